@@ -67,7 +67,7 @@ func (c *Cloud) inventory(ctx context.Context, request lbcommon.Request[Desired]
 	if err != nil {
 		return Observed{}, err
 	}
-	groups.Find(traces(key, have))
+	groups.Find(ruleOwner(key, have))
 	// the same, with the groups that were found
 	if have, err = made.listed(ctx, key); err != nil || fresh == lbcommon.Cached {
 		return have, err
@@ -96,16 +96,16 @@ func (g *generations) listed(ctx context.Context, key lbcommon.Key) (Observed, e
 	return have, err
 }
 
-// traces identify the rules on nodes as the load balancer's.
-func traces(key lbcommon.Key, have Observed) vpc.Traces {
-	t := vpc.Traces{LoadBalancer: names.LoadBalancerName(key.UID)}
+// ruleOwner returns what identifies the rules of a load balancer on nodes.
+func ruleOwner(key lbcommon.Key, have Observed) vpc.RuleOwner {
+	o := vpc.RuleOwner{LoadBalancer: names.LoadBalancerName(key.UID)}
 	if b := have.Network.Balancer; b != nil {
-		t.Groups = append(t.Groups, b.SecurityGroups...)
+		o.Groups = append(o.Groups, b.SecurityGroups...)
 	}
 	if b := have.Classic.Balancer; b != nil {
-		t.Groups = append(t.Groups, b.Groups...)
+		o.Groups = append(o.Groups, b.Groups...)
 	}
-	return t
+	return o
 }
 
 func empty(changes []plan.Change, _ []string, err error) bool { return err == nil && len(changes) == 0 }

@@ -35,7 +35,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *model.Desired, have model.Observed)
 			return nil, nil, refuseForeign(key, *b, owner)
 		}
 	}
-	if err := d.fitZones(); err != nil {
+	if err := d.reconcileZones(); err != nil {
 		return nil, nil, err
 	}
 	warning, err := want.NodeGroups.Refuse(have.Balancer != nil)

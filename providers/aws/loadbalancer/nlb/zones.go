@@ -6,9 +6,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
-// fitZones fits the desired zones to the existing load balancer, and allows its subnets to probe the nodes.
+// reconcileZones fits the desired zones to the existing load balancer, and allows its subnets to probe the nodes.
 // The error prevents the creation of a load balancer.
-func (d *differ) fitZones() error {
+func (d *differ) reconcileZones() error {
 	b, want := d.have.Balancer, &d.want
 	switch {
 	case b == nil:

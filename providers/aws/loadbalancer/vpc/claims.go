@@ -34,18 +34,18 @@ func (c *claims) set(n NodeRules) {
 	c.wanted[n.LoadBalancer] = n
 }
 
-// heirs returns, of the rules that a load balancer gives up in a group, those that another one needs, with
+// stillNeeded returns, of the rules that a load balancer gives up in a group, those that another one needs, with
 // the description of that one.
-func (c *claims) heirs(loadBalancer, groupID string, revoked []Rule) []Rule {
+func (c *claims) stillNeeded(loadBalancer, groupID string, revoked []Rule) []Rule {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var heirs []Rule
+	var stillNeeded []Rule
 	for _, name := range slices.Sorted(maps.Keys(c.wanted)) {
 		n := c.wanted[name]
 		if name == loadBalancer || !slices.Contains(n.Groups, groupID) {
 			continue
 		}
-		heirs = append(heirs, without(among(n.Rules, revoked), heirs)...)
+		stillNeeded = append(stillNeeded, difference(intersection(n.Rules, revoked), stillNeeded)...)
 	}
-	return heirs
+	return stillNeeded
 }

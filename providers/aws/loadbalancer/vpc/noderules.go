@@ -59,7 +59,7 @@ func (b ByCIDR) Rules() []Rule {
 				Description: names.HealthRule(b.LoadBalancer)})
 		}
 	}
-	return without(rules, nil)
+	return difference(rules, nil)
 }
 
 // open reports whether all addresses of a family may connect by TCP to the probed ports.
@@ -154,7 +154,7 @@ type ruleDiff struct {
 // closes reports whether a network loses access to nodes that receive traffic. Rules that refer to a security
 // group are removed after the load balancer has left the group.
 func (d ruleDiff) closes() bool {
-	left := slices.Concat(without(d.group.Rules, d.revoke), d.authorize)
+	left := slices.Concat(difference(d.group.Rules, d.revoke), d.authorize)
 	return d.used && slices.ContainsFunc(d.revoke, func(r Rule) bool {
 		return r.CIDR.IsValid() && r.Description != names.MTURule &&
 			!slices.ContainsFunc(left, func(l Rule) bool { return l.covers(r) })
@@ -193,8 +193,8 @@ func (n NodeRules) diff(have Groups) []ruleDiff {
 			}
 			d.from = n.From != nil && n.From.ID == ""
 		}
-		d.authorize = without(desired, group.Rules)
-		d.revoke = without(n.own(group.Rules), desired)
+		d.authorize = difference(desired, group.Rules)
+		d.revoke = difference(n.own(group.Rules), desired)
 		if slices.Contains(n.Keep, group.ID) {
 			d.revoke = nil
 		}
@@ -233,7 +233,7 @@ func unusedMTU(have, revoked, desired []Rule) []Rule {
 	if len(leaving) == 0 {
 		return nil
 	}
-	for _, r := range slices.Concat(without(have, revoked), desired) {
+	for _, r := range slices.Concat(difference(have, revoked), desired) {
 		if isClientRule(r) {
 			delete(leaving, r.CIDR)
 		}
@@ -312,8 +312,8 @@ func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Re
 			if err := s.revoke(ctx, d.group.ID, revoke); err != nil {
 				return err
 			}
-			if heirs := s.claims.heirs(loadBalancer, d.group.ID, revoke); len(heirs) > 0 {
-				return s.authorize(ctx, d.group.ID, heirs)
+			if stillNeeded := s.claims.stillNeeded(loadBalancer, d.group.ID, revoke); len(stillNeeded) > 0 {
+				return s.authorize(ctx, d.group.ID, stillNeeded)
 			}
 			return nil
 		},

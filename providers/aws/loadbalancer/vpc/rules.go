@@ -79,11 +79,11 @@ func (r Rule) String() string {
 // source, of IPv4, IPv6, groups and prefix lists alike. It returns the rules to add and to remove, in a
 // stable order. A rule that differs only in its description stays.
 func diffRules(desired, have []Rule) (authorize, revoke []Rule) {
-	return without(desired, have), without(have, desired)
+	return difference(desired, have), difference(have, desired)
 }
 
-// without returns the rules that are not among others, each once, in a stable order.
-func without(rules, others []Rule) []Rule {
+// difference returns the rules that are not among others, each once, in a stable order.
+func difference(rules, others []Rule) []Rule {
 	skip := make(map[ruleKey]bool, len(others))
 	for _, r := range others {
 		skip[r.key()] = true
@@ -99,8 +99,8 @@ func without(rules, others []Rule) []Rule {
 	return out
 }
 
-// among returns the rules that are among others, too, in a stable order.
-func among(rules, others []Rule) []Rule { return without(rules, without(rules, others)) }
+// intersection returns the rules that are among others, too, in a stable order.
+func intersection(rules, others []Rule) []Rule { return difference(rules, difference(rules, others)) }
 
 func compareRules(a, b Rule) int {
 	return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.FromPort, b.FromPort),

@@ -105,7 +105,7 @@ func discovered(s SharedState, r Request, problems *intent.Problems) []Subnet {
 		if subnet.ZoneType != "" && subnet.ZoneType != zoneTypeStandard {
 			continue
 		}
-		if other, ok := best[subnet.Zone]; !ok || better(subnet, other, r.Scheme) {
+		if other, ok := best[subnet.Zone]; !ok || preferred(subnet, other, r.Scheme) {
 			best[subnet.Zone] = subnet
 		}
 	}
@@ -128,9 +128,9 @@ func candidates(s SharedState) []Subnet {
 	return slices.DeleteFunc(slices.Clone(s.Subnets), func(subnet Subnet) bool { return subnet.ID != s.FallbackSubnet })
 }
 
-// better reports whether a subnet has precedence over another one of its zone: the one with the role, then
+// preferred reports whether a subnet has precedence over another one of its zone: the one with the role, then
 // the one marked for the cluster, then the one with the smaller ID.
-func better(a, b Subnet, scheme intent.Scheme) bool {
+func preferred(a, b Subnet, scheme intent.Scheme) bool {
 	role := func(s Subnet) bool {
 		if scheme == intent.Internal {
 			return s.RoleInternal

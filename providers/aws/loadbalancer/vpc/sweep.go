@@ -7,18 +7,18 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// Traces identify rules of one load balancer on groups that no query has included.
-type Traces struct {
+// RuleOwner identifies the rules of one load balancer on groups that no query has included.
+type RuleOwner struct {
 	// LoadBalancer is its name, which is part of the descriptions of its rules by address.
 	LoadBalancer string
 	// Groups are the IDs of its security groups, which rules of nodes refer to.
 	Groups []string
 }
 
-func (t Traces) in(group Group) bool {
+func (o RuleOwner) hasRulesIn(group Group) bool {
 	return slices.ContainsFunc(group.Rules, func(r Rule) bool {
-		return r.Description == names.ClientRule(t.LoadBalancer) || r.Description == names.HealthRule(t.LoadBalancer) ||
-			r.Protocol == ProtocolAll && slices.Contains(t.Groups, r.SourceGroup) && r.SourceGroup != group.ID
+		return r.Description == names.ClientRule(o.LoadBalancer) || r.Description == names.HealthRule(o.LoadBalancer) ||
+			r.Protocol == ProtocolAll && slices.Contains(o.Groups, r.SourceGroup) && r.SourceGroup != group.ID
 	})
 }
 
@@ -26,11 +26,11 @@ func (t Traces) in(group Group) bool {
 // no filter for descriptions, so it reads them all, 1,000 a page, once for all callers within half a minute.
 func (s *GroupStore) Sweep(ctx context.Context) error { return s.all.Refresh(ctx) }
 
-// Find adds to the snapshot those groups of the last sweep that contain traces, and the load balancer's own.
+// Find adds to the snapshot those groups of the last sweep that have its rules, and the load balancer's own.
 // Once the nodes that used them are deleted, those without the cluster's tag are found in no other way.
-func (s *GroupStore) Find(t Traces) {
+func (s *GroupStore) Find(o RuleOwner) {
 	swept, _ := s.all.Listed()
-	for _, group := range s.all.Select(func(g Group) bool { return t.in(g) || slices.Contains(t.Groups, g.ID) }) {
+	for _, group := range s.all.Select(func(g Group) bool { return o.hasRulesIn(g) || slices.Contains(o.Groups, g.ID) }) {
 		if _, known := s.groups.Get(group.ID); !known {
 			s.groups.Merge(swept, group.ID, group)
 			s.need([]string{group.ID}) // until its rules are removed

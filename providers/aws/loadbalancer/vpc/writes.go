@@ -50,7 +50,7 @@ func (s *GroupStore) authorize(ctx context.Context, groupID string, rules []Rule
 		if readErr != nil {
 			return fmt.Errorf("%w; reading the group failed: %w", err, readErr)
 		}
-		missing := without(rules, group.Rules)
+		missing := difference(rules, group.Rules)
 		if len(missing) == 0 {
 			return nil
 		}
@@ -64,7 +64,7 @@ func (s *GroupStore) authorizeOnce(ctx context.Context, groupID string, rules []
 		IpPermissions: permissions(rules)})
 	if err != nil {
 		s.markUncertain()
-		return advise(awserr.Wrap("AuthorizeSecurityGroupIngress", err), groupID)
+		return explainFullGroup(awserr.Wrap("AuthorizeSecurityGroupIngress", err), groupID)
 	}
 	s.groups.Update(groupID, func(g *Group) {
 		g.Rules = slices.Clone(g.Rules)
@@ -76,8 +76,8 @@ func (s *GroupStore) authorizeOnce(ctx context.Context, groupID string, rules []
 	return nil
 }
 
-// advise adds advice about a full group to an error.
-func advise(err error, groupID string) error {
+// explainFullGroup adds to an error that a group is full what to do about it.
+func explainFullGroup(err error, groupID string) error {
 	if !cloudapi.Is(err, cloudapi.Quota) {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *GroupStore) revoke(ctx context.Context, groupID string, rules []Rule) e
 		if readErr != nil {
 			return fmt.Errorf("%w; reading the group failed: %w", err, readErr)
 		}
-		left := among(rules, group.Rules)
+		left := intersection(rules, group.Rules)
 		if len(left) == 0 {
 			return nil
 		}
@@ -122,7 +122,7 @@ func (s *GroupStore) revokeOnce(ctx context.Context, groupID string, rules []Rul
 		s.markUncertain()
 		return awserr.Wrap("RevokeSecurityGroupIngress", err)
 	}
-	s.groups.Update(groupID, func(g *Group) { g.Rules = without(g.Rules, rules) })
+	s.groups.Update(groupID, func(g *Group) { g.Rules = difference(g.Rules, rules) })
 	return nil
 }
 

@@ -283,7 +283,7 @@ func (b *builder) probes() map[string][]netip.Prefix {
 	return networks
 }
 
-// byCIDR returns the rules on nodes for a load balancer without security groups. differ.fitZones adds the
+// byCIDR returns the rules on nodes for a load balancer without security groups. differ.reconcileZones adds the
 // subnets: they are those of the load balancer.
 func (b *builder) byCIDR(d Desired) vpc.ByCIDR {
 	rules := vpc.ByCIDR{LoadBalancer: DefaultName(b.Key)} // also if it has another name: they must be found without it
