@@ -32,9 +32,9 @@ func newDualStack(
 	return nlb{clients: c, arn: *b.LoadBalancerArn, group: *g.TargetGroupArn}
 }
 
-// The page "Create a listener for your Network Load Balancer" in the user guide for network load balancers forbids an
-// IPv4 target group with a UDP listener of a dualstack load balancer; "Create a Network Load Balancer" requires the
-// prefix for IPv6 source NAT for such a listener.
+// The pages "Create a listener for your Network Load Balancer" and "Create a target group for your Network Load
+// Balancer" in the user guide for network load balancers forbid an IPv4 target group with a UDP listener of a dualstack
+// load balancer; "Create a Network Load Balancer" requires the prefix for IPv6 source NAT for such a listener.
 func TestUDPListenerOfDualStackLoadBalancer(t *testing.T) {
 	const on, off = types.EnablePrefixForIpv6SourceNatEnumOn, types.EnablePrefixForIpv6SourceNatEnumOff
 	const v4, v6 = types.TargetGroupIpAddressTypeEnumIpv4, types.TargetGroupIpAddressTypeEnumIpv6
@@ -60,6 +60,44 @@ func TestUDPListenerOfDualStackLoadBalancer(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// The page "Create a target group for your Network Load Balancer" in the user guide: an IPv6 target group requires a
+// dualstack load balancer, the listeners of a target group belong to one load balancer, and all targets have the IP
+// address type of the group.
+func TestTargetGroupRequirements(t *testing.T) {
+	c := newClients(t, sim.Options{})
+	subnets := c.subnets(t, "elb")
+	balancer := func(name string) string {
+		return *must(c.elbv2.CreateLoadBalancer(t.Context(), &elbv2.CreateLoadBalancerInput{
+			Name: &name, Type: types.LoadBalancerTypeEnumNetwork, Subnets: subnetIDs(subnets),
+		}))(t).LoadBalancers[0].LoadBalancerArn
+	}
+	group := func(name string, family types.TargetGroupIpAddressTypeEnum) string {
+		return *must(c.elbv2.CreateTargetGroup(t.Context(), &elbv2.CreateTargetGroupInput{
+			Name: &name, Protocol: types.ProtocolEnumTcp, Port: ptr(int32(30080)), VpcId: subnets[0].VpcId,
+			IpAddressType: family, TargetType: types.TargetTypeEnumIp,
+		}))(t).TargetGroups[0].TargetGroupArn
+	}
+	listen := func(balancer, group string, port int32) error {
+		_, err := c.elbv2.CreateListener(t.Context(), c.listener(balancer, group, types.ProtocolEnumTcp, port))
+		return err
+	}
+	first, second := balancer("first"), balancer("second")
+	v4, v6 := group("v4", types.TargetGroupIpAddressTypeEnumIpv4), group("v6", types.TargetGroupIpAddressTypeEnumIpv6)
+	wantCode(t, listen(first, v6, 80), "InvalidConfigurationRequest", 400)
+	for _, port := range []int32{80, 443} {
+		if err := listen(first, v4, port); err != nil {
+			t.Errorf("port %d: %v", port, err)
+		}
+	}
+	wantCode(t, listen(second, v4, 80), "TargetGroupAssociationLimit", 400)
+	for group, address := range map[string]string{v4: "2001:db8::1", v6: "10.0.0.4"} {
+		_, err := c.elbv2.RegisterTargets(t.Context(), &elbv2.RegisterTargetsInput{
+			TargetGroupArn: &group, Targets: []types.TargetDescription{{Id: &address}},
+		})
+		wantCode(t, err, "InvalidTarget", 400)
 	}
 }
 
