@@ -71,7 +71,8 @@ func (t *table) GetSince(id string, oldest time.Time) (value any, exists, known 
 	defer t.mu.Unlock()
 	r := t.rows[id]
 	known = !r.readAt.IsZero() && !r.readAt.Before(oldest)
-	if complete := t.kind.Covers == nil && !t.kind.ListsLag; complete && !r.exists && t.usable() && t.listed.generation > r.generation {
+	complete := t.kind.Covers == nil && !t.kind.ListsLag
+	if complete && !r.exists && t.usable() && t.listed.generation > r.generation {
 		known = known || !t.listed.at.Before(oldest)
 	}
 	return r.value, r.exists, known

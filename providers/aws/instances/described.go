@@ -43,7 +43,7 @@ type described struct {
 }
 
 // describedInstances caches instances, and the IDs of instances that reads by ID did not find. A list that lacks an
-// instance proves nothing, because EC2 is eventually consistent: the instance is read by ID before it counts as deleted.
+// instance proves nothing, because EC2 is eventually consistent: it is read by ID before it counts as deleted.
 type describedInstances struct {
 	*snapshot.Table[described]
 	store *snapshot.Store
@@ -120,9 +120,9 @@ func (d *describedInstances) get(ids []string, use oldest) (found map[string]*ec
 	return found, unknown
 }
 
-// Described returns the instances that exist, as EC2 describes them, which callers do not write. Fargate nodes have none. With fresh all
-// of them are read after the call, else results of the last minutes are used. Concurrent callers share reads,
-// by ID in bulk, or by a list where that takes fewer calls.
+// Described returns the instances that exist, as EC2 describes them, which callers do not write. Fargate nodes have
+// none. With fresh all of them are read after the call, else results of the last minutes are used. Concurrent callers
+// share reads, by ID in bulk, or by a list where that takes fewer calls.
 //
 // While EC2 does not answer, stale instances are used, unless fresh: EC2 documents that reads without IDs fail
 // while a zone is disrupted, and load balancers have to follow nodes in the other zones then.
