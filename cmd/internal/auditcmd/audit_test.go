@@ -65,23 +65,23 @@ func (b balancers) GetLoadBalancerName(_ context.Context, _ string, s *v1.Servic
 
 // PlanLoadBalancer plans the deletion of the objects of a Service; for one that exists, it changes the listener.
 func (b balancers) PlanLoadBalancer(_ context.Context, _ string, s *v1.Service, _ []*v1.Node,
-	remove bool) (plan.Plan, error) {
+	o loadbalancer.PlanOptions) (plan.Plan, error) {
 	p := plan.Plan{Subject: "Service default/" + s.Name}
-	if !remove {
+	if !o.Remove {
 		if s.Name == "web" {
 			p.Changes = []plan.Change{{Ref: plan.Ref{Kind: "listener", Name: "80-web", Action: plan.Update},
 				Fields: []plan.Field{{Name: "port", Before: "81", After: "80"}}}}
 		}
 		return p, nil
 	}
-	for _, o := range b.cloud.objects {
-		if o.Kind == "listener" || o.Service() != "default/"+s.Name || o.Mark.UID != ourUID {
+	for _, object := range b.cloud.objects {
+		if object.Kind == "listener" || object.Service() != "default/"+s.Name || object.Mark.UID != ourUID {
 			continue
 		}
 		p.Changes = append(p.Changes, plan.Change{
-			Ref: plan.Ref{Kind: o.Kind, Name: o.Name, Action: plan.Delete}, ID: o.ID,
+			Ref: plan.Ref{Kind: object.Kind, Name: object.Name, Action: plan.Delete}, ID: object.ID,
 			Do: func(context.Context, *plan.Handles) error {
-				b.cloud.deleted = append(b.cloud.deleted, o.ID)
+				b.cloud.deleted = append(b.cloud.deleted, object.ID)
 				return nil
 			},
 		})
@@ -91,7 +91,7 @@ func (b balancers) PlanLoadBalancer(_ context.Context, _ string, s *v1.Service, 
 
 func (b balancers) RemoveOrphans(ctx context.Context, cluster string, s *v1.Service,
 	approve loadbalancer.Approval) (plan.Result, error) {
-	whole, err := b.PlanLoadBalancer(ctx, cluster, s, nil, true)
+	whole, err := b.PlanLoadBalancer(ctx, cluster, s, nil, loadbalancer.PlanOptions{Remove: true})
 	if err != nil {
 		return plan.Result{}, err
 	}
@@ -142,7 +142,7 @@ func (c *cloud) session(services ...*v1.Service) orphans.Session {
 		Plan: func(ctx context.Context, list []*v1.Service, _ []*v1.Node) ([]plan.Plan, []error) {
 			plans := make([]plan.Plan, len(list))
 			for i, s := range list {
-				plans[i], _ = b.PlanLoadBalancer(ctx, "prod", s, nil, false)
+				plans[i], _ = b.PlanLoadBalancer(ctx, "prod", s, nil, loadbalancer.PlanOptions{})
 			}
 			return plans, make([]error, len(list))
 		},

@@ -14,13 +14,15 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// portsPlanner records the first port of each Service that it plans.
+// portsPlanner records the first port of each Service that it plans, after that of the Service in the cluster.
 type portsPlanner struct {
 	cloudprovider.LoadBalancer
 	planned []int32
+	calls   int
 }
 
 // plannerCloud is a cloud with these load balancers.
@@ -32,7 +34,11 @@ type plannerCloud struct {
 func (c plannerCloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return c.balancers, true }
 
 func (p *portsPlanner) PlanLoadBalancer(_ context.Context, _ string, service *v1.Service, _ []*v1.Node,
-	_ bool) (plan.Plan, error) {
+	o loadbalancer.PlanOptions) (plan.Plan, error) {
+	p.calls++
+	if o.Live != nil {
+		p.planned = append(p.planned, o.Live.Spec.Ports[0].Port)
+	}
 	p.planned = append(p.planned, service.Spec.Ports[0].Port)
 	return plan.Plan{}, nil
 }
@@ -60,6 +66,9 @@ func TestPlanOfFileKnowsTheServiceOfTheCluster(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, balancers.planned); diff != "" {
 			t.Errorf("%s: planned ports:\n%s", name, diff)
+		}
+		if balancers.calls != 1 {
+			t.Errorf("%s: %d plans, want one", name, balancers.calls)
 		}
 	}
 }

@@ -170,16 +170,14 @@ func (p *planner) planServices(ctx context.Context, lbPlanner loadbalancer.Plann
 	group.SetLimit(plansAtOnce)
 	for i, service := range w.services {
 		group.Go(func() error {
-			nodes, remove := eligible, false
+			nodes, o := eligible, loadbalancer.PlanOptions{}
 			if !loadbalancer.Wanted(service) {
-				nodes, remove = nil, true
+				nodes, o.Remove = nil, true
 			}
-			if live, ok := w.live[service.UID]; ok && !remove && loadbalancer.Wanted(live) {
-				// What the manager has seen so far counts as applied where no record is stored. So a field that the
-				// file changes is a cause, as it will be for the manager.
-				_, _ = lbPlanner.PlanLoadBalancer(ctx, p.options.clusterName, live, nodes, false)
+			if live, ok := w.live[service.UID]; ok && loadbalancer.Wanted(live) {
+				o.Live = live
 			}
-			results[i], errs[i] = lbPlanner.PlanLoadBalancer(ctx, p.options.clusterName, service, nodes, remove)
+			results[i], errs[i] = lbPlanner.PlanLoadBalancer(ctx, p.options.clusterName, service, nodes, o)
 			return nil
 		})
 	}

@@ -303,7 +303,8 @@ func (c *inProcess) Plan(ctx context.Context, namespace, name string) (plan.Plan
 	}
 	call, end := c.manager.call(ctx)
 	defer end()
-	return planner.PlanLoadBalancer(call, ClusterName, svc, loadbalancer.TrafficNodes(nodes), !loadbalancer.Wanted(svc))
+	return planner.PlanLoadBalancer(call, ClusterName, svc, loadbalancer.TrafficNodes(nodes),
+		loadbalancer.PlanOptions{Remove: !loadbalancer.Wanted(svc)})
 }
 
 // Settle implements Cluster: it waits until the controllers stop changing anything.

@@ -170,7 +170,8 @@ func (p *toyProvider) desired(svc *v1.Service, nodes []*v1.Node) *toyBalancer {
 	return b
 }
 
-func (p *toyProvider) PlanLoadBalancer(ctx context.Context, _ string, svc *v1.Service, nodes []*v1.Node, remove bool) (plan.Plan, error) {
+func (p *toyProvider) PlanLoadBalancer(ctx context.Context, _ string, svc *v1.Service, nodes []*v1.Node,
+	o loadbalancer.PlanOptions) (plan.Plan, error) {
 	have, err := p.find(ctx, svc)
 	if err != nil || p.mistake == blindPlan {
 		return plan.Plan{}, err
@@ -178,9 +179,9 @@ func (p *toyProvider) PlanLoadBalancer(ctx context.Context, _ string, svc *v1.Se
 	want := p.desired(svc, nodes)
 	ref := plan.Ref{Kind: "balancer", Name: want.Name}
 	switch {
-	case remove && have == nil:
+	case o.Remove && have == nil:
 		return plan.Plan{}, nil
-	case remove:
+	case o.Remove:
 		ref.Action = plan.Delete
 	case have == nil:
 		ref.Action = plan.Create

@@ -22,6 +22,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -227,7 +228,7 @@ func TestOnlyOurNodesAreMembers(t *testing.T) {
 	before := slices.Clone(all)
 	_, _ = f.loadBalancer.EnsureLoadBalancer(t.Context(), "c", &v1.Service{}, all)
 	_ = f.loadBalancer.UpdateLoadBalancer(t.Context(), "c", &v1.Service{}, all)
-	_, _ = f.loadBalancer.PlanLoadBalancer(t.Context(), "c", &v1.Service{}, all, false)
+	_, _ = f.loadBalancer.PlanLoadBalancer(t.Context(), "c", &v1.Service{}, all, loadbalancer.PlanOptions{})
 	_, _, _ = f.loadBalancer.AuditLoadBalancer(t.Context(), "c",
 		func() (*v1.Service, []*v1.Node) { return &v1.Service{}, all })
 	want := []string{

@@ -86,10 +86,10 @@ func (b *balancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster string
 
 // PlanLoadBalancer implements loadbalancer.Planner.
 func (b *balancer) PlanLoadBalancer(
-	ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node, remove bool,
+	ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node, o loadbalancer.PlanOptions,
 ) (p plan.Plan, err error) {
 	err = b.call("PlanLoadBalancer", func() (err error) {
-		p, err = b.inner.PlanLoadBalancer(ctx, cluster, service, b.ours(nodes), remove)
+		p, err = b.inner.PlanLoadBalancer(ctx, cluster, service, b.ours(nodes), o)
 		return err
 	})
 	return p, err
@@ -129,7 +129,7 @@ func (b *balancer) call(method string, do func() error) error {
 func (d *dryBalancer) EnsureLoadBalancer(
 	ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node,
 ) (*v1.LoadBalancerStatus, error) {
-	p, err := d.PlanLoadBalancer(ctx, cluster, service, nodes, false)
+	p, err := d.PlanLoadBalancer(ctx, cluster, service, nodes, loadbalancer.PlanOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (d *dryBalancer) EnsureLoadBalancer(
 // UpdateLoadBalancer reports the changes of membership.
 func (d *dryBalancer) UpdateLoadBalancer(ctx context.Context, cluster string, service *v1.Service,
 	nodes []*v1.Node) error {
-	p, err := d.PlanLoadBalancer(ctx, cluster, service, nodes, false)
+	p, err := d.PlanLoadBalancer(ctx, cluster, service, nodes, loadbalancer.PlanOptions{})
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (d *dryBalancer) UpdateLoadBalancer(ctx context.Context, cluster string, se
 // EnsureLoadBalancerDeleted reports the deletions. It fails while there are any: on success the framework
 // would remove the finalizer and orphan the load balancer.
 func (d *dryBalancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, service *v1.Service) error {
-	p, err := d.PlanLoadBalancer(ctx, cluster, service, nil, true)
+	p, err := d.PlanLoadBalancer(ctx, cluster, service, nil, loadbalancer.PlanOptions{Remove: true})
 	if err != nil || p.Empty() {
 		return err
 	}

@@ -99,8 +99,8 @@ func (s spyBalancer) EnsureLoadBalancerDeleted(context.Context, string, *v1.Serv
 }
 
 func (s spyBalancer) PlanLoadBalancer(_ context.Context, _ string, _ *v1.Service, nodes []*v1.Node,
-	remove bool) (plan.Plan, error) {
-	s.note("PlanLoadBalancer", names(nodes), remove)
+	o loadbalancer.PlanOptions) (plan.Plan, error) {
+	s.note("PlanLoadBalancer", names(nodes), o.Remove)
 	return s.plan, s.err
 }
 

@@ -53,6 +53,9 @@ func (c *Controller[S, D, O]) lastApplied(t target[S, D], have O) (record Applie
 			return record, true
 		}
 	}
+	if !t.applied.IsZero() {
+		return t.applied, false
+	}
 	return c.baselines.first(t.key.UID, NewRecord("", "", t.in.Fields)), false
 }
 

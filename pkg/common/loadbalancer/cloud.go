@@ -133,8 +133,17 @@ type Interface interface {
 
 // Planner computes plans.
 type Planner interface {
-	// PlanLoadBalancer returns what EnsureLoadBalancer would change or, with remove set, what
+	// PlanLoadBalancer returns what EnsureLoadBalancer would change or, with Remove set, what
 	// EnsureLoadBalancerDeleted would. It makes no mutating call.
 	PlanLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node,
-		remove bool) (plan.Plan, error)
+		o PlanOptions) (plan.Plan, error)
+}
+
+// PlanOptions are options of a plan. The zero value plans a Service as it is in the cluster.
+type PlanOptions struct {
+	// Remove plans the deletion of the load balancer.
+	Remove bool
+	// Live is the cluster's Service, if the planned one is an edit of it; may be nil. For a load balancer without an
+	// applied record, fields that differ between the two are a cause, as they will be for the manager.
+	Live *v1.Service
 }

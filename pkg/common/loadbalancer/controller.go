@@ -261,9 +261,9 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 // PlanLoadBalancer implements Planner. Warnings about the Service's annotations are part of the plan.
 // It bypasses every snapshot and applied record, so that the plan shows drift.
 func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
-	nodes []*v1.Node, remove bool) (plan.Plan, error) {
+	nodes []*v1.Node, o PlanOptions) (plan.Plan, error) {
 	key := c.key(clusterName, service)
-	if remove {
+	if o.Remove {
 		_, todo, err := c.confirmed(ctx, c.nothing(key, service))
 		return todo, err
 	}
@@ -278,6 +278,10 @@ func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName 
 	t, err := c.desired(ctx, target[S, D]{key: key, reference: c.cloud.Reference(service), in: in}, nodes)
 	if err != nil {
 		return plan.Plan{}, err
+	}
+	if o.Live != nil {
+		live, _, _ := intent.Read(o.Live, c.options.Vocabulary)
+		t.applied = NewRecord("", "", live.Fields)
 	}
 	have, todo, err := c.confirmed(ctx, t)
 	if err != nil {

@@ -335,7 +335,8 @@ func TestDeletionLeavesAnotherClustersObjectsAlone(t *testing.T) {
 
 func TestPlanMakesNoMutation(t *testing.T) {
 	f := newFixture(t)
-	todo, err := f.PlanLoadBalancer(t.Context(), "prod", web(annotated(intent.Prefix+"schem", "internal")), []*v1.Node{node("a")}, false)
+	todo, err := f.PlanLoadBalancer(t.Context(), "prod", web(annotated(intent.Prefix+"schem", "internal")), []*v1.Node{node("a")},
+		PlanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +355,7 @@ func TestPlanMakesNoMutation(t *testing.T) {
 
 	f.mustEnsure(t, web(), node("a"))
 	mutations := len(f.cloud.mutations)
-	todo, err = f.PlanLoadBalancer(t.Context(), "prod", web(annotated(intent.KeyScheme, "?")), nil, true)
+	todo, err = f.PlanLoadBalancer(t.Context(), "prod", web(annotated(intent.KeyScheme, "?")), nil, PlanOptions{Remove: true})
 	if err != nil || todo.Count()[plan.Delete] != 6 || len(f.cloud.mutations) != mutations {
 		t.Errorf("removal: %v, %s, %d mutations", err, plan.Summary(todo), len(f.cloud.mutations)-mutations)
 	}

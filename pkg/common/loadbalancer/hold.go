@@ -74,7 +74,7 @@ func (c Cause) holds(change plan.Change) string {
 	case len(change.Follows) == 0:
 		return "it does not follow from the Service"
 	case c.TakenOver:
-		return "not changed since the load balancer was taken over: " + strings.Join(change.Follows, ", ")
+		return "no change was seen since the load balancer was taken over: " + strings.Join(change.Follows, ", ")
 	default:
 		return "not changed since it was applied: " + strings.Join(change.Follows, ", ")
 	}

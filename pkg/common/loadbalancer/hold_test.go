@@ -44,7 +44,7 @@ func (f *keepingFixture) listener() string { return f.cloud.have[ref("listener",
 
 func (f *keepingFixture) planned(t *testing.T, svc *v1.Service, nodes ...*v1.Node) plan.Plan {
 	t.Helper()
-	p, err := f.PlanLoadBalancer(t.Context(), "prod", svc, nodes, false)
+	p, err := f.PlanLoadBalancer(t.Context(), "prod", svc, nodes, PlanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +91,23 @@ func TestDisruptionNeedsACause(t *testing.T) {
 				t.Errorf("plan %s, held %v", plan.Summary(p), p.Held)
 			}
 		})
+	}
+}
+
+// The plan of an edit knows the Service of the cluster as its baseline, and leaves the manager's own one unchanged.
+func TestPlanOfEditHasLiveServiceAsBaseline(t *testing.T) {
+	f := newHolding(t, plan.DisruptsTraffic)
+	takeOver(f)
+	changed := web(ranges("10.0.0.0/8"))
+	p, err := f.PlanLoadBalancer(t.Context(), "prod", changed, []*v1.Node{node("a")}, PlanOptions{Live: web()})
+	if err != nil || len(p.Held) > 0 || p.Empty() {
+		t.Errorf("plan of an edit: %s, held %v, %v", plan.Summary(p), p.Held, err)
+	}
+	f.ensure(t, changed, node("a"))
+	warnings := f.drain()
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "no change was seen since the load balancer was taken over") ||
+		!strings.Contains(warnings[0], "set the annotation "+intent.KeyApprove+" to ") {
+		t.Errorf("Warnings about an edit that no manager saw: %q", warnings)
 	}
 }
 

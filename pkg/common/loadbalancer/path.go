@@ -20,6 +20,8 @@ type target[S, D any] struct {
 	reference Reference
 	in        intent.Service
 	want      *D
+	// applied replaces the baseline, if it is set.
+	applied AppliedRecord
 	// nodes may receive traffic. They and the shared state are the inputs of want.
 	nodes  []*v1.Node
 	shared S

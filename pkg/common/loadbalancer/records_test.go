@@ -177,7 +177,7 @@ func TestRecordIsPartOfCreationAndFollowsChanges(t *testing.T) {
 			t.Errorf("a creation writes records %v", f.cloud.writes)
 		}
 		changed := web(ranges("10.0.0.0/8"))
-		p, err := f.PlanLoadBalancer(t.Context(), "prod", changed, []*v1.Node{node("a")}, false)
+		p, err := f.PlanLoadBalancer(t.Context(), "prod", changed, []*v1.Node{node("a")}, PlanOptions{})
 		if last := p.Changes[len(p.Changes)-1]; err != nil || last.Kind != KindRecord || len(last.After) != len(p.Changes)-1 {
 			t.Errorf("the plan ends with %+v, %v", last, err)
 		}
@@ -236,7 +236,7 @@ func TestTakingOverWritesNoRecord(t *testing.T) {
 		f.ensure(t, web(), node("a"))
 		clear(f.cloud.records)
 		f.ensure(t, web(), node("a"))
-		p, err := f.PlanLoadBalancer(t.Context(), "prod", web(), []*v1.Node{node("a")}, false)
+		p, err := f.PlanLoadBalancer(t.Context(), "prod", web(), []*v1.Node{node("a")}, PlanOptions{})
 		if err != nil || !p.Empty() {
 			t.Errorf("plan %s, %v", plan.Summary(p), err)
 		}

@@ -73,7 +73,7 @@ func TestServiceOfAnotherController(t *testing.T) {
 	if _, exists, err := c.GetLoadBalancer(t.Context(), "prod", svc); exists || err != nil {
 		t.Errorf("get: %t, %v", exists, err)
 	}
-	if p, err := c.PlanLoadBalancer(t.Context(), "prod", svc, nil, false); err != nil || !p.Empty() ||
+	if p, err := c.PlanLoadBalancer(t.Context(), "prod", svc, nil, PlanOptions{}); err != nil || !p.Empty() ||
 		len(p.Warnings) == 0 {
 		t.Errorf("plan: %+v, %v", p, err)
 	}

@@ -91,7 +91,7 @@ func (a *Audit) planService(ctx context.Context, o inventory.Orphanage) Removal 
 		return full.RemoveOrphans(ctx, s.ClusterName, o.Service, approve)
 	}
 	r.confirm = func(ctx context.Context) error { return a.confirmDeleted(ctx, o) }
-	whole, err := full.PlanLoadBalancer(ctx, s.ClusterName, o.Service, nil, true)
+	whole, err := full.PlanLoadBalancer(ctx, s.ClusterName, o.Service, nil, loadbalancer.PlanOptions{Remove: true})
 	return r.selected(whole, err)
 }
 

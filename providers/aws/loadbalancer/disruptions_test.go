@@ -9,6 +9,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	v1 "k8s.io/api/core/v1"
 
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
@@ -17,7 +18,7 @@ import (
 // disruptive returns the kinds of the changes that a Service would cause, and that disrupt traffic or more.
 func (r *rig) disruptive(svc *v1.Service) []string {
 	r.t.Helper()
-	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, svc, r.nodes, false)
+	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, svc, r.nodes, lbcommon.PlanOptions{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestAnotherSharedSecurityGroupIsHeld(t *testing.T) {
 		t.Errorf("calls %s", calls)
 	}
 	r.wantEvent("LoadBalancerChangesHeld")
-	if p, err := r.manager.PlanLoadBalancer(t.Context(), clusterName, a.svc, r.nodes, false); err != nil ||
+	if p, err := r.manager.PlanLoadBalancer(t.Context(), clusterName, a.svc, r.nodes, lbcommon.PlanOptions{}); err != nil ||
 		!slices.ContainsFunc(p.Held, func(h plan.Held) bool { return h.Disrupts == plan.DisruptsTraffic }) {
 		t.Errorf("held %v, %v", p.Held, err)
 	}

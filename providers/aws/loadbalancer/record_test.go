@@ -17,7 +17,7 @@ import (
 // plannedRecord returns the fields of the record that a plan would write; false if it writes none.
 func (r *rig) plannedRecord(svc *v1.Service) (before, after string, planned bool) {
 	r.t.Helper()
-	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, svc, r.nodes, false)
+	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, svc, r.nodes, lbcommon.PlanOptions{})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
@@ -120,7 +121,7 @@ func TestAttachedFloatingIPStaysWithoutVisibleNetwork(t *testing.T) {
 		if m := r.mutations(); len(m) > 0 {
 			t.Errorf("changes %v", m)
 		}
-		if todo, err := r.manager.PlanLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes, false); err != nil || len(todo.Held) > 0 {
+		if todo, err := r.manager.PlanLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes, lbcommon.PlanOptions{}); err != nil || len(todo.Held) > 0 {
 			t.Errorf("held %v, error %v", todo.Held, err)
 		}
 		r.remove(svc)
@@ -291,7 +292,7 @@ func TestFamilyOfAddressDecidesAboutFloatingIP(t *testing.T) {
 		takeOver(t, sim.Options{}, svc, func(r *rig, _ api.LoadBalancer) {
 			address := r.fips()[0].FloatingIP
 			svc.Spec.IPFamilies = []v1.IPFamily{v1.IPv6Protocol, v1.IPv4Protocol}
-			todo, err := r.manager.PlanLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes, false)
+			todo, err := r.manager.PlanLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes, lbcommon.PlanOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -76,7 +77,7 @@ func TestKeepObjectsOfOtherClusterWithSameName(t *testing.T) {
 					if m := r.mutations(); len(m) > 0 {
 						t.Errorf("changes of another cluster's: %v", m)
 					}
-					todo, err := r.manager.PlanLoadBalancer(t.Context(), r.cluster, svc, r.nodes, true)
+					todo, err := r.manager.PlanLoadBalancer(t.Context(), r.cluster, svc, r.nodes, lbcommon.PlanOptions{Remove: true})
 					if err != nil || !strings.Contains(strings.Join(todo.Warnings, "\n"), "left alone") {
 						t.Errorf("the plan of the deletion is %+v, %v", todo, err)
 					}

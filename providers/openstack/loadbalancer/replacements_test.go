@@ -112,7 +112,7 @@ func TestAdoptionKeepsPlace(t *testing.T) {
 		if diff := cmp.Diff(before, r.records(true)); diff != "" {
 			t.Errorf("what changed (-before +after):\n%s", diff)
 		}
-		r.wantEvent("not changed since the load balancer was taken over")
+		r.wantEvent("no change was seen since the load balancer was taken over")
 		r.restart()
 		r.steady(svc)
 

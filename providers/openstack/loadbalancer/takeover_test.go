@@ -116,7 +116,7 @@ func (r *rig) wantNoDisruption() {
 // approveHeld sets the annotation that approves the held changes of a Service.
 func (r *rig) approveHeld(svc *v1.Service) {
 	r.t.Helper()
-	todo, err := r.manager.PlanLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes, false)
+	todo, err := r.manager.PlanLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes, lbcommon.PlanOptions{})
 	if err != nil || len(todo.Held) == 0 {
 		r.t.Fatalf("%d changes are held, error %v", len(todo.Held), err)
 	}

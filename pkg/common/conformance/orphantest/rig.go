@@ -274,7 +274,7 @@ func (r *rig) audit(ctx context.Context) (*orphans.Audit, error) {
 					errs[i] = errors.ErrUnsupported
 					continue
 				}
-				plans[i], errs[i] = planner.PlanLoadBalancer(ctx, conformance.ClusterName, svc, nodes, false)
+				plans[i], errs[i] = planner.PlanLoadBalancer(ctx, conformance.ClusterName, svc, nodes, loadbalancer.PlanOptions{})
 			}
 			return plans, errs
 		},

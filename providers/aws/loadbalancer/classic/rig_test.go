@@ -342,7 +342,7 @@ func (r *rig) lbCalls() int {
 // remaining plans what a manager would still do.
 func (r *rig) remaining(svc *v1.Service) plan.Plan {
 	r.t.Helper()
-	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, svc, r.nodes, false)
+	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, svc, r.nodes, lbcommon.PlanOptions{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
