@@ -159,6 +159,11 @@ has() { # template pattern object...
 	kubectl get "$@" -o "go-template=$template" | grep -qE "$pattern"
 }
 
+readiness() { # pattern
+	"$assets/kubectl" --kubeconfig /dev/null --server "https://127.0.0.1:$ccm_port" --insecure-skip-tls-verify \
+		--token "$token" get --raw '/readyz?verbose' | grep -E -- "$1"
+}
+
 # Metrics are for those who may read them, and only for them.
 metrics() { # token
 	"$assets/kubectl" --kubeconfig /dev/null --server "https://127.0.0.1:$ccm_port" --insecure-skip-tls-verify \
@@ -210,6 +215,7 @@ install() { # preset
 		spec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 80}]}
 	YAML
 	await "leadership" 60 has '{{.spec.holderIdentity}}' . -n kube-system lease cloud-controller-manager
+	await "the lease's holder in the readiness" 30 readiness '^\[\+\]lease cloud-controller-manager is held by '
 	await "the node's provider ID" 60 has '{{.spec.providerID}}' '^[a-z]+://' node node-1
 	await "the node's address" 30 has '{{range .status.addresses}}{{.type}} {{end}}' IP node node-1
 	await "the Service's load balancer" 60 has '{{range .status.loadBalancer.ingress}}{{.ip}}{{.hostname}}{{end}}' . service web

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+	"github.com/unified-ccm/unified-ccm/cmd/internal/lease"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -164,7 +165,14 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 		logger.Error(err, "Failed to serve the secure port")
 		klog.FlushAndExit(klog.ExitFlushTimeout, cli.ExitEnvironment)
 	}
-	go d.health.Watch(wait.ContextForChannel(d.stop))
+	ctx := wait.ContextForChannel(d.stop)
+	if election := config.ComponentConfig.Generic.LeaderElection; election.LeaderElect {
+		observer := lease.NewObserver(config.Client.CoordinationV1(), election.ResourceNamespace, election.ResourceName,
+			d.clock)
+		d.health.AddInfo(observer.Line)
+		go observer.Watch(ctx)
+	}
+	go d.health.Watch(ctx)
 	// Validated with the flags.
 	if selector, err := d.options.guard.NodeSelector(); err == nil && !selector.Empty() {
 		logger.Info("Watching a subset of the nodes", "selector", selector.String())

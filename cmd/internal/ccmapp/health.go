@@ -46,11 +46,20 @@ type Health struct {
 	// kubernetes is the problem with the version of the API server, and when it was found.
 	kubernetes      error
 	kubernetesSince time.Time
+	// info returns a line for /readyz?verbose that does not decide about readiness.
+	info func() string
 }
 
 // NewHealth returns the health of a cloud.
 func NewHealth(cloud cloudprovider.Interface, c clock.Clock) *Health {
 	return &Health{cloud: cloud, clock: c}
+}
+
+// AddInfo adds a line to /readyz?verbose that does not decide about readiness.
+func (h *Health) AddInfo(line func() string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.info = line
 }
 
 // Check verifies that the cloud accepts the credentials, and stores the result. A provider that cannot check
@@ -131,6 +140,7 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	parts, notes := h.Parts(), h.kubernetesParts()
+	var out strings.Builder
 	if part := strings.Trim(strings.TrimPrefix(r.URL.Path, pathReady), "/"); part != "" {
 		parts = slices.DeleteFunc(slices.Concat(parts, notes), func(p provider.PartHealth) bool { return p.Part != part })
 		notes = nil
@@ -138,8 +148,9 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.NotFound(w, r)
 			return
 		}
+	} else {
+		out.WriteString(h.infoLine())
 	}
-	var out strings.Builder
 	for _, p := range slices.Concat(parts, notes) {
 		out.WriteString(h.line(p))
 	}
@@ -155,6 +166,16 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		out.WriteString("ok")
 	}
 	_, _ = w.Write([]byte(out.String()))
+}
+
+func (h *Health) infoLine() string {
+	h.mu.Lock()
+	line := h.info
+	h.mu.Unlock()
+	if line == nil {
+		return ""
+	}
+	return line()
 }
 
 // line formats the health of a part, in the form of Kubernetes' own checks.

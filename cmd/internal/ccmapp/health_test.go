@@ -139,3 +139,17 @@ func TestHealthWithoutACheck(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+func TestReadinessNamesTheLease(t *testing.T) {
+	h := NewHealth(reporting{parts: []provider.PartHealth{{Part: provider.PartNodes}}}, testclock.NewFakeClock(time.Unix(0, 0)))
+	h.AddInfo(func() string { return "[+]lease manager is held by node-1\n" })
+	for path, want := range map[string]string{
+		"/readyz":         "ok",
+		"/readyz?verbose": "[+]lease manager is held by node-1\n[+]nodes ok\nreadyz check passed\n",
+		"/readyz/nodes":   "ok",
+	} {
+		if got := ask(t, h, path); got.Status != http.StatusOK || got.Body != want {
+			t.Errorf("%s: %+v, want %q", path, got, want)
+		}
+	}
+}
