@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	commonroutes "github.com/unified-ccm/unified-ccm/pkg/common/routes"
@@ -90,6 +91,7 @@ type Cloud struct {
 	loadBalancer *lbcommon.Balancers
 	instances    *commoninstances.Instances
 	routes       *commonroutes.Routes
+	inventory    inventory.Listers
 	source       *instances.Source
 	controllers  *controllers.Starter
 }
@@ -108,6 +110,7 @@ var (
 	_ provider.HealthReporter    = (*Cloud)(nil)
 	_ provider.NodeOwner         = (*Cloud)(nil)
 	_ provider.ControllerStarter = (*Cloud)(nil)
+	_ inventory.Provider         = (*Cloud)(nil)
 )
 
 // Option changes how NewCloud builds a Cloud.
@@ -182,6 +185,7 @@ func (c *Cloud) build(o options, topologyTypes *regexp.Regexp) {
 		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock, Nodes: c.Nodes(),
 		DeferRecords: true, // one AddTags stores the records of 20 load balancers
 	}, balancing)
+	c.inventory = inventory.Listers{balancing, c.routes}
 	c.controllers = &controllers.Starter{
 		Flags: o.flags, IDs: ids, Families: c.config.Global.NodeIPFamilies, EC2: c.connectEC2, Instances: c.source,
 		Clock: o.clock, Legacy: c.client.LegacyMetrics(),
@@ -306,3 +310,6 @@ func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.insta
 
 // Routes implements cloudprovider.Interface.
 func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return c.routes, true }
+
+// Inventory implements inventory.Provider.
+func (c *Cloud) Inventory() (inventory.Lister, bool) { return c.inventory, true }

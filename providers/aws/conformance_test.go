@@ -10,6 +10,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/orphantest"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/providers/aws"
 	"github.com/unified-ccm/unified-ccm/providers/aws/config"
@@ -110,5 +111,21 @@ func TestFaults(t *testing.T) {
 func TestRandomLoad(t *testing.T) {
 	for name, generation := range generations() {
 		t.Run(name, func(t *testing.T) { conformance.RunRandom(t, subject(generation)) })
+	}
+}
+
+func TestOrphans(t *testing.T) {
+	for name, generation := range generations() {
+		t.Run(name, func(t *testing.T) {
+			orphantest.Run(t, subject(generation), orphantest.Options{
+				Lists:    []string{"DescribeLoadBalancers", "DescribeTargetGroups", "DescribeSecurityGroups", "DescribeTags"},
+				MaxLists: 40,
+				// Rules name their load balancer, which shows their cluster.
+				LeftByHand: []string{"security group rule"},
+				// AWS releases network interfaces some seconds after it has deleted their load balancer.
+				LateKinds:          []string{"security group"},
+				RefusesSameService: generation == "nlb",
+			})
+		})
 	}
 }

@@ -58,7 +58,6 @@ func TestRandomLoad(t *testing.T) { conformance.RunRandom(t, subject()) }
 
 func TestOrphans(t *testing.T) {
 	orphantest.Run(t, subject(), orphantest.Options{
-		Dump:  func(w conformance.World) map[string]string { return w.(*sim.Cloud).Dump() },
 		Lists: []string{"ListLoadBalancers", "ListAddresses", "ListRoutes"}, MaxLists: 9,
 	})
 }

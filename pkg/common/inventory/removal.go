@@ -63,11 +63,12 @@ type Refusal struct {
 
 // Select returns the part of the removal plan of a deleted Service that deletes only orphans, and a refusal for each
 // orphan that it does not delete. A deletion is matched by the ID of its object: several objects may have one name.
-// kinds are the kinds of the inventory, of which only orphans are deleted. Updates, such as the detachment of a security
-// group from a port, and deletions of other kinds are made only if the deletion of an orphan waits for them.
+// kinds are the kinds of the inventory, of which only orphans are deleted. Updates, such as the detachment of a
+// security group from a port, and deletions of other kinds are made only if the deletion of an orphan waits for them.
 func Select(removal plan.Plan, orphans []Entry, kinds []Kind) (plan.Plan, []Refusal) {
 	dropped := map[plan.Ref]string{}
 	matched := map[int]plan.Ref{}
+	removal.Changes = slices.Clone(removal.Changes)
 	for _, c := range removal.Changes {
 		at := slices.IndexFunc(orphans, func(e Entry) bool { return e.RemovedBy(c) })
 		switch {
@@ -78,6 +79,7 @@ func Select(removal plan.Plan, orphans []Entry, kinds []Kind) (plan.Plan, []Refu
 			dropped[c.Ref] = "is not provably an orphan of this cluster"
 		}
 	}
+	partsFirst(removal, orphans, matched)
 	dropDependants(removal, dropped)
 	selected := removal
 	selected.Changes, selected.Held, selected.HeldID = nil, nil, ""
@@ -108,6 +110,29 @@ func (o Object) RemovedBy(c plan.Change) bool {
 		return false
 	}
 	return o.Kind == c.Kind && c.Action == plan.Delete || o.Kind == KindTag && c.Action == plan.Update
+}
+
+// partsFirst makes the deletion of an orphan wait for those of its parts that the plan deletes by themselves. The
+// parent proves their cluster: after an interruption, parts without it could not be identified.
+func partsFirst(p plan.Plan, orphans []Entry, matched map[int]plan.Ref) {
+	for i, part := range matched {
+		parent := slices.IndexFunc(orphans, func(e Entry) bool { return e.ID == orphans[i].Parent && e.ID != "" })
+		ref, ok := matched[parent]
+		at := slices.IndexFunc(p.Changes, func(c plan.Change) bool { return ok && c.Ref == ref })
+		if at < 0 || slices.Contains(p.Changes[at].After, part) || waitsFor(p, part, ref) {
+			continue
+		}
+		p.Changes[at].After = append(slices.Clone(p.Changes[at].After), part)
+	}
+}
+
+// waitsFor reports whether a change waits for another one, directly or not.
+func waitsFor(p plan.Plan, change, other plan.Ref) bool {
+	return slices.ContainsFunc(p.Changes, func(c plan.Change) bool {
+		return c.Ref == change && slices.ContainsFunc(c.After, func(before plan.Ref) bool {
+			return before == other || waitsFor(p, before, other)
+		})
+	})
 }
 
 // notPlanned explains why the provider does not delete an orphan.

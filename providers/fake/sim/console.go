@@ -10,7 +10,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
@@ -197,18 +196,6 @@ func (c *Cloud) Objects() map[string]int {
 		}
 	})
 	return counts
-}
-
-// Dump returns every object by kind and ID, with all of its fields.
-func (c *Cloud) Dump() map[string]string {
-	dump := map[string]string{}
-	c.mustLook(func(t *tx) {
-		kit.Dump(dump, "instance", t.Instances)
-		kit.Dump(dump, "address", t.Addresses)
-		kit.Dump(dump, "load-balancer", t.LoadBalancers)
-		kit.Dump(dump, "route", t.Routes)
-	})
-	return dump
 }
 
 // Check returns the inconsistencies of the world, joined.

@@ -3,12 +3,10 @@ package sim
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
-	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/keystone"
@@ -187,49 +185,6 @@ func (c *Cloud) Objects() map[string]int {
 	})
 	return out
 }
-
-// Dump returns every object of all projects by kind and ID, with all of its fields except for the revision and the time
-// of the last change. Routes, and what each port allows, are objects of their own. The tags of routers are omitted: they
-// follow the routes with the next creation.
-func (c *Cloud) Dump() map[string]string {
-	dump := map[string]string{}
-	c.inspect(func(t *tx) {
-		kit.Dump(dump, "server", t.Servers)
-		kit.Dump(dump, "floating-ip", t.Addresses)
-		kit.Dump(dump, "security-group", t.Groups)
-		kit.Dump(dump, "security-group-rule", t.Rules)
-		kit.Dump(dump, "load-balancer", t.Balancers)
-		kit.Dump(dump, "listener", t.Listeners)
-		kit.Dump(dump, "pool", t.Pools)
-		kit.Dump(dump, "health-monitor", t.Monitors)
-		for id, router := range t.Routers {
-			bare := *router
-			bare.Routes, bare.Tags = nil, nil
-			kit.Dump(dump, "router", map[string]neutron.Router{id: bare})
-			for _, route := range router.Routes {
-				dump["route "+id+" "+route.Destination+" "+route.NextHop] = ""
-			}
-		}
-		for id, port := range t.Ports {
-			bare := *port
-			bare.Pairs, bare.Groups = nil, nil
-			kit.Dump(dump, "port", map[string]neutron.Port{id: bare})
-			for _, pair := range port.Pairs {
-				dump[fmt.Sprintf("address-pair %s %v", id, pair)] = ""
-			}
-			for _, group := range port.Groups {
-				dump["port-security-group "+id+" "+group] = ""
-			}
-		}
-	})
-	for key, object := range dump {
-		dump[key] = changeTraces.ReplaceAllString(object, "")
-	}
-	return dump
-}
-
-// changeTraces are the fields that every change of an object leaves in it.
-var changeTraces = regexp.MustCompile(`,"(revision_number":[0-9]+|updated_at":("[^"]*"|null))`)
 
 // inspect reads the state.
 func (c *Cloud) inspect(read func(*tx)) {

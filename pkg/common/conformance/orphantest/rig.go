@@ -46,7 +46,8 @@ type rig struct {
 	// nodes are those of this cluster, others that of the other one.
 	nodes, others []*v1.Node
 	// before is the world without the orphans.
-	before map[string]string
+	// beforeShared omits the shared fields.
+	before, beforeShared map[string]string
 	// created counts Services.
 	created int
 }
@@ -97,7 +98,7 @@ func (r *rig) plant() error {
 	nameOf := func(svc *v1.Service) string {
 		return balancers.GetLoadBalancerName(r.ctx, conformance.ClusterName, svc)
 	}
-	if nameOf(r.service("old")) != nameOf(r.service("old")) {
+	if !r.options.RefusesSameService && nameOf(r.service("old")) != nameOf(r.service("old")) {
 		shared = "old"
 	}
 	web := r.service("web", 80)
@@ -109,7 +110,8 @@ func (r *rig) plant() error {
 	if err != nil {
 		return err
 	}
-	r.before = r.options.Dump(r.world)
+	time.Sleep(10 * time.Minute) // load balancers become active
+	r.before, r.beforeShared = r.dump(), r.dump(r.options.Shared...)
 	return steps(
 		func() error { return r.ensure(ours, nil, r.service("old", 80, 443)) },
 		func() error { return r.ensure(ours, nil, r.service("partly", 80)) },

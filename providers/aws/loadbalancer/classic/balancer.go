@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
@@ -36,6 +37,7 @@ type Balancer struct {
 	HealthCheck HealthCheck
 	Attributes  Attributes
 	Tags        map[string]string
+	Created     time.Time
 }
 
 // listener returns the listener that can become the desired one in place, or else the desired one as it will
@@ -77,7 +79,7 @@ func (b *Balancer) setBackend(port int32, policies []string) {
 func toBalancer(in elbtypes.LoadBalancerDescription) Balancer {
 	b := Balancer{
 		Name: aws.ToString(in.LoadBalancerName), DNS: aws.ToString(in.DNSName), Scheme: aws.ToString(in.Scheme),
-		VPC:     aws.ToString(in.VPCId),
+		VPC: aws.ToString(in.VPCId), Created: aws.ToTime(in.CreatedTime),
 		Subnets: in.Subnets, Groups: in.SecurityGroups, Instances: fromInstances(in.Instances),
 		Backends: map[int32][]string{},
 	}
@@ -181,6 +183,7 @@ func (d *differ) created(ctx context.Context, err error) error {
 func (d *differ) delete(after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:   plan.Ref{Kind: kindLoadBalancer, Name: d.name, Action: plan.Delete},
+		ID:    InventoryID(d.name),
 		After: after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerName: &d.name})

@@ -277,7 +277,7 @@ func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []p
 // balancerDelete is the change that deletes the load balancer with its listeners.
 func (d *differ) balancerDelete(b model.Balancer) plan.Change {
 	return plan.Change{
-		Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Delete},
+		Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Delete}, ID: b.ARN,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.DeleteLoadBalancer(ctx, &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &b.ARN})
 			return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteLoadBalancer", err)),

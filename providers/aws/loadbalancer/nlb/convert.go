@@ -16,7 +16,7 @@ import (
 func toBalancer(in types.LoadBalancer) model.Balancer {
 	b := model.Balancer{
 		ARN: aws.ToString(in.LoadBalancerArn), Name: aws.ToString(in.LoadBalancerName), DNSName: aws.ToString(in.DNSName),
-		VPC:    aws.ToString(in.VpcId),
+		VPC: aws.ToString(in.VpcId), Created: aws.ToTime(in.CreatedTime),
 		Scheme: string(in.Scheme), AddressType: string(in.IpAddressType), SecurityGroups: in.SecurityGroups,
 		SourceNAT: in.EnablePrefixForIpv6SourceNat == types.EnablePrefixForIpv6SourceNatEnumOn,
 	}

@@ -223,7 +223,7 @@ func healthFields(have, want model.HealthCheck) plan.Fields {
 // groupDelete deletes a target group that no listener uses any more.
 func (d *differ) groupDelete(have model.TargetGroup, after []plan.Ref, reason string) plan.Change {
 	return plan.Change{
-		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, After: slices.Clone(after),
+		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, ID: have.ARN, After: slices.Clone(after),
 		Reason: reason,
 		Do:     func(ctx context.Context, _ *plan.Handles) error { return d.deleteGroup(ctx, have.ARN) },
 	}
@@ -247,7 +247,7 @@ const releaseTime = 15 * time.Second
 // no worker waits for it; at the latest the audit deletes it.
 func (d *differ) groupRetire(have model.TargetGroup, after []plan.Ref) plan.Change {
 	return plan.Change{
-		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, After: slices.Clone(after),
+		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, ID: have.ARN, After: slices.Clone(after),
 		Reason: "no listener sends to it any more: its targets are removed, and it goes when their connections have finished",
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			var leaving []model.Target

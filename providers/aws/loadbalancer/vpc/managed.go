@@ -207,6 +207,7 @@ func (s *GroupStore) GroupDeleteChanges(have Groups, group Group, after []plan.R
 		}
 		change := plan.Change{
 			Ref:    plan.Ref{Kind: KindRules, Name: other.String() + " from " + group.Name, Action: plan.Delete},
+			ID:     RulesID(other.ID, group.ID),
 			Fields: []plan.Field{{Name: "ingress", Before: showRules(referring)}},
 			Reason: "they refer to a security group that is deleted",
 			After:  slices.Clone(after),
@@ -217,6 +218,7 @@ func (s *GroupStore) GroupDeleteChanges(have Groups, group Group, after []plan.R
 	}
 	return append(changes, plan.Change{
 		Ref:   plan.Ref{Kind: KindGroup, Name: group.Name, Action: plan.Delete},
+		ID:    group.ID,
 		After: last,
 		Do:    func(ctx context.Context, _ *plan.Handles) error { return s.delete(ctx, group) },
 	})

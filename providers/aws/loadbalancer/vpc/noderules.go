@@ -294,6 +294,7 @@ func (s *GroupStore) nodeAuthorize(n NodeRules, d ruleDiff, after []plan.Ref) pl
 func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:        plan.Ref{Kind: KindRules, Name: d.group.String(), Action: plan.Delete},
+		ID:         RulesID(d.group.ID, loadBalancer),
 		Disrupts:   d.disrupts(),
 		Follows:    annotation.FollowsRules(),
 		Fields:     []plan.Field{{Name: "ingress", Before: showRules(d.revoke)}},

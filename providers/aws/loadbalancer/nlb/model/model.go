@@ -4,6 +4,7 @@ package model
 
 import (
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
@@ -52,7 +53,8 @@ type Balancer struct {
 	Zones          []Zone
 	SecurityGroups []string
 	// Tags is nil if they were not read.
-	Tags map[string]string
+	Tags    map[string]string
+	Created time.Time
 }
 
 // Listener is one port of an existing load balancer.

@@ -1,0 +1,231 @@
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/classic"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+var _ inventory.Lister = (*Cloud)(nil)
+
+// defaultName matches names with the UID of a Service.
+var defaultName = regexp.MustCompile(`^a[0-9a-f]{31}$`)
+
+// groupDescription matches descriptions of security groups of load balancers, which have a load balancer and a Service.
+// Groups of classic load balancers have no tag with the Service.
+var groupDescription = regexp.MustCompile(`^Security group for Kubernetes ELB (\S+) \((\S+)\)$`)
+
+// kindClassicListener is the kind of listeners of classic load balancers.
+const kindClassicListener = "classic listener"
+
+// ListInventory implements inventory.Lister with the objects of the VPC: both generations of load balancers, target
+// groups, security groups of load balancers, and the rules for them in other groups.
+func (c *Cloud) ListInventory(ctx context.Context, request inventory.Request) inventory.Inventory {
+	kinds := []string{nlb.KindBalancer, nlb.KindTargetGroup, vpc.KindGroup, vpc.KindRules}
+	made, err := c.made.Get(ctx)
+	if err != nil {
+		found := inventory.Inventory{}
+		for _, kind := range kinds {
+			found.Kinds = append(found.Kinds, inventory.Kind{Name: kind, Err: err})
+		}
+		return found
+	}
+	l := &lister{cluster: made.cluster, users: map[string][]string{}, byName: map[string]inventory.Object{}}
+	l.found.Cluster = made.cluster.ID
+	networks := made.network.Store().List(ctx, request.Parts)
+	classics, classicErr := made.classic.List(ctx)
+	groups, groupsErr := made.reader.Groups().List(ctx)
+	balancersErr := networks.BalancersErr
+	if balancersErr == nil {
+		balancersErr = classicErr
+	}
+	needs := []string{nlb.KindBalancer}
+	l.found.Kinds = []inventory.Kind{
+		{Name: nlb.KindBalancer, Err: balancersErr},
+		{Name: nlb.KindTargetGroup, Needs: needs, Err: networks.GroupsErr},
+		{Name: vpc.KindGroup, Needs: needs, Err: groupsErr},
+		{Name: vpc.KindRules, Needs: append(needs, vpc.KindGroup), Err: groupsErr},
+	}
+	if request.Parts {
+		l.found.Kinds = append(l.found.Kinds,
+			inventory.Kind{Name: nlb.KindListener, Needs: needs, Err: networks.ListenersErr},
+			inventory.Kind{Name: kindClassicListener, Needs: needs, Err: classicErr})
+	}
+	l.networks(networks)
+	l.classics(classics, request.Parts)
+	l.groups(groups)
+	return l.found
+}
+
+// lister builds one inventory.
+type lister struct {
+	cluster vpc.Cluster
+	found   inventory.Inventory
+	// users are the IDs of load balancers by that of a security group, byName the load balancers by name.
+	users  map[string][]string
+	byName map[string]inventory.Object
+}
+
+func (l *lister) add(o inventory.Object) { l.found.Objects = append(l.found.Objects, o) }
+
+// mark returns the cluster in the tags of an object.
+func (l *lister) mark(tags map[string]string) inventory.Mark {
+	m := inventory.Mark{UID: tags[names.ClusterUIDTag], Cluster: tags[names.LegacyClusterTag]}
+	if names.HasCluster(tags, l.cluster.ID) {
+		m.Cluster = l.cluster.ID
+		return m
+	}
+	var ids []string
+	for key := range tags {
+		if id, ok := strings.CutPrefix(key, names.ClusterTagPrefix); ok {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) > 0 {
+		m.Cluster = slices.Min(ids)
+	}
+	return m
+}
+
+// owners returns the Service in the tags of an object, with the UID in the name of its load balancer.
+func owners(tags map[string]string, loadBalancer string) []inventory.Owner {
+	namespace, name, ok := strings.Cut(tags[names.ServiceTag], "/")
+	if !ok {
+		return nil
+	}
+	owner := inventory.Owner{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+	if defaultName.MatchString(loadBalancer) {
+		owner.LoadBalancer, owner.UID = loadBalancer, loadBalancer[1:]
+	}
+	return []inventory.Owner{owner}
+}
+
+// balancer adds a load balancer of either generation. It returns false for one without a mark.
+func (l *lister) balancer(o inventory.Object, tags map[string]string, groups []string) (inventory.Object, bool) {
+	for _, id := range groups {
+		l.users[id] = append(l.users[id], o.ID)
+	}
+	o.Kind, o.Mark, o.Owners = nlb.KindBalancer, l.mark(tags), owners(tags, o.Name)
+	if o.Mark == (inventory.Mark{}) || len(o.Owners) == 0 && o.Mark.UID == "" {
+		return o, false // of no Service
+	}
+	l.byName[o.Name] = o
+	l.add(o)
+	return o, true
+}
+
+func (l *lister) networks(listed nlb.Listed) {
+	for _, b := range listed.Balancers {
+		object := inventory.Object{ID: b.ARN, Name: b.Name, Created: b.Created,
+			Fields: []inventory.Field{{Name: "dns", Value: b.DNSName}}}
+		if b.State == "provisioning" {
+			object.Settling = b.State
+		}
+		object, ok := l.balancer(object, b.Tags, b.SecurityGroups)
+		if !ok {
+			continue
+		}
+		for _, x := range listed.Listeners[b.ARN] {
+			l.add(object.Part(nlb.KindListener, x.ARN, nlb.ListenerName(b.Name, x),
+				inventory.Field{Name: "port", Value: fmt.Sprintf("%d/%s", x.Port, x.Protocol)}))
+		}
+	}
+	for _, g := range listed.Groups {
+		object := inventory.Object{Kind: nlb.KindTargetGroup, ID: g.ARN, Name: g.Name, UsedBy: g.Balancers,
+			Mark: l.mark(g.Tags), Owners: owners(g.Tags, ""),
+			Fields: []inventory.Field{{Name: "port", Value: fmt.Sprintf("%d/%s", g.Port, g.Protocol)}}}
+		if object.Mark != (inventory.Mark{}) && len(object.Owners) > 0 {
+			l.add(object)
+		}
+	}
+}
+
+func (l *lister) classics(list []classic.Balancer, parts bool) {
+	for _, b := range list {
+		object, ok := l.balancer(inventory.Object{ID: classic.InventoryID(b.Name), Name: b.Name, Created: b.Created,
+			Fields: []inventory.Field{{Name: "dns", Value: b.DNS}}}, b.Tags, b.Groups)
+		if !ok || !parts {
+			continue
+		}
+		for _, x := range b.Listeners {
+			name := fmt.Sprintf("%s/%d", b.Name, x.Port)
+			l.add(object.Part(kindClassicListener, object.ID+"/"+fmt.Sprint(x.Port), name,
+				inventory.Field{Name: "port", Value: fmt.Sprintf("%d/%s", x.Port, x.Protocol)}))
+		}
+	}
+}
+
+// groups adds the security groups of load balancers, and the rules for load balancers and for those groups.
+func (l *lister) groups(all []vpc.Group) {
+	ours := map[string]inventory.Object{}
+	for _, g := range all {
+		loadBalancer, isClassic := strings.CutPrefix(g.Name, names.ClassicGroupName(""))
+		of := owners(g.Tags, loadBalancer)
+		if parts := groupDescription.FindStringSubmatch(g.Description); len(of) == 0 && len(parts) == 3 {
+			of = owners(map[string]string{names.ServiceTag: parts[2]}, parts[1])
+		}
+		mark := l.mark(g.Tags)
+		if mark == (inventory.Mark{}) || len(of) == 0 || !isClassic && !strings.HasPrefix(g.Name, "k8s-") {
+			continue
+		}
+		object := inventory.Object{Kind: vpc.KindGroup, ID: g.ID, Name: g.Name, Mark: mark, Owners: of, UsedBy: l.users[g.ID],
+			Fields: []inventory.Field{{Name: "rules", Value: fmt.Sprint(len(g.Rules))}}}
+		ours[g.ID] = object
+		l.add(object)
+	}
+	for _, g := range all {
+		counts, sources := map[string]int{}, []string{}
+		for _, r := range g.Rules {
+			source := ruleSource(r)
+			if _, ok := ours[r.SourceGroup]; ok && r.SourceGroup != g.ID {
+				source = r.SourceGroup
+			}
+			if source == "" {
+				continue
+			}
+			if counts[source]++; counts[source] == 1 {
+				sources = append(sources, source)
+			}
+		}
+		for _, source := range sources {
+			l.add(l.rules(g, source, ours, counts[source]))
+		}
+	}
+}
+
+// ruleSource returns the name of the load balancer in the description of a rule, or "".
+func ruleSource(r vpc.Rule) string {
+	for _, prefix := range []string{names.ClientRulePrefix, names.HealthRulePrefix} {
+		if name, ok := strings.CutPrefix(r.Description, prefix); ok {
+			return name
+		}
+	}
+	return ""
+}
+
+// rules returns the rules of a group for the traffic from a load balancer or from its group, which proves their owner.
+func (l *lister) rules(g vpc.Group, source string, groups map[string]inventory.Object, n int) inventory.Object {
+	object := inventory.Object{Kind: vpc.KindRules, ID: vpc.RulesID(g.ID, source), Name: g.String(),
+		Mark: inventory.Mark{Cluster: l.mark(g.Tags).Cluster}, Note: "nothing shows the cluster of load balancer " + source,
+		Fields: []inventory.Field{{Name: "from", Value: source}, {Name: "rules", Value: fmt.Sprint(n)}}}
+	proof, ok := groups[source]
+	if !ok {
+		proof, ok = l.byName[source]
+	}
+	if ok {
+		object.Mark, object.Owners, object.Parent = proof.Mark, proof.Owners, proof.ID
+	} else if defaultName.MatchString(source) {
+		object.Owners = []inventory.Owner{{LoadBalancer: source, UID: source[1:]}}
+	}
+	return object
+}
