@@ -92,6 +92,10 @@ test-page: ## The page of a comparison in a real Chromium, with screenshots in b
 bench: build apiserver ## Calls, seconds, CPU and memory at 1,000 nodes and 200 Services
 	@$(BIN)/ccm-lab bench $(if $(PROVIDER),--provider=$(PROVIDER)) $(ARGS)
 
+.PHONY: compare
+compare: build apiserver ## What each cloud does, observed: into bin/comparison
+	@$(BIN)/ccm-lab compare --out=$(BIN)/comparison $(if $(PROVIDER),--provider=$(PROVIDER)) $(ARGS)
+
 .PHONY: sim-clients
 sim-clients: ## The command lines of clouds against their simulators, every operation, and AWS' answers against its documentation
 	@hack/sim-clients.sh

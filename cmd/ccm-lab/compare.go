@@ -47,12 +47,13 @@ type compareOptions struct {
 	args, scenarios             []string
 	only, servicesAt            string
 	output, out, baseline, from string
+	reference, checkReference   string
 	keep, operations            bool
 }
 
 // parallelColumns is the number of columns that run at the same time. They mostly wait. Each has an API server and etcd,
 // about half a gigabyte of memory.
-const parallelColumns = 4
+const parallelColumns = 5
 
 func newCompareCommand(ctx context.Context, s streams) *cobra.Command {
 	o := compareOptions{output: outputTable}
@@ -80,6 +81,10 @@ func newCompareCommand(ctx context.Context, s streams) *cobra.Command {
 	fs.BoolVar(&o.operations, "operations", true, "Also measure the cost of operations.")
 	fs.StringVarP(&o.output, "output", "o", o.output, "Output format: "+strings.Join(formats(), ", ")+".")
 	fs.StringVar(&o.out, "out", "", "Also write all formats to this directory, as comparison.json, .md and .html.")
+	fs.StringVar(&o.reference, "reference", "", "Also write what another run repeats to this directory, for the "+
+		"documentation: without times, calls and costs.")
+	fs.StringVar(&o.checkReference, "check-reference", "",
+		"Run nothing, and check that the files of --reference in this directory have the rows and columns of this program.")
 	fs.StringVar(&o.baseline, "baseline", "", "Compare the result with this one, in JSON.")
 	fs.StringVar(&o.from, "resume", "", "Continue an interrupted run, with its result in JSON.")
 	fs.BoolVar(&o.keep, "keep", false, "Keep the directory with logs and etcd's data, and print its path.")
@@ -203,21 +208,25 @@ func runCompare(ctx context.Context, o compareOptions, s streams) (err error) {
 	if err := cli.UsageErrors(columnsErr, rowsErr, baselineErr, resumeErr); err != nil {
 		return err
 	}
-	binaries, err := lab.FindBinaries()
-	if err != nil {
-		return err
+	if o.checkReference != "" {
+		return checkReference(o.checkReference, rows, columns)
 	}
 	p := newProgress(s.err)
+	options := compare.Options{
+		Version: version.Get().GitVersion, Columns: columns, Scenarios: rows,
+		Operations: o.operations && o.only == "", Parallel: parallelColumns, Resume: resumed,
+		Notify: func(line string) { p.say("%s", line) },
+	}
+	if options.Binaries, err = lab.FindBinaries(); err != nil && !compare.Resumed(options) {
+		return err
+	}
 	dir, err := makeDirectory(o.keep)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.close(p)) }()
-	result, runErr := compare.Run(ctx, compare.Options{
-		Binaries: binaries, Dir: dir.path, Version: version.Get().GitVersion, Columns: columns, Scenarios: rows,
-		Operations: o.operations && o.only == "", Parallel: parallelColumns, Resume: resumed,
-		Notify: func(line string) { p.say("%s", line) },
-	})
+	options.Dir = dir.path
+	result, runErr := compare.Run(ctx, options)
 	if err := writeComparison(o, s, result); err != nil {
 		return errors.Join(runErr, err)
 	}

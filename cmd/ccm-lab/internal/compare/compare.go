@@ -63,6 +63,14 @@ func Run(ctx context.Context, o Options) (report.Report, error) {
 	return r.finish(), ctx.Err()
 }
 
+// Resumed reports whether the results to resume from are complete, so that Run starts nothing.
+func Resumed(o Options) bool {
+	r := newResult(o)
+	return r.total == 0 && !slices.ContainsFunc(o.Columns, func(c Column) bool {
+		return o.Operations && !r.measured(c.Name)
+	})
+}
+
 // result is a report while columns add to it.
 type result struct {
 	options Options
@@ -75,6 +83,9 @@ type result struct {
 
 func newResult(o Options) *result {
 	r := &result{options: o, report: report.Report{Schema: report.Schema, Version: o.Version}}
+	if o.Resume != nil {
+		r.report.Kubernetes = o.Resume.Kubernetes
+	}
 	for i := range o.Columns {
 		r.report.Columns = append(r.report.Columns, o.Columns[i].describe())
 	}

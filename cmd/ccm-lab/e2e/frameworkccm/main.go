@@ -1,0 +1,41 @@
+// Command frameworkccm is a cloud controller manager as Kubernetes' framework makes one, with the providers of this
+// repository: its main has nothing of ccm. Tests compare it with ccm.
+package main
+
+import (
+	"os"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/app"
+	"k8s.io/cloud-provider/app/config"
+	"k8s.io/cloud-provider/names"
+	"k8s.io/cloud-provider/options"
+	"k8s.io/component-base/cli"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/klog/v2"
+
+	_ "github.com/unified-ccm/unified-ccm/providers/aws"
+	_ "github.com/unified-ccm/unified-ccm/providers/fake"
+	_ "github.com/unified-ccm/unified-ccm/providers/openstack"
+)
+
+func main() {
+	o, err := options.NewCloudControllerManagerOptions()
+	if err != nil {
+		klog.Fatalf("Reading the defaults of flags: %v", err)
+	}
+	command := app.NewCloudControllerManagerCommand(o, newCloud, app.DefaultInitFuncConstructors,
+		names.CCMControllerAliases(), cliflag.NamedFlagSets{}, wait.NeverStop)
+	os.Exit(cli.Run(command))
+}
+
+// newCloud returns the provider of --cloud-provider.
+func newCloud(c *config.CompletedConfig) cloudprovider.Interface {
+	given := c.ComponentConfig.KubeCloudShared.CloudProvider
+	cloud, err := cloudprovider.InitCloudProvider(given.Name, given.CloudConfigFile)
+	if err != nil || cloud == nil {
+		klog.Fatalf("No cloud provider %q: %v", given.Name, err)
+	}
+	return variant(cloud, given.CloudConfigFile)
+}

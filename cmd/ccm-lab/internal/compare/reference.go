@@ -1,0 +1,67 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+)
+
+// Reference returns the part of a report that another run of the same programs repeats, for the documentation: without
+// times, without calls, and with manifests and checks as the only evidence.
+func Reference(r report.Report) report.Report {
+	out := report.Report{Schema: r.Schema, Kubernetes: r.Kubernetes, Columns: r.Columns, Missing: r.Missing}
+	for _, c := range r.Capabilities {
+		cells := map[string]report.Cell{}
+		for column, cell := range c.Cells {
+			cell.Calls, cell.Changes, cell.Seconds = 0, 0, 0
+			if cell.Evidence != nil {
+				cell.Evidence = &report.Evidence{Manifest: cell.Evidence.Manifest, Checks: cell.Evidence.Checks}
+			}
+			cells[column] = cell
+		}
+		c.Cells = cells
+		out.Capabilities = append(out.Capabilities, c)
+	}
+	return out
+}
+
+// CheckReference returns why the rows and columns of a reference are not those of this program.
+func CheckReference(r report.Report, scenarios []Scenario, columns []Column) error {
+	var problems []string
+	rows := map[string]report.Capability{}
+	for _, c := range r.Capabilities {
+		rows[c.ID] = c
+	}
+	for _, s := range scenarios {
+		row, ok := rows[s.ID]
+		delete(rows, s.ID)
+		switch {
+		case !ok:
+			problems = append(problems, "row "+s.ID+" is missing")
+			continue
+		case row.Group != s.Group || row.Title != s.Title || row.Detail != s.Detail:
+			problems = append(problems, "row "+s.ID+" has other texts")
+		}
+		for i := range columns {
+			if _, ok := row.Cells[columns[i].Name]; !ok {
+				problems = append(problems, "row "+s.ID+" has no cell of "+columns[i].Name)
+			}
+		}
+	}
+	for id := range rows {
+		problems = append(problems, "row "+id+" has no scenario")
+	}
+	for _, c := range r.Columns {
+		if !slices.ContainsFunc(columns, func(own Column) bool { return own.Name == c.Name && own.Title == c.Title }) {
+			problems = append(problems, "column "+c.Name+" is not one of the linked clouds")
+		}
+	}
+	problems = append(problems, Failures(r)...)
+	if len(problems) == 0 {
+		return nil
+	}
+	slices.Sort(problems)
+	return fmt.Errorf("%s", strings.Join(problems, "; "))
+}
