@@ -86,6 +86,18 @@ func (o runOptions) validate() error {
 	)
 }
 
+// supported returns what the demo waits for: only nodes on a cloud without load balancers and routes.
+func (o runOptions) supported() screen.Want {
+	want, can := screen.Want{Nodes: o.nodes}, lab.Capabilities(o.provider)
+	if can.LoadBalancer {
+		want.Services = o.services
+	}
+	if can.Routes {
+		want.Routes = o.nodes
+	}
+	return want
+}
+
 func run(ctx context.Context, o runOptions, s streams) (err error) {
 	if err := o.validate(); err != nil {
 		return err
@@ -94,6 +106,8 @@ func run(ctx context.Context, o runOptions, s streams) (err error) {
 	if err != nil {
 		return err
 	}
+	want := o.supported()
+	o.services = want.Services
 	p := newProgress(s.err)
 	dir, err := makeDirectory(o.keep)
 	if err != nil {
@@ -120,7 +134,7 @@ func run(ctx context.Context, o runOptions, s streams) (err error) {
 		options: o, streams: s, progress: p, cluster: cluster, kubeconfig: cluster.Plane.Kubeconfig,
 		observer: &lab.Observer{
 			Cluster: cluster, Provider: o.provider, Started: started,
-			Want: screen.Want{Nodes: o.nodes, Services: o.services, Routes: o.nodes},
+			Want: want,
 		},
 	}
 	if proxy {

@@ -166,7 +166,7 @@ func (c *Cloud) Terminate(nodeName string) error {
 func (c *Cloud) Stop(nodeName string) error {
 	return c.Update(nodeName, func(vm *simulator.VirtualMachine) {
 		vm.Runtime.PowerState = types.VirtualMachinePowerStatePoweredOff
-		vm.Guest = &types.GuestInfo{ToolsRunningStatus: string(types.VirtualMachineToolsRunningStatusGuestToolsNotRunning)}
+		vm.Guest = &types.GuestInfo{ToolsRunningStatus: "guestToolsNotRunning"}
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/aws"
 	awsannotation "github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
@@ -156,6 +157,12 @@ func newFake(o fakesim.Options) (conformance.World, func() error, error) {
 		return nil, nil, err
 	}
 	return cloud, cloud.Close, nil
+}
+
+// Capabilities returns the jobs of the provider of a cloud.
+func Capabilities(name string) provider.Capabilities {
+	descriptor, _ := provider.Get(name)
+	return descriptor.Capabilities
 }
 
 // Balancers returns the kinds of load balancers of a cloud, at least one.
