@@ -100,7 +100,9 @@ func (c *Cloud) newMachine(name, bios string, cluster mo.Entity) *simulator.Virt
 	vm.Guest = &types.GuestInfo{
 		HostName: name, IpAddress: address,
 		ToolsRunningStatus: string(types.VirtualMachineToolsRunningStatusGuestToolsRunning),
-		Net:                []types.GuestNicInfo{{Network: Network, IpAddress: []string{address}, DeviceConfigId: 4000, Connected: true}},
+		Net: []types.GuestNicInfo{{
+			Network: Network, IpAddress: []string{address}, DeviceConfigId: 4000, Connected: true,
+		}},
 	}
 	registry.PutEntity(folder, vm)
 	registry.AddReference(ctx, folder, &folder.ChildEntity, vm.Self)
