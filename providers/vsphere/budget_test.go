@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
@@ -146,7 +147,7 @@ func failing() map[string]roundTripper {
 	}
 }
 
-// newPair returns the provider for a vCenter that works and one whose requests go to a round tripper.
+// newPair returns the provider for a vCenter that works and for one with another transport.
 func newPair(t testing.TB, good *sim.Cloud, bad http.RoundTripper) *vsphere.Cloud {
 	t.Helper()
 	text := fmt.Sprintf("[Global]\nuser = %s\npassword = %q\n[Labels]\nregion = %s\nzone = %s\n"+
@@ -230,5 +231,45 @@ func TestVCenterThatRecoversServesItsNodes(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		initialize(t, c, []*v1.Node{node})
 		time.Sleep(5 * time.Minute)
+	})
+}
+
+func TestManagerStartsIfOneVCenterAcceptsTheCredentials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		good, other := newWorld(t, "good"), newWorld(t, "other")
+		c := newPair(t, good, other.Front().Transport())
+		if err := c.Check(t.Context()); err != nil {
+			t.Errorf("both accept: %v", err)
+		}
+		other.SetPassword("another")
+		c = newPair(t, good, other.Front().Transport())
+		if err := c.Check(t.Context()); !cloudapi.Is(err, cloudapi.Unavailable) || !strings.Contains(err.Error(), "bad.test rejects") {
+			t.Errorf("one rejects: error %v", err)
+		}
+		good.SetPassword("another")
+		c = newPair(t, good, other.Front().Transport())
+		if err := c.Check(t.Context()); !cloudapi.Is(err, cloudapi.Denied) {
+			t.Errorf("both reject: error %v", err)
+		}
+	})
+}
+
+func TestSecretThatCannotBeReadYetIsNoRejection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "")
+		cfg, _, err := config.ReadWith("f", []byte("[VirtualCenter \"vc.test\"]\nsecret-name = s\nsecret-namespace = ns\n"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := vsphere.NewCloud(cfg, vsphere.WithTransport(func(string) http.RoundTripper { return w.Front().Transport() }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Check(t.Context()); err == nil || cloudapi.Is(err, cloudapi.Denied) {
+			t.Errorf("error %v", err)
+		}
+		if n := w.Front().Log().Len(); n > 0 {
+			t.Errorf("%d calls without credentials", n)
+		}
 	})
 }

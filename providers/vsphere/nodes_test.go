@@ -97,7 +97,7 @@ func TestNodeWithoutSystemUUIDIsFoundByNameThenAddress(t *testing.T) {
 	})
 }
 
-func TestEqualHostNamesAreToldApartBySystemUUID(t *testing.T) {
+func TestSystemUUIDDistinguishesEqualHostNames(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w, _, v2, nodes := one(t, 2)
 		if err := w.Update("node-1", func(vm *simulator.VirtualMachine) { vm.Guest.HostName = "node-0" }); err != nil {

@@ -183,20 +183,23 @@ func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return nil, false }
 // OwnsNode implements provider.NodeOwner.
 func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership { return c.instances.OwnsNode(node) }
 
-// Check implements provider.Checker. One vCenter that answers is enough to start: the others may recover.
+// Check implements provider.Checker. One vCenter that accepts the credentials is enough to start: the others may
+// recover, and their error has a class that does not end the manager.
 func (c *Cloud) Check(ctx context.Context) error {
-	errs := make([]error, len(c.clients))
-	done := make(chan struct{})
-	for i, one := range c.clients {
-		go func() {
-			errs[i] = one.Check(ctx)
-			done <- struct{}{}
-		}()
+	results := make(chan error, len(c.clients))
+	for _, one := range c.clients {
+		go func() { results <- one.Check(ctx) }()
 	}
+	var errs []error
 	for range c.clients {
-		<-done
+		if err := <-results; err != nil {
+			errs = append(errs, err)
+		}
 	}
-	return errors.Join(errs...)
+	if len(errs) == 0 || len(errs) == len(c.clients) {
+		return errors.Join(errs...)
+	}
+	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "Login", Err: errors.Join(errs...)}
 }
 
 // Health implements provider.HealthReporter.

@@ -87,7 +87,7 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 
 // rejection returns errors that no request shows as a failure of the service, such as a wrong password.
 func rejection(err error) error {
-	if cloudapi.Is(err, cloudapi.Denied, cloudapi.Invalid) {
+	if cloudapi.Is(err, cloudapi.Denied, cloudapi.Invalid, cloudapi.Unknown) {
 		return err
 	}
 	return nil
@@ -112,7 +112,8 @@ func (c *Client) discard(s *session) {
 func (c *Client) logIn(ctx context.Context) (*session, error) {
 	list, err := c.options.Credentials(ctx)
 	if err != nil {
-		return nil, &cloudapi.Error{Class: cloudapi.Denied, Operation: methodLogin,
+		// Not Denied: a Secret can be read only once the manager is connected to the cluster.
+		return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: methodLogin,
 			Err: fmt.Errorf("credentials for vCenter %s: %w", c.Name(), err)}
 	}
 	if err := c.stillDenied(list); err != nil {

@@ -61,7 +61,7 @@ func accessRows(prefix string) []row {
 		{"password", secretKind, "", "The password. In the INI form, put it in double quotes and double each backslash."},
 		{"insecure-flag", "bool", "false", "Accepts every certificate, which lets anyone on the way read the password."},
 		{"datacenters", "list", "all", "The datacenters with nodes: names, which may contain * and ?, paths such as " +
-			"/folder/dc, or references such as Datacenter:datacenter-3. Machines elsewhere are not nodes of this cluster."},
+			"/folder/dc, or references such as Datacenter:datacenter-3. Other machines are not nodes of this cluster."},
 		{"soap-roundtrip-count", "integer", "", "Has no effect: failed calls are repeated as long as that can help."},
 		{"ca-file", "path", "the system's", "Certificate authorities to trust, in PEM format. Read again at each login."},
 		{"thumbprint", "hexadecimal", "", "The SHA-1 or SHA-256 thumbprint of a certificate to accept in addition."},
