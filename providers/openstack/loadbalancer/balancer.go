@@ -293,17 +293,16 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 	return "", nil
 }
 
-// replacementDisrupts returns the disruption of replacing a load balancer, and the fields that it follows
-// from. Replacing one that is being deleted disrupts nothing, and neither does one of ours with a failed
-// creation.
-func (d *differ) replacementDisrupts(lb api.LoadBalancer) (plan.Disruption, []string) {
+// declareReplacement sets what the replacement of a load balancer disrupts. Replacing one that is being deleted
+// disrupts nothing, and neither does one of ours with a failed creation.
+func (d *differ) declareReplacement(lb api.LoadBalancer, removal *plan.Change) {
 	switch {
 	case lb.ProvisioningStatus == api.PendingDelete, lb.ProvisioningStatus == api.Error && d.neverWorked(lb):
-		return plan.DisruptsNothing, nil
 	case lb.ProvisioningStatus == api.Error:
-		return plan.DisruptsLoadBalancer, nil
+		replacesFailed.declare(removal)
+	default:
+		replaces.declare(removal)
 	}
-	return plan.DisruptsLoadBalancer, placeFields()
 }
 
 // broken describes a state that a load balancer cannot leave, or returns "".

@@ -210,7 +210,7 @@ func (d *differ) ensure() error {
 		removal := plan.Change{}
 		if reason != "" {
 			removal = d.loadBalancerDelete(*lb, reason)
-			removal.Disrupts, removal.Follows = d.replacementDisrupts(*lb)
+			d.declareReplacement(*lb, &removal)
 		}
 		if reason != "" && d.isHeld(removal.Ref) && lb.ProvisioningStatus == api.Error {
 			d.diffGroup() // Octavia changes nothing of the load balancer

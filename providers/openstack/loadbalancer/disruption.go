@@ -14,6 +14,41 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
+// disruption is what a kind of change disrupts, and the fields of the Service that it follows from. A change without
+// fields needs an approval.
+type disruption struct {
+	// change names the changes in the guide.
+	change   string
+	disrupts plan.Disruption
+	follows  func() []string
+}
+
+// The disruptive changes. TestGuideListsDisruptions compares them with the guide.
+var (
+	replacesPart = disruption{"a listener or its pool is replaced, or a listener is deleted", plan.DisruptsTraffic,
+		protocolFields}
+	probesGuest = disruption{"the pool of a guest on a shared load balancer gets its first health monitor, because of " +
+		"`externalTrafficPolicy: Local` alone", plan.DisruptsTraffic, monitorFieldsOfService}
+	movesFloatingIP = disruption{"a floating IP is released, detached or exchanged", plan.DisruptsAddress, floatingFields}
+	replaces        = disruption{"a load balancer is replaced", plan.DisruptsLoadBalancer, placeFields}
+	failsOver       = disruption{"the failover of a load balancer that worked and is in ERROR; its other changes wait for it",
+		plan.DisruptsLoadBalancer, noFields}
+	replacesFailed = disruption{"its replacement, with its address if that is still free, if Octavia refuses the failover",
+		plan.DisruptsLoadBalancer, noFields}
+)
+
+// disruptions returns all disruptive changes, in the order of the guide.
+func disruptions() []disruption {
+	return []disruption{replacesPart, probesGuest, movesFloatingIP, replaces, failsOver, replacesFailed}
+}
+
+// declare sets what a change disrupts.
+func (d disruption) declare(change *plan.Change) {
+	change.Disrupts, change.Follows = d.disrupts, d.follows()
+}
+
+func noFields() []string { return nil }
+
 // placeFields are the fields of a Service that place its load balancer: a change of one replaces it.
 func placeFields() []string {
 	return []string{

@@ -45,11 +45,10 @@ func (d *differ) recover(lb *api.LoadBalancer) error {
 
 // failover requests that Octavia builds a load balancer again.
 func (d *differ) failover(have api.LoadBalancer) plan.Change {
-	return plan.Change{
-		Ref:      d.ref(kindLoadBalancer, have.Name, plan.Update, "failover"),
-		Fields:   []plan.Field{{Name: "provisioning_status", Before: have.ProvisioningStatus, After: api.Active}},
-		Reason:   "the load balancer is in the state ERROR: requesting a failover",
-		Disrupts: plan.DisruptsLoadBalancer,
+	change := plan.Change{
+		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, "failover"),
+		Fields: []plan.Field{{Name: "provisioning_status", Before: have.ProvisioningStatus, After: api.Active}},
+		Reason: "the load balancer is in the state ERROR: requesting a failover",
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			refused, err := d.cloud.applier.Failover(ctx, have.ID)
 			if refused {
@@ -60,4 +59,6 @@ func (d *differ) failover(have api.LoadBalancer) plan.Change {
 			return d.finish(err, nil)
 		},
 	}
+	failsOver.declare(&change)
+	return change
 }

@@ -163,7 +163,7 @@ func (d *differ) attachFloatingIP(want model.FloatingIP, attached, free []api.Fl
 func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached []api.FloatingIP) {
 	creation := d.floatingIPCreate(want, nil)
 	handle, port := plan.Handle(creation.Ref.Name), d.have.LoadBalancer.VipPortID
-	creation.Disrupts, creation.Follows = plan.DisruptsAddress, floatingFields()
+	movesFloatingIP.declare(&creation)
 	creation.Do = func(ctx context.Context, ids *plan.Handles) error {
 		made, err := d.cloud.allocateFloatingIP(ctx, want, "")
 		if err := d.finish(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) }); err != nil {
@@ -416,14 +416,19 @@ func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Chang
 
 // floatingIPRelease deletes a floating IP, or detaches one that was not created by us or is to be kept.
 func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change {
-	disrupts := plan.DisruptsNothing
+	change := d.floatingIPRemoval(f, reason)
 	if f.PortID != "" {
-		disrupts = plan.DisruptsAddress
+		movesFloatingIP.declare(&change)
 	}
+	return change
+}
+
+// floatingIPRemoval is floatingIPRelease without what it disrupts.
+func (d *differ) floatingIPRemoval(f api.FloatingIP, reason string) plan.Change {
 	if ours := d.ownsFloatingIP(f); !ours || d.isKept(f) {
 		return plan.Change{
 			Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "detach"),
-			Reason: reason + "; it is kept", Disrupts: disrupts, Follows: floatingFields(),
+			Reason: reason + "; it is kept", Follows: movesFloatingIP.follows(),
 			Fields: []plan.Field{{Name: "port", Before: f.PortID}},
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				if ours {
@@ -439,7 +444,7 @@ func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change 
 	return plan.Change{
 		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Delete, f.ID),
 		ID:     f.ID,
-		Reason: reason, Disrupts: disrupts, Follows: floatingFields(),
+		Reason: reason, Follows: movesFloatingIP.follows(),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
 			return d.finish(err, func() { d.cloud.store.FloatingIPs.Delete(f.ID) })

@@ -156,13 +156,9 @@ func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef
 		return plan.Change{}, false
 	}
 	patch := d.listenerPatch(have, port, f)
-	disrupts := plan.DisruptsNothing
-	if have.DefaultPoolID != "" && f.Has("default_pool_id") {
-		disrupts = plan.DisruptsTraffic
-	}
-	return markTags(plan.Change{
+	change := plan.Change{
 		Ref:    d.ref(kindListener, have.Name, plan.Update, have.ID),
-		Fields: f, Disrupts: disrupts, Follows: protocolFields(),
+		Fields: f, Follows: replacesPart.follows(),
 		After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			if f.Has("default_pool_id") {
@@ -183,7 +179,11 @@ func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef
 				return err
 			}, func() { d.cloud.store.Listeners.Put(made.ID, made) })
 		},
-	}, annotation.KeyListenerTags), true
+	}
+	if have.DefaultPoolID != "" && f.Has("default_pool_id") {
+		replacesPart.declare(&change)
+	}
+	return markTags(change, annotation.KeyListenerTags), true
 }
 
 // listenerPatch returns the options of an update: only differing fields, so that it disturbs as little as
@@ -233,17 +233,19 @@ func insertHeaders(have api.Listener, port model.Port) map[string]string {
 }
 
 func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.Ref) plan.Change {
-	return plan.Change{
+	change := plan.Change{
 		Ref:    d.ref(kindListener, have.Name, plan.Delete, have.ID),
 		ID:     have.ID,
-		Reason: reason, Disrupts: plan.DisruptsTraffic, Follows: protocolFields(),
-		After: after,
+		Reason: reason,
+		After:  after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			return d.mutate(ctx, ids, func(ctx context.Context) error {
 				return cloudapi.IgnoreNotFound(d.cloud.api.DeleteListener(ctx, have.ID))
 			}, func() { d.cloud.store.Listeners.Delete(have.ID) })
 		},
 	}
+	replacesPart.declare(&change)
+	return change
 }
 
 // listenerFields are the differing settings of two listeners, by their names in the API. Names are not

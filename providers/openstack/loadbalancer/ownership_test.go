@@ -215,3 +215,28 @@ func TestUserFloatingIPIsNotMarked(t *testing.T) {
 		r.dropFIPs()
 	})
 }
+
+// Clusters of one name with Services of one name may both name a load balancer by its ID. The first change marks it,
+// and then it is refused to the other cluster.
+func TestLoadBalancerNamedByTwoClustersIsOfTheFirstThatMarksIt(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		svc := service()
+		lb := legacy{r: r, svc: svc}.balancer()
+		annotate("load-balancer-id", lb.ID)(svc)
+		r.uid = otherUID
+		r.restart()
+		annotate("timeout-client-data", "60000")(svc)
+		r.ensure(svc)
+		members := r.membersAt(80)
+		r.uid, r.nodes = clusterUID, nil
+		r.launch("mine")
+		r.restart()
+		r.ensureError(svc, "belongs to another cluster")
+		_ = r.manager.UpdateLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes)
+		r.remove(svc)
+		if got := r.membersAt(80); len(got) != len(members) || len(r.mutations()) > 0 {
+			t.Errorf("members %v, were %v; changes %v", got, members, r.mutations())
+		}
+		r.clear()
+	})
+}
