@@ -56,6 +56,10 @@ func (y yamlReader) read(content []byte) {
 			p.Line, _ = strconv.Atoi(at[1])
 			p.Message = strings.TrimPrefix(err.Error(), at[0])
 		}
+		if strings.Contains(p.Message, "anchor") {
+			// The message has the value, which may be a secret.
+			p.Message = "a value that starts with * or & must be in quotes"
+		}
 		y.file.errors = append(y.file.errors, p)
 		return
 	}

@@ -132,6 +132,7 @@ func TestMalformedYAMLNamesTheLineOfTheProblem(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{
 		"global:\n  port: 1\n bad: [":               "f:2: did not find expected key",
+		"global:\n  password: *secret\n":            "f: a value that starts with * or & must be in quotes",
 		"just a text":                               `f:1: the file must be a map with a line "key: value" for each setting`,
 		"global: &a {port: 1}\nvcenter:\n  x: *a\n": "",
 	} {
