@@ -93,8 +93,8 @@ bench: build apiserver ## Calls, seconds, CPU and memory at 1,000 nodes and 200 
 	@$(BIN)/ccm-lab bench $(if $(PROVIDER),--provider=$(PROVIDER)) $(ARGS)
 
 .PHONY: compare
-compare: build apiserver ## What each cloud does, observed: into bin/comparison
-	@$(BIN)/ccm-lab compare --out=$(BIN)/comparison $(if $(PROVIDER),--provider=$(PROVIDER)) $(ARGS)
+compare: build apiserver ## What each cloud does, observed: bin/comparison, and docs/reference/comparison.* without timings
+	@$(BIN)/ccm-lab compare --out=$(BIN)/comparison --reference=docs/reference $(if $(PROVIDER),--provider=$(PROVIDER)) $(ARGS)
 
 .PHONY: sim-clients
 sim-clients: ## The command lines of clouds against their simulators, every operation, and AWS' answers against its documentation

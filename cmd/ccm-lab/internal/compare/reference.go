@@ -17,7 +17,9 @@ func Reference(r report.Report) report.Report {
 		for column, cell := range c.Cells {
 			cell.Calls, cell.Changes, cell.Seconds = 0, 0, 0
 			if cell.Evidence != nil {
-				cell.Evidence = &report.Evidence{Manifest: cell.Evidence.Manifest, Checks: cell.Evidence.Checks}
+				cell.Evidence = &report.Evidence{
+					Manifest: cell.Evidence.Manifest, Checks: append([]report.Check{}, cell.Evidence.Checks...),
+				}
 			}
 			cells[column] = cell
 		}

@@ -54,10 +54,16 @@ func nodeScenarios() []Scenario {
 			describes("InternalIP, IPv4", func(n *v1.Node, _ world.Machine) (want, got string) {
 				return "set", setOrNot(hasInternal(n, netip.Addr.Is4))
 			})),
-		instances("internal-ip-ipv6", "Internal address, IPv6", "On a dual-stack network, the node has an IPv6 address of type "+
-			"InternalIP.", describes("InternalIP, IPv6", func(n *v1.Node, _ world.Machine) (want, got string) {
-			return "set", setOrNot(hasInternal(n, netip.Addr.Is6))
-		})),
+		{
+			ID: "node.internal-ip-ipv6", Group: groupNodes, Title: "Internal address, IPv6",
+			Detail: "On a dual-stack network, the node has an IPv6 address of type InternalIP.", Run: internalIPv6,
+			Declared: func(d provider.Descriptor) report.Verdict {
+				if d.Capabilities.InstancesV2 {
+					return "" // A descriptor claims nothing about families.
+				}
+				return report.NotApplicable
+			},
+		},
 		instances("instance-type", "Instance type", "The label "+v1.LabelInstanceTypeStable+" is the machine's type.",
 			describes(v1.LabelInstanceTypeStable, func(n *v1.Node, m world.Machine) (want, got string) {
 				return m.Type, n.Labels[v1.LabelInstanceTypeStable]
@@ -81,6 +87,31 @@ func nodeScenarios() []Scenario {
 		instances("foreign", "Node of another cloud",
 			"A node with the provider ID of another cloud stays as it is when it stops reporting.", foreignNode),
 	}
+}
+
+// internalIPv6 is not applicable if the cloud shows no IPv6 address of the machine.
+func internalIPv6(ctx context.Context, t *Trial) (report.Verdict, string, error) {
+	verdict, summary, err := describes("InternalIP, IPv6", func(n *v1.Node, _ world.Machine) (want, got string) {
+		return "set", setOrNot(hasInternal(n, netip.Addr.Is6))
+	})(ctx, t)
+	if verdict == report.Ignored && !hasIPv6(world.Changed(t.before, t.inventory())) {
+		return report.NotApplicable, "The machines of the simulated cloud have no IPv6 address.", err
+	}
+	return verdict, summary, err
+}
+
+// hasIPv6 reports whether a field of an object is an IPv6 address.
+func hasIPv6(objects []world.Object) bool {
+	for _, o := range objects {
+		for _, value := range o.Fields {
+			for part := range strings.SplitSeq(value, ", ") {
+				if addr, err := netip.ParseAddr(part); err == nil && addr.Is6() {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 func setOrNot(set bool) string {

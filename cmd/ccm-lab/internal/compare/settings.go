@@ -56,7 +56,7 @@ func settings() map[string]map[setting][]field {
 			unhealthyThreshold:  {{"pool", "healthCheck.unhealthyThreshold", nil}},
 			idleTimeout:         {{"listener", "idleTimeoutSeconds", nil}},
 			proxyProtocol:       {{"pool", "proxyProtocol", words(map[string]string{"1": "v1", "2": "v2"})}},
-			clientIPAffinity:    {{"pool", "affinitySeconds", constant("on")}},
+			clientIPAffinity:    {{"pool", "affinitySeconds", onUnlessZero}},
 			loadBalancerSubnet:  {{"load balancer", "subnets", nil}},
 			tagTeam:             {{"load balancer", "tags.team", nil}},
 			balancerAddress:     {{"load balancer", "addresses", nil}},
@@ -152,6 +152,14 @@ func words(translate map[string]string) func(string) string {
 
 // constant replaces every value.
 func constant(text string) func(string) string { return func(string) string { return text } }
+
+// onUnlessZero reads a duration that switches a setting on.
+func onUnlessZero(value string) string {
+	if value == "0" {
+		return ""
+	}
+	return "on"
+}
 
 // fromMilliseconds converts to seconds.
 func fromMilliseconds(value string) string { return strings.TrimSuffix(value, "000") }

@@ -82,7 +82,7 @@ func (r *run) run(ctx context.Context, s Scenario) (report.Cell, error) {
 
 // newTrial creates the trial's namespace once the cloud is quiet.
 func (r *run) newTrial(ctx context.Context, name string) (*Trial, error) {
-	t := &Trial{run: r, namespace: name}
+	t := &Trial{run: r, namespace: name, evidence: report.Evidence{Checks: []report.Check{}}}
 	namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}}
 	_, err := r.cluster.Plane.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
 	if err != nil {
