@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
@@ -36,9 +37,9 @@ const (
 // randomSeeds are the test cases; -short runs the first. A failure names its seed; more can be added.
 var randomSeeds = []uint64{1, 2, 3}
 
-// RunRandom changes a cluster of up to 50 Services at random, with a cloud in which 5 % of the calls fail and
-// a manager that is killed from time to time, and checks that in the end the cloud contains exactly the
-// desired objects.
+// RunRandom changes a cluster of up to 50 Services at random, some of which become invalid, with a cloud in which 5 %
+// of the calls fail and a manager that is killed from time to time, and checks that in the end the cloud contains
+// exactly the desired objects: those of the last valid form of an invalid Service, with the nodes of now.
 func RunRandom(t *testing.T, subject Subject) {
 	t.Helper()
 	silence(t)
@@ -71,6 +72,8 @@ type randomLoad struct {
 	// settled is the number of machines, from the first, with initialised nodes. Others are not terminated: a
 	// node that was never ours is only deleted after its grace period.
 	settled int
+	// stable are the Services of the round before that this one has not changed.
+	stable []string
 
 	changes, rounds, faults, kills int
 	// last are the changes of the current round.
@@ -112,7 +115,7 @@ func (c *randomLoad) run(t testing.TB, subject Subject) error {
 func (c *randomLoad) round(ctx context.Context) error {
 	c.rounds++
 	c.last = nil
-	c.settled = len(c.machines)
+	c.settled, c.stable = len(c.machines), slices.Clone(c.services)
 	front := c.session.World.Front()
 	front.SetFaults(c.script()...)
 	for range 1 + c.random.IntN(randomChanges) {
@@ -168,14 +171,25 @@ func (c *randomLoad) change(ctx context.Context) (string, error) {
 		name := fmt.Sprintf("svc-%d", number)
 		c.services = append(c.services, name)
 		return "create " + name, s.Put(ctx, loadBalancerService(name, 80, 443))
+	case what == 6 && len(c.stable) > 0:
+		name := c.stable[c.random.IntN(len(c.stable))]
+		svc := s.services[types.NamespacedName{Namespace: Namespace, Name: name}].DeepCopy()
+		return "invalidate " + name, s.Put(ctx, invalid(svc))
 	case what < 8:
 		svc := loadBalancerService(c.services[c.random.IntN(len(c.services))], 80, int32(8000+number))
+		c.forget(svc.Name)
 		svc.Spec.LoadBalancerSourceRanges = []string{fmt.Sprintf("203.0.113.%d/32", number%250)}
 		return "change " + svc.Name, s.Put(ctx, svc)
 	default:
 		i := c.random.IntN(len(c.services))
 		name := c.services[i]
 		c.services = slices.Delete(c.services, i, i+1)
+		c.forget(name)
 		return "delete " + name, s.Delete(ctx, name)
 	}
+}
+
+// forget removes a Service from the stable ones.
+func (c *randomLoad) forget(name string) {
+	c.stable = slices.DeleteFunc(c.stable, func(s string) bool { return s == name })
 }
