@@ -18,7 +18,8 @@ var groups = []struct {
 		"TCP and UDP with one port number", "Named target ports", "IPv4", "IPv6", "Dual stack",
 		"External traffic policy Local", "Source ranges", "Session affinity by client", "spec.loadBalancerIP",
 		"Load balancer class of this manager",
-		"Load balancer class of another manager", "No node ports", "Port added", "Port removed", "Type changed to ClusterIP"}},
+		"Load balancer class of another manager", "No node ports", "Port added", "Port removed",
+		"Type changed to ClusterIP"}},
 	{"Annotations", []string{"scheme: internal", "source-ranges", "proxy-protocol",
 		"health-check-protocol", "health-check-port", "health-check-path", "health-check-interval", "health-check-timeout",
 		"health-check-healthy-threshold", "health-check-unhealthy-threshold", "idle-timeout", "static-addresses", "tags",
@@ -177,7 +178,8 @@ func events(name string, v report.Verdict) []report.Event {
 
 func calls(column report.Column, v report.Verdict, seed int) []report.Call {
 	names := map[string][]string{
-		"aws":       {"DescribeLoadBalancers", "DescribeSubnets", "CreateLoadBalancer", "CreateTargetGroup", "CreateListener"},
+		"aws":       {"DescribeLoadBalancers", "DescribeSubnets", "CreateLoadBalancer", "CreateTargetGroup",
+			"CreateListener"},
 		"fake":      {"ListLoadBalancers", "ListNetworks", "CreateLoadBalancer", "AddMembers", "GetLoadBalancer"},
 		"openstack": {"ListLoadBalancers", "ListPorts", "CreateLoadBalancer", "CreateFloatingIP", "UpdateMembers"},
 	}[column.Provider]
