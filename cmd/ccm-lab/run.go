@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -37,6 +39,7 @@ type runOptions struct {
 	provider        string
 	nodes, services int
 	kubeconfigOut   string
+	traces          string
 	once, keep      bool
 	timeout         time.Duration
 }
@@ -60,6 +63,8 @@ func newRunCommand(ctx context.Context, s streams) *cobra.Command {
 		"nodes join.")
 	fs.StringVar(&o.kubeconfigOut, "kubeconfig-out", "",
 		"Also write the kubeconfig to this file, which must not exist; it is removed at the end.")
+	fs.StringVar(&o.traces, "traces", "", "Write the OpenTelemetry spans of ccm to this file, from each sync down to each "+
+		"call of the cloud: one line of OTLP in JSON for each export.")
 	fs.BoolVar(&o.keep, "keep", o.keep, "Keep the directory with logs, etcd's data and the state of the cloud at the "+
 		"end, and print its path.")
 	return cmd
@@ -121,9 +126,19 @@ func run(ctx context.Context, o runOptions, s streams) (err error) {
 	if o.keep {
 		simulator.StateFile = dir.file("cloud.json")
 	}
+	args := []string{"--cluster-cidr=" + lab.PodRange, "--configure-cloud-routes=true"}
+	if o.traces != "" {
+		traces, failed := lab.StartTraces(o.traces, dir.path)
+		if failed != nil {
+			return cli.UsageErrorf("--traces=%s: %v", o.traces, failed)
+		}
+		// The cluster is stopped first: ccm sends its last spans then.
+		defer func() { err = errors.Join(err, closeTraces(traces, o.traces, s.err)) }()
+		args = append(args, traces.Arg())
+	}
 	cluster, err := lab.StartCluster(ctx, binaries, lab.ClusterOptions{
 		Provider: o.provider, Dir: dir.path, Cloud: simulator, Step: p.step,
-		ManagerArgs: []string{"--cluster-cidr=" + lab.PodRange, "--configure-cloud-routes=true"},
+		ManagerArgs: args,
 	})
 	if err != nil {
 		return err
@@ -163,4 +178,10 @@ func run(ctx context.Context, o runOptions, s streams) (err error) {
 
 func stopCluster(ctx context.Context, p *progress, cluster *lab.Cluster) error {
 	return p.step(ctx, "stopping everything", cluster.Stop)
+}
+
+func closeTraces(traces *lab.Traces, file string, w io.Writer) error {
+	spans, err := traces.Close()
+	fmt.Fprintf(w, "%s has %s\n", file, screen.Plural(spans, "span"))
+	return err
 }

@@ -8,11 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	cloudprovider "k8s.io/cloud-provider"
 	appconfig "k8s.io/cloud-provider/app/config"
+	tracingapi "k8s.io/component-base/tracing/api/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/lease"
+	"github.com/unified-ccm/unified-ccm/cmd/internal/traces"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -34,6 +36,10 @@ type daemon struct {
 	clock  clock.Clock
 	// stop is closed when the process ends.
 	stop <-chan struct{}
+	// tracing is the configuration of traces; nil exports none.
+	tracing *tracingapi.TracingConfiguration
+	// flushTraces exports the spans that were not exported yet.
+	flushTraces func()
 	// warnings are logged once logging is initialized.
 	warnings []warning
 }
@@ -42,8 +48,8 @@ type warning struct{ message, detail string }
 
 func newDaemon(o *options, stop <-chan struct{}) *daemon {
 	c := clock.RealClock{}
-	return &daemon{options: o, clock: c, stop: stop, apiServer: apiServer{clock: c, wait: apiServerWait,
-		pause: apiServerPause}}
+	return &daemon{options: o, clock: c, stop: stop, flushTraces: func() {},
+		apiServer: apiServer{clock: c, wait: apiServerWait, pause: apiServerPause}}
 }
 
 // run runs the root command. framework is the framework's own command, which returns when ctx ends.
@@ -56,6 +62,7 @@ func (d *daemon) run(framework func(*cobra.Command, []string) error) func(*cobra
 		if err := d.preflight(cmd.Context()); err != nil {
 			return err
 		}
+		defer func() { d.flushTraces() }()
 		if err := framework(cmd, args); err != nil {
 			// The framework has printed it.
 			return &cli.ExitError{Code: cli.ExitEnvironment}
@@ -73,6 +80,9 @@ func (d *daemon) preflight(ctx context.Context) error {
 		return err
 	}
 	if err := d.options.validate(); err != nil {
+		return err
+	}
+	if d.tracing, err = d.options.readTracing(); err != nil {
 		return err
 	}
 	config, err := s.loadConfig(descriptor)
@@ -161,6 +171,7 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 			"lease", config.ComponentConfig.Generic.LeaderElection.ResourceName)
 		useDryRunClients(config)
 	}
+	d.startTracing(logger)
 	if err := d.serve(config, d.stop); err != nil {
 		logger.Error(err, "Failed to serve the secure port")
 		klog.FlushAndExit(klog.ExitFlushTimeout, cli.ExitEnvironment)
@@ -180,4 +191,30 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 	}
 	logger.Info("Starting", "provider", d.cloud.ProviderName(), "version", currentVersion().Version)
 	return d.cloud
+}
+
+// readTracing reads the file of --tracing-config-file; nil without one.
+func (o *options) readTracing() (*tracingapi.TracingConfiguration, error) {
+	if o.tracingFile == "" {
+		return nil, nil //nolint:nilnil // nil exports no traces
+	}
+	config, err := traces.Read(o.tracingFile)
+	if err != nil {
+		return nil, cli.UsageErrorf("--%s=%s: %v", flagTracing, o.tracingFile, err)
+	}
+	return config, nil
+}
+
+// startTracing exports spans until the process ends.
+func (d *daemon) startTracing(logger klog.Logger) {
+	if d.tracing == nil {
+		return
+	}
+	ctx := klog.NewContext(wait.ContextForChannel(d.stop), logger)
+	flush, err := traces.Start(ctx, d.tracing, currentVersion().Version)
+	if err != nil {
+		logger.Error(err, "Failed to export traces", "file", d.options.tracingFile)
+		return
+	}
+	d.flushTraces = flush
 }

@@ -35,6 +35,7 @@ const (
 	flagWebhookPort  = "webhook-secure-port"
 	flagVersion      = "version"
 	flagAuditPeriod  = "load-balancer-audit-period"
+	flagTracing      = "tracing-config-file"
 	dryRunSuffix     = "-dry-run"
 	sectionUnified   = "unified-ccm"
 	sectionSafety    = "node safety"
@@ -67,6 +68,8 @@ type options struct {
 	strict    bool
 	// auditPeriod is the longest time that drift in the cloud stays undetected.
 	auditPeriod time.Duration
+	// tracingFile configures the export of traces; empty exports none.
+	tracingFile string
 	// own returns our flags, by section.
 	own cliflag.NamedFlagSets
 }
@@ -87,6 +90,9 @@ func newOptions() (*options, error) {
 	fs.DurationVar(&o.auditPeriod, flagAuditPeriod, audit.DefaultPeriod,
 		"How long drift of a load balancer may stay uncorrected: each is compared with the cloud once per period, evenly "+
 			"spread. 0 turns it off.")
+	fs.StringVar(&o.tracingFile, flagTracing, "",
+		"File with a TracingConfiguration, as kube-apiserver's: spans of syncs, changes and cloud requests go to its "+
+			"endpoint as OTLP over HTTP (default localhost:4318). Empty exports none.")
 	o.guard.AddFlags(o.own.FlagSet(sectionSafety))
 	for _, d := range provider.All() {
 		if d.Flags != nil {

@@ -5,10 +5,13 @@ import (
 	"strconv"
 	"time"
 
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/tracing"
 )
 
 // logLevel is the verbosity at which each request becomes a log line.
@@ -98,6 +101,12 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = p.req
 	labels := t.labels.labels(call.Request)
 	bucket := t.limiter.of(labels)
+	ctx, span := tracing.StartRequest(req.Context(), labels.Service+" "+labels.Operation,
+		tracing.Provider.String(t.o.Provider), tracing.System.String(labels.Service),
+		tracing.Operation.String(labels.Operation), tracing.Mutating.Bool(call.Mutating))
+	if span.IsRecording() {
+		req = req.WithContext(ctx)
+	}
 
 	resp, err := t.send(req, &call, labels, bucket)
 	if call.Sent {
@@ -118,7 +127,18 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		t.o.Observe(call)
 	}
 	t.log(req, resp, err, call)
+	endSpan(span, call)
 	return resp, err
+}
+
+// endSpan ends the span of a call. The class of an error is enough: its text may have what clouds repeat of a request.
+func endSpan(span trace.Span, call Call) {
+	span.SetAttributes(tracing.Code.String(call.Code), tracing.Waited.Float64(call.Waited.Seconds()))
+	if call.Class != "" {
+		span.SetAttributes(tracing.Class.String(string(call.Class)))
+		span.SetStatus(codes.Error, string(call.Class))
+	}
+	span.End()
 }
 
 // send waits for the rate limiter and sends the request. It sets the durations of the call.

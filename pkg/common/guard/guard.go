@@ -102,7 +102,7 @@ func (g *guarded) Check(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	_, err := observed(g.shared.observe, "Provider", "Check", func() (struct{}, error) {
+	_, err := observed(ctx, g.shared.observe, "Provider", "Check", func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, checker.Check(ctx)
 	})
 	return err

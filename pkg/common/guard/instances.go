@@ -12,6 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/tracing"
 )
 
 // instances adds ownership and deletion safety to a provider's InstancesV2.
@@ -36,9 +37,9 @@ func (i *instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, er
 	if owner == provider.Foreign {
 		return true, nil
 	}
-	exists, err := observed(i.observe, "InstancesV2", "InstanceExists", func() (bool, error) {
+	exists, err := observed(ctx, i.observe, "InstancesV2", "InstanceExists", func(ctx context.Context) (bool, error) {
 		return i.inner.InstanceExists(ctx, node)
-	})
+	}, tracing.Node.String(node.Name))
 	if err != nil {
 		return exists, err
 	}
@@ -79,9 +80,9 @@ func (i *instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, 
 	if i.dryRun || i.ownership(node) != provider.Mine {
 		return false, nil
 	}
-	shutdown, err := observed(i.observe, "InstancesV2", "InstanceShutdown", func() (bool, error) {
+	shutdown, err := observed(ctx, i.observe, "InstancesV2", "InstanceShutdown", func(ctx context.Context) (bool, error) {
 		return i.inner.InstanceShutdown(ctx, node)
-	})
+	}, tracing.Node.String(node.Name))
 	if errors.Is(err, cloudprovider.InstanceNotFound) && i.deletions.keeping(identity(node)) {
 		return false, nil
 	}
@@ -104,9 +105,9 @@ func (i *instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloud
 		}
 		return &cloudprovider.InstanceMetadata{}, nil
 	}
-	return observed(i.observe, "InstancesV2", "InstanceMetadata", func() (*cloudprovider.InstanceMetadata, error) {
+	return observed(ctx, i.observe, "InstancesV2", "InstanceMetadata", func(ctx context.Context) (*cloudprovider.InstanceMetadata, error) {
 		return i.inner.InstanceMetadata(ctx, node)
-	})
+	}, tracing.Node.String(node.Name))
 }
 
 // identity distinguishes successive nodes of the same name.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"go.opentelemetry.io/otel/trace"
 	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
@@ -46,7 +47,7 @@ func newBalancer(s *shared, inner cloudprovider.LoadBalancer, dryRun bool) loadb
 func (b *balancer) GetLoadBalancer(
 	ctx context.Context, cluster string, service *v1.Service,
 ) (status *v1.LoadBalancerStatus, exists bool, err error) {
-	err = b.call("GetLoadBalancer", func() (err error) {
+	err = b.call(ctx, "GetLoadBalancer", service, func(ctx context.Context) (err error) {
 		status, exists, err = b.inner.GetLoadBalancer(ctx, cluster, service)
 		return err
 	})
@@ -62,7 +63,7 @@ func (b *balancer) GetLoadBalancerName(ctx context.Context, cluster string, serv
 func (b *balancer) EnsureLoadBalancer(
 	ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node,
 ) (status *v1.LoadBalancerStatus, err error) {
-	err = b.call("EnsureLoadBalancer", func() (err error) {
+	err = b.call(ctx, "EnsureLoadBalancer", service, func(ctx context.Context) (err error) {
 		status, err = b.inner.EnsureLoadBalancer(ctx, cluster, service, b.ours(nodes))
 		return err
 	})
@@ -72,14 +73,14 @@ func (b *balancer) EnsureLoadBalancer(
 // UpdateLoadBalancer implements cloudprovider.LoadBalancer.
 func (b *balancer) UpdateLoadBalancer(ctx context.Context, cluster string, service *v1.Service,
 	nodes []*v1.Node) error {
-	return b.call("UpdateLoadBalancer", func() error {
+	return b.call(ctx, "UpdateLoadBalancer", service, func(ctx context.Context) error {
 		return b.inner.UpdateLoadBalancer(ctx, cluster, service, b.ours(nodes))
 	})
 }
 
 // EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer.
 func (b *balancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, service *v1.Service) error {
-	return b.call("EnsureLoadBalancerDeleted", func() error {
+	return b.call(ctx, "EnsureLoadBalancerDeleted", service, func(ctx context.Context) error {
 		return b.inner.EnsureLoadBalancerDeleted(ctx, cluster, service)
 	})
 }
@@ -88,7 +89,7 @@ func (b *balancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster string
 func (b *balancer) PlanLoadBalancer(
 	ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node, o loadbalancer.PlanOptions,
 ) (p plan.Plan, err error) {
-	err = b.call("PlanLoadBalancer", func() (err error) {
+	err = b.call(ctx, "PlanLoadBalancer", service, func(ctx context.Context) (err error) {
 		p, err = b.inner.PlanLoadBalancer(ctx, cluster, service, b.ours(nodes), o)
 		return err
 	})
@@ -99,9 +100,10 @@ func (b *balancer) PlanLoadBalancer(
 func (b *balancer) AuditLoadBalancer(
 	ctx context.Context, cluster string, current loadbalancer.Current,
 ) (drift plan.Plan, status *v1.LoadBalancerStatus, err error) {
-	err = b.call("AuditLoadBalancer", func() (err error) {
+	err = b.call(ctx, "AuditLoadBalancer", nil, func(ctx context.Context) (err error) {
 		drift, status, err = b.inner.AuditLoadBalancer(ctx, cluster, func() (*v1.Service, []*v1.Node) {
 			service, nodes := current()
+			trace.SpanFromContext(ctx).SetAttributes(serviceAttributes(service)...)
 			return service, b.ours(nodes)
 		})
 		return err
@@ -113,15 +115,17 @@ func (b *balancer) AuditLoadBalancer(
 func (b *balancer) RemoveOrphans(
 	ctx context.Context, cluster string, service *v1.Service, approve loadbalancer.Approval,
 ) (result plan.Result, err error) {
-	err = b.call("RemoveOrphans", func() (err error) {
+	err = b.call(ctx, "RemoveOrphans", service, func(ctx context.Context) (err error) {
 		result, err = b.inner.RemoveOrphans(ctx, cluster, service, approve)
 		return err
 	})
 	return result, err
 }
 
-func (b *balancer) call(method string, do func() error) error {
-	_, err := observed(b.observe, "LoadBalancer", method, func() (struct{}, error) { return struct{}{}, do() })
+func (b *balancer) call(ctx context.Context, method string, service *v1.Service, do func(context.Context) error) error {
+	_, err := observed(ctx, b.observe, "LoadBalancer", method, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, do(ctx)
+	}, serviceAttributes(service)...)
 	return err
 }
 

@@ -1,10 +1,13 @@
 package guard
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
 	basemetrics "k8s.io/component-base/metrics"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/metrics"
+	"github.com/unified-ccm/unified-ccm/pkg/common/tracing"
 )
 
 type instruments struct {
@@ -73,12 +77,23 @@ func newObserver(provider string, c clock.PassiveClock) *observer {
 	return &observer{provider: provider, clock: c}
 }
 
-// observed makes the call, measures it, and returns its result unchanged.
-func observed[T any](o *observer, iface, method string, call func() (T, error)) (T, error) {
+// observed makes the call, measures it as a span and by the metrics, and returns its result unchanged. Attributes name
+// the object of the span.
+func observed[T any](ctx context.Context, o *observer, iface, method string, call func(context.Context) (T, error),
+	attributes ...attribute.KeyValue) (T, error) {
 	start := o.clock.Now()
-	value, err := call()
+	ctx, span := tracing.Start(ctx, iface+"."+method, append(attributes, tracing.Provider.String(o.provider))...)
+	value, err := call(ctx)
+	tracing.End(span, err)
 	o.record(iface, method, o.clock.Since(start), err)
 	return value, err
+}
+
+func serviceAttributes(s *v1.Service) []attribute.KeyValue {
+	if s == nil {
+		return nil
+	}
+	return []attribute.KeyValue{tracing.Namespace.String(s.Namespace), tracing.Service.String(s.Name)}
 }
 
 func (o *observer) record(iface, method string, took time.Duration, err error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
+	"github.com/unified-ccm/unified-ccm/pkg/common/tracing"
 )
 
 // router adds ownership, metrics and dry run to a provider's Routes.
@@ -46,7 +47,7 @@ func newRoutes(s *shared, inner cloudprovider.Routes, dryRun bool) cloudprovider
 
 // ListRoutes implements cloudprovider.Routes.
 func (r *router) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovider.Route, error) {
-	return observed(r.observe, "Routes", "ListRoutes", func() ([]*cloudprovider.Route, error) {
+	return observed(ctx, r.observe, "Routes", "ListRoutes", func(ctx context.Context) ([]*cloudprovider.Route, error) {
 		return r.inner.ListRoutes(ctx, cluster)
 	})
 }
@@ -104,9 +105,9 @@ func (r *router) CreateRoute(ctx context.Context, cluster, nameHint string, rout
 		logger.Info("Dry run: skipping the creation of a route")
 		return nil
 	}
-	_, err = observed(r.observe, "Routes", "CreateRoute", func() (struct{}, error) {
+	_, err = observed(ctx, r.observe, "Routes", "CreateRoute", func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, r.inner.CreateRoute(ctx, cluster, nameHint, route)
-	})
+	}, tracing.Node.String(node))
 	return err
 }
 
@@ -119,9 +120,9 @@ func (r *router) DeleteRoute(ctx context.Context, cluster string, route *cloudpr
 			"node", route.TargetNode, "provider", r.provider)
 		return nil
 	}
-	_, err := observed(r.observe, "Routes", "DeleteRoute", func() (struct{}, error) {
+	_, err := observed(ctx, r.observe, "Routes", "DeleteRoute", func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, r.inner.DeleteRoute(ctx, cluster, route)
-	})
+	}, tracing.Node.String(string(route.TargetNode)))
 	return err
 }
 
@@ -129,7 +130,7 @@ func (r *router) DeleteRoute(ctx context.Context, cluster string, route *cloudpr
 // another cloud stays; the plan creates none to such a node.
 func (r *planningRouter) PlanRoutes(ctx context.Context, cluster string, nodes []*v1.Node,
 	ranges []netip.Prefix) (plan.Plan, error) {
-	p, err := observed(r.observe, "Routes", "PlanRoutes", func() (plan.Plan, error) {
+	p, err := observed(ctx, r.observe, "Routes", "PlanRoutes", func(ctx context.Context) (plan.Plan, error) {
 		return r.planner.PlanRoutes(ctx, cluster, nodes, ranges)
 	})
 	if err != nil {

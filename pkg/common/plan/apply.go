@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/tracing"
 )
 
 // DefaultParallel is the number of concurrent changes of one plan. The rate limiter of the cloud's client
@@ -182,9 +184,21 @@ func (r *run) unblocked(c *Change) bool {
 	return true
 }
 
+// startSpan starts the span of a change, or of the wait until its object is ready.
+func startSpan(ctx context.Context, c Change, wait bool) (context.Context, trace.Span) {
+	name := string(c.Action) + " " + c.Kind
+	if wait {
+		name = "wait for " + c.Kind
+	}
+	return tracing.Start(ctx, name, tracing.Action.String(string(c.Action)), tracing.Kind.String(c.Kind),
+		tracing.Name.String(c.Name))
+}
+
 func (r *run) work(ctx context.Context, index int, wait bool, f func(context.Context, *Handles) error) {
 	began := r.options.Clock.Now()
+	ctx, span := startSpan(ctx, r.plan.Changes[index], wait)
 	err := f(ctx, r.result.IDs)
+	tracing.End(span, err)
 	r.events <- event{index: index, wait: wait, err: err, took: r.options.Clock.Since(began)}
 }
 
