@@ -68,6 +68,7 @@ func pages(root *cobra.Command, o *options) []page {
 		}},
 		{"metrics.md", writeMetrics},
 		{"events.md", writeEvents},
+		{"logs.md", writeLogKeys},
 		{"capabilities.md", func(w io.Writer) error { return writeCapabilities(w, all, intent.Keys()) }},
 	}
 	for _, d := range all {

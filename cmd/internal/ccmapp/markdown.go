@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
+	"github.com/unified-ccm/unified-ccm/pkg/common/logkeys"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -127,6 +128,19 @@ func writeEvents(w io.Writer) error {
 				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", d.Reason, d.Type, d.Object, cell(d.When), cell(d.Action))
 			}
 		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeLogKeys writes the table of the keys of log lines.
+func writeLogKeys(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("# Log keys\n\nThe keys of the structured log lines of `ccm`. They are the same in every provider, so that " +
+		"one query finds an object in all lines. `--logging-format=json` writes one JSON object per line. Lines of the framework's " +
+		"controllers have keys of their own.\n\n| Key | Meaning |\n|---|---|\n")
+	for _, k := range logkeys.All() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", k.Name, cell(k.Meaning))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -191,7 +191,7 @@ func (t *transport) log(req *http.Request, resp *http.Response, err error, call 
 		return
 	}
 	fields := []any{
-		"provider", t.o.Provider, "service", call.Service, "operation", call.Operation, "code", call.Code,
+		"provider", t.o.Provider, "apiService", call.Service, "operation", call.Operation, "code", call.Code,
 		"sent", call.Sent, "duration", call.Duration, "waited", call.Waited,
 	}
 	if resp != nil && t.o.RequestIDHeader != "" {
