@@ -178,7 +178,7 @@ func events(name string, v report.Verdict) []report.Event {
 
 func calls(column report.Column, v report.Verdict, seed int) []report.Call {
 	names := map[string][]string{
-		"aws":       {"DescribeLoadBalancers", "DescribeSubnets", "CreateLoadBalancer", "CreateTargetGroup",
+		"aws": {"DescribeLoadBalancers", "DescribeSubnets", "CreateLoadBalancer", "CreateTargetGroup",
 			"CreateListener"},
 		"fake":      {"ListLoadBalancers", "ListNetworks", "CreateLoadBalancer", "AddMembers", "GetLoadBalancer"},
 		"openstack": {"ListLoadBalancers", "ListPorts", "CreateLoadBalancer", "CreateFloatingIP", "UpdateMembers"},
