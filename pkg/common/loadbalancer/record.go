@@ -159,7 +159,8 @@ func (r AppliedRecord) Encode() string {
 // ParseRecord returns the record that Encode wrote. Text of another version, form or length is not a record.
 func ParseRecord(text string) AppliedRecord {
 	parts := strings.Split(text, ".")
-	if len(text) > MaxRecord || len(parts) != 4 || parts[0] != recordVersion || !isDigest(parts[1]) || !isDigest(parts[2]) {
+	if len(text) > MaxRecord || len(parts) != 4 || parts[0] != recordVersion || !isDigest(parts[1]) ||
+		!isDigest(parts[2]) {
 		return AppliedRecord{}
 	}
 	fields, err := encoding.DecodeString(parts[3])
