@@ -12,8 +12,8 @@ function open_block() {
 	shell = language ~ /^(sh|bash|shell|console)$/
 	if (!shell && marker) problem(FNR, "a marker stands above a block that is not sh or console")
 	if (shell && !marker) problem(FNR, "the block needs a line above it: <!-- run: CLOUD --> or <!-- not run: REASON -->")
-	if (shell && marker ~ /^run: / && marker !~ /^run: (fake|aws|openstack)(, exit [0-9]+)?$/)
-		problem(FNR, "write <!-- run: fake -->, aws or openstack, and \", exit N\" if the exit code is not 0")
+	if (shell && marker ~ /^run: / && marker !~ /^run: (fake|aws|openstack|vsphere)(, exit [0-9]+)?$/)
+		problem(FNR, "write <!-- run: fake -->, aws, openstack or vsphere, and \", exit N\" if the exit code is not 0")
 	running = cloud && shell && (marker == "run: " cloud || index(marker, "run: " cloud ",") == 1)
 	if (!running) return
 	code = marker ~ /exit/ ? substr(marker, index(marker, "exit") + 5) : 0

@@ -26,8 +26,9 @@ ln -s "${KUBEBUILDER_ASSETS:-$root/bin}/kubectl" "$work/bin/"
 # start_lab starts a lab and sets KUBECONFIG, and makes the folder that the commands run in look like a checkout.
 start_lab() { # cloud
 	local until=$((SECONDS + 120))
-	"$work/bin/ccm-lab" run --provider="$1" >"$work/lab.log" 2>&1 &
+	CCM_BIN=$work/bin/ccm "$work/bin/ccm-lab" run --provider="$1" >"$work/lab.log" 2>&1 &
 	lab=$!
+	unset KUBECONFIG
 	until grep -q '^Ctrl-C ends' "$work/lab.log"; do
 		if ((SECONDS >= until)) || ! kill -0 "$lab" 2>/dev/null; then
 			cat "$work/lab.log"
@@ -48,7 +49,7 @@ start_lab() { # cloud
 # The simulator of AWS accepts these.
 export AWS_ACCESS_KEY_ID=AKIASIMULATED AWS_SECRET_ACCESS_KEY=simulated
 failed=0
-for cloud in fake aws openstack; do
+for cloud in fake aws openstack vsphere; do
 	started=
 	for page in "${pages[@]}"; do
 		{
@@ -56,7 +57,10 @@ for cloud in fake aws openstack; do
 			awk -v cloud="$cloud" -f hack/docs-commands.awk "$page"
 		} >"$work/script"
 		grep -q '^echo ' "$work/script" || continue
-		[[ -n $started ]] || { start_lab "$cloud" && started=1; }
+		if [[ -z $started ]]; then
+			start_lab "$cloud" || exit 1
+			started=1
+		fi
 		printf '%-10s %s\n' "$cloud" "$page"
 		if ! (cd "$work/checkout" && HOME=$work/home PATH=$work/bin:$PATH timeout 120 bash "$work/script") >"$work/out" 2>&1; then
 			sed 's/^/    /' "$work/out"
