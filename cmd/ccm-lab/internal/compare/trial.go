@@ -26,6 +26,9 @@ const (
 	poll = 100 * time.Millisecond
 	// quiet is the time without a mutation in the cloud after which it counts as settled.
 	quiet = 500 * time.Millisecond
+	// rest is the time without any call after which a manager that has just started has read what it always reads, also
+	// on a busy machine. Its calls would count as those of the scenario.
+	rest = 2 * time.Second
 	// cleanTimeout is the timeout for deleting what a scenario has created, and leftTimeout that for objects in the cloud
 	// to disappear after that.
 	cleanTimeout = 2 * time.Minute
@@ -89,7 +92,7 @@ func (r *run) newTrial(ctx context.Context, name string) (*Trial, error) {
 		return nil, fmt.Errorf("creating a namespace: %w", err)
 	}
 	t.cleanUp(t.deleteNamespace)
-	if err := t.untilIdle(ctx, func() int { return t.log().Len() }); err != nil {
+	if err := t.untilIdle(ctx, rest, t.log().Len); err != nil {
 		return nil, err
 	}
 	t.before = r.inventory()
@@ -113,16 +116,18 @@ func lastCall(log *sim.Log) int {
 }
 
 // untilQuiet waits until no call has changed the cloud for a while.
-func (t *Trial) untilQuiet(ctx context.Context) error { return t.untilIdle(ctx, t.log().MutationCount) }
+func (t *Trial) untilQuiet(ctx context.Context) error {
+	return t.untilIdle(ctx, quiet, t.log().MutationCount)
+}
 
-// untilIdle waits until a count of calls has not changed for a while.
-func (t *Trial) untilIdle(ctx context.Context, count func() int) error {
+// untilIdle waits until a count of calls has not changed for a period.
+func (t *Trial) untilIdle(ctx context.Context, period time.Duration, count func() int) error {
 	last, since := count(), time.Now()
 	return wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
 		if n := count(); n != last {
 			last, since = n, time.Now()
 		}
-		return time.Since(since) >= quiet, nil
+		return time.Since(since) >= period, nil
 	})
 }
 
