@@ -189,6 +189,7 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 		logger.Info("Watching a subset of the nodes", "selector", selector.String())
 		filterNodes(config, selector)
 	}
+	selectServices(config, d.cloud.ProviderName(), d.options.classes)
 	logger.Info("Starting", "provider", d.cloud.ProviderName(), "version", currentVersion().Version)
 	return d.cloud
 }

@@ -1,21 +1,27 @@
 package ccmapp
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	appconfig "k8s.io/cloud-provider/app/config"
+	"k8s.io/utils/ptr"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
 
 func TestDryTransport(t *testing.T) {
@@ -119,5 +125,38 @@ func TestNodeFilterLeavesServicesAlone(t *testing.T) {
 	}
 	if all, err := services.Lister().List(labels.Everything()); err != nil || len(all) != 1 {
 		t.Errorf("services: %v, %v", all, err)
+	}
+}
+
+// The list and the watch of the informer select by class, whatever the informer does with an object.
+func TestSelectServicesByClass(t *testing.T) {
+	service := func(name string, class *string) *v1.Service {
+		return &v1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+			Spec:       v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, LoadBalancerClass: class},
+		}
+	}
+	client := kubefake.NewClientset(service("listed", ptr.To("unified-ccm.io/fake")), service("other", nil))
+	factory := informers.NewSharedInformerFactory(client, 0)
+	config := (&appconfig.Config{SharedInformers: factory, LoopbackClientConfig: &rest.Config{}}).Complete()
+	selectServices(config, "fake", loadbalancer.OwnClass)
+	services := factory.Core().V1().Services()
+	services.Informer()
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+	_, err := client.CoreV1().Services("default").Create(t.Context(), service("watched", ptr.To("unified-ccm.io/fake")),
+		metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"listed": true, "watched": true, "other": false} {
+		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true,
+			func(context.Context) (bool, error) {
+				s, err := services.Lister().Services("default").Get(name)
+				return err == nil && loadbalancer.Wanted(s) == want, nil
+			})
+		if err != nil {
+			t.Errorf("Service %s: want it selected: %v; %v", name, want, err)
+		}
 	}
 }

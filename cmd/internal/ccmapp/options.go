@@ -1,6 +1,7 @@
 package ccmapp
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/audit"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -36,6 +38,7 @@ const (
 	flagVersion      = "version"
 	flagAuditPeriod  = "load-balancer-audit-period"
 	flagTracing      = "tracing-config-file"
+	flagClasses      = "load-balancer-classes"
 	dryRunSuffix     = "-dry-run"
 	sectionUnified   = "unified-ccm"
 	sectionSafety    = "node safety"
@@ -70,6 +73,8 @@ type options struct {
 	auditPeriod time.Duration
 	// tracingFile configures the export of traces; empty exports none.
 	tracingFile string
+	// classes selects the Services that get load balancers.
+	classes loadbalancer.Classes
 	// own returns our flags, by section.
 	own cliflag.NamedFlagSets
 }
@@ -93,6 +98,7 @@ func newOptions() (*options, error) {
 	fs.StringVar(&o.tracingFile, flagTracing, "",
 		"File with a TracingConfiguration, as kube-apiserver's: spans of syncs, changes and cloud requests go to its "+
 			"endpoint as OTLP over HTTP (default localhost:4318). Empty exports none.")
+	addClassesFlag(fs, &o.classes)
 	o.guard.AddFlags(o.own.FlagSet(sectionSafety))
 	for _, d := range provider.All() {
 		if d.Flags != nil {
@@ -100,6 +106,15 @@ func newOptions() (*options, error) {
 		}
 	}
 	return o, nil
+}
+
+// addClassesFlag adds the flag that selects Services by class.
+func addClassesFlag(fs *pflag.FlagSet, classes *loadbalancer.Classes) {
+	*classes = cmp.Or(*classes, loadbalancer.DefaultClass)
+	fs.StringVar((*string)(classes), flagClasses, string(*classes),
+		"The Services that get load balancers, by spec.loadBalancerClass. default: those without a class. "+
+			"own: those with the class "+loadbalancer.ClassOf("PROVIDER")+", such as "+loadbalancer.ClassOf("aws")+
+			", so that another controller can handle those without a class. all: both.")
 }
 
 // source returns the values of the daemon's flags.
@@ -140,6 +155,9 @@ func (o *options) validate() error {
 	if o.auditPeriod < 0 {
 		lines = append(lines, fmt.Sprintf("--%s=%s: must not be negative; use 0 to turn the audit off", flagAuditPeriod,
 			o.auditPeriod))
+	}
+	if err := o.classes.Validate(); err != nil {
+		lines = append(lines, fmt.Sprintf("--%s: %v", flagClasses, err))
 	}
 	slices.Sort(lines)
 	err := o.framework.Validate(app.ControllerNames(o.constructors()), app.ControllersDisabledByDefault.List(),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -37,6 +38,7 @@ type planOptions struct {
 	clusterCIDR     string
 	routes          bool
 	disruption      provider.DisruptionPolicy
+	classes         loadbalancer.Classes
 	output, color   string
 	verbose         bool
 }
@@ -85,6 +87,7 @@ func (o *planOptions) addClusterFlags(cmd *cobra.Command) {
 	fs.StringVar(&o.clusterCIDR, flagClusterCIDR, "", "The manager's --cluster-cidr: without it, routes are not planned.")
 	fs.BoolVar(&o.routes, flagCloudRoutes, o.routes, "Whether the manager sets up pod routes, which --all then includes.")
 	guard.AddDisruptionFlag(fs, &o.disruption)
+	addClassesFlag(fs, &o.classes)
 	fs.StringVar(&o.color, "color", o.color, "auto (on a terminal, unless NO_COLOR is set), always or never.")
 	fs.BoolVar(&o.verbose, "verbose", false, "Do not shorten values, and also list what does not change.")
 	o.source.addFlags(fs, true)
@@ -154,6 +157,9 @@ func (o planOptions) checkCluster() error {
 	}
 	if err := guard.ValidateDisruption(o.disruption); err != nil {
 		return cli.UsageErrorf("%v", err)
+	}
+	if err := o.classes.Validate(); err != nil {
+		return cli.UsageErrorf("--%s: %v", flagClasses, err)
 	}
 	_, err := o.clusterCIDRs()
 	return err

@@ -170,12 +170,19 @@ func (p *planner) planServices(ctx context.Context, lbPlanner loadbalancer.Plann
 	group.SetLimit(plansAtOnce)
 	for i, service := range w.services {
 		group.Go(func() error {
+			service := p.selected(service)
+			if !balanced(service) {
+				results[i] = plan.Plan{Subject: intent.Subject(service)} // another controller handles it
+				return nil
+			}
 			nodes, o := eligible, loadbalancer.PlanOptions{}
 			if !loadbalancer.Wanted(service) {
 				nodes, o.Remove = nil, true
 			}
-			if live, ok := w.live[service.UID]; ok && loadbalancer.Wanted(live) {
-				o.Live = live
+			if live, ok := w.live[service.UID]; ok {
+				if live = p.selected(live); loadbalancer.Wanted(live) {
+					o.Live = live
+				}
 			}
 			results[i], errs[i] = lbPlanner.PlanLoadBalancer(ctx, p.options.clusterName, service, nodes, o)
 			return nil
@@ -183,6 +190,11 @@ func (p *planner) planServices(ctx context.Context, lbPlanner loadbalancer.Plann
 	}
 	_ = group.Wait() // Each Service has its own error.
 	return results, errs
+}
+
+// selected returns the Service as the manager sees it.
+func (p *planner) selected(service *v1.Service) *v1.Service {
+	return p.options.classes.Select(p.options.source.provider, service)
 }
 
 // withSubject prefixes an error with its subject, unless it has that prefix.

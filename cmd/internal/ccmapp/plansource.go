@@ -84,10 +84,10 @@ func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (planInput, er
 // selectServices removes Services that neither have nor need a load balancer, and prints a note about each.
 func (p *planner) selectServices(w *planInput) {
 	w.services = slices.DeleteFunc(w.services, func(s *v1.Service) bool {
-		if balanced(s) {
+		if balanced(p.selected(s)) {
 			return false
 		}
-		note(p.err, "Service %s/%s is skipped: its type is %s%s", s.Namespace, s.Name, typeOf(s), classOf(s))
+		note(p.err, "Service %s/%s is skipped: its type is %s%s", s.Namespace, s.Name, typeOf(s), p.classOf(s))
 		return true
 	})
 }
@@ -233,7 +233,7 @@ func (p *planner) getServices(ctx context.Context) ([]*v1.Service, error) {
 // listServices returns the Services that have or want a load balancer, sorted by name.
 func (p *planner) listServices(ctx context.Context) ([]*v1.Service, error) {
 	all, err := p.listAllServices(ctx)
-	return slices.DeleteFunc(all, func(s *v1.Service) bool { return !balanced(s) }), err
+	return slices.DeleteFunc(all, func(s *v1.Service) bool { return !balanced(p.selected(s)) }), err
 }
 
 // balanced reports whether a Service has or wants a load balancer.
@@ -281,8 +281,13 @@ func typeOf(s *v1.Service) v1.ServiceType {
 	return s.Spec.Type
 }
 
-func classOf(s *v1.Service) string {
-	if s.Spec.LoadBalancerClass == nil {
+// classOf returns why the class of a Service matters for a note about it.
+func (p *planner) classOf(s *v1.Service) string {
+	switch {
+	case s.Spec.LoadBalancerClass == nil && s.Spec.Type == v1.ServiceTypeLoadBalancer:
+		return fmt.Sprintf(" and it has no loadBalancerClass, which --%s=%s leaves to another controller", flagClasses,
+			p.options.classes)
+	case s.Spec.LoadBalancerClass == nil:
 		return ""
 	}
 	return " and its loadBalancerClass is " + strconv.Quote(*s.Spec.LoadBalancerClass)

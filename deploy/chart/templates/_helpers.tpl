@@ -72,6 +72,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
   "leader-elect-resource-name" .Values.leaderElection.leaseName
   "leader-elect-resource-namespace" .Values.leaderElection.namespace
   "load-balancer-audit-period" .Values.loadBalancers.auditPeriod
+  "load-balancer-classes" .Values.loadBalancers.classes
   "load-balancer-disruption" .Values.loadBalancers.disruption
   "node-not-found-grace" .Values.nodeOwnership.notFoundGrace
   "secure-port" (int .Values.port)
