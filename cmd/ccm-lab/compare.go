@@ -51,8 +51,8 @@ type compareOptions struct {
 	keep, operations            bool
 }
 
-// parallelColumns is the number of columns that run at the same time. They mostly wait. Each has an API server and etcd,
-// about half a gigabyte of memory.
+// parallelColumns is the number of columns that run at the same time. They mostly wait. Each has an API server and
+// etcd, about half a gigabyte of memory.
 const parallelColumns = 5
 
 func newCompareCommand(ctx context.Context, s streams) *cobra.Command {
@@ -69,7 +69,8 @@ func newCompareCommand(ctx context.Context, s streams) *cobra.Command {
 	fs.StringArrayVar(&o.binaries, "ccm-binary", nil,
 		"Another cloud controller manager, which is a further column on the one --provider. May be repeated.")
 	fs.StringArrayVar(&o.configs, "cloud-config", nil, "Its configuration file, in which "+bench.EndpointVariable+
-		" stands for the cloud's URL and "+bench.ConfigVariable+" for a complete configuration file; one for each --ccm-binary, "+
+		" stands for the cloud's URL and "+bench.ConfigVariable+" for a complete configuration file; one for each "+
+		"--ccm-binary, "+
 		"or none.")
 	fs.StringArrayVar(&o.names, "name", nil, "The name of its column; one for each --ccm-binary.")
 	fs.StringArrayVar(&o.args, "ccm-arg", nil, "An additional argument for all --ccm-binary. May be repeated.")
@@ -104,7 +105,8 @@ func (o compareOptions) validate() error {
 			len(o.names), len(o.binaries)))
 	}
 	if n := len(o.configs); n != 0 && n != len(o.binaries) {
-		errs = append(errs, cli.UsageErrorf("--cloud-config is given %d times and --ccm-binary %d times: give each binary one, "+
+		errs = append(errs, cli.UsageErrorf("--cloud-config is given %d times and --ccm-binary %d times: give each binary "+
+			"one, "+
 			"or none", n, len(o.binaries)))
 	}
 	if len(o.binaries) > 0 && len(o.providers) != 1 {

@@ -63,7 +63,8 @@ func newRunCommand(ctx context.Context, s streams) *cobra.Command {
 		"nodes join.")
 	fs.StringVar(&o.kubeconfigOut, "kubeconfig-out", "",
 		"Also write the kubeconfig to this file, which must not exist; it is removed at the end.")
-	fs.StringVar(&o.traces, "traces", "", "Write the OpenTelemetry spans of ccm to this file, from each sync down to each "+
+	fs.StringVar(&o.traces, "traces", "", "Write the OpenTelemetry spans of ccm to this file, from each sync down to "+
+		"each "+
 		"call of the cloud: one line of OTLP in JSON for each export.")
 	fs.BoolVar(&o.keep, "keep", o.keep, "Keep the directory with logs, etcd's data and the state of the cloud at the "+
 		"end, and print its path.")

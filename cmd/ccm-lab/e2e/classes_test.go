@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -66,9 +67,13 @@ func TestOwnLoadBalancerClass(t *testing.T) {
 
 	c.must(services.Delete(t.Context(), "mine", metav1.DeleteOptions{}))
 	c.eventually("the load balancer to be deleted", func(ctx context.Context) error {
-		if _, err := services.Get(ctx, "mine", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the Service still exists: %v", err)
+		switch _, err := services.Get(ctx, "mine", metav1.GetOptions{}); {
+		case err == nil:
+			return errors.New("the Service still exists")
+		case !apierrors.IsNotFound(err):
+			return err
+		default:
+			return balancers(0)
 		}
-		return balancers(0)
 	})
 }

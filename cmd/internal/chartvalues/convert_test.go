@@ -88,7 +88,7 @@ func TestConvertValues(t *testing.T) {
 		"a whole cloud.conf": {values: "cloudConfig: {global: {region: a}}\ncloudConfigContents: \"[Global]\\nregion=b\\n\"",
 			want: []string{"region=b"}, not: []string{"region = "}},
 		"misspelt key":            {values: "args: []\nnodeSelctor: {}", want: []string{"if nodeSelector is meant"}},
-		"unknown key in a group":  {values: `cluster: {nmae: a}`, want: []string{"note: cluster.nmae: the chart"}},
+		"unknown key in a group":  {values: `cluster: {nme: a}`, want: []string{"note: cluster.nme: the chart"}},
 		"selector without a role": {values: `{cluster: {name: a}, nodeSelector: null}`, not: []string{"nodeSelector"}},
 		"empty file": {from: "aws-cloud-controller-manager",
 			want: []string{"cloudProvider: aws", "hostNetwork: false"}},
@@ -129,7 +129,7 @@ func TestConvertRejectsInvalidValues(t *testing.T) {
 		"section":            {values: `cloudConfig: {global: a}`, want: "cloudConfig.global: a is not a map"},
 		"list in cloud.conf": {values: `cloudConfig: {global: {region: [a]}}`,
 			want: "cloudConfig.global.region: [a] is not a text"},
-		"pull secrets": {values: `{args: [], imagePullSecrets: [{nmae: a}]}`, want: "is not the name of a Secret"},
+		"pull secrets": {values: `{args: [], imagePullSecrets: [{nme: a}]}`, want: "is not the name of a Secret"},
 		"controllers":  {values: `enabledControllers: a`, want: "enabledControllers: a is not a list"},
 	} {
 		t.Run(name, func(t *testing.T) {

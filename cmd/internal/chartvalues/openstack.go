@@ -87,10 +87,10 @@ func secret(c *conversion, key string, value any) error {
 	switch {
 	case err != nil:
 		return err
-	case settings["enabled"] == false:
+	case isFalse(settings["enabled"]):
 		c.setArg("cloud-config", injectedConfig)
 		c.note(key+".enabled", "the file %s must come from an injector or a volume, as before", injectedConfig)
-	case settings["create"] == false:
+	case isFalse(settings["create"]):
 		c.set("cloudConfig.existingSecret", name)
 	default:
 		c.note(key+".name", "the file goes into a Secret of this chart, named after the release; other programs that read "+
@@ -191,4 +191,10 @@ func volumes(path string) rule {
 		}
 		return err
 	}
+}
+
+// isFalse reports whether a value is set to false.
+func isFalse(value any) bool {
+	is, ok := value.(bool)
+	return ok && !is
 }

@@ -76,7 +76,7 @@ func Start(ctx context.Context, config *tracingapi.TracingConfiguration, version
 	}))
 	otel.SetTracerProvider(provider)
 	return func() {
-		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			logger.V(2).Info("Spans were not exported", "err", err)

@@ -144,7 +144,11 @@ func (y yamlReader) texts(path string, key field, value *yaml.Node) []string {
 			y.errorf(value, "%s must not be a map", path)
 			return nil
 		}
-		text, _ := json.Marshal(content) // Maps of YAML with text as keys are JSON.
+		text, err := json.Marshal(content)
+		if err != nil {
+			y.errorf(value, "%s must not be a map with such values: %v", path, err)
+			return nil
+		}
 		return []string{string(text)}
 	case key.typ.Kind() != reflect.Slice:
 		y.errorf(value, "%s must be one value, not a list", path)

@@ -105,7 +105,9 @@ func (i *instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloud
 		}
 		return &cloudprovider.InstanceMetadata{}, nil
 	}
-	return observed(ctx, i.observe, "InstancesV2", "InstanceMetadata", func(ctx context.Context) (*cloudprovider.InstanceMetadata, error) {
+	return observed(ctx, i.observe, "InstancesV2", "InstanceMetadata", func(
+		ctx context.Context,
+	) (*cloudprovider.InstanceMetadata, error) {
 		return i.inner.InstanceMetadata(ctx, node)
 	}, tracing.Node.String(node.Name))
 }

@@ -2,7 +2,6 @@ package logkeys
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"go/ast"
 	"go/parser"
@@ -115,7 +114,7 @@ func TestLogOfCloudRequestUsesKeysOfList(t *testing.T) {
 	logger := funcr.NewJSON(func(line string) { log.WriteString(line) }, funcr.Options{Verbosity: 10})
 	transport := cloudapi.NewTransport(cloudapi.TransportOptions{Provider: "toy", Base: answer{}, RequestIDHeader: "X-Id",
 		Describe: func(*http.Request) cloudapi.Request { return cloudapi.Request{Service: "lb", Operation: "List"} }})
-	request, err := http.NewRequestWithContext(klog.NewContext(context.Background(), logger), http.MethodGet,
+	request, err := http.NewRequestWithContext(klog.NewContext(t.Context(), logger), http.MethodGet,
 		"http://cloud.test/", http.NoBody)
 	if err != nil {
 		t.Fatal(err)

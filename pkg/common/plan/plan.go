@@ -3,9 +3,11 @@
 // function that does.
 package plan
 
-import "github.com/unified-ccm/unified-ccm/pkg/common/events"
+import (
+	"context"
 
-import "context"
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
+)
 
 // Action is the kind of a change.
 type Action string

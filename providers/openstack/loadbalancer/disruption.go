@@ -31,7 +31,8 @@ var (
 		"`externalTrafficPolicy: Local` alone", plan.DisruptsTraffic, monitorFieldsOfService}
 	movesFloatingIP = disruption{"a floating IP is released, detached or exchanged", plan.DisruptsAddress, floatingFields}
 	replaces        = disruption{"a load balancer is replaced", plan.DisruptsLoadBalancer, placeFields}
-	failsOver       = disruption{"the failover of a load balancer that worked and is in ERROR; its other changes wait for it",
+	failsOver       = disruption{"the failover of a load balancer that worked and is in ERROR; its other changes wait " +
+		"for it",
 		plan.DisruptsLoadBalancer, noFields}
 	replacesFailed = disruption{"its replacement, with its address if that is still free, if Octavia refuses the failover",
 		plan.DisruptsLoadBalancer, noFields}

@@ -226,7 +226,8 @@ func (d *differ) pick(want model.FloatingIP, free []api.FloatingIP) (*api.Floati
 func (d *differ) warnFloatingIP(want *model.FloatingIP) {
 	asked := d.want.FloatingIP
 	if want == nil && asked != nil && len(asked.Explicit) > 0 {
-		d.warnAs(events.LoadBalancerFloatingIPSkipped, "%s has no effect: the load balancer has an IPv6 address, for which there "+
+		d.warnAs(events.LoadBalancerFloatingIPSkipped, "%s has no effect: the load balancer has an IPv6 address, for "+
+			"which there "+
 			"are no floating IPs; its own address is used", strings.Join(asked.Explicit, ", "))
 	}
 	if want != nil && d.have.TagsDenied {

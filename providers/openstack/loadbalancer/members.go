@@ -49,13 +49,19 @@ func (c *Cloud) DiffMembers(
 			d.add(change)
 		}
 	}
-	if lb.ProvisioningStatus == api.Error {
-		for _, change := range d.plan.Changes {
-			d.plan.Held = append(d.plan.Held, plan.Held{Change: change, Reason: "the load balancer is in the state ERROR"})
-		}
-		d.plan.Changes = nil
+	return heldInError(d.plan, *lb), nil
+}
+
+// heldInError holds the changes of a load balancer in the state ERROR, which Octavia does not accept.
+func heldInError(p plan.Plan, lb api.LoadBalancer) plan.Plan {
+	if lb.ProvisioningStatus != api.Error {
+		return p
 	}
-	return d.plan, nil
+	for _, change := range p.Changes {
+		p.Held = append(p.Held, plan.Held{Change: change, Reason: "the load balancer is in the state ERROR"})
+	}
+	p.Changes = nil
+	return p
 }
 
 // selectable returns a Service that selects all nodes in place of one with an invalid selector, and reports whether it

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -70,7 +70,7 @@ func TestSecretHasNoLoginWithAnEmptyUser(t *testing.T) {
 	if list, err := source(t.Context()); err == nil {
 		t.Errorf("without a cluster: %v", list)
 	}
-	cluster := fake.NewClientset(&corev1.Secret{
+	cluster := fake.NewClientset(&v1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"},
 		Data:       map[string][]byte{"vc.test.username": []byte("u"), "vc.test.password": []byte("p\n"), "other.test.username": []byte("x")},
 	})

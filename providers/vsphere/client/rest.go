@@ -182,7 +182,7 @@ func (c *Client) send(ctx context.Context, r restRequest) (status int, content [
 	} else {
 		req.Header.Set(sessionHeader, r.id)
 	}
-	resp, err := c.http.Do(req)
+	resp, err := c.http.Do(req) //nolint:bodyclose // readAll closes it
 	if err != nil {
 		return 0, nil, err
 	}

@@ -222,7 +222,7 @@ func (c *Client) soap(ctx context.Context, s *session, method, body string, into
 	if s.cookie != "" {
 		req.AddCookie(&http.Cookie{Name: soapCookie, Value: s.cookie})
 	}
-	resp, err := c.http.Do(req)
+	resp, err := c.http.Do(req) //nolint:bodyclose // readAll closes it
 	if err != nil {
 		return err
 	}

@@ -91,9 +91,9 @@ type Nodes struct {
 	ExcludeExternalCIDR List   `gcfg:"exclude-external-network-subnet-cidr" yaml:"excludeExternalNetworkSubnetCidr"`
 }
 
-// NSXT, LoadBalancer, LoadBalancerClass and Route are the sections of load balancers and routes by NSX-T. They are
-// parsed, so that a file with them gets one clear error.
+// The sections of load balancers and routes by NSX-T. They are parsed, so that a file with them gets one clear error.
 type (
+	// NSXT is the section of the connection to NSX-T.
 	NSXT struct {
 		Host               string        `gcfg:"host" yaml:"host"`
 		User               string        `gcfg:"user" yaml:"user"`
@@ -108,6 +108,7 @@ type (
 		SecretName         string        `gcfg:"secret-name" yaml:"secretName"`
 		SecretNamespace    string        `gcfg:"secret-namespace" yaml:"secretNamespace"`
 	}
+	// LoadBalancer is the section of the defaults of load balancers.
 	LoadBalancer struct {
 		Size              string `gcfg:"size" yaml:"size"`
 		LBServiceID       string `gcfg:"lb-service-id" yaml:"lbServiceId"`
@@ -121,6 +122,7 @@ type (
 		UDPAppProfileName string `gcfg:"udp-app-profile-name" yaml:"udpAppProfileName"`
 		UDPAppProfilePath string `gcfg:"udp-app-profile-path" yaml:"udpAppProfilePath"`
 	}
+	// LoadBalancerClass is a section of a class of load balancers.
 	LoadBalancerClass struct {
 		IPPoolName        string `gcfg:"ip-pool-name" yaml:"ipPoolName"`
 		IPPoolID          string `gcfg:"ip-pool-id" yaml:"ipPoolId"`

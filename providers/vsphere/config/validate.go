@@ -29,6 +29,19 @@ func (r *resolver) checkVCenter(section string, v VCenter, c VirtualCenter) {
 		r.file.Errorf(section, "thumbprint", "must be the SHA-1 or SHA-256 digest of the certificate in hexadecimal, "+
 			"such as AB:CD:…, not %q", v.Thumbprint)
 	}
+	r.checkLogin(section, v)
+	for _, item := range v.Datacenters {
+		if strings.HasPrefix(item, "Datacenter:") && strings.TrimPrefix(item, "Datacenter:") == "" {
+			r.file.Errorf(section, "datacenters", "must have an identifier such as Datacenter:datacenter-3, not %q", item)
+		}
+	}
+	if c.Server == "" && strings.Contains(section, " ") && !r.file.Has(section, "server") && !looksLikeAddress(v.Server) {
+		r.file.Warnf(section, "server", "is not set, so that %q is the address of the vCenter", v.Server)
+	}
+}
+
+// checkLogin checks what a login to a vCenter needs.
+func (r *resolver) checkLogin(section string, v VCenter) {
 	if (v.Secret.Name == "") != (v.Secret.Namespace == "") {
 		r.file.Errorf(section, "secret-name", "secret-name and secret-namespace must be set together")
 	}
@@ -38,14 +51,6 @@ func (r *resolver) checkVCenter(section string, v VCenter, c VirtualCenter) {
 	}
 	if v.Insecure && (v.CAFile != "" || v.Thumbprint != "") {
 		r.file.Warnf(section, "insecure-flag", "is true, so that ca-file and thumbprint have no effect")
-	}
-	for _, item := range v.Datacenters {
-		if strings.HasPrefix(item, "Datacenter:") && strings.TrimPrefix(item, "Datacenter:") == "" {
-			r.file.Errorf(section, "datacenters", "must have an identifier such as Datacenter:datacenter-3, not %q", item)
-		}
-	}
-	if c.Server == "" && strings.Contains(section, " ") && !r.file.Has(section, "server") && !looksLikeAddress(v.Server) {
-		r.file.Warnf(section, "server", "is not set, so that %q is the address of the vCenter", v.Server)
 	}
 }
 
@@ -59,7 +64,7 @@ func looksLikeAddress(text string) bool {
 func (r *resolver) families(section string, list List) []v1.IPFamily {
 	var out []v1.IPFamily
 	for _, item := range list {
-		family := v1.IPFamily(v1.IPv4Protocol)
+		family := v1.IPv4Protocol
 		switch strings.ToLower(item) {
 		case "ipv4":
 		case "ipv6":

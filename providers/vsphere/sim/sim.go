@@ -6,6 +6,7 @@ package sim
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"encoding/xml"
@@ -88,14 +89,12 @@ func New(o Options) (*Cloud, error) {
 	c := &Cloud{
 		options: o, model: model, password: Password, machines: map[string]*machine{}, sessions: map[session]bool{},
 	}
-	if err := c.serve(); err != nil {
-		return nil, err
-	}
+	c.serve()
 	return c, c.tagZones()
 }
 
 // serve registers the handlers of vcsim without a listener.
-func (c *Cloud) serve() error {
+func (c *Cloud) serve() {
 	service, registry := c.model.Service, c.model.Map()
 	service.Listen = &url.URL{
 		Scheme: "https", Host: "vcenter.invalid", Path: registry.Path, User: url.UserPassword(User, Password),
@@ -116,7 +115,6 @@ func (c *Cloud) serve() error {
 		Handler: c, Describe: describe, Dialect: dialect(), Clock: c.options.Clock, Latency: c.options.Latency,
 		Seed: c.options.Seed, ErrorRate: c.options.ErrorRate, LogLimit: c.options.LogLimit,
 	})
-	return nil
 }
 
 // Front returns the front of the vCenter.
@@ -189,7 +187,8 @@ func (c *Cloud) rest(method, path string, body, into any) error {
 	if err != nil {
 		return err
 	}
-	r := httptest.NewRequest(method, "/rest/com/vmware/cis/"+path, bytes.NewReader(content))
+	r := httptest.NewRequestWithContext(context.Background(), method, "/rest/com/vmware/cis/"+path,
+		bytes.NewReader(content))
 	r.SetBasicAuth(User, c.password)
 	r.Header.Set(restHeader, c.restID)
 	w := httptest.NewRecorder()

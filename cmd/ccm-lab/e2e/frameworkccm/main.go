@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -13,7 +14,6 @@ import (
 	"k8s.io/cloud-provider/options"
 	"k8s.io/component-base/cli"
 	cliflag "k8s.io/component-base/cli/flag"
-	"k8s.io/klog/v2"
 
 	_ "github.com/unified-ccm/unified-ccm/providers/aws"
 	_ "github.com/unified-ccm/unified-ccm/providers/fake"
@@ -23,11 +23,16 @@ import (
 func main() {
 	o, err := options.NewCloudControllerManagerOptions()
 	if err != nil {
-		klog.Fatalf("Reading the defaults of flags: %v", err)
+		exit("reading the defaults of flags: %v", err)
 	}
 	command := app.NewCloudControllerManagerCommand(o, newCloud, app.DefaultInitFuncConstructors,
 		names.CCMControllerAliases(), cliflag.NamedFlagSets{}, wait.NeverStop)
 	os.Exit(cli.Run(command))
+}
+
+func exit(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, format+"\n", args...)
+	os.Exit(1)
 }
 
 // newCloud returns the provider of --cloud-provider.
@@ -35,7 +40,7 @@ func newCloud(c *config.CompletedConfig) cloudprovider.Interface {
 	given := c.ComponentConfig.KubeCloudShared.CloudProvider
 	cloud, err := cloudprovider.InitCloudProvider(given.Name, given.CloudConfigFile)
 	if err != nil || cloud == nil {
-		klog.Fatalf("No cloud provider %q: %v", given.Name, err)
+		exit("no cloud provider %q: %v", given.Name, err)
 	}
 	return variant(cloud, given.CloudConfigFile)
 }

@@ -27,8 +27,8 @@ const (
 // UserScenario returns the scenario of a user's file with Services.
 func UserScenario(file string) (Scenario, error) { return fromFile("user.", groupUser, file) }
 
-// Examples returns a scenario for each manifest of examples/ in the repository that contains the working directory; none
-// outside a repository.
+// Examples returns a scenario for each manifest of examples/ in the repository that contains the working directory;
+// none outside a repository.
 func Examples() ([]Scenario, error) {
 	root := lab.Repository()
 	if root == "" {

@@ -23,7 +23,8 @@ func operations() []report.Operation {
 		{ID: lab.PhaseJoin, Title: fmt.Sprintf("%d nodes join", operationNodes),
 			Detail: "Machines are launched and register, until all nodes are initialised."},
 		{ID: lab.PhaseCreateAll, Title: fmt.Sprintf("%d Services are created", operationServices),
-			Detail: "Until every one has the address of its load balancer. An interruption is a SIGKILL after half of the changes."},
+			Detail: "Until every one has the address of its load balancer. An interruption is a SIGKILL after half of the " +
+				"changes."},
 		{ID: lab.PhaseCreateOne, Title: "1 Service is created", Detail: "One more, on a manager with filled caches."},
 		{ID: lab.PhaseDeleteOne, Title: "1 Service is deleted", Detail: "Until its load balancer is deleted."},
 		{ID: lab.PhaseAddNode, Title: "1 node joins", Detail: "Until it is a member of every load balancer."},

@@ -43,7 +43,8 @@ func annotationScenarios() []Scenario {
 			spec{service: fixed(annotated(intent.KeyScheme, string(intent.Internal))), effect: isInternal}),
 		portable(intent.KeySourceRanges, "Source ranges", "Only the ranges of the annotation may connect.",
 			spec{service: fixed(annotated(intent.KeySourceRanges, someRanges)), effect: allows(someRanges)}),
-		portable(intent.KeyProxyProtocol, "PROXY protocol v2", "Connections to the nodes begin with a PROXY protocol header, "+
+		portable(intent.KeyProxyProtocol, "PROXY protocol v2", "Connections to the nodes begin with a PROXY protocol "+
+			"header, "+
 			"version 2.", spec{service: fixed(annotated(intent.KeyProxyProtocol, "v2")), effect: has(proxyProtocol, "v2")}),
 		{
 			ID: portableID + "proxy-protocol-v1", Group: groupAnnotations, Title: "PROXY protocol v1",
@@ -74,7 +75,8 @@ func healthCheckScenarios() []Scenario {
 			}),
 		portable(intent.KeyHealthCheckHealthyThreshold, "Healthy threshold", "A node gets traffic after 4 successful probes.",
 			spec{service: fixed(annotated(intent.KeyHealthCheckHealthyThreshold, "4")), effect: has(healthyThreshold, "4")}),
-		portable(intent.KeyHealthCheckUnhealthyThreshold, "Unhealthy threshold", "A node gets no traffic after 7 failed probes.",
+		portable(intent.KeyHealthCheckUnhealthyThreshold, "Unhealthy threshold", "A node gets no traffic after 7 failed "+
+			"probes.",
 			spec{service: fixed(annotated(intent.KeyHealthCheckUnhealthyThreshold, "7")), effect: has(unhealthyThreshold, "7")}),
 	}
 }

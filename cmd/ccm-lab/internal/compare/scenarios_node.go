@@ -76,9 +76,11 @@ func nodeScenarios() []Scenario {
 			describes(v1.LabelTopologyRegion, func(n *v1.Node, m world.Machine) (want, got string) {
 				return m.Region, n.Labels[v1.LabelTopologyRegion]
 			})),
-		instances("shutdown", "Machine stopped", "A node that stops reporting gets the shutdown taint when its machine is stopped.",
+		instances("shutdown", "Machine stopped", "A node that stops reporting gets the shutdown taint when its machine is "+
+			"stopped.",
 			stopped),
-		instances("deleted", "Machine deleted", "A node that stops reporting is deleted when its machine does not exist any more.",
+		instances("deleted", "Machine deleted", "A node that stops reporting is deleted when its machine does not exist "+
+			"any more.",
 			deleted),
 		instances("api-failure", "Failing cloud API", "A node that stops reporting stays while all calls to the cloud fail.",
 			survivesFault(sim.FaultError)),

@@ -24,7 +24,8 @@ func declaresBalancers(d provider.Descriptor) report.Verdict {
 }
 
 // serviceScenario returns the scenario of a feature of Services.
-func serviceScenario(id, title, detail string, run func(context.Context, *Trial) (report.Verdict, string, error)) Scenario {
+func serviceScenario(id, title, detail string,
+	run func(context.Context, *Trial) (report.Verdict, string, error)) Scenario {
 	return Scenario{
 		ID: "service." + id, Group: groupService, Title: title, Detail: detail, Declared: declaresBalancers, Run: run,
 	}
@@ -34,7 +35,8 @@ func serviceScenario(id, title, detail string, run func(context.Context, *Trial)
 const basicScenario = "service.tcp"
 
 func serviceScenarios() []Scenario {
-	tcp := serviceScenario(strings.TrimPrefix(basicScenario, "service."), "TCP", "A Service with a TCP port gets a load balancer with a listener, all nodes as "+
+	tcp := serviceScenario(strings.TrimPrefix(basicScenario, "service."), "TCP", "A Service with a TCP port gets a "+
+		"load balancer with a listener, all nodes as "+
 		"members, and its address in the status.", spec{service: fixed()}.run)
 	tcp.Declared = func(d provider.Descriptor) report.Verdict {
 		if d.Capabilities.LoadBalancer {

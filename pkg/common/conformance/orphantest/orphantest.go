@@ -106,22 +106,11 @@ func (r *rig) deleteAll() error {
 	if err != nil {
 		return err
 	}
-	lists := 0
-	for _, call := range r.world.Front().Log().Calls() {
-		if slices.Contains(r.options.Lists, call.Name) {
-			lists++
-		}
+	if err := r.verifyCalls(); err != nil {
+		return err
 	}
-	if n := r.world.Front().Log().MutationCount(); n > 0 {
-		return fmt.Errorf("an audit made %d mutating calls", n)
-	}
-	states := audit.Report.Count()
-	if len(audit.Failures) > 0 || states[inventory.Drifted]+states[inventory.Unknown]+states[inventory.Held] > 0 ||
-		states[inventory.Unidentified] > 0 && len(r.options.Unproven)+len(r.options.LeftByHand) == 0 {
-		return fmt.Errorf("states %v, failures %q:\n%s", states, audit.Failures, describeEntries(audit.Report.Entries))
-	}
-	if states[inventory.Orphaned] == 0 || states[inventory.InSync] == 0 || states[inventory.Foreign] == 0 {
-		return fmt.Errorf("states %v:\n%s", states, describeEntries(audit.Report.Entries))
+	if err := r.verifyStates(audit); err != nil {
+		return err
 	}
 	_, deletions, err := r.deleteOrphans(r.ctx)
 	if err != nil {
@@ -132,14 +121,41 @@ func (r *rig) deleteAll() error {
 			err = errors.Join(err, fmt.Errorf("%s %s (%s): %s: %s", d.Kind, d.Name, d.Service(), d.Outcome, d.Detail))
 		}
 	}
-	if r.options.MaxLists > 0 && lists > r.options.MaxLists {
-		err = errors.Join(err, fmt.Errorf("%d calls of %q, at most %d are allowed", lists, r.options.Lists,
-			r.options.MaxLists))
-	}
 	if err == nil && len(r.options.LateKinds) > 0 {
 		err = r.deleteRest()
 	}
 	return errors.Join(err, r.unchanged(r.options.LeftByHand...))
+}
+
+// verifyCalls returns an error if an audit has changed something, or has made too many lists.
+func (r *rig) verifyCalls() error {
+	log := r.world.Front().Log()
+	if n := log.MutationCount(); n > 0 {
+		return fmt.Errorf("an audit made %d mutating calls", n)
+	}
+	lists := 0
+	for _, call := range log.Calls() {
+		if slices.Contains(r.options.Lists, call.Name) {
+			lists++
+		}
+	}
+	if r.options.MaxLists > 0 && lists > r.options.MaxLists {
+		return fmt.Errorf("%d calls of %q, at most %d are allowed", lists, r.options.Lists, r.options.MaxLists)
+	}
+	return nil
+}
+
+// verifyStates returns an error unless the audit found orphans, and no drift that nothing has made.
+func (r *rig) verifyStates(audit *orphans.Audit) error {
+	states := audit.Report.Count()
+	if len(audit.Failures) > 0 || states[inventory.Drifted]+states[inventory.Unknown]+states[inventory.Held] > 0 ||
+		states[inventory.Unidentified] > 0 && len(r.options.Unproven)+len(r.options.LeftByHand) == 0 {
+		return fmt.Errorf("states %v, failures %q:\n%s", states, audit.Failures, describeEntries(audit.Report.Entries))
+	}
+	if states[inventory.Orphaned] == 0 || states[inventory.InSync] == 0 || states[inventory.Foreign] == 0 {
+		return fmt.Errorf("states %v:\n%s", states, describeEntries(audit.Report.Entries))
+	}
+	return nil
 }
 
 // unchanged returns an error unless the world has its objects from before the orphans, and no other, except for

@@ -98,7 +98,8 @@ func (r *rig) plant() error {
 	nameOf := func(svc *v1.Service) string {
 		return balancers.GetLoadBalancerName(r.ctx, conformance.ClusterName, svc)
 	}
-	if !r.options.RefusesSameService && nameOf(r.service("old")) != nameOf(r.service("old")) {
+	one, another := r.service("old"), r.service("old") // two Services of one name, with UIDs of their own
+	if !r.options.RefusesSameService && nameOf(one) != nameOf(another) {
 		shared = "old"
 	}
 	web := r.service("web", 80)

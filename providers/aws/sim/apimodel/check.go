@@ -11,8 +11,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// Violation is a constraint of the model that a request does not meet.
-type Violation struct {
+// ConstraintError is a constraint of the model that a request does not meet.
+type ConstraintError struct {
 	// Parameter is the whole name as sent, such as Filter.1.Value.2.
 	Parameter string
 	// Missing is set for a required parameter without a value.
@@ -22,13 +22,13 @@ type Violation struct {
 	Constraint string
 }
 
-func (v *Violation) Error() string {
+func (v *ConstraintError) Error() string {
 	return fmt.Sprintf("parameter %s: %q: %s", v.Parameter, v.Value, v.Constraint)
 }
 
 // Check returns the first constraint that the request of an operation does not meet, in the order of the parameters'
 // names. Values of the wrong type are left to query.Decode.
-func (m *Model) Check(operation string, form url.Values) *Violation {
+func (m *Model) Check(operation string, form url.Values) *ConstraintError {
 	c := checker{model: m, params: query.NewParams(form)}
 	return c.structure(m.Shapes[m.Requests[operation]], "")
 }
@@ -56,14 +56,14 @@ type checker struct {
 	params query.Params
 }
 
-func (c *checker) structure(s *Shape, prefix string) *Violation {
+func (c *checker) structure(s *Shape, prefix string) *ConstraintError {
 	if s == nil {
 		return nil
 	}
 	for _, name := range s.names() {
 		if !c.params.Present(prefix + name) {
 			if slices.Contains(s.Required, name) {
-				return &Violation{Parameter: prefix + name, Missing: true, Constraint: "Member must not be null"}
+				return &ConstraintError{Parameter: prefix + name, Missing: true, Constraint: "Member must not be null"}
 			}
 			continue
 		}
@@ -74,7 +74,7 @@ func (c *checker) structure(s *Shape, prefix string) *Violation {
 	return nil
 }
 
-func (c *checker) value(s *Shape, name string) *Violation {
+func (c *checker) value(s *Shape, name string) *ConstraintError {
 	switch s.Type {
 	case "structure":
 		return c.structure(s, name+".")
@@ -86,15 +86,15 @@ func (c *checker) value(s *Shape, name string) *Violation {
 		return nil
 	}
 	if constraint := s.constraint(text); constraint != "" {
-		return &Violation{Parameter: name, Value: text, Constraint: constraint}
+		return &ConstraintError{Parameter: name, Value: text, Constraint: constraint}
 	}
 	return nil
 }
 
-func (c *checker) list(s *Shape, name string) *Violation {
+func (c *checker) list(s *Shape, name string) *ConstraintError {
 	base, numbers := c.params.Numbers(name)
 	if constraint := s.bounds(len(numbers), "have length"); constraint != "" {
-		return &Violation{Parameter: name, Value: fmt.Sprintf("[%d items]", len(numbers)), Constraint: constraint}
+		return &ConstraintError{Parameter: name, Value: fmt.Sprintf("[%d items]", len(numbers)), Constraint: constraint}
 	}
 	for _, n := range numbers {
 		if v := c.value(c.model.Shapes[s.Item], base+"."+strconv.Itoa(n)); v != nil {

@@ -234,7 +234,8 @@ func (b *builder) loadBalancer() LoadBalancer {
 	lb.Zone, lb.Explicit.Zone = first(b.options.AvailabilityZone, b.settings.AvailabilityZone)
 	if lb.Zone != "" && !f.Zones() {
 		if lb.Explicit.Zone {
-			b.warnAs(events.LoadBalancerAvailabilityZonesIgnored, "%s", b.unsupportedText(annotation.KeyAvailabilityZone, lb.Zone))
+			b.warnAs(events.LoadBalancerAvailabilityZonesIgnored, "%s",
+				b.unsupportedText(annotation.KeyAvailabilityZone, lb.Zone))
 		}
 		lb.Zone, lb.Explicit.Zone = "", false
 	}
@@ -408,13 +409,15 @@ func (b *builder) checkFeatures() {
 	}
 	filtered := f.AllowedCIDRs() || f.OVN && b.settings.ManageSecurityGroups
 	if len(b.in.SourceRanges) > 0 && !filtered {
-		b.warnAs(events.LoadBalancerSourceRangesIgnored, "spec.loadBalancerSourceRanges has no effect: Octavia's provider %s, with "+
+		b.warnAs(events.LoadBalancerSourceRangesIgnored, "spec.loadBalancerSourceRanges has no effect: Octavia's provider "+
+			"%s, with "+
 			"version %s of its API, cannot restrict who connects; set manage-security-groups in the configuration where the "+
 			"provider is ovn",
 			b.settings.Provider, f.Version)
 	}
 	if b.settings.Internal && b.options.Internal != nil && !*b.options.Internal {
-		b.warnAs(events.LoadBalancerForcedInternal, "%s is \"false\", but internal-lb in the configuration makes every load balancer "+
+		b.warnAs(events.LoadBalancerForcedInternal, "%s is \"false\", but internal-lb in the configuration makes every "+
+			"load balancer "+
 			"internal", annotation.KeyInternal)
 	}
 }

@@ -50,7 +50,8 @@ func (b *builder) floatingIP() *FloatingIP {
 		if b.in.Families[0] != v1.IPv4Protocol {
 			return nil
 		}
-		b.warnAs(events.LoadBalancerExternalNetworkSearchFailed, "there is no external network, so that the load balancer gets no floating IP: set "+
+		b.warnAs(events.LoadBalancerExternalNetworkSearchFailed, "there is no external network, so that the load balancer "+
+			"gets no floating IP: set "+
 			"%s, or floating-network-id in section [LoadBalancer] of the configuration; or set %s to \"true\" if it is meant "+
 			"to be internal", annotation.KeyFloatingNetworkID, annotation.KeyInternal)
 		return nil

@@ -52,8 +52,8 @@ func (r *runner) again(ctx context.Context) (*Calls, error) {
 	return &Calls{Reads: log.Len() - mutations, Mutations: mutations}, err
 }
 
-// interrupt kills the manager after half of the mutations that the Services need, starts another one, waits until it has
-// created them, deletes them, and returns the objects in the cloud that did not exist before.
+// interrupt kills the manager after half of the mutations that the Services need, starts another one, waits until it
+// has created them, deletes them, and returns the objects in the cloud that did not exist before.
 func (r *runner) interrupt(ctx context.Context, mutations int) (*Interruption, error) {
 	ctx, cancel := context.WithTimeout(ctx, phaseTimeout)
 	defer cancel()
