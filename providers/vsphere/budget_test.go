@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -210,9 +211,10 @@ func TestFailingVCenterDelaysNoNodesOfOthers(t *testing.T) {
 func TestVCenterThatRecoversServesItsNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		good, other := newWorld(t, "good"), newWorld(t, "other")
-		broken := true
+		var broken atomic.Bool
+		broken.Store(true)
 		c := newPair(t, good, roundTripper(func(r *http.Request) (*http.Response, error) {
-			if broken {
+			if broken.Load() {
 				return silent(r)
 			}
 			return other.Front().Transport().RoundTrip(r)
@@ -227,7 +229,7 @@ func TestVCenterThatRecoversServesItsNodes(t *testing.T) {
 		if err := c.Health()[0].Err; err != nil {
 			t.Logf("health: %v", err)
 		}
-		broken = false
+		broken.Store(false)
 		time.Sleep(2 * time.Minute)
 		initialize(t, c, []*v1.Node{node})
 		time.Sleep(5 * time.Minute)

@@ -232,6 +232,10 @@ func (p *toyProvider) AuditLoadBalancer(context.Context, string, loadbalancer.Cu
 	return plan.Plan{}, nil, nil
 }
 
+func (p *toyProvider) RemoveOrphans(context.Context, string, *v1.Service, loadbalancer.Approval) (plan.Result, error) {
+	return plan.Result{}, nil
+}
+
 func (p *toyProvider) ListRoutes(ctx context.Context, _ string) ([]*cloudprovider.Route, error) {
 	var all []*toyRoute
 	if err := p.client.call(ctx, http.MethodGet, "routes", nil, &all); err != nil {

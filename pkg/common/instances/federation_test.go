@@ -26,8 +26,13 @@ func federation(clouds ...*cloud) *instances.Federation {
 
 func (c *cloud) move(to *cloud, n int) {
 	id := fmt.Sprintf("m-%d", n)
-	to.instances[id] = c.instances[id]
+	c.mu.Lock()
+	moved := c.instances[id]
 	delete(c.instances, id)
+	c.mu.Unlock()
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	to.instances[id] = moved
 }
 
 func TestSilentMemberDelaysNoNodesOfOthers(t *testing.T) {

@@ -35,11 +35,11 @@ type Table struct {
 	Foreign func(Fields) (reason string)
 }
 
-// TableScheme is a Scheme built from a Table. Its results depend on the table and the ID only.
+// TableScheme is a Scheme built from a Table.
 type TableScheme struct {
 	table Table
 	forms []compiledForm
-	// parsed holds the IDs of instances by provider ID. Every sync of a Service parses the provider IDs of all
+	// parsed holds a parsedID by provider ID. Every sync of a Service parses the provider IDs of all
 	// nodes, which is most of its CPU time in a cluster of thousands.
 	parsed *lru.Cache
 }
@@ -125,43 +125,56 @@ func compile(scheme string, form Form) (compiledForm, error) {
 // Parse implements Scheme. It checks the scheme first: an ID of another cloud is foreign even if the rest
 // matches one of our forms.
 func (s *TableScheme) Parse(providerID string) (string, error) {
-	if id, ok := s.parsed.Get(providerID); ok {
-		return id.(string), nil
-	}
 	fields, _, err := s.ParseFields(providerID)
-	if err != nil {
-		return "", err
-	}
-	s.parsed.Add(providerID, fields["id"])
-	return fields["id"], nil
+	return fields["id"], err
 }
 
-// ParseFields returns all fields of a provider ID and the name of its form. Its errors are those of Parse.
+// ParseFields returns all fields of a provider ID, which callers do not write, and the name of its form. Its errors
+// are those of Parse.
 func (s *TableScheme) ParseFields(providerID string) (Fields, string, error) {
 	if scheme, _, ok := strings.Cut(providerID, "://"); ok && scheme != s.table.Scheme {
 		return nil, "", &ForeignIDError{ProviderID: providerID, Scheme: s.table.Scheme}
 	}
-	for _, form := range s.forms {
-		fields := s.match(form, providerID)
-		if fields == nil {
-			continue
+	fields, form := s.matchAny(providerID)
+	if fields == nil {
+		malformed := &MalformedIDError{ProviderID: providerID, Scheme: s.table.Scheme}
+		for _, form := range s.forms {
+			malformed.Forms = append(malformed.Forms, form.Template)
 		}
-		if s.table.Foreign != nil {
-			if reason := s.table.Foreign(fields); reason != "" {
-				return nil, "", &ForeignIDError{ProviderID: providerID, Scheme: s.table.Scheme, Reason: reason}
-			}
+		return nil, "", malformed
+	}
+	// What is foreign may change: a region that is not configured is read from the cloud.
+	if s.table.Foreign != nil {
+		if reason := s.table.Foreign(fields); reason != "" {
+			return nil, "", &ForeignIDError{ProviderID: providerID, Scheme: s.table.Scheme, Reason: reason}
 		}
-		return fields, form.Name, nil
 	}
-	malformed := &MalformedIDError{ProviderID: providerID, Scheme: s.table.Scheme}
-	for _, form := range s.forms {
-		malformed.Forms = append(malformed.Forms, form.Template)
-	}
-	return nil, "", malformed
+	return fields, form, nil
 }
 
-// match returns the fields of an ID of that form, or nil for an ID of another form. It runs for every node
-// of every load balancer, so it only compares strings.
+// parsedID is a provider ID of one of our forms.
+type parsedID struct {
+	fields Fields
+	form   string
+}
+
+// matchAny returns the fields of an ID of any of our forms and the name of the form, or nil.
+func (s *TableScheme) matchAny(providerID string) (Fields, string) {
+	if known, ok := s.parsed.Get(providerID); ok {
+		parsed, _ := known.(parsedID)
+		return parsed.fields, parsed.form
+	}
+	for _, form := range s.forms {
+		if fields := s.match(form, providerID); fields != nil {
+			s.parsed.Add(providerID, parsedID{fields, form.Name})
+			return fields, form.Name
+		}
+	}
+	return nil, ""
+}
+
+// match returns the fields of an ID of that form, or nil for an ID of another form. It only
+// compares strings.
 func (s *TableScheme) match(form compiledForm, providerID string) Fields {
 	if strings.Count(providerID, "/") != len(form.segments)-1 {
 		return nil

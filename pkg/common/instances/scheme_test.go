@@ -86,6 +86,23 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// A region that is not configured is read from the cloud, after the first IDs were parsed.
+func TestForeignIsDecidedAtEachParse(t *testing.T) {
+	foreign := ""
+	scheme := instances.MustScheme(instances.Table{
+		Scheme: "toy", Forms: []instances.Form{{Name: "current", Template: "toy:///{id}"}},
+		Foreign: func(instances.Fields) string { return foreign },
+	})
+	if id, err := scheme.Parse("toy:///1"); id != "1" || err != nil {
+		t.Errorf("ID %q, error %v", id, err)
+	}
+	foreign = "another region"
+	var want *instances.ForeignIDError
+	if id, err := scheme.Parse("toy:///1"); id != "" || !errors.As(err, &want) {
+		t.Errorf("ID %q, error %v, want a ForeignIDError", id, err)
+	}
+}
+
 func TestFormatAndParseAreInverse(t *testing.T) {
 	tests := map[string]struct {
 		scheme *instances.TableScheme

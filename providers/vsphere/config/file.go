@@ -91,9 +91,9 @@ type Nodes struct {
 	ExcludeExternalCIDR List   `gcfg:"exclude-external-network-subnet-cidr" yaml:"excludeExternalNetworkSubnetCidr"`
 }
 
-// The sections of load balancers and routes by NSX-T. They are parsed, so that a file with them gets one clear error.
 type (
-	// NSXT is the section of the connection to NSX-T.
+	// NSXT is the section of the connection to NSX-T. This section and the following ones are parsed, so that a file
+	// with them gets one clear error.
 	NSXT struct {
 		Host               string        `gcfg:"host" yaml:"host"`
 		User               string        `gcfg:"user" yaml:"user"`
@@ -131,6 +131,7 @@ type (
 		UDPAppProfileName string `gcfg:"udp-app-profile-name" yaml:"udpAppProfileName"`
 		UDPAppProfilePath string `gcfg:"udp-app-profile-path" yaml:"udpAppProfilePath"`
 	}
+	// Route is the section of routes.
 	Route struct {
 		RouterPath string `gcfg:"router-path" yaml:"routerPath"`
 	}

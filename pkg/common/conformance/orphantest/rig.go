@@ -89,6 +89,7 @@ func (r *rig) plant() error {
 	if r.others, err = r.join(ours, r.theirs, "other-1"); err != nil {
 		return err
 	}
+	time.Sleep(time.Second) // the managers' informers see the nodes
 	if err := r.createRoutes(); err != nil {
 		return err
 	}
@@ -249,7 +250,7 @@ func (r *rig) plantRoute(cloud cloudprovider.Interface) error {
 
 // audit runs an audit in a new process.
 func (r *rig) audit(ctx context.Context) (*orphans.Audit, error) {
-	cloud, _, err := r.manager(r.ours)
+	cloud, _, err := r.manager(r.ours) //nolint:contextcheck // a process outlives a call
 	if err != nil {
 		return nil, err
 	}
