@@ -118,7 +118,7 @@ func (d *Difference) cells(old, now report.Capability, columns []string) {
 		}
 		add("verdict", is.Verdict.Compare(was.Verdict), was.Verdict.Label(), is.Verdict.Label())
 		if is.Verdict == was.Verdict {
-			// What works where it did not before may cost more, and that is no regression.
+			// What works where it did not before may cost more without being a regression.
 			add("calls", is.Calls-was.Calls, fmt.Sprint(was.Calls), fmt.Sprint(is.Calls))
 			add("changes", is.Changes-was.Changes, fmt.Sprint(was.Changes), fmt.Sprint(is.Changes))
 		}

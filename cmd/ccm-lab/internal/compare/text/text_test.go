@@ -32,7 +32,7 @@ func TestTableFitsTerminals(t *testing.T) {
 				t.Errorf("no %q in\n%s", want, b.String())
 			}
 			if strings.Contains(b.String(), "\x1b") {
-				t.Error("escape codes in what is no terminal")
+				t.Error("escape codes outside of a terminal")
 			}
 			for line := range strings.Lines(b.String()) {
 				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); width > 0 && n > width {
@@ -237,7 +237,7 @@ func TestCompare(t *testing.T) {
 				t.Errorf("regressed %v, want %v; %q, want %q", d.Regressed(), c.worse, out, c.want)
 			}
 			if back := Compare(now, sample.Report()); len(back.Better) != len(d.Worse) || len(back.Added) != len(d.Removed) {
-				t.Errorf("the opposite comparison is no opposite: %+v, %+v", d, back)
+				t.Errorf("the reverse comparison does not mirror it: %+v, %+v", d, back)
 			}
 		})
 	}
