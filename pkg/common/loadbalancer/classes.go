@@ -54,18 +54,17 @@ func (c Classes) Validate() error {
 // The Service itself is not changed. Controllers write patches of what they change, so the differences do not reach
 // the API server. With DefaultClass, all Services are as the framework sees them in every manager.
 func (c Classes) Select(provider string, s *v1.Service) *v1.Service {
-	if c == DefaultClass || c == "" || s.Spec.Type != v1.ServiceTypeLoadBalancer {
+	class := s.Spec.LoadBalancerClass
+	if c == DefaultClass || c == "" || s.Spec.Type != v1.ServiceTypeLoadBalancer || class == nil && c == AllClasses {
 		return s
 	}
 	seen := s.DeepCopy()
-	switch class := s.Spec.LoadBalancerClass; {
-	case class == nil && c == AllClasses:
-		return s
-	case class != nil && *class == ClassOf(provider):
-		seen.Spec.LoadBalancerClass = nil
-		return seen
+	switch {
 	case class == nil:
 		seen.Spec.LoadBalancerClass = ptr.To(unselected)
+	case *class == ClassOf(provider):
+		seen.Spec.LoadBalancerClass = nil
+		return seen
 	}
 	seen.Finalizers = slices.DeleteFunc(seen.Finalizers, func(name string) bool {
 		return name == servicehelper.LoadBalancerCleanupFinalizer
