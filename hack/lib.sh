@@ -7,6 +7,9 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
+# The workspace of this checkout: make and a caller in another checkout export theirs.
+export GOWORK=$root/go.work
+
 module_prefix=github.com/unified-ccm/unified-ccm
 
 # Without gRPC's trace pages nothing in ccm calls methods by name, and the linker drops all that are unused:
