@@ -16,8 +16,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/members"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -172,7 +174,7 @@ func (d *differ) createFields() plan.Fields {
 	f.Diff("availability_zone", "", w.Zone)
 	f.Diff("tags", "", plan.ShowSet(d.creationTags()))
 	for _, port := range d.want.Ports {
-		if f.Diff(fmt.Sprintf("listener %s %d", port.Transport, port.Number), "", showMembers(port.Members)) {
+		if f.Diff(fmt.Sprintf("listener %s %d", port.Transport, port.Number), "", members.Show(port.Members)) {
 			f[len(f)-1].Membership = true
 		}
 	}
@@ -185,7 +187,7 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 	var f plan.Fields
 	var patch loadbalancers.UpdateOpts
 	var retag func([]string) []string
-	if diffTags(&f, have.Tags, d.serviceTags(have.Tags)) {
+	if tags.Diff(&f, have.Tags, d.serviceTags(have.Tags)) {
 		retag = d.serviceTags
 	}
 	if d.key.Renamed(have) && f.Diff("name", have.Name, d.want.Name) {
@@ -223,11 +225,11 @@ func (d *differ) patch(have api.LoadBalancer, patch loadbalancers.UpdateOpts,
 	var made api.LoadBalancer
 	do = func(ctx context.Context) (err error) {
 		if retag != nil {
-			tags := have.Tags
+			current := have.Tags
 			if now, ok := d.cloud.store.LoadBalancer(have.ID); ok {
-				tags = now.Tags
+				current = now.Tags
 			}
-			patch.Tags = ptr.To(retag(tags))
+			patch.Tags = ptr.To(retag(current))
 		}
 		made, err = d.cloud.api.UpdateLoadBalancer(ctx, have.ID, patch)
 		return err
@@ -239,8 +241,8 @@ func (d *differ) patch(have api.LoadBalancer, patch loadbalancers.UpdateOpts,
 // the last one deletes it.
 func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 	mine := names.ServiceTag(d.key.LoadBalancer())
-	retag := func(tags []string) []string {
-		left := slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return tag == mine })
+	retag := func(have []string) []string {
+		left := slices.DeleteFunc(slices.Clone(have), func(tag string) bool { return tag == mine })
 		if left == nil {
 			left = []string{}
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
@@ -289,7 +290,7 @@ func (d *differ) marks(f api.FloatingIP) []string {
 	if d.isKept(f) {
 		want = append(want, names.KeepTag)
 	}
-	return addTags(want, []string{names.ClusterTag(d.key.ClusterUID)})
+	return tags.Add(want, []string{names.ClusterTag(d.key.ClusterUID)})
 }
 
 // retag adds and removes tags one by one, so that concurrent changes of other clients are kept.

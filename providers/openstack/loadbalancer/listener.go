@@ -19,6 +19,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -107,7 +108,7 @@ func (d *differ) listenerTags(have []string, port model.Port) []string {
 	if !d.want.Features.Tags() {
 		return have
 	}
-	return mergeTags(have, append([]string{names.ServiceTag(d.key.LoadBalancer())}, port.ListenerTags...),
+	return tags.Merge(have, append([]string{names.ServiceTag(d.key.LoadBalancer())}, port.ListenerTags...),
 		port.ListenerTags)
 }
 
@@ -272,6 +273,6 @@ func (d *differ) listenerFields(have api.Listener, port model.Port, pool poolRef
 		f.Diff("timeout_member_data", fmt.Sprint(have.TimeoutMemberData), fmt.Sprint(*want.TimeoutMemberData))
 		f.Diff("timeout_tcp_inspect", fmt.Sprint(have.TimeoutTCPInspect), fmt.Sprint(*want.TimeoutTCPInspect))
 	}
-	diffTags(&f, have.Tags, d.listenerTags(have.Tags, port))
+	tags.Diff(&f, have.Tags, d.listenerTags(have.Tags, port))
 	return f
 }

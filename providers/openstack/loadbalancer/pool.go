@@ -13,8 +13,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/members"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 )
 
 // kindPool is the kind in plans.
@@ -71,7 +73,7 @@ func (d *differ) used(pool string) bool {
 // are reachable, and a discovered subnet depends on the order of the nodes.
 func (d *differ) reusable(have observe.Pool, port model.Port) bool {
 	return have.Protocol == string(port.Pool.Protocol) &&
-		(!d.want.MemberSubnet.Explicit || !changesSubnet(have.Members, port.Members))
+		(!d.want.MemberSubnet.Explicit || !members.ChangesSubnet(have.Members, port.Members))
 }
 
 // ensurePool plans the pool of one port with its members and monitor. It returns the pool, and the changes
@@ -98,9 +100,9 @@ func (d *differ) ensurePool(have observe.Pool, exists bool, port model.Port, bas
 	ref := poolRef{name: port.Pool.Name, handle: plan.Handle(creation.Ref.Name)}
 	ready := []plan.Ref{creation.Ref}
 	if len(port.Members) > 0 {
-		members := d.membersCreate(port, ref, creation.Ref)
-		d.add(members)
-		ready = append(ready, members.Ref)
+		filling := d.membersCreate(port, ref, creation.Ref)
+		d.add(filling)
+		ready = append(ready, filling.Ref)
 	}
 	if port.Monitor != nil {
 		monitor := d.monitorCreate(*port.Monitor, ref.resolve, []plan.Ref{creation.Ref})
@@ -190,7 +192,7 @@ func (d *differ) poolFields(have api.Pool, port model.Port) plan.Fields {
 		f.Diff("session_persistence", have.Persistence.Type,
 			ptr.Deref(port.Pool.Persistence, pools.SessionPersistence{}).Type)
 	}
-	diffTags(&f, have.Tags, d.poolTags(have.Tags, port))
+	tags.Diff(&f, have.Tags, d.poolTags(have.Tags, port))
 	return f
 }
 
@@ -205,7 +207,7 @@ func (d *differ) poolTags(have []string, port model.Port) []string {
 	if !d.want.Features.Tags() {
 		return have
 	}
-	return mergeTags(have, port.PoolTags, port.PoolTags)
+	return tags.Merge(have, port.PoolTags, port.PoolTags)
 }
 
 // hasOurName reports whether a pool's name is one that was created for this Service.

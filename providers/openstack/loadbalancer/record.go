@@ -10,6 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -90,12 +91,12 @@ func (c *Cloud) StoreRecords(updates []lbcommon.RecordUpdate[Observed]) []plan.C
 
 // recordUpdate stores a record in the tags of a load balancer.
 func (d *differ) recordUpdate(have api.LoadBalancer, record lbcommon.AppliedRecord) plan.Change {
-	retag := func(tags []string) []string {
-		return addTags(withoutRecord(tags), d.ownerTags(record))
+	retag := func(have []string) []string {
+		return tags.Add(tags.WithoutRecord(have), d.ownerTags(record))
 	}
 	return plan.Change{
 		Ref:    d.ref(lbcommon.KindRecord, have.Name, plan.Update, have.ID),
-		Fields: []plan.Field{{Name: "tags", Before: showTags(have.Tags), After: showTags(retag(have.Tags))}},
+		Fields: []plan.Field{{Name: "tags", Before: tags.Show(have.Tags), After: tags.Show(retag(have.Tags))}},
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			do, note := d.patch(have, loadbalancers.UpdateOpts{}, retag)
 			return d.mutate(ctx, ids, do, note)

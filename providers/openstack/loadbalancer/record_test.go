@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
@@ -106,8 +107,8 @@ func TestRecordWithoutPorts(t *testing.T) {
 		r.ensure(svc)
 		lb := r.balancer()
 		earlier := lbcommon.NewRecord("", "", map[string]string{fieldName: lb.Name})
-		tags := append(withoutRecord(lb.Tags), names.AppliedTagPrefix+earlier.Encode())
-		if _, err := r.api.UpdateLoadBalancer(t.Context(), lb.ID, loadbalancers.UpdateOpts{Tags: &tags}); err != nil {
+		stored := append(tags.WithoutRecord(lb.Tags), names.AppliedTagPrefix+earlier.Encode())
+		if _, err := r.api.UpdateLoadBalancer(t.Context(), lb.ID, loadbalancers.UpdateOpts{Tags: &stored}); err != nil {
 			t.Fatal(err)
 		}
 		r.restart()
@@ -115,8 +116,8 @@ func TestRecordWithoutPorts(t *testing.T) {
 		r.launch("joins")
 		r.update(svc)
 		r.steady(svc)
-		if got := r.balancer().Tags; !slices.Equal(got, tags) {
-			t.Errorf("tags %q, want %q", got, tags)
+		if got := r.balancer().Tags; !slices.Equal(got, stored) {
+			t.Errorf("tags %q, want %q", got, stored)
 		}
 		delete(svc.Annotations, annotation.KeyProxyProtocol)
 		r.restart()
