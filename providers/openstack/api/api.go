@@ -72,6 +72,19 @@ type Caller interface {
 	Call(ctx context.Context, r cloudapi.Request, call func(context.Context, *gophercloud.ServiceClient) error) error
 }
 
+// Token is the authentication result of a Caller's sessions. It has what calls need of Keystone's response, which
+// is large, so that it is parsed once and not for each list.
+type Token struct {
+	ID string
+	// ProjectID is empty for a token that is not scoped to a project.
+	ProjectID string
+}
+
+var _ gophercloud.AuthResult = Token{}
+
+// ExtractTokenID implements gophercloud.AuthResult.
+func (t Token) ExtractTokenID() (string, error) { return t.ID, nil }
+
 // ComputeAPI has the calls to Nova.
 type ComputeAPI interface {
 	// ListServers returns the project's servers, or those whose names match the regular expression.

@@ -12,7 +12,6 @@ import (
 	"net/url"
 
 	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
@@ -171,15 +170,11 @@ func ownUnless(selected bool, query any) any {
 // ofProject returns the query that selects the objects of the token's project. It is empty for a token that is not
 // scoped to a project.
 func ofProject(s client) url.Values {
-	auth, ok := s.GetAuthResult().(tokens.CreateResult)
-	if !ok {
+	token, ok := s.GetAuthResult().(Token)
+	if !ok || token.ProjectID == "" {
 		return nil
 	}
-	project, err := auth.ExtractProject()
-	if err != nil || project == nil || project.ID == "" {
-		return nil
-	}
-	return url.Values{"project_id": {project.ID}}
+	return url.Values{"project_id": {token.ProjectID}}
 }
 
 // merged returns a query of both.

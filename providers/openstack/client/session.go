@@ -179,7 +179,7 @@ func (c *Client) issue(ctx context.Context, g config.Global) (*session, []string
 	ctx = cloudapi.WithSecrets(ctx, g.Secrets()...)
 	now := c.options.Clock.Now()
 	result := tokens.Create(withRequest(ctx, tokenRequest()), identity, &options)
-	if err := provider.SetTokenAndAuthResult(result); err != nil {
+	if _, err := result.ExtractTokenID(); err != nil {
 		return nil, files, fail(explainDenied(g, now, err))
 	}
 	s, err := newSession(g, provider, result, now)
@@ -218,6 +218,13 @@ func newSession(
 	}
 	catalog, err := result.ExtractServiceCatalog()
 	if err != nil {
+		return nil, err
+	}
+	scoped := api.Token{ID: token.ID}
+	if project, err := result.ExtractProject(); err == nil && project != nil {
+		scoped.ProjectID = project.ID
+	}
+	if err := provider.SetTokenAndAuthResult(scoped); err != nil {
 		return nil, err
 	}
 	life := token.ExpiresAt.Sub(now)
