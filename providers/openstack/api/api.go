@@ -10,6 +10,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/flavors"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
@@ -81,6 +82,19 @@ type Token struct {
 }
 
 var _ gophercloud.AuthResult = Token{}
+
+// NewToken returns the Token of Keystone's response.
+func NewToken(result tokens.CreateResult) (Token, error) {
+	id, err := result.ExtractTokenID()
+	if err != nil {
+		return Token{}, err
+	}
+	project, err := result.ExtractProject()
+	if err != nil || project == nil {
+		return Token{ID: id}, err
+	}
+	return Token{ID: id, ProjectID: project.ID}, nil
+}
 
 // ExtractTokenID implements gophercloud.AuthResult.
 func (t Token) ExtractTokenID() (string, error) { return t.ID, nil }

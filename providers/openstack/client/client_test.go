@@ -60,9 +60,16 @@ func TestEveryMethodAuthenticates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g.AuthURL, g.Region = simtest.URL, a.Region
-			c := api.New(New(Options{Global: g, Transport: cloud.Front().Transport()}))
-			if _, err := c.ListServers(t.Context(), ""); err != nil {
+			c := New(Options{Global: g, Transport: cloud.Front().Transport()})
+			if _, err := api.New(c).ListServers(t.Context(), ""); err != nil {
 				t.Error(err)
+			}
+			s, err := c.session(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if token, _ := s.provider.GetAuthResult().(api.Token); token.ID == "" || token.ProjectID != a.ProjectID {
+				t.Errorf("the token is for project %q, want %q", token.ProjectID, a.ProjectID)
 			}
 		})
 	}

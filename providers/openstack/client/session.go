@@ -220,9 +220,9 @@ func newSession(
 	if err != nil {
 		return nil, err
 	}
-	scoped := api.Token{ID: token.ID}
-	if project, err := result.ExtractProject(); err == nil && project != nil {
-		scoped.ProjectID = project.ID
+	scoped, err := api.NewToken(result)
+	if err != nil {
+		return nil, err
 	}
 	if err := provider.SetTokenAndAuthResult(scoped); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,6 +63,14 @@ func connect(t *testing.T, front *kit.Front, a sim.Account) *caller {
 	err = openstack.AuthenticateV3(t.Context(), p, &gophercloud.AuthOptions{
 		Username: a.Username, Password: a.Password, DomainName: a.DomainName, TenantName: a.ProjectName, AllowReauth: true,
 	}, gophercloud.EndpointOpts{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, _ := p.GetAuthResult().(tokens.CreateResult)
+	token, err := api.NewToken(result)
+	if err == nil {
+		err = p.SetTokenAndAuthResult(token)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
