@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	"github.com/unified-ccm/unified-ccm/pkg/common/orphans"
 )
@@ -80,7 +81,7 @@ func (c *command) printJSON(w io.Writer, deletions []orphans.Deletion) error {
 	for _, k := range c.Inventory.Kinds {
 		kind := DocumentKind{Kind: k.Name, Listed: k.Err == nil}
 		if k.Err != nil {
-			kind.Error = oneLine(k.Err)
+			kind.Error = cloudapi.OneLine(k.Err)
 		}
 		d.Kinds = append(d.Kinds, kind)
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	"github.com/unified-ccm/unified-ccm/pkg/common/orphans"
 )
@@ -79,7 +80,7 @@ func (c *command) printTable(w io.Writer) error {
 	if len(c.Report.Unlisted) > 0 {
 		fmt.Fprintln(&b, c.styled(purple, "Not listed: nothing of these kinds is called an orphan"))
 		for _, k := range c.Report.Unlisted {
-			fmt.Fprintf(&b, "  %s: %s\n", k.Name, printable(oneLine(k.Err)))
+			fmt.Fprintf(&b, "  %s: %s\n", k.Name, printable(cloudapi.OneLine(k.Err)))
 		}
 		fmt.Fprintln(&b)
 	}
@@ -269,5 +270,3 @@ func printable(s string) string {
 		return r
 	}, s)
 }
-
-func oneLine(err error) string { return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ") }

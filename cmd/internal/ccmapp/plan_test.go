@@ -13,8 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	cloudprovider "k8s.io/cloud-provider"
+	servicehelper "k8s.io/cloud-provider/service/helpers"
+	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/orphans"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -23,6 +26,13 @@ type portsPlanner struct {
 	cloudprovider.LoadBalancer
 	planned []int32
 	calls   int
+	// removals counts the plans that remove a load balancer.
+	removals int
+}
+
+// GetLoadBalancerName implements cloudprovider.LoadBalancer.
+func (p *portsPlanner) GetLoadBalancerName(_ context.Context, _ string, s *v1.Service) string {
+	return s.Name
 }
 
 // plannerCloud is a cloud with these load balancers.
@@ -31,11 +41,16 @@ type plannerCloud struct {
 	balancers *portsPlanner
 }
 
+func (c plannerCloud) Routes() (cloudprovider.Routes, bool) { return nil, false }
+
 func (c plannerCloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return c.balancers, true }
 
 func (p *portsPlanner) PlanLoadBalancer(_ context.Context, _ string, service *v1.Service, _ []*v1.Node,
 	o loadbalancer.PlanOptions) (plan.Plan, error) {
 	p.calls++
+	if o.Remove {
+		p.removals++
+	}
 	if o.Live != nil {
 		p.planned = append(p.planned, o.Live.Spec.Ports[0].Port)
 	}
@@ -69,6 +84,53 @@ func TestPlanOfFileKnowsTheServiceOfTheCluster(t *testing.T) {
 		}
 		if balancers.calls != 1 {
 			t.Errorf("%s: %d plans, want one", name, balancers.calls)
+		}
+	}
+}
+
+// Services of another class are left to another controller, which may use the same finalizer.
+func TestPlansFollowLoadBalancerClasses(t *testing.T) {
+	service := func(name string, class *string) *v1.Service {
+		return &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+			Finalizers: []string{servicehelper.LoadBalancerCleanupFinalizer}},
+			Spec: v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, LoadBalancerClass: class, Ports: []v1.ServicePort{{Port: 80}}}}
+	}
+	client := fake.NewClientset(service("plain", nil), service("own", ptr.To(loadbalancer.ClassOf("fake"))),
+		service("foreign", ptr.To("example.com/lb")))
+	for classes, want := range map[loadbalancer.Classes][]string{
+		loadbalancer.DefaultClass: {"plain"}, loadbalancer.OwnClass: {"own"}, loadbalancer.AllClasses: {"own", "plain"},
+	} {
+		balancers := &portsPlanner{}
+		p := &planner{options: planOptions{all: true, classes: classes, source: source{provider: "fake"}}, client: client,
+			cloud: plannerCloud{balancers: balancers}, err: io.Discard}
+		input, err := p.read(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var planned, audited []string
+		for _, s := range input.services {
+			planned = append(planned, s.Name)
+		}
+		all, err := p.auditSession(0).Services(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range all {
+			described := orphans.Describe(t.Context(), p.cloud, "prod", s)
+			if described.Wanted {
+				audited = append(audited, s.Name)
+			} else if !described.OtherController {
+				t.Errorf("%s: Service %s is neither wanted nor another controller's", classes, s.Name)
+			}
+		}
+		if diff := cmp.Diff(want, planned); diff != "" {
+			t.Errorf("%s: planned (-want +got):\n%s", classes, diff)
+		}
+		if diff := cmp.Diff(want, audited); diff != "" {
+			t.Errorf("%s: audited (-want +got):\n%s", classes, diff)
+		}
+		if _, failed := p.plan(t.Context(), input); len(failed) > 0 || balancers.calls != len(want) || balancers.removals > 0 {
+			t.Errorf("%s: %d plans, %d of them removals, failed %q", classes, balancers.calls, balancers.removals, failed)
 		}
 	}
 }

@@ -131,6 +131,7 @@ func (p *planner) startInformers(ctx context.Context) error {
 
 // planInput is the input of plans.
 type planInput struct {
+	// services are those that the manager works on, as it sees them: Classes.Select is not idempotent.
 	services []*v1.Service
 	// live are the cluster's Services that services from files would replace, by UID.
 	live   map[types.UID]*v1.Service
@@ -170,11 +171,6 @@ func (p *planner) planServices(ctx context.Context, lbPlanner loadbalancer.Plann
 	group.SetLimit(plansAtOnce)
 	for i, service := range w.services {
 		group.Go(func() error {
-			service := p.selected(service)
-			if !balanced(service) {
-				results[i] = plan.Plan{Subject: intent.Subject(service)} // another controller handles it
-				return nil
-			}
 			nodes, o := eligible, loadbalancer.PlanOptions{}
 			if !loadbalancer.Wanted(service) {
 				nodes, o.Remove = nil, true

@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
-	servicehelper "k8s.io/cloud-provider/service/helpers"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -81,15 +80,18 @@ func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (planInput, er
 	return w, nil
 }
 
-// selectServices removes Services that neither have nor need a load balancer, and prints a note about each.
+// selectServices replaces the Services by what the manager sees of them. It removes those that neither have nor need a
+// load balancer, and prints a note about each.
 func (p *planner) selectServices(w *planInput) {
-	w.services = slices.DeleteFunc(w.services, func(s *v1.Service) bool {
-		if balanced(p.selected(s)) {
-			return false
+	var selected []*v1.Service
+	for _, s := range w.services {
+		if seen := p.selected(s); loadbalancer.Reconciled(seen) {
+			selected = append(selected, seen)
+			continue
 		}
 		note(p.err, "Service %s/%s is skipped: its type is %s%s", s.Namespace, s.Name, typeOf(s), p.classOf(s))
-		return true
-	})
+	}
+	w.services = selected
 }
 
 func readFile(file string, stdin io.Reader) ([]byte, error) {
@@ -230,14 +232,20 @@ func (p *planner) getServices(ctx context.Context) ([]*v1.Service, error) {
 	return w.services, nil
 }
 
-// listServices returns the Services that have or want a load balancer, sorted by name.
+// listServices returns the Services that have or want a load balancer, as the manager sees them, sorted by name.
 func (p *planner) listServices(ctx context.Context) ([]*v1.Service, error) {
-	all, err := p.listAllServices(ctx)
-	return slices.DeleteFunc(all, func(s *v1.Service) bool { return !balanced(p.selected(s)) }), err
+	all, err := p.selectedServices(ctx)
+	return slices.DeleteFunc(all, func(s *v1.Service) bool { return !loadbalancer.Reconciled(s) }), err
 }
 
-// balanced reports whether a Service has or wants a load balancer.
-func balanced(s *v1.Service) bool { return loadbalancer.Wanted(s) || servicehelper.HasLBFinalizer(s) }
+// selectedServices returns all Services as the manager sees them.
+func (p *planner) selectedServices(ctx context.Context) ([]*v1.Service, error) {
+	all, err := p.listAllServices(ctx)
+	for i, service := range all {
+		all[i] = p.selected(service)
+	}
+	return all, err
+}
 
 // listAllServices returns the Services of all namespaces and types, sorted by name.
 func (p *planner) listAllServices(ctx context.Context) ([]*v1.Service, error) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -102,3 +103,6 @@ func IgnoreNotFound(err error) error {
 	}
 	return err
 }
+
+// OneLine returns the message of an error on one line, for tables and lists. Joined errors have a line each.
+func OneLine(err error) string { return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ") }

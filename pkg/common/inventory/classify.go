@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
@@ -70,6 +70,8 @@ type Service struct {
 	LoadBalancer string
 	// Wanted is set if the Service has or needs a load balancer: this manager reconciles or deletes it.
 	Wanted bool
+	// OtherController is set if the Service has a load balancer that its class leaves to another controller.
+	OtherController bool
 	// Plan is what the manager would change; nil if none was made, for the reason in Err if it is not nil.
 	Plan *plan.Plan
 	Err  error
@@ -178,6 +180,8 @@ func (c *classifier) classify(o Object) Entry {
 		e.State, e.Reason = c.route(o, proven)
 	case live >= 0:
 		e.State = Owned
+	case c.otherController(o) != "":
+		e.State, e.Reason = Owned, "the class of Service "+c.otherController(o)+" leaves it to another controller"
 	case !proven:
 		e.State, e.Reason = Unidentified, unprovenReason(o)
 	case c.in.ServicesErr != nil:
@@ -238,6 +242,16 @@ func (c *classifier) liveOwner(o Object) int {
 	return -1
 }
 
+// otherController returns the Service of another controller that an object belongs to, or "".
+func (c *classifier) otherController(o Object) string {
+	for _, owner := range o.Owners {
+		if at := c.find(owner); at >= 0 && c.in.Services[at].OtherController {
+			return c.in.Services[at].String()
+		}
+	}
+	return ""
+}
+
 // find returns the index of the Service, or -1.
 func (c *classifier) find(owner Owner) int {
 	at, ok := c.byName[owner.String()]
@@ -254,19 +268,35 @@ func (c *classifier) find(owner Owner) int {
 func (c *classifier) route(o Object, proven bool) (State, string) {
 	if c.in.Routes == nil {
 		if c.in.RoutesErr != nil {
-			return Unknown, "the routes cannot be planned: " + oneLine(c.in.RoutesErr)
+			return Unknown, "the routes cannot be planned: " + cloudapi.OneLine(c.in.RoutesErr)
 		}
 		return Owned, ""
 	}
-	change, state := changeOf(*c.in.Routes, func(r plan.Ref) bool { return r.Kind == KindRoute && r.Name == o.Name })
+	created, needed := routeChange(*c.in.Routes, func(r plan.Change) bool {
+		return r.Action == plan.Create && r.Name == o.Name
+	})
+	deleted, replaced := routeChange(*c.in.Routes, func(r plan.Change) bool {
+		return r.Action == plan.Delete && r.ID == o.ID
+	})
 	switch {
-	case state == InSync:
-		return InSync, ""
-	case change.Action == plan.Delete && proven:
-		return Orphaned, change.Reason
+	case replaced && !needed && proven:
+		return Orphaned, deleted.Reason
+	case replaced:
+		return Drifted, changeReason(deleted)
+	case needed:
+		return Drifted, changeReason(created)
 	default:
-		return state, changeReason(change)
+		return InSync, ""
 	}
+}
+
+// routeChange returns the first change of a route that matches.
+func routeChange(p plan.Plan, match func(plan.Change) bool) (plan.Change, bool) {
+	at := slices.IndexFunc(p.Changes, func(c plan.Change) bool { return c.Kind == KindRoute && match(c) })
+	if at < 0 {
+		return plan.Change{}, false
+	}
+	return p.Changes[at], true
 }
 
 // refuse sets the refusals of orphans that are not provably unused.
@@ -319,5 +349,3 @@ func usedBy(o Object, byID map[string]*Entry) string {
 	}
 	return ""
 }
-
-func oneLine(err error) string { return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ") }

@@ -52,6 +52,7 @@ func TestClassify(t *testing.T) {
 		"of an earlier Service by UID":          {object: address(func(o *Object) { o.Owners[0].UID = "u-1" }), services: []Service{live}, state: Orphaned},
 		"of an earlier Service by name":         {object: address(func(o *Object) { o.Owners[0].LoadBalancer = "lb-web-1" }), services: []Service{live}, state: Orphaned},
 		"of a Service without a load balancer":  {object: address(), services: []Service{unbalanced}, state: Orphaned, refused: true},
+		"of another controller's Service":       {object: address(), services: []Service{{NamespacedName: named("web"), OtherController: true}}, state: Owned},
 		"of a second Service":                   {object: address(func(o *Object) { o.Owners = append([]Owner{{NamespacedName: named("old")}}, o.Owners...) }), services: []Service{live}, state: InSync},
 		"of another cluster":                    {object: address(func(o *Object) { o.Mark.UID = theirUID }), services: []Service{live}, state: Foreign},
 		"of another cluster by name":            {object: address(func(o *Object) { o.Mark = Mark{Cluster: "test"} }), services: []Service{live}, state: Foreign},
@@ -80,6 +81,48 @@ func TestClassify(t *testing.T) {
 			e := Classify(in).Entries[0]
 			if e.State != test.state || (e.Refusal != "") != test.refused {
 				t.Errorf("state %s (%s), refusal %q", e.State, e.Reason, e.Refusal)
+			}
+		})
+	}
+}
+
+// A route that a node needs is replaced by the manager, also if its destination is a blackhole: it is no orphan.
+func TestClassifyRoutes(t *testing.T) {
+	remove := func(name, id string) plan.Change {
+		return plan.Change{Ref: plan.Ref{Kind: KindRoute, Name: name, Action: plan.Delete}, ID: id, Reason: "no node has this pod CIDR"}
+	}
+	create := plan.Change{Ref: plan.Ref{Kind: KindRoute, Name: "10.244.1.0/24", Action: plan.Create}}
+	route := func(id string) Object {
+		return Object{Kind: KindRoute, ID: id, Name: "10.244.1.0/24", Mark: Mark{UID: ourUID}}
+	}
+	unmarked := route("r-1")
+	unmarked.Mark = Mark{}
+	tests := map[string]struct {
+		objects []Object
+		changes []plan.Change
+		want    []State
+	}{
+		"needed":              {objects: []Object{route("r-1")}, want: []State{InSync}},
+		"not needed":          {[]Object{route("r-1")}, []plan.Change{remove("10.244.1.0/24", "r-1")}, []State{Orphaned}},
+		"not provably ours":   {[]Object{unmarked}, []plan.Change{remove("10.244.1.0/24", "r-1")}, []State{Drifted}},
+		"replaced":            {[]Object{route("r-1")}, []plan.Change{remove("10.244.1.0/24", "r-1"), create}, []State{Drifted}},
+		"incomplete":          {[]Object{route("r-1")}, []plan.Change{create}, []State{Drifted}},
+		"missing":             {nil, []plan.Change{create}, []State{Drifted}},
+		"one of two needless": {[]Object{route("r-1"), route("r-2")}, []plan.Change{remove("10.244.1.0/24", "r-2")}, []State{Orphaned, InSync}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			report := Classify(Input{ClusterUID: ourUID, Routes: &plan.Plan{Changes: test.changes},
+				Inventory: Inventory{Cluster: "prod", Kinds: []Kind{{Name: KindRoute}}, Objects: test.objects}})
+			var got []State
+			for _, e := range report.Entries {
+				got = append(got, e.State)
+				if e.State == Orphaned && e.ID != test.changes[0].ID {
+					t.Errorf("%s is called an orphan", e.ID)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("states (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -19,7 +20,7 @@ func (c *classifier) comparePlans() {
 		switch {
 		case s.Err != nil:
 			for _, i := range entriesOf[at] {
-				c.entries[i].State, c.entries[i].Reason = Unknown, "no plan: "+oneLine(s.Err)
+				c.entries[i].State, c.entries[i].Reason = Unknown, "no plan: "+cloudapi.OneLine(s.Err)
 			}
 		case s.Plan != nil:
 			for _, i := range entriesOf[at] {
@@ -65,31 +66,20 @@ func (c *classifier) mark(s Service, of []int, change plan.Change, state State) 
 	}
 }
 
+// addMissingRoutes adds an entry for each route that is created and does not replace another one.
 func (c *classifier) addMissingRoutes() {
 	if c.in.Routes == nil {
 		return
 	}
 	for _, change := range c.in.Routes.Changes {
-		if change.Action == plan.Create {
+		replaces := slices.ContainsFunc(c.entries, func(e Entry) bool {
+			return e.Kind == KindRoute && e.Name == change.Name && e.State == Drifted
+		})
+		if change.Action == plan.Create && !replaces {
 			c.entries = append(c.entries, Entry{State: Drifted, Reason: "missing: " + changeReason(change),
 				Object: Object{Kind: change.Kind, Name: change.Name}})
 		}
 	}
-}
-
-// changeOf returns the first change of a plan that matches, with the state that it leads to.
-func changeOf(p plan.Plan, match func(plan.Ref) bool) (plan.Change, State) {
-	for _, change := range p.Changes {
-		if match(change.Ref) {
-			return change, Drifted
-		}
-	}
-	for _, h := range p.Held {
-		if match(h.Ref) {
-			return h.Change, Held
-		}
-	}
-	return plan.Change{}, InSync
 }
 
 // changeReason describes a change on one line.

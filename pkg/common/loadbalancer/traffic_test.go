@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	servicehelper "k8s.io/cloud-provider/service/helpers"
 )
 
 func TestTrafficNodes(t *testing.T) {
@@ -55,6 +56,28 @@ func TestWanted(t *testing.T) {
 	} {
 		if got := Wanted(&tc.service); got != tc.want {
 			t.Errorf("%s: %v", tc.name, got)
+		}
+	}
+}
+
+func TestReconciled(t *testing.T) {
+	now, class := metav1.Now(), "other"
+	finalizers := []string{servicehelper.LoadBalancerCleanupFinalizer}
+	balanced := v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer}
+	classed := v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, LoadBalancerClass: &class}
+	for name, tc := range map[string]struct {
+		service v1.Service
+		want    bool
+	}{
+		"a load balancer":              {v1.Service{Spec: balanced}, true},
+		"another type":                 {v1.Service{}, false},
+		"of another type now":          {v1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: finalizers}}, true},
+		"of another class":             {v1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: finalizers}, Spec: classed}, false},
+		"deleted, with the finalizer":  {v1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: finalizers, DeletionTimestamp: &now}, Spec: classed}, true},
+		"deleted, without a finalizer": {v1.Service{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}, Spec: balanced}, false},
+	} {
+		if got := Reconciled(&tc.service); got != tc.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

@@ -6,15 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	cloudprovider "k8s.io/cloud-provider"
-	servicehelper "k8s.io/cloud-provider/service/helpers"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -29,7 +28,8 @@ type Session struct {
 	Client kubernetes.Interface
 	// ClusterName is the --cluster-name flag, ClusterUID the UID of the namespace kube-system.
 	ClusterName, ClusterUID string
-	// Services lists all Services of the cluster, of every type, and Nodes its nodes. Their errors are for users.
+	// Services lists all Services of the cluster, of every type, as loadbalancer.Classes.Select returns them, and Nodes its
+	// nodes. Their errors are for users.
 	Services func(ctx context.Context) ([]*v1.Service, error)
 	Nodes    func(ctx context.Context) ([]*v1.Node, error)
 	// Plan returns the plan or the error of each Service.
@@ -68,17 +68,17 @@ func Run(ctx context.Context, s Session) (*Audit, error) {
 	in := inventory.Input{Inventory: a.Inventory, ClusterUID: s.ClusterUID, Now: s.Now(), MinAge: s.MinAge}
 	for _, k := range a.Inventory.Kinds {
 		if k.Err != nil {
-			a.fail("%s cannot be listed: %s", k.Name, oneLine(k.Err))
+			a.fail("%s cannot be listed: %s", k.Name, cloudapi.OneLine(k.Err))
 		}
 	}
 	nodes, nodesErr := s.Nodes(ctx)
 	if nodesErr != nil {
-		a.fail("%s", oneLine(nodesErr))
+		a.fail("%s", cloudapi.OneLine(nodesErr))
 	}
 	services, err := s.Services(ctx)
 	if err != nil {
 		in.ServicesErr = err
-		a.fail("%s", oneLine(err))
+		a.fail("%s", cloudapi.OneLine(err))
 	} else {
 		in.Services = a.plans(ctx, services, nodes, nodesErr)
 	}
@@ -114,7 +114,7 @@ func (a *Audit) plans(ctx context.Context, services []*v1.Service, nodes []*v1.N
 	plans, errs := s.Plan(ctx, balanced, nodes)
 	for n, i := range indexes {
 		if list[i].Err = errs[n]; errs[n] != nil {
-			a.fail("Service %s: %s", list[i], oneLine(errs[n]))
+			a.fail("Service %s: %s", list[i], cloudapi.OneLine(errs[n]))
 			continue
 		}
 		list[i].Plan = &plans[n]
@@ -122,14 +122,16 @@ func (a *Audit) plans(ctx context.Context, services []*v1.Service, nodes []*v1.N
 	return list
 }
 
-// Describe returns what the inventory needs of a Service. It makes no call.
+// Describe returns what the inventory needs of a Service, which is as loadbalancer.Classes.Select returns it. It makes
+// no call.
 func Describe(ctx context.Context, cloud cloudprovider.Interface, clusterName string,
 	service *v1.Service) inventory.Service {
 	described := inventory.Service{
 		NamespacedName: types.NamespacedName{Namespace: service.Namespace, Name: service.Name},
 		UID:            string(service.UID),
-		Wanted:         loadbalancer.Wanted(service) || servicehelper.HasLBFinalizer(service),
+		Wanted:         loadbalancer.Reconciled(service),
 	}
+	described.OtherController = !described.Wanted && service.Spec.LoadBalancerClass != nil
 	if balancers, ok := cloud.LoadBalancer(); ok {
 		described.LoadBalancer = balancers.GetLoadBalancerName(ctx, clusterName, service)
 	}
@@ -147,7 +149,7 @@ func (a *Audit) planRoutes(ctx context.Context, in *inventory.Input, nodes []*v1
 	routes, err := a.session.PlanRoutes(ctx, nodes)
 	if err != nil {
 		in.RoutesErr = err
-		a.fail("routes: %s", oneLine(err))
+		a.fail("routes: %s", cloudapi.OneLine(err))
 		return
 	}
 	in.Routes = &routes
@@ -156,5 +158,3 @@ func (a *Audit) planRoutes(ctx context.Context, in *inventory.Input, nodes []*v1
 func (a *Audit) fail(format string, args ...any) {
 	a.Failures = append(a.Failures, fmt.Sprintf(format, args...))
 }
-
-func oneLine(err error) string { return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ") }

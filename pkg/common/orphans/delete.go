@@ -97,7 +97,9 @@ func (a *Audit) planService(ctx context.Context, o inventory.Orphanage) Removal 
 
 // planRouteRemoval plans the removal of orphaned routes as a part of the plan of all routes.
 func (a *Audit) planRouteRemoval(ctx context.Context, routes []inventory.Entry) Removal {
-	r := Removal{orphans: routes, kinds: a.Inventory.Kinds, confirm: func(context.Context) error { return nil }}
+	r := Removal{orphans: routes, kinds: a.Inventory.Kinds, confirm: func(ctx context.Context) error {
+		return a.confirmUnneeded(ctx, routes)
+	}}
 	read := func(ctx context.Context) (plan.Plan, error) {
 		nodes, err := a.session.Nodes(ctx)
 		if err != nil {
@@ -176,6 +178,25 @@ func (a *Audit) confirmDeleted(ctx context.Context, o inventory.Orphanage) error
 	return nil
 }
 
+// confirmUnneeded returns an error if a node has the pod CIDR of an orphaned route. It reads the nodes after the plan
+// has listed the routes: a node that joins in between may have created its route.
+func (a *Audit) confirmUnneeded(ctx context.Context, routes []inventory.Entry) error {
+	nodes, err := a.session.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		for _, cidr := range node.Spec.PodCIDRs {
+			needs := func(e inventory.Entry) bool { return e.Name == cidr }
+			if slices.ContainsFunc(routes, needs) {
+				return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "route " + cidr,
+					Err: fmt.Errorf("node %s has this pod CIDR now; run the audit again", node.Name)}
+			}
+		}
+	}
+	return nil
+}
+
 // belongTo reports whether any of the orphans may belong to a Service.
 func (a *Audit) belongTo(ctx context.Context, o inventory.Orphanage, service *v1.Service) bool {
 	described := Describe(ctx, a.session.Cloud, a.session.ClusterName, service)
@@ -189,7 +210,7 @@ func (r Removal) outcomes(steps []plan.Outcome, err error) []Deletion {
 	for _, e := range r.orphans {
 		d := Deletion{Entry: e, Outcome: NotTried}
 		if err != nil {
-			d.Detail = oneLine(err)
+			d.Detail = cloudapi.OneLine(err)
 		}
 		if len(steps) == 0 && err != nil {
 			d.Outcome = Failed
@@ -220,7 +241,7 @@ func (r Removal) outcomes(steps []plan.Outcome, err error) []Deletion {
 func (d Deletion) after(step plan.Outcome) Deletion {
 	switch {
 	case step.Err != nil:
-		d.Outcome, d.Detail = Failed, oneLine(step.Err)
+		d.Outcome, d.Detail = Failed, cloudapi.OneLine(step.Err)
 	case step.Status == plan.Done:
 		d.Outcome, d.Detail = Deleted, ""
 	case step.Status != plan.Pending:
