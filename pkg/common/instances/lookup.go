@@ -57,10 +57,20 @@ func (i *Instances) lookup(ctx context.Context, r ref, age time.Duration, bulk b
 			return in, ok, err
 		}
 	}
+	return i.read(ctx, r)
+}
+
+// read reads an instance authoritatively, in one call with others.
+func (i *Instances) read(ctx context.Context, r ref) (in Instance, found bool, err error) {
 	if r.id != "" {
-		return i.get.Do(ctx, r.id)
+		in, found, err = i.get.Do(ctx, r.id)
+	} else {
+		in, found, err = i.find.Do(ctx, r.node)
 	}
-	return i.find.Do(ctx, r.node)
+	if err == nil && in.Uncertain != nil {
+		return Instance{}, false, in.Uncertain
+	}
+	return in, found, err
 }
 
 // cached returns an instance that was read at oldest or later.
@@ -133,7 +143,9 @@ func (i *Instances) getAll(ctx context.Context, ids []string) (map[string]Instan
 	found := make(map[string]Instance, len(list))
 	for _, in := range list {
 		found[in.ID] = in
-		i.known.Merge(r, in.ID, in)
+		if in.Uncertain == nil {
+			i.known.Merge(r, in.ID, in)
+		}
 	}
 	requested := 0
 	for _, id := range ids {
@@ -158,7 +170,9 @@ func (i *Instances) findAll(ctx context.Context, nodes []NodeRef) (map[NodeRef]I
 	byName := make(map[string]Instance, len(list))
 	for _, in := range list {
 		byName[in.NodeName] = in
-		i.known.Merge(r, in.ID, in)
+		if in.Uncertain == nil {
+			i.known.Merge(r, in.ID, in)
+		}
 	}
 	found := make(map[NodeRef]Instance, len(list))
 	for _, node := range nodes {

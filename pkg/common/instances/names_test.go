@@ -53,6 +53,19 @@ func TestIncompleteInstanceBlocksOnlyInitialization(t *testing.T) {
 	mustExist(t, i, readyNode(0), true)
 }
 
+func TestUncertainInstanceFailsOnlyItsOwnLookups(t *testing.T) {
+	c := newCloud(2)
+	want := errors.New("two instances have this ID")
+	c.instances["m-0"] = instances.Instance{ID: "m-0", Uncertain: want}
+	i := newInstances(c)
+	for range 2 {
+		if _, err := i.InstanceExists(t.Context(), readyNode(0)); !errors.Is(err, want) {
+			t.Errorf("error %v, want %v", err, want)
+		}
+		mustExist(t, i, readyNode(1), true)
+	}
+}
+
 func TestNodeIsLookedUpBySystemUUIDBeforeName(t *testing.T) {
 	c := newCloud(3)
 	for n := range 3 {

@@ -44,6 +44,10 @@ type Instance struct {
 	// initialization. InstanceMetadata returns it for nodes that are being initialized, so that they are
 	// retried. Other nodes are not affected.
 	Incomplete error
+	// Uncertain, if set, is the reason why it is unknown which instance has this ID or belongs to this Node, or whether
+	// one does. It is the error of every lookup of it and does not affect the others of the same call. Only ID or
+	// NodeName is set beside it.
+	Uncertain error
 }
 
 // NodeRef identifies the Node of an instance before the Node has a provider ID.
@@ -74,10 +78,10 @@ type Source interface {
 	// List returns all instances in scope, all pages.
 	List(ctx context.Context) ([]Instance, error)
 	// Get reads instances authoritatively. One that does not exist is absent from the result, and does
-	// not fail the call.
+	// not fail the call. One that may exist is Uncertain.
 	Get(ctx context.Context, ids []string) ([]Instance, error)
 	// Find reads the instances of these Nodes authoritatively, and returns each with the name of its Node. One
-	// that does not exist is absent from the result. Two instances of one Node are an error.
+	// that does not exist is absent from the result. A Node with two instances is Uncertain, or fails the call.
 	Find(ctx context.Context, nodes []NodeRef) ([]Instance, error)
 }
 

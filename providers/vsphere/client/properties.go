@@ -60,8 +60,9 @@ func traversals() []traversal {
 		{"machines", api.TypeDatacenter, "vmFolder", []string{"folder"}},
 		{"hosts", api.TypeDatacenter, "hostFolder", []string{"folder"}},
 		{"clusterHosts", "ComputeResource", "host", nil},
-		{"pool", "ComputeResource", "resourcePool", []string{"pools"}},
-		{"pools", "ResourcePool", "resourcePool", []string{"pools"}},
+		{"pool", "ComputeResource", "resourcePool", []string{"pools", "vApps"}},
+		// A vApp in another one is in no folder: only the resource pools lead to it.
+		{"pools", "ResourcePool", "resourcePool", []string{"pools", "vApps"}},
 		{"vApps", "VirtualApp", "vm", nil},
 	}
 }

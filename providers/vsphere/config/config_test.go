@@ -225,6 +225,40 @@ func TestNoFile(t *testing.T) {
 	}
 }
 
+// A problem of a YAML file is one of YAML, not what a reader of the INI form reports about its first line.
+func TestProblemsOfYAMLAreThoseOfYAML(t *testing.T) {
+	t.Parallel()
+	_, _, err := config.ReadWith("f", []byte("global:\n  user: u\nvcenter:\n  a:\n    insecureFlag: maybe\n"), nil)
+	if err == nil || !strings.Contains(err.Error(), "f:5: vcenter") {
+		t.Errorf("error %v", err)
+	}
+	if _, _, err = config.ReadWith("f", []byte("global:\n  user: [u\n"), nil); err == nil || strings.Contains(err.Error(), "section") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestOneSourceOfStoredCredentials(t *testing.T) {
+	t.Parallel()
+	const both = "[Global]\nsecret-name = s\nsecret-namespace = ns\nsecrets-directory = /d\n[VirtualCenter \"a\"]\n" +
+		"[VirtualCenter \"b\"]\nsecret-name = own\nsecret-namespace = ns\n"
+	cfg, _, err := config.ReadWith("f", []byte(both), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := cfg.VCenters[0], cfg.VCenters[1]; a.SecretsDirectory != "/d" || a.Secret.Name != "" || b.Secret.Name != "own" ||
+		b.SecretsDirectory != "" {
+		t.Errorf("a: %+v, b: %+v", a, b)
+	}
+}
+
+func TestExtraVCenterHasTheFamilyOfIPv4(t *testing.T) {
+	t.Parallel()
+	cfg, _, err := config.ReadWith("", nil, []string{"VSPHERE_VCENTER_1=10.0.0.1", "VCENTER_1_USERNAME=u", "VCENTER_1_PASSWORD=p"})
+	if err != nil || len(cfg.VCenters) != 1 || !slices.Equal(cfg.VCenters[0].Families, []v1.IPFamily{v1.IPv4Protocol}) {
+		t.Errorf("%+v, %v", cfg.VCenters, err)
+	}
+}
+
 func TestShowRedactsSecrets(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

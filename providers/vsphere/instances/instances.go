@@ -66,22 +66,20 @@ func (s *Source) List(ctx context.Context) ([]common.Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.all(found)
+	return s.all(found), nil
 }
 
 // all returns the instances of a collection.
-func (s *Source) all(found *collection) ([]common.Instance, error) {
+func (s *Source) all(found *collection) []common.Instance {
 	var out []common.Instance
 	for _, uuid := range slices.Sorted(maps.Keys(found.byUUID)) {
 		if machines := found.byUUID[uuid]; len(machines) == 1 {
-			in, err := s.convert(found, machines[0])
-			if err != nil {
-				return nil, err
+			if in := s.convert(found, machines[0]); in.Uncertain == nil {
+				out = append(out, in)
 			}
-			out = append(out, in)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // Get implements instances.Source. The result has all other instances too, which serve the reads that follow. An
@@ -91,25 +89,20 @@ func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, erro
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.all(found)
-	if err != nil {
-		return nil, err
-	}
+	out := s.all(found)
 	for _, id := range ids {
 		machine, ok, err := found.unique(id, names.SwapUUID(id))
 		if err == nil && !ok {
 			err = s.proveDeleted(ctx, id)
 		}
 		if err != nil {
-			return nil, err
+			out = append(out, common.Instance{ID: id, Uncertain: err})
+			continue
 		}
 		if !ok || machine.UUID == id {
 			continue
 		}
-		in, err := s.convert(found, machine)
-		if err != nil {
-			return nil, err
-		}
+		in := s.convert(found, machine)
 		in.ID = id
 		out = append(out, in)
 	}
@@ -127,15 +120,13 @@ func (s *Source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Ins
 	for _, node := range nodes {
 		machine, ok, err := found.ofNode(node)
 		if err != nil {
-			return nil, err
+			out = append(out, common.Instance{NodeName: node.Name, Uncertain: err})
+			continue
 		}
 		if !ok {
 			continue
 		}
-		in, err := s.convert(found, machine)
-		if err != nil {
-			return nil, err
-		}
+		in := s.convert(found, machine)
 		in.NodeName = node.Name
 		out = append(out, in)
 	}
@@ -342,10 +333,10 @@ func hasAddress(m api.Machine, address string) bool {
 
 // convert returns the instance of a machine. What only a joining node needs, and is missing, makes it incomplete: a
 // node that has joined keeps its addresses and labels.
-func (s *Source) convert(found *collection, m api.Machine) (common.Instance, error) {
+func (s *Source) convert(found *collection, m api.Machine) common.Instance {
 	providerID, err := s.ids.Format(m.UUID)
 	if err != nil {
-		return common.Instance{}, uncertain(cloudapi.Unknown, "machine %s: %w", m.Name, err)
+		return common.Instance{ID: m.UUID, Uncertain: uncertain(cloudapi.Unknown, "machine %s: %w", m.Name, err)}
 	}
 	addresses, addressErr := s.options.Addresses.of(m)
 	place, placeErr := found.places.of(m)
@@ -358,7 +349,7 @@ func (s *Source) convert(found *collection, m api.Machine) (common.Instance, err
 	if err := errors.Join(addressErr, placeErr); err != nil {
 		in.Incomplete = uncertain(cloudapi.Unavailable, "machine %s of vCenter %s: %w", m.Name, s.options.Name, err)
 	}
-	return in, nil
+	return in
 }
 
 // stateOf maps the power states. Suspended machines count as stopped, as they always have.

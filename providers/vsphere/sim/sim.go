@@ -320,6 +320,14 @@ func (c *Cloud) endSessions(kind string) {
 // session is a session that a client has used.
 type session struct{ kind, id string }
 
+// known reports whether a client has used a session, ended or not.
+func (c *Cloud) known(s session) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, known := c.sessions[s]
+	return known
+}
+
 // alive records the use of a session, and reports whether it has not ended.
 func (c *Cloud) alive(kind, id string) bool {
 	c.mu.Lock()
@@ -337,7 +345,15 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if cookie, err := r.Cookie(soapCookie); err == nil && !c.alive(soapCookie, cookie.Value) {
 		r.Header.Del("Cookie")
 	}
-	if id := r.Header.Get(restHeader); id != "" && !c.alive(restHeader, id) {
+	switch id := r.Header.Get(restHeader); {
+	case id == "":
+	case c.known(session{soapCookie, id}):
+		// A vCenter accepts a session of the SOAP API here too; vcsim does not.
+		r.Header.Del(restHeader)
+		if c.alive(soapCookie, id) {
+			r.Header.Set(restHeader, c.restID)
+		}
+	case !c.alive(restHeader, id):
 		r.Header.Del(restHeader)
 	}
 	c.mux.ServeHTTP(w, r)

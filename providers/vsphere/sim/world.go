@@ -225,3 +225,51 @@ func (c *Cloud) ClusterOf(nodeName string) types.ManagedObjectReference {
 	host := c.HostOf(nodeName)
 	return *c.model.Map().Get(host).(*simulator.HostSystem).Parent
 }
+
+// RefOf, PoolOf and FolderOf return a machine, its resource pool and its folder.
+func (c *Cloud) RefOf(nodeName string) types.ManagedObjectReference {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.machines[nodeName].vm.Self
+}
+
+// PoolOf is described at RefOf.
+func (c *Cloud) PoolOf(nodeName string) types.ManagedObjectReference {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return *c.machines[nodeName].vm.ResourcePool
+}
+
+// FolderOf is described at RefOf.
+func (c *Cloud) FolderOf(nodeName string) types.ManagedObjectReference {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return *c.machines[nodeName].vm.Parent
+}
+
+// Root returns the root folder, which contains the datacenter.
+func (c *Cloud) Root() types.ManagedObjectReference {
+	return c.model.Map().Get(c.Datacenter()).(*simulator.Datacenter).Parent.Reference()
+}
+
+// MoveToVApp moves a machine from its folder into a new vApp of its resource pool, and returns the vApp.
+func (c *Cloud) MoveToVApp(nodeName string) types.ManagedObjectReference {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	vm, registry, ctx := c.machines[nodeName].vm, c.model.Map(), c.model.Service.Context
+	pool := registry.Get(*vm.ResourcePool).(mo.Entity)
+	app := &simulator.VirtualApp{}
+	app.Name = nodeName + "-app"
+	registry.PutEntity(pool, app)
+	registry.WithLock(ctx, *vm.ResourcePool, func() {
+		list := &pool.(*simulator.ResourcePool).ResourcePool.ResourcePool
+		*list = append(*list, app.Self)
+	})
+	folder := c.folder()
+	registry.RemoveReference(ctx, folder, &folder.ChildEntity, vm.Self)
+	registry.WithLock(ctx, vm.Self, func() {
+		vm.Parent, vm.ParentVApp, vm.ResourcePool = nil, &app.Self, &app.Self
+	})
+	app.Vm = append(app.Vm, vm.Self)
+	return app.Self
+}
