@@ -15,7 +15,9 @@ func (c *Cloud) Inventory() []world.Object {
 	c.inspect(func(t *tx) {
 		out = t.Tx.Inventory()
 		for id, s := range t.Servers {
-			out = append(out, world.NewObject("server", s.Name, id, s))
+			if s.Project == t.Cluster.Project {
+				out = append(out, world.NewObject("server", s.Name, id, s))
+			}
 		}
 		for id, p := range t.Ports {
 			if p.Project == t.Cluster.Project && p.DeviceOwner != neutron.OwnerLoadBalancer {
@@ -23,19 +25,25 @@ func (c *Cloud) Inventory() []world.Object {
 			}
 		}
 		for id, f := range t.Addresses {
-			out = append(out, world.NewObject("floating IP", f.Address, id, f))
+			if f.Project == t.Cluster.Project {
+				out = append(out, world.NewObject("floating IP", f.Address, id, f))
+			}
 		}
 		for id, g := range t.Groups {
-			view := *g
-			view.Rules = nil
-			out = append(out, world.NewObject("security group", g.Name, id, view))
+			if g.Project == t.Cluster.Project {
+				view := *g
+				view.Rules = nil
+				out = append(out, world.NewObject("security group", g.Name, id, view))
+			}
 		}
 		for id, r := range t.Rules {
-			out = append(out, world.NewObject("security group rule", r.Direction, id, r))
+			if r.Project == t.Cluster.Project {
+				out = append(out, world.NewObject("security group rule", r.Direction, id, r))
+			}
 		}
-		for id, router := range t.Routers {
+		if router := t.Routers[t.Cluster.Router]; router != nil {
 			for _, r := range router.Routes {
-				out = append(out, world.NewObject("route", r.Destination, id+"/"+r.Destination, r))
+				out = append(out, world.NewObject("route", r.Destination, router.ID+"/"+r.Destination, r))
 			}
 		}
 	})

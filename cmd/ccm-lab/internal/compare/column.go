@@ -81,6 +81,17 @@ const sharedNodes = 2
 // readyTimeout is the timeout for the first nodes to be initialised.
 const readyTimeout = 30 * time.Second
 
+// servicesFactor is by how much longer real services need for what a simulator does.
+const servicesFactor = 10
+
+// scaled returns a duration that suits the simulator as it suits the column's cloud.
+func (c *Column) scaled(d time.Duration) time.Duration {
+	if c.ServicesAt != "" {
+		return servicesFactor * d
+	}
+	return d
+}
+
 func startColumn(ctx context.Context, o Options, column *Column) (_ *run, err error) {
 	dir := filepath.Join(o.Dir, column.Name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -132,7 +143,7 @@ func (r *run) prepare(ctx context.Context) error {
 		r.nodes = append(r.nodes, node.Name)
 	}
 	slices.Sort(r.nodes)
-	waiting, cancel := context.WithTimeout(ctx, readyTimeout)
+	waiting, cancel := context.WithTimeout(ctx, r.scaled(readyTimeout))
 	defer cancel()
 	// A manager without instances initialises no node: the scenarios show that.
 	_ = wait.PollUntilContextCancel(waiting, poll, true, func(ctx context.Context) (bool, error) {
@@ -185,7 +196,7 @@ func (r *run) restartFor(ctx context.Context, s Scenario) error {
 		return err
 	}
 	// The routes of the shared nodes belong to no scenario.
-	waiting, cancel := context.WithTimeout(ctx, readyTimeout)
+	waiting, cancel := context.WithTimeout(ctx, r.scaled(readyTimeout))
 	defer cancel()
 	_ = wait.PollUntilContextCancel(waiting, poll, true, func(context.Context) (bool, error) {
 		return len(r.cluster.Cloud.World.Routes()) >= len(r.nodes) || r.unsupported(withoutRoutes) != "", nil

@@ -138,7 +138,7 @@ func (t *Trial) joined(ctx context.Context) (*v1.Node, error) {
 		return nil, err
 	}
 	var node *v1.Node
-	err = t.until(ctx, nodeTimeout, func(ctx context.Context) (bool, error) {
+	err = t.until(ctx, t.scaled(nodeTimeout), func(ctx context.Context) (bool, error) {
 		node, err = t.live.Node(ctx, name)
 		return err == nil && node != nil && lab.IsInitialised(*node) || t.unsupported(withoutInstances) != "", err
 	})

@@ -61,7 +61,7 @@ func (t *Trial) joinRouted(ctx context.Context, name, podRange string) (node str
 	if node, err = t.join(ctx, name, podRange); err != nil {
 		return "", err
 	}
-	err = t.until(ctx, nodeTimeout, func(context.Context) (bool, error) {
+	err = t.until(ctx, t.scaled(nodeTimeout), func(context.Context) (bool, error) {
 		return t.routeTo(podRange) == "to "+node || t.unsupported(withoutRoutes) != "", nil
 	})
 	t.evidence.After = objects(world.Changed(t.before, t.inventory()))
@@ -98,7 +98,7 @@ func routeRemoved(ctx context.Context, t *Trial) (report.Verdict, string, error)
 	if err := t.live.DeleteNode(ctx, node); err != nil {
 		return "", "", err
 	}
-	err = t.until(ctx, nodeTimeout, func(context.Context) (bool, error) {
+	err = t.until(ctx, t.scaled(nodeTimeout), func(context.Context) (bool, error) {
 		return !had.OK || t.routeTo(removedRange) == "none", nil
 	})
 	if err != nil {

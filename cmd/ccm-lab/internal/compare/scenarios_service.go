@@ -311,7 +311,7 @@ func nodeExcluded(ctx context.Context, t *Trial) (report.Verdict, string, error)
 func (t *Trial) membership(ctx context.Context, what string, want []string) (report.Verdict, string, error) {
 	want = slices.Sorted(slices.Values(want))
 	var got []string
-	err := t.until(ctx, syncTimeout, func(context.Context) (bool, error) {
+	err := t.until(ctx, t.scaled(syncTimeout), func(context.Context) (bool, error) {
 		got = nil
 		for _, lb := range t.cluster.Cloud.World.LoadBalancers() {
 			for _, l := range lb.Listeners {

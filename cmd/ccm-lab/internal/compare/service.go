@@ -123,7 +123,7 @@ func (t *Trial) awaitSync(ctx context.Context, name string, before int) error {
 	if t.unsupported(withoutBalancers) != "" || svc != nil && svc.Spec.LoadBalancerClass != nil {
 		timeout = ignoredTimeout
 	}
-	err = t.until(ctx, timeout, func(ctx context.Context) (bool, error) {
+	err = t.until(ctx, t.scaled(timeout), func(ctx context.Context) (bool, error) {
 		n, err := t.syncs(ctx, name)
 		return n > before, err
 	})

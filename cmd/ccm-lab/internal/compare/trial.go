@@ -117,7 +117,7 @@ func lastCall(log *sim.Log) int {
 
 // untilQuiet waits until no call has changed the cloud for a while.
 func (t *Trial) untilQuiet(ctx context.Context) error {
-	return t.untilIdle(ctx, quiet, t.log().MutationCount)
+	return t.untilIdle(ctx, t.scaled(quiet), t.log().MutationCount)
 }
 
 // untilIdle waits until a count of calls has not changed for a period.
@@ -136,7 +136,7 @@ func (t *Trial) cleanUp(do func(context.Context) error) { t.cleanups = append(t.
 
 // clean deletes what the trial has created, and returns the objects in the cloud that are left.
 func (t *Trial) clean(ctx context.Context) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
+	ctx, cancel := context.WithTimeout(ctx, t.scaled(cleanTimeout))
 	defer cancel()
 	for _, do := range slices.Backward(t.cleanups) {
 		if err := do(ctx); err != nil {
@@ -147,7 +147,9 @@ func (t *Trial) clean(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	// Deletions may be asynchronous.
-	err := t.until(ctx, leftTimeout, func(context.Context) (bool, error) { return len(t.left()) == 0, nil })
+	err := t.until(ctx, t.scaled(leftTimeout), func(context.Context) (bool, error) {
+		return len(t.left()) == 0, nil
+	})
 	if err != nil {
 		return nil, err
 	}

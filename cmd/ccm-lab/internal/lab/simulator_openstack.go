@@ -74,7 +74,8 @@ func newOpenStackProject(o SimulatorOptions) (conformance.World, func() error, e
 	ctx, cancel := context.WithTimeout(context.Background(), projectTimeout)
 	defer cancel()
 	cloud, err := realworld.New(ctx, realworld.Options{
-		Dir: o.Services, Spares: spareServers, Latency: o.Latency, Seed: o.Seed, ErrorRate: o.ErrorRate,
+		Dir: o.Services, Spares: spareServers, IPv6: o.IPv6, Latency: o.Latency, Seed: o.Seed,
+		ErrorRate: o.ErrorRate,
 	})
 	if err != nil {
 		return nil, nil, err

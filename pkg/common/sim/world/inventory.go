@@ -113,6 +113,10 @@ func (o *Object) addList(name string, v reflect.Value) {
 // scalar formats a value that has no parts. Values of unexported embedded structs cannot be formatted by their methods.
 func scalar(v reflect.Value) (string, bool) {
 	switch v.Kind() {
+	case reflect.Interface:
+		if !v.IsNil() {
+			return scalar(v.Elem())
+		}
 	case reflect.Bool:
 		return strconv.FormatBool(v.Bool()), true
 	case reflect.String:

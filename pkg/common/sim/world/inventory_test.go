@@ -32,9 +32,9 @@ func TestNewObjectNamesFieldsAsTheAPI(t *testing.T) {
 	value.Check.Interval = 10
 	want := Object{Kind: "pool", Name: "web", ID: "pool-1", Fields: map[string]string{
 		"id": "pool-1", "check.Interval": "10", "port": "80", "Cidrs": "10.0.0.0/8", "tags.team": "web", "Of.0.id": "a",
-		"Of.1.id": "b", "protocol": "TCP",
+		"Of.1.id": "b", "protocol": "TCP", "ports": "80, 443",
 	}}
-	got := NewObject("pool", "web", "pool-1", &value, map[string]string{"protocol": "TCP", "empty": ""})
+	got := NewObject("pool", "web", "pool-1", &value, map[string]any{"protocol": "TCP", "empty": "", "ports": []any{80, "443"}})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -5,6 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
+	"net/netip"
 	"strings"
 )
 
@@ -15,7 +18,7 @@ func roles() []string { return []string{"member", "load-balancer_member", "creat
 type named struct{ ID, Name string }
 
 // createProject creates the project, and the network of machines.
-func (c *Cloud) createProject(ctx context.Context) error {
+func (c *Cloud) createProject(ctx context.Context, ipv6 bool) error {
 	name, password := "ccm-"+strings.ToLower(rand.Text()[:10]), rand.Text()
 	var err error
 	p := &c.places
@@ -36,7 +39,7 @@ func (c *Cloud) createProject(ctx context.Context) error {
 	if err := c.choose(ctx); err != nil {
 		return err
 	}
-	return c.connect(ctx)
+	return c.connect(ctx, ipv6)
 }
 
 // grant gives the user its roles in the project.
@@ -82,17 +85,16 @@ func (c *Cloud) choose(ctx context.Context) error {
 	)
 }
 
+// The machines' subnets.
+var (
+	privateRange  = netip.MustParsePrefix("10.0.0.0/16")
+	privateRange6 = netip.MustParsePrefix("2001:db8:a::/64")
+)
+
 // connect creates the machines' network. Its subnet reserves addresses for next hops of foreign routes.
-func (c *Cloud) connect(ctx context.Context) (err error) {
+func (c *Cloud) connect(ctx context.Context, ipv6 bool) (err error) {
 	p := &c.places
 	if p.network, err = c.tenant.make(ctx, "network/networks", "network", object{"name": "private"}); err != nil {
-		return err
-	}
-	p.subnet, err = c.tenant.make(ctx, "network/subnets", "subnet", object{
-		"name": "private", "network_id": p.network, "ip_version": 4, "cidr": "10.0.0.0/16",
-		"allocation_pools": []object{{"start": "10.0.0.2", "end": "10.0.254.255"}},
-	})
-	if err != nil {
 		return err
 	}
 	p.router, err = c.tenant.make(ctx, "network/routers", "router",
@@ -100,13 +102,34 @@ func (c *Cloud) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := c.tenant.call(ctx, "PUT network/routers/"+p.router+"/add_router_interface", object{"subnet_id": p.subnet},
-		nil); err != nil {
+	p.subnet, err = c.connectSubnet(ctx, "private", privateRange,
+		object{"allocation_pools": []object{{"start": "10.0.0.2", "end": "10.0.254.255"}}})
+	if err != nil {
 		return err
+	}
+	if ipv6 {
+		slaac := object{"ipv6_ra_mode": "slaac", "ipv6_address_mode": "slaac"}
+		if _, err := c.connectSubnet(ctx, "private-v6", privateRange6, slaac); err != nil {
+			return err
+		}
 	}
 	// Neutron creates a project's default group at the first list.
 	_, err = list[named](ctx, c.tenant, "network/security-groups")
 	return err
+}
+
+// connectSubnet adds a subnet to the machines' network, and connects it to the router.
+func (c *Cloud) connectSubnet(ctx context.Context, name string, cidr netip.Prefix, more object) (id string, err error) {
+	spec := object{"name": name, "network_id": c.places.network, "cidr": cidr.String(), "ip_version": 4}
+	if cidr.Addr().Is6() {
+		spec["ip_version"] = 6
+	}
+	maps.Copy(spec, more)
+	if id, err = c.tenant.make(ctx, "network/subnets", "subnet", spec); err != nil {
+		return "", err
+	}
+	return id, c.tenant.call(ctx, "PUT network/routers/"+c.places.router+"/add_router_interface",
+		object{"subnet_id": id}, nil)
 }
 
 // Close removes the project and all of its objects.
@@ -136,8 +159,7 @@ func (c *Cloud) empty(ctx context.Context) error {
 	note(c.removeServers(ctx))
 	if p.router != "" {
 		note(c.tenant.call(ctx, "PUT network/routers/"+p.router, object{"router": object{"routes": []object{}}}, nil))
-		note(c.tenant.call(ctx, "PUT network/routers/"+p.router+"/remove_router_interface", object{"subnet_id": p.subnet},
-			nil))
+		note(c.disconnect(ctx))
 		note(c.tenant.remove(ctx, "network/routers/"+p.router))
 	}
 	if p.network != "" {
@@ -151,6 +173,19 @@ func (c *Cloud) empty(ctx context.Context) error {
 		note(c.admin.remove(ctx, "network/security-groups/"+g.ID))
 	}
 	return errors.Join(errs...)
+}
+
+// disconnect removes the router's interfaces to all subnets.
+func (c *Cloud) disconnect(ctx context.Context) error {
+	subnets, err := list[named](ctx, c.tenant, "network/subnets?network_id="+c.places.network)
+	for _, s := range subnets {
+		removed := c.tenant.call(ctx, "PUT network/routers/"+c.places.router+"/remove_router_interface",
+			object{"subnet_id": s.ID}, nil)
+		if !hasStatus(removed, http.StatusNotFound) { // It may not have been connected.
+			err = errors.Join(err, removed)
+		}
+	}
+	return err
 }
 
 // removeAll deletes what is on a list of the project's.

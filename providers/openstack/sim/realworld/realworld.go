@@ -26,6 +26,8 @@ type Options struct {
 	// Spares is the number of servers that are booted in advance and concurrently, which is many times faster
 	// than one by one. They count as machines only when they are launched.
 	Spares int
+	// IPv6 adds an IPv6 subnet to the machines' network.
+	IPv6 bool
 	// Latency is added to every call; Seed and ErrorRate are those of the front.
 	Latency   time.Duration
 	Seed      int64
@@ -69,7 +71,7 @@ func New(ctx context.Context, o Options) (*Cloud, error) {
 		return nil, err
 	}
 	c := &Cloud{admin: admin, front: newFront(admin.roots, o), foreign: map[string]bool{}}
-	err = c.createProject(ctx)
+	err = c.createProject(ctx, o.IPv6)
 	if err == nil && o.Spares > 0 {
 		err = c.bootSpares(ctx, o.Spares)
 	}

@@ -1,0 +1,154 @@
+package realworld
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+)
+
+var _ world.Inventory = (*Cloud)(nil)
+
+// ownerLoadBalancer is the device owner of the ports of VIPs, which exist and end with their load balancer.
+const ownerLoadBalancer = "Octavia"
+
+// listing is a list of one kind of objects.
+type listing struct {
+	kind, path string
+	// name is the field with the name of an object.
+	name string
+	// without are the fields that contain other objects of the inventory.
+	without []string
+}
+
+// listings are the lists of the kinds that the simulator's inventory has, with the same names.
+func listings() []listing {
+	return []listing{
+		{kind: "load balancer", path: "load-balancer/lbaas/loadbalancers", name: "name"},
+		{kind: "listener", path: "load-balancer/lbaas/listeners", name: "name"},
+		{kind: "pool", path: "load-balancer/lbaas/pools", name: "name"},
+		{kind: "health monitor", path: "load-balancer/lbaas/healthmonitors", name: "name"},
+		{kind: "server", path: "compute/servers/detail", name: "name"},
+		{kind: "port", path: "network/ports", name: "name"},
+		{kind: "floating IP", path: "network/floatingips", name: "floating_ip_address"},
+		{kind: "security group", path: "network/security-groups", name: "name", without: []string{"security_group_rules"}},
+		{kind: "security group rule", path: "network/security-group-rules", name: "direction"},
+	}
+}
+
+// Inventory implements world.Inventory for the project. Servers that are no machines yet, and their ports, are left out.
+func (c *Cloud) Inventory() []world.Object {
+	ctx, cancel := withTimeout()
+	defer cancel()
+	out, err := c.inventory(ctx)
+	if err != nil {
+		return []world.Object{{Kind: unreadable("objects", err)}}
+	}
+	return out
+}
+
+func (c *Cloud) inventory(ctx context.Context) ([]world.Object, error) {
+	kinds := listings()
+	found := make([][]world.Object, len(kinds))
+	var routes []route
+	todo := []func() error{func() (err error) { routes, err = c.routerRoutes(ctx); return err }}
+	for i, k := range kinds {
+		todo = append(todo, func() (err error) { found[i], err = c.listObjects(ctx, k); return err })
+	}
+	if err := runParallel(todo...); err != nil {
+		return nil, err
+	}
+	out := slices.Concat(found...)
+	members, err := c.members(ctx, out)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, members...)
+	for _, r := range routes {
+		out = append(out, world.NewObject("route", r.Destination, c.places.router+"/"+r.Destination, r))
+	}
+	out = slices.DeleteFunc(out, c.isFixture)
+	world.SortObjects(out)
+	return out, nil
+}
+
+// isFixture reports whether an object is a spare server or its port, or the port of a VIP.
+func (c *Cloud) isFixture(o world.Object) bool {
+	switch o.Kind {
+	case "server":
+		return c.isSpare(o.ID)
+	case "port":
+		return o.Fields["device_owner"] == ownerLoadBalancer || c.isSpare(o.Fields["device_id"])
+	}
+	return false
+}
+
+// listObjects returns the objects of one list.
+func (c *Cloud) listObjects(ctx context.Context, l listing) ([]world.Object, error) {
+	items, err := list[json.RawMessage](ctx, c.tenant, l.path)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]world.Object, 0, len(items))
+	for _, item := range items {
+		var fields map[string]any
+		decoder := json.NewDecoder(bytes.NewReader(item))
+		decoder.UseNumber() // A float formats large numbers with an exponent.
+		if err := decoder.Decode(&fields); err != nil {
+			return nil, fmt.Errorf("list %s: %w", l.path, err)
+		}
+		for _, name := range l.without {
+			delete(fields, name)
+		}
+		text := func(key string) string { value, _ := fields[key].(string); return value }
+		out = append(out, world.NewObject(l.kind, text(l.name), text("id"), fields))
+	}
+	return out, nil
+}
+
+// members returns the members of all pools among the objects. Octavia lists them by pool only.
+func (c *Cloud) members(ctx context.Context, objects []world.Object) ([]world.Object, error) {
+	var out []world.Object
+	for _, o := range objects {
+		if o.Kind != "pool" {
+			continue
+		}
+		found, err := c.listObjects(ctx, listing{kind: "member", path: "load-balancer/lbaas/pools/" + o.ID + "/members",
+			name: "name"})
+		if err != nil && !hasStatus(err, http.StatusNotFound) { // The pool may have been deleted since it was listed.
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+var _ world.Place = (*Cloud)(nil)
+
+// Reserve implements world.Place: it creates a floating IP. Only an administrator may choose its address, so that the
+// address is the one that Neutron allocates.
+func (c *Cloud) Reserve() (names []string, ip string, err error) {
+	ctx, cancel := withTimeout()
+	defer cancel()
+	var out struct {
+		FloatingIP floatingIP `json:"floatingip"`
+	}
+	err = c.tenant.call(ctx, "POST network/floatingips",
+		object{"floatingip": object{"floating_network_id": c.places.public}}, &out)
+	return []string{out.FloatingIP.Address}, out.FloatingIP.Address, err
+}
+
+// otherSubnet is the network of a second subnet, from a range for documentation.
+var otherSubnet = netip.MustParsePrefix("198.51.100.0/24")
+
+// Subnet implements world.Place: it adds a subnet to the machines' network, and connects it to the router.
+func (c *Cloud) Subnet() (string, error) {
+	ctx, cancel := withTimeout()
+	defer cancel()
+	return c.connectSubnet(ctx, "second", otherSubnet, object{})
+}
