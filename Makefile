@@ -15,6 +15,7 @@ ONCE ?=
 ARGS ?=
 RUN ?=
 FUZZTIME ?= 1m
+KUBERNETES ?=
 PROVIDERS_EXCLUDE ?=
 BASE ?= gcr.io/distroless/static:nonroot
 IMAGE ?= unified-ccm
@@ -75,6 +76,10 @@ e2e: build apiserver ## Only the end-to-end tests, against a real kube-apiserver
 .PHONY: e2e-chart
 e2e-chart: ## Helm 3 installs the chart with each preset on a real API server, ccm works under its account, and Helm 4 upgrades it
 	@HELM3=1 hack/verify-chart.sh $(ARGS)
+
+.PHONY: e2e-kubernetes
+e2e-kubernetes: build ## The end-to-end tests on the API server of another Kubernetes, KUBERNETES=1.36
+	@hack/e2e-kubernetes.sh '$(KUBERNETES)' $(TEST_FLAGS)
 
 .PHONY: e2e-docs
 e2e-docs: ## The commands of the documentation, on a real API server and each simulated cloud
@@ -159,6 +164,7 @@ clean: ## Remove bin/ and dist/ (the control plane too: building it again takes 
 ## ONCE=1                run: print the final tables and exit, 1 when not reached
 ## RUN=REGEXP            test, test-unit, test-faults, e2e: only tests whose name matches
 ## FUZZTIME=TIME         fuzz: how long each target runs (default 1m)
+## KUBERNETES=1.36       e2e-kubernetes: a minor version, or a release like v1.36.3
 ## ARGS='...'            run, bench, test: passed on as they are
 ## PROVIDERS_EXCLUDE=a,b build, image: providers to leave out
 ## KUBEBUILDER_ASSETS=DIR  use the control plane in DIR and build none

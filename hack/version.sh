@@ -18,6 +18,10 @@ if git rev-parse HEAD >/dev/null 2>&1; then
 	date=$(TZ=UTC git show -s --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ HEAD)
 fi
 version=${VERSION:-$(git describe --tags --match 'v[0-9]*' 2>/dev/null || echo "v0.0.0-dev+${commit:0:12}")}
+if [[ ! $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+([-+].+)?$ ]]; then
+	echo "version: VERSION=$version is not a semantic version; use one like v0.3.0, or unset it" >&2
+	exit 1
+fi
 
 if [[ ${1:-} != --ldflags ]]; then
 	printf '%s\n' "$version"

@@ -6,12 +6,18 @@
 #   hack/controlplane/build.sh COMPONENT...  build only these
 #   hack/controlplane/build.sh --versions    print the versions
 #
+# KUBERNETES_VERSION=1.36 (or v1.36.3) builds the components of another release, the newest patch of that minor version
+# unless it is named, into bin/kubernetes-v1.36.3, and --folder prints that folder.
+#
 # KUBEBUILDER_ASSETS=DIR uses the binaries in DIR instead: nothing is built.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 bin=$(cd "$here/../.." && pwd)/bin
-stamps=$bin/.controlplane
+module=$here # of kubernetes
+
+# Go needs a home for its caches. Containers may run without the variable; the shell then finds the folder.
+export HOME=${HOME-~}
 
 # Neither the workspace nor the caller's build flags may change what comes out. -trimpath and the tag
 # are those of hack/lib.sh, and hack/verify-k8s-versions.sh keeps the modules at the workspace's versions:
@@ -27,6 +33,40 @@ kubernetes=$(required_version k8s.io/kubernetes "$here/go.mod")
 etcd=$(required_version go.etcd.io/etcd/server/v3 "$here/etcd/go.mod")
 staging=$(awk '$1 == "k8s.io/component-base" && $2 == "=>" { print $4 }' "$here/go.mod")
 
+# pin_other writes the module that builds another release: the requirements of that release, at the versions of its
+# staging modules that are published with it. Sums that are missing come from Go's checksum database.
+pin_other() {
+	local sources
+	sources=$(cd / && GOFLAGS=-mod=mod go mod download -json "k8s.io/kubernetes@$kubernetes" | sed -n 's|.*"Dir": "\(.*\)".*|\1|p')
+	mkdir -p "$module"
+	sed -E -e "s|^module .*|module $(sed -n 's/^module //p' "$here/go.mod")/other|" \
+		-e "s#^(\t(k8s\.io/[^ ]+) => )\./staging/.*#\1\2 $staging#" "$sources/go.mod" >"$module/go.mod"
+	printf '\nrequire k8s.io/kubernetes %s\n' "$kubernetes" >>"$module/go.mod"
+	install -m 644 "$sources/go.sum" "$module/go.sum"
+}
+
+if [[ -n ${KUBERNETES_VERSION:-} ]]; then
+	kubernetes=v${KUBERNETES_VERSION#v}
+	if [[ $kubernetes != v*.*.* ]]; then
+		kubernetes=$(cd / && go list -m -versions k8s.io/kubernetes | tr ' ' '\n' |
+			grep -E "^${kubernetes//./\\.}\.[0-9]+\$" | tail -n 1 || true)
+	fi
+	if [[ ! $kubernetes =~ ^v1\.[0-9]+\.[0-9]+$ ]]; then
+		echo "control plane: KUBERNETES_VERSION=$KUBERNETES_VERSION is not a release; use 1.36 or v1.36.3" >&2
+		exit 2
+	fi
+	staging=v0${kubernetes#v1}
+	bin=$bin/kubernetes-$kubernetes
+	module=$bin/module
+	GOFLAGS=${GOFLAGS/readonly/mod}
+	[[ -f $module/go.mod ]] || pin_other
+fi
+stamps=$bin/.controlplane
+
+if [[ ${1:-} == --folder ]]; then
+	printf '%s\n' "$bin"
+	exit 0
+fi
 if [[ ${1:-} == --versions ]]; then
 	printf 'kubernetes %s\nstaging %s\netcd %s\n' "$kubernetes" "$staging" "$etcd"
 	exit 0
@@ -123,7 +163,7 @@ for name in "${components[@]}"; do
 	case $name in
 	etcd) build etcd go.etcd.io/etcd/server/v3 "$etcd" "$here/etcd" "" ;;
 	kube-apiserver | kube-controller-manager | kubectl)
-		build "$name" "k8s.io/kubernetes/cmd/$name" "$kubernetes" "$here" "$(version_flags)"
+		build "$name" "k8s.io/kubernetes/cmd/$name" "$kubernetes" "$module" "$(version_flags)"
 		;;
 	*)
 		echo "control plane: unknown component $name; use etcd, kube-apiserver, kube-controller-manager or kubectl" >&2
