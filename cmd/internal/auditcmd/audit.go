@@ -88,7 +88,7 @@ func (c *command) deleteOrphans(ctx context.Context) ([]orphans.Deletion, error)
 			return nil, err
 		}
 		if changes > 0 {
-			if err := c.confirm(plans, changes); err != nil {
+			if err := c.confirm(ctx, plans, changes); err != nil {
 				return nil, err
 			}
 		}
@@ -101,7 +101,7 @@ func (c *command) deleteOrphans(ctx context.Context) ([]orphans.Deletion, error)
 }
 
 // confirm shows the plans and waits for the user's yes.
-func (c *command) confirm(plans []plan.Plan, changes int) error {
+func (c *command) confirm(ctx context.Context, plans []plan.Plan, changes int) error {
 	w := c.streams.Out
 	fmt.Fprintln(w)
 	err := plan.RenderText(w, plan.TextOptions{Color: c.options.Color, Width: c.options.Width,
@@ -111,15 +111,37 @@ func (c *command) confirm(plans []plan.Plan, changes int) error {
 		return err
 	}
 	fmt.Fprintf(w, "Make %s? Only \"yes\" does: ", plural(changes, "change"))
-	answer, err := bufio.NewReader(c.streams.In).ReadString('\n')
+	answer, err := readLine(ctx, c.streams.In)
+	fmt.Fprintln(w)
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("nothing was deleted: %w", err)
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return cli.EnvironmentErrorf("the answer cannot be read: %v", err)
 	}
-	fmt.Fprintln(w)
 	if strings.TrimSpace(answer) != "yes" {
 		return cli.EnvironmentErrorf("nothing was deleted, because the answer was not yes; without a terminal, use --yes")
 	}
 	return nil
+}
+
+// readLine reads a line, or returns the error of ctx. The read goes on then: a terminal cannot interrupt it.
+func readLine(ctx context.Context, in io.Reader) (string, error) {
+	type line struct {
+		text string
+		err  error
+	}
+	lines := make(chan line, 1)
+	go func() {
+		text, err := bufio.NewReader(in).ReadString('\n')
+		lines <- line{text, err}
+	}()
+	select {
+	case l := <-lines:
+		return l.text, l.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 }
 
 // result decides about the exit code.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -234,6 +235,30 @@ func TestDeletionNeedsAYes(t *testing.T) {
 		}
 	}
 }
+
+// A terminal sends nothing after Ctrl-C, so that the read of the answer does not end.
+func TestInterruptEndsTheQuestion(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	in, terminal := io.Pipe()
+	defer func() { _ = terminal.Close() }()
+	c := newCloud()
+	// The question is the last output before the answer is read.
+	out := writerFunc(func(p []byte) (int, error) {
+		if strings.Contains(string(p), `Only "yes" does`) {
+			interrupt()
+		}
+		return len(p), nil
+	})
+	_, err := Run(ctx, c.session(service("web"), service("ok")), Options{Title: "Test", DeleteOrphans: true},
+		Streams{In: in, Out: out})
+	if !errors.Is(err, context.Canceled) || len(c.deleted) > 0 {
+		t.Errorf("error %v, deleted %v", err, c.deleted)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // The Service may be created between the list and the deletion.
 func TestOrphanOfNewServiceIsNotDeleted(t *testing.T) {

@@ -50,8 +50,8 @@ func (o *Observer) Watch(ctx context.Context) {
 		if holder != "" && holder != last {
 			logger.Info("Only the holder of the lease works; the other replicas wait. If the holder is another cloud "+
 				"controller manager, remove that one, or this one", "holder", holder)
+			last = holder
 		}
-		last = holder
 		if o.sleep(ctx) != nil {
 			return
 		}
@@ -65,8 +65,11 @@ func (o *Observer) Line() string {
 	return o.line
 }
 
-// read returns the holder of the lease, empty if there is none, and its description.
+// read returns the holder of the lease, empty if there is none or it cannot be read, and its description.
 func (o *Observer) read(ctx context.Context) (holder, line string) {
+	// Without a limit, an API server that does not respond would leave the last holder in Line.
+	ctx, cancel := context.WithTimeout(ctx, period)
+	defer cancel()
 	lease, err := o.client.Get(ctx, o.name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):

@@ -75,8 +75,14 @@ func TestWatchLogsEachHolderOnce(t *testing.T) {
 	t.Cleanup(state.Restore)
 	klog.SetOutput(&log)
 	client := fake.NewClientset(held("theirs", now))
-	o := NewObserver(client.CoordinationV1(), "kube-system", "manager", testingclock.NewFakeClock(now))
 	reads := 0
+	client.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if reads == 1 {
+			return true, nil, errors.New("timeout")
+		}
+		return false, nil, nil
+	})
+	o := NewObserver(client.CoordinationV1(), "kube-system", "manager", testingclock.NewFakeClock(now))
 	o.sleep = func(ctx context.Context) error {
 		if reads++; reads == 3 {
 			if _, err := client.CoordinationV1().Leases("kube-system").Update(ctx, held("ours", now),

@@ -2,14 +2,18 @@ package cloudapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"html"
 	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
 const (
@@ -70,21 +74,36 @@ func redactResponse(req *http.Request, resp *http.Response) {
 
 // redactor returns a replacer of the secrets in the forms in which JSON, XML and URLs have them, or nil without any.
 func redactor(secrets []string) *strings.Replacer {
-	var pairs []string
+	var forms []string
 	for _, secret := range secrets {
-		if len(secret) < shortestSecret {
-			continue
+		if len(secret) >= shortestSecret {
+			forms = append(forms, secret, inJSON(secret, true), inJSON(secret, false), inXML.Replace(secret),
+				html.EscapeString(secret), url.QueryEscape(secret), url.PathEscape(secret))
 		}
-		quoted, err := json.Marshal(secret)
-		if err != nil {
-			continue
-		}
-		for _, form := range []string{secret, strings.Trim(string(quoted), `"`), url.QueryEscape(secret), url.PathEscape(secret)} {
-			pairs = append(pairs, form, redacted)
-		}
+	}
+	// Of two forms that begin alike, the longer one comes first: otherwise the rest of it would stay.
+	sorting.Func(forms, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	var pairs []string
+	for _, form := range slices.Compact(forms) {
+		pairs = append(pairs, form, redacted)
 	}
 	if len(pairs) == 0 {
 		return nil
 	}
 	return strings.NewReplacer(pairs...)
+}
+
+// inXML has the names of the characters, package html some of their numbers.
+var inXML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
+
+// inJSON returns a text in a JSON string. Encoders differ in whether they escape <, > and &.
+func inJSON(text string, escapeHTML bool) string {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(escapeHTML)
+	if err := encoder.Encode(text); err != nil {
+		return text
+	}
+	quoted := strings.TrimSuffix(out.String(), "\n")
+	return quoted[1 : len(quoted)-1]
 }

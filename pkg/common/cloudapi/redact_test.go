@@ -9,7 +9,7 @@ import (
 )
 
 func TestErrorResponsesHaveNoSecretsOfTheRequest(t *testing.T) {
-	const secret = `pa"ss/wo rd`
+	const secret, ampersand = `pa"ss/wo rd`, "a&b<c>d"
 	for name, tc := range map[string]struct {
 		status     int
 		body, want string
@@ -18,6 +18,9 @@ func TestErrorResponsesHaveNoSecretsOfTheRequest(t *testing.T) {
 		"credential":            {401, "password pa\"ss/wo rd.", "password REDACTED."},
 		"credential in JSON":    {400, `{"password": "pa\"ss/wo rd"}`, `{"password": "REDACTED"}`},
 		"credential in a form":  {400, "password=pa%22ss%2Fwo+rd&x=1", "password=REDACTED&x=1"},
+		"credential in XML":     {500, "<p>a&amp;b&lt;c&gt;d</p><q>pa&#34;ss/wo rd</q>", "<p>REDACTED</p><q>REDACTED</q>"},
+		"quote in XML":          {500, "<q>pa&quot;ss/wo rd</q>", "<q>REDACTED</q>"},
+		"one starts another":    {400, "tok-123456-7890", "REDACTED"},
 		"nothing to redact":     {404, "not found", "not found"},
 		"a success stays as is": {200, "tok-123456", "tok-123456"},
 		"short values stay":     {400, "abc", "abc"},
@@ -30,7 +33,8 @@ func TestErrorResponsesHaveNoSecretsOfTheRequest(t *testing.T) {
 						Body: io.NopCloser(strings.NewReader(tc.body))}, nil
 				}),
 			})
-			req, err := http.NewRequestWithContext(WithSecrets(t.Context(), secret, "abc", ""), http.MethodGet, "http://cloud.invalid", http.NoBody)
+			ctx := WithSecrets(t.Context(), secret, ampersand, "abc", "", "tok-123456", "tok-123456-7890")
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://cloud.invalid", http.NoBody)
 			if err != nil {
 				t.Fatal(err)
 			}

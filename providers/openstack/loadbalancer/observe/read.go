@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -39,6 +40,8 @@ func (s *Store) read(ctx context.Context, key Key, d Depth) error {
 	s.state.Confirm(key.subject(), r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	now := s.clock.Now()
+	maps.DeleteFunc(s.reads, func(_ string, last lastRead) bool { return now.Sub(last.at) >= confirmAge })
 	s.reads[key.subject()] = lastRead{at: r.At(), members: d.Members, groups: d.Groups}
 	return nil
 }

@@ -5,6 +5,7 @@ package observe
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -69,7 +70,7 @@ type Store struct {
 	// refused.
 	denied, deleted, unrecoverable map[string]bool
 	// reads is when each Service was last read, writtenAt when it was last changed by us, which requires that
-	// all of it is known.
+	// all of it is known. Both forget Services after a while, because Services are deleted.
 	reads     map[string]lastRead
 	writtenAt map[string]time.Time
 }
@@ -225,7 +226,9 @@ func (s *Store) MarkUncertain(key Key) { s.state.MarkUncertain(key.subject()) }
 func (s *Store) MarkWritten(key Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.writtenAt[key.subject()] = s.clock.Now()
+	now := s.clock.Now()
+	maps.DeleteFunc(s.writtenAt, func(_ string, at time.Time) bool { return now.Sub(at) >= ListAge })
+	s.writtenAt[key.subject()] = now
 }
 
 // isKnown reports whether a Service was changed by us recently, so that no list can show more of it.
