@@ -76,6 +76,12 @@ func serviceScenarios() []Scenario {
 			}),
 		},
 		{
+			Name: "source ranges of ports", Needs: needsBalancer,
+			Doc: "Source ranges of single ports are set, moved between ports and removed, and no port is ever open to clients " +
+				"that neither the Service before the change nor the one after it allows.",
+			Steps: withNodes(2, portRanges),
+		},
+		{
 			Name: "deletion", Needs: needsBalancer,
 			Doc: "Deleting a Service deletes all of its objects, and none of other Services.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {

@@ -161,7 +161,7 @@ func (p *toyProvider) desired(svc *v1.Service, nodes []*v1.Node) *toyBalancer {
 	}
 	slices.Sort(members)
 	for _, port := range svc.Spec.Ports {
-		l := Listener{Protocol: port.Protocol, Port: port.Port, MemberPort: port.NodePort, Members: members, SourceRanges: svc.Spec.LoadBalancerSourceRanges}
+		l := Listener{Protocol: port.Protocol, Port: port.Port, MemberPort: port.NodePort, Members: members, SourceRanges: rangesAt(svc, port)}
 		if p.mistake == forgetsRanges {
 			l.SourceRanges = nil
 		}

@@ -177,10 +177,25 @@ func compareListener(svc *v1.Service, p v1.ServicePort, members []string, l List
 	if !slices.Equal(sorted(l.Members), members) {
 		errs = append(errs, fmt.Errorf("members are %v, want %v", l.Members, members))
 	}
-	if have, want := openTo(l.SourceRanges), openTo(svc.Spec.LoadBalancerSourceRanges); !slices.Equal(have, want) {
+	if have, want := openTo(l.SourceRanges), rangesAt(svc, p); !slices.Equal(have, want) {
 		errs = append(errs, fmt.Errorf("source ranges are %v, want %v", have, want))
 	}
 	return errors.Join(errs...)
+}
+
+// rangesAt returns the source ranges that a Service has for one port; nil for all clients.
+func rangesAt(svc *v1.Service, port v1.ServicePort) []string {
+	in, _, _ := intent.Read(svc, intent.Vocabulary{Portable: intent.Keys(), SCTP: true}) // other settings may be invalid
+	var out []string
+	for _, p := range in.Ports {
+		if p.Port != port.Port || p.Protocol != port.Protocol {
+			continue
+		}
+		for _, prefix := range in.RangesAt(p) {
+			out = append(out, prefix.String())
+		}
+	}
+	return openTo(out)
 }
 
 // openTo normalises source ranges: nil stands for all clients.

@@ -14,6 +14,7 @@ const Prefix = "load-balancer.unified-ccm.io/"
 const (
 	KeyScheme                        = Prefix + "scheme"
 	KeySourceRanges                  = Prefix + "source-ranges"
+	KeyPortSourceRanges              = Prefix + "port-source-ranges"
 	KeyProxyProtocol                 = Prefix + "proxy-protocol"
 	KeyHealthCheckProtocol           = Prefix + "health-check-protocol"
 	KeyHealthCheckPort               = Prefix + "health-check-port"
@@ -85,6 +86,15 @@ func trafficTable(s *Service) Table {
 				"With ranges of one family only, no client can connect over the other. " +
 				"Changes apply to a live Service at once; their effect on open connections depends on the cloud.",
 			Set: func(string) error { return nil }, // sourceRanges parses it together with the field and the beta annotation.
+		},
+		{
+			Key: KeyPortSourceRanges, Type: "list of PORT=CIDR,CIDR, separated by semicolons",
+			Default: "the source ranges of the Service", Example: "http=203.0.113.0/24,198.51.100.7/32",
+			Doc: "Who may connect to single ports. A port is a name, a number, or NUMBER/PROTOCOL. A client needs an address " +
+				"in the ranges of the port and in those of the Service (source-ranges), so this annotation can only " +
+				"restrict further. A port that is not listed has the ranges of the Service. Changes apply to a live Service at once; " +
+				"their effect on open connections depends on the cloud.",
+			Set: s.parsePortRanges,
 		},
 		{
 			Key: KeyProxyProtocol, Type: "off, v1 or v2", Default: "off", Example: "v2",

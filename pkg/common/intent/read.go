@@ -72,6 +72,7 @@ func Read(svc *v1.Service, vocabulary Vocabulary) (Service, []Warning, error) {
 	r.spec()
 	r.portable()
 	r.sourceRanges()
+	r.portRanges()
 	r.staticAddresses()
 	r.healthCheck()
 	r.warnUnknownAnnotations()

@@ -63,6 +63,9 @@ type Port struct {
 	Protocol v1.Protocol
 	Port     int32
 	NodePort int32
+	// SourceRanges are the port's own, in canonical form, sorted; empty if it has none. Service.RangesAt combines them
+	// with those of the Service.
+	SourceRanges []netip.Prefix
 }
 
 // HealthCheckProtocol is the protocol of probes.
@@ -93,24 +96,4 @@ func (s Service) NodePort(protocol v1.Protocol, port int32) int32 {
 		}
 	}
 	return 0
-}
-
-// AllowedFrom returns the source ranges of one family: the whole family if the Service has no ranges, and
-// none if it has ranges of the other family only. Providers filter by family with it, because an empty list
-// would mean "no restriction".
-func (s Service) AllowedFrom(family v1.IPFamily) []netip.Prefix {
-	if len(s.SourceRanges) == 0 {
-		everyone := netip.IPv4Unspecified()
-		if family == v1.IPv6Protocol {
-			everyone = netip.IPv6Unspecified()
-		}
-		return []netip.Prefix{netip.PrefixFrom(everyone, 0)}
-	}
-	var allowed []netip.Prefix
-	for _, prefix := range s.SourceRanges {
-		if familyOf(prefix.Addr()) == family {
-			allowed = append(allowed, prefix)
-		}
-	}
-	return allowed
 }

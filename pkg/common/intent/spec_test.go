@@ -161,7 +161,7 @@ func TestReadSpec(t *testing.T) {
 	}
 }
 
-func TestAllowedFrom(t *testing.T) {
+func TestAllowedAt(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		ranges []string
@@ -173,10 +173,10 @@ func TestAllowedFrom(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := Service{SourceRanges: prefixes(tc.ranges...)}
-			if diff := cmp.Diff(prefixes(tc.v4...), s.AllowedFrom(v1.IPv4Protocol), comparePrefixes); diff != "" {
+			if diff := cmp.Diff(prefixes(tc.v4...), s.AllowedAt(Port{}, v1.IPv4Protocol), comparePrefixes); diff != "" {
 				t.Errorf("IPv4 (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(prefixes(tc.v6...), s.AllowedFrom(v1.IPv6Protocol), comparePrefixes); diff != "" {
+			if diff := cmp.Diff(prefixes(tc.v6...), s.AllowedAt(Port{}, v1.IPv6Protocol), comparePrefixes); diff != "" {
 				t.Errorf("IPv6 (-want +got):\n%s", diff)
 			}
 		})

@@ -50,6 +50,7 @@ type Front struct {
 	mu     sync.Mutex
 	script *script
 	onKill func()
+	after  func()
 	gen    *generation
 }
 
@@ -108,6 +109,14 @@ func (f *Front) OnKill(kill func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.onKill = kill
+}
+
+// AfterMutations sets the function that is called after each executed mutating call, before its client sees the reply:
+// what it reads are the states between the changes of a plan. Nil ends it.
+func (f *Front) AfterMutations(observe func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.after = observe
 }
 
 // Revive starts a new generation after a kill: calls that start from now on are executed again. Calls that
@@ -211,7 +220,16 @@ func (f *Front) do(r *http.Request, op Operation, fault Fault) (*response, error
 		f.throttle(a, r, wait)
 		return a, nil
 	}
-	if aborts(func() { f.handler.ServeHTTP(a, r) }) {
+	aborted := aborts(func() { f.handler.ServeHTTP(a, r) })
+	if op.Mutating {
+		f.mu.Lock()
+		observe := f.after
+		f.mu.Unlock()
+		if observe != nil {
+			observe()
+		}
+	}
+	if aborted {
 		return nil, broken()
 	}
 	a.WriteHeader(http.StatusOK)

@@ -164,7 +164,7 @@ func desireListener(in intent.Service, port intent.Port) api.Listener {
 		Pool:               name,
 		IdleTimeoutSeconds: seconds(in.IdleTimeout),
 	}
-	for _, prefix := range in.SourceRanges {
+	for _, prefix := range in.RangesAt(port) {
 		listener.SourceRanges = append(listener.SourceRanges, prefix.String())
 	}
 	return listener

@@ -27,7 +27,8 @@ func addressFields() []string {
 }
 
 func rangeFields() []string {
-	return []string{intent.FieldSourceRanges, intent.KeySourceRanges, v1.AnnotationLoadBalancerSourceRangesKey}
+	return []string{intent.FieldSourceRanges, intent.KeySourceRanges, v1.AnnotationLoadBalancerSourceRangesKey,
+		intent.KeyPortSourceRanges}
 }
 
 // DesiredRecord implements loadbalancer.RecordKeeper.

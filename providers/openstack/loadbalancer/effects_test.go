@@ -88,8 +88,10 @@ func effects() map[string][]effect {
 		annotation.KeyListenerTags:        {{value: "team-web"}},
 		annotation.KeyPoolTags:            {{value: "team-web"}},
 
-		intent.KeyScheme:                         {{value: "internal"}},
-		intent.KeySourceRanges:                   {{value: "192.0.2.0/24"}, {on: model.ProviderOVN, value: "192.0.2.0/24", settings: func(s *Settings) { s.ManageSecurityGroups = true }}},
+		intent.KeyScheme:       {{value: "internal"}},
+		intent.KeySourceRanges: {{value: "192.0.2.0/24"}, {on: model.ProviderOVN, value: "192.0.2.0/24", settings: func(s *Settings) { s.ManageSecurityGroups = true }}},
+		intent.KeyPortSourceRanges: {{value: "http=192.0.2.0/24"}, {value: "htp=192.0.2.0/24"},
+			{on: model.ProviderOVN, value: "http=192.0.2.0/24", settings: func(s *Settings) { s.ManageSecurityGroups = true }}},
 		intent.KeyProxyProtocol:                  {{value: "v2"}},
 		intent.KeyHealthCheckProtocol:            {{value: "HTTP"}},
 		intent.KeyHealthCheckPort:                {{value: "10256"}},

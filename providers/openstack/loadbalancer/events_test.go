@@ -32,7 +32,7 @@ func valid() map[string]string {
 		annotation.KeyMonitorTimeout: "4", annotation.KeyMonitorRetries: "2", annotation.KeyMonitorDown: "3", annotation.KeyLoadBalancerTags: "team-web",
 		annotation.KeyListenerTags: "team-web", annotation.KeyPoolTags: "team-web", v1.AnnotationLoadBalancerSourceRangesKey: "192.0.2.0/24",
 
-		intent.KeyScheme: "public", intent.KeySourceRanges: "192.0.2.0/24", intent.KeyProxyProtocol: "v2", intent.KeyHealthCheckProtocol: "HTTP",
+		intent.KeyScheme: "public", intent.KeySourceRanges: "192.0.2.0/24", intent.KeyPortSourceRanges: "http=192.0.2.7/32", intent.KeyProxyProtocol: "v2", intent.KeyHealthCheckProtocol: "HTTP",
 		intent.KeyHealthCheckPort: "10256", intent.KeyHealthCheckPath: "/healthz", intent.KeyHealthCheckInterval: "10s", intent.KeyHealthCheckTimeout: "4s",
 		intent.KeyHealthCheckHealthyThreshold: "2", intent.KeyHealthCheckUnhealthyThreshold: "3", intent.KeyIdleTimeout: "5m",
 		intent.KeyStaticAddresses: "{address}", intent.KeyTags: "team=web", intent.KeySubnets: "{private}",
@@ -63,7 +63,7 @@ func invalidPortable() map[string]string {
 	return map[string]string{
 		v1.AnnotationLoadBalancerSourceRangesKey: "192.0.2.0/33",
 
-		intent.KeyScheme: "internet-facing", intent.KeySourceRanges: "anyone", intent.KeyProxyProtocol: "true", intent.KeyHealthCheckProtocol: "UDP",
+		intent.KeyScheme: "internet-facing", intent.KeySourceRanges: "anyone", intent.KeyPortSourceRanges: "htpp=192.0.2.7/32", intent.KeyProxyProtocol: "true", intent.KeyHealthCheckProtocol: "UDP",
 		intent.KeyHealthCheckPort: "http", intent.KeyHealthCheckPath: "healthz", intent.KeyHealthCheckInterval: "10", intent.KeyHealthCheckTimeout: "4",
 		intent.KeyHealthCheckHealthyThreshold: "0", intent.KeyHealthCheckUnhealthyThreshold: "11", intent.KeyIdleTimeout: "300",
 		intent.KeyStaticAddresses: "a,a", intent.KeyTags: "web", intent.KeySubnets: ",",

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
@@ -212,4 +213,24 @@ func TestRejectWhatOctaviaRefuses(t *testing.T) {
 			t.Errorf("allowed %q", l.AllowedCIDRs)
 		}
 	})
+}
+
+// A load balancer without an address of the family of its source ranges is closed: an empty list would open it.
+func TestRangesOfAnotherFamilyCloseTheListener(t *testing.T) {
+	dualStack := func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} }
+	for name, restrict := range map[string]func(*v1.Service){
+		"of the Service": func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"2001:db8::/32"} },
+		"of the port":    annotate(intent.KeyPortSourceRanges, "http=2001:db8::/32"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, sim.Options{IPv6: true, OctaviaVersion: "2.25"}, Settings{}, func(r *rig) {
+				svc := service(internal, dualStack, restrict)
+				r.ensure(svc)
+				if l := r.listener(80); !slices.Equal(l.AllowedCIDRs, []string{"0.0.0.0/32"}) {
+					t.Errorf("allowed %q", l.AllowedCIDRs)
+				}
+				r.steady(svc)
+			})
+		})
+	}
 }

@@ -43,6 +43,11 @@ func annotationScenarios() []Scenario {
 			spec{service: fixed(annotated(intent.KeyScheme, string(intent.Internal))), effect: isInternal}),
 		portable(intent.KeySourceRanges, "Source ranges", "Only the ranges of the annotation may connect.",
 			spec{service: fixed(annotated(intent.KeySourceRanges, someRanges)), effect: allows(someRanges)}),
+		portable(intent.KeyPortSourceRanges, "Source ranges of a port", "Only the ranges of the annotation may connect to "+
+			"one port, and all clients to the other.", spec{
+			service: fixed(twoPorts, annotated(intent.KeyPortSourceRanges, "ssh="+someRanges)),
+			effect:  opensPorts(map[int32]string{22: someRanges, 443: everyone}),
+		}),
 		portable(intent.KeyProxyProtocol, "PROXY protocol v2", "Connections to the nodes begin with a PROXY protocol "+
 			"header, "+
 			"version 2.", spec{service: fixed(annotated(intent.KeyProxyProtocol, "v2")), effect: has(proxyProtocol, "v2")}),

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -159,14 +160,31 @@ func class(name string) func(*v1.Service) {
 // allows checks who may connect to every listener.
 func allows(ranges string) effect {
 	return func(s *state) []report.Check {
+		want := map[int32]string{}
+		for _, l := range s.balancer.Listeners {
+			want[l.Port] = ranges
+		}
+		return opensPorts(want)(s)
+	}
+}
+
+// everyone stands for all clients.
+const everyone = "0.0.0.0/0"
+
+// opensPorts checks who may connect to each port.
+func opensPorts(want map[int32]string) effect {
+	return func(s *state) []report.Check {
 		var out []report.Check
 		for _, l := range s.balancer.Listeners {
-			got := strings.Join(slices.Sorted(slices.Values(l.SourceRanges)), ",")
-			out = append(out, s.check(fmt.Sprintf("source ranges of %s %d", l.Protocol, l.Port), ranges, got))
+			got := cmp.Or(strings.Join(slices.Sorted(slices.Values(l.SourceRanges)), ","), everyone)
+			out = append(out, s.check(fmt.Sprintf("source ranges of %s %d", l.Protocol, l.Port), want[l.Port], got))
 		}
 		return out
 	}
 }
+
+// twoPorts gives a Service the ports 22 and 443.
+var twoPorts = ports(port("ssh", v1.ProtocolTCP, 22), port("https", v1.ProtocolTCP, 443))
 
 // probesHealthCheckNodePort checks that nodes are probed at the port that the API server chose.
 func probesHealthCheckNodePort(s *state) []report.Check {

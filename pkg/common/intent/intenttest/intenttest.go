@@ -138,6 +138,7 @@ func Invalid() []InvalidValue {
 		{Setting: intent.KeyScheme, Value: "private"},
 		{Setting: intent.KeySourceRanges, Value: "ten,10.0.0.0/33"},
 		{Setting: intent.KeySourceRanges, Value: "2001:db8::/32"},
+		{Setting: intent.KeyPortSourceRanges, Value: "none=10.0.0.0/8; 80=ten"},
 		{Setting: intent.KeyProxyProtocol, Value: "v3"},
 		{Setting: intent.KeyHealthCheckProtocol, Value: "ping"},
 		{Setting: intent.KeyHealthCheckPort, Value: "0"},

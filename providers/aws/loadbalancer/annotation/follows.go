@@ -33,8 +33,8 @@ func FollowsGroups() []string { return []string{KeySecurityGroups, KeyExtraSecur
 // FollowsRules returns the fields of rules in security groups.
 func FollowsRules() []string {
 	return slices.Concat(FollowsTargetGroups(), FollowsZones(), FollowsGroups(), []string{intent.FieldSourceRanges,
-		intent.KeySourceRanges, v1.AnnotationLoadBalancerSourceRangesKey, intent.FieldHealthCheckNodePort,
-		KeyHealthCheckPort, intent.KeyHealthCheckPort})
+		intent.KeySourceRanges, intent.KeyPortSourceRanges, v1.AnnotationLoadBalancerSourceRangesKey,
+		intent.FieldHealthCheckNodePort, KeyHealthCheckPort, intent.KeyHealthCheckPort})
 }
 
 // FollowsTags returns the fields of tags.

@@ -79,6 +79,12 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 		d.Scheme = schemeInternal
 	}
 	refuseIPv6(in, &problems)
+	switch {
+	case len(o.SecurityGroups) > 0:
+		vpc.RefusePortRanges(in, annotation.KeySecurityGroups, &problems)
+	case c.options.SecurityGroup != "":
+		vpc.RefusePortRanges(in, c.options.SecurityGroup+" (ElbSecurityGroup in the cloud configuration)", &problems)
+	}
 	tags.Check(o.Tags, in.Tags, annotation.KeyTags, &problems)
 	d.Listeners = desireListeners(in, o, &problems)
 	d.HealthCheck = c.desireHealthCheck(in, o, &problems)

@@ -29,7 +29,7 @@ func (d *Desired) desireGroups(c Options, r Request) {
 	default:
 		d.Managed = &vpc.ManagedGroup{
 			Name: names.ClassicGroupName(d.Name), Description: names.ClassicGroupDescription(d.Name, tags.Service(r.Key)),
-			Tags: groupTags(d.Tags), Rules: clientRules(r, d.Listeners), Handle: groupHandle,
+			Tags: groupTags(d.Tags), Rules: vpc.ClientRules(r.Service, []v1.IPFamily{v1.IPv4Protocol}), Handle: groupHandle,
 		}
 	}
 	for _, id := range r.Options.ExtraSecurityGroups {
@@ -44,18 +44,6 @@ func groupTags(balancer map[string]string) map[string]string {
 	tags := maps.Clone(balancer)
 	delete(tags, names.ServiceTag)
 	return tags
-}
-
-// clientRules allow clients, by IPv4, which is all that a classic load balancer in a VPC supports.
-func clientRules(r Request, listeners []Listener) []vpc.Rule {
-	var rules []vpc.Rule
-	for _, source := range r.Service.AllowedFrom(v1.IPv4Protocol) {
-		for _, l := range listeners {
-			rules = append(rules, vpc.Rule{Protocol: vpc.ProtocolTCP, FromPort: l.Port, ToPort: l.Port, CIDR: source})
-		}
-		rules = append(rules, vpc.TooBig(source, ""))
-	}
-	return rules
 }
 
 // diffManaged plans the managed group, and returns the desired groups of the load balancer with the change

@@ -20,11 +20,12 @@ const (
 	icmpv6PacketTooBig, icmpv6NoCode         = 2, 0
 )
 
-// Port is a port at which nodes receive traffic.
+// Port is a port at which nodes receive traffic, from these sources in both families.
 type Port struct {
 	// Protocol is tcp or udp.
 	Protocol string
 	Port     int32
+	Sources  []netip.Prefix
 }
 
 // ByCIDR is the traffic of a network load balancer without security groups: packets keep the address of the
@@ -32,7 +33,7 @@ type Port struct {
 type ByCIDR struct {
 	// LoadBalancer is its name, which is part of the rules' descriptions.
 	LoadBalancer string
-	// Traffic are the node ports, Sources the allowed clients, in both families.
+	// Traffic are the node ports, Sources the allowed clients of any of them, in both families.
 	Traffic []Port
 	Sources []netip.Prefix
 	// Health are the probed TCP ports, Subnets the sources of probes, in both families.
@@ -43,11 +44,13 @@ type ByCIDR struct {
 // Rules returns the rules for each security group of nodes, with the descriptions that identify them.
 func (b ByCIDR) Rules() []Rule {
 	var rules []Rule
-	for _, source := range b.Sources {
-		for _, port := range b.Traffic {
+	for _, port := range b.Traffic {
+		for _, source := range port.Sources {
 			rules = append(rules, Rule{Protocol: port.Protocol, FromPort: port.Port, ToPort: port.Port, CIDR: source,
 				Description: names.ClientRule(b.LoadBalancer)})
 		}
+	}
+	for _, source := range b.Sources {
 		rules = append(rules, TooBig(source, names.MTURule))
 	}
 	for _, subnet := range b.Subnets {
@@ -64,13 +67,10 @@ func (b ByCIDR) Rules() []Rule {
 
 // open reports whether all addresses of a family may connect by TCP to the probed ports.
 func (b ByCIDR) open(v4 bool) bool {
-	sources := slices.DeleteFunc(slices.Clone(b.Sources), func(p netip.Prefix) bool { return p.Addr().Is4() != v4 })
-	if len(sources) != 1 || sources[0].Bits() != 0 {
-		return false
-	}
 	var ports []int32
 	for _, port := range b.Traffic {
-		if port.Protocol != ProtocolTCP {
+		sources := slices.DeleteFunc(slices.Clone(port.Sources), func(p netip.Prefix) bool { return p.Addr().Is4() != v4 })
+		if port.Protocol != ProtocolTCP || len(sources) != 1 || sources[0].Bits() != 0 {
 			return false
 		}
 		ports = append(ports, port.Port)

@@ -8,7 +8,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
@@ -49,6 +51,37 @@ type ruleKey struct {
 
 func (r Rule) key() ruleKey {
 	return ruleKey{r.Protocol, r.FromPort, r.ToPort, r.CIDR, r.SourceGroup, r.PrefixList}
+}
+
+// ClientRules returns the rules of a load balancer's own security group: the clients of each port, in these families.
+func ClientRules(in intent.Service, families []v1.IPFamily) []Rule {
+	var rules []Rule
+	for _, port := range in.Ports {
+		protocol := Transport(port)
+		for _, family := range families {
+			for _, source := range in.AllowedAt(port, family) {
+				rules = append(rules, Rule{Protocol: protocol, FromPort: port.Port, ToPort: port.Port, CIDR: source},
+					TooBig(source, ""))
+			}
+		}
+	}
+	return difference(rules, nil)
+}
+
+// Transport returns the transport of a port as EC2 writes it.
+func Transport(port intent.Port) string {
+	if port.Protocol == v1.ProtocolUDP {
+		return ProtocolUDP
+	}
+	return ProtocolTCP
+}
+
+// RefusePortRanges adds the problem that security groups that are never edited decide who may connect.
+func RefusePortRanges(in intent.Service, group string, problems *intent.Problems) {
+	if in.RestrictsPorts() {
+		problems.Addf(intent.KeyPortSourceRanges, in.Annotations[intent.KeyPortSourceRanges], "the rules of %s decide who may "+
+			"connect, and they are never edited: write the ranges there and remove this annotation, or remove the group", group)
+	}
 }
 
 // source returns the source of the rule.

@@ -128,7 +128,7 @@ func prefixes(list ...string) []netip.Prefix {
 }
 
 func (r *rig) byCIDR(name string, port int32, sources []netip.Prefix, health int32) NodeRules {
-	rules := ByCIDR{LoadBalancer: name, Traffic: []Port{{ProtocolTCP, port}}, Sources: sources, Health: []int32{health}, Subnets: prefixes("10.0.0.0/20")}
+	rules := ByCIDR{LoadBalancer: name, Traffic: []Port{{ProtocolTCP, port, sources}}, Sources: sources, Health: []int32{health}, Subnets: prefixes("10.0.0.0/20")}
 	return NodeRules{LoadBalancer: name, Groups: []string{r.nodes}, Rules: rules.Rules()}
 }
 
@@ -215,7 +215,8 @@ func TestSharedHealthRuleIsReauthorized(t *testing.T) {
 }
 
 func TestBothFamilies(t *testing.T) {
-	rules := ByCIDR{LoadBalancer: "a", Traffic: []Port{{ProtocolUDP, 53}}, Sources: prefixes("0.0.0.0/0", "::/0"), Health: []int32{53}, Subnets: prefixes("10.0.0.0/20", "2001:db8::/64")}.Rules()
+	everyone := prefixes("0.0.0.0/0", "::/0")
+	rules := ByCIDR{LoadBalancer: "a", Traffic: []Port{{ProtocolUDP, 53, everyone}}, Sources: everyone, Health: []int32{53}, Subnets: prefixes("10.0.0.0/20", "2001:db8::/64")}.Rules()
 	var got []string
 	for _, r := range rules {
 		got = append(got, r.String())

@@ -415,6 +415,11 @@ func (b *builder) checkFeatures() {
 			"provider is ovn",
 			b.settings.Provider, f.Version)
 	}
+	if b.in.RestrictsPorts() && !filtered {
+		b.problems.Addf(intent.KeyPortSourceRanges, b.in.Annotations[intent.KeyPortSourceRanges], "Octavia's provider %s, "+
+			"with version %s of its API, cannot restrict who connects: remove it, or set manage-security-groups in the "+
+			"configuration where the provider is ovn", b.settings.Provider, f.Version)
+	}
 	if b.settings.Internal && b.options.Internal != nil && !*b.options.Internal {
 		b.warnAs(events.LoadBalancerForcedInternal, "%s is \"false\", but internal-lb in the configuration makes every "+
 			"load balancer "+
@@ -422,18 +427,19 @@ func (b *builder) checkFeatures() {
 	}
 }
 
-// allowedCIDRs returns the ranges that may connect: all addresses of each family by default.
-func (b *builder) allowedCIDRs() []string {
+// allowedCIDRs returns the ranges that may connect to a port: all addresses of each family by default.
+func (b *builder) allowedCIDRs(port intent.Port) []string {
 	var texts []string
 	for _, family := range b.in.Families {
-		for _, prefix := range b.in.AllowedFrom(family) {
+		for _, prefix := range b.in.AllowedAt(port, family) {
 			texts = append(texts, prefix.String())
 		}
 	}
 	return texts
 }
 
-// OfFamilies filters ranges by the families of a load balancer: Octavia rejects the others.
+// OfFamilies filters ranges by the families of a load balancer: Octavia rejects the others. If none is left, it returns
+// a range that no client has: an empty list would let all clients connect.
 func OfFamilies(cidrs []string, families []v1.IPFamily) []string {
 	kept := []string{}
 	for _, text := range cidrs {
@@ -441,7 +447,14 @@ func OfFamilies(cidrs []string, families []v1.IPFamily) []string {
 			kept = append(kept, text)
 		}
 	}
-	return kept
+	switch {
+	case len(kept) > 0 || len(cidrs) == 0:
+		return kept
+	case slices.Contains(families, v1.IPv6Protocol):
+		return []string{"::/128"}
+	default:
+		return []string{"0.0.0.0/32"}
+	}
 }
 
 // VIPFamilies are the families of a load balancer's addresses.

@@ -100,7 +100,7 @@ func (b *builder) port(lbName string, index int, port intent.Port, nodes []node)
 		p.Listener.TimeoutTCPInspect = orDefault(t.Inspect, defaultInspectTimeout)
 	}
 	if f.AllowedCIDRs() {
-		p.Listener.AllowedCIDRs = b.allowedCIDRs()
+		p.Listener.AllowedCIDRs = b.allowedCIDRs(port)
 	}
 	if port.Protocol == v1.ProtocolTCP {
 		p.Listener.DefaultTlsContainerRef = b.tlsContainer()

@@ -56,14 +56,14 @@ func (b *builder) group(ports []Port, nodes []node) *Group {
 		}
 	}
 	slices.Sort(inside)
-	from := inside
-	if b.shared.Features.OVN {
-		from = b.allowedCIDRs()
-	}
 	for i, port := range ports {
 		nodePort := int(b.in.Ports[i].NodePort)
 		if nodePort == 0 {
 			continue
+		}
+		from := inside
+		if b.shared.Features.OVN {
+			from = b.allowedCIDRs(b.in.Ports[i])
 		}
 		for _, cidr := range from {
 			g.Rules = append(g.Rules, rule(strings.ToLower(port.Transport), nodePort, cidr))

@@ -60,7 +60,8 @@ func (t *Tx) toWorld(b *balancer, names map[string]string) world.LoadBalancer {
 }
 
 // openSources returns the networks that the security groups of a listener's members allow on the members'
-// port, except the project's own group. They restrict clients if the load balancer keeps their addresses.
+// port, except the project's own group. They restrict clients if the load balancer keeps their addresses. It returns
+// noSource if members accept no client.
 func (t *Tx) openSources(l *listener) []string {
 	p := t.Pools[core.Deref(l.DefaultPool)]
 	if p == nil || len(p.members) == 0 {
@@ -83,9 +84,15 @@ func (t *Tx) openSources(l *listener) []string {
 			}
 		}
 	}
+	if len(out) == 0 {
+		return []string{noSource}
+	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
+
+// noSource is the source range of a listener that no client can use.
+const noSource = "none"
 
 // balancerByName finds a load balancer of the cluster's project.
 func (t *Tx) balancerByName(name string) (*balancer, error) {

@@ -170,7 +170,7 @@ func Desire(r Request, settings Settings) (Desired, error) {
 	d.UDPKeepsIPv4 = b.udpKeepsIPv4
 	b.checkPrimaryIPv6()
 	d.ByCIDR = b.byCIDR(d)
-	d.Managed = b.managedGroup(d)
+	d.Managed = b.managedGroup(d.Name, d.Tags)
 	d.Warnings = b.warnings
 	d.Record = d.AppliedRecord(r.Service.Fields)
 	err := intent.Join(subject, b.problems.Err(subject), zonesErr)
@@ -204,6 +204,13 @@ func (b *builder) check() {
 	if len(o.SecurityGroups) > 0 && !b.settings.Managed {
 		b.warnf("%s: no effect, because a network load balancer gets security groups only with NLBSecurityGroupMode=Managed "+
 			"in the cloud configuration; set that, or remove the annotation", annotation.KeySecurityGroups)
+	}
+	switch {
+	case b.settings.Managed && len(o.SecurityGroups) > 0:
+		vpc.RefusePortRanges(b.Service, annotation.KeySecurityGroups, &b.problems)
+	case !b.settings.Managed && b.settings.NoNodeRules:
+		vpc.RefusePortRanges(b.Service, "the nodes' security groups (DisableSecurityGroupIngress in the cloud "+
+			"configuration)", &b.problems)
 	}
 	tags.Check(o.Tags, b.Service.Tags, annotation.KeyTags, &b.problems)
 	if o.BackendProtocol != "" && o.BackendProtocol != "ssl" && o.BackendProtocol != "tcp" {
@@ -287,13 +294,13 @@ func (b *builder) probes() map[string][]netip.Prefix {
 // subnets: they are those of the load balancer.
 func (b *builder) byCIDR(d Desired) vpc.ByCIDR {
 	rules := vpc.ByCIDR{LoadBalancer: DefaultName(b.Key)} // also if it has another name: they must be found without it
-	rules.Sources = b.Service.AllowedFrom(b.packetFamily())
+	for _, p := range b.Service.Ports {
+		sources := b.Service.AllowedAt(p, b.packetFamily())
+		rules.Traffic = append(rules.Traffic, vpc.Port{Protocol: vpc.Transport(p), Port: p.NodePort, Sources: sources})
+		rules.Sources = append(rules.Sources, sources...)
+	}
 	for _, l := range d.Listeners {
-		g := l.Group
-		for _, protocol := range transport(g.Protocol) {
-			rules.Traffic = append(rules.Traffic, vpc.Port{Protocol: protocol, Port: g.Port})
-		}
-		rules.Health = append(rules.Health, healthPort(g))
+		rules.Health = append(rules.Health, healthPort(l.Group))
 	}
 	slices.Sort(rules.Health)
 	rules.Health = slices.Compact(rules.Health)
@@ -309,36 +316,13 @@ func (b *builder) clientFamilies() []v1.IPFamily {
 }
 
 // managedGroup is the load balancer's own security group.
-func (b *builder) managedGroup(d Desired) vpc.ManagedGroup {
+func (b *builder) managedGroup(name string, desired map[string]string) vpc.ManagedGroup {
 	service := tags.Service(b.Key)
-	group := vpc.ManagedGroup{
+	return vpc.ManagedGroup{
 		Name:        names.ManagedGroupName(b.Key.ClusterName, service, b.Key.UID),
-		Description: names.ClassicGroupDescription(d.Name, service),
-		Tags:        d.Tags, Handle: managedHandle,
-	}
-	for _, family := range b.clientFamilies() {
-		for _, source := range b.Service.AllowedFrom(family) {
-			for _, l := range d.Listeners {
-				for _, protocol := range transport(l.Protocol) {
-					group.Rules = append(group.Rules, vpc.Rule{Protocol: protocol, FromPort: l.Port, ToPort: l.Port, CIDR: source})
-				}
-			}
-			group.Rules = append(group.Rules, vpc.TooBig(source, ""))
-		}
-	}
-	return group
-}
-
-// transport returns the transport of a listener's or target group's protocol, as in rules of security groups,
-// which have no TLS.
-func transport(protocol string) []string {
-	switch protocol {
-	case protocolUDP:
-		return []string{vpc.ProtocolUDP}
-	case protocolTCPUDP:
-		return []string{vpc.ProtocolTCP, vpc.ProtocolUDP}
-	default:
-		return []string{vpc.ProtocolTCP}
+		Description: names.ClassicGroupDescription(name, service),
+		Tags:        desired, Handle: managedHandle,
+		Rules: vpc.ClientRules(b.Service, b.clientFamilies()),
 	}
 }
 

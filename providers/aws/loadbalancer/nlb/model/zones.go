@@ -131,7 +131,7 @@ func (b *builder) noDualStack(subnets []vpc.Subnet) string {
 	}
 	// A packet of the other family reaches nodes under the load balancer's address, so no rule on nodes could
 	// identify its sender.
-	if len(b.Service.SourceRanges) > 0 && !b.settings.Managed {
+	if b.Service.Restricts() && !b.settings.Managed {
 		return "without security groups of its own it could not restrict who connects over both families: set " +
 			"NLBSecurityGroupMode=Managed in the cloud configuration"
 	}

@@ -1,0 +1,108 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+)
+
+// portRanges changes the source ranges of single ports, while every state between two changes is observed.
+func portRanges(ctx context.Context, r *Session) error {
+	version := func(ports string, ranges ...string) *v1.Service {
+		svc := open(loadBalancerService("web", 80, 443), ranges...)
+		if ports != "" {
+			svc.Annotations[intent.KeyPortSourceRanges] = ports
+		}
+		return svc
+	}
+	moved := version("80=203.0.113.0/24")
+	moved.Spec.Ports = append(moved.Spec.Ports[1:], port(v1.ProtocolTCP, 8080))
+	moved.Annotations[intent.KeyPortSourceRanges] = "8080=203.0.113.0/24; 443=192.0.2.7/32"
+	return r.changesWithin(ctx,
+		version("80=203.0.113.0/24"),
+		version("443=203.0.113.0/24"),
+		version("80=192.0.2.7/32; 443=203.0.113.0/25,192.0.2.0/24"),
+		version("80=192.0.2.0/24", "192.0.2.7/32", "203.0.113.0/24"),
+		version("", "203.0.113.0/24"),
+		moved,
+		loadBalancerService("web", 80))
+}
+
+// changesWithin puts versions of one Service one after the other. During each change, a port may be open to the clients
+// of the previous and of the next version, and to no others.
+func (r *Session) changesWithin(ctx context.Context, versions ...*v1.Service) error {
+	o := &openness{world: r.World}
+	r.World.Front().AfterMutations(o.observe)
+	defer r.World.Front().AfterMutations(nil)
+	for i, svc := range versions {
+		o.allow(versions[max(i-1, 0)], svc)
+		if err := r.change(ctx, svc); err != nil {
+			return prefixed(fmt.Sprintf("version %d of service %s", i+1, svc.Name), err)
+		}
+	}
+	return o.err()
+}
+
+// openness compares the source ranges of all listeners with those that some versions of a Service allow.
+type openness struct {
+	world World
+
+	mu       sync.Mutex
+	versions []*v1.Service
+	problems []error
+}
+
+func (o *openness) allow(versions ...*v1.Service) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.versions = versions
+}
+
+func (o *openness) err() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return errors.Join(o.problems...)
+}
+
+// observe checks the present state.
+func (o *openness) observe() {
+	balancers := o.world.LoadBalancers()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, lb := range balancers {
+		for _, l := range lb.Listeners {
+			if allowed, restricted := o.allowed(l); restricted && (openTo(l.SourceRanges) == nil || !subset(l.SourceRanges, allowed)) {
+				o.problems = append(o.problems, fmt.Errorf("during a change, port %d of %s is open to %v, which is more than %v",
+					l.Port, lb.Name, l.SourceRanges, allowed))
+			}
+		}
+	}
+}
+
+// allowed returns the ranges of all versions for a port; it is not restricted if one version allows all clients.
+func (o *openness) allowed(l Listener) (ranges []string, restricted bool) {
+	for _, svc := range o.versions {
+		for _, p := range svc.Spec.Ports {
+			if p.Port != l.Port || p.Protocol != l.Protocol {
+				continue
+			}
+			own := rangesAt(svc, p)
+			if own == nil {
+				return nil, false
+			}
+			ranges, restricted = append(ranges, own...), true
+		}
+	}
+	return ranges, restricted
+}
+
+// subset reports whether all items are allowed. "none" stands for no client.
+func subset(items, allowed []string) bool {
+	return !slices.ContainsFunc(items, func(item string) bool { return item != "none" && !slices.Contains(allowed, item) })
+}
