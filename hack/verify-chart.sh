@@ -4,14 +4,15 @@
 # and the account of the Deployment against the simulated cloud, initializes a node, makes a load balancer ready, and
 # serves /metrics. Each permission of the roles is used, and none is missing. Helm upgrades and uninstalls it.
 #
-# ccm chart-values converts the values of other managers' charts, and what it prints is valid. A release of AWS' own
-# chart, the real one, is upgraded to this chart and rolled back, each time with a manager that is killed in the middle
-# of its work.
+# ccm chart-values converts the values of other managers' charts, and what it prints is valid. Releases of AWS' and
+# OpenStack's own charts, the real ones, are upgraded to this chart and rolled back, each time with a manager that is
+# killed in the middle of its work: hack/lib-chart-move.sh.
 #
 #   hack/verify-chart.sh             all presets
 #   hack/verify-chart.sh aws fake    some of them
-#   hack/verify-chart.sh move        only the upgrade from AWS' own chart, and the way back
+#   hack/verify-chart.sh move        only the upgrades from the clouds' own charts, and the way back
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source hack/lib-chart-move.sh
 
 helm4=$(helm 4)
 # Compiling a second Helm takes a minute, so that only make e2e-chart does it.
@@ -80,7 +81,8 @@ done
 echo "== wrong values"
 refuses() { # expected settings
 	for helm in "$helm3" "$helm4"; do
-		if answer=$("$helm" template unified-ccm deploy/chart --kube-version "$kube_version" --set "$2" 2>&1) || ! grep -qF -- "$1" <<<"$answer"; then
+		if answer=$("$helm" template unified-ccm deploy/chart --kube-version "$kube_version" --set "$2" 2>&1) ||
+			! grep -qF -- "$1" <<<"$answer"; then
 			printf 'with %s, %s does not say "%s":\n%s\n' "$2" "$helm" "$1" "$answer"
 			return 1
 		fi
@@ -101,7 +103,8 @@ token=verify-chart
 export AWS_ACCESS_KEY_ID=AKIASIMULATED AWS_SECRET_ACCESS_KEY=simulated
 
 # One key pair is enough for everything; the program that makes it comes with Go.
-(cd "$work" && go run "$(go env GOROOT)/src/crypto/tls/generate_cert.go" --host 127.0.0.1 --ecdsa-curve P256 >/dev/null 2>&1)
+generate=$(go env GOROOT)/src/crypto/tls/generate_cert.go
+(cd "$work" && go run "$generate" --host 127.0.0.1 --ecdsa-curve P256 >/dev/null 2>&1)
 printf '%s,admin,admin,system:masters\n' "$token" >"$work/tokens"
 
 "$assets/etcd" --data-dir "$work/etcd" --unsafe-no-fsync \
@@ -170,14 +173,17 @@ metrics() { # token
 		--token "$1" get --raw /metrics
 }
 
-# arguments prints those of a workload's pods, with what differs outside of a pod.
+# arguments prints those of a workload's pods, with what differs outside of a pod: variables of the container are
+# expanded, and the port is free.
 arguments() { # [object]
-	kubectl -n kube-system get "${1:-deployment/unified-ccm}" \
-		-o 'go-template={{range (index .spec.template.spec.containers 0).args}}{{.}}{{"\n"}}{{end}}' |
-		sed -e "s|=/etc/.*/cloud.conf|=$work/cloud.conf|" -e '/^--secure-port=/d'
+	local object=${1:-deployment/unified-ccm} container='(index .spec.template.spec.containers 0)' variables
+	variables=$(kubectl -n kube-system get "$object" \
+		-o "go-template={{range $container.env}}{{if .value}}"'s|\$({{.name}})|{{.value}}|{{"\n"}}{{end}}{{end}}')
+	kubectl -n kube-system get "$object" -o "go-template={{range $container.args}}"'{{.}}{{"\n"}}{{end}}' |
+		sed -e "$variables" -e "s|=/etc/.*/cloud.conf|=$work/cloud.conf|" -e '/^--secure-port=/d'
 }
 
-# balances reports whether the cloud has load balancers.
+# balances reports whether the provider has load balancers.
 balances() { # preset
 	[[ $1 != vsphere ]]
 }
@@ -223,12 +229,19 @@ install() { # preset
 	await "the lease's holder in the readiness" 30 readiness '^\[\+\]lease cloud-controller-manager is held by '
 	await "the node's provider ID" 60 has '{{.spec.providerID}}' '^[a-z]+://' node node-1
 	await "the node's address" 30 has '{{range .status.addresses}}{{.type}} {{end}}' IP node node-1
-	! balances "$name" || await "the Service's load balancer" 60 has '{{range .status.loadBalancer.ingress}}{{.ip}}{{.hostname}}{{end}}' . service web
-	! balances "$name" || await "the Service's events" 30 has '{{range .items}}{{.reason}} {{end}}' EnsuredLoadBalancer events
+	if balances "$name"; then
+		await "the Service's load balancer" 60 \
+			has '{{range .status.loadBalancer.ingress}}{{.ip}}{{.hostname}}{{end}}' . service web
+		await "the Service's events" 30 has '{{range .items}}{{.reason}} {{end}}' EnsuredLoadBalancer events
+	fi
+	kubectl get node node-1 \
+		-o 'custom-columns=NODE:.metadata.name,PROVIDER-ID:.spec.providerID,ADDRESS:.status.addresses[0].address'
+	! balances "$name" || kubectl get service web
 	# Provider fake adopts nodes that it has no instance for.
 	[[ $name == fake ]] || await "the deletion of the node without an instance" 60 missing node without-instance
 	kubectl label node node-1 node.kubernetes.io/instance-type- >/dev/null
-	await "the node's label" 60 has '{{index .metadata.labels "node.kubernetes.io/instance-type"}}' '^[a-z0-9.-]+$' node node-1
+	await "the node's label" 60 \
+		has '{{index .metadata.labels "node.kubernetes.io/instance-type"}}' '^[a-z0-9.-]+$' node node-1
 	await "metrics for an admin" 60 metrics "$token"
 	if metrics unknown >/dev/null 2>&1; then
 		echo "/metrics answers unknown callers"
@@ -242,12 +255,14 @@ install() { # preset
 	kill_ccm
 	# API servers that stream no lists, and those whose streaming is off, are listed.
 	KUBE_FEATURE_WatchListClient=false start_ccm "$name-2"
-	await "leadership of the dry run" 60 has '{{.spec.holderIdentity}}' . -n kube-system lease cloud-controller-manager-dry-run
+	await "leadership of the dry run" 60 \
+		has '{{.spec.holderIdentity}}' . -n kube-system lease cloud-controller-manager-dry-run
 	await "lists" 30 grep -q 'Caches are synced' "$work/ccm-$name-2.log"
 	stop_running
 	helm_on "$helm4" get manifest unified-ccm >"$work/manifest.yaml"
 	helm_on "$helm4" uninstall unified-ccm >/dev/null
-	kubectl -n kube-system delete secret/unified-ccm-cloud-config lease/cloud-controller-manager lease/cloud-controller-manager-dry-run >/dev/null
+	kubectl -n kube-system delete secret/unified-ccm-cloud-config lease/cloud-controller-manager \
+		lease/cloud-controller-manager-dry-run >/dev/null
 	kubectl delete node --all >/dev/null
 	kubectl delete events --all >/dev/null
 	if kubectl get clusterroles,clusterrolebindings -o name | grep unified-ccm; then
@@ -288,104 +303,12 @@ stop_running() {
 converted() {
 	echo "== values of other managers' charts"
 	local file
-	for file in cmd/internal/chartvalues/testdata/*.yaml "$(upstream_chart)/values.yaml"; do
+	for file in cmd/internal/chartvalues/testdata/*.yaml "$(upstream_chart aws)/values.yaml"; do
 		"$work/ccm" chart-values -f "$file" >"$work/values.yaml" 2>/dev/null
 		for helm in "$helm3" "$helm4"; do
 			"$helm" lint --strict --quiet --kube-version "$kube_version" deploy/chart -f "$work/values.yaml"
 		done
 	done
-}
-
-# upstream_chart prints the folder of AWS' own chart. It is part of the Go module of that manager, which nothing imports.
-upstream_chart() {
-	(cd "$work" && GOWORK=off GOFLAGS=-mod=mod go mod download -json k8s.io/cloud-provider-aws@v1.37.0) |
-		sed -n 's|.*"Dir": "\(.*\)".*|\1/charts/aws-cloud-controller-manager|p'
-}
-
-# move upgrades a release of AWS' own chart to this chart while Services are waiting, and rolls it back while Services
-# are deleted. Each manager is killed in the middle of that, and the next one finishes.
-move() {
-	echo "== upgrade from AWS' own chart, and back"
-	local release=aws-cloud-controller-manager uid
-	local theirs=daemonset/$release ours=deployment/$release-unified-ccm
-	# With this latency and one worker, the managers are killed before they have finished.
-	start_sim aws --latency=150ms
-	cat >"$work/theirs.yaml" <<-YAML
-		image: {repository: ghcr.io/unified-ccm/unified-ccm, tag: latest}
-		args:
-		  - --v=2
-		  - --cloud-provider=aws
-		  - --cloud-config=/etc/aws/cloud.conf
-		  - --cluster-name=move
-		  - --configure-cloud-routes=false
-		  - --concurrent-service-syncs=1
-		  - --leader-elect-lease-duration=4s
-		  - --leader-elect-renew-deadline=3s
-		  - --leader-elect-retry-period=1s
-		extraVolumes: [{name: cloud-config, secret: {secretName: aws-cloud-config}}]
-		extraVolumeMounts: [{name: cloud-config, mountPath: /etc/aws}]
-	YAML
-	kubectl apply -f - >/dev/null <<-YAML
-		apiVersion: v1
-		kind: Node
-		metadata: {name: node-1, labels: {kubernetes.io/hostname: node-1}}
-		spec: {taints: [{key: node.cloudprovider.kubernetes.io/uninitialized, value: "true", effect: NoSchedule}]}
-	YAML
-	helm_on "$helm3" install "$release" "$(upstream_chart)" -f "$work/theirs.yaml" >/dev/null
-	kubectl create clusterrole cluster-uid --verb=get --resource=namespaces --resource-name=kube-system >/dev/null
-	kubectl create clusterrolebinding cluster-uid --clusterrole=cluster-uid \
-		--serviceaccount=kube-system:cloud-controller-manager >/dev/null
-	uid=$(kubectl -n kube-system get serviceaccount cloud-controller-manager -o 'go-template={{.metadata.uid}}')
-	kubeconfig "$work/account" "token: $(kubectl -n kube-system create token cloud-controller-manager)"
-	ccm_port=$(free_port)
-	# The image has ccm under this name, so that an image is all that changes in their chart.
-	ln -sf ccm "$work/aws-cloud-controller-manager"
-	start_ccm move-theirs "$theirs" aws-cloud-controller-manager
-	await "the node's provider ID" 60 has '{{.spec.providerID}}' '^aws://' node node-1
-
-	for name in a b c d e f; do
-		kubectl create service loadbalancer "$name" --tcp=80 >/dev/null
-	done
-	await "a first load balancer" 60 addresses -ge 1
-	kill_ccm
-	addresses -lt 6
-	helm_on "$helm3" get values "$release" -o yaml >"$work/moved.yaml"
-	"$work/ccm" chart-values -f "$work/moved.yaml" >"$work/values.yaml"
-	helm_on "$helm4" upgrade "$release" deploy/chart -f "$work/values.yaml" >/dev/null
-	missing -n kube-system "$theirs"
-	[[ $(kubectl -n kube-system get serviceaccount cloud-controller-manager -o 'go-template={{.metadata.uid}}') == "$uid" ]]
-	start_ccm move-ours "$ours"
-	await "the load balancers of all Services" 90 addresses -eq 6
-	nothing_to_do
-
-	kubectl delete service a b c --wait=false >/dev/null
-	await "the deletion of a Service" 60 addresses -lt 6
-	kill_ccm
-	addresses -gt 3
-	helm_on "$helm4" rollback "$release" 1 >/dev/null
-	missing -n kube-system "$ours"
-	start_ccm move-back "$theirs" aws-cloud-controller-manager
-	await "the deletion of three Services" 90 missing service a b c
-	await "the other load balancers" 60 addresses -eq 3
-	nothing_to_do
-	kubectl delete service d e f >/dev/null
-	stop_running
-	helm_on "$helm4" uninstall "$release" >/dev/null
-	kubectl -n kube-system delete lease/cloud-controller-manager >/dev/null
-	kubectl delete clusterrole/cluster-uid clusterrolebinding/cluster-uid >/dev/null
-	kubectl delete node --all >/dev/null
-}
-
-# addresses compares the number of Services with a load balancer.
-addresses() { # operator number
-	local list='{{range .items}}{{range .status.loadBalancer.ingress}}{{.hostname}}{{"\n"}}{{end}}{{end}}'
-	test "$(kubectl get services -o "go-template=$list" | grep -c .)" "$1" "$2"
-}
-
-# nothing_to_do checks that the cloud matches the Services.
-nothing_to_do() {
-	"$work/ccm" plan --cloud-provider=aws --cloud-config="$work/cloud.conf" --kubeconfig="$work/admin" \
-		--cluster-name=move --configure-cloud-routes=false --all >"$work/plan" || { cat "$work/plan" && return 1; }
 }
 
 helm_on() { # helm arguments...
@@ -399,7 +322,7 @@ mapfile -t presets < <(basename -s .yaml deploy/chart/presets/*.yaml)
 converted
 for name in "${@:-"${presets[@]}"}"; do
 	case $name in
-	move) move ;;
+	move) move_all ;;
 	*) install "$name" ;;
 	esac
 done
@@ -407,8 +330,9 @@ if (($# > 0)); then
 	echo "== permissions are compared with all presets only"
 	exit
 fi
-move
+move_all
 
 echo "== permissions"
-(cd hack/chart && GOWORK=off go run ./permissions system:serviceaccount:kube-system:unified-ccm "$work/manifest.yaml" "$work/audit.log")
+(cd hack/chart && GOWORK=off go run ./permissions system:serviceaccount:kube-system:unified-ccm \
+	"$work/manifest.yaml" "$work/audit.log")
 echo "each permission of the roles is used, and no other is needed"
