@@ -40,6 +40,6 @@ if ! { [[ -d $lab/run ]] && hack/openstack-lab/lab.sh status "$lab" >/dev/null; 
 fi
 
 # -count=1: what this tests, services and the binaries in bin/, is nothing that go test's own cache can see.
-OPENSTACK_LAB=$lab go test -count=1 -timeout 30m -v -run '^TestTakeOverOnRealServices$' ./providers/openstack/loadbalancer
-OPENSTACK_LAB=$lab go test -count=1 -timeout 120m -v -run '^TestConformance$' "$@" ./cmd/ccm-lab/e2e |
+OPENSTACK_LAB=$lab go test -count=1 -timeout 60m -v -run '^TestTakeOverOnRealServices$' ./providers/openstack/loadbalancer
+OPENSTACK_LAB=$lab go test -count=1 -timeout 120m -v -run '^Test(Conformance|AuditDeletesOrphans)$' "$@" ./cmd/ccm-lab/e2e |
 	grep --line-buffered -vE '^ *=== (RUN|PAUSE|CONT|NAME)'

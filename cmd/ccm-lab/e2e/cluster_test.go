@@ -230,7 +230,11 @@ func (c *cluster) noneTerminating(ctx context.Context) error {
 func (c *cluster) eventually(what string, check conformance.Check) {
 	c.t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(c.t.Context(), poll, testTimeout, true, func(ctx context.Context) (bool, error) {
+	timeout := testTimeout
+	if realServices() != "" {
+		timeout = realTimeout
+	}
+	err := wait.PollUntilContextTimeout(c.t.Context(), poll, timeout, true, func(ctx context.Context) (bool, error) {
 		last = check(ctx)
 		return last == nil, nil
 	})

@@ -30,6 +30,8 @@ type legacy struct {
 	name string
 	// untagged is from before there were tags.
 	untagged bool
+	// subnet is that of the VIP; the nodes' if it is empty.
+	subnet string
 }
 
 // serviceName is the name of the Service's load balancer, and its tag.
@@ -53,7 +55,8 @@ func (l legacy) balancer() api.LoadBalancer {
 	r := l.r
 	r.t.Helper()
 	spec := loadbalancers.CreateOpts{
-		Name: cmp.Or(l.name, l.serviceName()), Tags: l.tags(), VipSubnetID: r.privateSubnet, Provider: cmp.Or(r.settings.Provider, "amphora"),
+		Name: cmp.Or(l.name, l.serviceName()), Tags: l.tags(),
+		VipSubnetID: cmp.Or(l.subnet, r.privateSubnet), Provider: cmp.Or(r.settings.Provider, "amphora"),
 		Description: fmt.Sprintf("Kubernetes external service %s/%s from cluster kubernetes", l.svc.Namespace, l.svc.Name),
 	}
 	for i := range l.svc.Spec.Ports {
@@ -66,7 +69,8 @@ func (l legacy) balancer() api.LoadBalancer {
 	if l.svc.Annotations[annotation.KeyInternal] != "true" {
 		if _, err := r.api.CreateFloatingIP(r.t.Context(), floatingips.CreateOpts{
 			FloatingNetworkID: r.publicNetwork, PortID: lb.VipPortID,
-			Description: fmt.Sprintf("Floating IP for Kubernetes external service %s/%s from cluster kubernetes", l.svc.Namespace, l.svc.Name),
+			Description: fmt.Sprintf("Floating IP for Kubernetes external service %s/%s from cluster kubernetes",
+				l.svc.Namespace, l.svc.Name),
 		}); err != nil {
 			r.t.Fatal(err)
 		}
@@ -89,15 +93,25 @@ func (l legacy) join(lb api.LoadBalancer) {
 			members = append(members, api.Member{Name: m.Name, Address: m.Address, Port: m.ProtocolPort, SubnetID: m.SubnetID, MonitorPort: ptr.Deref(m.MonitorPort, 0)})
 		}
 		spec.LoadbalancerID, spec.DefaultPool, pool.Members = lb.ID, nil, nil
+		monitor := pool.Monitor
+		pool.Monitor = nil
 		made, err := l.r.api.CreateListener(ctx, spec)
 		if err != nil {
 			l.r.t.Fatal(err)
 		}
+		l.r.awaitActive()
 		pool.ListenerID = made.ID
 		in, err := l.r.api.CreatePool(ctx, pool)
+		l.r.awaitActive()
+		if m, ok := monitor.(monitors.CreateOpts); ok && err == nil {
+			m.PoolID = in.ID
+			_, err = l.r.api.CreateHealthMonitor(ctx, m)
+			l.r.awaitActive()
+		}
 		if err == nil {
 			err = l.r.api.SetMembers(ctx, in.ID, members)
 		}
+		l.r.awaitActive()
 		if err != nil {
 			l.r.t.Fatal(err)
 		}
@@ -118,7 +132,9 @@ func (l legacy) listener(i int, name string) listeners.CreateOpts {
 	} else {
 		data, connect, inspect := 50000, 5000, 0
 		spec.TimeoutClientData, spec.TimeoutMemberData, spec.TimeoutMemberConnect, spec.TimeoutTCPInspect = &data, &data, &connect, &inspect
-		spec.AllowedCIDRs = []string{"0.0.0.0/0"}
+		if spec.AllowedCIDRs = l.svc.Spec.LoadBalancerSourceRanges; len(spec.AllowedCIDRs) == 0 {
+			spec.AllowedCIDRs = []string{"0.0.0.0/0"}
+		}
 	}
 	switch {
 	case l.annotation("default-tls-container-ref") != "":
@@ -148,7 +164,7 @@ func (l legacy) listener(i int, name string) listeners.CreateOpts {
 
 // monitor adds the pool's health monitor, and returns the probed port of members; 0 for that of traffic.
 func (l legacy) monitor(pool *pools.CreateOpts, i int, name string) int {
-	if !l.r.settings.CreateMonitor {
+	if !l.r.settings.CreateMonitor || l.annotation("enable-health-monitor") == "false" {
 		return 0
 	}
 	kind := map[v1.Protocol]string{v1.ProtocolTCP: "TCP", v1.ProtocolUDP: "UDP-CONNECT"}[l.svc.Spec.Ports[i].Protocol]
@@ -196,7 +212,9 @@ func (l legacy) group() {
 		r.t.Fatal(err)
 	}
 	for _, n := range r.nodes {
-		ports, err := r.api.ListPorts(ctx, api.PortFilter{DeviceIDs: []string{r.sim.Server(n.Name)}})
+		ports, err := r.api.ListPorts(ctx, api.PortFilter{
+			DeviceIDs: []string{strings.TrimPrefix(n.Spec.ProviderID, "openstack:///")},
+		})
 		if err == nil {
 			_, err = r.api.UpdatePort(ctx, ports[0].ID, api.PortUpdate{SecurityGroups: ptr.To(append(ports[0].SecurityGroups, g.ID)), RevisionNumber: &ports[0].Revision})
 		}

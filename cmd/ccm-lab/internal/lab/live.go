@@ -227,20 +227,36 @@ const changesExit = 2
 
 // RunPlan runs `ccm plan` with the manager's flags and returns its output. Planned changes are not an error.
 func (l *Live) RunPlan(ctx context.Context, args ...string) ([]byte, error) {
+	r, err := l.RunCommand(ctx, "plan", args...)
+	if err == nil && r.Code != 0 && (r.Code != changesExit || len(r.Stdout) == 0) {
+		err = fmt.Errorf("ccm plan: exit status %d: %s", r.Code, r.Stderr)
+	}
+	return r.Stdout, err
+}
+
+// CommandResult is the output of a command of ccm.
+type CommandResult struct {
+	Stdout []byte
+	Stderr string
+	Code   int
+}
+
+// RunCommand runs a command of ccm with the manager's flags to its end.
+func (l *Live) RunCommand(ctx context.Context, command string, args ...string) (CommandResult, error) {
 	options := l.Options
 	options.Args = args
-	cmd := exec.CommandContext(ctx, options.Binary, append([]string{"plan"}, options.arguments()...)...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	cmd := exec.CommandContext(ctx, options.Binary, append([]string{command}, options.arguments()...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == changesExit && len(out) > 0 {
+	if errors.As(err, &exit) && exit.Exited() {
 		err = nil
 	}
 	if err != nil {
-		return out, fmt.Errorf("ccm plan: %w: %s", err, strings.TrimSpace(stderr.String()))
+		err = fmt.Errorf("ccm %s: %w", command, err)
 	}
-	return out, nil
+	return CommandResult{Stdout: stdout.Bytes(), Stderr: strings.TrimSpace(stderr.String()), Code: cmd.ProcessState.ExitCode()}, err
 }
 
 // Settle implements conformance.Cluster. It only detects that mutations of the cloud have stopped; the caller

@@ -36,7 +36,10 @@ func listings() []listing {
 		{kind: "server", path: "compute/servers/detail", name: "name"},
 		{kind: "port", path: "network/ports", name: "name"},
 		{kind: "floating IP", path: "network/floatingips", name: "floating_ip_address"},
-		{kind: "security group", path: "network/security-groups", name: "name", without: []string{"security_group_rules"}},
+		{
+			kind: "security group", path: "network/security-groups", name: "name",
+			without: []string{"security_group_rules"},
+		},
 		{kind: "security group rule", path: "network/security-group-rules", name: "direction"},
 	}
 }

@@ -19,18 +19,21 @@ type named struct{ ID, Name string }
 
 // createProject creates the project, and the network of machines.
 func (c *Cloud) createProject(ctx context.Context, ipv6 bool) error {
-	name, password := "ccm-"+strings.ToLower(rand.Text()[:10]), rand.Text()
+	name := "ccm-" + strings.ToLower(rand.Text()[:10])
 	var err error
 	p := &c.places
 	if p.project, err = c.admin.make(ctx, "identity/projects", "project",
 		object{"name": name, "domain_id": "default"}); err != nil {
 		return err
 	}
-	if p.user, err = c.admin.make(ctx, "identity/users", "user",
-		object{"name": name, "password": password, "domain_id": "default"}); err != nil {
+	// Neutron allows ten security groups, which is fewer than the Services of some tests.
+	if err := c.admin.call(ctx, "PUT network/quotas/"+p.project, object{"quota": object{
+		"security_group": -1, "security_group_rule": -1, "port": -1, "floatingip": -1,
+	}}, nil); err != nil {
 		return err
 	}
-	if err := c.grant(ctx); err != nil {
+	password, err := c.createUser(ctx, name, roles()...)
+	if err != nil {
 		return err
 	}
 	if c.tenant, err = login(ctx, c.admin.auth, name, password, name); err != nil {
@@ -42,26 +45,35 @@ func (c *Cloud) createProject(ctx context.Context, ipv6 bool) error {
 	return c.connect(ctx, ipv6)
 }
 
-// grant gives the user its roles in the project.
-func (c *Cloud) grant(ctx context.Context) error {
+// createUser creates a user with roles in the project, and returns its password.
+func (c *Cloud) createUser(ctx context.Context, name string, roles ...string) (password string, err error) {
+	password = rand.Text()
+	id, err := c.admin.make(ctx, "identity/users", "user",
+		object{"name": name, "password": password, "domain_id": "default"})
+	if err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	c.users = append(c.users, id)
+	c.mu.Unlock()
 	known, err := list[named](ctx, c.admin, "identity/roles")
 	if err != nil {
-		return err
+		return "", err
 	}
 	ids := map[string]string{}
 	for _, r := range known {
 		ids[r.Name] = r.ID
 	}
-	for _, role := range roles() {
+	for _, role := range roles {
 		if ids[role] == "" {
-			return fmt.Errorf("the cloud has no role %s", role)
+			return "", fmt.Errorf("the cloud has no role %s", role)
 		}
-		if err := c.admin.call(ctx, fmt.Sprintf("PUT identity/projects/%s/users/%s/roles/%s", c.places.project, c.places.user,
-			ids[role]), nil, nil); err != nil {
-			return err
+		grant := fmt.Sprintf("PUT identity/projects/%s/users/%s/roles/%s", c.places.project, id, ids[role])
+		if err := c.admin.call(ctx, grant, nil, nil); err != nil {
+			return "", err
 		}
 	}
-	return nil
+	return password, nil
 }
 
 // choose selects the image or volume of machines, and the network of floating IPs.
@@ -140,11 +152,12 @@ func (c *Cloud) Close() error {
 	if c.tenant != nil {
 		errs = append(errs, c.empty(ctx))
 	}
-	// User and project are deleted last: without them, errors of the services could not be investigated.
-	for path, id := range map[string]string{"users": c.places.user, "projects": c.places.project} {
-		if id != "" {
-			errs = append(errs, c.admin.remove(ctx, "identity/"+path+"/"+id))
-		}
+	// Users and project are deleted last: without them, errors of the services could not be investigated.
+	for _, id := range c.users {
+		errs = append(errs, c.admin.remove(ctx, "identity/users/"+id))
+	}
+	if c.places.project != "" {
+		errs = append(errs, c.admin.remove(ctx, "identity/projects/"+c.places.project))
 	}
 	return errors.Join(errs...)
 }
@@ -195,4 +208,14 @@ func (c *Cloud) removeAll(ctx context.Context, path string) error {
 		err = errors.Join(err, c.tenant.remove(ctx, path+"/"+x.ID))
 	}
 	return err
+}
+
+// AccountWithoutLoadBalancers creates a user of the project without the roles that Octavia's policy requires, and
+// returns its name and password.
+func (c *Cloud) AccountWithoutLoadBalancers() (user, password string, err error) {
+	ctx, cancel := withTimeout()
+	defer cancel()
+	user = c.tenant.user + "-restricted"
+	password, err = c.createUser(ctx, user, "member")
+	return user, password, err
 }

@@ -44,13 +44,14 @@ type Cloud struct {
 	mu      sync.Mutex
 	foreign map[string]bool // destinations of foreign routes
 	spares  []string        // booted servers for machines
+	users   []string        // IDs of the project's users
 }
 
 var _ world.World = (*Cloud)(nil)
 
 // places are the IDs of the fixtures of a project.
 type places struct {
-	project, user, public, network, subnet, router, flavor, image string
+	project, public, network, subnet, router, flavor, image string
 }
 
 // changeTimeout bounds one change: many minutes, because the services of a lab share few processors.
