@@ -87,6 +87,17 @@ var alertCases = map[string]alertCase{
 		after:   time.Hour,
 		summary: "Load balancers of aws cannot be compared with the cloud.",
 	},
+	"UnifiedCCMOrphans": {
+		fires: `ccm_inventory_objects{provider="aws",kind="target group",state="orphaned",instance="a"} 2x200
+			ccm_inventory_objects{provider="aws",kind="target group",state="orphaned",instance="b"} 2x200
+			ccm_inventory_objects{provider="aws",kind="load balancer",state="orphaned",instance="a"} 0x200`,
+		// A load balancer that is being deleted is in one inventory. A kind that is not listed is no orphan.
+		silent: `ccm_inventory_objects{provider="aws",kind="target group",state="foreign"} 2x200
+			ccm_inventory_objects{provider="aws",kind="load balancer",state="orphaned"} 1x30 0x170
+			ccm_inventory_list_failures{provider="aws",kind="address",class="denied"} 1x200`,
+		after:   3 * time.Hour,
+		summary: "2 objects of the kind target group on aws are orphaned.",
+	},
 	"UnifiedCCMNodeDeletionsLimited": {
 		fires:   `ccm_node_deletions_suppressed_total{provider="aws",reason="limit"} 0+1x200`,
 		silent:  `ccm_node_deletions_suppressed_total{provider="aws",reason="confirming"} 0+1x200`,

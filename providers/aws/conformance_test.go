@@ -117,9 +117,21 @@ func TestRandomLoad(t *testing.T) {
 func TestOrphans(t *testing.T) {
 	for name, generation := range generations() {
 		t.Run(name, func(t *testing.T) {
+			lists := map[string][]string{
+				"DescribeLoadBalancers": {"classic listener", "load balancer"}, "DescribeTargetGroups": {"target group"},
+				"DescribeSecurityGroups": {"security group", "security group rules"}, "DescribeRouteTables": {"route"},
+			}
+			if generation == "nlb" {
+				lists["DescribeTags"] = []string{"load balancer", "target group"}
+				lists["DescribeListeners"] = []string{"listener"}
+			} else {
+				lists["DescribeTags"] = []string{"classic listener", "load balancer"}
+			}
 			orphantest.Run(t, subject(generation), orphantest.Options{
-				Lists:    []string{"DescribeLoadBalancers", "DescribeTargetGroups", "DescribeSecurityGroups", "DescribeTags"},
+				Lists:    lists,
 				MaxLists: 40,
+				// DescribeTags takes 20 load balancers or target groups.
+				ServicesPerCall: 9,
 				// Rules name their load balancer, which shows their cluster.
 				LeftByHand: []string{"security group rule"},
 				// AWS releases network interfaces some seconds after it has deleted their load balancer.

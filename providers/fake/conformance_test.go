@@ -58,6 +58,8 @@ func TestRandomLoad(t *testing.T) { conformance.RunRandom(t, subject()) }
 
 func TestOrphans(t *testing.T) {
 	orphantest.Run(t, subject(), orphantest.Options{
-		Lists: []string{"ListLoadBalancers", "ListAddresses", "ListRoutes"}, MaxLists: 9,
+		Lists: map[string][]string{"ListLoadBalancers": {"listener", "load balancer", "pool"}, "ListAddresses": {"address"},
+			"ListRoutes": {"route"}},
+		MaxLists: 9,
 	})
 }

@@ -101,8 +101,11 @@ func TestOrphans(t *testing.T) {
 		t.Run(driver, func(t *testing.T) {
 			orphantest.Run(t, subject(driver), orphantest.Options{
 				Volatile: []string{"revision_number", "updated_at"}, Shared: []string{"security_groups", "allowed_address_pairs"},
-				Lists: []string{"ListLoadBalancers", "ListListeners", "ListPools", "ListHealthMonitors", "ListFloatingIPs",
-					"ListSecurityGroups", "ListPorts", "ShowRouter"},
+				Lists: map[string][]string{
+					"ListLoadBalancers": {"load balancer", "tag"}, "ListListeners": {"listener"}, "ListPools": {"pool"},
+					"ListHealthMonitors": {"health monitor"}, "ListFloatingIPs": {"floating IP"},
+					"ListSecurityGroups": {"security group"}, "ListPorts": {"port"}, "ShowRouter": {"route"},
+				},
 				MaxLists: 30, OrphanedRoutes: true,
 				// Once it is detached from the nodes, nothing on a group proves its cluster.
 				Unproven: []string{"security group", "security group rule"},

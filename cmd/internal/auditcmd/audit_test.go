@@ -137,7 +137,7 @@ func (c *cloud) session(services ...*v1.Service) orphans.Session {
 	}
 	b := balancers{cloud: c}
 	return orphans.Session{
-		Cloud: c, Client: client, ClusterName: "prod", ClusterUID: ourUID, Now: time.Now,
+		Cloud: c, Client: client, ClusterName: "prod", ClusterUID: ourUID, Now: time.Now, Parts: true,
 		Services: func(context.Context) ([]*v1.Service, error) { return services, nil },
 		Nodes:    func(context.Context) ([]*v1.Node, error) { return nil, nil },
 		Plan: func(ctx context.Context, list []*v1.Service, _ []*v1.Node) ([]plan.Plan, []error) {

@@ -2,7 +2,10 @@ package ccmapp
 
 import (
 	"context"
+	"time"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/app"
@@ -11,6 +14,10 @@ import (
 	"k8s.io/controller-manager/controller"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/audit"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/orphans"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 )
 
 // auditController is the audit's name in --controllers. It can never change.
@@ -25,19 +32,48 @@ func (o *options) startAudit(start app.ControllerInitContext, config *appconfig.
 			return nil, false, nil
 		}
 		services, nodes := config.SharedInformers.Core().V1().Services(), config.SharedInformers.Core().V1().Nodes()
-		a, ok := audit.New(audit.Options{
+		synced := []cache.InformerSynced{services.Informer().HasSynced, nodes.Informer().HasSynced}
+		clusterName := config.ComponentConfig.KubeCloudShared.ClusterName
+		client := config.ClientBuilder.ClientOrDie(start.ClientName)
+		drift, corrects := audit.New(audit.Options{
 			Provider:    cloud.ProviderName(),
-			ClusterName: config.ComponentConfig.KubeCloudShared.ClusterName,
+			ClusterName: clusterName,
 			Period:      o.auditPeriod,
 			Services:    services.Lister(),
 			Nodes:       nodes.Lister(),
-			Synced:      []cache.InformerSynced{services.Informer().HasSynced, nodes.Informer().HasSynced},
-			Client:      config.ClientBuilder.ClientOrDie(start.ClientName),
+			Synced:      synced,
+			Client:      client,
 		}, cloud)
-		if !ok {
-			return nil, false, nil
+		if corrects {
+			go drift.Run(ctx)
 		}
-		go a.Run(ctx)
-		return nil, true, nil
+		objects, counts := audit.NewInventory(audit.InventoryOptions{
+			Period: o.auditPeriod,
+			Synced: synced,
+			Session: orphans.Session{
+				Cloud: cloud, Client: client, ClusterName: clusterName, MinAge: loadbalancer.DefaultTimeout, Now: time.Now,
+				Services:   func(context.Context) ([]*v1.Service, error) { return services.Lister().List(labels.Everything()) },
+				Nodes:      func(context.Context) ([]*v1.Node, error) { return nodes.Lister().List(labels.Everything()) },
+				PlanRoutes: o.routePlan(cloud),
+			},
+		})
+		if counts {
+			go objects.Run(ctx)
+		}
+		return nil, corrects || counts, nil
+	}
+}
+
+// routePlan returns the function that plans the pod routes; nil if the manager sets up none.
+func (o *options) routePlan(cloud cloudprovider.Interface) func(context.Context, []*v1.Node) (plan.Plan, error) {
+	shared := o.framework.KubeCloudShared
+	impl, ok := cloud.Routes()
+	planner, canPlan := impl.(routes.Planner)
+	ranges, err := parseCIDRs(shared.ClusterCIDR)
+	if !ok || !canPlan || !shared.ConfigureCloudRoutes || err != nil {
+		return nil
+	}
+	return func(ctx context.Context, nodes []*v1.Node) (plan.Plan, error) {
+		return planner.PlanRoutes(ctx, shared.ClusterName, nodes, ranges)
 	}
 }

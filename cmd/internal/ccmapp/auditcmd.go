@@ -113,7 +113,7 @@ func (o auditOptions) checkAudit() error {
 func (p *planner) auditSession(minAge time.Duration) orphans.Session {
 	s := orphans.Session{
 		Cloud: p.cloud, Client: p.client, ClusterName: p.options.clusterName, ClusterUID: p.clusterUID,
-		Services: p.selectedServices, Nodes: p.listNodes, MinAge: minAge, Now: time.Now,
+		Services: p.selectedServices, Nodes: p.listNodes, MinAge: minAge, Now: time.Now, Parts: true,
 		Plan: func(ctx context.Context, services []*v1.Service, nodes []*v1.Node) ([]plan.Plan, []error) {
 			balancers, _ := p.cloud.LoadBalancer()
 			lbPlanner, ok := balancers.(loadbalancer.Planner)

@@ -133,9 +133,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // endSpan ends the span of a call. The class of an error is enough: its text may have what clouds repeat of a request.
 func endSpan(span trace.Span, call Call) {
-	span.SetAttributes(tracing.Code.String(call.Code), tracing.Waited.Float64(call.Waited.Seconds()))
+	tracing.SetAttributes(span, tracing.Code.String(call.Code), tracing.Waited.Float64(call.Waited.Seconds()))
 	if call.Class != "" {
-		span.SetAttributes(tracing.Class.String(string(call.Class)))
+		tracing.SetAttributes(span, tracing.Class.String(string(call.Class)))
 		span.SetStatus(codes.Error, string(call.Class))
 	}
 	span.End()

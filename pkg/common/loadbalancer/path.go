@@ -12,6 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/tracing"
 )
 
 // target is the desired state of one Service's load balancer. A nil want means that nothing should exist.
@@ -69,9 +70,11 @@ func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.S
 }
 
 // desired adds the desired state to a target.
-func (c *Controller[S, D, O]) desired(ctx context.Context, t target[S, D], nodes []*v1.Node) (target[S, D], error) {
-	t, err := c.withNodes(ctx, t, nodes)
-	if err != nil {
+func (c *Controller[S, D, O]) desired(ctx context.Context, t target[S, D], nodes []*v1.Node) (_ target[S, D],
+	err error) {
+	ctx, span := tracing.Start(ctx, "desired")
+	defer func() { tracing.End(span, err) }()
+	if t, err = c.withNodes(ctx, t, nodes); err != nil {
 		return t, err
 	}
 	want, err := c.cloud.Desired(t.key, t.in, t.nodes, t.shared)
@@ -98,23 +101,35 @@ func (c *Controller[S, D, O]) withNodes(ctx context.Context, t target[S, D], nod
 // change; any other result, refusals included, is confirmed by an authoritative read first, so that a stale
 // snapshot never leads to a creation or deletion.
 func (c *Controller[S, D, O]) compare(ctx context.Context, t target[S, D]) (O, plan.Plan, error) {
-	have, err := c.observe(ctx, t, Cached)
-	if err != nil {
-		return have, plan.Plan{}, err
-	}
-	if todo, err := c.diff(t, have); err == nil && todo.Empty() {
-		return have, todo, nil
-	}
-	return c.confirmed(ctx, t)
+	return c.planIf(ctx, t, plan.Plan.Empty)
 }
 
 // confirmed is compare without the snapshot.
 func (c *Controller[S, D, O]) confirmed(ctx context.Context, t target[S, D]) (O, plan.Plan, error) {
-	have, err := c.observe(ctx, t, Authoritative)
-	if err != nil {
+	return c.planIf(ctx, t, nil)
+}
+
+// planIf plans from a snapshot if that plan is enough, and from an authoritative read otherwise. A nil function skips
+// the snapshot.
+func (c *Controller[S, D, O]) planIf(ctx context.Context, t target[S, D], enough func(plan.Plan) bool) (have O,
+	todo plan.Plan, err error) {
+	ctx, span := tracing.Start(ctx, "plan")
+	defer func() {
+		tracing.SetAttributes(span, tracing.Changes.Int(len(todo.Changes)), tracing.Held.Int(len(todo.Held)))
+		tracing.End(span, err)
+	}()
+	if enough != nil {
+		if have, err = c.observe(ctx, t, Cached); err != nil {
+			return have, plan.Plan{}, err
+		}
+		if todo, err = c.diff(ctx, t, have); err == nil && enough(todo) {
+			return have, todo, nil
+		}
+	}
+	if have, err = c.observe(ctx, t, Authoritative); err != nil {
 		return have, plan.Plan{}, err
 	}
-	todo, err := c.diff(t, have)
+	todo, err = c.diff(ctx, t, have)
 	return have, todo, err
 }
 
@@ -122,14 +137,7 @@ func (c *Controller[S, D, O]) confirmed(ctx context.Context, t target[S, D]) (O,
 // nothing, so a snapshot is enough if there are no other changes: one node that joins 200 load balancers
 // costs 200 changes, without as many reads before them.
 func (c *Controller[S, D, O]) memberChanges(ctx context.Context, t target[S, D]) (O, plan.Plan, error) {
-	have, err := c.observe(ctx, t, Cached)
-	if err != nil {
-		return have, plan.Plan{}, err
-	}
-	if todo, err := c.diff(t, have); err == nil && countMembership(todo) == len(todo.Changes) {
-		return have, todo, nil
-	}
-	return c.confirmed(ctx, t)
+	return c.planIf(ctx, t, func(todo plan.Plan) bool { return countMembership(todo) == len(todo.Changes) })
 }
 
 // absent reports whether no object of a load balancer exists.
@@ -164,34 +172,29 @@ func (c *Controller[S, D, O]) missingAfter(ctx context.Context, t target[S, D], 
 // removal returns the existing objects of a load balancer and the changes that would delete them. A snapshot
 // can prove that something exists, but never that nothing does.
 func (c *Controller[S, D, O]) removal(ctx context.Context, key Key, service *v1.Service) (O, plan.Plan, error) {
-	t := c.nothing(key, service)
-	have, err := c.observe(ctx, t, Cached)
-	if err != nil {
-		return have, plan.Plan{}, err
-	}
-	if todo, err := c.diff(t, have); err == nil && !todo.Empty() {
-		return have, todo, nil
-	}
-	return c.confirmed(ctx, t)
+	return c.planIf(ctx, c.nothing(key, service), func(todo plan.Plan) bool { return !todo.Empty() })
 }
 
 // observe reads the objects for the comparison with the target. Settings do not matter if nothing should
 // exist.
-func (c *Controller[S, D, O]) observe(ctx context.Context, t target[S, D], fresh Freshness) (O, error) {
+func (c *Controller[S, D, O]) observe(ctx context.Context, t target[S, D], fresh Freshness) (have O, err error) {
+	ctx, span := tracing.Start(ctx, "observe", tracing.Authoritative.Bool(fresh == Authoritative))
+	defer func() { tracing.End(span, err) }()
 	request := Request[D]{Key: t.key, Reference: t.reference, Want: t.want, Depth: Full, Freshness: fresh}
 	if t.want == nil {
 		request.Depth = Existence
 	}
-	have, err := c.cloud.Observe(ctx, request)
-	if err != nil {
+	if have, err = c.cloud.Observe(ctx, request); err != nil {
 		return have, fmt.Errorf("reading load balancer %s: %w", c.cloud.Name(t.key), err)
 	}
 	return have, nil
 }
 
 // diff returns the changes to apply, and those that are held.
-func (c *Controller[S, D, O]) diff(t target[S, D], have O) (plan.Plan, error) {
-	todo, err := c.cloud.Diff(t.key, t.want, have)
+func (c *Controller[S, D, O]) diff(ctx context.Context, t target[S, D], have O) (todo plan.Plan, err error) {
+	_, span := tracing.Start(ctx, "diff")
+	defer func() { tracing.End(span, err) }()
+	todo, err = c.cloud.Diff(t.key, t.want, have)
 	if todo.Subject == "" {
 		todo.Subject = "Service " + lockName(t.key)
 	}
@@ -228,7 +231,9 @@ func (c *Controller[S, D, O]) apply(ctx context.Context, service *v1.Service, to
 }
 
 // run applies the plan, logs and counts its changes.
-func (c *Controller[S, D, O]) run(ctx context.Context, logger klog.Logger, todo plan.Plan) (plan.Result, error) {
+func (c *Controller[S, D, O]) run(ctx context.Context, logger klog.Logger, todo plan.Plan) (_ plan.Result, err error) {
+	ctx, span := tracing.Start(ctx, "apply", tracing.Changes.Int(len(todo.Changes)))
+	defer func() { tracing.End(span, err) }()
 	return todo.Apply(ctx, plan.ApplyOptions{
 		Parallel: c.options.Parallel,
 		Clock:    c.options.Clock,

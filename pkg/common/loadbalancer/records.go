@@ -199,7 +199,7 @@ func (c *Controller[S, D, O]) deferMembers(ctx context.Context, t target[S, D], 
 	if err != nil {
 		return // the next sync stores it
 	}
-	if rest, err := c.diff(t, have); err != nil || !rest.Empty() {
+	if rest, err := c.diff(ctx, t, have); err != nil || !rest.Empty() {
 		c.due.take(lockName(t.key))
 		return
 	}

@@ -32,7 +32,9 @@ type Session struct {
 	// nodes. Their errors are for users.
 	Services func(ctx context.Context) ([]*v1.Service, error)
 	Nodes    func(ctx context.Context) ([]*v1.Node, error)
-	// Plan returns the plan or the error of each Service.
+	// Parts includes the parts of load balancers.
+	Parts bool
+	// Plan returns the plan or the error of each Service; nil if Services are not compared with the cloud.
 	Plan func(ctx context.Context, services []*v1.Service, nodes []*v1.Node) ([]plan.Plan, []error)
 	// PlanRoutes returns the plan of the routes; nil if they are not planned.
 	PlanRoutes func(ctx context.Context, nodes []*v1.Node) (plan.Plan, error)
@@ -51,20 +53,30 @@ type Audit struct {
 	session Session
 }
 
+// Supported reports whether the provider can list its objects.
+func Supported(cloud cloudprovider.Interface) bool {
+	_, ok := listerOf(cloud)
+	return ok
+}
+
+func listerOf(cloud cloudprovider.Interface) (inventory.Lister, bool) {
+	provider, ok := cloud.(inventory.Provider)
+	if !ok {
+		return nil, false
+	}
+	return provider.Inventory()
+}
+
 // Run lists the cloud before the cluster, so that an object without a Service belongs to a deleted one, and classifies
 // the objects. It changes nothing.
 func Run(ctx context.Context, s Session) (*Audit, error) {
-	provider, ok := s.Cloud.(inventory.Provider)
-	if !ok {
-		return nil, ErrUnsupported
-	}
-	lister, ok := provider.Inventory()
+	lister, ok := listerOf(s.Cloud)
 	if !ok {
 		return nil, ErrUnsupported
 	}
 	a := &Audit{session: s}
 	a.Inventory = lister.ListInventory(ctx, inventory.Request{ClusterName: s.ClusterName,
-		ClusterUID: s.ClusterUID, Parts: true})
+		ClusterUID: s.ClusterUID, Parts: s.Parts})
 	in := inventory.Input{Inventory: a.Inventory, ClusterUID: s.ClusterUID, Now: s.Now(), MinAge: s.MinAge}
 	for _, k := range a.Inventory.Kinds {
 		if k.Err != nil {
@@ -101,7 +113,7 @@ func (a *Audit) plans(ctx context.Context, services []*v1.Service, nodes []*v1.N
 	for i, service := range services {
 		list[i] = Describe(ctx, s.Cloud, s.ClusterName, service)
 		switch {
-		case !list[i].Wanted:
+		case !list[i].Wanted || s.Plan == nil:
 		case nodesErr != nil:
 			list[i].Err = nodesErr
 		default:

@@ -215,6 +215,10 @@ func (f *Front) do(r *http.Request, op Operation, fault Fault) (*response, error
 	case FaultThrottle:
 		f.throttle(a, r, fault.RetryAfter)
 		return a, nil
+	case FaultDenied:
+		f.dialect.Denied(a, r)
+		a.WriteHeader(http.StatusForbidden)
+		return a, nil
 	}
 	if wait, ok := f.buckets.reserve(op, f.clock.Now()); !ok {
 		f.throttle(a, r, wait)

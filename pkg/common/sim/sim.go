@@ -36,6 +36,8 @@ const (
 	FaultError FaultKind = "error"
 	// FaultThrottle returns the cloud's response to a throttled call; the operation is not executed.
 	FaultThrottle FaultKind = "throttle"
+	// FaultDenied returns the cloud's response to a call that the credentials do not allow; the operation is not executed.
+	FaultDenied FaultKind = "denied"
 	// FaultLostReply executes the operation and drops the connection before the reply.
 	FaultLostReply FaultKind = "lost-reply"
 	// FaultKillBefore calls the function set by OnKill, and the operation is not executed.
@@ -71,10 +73,10 @@ type Describe func(*http.Request) Operation
 
 // Dialect writes errors in the format of one cloud.
 type Dialect struct {
-	// Error writes an internal error; Throttled the response to a call over the limit. When Throttled is called,
-	// the header Retry-After is already set if the wait is known: a cloud that does not send it deletes it. Nil
-	// functions respond with 500 and 429 in plain text.
-	Error, Throttled func(http.ResponseWriter, *http.Request)
+	// Error writes an internal error; Throttled the response to a call over the limit, Denied to one without a
+	// permission. When Throttled is called, the header Retry-After is already set if the wait is known: a cloud that
+	// does not send it deletes it. Nil functions respond with 500, 429 and 403 in plain text.
+	Error, Throttled, Denied func(http.ResponseWriter, *http.Request)
 }
 
 // withDefaults fills in the functions that are nil.
@@ -84,6 +86,9 @@ func (d Dialect) withDefaults() Dialect {
 	}
 	if d.Throttled == nil {
 		d.Throttled = plainError(http.StatusTooManyRequests)
+	}
+	if d.Denied == nil {
+		d.Denied = plainError(http.StatusForbidden)
 	}
 	return d
 }

@@ -14,6 +14,30 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/tracing"
 )
 
+// Spans cost nothing while a process exports none.
+func TestSpansWithoutProviderAllocateNothing(t *testing.T) {
+	if n := testing.AllocsPerRun(100, func() { trace(t.Context(), "web") }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// BenchmarkSpansWithoutProvider measures the spans of a plan in a process that exports none.
+func BenchmarkSpansWithoutProvider(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		trace(b.Context(), "web")
+	}
+}
+
+// trace makes two spans with attributes.
+func trace(ctx context.Context, name string) {
+	ctx, outer := tracing.Start(ctx, "plan", tracing.Service.String(name), tracing.Authoritative.Bool(true))
+	_, inner := tracing.StartRequest(ctx, "request", tracing.Operation.String(name))
+	tracing.SetAttributes(inner, tracing.Changes.Int(len(name)))
+	tracing.End(inner, context.Canceled)
+	tracing.End(outer, nil)
+}
+
 func TestSpansOfProviderSetLater(t *testing.T) {
 	// Without a tracer provider a span is not recorded.
 	_, span := tracing.Start(t.Context(), "before")
@@ -22,6 +46,8 @@ func TestSpansOfProviderSetLater(t *testing.T) {
 	}
 	tracing.End(span, nil)
 
+	unset := otel.GetTracerProvider()
+	t.Cleanup(func() { otel.SetTracerProvider(unset) })
 	spans := tracetest.NewSpanRecorder()
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)))
 	ctx, sync := tracing.Start(t.Context(), "sync", tracing.Service.String("web"))

@@ -143,6 +143,14 @@ func (h *handler) dialect() kit.Dialect {
 			}
 			sendError(w, c, h.cloud.requestID(), core.RefusalOf(err))
 		},
+		Denied: func(w http.ResponseWriter, r *http.Request) {
+			c := parseCall(r)
+			err := core.Refuse("AccessDenied", "User is not authorized to perform this action")
+			if c.Service == core.ServiceEC2 {
+				err = core.Refuse("UnauthorizedOperation", "You are not authorized to perform this operation.")
+			}
+			sendError(w, c, h.cloud.requestID(), core.RefusalOf(err))
+		},
 	}
 }
 

@@ -75,6 +75,9 @@ func dialect() sim.Dialect {
 		Throttled: func(w http.ResponseWriter, _ *http.Request) {
 			writeError(w, refuse(api.CodeThrottled, "too many requests: try again later"))
 		},
+		Denied: func(w http.ResponseWriter, _ *http.Request) {
+			writeError(w, refuse(api.CodeForbidden, "the credentials do not allow this call"))
+		},
 	}
 }
 

@@ -131,6 +131,11 @@ func (h *handler) dialect() kit.Dialect {
 			k, _, _ := h.parseCall(r)
 			sendError(w, k, &core.RefusalError{Status: http.StatusTooManyRequests, Message: "This request was rate-limited."})
 		},
+		Denied: func(w http.ResponseWriter, r *http.Request) {
+			k, _, _ := h.parseCall(r)
+			sendError(w, k, &core.RefusalError{Status: http.StatusForbidden,
+				Message: "Policy does not allow this request to be performed."})
+		},
 	}
 }
 

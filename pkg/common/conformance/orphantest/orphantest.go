@@ -14,8 +14,10 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	"github.com/unified-ccm/unified-ccm/pkg/common/orphans"
@@ -28,10 +30,13 @@ type Options struct {
 	// Volatile are prefixes of the names of fields that every change of an object, or time, changes. Shared are those of
 	// fields of nodes and the like in which orphans leave traces, which are compared only when all orphans are deleted.
 	Volatile, Shared []string
-	// Lists are the operations that list the inventory.
-	Lists []string
+	// Lists are the operations that list the inventory, each with the kinds that cannot be listed without it.
+	Lists map[string][]string
 	// MaxLists is the maximum number of their calls in one inventory.
 	MaxLists int
+	// ServicesPerCall is the number of Services for which an inventory without parts may make another call, where the
+	// cloud cannot list what it needs; 0 if it can.
+	ServicesPerCall int
 	// Unproven are the kinds of objects without a mark: only their users show their cluster. Another
 	// cluster's are unidentified, and after an interrupted deletion so may this one's be, which stay.
 	Unproven []string
@@ -63,9 +68,11 @@ func Run(t *testing.T, subject conformance.Subject, options Options) {
 	}
 	run("found and deleted", (*rig).deleteAll)
 	run("throttled", (*rig).deleteThrottled)
-	for _, operation := range options.Lists {
-		run("without "+operation, func(r *rig) error { return r.deleteWithout(operation) })
+	for operation := range options.Lists {
+		run("failed "+operation, func(r *rig) error { return r.deleteWithout(operation, sim.FaultError) })
+		run("denied "+operation, func(r *rig) error { return r.deleteWithout(operation, sim.FaultDenied) })
 	}
+	run("cost", (*rig).verifyCost)
 	for _, kind := range []sim.FaultKind{sim.FaultKillBefore, sim.FaultKillAfter} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -135,12 +142,12 @@ func (r *rig) verifyCalls() error {
 	}
 	lists := 0
 	for _, call := range log.Calls() {
-		if slices.Contains(r.options.Lists, call.Name) {
+		if _, ok := r.options.Lists[call.Name]; ok {
 			lists++
 		}
 	}
 	if r.options.MaxLists > 0 && lists > r.options.MaxLists {
-		return fmt.Errorf("%d calls of %q, at most %d are allowed", lists, r.options.Lists, r.options.MaxLists)
+		return fmt.Errorf("%d lists, at most %d are allowed", lists, r.options.MaxLists)
 	}
 	return nil
 }
@@ -238,10 +245,11 @@ func (r *rig) deleteThrottled() error {
 	return r.deleteRest()
 }
 
-// deleteWithout deletes while a list fails: of the kinds that it shows, nothing may be called an orphan.
-func (r *rig) deleteWithout(operation string) error {
+// deleteWithout deletes while a list fails: of the kinds that it shows, and of those that need them, nothing may be
+// called an orphan.
+func (r *rig) deleteWithout(operation string, fault sim.FaultKind) error {
 	time.Sleep(time.Hour)
-	r.world.Front().SetFaults(sim.Fault{Kind: sim.FaultError, Operation: operation, Times: sim.Always})
+	r.world.Front().SetFaults(sim.Fault{Kind: fault, Operation: operation, Times: sim.Always})
 	audit, _, err := r.deleteOrphans(r.ctx)
 	if err != nil {
 		return err
@@ -249,9 +257,13 @@ func (r *rig) deleteWithout(operation string) error {
 	unlisted := map[string]bool{}
 	for _, k := range audit.Report.Unlisted {
 		unlisted[k.Name] = true
+		if denied := cloudapi.Is(k.Err, cloudapi.Denied); denied != (fault == sim.FaultDenied) {
+			return fmt.Errorf("%s is %s, and the error of %s is %w", operation, fault, k.Name, k.Err)
+		}
 	}
-	if len(unlisted) == 0 {
-		return fmt.Errorf("%s fails, and every kind is listed", operation)
+	want := sets.New(r.options.Lists[operation]...)
+	if diff := cmp.Diff(sets.List(want), sets.List(sets.KeySet(unlisted))); diff != "" {
+		return fmt.Errorf("kinds that cannot be listed without %s (-want +got):\n%s", operation, diff)
 	}
 	needs := map[string][]string{}
 	for _, k := range audit.Inventory.Kinds {

@@ -48,6 +48,8 @@ type rig struct {
 	// before is the world without the orphans.
 	// beforeShared omits the shared fields.
 	before, beforeShared map[string]string
+	// measured is the number of Services for the cost.
+	measured int
 	// created counts Services.
 	created int
 }
@@ -250,9 +252,18 @@ func (r *rig) plantRoute(cloud cloudprovider.Interface) error {
 
 // audit runs an audit in a new process.
 func (r *rig) audit(ctx context.Context) (*orphans.Audit, error) {
-	cloud, _, err := r.manager(r.ours) //nolint:contextcheck // a process outlives a call
+	s, err := r.session() //nolint:contextcheck // a process outlives a call
 	if err != nil {
 		return nil, err
+	}
+	return orphans.Run(ctx, s)
+}
+
+// session starts a process and returns its access to the cluster and the cloud.
+func (r *rig) session() (orphans.Session, error) {
+	cloud, _, err := r.manager(r.ours)
+	if err != nil {
+		return orphans.Session{}, err
 	}
 	services := func(ctx context.Context) ([]*v1.Service, error) {
 		list, err := r.ours.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
@@ -267,7 +278,7 @@ func (r *rig) audit(ctx context.Context) (*orphans.Audit, error) {
 	}
 	s := orphans.Session{
 		Cloud: cloud, Client: r.ours, ClusterName: conformance.ClusterName, ClusterUID: clusterUID,
-		Services: services, Now: time.Now, MinAge: loadbalancer.DefaultTimeout,
+		Services: services, Now: time.Now, MinAge: loadbalancer.DefaultTimeout, Parts: true,
 		Nodes: func(context.Context) ([]*v1.Node, error) { return r.nodes, nil },
 		Plan: func(ctx context.Context, services []*v1.Service, nodes []*v1.Node) ([]plan.Plan, []error) {
 			balancers, _ := cloud.LoadBalancer()
@@ -289,7 +300,7 @@ func (r *rig) audit(ctx context.Context) (*orphans.Audit, error) {
 			return planner.PlanRoutes(ctx, conformance.ClusterName, nodes, ranges)
 		}
 	}
-	return orphans.Run(ctx, s)
+	return s, nil
 }
 
 func first[T any](value T, _ bool) T { return value }

@@ -32,8 +32,7 @@ type Listed struct {
 	ListenersErr error
 }
 
-// List returns the shared lists. With parts, it also reads the listeners, one call for each load balancer, and the tags
-// of target groups in use.
+// List returns the shared lists. With parts, it also reads the listeners, one call for each load balancer.
 func (s *Store) List(ctx context.Context, parts bool) Listed {
 	var l Listed
 	if l.BalancersErr = s.balancers.Refresh(ctx); l.BalancersErr == nil {
@@ -45,7 +44,7 @@ func (s *Store) List(ctx context.Context, parts bool) Listed {
 		}
 		sorting.Func(l.Balancers, func(a, b model.Balancer) int { return cmp.Compare(a.ARN, b.ARN) })
 	}
-	if l.GroupsErr = s.listGroupTags(ctx, parts); l.GroupsErr == nil {
+	if l.GroupsErr = s.listGroupTags(ctx); l.GroupsErr == nil {
 		for _, g := range s.groups.All() {
 			if g.VPC == s.options.VPC {
 				g.Tags, _ = s.tags.Get(g.ARN)
@@ -60,9 +59,9 @@ func (s *Store) List(ctx context.Context, parts bool) Listed {
 	return l
 }
 
-// listGroupTags lists the target groups, and reads the tags of those in use if all is set.
-func (s *Store) listGroupTags(ctx context.Context, all bool) error {
-	if err := s.groups.Refresh(ctx); err != nil || !all {
+// listGroupTags lists the target groups, and reads the tags of those in use, which the shared list leaves out.
+func (s *Store) listGroupTags(ctx context.Context) error {
+	if err := s.groups.Refresh(ctx); err != nil {
 		return err
 	}
 	var unread []string
