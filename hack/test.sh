@@ -35,6 +35,34 @@ run() { # title timeout packages... -- flags
 	fi
 }
 
+# workspace_without_race prints a go.work with a corrected copy of k8s.io/cloud-provider. Its service controller has
+# a data race of its own: processServiceCreateOrUpdate writes without a lock what serviceCache.allServices reads.
+workspace_without_race() {
+	local folder=$root/bin/framework source copy controller
+	source=$(go -C cmd list -m -f '{{.Dir}}' k8s.io/cloud-provider)
+	copy=$folder/$(basename "$source")
+	controller=$copy/controllers/service/controller.go
+	if [[ ! -e $copy.done ]]; then
+		rm -rf "$folder"
+		mkdir -p "$folder"
+		cp -R "$source" "$copy"
+		chmod -R u+w "$copy"
+		sed -i.old 's/cachedService\.state = service$/c.cache.mu.Lock(); &; c.cache.mu.Unlock()/' "$controller"
+		if cmp -s "$controller.old" "$controller"; then
+			echo "test: $controller does not have the race any more: remove workspace_without_race" >&2
+			return 1
+		fi
+		touch "$copy.done"
+	fi
+	{
+		grep '^go ' go.work
+		workspace_modules | sed "s|.*|use $root/&|"
+		printf 'replace k8s.io/cloud-provider => %s\n' "$copy"
+	} >"$folder/go.work"
+	cp go.work.sum "$folder/"
+	printf '%s\n' "$folder/go.work"
+}
+
 # conformance are the tests that run the framework's controllers.
 conformance='^Test(Conformance|Faults|RandomLoad|Toy|Mistake|Truthful|Permissions$|NodesThatJoinDuringCreation)'
 failed=()
@@ -42,11 +70,11 @@ filter=(cat)
 if [[ $what == all || $what == unit ]]; then
 	mapfile -t unit < <(go list "${patterns[@]}" | grep -vE "^$e2e(/|\$)")
 	run "unit tests" 30m "${unit[@]}" -- -race -short -skip "$conformance" "$@"
-	# The service controller of k8s.io/cloud-provider has a data race of its own: serviceCache.allServices reads
-	# without a lock what processServiceCreateOrUpdate writes. So what runs it runs without the race detector.
 	# A -run in the arguments replaces the one here.
 	mapfile -t packages < <(go list "${patterns[@]}" | grep -E "^$module_prefix/(pkg/common/(conformance|loadbalancer)|providers/[a-z0-9]+)\$")
-	run "conformance" 30m "${packages[@]}" -- -short -run "$conformance" "$@"
+	GOWORK=$(workspace_without_race)
+	run "conformance" 30m "${packages[@]}" -- -race -short -run "$conformance" "$@"
+	GOWORK=$root/go.work
 fi
 if [[ $what == all || $what == faults ]]; then
 	# -short interrupts a sample of calls under the race detector. Every call is then

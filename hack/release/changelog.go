@@ -90,7 +90,7 @@ func releaseChangelog(dir, version, date string) error {
 	if err != nil {
 		return err
 	}
-	if slices.Contains(strings.Split(string(content), "\n"), "## ["+version[1:]+"] - "+date) {
+	if strings.Contains("\n"+string(content), "\n## ["+version[1:]+"]") {
 		return fmt.Errorf("%s has a section for %s already", changelog, version)
 	}
 	before, section, after, err := cut(string(content), unreleased)
@@ -105,7 +105,11 @@ func releaseChangelog(dir, version, date string) error {
 	if after != "" {
 		text += "\n" + after
 	}
-	problems := []error{os.WriteFile(path, []byte(text), 0o644)}
+	// The entries must not get lost: the fragments stay until they are in the changelog.
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		return err
+	}
+	var problems []error
 	for _, file := range files {
 		problems = append(problems, os.Remove(file))
 	}

@@ -79,7 +79,9 @@ func TestReleaseMovesFragmentsIntoChangelog(t *testing.T) {
 func TestReleaseRejectsVersions(t *testing.T) {
 	dir := write(t, map[string]string{"CHANGELOG.md": someChangelog})
 	wantError(t, releaseChangelog(dir, "0.2.0", "2026-02-01"), `"0.2.0" is not a version`)
-	wantError(t, releaseChangelog(dir, "v0.1.0", "2026-01-01"), "has a section for v0.1.0 already")
+	for _, date := range []string{"2026-01-01", "2026-01-02"} {
+		wantError(t, releaseChangelog(dir, "v0.1.0", date), "has a section for v0.1.0 already")
+	}
 	if err := os.Remove(filepath.Join(dir, "CHANGELOG.md")); err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,9 @@ func Wanted(s *v1.Service) bool {
 	return s.Spec.Type == v1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass == nil && s.DeletionTimestamp.IsZero()
 }
 
-// Reconciled reports whether the framework's service controller works on the Service: it keeps a load balancer for it, or
-// deletes the one that its finalizer stands for. It leaves a Service with a class to another controller, also if that
-// one uses the same finalizer, until the Service is deleted.
+// Reconciled reports whether the framework's service controller works on the Service: it keeps a load balancer for it,
+// or deletes the one that its finalizer stands for. It leaves a Service with a class to another controller, also if
+// that one uses the same finalizer, until the Service is deleted.
 func Reconciled(s *v1.Service) bool {
 	return Wanted(s) || servicehelper.HasLBFinalizer(s) &&
 		(s.Spec.Type != v1.ServiceTypeLoadBalancer || !s.DeletionTimestamp.IsZero())

@@ -28,8 +28,8 @@ type Session struct {
 	Client kubernetes.Interface
 	// ClusterName is the --cluster-name flag, ClusterUID the UID of the namespace kube-system.
 	ClusterName, ClusterUID string
-	// Services lists all Services of the cluster, of every type, as loadbalancer.Classes.Select returns them, and Nodes its
-	// nodes. Their errors are for users.
+	// Services lists all Services of the cluster, of every type, as loadbalancer.Classes.Select returns them, and Nodes
+	// its nodes. Their errors are for users.
 	Services func(ctx context.Context) ([]*v1.Service, error)
 	Nodes    func(ctx context.Context) ([]*v1.Node, error)
 	// Parts includes the parts of load balancers.

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -142,6 +143,14 @@ func (t *Trial) joined(ctx context.Context) (*v1.Node, error) {
 		node, err = t.live.Node(ctx, name)
 		return err == nil && node != nil && lab.IsInitialised(*node) || t.unsupported(withoutInstances) != "", err
 	})
+	return existing(name, node, err)
+}
+
+// existing returns a node, or an error for one that the manager has deleted.
+func existing(name string, node *v1.Node, err error) (*v1.Node, error) {
+	if err == nil && node == nil {
+		return nil, fmt.Errorf("the manager has deleted node %s, which joins", name)
+	}
 	return node, err
 }
 
@@ -188,7 +197,7 @@ func describes(what string, compare func(*v1.Node, world.Machine) (want, got str
 			return "", "", err
 		}
 		node, warning, err := t.observeNode(ctx, joined.Name)
-		if err != nil {
+		if node, err = existing(joined.Name, node, err); err != nil {
 			return "", "", err
 		}
 		want, got := compare(node, machine)
@@ -304,7 +313,7 @@ func foreignNode(ctx context.Context, t *Trial) (report.Verdict, string, error) 
 		return verdict, summary, err
 	}
 	now, warning, err := t.observeNode(ctx, node.Name)
-	if err != nil {
+	if now, err = existing(node.Name, now, err); err != nil {
 		return "", "", err
 	}
 	taints := func(n *v1.Node) string {

@@ -44,7 +44,7 @@ func listings() []listing {
 	}
 }
 
-// Inventory implements world.Inventory for the project. Servers that are no machines yet, and their ports, are left out.
+// Inventory implements world.Inventory for the project. It omits servers that are not machines yet, and their ports.
 func (c *Cloud) Inventory() []world.Object {
 	ctx, cancel := withTimeout()
 	defer cancel()
