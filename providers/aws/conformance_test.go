@@ -2,7 +2,6 @@ package aws_test
 
 import (
 	"fmt"
-	"net/netip"
 	"testing"
 	"time"
 
@@ -28,12 +27,9 @@ func subject(generation string, changes ...func(*sim.Options)) conformance.Subje
 	return conformance.Subject{
 		Name:         aws.ProviderName,
 		Capabilities: aws.Descriptor().Capabilities, ServiceAnnotations: map[string]string{annotation.KeyType: generation},
-		Cannot: cannot,
-		TakeOver: &conformance.TakeOver{
-			Unmark:   func(w conformance.World) error { return w.(*sim.Cloud).RemoveTags("unified-ccm.io/") },
-			Discover: addSubnets,
-		},
-		Sample: 1,
+		Cannot:   cannot,
+		TakeOver: takeOver(generation),
+		Sample:   1,
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			o := sim.Options{
 				ProvisionTime: 3 * time.Second, DrainTime: 2 * time.Second, ReleaseTime: 2 * time.Second,
@@ -66,22 +62,6 @@ func subject(generation string, changes ...func(*sim.Options)) conformance.Subje
 			}
 		},
 	}
-}
-
-// addSubnets adds subnets to the zones in use. IDs are random, so it takes several for one that discovery prefers.
-func addSubnets(w conformance.World) error {
-	world, ok := w.(*sim.Cloud)
-	if !ok {
-		return fmt.Errorf("%T is no simulated cloud", w)
-	}
-	for i := range 8 {
-		tags := map[string]string{"kubernetes.io/role/elb": "1", "kubernetes.io/cluster/" + world.ClusterID(): "owned"}
-		network := netip.MustParsePrefix(fmt.Sprintf("10.0.%d.0/24", 48+i))
-		if _, err := world.AddSubnet(world.Region()+"a", network, true, tags); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // generations are the values of the annotation that chooses one.

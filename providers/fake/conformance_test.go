@@ -19,9 +19,7 @@ func subject() conformance.Subject {
 	return conformance.Subject{
 		Name:         fake.ProviderName,
 		Capabilities: fake.Descriptor().Capabilities,
-		TakeOver: &conformance.TakeOver{Unmark: func(w conformance.World) error {
-			return w.(*sim.Cloud).RemoveTags("unified-ccm.io/")
-		}},
+		TakeOver:     takeOver(),
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			world, err := sim.New(sim.Options{ProvisionTime: 3 * time.Second})
 			if err != nil {

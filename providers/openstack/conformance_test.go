@@ -2,7 +2,6 @@ package openstack_test
 
 import (
 	"fmt"
-	"net/netip"
 	"testing"
 	"time"
 
@@ -22,20 +21,7 @@ func subject(driver string) conformance.Subject {
 	return conformance.Subject{
 		Name:         openstack.ProviderName,
 		Capabilities: openstack.Descriptor().Capabilities,
-		TakeOver: &conformance.TakeOver{
-			Unmark: func(w conformance.World) error {
-				w.(*sim.Cloud).RemoveTags("unified-ccm:")
-				return nil
-			},
-			Discover: func(w conformance.World) error {
-				world := w.(*sim.Cloud)
-				if _, _, err := world.AddNetwork("a-public", netip.MustParsePrefix("198.18.0.0/24"), true); err != nil {
-					return err
-				}
-				_, err := world.AddSubnet(world.Places().PrivateNetwork, "a-private", netip.MustParsePrefix("10.9.0.0/24"))
-				return err
-			},
-		},
+		TakeOver:     takeOver(driver),
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			world, err := sim.New(sim.Options{ProvisionTime: 3 * time.Second, SettleTime: 500 * time.Millisecond, TokenLife: 24 * time.Hour})
 			if err != nil {

@@ -143,8 +143,8 @@ func (c *inProcess) Restart(ctx context.Context, o ManagerOptions) error {
 }
 
 // Rest implements Rester.
-func (c *inProcess) Rest(ctx context.Context) error {
-	if err := clocks.Sleep(ctx, clock.RealClock{}, restDelay); err != nil {
+func (c *inProcess) Rest(ctx context.Context, d time.Duration) error {
+	if err := clocks.Sleep(ctx, clock.RealClock{}, d); err != nil {
 		return err
 	}
 	c.idle()
@@ -242,6 +242,20 @@ func (c *inProcess) DeleteService(ctx context.Context, namespace, name string) e
 		return nil
 	}
 	return err
+}
+
+// SetServiceStatus implements Cluster.
+func (c *inProcess) SetServiceStatus(ctx context.Context, namespace, name string, status v1.LoadBalancerStatus) error {
+	services := c.client.CoreV1().Services(namespace)
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		svc, err := services.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		svc.Status.LoadBalancer = status
+		_, err = services.UpdateStatus(ctx, svc, metav1.UpdateOptions{})
+		return err
+	})
 }
 
 // Events implements Cluster. Both Event APIs count.

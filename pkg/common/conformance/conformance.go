@@ -17,6 +17,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -54,12 +55,24 @@ type ManagerOptions struct {
 	NoClusterUID bool
 }
 
-// TakeOver prepares a world for a manager that takes it over from another one. Its calls are not in the world's log.
+// TakeOver prepares a world for a manager that takes it over from another one. Its calls reach the cloud directly:
+// they are not in the world's log, and meet no faults.
 type TakeOver struct {
-	// Unmark removes from all load balancers what only this manager writes.
-	Unmark func(World) error
+	// Create creates, with the cloud's API, what the other manager of this cloud leaves for a Service and its nodes.
+	Create func(ctx context.Context, w World, svc *v1.Service, nodes []*v1.Node) (Written, error)
+	// ReadsPerLoadBalancer is the number of calls of the first sync for each load balancer with two ports, beside one
+	// list of each kind of objects; 0 means defaultReads.
+	ReadsPerLoadBalancer int
 	// Discover adds subnets or networks that discovery may prefer to those in use; may be nil.
 	Discover func(World) error
+	// SetFailed sets the state of a load balancer to a failed one, or back; nil on a cloud without such a state.
+	SetFailed func(w World, name string, failed bool) error
+}
+
+// Written is what another manager has written to a Service.
+type Written struct {
+	Annotations map[string]string
+	Status      v1.LoadBalancerStatus
 }
 
 // ErrUnsettled is wrapped by the error of Settle if the controllers never settle, or the manager has ended.
@@ -79,6 +92,8 @@ type Cluster interface {
 	// PutService creates or updates a Service; the driver assigns node ports.
 	PutService(ctx context.Context, service *v1.Service) error
 	DeleteService(ctx context.Context, namespace, name string) error
+	// SetServiceStatus writes the status of the Service's load balancer, as another manager does.
+	SetServiceStatus(ctx context.Context, namespace, name string, status v1.LoadBalancerStatus) error
 	// Service returns the Service, or nil if it is deleted.
 	Service(ctx context.Context, namespace, name string) (*v1.Service, error)
 	// Events returns "Reason: message" of the object's Events.
@@ -94,6 +109,6 @@ type Cluster interface {
 
 // Rester is implemented by a Cluster that can skip minutes.
 type Rester interface {
-	// Rest waits for the deferred work of an idle manager, such as writing applied records into tags.
-	Rest(ctx context.Context) error
+	// Rest lets time pass, for the deferred work of an idle manager, such as writing applied records into tags.
+	Rest(ctx context.Context, d time.Duration) error
 }

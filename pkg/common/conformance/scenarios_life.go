@@ -16,16 +16,14 @@ func lifeScenarios() []Scenario {
 					return err
 				}
 				// After a start that a fault delays, it would write records that its predecessor had no time for.
-				if cluster, ok := r.Cluster.(Rester); ok {
-					if err := cluster.Rest(ctx); err != nil {
-						return err
-					}
+				if err := r.rest(ctx, restDelay); err != nil {
+					return err
 				}
-				untouched := r.Unchanged()
+				unchanged := r.Unchanged()
 				if err := r.Restart(ctx, ManagerOptions{}); err != nil {
 					return err
 				}
-				return r.Converge(ctx, untouched)
+				return r.Converge(ctx, unchanged)
 			},
 		},
 		{

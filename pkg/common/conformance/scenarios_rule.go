@@ -51,62 +51,6 @@ func ruleScenarios() []Scenario {
 	}
 }
 
-func takenOver(ctx context.Context, r *Session) error {
-	if err := r.change(ctx, loadBalancerService("web", 80, 443)); err != nil {
-		return err
-	}
-	if r.TakeOver == nil {
-		return nil // nothing can be taken over
-	}
-	rest := func() error { // until what a manager defers is written
-		if cluster, ok := r.Cluster.(Rester); ok {
-			return cluster.Rest(ctx)
-		}
-		return nil
-	}
-	restart := func(name string, o ManagerOptions) func() error {
-		return func() error {
-			unchanged := r.Unchanged()
-			if err := r.Restart(ctx, o); err != nil {
-				return err
-			}
-			return prefixed(name, r.Converge(ctx, unchanged))
-		}
-	}
-	return steps(
-		rest,
-		func() error { return r.TakeOver.Unmark(r.World) },
-		restart("taking over", ManagerOptions{}),
-		r.discover,
-		restart("with new subnets and networks", ManagerOptions{}),
-		restart("with another configuration", ManagerOptions{OtherDefaults: true}),
-		restart("with an unreadable cluster UID", ManagerOptions{NoClusterUID: true}),
-		restart("again", ManagerOptions{}),
-		func() error { return r.Join(ctx, Machine{Name: "node-3"}) },
-		func() error { return r.Converge(ctx) },
-		func() error { return r.approved(ctx, loadBalancerService("web", 80)) },
-	)
-}
-
-// approved puts a Service and approves what is held. A manager that was killed when it had not recorded what it saw
-// first applies the Service's settings.
-func (r *Session) approved(ctx context.Context, svc *v1.Service) error {
-	if err := r.Put(ctx, svc); err != nil {
-		return err
-	}
-	if err := r.Settled(ctx); err != nil {
-		return err
-	}
-	p, err := r.Plan(ctx, svc.Name)
-	if err != nil {
-		return err
-	}
-	if len(p.Held) > 0 {
-		svc.Annotations[intent.KeyApprove] = p.HeldID
-	}
-	return r.change(ctx, svc)
-}
-
 func heldChanges(ctx context.Context, r *Session) error {
 	policy := func(p provider.DisruptionPolicy) func() error {
 		return func() error { return r.Restart(ctx, ManagerOptions{Disruption: p}) }

@@ -37,6 +37,8 @@ type Session struct {
 
 	// TakeOver is nil where the world cannot be taken over.
 	TakeOver *TakeOver
+	// faults is set if calls are interrupted.
+	faults bool
 
 	machines     map[string]*machine
 	foreignNodes map[string]*v1.Node

@@ -99,7 +99,7 @@ func (s Subject) run(t testing.TB, scenario Scenario, fault *sim.Fault) (outcome
 	}
 	defer cluster.close()
 	r := NewSession(cluster, world, s.Capabilities)
-	r.ServiceAnnotations, r.TakeOver = s.ServiceAnnotations, s.TakeOver
+	r.ServiceAnnotations, r.TakeOver, r.faults = s.ServiceAnnotations, s.TakeOver, fault != nil
 	if fault != nil {
 		// Reads by the scenario itself, for a plan, are interrupted too.
 		r.Attempts = 3

@@ -387,3 +387,22 @@ func TestHandlerPanicsPropagate(t *testing.T) {
 	}()
 	x.post(1)
 }
+
+func TestDirectMeetsNoFaults(t *testing.T) {
+	x := newFixture(t, FrontOptions{Latency: time.Hour, Limits: map[string]Bucket{ClassRead: {Rate: 1, Burst: 1}}})
+	x.SetFaults(Fault{Kind: FaultError, Call: 1})
+	client := &http.Client{Transport: x.Direct()}
+	for range 3 {
+		a, err := client.Post(x.url, "text/plain", strings.NewReader("body"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = a.Body.Close()
+		if a.StatusCode != http.StatusCreated {
+			t.Errorf("status %d, want that of the simulator", a.StatusCode)
+		}
+	}
+	if done, calls := x.world.done.Load(), x.Log().Len(); done != 3 || calls != 0 || x.Injected() != 0 {
+		t.Errorf("%d calls done, %d in the log, %d faults; want 3, none, none", done, calls, x.Injected())
+	}
+}

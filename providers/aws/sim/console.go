@@ -2,10 +2,8 @@ package sim
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -71,16 +69,6 @@ func (c *Cloud) onMachine(nodeName string, work func(*tx, *ec2.Instance) error) 
 			return err
 		}
 		return work(t, i)
-	})
-}
-
-// RemoveTags removes the tags with the key prefix from all objects.
-func (c *Cloud) RemoveTags(prefix string) error {
-	return c.console(func(t *tx) error {
-		for _, tags := range t.Tags {
-			maps.DeleteFunc(tags, func(key, _ string) bool { return strings.HasPrefix(key, prefix) })
-		}
-		return nil
 	})
 }
 

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -133,21 +131,6 @@ func (lb *loadBalancer) drift() []string {
 		fields = append(fields, "members")
 	}
 	return fields
-}
-
-// RemoveTags removes the tags with the key prefix from all load balancers and addresses.
-func (c *Cloud) RemoveTags(prefix string) error {
-	return c.console(func(t *tx) error {
-		hasPrefix := func(key, _ string) bool { return strings.HasPrefix(key, prefix) }
-		for _, lb := range t.LoadBalancers {
-			maps.DeleteFunc(lb.Tags, hasPrefix)
-		}
-		for _, a := range t.Addresses {
-			maps.DeleteFunc(a.Tags, hasPrefix)
-		}
-		t.touch()
-		return nil
-	})
 }
 
 // Routes implements world.World.

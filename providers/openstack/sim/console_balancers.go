@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
@@ -27,17 +25,6 @@ func (c *Cloud) DeleteLoadBalancer(name string) error {
 func (c *Cloud) SetLoadBalancerStatus(name, status string) error {
 	return c.console(func(t *tx) error {
 		return t.SetProvisioning(name, status)
-	})
-}
-
-// RemoveTags removes the tags with the prefix from load balancers, what is in them, and floating IPs.
-func (c *Cloud) RemoveTags(prefix string) {
-	c.inspect(func(t *tx) {
-		hasPrefix := func(tag string) bool { return strings.HasPrefix(tag, prefix) }
-		t.Tx.RemoveTags(hasPrefix)
-		for _, f := range t.Addresses {
-			f.Tags = slices.DeleteFunc(f.Tags, hasPrefix)
-		}
 	})
 }
 

@@ -178,6 +178,20 @@ func (l *Live) Service(ctx context.Context, namespace, name string) (*v1.Service
 	return svc, err
 }
 
+// SetServiceStatus implements conformance.Cluster.
+func (l *Live) SetServiceStatus(ctx context.Context, namespace, name string, status v1.LoadBalancerStatus) error {
+	services := l.Client.CoreV1().Services(namespace)
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		svc, err := services.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		svc.Status.LoadBalancer = status
+		_, err = services.UpdateStatus(ctx, svc, metav1.UpdateOptions{})
+		return err
+	})
+}
+
 // Events implements conformance.Cluster.
 func (l *Live) Events(ctx context.Context, kind, namespace, name string) ([]string, error) {
 	list, err := l.Client.CoreV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{

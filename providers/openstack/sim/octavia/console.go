@@ -122,19 +122,6 @@ func (t *Tx) SetProvisioning(name, status string) error {
 	return err
 }
 
-// RemoveTags removes the tags of load balancers, listeners and pools for which remove returns true.
-func (t *Tx) RemoveTags(remove func(tag string) bool) {
-	for _, b := range t.Balancers {
-		b.Tags = slices.DeleteFunc(b.Tags, remove)
-	}
-	for _, l := range t.Listeners {
-		l.Tags = slices.DeleteFunc(l.Tags, remove)
-	}
-	for _, p := range t.Pools {
-		p.Tags = slices.DeleteFunc(p.Tags, remove)
-	}
-}
-
 // Drift changes fields of a load balancer and returns their names in Octavia's API.
 func (t *Tx) Drift(name string) ([]string, error) {
 	b, err := t.balancerByName(name)
