@@ -65,7 +65,11 @@ guarded() { # user
 	END
 }
 
-bus() { echo "transport_url = rabbit://guest:guest@127.0.0.1:$amqp_port/"; }
+# On a busy machine, an answer takes longer than the usual minute: Nova then fails, and so does Octavia's load balancer.
+bus() {
+	echo "transport_url = rabbit://guest:guest@127.0.0.1:$amqp_port/"
+	echo "rpc_response_timeout = 600"
+}
 
 configure_keystone() {
 	database keystone

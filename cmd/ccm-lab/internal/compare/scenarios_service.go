@@ -359,7 +359,7 @@ func restart(ctx context.Context, t *Trial) (report.Verdict, string, error) {
 		return verdict, summary, err
 	}
 	before := t.log().MutationCount()
-	synced, err := t.syncs(ctx, serviceName)
+	_, synced, err := t.syncs(ctx, serviceName)
 	if err != nil {
 		return "", "", err
 	}

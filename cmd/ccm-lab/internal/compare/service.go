@@ -85,7 +85,7 @@ func (t *Trial) apply(ctx context.Context, svc *v1.Service) (*state, error) {
 		t.begin()
 		t.cleanUp(func(ctx context.Context) error { return t.deleteService(ctx, svc.Name) })
 	}
-	synced, err := t.syncs(ctx, svc.Name)
+	_, synced, err := t.syncs(ctx, svc.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -98,22 +98,30 @@ func (t *Trial) apply(ctx context.Context, svc *v1.Service) (*state, error) {
 	return t.observe(ctx, svc.Name)
 }
 
-// Reasons of the Events with which the framework's service controller ends a sync.
-var syncReasons = []string{"EnsuredLoadBalancer", "SyncLoadBalancerFailed", "DeletedLoadBalancer"}
+// Reasons of the Events with which the framework's service controller starts and ends a sync.
+var (
+	startReasons = []string{"EnsuringLoadBalancer", "DeletingLoadBalancer"}
+	endReasons   = []string{"EnsuredLoadBalancer", "SyncLoadBalancerFailed", "DeletedLoadBalancer"}
+)
 
-// syncs counts the syncs of a Service that have ended.
-func (t *Trial) syncs(ctx context.Context, name string) (int, error) {
+// syncs counts the syncs of a Service that have started, and those that have ended.
+func (t *Trial) syncs(ctx context.Context, name string) (started, ended int, err error) {
 	events, err := t.events(ctx, "Service", t.namespace, name)
+	return countEvents(events, startReasons), countEvents(events, endReasons), err
+}
+
+func countEvents(events []v1.Event, reasons []string) int {
 	n := 0
 	for _, e := range events {
-		if slices.Contains(syncReasons, e.Reason) {
+		if slices.Contains(reasons, e.Reason) {
 			n += int(max(e.Count, 1))
 		}
 	}
-	return n, err
+	return n
 }
 
-// awaitSync waits until a further sync has ended and the cloud is quiet, or the manager has ignored the Service.
+// awaitSync waits until a further sync has ended and the cloud is quiet, or the manager has ignored the Service. A sync
+// that has started and not ended is an error: nothing can be observed yet.
 func (t *Trial) awaitSync(ctx context.Context, name string, before int) error {
 	timeout := syncTimeout
 	svc, err := t.live.Service(ctx, t.namespace, name)
@@ -123,12 +131,17 @@ func (t *Trial) awaitSync(ctx context.Context, name string, before int) error {
 	if t.unsupported(withoutBalancers) != "" || svc != nil && svc.Spec.LoadBalancerClass != nil {
 		timeout = ignoredTimeout
 	}
-	err = t.until(ctx, t.scaled(timeout), func(ctx context.Context) (bool, error) {
-		n, err := t.syncs(ctx, name)
-		return n > before, err
+	timeout = t.scaled(timeout)
+	var started, ended int
+	err = t.until(ctx, timeout, func(ctx context.Context) (_ bool, err error) {
+		started, ended, err = t.syncs(ctx, name)
+		return ended > before, err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case ended <= before && started > ended:
+		return fmt.Errorf("the sync of Service %s has not ended within %s", name, timeout)
 	}
 	return t.untilQuiet(ctx)
 }

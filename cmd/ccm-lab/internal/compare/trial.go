@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
@@ -122,13 +123,8 @@ func (t *Trial) untilQuiet(ctx context.Context) error {
 
 // untilIdle waits until a count of calls has not changed for a period.
 func (t *Trial) untilIdle(ctx context.Context, period time.Duration, count func() int) error {
-	last, since := count(), time.Now()
-	return wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
-		if n := count(); n != last {
-			last, since = n, time.Now()
-		}
-		return time.Since(since) >= period, nil
-	})
+	idle := lab.NewIdle(period, count)
+	return wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) { return idle.Reached(), nil })
 }
 
 // cleanUp registers what to do at the end, in reverse order.

@@ -10,8 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
 )
 
 // ClusterOptions configure a cluster.
@@ -103,27 +101,12 @@ func (c *Cluster) StartManager(ctx context.Context, args ...string) error {
 	o.Args = append([]string{"--leader-elect=false", "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port)},
 		o.Args...)
 	o.Args = append(o.Args, args...)
-	before := c.Cloud.World.Front().Log().Len()
+	log := c.Cloud.World.Front().Log()
+	before := log.Len()
 	if c.manager, err = StartManager(o); err != nil {
 		return err
 	}
-	deadline := time.NewTimer(firstCallTimeout)
-	defer deadline.Stop()
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for c.Cloud.World.Front().Log().Len() == before && !healthy(ctx, port) {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-c.manager.Done():
-			return errors.New(c.Ended())
-		case <-deadline.C:
-			return fmt.Errorf("ccm neither called the cloud nor was healthy within %s; its log ends: %s", firstCallTimeout,
-				strings.Join(Tail(o.Log, 3), "; "))
-		case <-tick.C:
-		}
-	}
-	return nil
+	return c.manager.awaitStart(ctx, o, func() bool { return log.Len() > before || healthy(ctx, port) })
 }
 
 // healthy checks the health of a manager on this machine, which uses a self-signed certificate.
@@ -157,11 +140,7 @@ func (c *Cluster) Ended() string {
 	default:
 		return ""
 	}
-	how := "exit status 0"
-	if err := c.manager.Err(); err != nil {
-		how = err.Error()
-	}
-	return "ccm ended: " + how + ": " + strings.Join(Tail(c.ManagerOptions.Log, 1), "")
+	return c.manager.ended(c.ManagerOptions, 1).Error()
 }
 
 // StopManager stops ccm, and waits until it has exited.

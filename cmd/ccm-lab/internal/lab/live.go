@@ -20,7 +20,6 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
 )
 
 const (
@@ -28,8 +27,6 @@ const (
 	quietTime = time.Second
 	// poll is the interval at which conditions are checked.
 	poll = 50 * time.Millisecond
-	// firstCallTimeout is the time that a new manager has for its first call to the cloud.
-	firstCallTimeout = 30 * time.Second
 )
 
 // Live is a cluster with a real API server and the real ccm process.
@@ -56,27 +53,14 @@ func (l *Live) Start(ctx context.Context, o conformance.ManagerOptions) error {
 		l.disruption = []string{"--load-balancer-disruption=" + string(o.Disruption)}
 	}
 	options.Args = slices.Concat(l.disruption, options.Args)
-	before := lastCall(l.World.Front())
+	log := l.World.Front().Log()
+	before := log.Len()
 	manager, err := StartManager(options)
 	if err != nil {
 		return err
 	}
 	l.manager = manager
-	ctx, cancel := context.WithTimeout(ctx, firstCallTimeout)
-	defer cancel()
-	err = wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
-		select {
-		case <-manager.Done():
-			return false, fmt.Errorf("ccm ended: %w\n%s", errors.Join(manager.Err()), strings.Join(Tail(options.Log, 5), "\n"))
-		default:
-			return lastCall(l.World.Front()) > before, nil
-		}
-	})
-	if wait.Interrupted(err) {
-		err = fmt.Errorf("ccm made no call to the cloud within %s; its log %s ends:\n%s", firstCallTimeout, options.Log,
-			strings.Join(Tail(options.Log, 5), "\n"))
-	}
-	return err
+	return manager.awaitStart(ctx, options, func() bool { return log.Len() > before })
 }
 
 // Manager returns the running process, or nil.
@@ -270,39 +254,25 @@ func (l *Live) RunCommand(ctx context.Context, command string, args ...string) (
 	if err != nil {
 		err = fmt.Errorf("ccm %s: %w", command, err)
 	}
-	return CommandResult{Stdout: stdout.Bytes(), Stderr: strings.TrimSpace(stderr.String()), Code: cmd.ProcessState.ExitCode()}, err
+	return CommandResult{
+		Stdout: stdout.Bytes(), Stderr: strings.TrimSpace(stderr.String()), Code: cmd.ProcessState.ExitCode(),
+	}, err
 }
 
 // Settle implements conformance.Cluster. It only detects that mutations of the cloud have stopped; the caller
 // checks for failures of the controllers.
 func (l *Live) Settle(ctx context.Context) error {
-	front := l.World.Front()
-	last, since := lastMutation(front), time.Now()
+	idle := NewIdle(quietTime, l.World.Front().Log().MutationCount)
 	return wait.PollUntilContextCancel(ctx, poll, false, func(context.Context) (bool, error) {
 		if l.manager != nil {
 			select {
 			case <-l.manager.Done():
-				return false, fmt.Errorf("%w: ccm ended: %w\n%s", conformance.ErrUnsettled, errors.Join(l.manager.Err()),
-					strings.Join(Tail(l.Options.Log, 5), "\n"))
+				return false, fmt.Errorf("%w: %w", conformance.ErrUnsettled, l.manager.ended(l.Options, endLines))
 			default:
 			}
 		}
-		if now := lastMutation(front); now != last {
-			last, since = now, time.Now()
-		}
-		return time.Since(since) >= quietTime, nil
+		return idle.Reached(), nil
 	})
-}
-
-func lastCall(front *sim.Front) int { return lastSeq(front.Log().Calls()) }
-
-func lastMutation(front *sim.Front) int { return lastSeq(front.Log().Mutations()) }
-
-func lastSeq(calls []sim.Call) int {
-	if len(calls) == 0 {
-		return 0
-	}
-	return calls[len(calls)-1].Seq
 }
 
 func ignoreNotFound(err error) error {

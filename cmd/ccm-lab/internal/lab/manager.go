@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // ManagerOptions configure a ccm process.
@@ -71,6 +73,40 @@ func (m *Manager) Done() <-chan struct{} { return m.done }
 
 // Err returns how the process ended; nil is exit code 0. It must be called after Done.
 func (m *Manager) Err() error { return m.err }
+
+// managerStartTimeout is the time that a new manager has to call the cloud or to be healthy.
+const managerStartTimeout = 30 * time.Second
+
+// awaitStart waits until a condition shows that the manager has started.
+func (m *Manager) awaitStart(ctx context.Context, o ManagerOptions, started func() bool) error {
+	waiting, cancel := context.WithTimeout(ctx, managerStartTimeout)
+	defer cancel()
+	err := wait.PollUntilContextCancel(waiting, poll, true, func(context.Context) (bool, error) {
+		select {
+		case <-m.done:
+			return false, m.ended(o, endLines)
+		default:
+			return started(), nil
+		}
+	})
+	if err != nil && ctx.Err() == nil && wait.Interrupted(err) {
+		return fmt.Errorf("ccm neither called the cloud nor was healthy within %s; its log ends: %s", managerStartTimeout,
+			strings.Join(Tail(o.Log, endLines), "; "))
+	}
+	return err
+}
+
+// endLines is the number of lines of a log in errors.
+const endLines = 3
+
+// ended describes how the process has ended, with the last n lines of its log. It must be called after Done.
+func (m *Manager) ended(o ManagerOptions, n int) error {
+	how := "exit status 0"
+	if m.err != nil {
+		how = m.err.Error()
+	}
+	return fmt.Errorf("ccm ended: %s: %s", how, strings.Join(Tail(o.Log, n), "; "))
+}
 
 // Kill kills the process as the kernel does when memory runs out, and waits until it has exited.
 func (m *Manager) Kill() {

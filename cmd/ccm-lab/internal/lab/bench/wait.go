@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
@@ -93,15 +94,10 @@ func (r *runner) until(ctx context.Context, g goal) error {
 // untilQuiet waits until no call has reached the cloud for the period.
 func (r *runner) untilQuiet(ctx context.Context, period time.Duration) error {
 	log := r.cluster.Cloud.World.Front().Log()
-	calls, since := log.Len(), time.Now()
+	idle := lab.NewIdle(period, log.Len)
 	return r.until(ctx, goal{
-		what: "a cloud without calls for " + period.String(),
-		missing: func() int {
-			if n := log.Len(); n != calls {
-				calls, since = n, time.Now()
-			}
-			return boolToInt(time.Since(since) < period)
-		},
+		what:    "a cloud without calls for " + period.String(),
+		missing: func() int { return boolToInt(!idle.Reached()) },
 		examples: func() []string {
 			all := log.Calls()
 			if len(all) == 0 {
