@@ -45,11 +45,17 @@ func ChangesSubnet(have []api.Member, want []api.Member) bool {
 
 // KeepSubnets returns the wanted members with the subnets of those that exist, which cannot change.
 func KeepSubnets(have, want []api.Member) []api.Member {
-	subnets := map[Identity]string{}
+	want = slices.Clone(want)
+	if aligned(have, want) {
+		for i := range want {
+			want[i].SubnetID = cmp.Or(have[i].SubnetID, want[i].SubnetID)
+		}
+		return want
+	}
+	subnets := make(map[Identity]string, len(have))
 	for _, m := range have {
 		subnets[IdentityOf(m)] = m.SubnetID
 	}
-	want = slices.Clone(want)
 	for i := range want {
 		want[i].SubnetID = cmp.Or(subnets[IdentityOf(want[i])], want[i].SubnetID)
 	}
@@ -61,6 +67,9 @@ func Equal(have []api.Member, want []api.Member) bool {
 	if len(have) != len(want) {
 		return false
 	}
+	if aligned(have, want) {
+		return slices.EqualFunc(have, want, Same)
+	}
 	byIdentity := make(map[Identity]api.Member, len(have))
 	for _, m := range have {
 		byIdentity[IdentityOf(m)] = m
@@ -69,6 +78,12 @@ func Equal(have []api.Member, want []api.Member) bool {
 		m, ok := byIdentity[IdentityOf(s)]
 		return !ok || !Same(m, s)
 	})
+}
+
+// aligned reports whether two lists have the same members in the same order, as lists of our own writes do. Each sync
+// compares all members of a load balancer, and a map of thousands is most of its time.
+func aligned(have, want []api.Member) bool {
+	return slices.EqualFunc(have, want, func(a, b api.Member) bool { return IdentityOf(a) == IdentityOf(b) })
 }
 
 // Show lists members, or counts them if there are many.
