@@ -9,16 +9,19 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim/nsxt"
 )
 
-// subject is the provider on a new simulated vCenter.
+// subject is the provider on a new simulated vCenter, without load balancers and routes.
 func subject() conformance.Subject {
 	return conformance.Subject{
 		Name:         vsphere.ProviderName,
-		Capabilities: vsphere.Descriptor().Capabilities,
+		Capabilities: provider.Capabilities{InstancesV2: true},
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			world := newWorld(t, "")
 			return world, func(o conformance.ManagerOptions) (cloudprovider.Interface, error) {
@@ -31,6 +34,50 @@ func subject() conformance.Subject {
 		},
 	}
 }
+
+// nsxtSubject is the provider on a new simulated vCenter with NSX-T.
+func nsxtSubject() conformance.Subject {
+	return conformance.Subject{
+		Name:         vsphere.ProviderName,
+		Capabilities: vsphere.Descriptor().Capabilities,
+		TakeOver: &conformance.TakeOver{Unmark: func(w conformance.World) error {
+			w.(*sim.Cloud).NSXT().LeaveAsOtherManager(names.TagPrefix)
+			return nil
+		}},
+		New: func(t testing.TB) (conformance.World, conformance.Manager) {
+			world, err := sim.New(sim.Options{NSXT: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = world.Close() })
+			return world, func(o conformance.ManagerOptions) (cloudprovider.Interface, error) {
+				cloud, err := newCloud(nsxtLines(o.OtherDefaults), world)
+				if err != nil {
+					return nil, err
+				}
+				return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun, Disruption: o.Disruption}), nil
+			}
+		},
+	}
+}
+
+// nsxtLines are the sections of NSX-T. Other defaults apply to new load balancers only.
+func nsxtLines(other bool) string {
+	pool := nsxt.PublicPool
+	if other {
+		pool = nsxt.InternalPool
+	}
+	return fmt.Sprintf("[NSXT]\nhost = vcenter-0.test\nuser = %s\npassword = %q\n"+
+		"[LoadBalancer]\nsize = LARGE\ntier1-gateway-path = %s\nip-pool-name = %s\nsnat-disabled = %t\n"+
+		"[LoadBalancerClass \"internal\"]\nip-pool-id = %s\n[Route]\nrouter-path = %s\n",
+		nsxt.User, nsxt.Password, nsxt.Tier1, pool, other, nsxt.InternalPool, nsxt.Tier1)
+}
+
+func TestNSXTConformance(t *testing.T) { conformance.Run(t, nsxtSubject()) }
+
+func TestNSXTFaults(t *testing.T) { conformance.RunFaults(t, nsxtSubject()) }
+
+func TestNSXTRandomLoad(t *testing.T) { conformance.RunRandom(t, nsxtSubject()) }
 
 func newWorld(t testing.TB, name string) *sim.Cloud {
 	t.Helper()

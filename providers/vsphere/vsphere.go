@@ -1,5 +1,5 @@
-// Package vsphere is the provider of vSphere: virtual machines of one or more vCenters as nodes. It reads from
-// vCenters and never writes to them.
+// Package vsphere is the provider of vSphere: virtual machines of one or more vCenters as nodes, and load balancers and
+// routes by NSX-T. It reads from vCenters and never writes to them.
 package vsphere
 
 import (
@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,11 +17,17 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/client"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/instances"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
+	vsphereroutes "github.com/unified-ccm/unified-ccm/providers/vsphere/routes"
 )
 
 // ProviderName is the registry key, the scheme of provider IDs and the metric label. It can never change.
@@ -35,19 +42,21 @@ func init() { provider.Register(Descriptor()) }
 func Descriptor() provider.Descriptor {
 	flags := &flags{}
 	return provider.Descriptor{
-		Name:    ProviderName,
-		Title:   "VMware vSphere",
-		Summary: "Virtual machines of one or more vCenters as nodes, with regions and zones from tags.",
-		Config:  config.Keys(),
-		Capabilities: provider.Capabilities{
-			InstancesV2: true,
-		},
-		Flags:          flags.add,
-		InheritedFlags: inheritedFlags(),
-		ValidateConfig: config.Reader.Validate,
-		ShowConfig:     config.Show,
-		ConvertConfig:  config.Convert,
-		New:            func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },
+		Name:  ProviderName,
+		Title: "VMware vSphere",
+		Summary: "Virtual machines of one or more vCenters as nodes, with regions and zones from tags; load balancers and " +
+			"routes by NSX-T, if they are configured.",
+		Config:             config.Keys(),
+		Annotations:        annotation.Documentation(),
+		AnnotationPrefixes: annotation.Prefixes(),
+		Portable:           annotation.Portable(),
+		Capabilities:       provider.Capabilities{InstancesV2: true, LoadBalancer: true, Routes: true},
+		Flags:              flags.add,
+		InheritedFlags:     inheritedFlags(),
+		ValidateConfig:     config.Reader.Validate,
+		ShowConfig:         config.Show,
+		ConvertConfig:      config.Convert,
+		New:                func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },
 	}
 }
 
@@ -69,6 +78,7 @@ func factory(r io.Reader, f *flags) (cloudprovider.Interface, error) {
 type nodeInstances interface {
 	cloudprovider.InstancesV2
 	provider.NodeOwner
+	NodeAddresses(ctx context.Context, node *v1.Node) ([]v1.NodeAddress, error)
 }
 
 // Cloud implements cloudprovider.Interface.
@@ -78,9 +88,17 @@ type Cloud struct {
 	clients   []*client.Client
 	secrets   *client.Secrets
 	instances nodeInstances
+	// nsxt, loadBalancer and routes are nil if they are not configured.
+	nsxt         *client.Policy
+	loadBalancer *lbcommon.Balancers
+	routes       *routes.Routes
+	inventory    inventory.Listers
+	clusterUID   atomic.Pointer[string]
 }
 
 var (
+	_ provider.RuntimeUser       = (*Cloud)(nil)
+	_ inventory.Provider         = (*Cloud)(nil)
 	_ cloudprovider.Interface    = (*Cloud)(nil)
 	_ cloudprovider.InformerUser = (*Cloud)(nil)
 	_ provider.Checker           = (*Cloud)(nil)
@@ -150,8 +168,58 @@ func NewCloud(cfg config.Config, opts ...Option) (*Cloud, error) {
 	if len(members) > 1 {
 		c.instances = commoninstances.NewFederation(members...)
 	}
-	return c, nil
+	return c, c.buildNSXT(cfg, o, ids)
 }
+
+// buildNSXT builds the load balancers and routes that are configured.
+func (c *Cloud) buildNSXT(cfg config.Config, o options, ids names.ProviderIDs) error {
+	if cfg.NSXT == nil {
+		return nil
+	}
+	own := client.PolicyOptions{
+		NSX: *cfg.NSXT, Secrets: c.secrets, Clock: o.clock, Retry: o.retry,
+		UserAgent: "unified-ccm/" + version.Get().GitVersion,
+	}
+	if o.transport != nil {
+		own.Transport = o.transport(cfg.NSXT.Host)
+	}
+	var err error
+	if c.nsxt, err = client.NewPolicy(own); err != nil {
+		return err
+	}
+	if cfg.LoadBalancer != nil {
+		balancing := loadbalancer.New(c.nsxt, *cfg.LoadBalancer, o.clock)
+		c.loadBalancer = lbcommon.NewBalancers(lbcommon.Options{
+			Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName), OwnsNode: c.instances.OwnsNode,
+			NodeAddresses: c.instances.NodeAddresses, Nodes: c.Nodes(), Clock: o.clock,
+		}, balancing)
+		c.inventory = append(c.inventory, balancing)
+	}
+	if cfg.RouterPath != "" {
+		c.routes = routes.New(routes.Options{Provider: ProviderName}, vsphereroutes.NewSource(vsphereroutes.Options{
+			API: c.nsxt, RouterPath: cfg.RouterPath, Nodes: c.Nodes(), InstanceID: ids.Parse,
+			ClusterUID: func() string {
+				if uid := c.clusterUID.Load(); uid != nil {
+					return *uid
+				}
+				return ""
+			},
+		}), vsphereroutes.Targets{Instances: c.instances, Nodes: c.Nodes(), InstanceID: ids.Parse})
+		c.inventory = append(c.inventory, c.routes)
+	}
+	return nil
+}
+
+// SetRuntime implements provider.RuntimeUser.
+func (c *Cloud) SetRuntime(r provider.Runtime) {
+	c.clusterUID.Store(&r.ClusterUID)
+	if c.loadBalancer != nil {
+		c.loadBalancer.SetRuntime(r)
+	}
+}
+
+// Inventory implements inventory.Provider.
+func (c *Cloud) Inventory() (inventory.Lister, bool) { return c.inventory, len(c.inventory) > 0 }
 
 // Initialize implements cloudprovider.Interface. The Secrets with credentials are read with the manager's own client.
 func (c *Cloud) Initialize(builder cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
@@ -174,11 +242,22 @@ func (c *Cloud) Initialize(builder cloudprovider.ControllerClientBuilder, stop <
 // InstancesV2 implements cloudprovider.Interface.
 func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.instances, true }
 
-// LoadBalancer implements cloudprovider.Interface. vSphere without NSX-T has no load balancers.
-func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
+// LoadBalancer implements cloudprovider.Interface. Without NSX-T there are no load balancers: those of the Kubernetes
+// operator of NSX Advanced Load Balancer are not touched.
+func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
+	if c.loadBalancer == nil {
+		return nil, false
+	}
+	return c.loadBalancer, true
+}
 
-// Routes implements cloudprovider.Interface. vSphere without NSX-T has no routes.
-func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return nil, false }
+// Routes implements cloudprovider.Interface.
+func (c *Cloud) Routes() (cloudprovider.Routes, bool) {
+	if c.routes == nil {
+		return nil, false
+	}
+	return c.routes, true
+}
 
 // OwnsNode implements provider.NodeOwner.
 func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership { return c.instances.OwnsNode(node) }

@@ -47,38 +47,63 @@ func (c *Client) updateTransport() error {
 	if c.tls == stamp {
 		return nil
 	}
-	settings, err := c.tlsConfig()
+	v := c.options.VCenter
+	t, err := tlsSettings{owner: "vCenter " + v.Name, insecure: v.Insecure, caFile: v.CAFile,
+		thumbprint: v.Thumbprint}.transport()
 	if err != nil {
 		return err
+	}
+	c.base.Set(t)
+	c.tls = stamp
+	return nil
+}
+
+// tlsSettings are the TLS settings of a server. The owner is for messages.
+type tlsSettings struct {
+	owner              string
+	insecure           bool
+	caFile, thumbprint string
+	certFile, keyFile  string
+}
+
+// transport returns a transport with timeouts.
+func (s tlsSettings) transport() (*http.Transport, error) {
+	settings, err := s.config()
+	if err != nil {
+		return nil, err
 	}
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = settings
 	t.DialContext = (&net.Dialer{Timeout: connectTimeout}).DialContext
 	t.TLSHandshakeTimeout = connectTimeout
 	t.IdleConnTimeout = idleTimeout
-	c.base.Set(t)
-	c.tls = stamp
-	return nil
+	return t, nil
 }
 
-func (c *Client) tlsConfig() (*tls.Config, error) {
-	v := c.options.VCenter
-	settings := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: v.Insecure}
-	if v.CAFile != "" {
-		content, err := os.ReadFile(v.CAFile)
+func (s tlsSettings) config() (*tls.Config, error) {
+	settings := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.insecure}
+	if s.caFile != "" {
+		content, err := os.ReadFile(s.caFile)
 		if err != nil {
-			return nil, fmt.Errorf("ca-file of vCenter %s: %w", v.Name, err)
+			return nil, fmt.Errorf("ca-file of %s: %w", s.owner, err)
 		}
 		settings.RootCAs = x509.NewCertPool()
 		if !settings.RootCAs.AppendCertsFromPEM(content) {
-			return nil, fmt.Errorf("ca-file of vCenter %s: %s has no certificate in PEM format", v.Name, v.CAFile)
+			return nil, fmt.Errorf("ca-file of %s: %s has no certificate in PEM format", s.owner, s.caFile)
 		}
 	}
-	if v.Thumbprint != "" && !v.Insecure {
+	if s.certFile != "" {
+		pair, err := tls.LoadX509KeyPair(s.certFile, s.keyFile)
+		if err != nil {
+			return nil, fmt.Errorf("client-auth-cert-file and client-auth-key-file of %s: %w", s.owner, err)
+		}
+		settings.Certificates = []tls.Certificate{pair}
+	}
+	if s.thumbprint != "" && !s.insecure {
 		// The standard verification is repeated in verify, which also accepts the pinned certificate.
 		settings.InsecureSkipVerify = true
 		settings.VerifyConnection = func(state tls.ConnectionState) error {
-			return verify(state, settings.RootCAs, v.Thumbprint)
+			return verify(state, settings.RootCAs, s.thumbprint)
 		}
 	}
 	return settings, nil

@@ -32,6 +32,10 @@ type Config struct {
 	Addresses    Addresses
 	// KeepDeleted keeps the nodes of deleted machines.
 	KeepDeleted bool
+	// NSXT, LoadBalancer and RouterPath are empty if load balancers and routes are off.
+	NSXT         *NSX
+	LoadBalancer *Balancing
+	RouterPath   string
 }
 
 // VCenter is one vCenter, with the defaults of [Global] filled in.
@@ -117,7 +121,7 @@ type resolver struct {
 
 func (r *resolver) resolve() {
 	r.env.apply(&r.config.File)
-	r.refuseNSX()
+	r.nsxt()
 	r.labels()
 	r.nodes()
 	r.ignored()

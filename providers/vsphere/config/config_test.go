@@ -141,7 +141,9 @@ func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 				`vsphere.conf:7: [VirtualCenter "https://vc"] ip-family: must be ipv4, ipv6 or both, not "ipv5"`,
 				`vsphere.conf:8: [VirtualCenter "https://vc"] secret-name: secret-name and secret-namespace`,
 				`vsphere.conf:10: [Nodes] exclude-internal-network-subnet-cidr: must be a list of ranges such as 10.0.0.0/8, not "10.0.0.0"`,
-				`vsphere.conf:11: [LoadBalancer]: load balancers and routes by NSX-T are not supported`,
+				`vsphere.conf:11: [LoadBalancer] ip-pool-name: set it or ip-pool-id to a pool of addresses`,
+				`vsphere.conf:11: [LoadBalancer] lb-service-id: set it to the ID of a load balancer service, or`,
+				`vsphere.conf: [NSXT] host: is required for load balancers and routes`,
 			},
 			warnings: []string{
 				"vsphere.conf:2: unknown key usre in section [Global]; did you mean user?",

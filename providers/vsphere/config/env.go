@@ -70,6 +70,23 @@ func (e environment) apply(f *File) {
 	e.addCenters(f)
 }
 
+// applyNSXT replaces settings of the section [NSXT]: these variables have precedence over the file.
+func (e environment) applyNSXT(n *NSXT) {
+	for name, into := range map[string]*string{
+		"NSXT_MANAGER_HOST": &n.Host, "NSXT_USERNAME": &n.User, "NSXT_CA_FILE": &n.CAFile,
+		"NSXT_CLIENT_AUTH_CERT_FILE": &n.ClientAuthCertFile, "NSXT_CLIENT_AUTH_KEY_FILE": &n.ClientAuthKeyFile,
+		"NSXT_SECRET_NAME": &n.SecretName, "NSXT_SECRET_NAMESPACE": &n.SecretNamespace,
+	} {
+		*into = first(e.vars[name], *into)
+	}
+	if password := e.vars["NSXT_PASSWORD"]; password != "" {
+		n.Password = common.Secret(password)
+	}
+	if value, set := e.vars["NSXT_ALLOW_UNVERIFIED_SSL"]; set {
+		n.Insecure = isTrue(value)
+	}
+}
+
 // addCenters adds the vCenters of variables VSPHERE_VCENTER_<id>, with their settings in VCENTER_<id>_….
 func (e environment) addCenters(f *File) {
 	for _, name := range slices.Sorted(maps.Keys(e.vars)) {

@@ -58,21 +58,11 @@ type VirtualCenter struct {
 
 // Global is the section [Global]: the defaults of all vCenters.
 type Global struct {
-	Server             string        `gcfg:"server" yaml:"server"`
-	Port               string        `gcfg:"port" yaml:"port"`
-	User               string        `gcfg:"user" yaml:"user"`
-	Password           common.Secret `gcfg:"password" yaml:"password"`
-	Insecure           bool          `gcfg:"insecure-flag" yaml:"insecureFlag"`
-	Datacenters        List          `gcfg:"datacenters" yaml:"datacenters"`
-	SOAPRoundtripCount uint          `gcfg:"soap-roundtrip-count" yaml:"soapRoundtripCount"`
-	CAFile             string        `gcfg:"ca-file" yaml:"caFile"`
-	Thumbprint         string        `gcfg:"thumbprint" yaml:"thumbprint"`
-	SecretName         string        `gcfg:"secret-name" yaml:"secretName"`
-	SecretNamespace    string        `gcfg:"secret-namespace" yaml:"secretNamespace"`
-	SecretsDirectory   string        `gcfg:"secrets-directory" yaml:"secretsDirectory"`
-	IPFamily           List          `gcfg:"ip-family" yaml:"ipFamily"`
-	APIDisable         bool          `gcfg:"api-disable" yaml:"apiDisable"`
-	APIBinding         string        `gcfg:"api-binding" yaml:"apiBinding"`
+	VirtualCenter
+
+	SecretsDirectory string `gcfg:"secrets-directory" yaml:"secretsDirectory"`
+	APIDisable       bool   `gcfg:"api-disable" yaml:"apiDisable"`
+	APIBinding       string `gcfg:"api-binding" yaml:"apiBinding"`
 }
 
 // Labels is the section [Labels]: the categories of the tags that become zones and regions.
@@ -92,8 +82,7 @@ type Nodes struct {
 }
 
 type (
-	// NSXT is the section of the connection to NSX-T. This section and the following ones are parsed, so that a file
-	// with them gets one clear error.
+	// NSXT is the section of the connection to NSX-T.
 	NSXT struct {
 		Host               string        `gcfg:"host" yaml:"host"`
 		User               string        `gcfg:"user" yaml:"user"`
@@ -108,19 +97,15 @@ type (
 		SecretName         string        `gcfg:"secret-name" yaml:"secretName"`
 		SecretNamespace    string        `gcfg:"secret-namespace" yaml:"secretNamespace"`
 	}
-	// LoadBalancer is the section of the defaults of load balancers.
+	// LoadBalancer is the section of load balancers, with the defaults of classes.
 	LoadBalancer struct {
-		Size              string `gcfg:"size" yaml:"size"`
-		LBServiceID       string `gcfg:"lb-service-id" yaml:"lbServiceId"`
-		Tier1GatewayPath  string `gcfg:"tier1-gateway-path" yaml:"tier1GatewayPath"`
-		SNATDisabled      bool   `gcfg:"snat-disabled" yaml:"snatDisabled"`
-		Tags              string `gcfg:"tags" yaml:"tags"`
-		IPPoolName        string `gcfg:"ip-pool-name" yaml:"ipPoolName"`
-		IPPoolID          string `gcfg:"ip-pool-id" yaml:"ipPoolId"`
-		TCPAppProfileName string `gcfg:"tcp-app-profile-name" yaml:"tcpAppProfileName"`
-		TCPAppProfilePath string `gcfg:"tcp-app-profile-path" yaml:"tcpAppProfilePath"`
-		UDPAppProfileName string `gcfg:"udp-app-profile-name" yaml:"udpAppProfileName"`
-		UDPAppProfilePath string `gcfg:"udp-app-profile-path" yaml:"udpAppProfilePath"`
+		LoadBalancerClass
+
+		Size             string `gcfg:"size" yaml:"size"`
+		LBServiceID      string `gcfg:"lb-service-id" yaml:"lbServiceId"`
+		Tier1GatewayPath string `gcfg:"tier1-gateway-path" yaml:"tier1GatewayPath"`
+		SNATDisabled     bool   `gcfg:"snat-disabled" yaml:"snatDisabled"`
+		Tags             string `gcfg:"tags" yaml:"tags"`
 	}
 	// LoadBalancerClass is a section of a class of load balancers.
 	LoadBalancerClass struct {

@@ -87,23 +87,56 @@ func nodeRows() []row {
 	}
 }
 
-// nsxKeys documents the keys of NSX-T, which are refused.
+// nsxKeys documents the keys of NSX-T.
 func nsxKeys() []provider.ConfigKey {
-	const refused = "Not supported: a file with this section is invalid."
-	rows := func(kind string, keys ...string) []row {
-		var out []row
-		for _, key := range keys {
-			out = append(out, row{key, kind, "", refused})
-		}
-		return out
+	const together = " Needs the other one too."
+	keys := section(sectionNSXT,
+		row{"host", "host", "", "The address of the NSX-T manager, without https://. Needed for load balancers and routes. " +
+			"The environment variable NSXT_MANAGER_HOST replaces it; so do NSXT_USERNAME, NSXT_PASSWORD, NSXT_CA_FILE, " +
+			"NSXT_ALLOW_UNVERIFIED_SSL, NSXT_CLIENT_AUTH_CERT_FILE, NSXT_CLIENT_AUTH_KEY_FILE, NSXT_SECRET_NAME and " +
+			"NSXT_SECRET_NAMESPACE the other keys."},
+		row{"user", "string", "", "The user, with a role that can change load balancers, IP pools, groups and static routes."},
+		row{"password", secretKind, "", "The password."},
+		row{"remote-auth", "bool", "false", "Logs in as a user of VMware Identity Manager."},
+		row{"insecure-flag", "bool", "false", "Accepts every certificate, which lets anyone on the way read the password."},
+		row{"ca-file", "path", "the system's", "Certificate authorities to trust, in PEM format."},
+		row{"client-auth-cert-file", "path", "", "The certificate of a principal identity, in PEM format, instead of a user." +
+			together},
+		row{"client-auth-key-file", "path", "", "The private key of that certificate." + together},
+		row{"vmc-access-token", secretKind, "", "A refresh token of VMware Cloud on AWS. It is exchanged for access tokens, " +
+			"again before each one expires."},
+		row{"vmc-auth-host", "host", "", "The host that exchanges the token."},
+		row{"secret-name", "string", "", "A Secret with the keys username and password. It is read again when the manager " +
+			"rejects them."},
+		row{"secret-namespace", "string", "", "The namespace of the Secret."})
+	keys = append(keys, section(sectionBalance, append([]row{
+		{"size", "SMALL, MEDIUM, LARGE or XLARGE", "", "The size of the load balancer service that is created. It limits the " +
+			"virtual servers, one for each port of a Service. Required with tier1-gateway-path."},
+		{"lb-service-id", "string", "", "The ID of an existing load balancer service. It is never deleted."},
+		{"tier1-gateway-path", "path", "", "The Tier-1 gateway, such as /infra/tier-1s/NAME, with the load balancer service. " +
+			"One is created if the gateway has none, and deleted after its last virtual server."},
+		{"snat-disabled", "bool", "false", "New pools keep the addresses of clients. Nodes need a route back through the " +
+			"gateway."},
+		{"tags", "JSON object of texts", "", "Further tags of all objects; a map in YAML. The tag owner replaces the name " +
+			"vsphere-cloud-controller-manager, by which objects are found: it must not change."},
+	}, classRows("")...)...)...)
+	keys = append(keys, section(common.Section(sectionClass, "NAME"), classRows("The default is that of [LoadBalancer]. ")...)...)
+	return append(keys, section(sectionRoute,
+		row{"router-path", "path", "", "The Tier-1 gateway, such as /infra/tier-1s/NAME, that gets a static route to each " +
+			"node's pods."})...)
+}
+
+// classRows are the keys that [LoadBalancer] and the sections of classes have in common.
+func classRows(prefix string) []row {
+	return []row{
+		{"ip-pool-name", "string", "", prefix + "The name of the pool with the addresses of load balancers. Live load " +
+			"balancers keep their addresses."},
+		{"ip-pool-id", "string", "", prefix + "The same by ID. It has precedence over the name."},
+		{"tcp-app-profile-name", "string", "", prefix + "The name of the fast TCP application profile of virtual servers."},
+		{"tcp-app-profile-path", "path", "/infra/lb-app-profiles/default-tcp-lb-app-profile", prefix + "The same by path. It " +
+			"has precedence over the name."},
+		{"udp-app-profile-name", "string", "", prefix + "The name of the fast UDP application profile of virtual servers."},
+		{"udp-app-profile-path", "path", "/infra/lb-app-profiles/default-udp-lb-app-profile", prefix + "The same by path. It " +
+			"has precedence over the name."},
 	}
-	profile := []string{"ip-pool-name", "ip-pool-id", "tcp-app-profile-name", "tcp-app-profile-path",
-		"udp-app-profile-name", "udp-app-profile-path"}
-	keys := section(sectionNSXT, append(rows("string", "host", "user", "ca-file", "client-auth-cert-file",
-		"client-auth-key-file", "vmc-auth-host", "secret-name", "secret-namespace"),
-		append(rows(secretKind, "password", "vmc-access-token"), rows("bool", "insecure-flag", "remote-auth")...)...)...)
-	keys = append(keys, section(sectionBalance, append(rows("string", append([]string{"size", "lb-service-id",
-		"tier1-gateway-path", "tags"}, profile...)...), rows("bool", "snat-disabled")...)...)...)
-	keys = append(keys, section(common.Section(sectionClass, "NAME"), rows("string", profile...)...)...)
-	return append(keys, section(sectionRoute, rows("string", "router-path")...)...)
 }

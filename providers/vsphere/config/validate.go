@@ -120,25 +120,6 @@ func (r *resolver) ranges(key string, list List) []netip.Prefix {
 	return out
 }
 
-// refuseNSX returns an error for the sections of NSX-T: without load balancers and routes, a manager that takes over
-// would leave those of its predecessor alone forever.
-func (r *resolver) refuseNSX() {
-	f := r.config.File
-	sections := map[string]bool{
-		sectionNSXT: f.NSXT != (NSXT{}), sectionBalance: f.LoadBalancer != (LoadBalancer{}),
-		sectionRoute: f.Route != (Route{}),
-	}
-	for _, section := range []string{sectionNSXT, sectionBalance, sectionRoute} {
-		if sections[section] {
-			r.file.Errorf(section, "", "load balancers and routes by NSX-T are not supported; remove the section, and keep "+
-				"the previous manager running for them with --controllers=service,route")
-		}
-	}
-	for name := range f.LoadBalancerClass {
-		r.file.Errorf(common.Section(sectionClass, name), "", "load balancers by NSX-T are not supported; remove the section")
-	}
-}
-
 // ignored warns about keys that have no effect.
 func (r *resolver) ignored() {
 	for key, reason := range map[string]string{

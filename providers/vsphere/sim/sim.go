@@ -15,6 +15,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim/nsxt"
 )
 
 // The account of a simulated vCenter, and the categories of its tags.
@@ -38,6 +40,9 @@ const (
 	// Region is the tag of the datacenter.
 	Region = "region-1"
 )
+
+// allocationTime is the time until NSX-T has allocated an address.
+const allocationTime = 2 * time.Second
 
 const (
 	soapCookie = "vmware_soap_session"
@@ -57,6 +62,10 @@ type Options struct {
 	Zones int
 	// LogLimit is the number of calls that the log keeps; 0 keeps all.
 	LogLimit int
+	// NSXT serves an NSX-T manager at the same address, for load balancers and routes.
+	NSXT bool
+	// Public are the addresses of public load balancers; the zero value has 254.
+	Public netip.Prefix
 }
 
 // Cloud is a simulated vCenter. It is safe for concurrent use.
@@ -65,6 +74,8 @@ type Cloud struct {
 	model   *simulator.Model
 	mux     *http.ServeMux
 	front   *sim.Front
+	// nsx is nil without NSX-T.
+	nsx *nsxt.Manager
 
 	mu       sync.Mutex
 	password string
@@ -88,6 +99,9 @@ func New(o Options) (*Cloud, error) {
 	}
 	c := &Cloud{
 		options: o, model: model, password: Password, machines: map[string]*machine{}, sessions: map[session]bool{},
+	}
+	if o.NSXT {
+		c.nsx = nsxt.New(nsxt.Options{Clock: o.Clock, AllocationTime: allocationTime, Public: o.Public})
 	}
 	c.serve()
 	return c, c.tagZones()
@@ -137,6 +151,9 @@ func (c *Cloud) Close() error {
 // describe returns the name of a request: the method of SOAP, which is the first element of the body, or the resource
 // and the action of REST.
 func describe(r *http.Request) sim.Operation {
+	if path, ok := strings.CutPrefix(r.URL.Path, nsxt.Prefix+"/"); ok {
+		return sim.Operation{Service: "nsxt", Name: r.Method + " " + nsxt.Collection(path), Mutating: r.Method != http.MethodGet}
+	}
 	if strings.HasPrefix(r.URL.Path, "/rest/") {
 		name := r.Method + " " + strings.TrimPrefix(r.URL.Path, "/rest/com/vmware/cis/")
 		if at := strings.Index(name, "/id:"); at >= 0 {
@@ -344,6 +361,10 @@ func (c *Cloud) alive(kind, id string) bool {
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if cookie, err := r.Cookie(soapCookie); err == nil && !c.alive(soapCookie, cookie.Value) {
 		r.Header.Del("Cookie")
+	}
+	if c.nsx != nil && strings.HasPrefix(r.URL.Path, nsxt.Prefix+"/") {
+		c.nsx.ServeHTTP(w, r)
+		return
 	}
 	switch id := r.Header.Get(restHeader); {
 	case id == "":

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim/nsxt"
 )
 
 var _ world.World = (*Cloud)(nil)
@@ -27,12 +29,14 @@ const (
 	Network = "VM Network"
 )
 
-var errUnsupported = errors.New("vCenter has no load balancers and no routes")
+var errUnsupported = errors.New("a vCenter without NSX-T has no load balancers and no routes")
 
 // machine is a virtual machine with its node.
 type machine struct {
 	vm   *simulator.VirtualMachine
 	zone string
+	// address is the address of its guest.
+	address string
 }
 
 // Launch implements world.World. The machine's guest reports its name and one address. The node has the system
@@ -60,7 +64,7 @@ func (c *Cloud) Launch(m world.Machine) (*v1.Node, error) {
 		return nil, err
 	}
 	vm := c.newMachine(m.Name, bios.String(), clusters[at])
-	c.machines[m.Name] = &machine{vm: vm, zone: zoneName(at)}
+	c.machines[m.Name] = &machine{vm: vm, zone: zoneName(at), address: vm.Guest.IpAddress}
 	node := m.Node()
 	node.Status.NodeInfo.SystemUUID = strings.ToUpper(Swapped(bios))
 	return node, nil
@@ -186,26 +190,70 @@ func (c *Cloud) Hide(nodeName string) error {
 	return nil
 }
 
+// NSXT returns the NSX-T manager; nil without one.
+func (c *Cloud) NSXT() *nsxt.Manager { return c.nsx }
+
+// nodeOf returns the node of an address, "" without one.
+func (c *Cloud) nodeOf(address string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, m := range c.machines {
+		if m.address == address {
+			return name
+		}
+	}
+	return ""
+}
+
 // LoadBalancers implements world.World.
-func (c *Cloud) LoadBalancers() []world.LoadBalancer { return nil }
+func (c *Cloud) LoadBalancers() []world.LoadBalancer {
+	if c.nsx == nil {
+		return nil
+	}
+	return c.nsx.LoadBalancers(c.nodeOf)
+}
 
 // DeleteLoadBalancer implements world.World.
-func (c *Cloud) DeleteLoadBalancer(string) error { return errUnsupported }
+func (c *Cloud) DeleteLoadBalancer(name string) error {
+	if c.nsx == nil {
+		return errUnsupported
+	}
+	return c.nsx.DeleteLoadBalancer(name)
+}
 
 // Drift implements world.World.
-func (c *Cloud) Drift(string) ([]string, error) { return nil, errUnsupported }
+func (c *Cloud) Drift(name string) ([]string, error) {
+	if c.nsx == nil {
+		return nil, errUnsupported
+	}
+	return c.nsx.Drift(name)
+}
 
 // Routes implements world.World.
-func (c *Cloud) Routes() []world.Route { return nil }
+func (c *Cloud) Routes() []world.Route {
+	if c.nsx == nil {
+		return nil
+	}
+	return c.nsx.Routes(c.nodeOf)
+}
 
 // AddForeignRoute implements world.World.
-func (c *Cloud) AddForeignRoute(string) error { return errUnsupported }
+func (c *Cloud) AddForeignRoute(destination string) error {
+	if c.nsx == nil {
+		return errUnsupported
+	}
+	return c.nsx.AddForeignRoute(destination)
+}
 
 // Objects implements world.World.
 func (c *Cloud) Objects() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return map[string]int{"VirtualMachine": len(c.machines)}
+	out := map[string]int{"VirtualMachine": len(c.machines)}
+	if c.nsx != nil {
+		maps.Copy(out, c.nsx.Objects())
+	}
+	return out
 }
 
 // Datacenter returns the datacenter.

@@ -52,6 +52,9 @@ func keys(cfg reflect.Type) []string {
 			typ, name = typ.Elem().Elem(), config.Section(name, "NAME")
 		}
 		for _, key := range reflect.VisibleFields(typ) {
+			if key.Anonymous && key.Tag.Get("gcfg") == "" {
+				continue // its fields are keys of the section
+			}
 			out = append(out, show(name, keyOf(key), key.Type == reflect.TypeFor[config.Secret]()))
 		}
 	}

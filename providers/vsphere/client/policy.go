@@ -1,0 +1,353 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
+)
+
+const (
+	policyPath = "/policy/api/v1"
+	// vmcTokenPath exchanges the refresh token of VMware Cloud for an access token.
+	vmcTokenPath = "/csp/gateway/am/api/auth/api-tokens/authorize" //nolint:gosec // a path
+	// tokenMargin is the time before its end at which an access token is replaced.
+	tokenMargin = time.Minute
+	// codeReferenced is the error code of the deletion of an object that others refer to.
+	codeReferenced = 500030
+	// allocationKey is the attribute of a realized allocation with its address.
+	allocationKey = "allocation_ip"
+)
+
+// PolicyOptions configure NewPolicy. NSX is required.
+type PolicyOptions struct {
+	NSX     config.NSX
+	Secrets *Secrets
+	// Transport sends all requests; nil builds one from the TLS settings.
+	Transport http.RoundTripper
+	Clock     clock.Clock
+	Retry     cloudapi.Retry
+	UserAgent string
+}
+
+// Policy calls the policy API of NSX-T. It makes no call before it is used. It is safe for concurrent use.
+type Policy struct {
+	options PolicyOptions
+	http    http.Client
+	health  *cloudapi.Health
+
+	mu sync.Mutex
+	// user and password are those of the Secret; token is an access token of VMware Cloud.
+	user, password string
+	token          string
+	tokenEnd       time.Time
+}
+
+var _ api.NSXT = (*Policy)(nil)
+
+// NewPolicy returns a Policy. It makes no call; it reads the files of certificates.
+func NewPolicy(o PolicyOptions) (*Policy, error) {
+	o.Clock = clocks.OrReal(o.Clock)
+	o.Retry.Clock = o.Clock
+	p := &Policy{options: o, health: cloudapi.NewHealth(o.Clock), user: o.NSX.User, password: o.NSX.Password.Reveal()}
+	base := o.Transport
+	if base == nil {
+		t := tlsSettings{owner: "[NSXT]", insecure: o.NSX.Insecure, caFile: o.NSX.CAFile, certFile: o.NSX.CertFile,
+			keyFile: o.NSX.KeyFile}
+		var err error
+		if base, err = t.transport(); err != nil {
+			return nil, err
+		}
+	}
+	p.http = http.Client{
+		Transport: cloudapi.NewTransport(cloudapi.TransportOptions{
+			Provider: names.Scheme, Base: base, Describe: describe, Clock: o.Clock,
+			Limits: cloudapi.Limits{ObeyRetryAfter: true}, Observe: p.health.Observe,
+		}),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return p, nil
+}
+
+// Health returns why the manager fails, and since when.
+func (p *Policy) Health() (time.Time, error) { return p.health.Err(api.ServiceNSXT) }
+
+// Check makes one cheap read.
+func (p *Policy) Check(ctx context.Context) error {
+	_, err := p.call(ctx, http.MethodGet, api.LBAppProfiles, "page_size=1", nil)
+	if cloudapi.Is(err, cloudapi.Denied) {
+		return &cloudapi.Error{Class: cloudapi.Denied, Operation: "GET lb-app-profiles", Err: fmt.Errorf("NSX-T manager %s "+
+			"rejects the credentials of section [NSXT], or the user may not read load balancers: %w", p.options.NSX.Host, err)}
+	}
+	return err
+}
+
+// List implements api.NSXT.
+func (p *Policy) List(ctx context.Context, collection string) ([]json.RawMessage, error) {
+	var all []json.RawMessage
+	for query := ""; ; {
+		content, err := p.call(ctx, http.MethodGet, collection, query, nil)
+		if err != nil {
+			return nil, err
+		}
+		var page struct {
+			Results []json.RawMessage `json:"results"`
+			Cursor  string            `json:"cursor"`
+		}
+		if err := json.Unmarshal(content, &page); err != nil {
+			return nil, wrap(operationName(http.MethodGet, collection), fmt.Errorf("the response cannot be parsed: %w", err))
+		}
+		all = append(all, page.Results...)
+		if page.Cursor == "" {
+			return all, nil
+		}
+		query = "cursor=" + url.QueryEscape(page.Cursor)
+	}
+}
+
+// Put implements api.NSXT.
+func (p *Policy) Put(ctx context.Context, path string, document []byte) (json.RawMessage, error) {
+	return p.call(ctx, http.MethodPut, path, "", document)
+}
+
+// Delete implements api.NSXT.
+func (p *Policy) Delete(ctx context.Context, path string) error {
+	_, err := p.call(ctx, http.MethodDelete, path, "", nil)
+	return err
+}
+
+// AllocatedAddress implements api.NSXT.
+func (p *Policy) AllocatedAddress(ctx context.Context, path string) (string, error) {
+	const entities = "/infra/realized-state/realized-entities"
+	content, err := p.call(ctx, http.MethodGet, entities, "intent_path="+url.QueryEscape(path), nil)
+	if err != nil {
+		return "", err
+	}
+	var out struct {
+		Results []struct {
+			State      string `json:"state"`
+			Attributes []struct {
+				Key    string   `json:"key"`
+				Values []string `json:"values"`
+			} `json:"extended_attributes"`
+			Alarms []struct {
+				Message string `json:"message"`
+			} `json:"alarms"`
+		} `json:"results"`
+	}
+	if err := json.Unmarshal(content, &out); err != nil {
+		return "", wrap(operationName(http.MethodGet, entities), fmt.Errorf("the response cannot be parsed: %w", err))
+	}
+	for _, entity := range out.Results {
+		for _, a := range entity.Attributes {
+			if a.Key == allocationKey && len(a.Values) > 0 {
+				return a.Values[0], nil
+			}
+		}
+		if entity.State == "ERROR" {
+			text := "the address cannot be allocated"
+			for _, alarm := range entity.Alarms {
+				text += ": " + alarm.Message
+			}
+			return "", &cloudapi.Error{Class: cloudapi.Quota, Operation: operationName(http.MethodGet, entities),
+				Err: fmt.Errorf("%s; add addresses to the pool, or delete Services that are not needed", text)}
+		}
+	}
+	return "", nil
+}
+
+// operationName returns the name of a request, such as "PUT lb-pools".
+func operationName(method, path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	for _, part := range slices.Backward(parts) {
+		if slices.Contains([]string{"lb-services", "lb-virtual-servers", "lb-pools", "lb-monitor-profiles", "groups",
+			"lb-app-profiles", "ip-pools", "ip-allocations", "static-routes", "realized-entities"}, part) {
+			return method + " " + part
+		}
+	}
+	return method
+}
+
+// call makes a request with retries. A PUT with an unknown outcome is not repeated, because its revision would be the
+// previous one then.
+func (p *Policy) call(ctx context.Context, method, path, query string, body []byte) (content []byte, err error) {
+	request := cloudapi.Request{Service: api.ServiceNSXT, Operation: operationName(method, path),
+		Mutating: method != http.MethodGet, Idempotent: method == http.MethodDelete}
+	err = p.options.Retry.Do(ctx, request, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		content, err = p.authorized(ctx, request, method, path, query, body)
+		return wrap(request.Operation, err)
+	})
+	return content, err
+}
+
+// authorized makes a request, and once more with new credentials if the manager rejects those in use.
+func (p *Policy) authorized(
+	ctx context.Context, request cloudapi.Request, method, path, query string, body []byte,
+) ([]byte, error) {
+	content, err := p.send(ctx, request, method, path, query, body)
+	var status *statusError
+	if !errors.As(err, &status) || status.status != http.StatusUnauthorized && status.status != http.StatusForbidden {
+		return content, err
+	}
+	if changed, refreshErr := p.refresh(ctx); refreshErr != nil || !changed {
+		return content, errors.Join(err, refreshErr)
+	}
+	return p.send(ctx, request, method, path, query, body)
+}
+
+// refresh reads the Secret and drops the access token. It reports whether a retry can succeed.
+func (p *Policy) refresh(ctx context.Context) (bool, error) {
+	n := p.options.NSX
+	if n.VMCToken != "" {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		changed := p.token != ""
+		p.token = ""
+		return changed, nil
+	}
+	if n.Secret.Name == "" {
+		return false, nil
+	}
+	keys, err := p.options.Secrets.read(ctx, n.Secret)
+	if err != nil {
+		return false, err
+	}
+	user, password := strings.TrimSuffix(keys["username"], "\n"), strings.TrimSuffix(keys["password"], "\n")
+	if user == "" || password == "" {
+		return false, fmt.Errorf("secret %s/%s: there is no username and password", n.Secret.Namespace, n.Secret.Name)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	changed := user != p.user || password != p.password
+	p.user, p.password = user, password
+	return changed, nil
+}
+
+// send sends one request.
+func (p *Policy) send(
+	ctx context.Context, request cloudapi.Request, method, path, query string, body []byte,
+) ([]byte, error) {
+	target := url.URL{Scheme: "https", Host: p.options.NSX.Host, Path: policyPath + path, RawQuery: query}
+	req, err := http.NewRequestWithContext(context.WithValue(ctx, requestKey{}, request), method, target.String(),
+		bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if err := p.authorize(ctx, req); err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", p.options.UserAgent)
+	resp, err := p.http.Do(req) //nolint:bodyclose // readAll closes it
+	if err != nil {
+		return nil, err
+	}
+	content, err := readAll(resp)
+	if err != nil || resp.StatusCode < http.StatusMultipleChoices {
+		return content, err
+	}
+	return nil, policyError(request.Operation, resp.StatusCode, content)
+}
+
+// authorize sets the header with the credentials.
+func (p *Policy) authorize(ctx context.Context, req *http.Request) error {
+	n := p.options.NSX
+	if n.VMCToken != "" {
+		token, err := p.accessToken(ctx)
+		req.Header.Set("Authorization", "Bearer "+token)
+		return err
+	}
+	p.mu.Lock()
+	user, password := p.user, p.password
+	p.mu.Unlock()
+	if user == "" && n.Secret.Name != "" {
+		if _, err := p.refresh(ctx); err != nil {
+			return err
+		}
+		p.mu.Lock()
+		user, password = p.user, p.password
+		p.mu.Unlock()
+	}
+	switch {
+	case user == "": // the certificate of a principal identity
+	case n.RemoteAuth:
+		req.Header.Set("Authorization", "Remote "+base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
+	default:
+		req.SetBasicAuth(user, password)
+	}
+	return nil
+}
+
+// accessToken returns an access token of VMware Cloud, and exchanges the refresh token if it ends soon.
+func (p *Policy) accessToken(ctx context.Context) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.token != "" && p.options.Clock.Now().Before(p.tokenEnd) {
+		return p.token, nil
+	}
+	n := p.options.NSX
+	target := url.URL{Scheme: "https", Host: n.VMCAuthHost, Path: vmcTokenPath}
+	form := url.Values{"refresh_token": {n.VMCToken.Reveal()}}
+	request := cloudapi.Request{Service: api.ServiceNSXT, Operation: "ExchangeToken"}
+	req, err := http.NewRequestWithContext(context.WithValue(ctx, requestKey{}, request), http.MethodPost, target.String(),
+		strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := p.http.Do(req) //nolint:bodyclose // readAll closes it
+	if err != nil {
+		return "", err
+	}
+	content, err := readAll(resp)
+	if err != nil {
+		return "", err
+	}
+	var out struct {
+		Token   string `json:"access_token"`
+		Expires int64  `json:"expires_in"`
+	}
+	if resp.StatusCode != http.StatusOK || json.Unmarshal(content, &out) != nil || out.Token == "" {
+		return "", &cloudapi.Error{Class: cloudapi.Denied, Operation: request.Operation,
+			Err: fmt.Errorf("%s rejects vmc-access-token of section [NSXT] (HTTP status %d)", n.VMCAuthHost, resp.StatusCode)}
+	}
+	p.token = out.Token
+	p.tokenEnd = p.options.Clock.Now().Add(time.Duration(out.Expires)*time.Second - tokenMargin)
+	return p.token, nil
+}
+
+// policyError returns the error of a response. Only one in the form of the API reports that an object does not exist:
+// a proxy answers with the same status.
+func policyError(operation string, status int, content []byte) error {
+	var out struct {
+		Code    int    `json:"error_code"`
+		Message string `json:"error_message"`
+	}
+	if err := json.Unmarshal(content, &out); err != nil || out.Message == "" {
+		return &statusError{status: status}
+	}
+	class := cloudapi.ClassOfStatus(status)
+	if out.Code == codeReferenced {
+		class = cloudapi.Conflict
+	}
+	cause := &statusError{status: status, code: fmt.Sprintf("(error code %d): %s", out.Code, out.Message)}
+	return &cloudapi.Error{Class: class, Operation: operation, Err: cause}
+}

@@ -1,0 +1,174 @@
+package config
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	common "github.com/unified-ccm/unified-ccm/pkg/common/config"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
+)
+
+// NSX is the connection to the manager of NSX-T.
+type NSX struct {
+	Host              string
+	Insecure          bool
+	CAFile            string
+	CertFile, KeyFile string
+	User              string
+	Password          common.Secret
+	RemoteAuth        bool
+	VMCToken          common.Secret
+	VMCAuthHost       string
+	Secret            SecretRef
+}
+
+// Balancing is the configuration of load balancers.
+type Balancing struct {
+	// Size, ServiceID and Tier1Path select the load balancer service: one with that ID, or one on the gateway, which is
+	// created with that size.
+	Size, ServiceID, Tier1Path string
+	SNATDisabled               bool
+	// Tags are set on all objects. The tag owner replaces the name of the program.
+	Tags map[string]string
+	// Classes have an entry for names.DefaultClass.
+	Classes map[string]Class
+}
+
+// Class is a class of load balancers.
+type Class struct {
+	// Pool is the pool of addresses; TCP and UDP are the application profiles, by path or by name.
+	Pool, TCP, UDP Named
+}
+
+// Named references an object of NSX-T: by ID or path if that is set, else by its display name.
+type Named struct{ ID, Name string }
+
+// IsZero reports whether nothing is referenced.
+func (n Named) IsZero() bool { return n == Named{} }
+
+func (n Named) or(other Named) Named {
+	if n.IsZero() {
+		return other
+	}
+	return n
+}
+
+// sizes are the sizes of load balancer services.
+func sizes() []string { return []string{"SMALL", "MEDIUM", "LARGE", "XLARGE"} }
+
+// nsxt reads the sections of NSX-T. Load balancers and routes are off without a section for them.
+func (r *resolver) nsxt() {
+	f := r.config.File
+	r.env.applyNSXT(&f.NSXT)
+	balancing := f.LoadBalancer != (LoadBalancer{}) || len(f.LoadBalancerClass) > 0
+	if !balancing && f.Route == (Route{}) {
+		if f.NSXT != (NSXT{}) {
+			r.file.Warnf(sectionNSXT, "", "has no effect without a section [LoadBalancer] or [Route]")
+		}
+		return
+	}
+	r.connection(f.NSXT)
+	if balancing {
+		r.balancing(f)
+	}
+	if f.Route != (Route{}) {
+		r.config.RouterPath = f.Route.RouterPath
+		r.checkTier1(sectionRoute, "router-path", f.Route.RouterPath)
+	}
+}
+
+// connection checks the connection to the manager.
+func (r *resolver) connection(f NSXT) {
+	n := NSX{
+		Host: f.Host, Insecure: f.Insecure, CAFile: f.CAFile, CertFile: f.ClientAuthCertFile, KeyFile: f.ClientAuthKeyFile,
+		User: f.User, Password: f.Password, RemoteAuth: f.RemoteAuth, VMCToken: f.VMCAccessToken, VMCAuthHost: f.VMCAuthHost,
+		Secret: SecretRef{Namespace: f.SecretNamespace, Name: f.SecretName},
+	}
+	r.config.NSXT = &n
+	switch {
+	case n.Host == "":
+		r.file.Errorf(sectionNSXT, "host", "is required for load balancers and routes: set it to the address of the NSX-T "+
+			"manager")
+	case strings.Contains(n.Host, "://") || strings.ContainsAny(n.Host, "/ "):
+		r.file.Errorf(sectionNSXT, "host", "must be a host name or an IP address without https:// and a path, not %q", n.Host)
+	}
+	if (n.Secret.Name == "") != (n.Secret.Namespace == "") {
+		r.file.Errorf(sectionNSXT, "secret-name", "secret-name and secret-namespace must be set together")
+	}
+	if (n.CertFile == "") != (n.KeyFile == "") {
+		r.file.Errorf(sectionNSXT, "client-auth-cert-file", "client-auth-cert-file and client-auth-key-file must be set "+
+			"together")
+	}
+	if (n.VMCToken == "") != (n.VMCAuthHost == "") {
+		r.file.Errorf(sectionNSXT, "vmc-access-token", "vmc-access-token and vmc-auth-host must be set together")
+	}
+	if n.User == "" && n.Secret.Name == "" && n.CertFile == "" && n.VMCToken == "" {
+		r.file.Errorf(sectionNSXT, "user", "has no credentials: set user and password, secret-name and secret-namespace, "+
+			"client-auth-cert-file and client-auth-key-file, or vmc-access-token and vmc-auth-host")
+	}
+	if n.Insecure && n.CAFile != "" {
+		r.file.Warnf(sectionNSXT, "insecure-flag", "is true, so that ca-file has no effect")
+	}
+}
+
+// balancing checks the configuration of load balancers.
+func (r *resolver) balancing(f File) {
+	b := Balancing{
+		Size: f.LoadBalancer.Size, ServiceID: f.LoadBalancer.LBServiceID, Tier1Path: f.LoadBalancer.Tier1GatewayPath,
+		SNATDisabled: f.LoadBalancer.SNATDisabled, Classes: map[string]Class{},
+	}
+	r.config.LoadBalancer = &b
+	switch {
+	case b.Size == "" && b.ServiceID != "":
+	case !slices.Contains(sizes(), b.Size):
+		r.file.Errorf(sectionBalance, "size", "must be one of %s, not %q", strings.Join(sizes(), ", "), b.Size)
+	}
+	if b.ServiceID == "" && b.Tier1Path == "" {
+		r.file.Errorf(sectionBalance, "lb-service-id", "set it to the ID of a load balancer service, or tier1-gateway-path to "+
+			"the path of the Tier-1 gateway on which to create one")
+	}
+	if b.Tier1Path != "" {
+		r.checkTier1(sectionBalance, "tier1-gateway-path", b.Tier1Path)
+	}
+	if text := f.LoadBalancer.Tags; text != "" {
+		if err := json.Unmarshal([]byte(text), &b.Tags); err != nil {
+			r.file.Errorf(sectionBalance, "tags", `must be a JSON object of texts, such as {"team": "web"}: %v`, err)
+		}
+	}
+	defaults := class(f.LoadBalancer.LoadBalancerClass)
+	if own, ok := f.LoadBalancerClass[names.DefaultClass]; ok {
+		defaults = class(*own).or(defaults)
+	}
+	defaults = defaults.or(Class{TCP: Named{ID: names.DefaultTCPProfile}, UDP: Named{ID: names.DefaultUDPProfile}})
+	b.Classes[names.DefaultClass] = defaults
+	for _, name := range slices.Sorted(maps.Keys(f.LoadBalancerClass)) {
+		b.Classes[name] = class(*f.LoadBalancerClass[name]).or(defaults)
+		if b.Classes[name].Pool.IsZero() {
+			r.file.Errorf(common.Section(sectionClass, name), "ip-pool-name", "set it or ip-pool-id to a pool of addresses, "+
+				"here or in section [LoadBalancer]")
+		}
+	}
+	if defaults.Pool.IsZero() && len(f.LoadBalancerClass) == 0 {
+		r.file.Errorf(sectionBalance, "ip-pool-name", "set it or ip-pool-id to a pool of addresses")
+	}
+}
+
+// checkTier1 checks the path of a Tier-1 gateway.
+func (r *resolver) checkTier1(section, key, path string) {
+	if id, ok := strings.CutPrefix(path, "/infra/tier-1s/"); !ok || id == "" || strings.Contains(id, "/") {
+		r.file.Errorf(section, key, "must be the path of a Tier-1 gateway, such as /infra/tier-1s/my-gateway, not %q", path)
+	}
+}
+
+func class(c LoadBalancerClass) Class {
+	return Class{
+		Pool: Named{c.IPPoolID, c.IPPoolName}, TCP: Named{c.TCPAppProfilePath, c.TCPAppProfileName},
+		UDP: Named{c.UDPAppProfilePath, c.UDPAppProfileName},
+	}
+}
+
+func (c Class) or(defaults Class) Class {
+	return Class{Pool: c.Pool.or(defaults.Pool), TCP: c.TCP.or(defaults.TCP), UDP: c.UDP.or(defaults.UDP)}
+}

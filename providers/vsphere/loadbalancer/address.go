@@ -1,0 +1,149 @@
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
+)
+
+const (
+	// allocationPoll is the interval of polls for the address of an allocation, which takes a few seconds.
+	allocationPoll = time.Second
+	// allocationTimeout bounds them.
+	allocationTimeout = 30 * time.Second
+)
+
+// ensureAddress finds the address of the load balancer, or plans its allocation. It returns the changes that the address
+// depends on, the address if it is known, and the allocations that are not needed.
+func (d *differ) ensureAddress() (base []plan.Ref, address string, surplus []api.IPAllocation) {
+	chosen := -1
+	for i, a := range d.have.Allocations {
+		if a.Pool != d.want.Pool || a.Address == "" || d.want.IP != "" && a.Address != d.want.IP {
+			continue
+		}
+		if chosen < 0 || d.inUse(a) && !d.inUse(d.have.Allocations[chosen]) {
+			chosen = i
+		}
+	}
+	if chosen < 0 {
+		creation, replaced := d.allocationCreate()
+		d.plan.Add(creation)
+		surplus = slices.DeleteFunc(slices.Clone(d.have.Allocations), func(a api.IPAllocation) bool { return a.Path == replaced })
+		return []plan.Ref{creation.Ref}, "", surplus
+	}
+	surplus = slices.Delete(slices.Clone(d.have.Allocations), chosen, chosen+1)
+	have := d.have.Allocations[chosen]
+	if change, ok := d.allocationMark(have); ok {
+		d.plan.Add(change)
+	}
+	return nil, have.Address, surplus
+}
+
+// inUse reports whether a virtual server of the Service has the address.
+func (d *differ) inUse(a api.IPAllocation) bool {
+	return slices.ContainsFunc(d.have.Servers, func(v api.LBVirtualServer) bool { return v.IPAddress == a.Address })
+}
+
+func (d *differ) allocationRef(pool string, action plan.Action) plan.Ref {
+	name := d.name() + " in " + pool
+	if d.want.IP != "" && action == plan.Create {
+		name += " " + d.want.IP
+	}
+	return plan.Ref{Kind: kindAllocation, Name: name, Action: action}
+}
+
+// allocationCreate is the change that allocates an address. An allocation of the same ID without an address yet is that
+// of an earlier run: its path is returned.
+func (d *differ) allocationCreate() (change plan.Change, existing string) {
+	id := d.owner.objectID(partAllocation, d.want.Pool)
+	if d.want.IP != "" {
+		id = d.owner.objectID(partAllocation, d.want.Pool, d.want.IP)
+	}
+	c := d.store.allocations(d.want.Pool)
+	path := c.path + "/" + id
+	exists := slices.ContainsFunc(d.have.Allocations, func(a api.IPAllocation) bool { return a.Path == path && a.Address == "" })
+	var f plan.Fields
+	f.Diff("pool", "", d.want.Pool)
+	f.Diff("allocation_ip", "", d.want.IP)
+	change = plan.Change{
+		Ref: d.allocationRef(d.want.Pool, plan.Create), Fields: f,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			if exists {
+				return nil
+			}
+			object := api.IPAllocation{AllocationIP: d.want.IP}
+			object.Tags = tagged(nil, d.tags(map[string]string{names.TagApplied: d.want.record().Encode()}))
+			_, err := c.put(ctx, path, object)
+			return err
+		},
+		Ready: func(ctx context.Context, ids *plan.Handles) error { return d.awaitAddress(ctx, ids, path) },
+	}
+	if len(d.have.Servers) > 0 {
+		// It only serves a change of the address.
+		change.Disrupts, change.Follows = plan.DisruptsAddress, addressFields()
+	}
+	if exists {
+		return change, path
+	}
+	return change, ""
+}
+
+// awaitAddress polls until an allocation has an address.
+func (d *differ) awaitAddress(ctx context.Context, ids *plan.Handles, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, allocationTimeout)
+	defer cancel()
+	for {
+		address, err := d.store.addressOf(ctx, api.IPAllocation{Resource: api.Resource{Path: path}, AllocationIP: d.want.IP})
+		if err != nil {
+			return err
+		}
+		if address != "" {
+			d.store.remember(path, address)
+			ids.Set(addressHandle, address)
+			return nil
+		}
+		if err := clocks.Sleep(ctx, d.cloud.clock, allocationPoll); err != nil {
+			return fmt.Errorf("the pool %s has not allocated an address yet: %w", d.want.Pool, err)
+		}
+	}
+}
+
+// allocationMark is the change of the tags of an allocation, if they differ.
+func (d *differ) allocationMark(have api.IPAllocation) (plan.Change, bool) {
+	var f plan.Fields
+	if !diffTags(&f, have.Tags, d.tags(nil)) {
+		return plan.Change{}, false
+	}
+	return plan.Change{
+		Ref: d.allocationRef(have.Pool, plan.Update), Fields: f, Mark: true,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			return d.store.allocations(have.Pool).update(ctx, have.Path, func(a *api.IPAllocation) {
+				a.Tags = tagged(a.Tags, d.tags(nil))
+			})
+		},
+	}, true
+}
+
+// allocationDelete is the change that returns an address to its pool.
+func (d *differ) allocationDelete(have api.IPAllocation, after []plan.Ref) plan.Change {
+	c := d.store.allocations(have.Pool)
+	change := d.deletion(d.allocationRef(have.Pool, plan.Delete), have.Resource, after,
+		func(ctx context.Context, path string) error {
+			err := c.remove(ctx, path)
+			if err == nil {
+				d.store.remember(path, "")
+			}
+			return err
+		})
+	change.Fields = []plan.Field{{Name: "allocation_ip", Before: have.Address}}
+	if d.inUse(have) {
+		change.Disrupts, change.Follows = plan.DisruptsAddress, addressFields()
+	}
+	return change
+}

@@ -1,0 +1,60 @@
+// Package annotation documents the Service annotations of the vSphere provider and parses them.
+package annotation
+
+import (
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
+)
+
+// prefix is the prefix of the provider's own annotations.
+const prefix = "loadbalancer.vmware.io/"
+
+// KeyClass selects a class of load balancers.
+const KeyClass = names.ClassAnnotation
+
+// Options are the values of the provider's own annotations.
+type Options struct {
+	// Class is "" without the annotation.
+	Class string
+}
+
+func table(o *Options) intent.Table {
+	return intent.Table{{
+		Key: KeyClass, Type: "name", Default: names.DefaultClass, Example: "internal",
+		Doc: "The section [LoadBalancerClass \"NAME\"] of vsphere.conf with the pool of the address and the application " +
+			"profiles. Changing it on a live Service gives the load balancer an address of the other pool, so that clients " +
+			"must follow.",
+		Empty: intent.EmptyRefused,
+		Set:   intent.Into(&o.Class, func(value string) (string, error) { return value, nil }),
+	}}
+}
+
+// Read parses the provider's own annotations of a Service.
+func Read(in intent.Service, problems *intent.Problems) Options {
+	var o Options
+	table(&o).Read(in.Annotations, problems)
+	return o
+}
+
+// Documentation returns the reference entries of the provider's own annotations.
+func Documentation() []provider.Annotation { return table(&Options{}).Documentation() }
+
+// Prefixes returns the prefixes of the provider's own annotations.
+func Prefixes() []string { return []string{prefix} }
+
+// Portable returns the keys of the portable annotations that the provider supports.
+func Portable() []string {
+	return []string{
+		intent.KeyScheme, intent.KeySourceRanges, intent.KeyStaticAddresses, intent.KeyHealthCheckProtocol,
+		intent.KeyHealthCheckPort, intent.KeyHealthCheckPath, intent.KeyHealthCheckInterval, intent.KeyHealthCheckTimeout,
+		intent.KeyHealthCheckHealthyThreshold, intent.KeyHealthCheckUnhealthyThreshold,
+	}
+}
+
+// Vocabulary returns the annotations that the provider reads.
+func Vocabulary(provider string) intent.Vocabulary {
+	return intent.Vocabulary{
+		Provider: provider, Portable: Portable(), Own: table(&Options{}).Keys(), OwnPrefixes: Prefixes(),
+	}
+}

@@ -1,0 +1,176 @@
+package loadbalancer
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
+)
+
+// The settings of a monitor by default, which are those of NSX-T: an earlier manager set none.
+const (
+	defaultInterval  = 5 * time.Second
+	defaultTimeout   = 15 * time.Second
+	defaultRiseCount = 3
+	defaultFallCount = 3
+)
+
+// The resource types of monitors.
+const (
+	monitorTCP  = "LBTcpMonitorProfile"
+	monitorHTTP = "LBHttpMonitorProfile"
+)
+
+// Desired are the objects that should exist for one Service.
+type Desired struct {
+	Class string
+	// Pool is the ID of the pool of the address, IP the address that the Service chooses.
+	Pool, IP string
+	Ports    []Port
+	Members  []api.LBPoolMember
+	// Ranges are those of clients; none for all.
+	Ranges []string
+	// SNAT is the type of the translation in new pools.
+	SNAT     string
+	Warnings []string
+	// Fields are intent.Service.Fields.
+	Fields map[string]string
+}
+
+// Port is a virtual server with its pool and its monitor.
+type Port struct {
+	// Name is TCP/80.
+	Name           string
+	Port, NodePort int32
+	Profile        string
+	// Monitor is nil for a port without one.
+	Monitor *api.LBMonitor
+}
+
+// portName returns the value of the tag of a port.
+func portName(p intent.Port) string { return fmt.Sprintf("%s/%d", p.Protocol, p.Port) }
+
+// Desired implements loadbalancer.Cloud.
+func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState) (Desired, error) {
+	problems := in.NewProblems()
+	d := Desired{Fields: in.Fields, Members: members(key, nodes), SNAT: "LBSnatAutoMap"}
+	if c.config.SNATDisabled {
+		d.SNAT = "LBSnatDisabled"
+	}
+	if !slices.Contains(in.Families, v1.IPv4Protocol) {
+		problems.Add(intent.FieldIPFamilies, fmt.Sprint(in.Families), "load balancers of NSX-T have IPv4 addresses: add IPv4")
+	} else if len(in.Families) > 1 {
+		d.Warnings = append(d.Warnings, "the load balancer has an IPv4 address only: NSX-T's pools of addresses are used for IPv4")
+	}
+	if in.ClientIPAffinity > 0 {
+		d.Warnings = append(d.Warnings, "spec.sessionAffinity has no effect on the load balancer: set a persistence profile in "+
+			"NSX-T, which stays")
+	}
+	d.Class = c.class(in, &problems)
+	class := c.config.Classes[d.Class]
+	var errs []error
+	lookup := func(n config.Named, known map[string][]string, setting string) string {
+		if n.IsZero() {
+			return ""
+		}
+		id, err := resolve(n, known, setting)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		return id
+	}
+	d.Pool = lookup(class.Pool, shared.Pools, "ip-pool-name")
+	profiles := map[v1.Protocol]string{
+		v1.ProtocolTCP: lookup(class.TCP, shared.Profiles, "tcp-app-profile-name"),
+		v1.ProtocolUDP: lookup(class.UDP, shared.Profiles, "udp-app-profile-name"),
+	}
+	for _, err := range errs {
+		problems.Add(names.ClassAnnotation, d.Class, err.Error())
+	}
+	d.IP = staticAddress(in, &problems)
+	for _, prefix := range in.AllowedFrom(v1.IPv4Protocol) {
+		if prefix.Bits() > 0 {
+			d.Ranges = append(d.Ranges, prefix.String())
+		}
+	}
+	if len(in.SourceRanges) > 0 && len(in.AllowedFrom(v1.IPv4Protocol)) == 0 {
+		problems.Add(intent.FieldSourceRanges, "", "has only ranges of IPv6, from which no client can reach an IPv4 address")
+	}
+	for _, p := range in.Ports {
+		d.Ports = append(d.Ports, Port{
+			Name: portName(p), Port: p.Port, NodePort: p.NodePort, Profile: profiles[p.Protocol], Monitor: monitor(in.HealthCheck, p),
+		})
+	}
+	return d, problems.Err(in.Subject())
+}
+
+// staticAddress returns the address that a Service chooses.
+func staticAddress(in intent.Service, problems *intent.Problems) string {
+	for i, text := range in.StaticAddresses {
+		ip, err := netip.ParseAddr(text)
+		if err != nil || !ip.Is4() || i > 0 {
+			problems.Add(intent.KeyStaticAddresses, text, "write one IPv4 address of the pool of the class")
+			return ""
+		}
+	}
+	if len(in.StaticAddresses) == 0 {
+		return ""
+	}
+	return in.StaticAddresses[0]
+}
+
+// monitor returns the monitor of a port; nil for UDP without a port to probe.
+func monitor(h intent.HealthCheck, p intent.Port) *api.LBMonitor {
+	if p.Protocol == v1.ProtocolUDP && h.Port == 0 {
+		return nil
+	}
+	m := &api.LBMonitor{
+		MonitorPort: int64(cmp.Or(h.Port, p.NodePort)), Interval: seconds(cmp.Or(h.Interval, defaultInterval)),
+		Timeout:   seconds(cmp.Or(h.Timeout, defaultTimeout)),
+		RiseCount: int64(cmp.Or(h.HealthyThreshold, defaultRiseCount)),
+		FallCount: int64(cmp.Or(h.UnhealthyThreshold, defaultFallCount)),
+	}
+	m.ResourceType = monitorTCP
+	if h.Protocol == intent.HealthCheckHTTP {
+		m.ResourceType, m.RequestURL = monitorHTTP, cmp.Or(h.Path, "/")
+	}
+	return m
+}
+
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+// members returns the members of pools, sorted by address. A node without an internal IPv4 address receives no traffic.
+func members(key lbcommon.Key, nodes []*v1.Node) []api.LBPoolMember {
+	byIP := map[string]api.LBPoolMember{}
+	for _, node := range nodes {
+		if ip := internalIP(node); ip != "" {
+			byIP[ip] = api.LBPoolMember{
+				DisplayName: names.MemberDisplay(key.ClusterName, node.Name), IPAddress: ip, AdminState: "ENABLED",
+			}
+		}
+	}
+	out := make([]api.LBPoolMember, 0, len(byIP))
+	for _, ip := range slices.Sorted(maps.Keys(byIP)) {
+		out = append(out, byIP[ip])
+	}
+	return out
+}
+
+func internalIP(node *v1.Node) string {
+	for _, a := range node.Status.Addresses {
+		if ip, err := netip.ParseAddr(a.Address); err == nil && a.Type == v1.NodeInternalIP && ip.Is4() {
+			return a.Address
+		}
+	}
+	return ""
+}

@@ -1,0 +1,205 @@
+package loadbalancer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
+)
+
+// The kinds of objects in plans. Members are a separate kind, because only they change when nodes join and leave.
+const (
+	kindService    = "load balancer service"
+	kindAllocation = "IP allocation"
+	kindServer     = "virtual server"
+	kindPool       = "pool"
+	kindMembers    = "members"
+	kindMonitor    = "monitor"
+	kindGroup      = "group"
+)
+
+// The parts of computed IDs.
+const (
+	partService    = "lb-service"
+	partAllocation = "ip-allocation"
+	partServer     = "virtual-server"
+	partPool       = "pool"
+	partMonitor    = "monitor"
+	partGroup      = "group"
+)
+
+// addressHandle is the address of the load balancer in a plan before it is allocated.
+const addressHandle plan.Handle = "address"
+
+// addressFields are the fields that the choice of the address follows from.
+func addressFields() []string {
+	return []string{annotation.KeyClass, intent.KeyScheme, intent.KeyStaticAddresses, intent.FieldLoadBalancerIP}
+}
+
+func rangeFields() []string {
+	return []string{intent.FieldSourceRanges, intent.KeySourceRanges, betaRanges}
+}
+
+// Diff implements loadbalancer.Cloud. A plan allocates the address, creates the load balancer service, monitors, pools
+// and the group of clients, and then the virtual servers. Deletions have the reverse order.
+func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
+	d := &differ{cloud: c, store: c.store, owner: owner{key: key, app: c.app}, have: have}
+	d.plan.Subject = key.Subject()
+	if want == nil {
+		d.remove()
+		return d.plan, nil
+	}
+	d.want = *want
+	d.ensure()
+	return d.plan, nil
+}
+
+// differ builds one plan.
+type differ struct {
+	cloud *Cloud
+	store *store
+	owner owner
+	want  Desired
+	have  Observed
+	plan  plan.Plan
+}
+
+func (d *differ) name() string { return d.cloud.Name(d.owner.key) }
+
+// portRef returns the reference of the change of a port's object.
+func (d *differ) portRef(kind, port string, action plan.Action) plan.Ref {
+	return plan.Ref{Kind: kind, Name: d.name() + " " + port, Action: action}
+}
+
+// tags returns the tags of an object of the Service.
+func (d *differ) tags(more map[string]string) map[string]string {
+	out := map[string]string{}
+	for scope, value := range d.cloud.config.Tags {
+		out[scope] = value
+	}
+	key := d.owner.key
+	out[names.TagOwner], out[names.TagCluster], out[names.TagService] = d.cloud.app, key.ClusterName, serviceTag(key)
+	if key.ClusterUID != "" {
+		out[names.TagClusterUID] = key.ClusterUID
+	}
+	for scope, value := range more {
+		out[scope] = value
+	}
+	return out
+}
+
+// ensure plans the changes to the desired objects.
+func (d *differ) ensure() {
+	base, address, surplus := d.ensureAddress()
+	if d.have.Service == nil {
+		creation := d.serviceCreate()
+		d.plan.Add(creation)
+		base = append(base, creation.Ref)
+	}
+	group := d.ensureGroup(&base)
+	var leaving []plan.Ref
+	ports := map[string]bool{}
+	for _, port := range d.want.Ports {
+		ports[port.Name] = true
+	}
+	for _, server := range d.have.Servers {
+		if !ports[server.Tag(names.TagPort)] || d.firstServer(server.Tag(names.TagPort)).Path != server.Path {
+			deletion := d.serverDelete(server)
+			d.plan.Add(deletion)
+			leaving = append(leaving, deletion.Ref)
+		}
+	}
+	usedPools, usedMonitors := map[string]bool{}, map[string]bool{}
+	for _, port := range d.want.Ports {
+		monitor, created := d.ensureMonitor(port)
+		usedMonitors[monitor] = true
+		pool, poolCreated := d.ensurePool(port, monitor, created)
+		usedPools[pool] = true
+		if change, ok := d.ensureServer(port, pool, group, address, append(slices.Clone(base), poolCreated...)); ok {
+			d.plan.Add(change)
+			leaving = append(leaving, change.Ref)
+		}
+	}
+	d.removeRest(usedPools, usedMonitors, group, surplus, leaving)
+	d.plan.Warnings = append(d.plan.Warnings, d.want.Warnings...)
+}
+
+// remove plans the deletion of all objects of the Service, and of the load balancer service after the last one.
+func (d *differ) remove() {
+	var servers []plan.Ref
+	for _, server := range d.have.Servers {
+		deletion := d.serverDelete(server)
+		d.plan.Add(deletion)
+		servers = append(servers, deletion.Ref)
+	}
+	d.removeRest(nil, nil, "", d.have.Allocations, servers)
+	if s := d.have.Service; s != nil && !d.have.Used && d.ownsService(*s) {
+		d.plan.Add(d.serviceDelete(*s, servers))
+	}
+}
+
+// removeRest plans the deletion of pools, monitors, groups and allocations that are not used any more, after the
+// changes of virtual servers.
+func (d *differ) removeRest(pools, monitors map[string]bool, group string, allocations []api.IPAllocation, after []plan.Ref) {
+	poolRefs := slices.Clone(after)
+	for _, pool := range d.have.Pools {
+		if !pools[pool.Path] {
+			deletion := d.deletion(d.portRef(kindPool, pool.Tag(names.TagPort), plan.Delete), pool.Resource, after,
+				d.store.pools.remove)
+			d.plan.Add(deletion)
+			poolRefs = append(poolRefs, deletion.Ref)
+		}
+	}
+	for _, change := range d.plan.Changes {
+		if change.Kind == kindPool && change.Action == plan.Update {
+			poolRefs = append(poolRefs, change.Ref) // It leaves its monitor.
+		}
+	}
+	for _, m := range d.have.Monitors {
+		if !monitors[m.Path] {
+			d.plan.Add(d.deletion(d.portRef(kindMonitor, m.Tag(names.TagPort)+" "+m.ResourceType, plan.Delete), m.Resource,
+				poolRefs, d.store.monitors.remove))
+		}
+	}
+	for _, g := range d.have.Groups {
+		if g.Path != group {
+			d.plan.Add(d.deletion(plan.Ref{Kind: kindGroup, Name: d.name(), Action: plan.Delete}, g.Resource, after,
+				d.store.groups.remove))
+		}
+	}
+	for _, a := range allocations {
+		d.plan.Add(d.allocationDelete(a, after))
+	}
+}
+
+// deletion is the change that deletes an object. Two objects of one name have different references.
+func (d *differ) deletion(ref plan.Ref, r api.Resource, after []plan.Ref,
+	remove func(context.Context, string) error,
+) plan.Change {
+	for slices.ContainsFunc(d.plan.Changes, func(c plan.Change) bool { return c.Ref == ref }) {
+		ref.Name += " " + r.ID
+	}
+	return plan.Change{
+		Ref: ref, ID: r.Path, After: slices.Clone(after),
+		Do: func(ctx context.Context, _ *plan.Handles) error { return remove(ctx, r.Path) },
+	}
+}
+
+// showTags formats tags for plans.
+func showTags(tags []api.NSXTag) string {
+	shown := map[string]string{}
+	for _, t := range tags {
+		shown[t.Scope] = t.Tag
+	}
+	return plan.ShowMap(shown)
+}
+
+// diffTags adds the difference of the tags of an object, except for the applied record.
+func diffTags(f *plan.Fields, have []api.NSXTag, want map[string]string) bool {
+	return f.Diff("tags", showTags(have), showTags(tagged(have, want)))
+}

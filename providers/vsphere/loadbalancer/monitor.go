@@ -1,0 +1,125 @@
+package loadbalancer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
+)
+
+// groupPath returns the path of a new group.
+func (d *differ) groupPath() string { return api.Groups + "/" + d.owner.objectID(partGroup) }
+
+// ensureMonitor plans the monitor of a port. It returns its path, "" for none, and the change that creates it.
+func (d *differ) ensureMonitor(port Port) (path string, created []plan.Ref) {
+	if port.Monitor == nil {
+		return "", nil
+	}
+	want := *port.Monitor
+	tags := d.tags(map[string]string{names.TagPort: port.Name})
+	i := slices.IndexFunc(d.have.Monitors, func(m api.LBMonitor) bool {
+		return m.Tag(names.TagPort) == port.Name && m.ResourceType == want.ResourceType
+	})
+	if i < 0 {
+		want.DisplayName = names.MonitorDisplay(d.name(), int32(want.MonitorPort))
+		want.Tags = tagged(nil, tags)
+		path = api.LBMonitors + "/" + d.owner.objectID(partMonitor, port.Name, want.ResourceType)
+		change := plan.Change{
+			Ref:    d.portRef(kindMonitor, port.Name+" "+want.ResourceType, plan.Create),
+			Fields: monitorFields(api.LBMonitor{}, want),
+			Do: func(ctx context.Context, _ *plan.Handles) error {
+				_, err := d.store.monitors.put(ctx, path, want)
+				return err
+			},
+		}
+		d.plan.Add(change)
+		return path, []plan.Ref{change.Ref}
+	}
+	have := d.have.Monitors[i]
+	f := monitorFields(have, want)
+	diffTags(&f, have.Tags, tags)
+	if len(f) > 0 {
+		d.plan.Add(plan.Change{
+			Ref: d.portRef(kindMonitor, port.Name+" "+want.ResourceType, plan.Update), ID: have.Path, Fields: f,
+			Mark: len(f) == 1 && f.Has("tags"),
+			Do: func(ctx context.Context, _ *plan.Handles) error {
+				return d.store.monitors.update(ctx, have.Path, func(m *api.LBMonitor) {
+					m.MonitorPort, m.Interval, m.Timeout = want.MonitorPort, want.Interval, want.Timeout
+					m.RiseCount, m.FallCount, m.RequestURL = want.RiseCount, want.FallCount, want.RequestURL
+					m.Tags = tagged(m.Tags, tags)
+				})
+			},
+		})
+	}
+	return have.Path, nil
+}
+
+// monitorFields returns the differences of two monitors, by the names of the API.
+func monitorFields(have, want api.LBMonitor) plan.Fields {
+	var f plan.Fields
+	f.Diff("monitor_port", plan.ShowInt(have.MonitorPort), plan.ShowInt(want.MonitorPort))
+	f.Diff("interval", plan.ShowInt(have.Interval), plan.ShowInt(want.Interval))
+	f.Diff("timeout", plan.ShowInt(have.Timeout), plan.ShowInt(want.Timeout))
+	f.Diff("rise_count", plan.ShowInt(have.RiseCount), plan.ShowInt(want.RiseCount))
+	f.Diff("fall_count", plan.ShowInt(have.FallCount), plan.ShowInt(want.FallCount))
+	f.Diff("request_url", have.RequestURL, want.RequestURL)
+	return f
+}
+
+// ensureGroup plans the group of the clients that may connect. It returns its path, "" if all may, and adds the change
+// that creates it to those that virtual servers wait for.
+func (d *differ) ensureGroup(base *[]plan.Ref) (path string) {
+	if len(d.want.Ranges) == 0 {
+		return ""
+	}
+	expression := []api.AddressExpression{{ResourceType: "IPAddressExpression", IPAddresses: d.want.Ranges}}
+	show := func(list []api.AddressExpression) string {
+		var all []string
+		for _, e := range list {
+			all = append(all, e.IPAddresses...)
+		}
+		return plan.ShowSet(all)
+	}
+	tags := d.tags(nil)
+	ref := plan.Ref{Kind: kindGroup, Name: d.name(), Action: plan.Create}
+	if len(d.have.Groups) == 0 {
+		want := api.Group{Expression: expression}
+		want.DisplayName, want.Tags, path = d.name(), tagged(nil, tags), d.groupPath()
+		change := plan.Change{
+			Ref: ref, Fields: []plan.Field{{Name: "ip_addresses", After: show(expression)}},
+			Do: func(ctx context.Context, _ *plan.Handles) error {
+				_, err := d.store.groups.put(ctx, path, want)
+				return err
+			},
+		}
+		if len(d.have.Servers) > 0 {
+			// It only serves a restriction of virtual servers that exist.
+			change.Disrupts, change.Follows = plan.DisruptsTraffic, rangeFields()
+		}
+		d.plan.Add(change)
+		*base = append(*base, change.Ref)
+		return path
+	}
+	have := d.have.Groups[0]
+	var f plan.Fields
+	f.Diff("ip_addresses", show(have.Expression), show(expression))
+	diffTags(&f, have.Tags, tags)
+	if len(f) > 0 {
+		ref.Action = plan.Update
+		change := plan.Change{
+			Ref: ref, ID: have.Path, Fields: f, Mark: len(f) == 1 && f.Has("tags"),
+			Do: func(ctx context.Context, _ *plan.Handles) error {
+				return d.store.groups.update(ctx, have.Path, func(g *api.Group) {
+					g.Expression, g.Tags = expression, tagged(g.Tags, tags)
+				})
+			},
+		}
+		if f.Has("ip_addresses") {
+			change.Disrupts, change.Follows = plan.DisruptsTraffic, rangeFields()
+		}
+		d.plan.Add(change)
+	}
+	return have.Path
+}

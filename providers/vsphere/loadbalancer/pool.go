@@ -1,0 +1,143 @@
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
+)
+
+// membersShown is the maximum number of members that a plan lists one by one.
+const membersShown = 10
+
+// ensurePool plans the pool of a port. It returns its path, and the change that creates it.
+func (d *differ) ensurePool(port Port, monitor string, after []plan.Ref) (path string, created []plan.Ref) {
+	monitors := []string{}
+	if monitor != "" {
+		monitors = []string{monitor}
+	}
+	tags := d.tags(map[string]string{names.TagPort: port.Name})
+	i := slices.IndexFunc(d.have.Pools, func(p api.LBPool) bool {
+		return p.Tag(names.TagPort) == port.Name && p.Path == cmpPath(d.firstServer(port.Name).PoolPath, p.Path)
+	})
+	if i < 0 {
+		return d.poolCreate(port, monitors, tags, after)
+	}
+	have := d.have.Pools[i]
+	var f plan.Fields
+	f.Diff("active_monitor_paths", plan.ShowSet(have.ActiveMonitorPaths), plan.ShowSet(monitors))
+	diffTags(&f, have.Tags, tags)
+	if len(f) > 0 {
+		d.plan.Add(plan.Change{
+			Ref: d.portRef(kindPool, port.Name, plan.Update), ID: have.Path, Fields: f, After: after,
+			Mark: len(f) == 1 && f.Has("tags"),
+			Do: func(ctx context.Context, _ *plan.Handles) error {
+				return d.store.pools.update(ctx, have.Path, func(p *api.LBPool) {
+					p.ActiveMonitorPaths, p.Tags = monitors, tagged(p.Tags, tags)
+				})
+			},
+		})
+	}
+	if change, ok := d.membersUpdate(have, d.want.Members); ok {
+		d.plan.Add(change)
+	}
+	return have.Path, nil
+}
+
+// cmpPath returns the first path that is set.
+func cmpPath(paths ...string) string {
+	for _, path := range paths {
+		if path != "" {
+			return path
+		}
+	}
+	return ""
+}
+
+// poolCreate plans a new pool with its members.
+func (d *differ) poolCreate(port Port, monitors []string, tags map[string]string, after []plan.Ref) (string, []plan.Ref) {
+	want := api.LBPool{Members: d.want.Members, ActiveMonitorPaths: monitors, SNATTranslation: &api.SNAT{Type: d.want.SNAT}}
+	want.DisplayName, want.Tags = d.name(), tagged(nil, tags)
+	path := api.LBPools + "/" + d.owner.objectID(partPool, port.Name)
+	var f plan.Fields
+	f.Diff("snat_translation", "", d.want.SNAT)
+	f.Diff("active_monitor_paths", "", plan.ShowSet(monitors))
+	if f.Diff("members", "", showMembers(want.Members)) {
+		f[len(f)-1].Membership = true
+	}
+	change := plan.Change{
+		Ref: d.portRef(kindPool, port.Name, plan.Create), Fields: f, After: after,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			_, err := d.store.pools.put(ctx, path, want)
+			return err
+		},
+	}
+	d.plan.Add(change)
+	return path, []plan.Ref{change.Ref}
+}
+
+// membersUpdate returns the change of a pool's members, if they differ. Members that stay keep what a user set.
+func (d *differ) membersUpdate(have api.LBPool, want []api.LBPoolMember) (plan.Change, bool) {
+	if slices.Equal(addressesOf(have.Members), addressesOf(want)) {
+		return plan.Change{}, false
+	}
+	return plan.Change{
+		Ref: d.portRef(kindMembers, have.Tag(names.TagPort), plan.Update), ID: have.Path, Membership: true,
+		Fields: []plan.Field{{Name: "members", Before: showMembers(have.Members), After: showMembers(want)}},
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			return d.store.pools.update(ctx, have.Path, func(p *api.LBPool) { p.Members = merged(p.Members, want) })
+		},
+	}, true
+}
+
+// merged returns the wanted members: those that exist as they are, then the others.
+func merged(have, want []api.LBPoolMember) []api.LBPoolMember {
+	wanted := addressesOf(want)
+	out := filter(have, func(m api.LBPoolMember) bool { return slices.Contains(wanted, m.IPAddress) })
+	existing := addressesOf(out)
+	for _, m := range want {
+		if !slices.Contains(existing, m.IPAddress) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// addressesOf returns the addresses of members, sorted.
+func addressesOf(members []api.LBPoolMember) []string {
+	out := make([]string, len(members))
+	for i, m := range members {
+		out[i] = m.IPAddress
+	}
+	slices.Sort(out)
+	return out
+}
+
+// showMembers lists members, or counts them if there are many.
+func showMembers(members []api.LBPoolMember) string {
+	if len(members) > membersShown {
+		return fmt.Sprintf("%d members", len(members))
+	}
+	return strings.Join(addressesOf(members), ", ")
+}
+
+// DiffMembers implements loadbalancer.Cloud. No annotation selects nodes.
+func (c *Cloud) DiffMembers(
+	key lbcommon.Key, _ intent.Service, nodes []*v1.Node, _ SharedState, have Observed,
+) (plan.Plan, error) {
+	d := &differ{cloud: c, store: c.store, owner: owner{key: key, app: c.app}, have: have}
+	for _, pool := range have.Pools {
+		if change, ok := d.membersUpdate(pool, members(key, nodes)); ok {
+			d.plan.Add(change)
+		}
+	}
+	return d.plan, nil
+}

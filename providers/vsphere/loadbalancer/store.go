@@ -1,0 +1,246 @@
+package loadbalancer
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
+)
+
+// snapshotAge is the max age for a list to count as fresh.
+const snapshotAge = 30 * time.Second
+
+// collection is the snapshot of the objects of one collection. All Services and clusters share it, because the API
+// lists all objects of a manager at once.
+type collection[T any, P api.NSXObject[T]] struct {
+	api   api.NSXT
+	path  string
+	table *snapshot.Table[T]
+	// writing serializes the writes of each object: each needs the revision of the one before.
+	writing locks.KeyedMutex
+}
+
+func newCollection[T any, P api.NSXObject[T]](client api.NSXT, state *snapshot.Store, path string) *collection[T, P] {
+	c := &collection[T, P]{api: client, path: path}
+	c.table = snapshot.NewTable(state, snapshot.Kind[T]{
+		ID: func(object T) string { return common(object).Path }, MaxAge: snapshotAge, List: c.list,
+		Index: func(object T) []string { return []string{common(object).Tag(names.TagService)} },
+	})
+	return c
+}
+
+// common returns the fields that all objects have.
+func common[T any](object T) api.Resource {
+	return any(object).(interface{ Common() api.Resource }).Common()
+}
+
+func (c *collection[T, P]) list(ctx context.Context) ([]T, error) {
+	documents, err := c.api.List(ctx, c.path)
+	if err != nil {
+		return nil, err
+	}
+	return parseAll[T, P](documents)
+}
+
+func parseAll[T any, P api.NSXObject[T]](documents []json.RawMessage) ([]T, error) {
+	out := make([]T, 0, len(documents))
+	for _, document := range documents {
+		object, err := api.ParseObject[T, P](document)
+		if err != nil {
+			return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: "List", Err: err}
+		}
+		out = append(out, object)
+	}
+	return out, nil
+}
+
+// refresh reads the list unless it is fresh; with now set, in any case.
+func (c *collection[T, P]) refresh(ctx context.Context, now bool) error {
+	if now {
+		return c.table.Reread(ctx)
+	}
+	return c.table.Refresh(ctx)
+}
+
+// of returns the objects with the tag of a Service, sorted by path.
+func (c *collection[T, P]) of(service string) []T { return c.table.Lookup(service) }
+
+// put creates or replaces an object, and returns it as it is then.
+func (c *collection[T, P]) put(ctx context.Context, path string, object T) (T, error) {
+	document, err := api.EncodeObject[T, P](object)
+	if err != nil {
+		return object, err
+	}
+	reply, err := c.api.Put(ctx, path, document)
+	if err == nil {
+		object, err = api.ParseObject[T, P](reply)
+	}
+	if err != nil {
+		// The outcome may be unknown, or the revision was stale.
+		c.table.Invalidate()
+		return object, err
+	}
+	c.table.Put(path, object)
+	return object, nil
+}
+
+// update changes an object as it is now.
+func (c *collection[T, P]) update(ctx context.Context, path string, change func(*T)) error {
+	unlock, err := c.writing.Lock(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	object, exists := c.table.Get(path)
+	if !exists {
+		c.table.Invalidate()
+		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "PUT " + path, Err: errDeleted}
+	}
+	change(&object)
+	_, err = c.put(ctx, path, object)
+	return err
+}
+
+// remove deletes an object.
+func (c *collection[T, P]) remove(ctx context.Context, path string) error {
+	if err := cloudapi.IgnoreNotFound(c.api.Delete(ctx, path)); err != nil {
+		c.table.Invalidate()
+		return err
+	}
+	c.table.Delete(path)
+	return nil
+}
+
+// store is the snapshot of all objects of load balancers.
+type store struct {
+	api      api.NSXT
+	state    *snapshot.Store
+	services *collection[api.LBService, *api.LBService]
+	servers  *collection[api.LBVirtualServer, *api.LBVirtualServer]
+	pools    *collection[api.LBPool, *api.LBPool]
+	monitors *collection[api.LBMonitor, *api.LBMonitor]
+	groups   *collection[api.Group, *api.Group]
+
+	mu sync.Mutex
+	// byPool are the allocations of each pool that was needed, by its ID.
+	byPool map[string]*collection[api.IPAllocation, *api.IPAllocation]
+	// addresses are those of allocations, by path. They never change.
+	addresses map[string]string
+}
+
+func newStore(client api.NSXT, c clock.PassiveClock) *store {
+	state := snapshot.NewStore(c)
+	return &store{
+		api: client, state: state,
+		services: newCollection[api.LBService](client, state, api.LBServices),
+		servers:  newCollection[api.LBVirtualServer](client, state, api.LBVirtualServers),
+		pools:    newCollection[api.LBPool](client, state, api.LBPools),
+		monitors: newCollection[api.LBMonitor](client, state, api.LBMonitors),
+		groups:   newCollection[api.Group](client, state, api.Groups),
+		byPool:   map[string]*collection[api.IPAllocation, *api.IPAllocation]{}, addresses: map[string]string{},
+	}
+}
+
+// refresh reads all collections that are not fresh; with now set, all.
+func (s *store) refresh(ctx context.Context, now bool) error {
+	for _, read := range []func(context.Context, bool) error{
+		s.services.refresh, s.servers.refresh, s.pools.refresh, s.monitors.refresh, s.groups.refresh,
+	} {
+		if err := read(ctx, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allocations returns the allocations of a pool.
+func (s *store) allocations(pool string) *collection[api.IPAllocation, *api.IPAllocation] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byPool[pool] == nil {
+		s.byPool[pool] = newCollection[api.IPAllocation](s.api, s.state, api.Allocations(pool))
+	}
+	return s.byPool[pool]
+}
+
+// allocationsOf returns the allocations of a Service in these pools, and in those that were needed before.
+func (s *store) allocationsOf(ctx context.Context, service string, pools []string, now bool) ([]api.IPAllocation, error) {
+	s.mu.Lock()
+	for pool := range s.byPool {
+		pools = append(pools, pool)
+	}
+	s.mu.Unlock()
+	slices.Sort(pools)
+	var out []api.IPAllocation
+	for _, pool := range slices.Compact(pools) {
+		c := s.allocations(pool)
+		err := c.refresh(ctx, now)
+		if cloudapi.Is(err, cloudapi.NotFound) {
+			continue // The pool was deleted.
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range c.of(service) {
+			a.Pool = pool
+			out = append(out, a)
+		}
+	}
+	return out, nil
+}
+
+// addressOf returns the address of an allocation, "" while it has none.
+func (s *store) addressOf(ctx context.Context, a api.IPAllocation) (string, error) {
+	if a.AllocationIP != "" {
+		return a.AllocationIP, nil
+	}
+	s.mu.Lock()
+	address := s.addresses[a.Path]
+	s.mu.Unlock()
+	if address != "" {
+		return address, nil
+	}
+	address, err := s.api.AllocatedAddress(ctx, a.Path)
+	if err == nil && address != "" {
+		s.remember(a.Path, address)
+	}
+	return address, err
+}
+
+// remember stores the address of an allocation; "" for a deleted one.
+func (s *store) remember(path, address string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if address == "" {
+		delete(s.addresses, path)
+		return
+	}
+	s.addresses[path] = address
+}
+
+// tagged returns tags with others set, in the order of their scopes; the others stay.
+func tagged(have []api.NSXTag, set map[string]string) []api.NSXTag {
+	set = maps.Clone(set)
+	out := make([]api.NSXTag, 0, len(have)+len(set))
+	for _, t := range have {
+		if value, ok := set[t.Scope]; ok {
+			t.Tag = value
+			delete(set, t.Scope)
+		}
+		out = append(out, t)
+	}
+	for _, scope := range slices.Sorted(maps.Keys(set)) {
+		out = append(out, api.NSXTag{Scope: scope, Tag: set[scope]})
+	}
+	return out
+}

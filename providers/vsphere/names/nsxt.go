@@ -1,0 +1,75 @@
+package names
+
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+)
+
+// Everything in this file is written into users' NSX-T. The vSphere cloud controller manager writes the same, and finds
+// its objects by the tags: none of it can ever change.
+
+// The scopes of tags.
+const (
+	// TagOwner is the program, TagCluster the --cluster-name flag, TagService the Service as namespace/name, TagPort a
+	// port as TCP/80.
+	TagOwner   = "owner"
+	TagCluster = "cluster"
+	TagService = "service"
+	TagPort    = "port"
+	// TagPool is the ID of the pool of a virtual server's address, TagClass its class.
+	TagPool  = "ippoolid"
+	TagClass = "lbclass"
+	// TagPrefix is the prefix of the tags that only this manager writes.
+	TagPrefix = "unified-ccm.io/"
+	// TagClusterUID is the UID of the namespace kube-system. It distinguishes clusters of one name.
+	TagClusterUID = TagPrefix + "cluster-uid"
+	// TagApplied is the applied record of a Service, on the allocation of its address.
+	TagApplied = TagPrefix + "applied"
+	// TagRouteCluster and TagRouteNode mark static routes.
+	TagRouteCluster = "vsphere.k8s.io/cluster-name"
+	TagRouteNode    = "vsphere.k8s.io/node-name"
+)
+
+const (
+	// App is the value of the tag owner.
+	App = "vsphere-cloud-controller-manager"
+	// DefaultClass is the class of Services without an annotation.
+	DefaultClass = "default"
+	// ClassAnnotation selects the class of a Service.
+	ClassAnnotation = "loadbalancer.vmware.io/class"
+	// DefaultTCPProfile and DefaultUDPProfile exist in every NSX-T.
+	DefaultTCPProfile = "/infra/lb-app-profiles/default-tcp-lb-app-profile"
+	DefaultUDPProfile = "/infra/lb-app-profiles/default-udp-lb-app-profile"
+)
+
+// ClusterDisplay returns the display name of the cluster's load balancer service.
+func ClusterDisplay(cluster string) string { return "cluster:" + cluster }
+
+// ServiceDisplay returns the display name of the objects of a Service.
+func ServiceDisplay(cluster, namespace, name string) string {
+	return fmt.Sprintf("%s:%s/%s", ClusterDisplay(cluster), namespace, name)
+}
+
+// MonitorDisplay returns the display name of a monitor.
+func MonitorDisplay(service string, port int32) string { return fmt.Sprintf("%s:%d", service, port) }
+
+// MemberDisplay returns the display name of a pool member.
+func MemberDisplay(cluster, node string) string { return cluster + ":" + node }
+
+// objectSpace is the name space of ObjectID.
+var objectSpace = uuid.MustParse("6e1b5c0a-5d3e-4c55-9f1c-0b7f0f7a9e42")
+
+// ObjectID returns the ID of an object: the same for the same parts, so that a creation with a lost response is found.
+// Objects of other managers have random IDs.
+func ObjectID(parts ...string) string {
+	return uuid.NewSHA1(objectSpace, fmt.Appendf(nil, "%q", parts)).String()
+}
+
+// RouteID returns the ID of the static route of a destination of a cluster.
+func RouteID(cluster, destination string) string { return ObjectID("route", cluster, destination) }
+
+// RouteDisplay returns the display name of a static route.
+func RouteDisplay(cluster, node, destination string) string {
+	return fmt.Sprintf("%s_%s_%s", cluster, node, destination)
+}

@@ -1,0 +1,212 @@
+package nsxt
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Prefix is the prefix of the paths of the policy API.
+const Prefix = "/policy/api/v1"
+
+// apiError is an error in the form of the API.
+type apiError struct {
+	status  int
+	name    string
+	code    int
+	message string
+}
+
+func invalid(code int, format string, args ...any) *apiError {
+	return &apiError{http.StatusBadRequest, "BAD_REQUEST", code, fmt.Sprintf(format, args...)}
+}
+
+func notFound(path string) *apiError {
+	return &apiError{http.StatusNotFound, "NOT_FOUND", 600,
+		"The requested object : " + path + " could not be found. Object identifiers are case sensitive."}
+}
+
+// ServeHTTP implements http.Handler.
+func (m *Manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	result, err := m.serve(r)
+	if err != nil {
+		reply(w, err.status, document{
+			"httpStatus": err.name, "error_code": err.code, "module_name": "policy", "error_message": err.message,
+		})
+		return
+	}
+	if result == nil {
+		w.WriteHeader(http.StatusOK)
+		return
+	}
+	reply(w, http.StatusOK, result)
+}
+
+func reply(w http.ResponseWriter, status int, d document) {
+	content, err := json.Marshal(d)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json;charset=UTF-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(content)
+}
+
+// serve answers one request. The caller holds the lock.
+func (m *Manager) serve(r *http.Request) (document, *apiError) {
+	if !m.authorized(r) {
+		return nil, &apiError{http.StatusForbidden, "FORBIDDEN", 403,
+			"The credentials were incorrect or the account specified has been locked."}
+	}
+	path := strings.TrimPrefix(r.URL.Path, Prefix)
+	if path == "/infra/realized-state/realized-entities" {
+		return m.realized(r.URL.Query().Get("intent_path"))
+	}
+	if _, known := collections()[pattern(path)]; known {
+		if r.Method != http.MethodGet {
+			return nil, &apiError{http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", 0, "Method not allowed"}
+		}
+		return m.page(path, r)
+	}
+	collection, id, _ := cutLast(path)
+	kind, known := collections()[pattern(collection)]
+	if !known || id == "" {
+		return nil, &apiError{http.StatusNotFound, "NOT_FOUND", 98, "No such API: " + r.URL.Path}
+	}
+	switch r.Method {
+	case http.MethodGet:
+		d, exists := m.objects[path]
+		if !exists {
+			return nil, notFound(path)
+		}
+		return m.shown(d), nil
+	case http.MethodPut:
+		return m.replace(path, collection, kind, r)
+	case http.MethodDelete:
+		return nil, m.remove(path)
+	}
+	return nil, &apiError{http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", 0, "Method not allowed"}
+}
+
+// pattern returns a path with the IDs of nested collections replaced by a star.
+func pattern(path string) string {
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		if i+1 < len(parts) && (part == "ip-pools" || part == "tier-1s" || part == "domains") {
+			parts[i+1] = "*"
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// page returns a page of a collection. The cursor is the number of the first object, padded as the API does.
+func (m *Manager) page(collection string, r *http.Request) (document, *apiError) {
+	all := m.in(collection)
+	start := 0
+	if cursor := r.URL.Query().Get("cursor"); cursor != "" {
+		n, err := strconv.Atoi(cursor)
+		if err != nil || n > len(all) {
+			return nil, invalid(255, "Invalid cursor %s.", cursor)
+		}
+		start = n
+	}
+	size := m.options.PageSize
+	if n, err := strconv.Atoi(r.URL.Query().Get("page_size")); err == nil && n > 0 {
+		size = min(size, n)
+	}
+	end := min(start+size, len(all))
+	results := make([]any, 0, end-start)
+	for _, d := range all[start:end] {
+		results = append(results, m.shown(d))
+	}
+	out := document{"results": results, "result_count": len(all), "sort_by": "display_name", "sort_ascending": true}
+	if end < len(all) {
+		out["cursor"] = fmt.Sprintf("%010d", end)
+	}
+	return out, nil
+}
+
+// shown returns an object as a response shows it.
+func (m *Manager) shown(d document) document {
+	d = maps.Clone(d)
+	maps.DeleteFunc(d, func(key string, _ any) bool { return strings.HasPrefix(key, "-") })
+	return d
+}
+
+// replace creates an object, or replaces the one of the request's revision.
+func (m *Manager) replace(path, collection string, k kind, r *http.Request) (document, *apiError) {
+	var d document
+	if err := json.NewDecoder(r.Body).Decode(&d); err != nil {
+		return nil, invalid(287, "Json mapping exception: %v", err)
+	}
+	parent, _, _ := cutLast(collection)
+	if _, exists := m.objects[parent]; !exists && parent != "/infra" && !strings.HasSuffix(parent, "/domains/default") {
+		return nil, invalid(500012, "The path=[%s] is invalid", parent)
+	}
+	before, exists := m.objects[path]
+	if exists && d["_revision"] != before["_revision"] {
+		return nil, &apiError{http.StatusPreconditionFailed, "PRECONDITION_FAILED", 604, fmt.Sprintf("The object %s is "+
+			"present in the system with revision %v. Fetch the latest copy of the object and retry operation.", path,
+			before["_revision"])}
+	}
+	if d.text("resource_type") == "" {
+		d["resource_type"] = k.types[0]
+	}
+	if !slices.Contains(k.types, d.text("resource_type")) {
+		return nil, invalid(220, "Invalid resource type %s.", d.text("resource_type"))
+	}
+	if exists && before.text("resource_type") != d.text("resource_type") {
+		return nil, invalid(500047, "The resource type of %s cannot be changed.", path)
+	}
+	if err := m.checkTags(d); err != nil {
+		return nil, err
+	}
+	for _, field := range k.required {
+		if value := d[field]; value == nil || value == "" {
+			return nil, invalid(255, "Field level validation errors: {%s is a required field}", field)
+		}
+	}
+	if err := k.check(m, path, d, before); err != nil {
+		return nil, err
+	}
+	stored := m.put(path, d)
+	if collectionOf(path) == "ip-allocations" && !exists {
+		m.allocate(path)
+	}
+	return m.shown(stored), nil
+}
+
+// checkTags checks the limits of tags.
+func (m *Manager) checkTags(d document) *apiError {
+	tags := d.documents("tags")
+	if len(tags) > 30 {
+		return invalid(500041, "The number of tags exceeds 30.")
+	}
+	for _, t := range tags {
+		if len(t.text("scope")) > 128 || len(t.text("tag")) > 256 {
+			return invalid(500042, "The tag %s is too long.", t.text("scope"))
+		}
+	}
+	return nil
+}
+
+// remove deletes an object that no other one refers to.
+func (m *Manager) remove(path string) *apiError {
+	if _, exists := m.objects[path]; !exists {
+		return notFound(path)
+	}
+	if all := m.referrers(path); len(all) > 0 {
+		return invalid(500030, "The object path=[%s] cannot be deleted as either it has children or it is being referenced "+
+			"by other objects path=[%s].", path, strings.Join(all, ","))
+	}
+	delete(m.objects, path)
+	delete(m.realizedAt, path)
+	return nil
+}

@@ -1,0 +1,287 @@
+package nsxt
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// kind is the schema of the objects of a collection. The first type is that of documents without one.
+type kind struct {
+	types    []string
+	required []string
+	check    func(m *Manager, path string, d, before document) *apiError
+}
+
+func unchecked(*Manager, string, document, document) *apiError { return nil }
+
+// collections returns the schemas by the pattern of the collection.
+func collections() map[string]kind {
+	return map[string]kind{
+		"/infra/lb-services": {[]string{"LBService"}, nil, (*Manager).checkService},
+		"/infra/lb-virtual-servers": {[]string{"LBVirtualServer"},
+			[]string{"ip_address", "ports", "application_profile_path"}, (*Manager).checkServer},
+		"/infra/lb-pools": {[]string{"LBPool"}, nil, (*Manager).checkPool},
+		"/infra/lb-monitor-profiles": {[]string{"", "LBTcpMonitorProfile", "LBHttpMonitorProfile"}, []string{"resource_type"},
+			(*Manager).checkMonitor},
+		"/infra/lb-app-profiles":           {[]string{"LBFastTcpProfile", "LBFastUdpProfile"}, nil, unchecked},
+		"/infra/ip-pools":                  {[]string{"IpAddressPool"}, nil, unchecked},
+		"/infra/ip-pools/*/ip-allocations": {[]string{"IpAddressAllocation"}, nil, (*Manager).checkAllocation},
+		"/infra/domains/*/groups":          {[]string{"Group"}, nil, (*Manager).checkGroup},
+		"/infra/tier-1s":                   {[]string{"Tier1"}, nil, unchecked},
+		"/infra/tier-1s/*/static-routes": {[]string{"StaticRoutes"}, []string{"network", "next_hops"},
+			(*Manager).checkRoute},
+	}
+}
+
+func collectionOf(path string) string {
+	collection, _, _ := cutLast(path)
+	_, name, _ := cutLast(collection)
+	return name
+}
+
+// limits are the virtual servers, pools and pool members of a load balancer, by its size.
+func limits() map[string][3]int {
+	return map[string][3]int{
+		"SMALL": {20, 60, 300}, "MEDIUM": {100, 300, 2000}, "LARGE": {1000, 3000, 7500}, "XLARGE": {2000, 4000, 10000},
+	}
+}
+
+// exists returns an error for a reference to an object that does not exist. The caller holds the lock.
+func (m *Manager) exists(d document, field string) *apiError {
+	path := d.text(field)
+	if path == "" {
+		return nil
+	}
+	if _, exists := m.objects[path]; !exists {
+		return invalid(500012, "The path=[%s] is invalid in field %s", path, field)
+	}
+	return nil
+}
+
+func (m *Manager) checkService(path string, d, _ document) *apiError {
+	if size := d.text("size"); size != "" {
+		if _, known := limits()[size]; !known && size != "DLB" {
+			return invalid(255, "Field level validation errors: {size has an invalid value %s}", size)
+		}
+	}
+	if err := m.exists(d, "connectivity_path"); err != nil {
+		return err
+	}
+	for _, other := range m.in("/infra/lb-services") {
+		if at := d.text("connectivity_path"); at != "" && other.text("path") != path && other.text("connectivity_path") == at {
+			return invalid(503040, "The gateway %s has the load balancer service %s already.", at, other.text("path"))
+		}
+	}
+	return nil
+}
+
+func (m *Manager) checkServer(path string, d, _ document) *apiError {
+	if _, err := netip.ParseAddr(d.text("ip_address")); err != nil {
+		return invalid(255, "Field level validation errors: {ip_address %s is invalid}", d.text("ip_address"))
+	}
+	for _, field := range []string{"application_profile_path", "pool_path", "lb_service_path"} {
+		if err := m.exists(d, field); err != nil {
+			return err
+		}
+	}
+	for _, port := range append(d.texts("ports"), d.texts("default_pool_member_ports")...) {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			return invalid(255, "Field level validation errors: {port %s is invalid}", port)
+		}
+	}
+	if list, ok := d["access_list_control"].(map[string]any); ok {
+		if err := m.exists(list, "group_path"); err != nil {
+			return err
+		}
+		if action := document(list).text("action"); action != "ALLOW" && action != "DROP" {
+			return invalid(255, "Field level validation errors: {action has an invalid value %s}", action)
+		}
+	}
+	same := 0
+	for _, other := range m.in("/infra/lb-virtual-servers") {
+		if other.text("path") == path {
+			continue
+		}
+		if other.text("lb_service_path") == d.text("lb_service_path") && d.text("lb_service_path") != "" {
+			same++
+		}
+		if other.text("ip_address") == d.text("ip_address") && m.protocol(other) == m.protocol(d) &&
+			slices.ContainsFunc(other.texts("ports"), func(p string) bool { return slices.Contains(d.texts("ports"), p) }) {
+			return invalid(503141, "The address and the port of %s are those of %s.", path, other.text("path"))
+		}
+	}
+	if service, exists := m.objects[d.text("lb_service_path")]; exists {
+		if limit := limits()[service.text("size")][0]; limit > 0 && same >= limit {
+			return invalid(503051, "The load balancer service %s of size %s has the maximum of %d virtual servers.",
+				service.text("path"), service.text("size"), limit)
+		}
+	}
+	return nil
+}
+
+// protocol returns TCP or UDP, by the application profile of a virtual server.
+func (m *Manager) protocol(server document) string {
+	if m.objects[server.text("application_profile_path")].text("resource_type") == "LBFastUdpProfile" {
+		return "UDP"
+	}
+	return "TCP"
+}
+
+func (m *Manager) checkPool(_ string, d, _ document) *apiError {
+	seen := map[string]bool{}
+	for _, member := range d.documents("members") {
+		id := member.text("ip_address") + ":" + member.text("port")
+		if _, err := netip.ParseAddr(member.text("ip_address")); err != nil || seen[id] {
+			return invalid(255, "Field level validation errors: {member %s is invalid or a duplicate}", id)
+		}
+		seen[id] = true
+	}
+	for _, path := range d.texts("active_monitor_paths") {
+		if _, exists := m.objects[path]; !exists {
+			return invalid(500012, "The path=[%s] is invalid in field active_monitor_paths", path)
+		}
+	}
+	if snat, ok := d["snat_translation"].(map[string]any); ok {
+		if t := document(snat).text("type"); !slices.Contains([]string{"LBSnatAutoMap", "LBSnatDisabled", "LBSnatIpPool"}, t) {
+			return invalid(255, "Field level validation errors: {snat_translation has an invalid type %s}", t)
+		}
+	}
+	return nil
+}
+
+func (m *Manager) checkMonitor(_ string, d, _ document) *apiError {
+	if d.text("resource_type") == "" {
+		return invalid(255, "Field level validation errors: {resource_type is a required field}")
+	}
+	for field, bounds := range map[string][2]float64{
+		"monitor_port": {1, 65535}, "interval": {1, 2147483647}, "timeout": {1, 2147483647},
+		"rise_count": {1, 2147483647}, "fall_count": {1, 2147483647},
+	} {
+		if n, set := d[field].(float64); set && (n < bounds[0] || n > bounds[1]) {
+			return invalid(255, "Field level validation errors: {%s has an invalid value %v}", field, n)
+		}
+	}
+	for field, value := range map[string]float64{"interval": 5, "timeout": 15, "rise_count": 3, "fall_count": 3} {
+		if d[field] == nil {
+			d[field] = value
+		}
+	}
+	return nil
+}
+
+// checkAllocation checks an address that the client chose. It cannot be changed.
+func (m *Manager) checkAllocation(path string, d, before document) *apiError {
+	want := d.text("allocation_ip")
+	if before != nil && before.text("allocation_ip") != want {
+		return invalid(500109, "The allocation_ip of %s cannot be changed.", path)
+	}
+	if want == "" {
+		return nil
+	}
+	pool, _, _ := cutLast(strings.TrimSuffix(path, "/"+last(path)))
+	address, err := netip.ParseAddr(want)
+	if err != nil || !m.pools[pool].Contains(address) {
+		return invalid(500110, "The address %s is not in the pool %s.", want, pool)
+	}
+	if other := m.allocated()[want]; other != "" && other != path {
+		return invalid(500111, "The address %s is allocated by %s.", want, other)
+	}
+	return nil
+}
+
+func last(path string) string {
+	_, id, _ := cutLast(path)
+	return id
+}
+
+func (m *Manager) checkGroup(_ string, d, _ document) *apiError {
+	for _, e := range d.documents("expression") {
+		if e.text("resource_type") != "IPAddressExpression" {
+			continue
+		}
+		addresses := e.texts("ip_addresses")
+		if len(addresses) == 0 {
+			return invalid(255, "Field level validation errors: {ip_addresses is a required field}")
+		}
+		for _, text := range addresses {
+			if _, err := netip.ParsePrefix(text); err != nil {
+				return invalid(255, "Field level validation errors: {ip_addresses has an invalid value %s}", text)
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Manager) checkRoute(_ string, d, _ document) *apiError {
+	if p, err := netip.ParsePrefix(d.text("network")); err != nil || p != p.Masked() {
+		return invalid(503095, "The network %s is invalid.", d.text("network"))
+	}
+	hops := d.documents("next_hops")
+	if len(hops) == 0 {
+		return invalid(255, "Field level validation errors: {next_hops is a required field}")
+	}
+	for _, hop := range hops {
+		if _, err := netip.ParseAddr(hop.text("ip_address")); err != nil {
+			return invalid(255, "Field level validation errors: {ip_address %s is invalid}", hop.text("ip_address"))
+		}
+	}
+	return nil
+}
+
+// allocated returns the allocation of each address. The caller holds the lock.
+func (m *Manager) allocated() map[string]string {
+	out := map[string]string{}
+	for path, d := range m.objects {
+		for _, field := range []string{"allocation_ip", "-address"} {
+			if ip := d.text(field); ip != "" {
+				out[ip] = path
+			}
+		}
+	}
+	return out
+}
+
+// allocate gives a new allocation an address of its pool, which only the realized state shows. The caller holds the
+// lock.
+func (m *Manager) allocate(path string) {
+	d := m.objects[path]
+	m.realizedAt[path] = m.options.Clock.Now().Add(m.options.AllocationTime)
+	if d.text("allocation_ip") != "" {
+		d["-address"] = d.text("allocation_ip")
+		return
+	}
+	collection, _, _ := cutLast(path)
+	pool, _, _ := cutLast(collection)
+	used := m.allocated()
+	prefix := m.pools[pool]
+	for address := prefix.Addr().Next(); prefix.Contains(address); address = address.Next() {
+		if used[address.String()] == "" {
+			d["-address"] = address.String()
+			return
+		}
+	}
+}
+
+// realized returns the realized entities of an allocation: with its address once that is allocated, with an error if
+// the pool has no free one.
+func (m *Manager) realized(path string) (document, *apiError) {
+	d, exists := m.objects[path]
+	if !exists {
+		return nil, notFound(path)
+	}
+	entity := document{"entity_type": "RealizedIpAddressAllocation", "intent_paths": []any{path}, "state": "UNREALIZED"}
+	switch {
+	case m.options.Clock.Now().Before(m.realizedAt[path]):
+	case d.text("-address") == "":
+		entity["state"] = "ERROR"
+		entity["alarms"] = []any{document{"message": fmt.Sprintf("No free address in the pool of %s.", path)}}
+	default:
+		entity["state"] = "REALIZED"
+		entity["extended_attributes"] = []any{
+			document{"key": "allocation_ip", "values": []any{d.text("-address")}, "data_type": "STRING"}}
+	}
+	return document{"results": []any{entity}, "result_count": 1}, nil
+}

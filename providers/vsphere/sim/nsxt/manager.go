@@ -1,0 +1,205 @@
+// Package nsxt simulates the policy API of an NSX-T manager, as far as load balancers and static routes need it: objects
+// with revisions, references between them, sizes of load balancers, and addresses that are allocated with a delay. It
+// is written from the API reference of NSX-T Data Center.
+package nsxt
+
+import (
+	"maps"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+)
+
+// The account of a simulated manager, and the objects that exist from the start.
+const (
+	User     = "ccm"
+	Password = "simulated nsx password"
+	// Tier1 is the path of the only Tier-1 gateway.
+	Tier1 = "/infra/tier-1s/t1"
+	// PublicPool and InternalPool are the IDs of address pools; each has its ID as its name.
+	PublicPool   = "public"
+	InternalPool = "internal"
+)
+
+// Options configure New.
+type Options struct {
+	Clock clock.Clock
+	// AllocationTime is the time until an allocation has an address.
+	AllocationTime time.Duration
+	// Public are the addresses of the pool PublicPool; the zero value has 254.
+	Public netip.Prefix
+	// PageSize bounds the objects of a page; 0 means 1000, as the API does.
+	PageSize int
+}
+
+// Manager is a simulated manager. It is safe for concurrent use.
+type Manager struct {
+	options Options
+
+	mu      sync.Mutex
+	objects map[string]document
+	// realizedAt is when an allocation has its address, by path.
+	realizedAt map[string]time.Time
+	pools      map[string]netip.Prefix
+	password   string
+}
+
+// document is an object of the API. Numbers are float64.
+type document map[string]any
+
+func (d document) text(key string) string {
+	text, _ := d[key].(string)
+	return text
+}
+
+func (d document) texts(key string) []string {
+	list, _ := d[key].([]any)
+	var out []string
+	for _, item := range list {
+		if text, ok := item.(string); ok {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+func (d document) documents(key string) []document {
+	list, _ := d[key].([]any)
+	var out []document
+	for _, item := range list {
+		if one, ok := item.(map[string]any); ok {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// New returns a manager with a Tier-1 gateway, two address pools and the default application profiles.
+func New(o Options) *Manager {
+	o.Clock = clocks.OrReal(o.Clock)
+	if o.PageSize == 0 {
+		o.PageSize = 1000
+	}
+	if !o.Public.IsValid() {
+		o.Public = netip.MustParsePrefix("192.0.2.0/24")
+	}
+	m := &Manager{
+		options: o, objects: map[string]document{}, realizedAt: map[string]time.Time{}, password: Password,
+		pools: map[string]netip.Prefix{
+			"/infra/ip-pools/" + PublicPool:   o.Public,
+			"/infra/ip-pools/" + InternalPool: netip.MustParsePrefix("10.99.0.0/24"),
+		},
+	}
+	for path, kind := range map[string]string{
+		Tier1:                             "Tier1",
+		"/infra/ip-pools/" + PublicPool:   "IpAddressPool",
+		"/infra/ip-pools/" + InternalPool: "IpAddressPool",
+		"/infra/lb-app-profiles/default-tcp-lb-app-profile": "LBFastTcpProfile",
+		"/infra/lb-app-profiles/default-udp-lb-app-profile": "LBFastUdpProfile",
+	} {
+		m.put(path, document{"resource_type": kind})
+	}
+	return m
+}
+
+// put stores an object with the fields that the manager sets. The caller holds the lock, or is New.
+func (m *Manager) put(path string, d document) document {
+	d = maps.Clone(d)
+	parent, id, _ := cutLast(path)
+	revision := 0.0
+	if before, exists := m.objects[path]; exists {
+		revision = before["_revision"].(float64) + 1
+		for key, value := range before {
+			if strings.HasPrefix(key, "-") {
+				d[key] = value // The realized state does not follow from the document.
+			}
+		}
+	}
+	d["id"], d["path"], d["relative_path"], d["parent_path"], d["_revision"] = id, path, id, parent, revision
+	if d.text("display_name") == "" {
+		d["display_name"] = id
+	}
+	m.objects[path] = d
+	return d
+}
+
+// cutLast splits a path at its last slash.
+func cutLast(path string) (parent, id string, ok bool) {
+	at := strings.LastIndex(path, "/")
+	if at < 0 {
+		return "", path, false
+	}
+	return path[:at], path[at+1:], true
+}
+
+// in returns the objects of a collection, sorted by path. The caller holds the lock.
+func (m *Manager) in(collection string) []document {
+	var out []document
+	for _, path := range slices.Sorted(maps.Keys(m.objects)) {
+		if parent, _, _ := cutLast(path); parent == collection {
+			out = append(out, m.objects[path])
+		}
+	}
+	return out
+}
+
+// referrers returns the paths of the objects that contain a reference to a path. The caller holds the lock.
+func (m *Manager) referrers(path string) []string {
+	var out []string
+	for at, d := range m.objects {
+		if at != path && (strings.HasPrefix(at, path+"/") || refers(map[string]any(d), path)) {
+			out = append(out, at)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func refers(value any, path string) bool {
+	switch v := value.(type) {
+	case string:
+		return v == path
+	case []any:
+		return slices.ContainsFunc(v, func(one any) bool { return refers(one, path) })
+	case map[string]any:
+		for key, one := range v {
+			if key != "path" && key != "parent_path" && refers(one, path) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// SetPassword changes the password of the account.
+func (m *Manager) SetPassword(password string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.password = password
+}
+
+// authorized reports whether a request has the account's credentials.
+func (m *Manager) authorized(r *http.Request) bool {
+	user, password, ok := r.BasicAuth()
+	return ok && user == User && password == m.password
+}
+
+// Collection returns the name of the collection of a path, such as lb-pools.
+func Collection(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	for _, part := range slices.Backward(parts) {
+		for known := range collections() {
+			if strings.HasSuffix(known, "/"+part) {
+				return part
+			}
+		}
+	}
+	return parts[len(parts)-1]
+}

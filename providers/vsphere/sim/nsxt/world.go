@@ -1,0 +1,210 @@
+package nsxt
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+)
+
+const (
+	servers  = "/infra/lb-virtual-servers"
+	services = "/infra/lb-services"
+	pools    = "/infra/lb-pools"
+	monitors = "/infra/lb-monitor-profiles"
+	groups   = "/infra/domains/default/groups"
+	routes   = Tier1 + "/static-routes"
+)
+
+func tag(d document, scope string) string {
+	for _, t := range d.documents("tags") {
+		if t.text("scope") == scope {
+			return t.text("tag")
+		}
+	}
+	return ""
+}
+
+// LoadBalancers returns the virtual servers, grouped by address. The function returns the node of an address.
+func (m *Manager) LoadBalancers(nodeOf func(address string) string) []world.LoadBalancer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	byAddress := map[string]*world.LoadBalancer{}
+	for _, d := range m.in(servers) {
+		ip := d.text("ip_address")
+		lb := byAddress[ip]
+		if lb == nil {
+			lb = &world.LoadBalancer{Name: d.text("display_name"), Addresses: []string{ip},
+				Internal: m.pools["/infra/ip-pools/"+InternalPool].Contains(netip.MustParseAddr(ip))}
+			byAddress[ip] = lb
+		}
+		l := world.Listener{Protocol: v1.Protocol(m.protocol(d)), Port: number(d.texts("ports"))}
+		l.MemberPort = number(d.texts("default_pool_member_ports"))
+		for _, member := range m.objects[d.text("pool_path")].documents("members") {
+			l.Members = append(l.Members, nodeOf(member.text("ip_address")))
+		}
+		if list, ok := d["access_list_control"].(map[string]any); ok && list["enabled"] == true {
+			for _, e := range m.objects[document(list).text("group_path")].documents("expression") {
+				l.SourceRanges = append(l.SourceRanges, e.texts("ip_addresses")...)
+			}
+		}
+		lb.Listeners = append(lb.Listeners, l)
+	}
+	var out []world.LoadBalancer
+	for _, lb := range byAddress {
+		out = append(out, *lb)
+	}
+	world.SortLoadBalancers(out)
+	return out
+}
+
+func number(ports []string) int32 {
+	if len(ports) == 0 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(ports[0], 10, 32) // The API checked it.
+	return int32(n)
+}
+
+// DeleteLoadBalancer deletes the virtual servers of a name, as a user of the console would.
+func (m *Manager) DeleteLoadBalancer(name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found := false
+	for _, d := range m.in(servers) {
+		if d.text("display_name") == name {
+			delete(m.objects, d.text("path"))
+			found = true
+		}
+	}
+	if !found {
+		return fmt.Errorf("no virtual server %s", name)
+	}
+	return nil
+}
+
+// Drift changes the node port of a virtual server.
+func (m *Manager) Drift(name string) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range m.in(servers) {
+		if d.text("display_name") == name {
+			changed := maps.Clone(d)
+			changed["default_pool_member_ports"] = []any{"1"}
+			m.put(d.text("path"), changed)
+			return []string{"default_pool_member_ports"}, nil
+		}
+	}
+	return nil, fmt.Errorf("no virtual server %s", name)
+}
+
+// Routes returns the static routes of the Tier-1 gateway.
+func (m *Manager) Routes(nodeOf func(address string) string) []world.Route {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []world.Route
+	for _, d := range m.in(routes) {
+		r := world.Route{Destination: d.text("network"), Owned: tag(d, "vsphere.k8s.io/cluster-name") != ""}
+		for _, hop := range d.documents("next_hops") {
+			r.NodeName = nodeOf(hop.text("ip_address"))
+		}
+		r.Blackhole = r.NodeName == ""
+		out = append(out, r)
+	}
+	world.SortRoutes(out)
+	return out
+}
+
+// AddForeignRoute adds a route without tags.
+func (m *Manager) AddForeignRoute(destination string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.put(routes+"/"+strings.ReplaceAll(destination, "/", "_"), document{
+		"resource_type": "StaticRoutes", "network": destination,
+		"next_hops": []any{map[string]any{"ip_address": "172.31.0.1", "admin_distance": 1.0}},
+	})
+	return nil
+}
+
+// Objects counts the objects that clients create, by type.
+func (m *Manager) Objects() map[string]int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := map[string]int{}
+	for path, d := range m.objects {
+		switch collectionOf(path) {
+		case "lb-app-profiles", "ip-pools", "tier-1s":
+		default:
+			out[d.text("resource_type")]++
+		}
+	}
+	return out
+}
+
+// LeaveAsOtherManager turns all objects into those of the vSphere cloud controller manager: random IDs, and no tag with
+// the given prefix.
+func (m *Manager) LeaveAsOtherManager(prefix string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	renamed := map[string]string{}
+	for _, collection := range []string{services, servers, pools, monitors, "/infra/ip-pools/" + PublicPool + "/ip-allocations",
+		"/infra/ip-pools/" + InternalPool + "/ip-allocations"} {
+		for _, d := range m.in(collection) {
+			renamed[d.text("path")] = collection + "/" + uuid.NewString()
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(m.objects)) {
+		d := replaced(map[string]any(m.objects[path]), renamed).(map[string]any)
+		tags := slices.DeleteFunc(slices.Clone(document(d).documents("tags")), func(t document) bool {
+			return strings.HasPrefix(t.text("scope"), prefix)
+		})
+		if len(tags) > 0 {
+			list := make([]any, len(tags))
+			for i, t := range tags {
+				list[i] = map[string]any(t)
+			}
+			d["tags"] = list
+		}
+		to, moved := renamed[path]
+		if !moved {
+			m.objects[path] = d
+			continue
+		}
+		delete(m.objects, path)
+		d["id"], d["relative_path"] = last(to), last(to)
+		m.objects[to] = d
+		if at, ok := m.realizedAt[path]; ok {
+			m.realizedAt[to] = at
+		}
+	}
+}
+
+// replaced returns a value with other paths.
+func replaced(value any, renamed map[string]string) any {
+	switch v := value.(type) {
+	case string:
+		if to, ok := renamed[v]; ok {
+			return to
+		}
+	case []any:
+		out := make([]any, len(v))
+		for i, one := range v {
+			out[i] = replaced(one, renamed)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, one := range v {
+			out[key] = replaced(one, renamed)
+		}
+		return out
+	}
+	return value
+}
