@@ -12,7 +12,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
-	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim/nsxt"
 )
@@ -40,10 +39,7 @@ func nsxtSubject() conformance.Subject {
 	return conformance.Subject{
 		Name:         vsphere.ProviderName,
 		Capabilities: vsphere.Descriptor().Capabilities,
-		TakeOver: &conformance.TakeOver{Unmark: func(w conformance.World) error {
-			w.(*sim.Cloud).NSXT().LeaveAsOtherManager(names.TagPrefix)
-			return nil
-		}},
+		TakeOver:     takeOver(),
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			world, err := sim.New(sim.Options{NSXT: true})
 			if err != nil {

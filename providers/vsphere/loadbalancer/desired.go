@@ -38,8 +38,6 @@ type Desired struct {
 	Pool, IP string
 	Ports    []Port
 	Members  []api.LBPoolMember
-	// Ranges are those of clients; none for all.
-	Ranges []string
 	// SNAT is the type of the translation in new pools.
 	SNAT     string
 	Warnings []string
@@ -55,6 +53,8 @@ type Port struct {
 	Profile        string
 	// Monitor is nil for a port without one.
 	Monitor *api.LBMonitor
+	// Ranges are those of clients that may connect; none for all.
+	Ranges []string
 }
 
 // portName returns the value of the tag of a port.
@@ -98,20 +98,32 @@ func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, s
 		problems.Add(names.ClassAnnotation, d.Class, err.Error())
 	}
 	d.IP = staticAddress(in, &problems)
-	for _, prefix := range in.AllowedFrom(v1.IPv4Protocol) {
-		if prefix.Bits() > 0 {
-			d.Ranges = append(d.Ranges, prefix.String())
-		}
-	}
-	if len(in.SourceRanges) > 0 && len(in.AllowedFrom(v1.IPv4Protocol)) == 0 {
-		problems.Add(intent.FieldSourceRanges, "", "has only ranges of IPv6, from which no client can reach an IPv4 address")
-	}
 	for _, p := range in.Ports {
 		d.Ports = append(d.Ports, Port{
-			Name: portName(p), Port: p.Port, NodePort: p.NodePort, Profile: profiles[p.Protocol], Monitor: monitor(in.HealthCheck, p),
+			Name: portName(p), Port: p.Port, NodePort: p.NodePort, Profile: profiles[p.Protocol],
+			Monitor: monitor(in.HealthCheck, p), Ranges: ranges(in, p, &problems),
 		})
 	}
 	return d, problems.Err(in.Subject())
+}
+
+// ranges returns the ranges of clients that may connect to a port; none for all.
+func ranges(in intent.Service, p intent.Port, problems *intent.Problems) []string {
+	if !in.Restricts() {
+		return nil
+	}
+	var out []string
+	for _, prefix := range in.AllowedAt(p, v1.IPv4Protocol) {
+		if prefix.Bits() == 0 {
+			return nil
+		}
+		out = append(out, prefix.String())
+	}
+	if len(out) == 0 {
+		problems.Addf(intent.FieldSourceRanges, "", "port %s has only ranges of IPv6, from which no client can reach an IPv4 "+
+			"address", portName(p))
+	}
+	return out
 }
 
 // staticAddress returns the address that a Service chooses.

@@ -42,7 +42,7 @@ func addressFields() []string {
 }
 
 func rangeFields() []string {
-	return []string{intent.FieldSourceRanges, intent.KeySourceRanges, betaRanges}
+	return []string{intent.FieldSourceRanges, intent.KeySourceRanges, intent.KeyPortSourceRanges, betaRanges}
 }
 
 // Diff implements loadbalancer.Cloud. A plan allocates the address, creates the load balancer service, monitors, pools
@@ -101,7 +101,6 @@ func (d *differ) ensure() {
 		d.plan.Add(creation)
 		base = append(base, creation.Ref)
 	}
-	group := d.ensureGroup(&base)
 	var leaving []plan.Ref
 	ports := map[string]bool{}
 	for _, port := range d.want.Ports {
@@ -114,18 +113,19 @@ func (d *differ) ensure() {
 			leaving = append(leaving, deletion.Ref)
 		}
 	}
-	usedPools, usedMonitors := map[string]bool{}, map[string]bool{}
+	used := map[string]bool{}
 	for _, port := range d.want.Ports {
 		monitor, created := d.ensureMonitor(port)
-		usedMonitors[monitor] = true
 		pool, poolCreated := d.ensurePool(port, monitor, created)
-		usedPools[pool] = true
-		if change, ok := d.ensureServer(port, pool, group, address, append(slices.Clone(base), poolCreated...)); ok {
+		group, groupCreated := d.ensureGroup(port)
+		used[monitor], used[pool], used[group] = true, true, true
+		after := slices.Concat(base, poolCreated, groupCreated)
+		if change, ok := d.ensureServer(port, pool, group, address, after); ok {
 			d.plan.Add(change)
 			leaving = append(leaving, change.Ref)
 		}
 	}
-	d.removeRest(usedPools, usedMonitors, group, surplus, leaving)
+	d.removeRest(used, surplus, leaving)
 	d.plan.Warnings = append(d.plan.Warnings, d.want.Warnings...)
 }
 
@@ -137,18 +137,18 @@ func (d *differ) remove() {
 		d.plan.Add(deletion)
 		servers = append(servers, deletion.Ref)
 	}
-	d.removeRest(nil, nil, "", d.have.Allocations, servers)
+	d.removeRest(nil, d.have.Allocations, servers)
 	if s := d.have.Service; s != nil && !d.have.Used && d.ownsService(*s) {
 		d.plan.Add(d.serviceDelete(*s, servers))
 	}
 }
 
-// removeRest plans the deletion of pools, monitors, groups and allocations that are not used any more, after the
-// changes of virtual servers.
-func (d *differ) removeRest(pools, monitors map[string]bool, group string, allocations []api.IPAllocation, after []plan.Ref) {
+// removeRest plans the deletion of allocations, and of pools, monitors and groups with paths that are not used any more,
+// after the changes of virtual servers.
+func (d *differ) removeRest(used map[string]bool, allocations []api.IPAllocation, after []plan.Ref) {
 	poolRefs := slices.Clone(after)
 	for _, pool := range d.have.Pools {
-		if !pools[pool.Path] {
+		if !used[pool.Path] {
 			deletion := d.deletion(d.portRef(kindPool, pool.Tag(names.TagPort), plan.Delete), pool.Resource, after,
 				d.store.pools.remove)
 			d.plan.Add(deletion)
@@ -161,14 +161,14 @@ func (d *differ) removeRest(pools, monitors map[string]bool, group string, alloc
 		}
 	}
 	for _, m := range d.have.Monitors {
-		if !monitors[m.Path] {
+		if !used[m.Path] {
 			d.plan.Add(d.deletion(d.portRef(kindMonitor, m.Tag(names.TagPort)+" "+m.ResourceType, plan.Delete), m.Resource,
 				poolRefs, d.store.monitors.remove))
 		}
 	}
 	for _, g := range d.have.Groups {
-		if g.Path != group {
-			d.plan.Add(d.deletion(plan.Ref{Kind: kindGroup, Name: d.name(), Action: plan.Delete}, g.Resource, after,
+		if !used[g.Path] {
+			d.plan.Add(d.deletion(d.portRef(kindGroup, g.Tag(names.TagPort), plan.Delete), g.Resource, after,
 				d.store.groups.remove))
 		}
 	}

@@ -9,9 +9,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
 
-// groupPath returns the path of a new group.
-func (d *differ) groupPath() string { return api.Groups + "/" + d.owner.objectID(partGroup) }
-
 // ensureMonitor plans the monitor of a port. It returns its path, "" for none, and the change that creates it.
 func (d *differ) ensureMonitor(port Port) (path string, created []plan.Ref) {
 	if port.Monitor == nil {
@@ -66,60 +63,4 @@ func monitorFields(have, want api.LBMonitor) plan.Fields {
 	f.Diff("fall_count", plan.ShowInt(have.FallCount), plan.ShowInt(want.FallCount))
 	f.Diff("request_url", have.RequestURL, want.RequestURL)
 	return f
-}
-
-// ensureGroup plans the group of the clients that may connect. It returns its path, "" if all may, and adds the change
-// that creates it to those that virtual servers wait for.
-func (d *differ) ensureGroup(base *[]plan.Ref) (path string) {
-	if len(d.want.Ranges) == 0 {
-		return ""
-	}
-	expression := []api.AddressExpression{{ResourceType: "IPAddressExpression", IPAddresses: d.want.Ranges}}
-	show := func(list []api.AddressExpression) string {
-		var all []string
-		for _, e := range list {
-			all = append(all, e.IPAddresses...)
-		}
-		return plan.ShowSet(all)
-	}
-	tags := d.tags(nil)
-	ref := plan.Ref{Kind: kindGroup, Name: d.name(), Action: plan.Create}
-	if len(d.have.Groups) == 0 {
-		want := api.Group{Expression: expression}
-		want.DisplayName, want.Tags, path = d.name(), tagged(nil, tags), d.groupPath()
-		change := plan.Change{
-			Ref: ref, Fields: []plan.Field{{Name: "ip_addresses", After: show(expression)}},
-			Do: func(ctx context.Context, _ *plan.Handles) error {
-				_, err := d.store.groups.put(ctx, path, want)
-				return err
-			},
-		}
-		if len(d.have.Servers) > 0 {
-			// It only serves a restriction of virtual servers that exist.
-			change.Disrupts, change.Follows = plan.DisruptsTraffic, rangeFields()
-		}
-		d.plan.Add(change)
-		*base = append(*base, change.Ref)
-		return path
-	}
-	have := d.have.Groups[0]
-	var f plan.Fields
-	f.Diff("ip_addresses", show(have.Expression), show(expression))
-	diffTags(&f, have.Tags, tags)
-	if len(f) > 0 {
-		ref.Action = plan.Update
-		change := plan.Change{
-			Ref: ref, ID: have.Path, Fields: f, Mark: len(f) == 1 && f.Has("tags"),
-			Do: func(ctx context.Context, _ *plan.Handles) error {
-				return d.store.groups.update(ctx, have.Path, func(g *api.Group) {
-					g.Expression, g.Tags = expression, tagged(g.Tags, tags)
-				})
-			},
-		}
-		if f.Has("ip_addresses") {
-			change.Disrupts, change.Follows = plan.DisruptsTraffic, rangeFields()
-		}
-		d.plan.Add(change)
-	}
-	return have.Path
 }

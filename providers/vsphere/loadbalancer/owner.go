@@ -84,7 +84,7 @@ func (o owner) selectOwned(have Observed) Observed {
 		used := slices.ContainsFunc(have.Servers, func(v api.LBVirtualServer) bool {
 			return v.AccessListControl != nil && v.AccessListControl.GroupPath == g.Path
 		})
-		return o.proven(g.Resource, partGroup) || o.mayBe(g.Resource) && used
+		return o.proven(g.Resource, partGroup, g.Tag(names.TagPort)) || o.mayBe(g.Resource) && used
 	})
 	return have
 }

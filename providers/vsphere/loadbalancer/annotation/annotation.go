@@ -46,7 +46,8 @@ func Prefixes() []string { return []string{prefix} }
 // Portable returns the keys of the portable annotations that the provider supports.
 func Portable() []string {
 	return []string{
-		intent.KeyScheme, intent.KeySourceRanges, intent.KeyStaticAddresses, intent.KeyHealthCheckProtocol,
+		intent.KeyScheme, intent.KeySourceRanges, intent.KeyPortSourceRanges, intent.KeyStaticAddresses,
+		intent.KeyHealthCheckProtocol,
 		intent.KeyHealthCheckPort, intent.KeyHealthCheckPath, intent.KeyHealthCheckInterval, intent.KeyHealthCheckTimeout,
 		intent.KeyHealthCheckHealthyThreshold, intent.KeyHealthCheckUnhealthyThreshold,
 	}

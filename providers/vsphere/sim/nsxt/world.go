@@ -4,23 +4,17 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
 const (
-	servers  = "/infra/lb-virtual-servers"
-	services = "/infra/lb-services"
-	pools    = "/infra/lb-pools"
-	monitors = "/infra/lb-monitor-profiles"
-	groups   = "/infra/domains/default/groups"
-	routes   = Tier1 + "/static-routes"
+	servers = "/infra/lb-virtual-servers"
+	routes  = Tier1 + "/static-routes"
 )
 
 func tag(d document, scope string) string {
@@ -146,65 +140,4 @@ func (m *Manager) Objects() map[string]int {
 		}
 	}
 	return out
-}
-
-// LeaveAsOtherManager turns all objects into those of the vSphere cloud controller manager: random IDs, and no tag with
-// the given prefix.
-func (m *Manager) LeaveAsOtherManager(prefix string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	renamed := map[string]string{}
-	for _, collection := range []string{services, servers, pools, monitors, "/infra/ip-pools/" + PublicPool + "/ip-allocations",
-		"/infra/ip-pools/" + InternalPool + "/ip-allocations"} {
-		for _, d := range m.in(collection) {
-			renamed[d.text("path")] = collection + "/" + uuid.NewString()
-		}
-	}
-	for _, path := range slices.Sorted(maps.Keys(m.objects)) {
-		d := replaced(map[string]any(m.objects[path]), renamed).(map[string]any)
-		tags := slices.DeleteFunc(slices.Clone(document(d).documents("tags")), func(t document) bool {
-			return strings.HasPrefix(t.text("scope"), prefix)
-		})
-		if len(tags) > 0 {
-			list := make([]any, len(tags))
-			for i, t := range tags {
-				list[i] = map[string]any(t)
-			}
-			d["tags"] = list
-		}
-		to, moved := renamed[path]
-		if !moved {
-			m.objects[path] = d
-			continue
-		}
-		delete(m.objects, path)
-		d["id"], d["relative_path"] = last(to), last(to)
-		m.objects[to] = d
-		if at, ok := m.realizedAt[path]; ok {
-			m.realizedAt[to] = at
-		}
-	}
-}
-
-// replaced returns a value with other paths.
-func replaced(value any, renamed map[string]string) any {
-	switch v := value.(type) {
-	case string:
-		if to, ok := renamed[v]; ok {
-			return to
-		}
-	case []any:
-		out := make([]any, len(v))
-		for i, one := range v {
-			out[i] = replaced(one, renamed)
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, one := range v {
-			out[key] = replaced(one, renamed)
-		}
-		return out
-	}
-	return value
 }

@@ -1,0 +1,116 @@
+package vsphere_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/client"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim/nsxt"
+)
+
+// takeOver creates what the vSphere cloud controller manager leaves: objects with random IDs and its tags.
+func takeOver() *conformance.TakeOver {
+	return &conformance.TakeOver{
+		Create: func(ctx context.Context, w conformance.World, svc *v1.Service,
+			nodes []*v1.Node) (conformance.Written, error) {
+			p, err := client.NewPolicy(client.PolicyOptions{
+				NSX:       config.NSX{Host: "vcenter-0.test", User: nsxt.User, Password: nsxt.Password},
+				Transport: w.Front().Direct(),
+			})
+			if err != nil {
+				return conformance.Written{}, err
+			}
+			o := otherManager{ctx: ctx, policy: p, svc: svc, cluster: conformance.ClusterName}
+			ip := o.create(nodes)
+			return conformance.Written{Status: v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{IP: ip}}}}, o.err
+		},
+	}
+}
+
+// otherManager creates objects as the vSphere cloud controller manager does. After an error it does nothing.
+type otherManager struct {
+	ctx     context.Context
+	policy  *client.Policy
+	svc     *v1.Service
+	cluster string
+	err     error
+}
+
+type document map[string]any
+
+// put creates an object with a random ID and returns its path.
+func (o *otherManager) put(collection string, d document, tags ...string) string {
+	path := collection + "/" + uuid.NewString()
+	list := []any{document{"scope": "cluster", "tag": o.cluster},
+		document{"scope": "owner", "tag": "vsphere-cloud-controller-manager"}}
+	for i := 0; i+1 < len(tags); i += 2 {
+		list = append(list, document{"scope": tags[i], "tag": tags[i+1]})
+	}
+	d["tags"] = list
+	content, err := json.Marshal(d)
+	if o.err == nil && err == nil {
+		_, err = o.policy.Put(o.ctx, path, content)
+	}
+	if o.err == nil {
+		o.err = err
+	}
+	return path
+}
+
+// service returns the load balancer service of the gateway, and creates it if there is none.
+func (o *otherManager) service() string {
+	all, err := o.policy.List(o.ctx, "/infra/lb-services")
+	if err != nil || len(all) == 0 {
+		return o.put("/infra/lb-services", document{"display_name": "cluster:" + o.cluster, "size": "LARGE", "enabled": true,
+			"connectivity_path": nsxt.Tier1})
+	}
+	var one struct{ Path string }
+	o.err = json.Unmarshal(all[0], &one)
+	return one.Path
+}
+
+func (o *otherManager) create(nodes []*v1.Node) string {
+	name := o.svc.Namespace + "/" + o.svc.Name
+	display := fmt.Sprintf("cluster:%s:%s", o.cluster, name)
+	service := o.service()
+	allocation := o.put("/infra/ip-pools/"+nsxt.PublicPool+"/ip-allocations", document{}, "service", name)
+	ip := ""
+	err := wait.PollUntilContextCancel(o.ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		var err error
+		ip, err = o.policy.AllocatedAddress(ctx, allocation)
+		return ip != "" || o.err != nil, err
+	})
+	if o.err == nil {
+		o.err = err
+	}
+	members := []any{}
+	for _, node := range nodes {
+		for _, a := range node.Status.Addresses {
+			if a.Type == v1.NodeInternalIP {
+				members = append(members, document{"ip_address": a.Address, "admin_state": "ENABLED",
+					"display_name": o.cluster + ":" + node.Name})
+			}
+		}
+	}
+	for _, p := range o.svc.Spec.Ports {
+		port := fmt.Sprintf("%s/%d", p.Protocol, p.Port)
+		monitor := o.put("/infra/lb-monitor-profiles", document{"resource_type": "LBTcpMonitorProfile",
+			"display_name": fmt.Sprintf("%s:%d", display, p.NodePort), "monitor_port": p.NodePort}, "service", name, "port", port)
+		pool := o.put("/infra/lb-pools", document{"display_name": display, "members": members,
+			"active_monitor_paths": []string{monitor}, "snat_translation": document{"type": "LBSnatAutoMap"}},
+			"service", name, "port", port)
+		o.put("/infra/lb-virtual-servers", document{"display_name": display, "enabled": true, "ip_address": ip,
+			"ports": []string{fmt.Sprint(p.Port)}, "default_pool_member_ports": []string{fmt.Sprint(p.NodePort)},
+			"application_profile_path": "/infra/lb-app-profiles/default-tcp-lb-app-profile", "pool_path": pool,
+			"lb_service_path": service}, "service", name, "port", port, "ippoolid", nsxt.PublicPool, "lbclass", "default")
+	}
+	return ip
+}
