@@ -73,6 +73,12 @@ func (p *Problems) Override(own, portable string) {
 	p.Sources[own] = p.Sources.Where(portable)
 }
 
+// Refuse returns the problems of AtCreation as an error of class cloudapi.Invalid, or nil.
+func (s Service) Refuse() error {
+	problems := Problems{list: s.AtCreation}
+	return problems.Err(s.Subject())
+}
+
 // Len returns the number of problems.
 func (p *Problems) Len() int { return len(p.list) }
 

@@ -29,8 +29,9 @@ type Vocabulary struct {
 	Advice map[string]string
 	// SCTP reports whether the cloud's load balancers forward SCTP.
 	SCTP bool
-	// NoNodePorts reports whether the cloud reaches pods without node ports.
-	NoNodePorts bool
+	// EmptyPools reports whether load balancers of the cloud can have ports without members, which Services without
+	// node ports have from other managers.
+	EmptyPools bool
 }
 
 // Reason classifies warnings; each becomes an Event reason of its own.

@@ -28,7 +28,9 @@ type Service struct {
 	Ports []Port
 	// Families in the order of the spec; one or two.
 	Families []v1.IPFamily
-	Scheme   Scheme
+	// RequiresDualStack is ipFamilyPolicy: RequireDualStack.
+	RequiresDualStack bool
+	Scheme            Scheme
 	// SourceRanges that may connect, in canonical form, sorted; both families. Empty means all clients.
 	SourceRanges []netip.Prefix
 	// ProxyProtocol to the members: 0 off, 1 or 2 the version.
@@ -46,6 +48,9 @@ type Service struct {
 	LocalTraffic bool
 	// ClientIPAffinity is the duration of client IP affinity; zero means no affinity.
 	ClientIPAffinity time.Duration
+
+	// AtCreation are problems that refuse a new load balancer. One that exists keeps what it has, with a warning.
+	AtCreation []Problem
 
 	// Annotations are all annotations of the Service, from which the provider reads its own. Read-only.
 	Annotations map[string]string

@@ -71,16 +71,22 @@ func (r *reader) protocol(path string, protocol v1.Protocol) {
 	}
 }
 
-// nodePort refuses a port without a node port if the Service disables their allocation. A port that has none
-// yet comes from a manifest that was not sent to the API server.
+// nodePort refuses a port without a node port if the Service disables their allocation; where other managers create
+// such ports, only that of a new load balancer. A port that has none yet comes from a manifest that was not sent to
+// the API server.
 func (r *reader) nodePort(path string, port int32) {
-	if port != 0 || r.vocabulary.NoNodePorts {
+	if port != 0 {
 		return
 	}
 	if allocate := r.svc.Spec.AllocateLoadBalancerNodePorts; allocate != nil && !*allocate {
-		r.problems.Addf(path, "", "there is none and spec.allocateLoadBalancerNodePorts is false, but load balancers of "+
-			"the cloud %s reach pods through node ports: "+
-			"set spec.allocateLoadBalancerNodePorts to true, or write a node port", r.vocabulary.Provider)
+		problem := Problem{Where: path, Fix: fmt.Sprintf("there is none and spec.allocateLoadBalancerNodePorts is false, but "+
+			"load balancers of the cloud %s reach pods through node ports: set spec.allocateLoadBalancerNodePorts to true, "+
+			"or write a node port", r.vocabulary.Provider)}
+		if r.vocabulary.EmptyPools {
+			r.out.AtCreation = append(r.out.AtCreation, problem)
+		} else {
+			r.problems.Add(path, "", problem.Fix)
+		}
 		return
 	}
 	r.warn(Ignored, path, "not assigned yet; the API server assigns it when the Service is created")
@@ -109,6 +115,8 @@ func (r *reader) families() {
 		families = []v1.IPFamily{v1.IPv4Protocol}
 	}
 	r.out.Families = families
+	policy := r.svc.Spec.IPFamilyPolicy
+	r.out.RequiresDualStack = policy != nil && *policy == v1.IPFamilyPolicyRequireDualStack
 }
 
 // sourceRanges reads the first of the three sources that has a value. The framework prefers the field to the

@@ -61,8 +61,13 @@ func TestReadSpec(t *testing.T) {
 				`set spec.allocateLoadBalancerNodePorts to true, or write a node port`,
 		},
 		{
-			name: "no node port on purpose where none is needed", edit: noNodePorts,
-			vocab: func(v *Vocabulary) { v.NoNodePorts = true }, expect: func(s *Service) { s.Ports[0].NodePort = 0 },
+			name: "no node port on purpose where pools can be empty", edit: noNodePorts,
+			vocab: func(v *Vocabulary) { v.EmptyPools = true }, expect: func(s *Service) {
+				s.Ports[0].NodePort = 0
+				s.AtCreation = []Problem{{Where: "spec.ports[0].nodePort", Fix: "there is none and spec.allocateLoadBalancerNodePorts is " +
+					"false, but load balancers of the cloud fake reach pods through node ports: set " +
+					"spec.allocateLoadBalancerNodePorts to true, or write a node port"}}
+			},
 		},
 		{
 			name:   "a node port chosen although none is allocated",

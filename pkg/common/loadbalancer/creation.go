@@ -1,10 +1,34 @@
 package loadbalancer
 
 import (
+	"fmt"
+	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
+
+// refuseCreation refuses a plan that creates a load balancer for a Service with problems of intent.Service.AtCreation.
+// A load balancer that exists, and one that replaces it, keep what they have, with a warning for each problem.
+func refuseCreation(in intent.Service, todo plan.Plan) (plan.Plan, error) {
+	if len(in.AtCreation) == 0 {
+		return todo, nil
+	}
+	replaces := slices.ContainsFunc(todo.Changes, func(c plan.Change) bool {
+		return c.Kind == KindLoadBalancer && c.Action == plan.Delete
+	})
+	if createsLoadBalancer(todo) && !replaces {
+		return plan.Plan{Subject: todo.Subject}, in.Refuse()
+	}
+	todo.Warnings = slices.Clone(todo.Warnings)
+	for _, problem := range in.AtCreation {
+		todo.Warnings = append(todo.Warnings, fmt.Sprint(problem))
+	}
+	return todo, nil
+}
 
 // creations tracks the load balancers that do not exist yet. Between a Service's creation and the end of its
 // first sync, the framework already calls UpdateLoadBalancer when nodes change, and turns its error into a

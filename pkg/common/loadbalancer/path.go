@@ -201,6 +201,9 @@ func (c *Controller[S, D, O]) diff(ctx context.Context, t target[S, D], have O) 
 	if err != nil {
 		return todo, err
 	}
+	if todo, err = refuseCreation(t.in, todo); err != nil {
+		return todo, err
+	}
 	if todo, err = c.hold(t, have, todo); err == nil && t.want != nil {
 		setHeld(c.options.Provider, lockName(t.key), len(todo.Held))
 	}

@@ -15,6 +15,7 @@ import (
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
@@ -223,6 +224,24 @@ func TestInstanceWithoutClusterTagReceivesNoTraffic(t *testing.T) {
 			}
 			r.steady(a.svc)
 		})
+	}
+}
+
+// TestTakenOverClassicLoadBalancerKeepsIPv4 takes over a load balancer of a Service that requires both families, for
+// which another manager created IPv4 alone: it stays, with a warning.
+func TestTakenOverClassicLoadBalancerKeepsIPv4(t *testing.T) {
+	a := byGeneration()["classic"]
+	a.svc.Spec.IPFamilyPolicy = ptr.To(v1.IPFamilyPolicyRequireDualStack)
+	a.svc.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol}
+	r := newRig(t, sim.Options{})
+	a.leave(oldManager{r, t.Context()})
+	r.restart()
+	r.ensure(a.svc)
+	r.noMutations("taking over")
+	r.wantEvent("spec.ipFamilyPolicy")
+	r.updateTo(a.svc, "d")
+	if calls := r.calls(); !strings.Contains(calls, "Register") {
+		t.Errorf("calls once a node joined: %s", calls)
 	}
 }
 

@@ -153,6 +153,9 @@ func (l legacy) listener(i int, name string) listeners.CreateOpts {
 	}
 	probe := l.monitor(&pool, i, name)
 	for _, n := range l.r.nodes {
+		if port.NodePort == 0 {
+			break // not one node can be a member
+		}
 		pool.Members = append(pool.Members, api.Member{
 			Name: n.Name, Address: model.NodeAddress(n, v1.IPv4Protocol), Port: int(port.NodePort), SubnetID: l.r.privateSubnet, MonitorPort: probe,
 		}.CreateOpts())

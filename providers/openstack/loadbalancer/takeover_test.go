@@ -8,7 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
@@ -290,6 +292,34 @@ func TestTakeOverWithUnknownClusterUIDReplacesNothing(t *testing.T) {
 			t.Error("the load balancer was replaced")
 		}
 		r.remove(svc)
+	})
+}
+
+// A Service without node ports gets no load balancer, which would have no members. What another manager created stays.
+func TestServiceWithoutNodePortsIsRefusedAtCreation(t *testing.T) {
+	without := func(s *v1.Service) {
+		s.Spec.AllocateLoadBalancerNodePorts = ptr.To(false)
+		for i := range s.Spec.Ports {
+			s.Spec.Ports[i].NodePort = 0
+		}
+	}
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		svc := service(without)
+		err := r.ensureError(svc, "spec.ports[0].nodePort", "set spec.allocateLoadBalancerNodePorts to true")
+		if m := r.mutations(); len(m) > 0 || !cloudapi.Is(err, cloudapi.Invalid) {
+			t.Errorf("changes %v, error of class %s", m, cloudapi.ClassOf(err))
+		}
+		r.nothing()
+	})
+	svc := service(without)
+	takeOver(t, sim.Options{}, svc, func(r *rig, _ api.LoadBalancer) {
+		r.ensure(svc)
+		r.wantEvent("set spec.allocateLoadBalancerNodePorts to true")
+		if m := r.mutations(); len(m) > 0 {
+			t.Errorf("changes %v", m)
+		}
+		r.remove(svc)
+		r.nothing()
 	})
 }
 

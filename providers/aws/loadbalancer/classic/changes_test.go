@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -132,6 +133,10 @@ func TestInvalidAnnotationsAreRefused(t *testing.T) {
 		{"unknown subnet", service(annotate("subnets", "subnet-1,unknown")), []string{key("subnets"), "subnet-1", "unknown"}},
 		{"tags", service(annotate("additional-resource-tags", "aws:x=1")), []string{key("additional-resource-tags"), "aws:x"}},
 		{"IPv6 alone", service(func(svc *v1.Service) { svc.Spec.IPFamilies = []v1.IPFamily{v1.IPv6Protocol} }), []string{"spec.ipFamilies", "IPv4"}},
+		{"both families", service(func(svc *v1.Service) {
+			svc.Spec.IPFamilyPolicy = ptr.To(v1.IPFamilyPolicyRequireDualStack)
+			svc.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol}
+		}), []string{"spec.ipFamilyPolicy", "RequireDualStack", "IPv4 only", "PreferDualStack"}},
 		{"affinity", service(func(svc *v1.Service) { svc.Spec.SessionAffinity = v1.ServiceAffinityClientIP }), []string{"spec.sessionAffinity"}},
 		{"backend protocol", service(annotate("ssl-cert", certificate, "backend-protocol", "grpc")), []string{key("backend-protocol"), "grpc"}},
 	} {

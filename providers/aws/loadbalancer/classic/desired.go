@@ -62,6 +62,8 @@ type Desired struct {
 	// Record is the applied record of this state.
 	Record   lbcommon.AppliedRecord `json:"-"`
 	Warnings []string
+	// Refusal refuses the creation of the load balancer. One that exists stays, with a warning.
+	Refusal error `json:"-"`
 }
 
 // Desire computes the objects that should exist for a Service. It is pure and returns all problems joined.
@@ -91,7 +93,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	if !strings.HasPrefix(d.HealthCheck.Target, protocolHTTP) {
 		o.NoPath(in.Annotations)
 	}
-	d.Warnings = o.Warnings
+	d.Warnings, d.Refusal = o.Warnings, refuseDualStack(in)
 	d.desireGroups(c.options, r)
 	subnetErr := d.desireSubnets(r)
 	if !c.options.DisableIngress {
@@ -115,6 +117,16 @@ func refuseIPv6(in intent.Service, problems *intent.Problems) {
 		problems.Addf("spec.ipFamilies", "IPv6", "classic load balancers have IPv4 only: add IPv4, or set %s to nlb on a "+
 			"new Service", annotation.KeyType)
 	}
+}
+
+// refuseDualStack returns an error if the Service requires both families.
+func refuseDualStack(in intent.Service) error {
+	problems := in.NewProblems()
+	if in.RequiresDualStack {
+		problems.Addf("spec.ipFamilyPolicy", string(v1.IPFamilyPolicyRequireDualStack), "classic load balancers have IPv4 "+
+			"only: write PreferDualStack, or set %s to nlb on a new Service", annotation.KeyType)
+	}
+	return problems.Err(in.Subject())
 }
 
 func (d *Desired) desireSubnets(r Request) error {

@@ -38,6 +38,11 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 	if warning != "" {
 		d.plan.Warnf("%s", warning)
 	}
+	if err := want.Refusal; err != nil && have.Balancer == nil {
+		return plan.Plan{}, err
+	} else if err != nil {
+		d.plan.Warnf("the load balancer stays: %v", err)
+	}
 	if err := d.ensure(); err != nil {
 		return plan.Plan{}, err
 	}

@@ -71,6 +71,6 @@ func Portable() []string { return intent.Keys() }
 // Vocabulary returns the annotations that the provider reads.
 func Vocabulary(provider string) intent.Vocabulary {
 	return intent.Vocabulary{
-		Provider: provider, Portable: Portable(), Own: Keys(), OwnPrefixes: Prefixes(), SCTP: true, NoNodePorts: true,
+		Provider: provider, Portable: Portable(), Own: Keys(), OwnPrefixes: Prefixes(), SCTP: true, EmptyPools: true,
 	}
 }
