@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The conformance list with the real binary, a real kube-apiserver and real OpenStack services, which
-# hack/openstack-lab brings up, after the test that takes over what another manager leaves there. Where that cannot be,
-# says so in one line and succeeds.
+# Tests on real OpenStack services, which hack/openstack-lab starts: the take-over of what another manager leaves there,
+# then the conformance list and the deletion of orphans with the ccm binary and a kube-apiserver. On a machine that cannot
+# run the services, it prints the reason in one line and succeeds.
 #
 #   hack/e2e-openstack.sh [go test flags]
 #
-#   OPENSTACK_LAB=DIR  a lab that is up already, which is then left as it is; or where to make one that is kept
-#   PORTS_FROM=N       moves the ports of the lab that this brings up (0)
+#   OPENSTACK_LAB=DIR  a lab that runs, which keeps running; or the folder of a new one, which is kept
+#   PORTS_FROM=N       moves the ports of a lab that this starts (0)
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 lab=${OPENSTACK_LAB:-}
@@ -17,7 +17,7 @@ elif [[ $lab != /* ]]; then
 	lab=$OLDPWD/$lab
 fi
 
-# leave ends what this has started.
+# leave stops the lab that this has started.
 leave() {
 	if [[ -n ${started:-} ]]; then hack/openstack-lab/lab.sh down "$lab"; fi
 	if [[ -n ${temporary:-} ]]; then rm -rf "$lab"; fi
@@ -39,7 +39,7 @@ if ! { [[ -d $lab/run ]] && hack/openstack-lab/lab.sh status "$lab" >/dev/null; 
 	((code == 0)) || exit "$code"
 fi
 
-# -count=1: what this tests, services and the binaries in bin/, is nothing that go test's own cache can see.
+# -count=1: go test's cache does not depend on services and the binaries in bin/.
 OPENSTACK_LAB=$lab go test -count=1 -timeout 60m -v -run '^TestTakeOverOnRealServices$' ./providers/openstack/loadbalancer
 OPENSTACK_LAB=$lab go test -count=1 -timeout 120m -v -run '^Test(Conformance|AuditDeletesOrphans)$' "$@" ./cmd/ccm-lab/e2e |
 	grep --line-buffered -vE '^ *=== (RUN|PAUSE|CONT|NAME)'

@@ -11,12 +11,12 @@ die() {
 	exit 1
 }
 
-# release is the one of Debian whose OpenStack this has been made for: other ones bring other releases of it.
+# release is the release of Debian that packages the supported release of OpenStack.
 release=bookworm
-# memory is what the services take together, in MiB, with some room.
+# memory is what all services need, in MiB, with a reserve.
 memory=3500
 
-# cannot_run prints why there can be no lab here, and fails if there can.
+# cannot_run prints why this machine cannot run a lab, and fails if it can.
 cannot_run() {
 	local reason='' codename free
 	codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release 2>/dev/null || true)

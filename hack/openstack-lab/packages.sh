@@ -2,8 +2,8 @@
 # shellcheck disable=SC2034,SC2154 # variables are shared with lab.sh
 # Sourced by lab.sh: Debian's packages.
 
-# Libraries and servers are installed. Packages whose installation would make system users, databases and
-# daemons are only unpacked into the lab: their programs and API descriptions are all that is needed.
+# Libraries and servers are installed. Packages that would create system users, databases and daemons are only unpacked
+# into the lab, which needs their programs and API descriptions.
 installed=(mariadb-server-core mariadb-client-core rabbitmq-server uwsgi-core uwsgi-plugin-python3 python3-pymysql
 	python3-openstacksdk python3-keystone python3-glance python3-placement python3-nova python3-neutron
 	python3-octavia python3-barbican curl openssl)

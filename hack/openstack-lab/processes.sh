@@ -22,7 +22,7 @@ signal() { # signal name
 	if alive "$2"; then kill -s "$1" -- "-$(head -1 "$run/$2")" 2>/dev/null || true; fi
 }
 
-# end waits for a process that was asked to, and ends it the hard way after half a minute.
+# end waits until a process that has got a signal has ended, and kills it after half a minute.
 end() { # name
 	local until=$((SECONDS + 30))
 	while alive "$1" && ((SECONDS < until)); do pause; done

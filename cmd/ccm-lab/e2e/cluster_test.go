@@ -25,35 +25,33 @@ import (
 )
 
 const (
-	// testTimeout bounds how long a test waits for what must happen: minutes, because a machine that
-	// also compiles is slow, while a test that passes never waits this long.
+	// testTimeout is the timeout of a condition: minutes, because a machine that also compiles is slow. A test that
+	// passes never waits this long.
 	testTimeout = 2 * time.Minute
-	// realTimeout is the same for real services, which need seconds for what a simulation does at once.
+	// realTimeout is the same for real services, which need seconds for what a simulator does immediately.
 	realTimeout = 15 * time.Minute
 	// poll is the interval at which a condition is checked.
 	poll = 100 * time.Millisecond
-	// calm is how long nothing may happen before a test believes that nothing will.
+	// calm is the time without an event after which a test assumes that there will be none.
 	calm = 2 * time.Second
 
 	namespace = conformance.Namespace
 	leaseName = "cloud-controller-manager"
 )
 
-// setup says how a test's cluster differs from the usual one.
+// setup configures a test's cluster. The zero value is the usual one.
 type setup struct {
 	// provider is the cloud; fake if empty.
 	provider string
-	// balancers is the kind of load balancers that Services get; without a name the one that the lab shows.
+	// balancers is the kind of load balancers of Services; without a name, the first of the cloud.
 	balancers lab.BalancerKind
-	// flags are added to the manager's usual ones, and win over them.
+	// flags are added to the manager's usual ones, and override them.
 	flags []string
-	// noRoutes disables pod routes: the framework reads them every ten seconds only, for
-	// which a test about something else should not wait.
+	// noRoutes disables pod routes, which the framework reads only every ten seconds: other tests do not wait for them.
 	noRoutes bool
 	// simulator are the cloud's options.
 	simulator lab.SimulatorOptions
-	// front, where set, stands between the manager and the cloud: it is given the cloud's URL
-	// and returns its own.
+	// front, where set, starts a proxy between the manager and the cloud: from the cloud's URL it returns its own.
 	front func(endpoint string) string
 }
 
@@ -62,18 +60,18 @@ type cluster struct {
 	t     *testing.T
 	plane *lab.ControlPlane
 	world conformance.World
-	// live has the manager of tests that run one at a time; replica starts more.
+	// live has the manager of tests with one at a time; replica starts more.
 	live *lab.Live
 	// driver is live as the session sees it.
 	driver *driver
-	// session asks for things, and knows from that what must be there.
+	// session changes the cluster, and derives from that what must exist.
 	session *conformance.Session
 	dir     string
 	logs    []string
 }
 
-// newCluster returns an empty cluster. No manager is started. When the test ends, all of it is
-// removed and, if the test has failed, what a reader needs to know is printed.
+// newCluster returns an empty cluster without a running manager. It is removed when the test ends; if the test has
+// failed, logs, Events and calls are printed.
 func newCluster(t *testing.T, s setup) *cluster {
 	t.Helper()
 	if s.provider == "" {
@@ -82,16 +80,16 @@ func newCluster(t *testing.T, s setup) *cluster {
 	if s.balancers.Name == "" {
 		s.balancers = lab.Balancers(s.provider)[0]
 	}
-	plane, err := planes.take(t.Context())
+	plane, err := planes.acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &cluster{t: t, plane: plane, dir: t.TempDir()}
 	t.Cleanup(func() {
 		if err := c.wipe(); err != nil {
-			t.Errorf("removing what the test made: %v", err)
+			t.Errorf("removing the test's objects: %v", err)
 		}
-		planes.give(plane)
+		planes.release(plane)
 	})
 	cloud, err := lab.StartCloud(t.Context(), s.provider, "127.0.0.1:0", s.simulator)
 	if err != nil {
@@ -108,7 +106,7 @@ func newCluster(t *testing.T, s setup) *cluster {
 		config = strings.ReplaceAll(config, cloud.Endpoint, s.front(cloud.Endpoint))
 	}
 	if s.provider == fake.ProviderName {
-		// By default the fake cloud takes in every machine it sees, as other clouds never would.
+		// By default, unlike other clouds, the fake one adopts every machine that a node names.
 		config += "adopt-unknown-nodes = false\n"
 	}
 	c.live = &lab.Live{Client: plane.Client, World: cloud.World, Options: c.managerOptions(s, config)}
@@ -134,8 +132,8 @@ func newCluster(t *testing.T, s setup) *cluster {
 	return c
 }
 
-// clear deletes everything and waits until the cloud is as it was at first. The manager is away
-// meanwhile: one that has just seen an instance believes in it for half a minute.
+// clear deletes everything, and waits until the cloud has its initial objects. No manager runs meanwhile: it would
+// keep an instance that it has just seen for half a minute.
 func (c *cluster) clear() {
 	c.t.Helper()
 	c.live.Stop(c.t.Context())
@@ -152,11 +150,11 @@ func (c *cluster) managerOptions(s setup, config string) lab.ManagerOptions {
 		Kubeconfig: c.plane.Kubeconfig, CloudConfig: c.write("cloud.conf", config), Log: c.log("ccm.log"),
 		Args: append([]string{
 			"--cluster-cidr=10.244.0.0/16",
-			// One manager at a time: no election, because a lease would hold up each restart.
+			// One manager at a time needs no election, and a lease would delay each restart.
 			"--leader-elect=false",
-			// Tests run side by side on one host.
+			// Tests run in parallel on one host.
 			"--secure-port=0",
-			// What takes minutes in a cluster must not take them in a test.
+			// Periods of minutes in a cluster are shorter in a test.
 			"--node-monitor-period=500ms", "--node-deletion-confirmation=1s", "--max-node-deletions=-1",
 		}, flags...),
 	}
@@ -179,7 +177,7 @@ func (c *cluster) write(name, content string) string {
 	return path
 }
 
-// cleanupContext is for functions given to t.Cleanup, when the test's own context has ended.
+// cleanupContext is for functions of t.Cleanup, which run after the test's own context has ended.
 func (c *cluster) cleanupContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(c.t.Context()), testTimeout)
 }
@@ -192,19 +190,19 @@ func (c *cluster) must(errs ...error) {
 	}
 }
 
-// start starts the manager and waits until it talks to the cloud.
+// start starts the manager and waits for its first call to the cloud.
 func (c *cluster) start() {
 	c.t.Helper()
 	c.must(c.live.Start(c.t.Context(), conformance.ManagerOptions{}))
 }
 
-// converge waits until cluster and cloud are as the session has asked, and nothing besides.
+// converge waits until cluster and cloud have what the session wants, and nothing else.
 func (c *cluster) converge(checks ...conformance.Check) {
 	c.t.Helper()
 	c.must(c.session.Converge(c.t.Context(), append(checks, c.consistent, c.noneTerminating)...))
 }
 
-// consistent checks that the cloud does not contradict itself, where it can tell.
+// consistent checks the consistency of a cloud that can verify itself.
 func (c *cluster) consistent(context.Context) error {
 	if checker, ok := c.world.(interface{ Check() error }); ok {
 		return checker.Check()
@@ -212,7 +210,7 @@ func (c *cluster) consistent(context.Context) error {
 	return nil
 }
 
-// noneTerminating checks that no Service waits for its load balancer to go.
+// noneTerminating checks that no Service waits for the deletion of its load balancer.
 func (c *cluster) noneTerminating(ctx context.Context) error {
 	list, err := c.plane.Client.CoreV1().Services(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -226,7 +224,7 @@ func (c *cluster) noneTerminating(ctx context.Context) error {
 	return err
 }
 
-// eventually waits until check returns nil, and ends the test with its last error if it never does.
+// eventually waits until check returns nil. At the timeout it ends the test with the last error.
 func (c *cluster) eventually(what string, check conformance.Check) {
 	c.t.Helper()
 	var last error
@@ -243,7 +241,7 @@ func (c *cluster) eventually(what string, check conformance.Check) {
 	}
 }
 
-// unchangedFor checks again and again for a while that check returns nil.
+// unchangedFor repeats a check, which must return nil for the whole duration.
 func (c *cluster) unchangedFor(d time.Duration, check conformance.Check) {
 	c.t.Helper()
 	deadline := time.Now().Add(d)
@@ -252,12 +250,12 @@ func (c *cluster) unchangedFor(d time.Duration, check conformance.Check) {
 	}))
 }
 
-// calls returns the calls that the cloud has got after the one numbered seq.
+// calls returns the cloud's calls after the one with the number seq.
 func (c *cluster) calls(seq int) []sim.Call {
 	return slices.DeleteFunc(c.world.Front().Log().Calls(), func(call sim.Call) bool { return call.Seq <= seq })
 }
 
-// lastCall returns the number of the last call that the cloud has got.
+// lastCall returns the number of the cloud's last call.
 func (c *cluster) lastCall() int {
 	seq := 0
 	for _, call := range c.calls(0) {

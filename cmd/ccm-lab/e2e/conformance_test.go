@@ -11,8 +11,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
 )
 
-// TestConformance runs the scenarios that every provider passes in process against the real thing,
-// for each kind of load balancer that its cloud makes.
+// TestConformance runs the scenarios that every provider passes in process with the ccm binary, for each kind of load
+// balancer of its cloud.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, name := range conformanceProviders() {
@@ -23,7 +23,7 @@ func TestConformance(t *testing.T) {
 		for i, kind := range lab.Balancers(name) {
 			for _, scenario := range conformance.Scenarios() {
 				if i > 0 && scenario.Needs.Routes {
-					continue // Pod routes know nothing of load balancers.
+					continue // Pod routes do not depend on load balancers.
 				}
 				t.Run(path.Join(name, kind.Name, scenario.Name), func(t *testing.T) {
 					t.Parallel()
@@ -44,7 +44,8 @@ func conform(t *testing.T, scenario conformance.Scenario, kind lab.BalancerKind,
 		t.Skip(reason)
 	}
 	c := newCluster(t, setup{
-		provider: descriptor.Name, balancers: kind, noRoutes: !scenario.Needs.Routes, simulator: lab.SimulatorOptions{Services: realServices()},
+		provider: descriptor.Name, balancers: kind, noRoutes: !scenario.Needs.Routes,
+		simulator: lab.SimulatorOptions{Services: realServices()},
 	})
 	c.start()
 	if err := scenario.Steps(t.Context(), c.session); err != nil {
@@ -57,7 +58,7 @@ func conform(t *testing.T, scenario conformance.Scenario, kind lab.BalancerKind,
 	c.must(c.consistent(t.Context()))
 }
 
-// realServices is the folder of a lab of real OpenStack services, if the scenarios shall run on those.
+// realServices returns the folder of a lab of real OpenStack services, if the scenarios run on those.
 func realServices() string { return os.Getenv("OPENSTACK_LAB") }
 
 // conformanceProviders are the clouds that the scenarios run on.

@@ -10,8 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 )
 
-// driver is a live cluster whose manager may be stopped while the cluster changes: whoever then
-// waits for the controllers starts it.
+// driver is a live cluster in which the manager may be stopped while the cluster changes: Settle starts it again.
 type driver struct {
 	*lab.Live
 	dryRun bool
@@ -35,11 +34,11 @@ func (d *driver) Settle(ctx context.Context) error {
 	return d.Live.Settle(ctx)
 }
 
-// DeleteService implements conformance.Cluster. It deletes the Service that it has read and no
-// later one: the API server removes an object that had no finalizer when the deletion looked,
-// even if one is added the moment after (registry.Store.Delete). A manager that adds its finalizer
-// in that moment learns of it from its watch and cleans up; if it is also killed before it has,
-// no component knows about the load balancer. No manager can prevent that, so no test may provoke it.
+// DeleteService implements conformance.Cluster. It deletes the Service that it has read and no later one: the API server
+// removes an object that had no finalizer when the deletion read it, even if one is added the moment after
+// (registry.Store.Delete). A manager that adds its finalizer in that moment sees the deletion in its watch and cleans
+// up; if it is killed before that, no component knows about the load balancer. No manager can prevent that, so that no
+// test may provoke it.
 func (d *driver) DeleteService(ctx context.Context, namespace, name string) error {
 	services := d.Client.CoreV1().Services(namespace)
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {

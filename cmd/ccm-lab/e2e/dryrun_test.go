@@ -62,7 +62,7 @@ func (c *cluster) untouchedNodes(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		node, err := c.live.Node(ctx, name)
 		if err != nil || node == nil {
-			return fmt.Errorf("node %s is gone: %w", name, errors.Join(err))
+			return fmt.Errorf("node %s is deleted: %w", name, errors.Join(err))
 		}
 		tainted := slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider })
 		if !tainted || node.Spec.ProviderID != "" || node.Labels[v1.LabelTopologyZone] != "" {
@@ -77,7 +77,7 @@ func (c *cluster) untouchedServices(ctx context.Context, names ...string) error 
 	for _, name := range names {
 		svc, err := c.live.Service(ctx, namespace, name)
 		if err != nil || svc == nil {
-			return fmt.Errorf("service %s is gone: %w", name, errors.Join(err))
+			return fmt.Errorf("service %s is deleted: %w", name, errors.Join(err))
 		}
 		if len(svc.Finalizers) > 0 || len(svc.Status.LoadBalancer.Ingress) > 0 {
 			errs = append(errs, fmt.Errorf("service %s was changed: finalizers %v, status %v", name, svc.Finalizers, svc.Status.LoadBalancer))

@@ -11,9 +11,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
 )
 
-// TestLeaderKilled: while Services are being made, the leader of two managers is killed in the
-// middle of a call to the cloud, whose response is lost. The other one takes
-// over and finishes the work: nothing twice, nothing left over.
+// TestLeaderKilled kills the leader of two managers during a call to the cloud, while Services are created. The response
+// is lost. The other manager becomes the leader and finishes the work, without duplicates and orphans.
 func TestLeaderKilled(t *testing.T) {
 	t.Parallel()
 	const leaders, services = 2, 6

@@ -49,17 +49,17 @@ func run(m *testing.M) (code int) {
 	return m.Run()
 }
 
-// lanes is how many tests run at a time, each on a control plane of its own, whatever the number of
-// processors: most of their time is waiting for what a manager does every ten or thirty seconds.
-// A control plane takes about half a gigabyte of memory.
+// lanes is the number of parallel tests, each on its own control plane. It does not depend on the number of processors:
+// tests mostly wait for what a manager does every ten or thirty seconds. A control plane needs about half a gigabyte of
+// memory.
 const lanes = 4
 
-// pool hands out control planes, and starts another if all are in use and the limit allows it.
+// pool has the control planes of tests, and starts another one if all are in use and the limit allows it.
 type pool struct {
 	binaries lab.Binaries
 	dir      string
 	idle     chan *lab.ControlPlane
-	// broken is closed when one did not start, so that no test waits for it.
+	// broken is closed when a control plane did not start, so that no test waits for it.
 	broken chan struct{}
 
 	mu      sync.Mutex
@@ -72,8 +72,8 @@ func newPool(binaries lab.Binaries, dir string) *pool {
 	return &pool{binaries: binaries, dir: dir, idle: make(chan *lab.ControlPlane, lanes), broken: make(chan struct{})}
 }
 
-// take returns a control plane with nothing in it. It must be given back the same way.
-func (p *pool) take(ctx context.Context) (*lab.ControlPlane, error) {
+// acquire returns an empty control plane, which must be empty again when it is released.
+func (p *pool) acquire(ctx context.Context) (*lab.ControlPlane, error) {
 	select {
 	case plane := <-p.idle:
 		return plane, nil
@@ -92,7 +92,7 @@ func (p *pool) take(ctx context.Context) (*lab.ControlPlane, error) {
 	}
 }
 
-func (p *pool) give(plane *lab.ControlPlane) { p.idle <- plane }
+func (p *pool) release(plane *lab.ControlPlane) { p.idle <- plane }
 
 func (p *pool) reserve() (number int, ok bool) {
 	p.mu.Lock()

@@ -95,7 +95,7 @@ func sum(text, name string, labels ...string) (total float64) {
 		line = strings.TrimSpace(line)
 		rest, ok := strings.CutPrefix(line, name)
 		if !ok || !strings.HasPrefix(rest, "{") && !strings.HasPrefix(rest, " ") {
-			continue // Another metric, whose name begins with this one's.
+			continue // Another metric, with this name as a prefix.
 		}
 		value := line[strings.LastIndexByte(line, ' ')+1:]
 		matches := true

@@ -150,14 +150,14 @@ func (a *auditedCluster) editConfig(edit func(string) string) string {
 // createTheirs creates a Service in another cluster of the same name, with a node of its own.
 func (a *auditedCluster) createTheirs() {
 	a.t.Helper()
-	plane, err := planes.take(a.t.Context())
+	plane, err := planes.acquire(a.t.Context())
 	a.must(err)
 	theirs := &cluster{t: a.t, plane: plane, dir: a.t.TempDir()}
 	a.t.Cleanup(func() {
 		if err := theirs.wipe(); err != nil {
 			a.t.Error(err)
 		}
-		planes.give(plane)
+		planes.release(plane)
 	})
 	options := a.live.Options
 	options.Kubeconfig, options.Log = plane.Kubeconfig, a.log("theirs.log")

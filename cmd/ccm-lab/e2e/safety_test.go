@@ -39,9 +39,9 @@ func TestNodeSafety(t *testing.T) {
 			c.must(s.Silence(ctx, "node-1"))
 		}
 		seen := refuse.count.Load()
-		c.eventually(fmt.Sprintf("questions that are answered by %d", status), func(context.Context) error {
-			if asked := refuse.count.Load() - seen; asked < 4 {
-				return fmt.Errorf("%d so far", asked)
+		c.eventually(fmt.Sprintf("calls that fail with status %d", status), func(context.Context) error {
+			if calls := refuse.count.Load() - seen; calls < 4 {
+				return fmt.Errorf("%d so far", calls)
 			}
 			return nil
 		})
@@ -66,7 +66,7 @@ func TestNodeSafety(t *testing.T) {
 	}
 	node, err := c.live.Node(ctx, "foreign")
 	if err != nil || node == nil {
-		t.Fatalf("the foreign node is gone: %v", err)
+		t.Fatalf("the foreign node is missing: %v", err)
 	}
 	if node.Spec.ProviderID != foreignID || len(node.Labels[v1.LabelTopologyZone]) > 0 {
 		t.Errorf("the foreign node was changed: provider ID %s, labels %v", node.Spec.ProviderID, node.Labels)

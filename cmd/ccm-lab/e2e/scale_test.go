@@ -69,8 +69,8 @@ func TestRestartChangesNothing(t *testing.T) {
 	t.Logf("restart with %d Services and %d nodes: %d cloud calls, 0 mutating: %s", services, nodes, len(made), tally(made))
 }
 
-// TestThousandNodesJoin: a thousand nodes whose machines were launched together are initialised
-// with a handful of calls to the cloud, whatever the order in which they register.
+// TestThousandNodesJoin registers a thousand nodes in random order after their machines were launched together. A few
+// calls to the cloud initialise all of them.
 func TestThousandNodesJoin(t *testing.T) {
 	t.Parallel()
 	const nodes, registrars, maxCalls = 1000, 16, 20

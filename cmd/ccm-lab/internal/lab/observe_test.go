@@ -146,7 +146,7 @@ func TestStandIns(t *testing.T) {
 		}
 		ports[i] = int32(port)
 	}
-	nodes := []v1.Node{testNode("node-1", "127.0.0.1"), testNode("elsewhere", "192.0.2.1")}
+	nodes := []v1.Node{testNode("node-1", "127.0.0.1"), testNode("remote", "192.0.2.1")}
 	web, dns := testService("web", v1.ProtocolTCP, ports[0]), testService("dns", v1.ProtocolUDP, ports[1])
 	stand.Sync(t.Context(), nodes, []v1.Service{web, dns})
 	if problems := stand.Problems(); len(problems) > 0 {
@@ -165,7 +165,7 @@ func TestStandIns(t *testing.T) {
 	}
 	stand.Sync(t.Context(), nodes, []v1.Service{dns})
 	if got := who(v1.ProtocolTCP, ports[0]); got != noAnswer {
-		t.Errorf("%s answers for a Service that is gone", got)
+		t.Errorf("%s answers for a deleted Service", got)
 	}
 	// A second one finds the port taken, and says so.
 	second := NewStandIns()

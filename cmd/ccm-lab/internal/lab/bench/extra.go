@@ -138,8 +138,8 @@ func (r *runner) stopQuick(ctx context.Context) error {
 // routedMachine returns a machine that joins for its route. The machines of the deleted nodes still run.
 func routedMachine(i int) string { return fmt.Sprintf("node-routed-%d", i) }
 
-// restartForRoutes starts a manager with the route controller, with nodes without routes, and waits until it
-// knows them.
+// restartForRoutes starts a manager with the route controller on a cluster of nodes without routes, and waits until it
+// has read them.
 func (r *runner) restartForRoutes(ctx context.Context) error {
 	r.cluster.StopManager(ctx)
 	if err := r.cluster.StartManager(ctx); err != nil {
