@@ -61,7 +61,8 @@ func start(ctx context.Context, name string, kind trace.SpanKind, attributes []a
 	if provider == unset {
 		return ctx, none
 	}
-	return provider.Tracer(scope).Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(slices.Clone(attributes)...))
+	return provider.Tracer(scope).Start(ctx, name, trace.WithSpanKind(kind),
+		trace.WithAttributes(slices.Clone(attributes)...))
 }
 
 // SetAttributes adds attributes to a span that are known only after its start.
