@@ -106,7 +106,7 @@ func (i *Inventory) count(ctx context.Context) {
 	}
 	i.expose(objects, failures)
 	if n := found.Report.Count()[inventory.Orphaned]; n > 0 {
-		logger.Info("Found orphans in the cloud, which ccm audit lists", "count", n)
+		logger.Info("Found orphans in the cloud, which ccm audit lists", "orphans", n)
 	}
 }
 

@@ -29,6 +29,7 @@ func All() []Key {
 		{"node", "name of a Node"},
 		{"nodes", "names of Nodes, or their number"},
 		{"operation", "operation of the cloud's API"},
+		{"orphans", "number of objects in the cloud that carry this cluster's mark and that nothing needs"},
 		{"part", "part of the cloud that reports its health"},
 		{"period", "time from one pass to the next"},
 		{"plan", "plan as text"},
