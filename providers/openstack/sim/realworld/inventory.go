@@ -75,13 +75,17 @@ func (c *Cloud) inventory(ctx context.Context) ([]world.Object, error) {
 	for _, r := range routes {
 		out = append(out, world.NewObject("route", r.Destination, c.places.router+"/"+r.Destination, r))
 	}
-	out = slices.DeleteFunc(out, c.isFixture)
+	out = slices.DeleteFunc(out, c.isHidden)
 	world.SortObjects(out)
 	return out, nil
 }
 
-// isFixture reports whether an object is a spare server or its port, or the port of a VIP.
-func (c *Cloud) isFixture(o world.Object) bool {
+// isHidden reports whether an object is a spare server or its port, the port of a VIP, or another project's: the owner
+// of a network can list all of its ports, also those of the amphorae, which belong to Octavia's project.
+func (c *Cloud) isHidden(o world.Object) bool {
+	if owner := o.Fields["project_id"]; owner != "" && owner != c.places.project {
+		return true
+	}
 	switch o.Kind {
 	case "server":
 		return c.isSpare(o.ID)

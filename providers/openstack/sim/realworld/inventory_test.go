@@ -22,8 +22,9 @@ func TestInventoryHasTheKindsOfTheSimulator(t *testing.T) {
 	}
 	tenant.roots = roots
 	fixtures := simulated.Places()
-	c := &Cloud{tenant: tenant, places: places{network: fixtures.PrivateNetwork, router: fixtures.Router,
-		public: fixtures.PublicNetwork}}
+	c := &Cloud{tenant: tenant, places: places{
+		project: a.ProjectID, network: fixtures.PrivateNetwork, router: fixtures.Router, public: fixtures.PublicNetwork,
+	}}
 	if _, err := simulated.Launch(world.Machine{Name: "node-1"}); err != nil {
 		t.Fatal(err)
 	}
