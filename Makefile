@@ -22,6 +22,11 @@ IMAGE ?= unified-ccm
 
 BIN := $(CURDIR)/bin
 
+# Go keeps its caches below it. Containers may run without the variable.
+ifndef HOME
+export HOME := $(shell echo ~)
+endif
+
 # One set of flags for every build, so that all of them share one build cache.
 # hack/lib.sh has the same and says why.
 BUILD_TAGS := grpcnotrace
@@ -126,7 +131,7 @@ generate: ## Bring everything generated up to date: formatting, go.sum, referenc
 
 .PHONY: vulncheck
 vulncheck: ## Known vulnerabilities in what is linked (asks vuln.go.dev, so not part of CI)
-	@hack/vulncheck.sh
+	@hack/vulncheck.sh $(ARGS)
 
 ##@ Ship
 

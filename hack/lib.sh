@@ -7,6 +7,14 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
+# Go keeps its caches below it. Containers may run without the variable; the shell then finds the folder.
+export HOME=${HOME-~}
+
+# The owner of a checkout is often not who runs it, and git then refuses to read it.
+if [[ -z ${GIT_CONFIG_COUNT:-} ]] && ! git rev-parse HEAD >/dev/null 2>&1; then
+	export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=$root
+fi
+
 # The workspace of this checkout: make and a caller in another checkout export theirs.
 export GOWORK=$root/go.work
 

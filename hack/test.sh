@@ -98,8 +98,10 @@ if [[ $what == all || $what == e2e ]]; then
 	# own cache can see.
 	run "end-to-end tests" 30m "$e2e/..." -- -race -count=1 "$@"
 	if (($# == 0)); then
+		started=$SECONDS
 		echo "== commands of the documentation"
 		hack/e2e-docs.sh || failed+=("commands of the documentation")
+		echo "== commands of the documentation: $((SECONDS - started)) s"
 	fi
 fi
 if ((${#failed[@]} > 0)); then

@@ -6,8 +6,7 @@
 #   hack/version.sh --ldflags  the linker flags that stamp it into a binary
 #
 # VERSION and COMMIT, where set, win: an image is built from a context without .git.
-set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 commit=${COMMIT:-$(git rev-parse HEAD 2>/dev/null || echo unknown)}
 state=clean
