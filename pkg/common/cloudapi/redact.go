@@ -77,8 +77,12 @@ func redactor(secrets []string) *strings.Replacer {
 	var forms []string
 	for _, secret := range secrets {
 		if len(secret) >= shortestSecret {
-			forms = append(forms, secret, inJSON(secret, true), inJSON(secret, false), inXML.Replace(secret),
-				html.EscapeString(secret), url.QueryEscape(secret), url.PathEscape(secret))
+			forms = append(forms, secret, inJSON(secret, true), inJSON(secret, false), url.QueryEscape(secret),
+				url.PathEscape(secret))
+			for _, escaped := range []string{inXML.Replace(secret), html.EscapeString(secret)} {
+				// A request in XML that is repeated as text in an error in XML is escaped twice.
+				forms = append(forms, escaped, inXML.Replace(escaped))
+			}
 		}
 	}
 	// Of two forms that begin alike, the longer one comes first: otherwise the rest of it would stay.

@@ -19,6 +19,7 @@ func TestErrorResponsesHaveNoSecretsOfTheRequest(t *testing.T) {
 		"credential in JSON":    {400, `{"password": "pa\"ss/wo rd"}`, `{"password": "REDACTED"}`},
 		"credential in a form":  {400, "password=pa%22ss%2Fwo+rd&x=1", "password=REDACTED&x=1"},
 		"credential in XML":     {500, "<p>a&amp;b&lt;c&gt;d</p><q>pa&#34;ss/wo rd</q>", "<p>REDACTED</p><q>REDACTED</q>"},
+		"request in XML":        {500, "<p>&lt;x&gt;a&amp;amp;b&amp;lt;c&amp;gt;d&lt;/x&gt;</p>", "<p>&lt;x&gt;REDACTED&lt;/x&gt;</p>"},
 		"quote in XML":          {500, "<q>pa&quot;ss/wo rd</q>", "<q>REDACTED</q>"},
 		"one starts another":    {400, "tok-123456-7890", "REDACTED"},
 		"nothing to redact":     {404, "not found", "not found"},

@@ -169,17 +169,18 @@ func describeUsers(list []config.Credentials) string {
 // logInWith logs in with one set of credentials.
 func (c *Client) logInWith(ctx context.Context, s *session, one config.Credentials) error {
 	manager := s.content.SessionManager.ref()
-	method, parameters := methodLogin, element("userName", "", one.User)+element("password", "", one.Password.Reveal())
+	method, secret := methodLogin, one.Password.Reveal()
+	parameters := element("userName", "", one.User) + element("password", "", secret)
 	if one.SessionManagerURL != "" {
 		ticket, err := c.cloneTicket(ctx, one)
 		if err != nil {
 			return err
 		}
-		method, parameters = "CloneSession", element("cloneTicket", "", ticket)
+		method, secret, parameters = "CloneSession", ticket, element("cloneTicket", "", ticket)
 	}
 	var out struct{}
 	s.cookie = ""
-	err := c.soap(ctx, s, method, operation(method, manager, parameters), &out)
+	err := c.soap(cloudapi.WithSecrets(ctx, secret), s, method, operation(method, manager, parameters), &out)
 	if err == nil && s.cookie == "" {
 		err = errors.New("the response to the login has no session cookie")
 	}
