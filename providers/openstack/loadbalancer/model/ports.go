@@ -56,7 +56,7 @@ func (b *builder) members(list []*v1.Node, subnet string) []node {
 
 // withAddress returns the nodes that have an address of the Service's family, sorted by name.
 func (b *builder) withAddress(list []*v1.Node, subnet string) []node {
-	var found []node
+	found := make([]node, 0, len(list))
 	for _, n := range list {
 		address := NodeAddress(n, b.in.Families[0])
 		if address == "" {
@@ -71,7 +71,7 @@ func (b *builder) withAddress(list []*v1.Node, subnet string) []node {
 	sorting.Func(found, func(a, b node) int { return cmp.Compare(a.name, b.name) })
 	// A member is identified by its address. Octavia accepts a batch that contains one twice, but its worker
 	// fails to apply it: the load balancer stays PENDING_UPDATE, and cannot be changed or deleted.
-	seen := map[string]bool{}
+	seen := make(map[string]bool, len(found))
 	return slices.DeleteFunc(found, func(n node) bool {
 		duplicate := seen[n.address]
 		seen[n.address] = true
@@ -178,7 +178,7 @@ func (b *builder) problemOnce(key, value, fix string) {
 
 // membersOf returns the members of one port's pool. A port without a node port has none.
 func (b *builder) membersOf(port intent.Port, nodes []node, monitor *monitors.CreateOpts) []api.Member {
-	members := []api.Member{}
+	members := make([]api.Member, 0, len(nodes))
 	if port.NodePort == 0 {
 		return members
 	}

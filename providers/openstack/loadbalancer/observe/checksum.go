@@ -83,8 +83,9 @@ func MemberChecksum(members []api.Member) string {
 	return sum(texts)
 }
 
-// sum does not depend on the order.
+// sum sorts the texts, so that it does not depend on their order.
 func sum(texts []string) string {
-	digest := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(texts)), "\n")))
+	slices.Sort(texts)
+	digest := sha256.Sum256([]byte(strings.Join(texts, "\n")))
 	return hex.EncodeToString(digest[:])[:checksumLength]
 }
