@@ -54,10 +54,14 @@ func (c *circuit) enter() (wait time.Duration, err error) {
 	return min(max(shortestWait, waitFactor*c.slowest), longestWait), nil
 }
 
+// flight is one call. The circuit's mutex guards it.
+type flight struct{ ended bool }
+
 // exit records the result of a call.
-func (c *circuit) exit(took time.Duration, err error) {
+func (c *circuit) exit(f *flight, took time.Duration, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	f.ended = true
 	c.probing = false
 	if cloudapi.Is(err, cloudapi.Unavailable) {
 		c.err, c.retryAt = err, c.clock.Now().Add(retryAfter)
@@ -70,10 +74,14 @@ func (c *circuit) exit(took time.Duration, err error) {
 	}
 }
 
-// open opens the circuit while a call is still in flight, and returns the reason.
-func (c *circuit) open(method string, waited time.Duration) error {
+// open opens the circuit while a call is still in flight, and returns the reason. It returns nil if the call has ended:
+// then nothing would close the circuit.
+func (c *circuit) open(f *flight, method string, waited time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if f.ended {
+		return nil
+	}
 	c.probing = true
 	c.err = &cloudapi.Error{Class: cloudapi.Unavailable, Operation: method,
 		Err: fmt.Errorf("vCenter %s has not answered for %v", c.name, waited)}
@@ -97,11 +105,11 @@ func through[T any](ctx context.Context, c *circuit, method string, call func(co
 	}
 	done := make(chan result, 1)
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
-	started := c.clock.Now()
+	started, current := c.clock.Now(), &flight{}
 	go func() {
 		defer cancel()
 		value, err := call(detached)
-		c.exit(c.clock.Since(started), err)
+		c.exit(current, c.clock.Since(started), err)
 		done <- result{value, err}
 	}()
 	timer := c.clock.NewTimer(wait)
@@ -112,6 +120,10 @@ func through[T any](ctx context.Context, c *circuit, method string, call func(co
 	case <-ctx.Done():
 		return none, ctx.Err()
 	case <-timer.C():
-		return none, c.open(method, wait)
+		if err := c.open(current, method, wait); err != nil {
+			return none, err
+		}
+		r := <-done
+		return r.value, r.err
 	}
 }

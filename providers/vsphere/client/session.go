@@ -209,7 +209,8 @@ func (c *Client) Logout(ctx context.Context) {
 	_ = c.soap(ctx, s, "Logout", operation("Logout", s.content.SessionManager.ref()), &out)
 }
 
-// soap makes one SOAP call. A login sets the session's cookie.
+// soap makes one SOAP call. A session without a cookie gets that of the response; later ones are ignored, because the
+// session is shared by concurrent calls.
 func (c *Client) soap(ctx context.Context, s *session, method, body string, into any) error {
 	service := api.ServiceInventory
 	req, err := http.NewRequestWithContext(withRequest(ctx, service, method), http.MethodPost, c.address(soapPath, ""),
@@ -232,7 +233,7 @@ func (c *Client) soap(ctx context.Context, s *session, method, body string, into
 		return err
 	}
 	for _, cookie := range resp.Cookies() {
-		if cookie.Name == soapCookie {
+		if cookie.Name == soapCookie && s.cookie == "" {
 			s.cookie = cookie.Value
 		}
 	}
