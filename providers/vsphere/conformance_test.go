@@ -40,6 +40,7 @@ func nsxtSubject() conformance.Subject {
 		Name:         vsphere.ProviderName,
 		Capabilities: vsphere.Descriptor().Capabilities,
 		TakeOver:     takeOver(),
+		Sample:       2,
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			world, err := sim.New(sim.Options{NSXT: true})
 			if err != nil {
@@ -69,12 +70,6 @@ func nsxtLines(other bool) string {
 		nsxt.User, nsxt.Password, nsxt.Tier1, pool, other, nsxt.InternalPool, nsxt.Tier1)
 }
 
-func TestNSXTConformance(t *testing.T) { conformance.Run(t, nsxtSubject()) }
-
-func TestNSXTFaults(t *testing.T) { conformance.RunFaults(t, nsxtSubject()) }
-
-func TestNSXTRandomLoad(t *testing.T) { conformance.RunRandom(t, nsxtSubject()) }
-
 func newWorld(t testing.TB, name string) *sim.Cloud {
 	t.Helper()
 	world, err := sim.New(sim.Options{Name: name})
@@ -103,8 +98,16 @@ func newCloud(lines string, worlds ...*sim.Cloud) (*vsphere.Cloud, error) {
 	return vsphere.NewCloud(cfg, vsphere.WithTransport(func(server string) http.RoundTripper { return transports[server] }))
 }
 
-func TestConformance(t *testing.T) { conformance.Run(t, subject()) }
+// each runs a suite with the nodes alone, and with NSX-T.
+func each(t *testing.T, suite func(*testing.T, conformance.Subject)) {
+	t.Run("nodes", func(t *testing.T) { suite(t, subject()) })
+	t.Run("nsxt", func(t *testing.T) { suite(t, nsxtSubject()) })
+}
 
-func TestFaults(t *testing.T) { conformance.RunFaults(t, subject()) }
+func TestConformance(t *testing.T) { each(t, conformance.Run) }
 
-func TestRandomLoad(t *testing.T) { conformance.RunRandom(t, subject()) }
+func TestFaults(t *testing.T) {
+	each(t, func(t *testing.T, s conformance.Subject) { conformance.RunFaults(t, s) })
+}
+
+func TestRandomLoad(t *testing.T) { each(t, conformance.RunRandom) }

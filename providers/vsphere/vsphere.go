@@ -263,7 +263,7 @@ func (c *Cloud) Routes() (cloudprovider.Routes, bool) {
 func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership { return c.instances.OwnsNode(node) }
 
 // Check implements provider.Checker. One vCenter that accepts the credentials is enough to start: the others may
-// recover, and their error has a class that does not end the manager.
+// recover, and their error has a class that does not end the manager. Nodes do not need NSX-T.
 func (c *Cloud) Check(ctx context.Context) error {
 	results := make(chan error, len(c.clients))
 	for _, one := range c.clients {
@@ -275,8 +275,14 @@ func (c *Cloud) Check(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
-	if len(errs) == 0 || len(errs) == len(c.clients) {
+	if len(errs) == len(c.clients) {
 		return errors.Join(errs...)
+	}
+	if c.nsxt != nil {
+		errs = append(errs, c.nsxt.Check(ctx))
+	}
+	if err := errors.Join(errs...); err == nil {
+		return nil
 	}
 	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "Login", Err: errors.Join(errs...)}
 }
@@ -289,5 +295,14 @@ func (c *Cloud) Health() []provider.PartHealth {
 			out.Since, out.Err = since, err
 		}
 	}
-	return []provider.PartHealth{out}
+	parts := []provider.PartHealth{out}
+	for part, on := range map[string]bool{
+		provider.PartLoadBalancers: c.loadBalancer != nil, provider.PartRoutes: c.routes != nil,
+	} {
+		if on {
+			since, err := c.nsxt.Health()
+			parts = append(parts, provider.PartHealth{Part: part, Since: since, Err: err})
+		}
+	}
+	return parts
 }

@@ -102,27 +102,24 @@ func (d *differ) ensure() {
 		base = append(base, creation.Ref)
 	}
 	var leaving []plan.Ref
-	ports := map[string]bool{}
-	for _, port := range d.want.Ports {
-		ports[port.Name] = true
-	}
-	for _, server := range d.have.Servers {
-		if !ports[server.Tag(names.TagPort)] || d.firstServer(server.Tag(names.TagPort)).Path != server.Path {
-			deletion := d.serverDelete(server)
-			d.plan.Add(deletion)
-			leaving = append(leaving, deletion.Ref)
-		}
-	}
 	used := map[string]bool{}
 	for _, port := range d.want.Ports {
 		monitor, created := d.ensureMonitor(port)
 		pool, poolCreated := d.ensurePool(port, monitor, created)
 		group, groupCreated := d.ensureGroup(port)
-		used[monitor], used[pool], used[group] = true, true, true
+		used[monitor], used[pool], used[group], used[d.firstServer(port.Name).Path] = true, true, true, true
 		after := slices.Concat(base, poolCreated, groupCreated)
 		if change, ok := d.ensureServer(port, pool, group, address, after); ok {
 			d.plan.Add(change)
 			leaving = append(leaving, change.Ref)
+		}
+	}
+	claims := d.claim(used)
+	for _, server := range d.have.Servers {
+		if !used[server.Path] {
+			deletion := d.serverDelete(server, claims)
+			d.plan.Add(deletion)
+			leaving = append(leaving, deletion.Ref)
 		}
 	}
 	d.removeRest(used, surplus, leaving)
@@ -131,9 +128,10 @@ func (d *differ) ensure() {
 
 // remove plans the deletion of all objects of the Service, and of the load balancer service after the last one.
 func (d *differ) remove() {
+	claims := d.claim(nil)
 	var servers []plan.Ref
 	for _, server := range d.have.Servers {
-		deletion := d.serverDelete(server)
+		deletion := d.serverDelete(server, claims)
 		d.plan.Add(deletion)
 		servers = append(servers, deletion.Ref)
 	}
@@ -141,6 +139,42 @@ func (d *differ) remove() {
 	if s := d.have.Service; s != nil && !d.have.Used && d.ownsService(*s) {
 		d.plan.Add(d.serviceDelete(*s, servers))
 	}
+}
+
+// claim plans the tags of pools and monitors that are to be deleted and belong to the Service only because another object
+// refers to them. That object is changed or deleted first: without a tag, an interruption would leave them behind.
+func (d *differ) claim(used map[string]bool) []plan.Ref {
+	if d.owner.key.ClusterUID == "" {
+		return nil
+	}
+	var claims []plan.Ref
+	add := func(kind, name string, r api.Resource, update func(context.Context, string) error) {
+		if used[r.Path] || r.Tag(names.TagClusterUID) != "" {
+			return
+		}
+		var f plan.Fields
+		diffTags(&f, r.Tags, d.tags(nil))
+		change := d.deletion(d.portRef(kind, name, plan.Update), r, nil, update)
+		change.Fields, change.Mark = f, true
+		d.plan.Add(change)
+		claims = append(claims, change.Ref)
+	}
+	for _, p := range d.have.Pools {
+		add(kindPool, p.Tag(names.TagPort), p.Resource, func(ctx context.Context, path string) error {
+			return d.store.pools.update(ctx, path, func(p *api.LBPool) { p.Tags = tagged(p.Tags, d.tags(nil)) })
+		})
+	}
+	for _, m := range d.have.Monitors {
+		add(kindMonitor, m.Tag(names.TagPort)+" "+m.ResourceType, m.Resource, func(ctx context.Context, path string) error {
+			return d.store.monitors.update(ctx, path, func(m *api.LBMonitor) { m.Tags = tagged(m.Tags, d.tags(nil)) })
+		})
+	}
+	for i, change := range d.plan.Changes {
+		if change.Kind == kindPool && change.Action == plan.Update && !slices.Contains(claims, change.Ref) {
+			d.plan.Changes[i].After = append(slices.Clone(change.After), claims...)
+		}
+	}
+	return claims
 }
 
 // removeRest plans the deletion of allocations, and of pools, monitors and groups with paths that are not used any more,

@@ -112,8 +112,8 @@ func (d *differ) serverUpdate(port Port, have api.LBVirtualServer, address strin
 	return change, true
 }
 
-func (d *differ) serverDelete(have api.LBVirtualServer) plan.Change {
-	change := d.deletion(d.portRef(kindServer, have.Tag(names.TagPort), plan.Delete), have.Resource, nil,
+func (d *differ) serverDelete(have api.LBVirtualServer, after []plan.Ref) plan.Change {
+	change := d.deletion(d.portRef(kindServer, have.Tag(names.TagPort), plan.Delete), have.Resource, after,
 		d.store.servers.remove)
 	change.Disrupts, change.Follows = plan.DisruptsTraffic, []string{intent.FieldPorts}
 	return change
