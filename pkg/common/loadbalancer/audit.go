@@ -55,8 +55,10 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 	c.recordPlanWarnings(service, drift)
 	if !drift.Empty() {
 		drift = c.withRecord(t, have, drift)
-		c.event(service, events.LoadBalancerDrift,
-			"The load balancer drifted from this Service, changed outside of this manager; correcting: "+plan.Summary(drift))
+		if shown := reported(drift); !shown.Empty() {
+			c.event(service, events.LoadBalancerDrift,
+				"The load balancer drifted from this Service, changed outside of this manager; correcting: "+plan.Summary(shown))
+		}
 		if err := c.apply(ctx, service, drift); err != nil {
 			return drift, nil, err
 		}

@@ -158,7 +158,7 @@ func (c *Controller[S, D, O]) withCause(t target[S, D], have O, todo plan.Plan) 
 	if !writable || !stored.IsZero() || before.IsZero() {
 		return todo
 	}
-	causes := keeper.StoreRecords([]RecordUpdate[O]{{Key: t.key, Have: have, Record: before}})
+	causes := keeper.StoreRecords([]RecordUpdate[O]{{Key: t.key, Have: have, Record: before.AsCause()}})
 	for i := range causes {
 		causes[i].Action = plan.Create
 	}
@@ -272,12 +272,17 @@ func (c *Controller[S, D, O]) takeRecords() (updates []RecordUpdate[O], unlock f
 	}
 }
 
-// recordChanged sends an Event about the applied changes, except records.
+// recordChanged sends an Event about the applied changes.
 func (c *Controller[S, D, O]) recordChanged(service *v1.Service, made plan.Plan) {
-	made.Changes = slices.DeleteFunc(slices.Clone(made.Changes), func(c plan.Change) bool {
-		return c.Kind == KindRecord
-	})
-	if !made.Empty() {
+	if made = reported(made); !made.Empty() {
 		c.event(service, events.LoadBalancerChanged, plan.Summary(made))
 	}
+}
+
+// reported returns the changes of a plan that Events report: all but records and the retries of denied ones.
+func reported(p plan.Plan) plan.Plan {
+	p.Changes = slices.DeleteFunc(slices.Clone(p.Changes), func(c plan.Change) bool {
+		return c.Kind == KindRecord || c.Retry
+	})
+	return p
 }

@@ -89,6 +89,8 @@ type Change struct {
 	// Mark marks a change that only marks objects, such as tags. A load balancer that was taken over gets its marks
 	// together with the first change that is made anyway.
 	Mark bool
+	// Retry marks a change that was denied before. No Event reports it, because most likely it is denied again.
+	Retry bool
 	// Do makes the mutation: one cloud call if the cloud's API allows it. A creation stores the new object's ID
 	// under its handle.
 	Do func(ctx context.Context, ids *Handles) error

@@ -256,13 +256,21 @@ func TestDeniedTagsOfFloatingIPsAreRetried(t *testing.T) {
 		if network.tagged != tried+1 {
 			t.Errorf("%d attempts after two pauses, want one", network.tagged-tried)
 		}
+		r.sleep(4 * firstTagsPause)
+		current := func() (*v1.Service, []*v1.Node) { return svc, r.nodes }
+		if _, _, err := r.manager.AuditLoadBalancer(r.t.Context(), r.cluster, current); err != nil {
+			t.Error(err)
+		}
+		if network.tagged != tried+2 {
+			t.Errorf("%d attempts with an audit, want two", network.tagged-tried)
+		}
 		for _, e := range r.events() {
-			if strings.Contains(e, "Neutron denies") {
-				t.Errorf("the Event is repeated: %s", e)
+			if strings.Contains(e, "Neutron denies") || strings.Contains(e, "floating IP") {
+				t.Errorf("an Event about a retry: %s", e)
 			}
 		}
 		network.deniesTags = false
-		r.sleep(2 * firstTagsPause)
+		r.sleep(8 * firstTagsPause)
 		r.ensure(svc)
 		if tags := r.fips()[0].Tags; names.ClusterUID(tags) != clusterUID {
 			t.Errorf("tags %q, want the cluster's", tags)

@@ -302,6 +302,7 @@ func (d *differ) declareReplacement(lb api.LoadBalancer, removal *plan.Change) {
 	case lb.ProvisioningStatus == api.PendingDelete, lb.ProvisioningStatus == api.Error && d.neverWorked(lb):
 	case lb.ProvisioningStatus == api.Error:
 		replacesFailed.declare(removal)
+		removal.Fields = failure(lb)
 	default:
 		replaces.declare(removal)
 	}

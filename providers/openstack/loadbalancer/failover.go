@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
@@ -43,11 +44,17 @@ func (d *differ) recover(lb *api.LoadBalancer) error {
 	return nil
 }
 
+// failure returns the fields that tell one failure of a load balancer from the next, so that an approval holds for one.
+func failure(lb api.LoadBalancer) []plan.Field {
+	return []plan.Field{{Name: "id", Before: lb.ID}, {Name: "updated_at", Before: lb.UpdatedAt.Format(time.RFC3339)}}
+}
+
 // failover requests that Octavia builds a load balancer again.
 func (d *differ) failover(have api.LoadBalancer) plan.Change {
 	change := plan.Change{
-		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, "failover"),
-		Fields: []plan.Field{{Name: "provisioning_status", Before: have.ProvisioningStatus, After: api.Active}},
+		Ref: d.ref(kindLoadBalancer, have.Name, plan.Update, "failover"),
+		Fields: append(failure(have), plan.Field{Name: "provisioning_status", Before: have.ProvisioningStatus,
+			After: api.Active}),
 		Reason: "the load balancer is in the state ERROR: requesting a failover",
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			refused, err := d.cloud.applier.Failover(ctx, have.ID)

@@ -270,7 +270,7 @@ func (d *differ) mark(f api.FloatingIP) (plan.Change, bool) {
 	return plan.Change{
 		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "tags"),
 		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(f.Tags), After: plan.ShowSet(want)}},
-		Mark:   true, Follows: []string{annotation.KeyKeepFloatingIP},
+		Mark:   true, Follows: []string{annotation.KeyKeepFloatingIP}, Retry: d.have.TagsDenied,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			if _, ok := d.cloud.store.FloatingIPs.Get(f.ID); !ok {
 				return nil // the plan has released it

@@ -106,7 +106,10 @@ func (d *differ) isInheritedUnmonitored(lb api.LoadBalancer) bool {
 		return d.owner
 	}
 	monitored := slices.ContainsFunc(d.have.Pools, func(p observe.Pool) bool { return p.MonitorID != "" })
-	return d.owner && d.want.Features.Tags() && names.ClusterUID(lb.Tags) == "" && storedRecord(lb).IsZero() && !monitored
+	stored := storedRecord(lb)
+	// The tag is written with the first change. If that was interrupted, only the record of its cause is there.
+	unchanged := names.ClusterUID(lb.Tags) == "" && stored.IsZero() || stored.IsCause()
+	return d.owner && d.want.Features.Tags() && unchanged && !monitored
 }
 
 // warnUnmovable warns about settings that the Service's class or the configuration would apply only to a new

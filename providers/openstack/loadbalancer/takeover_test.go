@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -13,8 +14,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -380,4 +383,68 @@ func TestTagsOfTakenOverLoadBalancerAreMarks(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An approval of the recovery of a failed load balancer does not hold for its next failure.
+func TestApprovalOfFailoverHoldsForOneFailure(t *testing.T) {
+	svc := service()
+	takeOver(t, sim.Options{AllowFailover: true}, svc, func(r *rig, lb api.LoadBalancer) {
+		fail := func() {
+			r.sleep(time.Minute)
+			if err := r.sim.SetLoadBalancerStatus(lb.Name, api.Error); err != nil {
+				r.t.Fatal(err)
+			}
+			r.restart()
+		}
+		fail()
+		r.approveHeld(svc)
+		r.ensure(svc)
+		if now := r.balancer(); now.ID != lb.ID || now.ProvisioningStatus != api.Active {
+			r.t.Fatalf("load balancer %+v after the approved failover", now)
+		}
+		fail()
+		for range 2 {
+			_, _ = r.manager.EnsureLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes)
+		}
+		if m := r.mutations(); len(m) > 0 {
+			r.t.Errorf("the approval of the first failure makes %v at the second", m)
+		}
+		r.wantEvent("held")
+		if err := r.sim.SetLoadBalancerStatus(lb.Name, api.Active); err != nil {
+			r.t.Fatal(err)
+		}
+		r.restart()
+		r.remove(svc)
+		r.nothing()
+	})
+}
+
+// A load balancer without health monitors stays so when its first change is interrupted: between the record of the
+// cause and the tag that remembers it.
+func TestInterruptedFirstChangeAddsNoMonitors(t *testing.T) {
+	svc := service(local)
+	takeOver(t, sim.Options{}, svc, func(r *rig, _ api.LoadBalancer) {
+		r.ensure(svc)
+		svc.Spec.Ports = svc.Spec.Ports[:1]
+		r.sim.Front().SetFaults(
+			kit.Fault{Kind: kit.FaultError, Operation: "UpdateLoadBalancer", Call: 2, Times: kit.Always},
+			kit.Fault{Kind: kit.FaultError, Operation: "DeleteListener", Times: kit.Always},
+			kit.Fault{Kind: kit.FaultError, Operation: "DeletePool", Times: kit.Always},
+		)
+		_ = r.ensureError(svc)
+		// The two are independent changes: the tag may be first.
+		lb := r.balancer()
+		if record := storedRecord(lb); !record.IsCause() && !slices.Contains(lb.Tags, names.UnmonitoredTag) {
+			r.t.Fatalf("the record is %q after %v, want that of the cause", record.Encode(), r.mutations())
+		}
+		r.sim.Front().SetFaults()
+		r.restart()
+		r.ensure(svc)
+		if r.monitor(80) != nil || !slices.Contains(r.balancer().Tags, names.UnmonitoredTag) {
+			r.t.Errorf("monitor %v, tags %q", r.monitor(80), r.balancer().Tags)
+		}
+		r.steady(svc)
+		r.remove(svc)
+		r.nothing()
+	})
 }

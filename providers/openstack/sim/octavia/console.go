@@ -118,6 +118,7 @@ func (t *Tx) SetProvisioning(name, status string) error {
 	b, err := t.balancerByName(name)
 	if err == nil {
 		b.Provisioning = status
+		b.Updated = new(t.Now.UTC().Format(timeFormat))
 	}
 	return err
 }
