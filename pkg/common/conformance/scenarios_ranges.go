@@ -77,7 +77,8 @@ func (o *openness) observe() {
 	defer o.mu.Unlock()
 	for _, lb := range balancers {
 		for _, l := range lb.Listeners {
-			if allowed, restricted := o.allowed(l); restricted && (openTo(l.SourceRanges) == nil || !subset(l.SourceRanges, allowed)) {
+			allowed, restricted := o.allowed(l)
+			if restricted && (openTo(l.SourceRanges) == nil || !subset(l.SourceRanges, allowed)) {
 				o.problems = append(o.problems, fmt.Errorf("during a change, port %d of %s is open to %v, which is more than %v",
 					l.Port, lb.Name, l.SourceRanges, allowed))
 			}

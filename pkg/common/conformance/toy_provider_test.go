@@ -15,6 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -46,6 +47,8 @@ type toyProvider struct {
 	mistake mistake
 	// serial is different for each manager, for remembersOnly.
 	serial int
+	// balancers is held during a change of a load balancer: the framework updates and deletes concurrently.
+	balancers locks.Mutex
 }
 
 func newToyProvider(w *toyWorld, m mistake, o ManagerOptions) cloudprovider.Interface {
@@ -195,11 +198,20 @@ func (p *toyProvider) PlanLoadBalancer(ctx context.Context, _ string, svc *v1.Se
 	return plan.Plan{Changes: []plan.Change{{Ref: ref}}}, nil
 }
 
-func (p *toyProvider) EnsureLoadBalancer(ctx context.Context, cluster string, svc *v1.Service, nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
+func (p *toyProvider) EnsureLoadBalancer(ctx context.Context, _ string, svc *v1.Service, nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
+	unlock, err := p.balancers.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	have, err := p.find(ctx, svc)
 	if err != nil {
 		return nil, err
 	}
+	return p.ensure(ctx, svc, nodes, have)
+}
+
+func (p *toyProvider) ensure(ctx context.Context, svc *v1.Service, nodes []*v1.Node, have *toyBalancer) (*v1.LoadBalancerStatus, error) {
 	want := p.desired(svc, nodes)
 	if have != nil {
 		want.Address = have.Address
@@ -216,8 +228,18 @@ func (p *toyProvider) EnsureLoadBalancer(ctx context.Context, cluster string, sv
 	return toyStatus(made), nil
 }
 
-func (p *toyProvider) UpdateLoadBalancer(ctx context.Context, cluster string, svc *v1.Service, nodes []*v1.Node) error {
-	_, err := p.EnsureLoadBalancer(ctx, cluster, svc, nodes)
+// UpdateLoadBalancer creates nothing: the framework calls it for a Service that is being deleted, too.
+func (p *toyProvider) UpdateLoadBalancer(ctx context.Context, _ string, svc *v1.Service, nodes []*v1.Node) error {
+	unlock, err := p.balancers.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	have, err := p.find(ctx, svc)
+	if err != nil || have == nil {
+		return err
+	}
+	_, err = p.ensure(ctx, svc, nodes, have)
 	return err
 }
 
@@ -225,6 +247,11 @@ func (p *toyProvider) EnsureLoadBalancerDeleted(ctx context.Context, _ string, s
 	if p.mistake == keepsBalancers {
 		return nil
 	}
+	unlock, err := p.balancers.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	return p.client.call(ctx, http.MethodDelete, "balancers/"+p.name(svc), nil, nil)
 }
 

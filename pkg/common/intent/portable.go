@@ -92,8 +92,8 @@ func trafficTable(s *Service) Table {
 			Default: "the source ranges of the Service", Example: "http=203.0.113.0/24,198.51.100.7/32",
 			Doc: "Who may connect to single ports. A port is a name, a number, or NUMBER/PROTOCOL. A client needs an address " +
 				"in the ranges of the port and in those of the Service (source-ranges), so this annotation can only " +
-				"restrict further. A port that is not listed has the ranges of the Service. Changes apply to a live Service at once; " +
-				"their effect on open connections depends on the cloud.",
+				"restrict further. A port that is not listed has the ranges of the Service. Changes apply to a live Service " +
+				"at once; their effect on open connections depends on the cloud.",
 			Set: s.parsePortRanges,
 		},
 		{

@@ -79,8 +79,9 @@ func Transport(port intent.Port) string {
 // RefusePortRanges adds the problem that security groups that are never edited decide who may connect.
 func RefusePortRanges(in intent.Service, group string, problems *intent.Problems) {
 	if in.RestrictsPorts() {
-		problems.Addf(intent.KeyPortSourceRanges, in.Annotations[intent.KeyPortSourceRanges], "the rules of %s decide who may "+
-			"connect, and they are never edited: write the ranges there and remove this annotation, or remove the group", group)
+		problems.Addf(intent.KeyPortSourceRanges, in.Annotations[intent.KeyPortSourceRanges], "the rules of %s decide who "+
+			"may connect, and they are never edited: write the ranges there and remove this annotation, or remove the group",
+			group)
 	}
 }
 
