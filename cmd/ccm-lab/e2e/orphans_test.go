@@ -319,8 +319,9 @@ func (a *auditedCluster) dump() map[string]string {
 	for _, o := range a.inventory() {
 		var b strings.Builder
 		for _, name := range slices.Sorted(maps.Keys(o.Fields)) {
-			switch name {
+			switch first, _, _ := strings.Cut(name, "."); first {
 			case "revision_number", "updated_at", "updated", "operating_status", "provisioning_status":
+			case "addresses": // of a server, which are a copy of Neutron's with those of floating IPs
 			default:
 				fmt.Fprintf(&b, "%s=%s\n", name, o.Fields[name])
 			}
