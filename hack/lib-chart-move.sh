@@ -85,7 +85,7 @@ move() { # cloud helm-that-installs helm-that-upgrades
 	[[ $cloud != aws ]] || release=aws-cloud-controller-manager # which is the name of its DaemonSet, too
 	local ours=deployment/$release-unified-ccm
 	# With this latency and one worker, the managers are killed before they have finished.
-	start_sim "$cloud" --latency=150ms
+	start_sim "$cloud" --latency=300ms
 	their_values "$cloud" >"$work/theirs.yaml"
 	kubectl apply -f - >/dev/null <<-YAML
 		apiVersion: v1

@@ -5,6 +5,7 @@ module github.com/unified-ccm/unified-ccm/hack/chart
 go 1.26.7
 
 require (
+	github.com/grafana/grafana-foundation-sdk/go v0.0.12
 	github.com/prometheus/common v0.72.1
 	github.com/prometheus/prometheus v0.313.5
 	gopkg.in/yaml.v3 v3.0.1

@@ -1,7 +1,8 @@
 // Command permissions compares the roles of a manifest with an audit log of the API server: every permission that the
-// account was granted is used, and no request of it was forbidden. It exits 1 with a line for each that differs.
+// account was granted is used, and no request of it was forbidden. The used permissions are those of a file, with which
+// a test compares the roles of all manifests without a server. It exits 1 with a line for each that differs.
 //
-//	permissions ACCOUNT MANIFEST AUDIT-LOG
+//	permissions ACCOUNT MANIFEST AUDIT-LOG USED
 package main
 
 import (
@@ -26,11 +27,11 @@ func (p Permission) String() string {
 }
 
 func main() {
-	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: permissions ACCOUNT MANIFEST AUDIT-LOG")
+	if len(os.Args) != 5 {
+		fmt.Fprintln(os.Stderr, "usage: permissions ACCOUNT MANIFEST AUDIT-LOG USED")
 		os.Exit(2)
 	}
-	problems, err := run(os.Args[1], os.Args[2], os.Args[3])
+	problems, err := run(os.Args[1], os.Args[2], os.Args[3], os.Args[4])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "permissions:", err)
 		os.Exit(1)
@@ -43,7 +44,7 @@ func main() {
 	}
 }
 
-func run(account, manifest, log string) ([]string, error) {
+func run(account, manifest, log, recorded string) ([]string, error) {
 	roles, err := os.Open(manifest)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,35 @@ func run(account, manifest, log string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Compare(granted, used, forbidden), nil
+	file, err := os.ReadFile(recorded)
+	if err != nil {
+		return nil, err
+	}
+	problems := Compare(granted, used, forbidden)
+	if want := Record(granted, used); string(file) != want {
+		problems = append(problems, fmt.Sprintf("%s is not what the audit log has; its content should be:\n%s", recorded, want))
+	}
+	return problems, nil
+}
+
+// otherRoles has the resources that Kubernetes' own roles allow, to which the chart binds the account:
+// system:auth-delegator and extension-apiserver-authentication-reader.
+var otherRoles = []string{"tokenreviews", "subjectaccessreviews", "configmaps"}
+
+// Record returns the used permissions, one a line and sorted. A permission has an object's name if the role restricts it
+// to that object.
+func Record(granted []Permission, used map[Permission]bool) string {
+	var lines []string
+	for p := range used {
+		restricted := slices.ContainsFunc(granted, func(g Permission) bool {
+			return g.Name != "" && g.Verb == p.Verb && g.Group == p.Group && g.Resource == p.Resource
+		})
+		if restricted == (p.Name != "") && !slices.Contains(otherRoles, p.Resource) {
+			lines = append(lines, p.String()+"\n")
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
 }
 
 // Granted returns the permissions of all roles in a manifest.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -57,5 +59,88 @@ func TestUnusedAndForbiddenPermissionsAreFound(t *testing.T) {
 		if got := Compare(granted, used, forbidden); !slices.Equal(got, tc.want) {
 			t.Errorf("%s:\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
 		}
+	}
+}
+
+// TestRolesHaveUsedPermissions compares the roles of each manifest with the permissions that were used on a real API
+// server, which hack/verify-chart.sh checks. Each permission of a role is dropped once, and others are added: the comparison
+// finds exactly these.
+func TestRolesHaveUsedPermissions(t *testing.T) {
+	used := readUsed(t)
+	manifests, err := filepath.Glob("../../../deploy/manifests/*.yaml")
+	if err != nil || len(manifests) == 0 {
+		t.Fatalf("no manifests: %v", err)
+	}
+	for _, manifest := range manifests {
+		t.Run(filepath.Base(manifest), func(t *testing.T) {
+			file, err := os.Open(manifest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close() //nolint:errcheck // It is only read.
+			granted, err := Granted(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if problems := differences(granted, used); len(problems) > 0 {
+				t.Fatalf("the roles and used.txt differ:\n%s", strings.Join(problems, "\n"))
+			}
+			for i, dropped := range granted {
+				want := []string{"used and not granted: " + dropped.String()}
+				if got := differences(slices.Delete(slices.Clone(granted), i, i+1), used); !slices.Equal(got, want) {
+					t.Errorf("without %s: %q", dropped, got)
+				}
+			}
+			for _, added := range []Permission{{"list", "", "secrets", ""}, {"delete", "", "services", ""}, {"*", "", "nodes", ""},
+				{"get", "coordination.k8s.io", "leases", ""}, {"get", "", "namespaces", "default"}} {
+				want := []string{"granted and never used: " + added.String()}
+				if got := differences(append(slices.Clone(granted), added), used); !slices.Equal(got, want) {
+					t.Errorf("with %s: %q", added, got)
+				}
+			}
+		})
+	}
+}
+
+func readUsed(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("used.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}
+
+// differences returns a line for each permission that is granted or used, and not both.
+func differences(granted []Permission, used []string) (problems []string) {
+	var lines []string
+	for _, p := range granted {
+		lines = append(lines, p.String())
+		if !slices.Contains(used, p.String()) {
+			problems = append(problems, "granted and never used: "+p.String())
+		}
+	}
+	for _, p := range used {
+		if !slices.Contains(lines, p) {
+			problems = append(problems, "used and not granted: "+p)
+		}
+	}
+	return problems
+}
+
+func TestRecordNamesRestrictedObjects(t *testing.T) {
+	granted, err := Granted(strings.NewReader(roles))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := event("ccm", "get", "", "nodes", "", "n", "200") + event("ccm", "create", "authentication.k8s.io", "tokenreviews", "", "", "201") +
+		event("ccm", "update", "coordination.k8s.io", "leases", "", "a", "200")
+	used, _, err := Requested(strings.NewReader(log), "ccm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "get nodes\nupdate leases.coordination.k8s.io a\n"
+	if got := Record(granted, used); got != want {
+		t.Errorf("recorded %q, want %q", got, want)
 	}
 }
