@@ -14,8 +14,8 @@ import (
 // scrapeLabels are added when a target is scraped, le when a histogram is.
 var scrapeLabels = []string{"job", "instance", "namespace", "pod", "le"}
 
-// TestQueriesUseExistingLabels parses the queries of all panels and alerts, and finds labels that a metric of the manager
-// does not have: such a query matches nothing, or loses a dimension, without an error.
+// TestQueriesUseExistingLabels parses the queries of all panels and alerts, and finds labels that a metric of the
+// manager does not have: such a query matches nothing, or loses a dimension, without an error.
 func TestQueriesUseExistingLabels(t *testing.T) {
 	labels := metricLabels(t)
 	queries := dashboardQueries(t)

@@ -69,7 +69,7 @@ func run(account, manifest, log, recorded string) ([]string, error) {
 	}
 	problems := Compare(granted, used, forbidden)
 	if want := Record(granted, used); string(file) != want {
-		problems = append(problems, fmt.Sprintf("%s is not what the audit log has; its content should be:\n%s", recorded, want))
+		problems = append(problems, recorded+" is not what the audit log has; its content should be:\n"+want)
 	}
 	return problems, nil
 }
@@ -78,8 +78,8 @@ func run(account, manifest, log, recorded string) ([]string, error) {
 // system:auth-delegator and extension-apiserver-authentication-reader.
 var otherRoles = []string{"tokenreviews", "subjectaccessreviews", "configmaps"}
 
-// Record returns the used permissions, one a line and sorted. A permission has an object's name if the role restricts it
-// to that object.
+// Record returns the used permissions, one a line and sorted. A permission has the name of an object if the role
+// restricts it to that object.
 func Record(granted []Permission, used map[Permission]bool) string {
 	var lines []string
 	for p := range used {

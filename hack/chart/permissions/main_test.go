@@ -63,8 +63,8 @@ func TestUnusedAndForbiddenPermissionsAreFound(t *testing.T) {
 }
 
 // TestRolesHaveUsedPermissions compares the roles of each manifest with the permissions that were used on a real API
-// server, which hack/verify-chart.sh checks. Each permission of a role is dropped once, and others are added: the comparison
-// finds exactly these.
+// server, which hack/verify-chart.sh checks. Each permission of a role is dropped once, and others are added: the
+// comparison finds exactly these.
 func TestRolesHaveUsedPermissions(t *testing.T) {
 	used := readUsed(t)
 	manifests, err := filepath.Glob("../../../deploy/manifests/*.yaml")
@@ -91,8 +91,10 @@ func TestRolesHaveUsedPermissions(t *testing.T) {
 					t.Errorf("without %s: %q", dropped, got)
 				}
 			}
-			for _, added := range []Permission{{"list", "", "secrets", ""}, {"delete", "", "services", ""}, {"*", "", "nodes", ""},
-				{"get", "coordination.k8s.io", "leases", ""}, {"get", "", "namespaces", "default"}} {
+			for _, added := range []Permission{
+				{"list", "", "secrets", ""}, {"delete", "", "services", ""}, {"*", "", "nodes", ""},
+				{"get", "coordination.k8s.io", "leases", ""}, {"get", "", "namespaces", "default"},
+			} {
 				want := []string{"granted and never used: " + added.String()}
 				if got := differences(append(slices.Clone(granted), added), used); !slices.Equal(got, want) {
 					t.Errorf("with %s: %q", added, got)
@@ -133,7 +135,8 @@ func TestRecordNamesRestrictedObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := event("ccm", "get", "", "nodes", "", "n", "200") + event("ccm", "create", "authentication.k8s.io", "tokenreviews", "", "", "201") +
+	log := event("ccm", "get", "", "nodes", "", "n", "200") +
+		event("ccm", "create", "authentication.k8s.io", "tokenreviews", "", "", "201") +
 		event("ccm", "update", "coordination.k8s.io", "leases", "", "a", "200")
 	used, _, err := Requested(strings.NewReader(log), "ccm")
 	if err != nil {
