@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -71,8 +72,8 @@ type run struct {
 	// nodes are the names of the nodes that every scenario finds.
 	nodes  []string
 	places places
-	// routed reports that the manager runs with the route controller.
-	routed bool
+	// scenario is the one that runs.
+	scenario Scenario
 }
 
 // sharedNodes is the number of nodes that every scenario finds.
@@ -174,11 +175,22 @@ func (r *run) unsupported(text string) string {
 	}
 	for line := range strings.Lines(string(content)) {
 		if strings.Contains(line, text) {
-			_, message, _ := strings.Cut(line, "] ")
-			return strings.TrimSpace(message)
+			return logMessage(line)
 		}
 	}
 	return ""
+}
+
+// logMessage returns the message of a log line: without the header, and without the keys and values behind a message in
+// quotes.
+func logMessage(line string) string {
+	_, message, _ := strings.Cut(line, "] ")
+	if quoted, err := strconv.QuotedPrefix(message); err == nil {
+		if text, err := strconv.Unquote(quoted); err == nil {
+			return text
+		}
+	}
+	return strings.TrimSpace(message)
 }
 
 // inventory lists the objects in the cloud.
@@ -191,7 +203,7 @@ func (r *run) inventory() []world.Object {
 
 // restartFor restarts the manager, with the route controller if the scenario needs it.
 func (r *run) restartFor(ctx context.Context, s Scenario) error {
-	r.routed = s.Routes
+	r.scenario = s
 	if err := r.restartManager(ctx); err != nil || !s.Routes {
 		return err
 	}
@@ -204,10 +216,20 @@ func (r *run) restartFor(ctx context.Context, s Scenario) error {
 	return ctx.Err()
 }
 
-// routeArgs are the arguments that turn on the route controller, if the scenario needs it.
-func (r *run) routeArgs() []string {
-	if !r.routed {
+// scenarioArgs are the arguments of the manager that the scenario needs.
+func (r *run) scenarioArgs() []string {
+	args := r.ownArgs()
+	if r.scenario.Routes {
+		args = append(args, "--configure-cloud-routes=true", "--cluster-cidr="+lab.PodRange,
+			"--route-reconciliation-period=2s")
+	}
+	return args
+}
+
+// ownArgs are the arguments that the scenario needs and only ccm has.
+func (r *run) ownArgs() []string {
+	if r.Manager.Binary != "" {
 		return nil
 	}
-	return []string{"--configure-cloud-routes=true", "--cluster-cidr=" + lab.PodRange, "--route-reconciliation-period=2s"}
+	return slices.Clone(r.scenario.Args)
 }

@@ -81,5 +81,5 @@ func (t *Trial) patchLabel(ctx context.Context, node, key string, value *string)
 // restartManager replaces the manager by a new one with empty caches.
 func (r *run) restartManager(ctx context.Context) error {
 	r.cluster.StopManager(ctx)
-	return r.cluster.StartManager(ctx, r.routeArgs()...)
+	return r.cluster.StartManager(ctx, r.scenarioArgs()...)
 }

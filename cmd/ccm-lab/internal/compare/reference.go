@@ -9,17 +9,16 @@ import (
 )
 
 // Reference returns the part of a report that another run of the same programs repeats, for the documentation: without
-// times, without calls, and with manifests and checks as the only evidence.
+// times, without calls, which run in parallel, and with placeholders for values that the API server and the cloud
+// choose.
 func Reference(r report.Report) report.Report {
 	out := report.Report{Schema: r.Schema, Kubernetes: r.Kubernetes, Columns: r.Columns, Missing: r.Missing}
 	for _, c := range r.Capabilities {
 		cells := map[string]report.Cell{}
 		for column, cell := range c.Cells {
-			cell.Calls, cell.Changes, cell.Seconds = 0, 0, 0
+			cell.Calls, cell.Changes, cell.Seconds, cell.Summary = 0, 0, 0, stable(cell.Summary)
 			if cell.Evidence != nil {
-				cell.Evidence = &report.Evidence{
-					Manifest: cell.Evidence.Manifest, Checks: append([]report.Check{}, cell.Evidence.Checks...),
-				}
+				cell.Evidence = stableEvidence(*cell.Evidence)
 			}
 			cells[column] = cell
 		}

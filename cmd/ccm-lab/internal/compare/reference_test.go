@@ -15,7 +15,7 @@ func TestReferenceHasNothingThatDependsOnTheRun(t *testing.T) {
 		Capabilities: []report.Capability{{ID: "service.tcp", Cells: map[string]report.Cell{"fake": {
 			Verdict: report.Works, Calls: 10, Changes: 4, Seconds: 0.3, Evidence: &report.Evidence{
 				Manifest: "kind: Service\n", Plan: "uid=1", Checks: []report.Check{{Name: "listeners", OK: true}},
-				Calls: []report.Call{{Operation: "CreatePool"}}, Status: "x", Events: []report.Event{{Reason: "x"}},
+				Calls: []report.Call{{Operation: "CreatePool"}}, Status: "x", Events: []report.Event{{Reason: "x", Seconds: 2}},
 			},
 		}}}},
 		Operations: []report.Operation{{ID: "join"}},
@@ -24,7 +24,8 @@ func TestReferenceHasNothingThatDependsOnTheRun(t *testing.T) {
 		Schema: report.Schema, Kubernetes: "v1.37.1",
 		Capabilities: []report.Capability{{ID: "service.tcp", Cells: map[string]report.Cell{"fake": {
 			Verdict: report.Works, Evidence: &report.Evidence{
-				Manifest: "kind: Service\n", Checks: []report.Check{{Name: "listeners", OK: true}},
+				Manifest: "kind: Service\n", Plan: "uid=1", Checks: []report.Check{{Name: "listeners", OK: true}},
+				Events: []report.Event{{Reason: "x"}},
 			},
 		}}}},
 	}

@@ -16,10 +16,18 @@ type Scenario struct {
 	ID, Group, Title, Detail string
 	// Routes runs it with the route controller.
 	Routes bool
+	// Args are further arguments of ccm, for a capability that is off by default. Other managers do not have them.
+	Args []string
 	// Declared returns what a descriptor claims, "" if it claims nothing.
 	Declared func(d provider.Descriptor) report.Verdict
 	// Run returns the verdict and its summary. With an error, there is no verdict.
 	Run func(ctx context.Context, t *Trial) (report.Verdict, string, error)
+}
+
+// with returns the scenario with arguments of ccm.
+func (s Scenario) with(args ...string) Scenario {
+	s.Args = args
+	return s
 }
 
 // Groups of scenarios.

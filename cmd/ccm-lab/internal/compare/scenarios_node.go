@@ -131,7 +131,8 @@ func hasInternal(n *v1.Node, family func(netip.Addr) bool) bool {
 	})
 }
 
-// joined launches a machine, registers its node and waits until it is initialised.
+// joined launches a machine, registers its node and waits until it is initialised and has the cloud's addresses, which
+// the framework writes after it has removed the taint.
 func (t *Trial) joined(ctx context.Context) (*v1.Node, error) {
 	t.begin()
 	name, err := t.join(ctx, t.namespace)
@@ -141,7 +142,8 @@ func (t *Trial) joined(ctx context.Context) (*v1.Node, error) {
 	var node *v1.Node
 	err = t.until(ctx, t.scaled(nodeTimeout), func(ctx context.Context) (bool, error) {
 		node, err = t.live.Node(ctx, name)
-		return err == nil && node != nil && lab.IsInitialised(*node) || t.unsupported(withoutInstances) != "", err
+		return err == nil && node != nil && lab.IsInitialised(*node) && (hasInternal(node, netip.Addr.Is4) ||
+			hasInternal(node, netip.Addr.Is6)) || t.unsupported(withoutInstances) != "", err
 	})
 	return existing(name, node, err)
 }

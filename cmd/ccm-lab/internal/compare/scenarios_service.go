@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -137,11 +138,12 @@ func specScenarios() []Scenario {
 			effect: hasReserved,
 		}.run),
 		serviceScenario("own-class", "Load balancer class of this manager",
-			"A Service with spec.loadBalancerClass unified-ccm.io/PROVIDER gets a load balancer.", spec{
+			"With --load-balancer-classes=all, a Service with spec.loadBalancerClass unified-ccm.io/PROVIDER gets a load balancer.",
+			spec{
 				service: func(t *Trial) (*v1.Service, error) {
-					return newService(class("unified-ccm.io/" + t.Provider)), nil
+					return newService(class(loadbalancer.ClassOf(t.Provider))), nil
 				},
-			}.run),
+			}.run).with("--load-balancer-classes=" + string(loadbalancer.AllClasses)),
 		serviceScenario("foreign-class", "Load balancer class of another controller",
 			"A Service with the class of another controller is left alone: nothing is created and nothing is reported.",
 			foreignClass),

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
@@ -128,7 +129,7 @@ func (t *Trial) awaitSync(ctx context.Context, name string, before int) error {
 	if err != nil {
 		return err
 	}
-	if t.unsupported(withoutBalancers) != "" || svc != nil && svc.Spec.LoadBalancerClass != nil {
+	if t.unsupported(withoutBalancers) != "" || svc != nil && t.leaves(svc) {
 		timeout = ignoredTimeout
 	}
 	timeout = t.scaled(timeout)
@@ -144,6 +145,12 @@ func (t *Trial) awaitSync(ctx context.Context, name string, before int) error {
 		return fmt.Errorf("the sync of Service %s has not ended within %s", name, timeout)
 	}
 	return t.untilQuiet(ctx)
+}
+
+// leaves reports whether the manager leaves a Service with a class to another controller.
+func (t *Trial) leaves(svc *v1.Service) bool {
+	class := svc.Spec.LoadBalancerClass
+	return class != nil && (len(t.ownArgs()) == 0 || *class != loadbalancer.ClassOf(t.Provider))
 }
 
 // observe reads the Service and what exists for it, and adds it to the evidence.

@@ -217,7 +217,7 @@ func (t *Trial) plan(ctx context.Context) error {
 	if err := os.WriteFile(file, []byte(t.evidence.Manifest), 0o600); err != nil {
 		return err
 	}
-	out, err := t.live.RunPlan(ctx, "-f", file)
+	out, err := t.live.RunPlan(ctx, append(t.ownArgs(), "-f", file)...)
 	t.evidence.Plan = string(out)
 	if err != nil && ctx.Err() == nil {
 		t.evidence.Plan += err.Error() + "\n" // A refusal is a result.
