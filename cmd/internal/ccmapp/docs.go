@@ -61,10 +61,14 @@ func pages(root *cobra.Command, o *options) []page {
 	list := []page{
 		{"flags.md", func(w io.Writer) error { return writeFlags(w, root, o) }},
 		{"annotations.md", func(w io.Writer) error {
-			return writeAnnotationReference(w, "Portable annotations",
+			err := writeAnnotationReference(w, "Portable annotations",
 				"These annotations on a Service of type LoadBalancer mean the same on every cloud. "+
 					"A cloud's own annotations override them; capabilities.md lists which cloud supports which.",
 				append(intent.Annotations(), intent.Approval()))
+			if err != nil {
+				return err
+			}
+			return writeExclusions(w)
 		}},
 		{"metrics.md", writeMetrics},
 		{"events.md", writeEvents},

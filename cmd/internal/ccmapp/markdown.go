@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/logkeys"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -53,6 +54,18 @@ func writeAnnotationReference(w io.Writer, title, introduction string, annotatio
 		if a.Example != "" {
 			fmt.Fprintf(&b, "- Example: `%s: \"%s\"`\n", a.Key, strings.ReplaceAll(a.Example, `"`, `\"`))
 		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeExclusions writes why some settings are not portable.
+func writeExclusions(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("\n## What is not portable\n\nThese settings have no common meaning. " +
+		"The clouds' own annotations set them.\n\n")
+	for _, e := range intent.Exclusions() {
+		fmt.Fprintf(&b, "- **%s**: %s\n", e.Subject, e.Reason)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -16,6 +16,10 @@ const (
 	KeySourceRanges                  = Prefix + "source-ranges"
 	KeyPortSourceRanges              = Prefix + "port-source-ranges"
 	KeyProxyProtocol                 = Prefix + "proxy-protocol"
+	KeyTLSCertificate                = Prefix + "tls-certificate"
+	KeyTLSPorts                      = Prefix + "tls-ports"
+	KeyForwardedHeaders              = Prefix + "forwarded-headers"
+	KeyConnectionDrainingTimeout     = Prefix + "connection-draining-timeout"
 	KeyHealthCheckProtocol           = Prefix + "health-check-protocol"
 	KeyHealthCheckPort               = Prefix + "health-check-port"
 	KeyHealthCheckPath               = Prefix + "health-check-path"
@@ -34,7 +38,8 @@ const (
 const (
 	maxProbe               = time.Hour
 	maxIdle                = 24 * time.Hour
-	maxThreshold           = 10 // ELB and Octavia both end at 10
+	maxDraining            = time.Hour // the most that classic and network load balancers of AWS accept
+	maxThreshold           = 10        // ELB and Octavia both end at 10
 	maxPort                = 65535
 	defaultAffinityTimeout = 10800 // the API server's default of sessionAffinityConfig.clientIP.timeoutSeconds
 	localProbePath         = "/healthz"
@@ -46,6 +51,22 @@ const KeyApprove = Prefix + "approve"
 
 // Annotations documents every portable annotation, in the order in which Read reports problems.
 func Annotations() []provider.Annotation { return portableTable(&Service{}).Documentation() }
+
+// Exclusion is a setting of load balancers that is not portable.
+type Exclusion struct{ Subject, Reason string }
+
+// Exclusions returns the settings that several clouds have and that have no common meaning, for the documentation.
+func Exclusions() []Exclusion {
+	return []Exclusion{
+		{"Zones", "Cross-zone load balancing of AWS decides whether the nodes of other zones get traffic. The availability " +
+			"zone of Octavia decides where the load balancer runs; nodes of all zones always get traffic."},
+		{"Access logs", "AWS writes them to S3. Octavia's API has none for users: operators collect them."},
+		{"Type or size", "A type of AWS (classic, nlb) is another product and cannot change; a flavor of Octavia " +
+			"is a size that its operator defines. The common choice is the load balancer class, which selects the cloud."},
+		{"Several certificates and TLS policies", "Network load balancers have both, classic ones a policy only, and " +
+			"Octavia has versions and ciphers instead of named policies."},
+	}
+}
 
 // Approval documents KeyApprove.
 func Approval() provider.Annotation {
@@ -62,7 +83,7 @@ func Keys() []string { return portableTable(&Service{}).Keys() }
 
 // portableTable is the table of portable annotations, which sets the fields of s.
 func portableTable(s *Service) Table {
-	table := slices.Concat(trafficTable(s), healthCheckTable(&s.HealthCheck), resourceTable(s))
+	table := slices.Concat(trafficTable(s), listenerTable(s), healthCheckTable(&s.HealthCheck), resourceTable(s))
 	for i := range table {
 		table[i].Empty = EmptyRefused
 	}
@@ -102,6 +123,42 @@ func trafficTable(s *Service) Table {
 				"The pods must expect it. Changing it on a live Service breaks connections until pods and load balancer agree; " +
 				"some clouds replace the pool.",
 			Set: Into(&s.ProxyProtocol, parseProxyProtocol),
+		},
+	}
+}
+
+// listenerTable has the annotations about TLS and HTTP at the load balancer, and about leaving nodes.
+func listenerTable(s *Service) Table {
+	return Table{
+		{
+			Key: KeyTLSCertificate, Type: "the cloud's reference of a certificate", Default: "no TLS",
+			Example: "arn:aws:acm:us-west-2:123456789012:certificate/12345678-1234-1234-1234-123456789012",
+			Doc: "The certificate with which the load balancer terminates TLS on TCP ports (tls-ports): on AWS the ARN of a " +
+				"certificate of ACM or IAM, on OpenStack the reference of a container or secret of Barbican. The nodes get " +
+				"what clients encrypted; some clouds (OpenStack) accept only HTTP in it. A changed reference applies in place. " +
+				"Setting it on a live Service or removing it replaces listeners, with an interruption.",
+			Set: Into(&s.TLS.Certificate, parseReference), Required: true,
+		},
+		{
+			Key: KeyTLSPorts, Type: "list of port names or numbers, or *", Default: "*", Example: "https",
+			Doc: "The TCP ports on which the load balancer terminates TLS. It has no effect without a certificate. " +
+				"Changing it on a live Service replaces the listeners of these ports, with an interruption.",
+			Set: Into(&s.TLS.Ports, s.parseTCPPorts),
+		},
+		{
+			Key: KeyForwardedHeaders, Type: "list of port names or numbers, or *", Default: "none", Example: "http",
+			Doc: "The TCP ports on which the load balancer reads HTTP, and adds the headers X-Forwarded-For, " +
+				"X-Forwarded-Proto and X-Forwarded-Port to each request. Not together with proxy-protocol. " +
+				"Changing it on a live Service replaces " +
+				"the listeners of these ports, with an interruption. Refused where a load balancer cannot, because " +
+				"clients could forge the headers.",
+			Set: s.parseForwardedHeaders, Required: true,
+		},
+		{
+			Key: KeyConnectionDrainingTimeout, Type: "duration", Default: "the cloud's", Example: "60s",
+			Doc: "How long open connections to a node that leaves may take to finish, in whole seconds; 0s closes them at " +
+				"once. Changes apply to a live Service.",
+			Set: IntoPointer(&s.DrainingTimeout, durationBetween(0, maxDraining)),
 		},
 	}
 }

@@ -47,31 +47,43 @@ func (s Service) UnknownPort(reference string) error {
 	return fmt.Errorf("the Service has no port %s: write one of %s", Quote(reference), strings.Join(shown, ", "))
 }
 
-// selectTCP parses a list of TCP ports, or * for all of them, and marks the ports that it selects.
-func (s *Service) selectTCP(mark func(*Port)) func(string) error {
-	return func(value string) error {
-		references, err := parseNames(value)
-		if err != nil {
-			return err
-		}
-		var problems []error
-		for _, reference := range references {
-			if err := s.checkTCP(reference); err != nil {
-				problems = append(problems, err)
-			}
-		}
-		if len(problems) > 0 {
-			return joinTexts(problems)
-		}
-		for i := range s.Ports {
-			p := &s.Ports[i]
-			if p.Protocol == v1.ProtocolTCP &&
-				slices.ContainsFunc(references, func(reference string) bool { return reference == allPorts || p.Is(reference) }) {
-				mark(p)
-			}
-		}
-		return nil
+// parseTCPPorts parses a list of TCP ports; nil stands for all of them. A protocol after a number is dropped.
+func (s *Service) parseTCPPorts(value string) ([]string, error) {
+	references, err := parseNames(value)
+	if err != nil {
+		return nil, err
 	}
+	var problems []error
+	for i, reference := range references {
+		if err := s.checkTCP(reference); err != nil {
+			problems = append(problems, err)
+		}
+		references[i] = strings.TrimSuffix(reference, "/"+string(v1.ProtocolTCP))
+	}
+	switch {
+	case len(problems) > 0:
+		return nil, joinTexts(problems)
+	case slices.Contains(references, allPorts):
+		return nil, nil
+	}
+	return references, nil
+}
+
+// parseForwardedHeaders marks the ports with X-Forwarded headers.
+func (s *Service) parseForwardedHeaders(value string) error {
+	references, err := s.parseTCPPorts(value)
+	if err != nil {
+		return err
+	}
+	for i := range s.Ports {
+		s.Ports[i].ForwardedHeaders = TLS{Ports: references}.At(s.Ports[i])
+	}
+	return nil
+}
+
+// AddsForwardedHeaders reports whether a port has X-Forwarded headers.
+func (s Service) AddsForwardedHeaders() bool {
+	return slices.ContainsFunc(s.Ports, func(p Port) bool { return p.ForwardedHeaders })
 }
 
 // checkTCP returns why a reference selects no TCP port.

@@ -147,3 +147,68 @@ func TestPortIsNeverMoreOpenThanWritten(t *testing.T) {
 		t.Errorf("only %d of 5000 Services were read", read)
 	}
 }
+
+func TestReadTLSAndForwardedHeaders(t *testing.T) {
+	in, warnings, err := Read(threePorts(annotated(KeyTLSCertificate, "arn:x", KeyTLSPorts, "443/TCP, ssh",
+		KeyForwardedHeaders, "https", KeyConnectionDrainingTimeout, "0s")), everything())
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("warnings %v, error %v", warnings, err)
+	}
+	if diff := cmp.Diff(TLS{Certificate: "arn:x", Ports: []string{"443", "ssh"}}, in.TLS); diff != "" {
+		t.Errorf("TLS (-want +got):\n%s", diff)
+	}
+	for i, want := range []bool{false, true, false} {
+		if in.Ports[i].ForwardedHeaders != want || in.TLS.At(in.Ports[i]) != (i < 2) {
+			t.Errorf("port %+v: TLS %t", in.Ports[i], in.TLS.At(in.Ports[i]))
+		}
+	}
+	if in.DrainingTimeout == nil || *in.DrainingTimeout != 0 {
+		t.Errorf("draining timeout %v, want 0s", in.DrainingTimeout)
+	}
+	all, _, err := Read(threePorts(annotated(KeyTLSCertificate, "arn:x", KeyTLSPorts, "*", KeyForwardedHeaders, "*")), everything())
+	for i, want := range []bool{true, true, false} {
+		if p := all.Ports[i]; err != nil || all.TLS.At(p) != want || p.ForwardedHeaders != want {
+			t.Errorf("with *: port %+v: TLS %t, error %v", p, all.TLS.At(p), err)
+		}
+	}
+}
+
+func TestReadRefusesTLSAndForwardedHeaders(t *testing.T) {
+	udp := func(svc *v1.Service) { svc.Spec.Ports = svc.Spec.Ports[2:] }
+	for name, tc := range map[string]struct {
+		svc  *v1.Service
+		key  string
+		want string
+	}{
+		"two certificates":  {threePorts(annotated(KeyTLSCertificate, "a,b")), KeyTLSCertificate, "write one reference"},
+		"no TCP port":       {threePorts(udp, annotated(KeyTLSCertificate, "a")), KeyTLSCertificate, "the Service has no TCP port"},
+		"all ports, no TCP": {threePorts(udp, annotated(KeyForwardedHeaders, "*")), KeyForwardedHeaders, "the Service has no TCP port"},
+		"misspelt ports": {threePorts(annotated(KeyTLSPorts, "htps,hssh")), KeyTLSPorts,
+			"the Service has no port \"htps\": did you mean https?; the Service has no port \"hssh\": did you mean ssh?"},
+		"a UDP port":   {threePorts(annotated(KeyTLSPorts, "dns")), KeyTLSPorts, "the port \"dns\" is not TCP"},
+		"PROXY header": {threePorts(annotated(KeyForwardedHeaders, "https", KeyProxyProtocol, "v2")), KeyForwardedHeaders, "is set too"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, _, err := Read(tc.svc, everything()); !HasProblem(err, tc.key) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// A cloud without TLS or X-Forwarded headers refuses the Service: plain text and headers that clients forge would be
+// the alternatives.
+func TestReadRefusesRequiredSettingsThatACloudLacks(t *testing.T) {
+	svc := threePorts(annotated(KeyTLSCertificate, "a", KeyForwardedHeaders, "https", KeyTLSPorts, "https", KeyConnectionDrainingTimeout, "60s"))
+	_, warnings, err := Read(svc, Vocabulary{Provider: "fake"})
+	for _, key := range []string{KeyTLSCertificate, KeyForwardedHeaders} {
+		if !HasProblem(err, key) {
+			t.Errorf("no problem with %s: %v", key, err)
+		}
+	}
+	for _, key := range []string{KeyTLSPorts, KeyConnectionDrainingTimeout} {
+		if !slices.ContainsFunc(warnings, func(w Warning) bool { return w.Where == key && w.Reason == Unsupported }) || HasProblem(err, key) {
+			t.Errorf("%s: warnings %v, error %v", key, warnings, err)
+		}
+	}
+}

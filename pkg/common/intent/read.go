@@ -74,6 +74,7 @@ func Read(svc *v1.Service, vocabulary Vocabulary) (Service, []Warning, error) {
 	r.portable()
 	r.sourceRanges()
 	r.portRanges()
+	r.listeners()
 	r.staticAddresses()
 	r.healthCheck()
 	r.warnUnknownAnnotations()
@@ -122,12 +123,27 @@ func (r *reader) portable() {
 		if r.supports(e.Key) {
 			return false
 		}
-		if _, ok := r.svc.Annotations[e.Key]; ok {
+		switch value, ok := r.svc.Annotations[e.Key]; {
+		case ok && e.Required:
+			r.problems.Addf(e.Key, value, "load balancers of the cloud %s cannot do it: remove it", r.vocabulary.Provider)
+		case ok:
 			r.warnUnsupported(e.Key)
 		}
 		return true
 	})
 	honoured.Read(r.svc.Annotations, &r.problems)
+}
+
+// listeners checks the settings of TLS and HTTP together.
+func (r *reader) listeners() {
+	if r.out.TLS.Certificate != "" && !slices.ContainsFunc(r.out.Ports, r.out.TLS.At) {
+		r.problems.Add(KeyTLSCertificate, r.out.TLS.Certificate, "it works for TCP, and the Service has no TCP "+
+			"port: remove it")
+	}
+	if r.out.ProxyProtocol != 0 && r.out.AddsForwardedHeaders() {
+		r.problems.Addf(KeyForwardedHeaders, r.svc.Annotations[KeyForwardedHeaders], "%s is set too, and both report the "+
+			"client's address to the nodes: remove one of them", KeyProxyProtocol)
+	}
 }
 
 func (r *reader) warnUnsupported(where string) {

@@ -242,7 +242,10 @@ func TestEveryPortableAnnotationHasAnExampleWithAnEffect(t *testing.T) {
 				t.Errorf("incomplete: %+v", a)
 			}
 			dual := func(svc *v1.Service) { svc.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} }
-			svc := web(dual, annotated(a.Key, a.Example))
+			https := func(svc *v1.Service) {
+				svc.Spec.Ports = append(svc.Spec.Ports, v1.ServicePort{Name: "https", Protocol: v1.ProtocolTCP, Port: 443, NodePort: 30443})
+			}
+			svc := web(dual, https, annotated(a.Key, a.Example))
 			if a.Key == KeyHealthCheckPath {
 				annotated(KeyHealthCheckProtocol, "HTTP")(svc)
 			}

@@ -4,6 +4,7 @@ package intent
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -36,6 +37,10 @@ type Service struct {
 	// ProxyProtocol to the members: 0 off, 1 or 2 the version.
 	ProxyProtocol int
 	HealthCheck   HealthCheck
+	TLS           TLS
+	// DrainingTimeout is the time that open connections to a leaving node may take to finish; nil means the cloud's
+	// default, and zero closes them at once.
+	DrainingTimeout *time.Duration
 	// IdleTimeout of connections; zero means the cloud's default.
 	IdleTimeout time.Duration
 	// StaticAddresses to use, as the user wrote them: IP addresses, or IDs if the cloud supports them.
@@ -71,6 +76,22 @@ type Port struct {
 	// SourceRanges are the port's own, in canonical form, sorted; empty if it has none. Service.RangesAt combines them
 	// with those of the Service.
 	SourceRanges []netip.Prefix
+	// ForwardedHeaders is set if the load balancer reads HTTP and adds the X-Forwarded headers to each request.
+	ForwardedHeaders bool
+}
+
+// TLS are the settings of TLS at the load balancer. They matter only with a certificate, which may also come from a
+// provider's own annotation or its configuration.
+type TLS struct {
+	// Certificate is the reference of the cloud, as the user wrote it.
+	Certificate string
+	// Ports are names or numbers of TCP ports; nil means all TCP ports.
+	Ports []string
+}
+
+// At reports whether the settings select a port.
+func (t TLS) At(p Port) bool {
+	return p.Protocol == v1.ProtocolTCP && (t.Ports == nil || slices.ContainsFunc(t.Ports, p.Is))
 }
 
 // HealthCheckProtocol is the protocol of probes.

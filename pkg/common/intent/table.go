@@ -16,6 +16,8 @@ type Entry struct {
 	// Set parses a value, without the spaces around it, and stores it. Its error says what to write instead. Nil
 	// for annotations that the manager writes, or that another reader parses.
 	Set func(value string) error
+	// Required refuses a Service of a cloud without the setting. Ignoring it would expose what it protects.
+	Required bool
 }
 
 // EmptyValue is the meaning of an annotation without a value.

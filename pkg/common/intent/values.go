@@ -47,6 +47,14 @@ func parseNames(value string) ([]string, error) {
 	return items, nil
 }
 
+// parseReference accepts one reference of a cloud; providers check its form.
+func parseReference(value string) (string, error) {
+	if strings.ContainsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == ',' }) {
+		return "", fmt.Errorf("write one reference, without spaces and commas")
+	}
+	return value, nil
+}
+
 // parseRange parses one source range. Like the API server it accepts host bits and leading zeros,
 // since Services with such values exist; changed reports whether the canonical form differs.
 func parseRange(text string) (prefix netip.Prefix, changed bool, err error) {

@@ -29,7 +29,8 @@ func valid() map[string]string {
 		annotation.KeyNodeLabels: "pool=ingress", annotation.KeyName: "web-prod", annotation.KeyTargetType: "instance",
 		v1.AnnotationLoadBalancerSourceRangesKey: "192.0.2.0/24",
 
-		intent.KeyScheme: "public", intent.KeySourceRanges: "192.0.2.0/24", intent.KeyPortSourceRanges: "http=192.0.2.7/32", intent.KeyProxyProtocol: "v2", intent.KeyHealthCheckProtocol: "HTTP",
+		intent.KeyScheme: "public", intent.KeySourceRanges: "192.0.2.0/24", intent.KeyPortSourceRanges: "http=192.0.2.7/32",
+		intent.KeyTLSCertificate: certificateA, intent.KeyTLSPorts: "https", intent.KeyConnectionDrainingTimeout: "60s", intent.KeyProxyProtocol: "v2", intent.KeyHealthCheckProtocol: "HTTP",
 		intent.KeyHealthCheckPort: "10256", intent.KeyHealthCheckPath: "/healthz", intent.KeyHealthCheckInterval: "10s", intent.KeyHealthCheckTimeout: "4s",
 		intent.KeyHealthCheckHealthyThreshold: "2", intent.KeyHealthCheckUnhealthyThreshold: "3", intent.KeyIdleTimeout: "5m",
 		intent.KeyStaticAddresses: "{elastic-0},{elastic-1}", intent.KeyTags: "team=web", intent.KeySubnets: "{public-2},{public-0}",
@@ -49,7 +50,8 @@ func invalid() map[string]string {
 		annotation.KeyHealthCheckInterval: "1", annotation.KeyGroupAttributes: "proxy_protocol_v2.enable=true", annotation.KeyNodeLabels: "=",
 		annotation.KeyName: "-web-", annotation.KeyTargetType: "pod", v1.AnnotationLoadBalancerSourceRangesKey: "192.0.2.0/33",
 
-		intent.KeyScheme: "internet-facing", intent.KeySourceRanges: "anyone", intent.KeyPortSourceRanges: "htpp=192.0.2.7/32", intent.KeyProxyProtocol: "true", intent.KeyHealthCheckProtocol: "UDP",
+		intent.KeyScheme: "internet-facing", intent.KeySourceRanges: "anyone", intent.KeyPortSourceRanges: "htpp=192.0.2.7/32",
+		intent.KeyTLSCertificate: "a,b", intent.KeyTLSPorts: "htps", intent.KeyForwardedHeaders: "htps", intent.KeyConnectionDrainingTimeout: "60", intent.KeyProxyProtocol: "true", intent.KeyHealthCheckProtocol: "UDP",
 		intent.KeyHealthCheckPort: "http", intent.KeyHealthCheckPath: "healthz", intent.KeyHealthCheckInterval: "10", intent.KeyHealthCheckTimeout: "4",
 		intent.KeyHealthCheckHealthyThreshold: "0", intent.KeyHealthCheckUnhealthyThreshold: "11", intent.KeyIdleTimeout: "300",
 		intent.KeyStaticAddresses: "a,a", intent.KeyTags: "web", intent.KeySubnets: ",",

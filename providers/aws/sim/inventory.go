@@ -37,3 +37,10 @@ func (c *Cloud) Reserve() (names []string, ip string, err error) {
 
 // Subnet implements world.Place. It returns one of the public subnets; by default a load balancer is in all of them.
 func (c *Cloud) Subnet() (string, error) { return c.Subnets(false)[0], nil }
+
+var _ world.Certificates = (*Cloud)(nil)
+
+// Certificate implements world.Certificates: unless Options lists some, every ARN of ACM and IAM is one.
+func (c *Cloud) Certificate() string {
+	return "arn:aws:acm:us-west-2:123456789012:certificate/12345678-1234-1234-1234-123456789012"
+}

@@ -34,5 +34,5 @@ func TestProblemsNameWhatTheUserWrote(t *testing.T) {
 			_, err = desire(testKey(), in, nil, sharedState())
 		}
 		return err
-	})
+	}, intent.KeyTLSPorts, intent.KeyConnectionDrainingTimeout)
 }

@@ -73,7 +73,8 @@ func floatingFields() []string {
 func protocolFields() []string {
 	return []string{
 		annotation.KeyClass, annotation.KeyXForwardedFor, annotation.KeyTLSContainer, annotation.KeyProxyProtocol,
-		annotation.KeyMemberSubnetID, intent.KeyProxyProtocol, intent.FieldPorts,
+		annotation.KeyMemberSubnetID, intent.KeyProxyProtocol, intent.KeyTLSCertificate, intent.KeyTLSPorts,
+		intent.KeyForwardedHeaders, intent.FieldPorts,
 	}
 }
 

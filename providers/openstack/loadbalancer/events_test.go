@@ -32,7 +32,8 @@ func valid() map[string]string {
 		annotation.KeyMonitorTimeout: "4", annotation.KeyMonitorRetries: "2", annotation.KeyMonitorDown: "3", annotation.KeyLoadBalancerTags: "team-web",
 		annotation.KeyListenerTags: "team-web", annotation.KeyPoolTags: "team-web", v1.AnnotationLoadBalancerSourceRangesKey: "192.0.2.0/24",
 
-		intent.KeyScheme: "public", intent.KeySourceRanges: "192.0.2.0/24", intent.KeyPortSourceRanges: "http=192.0.2.7/32", intent.KeyProxyProtocol: "v2", intent.KeyHealthCheckProtocol: "HTTP",
+		intent.KeyScheme: "public", intent.KeySourceRanges: "192.0.2.0/24", intent.KeyPortSourceRanges: "http=192.0.2.7/32",
+		intent.KeyTLSCertificate: certificate, intent.KeyTLSPorts: "http,https", intent.KeyForwardedHeaders: "http", intent.KeyProxyProtocol: "v2", intent.KeyHealthCheckProtocol: "HTTP",
 		intent.KeyHealthCheckPort: "10256", intent.KeyHealthCheckPath: "/healthz", intent.KeyHealthCheckInterval: "10s", intent.KeyHealthCheckTimeout: "4s",
 		intent.KeyHealthCheckHealthyThreshold: "2", intent.KeyHealthCheckUnhealthyThreshold: "3", intent.KeyIdleTimeout: "5m",
 		intent.KeyStaticAddresses: "{address}", intent.KeyTags: "team=web", intent.KeySubnets: "{private}",
@@ -43,6 +44,7 @@ func valid() map[string]string {
 var impossible = []string{
 	annotation.KeyProxyProtocol, intent.KeyProxyProtocol, annotation.KeyTLSContainer, annotation.KeyMethod,
 	intent.KeyHealthCheckProtocol, intent.KeyHealthCheckPath, intent.KeyHealthCheckPort,
+	intent.KeyTLSCertificate, intent.KeyTLSPorts, intent.KeyPortSourceRanges,
 }
 
 // invalid has a bad value for every annotation of the provider's own that has any.
@@ -63,7 +65,8 @@ func invalidPortable() map[string]string {
 	return map[string]string{
 		v1.AnnotationLoadBalancerSourceRangesKey: "192.0.2.0/33",
 
-		intent.KeyScheme: "internet-facing", intent.KeySourceRanges: "anyone", intent.KeyPortSourceRanges: "htpp=192.0.2.7/32", intent.KeyProxyProtocol: "true", intent.KeyHealthCheckProtocol: "UDP",
+		intent.KeyScheme: "internet-facing", intent.KeySourceRanges: "anyone", intent.KeyPortSourceRanges: "htpp=192.0.2.7/32",
+		intent.KeyTLSCertificate: "a,b", intent.KeyTLSPorts: "htps", intent.KeyForwardedHeaders: "htps", intent.KeyProxyProtocol: "true", intent.KeyHealthCheckProtocol: "UDP",
 		intent.KeyHealthCheckPort: "http", intent.KeyHealthCheckPath: "healthz", intent.KeyHealthCheckInterval: "10", intent.KeyHealthCheckTimeout: "4",
 		intent.KeyHealthCheckHealthyThreshold: "0", intent.KeyHealthCheckUnhealthyThreshold: "11", intent.KeyIdleTimeout: "300",
 		intent.KeyStaticAddresses: "a,a", intent.KeyTags: "web", intent.KeySubnets: ",",
@@ -112,6 +115,9 @@ func TestAnnotationEvents(t *testing.T) {
 				svc := service()
 				for key, value := range annotations {
 					svc.Annotations[key] = r.named.Expand(value)
+				}
+				if values == "valid" { // not together with the PROXY protocol
+					delete(svc.Annotations, intent.KeyForwardedHeaders)
 				}
 				if values == "valid" && driver == model.ProviderOVN {
 					for _, key := range impossible {

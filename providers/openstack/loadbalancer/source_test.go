@@ -31,6 +31,6 @@ func TestProblemsNameUserSettings(t *testing.T) {
 		intenttest.NamesSource(t, bad, func() *v1.Service { return service() }, func(svc *v1.Service) error {
 			_, err := r.manager.EnsureLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes)
 			return err
-		})
+		}, intent.KeyConnectionDrainingTimeout)
 	})
 }

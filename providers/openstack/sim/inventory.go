@@ -72,3 +72,8 @@ var otherSubnet = netip.MustParsePrefix("198.51.100.0/24")
 func (c *Cloud) Subnet() (string, error) {
 	return c.AddSubnet(c.Places().PrivateNetwork, "second", otherSubnet)
 }
+
+var _ world.Certificates = (*Cloud)(nil)
+
+// Certificate implements world.Certificates: it adds a container to Barbican.
+func (c *Cloud) Certificate() string { return c.AddSecret("http://barbican.invalid", "web", true) }

@@ -13,9 +13,15 @@ type places struct {
 	address  string
 	// subnet is one for load balancers, not the default one.
 	subnet string
+	// certificate is the reference of one; a cloud without certificates refuses any.
+	certificate string
 }
 
 func newPlaces(cloud world.World) (p places, err error) {
+	p.certificate = "certificate"
+	if c, ok := cloud.(world.Certificates); ok {
+		p.certificate = c.Certificate()
+	}
 	place, ok := cloud.(world.Place)
 	if !ok {
 		return p, nil

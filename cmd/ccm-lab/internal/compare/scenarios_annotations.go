@@ -57,7 +57,30 @@ func annotationScenarios() []Scenario {
 			Declared: declaresBalancers,
 			Run:      spec{service: fixed(annotated(intent.KeyProxyProtocol, "v1")), effect: has(proxyProtocol, "v1")}.run,
 		},
-	}, healthCheckScenarios(), resourceScenarios())
+	}, listenerScenarios(), healthCheckScenarios(), resourceScenarios())
+}
+
+func listenerScenarios() []Scenario {
+	encrypted := func(annotations ...string) func(t *Trial) (*v1.Service, error) {
+		return func(t *Trial) (*v1.Service, error) {
+			certificate := annotated(intent.KeyTLSCertificate, t.places.certificate)
+			return newService(twoPorts, certificate, annotated(annotations...)), nil
+		}
+	}
+	return []Scenario{
+		portable(intent.KeyTLSCertificate, "TLS at the load balancer", "The load balancer terminates TLS on all TCP ports.",
+			spec{service: encrypted(), effect: terminatesTLS("22, 443")}),
+		portable(intent.KeyTLSPorts, "TLS on some ports", "The load balancer terminates TLS on one port of two.",
+			spec{service: encrypted(intent.KeyTLSPorts, "https"), effect: terminatesTLS("443")}),
+		portable(intent.KeyForwardedHeaders, "X-Forwarded headers", "The load balancer reads HTTP and adds the headers "+
+			"X-Forwarded-For, -Proto and -Port.",
+			spec{service: fixed(annotated(intent.KeyForwardedHeaders, "http")), effect: has(forwardedHeaders, "on")}),
+		portable(intent.KeyConnectionDrainingTimeout, "Connection draining", "Open connections to a node that leaves "+
+			"have 45 seconds to finish.",
+			spec{
+				service: fixed(annotated(intent.KeyConnectionDrainingTimeout, "45s")), effect: has(connectionDraining, "45"),
+			}),
+	}
 }
 
 func healthCheckScenarios() []Scenario {

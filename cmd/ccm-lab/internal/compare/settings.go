@@ -32,6 +32,10 @@ const (
 	tagTeam              setting = "tag team"
 	balancerAddress      setting = "addresses"
 	addressFamilies      setting = "address families"
+	forwardedHeaders     setting = "X-Forwarded headers"
+	connectionDraining   setting = "connection draining"
+	listenerProtocol     setting = "listener protocol"
+	listenerPort         setting = "listener port"
 	healthCheckTargetAWS         = "HealthCheck.Target"
 )
 
@@ -60,6 +64,8 @@ func settings() map[string]map[setting][]field {
 			loadBalancerSubnet:  {{"load balancer", "subnets", nil}},
 			tagTeam:             {{"load balancer", "tags.team", nil}},
 			balancerAddress:     {{"load balancer", "addresses", nil}},
+			listenerProtocol:    {{"listener", "protocol", nil}},
+			listenerPort:        {{"listener", "port", nil}},
 		},
 		aws.ProviderName: {
 			healthCheckProtocol: {{"target group", "HealthCheckProtocol", nil},
@@ -82,7 +88,15 @@ func settings() map[string]map[setting][]field {
 			clientIPAffinity:   {{"target group", "Attributes.stickiness.enabled", words(map[string]string{"true": "on"})}},
 			loadBalancerSubnet: {{"load balancer", "AvailabilityZones.*.SubnetId", nil}, {classicBalancer, "Subnets", nil}},
 			tagTeam:            {{"load balancer", "Tags.team", nil}, {classicBalancer, "Tags.team", nil}},
-			balancerAddress:    {{"load balancer", "AvailabilityZones.*.LoadBalancerAddresses.*.AllocationId", nil}},
+			forwardedHeaders: {{classicBalancer, "ListenerDescriptions.*.Listener.Protocol",
+				words(map[string]string{"HTTP": "on", "HTTPS": "on"})}},
+			connectionDraining: {{"target group", "Attributes.deregistration_delay.timeout_seconds", nil},
+				{classicBalancer, "Attributes.ConnectionDraining.Timeout", nil}},
+			listenerProtocol: {{"listener", "Protocol", nil},
+				{classicBalancer, "ListenerDescriptions.*.Listener.Protocol", nil}},
+			listenerPort: {{"listener", "Port", nil},
+				{classicBalancer, "ListenerDescriptions.*.Listener.LoadBalancerPort", nil}},
+			balancerAddress: {{"load balancer", "AvailabilityZones.*.LoadBalancerAddresses.*.AllocationId", nil}},
 			addressFamilies: {{"load balancer", "IpAddressType", words(map[string]string{"ipv4": "IPv4",
 				"dualstack": "IPv4, IPv6"})}, {classicBalancer, "Scheme", constant("IPv4")}},
 		},
@@ -100,6 +114,9 @@ func settings() map[string]map[setting][]field {
 			clientIPAffinity:   {{"pool", "session_persistence.type", words(map[string]string{"SOURCE_IP": "on"})}},
 			loadBalancerSubnet: {{"load balancer", "vip_subnet_id", nil}},
 			tagTeam:            {{"load balancer", "tags", tagged("team")}},
+			forwardedHeaders:   {{"listener", "insert_headers.X-Forwarded-*", words(map[string]string{"true": "on"})}},
+			listenerProtocol:   {{"listener", "protocol", nil}},
+			listenerPort:       {{"listener", "protocol_port", nil}},
 			balancerAddress:    {{"floating IP", "floating_ip_address", nil}},
 		},
 	}
@@ -143,6 +160,38 @@ func has(what setting, want string) effect {
 		got := valuesOf(s.Provider, what, s.created)
 		return []report.Check{s.check(string(what), want, strings.Join(got, ", "))}
 	}
+}
+
+// terminatesTLS checks on which ports the load balancer terminates TLS. The objects and their fields of a setting
+// are in the same order for protocols and ports.
+func terminatesTLS(want string) effect {
+	return func(s *state) []report.Check {
+		var got []string
+		for _, o := range s.created {
+			protocols, ports := settings()[s.Provider][listenerProtocol], settings()[s.Provider][listenerPort]
+			for i, f := range protocols {
+				if o.Kind != f.kind {
+					continue
+				}
+				for name, protocol := range o.Fields {
+					if ok, _ := path.Match(f.name, name); ok && slices.Contains(tlsProtocols, protocol) {
+						got = append(got, o.Fields[sibling(name, f.name, ports[i].name)])
+					}
+				}
+			}
+		}
+		slices.Sort(got)
+		return []report.Check{s.check("TLS ports", want, strings.Join(got, ", "))}
+	}
+}
+
+// tlsProtocols are the protocols of listeners with TLS, in the words of all clouds.
+var tlsProtocols = []string{"TLS", "SSL", "HTTPS", "TERMINATED_HTTPS"}
+
+// sibling returns the name of a field beside another one: patterns differ only behind the last dot.
+func sibling(name, pattern, other string) string {
+	last := func(text string) string { return text[strings.LastIndex(text, ".")+1:] }
+	return strings.TrimSuffix(name, last(pattern)) + last(other)
 }
 
 // words translates values. Others are not about the setting.

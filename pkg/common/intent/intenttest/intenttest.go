@@ -58,12 +58,16 @@ type InvalidValue struct {
 
 // NamesSource fails the test unless a problem with a portable setting names the field or annotation
 // that the user wrote, for every way in which the setting can be written. refuse returns the error of
-// a Service; bad covers every portable annotation.
-func NamesSource(t testing.TB, bad []InvalidValue, service func() *v1.Service, refuse func(*v1.Service) error) {
+// a Service; bad covers every portable annotation. The cloud ignores some settings, with a warning.
+func NamesSource(t testing.TB, bad []InvalidValue, service func() *v1.Service, refuse func(*v1.Service) error,
+	ignored ...string) {
 	t.Helper()
 	covered := map[string]bool{}
 	for _, b := range bad {
 		covered[b.Setting] = true
+		if slices.Contains(ignored, b.Setting) {
+			continue
+		}
 		for where, write := range writers(b.Setting) {
 			svc := service()
 			if svc.Annotations == nil {
@@ -140,6 +144,10 @@ func Invalid() []InvalidValue {
 		{Setting: intent.KeySourceRanges, Value: "2001:db8::/32"},
 		{Setting: intent.KeyPortSourceRanges, Value: "none=10.0.0.0/8; 80=ten"},
 		{Setting: intent.KeyProxyProtocol, Value: "v3"},
+		{Setting: intent.KeyTLSCertificate, Value: "two, references"},
+		{Setting: intent.KeyTLSPorts, Value: "htps"},
+		{Setting: intent.KeyForwardedHeaders, Value: "81"},
+		{Setting: intent.KeyConnectionDrainingTimeout, Value: "2h"},
 		{Setting: intent.KeyHealthCheckProtocol, Value: "ping"},
 		{Setting: intent.KeyHealthCheckPort, Value: "0"},
 		{Setting: intent.KeyHealthCheckPath, Value: "healthz", Given: http},

@@ -20,6 +20,12 @@ type Inventory interface {
 	Inventory() []Object
 }
 
+// Certificates is implemented by worlds with certificates for TLS at load balancers.
+type Certificates interface {
+	// Certificate returns the reference of a certificate, as the portable annotation names it.
+	Certificate() (reference string)
+}
+
 // Object is one object in the cloud.
 type Object struct {
 	// Kind is singular, in words of the cloud: "target group".

@@ -14,6 +14,7 @@ import (
 const (
 	AttributePreserveClientIP = "preserve_client_ip.enabled"
 	AttributeProxyProtocol    = "proxy_protocol_v2.enabled"
+	attributeDraining         = "deregistration_delay.timeout_seconds"
 )
 
 // groupAttributes maps the attributes of the target groups of network load balancers to parsers of
@@ -22,10 +23,10 @@ func groupAttributes() map[string]func(string) (string, error) {
 	boolean := intent.OneOf("true", "false")
 	const health = "target_group_health."
 	return map[string]func(string) (string, error){
-		"deregistration_delay.timeout_seconds":                within(0, 3600),
+		attributeDraining: within(0, 3600),
 		"deregistration_delay.connection_termination.enabled": boolean,
-		"stickiness.enabled":                                  boolean,
-		"stickiness.type":                                     intent.OneOf("source_ip"),
+		"stickiness.enabled": boolean,
+		"stickiness.type":    intent.OneOf("source_ip"),
 		"load_balancing.cross_zone.enabled": intent.OneOf("true", "false",
 			"use_load_balancer_configuration"),
 		AttributePreserveClientIP:                                             boolean,

@@ -18,7 +18,8 @@ func FollowsZones() []string {
 
 // FollowsListeners returns the fields of listeners.
 func FollowsListeners() []string {
-	return []string{intent.FieldPorts, KeyCertificates, KeyTLSPorts, KeyBackendProtocol}
+	return []string{intent.FieldPorts, KeyCertificates, KeyTLSPorts, KeyBackendProtocol, intent.KeyTLSCertificate,
+		intent.KeyTLSPorts, intent.KeyForwardedHeaders}
 }
 
 // FollowsTargetGroups returns the fields of target groups, as far as they cannot change in place, and of listeners.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
@@ -135,6 +136,9 @@ func (o *Options) mergePortable(in intent.Service, problems *intent.Problems) {
 	o.mergeHealthCheck(in, problems)
 	o.mergeAddresses(in, problems)
 	o.mergeProxyProtocol(in, problems)
+	o.mergeTLS(in, problems)
+	o.mergeForwardedHeaders(in, problems)
+	o.mergeDraining(in, problems)
 }
 
 // mergeHealthCheck adds the portable settings of probes. With externalTrafficPolicy: Local they are
@@ -200,16 +204,67 @@ func (o *Options) mergeProxyProtocol(in intent.Service, problems *intent.Problem
 	case o.Type == Classic:
 		o.ProxyProtocol = o.ProxyProtocol || in.ProxyProtocol == 1
 	default:
-		want := strconv.FormatBool(in.ProxyProtocol == 2)
-		if have := o.GroupAttributes[AttributeProxyProtocol]; have != "" && have != want {
-			problems.Addf(intent.KeyProxyProtocol, value, "%s says %s=%s: remove one of them",
-				KeyGroupAttributes, AttributeProxyProtocol, have)
-		}
-		if o.GroupAttributes == nil {
-			o.GroupAttributes = map[string]string{}
-		}
-		o.GroupAttributes[AttributeProxyProtocol] = want
+		o.mergeAttribute(problems, AttributeProxyProtocol, strconv.FormatBool(in.ProxyProtocol == 2), value,
+			intent.KeyProxyProtocol)
 	}
+}
+
+// mergeAttribute sets an attribute of target groups to that of a portable annotation with this value.
+func (o *Options) mergeAttribute(problems *intent.Problems, attribute, want, value, key string) {
+	if have := o.GroupAttributes[attribute]; have != "" && have != want {
+		problems.Addf(key, value, "%s says %s=%s: remove one of them", KeyGroupAttributes, attribute, have)
+	}
+	if o.GroupAttributes == nil {
+		o.GroupAttributes = map[string]string{}
+	}
+	o.GroupAttributes[attribute] = want
+}
+
+// mergeTLS adds the portable certificate and its ports.
+func (o *Options) mergeTLS(in intent.Service, problems *intent.Problems) {
+	var certificates []string
+	if ref := in.TLS.Certificate; ref != "" {
+		certificates = []string{ref}
+		if !arn.MatchString(ref) {
+			problems.Add(intent.KeyTLSCertificate, ref, "AWS needs the ARN of a certificate: copy it from ACM or IAM, such as "+
+				"arn:aws:acm:us-west-2:123456789012:certificate/12345678-1234-1234-1234-123456789012")
+		}
+	}
+	intent.Merge(problems, &o.Certificates, certificates, intent.KeyTLSCertificate, KeyCertificates)
+	intent.Merge(problems, &o.TLSPorts, in.TLS.Ports, intent.KeyTLSPorts, KeyTLSPorts)
+}
+
+// mergeForwardedHeaders checks the ports with X-Forwarded headers, which HTTP listeners of classic load balancers add.
+func (o *Options) mergeForwardedHeaders(in intent.Service, problems *intent.Problems) {
+	value := in.Annotations[intent.KeyForwardedHeaders]
+	switch {
+	case !in.AddsForwardedHeaders():
+	case o.Type == Network:
+		problems.Add(intent.KeyForwardedHeaders, value, "network load balancers forward bytes and keep the client's "+
+			"address: remove it")
+	case o.BackendProtocol != "" && o.BackendProtocol != "http":
+		problems.Conflict(intent.KeyForwardedHeaders, KeyBackendProtocol)
+	case in.ProxyProtocol == 0 && o.ProxyProtocol:
+		problems.Conflict(intent.KeyForwardedHeaders, KeyProxyProtocol)
+	}
+}
+
+// mergeDraining adds the portable timeout of connections to leaving nodes.
+func (o *Options) mergeDraining(in intent.Service, problems *intent.Problems) {
+	if in.DrainingTimeout == nil {
+		return
+	}
+	timeout, value := *in.DrainingTimeout, in.Annotations[intent.KeyConnectionDrainingTimeout]
+	if o.Type == Network {
+		o.mergeAttribute(problems, attributeDraining, strconv.Itoa(int(timeout/time.Second)), value,
+			intent.KeyConnectionDrainingTimeout)
+		return
+	}
+	if own := in.Annotations[KeyDraining]; own != "" && o.DrainConnections != (timeout > 0) {
+		problems.Conflict(intent.KeyConnectionDrainingTimeout, KeyDraining)
+	}
+	o.DrainConnections = timeout > 0
+	intent.Merge(problems, &o.DrainTimeout, timeout, intent.KeyConnectionDrainingTimeout, KeyDrainTimeout)
 }
 
 // check finds options that contradict each other or have no effect.
@@ -229,15 +284,15 @@ func (o *Options) check(in intent.Service, problems *intent.Problems) {
 			KeyGroupAttributes+": stickiness.enabled=true comes close")
 	}
 	for _, p := range o.TLSPorts {
-		if !slices.ContainsFunc(in.Ports, func(port intent.Port) bool {
-			return matchesPort([]string{p}, port.Name,
-				port.Port)
-		}) {
-			o.warnf(KeyTLSPorts, "the Service has no port %s, so it has no effect; write a port's number or "+
-				"name", intent.Quote(p))
+		known := slices.ContainsFunc(in.Ports, func(port intent.Port) bool {
+			return matchesPort([]string{p}, port.Name, port.Port)
+		})
+		if err := in.UnknownPort(p); err != nil && !known {
+			o.warnf(KeyTLSPorts, "%v; until then it has no effect", err)
 		}
 	}
 	o.warnIdle(in.Annotations, len(o.Certificates) > 0, KeyCertificates, KeyTLSPorts, KeyTLSPolicy)
+	o.warnIdle(in.Annotations, len(o.Certificates) > 0, intent.KeyTLSCertificate, intent.KeyTLSPorts)
 	logs := []string{KeyAccessLogBucket, KeyAccessLogPrefix}
 	if o.Type == Classic {
 		logs = append(logs, KeyAccessLogInterval) // network load balancers: see OnlyClassic

@@ -66,11 +66,15 @@ func desireListeners(in intent.Service, o annotation.Options, problems *intent.P
 			continue
 		}
 		l := Listener{Port: port.Port, InstancePort: port.NodePort, Protocol: protocolTCP, InstanceProtocol: protocolTCP}
+		backend := o.BackendProtocol
+		if port.ForwardedHeaders {
+			backend = cmp.Or(backend, "http") // HTTP listeners add the headers
+		}
 		switch {
 		case o.TLSPort(port.Name, port.Port):
 			l.Certificate = o.Certificates[0]
-			l.Protocol, l.InstanceProtocol = encryptedProtocols(o.BackendProtocol)
-		case o.BackendProtocol == "http":
+			l.Protocol, l.InstanceProtocol = encryptedProtocols(backend)
+		case backend == "http":
 			l.Protocol, l.InstanceProtocol = protocolHTTP, protocolHTTP
 		}
 		listeners = append(listeners, l)

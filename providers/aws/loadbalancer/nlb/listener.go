@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
@@ -261,7 +262,7 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Wan
 	if f.Has("sslPolicy") && have.Protocol == want.Protocol {
 		// The other policy may refuse clients that this one accepts.
 		change.Disrupts = plan.DisruptsTraffic
-		change.Follows = []string{annotation.KeyTLSPolicy, annotation.KeyCertificates}
+		change.Follows = []string{annotation.KeyTLSPolicy, annotation.KeyCertificates, intent.KeyTLSCertificate}
 	}
 	d.add(change)
 	if have.Protocol != want.Protocol {

@@ -4,6 +4,7 @@
 package annotation
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -60,8 +61,13 @@ func Documentation() []provider.Annotation { return table(&Options{}).Documentat
 // Prefixes returns the prefixes of the provider's own annotations.
 func Prefixes() []string { return []string{Prefix} }
 
-// Portable returns the keys of the portable annotations that the provider supports: all of them.
-func Portable() []string { return intent.Keys() }
+// Portable returns the keys of the portable annotations that the provider supports. Its load balancers forward
+// connections: they know neither TLS nor HTTP, and do not close connections to nodes that leave.
+func Portable() []string {
+	without := []string{intent.KeyTLSCertificate, intent.KeyTLSPorts, intent.KeyForwardedHeaders,
+		intent.KeyConnectionDrainingTimeout}
+	return slices.DeleteFunc(intent.Keys(), func(key string) bool { return slices.Contains(without, key) })
+}
 
 // Vocabulary returns the annotations that the provider reads.
 func Vocabulary(provider string) intent.Vocabulary {

@@ -3,6 +3,8 @@
 package annotation
 
 import (
+	"slices"
+
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
@@ -65,8 +67,11 @@ func Prefixes() []string {
 	return []string{Prefix, "service.beta.kubernetes.io/openstack-", ownPrefix}
 }
 
-// Portable returns the keys of the portable annotations that the provider supports: all of them.
-func Portable() []string { return intent.Keys() }
+// Portable returns the keys of the portable annotations that the provider supports. Octavia has no setting for the
+// connections to members that are removed.
+func Portable() []string {
+	return slices.DeleteFunc(intent.Keys(), func(key string) bool { return key == intent.KeyConnectionDrainingTimeout })
+}
 
 // Vocabulary returns the annotations that the provider reads.
 func Vocabulary(provider string) intent.Vocabulary {

@@ -59,10 +59,22 @@ func (o *Options) mergePortable(in intent.Service, problems *intent.Problems) {
 	idle := unlessZero(int(in.IdleTimeout / time.Millisecond)) // on both sides of the load balancer
 	intent.Merge(problems, &o.Timeouts.Client, idle, intent.KeyIdleTimeout, KeyClientTimeout)
 	intent.Merge(problems, &o.Timeouts.Member, idle, intent.KeyIdleTimeout, KeyMemberTimeout)
+	o.mergeTLS(in, problems)
 	o.mergeSubnet(in, problems)
 	o.mergeMonitor(in, problems)
 	o.mergeTags(in, problems)
 	o.StaticAddresses = in.StaticAddresses
+}
+
+// mergeTLS adds the certificate. References of other clouds are refused whatever the container store is.
+func (o *Options) mergeTLS(in intent.Service, problems *intent.Problems) {
+	if ref := in.TLS.Certificate; strings.HasPrefix(ref, "arn:") {
+		problems.Add(intent.KeyTLSCertificate, ref, "it is the ARN of a certificate of AWS: write the reference of a "+
+			"container or secret that Barbican shows, such as "+
+			"https://barbican.example.org/v1/containers/8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d")
+		return
+	}
+	intent.Merge(problems, &o.TLSContainer, unlessZero(in.TLS.Certificate), intent.KeyTLSCertificate, KeyTLSContainer)
 }
 
 // unlessZero returns nil for the zero value, which is "not set" in an intent.Service.
@@ -134,8 +146,12 @@ func (o *Options) mergeMonitor(in intent.Service, problems *intent.Problems) {
 // check finds options that contradict each other.
 func (o *Options) check(in intent.Service, problems *intent.Problems) {
 	if o.ProxyProtocol != 0 && o.XForwardedFor {
-		problems.Addf(KeyXForwardedFor, "true", "%s is on too, and both tell the nodes who the client is: remove one of them",
+		problems.Addf(KeyXForwardedFor, "true", "%s is on too, and both report the client's address to the nodes: remove "+
+			"one of them",
 			problems.Sources.Where(KeyProxyProtocol))
+	}
+	if in.ProxyProtocol == 0 && o.ProxyProtocol != 0 && in.AddsForwardedHeaders() {
+		problems.Conflict(intent.KeyForwardedHeaders, KeyProxyProtocol)
 	}
 	if o.Place.FloatingSubnetID != "" {
 		// The ID always took precedence: working Services are not refused.

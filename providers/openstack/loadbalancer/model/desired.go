@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -355,10 +354,11 @@ func (b *builder) check() {
 		on  bool
 	}{
 		{annotation.KeyProxyProtocol, b.options.ProxyProtocol != 0}, {annotation.KeyXForwardedFor, b.options.XForwardedFor},
-		{annotation.KeyTLSContainer, b.tlsContainer() != ""},
+		{annotation.KeyTLSContainer, b.tlsContainer() != ""}, {intent.KeyForwardedHeaders, b.in.AddsForwardedHeaders()},
 	} {
 		key := c.key
-		value, own := b.in.Annotations[key]
+		_, own := b.in.Annotations[key]
+		value := b.in.Annotations[b.problems.Sources.Where(key)]
 		switch {
 		case !c.on:
 		case b.shared.Features.OVN:
@@ -366,6 +366,9 @@ func (b *builder) check() {
 		case !tcp && own:
 			b.problems.Add(key, value, "it works for TCP, and the Service has no TCP port: remove it")
 		}
+	}
+	if b.in.TLS.Ports != nil && b.tlsContainer() == "" {
+		b.warnf("%s has no effect without a certificate: set %s, or remove it", intent.KeyTLSPorts, intent.KeyTLSCertificate)
 	}
 	b.checkVersion()
 	b.checkFeatures()
@@ -427,47 +430,6 @@ func (b *builder) checkFeatures() {
 	}
 }
 
-// allowedCIDRs returns the ranges that may connect to a port: all addresses of each family by default.
-func (b *builder) allowedCIDRs(port intent.Port) []string {
-	var texts []string
-	for _, family := range b.in.Families {
-		for _, prefix := range b.in.AllowedAt(port, family) {
-			texts = append(texts, prefix.String())
-		}
-	}
-	return texts
-}
-
-// OfFamilies filters ranges by the families of a load balancer: Octavia rejects the others. If none is left, it returns
-// a range that no client has: an empty list would let all clients connect.
-func OfFamilies(cidrs []string, families []v1.IPFamily) []string {
-	kept := []string{}
-	for _, text := range cidrs {
-		if prefix, err := netip.ParsePrefix(text); err == nil && slices.Contains(families, FamilyOf(prefix.Addr().String())) {
-			kept = append(kept, text)
-		}
-	}
-	switch {
-	case len(kept) > 0 || len(cidrs) == 0:
-		return kept
-	case slices.Contains(families, v1.IPv6Protocol):
-		return []string{"::/128"}
-	default:
-		return []string{"0.0.0.0/32"}
-	}
-}
-
-// VIPFamilies are the families of a load balancer's addresses.
-func VIPFamilies(lb api.LoadBalancer) []v1.IPFamily {
-	families := []v1.IPFamily{FamilyOf(lb.VipAddress)}
-	for _, vip := range lb.AdditionalVips {
-		if f := FamilyOf(vip.IPAddress); !slices.Contains(families, f) {
-			families = append(families, f)
-		}
-	}
-	return families
-}
-
 // selector returns the labels that a node needs to receive traffic.
 func (b *builder) selector() map[string]string {
 	if b.options.HasNodeLabels {
@@ -481,6 +443,14 @@ func (b *builder) selector() map[string]string {
 func (b *builder) tlsContainer() string {
 	ref, _ := first(b.options.TLSContainer, b.settings.TLSContainer)
 	return strings.TrimSpace(ref)
+}
+
+// tlsContainerAt returns the certificate of a port; empty for none.
+func (b *builder) tlsContainerAt(port intent.Port) string {
+	if !b.in.TLS.At(port) {
+		return ""
+	}
+	return b.tlsContainer()
 }
 
 // CreationDigest is a hash of everything that a creation sets except the members, which change with the

@@ -33,8 +33,12 @@ const noLimit = -1
 // shortestUDPProbe is the shortest time between two probes of a UDP pool that Octavia accepts.
 const shortestUDPProbe = 3 * time.Second
 
-// ForwardedFor is the header with the client's address, the only one that a Service can request.
-const ForwardedFor = "X-Forwarded-For"
+// The headers that a Service can request. ForwardedFor has the client's address.
+const (
+	ForwardedFor   = "X-Forwarded-For"
+	forwardedProto = "X-Forwarded-Proto"
+	forwardedPort  = "X-Forwarded-Port"
+)
 
 // node is one that receives traffic.
 type node struct{ name, address, subnet, server string }
@@ -82,7 +86,7 @@ func (b *builder) withAddress(list []*v1.Node, subnet string) []node {
 // port computes one port of the Service.
 func (b *builder) port(lbName string, index int, port intent.Port, nodes []node) Port {
 	transport := string(port.Protocol)
-	listener, pool := b.protocols(port.Protocol)
+	listener, pool := b.protocols(port)
 	f := b.shared.Features
 	p := Port{
 		Transport: transport, Number: int(port.Port),
@@ -103,8 +107,11 @@ func (b *builder) port(lbName string, index int, port intent.Port, nodes []node)
 		p.Listener.AllowedCIDRs = b.allowedCIDRs(port)
 	}
 	if port.Protocol == v1.ProtocolTCP {
-		p.Listener.DefaultTlsContainerRef = b.tlsContainer()
-		if b.options.XForwardedFor {
+		p.Listener.DefaultTlsContainerRef = b.tlsContainerAt(port)
+		switch {
+		case port.ForwardedHeaders:
+			p.Listener.InsertHeaders = map[string]string{ForwardedFor: "true", forwardedProto: "true", forwardedPort: "true"}
+		case b.options.XForwardedFor:
 			p.Listener.InsertHeaders = map[string]string{ForwardedFor: "true"}
 		}
 	}
@@ -129,15 +136,15 @@ func orDefault(given *int, standard int) *int {
 
 // protocols returns those of the listener and its pool. HTTP, TLS and the PROXY header apply to TCP ports;
 // the other ports of the Service are forwarded unchanged.
-func (b *builder) protocols(protocol v1.Protocol) (listener, pool string) {
-	listener, pool = string(protocol), string(protocol)
-	if protocol != v1.ProtocolTCP {
+func (b *builder) protocols(port intent.Port) (listener, pool string) {
+	listener, pool = string(port.Protocol), string(port.Protocol)
+	if port.Protocol != v1.ProtocolTCP {
 		return listener, pool
 	}
 	switch {
-	case b.tlsContainer() != "":
+	case b.tlsContainerAt(port) != "":
 		listener, pool = api.ProtocolTerminatedHTTPS, api.ProtocolHTTP
-	case b.options.XForwardedFor:
+	case b.options.XForwardedFor || port.ForwardedHeaders:
 		listener, pool = api.ProtocolHTTP, api.ProtocolHTTP
 	}
 	switch b.options.ProxyProtocol {
