@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/vmware/govmomi/session"
@@ -84,7 +85,7 @@ const sharedSession = "[VirtualCenter \"vc.test\"]\n[Global]\nsecrets-directory 
 	"[Labels]\nregion = " + sim.CategoryRegion + "\nzone = " + sim.CategoryZone + "\n"
 
 func TestSessionManagerSharesOneSessionWithBothAPIs(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "")
 		var requests atomic.Int32
 		secrets := writeFiles(t, map[string]string{
@@ -119,7 +120,7 @@ func TestSessionManagerSharesOneSessionWithBothAPIs(t *testing.T) {
 }
 
 func TestSessionManagerThatRefusesEndsInAnError(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		secrets := writeFiles(t, map[string]string{
 			"vc.test.vc-session-manager-url": "https://manager.test/session", "vc.test.vc-session-manager-token": "wrong",
 		})
@@ -147,7 +148,7 @@ func TestZonesComeFromEveryKindOfAncestor(t *testing.T) {
 		"vApp, which replaces a folder": func(w *sim.Cloud) types.ManagedObjectReference { return w.MoveToVApp("node-0") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				w, _, v2, nodes := one(t, 1)
 				if err := w.Detach(w.ClusterOf("node-0")); err != nil {
 					t.Fatal(err)
@@ -171,7 +172,7 @@ func TestZonesComeFromEveryKindOfAncestor(t *testing.T) {
 }
 
 func TestIncompleteChainContributesNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		w, _, v2, nodes := one(t, 1)
 		// The chain of the host has the zone of the cluster and no region, that of the machine has both.
 		if err := w.Detach(w.Datacenter()); err != nil {
@@ -190,7 +191,7 @@ func TestIncompleteChainContributesNothing(t *testing.T) {
 }
 
 func TestCollectionInPagesHasAllMachines(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "")
 		nodes := launch(t, w, "node", 30)
 		// A vCenter chooses the size of pages; vcsim obeys the client.
@@ -224,7 +225,7 @@ func TestCollectionInPagesHasAllMachines(t *testing.T) {
 }
 
 func TestRotatedPasswordIsUsedInBothAPIs(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "")
 		text := func(password string) string {
 			return fmt.Sprintf("[VirtualCenter \"vc.test\"]\nuser = %s\npassword = %q\n[Labels]\nregion = %s\nzone = %s\n",
@@ -253,7 +254,7 @@ func TestRotatedPasswordIsUsedInBothAPIs(t *testing.T) {
 }
 
 func TestSkipNodeDeletionKeepsNodesOfDeletedMachines(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		for value, kept := range map[string]bool{"": true, "true": true, "false": false} {
 			w := newWorld(t, "")
 			c := provide(t, "vsphere.conf", fmt.Sprintf("[VirtualCenter \"vc.test\"]\nuser = %s\npassword = %q\n", sim.User,
@@ -278,7 +279,7 @@ func TestSkipNodeDeletionKeepsNodesOfDeletedMachines(t *testing.T) {
 }
 
 func TestRestartForgetsNoInaccessibleMachine(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		w, c, _, nodes := one(t, 2)
 		initialize(t, c, nodes)
 		if err := w.Update("node-0", func(vm *simulator.VirtualMachine) {
@@ -300,7 +301,7 @@ func TestRestartForgetsNoInaccessibleMachine(t *testing.T) {
 }
 
 func TestNodeWithoutProviderIDAndMachineIsNotFound(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		w, _, v2, nodes := one(t, 1)
 		if err := w.Terminate("node-0"); err != nil {
 			t.Fatal(err)
@@ -313,7 +314,7 @@ func TestNodeWithoutProviderIDAndMachineIsNotFound(t *testing.T) {
 }
 
 func TestEqualGuestNamesInTwoVCentersAreAnError(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		first, second := newWorld(t, "first"), newWorld(t, "second")
 		c, err := newCloud("", first, second)
 		if err != nil {
@@ -341,7 +342,7 @@ func TestEqualGuestNamesInTwoVCentersAreAnError(t *testing.T) {
 }
 
 func TestUncertainMachineDoesNotFailOthers(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		w, c, v2, nodes := one(t, 4)
 		initialize(t, c, nodes)
 		id := strings.TrimPrefix(nodes[0].Spec.ProviderID, "vsphere://")

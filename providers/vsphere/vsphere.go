@@ -243,7 +243,7 @@ func (c *Cloud) Initialize(builder cloudprovider.ControllerClientBuilder, stop <
 func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.instances, true }
 
 // LoadBalancer implements cloudprovider.Interface. Without NSX-T there are no load balancers: those of the Kubernetes
-// operator of NSX Advanced Load Balancer are not touched.
+// operator of NSX Advanced Load Balancer stay as they are.
 func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 	if c.loadBalancer == nil {
 		return nil, false

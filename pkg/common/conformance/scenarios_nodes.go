@@ -10,6 +10,7 @@ import (
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
 func nodeScenarios() []Scenario {
@@ -192,10 +193,14 @@ func (r *Session) orderedAddresses(name string) Check {
 				return fmt.Errorf("node %s lists an internal address after an external one: %v", name, addresses)
 			}
 		}
-		// Some clouds list the host name before all IP addresses.
-		at := slices.IndexFunc(addresses, func(a v1.NodeAddress) bool { return a.Type != v1.NodeHostName })
-		if at < 0 || addresses[at].Type != v1.NodeInternalIP {
-			return fmt.Errorf("the first address of node %s is not its InternalIP: %v", name, addresses)
+		first := []v1.NodeAddressType{v1.NodeInternalIP}
+		if _, ok := r.World.(world.HostNameFirst); ok {
+			first = []v1.NodeAddressType{v1.NodeHostName, v1.NodeInternalIP}
+		}
+		for i, kind := range first {
+			if len(addresses) <= i || addresses[i].Type != kind {
+				return fmt.Errorf("the addresses of node %s do not start with %v: %v", name, first, addresses)
+			}
 		}
 		if !slices.ContainsFunc(addresses, func(a v1.NodeAddress) bool { return a.Type == v1.NodeHostName }) {
 			return fmt.Errorf("node %s lost its host name: %v", name, addresses)

@@ -54,8 +54,8 @@ func Keys() []provider.ConfigKey {
 // accessRows are the keys that [Global] and the sections of vCenters have in common.
 func accessRows(prefix string) []row {
 	return []row{
-		{"server", "host", "the name of the section", prefix + "The address of the vCenter, without https://. In [Global] it " +
-			"adds a vCenter. YAML files need it in each vCenter."},
+		{"server", "host", "the name of the section", prefix + "The address of the vCenter, without https://. In [Global] " +
+			"it adds a vCenter. YAML files need it in each vCenter."},
 		{"port", "integer", defaultPort, "The TCP port."},
 		{"user", "string", "", "The user, as user@domain. Like all credentials it is read again at each login."},
 		{"password", secretKind, "", "The password. In the INI form, put it in double quotes and double each backslash."},
@@ -95,32 +95,34 @@ func nsxKeys() []provider.ConfigKey {
 			"The environment variable NSXT_MANAGER_HOST replaces it; so do NSXT_USERNAME, NSXT_PASSWORD, NSXT_CA_FILE, " +
 			"NSXT_ALLOW_UNVERIFIED_SSL, NSXT_CLIENT_AUTH_CERT_FILE, NSXT_CLIENT_AUTH_KEY_FILE, NSXT_SECRET_NAME and " +
 			"NSXT_SECRET_NAMESPACE the other keys."},
-		row{"user", "string", "", "The user, with a role that can change load balancers, IP pools, groups and static routes."},
+		row{"user", "string", "", "The user, with a role that can change load balancers, IP pools, groups and static " +
+			"routes."},
 		row{"password", secretKind, "", "The password."},
 		row{"remote-auth", "bool", "false", "Logs in as a user of VMware Identity Manager."},
 		row{"insecure-flag", "bool", "false", "Accepts every certificate, which lets anyone on the way read the password."},
 		row{"ca-file", "path", "the system's", "Certificate authorities to trust, in PEM format."},
-		row{"client-auth-cert-file", "path", "", "The certificate of a principal identity, in PEM format, instead of a user." +
-			together},
+		row{"client-auth-cert-file", "path", "", "The certificate of a principal identity, in PEM format, instead of a " +
+			"user." + together},
 		row{"client-auth-key-file", "path", "", "The private key of that certificate." + together},
-		row{"vmc-access-token", secretKind, "", "A refresh token of VMware Cloud on AWS. It is exchanged for access tokens, " +
-			"again before each one expires."},
+		row{"vmc-access-token", secretKind, "", "A refresh token of VMware Cloud on AWS. It is exchanged for access " +
+			"tokens, again before each one expires."},
 		row{"vmc-auth-host", "host", "", "The host that exchanges the token."},
 		row{"secret-name", "string", "", "A Secret with the keys username and password. It is read again when the manager " +
 			"rejects them."},
 		row{"secret-namespace", "string", "", "The namespace of the Secret."})
 	keys = append(keys, section(sectionBalance, append([]row{
-		{"size", "SMALL, MEDIUM, LARGE or XLARGE", "", "The size of the load balancer service that is created. It limits the " +
-			"virtual servers, one for each port of a Service. Required with tier1-gateway-path."},
+		{"size", "SMALL, MEDIUM, LARGE or XLARGE", "", "The size of the load balancer service that is created. It limits " +
+			"the virtual servers, one for each port of a Service. Required with tier1-gateway-path."},
 		{"lb-service-id", "string", "", "The ID of an existing load balancer service. It is never deleted."},
-		{"tier1-gateway-path", "path", "", "The Tier-1 gateway, such as /infra/tier-1s/NAME, with the load balancer service. " +
-			"One is created if the gateway has none, and deleted after its last virtual server."},
+		{"tier1-gateway-path", "path", "", "The Tier-1 gateway, such as /infra/tier-1s/NAME, with the load balancer " +
+			"service. One is created if the gateway has none, and deleted after its last virtual server."},
 		{"snat-disabled", "bool", "false", "New pools keep the addresses of clients. Nodes need a route back through the " +
 			"gateway."},
 		{"tags", "JSON object of texts", "", "Further tags of all objects; a map in YAML. The tag owner replaces the name " +
 			"vsphere-cloud-controller-manager, by which objects are found: it must not change."},
 	}, classRows("")...)...)...)
-	keys = append(keys, section(common.Section(sectionClass, "NAME"), classRows("The default is that of [LoadBalancer]. ")...)...)
+	classes := common.Section(sectionClass, "NAME")
+	keys = append(keys, section(classes, classRows("The default is that of [LoadBalancer]. ")...)...)
 	return append(keys, section(sectionRoute,
 		row{"router-path", "path", "", "The Tier-1 gateway, such as /infra/tier-1s/NAME, that gets a static route to each " +
 			"node's pods."})...)
@@ -133,10 +135,10 @@ func classRows(prefix string) []row {
 			"balancers keep their addresses."},
 		{"ip-pool-id", "string", "", prefix + "The same by ID. It has precedence over the name."},
 		{"tcp-app-profile-name", "string", "", prefix + "The name of the fast TCP application profile of virtual servers."},
-		{"tcp-app-profile-path", "path", "/infra/lb-app-profiles/default-tcp-lb-app-profile", prefix + "The same by path. It " +
-			"has precedence over the name."},
+		{"tcp-app-profile-path", "path", "/infra/lb-app-profiles/default-tcp-lb-app-profile", prefix + "The same by path. " +
+			"It has precedence over the name."},
 		{"udp-app-profile-name", "string", "", prefix + "The name of the fast UDP application profile of virtual servers."},
-		{"udp-app-profile-path", "path", "/infra/lb-app-profiles/default-udp-lb-app-profile", prefix + "The same by path. It " +
-			"has precedence over the name."},
+		{"udp-app-profile-path", "path", "/infra/lb-app-profiles/default-udp-lb-app-profile", prefix + "The same by path. " +
+			"It has precedence over the name."},
 	}
 }

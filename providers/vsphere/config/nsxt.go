@@ -126,8 +126,8 @@ func (r *resolver) balancing(f File) {
 		r.file.Errorf(sectionBalance, "size", "must be one of %s, not %q", strings.Join(sizes(), ", "), b.Size)
 	}
 	if b.ServiceID == "" && b.Tier1Path == "" {
-		r.file.Errorf(sectionBalance, "lb-service-id", "set it to the ID of a load balancer service, or tier1-gateway-path to "+
-			"the path of the Tier-1 gateway on which to create one")
+		r.file.Errorf(sectionBalance, "lb-service-id", "set it to the ID of a load balancer service, or tier1-gateway-path "+
+			"to the path of the Tier-1 gateway on which to create one")
 	}
 	if b.Tier1Path != "" {
 		r.checkTier1(sectionBalance, "tier1-gateway-path", b.Tier1Path)

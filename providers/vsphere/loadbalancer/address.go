@@ -19,8 +19,8 @@ const (
 	allocationTimeout = 30 * time.Second
 )
 
-// ensureAddress finds the address of the load balancer, or plans its allocation. It returns the changes that the address
-// depends on, the address if it is known, and the allocations that are not needed.
+// ensureAddress finds the address of the load balancer, or plans its allocation. It returns the changes that the
+// address depends on, the address if it is known, and the allocations that are not needed.
 func (d *differ) ensureAddress() (base []plan.Ref, address string, surplus []api.IPAllocation) {
 	chosen := -1
 	for i, a := range d.have.Allocations {
@@ -34,7 +34,7 @@ func (d *differ) ensureAddress() (base []plan.Ref, address string, surplus []api
 	if chosen < 0 {
 		creation, replaced := d.allocationCreate()
 		d.plan.Add(creation)
-		surplus = slices.DeleteFunc(slices.Clone(d.have.Allocations), func(a api.IPAllocation) bool { return a.Path == replaced })
+		surplus = filter(d.have.Allocations, func(a api.IPAllocation) bool { return a.Path != replaced })
 		return []plan.Ref{creation.Ref}, "", surplus
 	}
 	surplus = slices.Delete(slices.Clone(d.have.Allocations), chosen, chosen+1)
@@ -67,7 +67,9 @@ func (d *differ) allocationCreate() (change plan.Change, existing string) {
 	}
 	c := d.store.allocations(d.want.Pool)
 	path := c.path + "/" + id
-	exists := slices.ContainsFunc(d.have.Allocations, func(a api.IPAllocation) bool { return a.Path == path && a.Address == "" })
+	exists := slices.ContainsFunc(d.have.Allocations, func(a api.IPAllocation) bool {
+		return a.Path == path && a.Address == ""
+	})
 	var f plan.Fields
 	f.Diff("pool", "", d.want.Pool)
 	f.Diff("allocation_ip", "", d.want.IP)

@@ -70,11 +70,12 @@ func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, s
 	if !slices.Contains(in.Families, v1.IPv4Protocol) {
 		problems.Add(intent.FieldIPFamilies, fmt.Sprint(in.Families), "load balancers of NSX-T have IPv4 addresses: add IPv4")
 	} else if len(in.Families) > 1 {
-		d.Warnings = append(d.Warnings, "the load balancer has an IPv4 address only: NSX-T's pools of addresses are used for IPv4")
+		d.Warnings = append(d.Warnings, "the load balancer has an IPv4 address only: the address pools of NSX-T are used "+
+			"for IPv4")
 	}
 	if in.ClientIPAffinity > 0 {
-		d.Warnings = append(d.Warnings, "spec.sessionAffinity has no effect on the load balancer: set a persistence profile in "+
-			"NSX-T, which stays")
+		d.Warnings = append(d.Warnings, "spec.sessionAffinity has no effect on the load balancer: set a persistence profile "+
+			"in NSX-T, which stays")
 	}
 	d.Class = c.class(in, &problems)
 	class := c.config.Classes[d.Class]
@@ -120,8 +121,8 @@ func ranges(in intent.Service, p intent.Port, problems *intent.Problems) []strin
 		out = append(out, prefix.String())
 	}
 	if len(out) == 0 {
-		problems.Addf(intent.FieldSourceRanges, "", "port %s has only ranges of IPv6, from which no client can reach an IPv4 "+
-			"address", portName(p))
+		problems.Addf(intent.FieldSourceRanges, "", "port %s has only ranges of IPv6, from which no client can reach an "+
+			"IPv4 address", portName(p))
 	}
 	return out
 }

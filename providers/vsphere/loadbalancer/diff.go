@@ -141,8 +141,9 @@ func (d *differ) remove() {
 	}
 }
 
-// claim plans the tags of pools and monitors that are to be deleted and belong to the Service only because another object
-// refers to them. That object is changed or deleted first: without a tag, an interruption would leave them behind.
+// claim plans the tags of pools and monitors that are to be deleted and belong to the Service only because another
+// object refers to them. That object is changed or deleted first: without a tag, an interruption would leave them
+// behind.
 func (d *differ) claim(used map[string]bool) []plan.Ref {
 	if d.owner.key.ClusterUID == "" {
 		return nil
@@ -177,8 +178,8 @@ func (d *differ) claim(used map[string]bool) []plan.Ref {
 	return claims
 }
 
-// removeRest plans the deletion of allocations, and of pools, monitors and groups with paths that are not used any more,
-// after the changes of virtual servers.
+// removeRest plans the deletion of allocations, and of pools, monitors and groups with paths that are not used any
+// more, after the changes of virtual servers.
 func (d *differ) removeRest(used map[string]bool, allocations []api.IPAllocation, after []plan.Ref) {
 	poolRefs := slices.Clone(after)
 	for _, pool := range d.have.Pools {

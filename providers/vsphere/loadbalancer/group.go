@@ -43,7 +43,9 @@ func (d *differ) ensureGroup(port Port) (path string, created []plan.Ref) {
 	return have.Path, nil
 }
 
-func (d *differ) groupCreate(port Port, expression []api.AddressExpression, tags map[string]string) (string, []plan.Ref) {
+func (d *differ) groupCreate(
+	port Port, expression []api.AddressExpression, tags map[string]string,
+) (string, []plan.Ref) {
 	want := api.Group{Expression: expression}
 	want.DisplayName, want.Tags = d.name(), tagged(nil, tags)
 	path := api.Groups + "/" + d.owner.objectID(partGroup, port.Name)

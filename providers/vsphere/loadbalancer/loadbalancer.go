@@ -132,7 +132,8 @@ func resolve(n config.Named, known map[string][]string, key string) (string, err
 	case 0:
 		return "", fmt.Errorf("%s: NSX-T has none with the name %q; correct vsphere.conf", key, n.Name)
 	default:
-		return "", fmt.Errorf("%s: NSX-T has %d with the name %q; set the ID or path in vsphere.conf instead", key, len(found), n.Name)
+		return "", fmt.Errorf("%s: NSX-T has %d with the name %q; set the ID or path in vsphere.conf instead", key,
+			len(found), n.Name)
 	}
 }
 
@@ -156,8 +157,8 @@ func (c *Cloud) class(in intent.Service, problems *intent.Problems) string {
 		name, value = names.DefaultClass, names.DefaultClass
 	}
 	if class, ok := c.config.Classes[name]; !ok || class.Pool.IsZero() {
-		problems.Addf(key, value, "vsphere.conf has no class %s with a pool of addresses: add a section [LoadBalancerClass %q] "+
-			"with ip-pool-name, or choose another class", intent.Quote(name), name)
+		problems.Addf(key, value, "vsphere.conf has no class %s with a pool of addresses: add a section [LoadBalancerClass "+
+			"%q] with ip-pool-name, or choose another class", intent.Quote(name), name)
 	}
 	return name
 }
@@ -287,8 +288,8 @@ func (c *Cloud) service() (*api.LBService, error) {
 		}
 	}
 	if c.config.ServiceID != "" {
-		return nil, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "GET lb-services", Err: fmt.Errorf("lb-service-id in "+
-			"section [LoadBalancer]: NSX-T has no load balancer service %s", c.config.ServiceID)}
+		return nil, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "GET lb-services", Err: fmt.Errorf("lb-service-id "+
+			"in section [LoadBalancer]: NSX-T has no load balancer service %s", c.config.ServiceID)}
 	}
 	return nil, nil
 }

@@ -62,10 +62,11 @@ func (o owner) objectID(parts ...string) string {
 	return names.ObjectID(append([]string{id}, parts...)...)
 }
 
-// select keeps the objects that belong to the Service, among those with its tag.
+// selectOwned keeps the objects that belong to the Service, among those with its tag.
 func (o owner) selectOwned(have Observed) Observed {
 	have.Servers = filter(have.Servers, func(v api.LBVirtualServer) bool {
-		return o.proven(v.Resource, partServer, v.Tag(names.TagPort)) || o.mayBe(v.Resource) && o.address != "" && v.IPAddress == o.address
+		return o.proven(v.Resource, partServer, v.Tag(names.TagPort)) ||
+			o.mayBe(v.Resource) && o.address != "" && v.IPAddress == o.address
 	})
 	have.Allocations = filter(have.Allocations, func(a api.IPAllocation) bool {
 		used := slices.ContainsFunc(have.Servers, func(v api.LBVirtualServer) bool { return v.IPAddress == a.Address })
@@ -77,7 +78,9 @@ func (o owner) selectOwned(have Observed) Observed {
 		return o.proven(p.Resource, partPool, p.Tag(names.TagPort)) || o.mayBe(p.Resource) && used
 	})
 	have.Monitors = filter(have.Monitors, func(m api.LBMonitor) bool {
-		used := slices.ContainsFunc(have.Pools, func(p api.LBPool) bool { return slices.Contains(p.ActiveMonitorPaths, m.Path) })
+		used := slices.ContainsFunc(have.Pools, func(p api.LBPool) bool {
+			return slices.Contains(p.ActiveMonitorPaths, m.Path)
+		})
 		return o.proven(m.Resource, partMonitor, m.Tag(names.TagPort), m.ResourceType) || o.mayBe(m.Resource) && used
 	})
 	have.Groups = filter(have.Groups, func(g api.Group) bool {

@@ -63,8 +63,12 @@ func cmpPath(paths ...string) string {
 }
 
 // poolCreate plans a new pool with its members.
-func (d *differ) poolCreate(port Port, monitors []string, tags map[string]string, after []plan.Ref) (string, []plan.Ref) {
-	want := api.LBPool{Members: d.want.Members, ActiveMonitorPaths: monitors, SNATTranslation: &api.SNAT{Type: d.want.SNAT}}
+func (d *differ) poolCreate(
+	port Port, monitors []string, tags map[string]string, after []plan.Ref,
+) (string, []plan.Ref) {
+	want := api.LBPool{
+		Members: d.want.Members, ActiveMonitorPaths: monitors, SNATTranslation: &api.SNAT{Type: d.want.SNAT},
+	}
 	want.DisplayName, want.Tags = d.name(), tagged(nil, tags)
 	path := api.LBPools + "/" + d.owner.objectID(partPool, port.Name)
 	var f plan.Fields

@@ -125,7 +125,8 @@ func serverFields(have, want api.LBVirtualServer) plan.Fields {
 	f.Diff("ip_address", have.IPAddress, want.IPAddress)
 	f.Diff("application_profile_path", have.ApplicationProfilePath, want.ApplicationProfilePath)
 	f.Diff("pool_path", have.PoolPath, want.PoolPath)
-	f.Diff("default_pool_member_ports", plan.ShowSet(have.DefaultPoolMemberPorts), plan.ShowSet(want.DefaultPoolMemberPorts))
+	f.Diff("default_pool_member_ports", plan.ShowSet(have.DefaultPoolMemberPorts),
+		plan.ShowSet(want.DefaultPoolMemberPorts))
 	f.Diff("access_list_control", showAccess(have.AccessListControl), showAccess(want.AccessListControl))
 	f.Diff("tags", showTags(have.Tags), showTags(want.Tags))
 	return f
@@ -195,11 +196,12 @@ func (d *differ) serviceCreate() plan.Change {
 // its last virtual server.
 func (d *differ) ownsService(s api.LBService) bool {
 	key, uid := d.owner.key, s.Tag(names.TagClusterUID)
-	return d.cloud.config.ServiceID == "" && s.Tag(names.TagOwner) == d.cloud.app && s.Tag(names.TagCluster) == key.ClusterName &&
+	return d.cloud.config.ServiceID == "" && s.Tag(names.TagOwner) == d.cloud.app &&
+		s.Tag(names.TagCluster) == key.ClusterName &&
 		(uid == "" || key.ClusterUID == "" || uid == key.ClusterUID)
 }
 
-// serviceDelete is the change that deletes the load balancer service. It stays if another Service has begun to use it.
+// serviceDelete is the change that deletes the load balancer service. It stays if another Service uses it now.
 func (d *differ) serviceDelete(have api.LBService, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindService, Name: have.DisplayName, Action: plan.Delete}, ID: have.Path, After: after,

@@ -174,7 +174,9 @@ func (s *store) allocations(pool string) *collection[api.IPAllocation, *api.IPAl
 }
 
 // allocationsOf returns the allocations of a Service in these pools, and in those that were needed before.
-func (s *store) allocationsOf(ctx context.Context, service string, pools []string, now bool) ([]api.IPAllocation, error) {
+func (s *store) allocationsOf(
+	ctx context.Context, service string, pools []string, now bool,
+) ([]api.IPAllocation, error) {
 	s.mu.Lock()
 	for pool := range s.byPool {
 		pools = append(pools, pool)

@@ -28,8 +28,9 @@ type Options struct {
 	ClusterUID func() string
 }
 
-// Source implements routes.Source. A route belongs to the cluster if it has its tags: those with the UID of the cluster,
-// or those of an earlier manager with the name of the cluster and of a Node with the destination as a pod range.
+// Source implements routes.Source. A route belongs to the cluster if it has its tags: those with the UID of the
+// cluster, or those of an earlier manager with the name of the cluster and of a Node with the destination as a pod
+// range.
 type Source struct{ options Options }
 
 // NewSource returns a Source. It makes no call.
@@ -124,7 +125,8 @@ func hasRange(node *v1.Node, destination string) bool {
 	})
 }
 
-// nextHop returns the first internal address of a Node in the family of the destination, or else the first external one.
+// nextHop returns the first internal address of a Node in the family of the destination, or else the first external
+// one.
 func nextHop(node *v1.Node, destination string) string {
 	p, err := netip.ParsePrefix(destination)
 	if err != nil {

@@ -152,7 +152,8 @@ func (c *Cloud) Close() error {
 // and the action of REST.
 func describe(r *http.Request) sim.Operation {
 	if path, ok := strings.CutPrefix(r.URL.Path, nsxt.Prefix+"/"); ok {
-		return sim.Operation{Service: "nsxt", Name: r.Method + " " + nsxt.Collection(path), Mutating: r.Method != http.MethodGet}
+		name := r.Method + " " + nsxt.Collection(path)
+		return sim.Operation{Service: "nsxt", Name: name, Mutating: r.Method != http.MethodGet}
 	}
 	if strings.HasPrefix(r.URL.Path, "/rest/") {
 		name := r.Method + " " + strings.TrimPrefix(r.URL.Path, "/rest/com/vmware/cis/")

@@ -17,7 +17,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim/nsxt"
 )
 
-var _ world.World = (*Cloud)(nil)
+var (
+	_ world.World         = (*Cloud)(nil)
+	_ world.HostNameFirst = (*Cloud)(nil)
+)
+
+// HostNameFirst implements world.HostNameFirst.
+func (c *Cloud) HostNameFirst() {}
 
 // The type label of machines, as they are created.
 const (

@@ -44,6 +44,12 @@ type World interface {
 	Front() *sim.Front
 }
 
+// HostNameFirst is implemented by the worlds of clouds that list the host name of a node before its IP addresses. All
+// others list the internal IP address first.
+type HostNameFirst interface {
+	HostNameFirst()
+}
+
 // Machine is a machine to launch. The cloud chooses empty fields.
 type Machine struct {
 	Name, Zone, Type string

@@ -71,7 +71,8 @@ func (m *Manager) checkService(path string, d, _ document) *apiError {
 		return err
 	}
 	for _, other := range m.in("/infra/lb-services") {
-		if at := d.text("connectivity_path"); at != "" && other.text("path") != path && other.text("connectivity_path") == at {
+		at := d.text("connectivity_path")
+		if at != "" && other.text("path") != path && other.text("connectivity_path") == at {
 			return invalid(503040, "The gateway %s has the load balancer service %s already.", at, other.text("path"))
 		}
 	}
@@ -145,7 +146,8 @@ func (m *Manager) checkPool(_ string, d, _ document) *apiError {
 		}
 	}
 	if snat, ok := d["snat_translation"].(map[string]any); ok {
-		if t := document(snat).text("type"); !slices.Contains([]string{"LBSnatAutoMap", "LBSnatDisabled", "LBSnatIpPool"}, t) {
+		known := []string{"LBSnatAutoMap", "LBSnatDisabled", "LBSnatIpPool"}
+		if t := document(snat).text("type"); !slices.Contains(known, t) {
 			return invalid(255, "Field level validation errors: {snat_translation has an invalid type %s}", t)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package nsxt simulates the policy API of an NSX-T manager, as far as load balancers and static routes need it: objects
-// with revisions, references between them, sizes of load balancers, and addresses that are allocated with a delay. It
-// is written from the API reference of NSX-T Data Center.
+// Package nsxt simulates the policy API of an NSX-T manager, as far as load balancers and static routes need it:
+// objects with revisions, references between them, sizes of load balancers, and addresses that are allocated with a
+// delay. It is written from the API reference of NSX-T Data Center.
 package nsxt
 
 import (
