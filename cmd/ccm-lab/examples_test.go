@@ -19,14 +19,17 @@ var refusedExamples = map[string]string{
 	"aws/mixed-protocols":  "aws-load-balancer-type to nlb",
 	"aws/session-affinity": "stickiness.enabled=true",
 
-	"fake/tls":               "load balancers of the cloud fake cannot do it: remove it",
-	"openstack/tls":          "container or secret that Barbican shows",
-	"fake/forwarded-headers": "load balancers of the cloud fake cannot do it: remove it",
+	"fake/tls":                  "load balancers of the cloud fake cannot do it: remove it",
+	"openstack/tls":             "container or secret that Barbican shows",
+	"vsphere/tls":               "load balancers of the cloud vsphere cannot do it: remove it",
+	"vsphere/forwarded-headers": "load balancers of the cloud vsphere cannot do it: remove it",
+	"fake/forwarded-headers":    "load balancers of the cloud fake cannot do it: remove it",
 }
 
 // ignoredExamples are the examples that a cloud applies without their setting, with a part of the warning.
 var ignoredExamples = map[string]string{
 	"fake/connection-draining":      "the cloud fake does not support it",
+	"vsphere/connection-draining":   "the cloud vsphere does not support it",
 	"openstack/connection-draining": "the cloud openstack does not support it",
 }
 
