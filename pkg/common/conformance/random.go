@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
 )
 
@@ -32,6 +34,8 @@ const (
 	faultyCalls = 600
 	// killRate is the share of rounds in which the manager is killed at a call.
 	killRate = 0.25
+	// holdRate is the share of rounds in which the manager holds every disruptive change, until the end of the round.
+	holdRate = 0.4
 )
 
 // randomSeeds are the test cases; -short runs the first. A failure names its seed; more can be added.
@@ -39,7 +43,8 @@ var randomSeeds = []uint64{1, 2, 3}
 
 // RunRandom changes a cluster of up to 50 Services at random, some of which become invalid, with a cloud in which 5 %
 // of the calls fail and a manager that is killed from time to time, and checks that in the end the cloud contains
-// exactly the desired objects: those of the last valid form of an invalid Service, with the nodes of now.
+// exactly the desired objects: those of the last valid form of an invalid Service, with the nodes of now. In some
+// rounds all disruption is held: then listeners stay, members follow, and approved changes are applied.
 func RunRandom(t *testing.T, subject Subject) {
 	t.Helper()
 	silence(t)
@@ -53,8 +58,8 @@ func RunRandom(t *testing.T, subject Subject) {
 			synctest.Test(t, func(t *testing.T) {
 				c := &randomLoad{random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // must be repeatable
 				err := c.run(t, subject)
-				line := fmt.Sprintf("random load on %s, seed %d: %d changes in %d rounds, %d faults, %d kills", subject.Name, seed,
-					c.changes, c.rounds, c.faults, c.kills)
+				line := fmt.Sprintf("random load on %s, seed %d: %d changes in %d rounds, %d faults, %d kills, %d Services held, "+
+					"%d approved", subject.Name, seed, c.changes, c.rounds, c.faults, c.kills, c.held, c.approved)
 				_, _ = fmt.Fprintln(os.Stdout, line)
 				if err != nil {
 					t.Errorf("%s; the last changes were %s\n%v", line, strings.Join(c.last, ", "), err)
@@ -76,6 +81,8 @@ type randomLoad struct {
 	stable []string
 
 	changes, rounds, faults, kills int
+	// held and approved count Services with held changes, and those that were approved.
+	held, approved int
 	// last are the changes of the current round.
 	last []string
 }
@@ -116,6 +123,14 @@ func (c *randomLoad) round(ctx context.Context) error {
 	c.rounds++
 	c.last = nil
 	c.settled, c.stable = len(c.machines), slices.Clone(c.services)
+	holds := c.random.Float64() < holdRate
+	before, err := c.ports(ctx)
+	if err == nil && holds {
+		err = c.session.Restart(ctx, ManagerOptions{Disruption: provider.HoldAllDisruption})
+	}
+	if err != nil {
+		return err
+	}
 	front := c.session.World.Front()
 	front.SetFaults(c.script()...)
 	for range 1 + c.random.IntN(randomChanges) {
@@ -130,7 +145,92 @@ func (c *randomLoad) round(ctx context.Context) error {
 	_ = c.session.Cluster.Settle(ctx)
 	c.faults += front.Injected()
 	front.SetFaults()
+	if holds {
+		if err := c.verifyHeld(ctx, before); err != nil {
+			return fmt.Errorf("while changes are held: %w", err)
+		}
+		if err := c.session.Restart(ctx, ManagerOptions{}); err != nil {
+			return err
+		}
+	}
 	return c.session.Converge(ctx)
+}
+
+// ports returns the ports of each load balancer, by its Service.
+func (c *randomLoad) ports(ctx context.Context) (map[string][]int32, error) {
+	out := map[string][]int32{}
+	for _, name := range c.services {
+		lb, err := c.session.Balancer(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range lb.Listeners {
+			out[name] = append(out[name], l.Port)
+		}
+	}
+	return out, nil
+}
+
+// verifyHeld checks that no load balancer has lost a port that it had before, that all have the nodes of now as
+// members, and that an approval applies what is held. It approves every second Service.
+func (c *randomLoad) verifyHeld(ctx context.Context, before map[string][]int32) error {
+	kept := func(ctx context.Context) error {
+		members, err := c.session.members(ctx)
+		if err != nil {
+			return err
+		}
+		for _, name := range c.services {
+			lb, err := c.session.Balancer(ctx, name)
+			if err != nil {
+				return err
+			}
+			lost := slices.Clone(before[name])
+			for _, l := range lb.Listeners {
+				lost = slices.DeleteFunc(lost, func(p int32) bool { return p == l.Port })
+				if !slices.Equal(sorted(l.Members), members) {
+					return fmt.Errorf("port %d of service %s has the members %v, want %v", l.Port, name, l.Members, members)
+				}
+			}
+			if len(lost) > 0 {
+				return fmt.Errorf("service %s has lost the ports %v", name, lost)
+			}
+		}
+		return nil
+	}
+	if err := c.session.Settled(ctx, kept); err != nil {
+		return err
+	}
+	for _, name := range c.services {
+		if err := c.approve(ctx, name); err != nil {
+			return fmt.Errorf("service %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// approve counts a Service with held changes, and approves those of every second one.
+func (c *randomLoad) approve(ctx context.Context, name string) error {
+	svc := c.session.services[types.NamespacedName{Namespace: Namespace, Name: name}].DeepCopy()
+	if svc.Annotations[intent.KeyScheme] != "" {
+		return nil // invalid: it has no plan
+	}
+	todo, err := c.session.Plan(ctx, name)
+	if err != nil || len(todo.Held) == 0 {
+		return err
+	}
+	if c.held++; c.held%2 == 0 {
+		return nil
+	}
+	c.approved++
+	svc.Annotations[intent.KeyApprove] = todo.HeldID
+	if err := c.session.Put(ctx, svc); err != nil {
+		return err
+	}
+	var ports []int32
+	for _, p := range svc.Spec.Ports {
+		ports = append(ports, p.Port)
+	}
+	return c.session.Settled(ctx, c.session.listens(name, ports...))
 }
 
 // script selects the calls of a round that fail.
