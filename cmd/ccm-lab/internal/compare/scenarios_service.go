@@ -138,7 +138,8 @@ func specScenarios() []Scenario {
 			effect: hasReserved,
 		}.run),
 		serviceScenario("own-class", "Load balancer class of this manager",
-			"With --load-balancer-classes=all, a Service with spec.loadBalancerClass unified-ccm.io/PROVIDER gets a load balancer.",
+			"With --load-balancer-classes=all, a Service with spec.loadBalancerClass unified-ccm.io/PROVIDER gets a load "+
+				"balancer.",
 			spec{
 				service: func(t *Trial) (*v1.Service, error) {
 					return newService(class(loadbalancer.ClassOf(t.Provider))), nil

@@ -76,8 +76,8 @@ func values(fields map[string]string) []string {
 	return out
 }
 
-// stableEvents returns Events without their times and random values, sorted: the order of those of one second is random,
-// as is the number of repetitions.
+// stableEvents returns Events without their times and random values, sorted: the order of those of one second is
+// random, as is the number of repetitions.
 func stableEvents(list []report.Event) []report.Event {
 	var out []report.Event
 	for _, e := range list {
