@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# ccm is at most 14 MB larger than a binary that links Kubernetes' cloud-controller-manager framework and
-# no cloud: 12 MB for aws, openstack and fake, 1 MB for vsphere, and 1 MB for traces, the audit and the conversion of
-# charts. Both are built here, with the flags of a release.
+# ccm is at most 15 MB larger than a binary that links Kubernetes' cloud-controller-manager framework and
+# no cloud: 12 MB for aws, openstack and fake, 2 MB for vsphere with NSX-T, and 1 MB for traces, the audit and the
+# conversion of charts. Both are built here, with the flags of a release.
 #
 # "Framework" is k8s.io/cloud-provider/app with its default controllers, run by component-base.
 #
@@ -11,7 +11,7 @@
 # What adds up: generic code is compiled for each struct type, with the whole struct in the name of each function.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-limit=14000000
+limit=15000000
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -286,6 +286,7 @@ start_ccm() { # name of its log [object [program]]; with the arguments of the De
 
 # start_sim starts the simulated cloud. It and ccm use free ports, so that nothing is shared.
 start_sim() { # provider flags...
+	: >"$work/cloud.conf" # not that of an earlier one
 	"$work/ccm-lab" sim "$1" --instances=1 "${@:2}" >"$work/cloud.conf" 2>"$work/sim-$1.log" &
 	running=($!)
 	await "a cloud.conf" 30 test -s "$work/cloud.conf"

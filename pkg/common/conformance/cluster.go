@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/memapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
@@ -55,7 +56,7 @@ const (
 type inProcess struct {
 	world  World
 	start  Manager
-	server *apiServer
+	server *memapi.Server
 	client clientset.Interface
 	// idle waits until no goroutine can continue without time passing.
 	idle func()
@@ -70,18 +71,18 @@ type inProcess struct {
 var _ Cluster = (*inProcess)(nil)
 
 func newInProcess(ctx context.Context, world World, start Manager, idle func()) (*inProcess, error) {
-	server, err := newAPIServer()
+	server, err := memapi.New()
 	if err != nil {
 		return nil, err
 	}
-	c := &inProcess{world: world, start: start, server: server, idle: idle, client: server.client(ctx)}
+	c := &inProcess{world: world, start: start, server: server, idle: idle, client: server.Client(ctx)}
 	world.Front().OnKill(c.kill)
 	return c, c.boot(ctx)
 }
 
 // boot starts a manager with empty caches.
 func (c *inProcess) boot(ctx context.Context) error {
-	c.server.denied.Store(c.options.NoClusterUID)
+	c.server.DenyNamespaces(c.options.NoClusterUID)
 	cloud, err := c.start(c.options)
 	if err != nil {
 		return fmt.Errorf("starting the manager: %w", err)
@@ -330,14 +331,14 @@ func (c *inProcess) Settle(ctx context.Context) error {
 		if err := c.revive(ctx); err != nil {
 			return err
 		}
-		writes, mutations := c.server.writes.Load(), len(c.world.Front().Log().Mutations())
+		writes, mutations := c.server.Writes(), len(c.world.Front().Log().Mutations())
 		if err := clocks.Sleep(ctx, clock.RealClock{}, tick); err != nil {
 			return err
 		}
 		c.idle()
 		failures = c.manager.results.failures()
 		quiet++
-		if c.killed.Load() || c.server.writes.Load() != writes || len(c.world.Front().Log().Mutations()) != mutations {
+		if c.killed.Load() || c.server.Writes() != writes || len(c.world.Front().Log().Mutations()) != mutations {
 			quiet = 0
 		}
 		if quiet >= quietFailingTicks || (quiet >= quietTicks && failures == nil) {

@@ -21,6 +21,8 @@ import (
 	controllersmetrics "k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/controller-manager/pkg/features"
 	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/memapi"
 )
 
 // ClusterCIDR is the --cluster-cidr under which every driver runs the manager. The route controller
@@ -68,12 +70,12 @@ type manager struct {
 }
 
 // startManager starts the controllers of k8s.io/cloud-provider on a provider, and waits for their caches.
-func startManager(ctx context.Context, server *apiServer, cloud cloudprovider.Interface) (*manager, error) {
+func startManager(ctx context.Context, server *memapi.Server, cloud cloudprovider.Interface) (*manager, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	m := &manager{cloud: cloud, results: newResults(), ctx: life, end: end}
-	client := server.client(life)
+	client := server.Client(life)
 	factory := informers.NewSharedInformerFactory(client, tick)
-	cloud.Initialize(clientBuilder{client}, life.Done())
+	cloud.Initialize(memapi.ClientBuilder{Interface: client}, life.Done())
 	if user, ok := cloud.(cloudprovider.InformerUser); ok {
 		user.SetInformers(factory)
 	}

@@ -79,8 +79,8 @@ func (r *reader) nodePort(path string, port int32) {
 		return
 	}
 	if allocate := r.svc.Spec.AllocateLoadBalancerNodePorts; allocate != nil && !*allocate {
-		problem := Problem{Where: path, Fix: fmt.Sprintf("there is none and spec.allocateLoadBalancerNodePorts is false, but "+
-			"load balancers of the cloud %s reach pods through node ports: set spec.allocateLoadBalancerNodePorts to true, "+
+		problem := Problem{Where: path, Fix: fmt.Sprintf("there is none and spec.allocateLoadBalancerNodePorts is false, "+
+			"but load balancers of the cloud %s reach pods through node ports: set spec.allocateLoadBalancerNodePorts to true, "+
 			"or write a node port", r.vocabulary.Provider)}
 		if r.vocabulary.EmptyPools {
 			r.out.AtCreation = append(r.out.AtCreation, problem)

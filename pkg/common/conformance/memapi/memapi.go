@@ -1,4 +1,5 @@
-package conformance
+// Package memapi is a Kubernetes API server in memory, for controllers under test.
+package memapi
 
 import (
 	"context"
@@ -25,15 +26,15 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// apiServer is an API server in memory: client-go's object tracker, with the additional behaviour that
+// Server is client-go's object tracker, with the additional behaviour that
 // controllers need. Writes set the resource version, without which informers drop updates; a stale one is a
 // conflict; an object with finalizers stays until the last one is removed.
-type apiServer struct {
+type Server struct {
 	clienttesting.ObjectTracker
 
 	// mu makes read, compare and write atomic for all clients.
 	mu sync.Mutex
-	// writes counts changes of nodes and Services, so that Settle detects changes.
+	// writes counts changes of nodes and Services, so that a test detects changes.
 	writes atomic.Int64
 	// Each kind has its own counter, so that an interruption, which creates more Events, changes no UID and no
 	// node port.
@@ -42,20 +43,26 @@ type apiServer struct {
 	denied atomic.Bool
 }
 
-// newAPIServer returns an API server with the kube-system namespace, whose UID identifies the cluster.
-func newAPIServer() (*apiServer, error) {
+// New returns an API server with the kube-system namespace. The UID of that namespace identifies the cluster.
+func New() (*Server, error) {
 	tracker := clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder())
 	err := tracker.Add(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: metav1.NamespaceSystem, UID: types.UID("c0ffee00-0000-4000-8000-000000000001"),
 	}})
 	if err != nil {
-		return nil, fmt.Errorf("conformance: adding the kube-system namespace: %w", err)
+		return nil, fmt.Errorf("memapi: adding the kube-system namespace: %w", err)
 	}
-	return &apiServer{ObjectTracker: tracker}, nil
+	return &Server{ObjectTracker: tracker}, nil
 }
 
-// client returns a client whose requests fail once ctx has ended: a killed process writes nothing.
-func (s *apiServer) client(ctx context.Context) clientset.Interface {
+// Writes returns the number of changes of nodes and Services.
+func (s *Server) Writes() int64 { return s.writes.Load() }
+
+// DenyNamespaces denies reads of namespaces, so that a manager cannot read the UID of its cluster.
+func (s *Server) DenyNamespaces(deny bool) { s.denied.Store(deny) }
+
+// Client returns a client. Its requests fail once ctx has ended: a killed process writes nothing.
+func (s *Server) Client(ctx context.Context) clientset.Interface {
 	client := &fake.Clientset{}
 	react := clienttesting.ObjectReaction(s)
 	client.AddReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -77,7 +84,7 @@ func (s *apiServer) client(ctx context.Context) clientset.Interface {
 }
 
 // Create implements ObjectTracker.
-func (s *apiServer) Create(
+func (s *Server) Create(
 	gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.CreateOptions,
 ) error {
 	object, err := meta.Accessor(obj)
@@ -100,21 +107,21 @@ func (s *apiServer) Create(
 }
 
 // Update implements ObjectTracker.
-func (s *apiServer) Update(
+func (s *Server) Update(
 	gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.UpdateOptions,
 ) error {
 	return s.replace(gvr, obj, ns, func() error { return s.ObjectTracker.Update(gvr, obj, ns, opts...) })
 }
 
 // Patch implements ObjectTracker; obj is the object with the patch applied.
-func (s *apiServer) Patch(
+func (s *Server) Patch(
 	gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.PatchOptions,
 ) error {
 	return s.replace(gvr, obj, ns, func() error { return s.ObjectTracker.Patch(gvr, obj, ns, opts...) })
 }
 
 // replace writes an object if it has changed, and deletes one without remaining finalizers.
-func (s *apiServer) replace(
+func (s *Server) replace(
 	gvr schema.GroupVersionResource, obj runtime.Object, ns string, write func() error,
 ) error {
 	object, err := meta.Accessor(obj)
@@ -147,7 +154,7 @@ func (s *apiServer) replace(
 }
 
 // Delete implements ObjectTracker.
-func (s *apiServer) Delete(
+func (s *Server) Delete(
 	gvr schema.GroupVersionResource, ns, name string, opts ...metav1.DeleteOptions,
 ) error {
 	obj, err := s.ObjectTracker.Get(gvr, ns, name)
@@ -171,14 +178,14 @@ func (s *apiServer) Delete(
 }
 
 // identify sets a UID that differs at its start, because names of load balancers may cut off its end.
-func (s *apiServer) identify(object metav1.Object) {
+func (s *Server) identify(object metav1.Object) {
 	s.uids++
 	object.SetUID(types.UID(fmt.Sprintf("%08x-0000-4000-8000-000000000000", s.uids)))
 	object.SetCreationTimestamp(metav1.Now())
 }
 
 // version sets the resource version of an object.
-func (s *apiServer) version(obj runtime.Object, object metav1.Object) {
+func (s *Server) version(obj runtime.Object, object metav1.Object) {
 	s.versions++
 	object.SetResourceVersion(strconv.FormatInt(s.versions, 10))
 	switch obj.(type) {
@@ -188,7 +195,7 @@ func (s *apiServer) version(obj runtime.Object, object metav1.Object) {
 }
 
 // defaultService sets the defaults of an API server: before is the existing Service, or nil.
-func (s *apiServer) defaultService(svc, before *v1.Service) {
+func (s *Server) defaultService(svc, before *v1.Service) {
 	if svc.Spec.Type == "" {
 		svc.Spec.Type = v1.ServiceTypeClusterIP
 	}
@@ -236,12 +243,19 @@ func nodePort(ports []v1.ServicePort, matches func(v1.ServicePort) bool) int32 {
 	return 0
 }
 
-// clientBuilder passes the API server's client to the provider.
-type clientBuilder struct{ client clientset.Interface }
+// ClientBuilder builds the same client for every controller.
+type ClientBuilder struct{ Interface clientset.Interface }
 
-func (b clientBuilder) Config(string) (*restclient.Config, error) { return &restclient.Config{}, nil }
-func (b clientBuilder) ConfigOrDie(string) *restclient.Config     { return &restclient.Config{} }
-func (b clientBuilder) Client(string) (clientset.Interface, error) {
-	return b.client, nil
+// Config implements cloudprovider.ControllerClientBuilder.
+func (b ClientBuilder) Config(string) (*restclient.Config, error) { return &restclient.Config{}, nil }
+
+// ConfigOrDie implements cloudprovider.ControllerClientBuilder.
+func (b ClientBuilder) ConfigOrDie(string) *restclient.Config { return &restclient.Config{} }
+
+// Client implements cloudprovider.ControllerClientBuilder.
+func (b ClientBuilder) Client(string) (clientset.Interface, error) {
+	return b.Interface, nil
 }
-func (b clientBuilder) ClientOrDie(string) clientset.Interface { return b.client }
+
+// ClientOrDie implements cloudprovider.ControllerClientBuilder.
+func (b ClientBuilder) ClientOrDie(string) clientset.Interface { return b.Interface }
