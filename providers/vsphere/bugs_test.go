@@ -2,6 +2,7 @@ package vsphere_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -306,7 +307,7 @@ func TestNodeWithoutProviderIDAndMachineIsNotFound(t *testing.T) {
 		if err := w.Terminate("node-0"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := v2.InstanceMetadata(t.Context(), nodes[0]); err != cloudprovider.InstanceNotFound {
+		if _, err := v2.InstanceMetadata(t.Context(), nodes[0]); !errors.Is(err, cloudprovider.InstanceNotFound) {
 			t.Errorf("error %v", err)
 		}
 		exist(t, v2, nodes[0], false)

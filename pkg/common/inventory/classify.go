@@ -168,14 +168,10 @@ func (c *classifier) classify(o Object) Entry {
 	live := c.liveOwner(o)
 	c.live = append(c.live, live)
 	e := Entry{Object: o}
+	e.State, e.Reason = c.foreign(o)
 	proven := c.in.ClusterUID != "" && o.Mark.UID == c.in.ClusterUID
 	switch {
-	case o.Mark.UID != "" && c.in.ClusterUID == "":
-		e.State, e.Reason = Unknown, "the UID of this cluster is unknown, and the object has the mark of a cluster"
-	case o.Mark.UID != "" && !proven:
-		e.State, e.Reason = Foreign, "of the cluster with the UID "+o.Mark.UID
-	case o.Mark.Cluster != "" && o.Mark.UID == "" && o.Mark.Cluster != c.in.Inventory.Cluster:
-		e.State, e.Reason = Foreign, fmt.Sprintf("of cluster %q", o.Mark.Cluster)
+	case e.State != "":
 	case o.Kind == KindRoute:
 		e.State, e.Reason = c.route(o, proven)
 	case live >= 0:
@@ -192,6 +188,20 @@ func (c *classifier) classify(o Object) Entry {
 		e.State, e.Reason = c.orphan(o)
 	}
 	return e
+}
+
+// foreign returns the state of an object that may carry another cluster's mark; "" for all others.
+func (c *classifier) foreign(o Object) (State, string) {
+	switch {
+	case o.Mark.UID != "" && c.in.ClusterUID == "":
+		return Unknown, "the UID of this cluster is unknown, and the object has the mark of a cluster"
+	case o.Mark.UID != "" && o.Mark.UID != c.in.ClusterUID:
+		return Foreign, "of the cluster with the UID " + o.Mark.UID
+	case o.Mark.Cluster != "" && o.Mark.UID == "" && o.Mark.Cluster != c.in.Inventory.Cluster:
+		return Foreign, fmt.Sprintf("of cluster %q", o.Mark.Cluster)
+	default:
+		return "", ""
+	}
 }
 
 // unprovenReason explains why an object without a Service may be another cluster's.

@@ -38,8 +38,9 @@ const (
 	DefaultClass = "default"
 	// ClassAnnotation selects the class of a Service.
 	ClassAnnotation = "loadbalancer.vmware.io/class"
-	// DefaultTCPProfile and DefaultUDPProfile exist in every NSX-T.
+	// DefaultTCPProfile exists in every NSX-T.
 	DefaultTCPProfile = "/infra/lb-app-profiles/default-tcp-lb-app-profile"
+	// DefaultUDPProfile exists in every NSX-T.
 	DefaultUDPProfile = "/infra/lb-app-profiles/default-udp-lb-app-profile"
 )
 

@@ -280,7 +280,7 @@ func (c *Cloud) ClusterOf(nodeName string) types.ManagedObjectReference {
 	return *c.model.Map().Get(host).(*simulator.HostSystem).Parent
 }
 
-// RefOf, PoolOf and FolderOf return a machine, its resource pool and its folder.
+// RefOf returns a machine, PoolOf its resource pool, and FolderOf its folder.
 func (c *Cloud) RefOf(nodeName string) types.ManagedObjectReference {
 	c.mu.Lock()
 	defer c.mu.Unlock()

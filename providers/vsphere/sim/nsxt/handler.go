@@ -75,7 +75,7 @@ func (m *Manager) serve(r *http.Request) (document, *apiError) {
 		}
 		return m.page(path, r)
 	}
-	collection, id, _ := cutLast(path)
+	collection, id := cutLast(path)
 	kind, known := collections()[pattern(collection)]
 	if !known || id == "" {
 		return nil, &apiError{http.StatusNotFound, "NOT_FOUND", 98, "No such API: " + r.URL.Path}
@@ -146,32 +146,16 @@ func (m *Manager) replace(path, collection string, k kind, r *http.Request) (doc
 	if err := json.NewDecoder(r.Body).Decode(&d); err != nil {
 		return nil, invalid(287, "Json mapping exception: %v", err)
 	}
-	parent, _, _ := cutLast(collection)
+	parent, _ := cutLast(collection)
 	if _, exists := m.objects[parent]; !exists && parent != "/infra" && !strings.HasSuffix(parent, "/domains/default") {
 		return nil, invalid(500012, "The path=[%s] is invalid", parent)
 	}
 	before, exists := m.objects[path]
-	if exists && d["_revision"] != before["_revision"] {
-		return nil, &apiError{http.StatusPreconditionFailed, "PRECONDITION_FAILED", 604, fmt.Sprintf("The object %s is "+
-			"present in the system with revision %v. Fetch the latest copy of the object and retry operation.", path,
-			before["_revision"])}
-	}
-	if d.text("resource_type") == "" {
-		d["resource_type"] = k.types[0]
-	}
-	if !slices.Contains(k.types, d.text("resource_type")) {
-		return nil, invalid(220, "Invalid resource type %s.", d.text("resource_type"))
-	}
-	if exists && before.text("resource_type") != d.text("resource_type") {
-		return nil, invalid(500047, "The resource type of %s cannot be changed.", path)
+	if err := k.accepts(path, d, before); err != nil {
+		return nil, err
 	}
 	if err := m.checkTags(d); err != nil {
 		return nil, err
-	}
-	for _, field := range k.required {
-		if value := d[field]; value == nil || value == "" {
-			return nil, invalid(255, "Field level validation errors: {%s is a required field}", field)
-		}
 	}
 	if err := k.check(m, path, d, before); err != nil {
 		return nil, err
@@ -181,6 +165,31 @@ func (m *Manager) replace(path, collection string, k kind, r *http.Request) (doc
 		m.allocate(path)
 	}
 	return m.shown(stored), nil
+}
+
+// accepts checks what all kinds have in common: the revision, the resource type, which it completes, and required fields.
+func (k kind) accepts(path string, d, before document) *apiError {
+	exists := before != nil
+	if exists && d["_revision"] != before["_revision"] {
+		return &apiError{http.StatusPreconditionFailed, "PRECONDITION_FAILED", 604, fmt.Sprintf("The object %s is "+
+			"present in the system with revision %v. Fetch the latest copy of the object and retry operation.", path,
+			before["_revision"])}
+	}
+	if d.text("resource_type") == "" {
+		d["resource_type"] = k.types[0]
+	}
+	if !slices.Contains(k.types, d.text("resource_type")) {
+		return invalid(220, "Invalid resource type %s.", d.text("resource_type"))
+	}
+	if exists && before.text("resource_type") != d.text("resource_type") {
+		return invalid(500047, "The resource type of %s cannot be changed.", path)
+	}
+	for _, field := range k.required {
+		if value := d[field]; value == nil || value == "" {
+			return invalid(255, "Field level validation errors: {%s is a required field}", field)
+		}
+	}
+	return nil
 }
 
 // checkTags checks the limits of tags.

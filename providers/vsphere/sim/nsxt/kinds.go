@@ -37,8 +37,8 @@ func collections() map[string]kind {
 }
 
 func collectionOf(path string) string {
-	collection, _, _ := cutLast(path)
-	_, name, _ := cutLast(collection)
+	collection, _ := cutLast(path)
+	_, name := cutLast(collection)
 	return name
 }
 
@@ -101,6 +101,12 @@ func (m *Manager) checkServer(path string, d, _ document) *apiError {
 			return invalid(255, "Field level validation errors: {action has an invalid value %s}", action)
 		}
 	}
+	return m.checkOthers(path, d)
+}
+
+// checkOthers checks a virtual server beside all others: one for each address, port and protocol, and as many on a load
+// balancer service as its size allows.
+func (m *Manager) checkOthers(path string, d document) *apiError {
 	same := 0
 	for _, other := range m.in("/infra/lb-virtual-servers") {
 		if other.text("path") == path {
@@ -114,11 +120,10 @@ func (m *Manager) checkServer(path string, d, _ document) *apiError {
 			return invalid(503141, "The address and the port of %s are those of %s.", path, other.text("path"))
 		}
 	}
-	if service, exists := m.objects[d.text("lb_service_path")]; exists {
-		if limit := limits()[service.text("size")][0]; limit > 0 && same >= limit {
-			return invalid(503051, "The load balancer service %s of size %s has the maximum of %d virtual servers.",
-				service.text("path"), service.text("size"), limit)
-		}
+	service, exists := m.objects[d.text("lb_service_path")]
+	if limit := limits()[service.text("size")][0]; exists && limit > 0 && same >= limit {
+		return invalid(503051, "The load balancer service %s of size %s has the maximum of %d virtual servers.",
+			service.text("path"), service.text("size"), limit)
 	}
 	return nil
 }
@@ -183,7 +188,7 @@ func (m *Manager) checkAllocation(path string, d, before document) *apiError {
 	if want == "" {
 		return nil
 	}
-	pool, _, _ := cutLast(strings.TrimSuffix(path, "/"+last(path)))
+	pool, _ := cutLast(strings.TrimSuffix(path, "/"+last(path)))
 	address, err := netip.ParseAddr(want)
 	if err != nil || !m.pools[pool].Contains(address) {
 		return invalid(500110, "The address %s is not in the pool %s.", want, pool)
@@ -195,7 +200,7 @@ func (m *Manager) checkAllocation(path string, d, before document) *apiError {
 }
 
 func last(path string) string {
-	_, id, _ := cutLast(path)
+	_, id := cutLast(path)
 	return id
 }
 
@@ -255,8 +260,8 @@ func (m *Manager) allocate(path string) {
 		d["-address"] = d.text("allocation_ip")
 		return
 	}
-	collection, _, _ := cutLast(path)
-	pool, _, _ := cutLast(collection)
+	collection, _ := cutLast(path)
+	pool, _ := cutLast(collection)
 	used := m.allocated()
 	prefix := m.pools[pool]
 	for address := prefix.Addr().Next(); prefix.Contains(address); address = address.Next() {

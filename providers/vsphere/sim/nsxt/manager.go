@@ -112,7 +112,7 @@ func New(o Options) *Manager {
 // put stores an object with the fields that the manager sets. The caller holds the lock, or is New.
 func (m *Manager) put(path string, d document) document {
 	d = maps.Clone(d)
-	parent, id, _ := cutLast(path)
+	parent, id := cutLast(path)
 	revision := 0.0
 	if before, exists := m.objects[path]; exists {
 		revision = before["_revision"].(float64) + 1
@@ -131,19 +131,16 @@ func (m *Manager) put(path string, d document) document {
 }
 
 // cutLast splits a path at its last slash.
-func cutLast(path string) (parent, id string, ok bool) {
+func cutLast(path string) (parent, id string) {
 	at := strings.LastIndex(path, "/")
-	if at < 0 {
-		return "", path, false
-	}
-	return path[:at], path[at+1:], true
+	return path[:max(at, 0)], path[at+1:]
 }
 
 // in returns the objects of a collection, sorted by path. The caller holds the lock.
 func (m *Manager) in(collection string) []document {
 	var out []document
 	for _, path := range slices.Sorted(maps.Keys(m.objects)) {
-		if parent, _, _ := cutLast(path); parent == collection {
+		if parent, _ := cutLast(path); parent == collection {
 			out = append(out, m.objects[path])
 		}
 	}

@@ -30,12 +30,13 @@ func call(t *testing.T, m *nsxt.Manager, method, path, body string) (int, map[st
 	return w.Code, out
 }
 
-// want makes a request that must have a status, and an error code if it is not 0.
-func want(t *testing.T, m *nsxt.Manager, method, path, body string, status int, code float64) map[string]any {
+// want makes a request, such as "GET /infra/lb-pools", that must have a status, and an error code if it is not 0.
+func want(t *testing.T, m *nsxt.Manager, request, body string, status int, code float64) map[string]any {
 	t.Helper()
+	method, path, _ := strings.Cut(request, " ")
 	have, d := call(t, m, method, path, body)
 	if have != status || code != 0 && d["error_code"] != code {
-		t.Errorf("%s %s %s: %d %v, want %d %v", method, path, body, have, d, status, code)
+		t.Errorf("%s %s: %d %v, want %d %v", request, body, have, d, status, code)
 	}
 	return d
 }
@@ -50,32 +51,32 @@ const (
 func TestPutNeedsTheCurrentRevision(t *testing.T) {
 	t.Parallel()
 	m := nsxt.New(nsxt.Options{})
-	d := want(t, m, http.MethodPut, "/infra/lb-pools/p", `{"display_name": "x"}`, http.StatusOK, 0)
+	d := want(t, m, "PUT /infra/lb-pools/p", `{"display_name": "x"}`, http.StatusOK, 0)
 	if d["_revision"] != 0.0 || d["path"] != "/infra/lb-pools/p" || d["resource_type"] != "LBPool" {
 		t.Errorf("created: %v", d)
 	}
-	want(t, m, http.MethodPut, "/infra/lb-pools/p", `{}`, http.StatusPreconditionFailed, 604)
-	d = want(t, m, http.MethodPut, "/infra/lb-pools/p", `{"_revision": 0}`, http.StatusOK, 0)
+	want(t, m, "PUT /infra/lb-pools/p", `{}`, http.StatusPreconditionFailed, 604)
+	d = want(t, m, "PUT /infra/lb-pools/p", `{"_revision": 0}`, http.StatusOK, 0)
 	if d["_revision"] != 1.0 || d["display_name"] != "p" {
 		t.Errorf("replaced: %v", d)
 	}
-	want(t, m, http.MethodPut, "/infra/lb-pools/p", `{"_revision": 0}`, http.StatusPreconditionFailed, 604)
+	want(t, m, "PUT /infra/lb-pools/p", `{"_revision": 0}`, http.StatusPreconditionFailed, 604)
 }
 
 func TestReferencesProtectObjects(t *testing.T) {
 	t.Parallel()
 	m := nsxt.New(nsxt.Options{})
-	want(t, m, http.MethodPut, "/infra/lb-virtual-servers/v", fmt.Sprintf(server, 80, "tcp", ""), http.StatusBadRequest, 500012)
-	want(t, m, http.MethodPut, "/infra/lb-services/s", service, http.StatusOK, 0)
-	want(t, m, http.MethodPut, "/infra/lb-pools/p", `{}`, http.StatusOK, 0)
-	want(t, m, http.MethodPut, "/infra/lb-virtual-servers/v",
+	want(t, m, "PUT /infra/lb-virtual-servers/v", fmt.Sprintf(server, 80, "tcp", ""), http.StatusBadRequest, 500012)
+	want(t, m, "PUT /infra/lb-services/s", service, http.StatusOK, 0)
+	want(t, m, "PUT /infra/lb-pools/p", `{}`, http.StatusOK, 0)
+	want(t, m, "PUT /infra/lb-virtual-servers/v",
 		fmt.Sprintf(server, 80, "tcp", `, "pool_path": "/infra/lb-pools/p"`), http.StatusOK, 0)
-	want(t, m, http.MethodDelete, "/infra/lb-pools/p", "", http.StatusBadRequest, 500030)
-	want(t, m, http.MethodDelete, "/infra/lb-services/s", "", http.StatusBadRequest, 500030)
+	want(t, m, "DELETE /infra/lb-pools/p", "", http.StatusBadRequest, 500030)
+	want(t, m, "DELETE /infra/lb-services/s", "", http.StatusBadRequest, 500030)
 	for _, path := range []string{"/infra/lb-virtual-servers/v", "/infra/lb-pools/p", "/infra/lb-services/s"} {
-		want(t, m, http.MethodDelete, path, "", http.StatusOK, 0)
-		want(t, m, http.MethodDelete, path, "", http.StatusNotFound, 600)
-		want(t, m, http.MethodGet, path, "", http.StatusNotFound, 600)
+		want(t, m, "DELETE "+path, "", http.StatusOK, 0)
+		want(t, m, "DELETE "+path, "", http.StatusNotFound, 600)
+		want(t, m, "GET "+path, "", http.StatusNotFound, 600)
 	}
 }
 
@@ -83,23 +84,23 @@ func TestReferencesProtectObjects(t *testing.T) {
 func TestLimitsOfLoadBalancerServices(t *testing.T) {
 	t.Parallel()
 	m := nsxt.New(nsxt.Options{})
-	want(t, m, http.MethodPut, "/infra/lb-services/s", service, http.StatusOK, 0)
-	want(t, m, http.MethodPut, "/infra/lb-services/other", service, http.StatusBadRequest, 503040)
-	want(t, m, http.MethodPut, "/infra/lb-services/s", `{"_revision": 0, "size": "HUGE"}`, http.StatusBadRequest, 255)
+	want(t, m, "PUT /infra/lb-services/s", service, http.StatusOK, 0)
+	want(t, m, "PUT /infra/lb-services/other", service, http.StatusBadRequest, 503040)
+	want(t, m, "PUT /infra/lb-services/s", `{"_revision": 0, "size": "HUGE"}`, http.StatusBadRequest, 255)
 	for port := range 20 {
-		want(t, m, http.MethodPut, fmt.Sprintf("/infra/lb-virtual-servers/v%d", port),
+		want(t, m, fmt.Sprintf("PUT /infra/lb-virtual-servers/v%d", port),
 			fmt.Sprintf(server, port+1, "tcp", ""), http.StatusOK, 0)
 	}
-	want(t, m, http.MethodPut, "/infra/lb-virtual-servers/more", fmt.Sprintf(server, 99, "tcp", ""), http.StatusBadRequest, 503051)
+	want(t, m, "PUT /infra/lb-virtual-servers/more", fmt.Sprintf(server, 99, "tcp", ""), http.StatusBadRequest, 503051)
 }
 
 func TestAddressAndPortBelongToOneServer(t *testing.T) {
 	t.Parallel()
 	m := nsxt.New(nsxt.Options{})
-	want(t, m, http.MethodPut, "/infra/lb-services/s", service, http.StatusOK, 0)
-	want(t, m, http.MethodPut, "/infra/lb-virtual-servers/tcp", fmt.Sprintf(server, 53, "tcp", ""), http.StatusOK, 0)
-	want(t, m, http.MethodPut, "/infra/lb-virtual-servers/udp", fmt.Sprintf(server, 53, "udp", ""), http.StatusOK, 0)
-	want(t, m, http.MethodPut, "/infra/lb-virtual-servers/two", fmt.Sprintf(server, 53, "tcp", ""), http.StatusBadRequest, 503141)
+	want(t, m, "PUT /infra/lb-services/s", service, http.StatusOK, 0)
+	want(t, m, "PUT /infra/lb-virtual-servers/tcp", fmt.Sprintf(server, 53, "tcp", ""), http.StatusOK, 0)
+	want(t, m, "PUT /infra/lb-virtual-servers/udp", fmt.Sprintf(server, 53, "udp", ""), http.StatusOK, 0)
+	want(t, m, "PUT /infra/lb-virtual-servers/two", fmt.Sprintf(server, 53, "tcp", ""), http.StatusBadRequest, 503141)
 }
 
 // The address of an allocation is part of its realized state.
@@ -108,11 +109,11 @@ func TestAllocationIsRealizedLater(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	m := nsxt.New(nsxt.Options{Clock: clock, AllocationTime: time.Second})
 	path := "/infra/ip-pools/" + nsxt.PublicPool + "/ip-allocations/a"
-	if d := want(t, m, http.MethodPut, path, `{}`, http.StatusOK, 0); d["allocation_ip"] != nil || d["-address"] != nil {
+	if d := want(t, m, "PUT "+path, `{}`, http.StatusOK, 0); d["allocation_ip"] != nil || d["-address"] != nil {
 		t.Errorf("allocation: %v", d)
 	}
 	state := func() map[string]any {
-		d := want(t, m, http.MethodGet, "/infra/realized-state/realized-entities?intent_path="+path, "", http.StatusOK, 0)
+		d := want(t, m, "GET /infra/realized-state/realized-entities?intent_path="+path, "", http.StatusOK, 0)
 		return d["results"].([]any)[0].(map[string]any)
 	}
 	if s := state(); s["state"] != "UNREALIZED" || s["extended_attributes"] != nil {
@@ -123,21 +124,21 @@ func TestAllocationIsRealizedLater(t *testing.T) {
 		t.Errorf("later: %v", s)
 	}
 	other := "/infra/ip-pools/" + nsxt.PublicPool + "/ip-allocations/b"
-	want(t, m, http.MethodPut, other, `{"allocation_ip": "192.0.2.1"}`, http.StatusBadRequest, 500111)
-	want(t, m, http.MethodPut, other, `{"allocation_ip": "10.0.0.1"}`, http.StatusBadRequest, 500110)
-	want(t, m, http.MethodPut, other, `{"allocation_ip": "192.0.2.7"}`, http.StatusOK, 0)
-	want(t, m, http.MethodPut, other, `{"_revision": 0, "allocation_ip": "192.0.2.8"}`, http.StatusBadRequest, 500109)
+	want(t, m, "PUT "+other, `{"allocation_ip": "192.0.2.1"}`, http.StatusBadRequest, 500111)
+	want(t, m, "PUT "+other, `{"allocation_ip": "10.0.0.1"}`, http.StatusBadRequest, 500110)
+	want(t, m, "PUT "+other, `{"allocation_ip": "192.0.2.7"}`, http.StatusOK, 0)
+	want(t, m, "PUT "+other, `{"_revision": 0, "allocation_ip": "192.0.2.8"}`, http.StatusBadRequest, 500109)
 }
 
 func TestListsHavePages(t *testing.T) {
 	t.Parallel()
 	m := nsxt.New(nsxt.Options{PageSize: 2})
 	for i := range 5 {
-		want(t, m, http.MethodPut, fmt.Sprintf("/infra/lb-pools/p%d", i), `{}`, http.StatusOK, 0)
+		want(t, m, fmt.Sprintf("PUT /infra/lb-pools/p%d", i), `{}`, http.StatusOK, 0)
 	}
 	var ids []string
 	for cursor := ""; ; {
-		d := want(t, m, http.MethodGet, "/infra/lb-pools?cursor="+cursor, "", http.StatusOK, 0)
+		d := want(t, m, "GET /infra/lb-pools?cursor="+cursor, "", http.StatusOK, 0)
 		for _, one := range d["results"].([]any) {
 			ids = append(ids, one.(map[string]any)["id"].(string))
 		}
@@ -168,7 +169,7 @@ func TestInvalidDocumentsAreRefused(t *testing.T) {
 		"/infra/ip-pools/x/ip-allocations/a": `{}`,
 		"/infra/lb-services/a":               `{"tags": [{"scope": "` + strings.Repeat("x", 129) + `"}]}`,
 	} {
-		want(t, m, http.MethodPut, path, body, http.StatusBadRequest, 0)
+		want(t, m, "PUT "+path, body, http.StatusBadRequest, 0)
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, nsxt.Prefix+"/infra/lb-pools", http.NoBody)
 	r.SetBasicAuth(nsxt.User, "wrong")

@@ -44,7 +44,8 @@ func (m *Manager) LoadBalancers(nodeOf func(address string) string) []world.Load
 		for _, member := range m.objects[d.text("pool_path")].documents("members") {
 			l.Members = append(l.Members, nodeOf(member.text("ip_address")))
 		}
-		if list, ok := d["access_list_control"].(map[string]any); ok && list["enabled"] == true {
+		list, _ := d["access_list_control"].(map[string]any)
+		if enabled, _ := list["enabled"].(bool); enabled {
 			for _, e := range m.objects[document(list).text("group_path")].documents("expression") {
 				l.SourceRanges = append(l.SourceRanges, e.texts("ip_addresses")...)
 			}

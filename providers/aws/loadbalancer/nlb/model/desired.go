@@ -201,17 +201,7 @@ func (b *builder) warnf(format string, args ...any) {
 // check refuses settings that a network load balancer does not support.
 func (b *builder) check() {
 	o, annotations := b.Options, b.Service.Annotations
-	if len(o.SecurityGroups) > 0 && !b.settings.Managed {
-		b.warnf("%s: no effect, because a network load balancer gets security groups only with NLBSecurityGroupMode=Managed "+
-			"in the cloud configuration; set that, or remove the annotation", annotation.KeySecurityGroups)
-	}
-	switch {
-	case b.settings.Managed && len(o.SecurityGroups) > 0:
-		vpc.RefusePortRanges(b.Service, annotation.KeySecurityGroups, &b.problems)
-	case !b.settings.Managed && b.settings.NoNodeRules:
-		vpc.RefusePortRanges(b.Service, "the nodes' security groups (DisableSecurityGroupIngress in the cloud "+
-			"configuration)", &b.problems)
-	}
+	b.checkGroups()
 	tags.Check(o.Tags, b.Service.Tags, annotation.KeyTags, &b.problems)
 	if o.BackendProtocol != "" && o.BackendProtocol != "ssl" && o.BackendProtocol != "tcp" {
 		b.warnf("%s: network load balancers forward bytes, so %s has no effect; write ssl to encrypt to the nodes, or "+
@@ -233,6 +223,22 @@ func (b *builder) check() {
 					"(ClusterServiceLoadBalancerHealthProbeMode=Shared); remove it", key)
 			}
 		}
+	}
+}
+
+// checkGroups checks what follows from security groups that this manager does not write.
+func (b *builder) checkGroups() {
+	listed := len(b.Options.SecurityGroups) > 0
+	if listed && !b.settings.Managed {
+		b.warnf("%s: no effect, because a network load balancer gets security groups only with NLBSecurityGroupMode=Managed "+
+			"in the cloud configuration; set that, or remove the annotation", annotation.KeySecurityGroups)
+	}
+	switch {
+	case b.settings.Managed && listed:
+		vpc.RefusePortRanges(b.Service, annotation.KeySecurityGroups, &b.problems)
+	case !b.settings.Managed && b.settings.NoNodeRules:
+		vpc.RefusePortRanges(b.Service, "the nodes' security groups (DisableSecurityGroupIngress in the cloud "+
+			"configuration)", &b.problems)
 	}
 }
 
