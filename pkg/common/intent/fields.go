@@ -20,6 +20,11 @@ const (
 	FieldSessionAffinity       = "spec.sessionAffinity"
 )
 
+// RangeFields returns the fields that determine which clients may connect.
+func RangeFields() []string {
+	return []string{FieldSourceRanges, KeySourceRanges, v1.AnnotationLoadBalancerSourceRangesKey, KeyPortSourceRanges}
+}
+
 // fields returns the values that the user set and that the load balancer is computed from: annotations by key, spec
 // fields by path. Fields with the API server's default count as unset.
 func (r *reader) fields() map[string]string {

@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"testing"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent/intenttest"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer/annotation"
@@ -10,7 +11,7 @@ import (
 
 func TestChangesFollowFromFieldsThatExist(t *testing.T) {
 	vocabulary := annotation.Vocabulary("fake")
-	intenttest.Follows(t, vocabulary, placeFields(), addressFields(), rangeFields())
+	intenttest.Follows(t, vocabulary, placeFields(), addressFields(), intent.RangeFields())
 	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(vocabulary)); err != nil {
 		t.Error(err)
 	}

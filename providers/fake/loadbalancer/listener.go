@@ -83,7 +83,7 @@ func (d *differ) listenerUpdate(lbID string, have, want api.Listener) (listenerC
 	patch := api.ListenerPatch{Pool: &want.Pool, SourceRanges: &ranges, IdleTimeoutSeconds: &want.IdleTimeoutSeconds}
 	disrupts, follows := plan.DisruptsNothing, []string(nil)
 	if f.Has("sourceRanges") && len(ranges) > 0 {
-		disrupts, follows = plan.DisruptsTraffic, rangeFields()
+		disrupts, follows = plan.DisruptsTraffic, intent.RangeFields()
 	}
 	change := plan.Change{
 		Ref:    plan.Ref{Kind: kindListener, Name: want.Name, Action: plan.Update},

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -24,11 +22,6 @@ func placeFields() []string { return []string{intent.KeyScheme, intent.FieldIPFa
 
 func addressFields() []string {
 	return []string{intent.KeyStaticAddresses, intent.FieldLoadBalancerIP, intent.FieldIPFamilies}
-}
-
-func rangeFields() []string {
-	return []string{intent.FieldSourceRanges, intent.KeySourceRanges, v1.AnnotationLoadBalancerSourceRangesKey,
-		intent.KeyPortSourceRanges}
 }
 
 // DesiredRecord implements loadbalancer.RecordKeeper.

@@ -335,6 +335,9 @@ func (d *differ) ensurePort(port model.Port, base []plan.Ref) {
 	if !fits {
 		keep, fits = d.orphan(port)
 	}
+	if exists && d.keepsClients(have) {
+		port.Listener.AllowedCIDRs = have.AllowedCIDRs
+	}
 	port = d.withoutHeldMonitor(port)
 	ref, ready := d.ensurePool(keep, fits, port, base)
 	ready = append(ready, base...)
@@ -343,7 +346,7 @@ func (d *differ) ensurePort(port model.Port, base []plan.Ref) {
 	case exists && have.Protocol == string(port.Listener.Protocol):
 		change, ok := d.listenerUpdate(have, port, ref, ready)
 		if ok {
-			d.plan.Changes = append(d.plan.Changes, change) // the one that is held would replace the pool
+			d.plan.Changes = append(d.plan.Changes, change) // the held one has fewer fields here
 		}
 		switched = change.Ref
 	case exists:

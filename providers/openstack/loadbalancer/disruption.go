@@ -27,7 +27,8 @@ type disruption struct {
 var (
 	replacesPart = disruption{"a listener or its pool is replaced, or a listener is deleted", plan.DisruptsTraffic,
 		protocolFields}
-	probesGuest = disruption{"the pool of a guest on a shared load balancer gets its first health monitor, because of " +
+	closesListener = disruption{"a listener allows fewer clients (`allowed_cidrs`)", plan.DisruptsTraffic, intent.RangeFields}
+	probesGuest    = disruption{"the pool of a guest on a shared load balancer gets its first health monitor, because of " +
 		"`externalTrafficPolicy: Local` alone", plan.DisruptsTraffic, monitorFieldsOfService}
 	movesFloatingIP = disruption{"a floating IP is released, detached or exchanged", plan.DisruptsAddress, floatingFields}
 	replaces        = disruption{"a load balancer is replaced", plan.DisruptsLoadBalancer, placeFields}
@@ -40,7 +41,7 @@ var (
 
 // disruptions returns all disruptive changes, in the order of the guide.
 func disruptions() []disruption {
-	return []disruption{replacesPart, probesGuest, movesFloatingIP, replaces, failsOver, replacesFailed}
+	return []disruption{replacesPart, closesListener, probesGuest, movesFloatingIP, replaces, failsOver, replacesFailed}
 }
 
 // declare sets what a change disrupts.
@@ -90,14 +91,28 @@ func tagFields(annotation string) []string { return []string{annotation, intent.
 // recordedFields are the fields whose values are part of the record. The node selector is one of them, so that the
 // members of a Service with an invalid one follow the nodes if the record shows that it is new.
 func recordedFields() []string {
-	fields := slices.Concat(placeFields(), floatingFields(), protocolFields(), []string{annotation.KeyNodeSelector})
+	fields := slices.Concat(placeFields(), floatingFields(), protocolFields(), intent.RangeFields(),
+		[]string{annotation.KeyNodeSelector})
 	return slices.Compact(slices.Sorted(slices.Values(fields)))
 }
 
 // keepsPort reports whether the replacement of a listener or of its pool is held.
 func (d *differ) keepsPort(l api.Listener) bool {
-	return d.isHeld(plan.Ref{Kind: kindListener, Name: l.Name, Action: plan.Update}) ||
-		d.isHeld(plan.Ref{Kind: kindListener, Name: l.Name, Action: plan.Delete})
+	return d.isListenerHeld(l, plan.Update, replacesPart) || d.isListenerHeld(l, plan.Delete, replacesPart)
+}
+
+// keepsClients reports whether a listener keeps its allowed CIDRs, because the change of them is held.
+func (d *differ) keepsClients(l api.Listener) bool {
+	return d.isListenerHeld(l, plan.Update, closesListener)
+}
+
+// isListenerHeld reports whether a change of a listener is held because of a disruption. An update in place has one of
+// two: it sends to another pool, or it allows fewer clients.
+func (d *differ) isListenerHeld(l api.Listener, action plan.Action, because disruption) bool {
+	ref := plan.Ref{Kind: kindListener, Name: l.Name, Action: action}
+	return slices.ContainsFunc(d.held, func(h plan.Held) bool {
+		return h.Ref == ref && slices.Equal(h.Follows, because.follows())
+	})
 }
 
 // asItIs returns a port with the existing values of the fields that only a replacement of its listener or

@@ -3,8 +3,17 @@ package loadbalancer
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
 // TestGuideListsDisruptions compares the table of the moving guide with what changes declare. To update the guide, copy
@@ -30,4 +39,88 @@ func TestGuideListsDisruptions(t *testing.T) {
 	if got, _, found := strings.Cut(rest, "| everything else | nothing | always |\n"); !found || got != want.String() {
 		t.Errorf("%s does not have this table:\n%s", guide, want.String())
 	}
+}
+
+// TestClientsOfListenerAreRemovedOnlyForCause verifies that a listener of another manager keeps clients that the Service
+// does not name, until an edit of its ranges or an approval, and that other changes of the listener are applied.
+func TestClientsOfListenerAreRemovedOnlyForCause(t *testing.T) {
+	byHand := []string{"198.51.100.0/24", "203.0.113.0/24"}
+	named, other := byHand[:1], "192.0.2.0/24"
+	ranges := func(cidrs ...string) func(*v1.Service) {
+		return func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = cidrs }
+	}
+	for name, tt := range map[string]struct {
+		change func(*rig, *v1.Service)
+		want   []string
+	}{
+		"no change": {func(*rig, *v1.Service) {}, byHand},
+		"another setting": {func(_ *rig, svc *v1.Service) {
+			annotate("connection-limit", "77")(svc)
+		}, byHand},
+		"edit": {func(_ *rig, svc *v1.Service) { ranges(other)(svc) }, []string{other}},
+		"edit of a port": {func(_ *rig, svc *v1.Service) {
+			annotate(intent.KeyPortSourceRanges, "http=198.51.100.7/32")(svc)
+		}, []string{"198.51.100.7/32"}},
+		"edit after a restart": {func(r *rig, svc *v1.Service) {
+			annotate("connection-limit", "77")(svc)
+			r.ensure(svc)
+			ranges(other)(svc)
+			r.restart()
+		}, []string{other}},
+		"approval": {(*rig).approveHeld, named},
+	} {
+		t.Run(name, func(t *testing.T) {
+			svc := service(ranges(named...))
+			takeOver(t, sim.Options{}, svc, func(r *rig, _ api.LoadBalancer) {
+				r.allow(byHand...)
+				r.restart()
+				r.ensure(svc)
+				r.wantEvent("disrupts traffic: no change was seen")
+				if m := r.mutations(); len(m) > 0 {
+					t.Errorf("taking over made %v", m)
+				}
+				tt.change(r, svc)
+				r.ensure(svc)
+				l := r.listener(80)
+				if !slices.Equal(l.AllowedCIDRs, tt.want) {
+					t.Errorf("allowed %q, want %q", l.AllowedCIDRs, tt.want)
+				}
+				if value, ok := svc.Annotations[annotation.KeyConnectionLimit]; ok && fmt.Sprint(l.ConnLimit) != value {
+					t.Errorf("connection limit %d, want %s", l.ConnLimit, value)
+				}
+			})
+		})
+	}
+}
+
+// TestClientsAddedByHandAreRemoved verifies that drift of the allowed clients is corrected, and that a listener gets
+// further clients without a cause.
+func TestClientsAddedByHandAreRemoved(t *testing.T) {
+	own := []string{"198.51.100.0/24", "203.0.113.0/24"}
+	for name, byHand := range map[string][]string{
+		"added": append(slices.Clone(own), "192.0.2.0/24"), "removed": own[:1], "all clients": {"0.0.0.0/0"}, "open": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+				svc := service(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = own })
+				r.ensure(svc)
+				r.allow(byHand...)
+				r.restart()
+				r.ensure(svc)
+				if l := r.listener(80); !slices.Equal(l.AllowedCIDRs, own) {
+					t.Errorf("allowed %q, want %q", l.AllowedCIDRs, own)
+				}
+			})
+		})
+	}
+}
+
+// allow sets the allowed clients of the listener at port 80 by hand.
+func (r *rig) allow(cidrs ...string) {
+	r.t.Helper()
+	_, err := r.api.UpdateListener(r.t.Context(), r.listener(80).ID, listeners.UpdateOpts{AllowedCIDRs: &cidrs})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.front.Log().Reset()
 }

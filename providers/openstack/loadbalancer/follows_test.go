@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"testing"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent/intenttest"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
@@ -11,6 +12,7 @@ import (
 func TestChangesFollowFromFieldsThatExist(t *testing.T) {
 	vocabulary := annotation.Vocabulary("openstack")
 	intenttest.Follows(t, vocabulary, placeFields(), floatingFields(), protocolFields(), monitorFieldsOfService(),
+		intent.RangeFields(),
 		tagFields(annotation.KeyLoadBalancerTags), tagFields(annotation.KeyListenerTags), tagFields(annotation.KeyPoolTags),
 		[]string{annotation.KeyKeepFloatingIP})
 	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(vocabulary)); err != nil {

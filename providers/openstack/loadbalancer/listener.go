@@ -181,8 +181,12 @@ func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef
 			}, func() { d.cloud.store.Listeners.Put(made.ID, made) })
 		},
 	}
-	if have.DefaultPoolID != "" && f.Has("default_pool_id") {
+	switch {
+	case have.DefaultPoolID != "" && f.Has("default_pool_id"):
 		replacesPart.declare(&change)
+	case f.Has("allowed_cidrs") && model.Narrows(have.AllowedCIDRs, *patch.AllowedCIDRs,
+		model.VIPFamilies(*d.have.LoadBalancer)):
+		closesListener.declare(&change)
 	}
 	return markTags(change, annotation.KeyListenerTags), true
 }

@@ -9,6 +9,7 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -52,12 +53,17 @@ func (c *Cloud) DesiredRecord(want Desired) lbcommon.AppliedRecord {
 	return lbcommon.NewRecord(trafficDigest(want), "", appliedFields(want))
 }
 
-// trafficDigest returns the digest of what replaces listeners and pools when it changes. Equal digests show that a
-// listener or pool has drifted.
+// trafficDigest returns the digest of what replaces listeners and pools, or restricts clients, when it changes. Equal
+// digests show that a listener or pool has drifted. Ports without restriction add no ranges, so that most records of
+// earlier releases stay valid.
 func trafficDigest(want Desired) string {
 	items := make([]string, 0, len(want.Ports)+1)
 	for _, p := range want.Ports {
-		items = append(items, fmt.Sprintf("%s %d %s %s", p.Transport, p.Number, p.Listener.Protocol, p.Pool.Protocol))
+		item := fmt.Sprintf("%s %d %s %s", p.Transport, p.Number, p.Listener.Protocol, p.Pool.Protocol)
+		if model.Restricts(p.Listener.AllowedCIDRs) {
+			item += " " + plan.ShowSet(p.Listener.AllowedCIDRs)
+		}
+		items = append(items, item)
 	}
 	if want.MemberSubnet.Explicit {
 		items = append(items, want.MemberSubnet.ID)

@@ -41,10 +41,6 @@ func addressFields() []string {
 	return []string{annotation.KeyClass, intent.KeyScheme, intent.KeyStaticAddresses, intent.FieldLoadBalancerIP}
 }
 
-func rangeFields() []string {
-	return []string{intent.FieldSourceRanges, intent.KeySourceRanges, intent.KeyPortSourceRanges, betaRanges}
-}
-
 // Diff implements loadbalancer.Cloud. A plan allocates the address, creates the load balancer service, monitors, pools
 // and the group of clients, and then the virtual servers. Deletions have the reverse order.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {

@@ -4,16 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
-
-const betaRanges = v1.AnnotationLoadBalancerSourceRangesKey
 
 // firstServer returns the virtual server of a port. Others of the same port are duplicates.
 func (d *differ) firstServer(port string) api.LBVirtualServer {
@@ -105,7 +101,7 @@ func (d *differ) serverUpdate(port Port, have api.LBVirtualServer, address strin
 	case f.Has("ip_address"):
 		change.Disrupts, change.Follows = plan.DisruptsAddress, addressFields()
 	case f.Has("access_list_control") && want.AccessListControl != nil:
-		change.Disrupts, change.Follows = plan.DisruptsTraffic, rangeFields()
+		change.Disrupts, change.Follows = plan.DisruptsTraffic, intent.RangeFields()
 	case f.Has("application_profile_path"):
 		change.Disrupts, change.Follows = plan.DisruptsTraffic, addressFields()
 	}

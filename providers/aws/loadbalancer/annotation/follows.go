@@ -3,8 +3,6 @@ package annotation
 import (
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
@@ -33,9 +31,8 @@ func FollowsGroups() []string { return []string{KeySecurityGroups, KeyExtraSecur
 
 // FollowsRules returns the fields of rules in security groups.
 func FollowsRules() []string {
-	return slices.Concat(FollowsTargetGroups(), FollowsZones(), FollowsGroups(), []string{intent.FieldSourceRanges,
-		intent.KeySourceRanges, intent.KeyPortSourceRanges, v1.AnnotationLoadBalancerSourceRangesKey,
-		intent.FieldHealthCheckNodePort, KeyHealthCheckPort, intent.KeyHealthCheckPort})
+	return slices.Concat(FollowsTargetGroups(), FollowsZones(), FollowsGroups(), intent.RangeFields(),
+		[]string{intent.FieldHealthCheckNodePort, KeyHealthCheckPort, intent.KeyHealthCheckPort})
 }
 
 // FollowsTags returns the fields of tags.

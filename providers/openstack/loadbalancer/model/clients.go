@@ -3,6 +3,7 @@ package model
 import (
 	"net/netip"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -38,6 +39,29 @@ func OfFamilies(cidrs []string, families []v1.IPFamily) []string {
 	default:
 		return []string{"0.0.0.0/32"}
 	}
+}
+
+// Narrows reports whether a client that is allowed now loses access: if no desired range contains one of the existing
+// ranges. Empty ranges allow all clients of the families.
+func Narrows(have, want []string, families []v1.IPFamily) bool {
+	if len(want) == 0 {
+		return false
+	}
+	if len(have) == 0 {
+		have = OfFamilies([]string{"0.0.0.0/0", "::/0"}, families)
+	}
+	return slices.ContainsFunc(have, func(text string) bool {
+		prefix, err := netip.ParsePrefix(text)
+		return err == nil && !slices.ContainsFunc(want, func(text string) bool {
+			wider, err := netip.ParsePrefix(text)
+			return err == nil && wider.Bits() <= prefix.Bits() && wider.Contains(prefix.Addr())
+		})
+	})
+}
+
+// Restricts reports whether ranges exclude a client of their families.
+func Restricts(cidrs []string) bool {
+	return slices.ContainsFunc(cidrs, func(text string) bool { return !strings.HasSuffix(text, "/0") })
 }
 
 // VIPFamilies are the families of a load balancer's addresses.
