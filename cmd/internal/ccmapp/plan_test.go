@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +25,8 @@ import (
 // portsPlanner records the first port of each Service that it plans, after that of the Service in the cluster.
 type portsPlanner struct {
 	cloudprovider.LoadBalancer
+
+	mu      sync.Mutex
 	planned []int32
 	calls   int
 	// removals counts the plans that remove a load balancer.
@@ -47,6 +50,8 @@ func (c plannerCloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return
 
 func (p *portsPlanner) PlanLoadBalancer(_ context.Context, _ string, service *v1.Service, _ []*v1.Node,
 	o loadbalancer.PlanOptions) (plan.Plan, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.calls++
 	if o.Remove {
 		p.removals++

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,9 +27,18 @@ import (
 // listedCloud has a load balancer of Service default/web, one of a deleted Service, and the address of another cluster.
 type listedCloud struct {
 	cloudprovider.Interface
+
+	mu     sync.Mutex
 	denied string
 	lists  int
 	parts  bool
+}
+
+// deny denies the list of a kind; "" denies none.
+func (c *listedCloud) deny(kind string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.denied = kind
 }
 
 func (c *listedCloud) ProviderName() string                             { return "listed" }
@@ -36,6 +46,8 @@ func (c *listedCloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return
 func (c *listedCloud) Inventory() (inventory.Lister, bool)              { return c, true }
 
 func (c *listedCloud) ListInventory(_ context.Context, r inventory.Request) inventory.Inventory {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.lists++
 	c.parts = c.parts || r.Parts
 	object := func(kind, id, service, uid string) inventory.Object {
@@ -108,7 +120,7 @@ func TestInventoryCountsObjectsByKindAndState(t *testing.T) {
 			{"", []string{"objects address foreign 1", "objects address orphaned 1", "objects load balancer orphaned 1",
 				"objects load balancer owned 1"}},
 		} {
-			cloud.denied = step.denied
+			cloud.deny(step.denied)
 			time.Sleep(time.Hour)
 			synctest.Wait()
 			if diff := cmp.Diff(step.want, exposed(t)); diff != "" {
