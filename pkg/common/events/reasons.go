@@ -83,8 +83,10 @@ var (
 	LoadBalancerExternalNetworkSearchFailed = warning(onService, "LoadBalancerExternalNetworkSearchFailed",
 		"There is no external network for a floating IP.", "Name the network in the configuration.")
 	LoadBalancerSourceRangesIgnored = warning(onService, "LoadBalancerSourceRangesIgnored",
-		"The cloud's load balancers do not restrict sources: spec.loadBalancerSourceRanges has no effect.",
-		"Restrict the sources with a NetworkPolicy, or use another load balancer provider.")
+		"The source ranges of the Service have no effect: the cloud's load balancers do not restrict sources, or security "+
+			"groups that the manager never edits do.",
+		"Write the ranges into these security groups, restrict the sources with a NetworkPolicy, or use another load "+
+			"balancer provider.")
 	LoadBalancerAvailabilityZonesIgnored = warning(onService, "LoadBalancerAvailabilityZonesIgnored",
 		"The cloud's load balancers have no availability zones.", "Remove the annotation.")
 	LoadBalancerFloatingIPSkipped = warning(onService, "LoadBalancerFloatingIPSkipped",

@@ -127,13 +127,13 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 			return plan.Plan{}, err
 		}
 		changes, warnings, err := have.made.network.Diff(key, want.Network, have.Network)
-		return plan.Plan{Subject: subject, Changes: changes, Warnings: warnings}, err
+		return plan.Plan{Subject: subject, Changes: changes, Warnings: warnings, Reasons: want.Network.Reasons}, err
 	default:
 		if err := c.refuseChange(key, annotation.Classic, have); err != nil {
 			return plan.Plan{}, err
 		}
 		p, err := have.made.classic.Diff(key, want.Classic, have.Classic)
-		p.Subject = subject
+		p.Subject, p.Reasons = subject, want.Classic.Reasons
 		return p, err
 	}
 }

@@ -1,6 +1,7 @@
 package classic
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -62,6 +64,8 @@ type Desired struct {
 	// Record is the applied record of this state.
 	Record   lbcommon.AppliedRecord `json:"-"`
 	Warnings []string
+	// Reasons are the reasons of the Events about Warnings, for those with a reason other than the default.
+	Reasons map[string]events.Reason `json:"-"`
 	// Refusal refuses the creation of the load balancer. One that exists stays, with a warning.
 	Refusal error `json:"-"`
 }
@@ -83,9 +87,9 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	refuseIPv6(in, &problems)
 	switch {
 	case len(o.SecurityGroups) > 0:
-		vpc.RefusePortRanges(in, annotation.KeySecurityGroups, &problems)
+		d.Reasons = vpc.CheckRanges(in, annotation.KeySecurityGroups, &problems)
 	case c.options.SecurityGroup != "":
-		vpc.RefusePortRanges(in, c.options.SecurityGroup+" (ElbSecurityGroup in the cloud configuration)", &problems)
+		d.Reasons = vpc.CheckRanges(in, c.options.SecurityGroup+" (ElbSecurityGroup in the cloud configuration)", &problems)
 	}
 	tags.Check(o.Tags, in.Tags, annotation.KeyTags, &problems)
 	d.Listeners = desireListeners(in, o, &problems)
@@ -93,7 +97,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	if !strings.HasPrefix(d.HealthCheck.Target, protocolHTTP) {
 		o.NoPath(in.Annotations)
 	}
-	d.Warnings, d.Refusal = o.Warnings, refuseDualStack(in)
+	d.Warnings, d.Refusal = slices.AppendSeq(o.Warnings, maps.Keys(d.Reasons)), refuseDualStack(in)
 	d.desireGroups(c.options, r)
 	subnetErr := d.desireSubnets(r)
 	if !c.options.DisableIngress {

@@ -10,6 +10,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
@@ -76,13 +77,21 @@ func Transport(port intent.Port) string {
 	return ProtocolTCP
 }
 
-// RefusePortRanges adds the problem that security groups that are never edited decide who may connect.
-func RefusePortRanges(in intent.Service, group string, problems *intent.Problems) {
+// CheckRanges checks the source ranges of a Service for which security groups that are never edited decide who may
+// connect. It adds a problem about the ranges of a port, and returns a warning about those of the Service, with the
+// reason of its Event: earlier managers ignore them too.
+func CheckRanges(in intent.Service, group string, problems *intent.Problems) map[string]events.Reason {
 	if in.RestrictsPorts() {
 		problems.Addf(intent.KeyPortSourceRanges, in.Annotations[intent.KeyPortSourceRanges], "the rules of %s decide who "+
 			"may connect, and they are never edited: write the ranges there and remove this annotation, or remove the group",
 			group)
 	}
+	if len(in.SourceRanges) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("%s has no effect: the rules of %s decide who may connect, and they are never edited; write the "+
+		"ranges there and remove them here, or remove the group", in.Sources.Where(intent.KeySourceRanges), group)
+	return map[string]events.Reason{text: events.LoadBalancerSourceRangesIgnored}
 }
 
 // source returns the source of the rule.

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -130,6 +132,8 @@ type Desired struct {
 	Record lbcommon.AppliedRecord
 	// Warnings are for the Service's author.
 	Warnings []string
+	// Reasons are the reasons of the Events about Warnings, for those with a reason other than the default.
+	Reasons map[string]events.Reason `json:"-"`
 }
 
 // Desire computes the objects that should exist for a Service. It is pure and returns all problems joined.
@@ -171,7 +175,7 @@ func Desire(r Request, settings Settings) (Desired, error) {
 	b.checkPrimaryIPv6()
 	d.ByCIDR = b.byCIDR(d)
 	d.Managed = b.managedGroup(d.Name, d.Tags)
-	d.Warnings = b.warnings
+	d.Warnings, d.Reasons = slices.AppendSeq(b.warnings, maps.Keys(b.reasons)), b.reasons
 	d.Record = d.AppliedRecord(r.Service.Fields)
 	err := intent.Join(subject, b.problems.Err(subject), zonesErr)
 	if err != nil {
@@ -191,7 +195,9 @@ type builder struct {
 	// creation are problems that only prevent the creation of a load balancer.
 	creation intent.Problems
 	warnings []string
-	seen     map[string]bool
+	// reasons are those of further warnings, by their texts.
+	reasons map[string]events.Reason
+	seen    map[string]bool
 }
 
 func (b *builder) warnf(format string, args ...any) {
@@ -235,9 +241,9 @@ func (b *builder) checkGroups() {
 	}
 	switch {
 	case b.settings.Managed && listed:
-		vpc.RefusePortRanges(b.Service, annotation.KeySecurityGroups, &b.problems)
+		b.reasons = vpc.CheckRanges(b.Service, annotation.KeySecurityGroups, &b.problems)
 	case !b.settings.Managed && b.settings.NoNodeRules:
-		vpc.RefusePortRanges(b.Service, "the nodes' security groups (DisableSecurityGroupIngress in the cloud "+
+		b.reasons = vpc.CheckRanges(b.Service, "the nodes' security groups (DisableSecurityGroupIngress in the cloud "+
 			"configuration)", &b.problems)
 	}
 }
