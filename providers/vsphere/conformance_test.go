@@ -8,6 +8,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/orphantest"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere"
@@ -111,3 +112,15 @@ func TestFaults(t *testing.T) {
 }
 
 func TestRandomLoad(t *testing.T) { each(t, conformance.RunRandom) }
+
+func TestOrphans(t *testing.T) {
+	orphantest.Run(t, nsxtSubject(), orphantest.Options{
+		Volatile: []string{"_revision"},
+		Lists: map[string][]string{
+			"GET lb-services": {"load balancer service"}, "GET lb-virtual-servers": {"virtual server"},
+			"GET lb-pools": {"pool"}, "GET lb-monitor-profiles": {"monitor"}, "GET groups": {"group"},
+			"GET ip-allocations": {"IP allocation"}, "GET ip-pools": {"IP allocation"}, "GET static-routes": {"route"},
+		},
+		MaxLists: 17, OrphanedRoutes: true,
+	})
+}

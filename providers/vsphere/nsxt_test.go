@@ -84,6 +84,13 @@ func (c nsxtCluster) ensure(t testing.TB, svc *v1.Service) error {
 	return err
 }
 
+// remove deletes the load balancer of a Service.
+func (c nsxtCluster) remove(t testing.TB, svc *v1.Service) error {
+	t.Helper()
+	lb, _ := c.cloud.LoadBalancer()
+	return lb.EnsureLoadBalancerDeleted(t.Context(), "kubernetes", svc)
+}
+
 func TestClustersOfOneNameKeepTheirLoadBalancers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNSXT(t)

@@ -111,8 +111,16 @@ func (o Object) Part(kind, id, name string, fields ...Field) Object {
 
 // Service returns the name of the Service that the object was created for, or "".
 func (o Object) Service() string {
-	if len(o.Owners) == 0 || o.Owners[0].Name == "" {
-		return ""
+	if owner := o.owner(); owner.Name != "" {
+		return owner.String()
 	}
-	return o.Owners[0].String()
+	return ""
+}
+
+// owner returns the Service that the object was created for; empty for objects of the whole cluster.
+func (o Object) owner() Owner {
+	if len(o.Owners) == 0 {
+		return Owner{}
+	}
+	return o.Owners[0]
 }

@@ -13,22 +13,23 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
-// Orphanage is the deletable orphans of one deleted Service.
+// Orphanage is the deletable orphans of one deleted Service, or those of the whole cluster.
 type Orphanage struct {
-	// Service has the identity of the deleted one: its namespace, name, and the UID, as far as it is known.
+	// Service has the identity of the deleted one: its namespace, name, and the UID, as far as it is known. It is empty
+	// for objects of the whole cluster.
 	Service *v1.Service
 	Orphans []Entry
 }
 
-// Orphanages groups the deletable orphans by their deleted Service. Orphans of no Service are omitted: routes have a
-// plan of their own.
+// Orphanages groups the deletable orphans by their deleted Service. It omits routes, which have a plan of their own,
+// and objects that show a Service without its name.
 func (r Report) Orphanages() []Orphanage {
 	type key struct{ service, uid string }
 	groups := map[key][]Entry{}
 	uids := map[string]string{}
 	for _, e := range r.Entries {
-		if e.Deletable() && e.Service() != "" {
-			uid := e.Owners[0].UID
+		if e.Deletable() && e.Kind != KindRoute && (e.Service() != "" || len(e.Owners) == 0) {
+			uid := e.owner().UID
 			groups[key{e.Service(), uid}] = append(groups[key{e.Service(), uid}], e)
 			uids[e.Service()] = max(uids[e.Service()], uid)
 		}
@@ -42,7 +43,7 @@ func (r Report) Orphanages() []Orphanage {
 	}
 	all := make([]Orphanage, 0, len(groups))
 	for k, entries := range groups {
-		owner := entries[0].Owners[0]
+		owner := entries[0].owner()
 		service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: owner.Name,
 			UID: types.UID(k.uid)}}
 		sorting.Func(entries, compareEntries)

@@ -37,7 +37,7 @@ type Deletion struct {
 	Detail string
 }
 
-// Removal is the plan for the orphans of one deleted Service, or for the orphaned routes.
+// Removal is the plan for the orphans of one deleted Service or of the whole cluster, or for the orphaned routes.
 type Removal struct {
 	Plan plan.Plan
 
@@ -91,7 +91,13 @@ func (a *Audit) planService(ctx context.Context, o inventory.Orphanage) Removal 
 		return full.RemoveOrphans(ctx, s.ClusterName, o.Service, approve)
 	}
 	r.confirm = func(ctx context.Context) error { return a.confirmDeleted(ctx, o) }
+	if o.Service.Name == "" {
+		r.confirm = a.confirmUnbalanced
+	}
 	whole, err := full.PlanLoadBalancer(ctx, s.ClusterName, o.Service, nil, loadbalancer.PlanOptions{Remove: true})
+	if o.Service.Name == "" {
+		whole.Subject = "objects of the whole cluster"
+	}
 	return r.selected(whole, err)
 }
 
@@ -176,6 +182,22 @@ func (a *Audit) confirmDeleted(ctx context.Context, o inventory.Orphanage) error
 			Err: errors.New("the Service exists now; run the audit again")}
 	}
 	return nil
+}
+
+// confirmUnbalanced returns an error if a Service has or needs a load balancer, which may be about to use the objects
+// of the whole cluster.
+func (a *Audit) confirmUnbalanced(ctx context.Context) error {
+	services, err := a.session.Services(ctx)
+	if err != nil {
+		return fmt.Errorf("nothing proves that no Service needs a load balancer: %w", err)
+	}
+	at := slices.IndexFunc(services, loadbalancer.Reconciled)
+	if at < 0 {
+		return nil
+	}
+	name := services[at].Namespace + "/" + services[at].Name
+	return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "Service " + name,
+		Err: errors.New("it needs a load balancer, and objects of the whole cluster stay until no Service does")}
 }
 
 // confirmUnneeded returns an error if a node has the pod CIDR of an orphaned route. It reads the nodes after the plan

@@ -51,12 +51,15 @@ func (d *differ) inUse(a api.IPAllocation) bool {
 }
 
 func (d *differ) allocationRef(pool string, action plan.Action) plan.Ref {
-	name := d.name() + " in " + pool
+	name := allocationName(d.name(), pool)
 	if d.want.IP != "" && action == plan.Create {
 		name += " " + d.want.IP
 	}
 	return plan.Ref{Kind: kindAllocation, Name: name, Action: action}
 }
+
+// allocationName returns the name of an allocation in plans and in the inventory.
+func allocationName(balancer, pool string) string { return balancer + " in " + pool }
 
 // allocationCreate is the change that allocates an address. An allocation of the same ID without an address yet is that
 // of an earlier run: its path is returned.
@@ -123,7 +126,7 @@ func (d *differ) allocationMark(have api.IPAllocation) (plan.Change, bool) {
 		return plan.Change{}, false
 	}
 	return plan.Change{
-		Ref: d.allocationRef(have.Pool, plan.Update), Fields: f, Mark: true,
+		Ref: d.allocationRef(have.Pool, plan.Update), ID: have.Path, Fields: f, Mark: true,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return d.store.allocations(have.Pool).update(ctx, have.Path, func(a *api.IPAllocation) {
 				a.Tags = tagged(a.Tags, d.tags(nil))

@@ -69,8 +69,14 @@ func (d *differ) name() string { return d.cloud.Name(d.owner.key) }
 
 // portRef returns the reference of the change of a port's object.
 func (d *differ) portRef(kind, port string, action plan.Action) plan.Ref {
-	return plan.Ref{Kind: kind, Name: d.name() + " " + port, Action: action}
+	return plan.Ref{Kind: kind, Name: portObjectName(d.name(), port), Action: action}
 }
+
+// portObjectName returns the name of a port's object in plans and in the inventory.
+func portObjectName(balancer, port string) string { return balancer + " " + port }
+
+// monitorPort is the port in the name of a monitor: a port may have monitors of several types.
+func monitorPort(port, resourceType string) string { return port + " " + resourceType }
 
 // tags returns the tags of an object of the Service.
 func (d *differ) tags(more map[string]string) map[string]string {
@@ -162,7 +168,8 @@ func (d *differ) claim(used map[string]bool) []plan.Ref {
 		})
 	}
 	for _, m := range d.have.Monitors {
-		add(kindMonitor, m.Tag(names.TagPort)+" "+m.ResourceType, m.Resource, func(ctx context.Context, path string) error {
+		name := monitorPort(m.Tag(names.TagPort), m.ResourceType)
+		add(kindMonitor, name, m.Resource, func(ctx context.Context, path string) error {
 			return d.store.monitors.update(ctx, path, func(m *api.LBMonitor) { m.Tags = tagged(m.Tags, d.tags(nil)) })
 		})
 	}
@@ -193,8 +200,8 @@ func (d *differ) removeRest(used map[string]bool, allocations []api.IPAllocation
 	}
 	for _, m := range d.have.Monitors {
 		if !used[m.Path] {
-			d.plan.Add(d.deletion(d.portRef(kindMonitor, m.Tag(names.TagPort)+" "+m.ResourceType, plan.Delete), m.Resource,
-				poolRefs, d.store.monitors.remove))
+			ref := d.portRef(kindMonitor, monitorPort(m.Tag(names.TagPort), m.ResourceType), plan.Delete)
+			d.plan.Add(d.deletion(ref, m.Resource, poolRefs, d.store.monitors.remove))
 		}
 	}
 	for _, g := range d.have.Groups {

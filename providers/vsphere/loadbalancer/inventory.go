@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
@@ -16,96 +17,194 @@ var _ inventory.Lister = (*Cloud)(nil)
 
 // ListInventory implements inventory.Lister: one list of each collection. Objects of all clusters have the tag owner.
 func (c *Cloud) ListInventory(ctx context.Context, request inventory.Request) inventory.Inventory {
-	found := inventory.Inventory{Cluster: request.ClusterName}
-	users := map[string][]string{}
-	add := func(kind string, needs []string, list func(context.Context) ([]api.Resource, error)) {
-		all, err := list(ctx)
-		found.Kinds = append(found.Kinds, inventory.Kind{Name: kind, Needs: needs, Err: err})
-		for _, r := range all {
-			if r.Tag(names.TagOwner) == c.app {
-				object := inventoryObject(kind, r)
-				object.UsedBy = users[r.Path]
-				found.Objects = append(found.Objects, object)
+	l := &lister{cloud: c, found: inventory.Inventory{Cluster: request.ClusterName}, users: map[string][]string{}}
+	var err error
+	l.servers, err = c.store.servers.list(ctx)
+	l.addServers(err)
+	pools, err := c.store.pools.list(ctx)
+	l.addPools(pools, err)
+	monitors, err := c.store.monitors.list(ctx)
+	add(l, kindMonitor, []string{kindPool}, monitors, err)
+	groups, err := c.store.groups.list(ctx)
+	add(l, kindGroup, []string{kindServer}, groups, err)
+	services, err := c.store.services.list(ctx)
+	l.addServices(services, err)
+	allocations, err := l.listAllocations(ctx)
+	add(l, kindAllocation, []string{kindServer}, allocations, err)
+	return l.found
+}
+
+// lister builds one inventory.
+type lister struct {
+	cloud   *Cloud
+	found   inventory.Inventory
+	servers []api.LBVirtualServer
+	// users are the paths of the users of an object, by its path. Those of an address are listed by the address.
+	users map[string][]string
+}
+
+func (l *lister) use(object, user string) {
+	if object != "" {
+		l.users[object] = append(l.users[object], user)
+	}
+}
+
+// add adds the objects of one kind. Their users were added before.
+func add[T any](l *lister, kind string, needs []string, all []T, err error) {
+	l.found.Kinds = append(l.found.Kinds, inventory.Kind{Name: kind, Needs: needs, Err: err})
+	for _, one := range all {
+		if r := common(one); r.Tag(names.TagOwner) == l.cloud.app {
+			object := inventoryObject(kind, r)
+			object.UsedBy = l.users[r.Path]
+			l.found.Objects = append(l.found.Objects, object)
+		}
+	}
+}
+
+func (l *lister) addServers(err error) {
+	for _, v := range l.servers {
+		l.use(v.PoolPath, v.Path)
+		l.use(v.LBServicePath, v.Path)
+		l.use(v.IPAddress, v.Path)
+		if v.AccessListControl != nil {
+			l.use(v.AccessListControl.GroupPath, v.Path)
+		}
+	}
+	add(l, kindServer, nil, l.servers, err)
+}
+
+func (l *lister) addPools(pools []api.LBPool, err error) {
+	for _, p := range pools {
+		for _, monitor := range p.ActiveMonitorPaths {
+			l.use(monitor, p.Path)
+		}
+	}
+	add(l, kindPool, []string{kindServer}, pools, err)
+}
+
+// addServices adds the load balancer services. They belong to the Services of their virtual servers.
+func (l *lister) addServices(services []api.LBService, err error) {
+	first := len(l.found.Objects)
+	add(l, kindService, []string{kindServer}, services, err)
+	for i := first; i < len(l.found.Objects); i++ {
+		object := &l.found.Objects[i]
+		if id := l.cloud.config.ServiceID; id != "" && object.ID == api.LBServices+"/"+id {
+			object.Keep = "vsphere.conf sets it as lb-service-id"
+		}
+		for _, v := range l.servers {
+			if v.LBServicePath != object.ID {
+				continue
+			}
+			user := inventoryObject(kindServer, v.Resource)
+			if v.Tag(names.TagOwner) != l.cloud.app || user.Mark != object.Mark || len(user.Owners) == 0 {
+				object.Keep = "it is in use by virtual server " + v.DisplayName + ", which has another mark or none"
+				continue
+			}
+			if !slices.Contains(object.Owners, user.Owners[0]) {
+				object.Owners = append(object.Owners, user.Owners[0])
 			}
 		}
 	}
-	add(kindServer, nil, func(ctx context.Context) ([]api.Resource, error) {
-		all, err := c.store.servers.list(ctx)
-		for _, v := range all {
-			users[v.PoolPath] = append(users[v.PoolPath], v.Path)
-			users[v.LBServicePath] = append(users[v.LBServicePath], v.Path)
-			users[v.IPAddress] = append(users[v.IPAddress], v.Path)
-			if v.AccessListControl != nil {
-				users[v.AccessListControl.GroupPath] = append(users[v.AccessListControl.GroupPath], v.Path)
-			}
-		}
-		return resources(all), err
-	})
-	servers := []string{kindServer}
-	add(kindPool, servers, func(ctx context.Context) ([]api.Resource, error) {
-		all, err := c.store.pools.list(ctx)
-		for _, p := range all {
-			for _, m := range p.ActiveMonitorPaths {
-				users[m] = append(users[m], p.Path)
-			}
-		}
-		return resources(all), err
-	})
-	add(kindMonitor, []string{kindPool}, func(ctx context.Context) ([]api.Resource, error) {
-		all, err := c.store.monitors.list(ctx)
-		return resources(all), err
-	})
-	add(kindGroup, servers, func(ctx context.Context) ([]api.Resource, error) {
-		all, err := c.store.groups.list(ctx)
-		return resources(all), err
-	})
-	add(kindService, servers, func(ctx context.Context) ([]api.Resource, error) {
-		all, err := c.store.services.list(ctx)
-		return resources(all), err
-	})
-	add(kindAllocation, servers, func(ctx context.Context) ([]api.Resource, error) {
-		pools, err := c.configuredPools(ctx)
-		slices.Sort(pools)
-		var out []api.Resource
-		for _, pool := range slices.Compact(pools) {
-			all, listErr := c.store.allocations(pool).list(ctx)
-			if listErr != nil {
-				return out, listErr
-			}
-			for _, a := range all {
-				address, addressErr := c.store.addressOf(ctx, a)
-				if addressErr != nil {
-					return out, addressErr
-				}
-				users[a.Path] = users[address]
-			}
-			out = append(out, resources(all)...)
-		}
-		return out, err
-	})
-	return found
 }
 
-// resources returns what all objects have in common.
-func resources[T any](all []T) []api.Resource {
-	out := make([]api.Resource, len(all))
-	for i, object := range all {
-		out[i] = common(object)
+// listAllocations lists the allocations of the pools of the configuration and of virtual servers, and adds their users.
+func (l *lister) listAllocations(ctx context.Context) ([]api.IPAllocation, error) {
+	pools, err := l.cloud.configuredPools(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return out
+	for _, v := range l.servers {
+		if pool := v.Tag(names.TagPool); pool != "" && v.Tag(names.TagOwner) == l.cloud.app {
+			pools = append(pools, pool)
+		}
+	}
+	slices.Sort(pools)
+	var out []api.IPAllocation
+	for _, pool := range slices.Compact(pools) {
+		all, err := l.cloud.store.allocations(pool).list(ctx)
+		if cloudapi.Is(err, cloudapi.NotFound) {
+			continue // The pool was deleted.
+		}
+		if err != nil {
+			return out, err
+		}
+		for _, a := range all {
+			if a.Tag(names.TagOwner) == l.cloud.app {
+				a.Pool = pool
+				out = append(out, a)
+			}
+		}
+	}
+	return out, l.addAddressUsers(ctx, out)
 }
 
+// addAddressUsers adds the users of the addresses of allocations. An allocation without a virtual server of its pool
+// and Service costs a call, and so do several of one pool and Service.
+func (l *lister) addAddressUsers(ctx context.Context, allocations []api.IPAllocation) error {
+	type identity struct{ pool, owner, cluster, uid, service string }
+	identify := func(pool string, r api.Resource) identity {
+		return identity{pool, r.Tag(names.TagOwner), r.Tag(names.TagCluster), r.Tag(names.TagClusterUID),
+			r.Tag(names.TagService)}
+	}
+	addresses := map[identity][]string{}
+	for _, v := range l.servers {
+		id := identify(v.Tag(names.TagPool), v.Resource)
+		if !slices.Contains(addresses[id], v.IPAddress) {
+			addresses[id] = append(addresses[id], v.IPAddress)
+		}
+	}
+	same := map[identity]int{}
+	for _, a := range allocations {
+		same[identify(a.Pool, a.Resource)]++
+	}
+	for _, a := range allocations {
+		id := identify(a.Pool, a.Resource)
+		address := a.AllocationIP
+		if address == "" && same[id] == 1 && len(addresses[id]) == 1 {
+			address = addresses[id][0]
+		}
+		if address == "" {
+			var err error
+			// An allocation of a pool without a free address has none.
+			if address, err = l.cloud.store.addressOf(ctx, a); err != nil && !cloudapi.Is(err, cloudapi.Quota) {
+				return err
+			}
+		}
+		for _, user := range l.users[address] {
+			l.use(a.Path, user)
+		}
+	}
+	return nil
+}
+
+// inventoryObject returns an object with the name that its changes have in plans.
 func inventoryObject(kind string, r api.Resource) inventory.Object {
 	object := inventory.Object{
 		Kind: kind, ID: r.Path, Name: r.DisplayName,
 		Mark: inventory.Mark{Cluster: r.Tag(names.TagCluster), UID: r.Tag(names.TagClusterUID)},
 	}
 	if namespace, name, ok := strings.Cut(r.Tag(names.TagService), "/"); ok {
+		object.Name = names.ServiceDisplay(object.Mark.Cluster, namespace, name)
 		object.Owners = []inventory.Owner{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
 	}
-	if port := r.Tag(names.TagPort); port != "" {
-		object.Name += " " + port
+	port := r.Tag(names.TagPort)
+	switch kind {
+	case kindService:
+	case kindAllocation:
+		object.Name = allocationName(object.Name, poolOf(r.Path))
+	case kindMonitor:
+		object.Name = portObjectName(object.Name, monitorPort(port, r.ResourceType))
+	default:
+		object.Name = portObjectName(object.Name, port)
+	}
+	if port != "" {
 		object.Fields = []inventory.Field{{Name: "port", Value: port}}
 	}
 	return object
+}
+
+// poolOf returns the ID of the pool of an allocation.
+func poolOf(path string) string {
+	pool, _, _ := strings.Cut(strings.TrimPrefix(path, api.IPPools+"/"), "/")
+	return pool
 }

@@ -24,7 +24,7 @@ func (d *differ) ensureMonitor(port Port) (path string, created []plan.Ref) {
 		want.Tags = tagged(nil, tags)
 		path = api.LBMonitors + "/" + d.owner.objectID(partMonitor, port.Name, want.ResourceType)
 		change := plan.Change{
-			Ref:    d.portRef(kindMonitor, port.Name+" "+want.ResourceType, plan.Create),
+			Ref:    d.portRef(kindMonitor, monitorPort(port.Name, want.ResourceType), plan.Create),
 			Fields: monitorFields(api.LBMonitor{}, want),
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				_, err := d.store.monitors.put(ctx, path, want)
@@ -39,7 +39,7 @@ func (d *differ) ensureMonitor(port Port) (path string, created []plan.Ref) {
 	diffTags(&f, have.Tags, tags)
 	if len(f) > 0 {
 		d.plan.Add(plan.Change{
-			Ref: d.portRef(kindMonitor, port.Name+" "+want.ResourceType, plan.Update), ID: have.Path, Fields: f,
+			Ref: d.portRef(kindMonitor, monitorPort(port.Name, want.ResourceType), plan.Update), ID: have.Path, Fields: f,
 			Mark: len(f) == 1 && f.Has("tags"),
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				return d.store.monitors.update(ctx, have.Path, func(m *api.LBMonitor) {

@@ -1,0 +1,139 @@
+package vsphere_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/orphans"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim"
+)
+
+// deleteOrphans audits the cloud as a new process in a cluster with these Services, and deletes the orphans. It returns
+// the states of the objects by kind, and the outcomes.
+func deleteOrphans(t *testing.T, w *sim.Cloud, c nsxtCluster, uid string, services ...*v1.Service) (
+	map[string]inventory.State, []orphans.Deletion,
+) {
+	t.Helper()
+	lines, _, _ := strings.Cut(nsxtLines(false), "[Route]")
+	cloud, err := newCloud(lines, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cloud.SetRuntime(provider.Runtime{ClusterUID: uid, Recorder: record.NewFakeRecorder(1000)})
+	audit, err := orphans.Run(t.Context(), orphans.Session{
+		Cloud: cloud, Client: fake.NewClientset(), ClusterName: "kubernetes", ClusterUID: uid,
+		Services: func(context.Context) ([]*v1.Service, error) { return services, nil },
+		Nodes:    func(context.Context) ([]*v1.Node, error) { return c.nodes, nil },
+		Now:      time.Now, Parts: true,
+	})
+	if err != nil || len(audit.Failures) > 0 {
+		t.Fatalf("%v, %q", err, audit.Failures)
+	}
+	states := map[string]inventory.State{}
+	for _, e := range audit.Report.Entries {
+		states[e.Kind] = e.State
+	}
+	deletions := audit.Refused()
+	for _, removal := range audit.Removals(t.Context()) {
+		deletions = append(deletions, removal.Apply(t.Context())...)
+	}
+	return states, deletions
+}
+
+// The load balancer service has the mark of the cluster that created it, and serves other clusters too.
+func TestEmptyLoadBalancerServiceIsOrphanOfItsClusterOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNSXT(t)
+		first, second := joinCluster(t, w, "first"), joinCluster(t, w, "second")
+		a, b := webService("uid-a", 80), webService("uid-b", 80)
+		for _, step := range []error{first.ensure(t, a), second.ensure(t, b), first.remove(t, a)} {
+			if step != nil {
+				t.Fatal(step)
+			}
+		}
+		expect := func(step string, c nsxtCluster, uid string, want inventory.State, left int, services ...*v1.Service) {
+			t.Helper()
+			states, deletions := deleteOrphans(t, w, c, uid, services...)
+			if states["load balancer service"] != want || w.Objects()["LBService"] != left {
+				t.Errorf("%s: states %v, %v left, deletions %+v; want %s, %d left", step, states, w.Objects(), deletions, want,
+					left)
+			}
+			conflict := func(d orphans.Deletion) bool {
+				return d.Outcome == orphans.Failed && strings.Contains(d.Detail, "default/web")
+			}
+			if want == inventory.Orphaned && left > 0 && !slices.ContainsFunc(deletions, conflict) {
+				t.Errorf("%s: deletions %+v, want one that fails because of Service default/web", step, deletions)
+			}
+		}
+		expect("another cluster uses it", first, "first", inventory.Owned, 1)
+		if err := second.remove(t, b); err != nil {
+			t.Fatal(err)
+		}
+		expect("another cluster created it", second, "second", inventory.Foreign, 1)
+		expect("a Service is about to use it", first, "first", inventory.Orphaned, 1, a)
+		expect("it is empty", first, "first", inventory.Orphaned, 0)
+	})
+}
+
+// Virtual servers of several deleted Services use the load balancer service: it is deleted after the last one.
+func TestLoadBalancerServiceIsDeletedAfterOrphansOfSeveralServices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNSXT(t)
+		c := joinCluster(t, w, "first")
+		web, other := webService("uid-a", 80), webService("uid-b", 80)
+		other.Name = "other"
+		for _, svc := range []*v1.Service{web, other} {
+			if err := c.ensure(t, svc); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			deleteOrphans(t, w, c, "first")
+		}
+		for kind, n := range w.Objects() {
+			if n > 0 && kind != "VirtualMachine" {
+				t.Errorf("%d objects of type %s are left", n, kind)
+			}
+		}
+	})
+}
+
+func TestInventoryHasTheNamesOfPlans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNSXT(t)
+		c := joinCluster(t, w, "first")
+		svc := webService("uid-a", 80)
+		svc.Spec.LoadBalancerSourceRanges = []string{"203.0.113.0/24"}
+		if err := c.ensure(t, svc); err != nil {
+			t.Fatal(err)
+		}
+		lister, _ := c.cloud.Inventory()
+		listed := map[string]plan.Ref{}
+		for _, o := range lister.ListInventory(t.Context(), inventory.Request{ClusterName: "kubernetes"}).Objects {
+			listed[o.ID] = plan.Ref{Kind: o.Kind, Name: o.Name, Action: plan.Delete}
+		}
+		balancers, _ := c.cloud.LoadBalancer()
+		planned := map[string]plan.Ref{}
+		removal, err := balancers.(loadbalancer.Planner).PlanLoadBalancer(t.Context(), "kubernetes", svc, nil,
+			loadbalancer.PlanOptions{Remove: true})
+		for _, change := range removal.Changes {
+			planned[change.ID] = change.Ref
+		}
+		if diff := cmp.Diff(planned, listed); err != nil || len(planned) != 6 || diff != "" {
+			t.Errorf("%d deletions, %v (-planned +listed):\n%s", len(planned), err, diff)
+		}
+	})
+}
