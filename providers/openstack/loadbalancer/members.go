@@ -49,7 +49,30 @@ func (c *Cloud) DiffMembers(
 			d.add(change)
 		}
 	}
+	d.openMembers(shared)
 	return heldInError(d.plan, *lb), nil
+}
+
+// openMembers attaches the Service's security group to the ports of members. Ports of other nodes keep it until the
+// Service is valid: the members of pools that were not read are unknown here.
+func (d *differ) openMembers(shared SharedState) {
+	if len(d.have.Groups) == 0 {
+		return
+	}
+	group, seen := d.have.Groups[0], map[string]bool{}
+	for _, wanted := range d.want.Ports {
+		for _, m := range wanted.Members {
+			for _, server := range slices.Sorted(maps.Keys(shared.NodePorts)) {
+				port, _ := model.PortWithAddress(shared.NodePorts[server], m.Address)
+				secure := port.PortSecurity == nil || *port.PortSecurity
+				if port.ID == "" || seen[port.ID] || !secure || d.carries(port.ID, group.ID) {
+					continue
+				}
+				seen[port.ID] = true
+				d.add(d.portAttach(port, groupRef{id: group.ID, name: group.Name}, nil))
+			}
+		}
+	}
 }
 
 // heldInError holds the changes of a load balancer in the state ERROR, which Octavia does not accept.
