@@ -150,16 +150,25 @@ func (c *Controller[S, D, O]) hold(t target[S, D], have O, todo plan.Plan) (plan
 // withMembers adds the changes of members for which a plan has none, held ones included, unless the plan deletes their
 // pool.
 func withMembers(p, members plan.Plan) plan.Plan {
-	has := func(m plan.Ref) bool {
-		held := slices.ContainsFunc(p.Held, func(h plan.Held) bool { return h.Ref == m })
+	has := func(m plan.Change) bool {
+		held := slices.ContainsFunc(p.Held, func(h plan.Held) bool { return h.Ref == m.Ref })
 		return held || slices.ContainsFunc(p.Changes, func(c plan.Change) bool {
-			return c.Ref == m || c.Action == plan.Delete && c.Name == m.Name && !c.Membership
+			return c.Ref == m.Ref || c.Action == plan.Delete && !c.Membership && isPoolOf(c, m)
 		})
 	}
-	changes := slices.DeleteFunc(slices.Clone(members.Changes), func(c plan.Change) bool { return has(c.Ref) })
-	held := slices.DeleteFunc(slices.Clone(members.Held), func(h plan.Held) bool { return has(h.Ref) })
+	changes := slices.DeleteFunc(slices.Clone(members.Changes), has)
+	held := slices.DeleteFunc(slices.Clone(members.Held), func(h plan.Held) bool { return has(h.Change) })
 	p.Changes, p.Held = slices.Concat(p.Changes, changes), slices.Concat(p.Held, held)
 	return p
+}
+
+// isPoolOf reports whether a change is of the pool of members: by ID if both have one, because two pools can have one
+// name, otherwise by name.
+func isPoolOf(change, members plan.Change) bool {
+	if change.ID != "" && members.ID != "" {
+		return change.ID == members.ID
+	}
+	return change.Name == members.Name
 }
 
 // withHeldWarning adds the warning about held changes.

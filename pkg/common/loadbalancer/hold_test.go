@@ -353,3 +353,26 @@ func TestHoldHoldsDependants(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Two pools can have one name: members follow unless the plan deletes their own pool.
+func TestDeletedPoolOfSameNameKeepsMembersOfOther(t *testing.T) {
+	for name, tt := range map[string]struct {
+		deleted, members string
+		want             int
+	}{
+		"own pool":   {"1", "1", 1},
+		"other pool": {"1", "2", 2},
+		"no ID":      {"1", "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			deletion := plan.Change{Ref: plan.Ref{Kind: "pool", Name: "web", Action: plan.Delete}, ID: tt.deleted}
+			update := plan.Change{
+				Ref: plan.Ref{Kind: "members", Name: "web", Action: plan.Update}, ID: tt.members, Membership: true,
+			}
+			got := withMembers(plan.Plan{Changes: []plan.Change{deletion}}, plan.Plan{Changes: []plan.Change{update}})
+			if len(got.Changes) != tt.want {
+				t.Errorf("%s, want %d changes", plan.Summary(got), tt.want)
+			}
+		})
+	}
+}

@@ -159,6 +159,7 @@ func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef
 	patch := d.listenerPatch(have, port, f)
 	change := plan.Change{
 		Ref:    d.ref(kindListener, have.Name, plan.Update, have.ID),
+		ID:     have.ID,
 		Fields: f, Follows: replacesPart.follows(),
 		After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {

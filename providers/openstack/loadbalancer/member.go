@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -28,13 +29,23 @@ func (d *differ) membersUpdate(have observe.Pool, port model.Port) (plan.Change,
 		before = "others"
 	}
 	return plan.Change{
-		Ref:        d.ref(kindMembers, have.Name, plan.Update, have.ID),
+		Ref: d.membersRef(have), ID: have.ID,
 		Fields:     []plan.Field{{Name: "members", Before: before, After: after}},
 		Membership: true, Disrupts: plan.DisruptsMembers,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			return d.setMembers(ctx, ids, have.ID, have.Members, want)
 		},
 	}, true
+}
+
+// membersRef returns the reference of the change of a pool's members, which Diff and DiffMembers share. A pool that
+// is held for deletion can have the name of its successor: then the references of both have the pools' IDs.
+func (d *differ) membersRef(have observe.Pool) plan.Ref {
+	name := have.Name
+	if slices.ContainsFunc(d.have.Pools, func(p observe.Pool) bool { return p.ID != have.ID && p.Name == have.Name }) {
+		name = strings.TrimSpace(have.Name + " " + have.ID)
+	}
+	return d.ref(kindMembers, name, plan.Update, have.ID)
 }
 
 // membersCreate fills a pool that the plan creates.

@@ -248,6 +248,41 @@ func TestMembersOfHeldListenerFollowNodesAfterRestart(t *testing.T) {
 	})
 }
 
+// A port that replaces another one has its index, which is part of the names of listeners and pools: while the deletion
+// of the old listener is held, two pools have one name. The members of both follow the nodes.
+func TestMembersFollowWhileReplacedPortIsHeld(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		svc := service()
+		r.ensure(svc)
+		runtime := provider.Runtime{Recorder: r.recorder, ClusterUID: r.uid, Disruption: provider.HoldAllDisruption}
+		r.manager.SetRuntime(runtime)
+		svc.Spec.Ports[1].Port = 8443
+		r.ensure(svc)
+		if old, successor := r.pool(443), r.pool(8443); old.Name != successor.Name {
+			t.Fatalf("pools %s and %s, want one name", old.Name, successor.Name)
+		}
+		for name, sync := range map[string]func(*v1.Service){
+			"update": r.update, "ensure": func(svc *v1.Service) { r.ensure(svc) },
+		} {
+			r.launch(name)
+			r.nodes = r.nodes[1:]
+			sync(svc)
+			for _, port := range []int{80, 443, 8443} {
+				members := r.membersAt(port)
+				joined := slices.ContainsFunc(members, func(m api.Member) bool { return m.Name == name })
+				if len(members) != len(r.nodes) || !joined {
+					t.Errorf("%s: members at port %d: %+v, want %d with %s", name, port, members, len(r.nodes), name)
+				}
+			}
+		}
+		r.manager.SetRuntime(provider.Runtime{Recorder: r.recorder, ClusterUID: r.uid})
+		r.ensure(svc)
+		r.wantPorts(2)
+		r.steady(svc)
+		r.remove(svc)
+	})
+}
+
 // After a restart nothing shows which nodes an invalid selector would select. If it is new, all nodes stay selected, as
 // the applied record shows; otherwise members leave with their nodes, and none join.
 func TestMembersFollowInvalidSelectorAfterRestart(t *testing.T) {
