@@ -3,12 +3,15 @@ package ccmapp
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	coreinformers "k8s.io/client-go/informers/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/app"
@@ -17,6 +20,8 @@ import (
 	controllermanagerapp "k8s.io/controller-manager/app"
 	"k8s.io/controller-manager/controller"
 	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // startServices starts the framework's service controller as the framework does, except for its node
@@ -50,6 +55,22 @@ func startServices(start app.ControllerInitContext, config *appconfig.CompletedC
 // instead of one each.
 type coalescedNodes struct{ coreinformers.NodeInformer }
 
+// Lister implements coreinformers.NodeInformer. The controller compares only the names and provider IDs of the nodes
+// that it lists, and both stay if a node gets or loses the opt-out label. So the list has no nodes with that label: load
+// balancers do not have them as members either.
+func (g coalescedNodes) Lister() corelisters.NodeLister { return managedNodes{g.NodeInformer.Lister()} }
+
+// managedNodes lists the nodes without the opt-out label.
+type managedNodes struct{ corelisters.NodeLister }
+
+// List implements corelisters.NodeLister.
+func (m managedNodes) List(selector labels.Selector) ([]*v1.Node, error) {
+	nodes, err := m.NodeLister.List(selector)
+	return slices.DeleteFunc(nodes, optedOut), err
+}
+
+func optedOut(node *v1.Node) bool { return node.Labels[provider.ManagedLabel] == "false" }
+
 // Informer implements coreinformers.NodeInformer.
 func (g coalescedNodes) Informer() cache.SharedIndexInformer {
 	return coalescedInformer{g.NodeInformer.Informer()}
@@ -78,11 +99,15 @@ func (g coalescedEvents) OnAdd(any, bool) { g.inner.OnAdd(anyNode(), false) }
 func (g coalescedEvents) OnDelete(any) { g.inner.OnDelete(anyNode()) }
 
 // OnUpdate implements cache.ResourceEventHandler. The controller compares both nodes to decide whether the
-// change matters, so all fields but the name stay.
+// change matters, so all fields but the name stay. It does not know the opt-out label.
 func (g coalescedEvents) OnUpdate(before, after any) {
 	old, ok := before.(*v1.Node)
 	now, ok2 := after.(*v1.Node)
-	if ok && ok2 {
+	switch {
+	case !ok || !ok2:
+	case optedOut(old) != optedOut(now): // the list of nodes changes
+		g.inner.OnAdd(anyNode(), false)
+	default:
 		g.inner.OnUpdate(renamed(old), renamed(now))
 	}
 }
