@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -49,30 +50,43 @@ func (c *Cloud) DiffMembers(
 			d.add(change)
 		}
 	}
+	d.plan = heldInError(d.plan, *lb)
 	d.openMembers(shared)
-	return heldInError(d.plan, *lb), nil
+	return d.plan, nil
 }
 
-// openMembers attaches the Service's security group to the ports of members. Ports of other nodes keep it until the
-// Service is valid: the members of pools that were not read are unknown here.
+// openMembers attaches the Service's security group to the ports of members, which otherwise receive no traffic. Ports of
+// other nodes keep it until the Service is valid: the members of pools that were not read are unknown here.
 func (d *differ) openMembers(shared SharedState) {
 	if len(d.have.Groups) == 0 {
 		return
 	}
-	group, seen := d.have.Groups[0], map[string]bool{}
+	group, members := d.have.Groups[0], map[netip.Addr]bool{}
 	for _, wanted := range d.want.Ports {
 		for _, m := range wanted.Members {
-			for _, server := range slices.Sorted(maps.Keys(shared.NodePorts)) {
-				port, _ := model.PortWithAddress(shared.NodePorts[server], m.Address)
-				secure := port.PortSecurity == nil || *port.PortSecurity
-				if port.ID == "" || seen[port.ID] || !secure || d.carries(port.ID, group.ID) {
-					continue
-				}
-				seen[port.ID] = true
+			if address, err := netip.ParseAddr(m.Address); err == nil {
+				members[address.Unmap()] = true
+			}
+		}
+	}
+	for _, server := range slices.Sorted(maps.Keys(shared.NodePorts)) {
+		for _, port := range shared.NodePorts[server] {
+			secure := port.PortSecurity == nil || *port.PortSecurity
+			if secure && hasAddress(port, members) && !d.carries(port.ID, group.ID) {
 				d.add(d.portAttach(port, groupRef{id: group.ID, name: group.Name}, nil))
 			}
 		}
 	}
+}
+
+// hasAddress reports whether a port has one of the addresses.
+func hasAddress(port api.Port, addresses map[netip.Addr]bool) bool {
+	for _, f := range port.FixedIPs {
+		if address, err := netip.ParseAddr(f.Address); err == nil && addresses[address.Unmap()] {
+			return true
+		}
+	}
+	return false
 }
 
 // heldInError holds the changes of a load balancer in the state ERROR, which Octavia does not accept.

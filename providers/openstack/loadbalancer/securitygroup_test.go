@@ -6,7 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -57,4 +59,50 @@ func TestDeletedSecurityGroupRuleIsIgnored(t *testing.T) {
 		r.remove(svc)
 		r.nothing()
 	})
+}
+
+// A node that joins while its Service is invalid becomes a member, and its port gets the Service's group: without it the
+// node receives no traffic.
+func TestNodeThatJoinsInvalidServiceGetsGroup(t *testing.T) {
+	for _, driver := range []string{"amphora", model.ProviderOVN} {
+		t.Run(driver, func(t *testing.T) {
+			bubble(t, sim.Options{}, Settings{Provider: driver, ManageSecurityGroups: true}, func(r *rig) {
+				svc := service()
+				svc.Status.LoadBalancer = *r.ensure(svc)
+				svc.Annotations[intent.KeyScheme] = "neither"
+				groups := func(node string) int {
+					ports, err := r.api.ListPorts(r.t.Context(), api.PortFilter{DeviceIDs: []string{r.sim.Server(node)}})
+					if err != nil || len(ports) != 1 {
+						r.t.Fatalf("ports of %s: %+v, %v", node, ports, err)
+					}
+					return len(ports[0].SecurityGroups)
+				}
+				for name, sync := range map[string]func(){
+					"updated": func() { r.update(svc) },
+					"synced":  func() { r.ensureError(svc, "neither") },
+				} {
+					r.launch(name)
+					r.restart()
+					sync()
+					if members := r.membersAt(80); len(members) != len(r.nodes) {
+						t.Errorf("%d members after %s joined, want %d", len(members), name, len(r.nodes))
+					}
+					if n := groups(name); n != 2 {
+						t.Errorf("the port of %s has %d groups, want its own and the Service's", name, n)
+					}
+				}
+				r.sim.Front().Log().Reset()
+				r.restart()
+				r.update(svc)
+				if m := r.mutations(); len(m) > 0 {
+					t.Errorf("changes where there are none to make: %v", m)
+				}
+				delete(svc.Annotations, intent.KeyScheme)
+				r.ensure(svc)
+				r.steady(svc)
+				r.remove(svc)
+				r.nothing()
+			})
+		})
+	}
 }
