@@ -56,8 +56,8 @@ func startServices(start app.ControllerInitContext, config *appconfig.CompletedC
 type coalescedNodes struct{ coreinformers.NodeInformer }
 
 // Lister implements coreinformers.NodeInformer. The controller compares only the names and provider IDs of the nodes
-// that it lists, and both stay if a node gets or loses the opt-out label. So the list has no nodes with that label: load
-// balancers do not have them as members either.
+// that it lists, and both stay if a node gets or loses the opt-out label. So the list has no nodes with that label:
+// load balancers do not have them as members either.
 func (g coalescedNodes) Lister() corelisters.NodeLister { return managedNodes{g.NodeInformer.Lister()} }
 
 // managedNodes lists the nodes without the opt-out label.

@@ -4,7 +4,6 @@
 package annotation
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -64,9 +63,13 @@ func Prefixes() []string { return []string{Prefix} }
 // Portable returns the keys of the portable annotations that the provider supports. Its load balancers forward
 // connections: they know neither TLS nor HTTP, and do not close connections to nodes that leave.
 func Portable() []string {
-	without := []string{intent.KeyTLSCertificate, intent.KeyTLSPorts, intent.KeyForwardedHeaders,
-		intent.KeyConnectionDrainingTimeout}
-	return slices.DeleteFunc(intent.Keys(), func(key string) bool { return slices.Contains(without, key) })
+	return []string{
+		intent.KeyScheme, intent.KeySourceRanges, intent.KeyPortSourceRanges, intent.KeyProxyProtocol,
+		intent.KeyHealthCheckProtocol, intent.KeyHealthCheckPort, intent.KeyHealthCheckPath,
+		intent.KeyHealthCheckInterval, intent.KeyHealthCheckTimeout, intent.KeyHealthCheckHealthyThreshold,
+		intent.KeyHealthCheckUnhealthyThreshold, intent.KeyIdleTimeout, intent.KeyStaticAddresses, intent.KeyTags,
+		intent.KeySubnets,
+	}
 }
 
 // Vocabulary returns the annotations that the provider reads.
