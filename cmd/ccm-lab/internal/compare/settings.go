@@ -11,6 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere"
 )
 
 // setting is a setting of a load balancer in portable terms.
@@ -118,6 +119,18 @@ func settings() map[string]map[setting][]field {
 			listenerProtocol:   {{"listener", "protocol", nil}},
 			listenerPort:       {{"listener", "protocol_port", nil}},
 			balancerAddress:    {{"floating IP", "floating_ip_address", nil}},
+		},
+		vsphere.ProviderName: {
+			healthCheckProtocol: {{"monitor", "resource_type", words(map[string]string{"LBTcpMonitorProfile": "TCP",
+				"LBHttpMonitorProfile": "HTTP"})}},
+			healthCheckPort:     {{"monitor", "monitor_port", nil}},
+			healthCheckPath:     {{"monitor", "request_url", nil}},
+			healthCheckInterval: {{"monitor", "interval", nil}},
+			healthCheckTimeout:  {{"monitor", "timeout", nil}},
+			healthyThreshold:    {{"monitor", "rise_count", nil}},
+			unhealthyThreshold:  {{"monitor", "fall_count", nil}},
+			tagTeam:             {{"virtual server", "tags.team", nil}},
+			balancerAddress:     {{"virtual server", "ip_address", nil}},
 		},
 	}
 }
