@@ -64,7 +64,7 @@ func TestIgnoredSourceRangesGetEvent(t *testing.T) {
 	}
 }
 
-// wantIgnoredRanges fails unless there is one Event about ignored source ranges with these texts, or none without texts.
+// wantIgnoredRanges fails unless there is one Event about ignored source ranges with these texts, or none without any.
 func (r *rig) wantIgnoredRanges(after string, texts []string) {
 	r.t.Helper()
 	found := slices.DeleteFunc(r.events(), func(e string) bool {

@@ -27,8 +27,9 @@ type disruption struct {
 var (
 	replacesPart = disruption{"a listener or its pool is replaced, or a listener is deleted", plan.DisruptsTraffic,
 		protocolFields}
-	closesListener = disruption{"a listener allows fewer clients (`allowed_cidrs`)", plan.DisruptsTraffic, intent.RangeFields}
-	probesGuest    = disruption{"the pool of a guest on a shared load balancer gets its first health monitor, because of " +
+	closesListener = disruption{"a listener allows fewer clients (`allowed_cidrs`)", plan.DisruptsTraffic,
+		intent.RangeFields}
+	probesGuest = disruption{"the pool of a guest on a shared load balancer gets its first health monitor, because of " +
 		"`externalTrafficPolicy: Local` alone", plan.DisruptsTraffic, monitorFieldsOfService}
 	movesFloatingIP = disruption{"a floating IP is released, detached or exchanged", plan.DisruptsAddress, floatingFields}
 	replaces        = disruption{"a load balancer is replaced", plan.DisruptsLoadBalancer, placeFields}

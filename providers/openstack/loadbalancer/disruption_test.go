@@ -41,8 +41,8 @@ func TestGuideListsDisruptions(t *testing.T) {
 	}
 }
 
-// TestClientsOfListenerAreRemovedOnlyForCause verifies that a listener of another manager keeps clients that the Service
-// does not name, until an edit of its ranges or an approval, and that other changes of the listener are applied.
+// TestClientsOfListenerAreRemovedOnlyForCause verifies that a listener of another manager keeps clients that the
+// Service does not name, until an edit of its ranges or an approval, and that other changes of it are applied.
 func TestClientsOfListenerAreRemovedOnlyForCause(t *testing.T) {
 	byHand := []string{"198.51.100.0/24", "203.0.113.0/24"}
 	named, other := byHand[:1], "192.0.2.0/24"
