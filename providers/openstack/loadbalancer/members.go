@@ -55,8 +55,8 @@ func (c *Cloud) DiffMembers(
 	return d.plan, nil
 }
 
-// openMembers attaches the Service's security group to the ports of members, which otherwise receive no traffic. Ports of
-// other nodes keep it until the Service is valid: the members of pools that were not read are unknown here.
+// openMembers attaches the Service's security group to the ports of members, which otherwise receive no traffic.
+// Ports of other nodes keep it until the Service is valid: the members of pools that were not read are unknown here.
 func (d *differ) openMembers(shared SharedState) {
 	if len(d.have.Groups) == 0 {
 		return
