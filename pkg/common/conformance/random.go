@@ -123,13 +123,16 @@ func (c *randomLoad) round(ctx context.Context) error {
 	c.rounds++
 	c.last = nil
 	c.settled, c.stable = len(c.machines), slices.Clone(c.services)
-	holds := c.random.Float64() < holdRate
-	before, err := c.ports(ctx)
-	if err == nil && holds {
-		err = c.session.Restart(ctx, ManagerOptions{Disruption: provider.HoldAllDisruption})
-	}
-	if err != nil {
-		return err
+	holds := c.random.Float64() < holdRate && c.session.Capabilities.LoadBalancer
+	var before map[string][]int32
+	if holds {
+		var err error
+		if before, err = c.ports(ctx); err != nil {
+			return err
+		}
+		if err := c.session.Restart(ctx, ManagerOptions{Disruption: provider.HoldAllDisruption}); err != nil {
+			return err
+		}
 	}
 	front := c.session.World.Front()
 	front.SetFaults(c.script()...)

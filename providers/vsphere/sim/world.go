@@ -20,7 +20,6 @@ import (
 var (
 	_ world.World         = (*Cloud)(nil)
 	_ world.HostNameFirst = (*Cloud)(nil)
-	_ world.Inventory     = (*Cloud)(nil)
 )
 
 // HostNameFirst implements world.HostNameFirst.
@@ -261,14 +260,6 @@ func (c *Cloud) Objects() map[string]int {
 		maps.Copy(out, c.nsx.Objects())
 	}
 	return out
-}
-
-// Inventory implements world.Inventory with the objects of NSX-T. The provider never writes to the vCenter.
-func (c *Cloud) Inventory() []world.Object {
-	if c.nsx == nil {
-		return nil
-	}
-	return c.nsx.Inventory()
 }
 
 // Datacenter returns the datacenter.

@@ -142,21 +142,3 @@ func (m *Manager) Objects() map[string]int {
 	}
 	return out
 }
-
-// Inventory returns the objects that clients create, with the fields that the API shows.
-func (m *Manager) Inventory() []world.Object {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var out []world.Object
-	for path, d := range m.objects {
-		switch collectionOf(path) {
-		case "lb-app-profiles", "ip-pools", "tier-1s":
-			continue
-		}
-		fields := map[string]any(maps.Clone(d))
-		maps.DeleteFunc(fields, func(key string, _ any) bool { return strings.HasPrefix(key, "-") })
-		out = append(out, world.NewObject(d.text("resource_type"), d.text("display_name"), path, fields))
-	}
-	world.SortObjects(out)
-	return out
-}
