@@ -167,7 +167,8 @@ func (m *Manager) replace(path, collection string, k kind, r *http.Request) (doc
 	return m.shown(stored), nil
 }
 
-// accepts checks what all kinds have in common: the revision, the resource type, which it completes, and required fields.
+// accepts checks what all kinds have in common: the revision, the required fields, and the resource type, which it
+// completes.
 func (k kind) accepts(path string, d, before document) *apiError {
 	exists := before != nil
 	if exists && d["_revision"] != before["_revision"] {

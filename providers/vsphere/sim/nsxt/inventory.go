@@ -11,7 +11,8 @@ import (
 func kindNames() map[string]string {
 	return map[string]string{
 		"lb-services": "load balancer service", "lb-virtual-servers": "virtual server", "lb-pools": "pool",
-		"lb-monitor-profiles": "monitor", "groups": "group", "ip-allocations": "IP allocation", "static-routes": "static route",
+		"lb-monitor-profiles": "monitor", "groups": "group", "ip-allocations": "IP allocation",
+		"static-routes": "static route",
 	}
 }
 
