@@ -64,7 +64,8 @@ workspace_without_race() {
 }
 
 # conformance are the tests that run the framework's controllers.
-conformance='^Test(Conformance|Faults|RandomLoad|Toy|Mistake|Truthful|Permissions$|NodesThatJoinDuringCreation)'
+conformance='^Test(Conformance|Faults|RandomLoad|Toy|Mistake|Truthful|Permissions$|NodesThatJoinDuringCreation'
+conformance+='|OptOutLabelSyncsLoadBalancers)'
 failed=()
 filter=(cat)
 if [[ $what == all || $what == unit ]]; then
@@ -73,8 +74,8 @@ if [[ $what == all || $what == unit ]]; then
 	# A -run in the arguments replaces the one here. The race detector makes these tests several times slower: the shared
 	# code runs under it with the quickest provider, and the code of the others under it in their unit tests.
 	GOWORK=$(workspace_without_race)
-	run "conformance, under the race detector" 30m ./pkg/common/loadbalancer ./providers/fake -- -race -short \
-		-run "$conformance" "$@"
+	run "conformance, under the race detector" 30m ./pkg/common/loadbalancer ./cmd/internal/ccmapp ./providers/fake -- \
+		-race -short -run "$conformance" "$@"
 	GOWORK=$root/go.work
 	mapfile -t packages < <(go list "${patterns[@]}" |
 		grep -E "^$module_prefix/(pkg/common/conformance|providers/[a-z0-9]+)\$" | grep -v /fake\$)

@@ -20,9 +20,12 @@ func TestEveryPortableAnnotationHasAScenario(t *testing.T) {
 
 func TestEveryCloudShowsEverySetting(t *testing.T) {
 	// The host name of a load balancer has no family; those of other clouds have addresses.
-	// Neither fake nor Octavia drains connections, and fake does not read HTTP.
+	// Neither fake nor Octavia drains connections, and fake does not read HTTP. Load balancers of NSX-T are of layer 4 on
+	// a gateway, and their profiles, which have time-outs and persistence, are those of the configuration.
 	without := map[string][]setting{
 		"fake": {addressFamilies, connectionDraining, forwardedHeaders}, "openstack": {addressFamilies, connectionDraining},
+		"vsphere": {addressFamilies, connectionDraining, forwardedHeaders, loadBalancerSubnet, idleTimeout, proxyProtocol,
+			clientIPAffinity},
 	}
 	all := map[setting]bool{}
 	for _, fields := range settings() {

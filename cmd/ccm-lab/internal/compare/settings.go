@@ -131,6 +131,8 @@ func settings() map[string]map[setting][]field {
 			unhealthyThreshold:  {{"monitor", "fall_count", nil}},
 			tagTeam:             {{"virtual server", "tags.team", nil}},
 			balancerAddress:     {{"virtual server", "ip_address", nil}},
+			listenerProtocol:    {{"virtual server", "application_profile_path", nil}},
+			listenerPort:        {{"virtual server", "ports", nil}},
 		},
 	}
 }
