@@ -341,28 +341,32 @@ func (d *differ) ensurePort(port model.Port, base []plan.Ref) {
 	port = d.withoutHeldMonitor(port)
 	ref, ready := d.ensurePool(keep, fits, port, base)
 	ready = append(ready, base...)
-	var switched plan.Ref // the change after which the listener does not use the pool
-	switch {
-	case exists && have.Protocol == string(port.Listener.Protocol):
-		change, ok := d.listenerUpdate(have, port, ref, ready)
-		if ok {
-			d.plan.Changes = append(d.plan.Changes, change) // the held one has fewer fields here
-		}
-		switched = change.Ref
-	case exists:
-		removal := d.listenerDelete(have, "its protocol changes from "+have.Protocol+" to "+string(port.Listener.Protocol),
-			ready)
-		d.add(removal)
-		d.add(d.listenerCreate(port, ref, append(slices.Clone(ready), removal.Ref)))
-		switched = removal.Ref
-	default:
+	if !exists {
 		d.add(d.listenerCreate(port, ref, ready))
 		return
 	}
+	switched := d.switchListener(have, port, ref, ready)
 	if hasPool && pool.ID != ref.id && !d.isSharedPool(pool.ID, have.ID) {
 		d.add(d.poolDelete(pool, "another pool replaces it", []plan.Ref{switched}))
 		d.taken[pool.ID] = true
 	}
+}
+
+// switchListener plans the update of a listener, or its replacement by one of another protocol. It returns the change
+// after which the listener does not use its former pool.
+func (d *differ) switchListener(have api.Listener, port model.Port, ref poolRef, ready []plan.Ref) plan.Ref {
+	if have.Protocol == string(port.Listener.Protocol) {
+		change, ok := d.listenerUpdate(have, port, ref, ready)
+		if ok {
+			d.plan.Changes = append(d.plan.Changes, change) // the held one has fewer fields here
+		}
+		return change.Ref
+	}
+	removal := d.listenerDelete(have, "its protocol changes from "+have.Protocol+" to "+string(port.Listener.Protocol),
+		ready)
+	d.add(removal)
+	d.add(d.listenerCreate(port, ref, append(slices.Clone(ready), removal.Ref)))
+	return removal.Ref
 }
 
 // isSharedPool reports whether another listener sends to the pool too.

@@ -120,20 +120,25 @@ func settings() map[string]map[setting][]field {
 			listenerPort:       {{"listener", "protocol_port", nil}},
 			balancerAddress:    {{"floating IP", "floating_ip_address", nil}},
 		},
-		vsphere.ProviderName: {
-			healthCheckProtocol: {{"monitor", "resource_type", words(map[string]string{"LBTcpMonitorProfile": "TCP",
-				"LBHttpMonitorProfile": "HTTP"})}},
-			healthCheckPort:     {{"monitor", "monitor_port", nil}},
-			healthCheckPath:     {{"monitor", "request_url", nil}},
-			healthCheckInterval: {{"monitor", "interval", nil}},
-			healthCheckTimeout:  {{"monitor", "timeout", nil}},
-			healthyThreshold:    {{"monitor", "rise_count", nil}},
-			unhealthyThreshold:  {{"monitor", "fall_count", nil}},
-			tagTeam:             {{"virtual server", "tags.team", nil}},
-			balancerAddress:     {{"virtual server", "ip_address", nil}},
-			listenerProtocol:    {{"virtual server", "application_profile_path", nil}},
-			listenerPort:        {{"virtual server", "ports", nil}},
-		},
+		vsphere.ProviderName: vSphereSettings(),
+	}
+}
+
+// vSphereSettings are the fields of NSX-T.
+func vSphereSettings() map[setting][]field {
+	return map[setting][]field{
+		healthCheckProtocol: {{"monitor", "resource_type", words(map[string]string{"LBTcpMonitorProfile": "TCP",
+			"LBHttpMonitorProfile": "HTTP"})}},
+		healthCheckPort:     {{"monitor", "monitor_port", nil}},
+		healthCheckPath:     {{"monitor", "request_url", nil}},
+		healthCheckInterval: {{"monitor", "interval", nil}},
+		healthCheckTimeout:  {{"monitor", "timeout", nil}},
+		healthyThreshold:    {{"monitor", "rise_count", nil}},
+		unhealthyThreshold:  {{"monitor", "fall_count", nil}},
+		tagTeam:             {{"virtual server", "tags.team", nil}},
+		balancerAddress:     {{"virtual server", "ip_address", nil}},
+		listenerProtocol:    {{"virtual server", "application_profile_path", nil}},
+		listenerPort:        {{"virtual server", "ports", nil}},
 	}
 }
 
