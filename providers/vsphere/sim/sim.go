@@ -86,6 +86,16 @@ type Cloud struct {
 	sessions map[session]bool
 }
 
+// creation serializes createModel.
+var creation sync.Mutex
+
+// createModel fills a model. One at a time: each creation appends to simulator.EvalLicense, a variable of the package.
+func createModel(model *simulator.Model) error {
+	creation.Lock()
+	defer creation.Unlock()
+	return model.Create()
+}
+
 // New starts a vCenter with one datacenter and one cluster with one host for each zone.
 func New(o Options) (*Cloud, error) {
 	if o.Zones == 0 {
@@ -94,7 +104,7 @@ func New(o Options) (*Cloud, error) {
 	model := simulator.VPX()
 	model.Datacenter, model.Cluster, model.ClusterHost, model.Host = 1, o.Zones, 1, 0
 	model.Machine, model.Portgroup, model.Datastore, model.Autostart = 0, 0, 0, false
-	if err := model.Create(); err != nil {
+	if err := createModel(model); err != nil {
 		return nil, fmt.Errorf("create the simulated inventory: %w", err)
 	}
 	c := &Cloud{
