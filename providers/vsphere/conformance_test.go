@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	cloudprovider "k8s.io/cloud-provider"
 
@@ -73,7 +74,13 @@ func nsxtLines(other bool) string {
 
 func newWorld(t testing.TB, name string) *sim.Cloud {
 	t.Helper()
-	world, err := sim.New(sim.Options{Name: name})
+	return newSlowWorld(t, name, 0)
+}
+
+// newSlowWorld returns a simulated vCenter with a latency for each call.
+func newSlowWorld(t testing.TB, name string, latency time.Duration) *sim.Cloud {
+	t.Helper()
+	world, err := sim.New(sim.Options{Name: name, Latency: latency})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,16 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim/nsxt"
 )
 
-// vSphereBudgets are the targets that the provider's tests assert too.
-func vSphereBudgets(int, int) map[string]Budget {
+// vSphereBudgets are the targets that the provider's tests assert too. None depends on the number of nodes: a property
+// collection reads all machines of a vCenter.
+func vSphereBudgets(_, services int) map[string]Budget {
 	return map[string]Budget{
-		PhaseRefresh: {Calls: 6, ReadOnly: true},
+		PhaseJoin: {Calls: 30, ReadOnly: true},
+		// An idle hour has 12 refreshes by default, and its limit is 30 calls.
+		PhaseRefresh: {Calls: 2, ReadOnly: true},
+		PhaseSilent:  {Calls: 12, ReadOnly: true},
+		// The pools of two ports for each Service, and the lists that identify them.
+		PhaseAddNode: {Calls: 2*services + 10},
 		PhaseIdle:    {Calls: 1, ReadOnly: true},
 	}
 }
