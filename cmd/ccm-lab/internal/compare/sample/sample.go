@@ -154,7 +154,9 @@ func evidence(title string, column report.Column, v report.Verdict, seed int) *r
 		report.Object{Kind: "LoadBalancer", Name: "k8s-" + name, ID: fmt.Sprintf("lb-%04x", seed*977),
 			Fields: map[string]string{"scheme": "internal", "state": "active", "subnets": "subnet-a subnet-b"}},
 		report.Object{Kind: "Listener", Name: "TCP/80", ID: fmt.Sprintf("ls-%04x", seed*991),
-			Fields: map[string]string{"protocol": "TCP", "port": "80"}})
+			Fields: map[string]string{"protocol": "TCP", "port": "80",
+				// As long as real ones, and without a space.
+				"DefaultActions.0.ForwardConfig.TargetGroupStickinessConfig.Enabled": "false"}})
 	return e
 }
 
