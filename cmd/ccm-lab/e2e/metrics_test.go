@@ -8,11 +8,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
 )
 
@@ -49,8 +52,56 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// metricsPort returns the flags by which a manager serves /metrics to everybody on the loopback,
-// and the way to read it.
+// TestFrameworkMetricsOfQueries checks that the process serves the metrics of the framework that alerts and panels
+// query, and those that the reference lists. Metrics of the lease exist only while the manager elects a leader.
+func TestFrameworkMetricsOfQueries(t *testing.T) {
+	t.Parallel()
+	serve, scrape := metricsPort(t)
+	c := newCluster(t, setup{flags: append(serve, "--leader-elect=true")})
+	c.must(c.session.JoinN(t.Context(), 1), c.session.Put(t.Context(), service("web", 80)))
+	c.start()
+	c.converge()
+	text, err := scrape(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease := `leader_election_master_status{name="` + leaseName + `"} 1` + "\n"
+	if !strings.Contains(text, lease) {
+		t.Errorf("/metrics of the leader lacks %s", lease)
+	}
+	names := map[string]bool{}
+	for _, match := range regexp.MustCompile(`(?m)^# TYPE (\w+) `).FindAllStringSubmatch(text, -1) {
+		names[match[1]] = true
+	}
+	for _, query := range []string{"files/alerts.yaml", "files/dashboard.json"} {
+		content := c.read("deploy/chart/" + query)
+		for _, name := range regexp.MustCompile(`\b(workqueue|leader_election|rest_client)_\w+`).FindAllString(content, -1) {
+			if !names[name] {
+				t.Errorf("%s queries %s, which /metrics lacks", query, name)
+			}
+		}
+	}
+	families := regexp.MustCompile("`(\\w+_)\\*`").FindAllStringSubmatch(c.read("docs/reference/metrics.md"), -1)
+	if len(families) == 0 {
+		t.Error("docs/reference/metrics.md lists no families of the framework")
+	}
+	for _, family := range families {
+		if !strings.Contains(text, "\n# TYPE "+family[1]) {
+			t.Errorf("docs/reference/metrics.md lists %s*, which /metrics lacks", family[1])
+		}
+	}
+}
+
+// read returns a file of the repository.
+func (c *cluster) read(path string) string {
+	c.t.Helper()
+	content, err := os.ReadFile(filepath.Join(lab.Repository(), path))
+	c.must(err)
+	return string(content)
+}
+
+// metricsPort returns the flags by which a manager serves /metrics to all clients of the loopback, and
+// the function that reads it.
 func metricsPort(t *testing.T) (flags []string, scrape func(context.Context) (string, error)) {
 	t.Helper()
 	var config net.ListenConfig

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/apiserver/pkg/server/mux"
 	appconfig "k8s.io/cloud-provider/app/config"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // leader_election_*, rest_client_*
 	"k8s.io/component-base/metrics/prometheus/slis"
 	controllermanagerapp "k8s.io/controller-manager/app"
 )
