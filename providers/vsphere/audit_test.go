@@ -21,9 +21,18 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim"
 )
 
-// deleteOrphans audits the cloud as a new process in a cluster with these Services, and deletes the orphans. It returns
-// the states of the objects by kind, and the outcomes.
+// deleteOrphans calls deleteOldOrphans when all orphans are old enough.
 func deleteOrphans(t *testing.T, w *sim.Cloud, c nsxtCluster, uid string, services ...*v1.Service) (
+	map[string]inventory.State, []orphans.Deletion,
+) {
+	t.Helper()
+	time.Sleep(time.Hour)
+	return deleteOldOrphans(t, w, c, uid, services...)
+}
+
+// deleteOldOrphans audits the cloud as a new process in a cluster with these Services, and deletes the orphans. It
+// returns the states of the objects by kind, and the outcomes.
+func deleteOldOrphans(t *testing.T, w *sim.Cloud, c nsxtCluster, uid string, services ...*v1.Service) (
 	map[string]inventory.State, []orphans.Deletion,
 ) {
 	t.Helper()
@@ -37,7 +46,7 @@ func deleteOrphans(t *testing.T, w *sim.Cloud, c nsxtCluster, uid string, servic
 		Cloud: cloud, Client: fake.NewClientset(), ClusterName: "kubernetes", ClusterUID: uid,
 		Services: func(context.Context) ([]*v1.Service, error) { return services, nil },
 		Nodes:    func(context.Context) ([]*v1.Node, error) { return c.nodes, nil },
-		Now:      time.Now, Parts: true,
+		Now:      time.Now, MinAge: loadbalancer.DefaultTimeout, Parts: true,
 	})
 	if err != nil || len(audit.Failures) > 0 {
 		t.Fatalf("%v, %q", err, audit.Failures)
@@ -103,6 +112,36 @@ func TestLoadBalancerServiceIsDeletedAfterOrphansOfSeveralServices(t *testing.T)
 		for range 2 {
 			deleteOrphans(t, w, c, "first")
 		}
+		for kind, n := range w.Objects() {
+			if n > 0 && kind != "VirtualMachine" {
+				t.Errorf("%d objects of type %s are left", n, kind)
+			}
+		}
+	})
+}
+
+// A manager may still be creating the objects of a Service that an audit does not know yet.
+func TestYoungOrphansAreNotDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNSXT(t)
+		c := joinCluster(t, w, "first")
+		svc := webService("uid-a", 80)
+		svc.Spec.LoadBalancerSourceRanges = []string{"203.0.113.0/24"}
+		if err := c.ensure(t, svc); err != nil {
+			t.Fatal(err)
+		}
+		before := w.Objects()
+		states, deletions := deleteOldOrphans(t, w, c, "first")
+		refused := func(d orphans.Deletion) bool {
+			return d.Outcome == orphans.Refused && strings.Contains(d.Detail, "younger than")
+		}
+		if len(states) != 6 || len(deletions) != 6 || !slices.ContainsFunc(deletions, refused) {
+			t.Errorf("states %v, deletions %+v", states, deletions)
+		}
+		if diff := cmp.Diff(before, w.Objects()); diff != "" {
+			t.Errorf("young objects were deleted (-before +after):\n%s", diff)
+		}
+		deleteOrphans(t, w, c, "first")
 		for kind, n := range w.Objects() {
 			if n > 0 && kind != "VirtualMachine" {
 				t.Errorf("%d objects of type %s are left", n, kind)

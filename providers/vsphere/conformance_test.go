@@ -122,7 +122,7 @@ func TestRandomLoad(t *testing.T) { each(t, conformance.RunRandom) }
 
 func TestOrphans(t *testing.T) {
 	orphantest.Run(t, nsxtSubject(), orphantest.Options{
-		Volatile: []string{"_revision"},
+		Volatile: []string{"_revision", "_last_modified_time"},
 		Lists: map[string][]string{
 			"GET lb-services": {"load balancer service"}, "GET lb-virtual-servers": {"virtual server"},
 			"GET lb-pools": {"pool"}, "GET lb-monitor-profiles": {"monitor"}, "GET groups": {"group"},

@@ -20,7 +20,7 @@ func (r *Routes) ListInventory(ctx context.Context, request inventory.Request) i
 		if !route.Owned {
 			continue
 		}
-		object := inventory.Object{Kind: kindRoute, ID: route.Name, Name: route.Destination,
+		object := inventory.Object{Kind: kindRoute, ID: route.Name, Name: route.Destination, Created: route.Created,
 			Fields: []inventory.Field{{Name: "instance", Value: route.InstanceID}}}
 		if route.Marked {
 			object.Mark.UID = request.ClusterUID

@@ -2,7 +2,10 @@
 // batches concurrent calls, and never changes foreign routes.
 package routes
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Route is a pod route in a cloud.
 type Route struct {
@@ -23,6 +26,8 @@ type Route struct {
 	Owned bool
 	// Marked is set if the cloud stores the UID of the cluster with the route.
 	Marked bool
+	// Created is the cloud's creation date; zero if the cloud has none.
+	Created time.Time
 }
 
 // Source reads and changes the routes of a cloud.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"strings"
+	"time"
 )
 
 // ServiceNSXT is the policy API of NSX-T, as a label of metrics.
@@ -58,6 +59,8 @@ type Resource struct {
 	Description  string   `json:"description,omitempty"`
 	Tags         []NSXTag `json:"tags"`
 	Revision     *int64   `json:"_revision,omitempty"`
+	// CreateTime is the creation date in milliseconds since 1970, which the manager sets.
+	CreateTime int64 `json:"_create_time,omitempty"`
 
 	// document is the object as it was read, with fields that this type lacks.
 	document map[string]json.RawMessage
@@ -67,6 +70,14 @@ func (r *Resource) resource() *Resource { return r }
 
 // Common returns the fields of all objects.
 func (r Resource) Common() Resource { return r }
+
+// Created returns the creation date, the zero time without one.
+func (r Resource) Created() time.Time {
+	if r.CreateTime == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(r.CreateTime)
+}
 
 // Tag returns the value of a tag, "" without it.
 func (r Resource) Tag(scope string) string {

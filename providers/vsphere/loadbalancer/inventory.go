@@ -180,7 +180,7 @@ func (l *lister) addAddressUsers(ctx context.Context, allocations []api.IPAlloca
 // inventoryObject returns an object with the name that its changes have in plans.
 func inventoryObject(kind string, r api.Resource) inventory.Object {
 	object := inventory.Object{
-		Kind: kind, ID: r.Path, Name: r.DisplayName,
+		Kind: kind, ID: r.Path, Name: r.DisplayName, Created: r.Created(),
 		Mark: inventory.Mark{Cluster: r.Tag(names.TagCluster), UID: r.Tag(names.TagClusterUID)},
 	}
 	if namespace, name, ok := strings.Cut(r.Tag(names.TagService), "/"); ok {

@@ -83,7 +83,9 @@ func (s *Source) List(ctx context.Context, clusterName string) ([]common.Route, 
 
 // convert returns a route in the terms of package routes.
 func (s *Source) convert(cluster string, r api.StaticRoute, byIP map[string]*v1.Node, all []*v1.Node) common.Route {
-	out := common.Route{Name: r.Path, Destination: r.Network, Owned: s.owned(cluster, r, all)}
+	out := common.Route{
+		Name: r.Path, Destination: r.Network, Owned: s.owned(cluster, r, all), Created: r.Created(),
+	}
 	out.Marked = s.options.ClusterUID() != "" && r.Tag(names.TagClusterUID) == s.options.ClusterUID()
 	for _, hop := range r.NextHops {
 		if node := byIP[hop.IPAddress]; node != nil {

@@ -113,9 +113,10 @@ func New(o Options) *Manager {
 func (m *Manager) put(path string, d document) document {
 	d = maps.Clone(d)
 	parent, id := cutLast(path)
-	revision := 0.0
+	now := float64(m.options.Clock.Now().UnixMilli())
+	revision, created := 0.0, now
 	if before, exists := m.objects[path]; exists {
-		revision = before["_revision"].(float64) + 1
+		revision, created = before["_revision"].(float64)+1, before["_create_time"].(float64)
 		for key, value := range before {
 			if strings.HasPrefix(key, "-") {
 				d[key] = value // The realized state does not follow from the document.
@@ -123,6 +124,7 @@ func (m *Manager) put(path string, d document) document {
 		}
 	}
 	d["id"], d["path"], d["relative_path"], d["parent_path"], d["_revision"] = id, path, id, parent, revision
+	d["_create_time"], d["_last_modified_time"] = created, now
 	if d.text("display_name") == "" {
 		d["display_name"] = id
 	}
