@@ -2,7 +2,9 @@ package vsphere_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -91,13 +93,19 @@ func newSlowWorld(t testing.TB, name string, latency time.Duration) *sim.Cloud {
 // newCloud returns the provider for vCenters, with zones and further lines of the configuration. The vCenters are
 // vcenter-0.test and so on.
 func newCloud(lines string, worlds ...*sim.Cloud) (*vsphere.Cloud, error) {
-	text := fmt.Sprintf("[Global]\nuser = %s\npassword = %q\n[Labels]\nregion = %s\nzone = %s\n", sim.User, sim.Password,
-		sim.CategoryRegion, sim.CategoryZone)
 	transports := map[string]http.RoundTripper{}
 	for i, world := range worlds {
-		server := fmt.Sprintf("vcenter-%d.test", i)
+		transports[fmt.Sprintf("vcenter-%d.test", i)] = world.Front().Transport()
+	}
+	return newCloudOver(lines, transports)
+}
+
+// newCloudOver is newCloud with the transport of each vCenter.
+func newCloudOver(lines string, transports map[string]http.RoundTripper) (*vsphere.Cloud, error) {
+	text := fmt.Sprintf("[Global]\nuser = %s\npassword = %q\n[Labels]\nregion = %s\nzone = %s\n", sim.User, sim.Password,
+		sim.CategoryRegion, sim.CategoryZone)
+	for _, server := range slices.Sorted(maps.Keys(transports)) {
 		text += fmt.Sprintf("[VirtualCenter %q]\n", server)
-		transports[server] = world.Front().Transport()
 	}
 	cfg, _, err := config.ReadWith("vsphere.conf", []byte(text+lines), nil)
 	if err != nil {

@@ -166,7 +166,7 @@ func (c *Cloud) class(in intent.Service, problems *intent.Problems) string {
 // Observed are the objects of one Service, and the load balancer service. Readers share them.
 type Observed struct {
 	// Service is the load balancer service of the cluster; nil if there is none. Used reports whether it has virtual
-	// servers of others.
+	// servers of others, or is about to have them.
 	Service     *api.LBService
 	Used        bool
 	Allocations []api.IPAllocation
@@ -208,6 +208,7 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 		return Observed{}, err
 	}
 	if have.Service != nil {
+		have.Used = c.store.serviceHolds.Load() > 0
 		for path, server := range c.store.servers.table.All() {
 			own := slices.ContainsFunc(have.Servers, func(v api.LBVirtualServer) bool { return v.Path == path })
 			have.Used = have.Used || !own && server.LBServicePath == have.Service.Path

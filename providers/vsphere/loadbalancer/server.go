@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
@@ -65,10 +64,11 @@ func (d *differ) serverCreate(port Port, address string, after []plan.Ref,
 			if err != nil {
 				return err
 			}
-			service, err := d.servicePath(ids)
+			service, release, err := d.holdService(ctx)
 			if err != nil {
 				return err
 			}
+			defer release()
 			want.IPAddress, want.LBServicePath = address, service
 			path := api.LBVirtualServers + "/" + d.owner.objectID(partServer, port.Name)
 			_, err = d.store.servers.put(ctx, path, want)
@@ -133,80 +133,4 @@ func showAccess(a *api.AccessControl) string {
 		return ""
 	}
 	return a.Action + " " + a.GroupPath
-}
-
-// serviceHandle is the path of the load balancer service in a plan before it exists.
-const serviceHandle plan.Handle = "load balancer service"
-
-func (d *differ) servicePath(ids *plan.Handles) (string, error) {
-	if d.have.Service != nil {
-		return d.have.Service.Path, nil
-	}
-	return ids.ID(serviceHandle)
-}
-
-// serviceID returns the ID of the load balancer service of the cluster.
-func (d *differ) serviceID() string {
-	cluster := d.owner.key.ClusterUID
-	if cluster == "" {
-		cluster = d.owner.key.ClusterName
-	}
-	return names.ObjectID(cluster, partService, d.cloud.config.Tier1Path)
-}
-
-// serviceCreate is the change that creates the load balancer service of the cluster. Another Service may create it at
-// the same time.
-func (d *differ) serviceCreate() plan.Change {
-	cluster := d.owner.key.ClusterName
-	want := api.LBService{Size: d.cloud.config.Size, Enabled: true, ConnectivityPath: d.cloud.config.Tier1Path}
-	want.DisplayName = names.ClusterDisplay(cluster)
-	tags := d.tags(nil)
-	delete(tags, names.TagService)
-	want.Tags = tagged(nil, tags)
-	path := api.LBServices + "/" + d.serviceID()
-	var f plan.Fields
-	f.Diff("size", "", want.Size)
-	f.Diff("connectivity_path", "", want.ConnectivityPath)
-	return plan.Change{
-		Ref: plan.Ref{Kind: kindService, Name: want.DisplayName, Action: plan.Create}, Fields: f,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			unlock, err := d.store.services.writing.Lock(ctx, path)
-			if err != nil {
-				return err
-			}
-			defer unlock()
-			if existing, err := d.cloud.service(); err == nil && existing != nil {
-				ids.Set(serviceHandle, existing.Path)
-				return nil
-			}
-			made, err := d.store.services.put(ctx, path, want)
-			if err == nil {
-				ids.Set(serviceHandle, made.Path)
-			}
-			return err
-		},
-	}
-}
-
-// ownsService reports whether the load balancer service was created for this cluster. Only then it is deleted after
-// its last virtual server.
-func (d *differ) ownsService(s api.LBService) bool {
-	key, uid := d.owner.key, s.Tag(names.TagClusterUID)
-	return d.cloud.config.ServiceID == "" && s.Tag(names.TagOwner) == d.cloud.app &&
-		s.Tag(names.TagCluster) == key.ClusterName &&
-		(uid == "" || key.ClusterUID == "" || uid == key.ClusterUID)
-}
-
-// serviceDelete is the change that deletes the load balancer service. It stays if another Service uses it now.
-func (d *differ) serviceDelete(have api.LBService, after []plan.Ref) plan.Change {
-	return plan.Change{
-		Ref: plan.Ref{Kind: kindService, Name: have.DisplayName, Action: plan.Delete}, ID: have.Path, After: after,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			err := d.store.services.remove(ctx, have.Path)
-			if cloudapi.Is(err, cloudapi.Conflict) {
-				return nil
-			}
-			return err
-		},
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -131,6 +132,11 @@ type store struct {
 	monitors *collection[api.LBMonitor, *api.LBMonitor]
 	groups   *collection[api.Group, *api.Group]
 
+	// serviceLock is held while the load balancer service is created or deleted. serviceHolds counts the virtual servers
+	// that are being created on it.
+	serviceLock  locks.Mutex
+	serviceHolds atomic.Int32
+
 	mu sync.Mutex
 	// byPool are the allocations of each pool that was needed, by its ID.
 	byPool map[string]*collection[api.IPAllocation, *api.IPAllocation]
@@ -217,6 +223,16 @@ func (s *store) addressOf(ctx context.Context, a api.IPAllocation) (string, erro
 		s.remember(a.Path, address)
 	}
 	return address, err
+}
+
+// usesService reports whether a virtual server uses a load balancer service.
+func (s *store) usesService(path string) bool {
+	for _, server := range s.servers.table.All() {
+		if server.LBServicePath == path {
+			return true
+		}
+	}
+	return false
 }
 
 // remember stores the address of an allocation; "" for a deleted one.
