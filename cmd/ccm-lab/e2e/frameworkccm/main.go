@@ -18,6 +18,7 @@ import (
 	_ "github.com/unified-ccm/unified-ccm/providers/aws"
 	_ "github.com/unified-ccm/unified-ccm/providers/fake"
 	_ "github.com/unified-ccm/unified-ccm/providers/openstack"
+	_ "github.com/unified-ccm/unified-ccm/providers/vsphere"
 )
 
 func main() {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -292,7 +293,7 @@ func deletion(ctx context.Context, t *Trial) (report.Verdict, string, error) {
 	if err := t.untilQuiet(ctx); err != nil {
 		return "", "", err
 	}
-	left := t.left()
+	left := lab.NewObjects(t.before, t.inventory())
 	check := t.check("objects left in the cloud", "", strings.Join(left, ", "))
 	t.evidence.After = objects(t.inventory())
 	if check.OK {

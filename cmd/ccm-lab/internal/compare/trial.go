@@ -30,10 +30,8 @@ const (
 	// rest is the time without any call after which a manager that has just started has read what it always reads, also
 	// on a busy machine. Its calls would count as those of the scenario.
 	rest = 2 * time.Second
-	// cleanTimeout is the timeout for deleting what a scenario has created, and leftTimeout that for objects in the cloud
-	// to disappear after that.
+	// cleanTimeout is the timeout for deleting what a scenario has created.
 	cleanTimeout = 2 * time.Minute
-	leftTimeout  = 30 * time.Second
 )
 
 // Trial is one scenario on one column: it collects the evidence.
@@ -142,27 +140,14 @@ func (t *Trial) clean(ctx context.Context) ([]string, error) {
 	if err := t.untilQuiet(ctx); err != nil {
 		return nil, err
 	}
-	// Deletions may be asynchronous.
-	err := t.until(ctx, t.scaled(leftTimeout), func(context.Context) (bool, error) {
-		return len(t.left()) == 0, nil
-	})
+	leaked, err := lab.Orphans(ctx, t.inventory, t.before, t.scaled(lab.OrphanTimeout))
 	if err != nil {
 		return nil, err
 	}
-	leaked, after := t.left(), t.inventory()
-	if deleted := world.Missing(t.before, after); len(deleted) > 0 {
+	if deleted := world.Missing(t.before, t.inventory()); len(deleted) > 0 {
 		return leaked, fmt.Errorf("%s %s was deleted, which the scenario does not own", deleted[0].Kind, deleted[0].Name)
 	}
 	return leaked, nil
-}
-
-// left names the objects in the cloud that did not exist when the trial started.
-func (t *Trial) left() []string {
-	var out []string
-	for _, o := range world.Missing(t.inventory(), t.before) {
-		out = append(out, o.Kind+" "+cmp.Or(o.Name, o.ID))
-	}
-	return out
 }
 
 // deleteNamespace finalizes it too, because no namespace controller runs.

@@ -1,11 +1,8 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -90,36 +87,9 @@ func (r *runner) interrupt(ctx context.Context, mutations int) (*Interruption, e
 	if err == nil {
 		err = r.until(ctx, r.servicesLeft(0))
 	}
-	out.Left, err = left(ctx, listing, before, err)
-	return out, err
-}
-
-// leftTimeout is the timeout for objects to disappear after the deletion of their Services.
-const leftTimeout = 30 * time.Second
-
-// left waits until the cloud has no objects but those of before, and names the others at the timeout.
-func left(ctx context.Context, cloud world.Inventory, before []world.Object, err error) ([]string, error) {
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	deadline := time.NewTimer(leftTimeout)
-	defer deadline.Stop()
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for {
-		var names []string
-		for _, o := range world.Missing(cloud.Inventory(), before) {
-			names = append(names, fmt.Sprintf("%s %s", o.Kind, cmp.Or(o.Name, o.ID)))
-		}
-		if len(names) == 0 {
-			return nil, nil
-		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			return names, nil
-		case <-ctx.Done():
-			return names, ctx.Err()
-		}
-	}
+	out.Left, err = lab.Orphans(ctx, listing.Inventory, before, lab.OrphanTimeout)
+	return out, err
 }
