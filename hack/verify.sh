@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every hack/verify-*.sh in order, one line each, and lists all failures at
+# Runs every hack/verify-*.sh, one line each, and lists all failures at
 # the end. A script's output is shown only when it fails, apart from lines that start with "note: ".
 #
 #   hack/verify.sh             all of them
@@ -13,22 +13,60 @@ else
 	scripts=(hack/verify-*.sh)
 fi
 
-output=$(mktemp)
-trap 'rm -f "$output"' EXIT
+work=$(mktemp -d)
+background= child=
+
+# stop ends the running scripts, which clean up behind themselves: API servers must not outlive this script.
+stop() {
+	kill $child $background 2>/dev/null || true
+	wait $child $background 2>/dev/null || true
+}
+trap 'stop; rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
+
+# check runs one script and leaves its output, its exit code and its seconds in files.
+check() { # script
+	local file=$work/${1##*/} started=$SECONDS code=0
+	"$1" >"$file" 2>&1 &
+	child=$!
+	wait "$child" || code=$?
+	child=
+	printf '%d %d\n' "$code" $((SECONDS - started)) >"$file.result"
+}
 
 failed=()
-for script in "${scripts[@]}"; do
-	started=$SECONDS
-	printf '%-36s ' "$script"
-	if "$script" >"$output" 2>&1; then
-		printf 'ok     %4d s\n' $((SECONDS - started))
-		sed -n 's/^note: /    /p' "$output"
+report() { # script
+	local file=$work/${1##*/} code seconds
+	read -r code seconds <"$file.result"
+	if ((code == 0)); then
+		printf 'ok     %4d s\n' "$seconds"
+		sed -n 's/^note: /    /p' "$file"
 	else
-		printf 'FAILED %4d s\n' $((SECONDS - started))
-		sed 's/^/    /' "$output"
-		failed+=("$script")
+		printf 'FAILED %4d s\n' "$seconds"
+		sed 's/^/    /' "$file"
+		failed+=("$1")
+	fi
+}
+
+# This check mostly waits for API servers and managers: it runs beside the others, which need the processors.
+waits=hack/verify-chart.sh
+if ((${#scripts[@]} > 1)) && [[ " ${scripts[*]} " == *" $waits "* ]]; then
+	(trap 'stop; exit 1' INT TERM && check "$waits") &
+	background=$!
+fi
+for script in "${scripts[@]}"; do
+	if [[ -z $background || $script != "$waits" ]]; then
+		printf '%-36s ' "$script"
+		check "$script"
+		report "$script"
 	fi
 done
+if [[ -n $background ]]; then
+	printf '%-36s ' "$waits"
+	wait "$background" || true
+	background=
+	report "$waits"
+fi
 
 if ((${#failed[@]} > 0)); then
 	printf '\n%d of %d checks failed:\n' ${#failed[@]} ${#scripts[@]}
