@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
 const (
@@ -63,7 +64,7 @@ func (s source) restConfig() (*rest.Config, error) {
 
 // kubeconfigCause removes what a decoder reports about Go types.
 func kubeconfigCause(err error) string {
-	text, _, _ := strings.Cut(oneLine(err), "; json parse error")
+	text, _, _ := strings.Cut(cloudapi.OneLine(err), "; json parse error")
 	return text
 }
 

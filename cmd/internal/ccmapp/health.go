@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -183,5 +184,5 @@ func (h *Health) line(p provider.PartHealth) string {
 	if p.Err == nil {
 		return fmt.Sprintf("[+]%s ok\n", p.Part)
 	}
-	return fmt.Sprintf("[-]%s failing for %s: %s\n", p.Part, h.clock.Since(p.Since).Round(time.Second), oneLine(p.Err))
+	return fmt.Sprintf("[-]%s failing for %s: %s\n", p.Part, h.clock.Since(p.Since).Round(time.Second), cloudapi.OneLine(p.Err))
 }

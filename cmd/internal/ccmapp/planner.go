@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -195,7 +196,7 @@ func (p *planner) selected(service *v1.Service) *v1.Service {
 
 // withSubject prefixes an error with its subject, unless it has that prefix.
 func withSubject(subject string, err error) string {
-	text := oneLine(err)
+	text := cloudapi.OneLine(err)
 	if strings.HasPrefix(text, subject) {
 		return text
 	}
@@ -213,7 +214,7 @@ func (p *planner) planRoutes(ctx context.Context, nodes []*v1.Node, plans []plan
 	ranges, err := p.options.clusterCIDRs()
 	switch {
 	case err != nil:
-		return plans, append(failed, oneLine(err))
+		return plans, append(failed, cloudapi.OneLine(err))
 	case !ok:
 		note(p.err, "%s cannot plan routes", p.title)
 		return plans, failed
@@ -223,7 +224,7 @@ func (p *planner) planRoutes(ctx context.Context, nodes []*v1.Node, plans []plan
 	}
 	planned, err := routePlanner.PlanRoutes(ctx, p.options.clusterName, nodes, ranges)
 	if err != nil {
-		return plans, append(failed, "routes: "+oneLine(err))
+		return plans, append(failed, "routes: "+cloudapi.OneLine(err))
 	}
 	return append(plans, planned), failed
 }

@@ -22,6 +22,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
 
@@ -112,7 +113,7 @@ func decodeManifests(file string, content []byte, w *planInput) (problems []stri
 			return problems
 		}
 		if err != nil {
-			return append(problems, fmt.Sprintf("-f %s: %s", file, oneLine(err)))
+			return append(problems, fmt.Sprintf("-f %s: %s", file, cloudapi.OneLine(err)))
 		}
 		if onlyComments(document) {
 			continue
@@ -122,7 +123,7 @@ func decodeManifests(file string, content []byte, w *planInput) (problems []stri
 			err = add(w, object)
 		}
 		if err != nil {
-			problems = append(problems, fmt.Sprintf("-f %s: document %d: %s", file, n, oneLine(err)))
+			problems = append(problems, fmt.Sprintf("-f %s: document %d: %s", file, n, cloudapi.OneLine(err)))
 		}
 	}
 }
@@ -186,7 +187,7 @@ func (p *planner) identify(ctx context.Context, s *v1.Service, live map[types.UI
 		s.UID = noUID
 		return nil
 	case err != nil:
-		return cli.EnvironmentErrorf("Service %s/%s cannot be read from the cluster: %s", s.Namespace, s.Name, oneLine(err))
+		return cli.EnvironmentErrorf("Service %s/%s cannot be read from the cluster: %s", s.Namespace, s.Name, cloudapi.OneLine(err))
 	}
 	mergeExisting(s, existing)
 	live[existing.UID] = existing
@@ -224,7 +225,7 @@ func (p *planner) getServices(ctx context.Context) ([]*v1.Service, error) {
 			return nil, cli.EnvironmentErrorf("--service=%s: the cluster has no such Service", id)
 		}
 		if err != nil {
-			return nil, cli.EnvironmentErrorf("--service=%s: %s", id, oneLine(err))
+			return nil, cli.EnvironmentErrorf("--service=%s: %s", id, cloudapi.OneLine(err))
 		}
 		w.services = append(w.services, s)
 	}
@@ -254,7 +255,7 @@ func (p *planner) listAllServices(ctx context.Context) ([]*v1.Service, error) {
 	for {
 		page, err := p.client.CoreV1().Services(metav1.NamespaceAll).List(ctx, options)
 		if err != nil {
-			return nil, cli.EnvironmentErrorf("the cluster's Services cannot be listed: %s", oneLine(err))
+			return nil, cli.EnvironmentErrorf("the cluster's Services cannot be listed: %s", cloudapi.OneLine(err))
 		}
 		for i := range page.Items {
 			all = append(all, &page.Items[i])
@@ -271,7 +272,7 @@ func (p *planner) listNodes(ctx context.Context) ([]*v1.Node, error) {
 	for {
 		page, err := p.client.CoreV1().Nodes().List(ctx, options)
 		if err != nil {
-			return nil, cli.EnvironmentErrorf("the cluster's nodes cannot be listed: %s", oneLine(err))
+			return nil, cli.EnvironmentErrorf("the cluster's nodes cannot be listed: %s", cloudapi.OneLine(err))
 		}
 		for i := range page.Items {
 			all = append(all, &page.Items[i])
@@ -299,9 +300,4 @@ func (p *planner) classOf(s *v1.Service) string {
 		return ""
 	}
 	return " and its loadBalancerClass is " + strconv.Quote(*s.Spec.LoadBalancerClass)
-}
-
-// oneLine joins the lines of an error.
-func oneLine(err error) string {
-	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 }

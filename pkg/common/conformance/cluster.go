@@ -247,8 +247,15 @@ func (c *inProcess) DeleteService(ctx context.Context, namespace, name string) e
 
 // SetServiceStatus implements Cluster.
 func (c *inProcess) SetServiceStatus(ctx context.Context, namespace, name string, status v1.LoadBalancerStatus) error {
-	services := c.client.CoreV1().Services(namespace)
-	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	return SetServiceStatus(ctx, c.client, namespace, name, status)
+}
+
+// SetServiceStatus writes the status of a Service's load balancer, as a manager does.
+func SetServiceStatus(
+	ctx context.Context, client clientset.Interface, namespace, name string, status v1.LoadBalancerStatus,
+) error {
+	services := client.CoreV1().Services(namespace)
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		svc, err := services.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -164,16 +164,7 @@ func (l *Live) Service(ctx context.Context, namespace, name string) (*v1.Service
 
 // SetServiceStatus implements conformance.Cluster.
 func (l *Live) SetServiceStatus(ctx context.Context, namespace, name string, status v1.LoadBalancerStatus) error {
-	services := l.Client.CoreV1().Services(namespace)
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		svc, err := services.Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		svc.Status.LoadBalancer = status
-		_, err = services.UpdateStatus(ctx, svc, metav1.UpdateOptions{})
-		return err
-	})
+	return conformance.SetServiceStatus(ctx, l.Client, namespace, name, status)
 }
 
 // Events implements conformance.Cluster.
