@@ -116,6 +116,12 @@ func (c *Cloud) SetPassword(password string) {
 	c.inspect(func(t *tx) { t.keystone.UserNamed(userName).Password = password })
 }
 
+// SetAccessRules limits the manager's application credential to the operations for which allows returns true; nil lifts
+// the limit. Real rules name methods and paths instead of operations.
+func (c *Cloud) SetAccessRules(allows func(service, operation string) bool) {
+	c.inspect(func(t *tx) { core.BySeq(t.keystone.AppCreds)[0].Allows = allows })
+}
+
 // EndTokens expires all tokens.
 func (c *Cloud) EndTokens() {
 	c.inspect(func(t *tx) { clear(t.keystone.Tokens) })

@@ -32,6 +32,9 @@ type Options struct {
 	Volatile, Shared []string
 	// Lists are the operations that list the inventory, each with the kinds that cannot be listed without it.
 	Lists map[string][]string
+	// Restrict makes the cloud reject an operation as it does for credentials that are limited to certain requests, where
+	// that differs from a denied call; an empty name lifts the limit. Nil if the cloud has no such credentials.
+	Restrict func(world conformance.World, operation string)
 	// MaxLists is the maximum number of their calls in one inventory.
 	MaxLists int
 	// ServicesPerCall is the number of Services for which an inventory without parts may make another call, where the
@@ -71,6 +74,9 @@ func Run(t *testing.T, subject conformance.Subject, options Options) {
 	for operation := range options.Lists {
 		run("failed "+operation, func(r *rig) error { return r.deleteWithout(operation, sim.FaultError) })
 		run("denied "+operation, func(r *rig) error { return r.deleteWithout(operation, sim.FaultDenied) })
+		if options.Restrict != nil {
+			run("restricted "+operation, func(r *rig) error { return r.deleteWithout(operation, restricted) })
+		}
 	}
 	run("cost", (*rig).verifyCost)
 	for _, kind := range []sim.FaultKind{sim.FaultKillBefore, sim.FaultKillAfter} {
@@ -245,11 +251,18 @@ func (r *rig) deleteThrottled() error {
 	return r.deleteRest()
 }
 
+// restricted rejects calls by Options.Restrict instead of by a fault.
+const restricted sim.FaultKind = "restricted"
+
 // deleteWithout deletes while a list fails: of the kinds that it shows, and of those that need them, nothing may be
 // called an orphan.
 func (r *rig) deleteWithout(operation string, fault sim.FaultKind) error {
 	time.Sleep(time.Hour)
-	r.world.Front().SetFaults(sim.Fault{Kind: fault, Operation: operation, Times: sim.Always})
+	if fault == restricted {
+		r.options.Restrict(r.world, operation)
+	} else {
+		r.world.Front().SetFaults(sim.Fault{Kind: fault, Operation: operation, Times: sim.Always})
+	}
 	audit, _, err := r.deleteOrphans(r.ctx)
 	if err != nil {
 		return err
@@ -257,7 +270,7 @@ func (r *rig) deleteWithout(operation string, fault sim.FaultKind) error {
 	unlisted := map[string]bool{}
 	for _, k := range audit.Report.Unlisted {
 		unlisted[k.Name] = true
-		if denied := cloudapi.Is(k.Err, cloudapi.Denied); denied != (fault == sim.FaultDenied) {
+		if denied := cloudapi.Is(k.Err, cloudapi.Denied); denied != (fault != sim.FaultError) {
 			return fmt.Errorf("%s is %s, and the error of %s is %w", operation, fault, k.Name, k.Err)
 		}
 	}
@@ -276,6 +289,9 @@ func (r *rig) deleteWithout(operation string, fault sim.FaultKind) error {
 	}
 	if err := r.intact(); err != nil {
 		return err
+	}
+	if fault == restricted {
+		r.options.Restrict(r.world, "")
 	}
 	r.world.Front().SetFaults()
 	return r.deleteRest()

@@ -187,6 +187,10 @@ func (t *Tx) Identify(k *core.Call) error {
 	if valid == nil {
 		return core.ErrUnauthorized()
 	}
+	if a := t.AppCreds[valid.appCred]; a != nil && a.Allows != nil && !a.Allows(k.Service, k.Operation) {
+		// The middleware of the services rejects the token, with the response for a token that has expired.
+		return core.ErrUnauthorized()
+	}
 	k.Caller = &valid.Caller
 	if t.TokensEndAfter > 0 {
 		if t.TokensEndAfter--; t.TokensEndAfter == 0 {

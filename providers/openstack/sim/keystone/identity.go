@@ -53,6 +53,9 @@ type AppCred struct {
 	core.Object
 	Name, Secret  string
 	User, Project string
+	// Allows are its access rules: it reports whether they allow an operation of a service. Nil is a credential without
+	// rules.
+	Allows func(service, operation string) bool
 }
 
 // Trust lets a trustee act as the trustor in a project.
