@@ -47,7 +47,7 @@ external-vm-network-name = VM Network
 server = old
 `
 
-const yaml = `
+const yamlForm = `
 global:
   user: corp\joe
   password: a#b
@@ -76,7 +76,7 @@ nodes:
 func TestBothFormsResolveToTheSame(t *testing.T) {
 	t.Parallel()
 	var both []config.Config
-	for _, text := range []string{ini, yaml} {
+	for _, text := range []string{ini, yamlForm} {
 		cfg, warnings, err := config.ReadWith("vsphere.conf", []byte(text), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -96,7 +96,8 @@ func TestBothFormsResolveToTheSame(t *testing.T) {
 		t.Errorf("INI (-), YAML (+):\n%s", diff)
 	}
 	first, second := both[0].VCenters[0], both[0].VCenters[1]
-	if first.Address() != "10.0.0.1:443" || first.Credentials.User != `corp\joe` || first.Credentials.Password.Reveal() != "a#b" ||
+	if first.Address() != "10.0.0.1:443" || first.Credentials.User != `corp\joe` ||
+		first.Credentials.Password.Reveal() != "a#b" ||
 		!slices.Equal(first.Families, []v1.IPFamily{v1.IPv6Protocol, v1.IPv4Protocol}) || first.Secret.Name != "s" ||
 		!slices.Equal(first.Datacenters, []string{"dc1", "/folder/dc2"}) || !first.Insecure {
 		t.Errorf("first: %+v", first)
@@ -132,15 +133,17 @@ func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 		want, warnings []string
 	}{
 		"ini": {
-			text: "[Global]\nusre = a\nport = 0\nsoap-roundtrip-count = 3\n[VirtualCenter \"https://vc\"]\nthumbprint = x\nip-family = ipv5\n" +
-				"secret-name = s\n[Nodes]\nexclude-internal-network-subnet-cidr = 10.0.0.0\n[LoadBalancer]\nsize = SMALL\n[Labels]\nzone = z\n",
+			text: "[Global]\nusre = a\nport = 0\nsoap-roundtrip-count = 3\n" +
+				"[VirtualCenter \"https://vc\"]\nthumbprint = x\nip-family = ipv5\nsecret-name = s\n" +
+				"[Nodes]\nexclude-internal-network-subnet-cidr = 10.0.0.0\n[LoadBalancer]\nsize = SMALL\n[Labels]\nzone = z\n",
 			want: []string{
 				`vsphere.conf:5: [VirtualCenter "https://vc"] server: must be a host name`,
 				`vsphere.conf:5: [VirtualCenter "https://vc"] port: must be a TCP port`,
 				`vsphere.conf:6: [VirtualCenter "https://vc"] thumbprint: must be`,
 				`vsphere.conf:7: [VirtualCenter "https://vc"] ip-family: must be ipv4, ipv6 or both, not "ipv5"`,
 				`vsphere.conf:8: [VirtualCenter "https://vc"] secret-name: secret-name and secret-namespace`,
-				`vsphere.conf:10: [Nodes] exclude-internal-network-subnet-cidr: must be a list of ranges such as 10.0.0.0/8, not "10.0.0.0"`,
+				`vsphere.conf:10: [Nodes] exclude-internal-network-subnet-cidr: must be a list of ranges such as 10.0.0.0/8, not ` +
+					`"10.0.0.0"`,
 				`vsphere.conf:11: [LoadBalancer] ip-pool-name: set it or ip-pool-id to a pool of addresses`,
 				`vsphere.conf:11: [LoadBalancer] lb-service-id: set it to the ID of a load balancer service, or`,
 				`vsphere.conf: [NSXT] host: is required for load balancers and routes`,
@@ -195,20 +198,22 @@ func TestFileHasPrecedenceOverEnvironment(t *testing.T) {
 		"VSPHERE_VCENTER_2=10.0.0.2", "VCENTER_2_USERNAME=two", "VCENTER_2_PASSWORD=a=b", "VCENTER_2_INSECURE=true",
 		"VCENTER_2_IP_FAMILY=ipv6", "SKIP_NODE_DELETION=",
 	}
-	cfg, _, err := config.ReadWith("f", []byte("[VirtualCenter \"10.0.0.1\"]\nuser = file\npassword = file\n"), environment)
+	const file = "[VirtualCenter \"10.0.0.1\"]\nuser = file\npassword = file\n"
+	cfg, _, err := config.ReadWith("f", []byte(file), environment)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cfg.VCenters) != 2 || !cfg.KeepDeleted || cfg.Region != "r" || cfg.Zone != "z" || len(cfg.Addresses.Internal.Ranges) != 1 {
+	if len(cfg.VCenters) != 2 || !cfg.KeepDeleted || cfg.Region != "r" || cfg.Zone != "z" ||
+		len(cfg.Addresses.Internal.Ranges) != 1 {
 		t.Errorf("%+v", cfg)
 	}
 	one, two := cfg.VCenters[0], cfg.VCenters[1]
-	if one.Credentials.User != "file" || one.Credentials.Password.Reveal() != "file" || one.Port != "8443" || !one.Insecure ||
-		!slices.Equal(one.Families, []v1.IPFamily{v1.IPv4Protocol}) {
+	if one.Credentials.User != "file" || one.Credentials.Password.Reveal() != "file" || one.Port != "8443" ||
+		!one.Insecure || !slices.Equal(one.Families, []v1.IPFamily{v1.IPv4Protocol}) {
 		t.Errorf("of the file: %+v", one)
 	}
-	if two.Server != "10.0.0.2" || two.Credentials.User != "two" || two.Credentials.Password.Reveal() != "a=b" || !two.Insecure ||
-		!slices.Equal(two.Families, []v1.IPFamily{v1.IPv6Protocol}) {
+	if two.Server != "10.0.0.2" || two.Credentials.User != "two" || two.Credentials.Password.Reveal() != "a=b" ||
+		!two.Insecure || !slices.Equal(two.Families, []v1.IPFamily{v1.IPv6Protocol}) {
 		t.Errorf("of the environment: %+v", two)
 	}
 	if off, _, _ := config.ReadWith("f", []byte(ini), []string{"SKIP_NODE_DELETION=false"}); off.KeepDeleted {
@@ -234,7 +239,8 @@ func TestProblemsOfYAMLAreThoseOfYAML(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "f:5: vcenter") {
 		t.Errorf("error %v", err)
 	}
-	if _, _, err = config.ReadWith("f", []byte("global:\n  user: [u\n"), nil); err == nil || strings.Contains(err.Error(), "section") {
+	_, _, err = config.ReadWith("f", []byte("global:\n  user: [u\n"), nil)
+	if err == nil || strings.Contains(err.Error(), "section") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -247,15 +253,17 @@ func TestOneSourceOfStoredCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := cfg.VCenters[0], cfg.VCenters[1]; a.SecretsDirectory != "/d" || a.Secret.Name != "" || b.Secret.Name != "own" ||
-		b.SecretsDirectory != "" {
+	a, b := cfg.VCenters[0], cfg.VCenters[1]
+	if a.SecretsDirectory != "/d" || a.Secret.Name != "" || b.Secret.Name != "own" || b.SecretsDirectory != "" {
 		t.Errorf("a: %+v, b: %+v", a, b)
 	}
 }
 
 func TestExtraVCenterHasTheFamilyOfIPv4(t *testing.T) {
 	t.Parallel()
-	cfg, _, err := config.ReadWith("", nil, []string{"VSPHERE_VCENTER_1=10.0.0.1", "VCENTER_1_USERNAME=u", "VCENTER_1_PASSWORD=p"})
+	cfg, _, err := config.ReadWith("", nil, []string{
+		"VSPHERE_VCENTER_1=10.0.0.1", "VCENTER_1_USERNAME=u", "VCENTER_1_PASSWORD=p",
+	})
 	if err != nil || len(cfg.VCenters) != 1 || !slices.Equal(cfg.VCenters[0].Families, []v1.IPFamily{v1.IPv4Protocol}) {
 		t.Errorf("%+v, %v", cfg.VCenters, err)
 	}
