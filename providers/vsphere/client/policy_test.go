@@ -1,0 +1,237 @@
+package client
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
+)
+
+// manager is an NSX-T manager that accepts one value of the header Authorization.
+type manager struct {
+	mu       sync.Mutex
+	accepted string
+	// seen are the values of all requests, in order.
+	seen []string
+}
+
+func (m *manager) RoundTrip(r *http.Request) (*http.Response, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	have := r.Header.Get("Authorization")
+	m.seen = append(m.seen, have)
+	status, body := http.StatusOK, `{"results": []}`
+	if have != m.accepted {
+		status, body = http.StatusForbidden, `{"error_code": 403, "error_message": "The credentials were incorrect"}`
+	}
+	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+}
+
+// accept changes the accepted credentials, and forgets earlier requests.
+func (m *manager) accept(authorization string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.accepted, m.seen = authorization, nil
+}
+
+const (
+	// The header for the user u with the passwords p1 and p2.
+	first  = "Basic dTpwMQ=="
+	second = "Basic dTpwMg=="
+)
+
+func nsxSecret(password string) *v1.Secret {
+	return &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "nsx"},
+		Data: map[string][]byte{"username": []byte("u\n"), "password": []byte(password + "\n")}}
+}
+
+// newPolicy returns a client for a manager, with Secrets of a cluster.
+func newPolicy(t *testing.T, nsx config.NSX, m *manager, secrets *Secrets) *Policy {
+	t.Helper()
+	nsx.Host = "nsx.test"
+	p, err := NewPolicy(PolicyOptions{NSX: nsx, Transport: m, Secrets: secrets})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestRotatedSecretOfNSXTIsReadOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster, secrets, m := fake.NewClientset(nsxSecret("p1")), &Secrets{}, &manager{accepted: first}
+		p := newPolicy(t, config.NSX{Secret: config.SecretRef{Namespace: "ns", Name: "nsx"}}, m, secrets)
+		if err := p.Check(t.Context()); err == nil || len(m.seen) > 0 {
+			t.Errorf("before the cluster is known: error %v, requests %v", err, m.seen)
+		}
+		secrets.SetClient(cluster)
+		reads := func() (n int) {
+			for _, action := range cluster.Actions() {
+				if action.GetVerb() == "get" {
+					n++
+				}
+			}
+			cluster.ClearActions()
+			return n
+		}
+		for range 3 {
+			if err := p.Check(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := reads(); n != 1 || !slices.Equal(m.seen, []string{first, first, first}) {
+			t.Errorf("%d reads of the Secret, requests %v", n, m.seen)
+		}
+		// The password is changed in NSX-T first, and in the Secret later.
+		m.accept(second)
+		if err := p.Check(t.Context()); !cloudapi.Is(err, cloudapi.Denied) || strings.Contains(err.Error(), "p1") {
+			t.Errorf("the previous password: error %v", err)
+		}
+		if n := reads(); n != 1 || !slices.Equal(m.seen, []string{first}) {
+			t.Errorf("%d reads of an unchanged Secret, requests %v", n, m.seen)
+		}
+		if _, err := cluster.CoreV1().Secrets("ns").Update(t.Context(), nsxSecret("p2"), metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		m.accept(second)
+		for range 2 {
+			if err := p.Check(t.Context()); err != nil {
+				t.Errorf("the next password: %v", err)
+			}
+		}
+		if !slices.Equal(m.seen, []string{first, second, second}) {
+			t.Errorf("requests %v", m.seen)
+		}
+	})
+}
+
+func TestSecretOfNSXTWithoutPasswordIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		secrets, m := &Secrets{}, &manager{accepted: first}
+		secrets.SetClient(fake.NewClientset(nsxSecret("")))
+		p := newPolicy(t, config.NSX{Secret: config.SecretRef{Namespace: "ns", Name: "nsx"}}, m, secrets)
+		const want = "secret ns/nsx: there is no username and password"
+		if err := p.Check(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestAuthorizationOfNSXT(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		nsx  config.NSX
+		want string
+	}{
+		"local user":  {config.NSX{User: "u", Password: "p1"}, first},
+		"remote-auth": {config.NSX{User: "u", Password: "p1", RemoteAuth: true}, "Remote dTpwMQ=="},
+		"certificate": {config.NSX{}, ""},
+	} {
+		m := &manager{accepted: tc.want}
+		if err := newPolicy(t, tc.nsx, m, &Secrets{}).Check(t.Context()); err != nil {
+			t.Errorf("%s: %v, requests %q", name, err, m.seen)
+		}
+	}
+}
+
+// certificate writes a certificate that signs itself, with its key, and returns the names of the files.
+func certificate(t *testing.T) (certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "principal"},
+		NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return writePEM(t, "CERTIFICATE", cert), writePEM(t, "PRIVATE KEY", private)
+}
+
+func writePEM(t *testing.T, kind string, content []byte) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "file.pem")
+	if err := os.WriteFile(name, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestTLSOfNSXT(t *testing.T) {
+	t.Parallel()
+	certFile, keyFile := certificate(t)
+	clients := make(chan int, 10)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		clients <- len(r.TLS.PeerCertificates)
+		fmt.Fprint(w, `{"results": []}`)
+	}))
+	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}
+	server.Config.ErrorLog = nil
+	server.StartTLS()
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "https://")
+	ca := writePEM(t, "CERTIFICATE", server.Certificate().Raw)
+	for name, tc := range map[string]struct {
+		nsx config.NSX
+		// err is the expected error; certificates is the number of those that the server gets without one.
+		err          string
+		certificates int
+	}{
+		"unknown authority":     {nsx: config.NSX{}, err: "certificate"},
+		"ca-file":               {nsx: config.NSX{CAFile: ca}},
+		"ca-file is missing":    {nsx: config.NSX{CAFile: "/none"}, err: "ca-file of [NSXT]: open /none"},
+		"ca-file is no PEM":     {nsx: config.NSX{CAFile: writePEM(t, "KEY", nil)}, err: "has no certificate in PEM format"},
+		"insecure-flag":         {nsx: config.NSX{Insecure: true}},
+		"client certificate":    {nsx: config.NSX{CAFile: ca, CertFile: certFile, KeyFile: keyFile}, certificates: 1},
+		"certificate and key":   {nsx: config.NSX{CertFile: keyFile, KeyFile: keyFile}, err: "client-auth-cert-file and"},
+		"insecure, certificate": {nsx: config.NSX{Insecure: true, CertFile: certFile, KeyFile: keyFile}, certificates: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.nsx.Host = host
+			p, err := NewPolicy(PolicyOptions{NSX: tc.nsx, Retry: cloudapi.Retry{Attempts: 1}})
+			if err == nil {
+				err = p.Check(t.Context())
+			}
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("error %v, want %s", err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := <-clients; n != tc.certificates {
+				t.Errorf("%d certificates, want %d", n, tc.certificates)
+			}
+		})
+	}
+}
