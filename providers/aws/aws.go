@@ -58,6 +58,7 @@ func Descriptor() provider.Descriptor {
 		Annotations:        annotation.Documentation(),
 		AnnotationPrefixes: annotation.Prefixes(),
 		Portable:           annotation.Portable(),
+		Disruptions:        loadbalancer.Effects(),
 		Capabilities:       provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
 		Flags:              flags.Add,
 		InheritedFlags:     controllers.InheritedFlags(),

@@ -26,10 +26,11 @@ func subject(generation string, changes ...func(*sim.Options)) conformance.Subje
 	}
 	return conformance.Subject{
 		Name:         aws.ProviderName,
-		Capabilities: aws.Descriptor().Capabilities, ServiceAnnotations: map[string]string{annotation.KeyType: generation},
-		Cannot:   cannot,
-		TakeOver: takeOver(generation),
-		Sample:   1,
+		Capabilities: aws.Descriptor().Capabilities, Disruptions: aws.Descriptor().Disruptions,
+		ServiceAnnotations: map[string]string{annotation.KeyType: generation},
+		Cannot:             cannot,
+		TakeOver:           takeOver(generation),
+		Sample:             1,
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			o := sim.Options{
 				ProvisionTime: 3 * time.Second, DrainTime: 2 * time.Second, ReleaseTime: 2 * time.Second,

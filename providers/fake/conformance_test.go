@@ -18,8 +18,8 @@ import (
 func subject() conformance.Subject {
 	return conformance.Subject{
 		Name:         fake.ProviderName,
-		Capabilities: fake.Descriptor().Capabilities,
-		TakeOver:     takeOver(),
+		Capabilities: fake.Descriptor().Capabilities, Disruptions: fake.Descriptor().Disruptions,
+		TakeOver: takeOver(),
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			world, err := sim.New(sim.Options{ProvisionTime: 3 * time.Second})
 			if err != nil {

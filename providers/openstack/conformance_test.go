@@ -20,8 +20,8 @@ import (
 func subject(driver string) conformance.Subject {
 	return conformance.Subject{
 		Name:         openstack.ProviderName,
-		Capabilities: openstack.Descriptor().Capabilities,
-		TakeOver:     takeOver(driver),
+		Capabilities: openstack.Descriptor().Capabilities, Disruptions: openstack.Descriptor().Disruptions,
+		TakeOver: takeOver(driver),
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			world, err := sim.New(sim.Options{ProvisionTime: 3 * time.Second, SettleTime: 500 * time.Millisecond, TokenLife: 24 * time.Hour})
 			if err != nil {

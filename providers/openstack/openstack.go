@@ -53,6 +53,7 @@ func Descriptor() provider.Descriptor {
 		Annotations:        annotation.Documentation(),
 		AnnotationPrefixes: annotation.Prefixes(),
 		Portable:           annotation.Portable(),
+		Disruptions:        loadbalancer.Effects(),
 		Capabilities:       provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
 		Flags:              flags.add,
 		InheritedFlags:     inheritedFlags(),

@@ -42,9 +42,9 @@ func subject() conformance.Subject {
 func nsxtSubject() conformance.Subject {
 	return conformance.Subject{
 		Name:         vsphere.ProviderName,
-		Capabilities: vsphere.Descriptor().Capabilities,
-		TakeOver:     takeOver(),
-		Sample:       2,
+		Capabilities: vsphere.Descriptor().Capabilities, Disruptions: vsphere.Descriptor().Disruptions,
+		TakeOver: takeOver(),
+		Sample:   2,
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			world, err := sim.New(sim.Options{NSXT: true})
 			if err != nil {

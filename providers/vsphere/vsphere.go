@@ -50,6 +50,7 @@ func Descriptor() provider.Descriptor {
 		Annotations:        annotation.Documentation(),
 		AnnotationPrefixes: annotation.Prefixes(),
 		Portable:           annotation.Portable(),
+		Disruptions:        loadbalancer.Effects(),
 		Capabilities:       provider.Capabilities{InstancesV2: true, LoadBalancer: true, Routes: true},
 		Flags:              flags.add,
 		InheritedFlags:     inheritedFlags(),

@@ -96,6 +96,7 @@ func (c *randomLoad) run(t testing.TB, subject Subject) error {
 	}
 	defer cluster.close()
 	c.session = NewSession(cluster, world, subject.Capabilities)
+	c.session.Disruptions = subject.Disruptions
 	c.session.ServiceAnnotations = subject.ServiceAnnotations
 	// One in three attempts to verify the world may run while a guard waits for its second answer.
 	c.session.Attempts = 3

@@ -26,6 +26,9 @@ type Session struct {
 	World   World
 	// Capabilities are the subject's. Others are not verified.
 	Capabilities provider.Capabilities
+	// Disruptions are those of the provider's descriptor: Plan verifies that each change that disrupts more than members
+	// is one of them. Without any it does not.
+	Disruptions []plan.Effect
 	// Attempts is the number of times that Converge settles and checks; 0 means once.
 	Attempts int
 	// Timeout, if set, bounds the retries of Converge instead: for drivers with a Settle that cannot detect the
@@ -232,10 +235,30 @@ func (r *Session) Settled(ctx context.Context, checks ...Check) error {
 func (r *Session) Plan(ctx context.Context, name string) (plan.Plan, error) {
 	for attempt := 1; ; attempt++ {
 		p, err := r.Cluster.Plan(ctx, Namespace, name)
-		if err == nil || attempt >= max(r.Attempts, 1) {
+		if err == nil {
+			return p, r.verifyDeclared(p)
+		}
+		if attempt >= max(r.Attempts, 1) {
 			return p, err
 		}
 	}
+}
+
+// verifyDeclared checks that the provider's descriptor, and so its guide, lists the disruptive changes of a plan.
+func (r *Session) verifyDeclared(p plan.Plan) error {
+	changes := slices.Clone(p.Changes)
+	for _, h := range p.Held {
+		changes = append(changes, h.Change)
+	}
+	for _, c := range changes {
+		if r.Disruptions != nil && c.Disrupts.Severe() && !slices.ContainsFunc(r.Disruptions, func(e plan.Effect) bool {
+			return e.Disrupts == c.Disrupts && slices.Equal(e.Follows(), c.Follows)
+		}) {
+			return fmt.Errorf("the descriptor does not declare that %s disrupts %s and follows from %q", c.Ref, c.Disrupts,
+				c.Follows)
+		}
+	}
+	return nil
 }
 
 // Balancer returns the one load balancer whose addresses the Service's status lists.

@@ -17,6 +17,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
 )
@@ -28,6 +29,8 @@ type Subject struct {
 	// Capabilities are those of its descriptor: the suite verifies them, and skips the scenarios of the others
 	// with a message.
 	Capabilities provider.Capabilities
+	// Disruptions are those of its descriptor: the changes of every plan that a scenario reads must be among them.
+	Disruptions []plan.Effect
 	// New creates an empty world and the function that starts managers on it. It is called inside a synctest
 	// bubble, once for each run; t.Cleanup ends the world.
 	New func(t testing.TB) (World, Manager)
@@ -99,6 +102,7 @@ func (s Subject) run(t testing.TB, scenario Scenario, fault *sim.Fault) (outcome
 	}
 	defer cluster.close()
 	r := NewSession(cluster, world, s.Capabilities)
+	r.Disruptions = s.Disruptions
 	r.ServiceAnnotations, r.TakeOver, r.faults = s.ServiceAnnotations, s.TakeOver, fault != nil
 	if fault != nil {
 		// Reads by the scenario itself, for a plan, are interrupted too.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
 // The paths of the spec fields that load balancers are computed from.
@@ -24,6 +26,9 @@ const (
 func RangeFields() []string {
 	return []string{FieldSourceRanges, KeySourceRanges, v1.AnnotationLoadBalancerSourceRangesKey, KeyPortSourceRanges}
 }
+
+// SourceRanges is the set of RangeFields.
+func SourceRanges() plan.FieldSet { return plan.FieldSet{Name: "source ranges", Fields: RangeFields()} }
 
 // fields returns the values that the user set and that the load balancer is computed from: annotations by key, spec
 // fields by path. Fields with the API server's default count as unset.

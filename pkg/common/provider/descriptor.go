@@ -10,6 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
 // Descriptor describes a provider. Help texts, reference documentation and error messages are generated from
@@ -31,6 +33,8 @@ type Descriptor struct {
 	// Portable lists the keys of the portable annotations (package intent) that this cloud supports. A Service
 	// with another one gets a warning Event.
 	Portable []string
+	// Disruptions declares every kind of change of load balancers that disrupts more than members.
+	Disruptions []plan.Effect
 	// Capabilities are the jobs of the provider.
 	Capabilities Capabilities
 	// Flags adds the provider's own flags, each prefixed by Name. May be nil.

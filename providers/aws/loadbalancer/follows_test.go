@@ -10,8 +10,7 @@ import (
 
 func TestChangesFollowFromFieldsThatExist(t *testing.T) {
 	vocabulary := annotation.Vocabulary("aws")
-	intenttest.Follows(t, vocabulary, annotation.FollowsZones(), annotation.FollowsListeners(), annotation.FollowsTargetGroups(),
-		annotation.FollowsGroups(), annotation.FollowsRules(), annotation.FollowsTags())
+	intenttest.Follows(t, vocabulary, Effects(), annotation.FollowsTags())
 	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(vocabulary)); err != nil {
 		t.Error(err)
 	}

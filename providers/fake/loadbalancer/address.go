@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
@@ -136,15 +135,10 @@ func (d *differ) releaseAddresses(addresses []api.Address, after []plan.Ref) {
 				address.LoadBalancer)
 			continue
 		}
-		disrupts := plan.DisruptsNothing // an orphan
-		if address.LoadBalancer != "" {
-			disrupts = plan.DisruptsAddress
-		}
-		d.plan.Add(plan.Change{
-			Ref:      plan.Ref{Kind: kindAddress, Name: address.Name, Action: plan.Delete},
-			ID:       address.ID,
-			Fields:   []plan.Field{{Name: "ip", Before: address.IP}},
-			Disrupts: disrupts, Follows: append(addressFields(), intent.KeyScheme),
+		release := plan.Change{
+			Ref:    plan.Ref{Kind: kindAddress, Name: address.Name, Action: plan.Delete},
+			ID:     address.ID,
+			Fields: []plan.Field{{Name: "ip", Before: address.IP}}, Follows: releasesAddress.Follows(),
 			After: after,
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				err := cloudapi.IgnoreNotFound(d.cloud.api.ReleaseAddress(ctx, address.ID))
@@ -152,7 +146,11 @@ func (d *differ) releaseAddresses(addresses []api.Address, after []plan.Ref) {
 					o.Addresses = slices.DeleteFunc(slices.Clone(o.Addresses), func(a api.Address) bool { return a.ID == address.ID })
 				})
 			},
-		})
+		}
+		if address.LoadBalancer != "" { // otherwise an orphan
+			releasesAddress.Declare(&release)
+		}
+		d.plan.Add(release)
 	}
 }
 

@@ -3,7 +3,6 @@ package loadbalancer
 import (
 	"testing"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent/intenttest"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer/annotation"
@@ -11,7 +10,7 @@ import (
 
 func TestChangesFollowFromFieldsThatExist(t *testing.T) {
 	vocabulary := annotation.Vocabulary("fake")
-	intenttest.Follows(t, vocabulary, placeFields(), addressFields(), intent.RangeFields())
+	intenttest.Follows(t, vocabulary, Effects())
 	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(vocabulary)); err != nil {
 		t.Error(err)
 	}

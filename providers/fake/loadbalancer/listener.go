@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
@@ -81,13 +80,9 @@ func (d *differ) listenerUpdate(lbID string, have, want api.Listener) (listenerC
 	// A pointer to an empty list empties it; to a nil one it would not be sent as one.
 	ranges := append([]string{}, want.SourceRanges...)
 	patch := api.ListenerPatch{Pool: &want.Pool, SourceRanges: &ranges, IdleTimeoutSeconds: &want.IdleTimeoutSeconds}
-	disrupts, follows := plan.DisruptsNothing, []string(nil)
-	if f.Has("sourceRanges") && len(ranges) > 0 {
-		disrupts, follows = plan.DisruptsTraffic, intent.RangeFields()
-	}
 	change := plan.Change{
 		Ref:    plan.Ref{Kind: kindListener, Name: want.Name, Action: plan.Update},
-		Fields: f, Disrupts: disrupts, Follows: follows,
+		Fields: f,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			if err := d.active.wait(ctx); err != nil {
 				return err
@@ -96,13 +91,16 @@ func (d *differ) listenerUpdate(lbID string, have, want api.Listener) (listenerC
 			return d.writeChild(err, func(lb *api.LoadBalancer) { lb.Listeners = put(lb.Listeners, listener, listenerName) })
 		},
 	}
+	if f.Has("sourceRanges") && len(ranges) > 0 {
+		closesListener.Declare(&change)
+	}
 	return listenerChange{Change: change, pool: want.Pool, leaves: have.Pool}, true
 }
 
 func (d *differ) listenerDelete(lbID string, have api.Listener) listenerChange {
 	change := plan.Change{
 		Ref:      plan.Ref{Kind: kindListener, Name: have.Name, Action: plan.Delete},
-		Disrupts: plan.DisruptsTraffic, Follows: []string{intent.FieldPorts},
+		Disrupts: deletesListener.Disrupts, Follows: deletesListener.Follows(),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			if err := d.active.wait(ctx); err != nil {
 				return err

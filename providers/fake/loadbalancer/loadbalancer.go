@@ -163,15 +163,10 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer, addresses []addressRe
 	if len(f) == 0 {
 		return plan.Change{}, false
 	}
-	disrupts, follows := plan.DisruptsNothing, []string{intent.KeyTags, intent.KeySubnets}
-	marks := len(f) == 1 && f.Has("tags")
-	if leavesAddress(have.AddressIDs, addresses) {
-		disrupts, follows = plan.DisruptsAddress, addressFields()
-	}
-	return plan.Change{
+	change := plan.Change{
 		Ref:    d.loadBalancerRef(plan.Update),
-		Fields: f, Disrupts: disrupts, Follows: follows,
-		Mark:  marks,
+		Fields: f, Follows: []string{intent.KeyTags, intent.KeySubnets},
+		Mark:  len(f) == 1 && f.Has("tags"),
 		After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			if err := d.active.wait(ctx); err != nil {
@@ -187,7 +182,11 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer, addresses []addressRe
 			lb, err := d.cloud.api.UpdateLoadBalancer(ctx, have.ID, patch)
 			return d.write(err, func(o *Observed) { o.LoadBalancer = &lb })
 		},
-	}, true
+	}
+	if leavesAddress(have.AddressIDs, addresses) {
+		losesAddress.Declare(&change)
+	}
+	return change, true
 }
 
 // leavesAddress reports whether the load balancer loses an address.
@@ -203,7 +202,7 @@ func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.C
 		Ref:      d.loadBalancerRef(plan.Delete),
 		ID:       have.ID,
 		Reason:   reason,
-		Disrupts: plan.DisruptsLoadBalancer, Follows: placeFields(),
+		Disrupts: replaces.Disrupts, Follows: replaces.Follows(),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteLoadBalancer(ctx, have.ID))
 			return d.write(err, func(o *Observed) { o.forget() })

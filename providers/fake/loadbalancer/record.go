@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
@@ -15,14 +14,6 @@ import (
 // them.
 
 var _ lbcommon.RecordKeeper[Desired, Observed] = (*Cloud)(nil)
-
-// The fields of a Service that disruptive changes follow from.
-
-func placeFields() []string { return []string{intent.KeyScheme, intent.FieldIPFamilies} }
-
-func addressFields() []string {
-	return []string{intent.KeyStaticAddresses, intent.FieldLoadBalancerIP, intent.FieldIPFamilies}
-}
 
 // DesiredRecord implements loadbalancer.RecordKeeper.
 func (c *Cloud) DesiredRecord(want Desired) lbcommon.AppliedRecord { return want.record() }

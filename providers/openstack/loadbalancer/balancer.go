@@ -288,7 +288,7 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 			Err: fmt.Errorf("the load balancer %s is in the state ERROR, and is not this Service's alone: ask the cloud's "+
 				"operator for a failover, or move the Services %s to others", lb.ID, strings.Join(others, ", "))}
 	case d.owner:
-		d.plan.Unapplied = append(d.plan.Unapplied, placeFields()...)
+		d.plan.Unapplied = append(d.plan.Unapplied, placeFields().Fields...)
 		d.warnf("%s; it is not replaced, because other Services share the load balancer: %s", reason,
 			strings.Join(others, ", "))
 	}
@@ -301,10 +301,10 @@ func (d *differ) declareReplacement(lb api.LoadBalancer, removal *plan.Change) {
 	switch {
 	case lb.ProvisioningStatus == api.PendingDelete, lb.ProvisioningStatus == api.Error && d.neverWorked(lb):
 	case lb.ProvisioningStatus == api.Error:
-		replacesFailed.declare(removal)
+		replacesFailed.Declare(removal)
 		removal.Fields = failure(lb)
 	default:
-		replaces.declare(removal)
+		replaces.Declare(removal)
 	}
 }
 

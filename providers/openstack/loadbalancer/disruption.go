@@ -14,75 +14,77 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
-// disruption is what a kind of change disrupts, and the fields of the Service that it follows from. A change without
-// fields needs an approval.
-type disruption struct {
-	// change names the changes in the guide.
-	change   string
-	disrupts plan.Disruption
-	follows  func() []string
-}
-
-// The disruptive changes. TestGuideListsDisruptions compares them with the guide.
+// The disruptive changes. A change without causes needs an approval.
 var (
-	replacesPart = disruption{"a listener or its pool is replaced, or a listener is deleted", plan.DisruptsTraffic,
-		protocolFields}
-	closesListener = disruption{"a listener allows fewer clients (`allowed_cidrs`)", plan.DisruptsTraffic,
-		intent.RangeFields}
-	probesGuest = disruption{"the pool of a guest on a shared load balancer gets its first health monitor, because of " +
-		"`externalTrafficPolicy: Local` alone", plan.DisruptsTraffic, monitorFieldsOfService}
-	movesFloatingIP = disruption{"a floating IP is released, detached or exchanged", plan.DisruptsAddress, floatingFields}
-	replaces        = disruption{"a load balancer is replaced", plan.DisruptsLoadBalancer, placeFields}
-	failsOver       = disruption{"the failover of a load balancer that worked and is in ERROR; its other changes wait " +
-		"for it",
-		plan.DisruptsLoadBalancer, noFields}
-	replacesFailed = disruption{"its replacement, with its address if that is still free, if Octavia refuses the failover",
-		plan.DisruptsLoadBalancer, noFields}
+	replacesPart = plan.Effect{
+		Change:   "a listener or its pool is replaced, or a listener is deleted",
+		Disrupts: plan.DisruptsTraffic, Causes: []plan.FieldSet{protocolFields()},
+	}
+	closesListener = plan.Effect{
+		Change:   "a listener allows fewer clients (`allowed_cidrs`)",
+		Disrupts: plan.DisruptsTraffic, Causes: []plan.FieldSet{intent.SourceRanges()},
+	}
+	probesGuest = plan.Effect{
+		Change: "the pool of a guest on a shared load balancer gets its first health monitor, because of " +
+			"`externalTrafficPolicy: Local` alone",
+		Disrupts: plan.DisruptsTraffic, Causes: []plan.FieldSet{monitorFieldsOfService()},
+	}
+	movesFloatingIP = plan.Effect{
+		Change:   "a floating IP is released, detached or exchanged",
+		Disrupts: plan.DisruptsAddress, Causes: []plan.FieldSet{floatingFields()},
+	}
+	replaces = plan.Effect{
+		Change:   "a load balancer is replaced",
+		Disrupts: plan.DisruptsLoadBalancer, Causes: []plan.FieldSet{placeFields()},
+	}
+	failsOver = plan.Effect{
+		Change:   "the failover of a load balancer that worked and is in ERROR; its other changes wait for it",
+		Disrupts: plan.DisruptsLoadBalancer,
+	}
+	replacesFailed = plan.Effect{
+		Change:   "its replacement, with its address if that is still free, if Octavia refuses the failover",
+		Disrupts: plan.DisruptsLoadBalancer,
+	}
 )
 
-// disruptions returns all disruptive changes, in the order of the guide.
-func disruptions() []disruption {
-	return []disruption{replacesPart, closesListener, probesGuest, movesFloatingIP, replaces, failsOver, replacesFailed}
+// Effects returns the disruptive changes.
+func Effects() []plan.Effect {
+	return []plan.Effect{replacesPart, closesListener, probesGuest, movesFloatingIP, replaces, failsOver, replacesFailed}
 }
-
-// declare sets what a change disrupts.
-func (d disruption) declare(change *plan.Change) {
-	change.Disrupts, change.Follows = d.disrupts, d.follows()
-}
-
-func noFields() []string { return nil }
 
 // placeFields are the fields of a Service that place its load balancer: a change of one replaces it.
-func placeFields() []string {
-	return []string{
+func placeFields() plan.FieldSet {
+	return plan.FieldSet{Name: "place of the load balancer", Fields: []string{
 		annotation.KeyClass, annotation.KeyPortID, annotation.KeySubnetID, annotation.KeyNetworkID, annotation.KeyFlavorID,
 		annotation.KeyAvailabilityZone, annotation.KeyInternal, intent.KeyScheme, intent.KeySubnets,
 		intent.KeyStaticAddresses, intent.FieldLoadBalancerIP, intent.FieldIPFamilies,
-	}
+	}}
 }
 
 // floatingFields are the fields of a Service that determine its floating IP.
-func floatingFields() []string {
-	return []string{
+func floatingFields() plan.FieldSet {
+	return plan.FieldSet{Name: "floating IP", Fields: []string{
 		annotation.KeyClass, annotation.KeyFloatingNetworkID, annotation.KeyFloatingSubnetID, annotation.KeyFloatingSubnet,
 		annotation.KeyFloatingSubnetTags, annotation.KeyInternal, intent.KeyScheme, intent.KeyStaticAddresses,
 		intent.FieldLoadBalancerIP, intent.FieldIPFamilies,
-	}
+	}}
 }
 
 // protocolFields are the fields of a Service that determine protocols and member subnets: a change of one
 // replaces listeners and pools.
-func protocolFields() []string {
-	return []string{
+func protocolFields() plan.FieldSet {
+	return plan.FieldSet{Name: "ports and protocols", Fields: []string{
 		annotation.KeyClass, annotation.KeyXForwardedFor, annotation.KeyTLSContainer, annotation.KeyProxyProtocol,
 		annotation.KeyMemberSubnetID, intent.KeyProxyProtocol, intent.KeyTLSCertificate, intent.KeyTLSPorts,
 		intent.KeyForwardedHeaders, intent.FieldPorts,
-	}
+	}}
 }
 
 // monitorFieldsOfService are the fields of a Service that determine whether its nodes are probed.
-func monitorFieldsOfService() []string {
-	return []string{annotation.KeyMonitor, intent.FieldExternalTrafficPolicy}
+func monitorFieldsOfService() plan.FieldSet {
+	return plan.FieldSet{Name: "health monitors", Fields: []string{
+		annotation.KeyMonitor, intent.FieldExternalTrafficPolicy,
+	}}
 }
 
 // tagFields are the fields of a Service that determine the tags of one kind of object: one annotation of this cloud,
@@ -92,9 +94,8 @@ func tagFields(annotation string) []string { return []string{annotation, intent.
 // recordedFields are the fields whose values are part of the record. The node selector is one of them, so that the
 // members of a Service with an invalid one follow the nodes if the record shows that it is new.
 func recordedFields() []string {
-	fields := slices.Concat(placeFields(), floatingFields(), protocolFields(), intent.RangeFields(),
-		[]string{annotation.KeyNodeSelector})
-	return slices.Compact(slices.Sorted(slices.Values(fields)))
+	fields := plan.Union(placeFields(), floatingFields(), protocolFields(), intent.SourceRanges())
+	return slices.Sorted(slices.Values(append(fields, annotation.KeyNodeSelector)))
 }
 
 // keepsPort reports whether the replacement of a listener or of its pool is held.
@@ -109,9 +110,9 @@ func (d *differ) keepsClients(l api.Listener) bool {
 
 // isListenerHeld reports whether a change of a listener is held because of a disruption. An update in place has one of
 // two: it sends to another pool, or it allows fewer clients.
-func (d *differ) isListenerHeld(l api.Listener, action plan.Action, because disruption) bool {
+func (d *differ) isListenerHeld(l api.Listener, action plan.Action, because plan.Effect) bool {
 	return slices.ContainsFunc(d.held, func(h plan.Held) bool {
-		return h.Kind == kindListener && h.Action == action && h.ID == l.ID && slices.Equal(h.Follows, because.follows())
+		return h.Kind == kindListener && h.Action == action && h.ID == l.ID && slices.Equal(h.Follows, because.Follows())
 	})
 }
 

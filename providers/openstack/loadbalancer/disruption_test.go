@@ -2,9 +2,7 @@ package loadbalancer
 
 import (
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
@@ -15,31 +13,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
-
-// TestGuideListsDisruptions compares the table of the moving guide with what changes declare. To update the guide, copy
-// the table that the test prints.
-func TestGuideListsDisruptions(t *testing.T) {
-	const guide = "../../../docs/guides/moving-from-openstack-ccm.md"
-	text, err := os.ReadFile(guide)
-	if os.IsNotExist(err) {
-		t.Skip("the module is tested without the repository")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want strings.Builder
-	for _, d := range disruptions() {
-		made := "if you approve it"
-		if fields := d.follows(); len(fields) > 0 {
-			made = "if one of these changed: `" + strings.Join(fields, "`, `") + "`"
-		}
-		fmt.Fprintf(&want, "| %s | %s | %s |\n", d.change, d.disrupts, made)
-	}
-	_, rest, _ := strings.Cut(string(text), "| change | disrupts | made |\n|---|---|---|\n| members | members | always |\n")
-	if got, _, found := strings.Cut(rest, "| everything else | nothing | always |\n"); !found || got != want.String() {
-		t.Errorf("%s does not have this table:\n%s", guide, want.String())
-	}
-}
 
 // TestClientsOfListenerAreRemovedOnlyForCause verifies that a listener of another manager keeps clients that the
 // Service does not name, until an edit of its ranges or an approval, and that other changes of it are applied.

@@ -66,6 +66,6 @@ func (d *differ) failover(have api.LoadBalancer) plan.Change {
 			return d.finish(err, nil)
 		},
 	}
-	failsOver.declare(&change)
+	failsOver.Declare(&change)
 	return change
 }

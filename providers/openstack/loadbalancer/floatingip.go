@@ -164,7 +164,7 @@ func (d *differ) attachFloatingIP(want model.FloatingIP, attached, free []api.Fl
 func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached []api.FloatingIP) {
 	creation := d.floatingIPCreate(want, nil)
 	handle, port := plan.Handle(creation.Ref.Name), d.have.LoadBalancer.VipPortID
-	movesFloatingIP.declare(&creation)
+	movesFloatingIP.Declare(&creation)
 	creation.Do = func(ctx context.Context, ids *plan.Handles) error {
 		made, err := d.cloud.allocateFloatingIP(ctx, want, "")
 		if err := d.finish(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) }); err != nil {
@@ -420,7 +420,7 @@ func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Chang
 func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change {
 	change := d.floatingIPRemoval(f, reason)
 	if f.PortID != "" {
-		movesFloatingIP.declare(&change)
+		movesFloatingIP.Declare(&change)
 	}
 	return change
 }
@@ -430,7 +430,7 @@ func (d *differ) floatingIPRemoval(f api.FloatingIP, reason string) plan.Change 
 	if ours := d.ownsFloatingIP(f); !ours || d.isKept(f) {
 		return plan.Change{
 			Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "detach"),
-			Reason: reason + "; it is kept", Follows: movesFloatingIP.follows(),
+			Reason: reason + "; it is kept", Follows: movesFloatingIP.Follows(),
 			Fields: []plan.Field{{Name: "port", Before: f.PortID}},
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				if ours {
@@ -446,7 +446,7 @@ func (d *differ) floatingIPRemoval(f api.FloatingIP, reason string) plan.Change 
 	return plan.Change{
 		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Delete, f.ID),
 		ID:     f.ID,
-		Reason: reason, Follows: movesFloatingIP.follows(),
+		Reason: reason, Follows: movesFloatingIP.Follows(),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
 			return d.finish(err, func() { d.cloud.store.FloatingIPs.Delete(f.ID) })

@@ -3,7 +3,6 @@ package loadbalancer
 import (
 	"testing"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent/intenttest"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
@@ -11,8 +10,7 @@ import (
 
 func TestChangesFollowFromFieldsThatExist(t *testing.T) {
 	vocabulary := annotation.Vocabulary("openstack")
-	intenttest.Follows(t, vocabulary, placeFields(), floatingFields(), protocolFields(), monitorFieldsOfService(),
-		intent.RangeFields(),
+	intenttest.Follows(t, vocabulary, Effects(),
 		tagFields(annotation.KeyLoadBalancerTags), tagFields(annotation.KeyListenerTags), tagFields(annotation.KeyPoolTags),
 		[]string{annotation.KeyKeepFloatingIP})
 	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(vocabulary)); err != nil {

@@ -160,7 +160,7 @@ func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef
 	change := plan.Change{
 		Ref:    d.ref(kindListener, have.Name, plan.Update, have.ID),
 		ID:     have.ID,
-		Fields: f, Follows: replacesPart.follows(),
+		Fields: f, Follows: replacesPart.Follows(),
 		After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			if f.Has("default_pool_id") {
@@ -184,10 +184,10 @@ func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef
 	}
 	switch {
 	case have.DefaultPoolID != "" && f.Has("default_pool_id"):
-		replacesPart.declare(&change)
+		replacesPart.Declare(&change)
 	case f.Has("allowed_cidrs") && model.Narrows(have.AllowedCIDRs, *patch.AllowedCIDRs,
 		model.VIPFamilies(*d.have.LoadBalancer)):
-		closesListener.declare(&change)
+		closesListener.Declare(&change)
 	}
 	return markTags(change, annotation.KeyListenerTags), true
 }
@@ -250,7 +250,7 @@ func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.R
 			}, func() { d.cloud.store.Listeners.Delete(have.ID) })
 		},
 	}
-	replacesPart.declare(&change)
+	replacesPart.Declare(&change)
 	return change
 }
 

@@ -33,7 +33,7 @@ func (d *differ) diffMonitor(pool observe.Pool, want model.Port) {
 	case have == nil:
 		creation := d.monitorCreate(*spec, func(*plan.Handles) (string, error) { return pool.ID, nil }, after)
 		if len(after) == 0 && d.addsProbesToGuest(pool) {
-			probesGuest.declare(&creation)
+			probesGuest.Declare(&creation)
 		}
 		d.add(creation)
 	default:

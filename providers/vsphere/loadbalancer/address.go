@@ -91,7 +91,7 @@ func (d *differ) allocationCreate() (change plan.Change, existing string) {
 	}
 	if len(d.have.Servers) > 0 {
 		// It only serves a change of the address.
-		change.Disrupts, change.Follows = plan.DisruptsAddress, addressFields()
+		movesAddress.Declare(&change)
 	}
 	if exists {
 		return change, path
@@ -148,7 +148,7 @@ func (d *differ) allocationDelete(have api.IPAllocation, after []plan.Ref) plan.
 		})
 	change.Fields = []plan.Field{{Name: "allocation_ip", Before: have.Address}}
 	if d.inUse(have) {
-		change.Disrupts, change.Follows = plan.DisruptsAddress, addressFields()
+		movesAddress.Declare(&change)
 	}
 	return change
 }

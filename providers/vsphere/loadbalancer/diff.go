@@ -4,11 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
-	"github.com/unified-ccm/unified-ccm/providers/vsphere/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
 
@@ -35,11 +33,6 @@ const (
 
 // addressHandle is the address of the load balancer in a plan before it is allocated.
 const addressHandle plan.Handle = "address"
-
-// addressFields are the fields that the choice of the address follows from.
-func addressFields() []string {
-	return []string{annotation.KeyClass, intent.KeyScheme, intent.KeyStaticAddresses, intent.FieldLoadBalancerIP}
-}
 
 // Diff implements loadbalancer.Cloud. A plan allocates the address, creates the load balancer service, monitors, pools
 // and the group of clients, and then the virtual servers. Deletions have the reverse order.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
@@ -38,7 +37,7 @@ func (d *differ) ensureGroup(port Port) (path string, created []plan.Ref) {
 		},
 	}
 	if f.Has("ip_addresses") {
-		change.Disrupts, change.Follows = plan.DisruptsTraffic, intent.RangeFields()
+		closesServer.Declare(&change)
 	}
 	d.plan.Add(change)
 	return have.Path, nil
@@ -60,7 +59,7 @@ func (d *differ) groupCreate(
 	}
 	if d.firstServer(port.Name).Path != "" {
 		// It only serves a restriction of a virtual server that exists.
-		change.Disrupts, change.Follows = plan.DisruptsTraffic, intent.RangeFields()
+		closesServer.Declare(&change)
 	}
 	d.plan.Add(change)
 	return path, []plan.Ref{change.Ref}

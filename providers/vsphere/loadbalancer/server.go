@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
@@ -99,11 +98,11 @@ func (d *differ) serverUpdate(port Port, have api.LBVirtualServer, address strin
 	}
 	switch {
 	case f.Has("ip_address"):
-		change.Disrupts, change.Follows = plan.DisruptsAddress, addressFields()
+		movesAddress.Declare(&change)
 	case f.Has("access_list_control") && want.AccessListControl != nil:
-		change.Disrupts, change.Follows = plan.DisruptsTraffic, intent.RangeFields()
+		closesServer.Declare(&change)
 	case f.Has("application_profile_path"):
-		change.Disrupts, change.Follows = plan.DisruptsTraffic, addressFields()
+		changesProfile.Declare(&change)
 	}
 	return change, true
 }
@@ -111,7 +110,7 @@ func (d *differ) serverUpdate(port Port, have api.LBVirtualServer, address strin
 func (d *differ) serverDelete(have api.LBVirtualServer, after []plan.Ref) plan.Change {
 	change := d.deletion(d.portRef(kindServer, have.Tag(names.TagPort), plan.Delete), have.Resource, after,
 		d.store.servers.remove)
-	change.Disrupts, change.Follows = plan.DisruptsTraffic, []string{intent.FieldPorts}
+	deletesServer.Declare(&change)
 	return change
 }
 

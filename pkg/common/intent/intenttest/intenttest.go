@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
 // Refused fails the test unless err names every annotation of a refused Service. harmless are keys
@@ -125,9 +126,16 @@ func FieldNames(vocabulary intent.Vocabulary) []string {
 }
 
 // Follows fails the test if a change follows from a field that the provider does not read: it would never have a cause.
-func Follows(t testing.TB, vocabulary intent.Vocabulary, follows ...[]string) {
+// It takes the effects of the provider, and what other changes follow from.
+func Follows(t testing.TB, vocabulary intent.Vocabulary, effects []plan.Effect, follows ...[]string) {
 	t.Helper()
 	known := FieldNames(vocabulary)
+	for _, e := range effects {
+		follows = append(follows, e.Follows())
+		if !e.Disrupts.Severe() {
+			t.Errorf("the effect %q disrupts %q: declare only those that disrupt more than members", e.Change, e.Disrupts)
+		}
+	}
 	for _, name := range slices.Concat(follows...) {
 		if !slices.Contains(known, name) {
 			t.Errorf("a change follows from %q, which is not a field of a Service", name)

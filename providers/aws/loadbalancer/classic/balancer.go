@@ -265,7 +265,7 @@ func (d *differ) detach(ids []string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:      plan.Ref{Kind: kindSubnets, Name: d.name, Action: plan.Delete},
 		Fields:   []plan.Field{{Name: "subnets", Before: plan.ShowSet(ids)}},
-		Disrupts: plan.DisruptsAddress, Follows: annotation.FollowsZones(),
+		Disrupts: leavesSubnets.Disrupts, Follows: leavesSubnets.Follows(),
 		After: after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			out, err := d.cloud.options.API.DetachLoadBalancerFromSubnets(ctx,

@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -82,10 +81,9 @@ func (d *differ) diffGroups(have []string, refs []vpc.GroupRef, created []plan.R
 		return nil
 	}
 	change := plan.Change{
-		Ref:      plan.Ref{Kind: kindGroups, Name: d.name, Action: plan.Update},
-		Fields:   []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(have), After: showRefs(refs)}},
-		After:    created,
-		Disrupts: vpc.DisruptsByGroups(have, want), Follows: annotation.FollowsGroups(),
+		Ref:    plan.Ref{Kind: kindGroups, Name: d.name, Action: plan.Update},
+		Fields: []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(have), After: showRefs(refs)}},
+		After:  created,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			groupIDs, err := resolve(refs, ids)
 			if err != nil {
@@ -96,6 +94,7 @@ func (d *differ) diffGroups(have []string, refs []vpc.GroupRef, created []plan.R
 			return d.write(d.blame("ApplySecurityGroupsToLoadBalancer", err), func(b *Balancer) { b.Groups = groupIDs })
 		},
 	}
+	vpc.DeclareGroups(&change, have, want)
 	d.add(change)
 	return []plan.Ref{change.Ref}
 }

@@ -168,7 +168,7 @@ func (d *differ) listenersDelete(surplus []Listener, after []plan.Ref) plan.Chan
 	return plan.Change{
 		Ref:      d.listenersRef(plan.Delete),
 		Fields:   []plan.Field{{Name: "listeners", Before: showListeners(surplus)}},
-		Disrupts: plan.DisruptsTraffic, Follows: annotation.FollowsListeners(),
+		Disrupts: deletesListeners.Disrupts, Follows: deletesListeners.Follows(),
 		After: after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.DeleteLoadBalancerListeners(ctx,

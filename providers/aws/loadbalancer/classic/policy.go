@@ -13,7 +13,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -63,7 +62,7 @@ func (d *differ) diffPolicies(have Balancer) {
 		}
 		change := d.backendPolicies(port, policies, wanted, after)
 		if d.have.Balancer != nil && have.sendsTo(port) {
-			change.Disrupts, change.Follows = plan.DisruptsTraffic, annotation.FollowsProxyProtocol()
+			switchesProxy.Declare(&change)
 		}
 		d.add(change)
 	}
@@ -83,7 +82,7 @@ func (d *differ) diffPolicies(have Balancer) {
 		change := d.listenerPolicies(want.Port, listener.Policies, policies, after)
 		if len(listener.Policies) > 0 {
 			// The other policy may be weaker than the one in use, or refuse clients that this one accepts.
-			change.Disrupts, change.Follows = plan.DisruptsTraffic, []string{annotation.KeyTLSPolicy}
+			changesPolicy.Declare(&change)
 		}
 		d.add(change)
 	}

@@ -10,10 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
@@ -169,7 +167,7 @@ func (d *differ) placeUpdate(b model.Balancer) (plan.Change, bool) {
 		return plan.Change{}, false
 	}
 	change := plan.Change{Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Update}, Fields: f,
-		Disrupts: plan.DisruptsAddress, Follows: append(annotation.FollowsZones(), intent.FieldPorts)}
+		Disrupts: movesAddress.Disrupts, Follows: movesAddress.Follows()}
 	change.Do = func(ctx context.Context, _ *plan.Handles) error {
 		if !moved && !nat {
 			return d.setAddressType(ctx, b.ARN, d.want.AddressType)
@@ -218,7 +216,7 @@ func (d *differ) narrow(after []plan.Ref) []plan.Ref {
 		Ref:      plan.Ref{Kind: "address type", Name: b.Name, Action: plan.Update},
 		Fields:   []plan.Field{{Name: "addressType", Before: b.AddressType, After: d.want.AddressType}},
 		After:    after,
-		Disrupts: plan.DisruptsAddress, Follows: annotation.FollowsZones(),
+		Disrupts: losesIPv6.Disrupts, Follows: losesIPv6.Follows(),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return d.setAddressType(ctx, b.ARN, d.want.AddressType)
 		},
@@ -248,10 +246,9 @@ func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []p
 	var detached []plan.Ref
 	if plan.ShowSet(b.SecurityGroups) != plan.ShowSet(want) {
 		change := plan.Change{
-			Ref:      plan.Ref{Kind: "security groups of load balancer", Name: b.Name, Action: plan.Update},
-			Fields:   []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(b.SecurityGroups), After: showGroups(groups)}},
-			After:    after,
-			Disrupts: vpc.DisruptsByGroups(b.SecurityGroups, want), Follows: annotation.FollowsGroups(),
+			Ref:    plan.Ref{Kind: "security groups of load balancer", Name: b.Name, Action: plan.Update},
+			Fields: []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(b.SecurityGroups), After: showGroups(groups)}},
+			After:  after,
 			Do: func(ctx context.Context, ids *plan.Handles) error {
 				attach, err := groupIDs(groups, ids)
 				if err != nil {
@@ -264,6 +261,7 @@ func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []p
 				})
 			},
 		}
+		vpc.DeclareGroups(&change, b.SecurityGroups, want)
 		d.add(change)
 		detached = []plan.Ref{change.Ref}
 	}

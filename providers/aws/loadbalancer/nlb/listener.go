@@ -11,10 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
@@ -63,7 +61,7 @@ func (d *differ) ports(base []plan.Ref) []plan.Ref {
 		updates := d.listenerUpdate(name, have, want, group, after)
 		for i := planned; i < len(d.changes) && (moves || have.Protocol != want.Protocol); i++ {
 			if c := &d.changes[i]; !c.Membership {
-				c.Disrupts, c.Follows = plan.DisruptsTraffic, annotation.FollowsTargetGroups()
+				movesListener.Declare(c)
 			}
 		}
 		done = append(done, updates...)
@@ -122,7 +120,7 @@ func (d *differ) listenersDelete() []plan.Change {
 		changes = append(changes, plan.Change{
 			Ref:      plan.Ref{Kind: kindListener, Name: listenerName(d.name(), have), Action: plan.Delete},
 			Fields:   []plan.Field{{Name: "protocol", Before: have.Protocol}},
-			Disrupts: plan.DisruptsTraffic, Follows: annotation.FollowsListeners(),
+			Disrupts: deletesListener.Disrupts, Follows: deletesListener.Follows(),
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				_, err := d.cloud.options.API.DeleteListener(ctx, &elbv2.DeleteListenerInput{ListenerArn: aws.String(have.ARN)})
 				return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteListener", err)),
@@ -261,8 +259,7 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Wan
 	}
 	if f.Has("sslPolicy") && have.Protocol == want.Protocol {
 		// The other policy may refuse clients that this one accepts.
-		change.Disrupts = plan.DisruptsTraffic
-		change.Follows = []string{annotation.KeyTLSPolicy, annotation.KeyCertificates, intent.KeyTLSCertificate}
+		changesPolicy.Declare(&change)
 	}
 	d.add(change)
 	if have.Protocol != want.Protocol {

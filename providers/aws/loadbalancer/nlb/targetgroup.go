@@ -56,7 +56,7 @@ func (d *differ) targetGroup(want model.WantedGroup, base []plan.Ref) (groupRef,
 	}
 	if change, ok := d.groupAttributes(ref, have.Attributes, want, nil); ok {
 		if plan.Fields(change.Fields).Has(annotation.AttributeProxyProtocol) && len(have.Balancers) > 0 {
-			change.Disrupts, change.Follows = plan.DisruptsTraffic, annotation.FollowsProxyProtocol()
+			switchesProxy.Declare(&change)
 		}
 		d.add(change)
 	}

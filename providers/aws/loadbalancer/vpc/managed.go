@@ -66,7 +66,7 @@ func (s *GroupStore) ManagedGroupChanges(have Groups, want ManagedGroup, after [
 	}
 	if len(revoke) > 0 {
 		change := s.groupRevoke(group, revoke, "only the rules of the Service are kept", removalAfter)
-		change.Disrupts = ruleDiff{group: group, authorize: authorize, revoke: revoke, used: true}.disrupts()
+		ruleDiff{group: group, authorize: authorize, revoke: revoke, used: true}.declare(&change)
 		changes = append(changes, change)
 	}
 	return changes, ref, nil
@@ -183,7 +183,7 @@ func (s *GroupStore) groupRevoke(group Group, rules []Rule, reason string, after
 	return plan.Change{
 		Ref:    plan.Ref{Kind: KindRules, Name: group.Name, Action: plan.Delete},
 		Fields: []plan.Field{{Name: "ingress", Before: showRules(rules)}},
-		Reason: reason, Follows: annotation.FollowsRules(),
+		Reason: reason, Follows: closesAccess.Follows(),
 		After: slices.Clone(after),
 		Do:    func(ctx context.Context, _ *plan.Handles) error { return s.revoke(ctx, group.ID, rules) },
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -88,15 +87,6 @@ func TooBig(source netip.Prefix, description string) Rule {
 		Description: description}
 }
 
-// DisruptsByGroups returns the disruption of a change of the load balancer's security groups: traffic if one
-// is removed that allowed some, nothing if groups are only added.
-func DisruptsByGroups(have, want []string) plan.Disruption {
-	if slices.ContainsFunc(have, func(id string) bool { return !slices.Contains(want, id) }) {
-		return plan.DisruptsTraffic
-	}
-	return plan.DisruptsNothing
-}
-
 // GroupRef is a security group that exists (ID), or that the plan creates (Handle).
 type GroupRef struct {
 	ID     string
@@ -159,14 +149,6 @@ func (d ruleDiff) closes() bool {
 		return r.CIDR.IsValid() && r.Description != names.MTURule &&
 			!slices.ContainsFunc(left, func(l Rule) bool { return l.covers(r) })
 	})
-}
-
-// disrupts returns the disruption of removing the rules.
-func (d ruleDiff) disrupts() plan.Disruption {
-	if d.closes() {
-		return plan.DisruptsTraffic
-	}
-	return plan.DisruptsNothing
 }
 
 // covers reports whether a rule allows everything that another rule for a network does.
@@ -292,11 +274,9 @@ func (s *GroupStore) nodeAuthorize(n NodeRules, d ruleDiff, after []plan.Ref) pl
 }
 
 func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Ref) plan.Change {
-	return plan.Change{
+	change := plan.Change{
 		Ref:        plan.Ref{Kind: KindRules, Name: d.group.String(), Action: plan.Delete},
 		ID:         RulesID(d.group.ID, loadBalancer),
-		Disrupts:   d.disrupts(),
-		Follows:    annotation.FollowsRules(),
 		Fields:     []plan.Field{{Name: "ingress", Before: showRules(d.revoke)}},
 		Reason:     "no longer needed by the load balancer",
 		After:      slices.Clone(after),
@@ -319,6 +299,8 @@ func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Re
 			return nil
 		},
 	}
+	d.declare(&change)
+	return change
 }
 
 // unneeded returns the rules that a load balancer gives up, with the current need of the shared rules: since

@@ -1,0 +1,126 @@
+// Package guides writes the generated parts of the guides: the tables of what the changes of each cloud disrupt. They
+// are between the markers "<!-- disruptions PROVIDER -->" and "<!-- end -->" of a Markdown page.
+package guides
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+const endMarker = "<!-- end -->"
+
+var beginMarker = regexp.MustCompile(`<!-- disruptions (\S+) -->\n`)
+
+// severities are the disruptions in the order of the tables.
+var severities = []plan.Disruption{plan.DisruptsTraffic, plan.DisruptsAddress, plan.DisruptsLoadBalancer}
+
+// Update replaces the tables in the pages of a folder. Each provider with disruptive changes must have one.
+func Update(dir string, all []provider.Descriptor) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.md"))
+	if err != nil {
+		return err
+	}
+	missing := map[string]bool{}
+	tables := map[string]string{}
+	for _, d := range all {
+		if len(d.Disruptions) > 0 {
+			missing[d.Name], tables[d.Name] = true, table(d.Disruptions)
+		}
+	}
+	for _, file := range files {
+		page, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		updated, found, err := replace(string(page), tables)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		for _, name := range found {
+			delete(missing, name)
+		}
+		if updated == string(page) {
+			continue
+		}
+		if err := os.WriteFile(file, []byte(updated), 0o644); err != nil {
+			return err
+		}
+	}
+	for name := range missing {
+		return fmt.Errorf("no page in %s has the marker <!-- disruptions %s --> for the changes that disrupt on this cloud",
+			dir, name)
+	}
+	return nil
+}
+
+// replace replaces the text between the markers of a page, and returns the providers that they name.
+func replace(page string, tables map[string]string) (updated string, found []string, err error) {
+	var out strings.Builder
+	for {
+		at := beginMarker.FindStringSubmatchIndex(page)
+		if at == nil {
+			out.WriteString(page)
+			return out.String(), found, nil
+		}
+		name := page[at[2]:at[3]]
+		text, ok := tables[name]
+		end := strings.Index(page[at[1]:], endMarker)
+		if !ok || end < 0 {
+			return "", nil, fmt.Errorf("%q needs a provider with disruptive changes, and %s after the table",
+				strings.TrimSpace(page[at[0]:at[1]]), endMarker)
+		}
+		found = append(found, name)
+		out.WriteString(page[:at[1]] + "\n" + text + "\n")
+		page = page[at[1]+end:]
+	}
+}
+
+// table describes the effects, and the fields that cause them.
+func table(effects []plan.Effect) string {
+	var out strings.Builder
+	fmt.Fprint(&out, "| change | disrupts | made |\n|---|---|---|\n| members | members | always |\n")
+	for _, severity := range severities {
+		for _, e := range effects {
+			if e.Disrupts == severity {
+				fmt.Fprintf(&out, "| %s | %s | %s |\n", e.Change, e.Disrupts, made(e))
+			}
+		}
+	}
+	fmt.Fprint(&out, "| everything else | nothing | always |\n\n"+
+		"These are the fields of a Service that cause changes:\n\n")
+	writeFields(&out, effects)
+	return out.String()
+}
+
+func made(e plan.Effect) string {
+	if len(e.Causes) == 0 {
+		return "if you approve it"
+	}
+	var names []string
+	for _, set := range e.Causes {
+		names = append(names, set.Name)
+	}
+	return "if one of these changed: " + strings.Join(names, ", ")
+}
+
+// writeFields writes the sets of fields, each once, in the order in which the effects name them.
+func writeFields(w io.Writer, effects []plan.Effect) {
+	fmt.Fprint(w, "| what changed | fields |\n|---|---|\n")
+	var written []string
+	for _, e := range effects {
+		for _, set := range e.Causes {
+			if !slices.Contains(written, set.Name) {
+				written = append(written, set.Name)
+				fmt.Fprintf(w, "| %s | `%s` |\n", set.Name, strings.Join(set.Fields, "`, `"))
+			}
+		}
+	}
+}
