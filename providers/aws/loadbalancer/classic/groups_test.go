@@ -195,7 +195,7 @@ func TestForeign(t *testing.T) {
 		foreign bool
 	}{
 		{"another cluster's", map[string]string{"kubernetes.io/cluster/other": "owned"}, true},
-		{"another cluster's of earlier days", map[string]string{"KubernetesCluster": "other"}, true},
+		{"another cluster's, by the legacy tag", map[string]string{"KubernetesCluster": "other"}, true},
 		{"without any mark", nil, false},
 		{"ours", map[string]string{"kubernetes.io/cluster/sim": "owned", "kubernetes.io/service-name": "default/web"}, false},
 	} {

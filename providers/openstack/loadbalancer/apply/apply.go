@@ -257,14 +257,14 @@ func (a *Applier) delete(ctx context.Context, have api.LoadBalancer) error {
 
 // DeleteLocked is delete for a caller that holds the load balancer's lock.
 func (a *Applier) DeleteLocked(ctx context.Context, have api.LoadBalancer) error {
-	leavingNow := have.ProvisioningStatus == api.PendingDelete
-	for try := 1; !leavingNow; try++ {
+	deleting := have.ProvisioningStatus == api.PendingDelete
+	for try := 1; !deleting; try++ {
 		err := a.API.DeleteLoadBalancer(ctx, have.ID, !a.settings.NoCascade || have.ProvisioningStatus == api.Error)
 		switch {
 		case cloudapi.Is(err, cloudapi.NotFound):
 			return nil
 		case err == nil:
-			leavingNow = true
+			deleting = true
 			continue
 		case !oserr.Immutable(err) || try == busyTries:
 			return err
