@@ -3,8 +3,8 @@
 #   <!-- run: CLOUD -->          a test runs it, in a lab of that cloud; "run: CLOUD, exit 2" if that is how it ends
 #   <!-- not run: REASON -->     no test can
 #
-# Without -v cloud=CLOUD, prints the blocks that have neither, and other mistakes, and fails if there are some. With it,
-# prints the commands of the blocks for that cloud as a script of bash.
+# With -v clouds="CLOUD|...", prints the blocks that have neither, and other mistakes, and fails if there are some. With
+# -v cloud=CLOUD, prints the commands of the blocks for that cloud as a script of bash.
 function problem(line, text) { if (!cloud) { printf "%s:%d: %s\n", FILENAME, line, text; failed = 1 } }
 function emit(text) { if (running) print text }
 function open_block() {
@@ -12,8 +12,8 @@ function open_block() {
 	shell = language ~ /^(sh|bash|shell|console)$/
 	if (!shell && marker) problem(FNR, "a marker stands above a block that is not sh or console")
 	if (shell && !marker) problem(FNR, "the block needs a line above it: <!-- run: CLOUD --> or <!-- not run: REASON -->")
-	if (shell && marker ~ /^run: / && marker !~ /^run: (fake|aws|openstack|vsphere)(, exit [0-9]+)?$/)
-		problem(FNR, "write <!-- run: fake -->, aws, openstack or vsphere, and \", exit N\" if the exit code is not 0")
+	if (shell && marker ~ /^run: / && marker !~ "^run: (" clouds ")(, exit [0-9]+)?$")
+		problem(FNR, "write <!-- run: CLOUD -->, one of " clouds ", and \", exit N\" if the exit code is not 0")
 	running = cloud && shell && (marker == "run: " cloud || index(marker, "run: " cloud ",") == 1)
 	if (!running) return
 	code = marker ~ /exit/ ? substr(marker, index(marker, "exit") + 5) : 0

@@ -49,7 +49,7 @@ start_lab() { # cloud
 # The simulator of AWS accepts these.
 export AWS_ACCESS_KEY_ID=AKIASIMULATED AWS_SECRET_ACCESS_KEY=simulated
 failed=0
-for cloud in fake aws openstack vsphere; do
+for cloud in $(providers); do
 	started=
 	for page in "${pages[@]}"; do
 		{

@@ -2,4 +2,4 @@
 # Each shell block of the documentation is run by hack/e2e-docs.sh, or names the reason why it cannot be.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-documentation_pages | xargs awk -f hack/docs-commands.awk
+documentation_pages | xargs awk -v clouds="$(providers | paste -sd"|")" -f hack/docs-commands.awk

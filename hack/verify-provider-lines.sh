@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# A new cloud is its own folder: outside of it, the lines below and no others name the cloud that came last. Generated
+# files and the documentation do not count, nor tests, which may have it as an example.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+cloud=vsphere
+
+# own are the files that only this cloud has outside of its folder. Each is modelled on that of another cloud.
+own=(
+	"cmd/ccm/providers_$cloud.go"
+	"cmd/ccm-lab/internal/lab/simulator_$cloud.go"
+	"deploy/chart/presets/$cloud.yaml"
+)
+# shared are the files that every cloud has lines in, with their maximum number, and why.
+shared=(
+	"go.work 2 the modules of the provider and its simulator"
+	"cmd/go.mod 3 both modules, as go mod tidy writes them"
+	"cmd/ccm-lab/go.mod 4 both modules, as go mod tidy writes them"
+	"cmd/ccm-lab/internal/lab/simulators.go 2 the entry of the lab, and its import"
+	"cmd/ccm-lab/internal/compare/settings.go 4 the fields that show a setting, for ccm-lab compare"
+	"cmd/ccm-lab/e2e/frameworkccm/main.go 1 the import of the manager that ccm is compared with"
+	"deploy/chart/README.md.head 1 the row of the preset"
+)
+# examples name the cloud where any other one would do.
+examples=(
+	cmd/internal/ccmapp/configcmd.go
+	cmd/ccm-lab/internal/compare/sample/sample.go
+	hack/verify-binary-size.sh
+	hack/verify-chart.sh
+)
+
+failed=0 lines=0
+declare -A allowed
+for file in "${own[@]}" "${examples[@]}"; do allowed[$file]=any; done
+for entry in "${shared[@]}"; do
+	read -r file most _ <<<"$entry"
+	allowed[$file]=$most
+done
+while IFS=: read -r file count; do
+	most=${allowed[$file]:-0}
+	[[ $most != any ]] || continue
+	lines=$((lines + count))
+	if ((count > most)); then
+		echo "$file: $count lines name $cloud, at most $most are expected: shared code takes what differs between clouds" \
+			"from their descriptors and simulators"
+		failed=1
+	fi
+done < <(git grep -ciI --untracked -e "$cloud" -- . ":!providers/$cloud" ':!docs' ':!*.md' ':!changelog.d' \
+	':!*_test.go' ':!deploy/manifests' ':!hack/verify-provider-lines.sh')
+for file in "${own[@]}"; do
+	[[ -e $file ]] || { echo "$file: is missing" && failed=1; }
+done
+echo "note: outside of its folder, a cloud has $lines lines in ${#shared[@]} shared files, and ${#own[@]} files of its" \
+	"own with $(cat "${own[@]}" | wc -l) lines"
+exit $failed
