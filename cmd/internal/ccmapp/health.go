@@ -184,5 +184,6 @@ func (h *Health) line(p provider.PartHealth) string {
 	if p.Err == nil {
 		return fmt.Sprintf("[+]%s ok\n", p.Part)
 	}
-	return fmt.Sprintf("[-]%s failing for %s: %s\n", p.Part, h.clock.Since(p.Since).Round(time.Second), cloudapi.OneLine(p.Err))
+	since := h.clock.Since(p.Since).Round(time.Second)
+	return fmt.Sprintf("[-]%s failing for %s: %s\n", p.Part, since, cloudapi.OneLine(p.Err))
 }

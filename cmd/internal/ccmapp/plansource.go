@@ -187,7 +187,8 @@ func (p *planner) identify(ctx context.Context, s *v1.Service, live map[types.UI
 		s.UID = noUID
 		return nil
 	case err != nil:
-		return cli.EnvironmentErrorf("Service %s/%s cannot be read from the cluster: %s", s.Namespace, s.Name, cloudapi.OneLine(err))
+		return cli.EnvironmentErrorf("Service %s/%s cannot be read from the cluster: %s", s.Namespace, s.Name,
+			cloudapi.OneLine(err))
 	}
 	mergeExisting(s, existing)
 	live[existing.UID] = existing
