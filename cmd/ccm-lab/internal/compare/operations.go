@@ -32,7 +32,8 @@ func operations() []report.Operation {
 			Detail: "A manager with empty caches starts, until every Service is ensured."},
 		{ID: lab.PhaseDeleteAll, Title: "Everything is deleted", Detail: "All Services, and then the nodes."},
 	}
-	for i := range out {
+	for i, o := range out {
+		out[i].SharedReads = o.ID != lab.PhaseCreateOne && o.ID != lab.PhaseDeleteOne
 		out[i].Costs = map[string]report.Cost{}
 	}
 	return out

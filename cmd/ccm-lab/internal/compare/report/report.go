@@ -113,10 +113,13 @@ type Call struct {
 
 // Operation is one row of costs, measured as the bench does.
 type Operation struct {
-	ID     string          `json:"id"`
-	Title  string          `json:"title"`
-	Detail string          `json:"detail"`
-	Costs  map[string]Cost `json:"costs"` // by the column's name
+	ID     string `json:"id"`
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+	// SharedReads is set if many Services or nodes are synced at the same time. Reads that are in flight are shared, so
+	// that their number depends on timing.
+	SharedReads bool            `json:"sharedReads,omitempty"`
+	Costs       map[string]Cost `json:"costs"` // by the column's name
 }
 
 // Cost is what one operation took in one column.

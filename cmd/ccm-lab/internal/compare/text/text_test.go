@@ -210,6 +210,21 @@ func TestCompare(t *testing.T) {
 			"no difference", false},
 		"operation with one call more": {func(r *report.Report) { spend(r, func(c *report.Cost) { c.Calls++ }) },
 			"worse nodes-join aws calls 6 7", true},
+		"one shared read more": {func(r *report.Report) {
+			r.Operations[0].SharedReads = true
+			spend(r, func(c *report.Cost) { c.Calls++ })
+		}, "no difference", false},
+		"shared reads times three": {func(r *report.Report) {
+			r.Operations[0].SharedReads = true
+			spend(r, func(c *report.Cost) { c.Calls += 2 * (c.Calls - c.Changes) })
+		}, "worse nodes-join aws calls 6 18", true},
+		"one change more beside shared reads": {func(r *report.Report) {
+			r.Operations[0].SharedReads = true
+			spend(r, func(c *report.Cost) { c.Calls, c.Changes = c.Calls+1, c.Changes+1 })
+		}, "worse nodes-join aws changes 0 1", true},
+		"one read more of a new manager": {func(r *report.Report) {
+			spend(r, func(c *report.Cost) { c.AgainCalls++ })
+		}, "no difference", false},
 		"repetition with one change more": {func(r *report.Report) { spend(r, func(c *report.Cost) { c.AgainChanges++ }) },
 			"worse nodes-join aws changes again 0 1", true},
 		"orphan after an interruption": {func(r *report.Report) {
