@@ -40,14 +40,14 @@ func (v *labelSet) labels(r Request) Request {
 	return r
 }
 
-// isName reports whether s looks like the name of a service or an operation.
+// isName reports whether s looks like the name of a service or an operation, such as CreatePool or "GET lb-pools".
 func isName(s string) bool {
 	if s == "" || len(s) > maxNameLength {
 		return false
 	}
 	for _, c := range s {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && c != '-' && c != '_' && c != '.' {
+		if !letter && c != '-' && c != '_' && c != '.' && c != ' ' {
 			return false
 		}
 	}

@@ -253,6 +253,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	}{
 		{name: "names", service: "elbv2", operation: "CreateTargetGroup", want: Request{Service: "elbv2", Operation: "CreateTargetGroup"}},
 		{name: "dots and dashes", service: "load-balancer", operation: "v2.0_list", want: Request{Service: "load-balancer", Operation: "v2.0_list"}},
+		{name: "method and kind", service: "nsxt", operation: "GET lb-pools", want: Request{Service: "nsxt", Operation: "GET lb-pools"}},
 		{name: "no name", service: "elbv2", want: Request{Service: "elbv2", Operation: "other"}},
 		{name: "no service", operation: "List", want: Request{Service: "other", Operation: "List"}},
 		{name: "a path", service: "compute", operation: "GET /servers/1", want: Request{Service: "compute", Operation: "other"}},
