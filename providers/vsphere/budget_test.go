@@ -172,8 +172,8 @@ func newPair(t testing.TB, good *sim.Cloud, bad http.RoundTripper) *vsphere.Clou
 	return c
 }
 
-// joinTime launches 100 nodes in a vCenter, and returns how long a provider for two takes to initialize them and to find
-// that they exist.
+// joinTime launches 100 nodes in a vCenter, and returns how long a provider for two takes to initialize them and to
+// find that they exist.
 func joinTime(t *testing.T, good *sim.Cloud, c *vsphere.Cloud) ([]*v1.Node, time.Duration) {
 	t.Helper()
 	nodes := launch(t, good, "node", 100)

@@ -159,6 +159,7 @@ func NewCloud(cfg config.Config, opts ...Option) (*Cloud, error) {
 			Name: v.Name, API: calls, Datacenters: v.Datacenters,
 			Addresses: instances.AddressRules{Families: v.Families, Addresses: cfg.Addresses},
 			Region:    cfg.Region, Zone: cfg.Zone, Labels: o.labels, KeepDeleted: cfg.KeepDeleted, Clock: o.clock,
+			Nodes: c.Nodes(),
 		})
 		all := commoninstances.Options{Provider: ProviderName, Clock: o.clock, Nodes: c.Nodes()}
 		members = append(members, commoninstances.Member{

@@ -64,6 +64,8 @@ type Entity struct {
 
 // Inventory is the result of one property collection.
 type Inventory struct {
+	// VCenter is the instance UUID of the vCenter.
+	VCenter  string
 	Machines []Machine
 	Entities map[Ref]Entity
 }

@@ -118,7 +118,7 @@ func machinesSpec(refs []api.Ref) string {
 func (c *Client) Collect(ctx context.Context) (api.Inventory, error) {
 	const service = api.ServiceInventory
 	return read(ctx, c, service, methodRetrieve, func(ctx context.Context, s *session) (api.Inventory, error) {
-		inventory := api.Inventory{Entities: map[api.Ref]api.Entity{}}
+		inventory := api.Inventory{VCenter: s.content.About.InstanceUUID, Entities: map[api.Ref]api.Entity{}}
 		err := c.retrieve(ctx, s, collectSpec(s.content.RootFolder.ref()), func(o object) error {
 			ref := o.Ref.ref()
 			if ref.Type == api.TypeMachine {

@@ -34,8 +34,11 @@ var errCut = errors.New("the response ended early")
 // serviceInstance is the only object with a fixed reference.
 func serviceInstance() api.Ref { return api.Ref{Type: "ServiceInstance", Value: "ServiceInstance"} }
 
-// serviceContent has the references of the singletons of a vCenter.
+// serviceContent has the identity of a vCenter, and the references of its singletons.
 type serviceContent struct {
+	About struct {
+		InstanceUUID string `xml:"instanceUuid"`
+	} `xml:"about"`
 	RootFolder        soapRef `xml:"rootFolder"`
 	PropertyCollector soapRef `xml:"propertyCollector"`
 	SearchIndex       soapRef `xml:"searchIndex"`

@@ -15,6 +15,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	common "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
@@ -37,6 +38,8 @@ type Options struct {
 	// KeepDeleted returns an error for a deleted machine, so that its node stays.
 	KeepDeleted bool
 	Clock       clock.PassiveClock
+	// Nodes are those of the cluster; nil without one.
+	Nodes *nodes.LazyLister
 }
 
 // Source implements instances.Source with the machines of one vCenter.
@@ -93,7 +96,7 @@ func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, erro
 	for _, id := range ids {
 		machine, ok, err := found.unique(id, names.SwapUUID(id))
 		if err == nil && !ok {
-			err = s.proveDeleted(ctx, id)
+			err = s.proveDeleted(ctx, found.inventory.VCenter, id)
 		}
 		if err != nil {
 			out = append(out, common.Instance{ID: id, Uncertain: err})
@@ -212,18 +215,14 @@ func inScope(inventory api.Inventory, m api.Machine, datacenters []string) bool 
 // proveDeleted returns nil if the machine with that UUID is deleted, and an error if that is uncertain. The
 // collection does not have it. It is deleted only if the search index does not have it in any form, and if the
 // object that it was does not exist; an account that has lost its permission, or a host that does not answer,
-// proves nothing.
-func (s *Source) proveDeleted(ctx context.Context, id string) error {
+// proves nothing. The permissions of the account cannot prove it either: a vCenter lists only those on objects that
+// the account can see.
+func (s *Source) proveDeleted(ctx context.Context, vcenter, id string) error {
 	if s.options.KeepDeleted {
 		return uncertain(cloudapi.Unknown, "machine %s was not found in vCenter %s; its node stays because the environment "+
 			"variable SKIP_NODE_DELETION is set", id, s.options.Name)
 	}
-	s.mu.Lock()
-	seen, known := s.seen[id]
-	if !known {
-		seen, known = s.seen[names.SwapUUID(id)]
-	}
-	s.mu.Unlock()
+	seen, known := s.objectOf(vcenter, id)
 	for _, uuid := range []string{id, names.SwapUUID(id)} {
 		refs, err := s.options.API.FindByUUID(ctx, uuid)
 		if err != nil {
@@ -247,6 +246,33 @@ func (s *Source) proveDeleted(ctx context.Context, id string) error {
 	}
 	return uncertain(cloudapi.Unavailable, "machine %s (%s) exists in vCenter %s and cannot be read: check its host, and "+
 		"that the account has the permission System.Read for it", id, seen.Value, s.options.Name)
+}
+
+// objectOf returns the object of the machine with that UUID in this vCenter: as it was seen, or according to the label
+// of its Node, if this process has never seen it.
+func (s *Source) objectOf(vcenter, id string) (api.Ref, bool) {
+	swapped := names.SwapUUID(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, uuid := range []string{id, swapped} {
+		if seen, known := s.seen[uuid]; known {
+			return seen, true
+		}
+	}
+	all, err := s.options.Nodes.All()
+	if err != nil {
+		return api.Ref{}, false // There is no cluster: nothing is deleted.
+	}
+	for _, node := range all {
+		if uuid, err := s.ids.Parse(node.Spec.ProviderID); err != nil || uuid != id && uuid != swapped {
+			continue
+		}
+		at, object := names.ParseMachineLabel(node.Labels[names.MachineLabel])
+		if at != "" && at == vcenter {
+			return api.Ref{Type: api.TypeMachine, Value: object}, true
+		}
+	}
+	return api.Ref{}, false
 }
 
 // outOfScope returns an error for machines that only the search index has, unless all of them are templates.
@@ -343,13 +369,25 @@ func (s *Source) convert(found *collection, m api.Machine) common.Instance {
 	in := common.Instance{
 		ID: m.UUID, ProviderID: providerID, NodeName: m.HostName,
 		SystemUUIDs: []string{m.UUID, names.SwapUUID(m.UUID)},
-		Type:        instanceType(m), State: stateOf(m.PowerState), Addresses: addresses, Labels: s.options.Labels,
+		Type:        instanceType(m), State: stateOf(m.PowerState), Addresses: addresses,
+		Labels: s.labels(found.inventory.VCenter, m),
 		Region: place.region, Zone: place.zone,
 	}
 	if err := errors.Join(addressErr, placeErr); err != nil {
 		in.Incomplete = uncertain(cloudapi.Unavailable, "machine %s of vCenter %s: %w", m.Name, s.options.Name, err)
 	}
 	return in
+}
+
+// labels returns the additional labels of a joining node.
+func (s *Source) labels(vcenter string, m api.Machine) map[string]string {
+	value := names.FormatMachineLabel(vcenter, m.Ref.Value)
+	if value == "" {
+		return s.options.Labels
+	}
+	labels := map[string]string{names.MachineLabel: value}
+	maps.Copy(labels, s.options.Labels)
+	return labels
 }
 
 // stateOf maps the power states. Suspended machines count as stopped, as they always have.

@@ -5,11 +5,18 @@ import (
 	"regexp"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 )
 
 // Scheme is the name of the provider, the scheme of provider IDs and the metric label.
 const Scheme = "vsphere"
+
+// MachineLabel is the label with the object of a Node's virtual machine. A vCenter does not show machines for which
+// the account has no permission; only a read of the object distinguishes them from deleted ones. The key and the form
+// of the value can never change.
+const MachineLabel = "vsphere.unified-ccm.io/machine"
 
 var uuidForm = regexp.MustCompile(`\A[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\z`)
 
@@ -50,6 +57,25 @@ func (p ProviderIDs) Format(uuid string) (string, error) {
 func ParseUUID(text string) (string, bool) {
 	uuid := strings.ToLower(strings.TrimSpace(text))
 	return uuid, uuidForm.MatchString(uuid)
+}
+
+// FormatMachineLabel returns the value of MachineLabel: the instance UUID of the vCenter and the identifier of the
+// object, such as 4c0f0c5e-6a10-4ffa-9a1f-6f2c7e0b8f3e.vm-42. It returns "" for identifiers that no label can have.
+func FormatMachineLabel(vcenter, object string) string {
+	value := vcenter + "." + object
+	if vcenter == "" || object == "" || strings.Contains(vcenter, ".") || len(validation.IsValidLabelValue(value)) > 0 {
+		return ""
+	}
+	return value
+}
+
+// ParseMachineLabel returns the parts of a value of MachineLabel, both "" for another text.
+func ParseMachineLabel(value string) (vcenter, object string) {
+	vcenter, object, found := strings.Cut(value, ".")
+	if !found || vcenter == "" || object == "" {
+		return "", ""
+	}
+	return vcenter, object
 }
 
 // SwapUUID reverses the bytes of the first three groups of a UUID. Guests with hardware version 13 and later report

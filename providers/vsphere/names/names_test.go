@@ -1,6 +1,7 @@
 package names_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
@@ -16,6 +17,28 @@ func TestProviderIDsNeverChange(t *testing.T) {
 	for _, form := range []string{"vsphere://" + uuid, uuid, "vsphere://422E4956-AD22-1139-6D72-59CC8F26BC90", " " + uuid + " "} {
 		if id, err := ids.Parse(form); err != nil || id != uuid {
 			t.Errorf("%q: %q, %v", form, id, err)
+		}
+	}
+}
+
+func TestMachineLabelNeverChanges(t *testing.T) {
+	t.Parallel()
+	const uuid = "4c0f0c5e-6a10-4ffa-9a1f-6f2c7e0b8f3e"
+	for _, tc := range []struct{ vcenter, object, value string }{
+		{uuid, "vm-42", uuid + ".vm-42"}, {"", "vm-42", ""}, {uuid, "", ""}, {uuid, "vm 42", ""}, {"a.b", "vm-42", ""},
+		{uuid, "vm-" + strings.Repeat("4", 24), ""},
+	} {
+		if have := names.FormatMachineLabel(tc.vcenter, tc.object); have != tc.value {
+			t.Errorf("%s, %s: %q, want %q", tc.vcenter, tc.object, have, tc.value)
+		}
+		vcenter, object := names.ParseMachineLabel(tc.value)
+		if tc.value != "" && (vcenter != tc.vcenter || object != tc.object) {
+			t.Errorf("%s: %s, %s", tc.value, vcenter, object)
+		}
+	}
+	for _, value := range []string{"", "x", ".vm-42", uuid + "."} {
+		if vcenter, object := names.ParseMachineLabel(value); vcenter != "" || object != "" {
+			t.Errorf("%q: %q, %q", value, vcenter, object)
 		}
 	}
 }
