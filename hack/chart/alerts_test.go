@@ -22,9 +22,12 @@ import (
 
 const lease = "cloud-controller-manager"
 
-// alertCase is one alert with series that fire it and series that do not. Series are those of promqltest, a sample a minute.
+// alertCase is one alert with series that fire it and series that do not. Series are those of promqltest, a sample a
+// minute.
 type alertCase struct {
 	fires, silent string
+	// standby are more series that do not fire it; empty for none.
+	standby string
 	// after is how long the series of fires last before the alert is checked.
 	after time.Duration
 	// summary is the expanded summary of the alert.
@@ -39,6 +42,7 @@ var alertCases = map[string]alertCase{
 	"UnifiedCCMDown": {
 		fires:   `up{job="x"} 0x200`,
 		silent:  `ccm_nodes{provider="aws",ownership="mine"} 3x200`,
+		standby: `leader_election_master_status{name="cloud-controller-manager"} 0x200`,
 		after:   10 * time.Minute,
 		summary: "No cloud controller manager is scraped.",
 	},
@@ -99,7 +103,8 @@ var alertCases = map[string]alertCase{
 		summary: "2 objects of the kind target group on aws are orphaned.",
 	},
 	"UnifiedCCMNodeDeletionsLimited": {
-		fires:   `ccm_node_deletions_suppressed_total{provider="aws",reason="limit"} 0+1x200`,
+		// Each node is counted once, when it exceeds the limit.
+		fires:   `ccm_node_deletions_suppressed_total{provider="aws",reason="limit"} 0x20 3x180`,
 		silent:  `ccm_node_deletions_suppressed_total{provider="aws",reason="confirming"} 0+1x200`,
 		after:   30 * time.Minute,
 		summary: "More nodes have vanished from aws than may be deleted at once.",
@@ -135,8 +140,13 @@ func TestAlertsFire(t *testing.T) {
 			if got := fired[0].Annotations.Get("summary"); got != c.summary {
 				t.Errorf("summary %q, want %q", got, c.summary)
 			}
-			if fired := evaluate(t, rule, c.silent, c.after); len(fired) != 0 {
-				t.Errorf("fires without a cause: %v", fired)
+			for _, series := range []string{c.silent, c.standby} {
+				if series == "" {
+					continue
+				}
+				if fired := evaluate(t, rule, series, c.after); len(fired) != 0 {
+					t.Errorf("fires without a cause: %v", fired)
+				}
 			}
 		})
 	}

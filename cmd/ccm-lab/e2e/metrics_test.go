@@ -45,6 +45,16 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s%v is %v, want at least 1", sample.family, sample.labels, got)
 		}
 	}
+	// An alert on the increase of a counter does not see the first events of a series that begins with them.
+	for _, series := range []string{
+		`ccm_node_deletions_suppressed_total{provider="fake",reason="limit"} 0`,
+		`ccm_load_balancer_audits_total{provider="fake",result="failed"} 0`,
+		`ccm_load_balancer_audits_total{provider="fake",result="repaired"} 0`,
+	} {
+		if !strings.Contains(text, "\n"+series+"\n") {
+			t.Errorf("/metrics lacks %s before the first event", series)
+		}
+	}
 	for _, match := range regexp.MustCompile(`(?m)^(\w+)\{[^}]*\bprovider="([^"]*)"`).FindAllStringSubmatch(text, -1) {
 		if match[2] != fake.ProviderName {
 			t.Errorf("%s has provider=%q, and %s was chosen", match[1], match[2], fake.ProviderName)

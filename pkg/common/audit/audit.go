@@ -74,6 +74,10 @@ func New(o Options, cloud cloudprovider.Interface) (*Audit, bool) {
 		o.Clock = clock.RealClock{}
 	}
 	process().set.Register()
+	// All series begin with zero: otherwise alerts do not see the increase by the first audits.
+	for _, result := range []string{resultFailed, resultClean, resultRepaired} {
+		process().audits.WithLabelValues(o.Provider, result)
+	}
 	return &Audit{options: o, auditor: auditor}, true
 }
 
@@ -140,12 +144,12 @@ func (a *Audit) one(ctx context.Context, key cache.ObjectName) {
 	}
 	switch {
 	case err != nil:
-		process().audits.WithLabelValues(a.options.Provider, "failed").Inc()
+		process().audits.WithLabelValues(a.options.Provider, resultFailed).Inc()
 		logger.Error(err, "Failed to audit load balancer, retrying in the next period", "period", a.options.Period)
 	case drift.Empty():
-		process().audits.WithLabelValues(a.options.Provider, "clean").Inc()
+		process().audits.WithLabelValues(a.options.Provider, resultClean).Inc()
 	default:
-		process().audits.WithLabelValues(a.options.Provider, "repaired").Inc()
+		process().audits.WithLabelValues(a.options.Provider, resultRepaired).Inc()
 		logger.Info("Corrected drift of load balancer", "changes", plan.Summary(drift))
 	}
 }

@@ -8,6 +8,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/metrics"
 )
 
+// Results of an audit. The set is closed, because it is a metric label.
+const (
+	resultClean    = "clean"
+	resultRepaired = "repaired"
+	resultFailed   = "failed"
+)
+
 type instruments struct {
 	set          *metrics.Set
 	audits       *basemetrics.CounterVec

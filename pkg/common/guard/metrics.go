@@ -74,6 +74,10 @@ type observer struct {
 
 func newObserver(provider string, c clock.PassiveClock) *observer {
 	process().set.Register()
+	// The series of all reasons begin with zero: otherwise alerts do not see the increase by the first nodes.
+	for _, reason := range []suppression{confirming, grace, limit, dryRun} {
+		process().suppressed.WithLabelValues(provider, string(reason))
+	}
 	return &observer{provider: provider, clock: c}
 }
 
