@@ -17,16 +17,21 @@ import (
 )
 
 // subject is the provider on a new simulated cloud, with that driver for load balancers.
-func subject(driver string) conformance.Subject {
+func subject(driver string) conformance.Subject { return subjectWith(driver, nil, func(*sim.Cloud) {}) }
+
+// subjectWith is subject with access rules for the manager's application credential. It calls created with each cloud.
+func subjectWith(driver string, rules []sim.AccessRule, created func(*sim.Cloud)) conformance.Subject {
 	return conformance.Subject{
 		Name:         openstack.ProviderName,
 		Capabilities: openstack.Descriptor().Capabilities, Disruptions: openstack.Descriptor().Disruptions,
 		TakeOver: takeOver(driver),
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
-			world, err := sim.New(sim.Options{ProvisionTime: 3 * time.Second, SettleTime: 500 * time.Millisecond, TokenLife: 24 * time.Hour})
+			world, err := sim.New(sim.Options{ProvisionTime: 3 * time.Second, SettleTime: 500 * time.Millisecond,
+				TokenLife: 24 * time.Hour, AccessRules: rules})
 			if err != nil {
 				t.Fatal(err)
 			}
+			created(world)
 			return world, func(o conformance.ManagerOptions) (cloudprovider.Interface, error) {
 				a := world.Account()
 				internal := ""
@@ -46,7 +51,8 @@ manage-security-groups = %t
 %s
 [Route]
 router-id = %s
-`, a.ApplicationCredentialID, a.ApplicationCredentialSecret, a.Region, driver, world.Places().PrivateSubnet, driver == model.ProviderOVN, internal, world.Places().Router))
+`, a.ApplicationCredentialID, a.ApplicationCredentialSecret, a.Region, driver, world.Places().PrivateSubnet,
+					driver == model.ProviderOVN, internal, world.Places().Router))
 				if err != nil {
 					return nil, err
 				}

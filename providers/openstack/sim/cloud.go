@@ -67,6 +67,14 @@ func New(o Options) (*Cloud, error) {
 // Front returns the entry point of clients: over a socket with ServeHTTP, or in process with Transport.
 func (c *Cloud) Front() *kit.Front { return c.front }
 
+// UnusedAccessRules returns the access rules of the application credential that have allowed no request so far. If
+// several allow a request, it counts for the first.
+func (c *Cloud) UnusedAccessRules() []AccessRule {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state.keystone.UnusedAccessRules()
+}
+
 // state is that of all services.
 type state struct {
 	core     *core.State

@@ -44,9 +44,7 @@ func (t *tx) createFixtures() error {
 	t.keystone.NewUser(otherUser, other, roleMember, roleLoadBalance, "reader")
 	t.keystone.NewUser(adminUser, admin, "admin", roleMember, "reader")
 	trustee := t.keystone.NewUser("trustee", nil)
-	a := &keystone.AppCred{Object: t.NewObject(t.NewHex()), Name: appCredName, Secret: t.NewHex(), User: ccm.ID,
-		Project: k8s.ID}
-	t.keystone.AppCreds[a.ID] = a
+	t.keystone.NewAppCred(appCredName, ccm, k8s, t.Options.AccessRules)
 	x := &keystone.Trust{Object: t.NewObject(t.NewHex()), Trustor: ccm.ID, Trustee: trustee.ID, Project: k8s.ID}
 	t.keystone.Trusts[x.ID] = x
 	for i, name := range []string{"m1.tiny", nova.DefaultFlavor, "m1.medium", "m1.large"} {

@@ -39,8 +39,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // parseCall finds the operation of a request. With an error, the call holds what was parsed before it.
 func (h *handler) parseCall(r *http.Request) (*core.Call, *operation, error) {
 	service, rest := serviceOf(r.URL.Path)
-	k := &core.Call{Service: service, Query: r.URL.Query(), Header: r.Header, Base: baseOf(r), Path: r.URL.Path,
-		Micro: nova.MinMicro}
+	k := &core.Call{Service: service, Method: r.Method, Query: r.URL.Query(), Header: r.Header, Base: baseOf(r),
+		Path: r.URL.Path, Micro: nova.MinMicro}
 	if slices.Contains(h.cloud.options.Without, service) {
 		return k, nil, core.ErrNoResource()
 	}

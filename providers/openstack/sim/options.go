@@ -9,6 +9,9 @@ import (
 // ready for a cluster, without latency, limits, faults and settle times.
 type Options = core.Options
 
+// AccessRule allows the holder of an application credential to send requests to a service.
+type AccessRule = core.AccessRule
+
 // DefaultPassword is that of the manager's user, if the options name none.
 const DefaultPassword = core.DefaultPassword
 

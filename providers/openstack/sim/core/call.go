@@ -41,10 +41,12 @@ func VersionOf(service string) string {
 // Call is a parsed request with its operation.
 type Call struct {
 	Service string
-	Params  map[string]string
-	Query   url.Values
-	Header  http.Header
-	Body    []byte
+	// Method is that of the request.
+	Method string
+	Params map[string]string
+	Query  url.Values
+	Header http.Header
+	Body   []byte
 	// Base is scheme and host in the client's URL, and path the path of the request.
 	Base, Path string
 	// Micro is the minor part of Nova's microversion 2.x.

@@ -52,6 +52,8 @@ type Options struct {
 	// Deny is the services' policy for users: it reports whether an operation such as CreateFloatingIP of the
 	// service network is denied. Nil denies nothing.
 	Deny func(service, operation string) bool
+	// AccessRules are those of the application credential of the cluster's user. Nil restricts nothing.
+	AccessRules []AccessRule
 
 	// BootTime is how long a launched server is in BUILD.
 	BootTime time.Duration
@@ -71,6 +73,14 @@ type Options struct {
 	Quotas map[string]int
 	// Clock is the real one by default.
 	Clock clock.WithTicker
+}
+
+// AccessRule allows the holder of an application credential to send requests to a service. In Path, * and {name} match
+// one segment, and ** any characters.
+type AccessRule struct {
+	Service string `json:"service"`
+	Method  string `json:"method"`
+	Path    string `json:"path"`
 }
 
 // Names of quotas, as Neutron and Octavia call them.

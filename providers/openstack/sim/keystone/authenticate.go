@@ -187,7 +187,7 @@ func (t *Tx) Identify(k *core.Call) error {
 	if valid == nil {
 		return core.ErrUnauthorized()
 	}
-	if a := t.AppCreds[valid.appCred]; a != nil && a.Allows != nil && !a.Allows(k.Service, k.Operation) {
+	if a := t.AppCreds[valid.appCred]; a != nil && !a.allow(k) {
 		// The middleware of the services rejects the token, with the response for a token that has expired.
 		return core.ErrUnauthorized()
 	}

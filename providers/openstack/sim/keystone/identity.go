@@ -53,9 +53,22 @@ type AppCred struct {
 	core.Object
 	Name, Secret  string
 	User, Project string
-	// Allows are its access rules: it reports whether they allow an operation of a service. Nil is a credential without
-	// rules.
+	// Allows reports whether the rules that the console sets allow an operation of a service. Nil allows all.
 	Allows func(service, operation string) bool
+
+	access *accessRules
+}
+
+// NewAppCred creates an application credential of a user for a project, with access rules unless they are nil.
+func (t *Tx) NewAppCred(name string, u *User, p *Project, rules []core.AccessRule) {
+	a := &AppCred{Object: t.NewObject(t.NewHex()), Name: name, Secret: t.NewHex(), User: u.ID, Project: p.ID,
+		access: newAccessRules(rules)}
+	t.AppCreds[a.ID] = a
+}
+
+// allow reports whether the access rules allow the call.
+func (a *AppCred) allow(k *core.Call) bool {
+	return (a.Allows == nil || a.Allows(k.Service, k.Operation)) && a.access.allow(k)
 }
 
 // Trust lets a trustee act as the trustor in a project.
