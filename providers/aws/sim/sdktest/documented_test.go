@@ -5,6 +5,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	classictypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
@@ -124,9 +126,8 @@ func TestDualStackIsRejectedWithIPv4UDPListener(t *testing.T) {
 	wantCode(t, err, "InvalidConfigurationRequest", 400)
 }
 
-// The article "Exploring new subnet management capabilities of Network Load Balancer" (AWS Networking & Content
-// Delivery Blog): changes of subnets within an Availability Zone are independent actions, first the removal, then the
-// addition.
+// The page "Update the Availability Zones for your Network Load Balancer" in the user guide: changes of subnets within an
+// Availability Zone are independent actions, first the removal, then the addition.
 func TestSetSubnetsRejectsReplacementWithinZone(t *testing.T) {
 	n := newNLB(t, sim.Options{})
 	public, private := n.subnets(t, "elb"), n.subnets(t, "internal-elb")
@@ -227,4 +228,113 @@ func TestIPv6TargetGroupRequiresPrimaryIPv6(t *testing.T) {
 	if id = n.cloud.Instance("a"); register() != nil {
 		t.Errorf("launched with a primary IPv6 address: %v", register())
 	}
+}
+
+// The page "SetSecurityGroups" of the ELB API reference (2015-12-01): it is rejected for a network load balancer that was
+// created without security groups, and the groups replace those before.
+func TestSetSecurityGroupsNeedsGroupsAtCreation(t *testing.T) {
+	c := newClients(t, sim.Options{})
+	first, second := c.group(t, "first"), c.group(t, "second")
+	create := func(name string, groups ...string) *string {
+		return must(c.elbv2.CreateLoadBalancer(t.Context(), &elbv2.CreateLoadBalancerInput{
+			Name: &name, Type: types.LoadBalancerTypeEnumNetwork, Subnets: subnetIDs(c.subnets(t, "elb")), SecurityGroups: groups,
+		}))(t).LoadBalancers[0].LoadBalancerArn
+	}
+	set := func(arn *string) (*elbv2.SetSecurityGroupsOutput, error) {
+		return c.elbv2.SetSecurityGroups(t.Context(), &elbv2.SetSecurityGroupsInput{LoadBalancerArn: arn,
+			SecurityGroups: []string{second}})
+	}
+	_, err := set(create("without"))
+	wantCode(t, err, "InvalidConfigurationRequest", 400)
+	if out := must(set(create("with", first)))(t); len(out.SecurityGroupIds) != 1 || out.SecurityGroupIds[0] != second {
+		t.Errorf("groups %v, want %s alone", out.SecurityGroupIds, second)
+	}
+}
+
+// The page "AttachLoadBalancerToSubnets" of the ELB API reference (2012-06-01): a classic load balancer has one subnet of
+// an Availability Zone. The page "CreateLoadBalancerListeners": a listener on a port that has another one is rejected,
+// and one with the same properties is accepted.
+func TestClassicSubnetsAndListeners(t *testing.T) {
+	c := newClients(t, sim.Options{})
+	public, private := c.subnets(t, "elb"), c.subnets(t, "internal-elb")
+	listener := classictypes.Listener{Protocol: ptr("TCP"), LoadBalancerPort: 80, InstancePort: ptr(int32(30080))}
+	must(c.elb.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{
+		LoadBalancerName: ptr("web"), Subnets: subnetIDs(public[:1]), Listeners: []classictypes.Listener{listener},
+	}))(t)
+	attach := func(s ec2types.Subnet) error {
+		_, err := c.elb.AttachLoadBalancerToSubnets(t.Context(), &elb.AttachLoadBalancerToSubnetsInput{
+			LoadBalancerName: ptr("web"), Subnets: []string{*s.SubnetId},
+		})
+		return err
+	}
+	for _, s := range append(private, public[1:]...) {
+		if *s.AvailabilityZone == *public[0].AvailabilityZone {
+			wantCode(t, attach(s), "InvalidConfigurationRequest", 409)
+		}
+	}
+	if err := attach(public[1]); err != nil {
+		t.Errorf("a subnet of another zone: %v", err)
+	}
+	listen := func(l classictypes.Listener) error {
+		_, err := c.elb.CreateLoadBalancerListeners(t.Context(), &elb.CreateLoadBalancerListenersInput{
+			LoadBalancerName: ptr("web"), Listeners: []classictypes.Listener{l},
+		})
+		return err
+	}
+	if err := listen(listener); err != nil {
+		t.Errorf("an equal listener: %v", err)
+	}
+	listener.InstancePort = ptr(int32(30081))
+	wantCode(t, listen(listener), "DuplicateListener", 400)
+}
+
+// The page "SetSubnets" of the ELB API reference (2015-12-01): a network load balancer keeps the configuration of its
+// subnets, and so the Elastic IPs of zones that stay enabled.
+func TestSetSubnetsKeepsElasticIPs(t *testing.T) {
+	c := newClients(t, sim.Options{})
+	var mappings []types.SubnetMapping
+	for _, s := range c.subnets(t, "elb")[:2] {
+		a := must(c.ec2.AllocateAddress(t.Context(), &ec2.AllocateAddressInput{Domain: ec2types.DomainTypeVpc}))(t)
+		mappings = append(mappings, types.SubnetMapping{SubnetId: s.SubnetId, AllocationId: a.AllocationId})
+	}
+	b := must(c.elbv2.CreateLoadBalancer(t.Context(), &elbv2.CreateLoadBalancerInput{
+		Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork, SubnetMappings: mappings,
+	}))(t).LoadBalancers[0]
+	swapped := []types.SubnetMapping{
+		{SubnetId: mappings[0].SubnetId, AllocationId: mappings[1].AllocationId},
+		{SubnetId: mappings[1].SubnetId, AllocationId: mappings[0].AllocationId},
+	}
+	_, err := c.elbv2.SetSubnets(t.Context(), &elbv2.SetSubnetsInput{
+		LoadBalancerArn: b.LoadBalancerArn, SubnetMappings: swapped,
+	})
+	wantCode(t, err, "ResourceInUse", 400)
+}
+
+// The page "Health checks for your target groups" in the user guide for network load balancers, and "Register targets
+// with your target group": probes come from the private addresses of the load balancer, which are in its subnets. With a
+// rule for another subnet alone, the targets are unhealthy.
+func TestHealthChecksComeFromSubnetsOfLoadBalancer(t *testing.T) {
+	n := newNLB(t, sim.Options{})
+	front := must(n.elbv2.DescribeLoadBalancers(t.Context(), nil))(t).LoadBalancers[0].SecurityGroups[0]
+	n.shut(t, front, 30080)
+	allow := func(subnets []ec2types.Subnet) {
+		t.Helper()
+		for _, s := range subnets {
+			must(n.ec2.AuthorizeSecurityGroupIngress(t.Context(), &ec2.AuthorizeSecurityGroupIngressInput{
+				GroupId: n.nodes(t), IpPermissions: []ec2types.IpPermission{tcp(30080, *s.CidrBlock)},
+			}))(t)
+		}
+	}
+	check := func(when string, want types.TargetHealthStateEnum) {
+		t.Helper()
+		for _, state := range n.health(t) {
+			if state != want {
+				t.Errorf("%s: a target is %s, want %s", when, state, want)
+			}
+		}
+	}
+	allow(n.subnets(t, "internal-elb"))
+	check("rules for other subnets", types.TargetHealthStateEnumUnhealthy)
+	allow(n.subnets(t, "elb"))
+	check("rules for its subnets", types.TargetHealthStateEnumHealthy)
 }

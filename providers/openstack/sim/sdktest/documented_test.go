@@ -14,10 +14,13 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/extraroutes"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -316,5 +319,95 @@ func TestOVNRejectsAllowedCIDRs(t *testing.T) {
 		} else if err != nil {
 			t.Errorf("%s: %v", provider, err)
 		}
+	}
+}
+
+// The section "Batch Update Members" of the API reference of Octavia: members are matched by address and port. Those that
+// match are updated and keep their IDs, further ones are created, and those that the request lacks are deleted.
+func TestBatchUpdateMatchesByAddressAndPort(t *testing.T) {
+	c := newClients(t, sim.Options{})
+	b := c.balancerOn(t, "amphora", pools.LBMethodRoundRobin)
+	set := func(addresses ...string) map[string]string {
+		t.Helper()
+		var members []pools.BatchUpdateMemberOpts
+		for _, address := range addresses {
+			members = append(members, pools.BatchUpdateMemberOpts{Address: address, ProtocolPort: 80})
+		}
+		if err := pools.BatchUpdateMembers(t.Context(), c.balancer, b.Pools[0].ID, members).ExtractErr(); err != nil {
+			t.Fatal(err)
+		}
+		ids := map[string]string{}
+		for _, m := range all(t, pools.ListMembers(c.balancer, b.Pools[0].ID, nil), pools.ExtractMembers) {
+			ids[m.Address] = m.ID
+		}
+		return ids
+	}
+	before := set("192.0.2.15", "192.0.2.16")
+	after := set("192.0.2.16", "192.0.2.17")
+	if len(after) != 2 || after["192.0.2.16"] != before["192.0.2.16"] || after["192.0.2.17"] == "" {
+		t.Errorf("members %v, before %v", after, before)
+	}
+}
+
+// The section "Routers" of the API reference of Neutron, for extra routes: the next hop belongs to a subnet with an
+// interface of the router. Adding and removing routes keeps the others, and two routes may have one destination with
+// different next hops (extension extraroute-atomic).
+func TestExtraRoutes(t *testing.T) {
+	c := newClients(t, sim.Options{})
+	c.launch(t, world.Machine{Name: "a"}, world.Machine{Name: "b"})
+	router := all(t, routers.List(c.network, routers.ListOpts{}), routers.ExtractRouters)[0].ID
+	route := func(hop string) *[]routers.Route {
+		return &[]routers.Route{{DestinationCIDR: "10.244.1.0/24", NextHop: hop}}
+	}
+	_, err := extraroutes.Add(t.Context(), c.network, router, extraroutes.Opts{Routes: route("192.0.2.1")}).Extract()
+	wantStatus(t, err, 400, "nexthop")
+	a, b := c.addresses(t)["a"], c.addresses(t)["b"]
+	for _, hop := range []string{a, b} {
+		must(extraroutes.Add(t.Context(), c.network, router, extraroutes.Opts{Routes: route(hop)}).Extract())(t)
+	}
+	r := must(extraroutes.Remove(t.Context(), c.network, router, extraroutes.Opts{Routes: route(a)}).Extract())(t)
+	if len(r.Routes) != 1 || r.Routes[0].NextHop != b {
+		t.Errorf("routes %v, want one by %s", r.Routes, b)
+	}
+}
+
+// The section "List Load Balancers" of the API reference of Octavia, and "List ports" of Neutron's: an administrator gets
+// the objects of all projects, unless the query names one. Other users get those of their own project.
+func TestAdministratorListsAllProjects(t *testing.T) {
+	c := newClients(t, sim.Options{})
+	own := c.balancerOn(t, "amphora", pools.LBMethodRoundRobin)
+	for name, tc := range map[string]struct {
+		account sim.Account
+		query   loadbalancers.ListOpts
+		want    int
+	}{
+		"administrator":                        {account: c.cloud.Administrator(), want: 1},
+		"administrator, another project":       {c.cloud.Administrator(), loadbalancers.ListOpts{ProjectID: "other"}, 0},
+		"administrator, project of the object": {c.cloud.Administrator(), loadbalancers.ListOpts{ProjectID: own.ProjectID}, 1},
+		"user of another project":              {account: c.cloud.OtherAccount(), want: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list := loadbalancers.List(clientsOf(t, c.cloud, tc.account).balancer, tc.query)
+			if got := all(t, list, loadbalancers.ExtractLoadBalancers); len(got) != tc.want {
+				t.Errorf("%d load balancers, want %d", len(got), tc.want)
+			}
+		})
+	}
+}
+
+// The page "Trunking" of Neutron's networking guide, and neutron/services/trunk: a subport has the owner trunk:subport and
+// the ID of the trunk as its device, so that no list of an instance's ports has it. The parent port shows the subports.
+func TestSubportsBelongToTheirTrunk(t *testing.T) {
+	c := newClients(t, sim.Options{})
+	c.launch(t, world.Machine{Name: "a"})
+	id := must(c.cloud.AttachSubPort("a", c.cloud.Places().PrivateNetwork))(t)
+	sub := must(ports.Get(t.Context(), c.network, id).Extract())(t)
+	server := c.cloud.Server("a")
+	if sub.DeviceOwner != "trunk:subport" || sub.DeviceID == server || sub.DeviceID == "" {
+		t.Errorf("owner %s, device %s of a subport at server %s", sub.DeviceOwner, sub.DeviceID, server)
+	}
+	list := all(t, ports.List(c.network, ports.ListOpts{DeviceID: server}), ports.ExtractPorts)
+	if len(list) != 1 || list[0].ID == id {
+		t.Errorf("%d ports of the server", len(list))
 	}
 }
