@@ -157,10 +157,11 @@ func (c *Cloud) build(o options) {
 	c.instances = commoninstances.New(commoninstances.Options{
 		Provider: ProviderName, Clock: o.clock, Nodes: c.Nodes(),
 	}, servers, ids)
-	c.routes = commonroutes.New(commonroutes.Options{Provider: ProviderName}, routes.NewSource(routes.Options{
+	table := routes.NewSource(routes.Options{
 		Network: calls, RouterID: c.config.Route.RouterID, Ports: servers.Ports(), Nodes: c.Nodes(), ProviderIDs: ids,
 		Clock: o.clock, ClusterUID: c.knownClusterUID,
-	}), c.instances)
+	})
+	c.routes = commonroutes.New(commonroutes.Options{Provider: ProviderName, RejectsForeign: true}, table, c.instances)
 	balancing := loadbalancer.New(loadbalancer.Options{
 		API: calls, ServerID: ids.Parse, Settings: loadBalancerSettings(c.config), Clock: o.clock,
 		Nodes: c.Nodes(), OwnsNode: c.instances.OwnsNode,

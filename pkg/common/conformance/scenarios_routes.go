@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 func routeScenarios() []Scenario {
@@ -61,6 +63,36 @@ func routeScenarios() []Scenario {
 				)
 			},
 		},
+		{
+			Name: "foreign route to a pod CIDR", Needs: needsRoutes,
+			Doc: "A foreign route to a node's pod CIDR stays, and the node gets no second one: an Event names the range. Other " +
+				"nodes get their routes.",
+			Steps: func(ctx context.Context, r *Session) error {
+				return steps(
+					func() error { return r.AddForeignRoute("10.244.2.0/24") },
+					func() error { return r.JoinN(ctx, 2) },
+					func() error { return r.Converge(ctx, r.refusesRoute("node-2", "10.244.2.0/24")) },
+					func() error { return r.Restart(ctx, ManagerOptions{}) },
+					func() error { return r.Converge(ctx) },
+				)
+			},
+		},
+	}
+}
+
+// refusesRoute checks that an Event of a node says that there is another route to its pod CIDR.
+func (r *Session) refusesRoute(node, destination string) Check {
+	return func(ctx context.Context) error {
+		events, err := r.Cluster.Events(ctx, "Node", "", node)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(events, func(e string) bool {
+			return strings.HasPrefix(e, "FailedToCreateRoute: ") && strings.Contains(e, destination)
+		}) {
+			return fmt.Errorf("node %s has no Event about the foreign route to %s: %q", node, destination, events)
+		}
+		return nil
 	}
 }
 

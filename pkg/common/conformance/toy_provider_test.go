@@ -278,6 +278,15 @@ func (p *toyProvider) ListRoutes(ctx context.Context, _ string) ([]*cloudprovide
 }
 
 func (p *toyProvider) CreateRoute(ctx context.Context, _, _ string, route *cloudprovider.Route) error {
+	var all []*toyRoute
+	if err := p.client.call(ctx, http.MethodGet, "routes", nil, &all); err != nil {
+		return err
+	}
+	for _, r := range all {
+		if r.Destination == route.DestinationCIDR && !r.Owned {
+			return fmt.Errorf("there is a foreign route to %s", r.Destination)
+		}
+	}
 	return p.client.call(ctx, http.MethodPut, "routes/"+toyRouteName(route.DestinationCIDR),
 		&toyRoute{Destination: route.DestinationCIDR, Node: string(route.TargetNode), Owned: true}, nil)
 }

@@ -217,6 +217,9 @@ func (r *Session) verifyRoutes() error {
 			continue
 		}
 		for _, cidr := range m.cidrs {
+			if slices.Contains(r.foreign, cidr) {
+				continue // the route of its node would share its traffic
+			}
 			routes := have[cidr]
 			delete(have, cidr)
 			want := Route{Destination: cidr, NodeName: name, Owned: true}

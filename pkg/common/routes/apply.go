@@ -1,6 +1,11 @@
 package routes
 
-import "context"
+import (
+	"context"
+	"fmt"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+)
 
 // operation is the creation or deletion of a route. It is comparable because it is the key of a batch.
 type operation struct {
@@ -37,7 +42,11 @@ func (r *Routes) apply(ctx context.Context, ops []operation) (map[operation]erro
 	}
 	var possible []operation
 	for _, op := range creations {
-		if err := failed[op.route.Destination]; err != nil {
+		err := failed[op.route.Destination]
+		if err == nil {
+			err = r.foreignAt(op)
+		}
+		if err != nil {
 			results[op] = err
 			continue
 		}
@@ -83,6 +92,38 @@ func (r *Routes) blackholeAt(op operation) (operation, bool) {
 	defer r.mu.Unlock()
 	stale, ok := r.blackholes[op.route.Destination]
 	return operation{cluster: op.cluster, route: stale}, ok && !r.replaces
+}
+
+// foreignAt returns an error if a foreign route has the destination of a creation. Clouds that accept both would split
+// the node's traffic between them. A route to the same target stays: the Source adopts it.
+func (r *Routes) foreignAt(op operation) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	other, ok := r.foreign[op.route.Destination]
+	if !ok || r.rejects || other.leadsTo(op.route.InstanceID, op.route.NodeName) {
+		return nil
+	}
+	return &cloudapi.Error{Class: cloudapi.AlreadyExists, Operation: "create route", Err: other.conflict()}
+}
+
+// leadsTo reports whether the route is to a node's instance.
+func (r Route) leadsTo(instanceID, nodeName string) bool {
+	return r.InstanceID != "" && r.InstanceID == instanceID || r.NodeName != "" && r.NodeName == nodeName
+}
+
+// conflict says that the destination of a foreign route is a node's pod CIDR.
+func (r Route) conflict() error {
+	return fmt.Errorf("there is a route to %s that does not belong to this cluster (%s): remove it, or give the node "+
+		"another pod CIDR", r.Destination, r.Name)
+}
+
+// byDestination indexes routes.
+func byDestination(routes []Route) map[string]Route {
+	index := make(map[string]Route, len(routes))
+	for _, route := range routes {
+		index[route.Destination] = route
+	}
+	return index
 }
 
 // recordCreated records a creation until the next list.

@@ -34,7 +34,7 @@ const FieldNode = "node"
 func (r *Routes) PlanRoutes(
 	ctx context.Context, clusterName string, nodes []*v1.Node, clusterCIDRs []netip.Prefix,
 ) (plan.Plan, error) {
-	owned, err := r.list(ctx, clusterName)
+	owned, foreign, err := r.list(ctx, clusterName)
 	if err != nil {
 		return plan.Plan{}, err
 	}
@@ -42,6 +42,7 @@ func (r *Routes) PlanRoutes(
 	want, warnings := wanted(nodes)
 	p.Warnings = warnings
 	create, remove := diff(want, owned, clusterCIDRs)
+	others := byDestination(foreign)
 	deletions := map[string][]plan.Ref{}
 	for _, route := range remove {
 		c := r.deletion(clusterName, route, len(deletions[route.Destination]) > 0)
@@ -49,6 +50,10 @@ func (r *Routes) PlanRoutes(
 		p.Changes = append(p.Changes, c)
 	}
 	for _, w := range create {
+		if other, ok := others[w.destination]; ok && other.NodeName != w.node.Name {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("node %s: %v", w.node.Name, other.conflict()))
+			continue
+		}
 		p.Changes = append(p.Changes, r.creation(clusterName, w, deletions[w.destination]))
 	}
 	return p, nil

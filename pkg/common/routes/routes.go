@@ -29,6 +29,9 @@ type Options struct {
 	// ReplacesBlackholes is set if the Source's Create replaces a blackhole, so that it need not be deleted
 	// before.
 	ReplacesBlackholes bool
+	// RejectsForeign is set if the Source's Create rejects the destination of a foreign route itself, with a message that
+	// names more than the list does.
+	RejectsForeign bool
 	// Nodes are the cluster's Nodes. Sources whose routes may be incomplete need them: without them an
 	// incomplete route is listed like any other, and is never completed.
 	Nodes *nodes.LazyLister
@@ -46,6 +49,8 @@ type Routes struct {
 	nodes   *nodes.LazyLister
 	// replaces is Options.ReplacesBlackholes.
 	replaces bool
+	// rejects is Options.RejectsForeign.
+	rejects bool
 
 	// mu guards the fields below, which hold from one list to the next.
 	mu sync.Mutex
@@ -53,6 +58,8 @@ type Routes struct {
 	listed map[string]Route
 	// blackholes are the owned routes without a target, by destination.
 	blackholes map[string]Route
+	// foreign are the routes of others, by destination.
+	foreign map[string]Route
 	// created are the targets of routes created since the list, by destination.
 	created map[string]string
 }
@@ -64,8 +71,9 @@ func New(o Options, source Source, targets NodeTargets) *Routes {
 	if o.MaxBatch <= 0 {
 		o.MaxBatch = DefaultMaxBatch
 	}
-	r := &Routes{source: source, targets: targets, nodes: o.Nodes, replaces: o.ReplacesBlackholes}
-	r.setListed(nil)
+	r := &Routes{source: source, targets: targets, nodes: o.Nodes,
+		replaces: o.ReplacesBlackholes, rejects: o.RejectsForeign}
+	r.setListed(nil, nil)
 	r.batches = batch.New(batch.Options{
 		Provider: o.Provider, Operation: "routes", MaxSize: o.MaxBatch, Timeout: o.CallTimeout,
 	}, r.apply)
@@ -75,11 +83,11 @@ func New(o Options, source Source, targets NodeTargets) *Routes {
 // ListRoutes returns the owned routes. It omits foreign routes, because the framework deletes every listed
 // route inside the cluster CIDRs that has no node.
 func (r *Routes) ListRoutes(ctx context.Context, clusterName string) ([]*cloudprovider.Route, error) {
-	owned, err := r.list(ctx, clusterName)
+	owned, foreign, err := r.list(ctx, clusterName)
 	if err != nil {
 		return nil, err
 	}
-	r.setListed(owned)
+	r.setListed(owned, foreign)
 	result := make([]*cloudprovider.Route, 0, len(owned))
 	for _, route := range owned {
 		if route.Incomplete && r.nodeWants(route) {
@@ -96,18 +104,18 @@ func (r *Routes) ListRoutes(ctx context.Context, clusterName string) ([]*cloudpr
 	return result, nil
 }
 
-// list returns the owned routes with their nodes. A route to an instance that does not exist is a blackhole,
+// list returns the owned routes with their nodes, and the foreign ones. A route to an instance that does not exist is a blackhole,
 // even if the cloud does not report it as one. An instance that cannot be read fails the list, because the
 // framework deletes routes without a node.
-func (r *Routes) list(ctx context.Context, clusterName string) ([]Route, error) {
+func (r *Routes) list(ctx context.Context, clusterName string) (owned, foreign []Route, err error) {
 	all, err := r.source.List(ctx, clusterName)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var owned []Route
 	var unnamed []string
 	for _, route := range all {
 		if !route.Owned {
+			foreign = append(foreign, route)
 			continue
 		}
 		if !route.Blackhole && route.NodeName == "" && route.InstanceID != "" {
@@ -116,11 +124,11 @@ func (r *Routes) list(ctx context.Context, clusterName string) ([]Route, error) 
 		owned = append(owned, route)
 	}
 	if len(unnamed) == 0 {
-		return owned, nil
+		return owned, foreign, nil
 	}
 	names, err := r.targets.NodeNames(ctx, unnamed)
 	if err != nil {
-		return nil, fmt.Errorf("get the nodes of %d routes: %w", len(unnamed), err)
+		return nil, nil, fmt.Errorf("get the nodes of %d routes: %w", len(unnamed), err)
 	}
 	for i := range owned {
 		route := &owned[i]
@@ -130,14 +138,15 @@ func (r *Routes) list(ctx context.Context, clusterName string) ([]Route, error) 
 		name, exists := names[route.InstanceID]
 		route.NodeName, route.Blackhole = name, !exists
 	}
-	return owned, nil
+	return owned, foreign, nil
 }
 
 // setListed replaces the state of the last list.
-func (r *Routes) setListed(owned []Route) {
+func (r *Routes) setListed(owned, foreign []Route) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.listed, r.blackholes, r.created = map[string]Route{}, map[string]Route{}, map[string]string{}
+	r.foreign = byDestination(foreign)
 	for _, route := range owned {
 		r.listed[route.Name] = route
 		if route.Blackhole {

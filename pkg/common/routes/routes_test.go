@@ -282,10 +282,11 @@ func TestCreateRouteRejectsNodeWithoutInstance(t *testing.T) {
 	}
 }
 
+func node(name string, cidrs ...string) *v1.Node {
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.NodeSpec{PodCIDRs: cidrs}}
+}
+
 func TestPlanRoutes(t *testing.T) {
-	node := func(name string, cidrs ...string) *v1.Node {
-		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.NodeSpec{PodCIDRs: cidrs}}
-	}
 	tests := map[string]struct {
 		have     []routes.Route
 		nodes    []*v1.Node
@@ -330,5 +331,64 @@ func TestPlanRoutes(t *testing.T) {
 				t.Errorf("after applying it, the plan is %v, %v", again.Changes, err)
 			}
 		})
+	}
+}
+
+// foreign returns a route of others, to an instance or, without one, to a gateway.
+func foreign(destination, instanceID string) routes.Route {
+	return routes.Route{Name: "theirs", Destination: destination, InstanceID: instanceID}
+}
+
+func TestForeignRouteAtPodCIDRIsRejected(t *testing.T) {
+	const destination = "10.0.1.0/24"
+	for name, tt := range map[string]struct {
+		foreign routes.Route
+		options routes.Options
+		creates int
+		class   cloudapi.Class
+	}{
+		"to a gateway":           {foreign: foreign(destination, ""), class: cloudapi.AlreadyExists},
+		"to another instance":    {foreign: foreign(destination, "i-b"), class: cloudapi.AlreadyExists},
+		"to the same instance":   {foreign: foreign(destination, "i-a"), creates: 1},
+		"to another destination": {foreign: foreign("10.0.2.0/24", ""), creates: 1},
+		"rejected by the source": {
+			foreign: foreign(destination, ""), options: routes.Options{RejectsForeign: true}, creates: 1,
+			class: cloudapi.AlreadyExists,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := newTable(tt.foreign)
+				tt.options.Provider = "test"
+				r := routes.New(tt.options, table, targets{})
+				if list, err := r.ListRoutes(t.Context(), "c"); len(list) != 0 || err != nil {
+					t.Fatalf("routes %v, %v", list, err)
+				}
+				err := r.CreateRoute(t.Context(), "c", "", toNode(destination, "a"))
+				if cloudapi.ClassOf(err) != tt.class || table.calls["create"] != tt.creates {
+					t.Errorf("error %v, %d creations; want class %q and %d", err, table.calls["create"], tt.class, tt.creates)
+				}
+				if have := table.routes[tt.foreign.Destination]; tt.class != "" && have != tt.foreign {
+					t.Errorf("the foreign route is %+v", have)
+				}
+			})
+		})
+	}
+}
+
+func TestPlanWarnsAboutForeignRouteAtPodCIDR(t *testing.T) {
+	r := newRoutes(newTable(foreign("10.0.1.0/24", ""), foreign("10.0.9.0/24", "")))
+	nodes := []*v1.Node{node("a", "10.0.1.0/24"), node("b", "10.0.2.0/24")}
+	p, err := r.PlanRoutes(t.Context(), "c", nodes, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"node a: there is a route to 10.0.1.0/24 that does not belong to this cluster (theirs): remove it, or " +
+		"give the node another pod CIDR"}
+	if diff := cmp.Diff(want, p.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	if len(p.Changes) != 1 || p.Changes[0].Name != "10.0.2.0/24" {
+		t.Errorf("changes %v, want the route of node b alone", p.Changes)
 	}
 }

@@ -37,7 +37,8 @@ const (
 // New returns the cloudprovider.Routes of AWS.
 func New(source commonroutes.Source, targets commonroutes.NodeTargets, lister *nodes.LazyLister) *commonroutes.Routes {
 	return commonroutes.New(commonroutes.Options{
-		Provider: names.Scheme, MaxBatch: routeBatch, CallTimeout: routeTimeout, ReplacesBlackholes: true, Nodes: lister,
+		Provider: names.Scheme, MaxBatch: routeBatch, CallTimeout: routeTimeout, Nodes: lister,
+		ReplacesBlackholes: true, RejectsForeign: true,
 	}, source, targets)
 }
 

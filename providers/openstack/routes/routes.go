@@ -139,7 +139,12 @@ func (s *Source) List(ctx context.Context, clusterName string) ([]common.Route, 
 
 // read reads the router unless the last read is fresh.
 func (s *Source) read(ctx context.Context) error {
-	if s.known != nil && s.clock.Now().Sub(s.readAt) < routerMaxAge {
+	return s.readSince(ctx, s.clock.Now().Add(-routerMaxAge))
+}
+
+// readSince reads the router unless the last read is not older than since.
+func (s *Source) readSince(ctx context.Context, since time.Time) error {
+	if s.known != nil && !s.readAt.Before(since) {
 		return nil
 	}
 	at := s.clock.Now()
@@ -225,6 +230,7 @@ func (s *Source) addByPorts(ctx context.Context, candidates []api.ExtraRoute, ou
 // implies that its port is done.
 func (s *Source) Create(ctx context.Context, clusterName string, list []common.Route) []error {
 	errs := make([]error, len(list))
+	at := s.clock.Now()
 	if err := clocks.Sleep(ctx, s.clock, batchWindow); err != nil {
 		return slices.Repeat([]error{err}, len(errs))
 	}
@@ -235,7 +241,8 @@ func (s *Source) Create(ctx context.Context, clusterName string, list []common.R
 	defer unlock()
 	all, err := s.nodes.All()
 	if err == nil {
-		err = s.read(ctx)
+		// Neutron accepts a second route to a destination, and splits its traffic.
+		err = s.readSince(ctx, at)
 	}
 	if err != nil {
 		return slices.Repeat([]error{err}, len(errs))

@@ -85,7 +85,7 @@ func (w *world) restart() {
 		Network: w.api, RouterID: w.Places().Router, Ports: servers.Ports(), ProviderIDs: w.ids, Clock: w.clock,
 		Nodes: lister, ClusterUID: func() string { return clusterUID },
 	})
-	w.routes = common.New(common.Options{Provider: names.Scheme}, w.source, all)
+	w.routes = common.New(common.Options{Provider: names.Scheme, RejectsForeign: true}, w.source, all)
 }
 
 // sync runs the route controller once, with concurrent creations and deletions.
@@ -192,6 +192,22 @@ func TestForeignRouteAtDestinationIsAnError(t *testing.T) {
 	err := w.sync()
 	if !cloudapi.Is(err, cloudapi.AlreadyExists) || !strings.Contains(err.Error(), "which does not belong to this cluster") {
 		t.Errorf("error %v, want one that names the owner", err)
+	}
+	w.wantRoutes("10.128.0.0/24 node-0", "10.128.1.0/24 foreign")
+}
+
+// The router is read again before a creation: the list may be some minutes old.
+func TestForeignRouteAfterListIsAnError(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sim.Options{}, 2)
+	if _, err := w.routes.ListRoutes(t.Context(), "kubernetes"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.AddForeignRoute("10.128.1.0/24"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.sync(); !cloudapi.Is(err, cloudapi.AlreadyExists) {
+		t.Errorf("error %v, want one about the foreign route", err)
 	}
 	w.wantRoutes("10.128.0.0/24 node-0", "10.128.1.0/24 foreign")
 }
