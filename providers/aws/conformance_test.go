@@ -20,13 +20,14 @@ import (
 // subject is the provider on a simulated cloud of its own, reached through AWS' APIs by AWS' SDK.
 // Its Services get load balancers of the generation with that value of the annotation.
 func subject(generation string, changes ...func(*sim.Options)) conformance.Subject {
-	var cannot map[string]string
+	cannot := map[string]string{"forwarded headers": "network load balancers forward bytes"}
 	if generation == "" {
 		cannot = map[string]string{"UDP and TCP on one port": "classic load balancers do not support UDP"}
 	}
 	return conformance.Subject{
 		Name:         aws.ProviderName,
 		Capabilities: aws.Descriptor().Capabilities, Disruptions: aws.Descriptor().Disruptions,
+		Portable:           aws.Descriptor().Portable,
 		ServiceAnnotations: map[string]string{annotation.KeyType: generation},
 		Cannot:             cannot,
 		TakeOver:           takeOver(generation),

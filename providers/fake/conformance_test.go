@@ -19,6 +19,7 @@ func subject() conformance.Subject {
 	return conformance.Subject{
 		Name:         fake.ProviderName,
 		Capabilities: fake.Descriptor().Capabilities, Disruptions: fake.Descriptor().Disruptions,
+		Portable: fake.Descriptor().Portable,
 		TakeOver: takeOver(),
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			world, err := sim.New(sim.Options{ProvisionTime: 3 * time.Second})

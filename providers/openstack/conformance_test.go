@@ -24,6 +24,7 @@ func subjectWith(driver string, rules []sim.AccessRule, created func(*sim.Cloud)
 	return conformance.Subject{
 		Name:         openstack.ProviderName,
 		Capabilities: openstack.Descriptor().Capabilities, Disruptions: openstack.Descriptor().Disruptions,
+		Portable: openstack.Descriptor().Portable, Cannot: cannot(driver),
 		TakeOver: takeOver(driver),
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			world, err := sim.New(sim.Options{ProvisionTime: 3 * time.Second, SettleTime: 500 * time.Millisecond,
@@ -64,6 +65,15 @@ router-id = %s
 			}
 		},
 	}
+}
+
+// cannot are the scenarios that a driver does not support.
+func cannot(driver string) map[string]string {
+	if driver != model.ProviderOVN {
+		return nil
+	}
+	const layer4 = "OVN forwards TCP, UDP and SCTP only"
+	return map[string]string{"TLS at the load balancer": layer4, "forwarded headers": layer4}
 }
 
 // drivers are Octavia's providers. Load balancers of the provider ovn keep the addresses of clients, so

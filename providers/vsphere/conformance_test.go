@@ -43,6 +43,7 @@ func nsxtSubject() conformance.Subject {
 	return conformance.Subject{
 		Name:         vsphere.ProviderName,
 		Capabilities: vsphere.Descriptor().Capabilities, Disruptions: vsphere.Descriptor().Disruptions,
+		Portable: vsphere.Descriptor().Portable,
 		TakeOver: takeOver(),
 		Sample:   2,
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {

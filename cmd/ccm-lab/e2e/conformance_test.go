@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 // conform runs one scenario on a cluster of its own.
 func conform(t *testing.T, scenario conformance.Scenario, kind lab.BalancerKind, descriptor provider.Descriptor) {
 	t.Helper()
-	if lack := descriptor.Capabilities.Missing(scenario.Needs); lack != "" {
+	if lack := scenario.Lack(descriptor.Capabilities, descriptor.Portable); lack != "" {
 		t.Skipf("provider %s has no %s", descriptor.Name, lack)
 	}
 	if reason, cannot := kind.Cannot[scenario.Name]; cannot {

@@ -19,6 +19,8 @@ type Scenario struct {
 	Doc string
 	// Needs are the capabilities that the scenario requires.
 	Needs provider.Capabilities
+	// Annotations are the portable annotations that the cloud must support.
+	Annotations []string
 	// OwnFaults marks a scenario that injects faults itself, so that RunFaults skips it.
 	OwnFaults bool
 	// Teardown also interrupts the deletion of everything. All scenarios end with it, so one scenario with
@@ -31,7 +33,20 @@ type Scenario struct {
 // Scenarios returns all scenarios, in reading order.
 func Scenarios() []Scenario {
 	return slices.Concat(nodeScenarios(), serviceScenarios(), lifeScenarios(), routeScenarios(),
-		planScenarios(), ruleScenarios())
+		planScenarios(), ruleScenarios(), listenerScenarios())
+}
+
+// Lack returns a capability or a portable annotation that the scenario needs and a provider does not have, or "".
+func (s Scenario) Lack(capabilities provider.Capabilities, portable []string) string {
+	if lack := capabilities.Missing(s.Needs); lack != "" {
+		return lack
+	}
+	for _, key := range s.Annotations {
+		if !slices.Contains(portable, key) {
+			return key
+		}
+	}
+	return ""
 }
 
 var (

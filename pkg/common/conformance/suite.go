@@ -29,6 +29,8 @@ type Subject struct {
 	// Capabilities are those of its descriptor: the suite verifies them, and skips the scenarios of the others
 	// with a message.
 	Capabilities provider.Capabilities
+	// Portable are those of its descriptor; the suite skips the scenarios of other annotations.
+	Portable []string
 	// Disruptions are those of its descriptor: the changes of every plan that a scenario reads must be among them.
 	Disruptions []plan.Effect
 	// New creates an empty world and the function that starts managers on it. It is called inside a synctest
@@ -57,7 +59,7 @@ func Run(t *testing.T, subject Subject) {
 	for _, scenario := range Scenarios() {
 		t.Run(scenario.Name, func(t *testing.T) {
 			t.Parallel()
-			if lack := subject.Capabilities.Missing(scenario.Needs); lack != "" {
+			if lack := scenario.Lack(subject.Capabilities, subject.Portable); lack != "" {
 				t.Skipf("provider %s has no %s", subject.Name, lack)
 			}
 			if reason, cannot := subject.Cannot[scenario.Name]; cannot {
@@ -172,7 +174,7 @@ func RunFaults(t *testing.T, subject Subject, names ...string) {
 	t.Run("scenarios", func(t *testing.T) {
 		for _, scenario := range Scenarios() {
 			_, cannot := subject.Cannot[scenario.Name]
-			if scenario.OwnFaults || cannot || subject.Capabilities.Missing(scenario.Needs) != "" {
+			if scenario.OwnFaults || cannot || scenario.Lack(subject.Capabilities, subject.Portable) != "" {
 				continue
 			}
 			if len(names) > 0 && !slices.Contains(names, scenario.Name) {

@@ -180,22 +180,38 @@ func compareListener(svc *v1.Service, p v1.ServicePort, members []string, l List
 	if have, want := openTo(l.SourceRanges), rangesAt(svc, p); !slices.Equal(have, want) {
 		errs = append(errs, fmt.Errorf("source ranges are %v, want %v", have, want))
 	}
+	in, at := intentAt(svc, p)
+	if want := in.TLS.Certificate != "" && in.TLS.At(at); l.TLS != want {
+		errs = append(errs, fmt.Errorf("TLS is %t, want %t", l.TLS, want))
+	}
+	if l.ForwardedHeaders != at.ForwardedHeaders {
+		errs = append(errs, fmt.Errorf("forwarded headers are %t, want %t", l.ForwardedHeaders, at.ForwardedHeaders))
+	}
+	if want := in.DrainingTimeout; want != nil && l.Draining != *want {
+		errs = append(errs, fmt.Errorf("draining time is %s, want %s", l.Draining, *want))
+	}
 	return errors.Join(errs...)
 }
 
 // rangesAt returns the source ranges that a Service has for one port; nil for all clients.
 func rangesAt(svc *v1.Service, port v1.ServicePort) []string {
-	in, _, _ := intent.Read(svc, intent.Vocabulary{Portable: intent.Keys(), SCTP: true}) // other settings may be invalid
+	in, at := intentAt(svc, port)
 	var out []string
-	for _, p := range in.Ports {
-		if p.Port != port.Port || p.Protocol != port.Protocol {
-			continue
-		}
-		for _, prefix := range in.RangesAt(p) {
-			out = append(out, prefix.String())
-		}
+	for _, prefix := range in.RangesAt(at) {
+		out = append(out, prefix.String())
 	}
 	return openTo(out)
+}
+
+// intentAt returns the settings of a Service, and of one of its ports.
+func intentAt(svc *v1.Service, port v1.ServicePort) (in intent.Service, at intent.Port) {
+	read, _, _ := intent.Read(svc, intent.Vocabulary{Portable: intent.Keys(), SCTP: true}) // other settings may be invalid
+	for _, p := range read.Ports {
+		if p.Port == port.Port && p.Protocol == port.Protocol {
+			at = p
+		}
+	}
+	return read, at
 }
 
 // openTo normalises source ranges: nil stands for all clients.

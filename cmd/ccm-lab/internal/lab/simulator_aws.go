@@ -15,7 +15,8 @@ import (
 // support UDP; conformance also covers classic ones, which a Service without annotations gets.
 func awsBalancers() []BalancerKind {
 	return []BalancerKind{
-		{Name: "network", ServiceAnnotations: map[string]string{annotation.KeyType: "nlb"}},
+		{Name: "network", ServiceAnnotations: map[string]string{annotation.KeyType: "nlb"},
+			Cannot: map[string]string{"forwarded headers": "network load balancers forward bytes"}},
 		{Name: "classic", Cannot: map[string]string{"UDP and TCP on one port": "classic load balancers do not support UDP"}},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -100,6 +101,10 @@ type Listener struct {
 	// Members are the node names that receive traffic, sorted, and the port they receive it on.
 	Members    []string
 	MemberPort int32
+	// TLS is set if the load balancer terminates TLS, ForwardedHeaders if it adds the X-Forwarded headers.
+	TLS, ForwardedHeaders bool
+	// Draining is the time that connections to a leaving member have; 0 if it is the cloud's default.
+	Draining time.Duration
 }
 
 // SortLoadBalancers sorts load balancers, their listeners and the listeners' members.

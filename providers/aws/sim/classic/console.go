@@ -3,6 +3,7 @@ package classic
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -28,8 +29,14 @@ func (t *Tx) toWorld(b *balancer) world.LoadBalancer {
 			members = append(members, t.NodeOf(id))
 		}
 	}
+	var drain time.Duration
+	if d := b.attributes.ConnectionDraining; d.Enabled {
+		drain = time.Duration(*d.Timeout) * time.Second
+	}
 	for _, l := range b.listeners {
 		out.Listeners = append(out.Listeners, world.Listener{
+			TLS:              l.Protocol == "SSL" || l.Protocol == "HTTPS",
+			ForwardedHeaders: l.Protocol == "HTTP" || l.Protocol == "HTTPS", Draining: drain,
 			Protocol: v1.ProtocolTCP, Port: l.LoadBalancerPort, MemberPort: l.InstancePort, Members: slices.Clone(members),
 			SourceRanges: t.RangesOf(b.groups, "tcp", l.LoadBalancerPort, func(*ec2.Rule) bool { return true }),
 		})

@@ -24,6 +24,12 @@ func balancerAttributes() map[string]string {
 	}
 }
 
+// deregistrationDelay is the attribute for the seconds that a target drains.
+const (
+	deregistrationDelay        = "deregistration_delay.timeout_seconds"
+	defaultDeregistrationDelay = 300
+)
+
 // groupAttributes returns a target group's attributes with their defaults, for network load balancers.
 func groupAttributes(protocol, targetType string) map[string]string {
 	preserve := "false"
@@ -31,7 +37,7 @@ func groupAttributes(protocol, targetType string) map[string]string {
 		preserve = "true"
 	}
 	out := map[string]string{
-		"deregistration_delay.timeout_seconds":                                           "300",
+		deregistrationDelay:                                                              strconv.Itoa(defaultDeregistrationDelay),
 		"stickiness.enabled":                                                             "false",
 		"stickiness.type":                                                                "source_ip",
 		"load_balancing.cross_zone.enabled":                                              "use_load_balancer_configuration",
@@ -60,7 +66,7 @@ func listenerAttributes(protocol string) map[string]string {
 
 // attributeBounds are the attributes that are numbers.
 var attributeBounds = map[string][2]int{
-	"deregistration_delay.timeout_seconds":                                      {0, 3600},
+	deregistrationDelay:                                                         {0, 3600},
 	"tcp.idle_timeout.seconds":                                                  {60, 6000},
 	"secondary_ips.auto_assigned.per_subnet":                                    {0, 7},
 	"target_health_state.unhealthy.draining_interval_seconds":                   {0, 360000},

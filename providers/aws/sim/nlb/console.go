@@ -3,7 +3,9 @@ package nlb
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -28,11 +30,11 @@ func (t *Tx) toWorld(b *balancer) world.LoadBalancer {
 		if l.balancer != b.arn {
 			continue
 		}
-		listener := world.Listener{Port: l.port}
+		listener := world.Listener{Port: l.port, TLS: l.protocol == "TLS"}
 		var behind []string
 		for _, arn := range l.targetGroups() {
 			g := t.targetGroups[arn]
-			listener.MemberPort = g.port
+			listener.MemberPort, listener.Draining = g.port, g.draining()
 			members, groups := t.membersOf(b, g)
 			listener.Members, behind = append(listener.Members, members...), append(behind, groups...)
 		}
@@ -43,6 +45,15 @@ func (t *Tx) toWorld(b *balancer) world.LoadBalancer {
 		}
 	}
 	return out
+}
+
+// draining returns the deregistration delay, and 0 for the default one.
+func (g *targetGroup) draining() time.Duration {
+	seconds, _ := strconv.Atoi(g.attributes[deregistrationDelay]) // It was validated when it was set.
+	if seconds == defaultDeregistrationDelay {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
 }
 
 // membersOf returns the reachable nodes of a target group, and their security groups.

@@ -225,7 +225,7 @@ func (t *Tx) drainTime(g *targetGroup) time.Duration {
 	if len(t.balancersOf(g.arn)) == 0 {
 		return 0
 	}
-	delay, err := strconv.Atoi(g.attributes["deregistration_delay.timeout_seconds"])
+	delay, err := strconv.Atoi(g.attributes[deregistrationDelay])
 	if err != nil {
 		return 0
 	}

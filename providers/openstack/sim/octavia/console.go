@@ -42,6 +42,7 @@ func (t *Tx) toWorld(b *balancer, names map[string]string) world.LoadBalancer {
 		listener := world.Listener{
 			Protocol: v1.Protocol(transportOf(l.Protocol)), Port: int32(l.Port), //nolint:gosec // a port
 			SourceRanges: slices.Clone(l.CIDRs),
+			TLS:          l.Protocol == protocolTerminated, ForwardedHeaders: l.Headers["X-Forwarded-For"] == "true",
 		}
 		if p := t.Pools[core.Deref(l.DefaultPool)]; p != nil {
 			for _, m := range p.members {
