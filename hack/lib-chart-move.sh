@@ -87,15 +87,7 @@ move() { # cloud helm-that-installs helm-that-upgrades
 	# With this latency and one worker, the managers are killed before they have finished.
 	start_sim "$cloud" --latency=300ms
 	their_values "$cloud" >"$work/theirs.yaml"
-	kubectl apply -f - >/dev/null <<-YAML
-		apiVersion: v1
-		kind: Node
-		metadata: {name: node-1, labels: {kubernetes.io/hostname: node-1}}
-		spec:
-		  podCIDR: 10.244.1.0/24
-		  podCIDRs: [10.244.1.0/24]
-		  taints: [{key: node.cloudprovider.kubernetes.io/uninitialized, value: "true", effect: NoSchedule}]
-	YAML
+	register_node
 	helm_on "$first" install "$release" "$(upstream_chart "$cloud")" -f "$work/theirs.yaml" >/dev/null
 	kubectl create clusterrole cluster-uid --verb=get --resource=namespaces --resource-name=kube-system >/dev/null
 	kubectl create clusterrolebinding cluster-uid --clusterrole=cluster-uid \

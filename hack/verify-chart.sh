@@ -11,6 +11,8 @@
 #   hack/verify-chart.sh             all presets
 #   hack/verify-chart.sh aws fake    some of them
 #   hack/verify-chart.sh move        only the upgrades from the clouds' own charts, and the way back
+#
+#   STARTS   a file to which the start-up times are added, in milliseconds
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source hack/lib-chart-move.sh
 
@@ -209,17 +211,10 @@ install() { # preset
 	start_ccm "$name"
 	# The port is opened once the cloud and the API server have answered.
 	until (exec 3<>"/dev/tcp/127.0.0.1/$ccm_port") 2>/dev/null; do alive && sleep 0.02 || break; done
-	echo "note: $name serves /readyz $(((${EPOCHREALTIME//[.,]/} - started) / 1000)) ms after its start"
+	note_start "$name" $(((${EPOCHREALTIME//[.,]/} - started) / 1000))
 
+	register_node
 	kubectl apply -f - >/dev/null <<-YAML
-		apiVersion: v1
-		kind: Node
-		metadata: {name: node-1, labels: {kubernetes.io/hostname: node-1}}
-		spec:
-		  podCIDR: 10.244.1.0/24
-		  podCIDRs: [10.244.1.0/24]
-		  taints: [{key: node.cloudprovider.kubernetes.io/uninitialized, value: "true", effect: NoSchedule}]
-		---
 		apiVersion: v1
 		kind: Node
 		metadata: {name: without-instance}
@@ -273,6 +268,27 @@ install() { # preset
 		echo "remains after helm uninstall"
 		return 1
 	fi
+}
+
+# register_node registers the node of the simulated cloud's instance, as its kubelet does.
+register_node() {
+	kubectl apply -f - >/dev/null <<-YAML
+		apiVersion: v1
+		kind: Node
+		metadata: {name: node-1, labels: {kubernetes.io/hostname: node-1}}
+		spec:
+		  podCIDR: 10.244.1.0/24
+		  podCIDRs: [10.244.1.0/24]
+		  taints: [{key: node.cloudprovider.kubernetes.io/uninitialized, value: "true", effect: NoSchedule}]
+	YAML
+}
+
+# note_start prints how long ccm took to serve /readyz, and what the last release took. STARTS is a file for these.
+note_start() { # preset milliseconds
+	local last
+	last=$(awk -v preset="$1" '$1 == preset { print $2 }' hack/release/starts.txt)
+	echo "note: $1 serves /readyz $2 ms after its start${last:+; the last release: $last ms}"
+	[[ -z ${STARTS:-} ]] || printf '%s %s\n' "$1" "$2" >>"$STARTS"
 }
 
 start_ccm() { # name of its log [object [program]]; with the arguments of the Deployment

@@ -42,4 +42,8 @@ if ! diff "$work"/{first,second}/dist/SHA256SUMS; then
 	exit 1
 fi
 echo "note: $(wc -l <"$work/first/dist/SHA256SUMS") files, equal in two builds"
-awk '{ printf "note: %s %.1f MB\n", $1, $2 / 1e6 }' "$work/first/dist/sizes.txt"
+join -a1 "$work/first/dist/sizes.txt" <(sort hack/release/sizes.txt) | awk '{
+	printf "note: %s %.1f MB", $1, $2 / 1e6
+	if (NF > 2) printf "; the last release: %.1f MB", $3 / 1e6
+	print ""
+}'
