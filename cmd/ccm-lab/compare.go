@@ -26,9 +26,10 @@ never from what a provider declares.
 Each column has its own API server, its own simulated cloud and the real ccm
 process. The exit code is 1 if a declaration contradicts an observation, if a
 scenario leaves an object in the cloud, or if it breaks; with --baseline, it is 2
-if a verdict is worse than in the baseline, or needs one call more. Syncs that run
-at the same time share reads, so that two runs differ: of the operations on many
-Services, and of restarts, only more than twice as many reads count.
+if a verdict is worse than in the baseline, or needs one call more. Periodic reads,
+and reads that syncs share, differ from run to run: of scenarios that wait for a
+periodic check, of operations on many Services, and of restarts, only more than
+twice as many reads count.
 
 Ctrl-C ends the run with the results so far. Keep them with --out or -o json, and
 continue with --resume.`

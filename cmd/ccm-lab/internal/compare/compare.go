@@ -90,7 +90,8 @@ func newResult(o Options) *result {
 		r.report.Columns = append(r.report.Columns, o.Columns[i].describe())
 	}
 	for _, s := range o.Scenarios {
-		c := report.Capability{ID: s.ID, Group: s.Group, Title: s.Title, Detail: s.Detail, Cells: map[string]report.Cell{}}
+		c := report.Capability{ID: s.ID, Group: s.Group, Title: s.Title, Detail: s.Detail,
+			Periodic: s.Periodic || s.Routes, Cells: map[string]report.Cell{}}
 		for i := range o.Columns {
 			if cell, ok := resumed(o.Resume, s.ID, o.Columns[i].Name); ok {
 				c.Cells[o.Columns[i].Name] = cell

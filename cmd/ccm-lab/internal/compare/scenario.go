@@ -16,6 +16,8 @@ type Scenario struct {
 	ID, Group, Title, Detail string
 	// Routes runs it with the route controller.
 	Routes bool
+	// Periodic marks a scenario that waits for what the framework's controllers do periodically. Its reads depend on time.
+	Periodic bool
 	// Args are further arguments of ccm, for a capability that is off by default. Other managers do not have them.
 	Args []string
 	// Declared returns what a descriptor claims, "" if it claims nothing.
@@ -27,6 +29,12 @@ type Scenario struct {
 // with returns the scenario with arguments of ccm.
 func (s Scenario) with(args ...string) Scenario {
 	s.Args = args
+	return s
+}
+
+// periodic marks the scenario as one that waits for periodic work.
+func (s Scenario) periodic() Scenario {
+	s.Periodic = true
 	return s
 }
 

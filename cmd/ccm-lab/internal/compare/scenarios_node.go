@@ -79,16 +79,16 @@ func nodeScenarios() []Scenario {
 			})),
 		instances("shutdown", "Machine stopped", "A node that stops reporting gets the shutdown taint when its machine is "+
 			"stopped.",
-			stopped),
+			stopped).periodic(),
 		instances("deleted", "Machine deleted", "A node that stops reporting is deleted when its machine does not exist "+
 			"any more.",
-			deleted),
+			deleted).periodic(),
 		instances("api-failure", "Failing cloud API", "A node that stops reporting stays while all calls to the cloud fail.",
-			survivesFault(sim.FaultError)),
+			survivesFault(sim.FaultError)).periodic(),
 		instances("api-throttled", "Throttling cloud API", "A node that stops reporting stays while all calls are throttled.",
-			survivesFault(sim.FaultThrottle)),
+			survivesFault(sim.FaultThrottle)).periodic(),
 		instances("foreign", "Node of another cloud",
-			"A node with the provider ID of another cloud stays as it is when it stops reporting.", foreignNode),
+			"A node with the provider ID of another cloud stays as it is when it stops reporting.", foreignNode).periodic(),
 	}
 }
 

@@ -44,11 +44,13 @@ const (
 
 // Capability is one row: one behaviour, shown by one scenario.
 type Capability struct {
-	ID     string          `json:"id"`    // stable, such as "service.mixed-protocols"
-	Group  string          `json:"group"` // such as "Service", "Annotations", "Nodes", "Routes", "Lifecycle"
-	Title  string          `json:"title"`
-	Detail string          `json:"detail"` // one sentence: what was done, and what counts as working
-	Cells  map[string]Cell `json:"cells"`  // by the column's name
+	ID     string `json:"id"`    // stable, such as "service.mixed-protocols"
+	Group  string `json:"group"` // such as "Service", "Annotations", "Nodes", "Routes", "Lifecycle"
+	Title  string `json:"title"`
+	Detail string `json:"detail"` // one sentence: what was done, and what counts as working
+	// Periodic is set if the scenario waits for what a manager does periodically: the number of reads depends on time.
+	Periodic bool            `json:"periodic,omitempty"`
+	Cells    map[string]Cell `json:"cells"` // by the column's name
 }
 
 // Cell is what one column did in one scenario.

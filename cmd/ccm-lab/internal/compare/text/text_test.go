@@ -202,6 +202,14 @@ func TestCompare(t *testing.T) {
 			"worse service.tcp-port fake calls 5 6", true},
 		"one change more": {func(r *report.Report) { edit(r, func(c *report.Cell) { c.Changes++ }) },
 			"worse service.tcp-port fake changes 3 4", true},
+		"one periodic read more": {func(r *report.Report) {
+			r.Capabilities[0].Periodic = true
+			edit(r, func(c *report.Cell) { c.Calls++ })
+		}, "no difference", false},
+		"one change more beside periodic reads": {func(r *report.Report) {
+			r.Capabilities[0].Periodic = true
+			edit(r, func(c *report.Cell) { c.Calls, c.Changes = c.Calls+1, c.Changes+1 })
+		}, "worse service.tcp-port fake changes 3 4", true},
 		"one call less": {func(r *report.Report) { edit(r, func(c *report.Cell) { c.Calls-- }) },
 			"better service.tcp-port fake calls 5 4", false},
 		"orphan": {func(r *report.Report) { edit(r, func(c *report.Cell) { c.Leaked = []string{"lb-1"} }) },
