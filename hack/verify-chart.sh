@@ -189,11 +189,6 @@ arguments() { # [object]
 		sed -e "$variables" -e "s|=/etc/.*/cloud.conf|=$work/cloud.conf|" -e '/^--secure-port=/d'
 }
 
-# balances reports whether the provider has load balancers.
-balances() { # preset
-	[[ $1 != vsphere ]]
-}
-
 install() { # preset
 	local name=$1
 	echo "== $name"
@@ -228,14 +223,12 @@ install() { # preset
 	await "the lease's holder in the readiness" 30 readiness '^\[\+\]lease cloud-controller-manager is held by '
 	await "the node's provider ID" 60 has '{{.spec.providerID}}' '^[a-z]+://' node node-1
 	await "the node's address" 30 has '{{range .status.addresses}}{{.type}} {{end}}' IP node node-1
-	if balances "$name"; then
-		await "the Service's load balancer" 60 \
-			has '{{range .status.loadBalancer.ingress}}{{.ip}}{{.hostname}}{{end}}' . service web
-		await "the Service's events" 30 has '{{range .items}}{{.reason}} {{end}}' EnsuredLoadBalancer events
-	fi
+	await "the Service's load balancer" 60 \
+		has '{{range .status.loadBalancer.ingress}}{{.ip}}{{.hostname}}{{end}}' . service web
+	await "the Service's events" 30 has '{{range .items}}{{.reason}} {{end}}' EnsuredLoadBalancer events
 	kubectl get node node-1 -o 'custom-columns=NODE:.metadata.name,PROVIDER-ID:.spec.providerID,INTERNAL-IP:'\
 '.status.addresses[?(@.type=="InternalIP")].address'
-	! balances "$name" || kubectl get service web
+	kubectl get service web
 	# Provider fake adopts nodes that it has no instance for.
 	[[ $name == fake ]] || await "the deletion of the node without an instance" 60 missing node without-instance
 	kubectl label node node-1 node.kubernetes.io/instance-type- >/dev/null

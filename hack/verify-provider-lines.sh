@@ -26,7 +26,6 @@ examples=(
 	cmd/internal/ccmapp/configcmd.go
 	cmd/ccm-lab/internal/compare/sample/sample.go
 	hack/verify-binary-size.sh
-	hack/verify-chart.sh
 )
 
 failed=0 lines=0
