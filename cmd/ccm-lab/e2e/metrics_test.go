@@ -75,6 +75,9 @@ func TestFrameworkMetricsOfQueries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !strings.Contains(text, "\nkubernetes_build_info{") {
+		t.Error("/metrics lacks kubernetes_build_info, which has the version")
+	}
 	lease := `leader_election_master_status{name="` + leaseName + `"} 1` + "\n"
 	if !strings.Contains(text, lease) {
 		t.Errorf("/metrics of the leader lacks %s", lease)

@@ -191,7 +191,7 @@ func writeMetrics(w io.Writer) error {
 	sorting.Func(all, func(a, b metrics.Doc) int { return strings.Compare(a.Name, b.Name) })
 	fmt.Fprint(w, "# Metrics\n\nServed at `/metrics` of the secure port (10258), beside those of the framework "+
 		"(`service_controller_*`, `node_controller_*`, `route_controller_*`, `workqueue_*`, `rest_client_*`, "+
-		"`leader_election_*`).\n")
+		"`leader_election_*`) and the version (`kubernetes_build_info`).\n")
 	for _, m := range all {
 		fmt.Fprintf(w, "\n## %s\n\n%s\n\n- Type: %s\n", m.Name, m.Help, m.Type)
 		if len(m.Labels) > 0 {

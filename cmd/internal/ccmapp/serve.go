@@ -8,6 +8,7 @@ import (
 	appconfig "k8s.io/cloud-provider/app/config"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // leader_election_*, rest_client_*
 	"k8s.io/component-base/metrics/prometheus/slis"
+	_ "k8s.io/component-base/metrics/prometheus/version" // kubernetes_build_info
 	controllermanagerapp "k8s.io/controller-manager/app"
 )
 
