@@ -7,6 +7,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
 func TestEveryPortableAnnotationHasAScenario(t *testing.T) {
@@ -68,5 +69,20 @@ func TestSelect(t *testing.T) {
 		if _, err := Select(all, pattern); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", pattern, err, want)
 		}
+	}
+}
+
+// TestForeignRouteIsSeenBesideOwnRoute has both routes in both orders: a cloud lists them in any.
+func TestForeignRouteIsSeenBesideOwnRoute(t *testing.T) {
+	const destination = "10.244.102.0/24"
+	routes := []world.Route{{Destination: destination, NodeName: "node-1", Owned: true}, {Destination: destination}}
+	for range routes {
+		if got := routeTo(routes, destination); got != "another owner's" {
+			t.Errorf("%q for %+v", got, routes)
+		}
+		slices.Reverse(routes)
+	}
+	if got := routeTo(routes[:1], "10.244.103.0/24"); got != "none" {
+		t.Errorf("%q without a route", got)
 	}
 }

@@ -41,18 +41,24 @@ func routeScenarios() []Scenario {
 
 // routeTo describes the routes to a destination.
 func (t *Trial) routeTo(destination string) string {
-	for _, r := range t.cluster.Cloud.World.Routes() {
+	return routeTo(t.cluster.Cloud.World.Routes(), destination)
+}
+
+// routeTo describes the routes to a destination. Of several ones in any order, another owner's comes first.
+func routeTo(routes []world.Route, destination string) string {
+	out := "none"
+	for _, r := range routes {
 		switch {
 		case r.Destination != destination:
 		case !r.Owned:
 			return "another owner's"
 		case r.Blackhole:
-			return "to a machine that does not exist"
+			out = "to a machine that does not exist"
 		default:
-			return "to " + r.NodeName
+			out = "to " + r.NodeName
 		}
 	}
-	return "none"
+	return out
 }
 
 // joinRouted joins a node with a pod range and waits for a route to it.
