@@ -65,8 +65,8 @@ func routeScenarios() []Scenario {
 		},
 		{
 			Name: "foreign route to a pod CIDR", Needs: needsRoutes,
-			Doc: "A foreign route to a node's pod CIDR stays, and the node gets no second one: an Event names the range. Other " +
-				"nodes get their routes.",
+			Doc: "A foreign route to a node's pod CIDR stays, and the node gets no second one: an Event names the range. " +
+				"Other nodes get their routes.",
 			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.AddForeignRoute("10.244.2.0/24") },

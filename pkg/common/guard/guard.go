@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	"github.com/unified-ccm/unified-ccm/pkg/common/kube"
@@ -47,6 +48,7 @@ type shared struct {
 	events   *recorder
 	nodes    *nodeLister
 	observe  *observer
+	clock    clock.Clock
 }
 
 // Wrap returns cloud with the guards. Optional interfaces of the provider are forwarded:
@@ -62,6 +64,7 @@ func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
 		events:   newRecorder(),
 		nodes:    &nodeLister{},
 		observe:  newObserver(cloud.ProviderName(), o.Clock),
+		clock:    o.Clock,
 	}
 	g := &guarded{inner: cloud, shared: s, dryRun: o.DryRun, policy: o.Disruption}
 	if inner, ok := cloud.LoadBalancer(); ok {

@@ -20,6 +20,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -266,8 +267,8 @@ func TestNoRoutesToOthers(t *testing.T) {
 	}
 }
 
-// The framework would come back for the route after 10 seconds, and warn on the node until then.
-func TestARouteWaitsForItsNodeToBeInitialised(t *testing.T) {
+// The framework would retry the route after 10 seconds, and warn about the node until then.
+func TestRouteWaitsForNodeToBeInitialised(t *testing.T) {
 	for name, tc := range map[string]struct {
 		initialised time.Duration
 		fails       bool
@@ -278,7 +279,7 @@ func TestARouteWaitsForItsNodeToBeInitialised(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t, Options{})
+				f := newFixture(t, Options{Clock: clock.RealClock{}})
 				known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
 				f.shared.nodes.Set(corelisters.NewNodeLister(known), nil)
 				if err := known.Add(tainted(node("new", ""))); err != nil {

@@ -33,7 +33,7 @@ type Options struct {
 	// Disruption decides about disruptive changes of load balancers.
 	Disruption provider.DisruptionPolicy
 	// Clock is the real clock when nil.
-	Clock clock.PassiveClock
+	Clock clock.Clock
 }
 
 const (

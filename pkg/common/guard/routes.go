@@ -11,6 +11,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -62,17 +63,14 @@ const (
 
 // ownershipOnceKnown is ownershipOf for a node that may be about to be initialised.
 func (r *router) ownershipOnceKnown(ctx context.Context, name string) (owner provider.Ownership, err error) {
-	ctx, cancel := context.WithTimeout(ctx, initialisationWait)
-	defer cancel()
+	deadline := r.clock.Now().Add(initialisationWait)
 	for {
 		owner, err = r.ownershipOf(name)
-		if err != nil || owner != provider.Unknown || !r.joining(name) {
+		if err != nil || owner != provider.Unknown || !r.joining(name) || !r.clock.Now().Before(deadline) {
 			return owner, err
 		}
-		select {
-		case <-ctx.Done():
+		if clocks.Sleep(ctx, r.clock, initialisationPoll) != nil {
 			return owner, nil
-		case <-time.After(initialisationPoll):
 		}
 	}
 }

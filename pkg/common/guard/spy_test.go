@@ -157,14 +157,16 @@ func optOut(n *v1.Node) *v1.Node {
 type fixture struct {
 	*guarded
 	spy    *spy
-	clock  *testclock.FakePassiveClock
+	clock  *testclock.FakeClock
 	events *record.FakeRecorder
 }
 
 func newFixture(t *testing.T, o Options) *fixture {
 	t.Helper()
-	clk := testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	o.Clock = clk
+	clk := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	if o.Clock == nil {
+		o.Clock = clk
+	}
 	f := &fixture{spy: &spy{exists: true}, clock: clk, events: record.NewFakeRecorder(100)}
 	g, ok := Wrap(f.spy, o).(*guarded)
 	if !ok {

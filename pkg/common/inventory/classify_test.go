@@ -86,7 +86,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// A route that a node needs is replaced by the manager, also if its destination is a blackhole: it is no orphan.
+// The manager replaces a route that a node needs, also if it is a blackhole: only routes that no node needs are orphans.
 func TestClassifyRoutes(t *testing.T) {
 	remove := func(name, id string) plan.Change {
 		return plan.Change{Ref: plan.Ref{Kind: KindRoute, Name: name, Action: plan.Delete}, ID: id, Reason: "no node has this pod CIDR"}

@@ -104,8 +104,8 @@ func (r *Routes) ListRoutes(ctx context.Context, clusterName string) ([]*cloudpr
 	return result, nil
 }
 
-// list returns the owned routes with their nodes, and the foreign ones. A route to an instance that does not exist is a blackhole,
-// even if the cloud does not report it as one. An instance that cannot be read fails the list, because the
+// list returns the owned routes with their nodes, and the foreign ones. A route to an instance that does not exist is a
+// blackhole, even if the cloud does not report it as one. An instance that cannot be read fails the list, because the
 // framework deletes routes without a node.
 func (r *Routes) list(ctx context.Context, clusterName string) (owned, foreign []Route, err error) {
 	all, err := r.source.List(ctx, clusterName)

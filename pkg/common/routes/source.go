@@ -35,7 +35,8 @@ type Source interface {
 	// List returns all routes in the cluster's tables, foreign ones included.
 	List(ctx context.Context, clusterName string) ([]Route, error)
 	// Create creates routes in as few calls as the cloud allows. It succeeds if a route exists with the same
-	// target. It gets no destination of a listed foreign route, unless Options.RejectsForeign is set. The result has one entry per route, nil for success.
+	// target. It gets no destination of a listed foreign route, unless Options.RejectsForeign is set. The result has
+	// one entry per route, nil for success.
 	Create(ctx context.Context, clusterName string, routes []Route) []error
 	// Delete deletes routes that exist. The result has one entry per route, nil for success.
 	Delete(ctx context.Context, clusterName string, routes []Route) []error

@@ -207,7 +207,7 @@ func (r *rig) intact() error {
 	now := r.dump(r.options.Shared...)
 	maps.DeleteFunc(now, func(key, _ string) bool { _, existed := r.before[key]; return !existed })
 	if diff := cmp.Diff(r.beforeShared, now); diff != "" {
-		return fmt.Errorf("objects that are no orphans (-before +after):\n%s", diff)
+		return fmt.Errorf("objects other than orphans have changed (-before +after):\n%s", diff)
 	}
 	return nil
 }
