@@ -97,3 +97,63 @@ func (r *rig) allow(cidrs ...string) {
 	}
 	r.front.Log().Reset()
 }
+
+// TestRangesOfGuestEditedWithoutManagerAreHeld verifies the ranges of a Service that shares a load balancer. The applied
+// record is the owner's: what exists counts as applied when a manager starts, so that fewer clients need an edit that the
+// manager sees, or an approval. More clients need neither.
+func TestRangesOfGuestEditedWithoutManagerAreHeld(t *testing.T) {
+	const first, second, third = "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"
+	ranges := func(svc *v1.Service, cidrs ...string) { svc.Spec.LoadBalancerSourceRanges = cidrs }
+	for name, tt := range map[string]struct {
+		edit func(*rig, *v1.Service)
+		want []string
+	}{
+		"fewer, while a manager runs": {func(_ *rig, guest *v1.Service) { ranges(guest, first) }, []string{first}},
+		"fewer, while none runs": {func(r *rig, guest *v1.Service) {
+			ranges(guest, first)
+			r.restart()
+		}, []string{first, second}},
+		"more, while none runs": {func(r *rig, guest *v1.Service) {
+			ranges(guest, first, second, third)
+			r.restart()
+		}, []string{first, second, third}},
+		"fewer, while none runs, and approved": {func(r *rig, guest *v1.Service) {
+			ranges(guest, first)
+			r.restart()
+			r.ensure(guest)
+			r.wantEvent("disrupts traffic: no change was seen")
+			r.approveHeld(guest)
+		}, []string{first}},
+		"fewer, while none runs, and edited again": {func(r *rig, guest *v1.Service) {
+			ranges(guest, first)
+			r.restart()
+			r.ensure(guest)
+			ranges(guest, second)
+		}, []string{second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+				owner := service()
+				r.ensure(owner)
+				guest := service(named("guest"), onPorts(8080), annotate("load-balancer-id", r.balancer().ID))
+				ranges(guest, first, second)
+				r.ensure(guest)
+				r.restart()
+				r.ensure(owner)
+				r.ensure(guest)
+				tt.edit(r, guest)
+				r.ensure(guest)
+				if got := r.listener(8080).AllowedCIDRs; !slices.Equal(slices.Sorted(slices.Values(got)), tt.want) {
+					t.Errorf("allowed %q, want %q", got, tt.want)
+				}
+				r.launch("node-9")
+				r.ensure(guest)
+				if n := len(r.membersAt(8080)); n != 4 {
+					t.Errorf("%d members, want 4", n)
+				}
+				r.remove(guest)
+				r.remove(owner)
+			})
+		})
+	}
+}
