@@ -10,8 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
+	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -146,6 +148,35 @@ func TestYoungOrphansAreNotDeleted(t *testing.T) {
 			if n > 0 && kind != "VirtualMachine" {
 				t.Errorf("%d objects of type %s are left", n, kind)
 			}
+		}
+	})
+}
+
+func TestInventoryHasCreationDates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNSXT(t)
+		c := joinCluster(t, w, "first")
+		setNodes(t, c.cloud, c.nodes)
+		created := time.Now().Truncate(time.Second)
+		if err := c.ensure(t, webService("uid-a", 80)); err != nil {
+			t.Fatal(err)
+		}
+		routes, _ := c.cloud.Routes()
+		route := &cloudprovider.Route{TargetNode: types.NodeName(c.nodes[0].Name), DestinationCIDR: "10.244.0.0/24"}
+		if err := routes.CreateRoute(t.Context(), "kubernetes", "hint", route); err != nil {
+			t.Fatal(err)
+		}
+		lister, _ := c.cloud.Inventory()
+		kinds := map[string]bool{}
+		time.Sleep(time.Hour)
+		for _, o := range lister.ListInventory(t.Context(), inventory.Request{ClusterName: "kubernetes"}).Objects {
+			kinds[o.Kind] = true
+			if age := o.Created.Sub(created); age < 0 || age > time.Minute {
+				t.Errorf("%s %s: created at %v, want %v", o.Kind, o.Name, o.Created, created)
+			}
+		}
+		if !kinds["route"] || !kinds["pool"] {
+			t.Errorf("kinds %v", kinds)
 		}
 	})
 }

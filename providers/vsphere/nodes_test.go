@@ -312,6 +312,30 @@ func TestRejectedPasswordIsTriedOnceInAWhile(t *testing.T) {
 	})
 }
 
+// vCenter Single Sign-On locks an account after 5 failed attempts within 3 minutes.
+func TestRejectedPasswordIsTriedLessAndLessOften(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w, _, v2, nodes := one(t, 1)
+		w.SetPassword("another")
+		start := time.Now()
+		for time.Since(start) < 2*time.Hour {
+			if _, err := v2.InstanceMetadata(t.Context(), nodes[0]); !cloudapi.Is(err, cloudapi.Denied) {
+				t.Fatalf("error %v", err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		logins := 0
+		for _, call := range w.Front().Log().Calls() {
+			if call.Name == "Login" {
+				logins++
+			}
+		}
+		if logins < 8 || logins > 12 {
+			t.Errorf("%d logins in 2 hours", logins)
+		}
+	})
+}
+
 func TestDatacentersLimitTheScope(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		for scope, want := range map[string]bool{

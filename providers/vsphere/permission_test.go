@@ -40,6 +40,13 @@ func restart(t *testing.T, nodes []*v1.Node, worlds ...*sim.Cloud) *vsphere.Clou
 	if err != nil {
 		t.Fatal(err)
 	}
+	setNodes(t, c, nodes)
+	return c
+}
+
+// setNodes sets the nodes of the cluster.
+func setNodes(t *testing.T, c *vsphere.Cloud, nodes []*v1.Node) {
+	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
 	for _, node := range nodes {
 		if err := indexer.Add(node); err != nil {
@@ -47,7 +54,6 @@ func restart(t *testing.T, nodes []*v1.Node, worlds ...*sim.Cloud) *vsphere.Clou
 		}
 	}
 	c.Nodes().Set(corelisters.NewNodeLister(indexer), nil)
-	return c
 }
 
 // The account loses its permission while the manager does not run: the vCenter shows neither the machine nor that

@@ -18,6 +18,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	common "github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
@@ -29,8 +30,10 @@ const (
 	vmcTokenPath = "/csp/gateway/am/api/auth/api-tokens/authorize" //nolint:gosec // a path
 	// tokenMargin is the time before its end at which an access token is replaced.
 	tokenMargin = time.Minute
-	// codeReferenced is the error code of the deletion of an object that others refer to.
-	codeReferenced = 500030
+	// codeReferenced is the error code of the deletion of an object that others refer to, codeCredentials that of a wrong
+	// password or a locked account. A missing permission has another one.
+	codeReferenced  = 500030
+	codeCredentials = 403
 	// allocationKey is the attribute of a realized allocation with its address.
 	allocationKey = "allocation_ip"
 )
@@ -57,6 +60,7 @@ type Policy struct {
 	user, password string
 	token          string
 	tokenEnd       time.Time
+	denied         denial
 }
 
 var _ api.NSXT = (*Policy)(nil)
@@ -93,7 +97,8 @@ func (p *Policy) Check(ctx context.Context) error {
 	_, err := p.call(ctx, http.MethodGet, api.LBAppProfiles, "page_size=1", nil)
 	if cloudapi.Is(err, cloudapi.Denied) {
 		return &cloudapi.Error{Class: cloudapi.Denied, Operation: "GET lb-app-profiles", Err: fmt.Errorf("NSX-T manager %s "+
-			"rejects the credentials of section [NSXT], or the user may not read load balancers: %w", p.options.NSX.Host, err)}
+			"rejects the credentials of section [NSXT], or the user may not read load balancers; %s: %w", p.options.NSX.Host,
+			denialHint, err)}
 	}
 	return err
 }
@@ -202,7 +207,10 @@ func (p *Policy) call(ctx context.Context, method, path, query string, body []by
 func (p *Policy) authorized(
 	ctx context.Context, request cloudapi.Request, method, path, query string, body []byte,
 ) ([]byte, error) {
-	content, err := p.send(ctx, request, method, path, query, body)
+	content, err := []byte(nil), p.stillDenied()
+	if err == nil {
+		content, err = p.send(ctx, request, method, path, query, body)
+	}
 	var status *statusError
 	if !errors.As(err, &status) || status.status != http.StatusUnauthorized && status.status != http.StatusForbidden {
 		return content, err
@@ -211,6 +219,34 @@ func (p *Policy) authorized(
 		return content, errors.Join(err, refreshErr)
 	}
 	return p.send(ctx, request, method, path, query, body)
+}
+
+// credentials returns the user and the password in use, both "" without them.
+func (p *Policy) credentials() config.Credentials {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return config.Credentials{User: p.user, Password: common.Secret(p.password)}
+}
+
+// stillDenied returns the error of the credentials in use if they are not to be tried again yet.
+func (p *Policy) stillDenied() error {
+	used := p.credentials()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.denied.still([]config.Credentials{used}, p.options.Clock.Now())
+}
+
+// observe records whether the manager accepted the credentials of a request.
+func (p *Policy) observe(used config.Credentials, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var status *statusError
+	switch {
+	case err == nil:
+		p.denied = denial{}
+	case errors.As(err, &status) && status.credentials && used.User != "":
+		p.denied.record([]config.Credentials{used}, err, p.options.Clock.Now())
+	}
 }
 
 // refresh reads the Secret and drops the access token. It reports whether a retry can succeed.
@@ -251,7 +287,8 @@ func (p *Policy) send(
 	if err != nil {
 		return nil, err
 	}
-	if err := p.authorize(ctx, req); err != nil {
+	used, err := p.authorize(ctx, req)
+	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
@@ -261,39 +298,36 @@ func (p *Policy) send(
 		return nil, err
 	}
 	content, err := readAll(resp)
-	if err != nil || resp.StatusCode < http.StatusMultipleChoices {
-		return content, err
+	if err == nil && resp.StatusCode >= http.StatusMultipleChoices {
+		content, err = nil, policyError(request.Operation, resp.StatusCode, content)
 	}
-	return nil, policyError(request.Operation, resp.StatusCode, content)
+	p.observe(used, err)
+	return content, err
 }
 
-// authorize sets the header with the credentials.
-func (p *Policy) authorize(ctx context.Context, req *http.Request) error {
+// authorize sets the header with the credentials, and returns them.
+func (p *Policy) authorize(ctx context.Context, req *http.Request) (config.Credentials, error) {
 	n := p.options.NSX
 	if n.VMCToken != "" {
 		token, err := p.accessToken(ctx)
 		req.Header.Set("Authorization", "Bearer "+token)
-		return err
+		return config.Credentials{}, err
 	}
-	p.mu.Lock()
-	user, password := p.user, p.password
-	p.mu.Unlock()
-	if user == "" && n.Secret.Name != "" {
+	used := p.credentials()
+	if used.User == "" && n.Secret.Name != "" {
 		if _, err := p.refresh(ctx); err != nil {
-			return err
+			return used, err
 		}
-		p.mu.Lock()
-		user, password = p.user, p.password
-		p.mu.Unlock()
+		used = p.credentials()
 	}
-	switch {
-	case user == "": // the certificate of a principal identity
+	switch password := used.Password.Reveal(); {
+	case used.User == "": // the certificate of a principal identity
 	case n.RemoteAuth:
-		req.Header.Set("Authorization", "Remote "+base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
+		req.Header.Set("Authorization", "Remote "+base64.StdEncoding.EncodeToString([]byte(used.User+":"+password)))
 	default:
-		req.SetBasicAuth(user, password)
+		req.SetBasicAuth(used.User, password)
 	}
-	return nil
+	return used, nil
 }
 
 // accessToken returns an access token of VMware Cloud, and exchanges the refresh token if it ends soon.
@@ -348,6 +382,7 @@ func policyError(operation string, status int, content []byte) error {
 	if out.Code == codeReferenced {
 		class = cloudapi.Conflict
 	}
-	cause := &statusError{status: status, code: fmt.Sprintf("(error code %d): %s", out.Code, out.Message)}
+	cause := &statusError{status: status, code: fmt.Sprintf("(error code %d): %s", out.Code, out.Message),
+		credentials: out.Code == codeCredentials}
 	return &cloudapi.Error{Class: class, Operation: operation, Err: cause}
 }

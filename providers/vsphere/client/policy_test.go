@@ -121,8 +121,66 @@ func TestRotatedSecretOfNSXTIsReadOnce(t *testing.T) {
 				t.Errorf("the next password: %v", err)
 			}
 		}
-		if !slices.Equal(m.seen, []string{first, second, second}) {
+		if !slices.Equal(m.seen, []string{second, second}) {
 			t.Errorf("requests %v", m.seen)
+		}
+	})
+}
+
+// NSX-T locks an account after 5 failed attempts within 15 minutes, and each further one makes that longer.
+func TestRejectedPasswordDoesNotLockTheAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &manager{accepted: second}
+		p := newPolicy(t, config.NSX{User: "u", Password: "p1"}, m, &Secrets{})
+		start := time.Now()
+		var attempts []time.Duration
+		for time.Since(start) < 3*time.Hour {
+			before := len(m.seen)
+			if err := p.Check(t.Context()); !cloudapi.Is(err, cloudapi.Denied) {
+				t.Fatalf("error %v", err)
+			}
+			if len(m.seen) > before {
+				attempts = append(attempts, time.Since(start))
+			}
+			time.Sleep(10 * time.Second)
+		}
+		for i := range attempts {
+			if i >= 4 && attempts[i]-attempts[i-4] < 15*time.Minute {
+				t.Errorf("5 attempts within 15 minutes: %v", attempts[i-4:i+1])
+			}
+		}
+		if len(attempts) < 10 {
+			t.Errorf("%d attempts in 3 hours: a repaired account is not noticed", len(attempts))
+		}
+		m.accept(first)
+		time.Sleep(15 * time.Minute)
+		if err := p.Check(t.Context()); err != nil {
+			t.Errorf("a repaired account: %v", err)
+		}
+	})
+}
+
+// An account without permission for some objects may read others.
+func TestMissingPermissionDoesNotStopOtherCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		requests := 0
+		p, err := NewPolicy(PolicyOptions{NSX: config.NSX{Host: "nsx.test", User: "u", Password: "p1"},
+			Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				requests++
+				status, body := http.StatusOK, `{"results": []}`
+				if strings.Contains(r.URL.Path, "lb-app-profiles") {
+					status, body = http.StatusForbidden, `{"error_code": 401, "error_message": "User is not authorized"}`
+				}
+				return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+			})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Check(t.Context()); !cloudapi.Is(err, cloudapi.Denied) {
+			t.Errorf("error %v", err)
+		}
+		if _, err := p.List(t.Context(), "/infra/lb-pools"); err != nil || requests != 2 {
+			t.Errorf("%d requests, error %v", requests, err)
 		}
 	})
 }

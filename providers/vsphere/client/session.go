@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
@@ -21,9 +19,6 @@ const (
 	// serviceLogin is the service of logins, for the health.
 	serviceLogin = "session"
 	methodLogin  = "Login"
-	// deniedRetryAfter delays the retry of rejected credentials, unless they change: many attempts with a wrong
-	// password would lock the account.
-	deniedRetryAfter = 30 * time.Second
 	// responseLimit bounds a response. A page of a property collection has a few megabytes.
 	responseLimit = 256 << 20
 )
@@ -55,13 +50,6 @@ type session struct {
 	// rest is held while a session of the REST API is created. restID is guarded by the client's mutex.
 	rest   locks.Mutex
 	restID string
-}
-
-// denial is the last rejection of credentials.
-type denial struct {
-	of  []config.Credentials
-	err error
-	at  time.Time
 }
 
 // session returns the current session, and logs in if there is none. One caller logs in at a time.
@@ -119,8 +107,11 @@ func (c *Client) logIn(ctx context.Context) (*session, error) {
 		return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: methodLogin,
 			Err: fmt.Errorf("credentials for vCenter %s: %w", c.Name(), err)}
 	}
-	if err := c.stillDenied(list); err != nil {
-		return nil, err
+	c.mu.Lock()
+	denied := c.denied.still(list, c.options.Clock.Now())
+	c.mu.Unlock()
+	if denied != nil {
+		return nil, denied
 	}
 	if err := c.updateTransport(); err != nil {
 		return nil, &cloudapi.Error{Class: cloudapi.Invalid, Operation: methodLogin, Err: err}
@@ -141,24 +132,20 @@ func (c *Client) logIn(ctx context.Context) (*session, error) {
 	}
 	if faultKind(err) == faultInvalidLogin {
 		err = &cloudapi.Error{Class: cloudapi.Denied, Operation: methodLogin,
-			Err: fmt.Errorf("vCenter %s rejects the credentials of %s: %w", c.Name(), describeUsers(list), err)}
+			Err: fmt.Errorf("vCenter %s rejects the credentials of %s; %s: %w", c.Name(), describeUsers(list), denialHint, err)}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if cloudapi.Is(err, cloudapi.Denied) {
-		c.denied = denial{of: list, err: err, at: c.options.Clock.Now()}
+	switch {
+	case err == nil:
+		c.denied = denial{}
+	case cloudapi.Is(err, cloudapi.Denied):
+		if faultKind(err) != faultInvalidLogin {
+			c.denied = denial{} // A session manager locks no account: the wait stays short.
+		}
+		c.denied.record(list, err, c.options.Clock.Now())
 	}
 	return s, err
-}
-
-// stillDenied returns the error of credentials that were rejected a moment ago.
-func (c *Client) stillDenied(list []config.Credentials) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.denied.err != nil && slices.Equal(c.denied.of, list) && c.options.Clock.Since(c.denied.at) < deniedRetryAfter {
-		return c.denied.err
-	}
-	return nil
 }
 
 func describeUsers(list []config.Credentials) string {

@@ -163,6 +163,8 @@ func decodeSOAP(status int, content []byte, into any) error {
 type statusError struct {
 	status int
 	code   string
+	// credentials is set if the credentials are the reason, and not a missing permission.
+	credentials bool
 }
 
 // Error implements error.
