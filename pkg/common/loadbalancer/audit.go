@@ -2,6 +2,8 @@ package loadbalancer
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -13,7 +15,8 @@ import (
 type Auditor interface {
 	// AuditLoadBalancer reads the load balancer of a Service from the cloud, bypassing every snapshot, and
 	// corrects differences from the desired state. It returns the differences, which are empty in a healthy
-	// cluster, and the expected status of the Service, nil if it is unknown.
+	// cluster and if the Service was edited since it was last applied, and the expected status of the Service,
+	// nil if it is unknown.
 	//
 	// Current returns the Service and the nodes at the time of its call, which is once the audit holds the lock
 	// of the load balancer: an audit with an older Service would undo later changes. A nil Service means that no
@@ -28,7 +31,7 @@ type Current func() (*v1.Service, []*v1.Node)
 
 // AuditLoadBalancer implements Auditor.
 func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName string,
-	current Current) (plan.Plan, *v1.LoadBalancerStatus, error) {
+	current Current) (drift plan.Plan, status *v1.LoadBalancerStatus, err error) {
 	service, _ := current()
 	if service == nil {
 		return plan.Plan{}, nil, nil
@@ -48,27 +51,43 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 	if err != nil {
 		return plan.Plan{}, nil, c.keptMembers(ctx, t, service, nodes, err)
 	}
-	have, drift, err := c.confirmed(ctx, t)
+	have, todo, err := c.confirmed(ctx, t)
 	if err != nil {
 		return plan.Plan{}, nil, c.keptMembers(ctx, t, service, nodes, err)
 	}
-	c.recordPlanWarnings(service, drift)
-	if !drift.Empty() {
-		drift = c.withRecord(t, have, drift)
+	c.recordPlanWarnings(service, todo)
+	if !todo.Empty() {
+		if !c.isEdited(t, have, todo) {
+			drift = todo
+		}
+		todo = c.withRecord(t, have, todo)
 		if shown := reported(drift); !shown.Empty() {
 			c.event(service, events.LoadBalancerDrift,
 				"The load balancer drifted from this Service, changed outside of this manager; correcting: "+plan.Summary(shown))
 		}
-		if err := c.apply(ctx, service, drift); err != nil {
+		if err := c.apply(ctx, service, todo); err != nil {
 			return drift, nil, err
 		}
 		if have, err = c.settled(ctx, t); err != nil {
 			return drift, nil, err
 		}
 	}
-	c.deferRecord(t, have, drift)
-	c.rebase(t, have, drift)
-	status := c.cloud.Status(t.in, have)
-	c.annotate(ctx, service, status.Annotations)
-	return drift, status.LoadBalancer, nil
+	c.deferRecord(t, have, todo)
+	c.rebase(t, have, todo)
+	now := c.cloud.Status(t.in, have)
+	c.annotate(ctx, service, now.Annotations)
+	return drift, now.LoadBalancer, nil
+}
+
+// isEdited reports whether a field of the Service has changed since it was last applied, other than those that a plan
+// does not apply: a sync of it has failed or is still to come, and the changes are not drift.
+func (c *Controller[S, D, O]) isEdited(t target[S, D], have O, todo plan.Plan) bool {
+	applied, _ := c.lastApplied(t, have)
+	names := slices.Collect(maps.Keys(t.in.Fields))
+	for _, change := range todo.Changes {
+		names = append(names, change.Follows...) // Fields that were removed, too.
+	}
+	unapplied := unappliedFields(todo)
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(unapplied, name) })
+	return len(applied.Changed(t.in.Fields, names)) > 0
 }

@@ -103,3 +103,31 @@ func TestAuditReportsWhatItCouldNotPutRight(t *testing.T) {
 func always(svc *v1.Service, nodes ...*v1.Node) Current {
 	return func() (*v1.Service, []*v1.Node) { return svc, nodes }
 }
+
+// A sync of an edited Service may have failed. The audit applies the edit, which is no drift.
+func TestAuditAppliesEditsWithoutReportingDrift(t *testing.T) {
+	f, old := newFixture(t), web()
+	f.mustEnsure(t, old, node("a"))
+	edited := web(func(svc *v1.Service) { svc.Spec.Ports = svc.Spec.Ports[:1] })
+	f.eventsNow()
+
+	drift, status, err := f.AuditLoadBalancer(t.Context(), "prod", always(edited, node("a")))
+	if err != nil || status == nil {
+		t.Fatalf("status %v, error %v", status, err)
+	}
+	if !drift.Empty() {
+		t.Errorf("drift %v", drift.Changes)
+	}
+	for _, event := range f.eventsNow() {
+		if !strings.HasPrefix(event, "Normal LoadBalancerChanged ") {
+			t.Errorf("event %q", event)
+		}
+	}
+	f.converged(t, edited, node("a"))
+
+	f.cloud.have[ref("listener", "lb-web/80-TCP")] = "changed by hand"
+	drift, _, err = f.AuditLoadBalancer(t.Context(), "prod", always(edited, node("a")))
+	if err != nil || len(drift.Changes) != 1 {
+		t.Errorf("drift %v after the edit was applied, error %v", drift.Changes, err)
+	}
+}
