@@ -157,7 +157,11 @@ func (d *attemptDeadline) RoundTrip(r *http.Request) (*http.Response, error) {
 		timeout = metadataTimeout
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
-	resp, err := d.base.RoundTrip(r.WithContext(ctx))
+	r = r.WithContext(ctx)
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = readCloser{r.Body}
+	}
+	resp, err := d.base.RoundTrip(r)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -168,6 +172,11 @@ func (d *attemptDeadline) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections reach the base.
 func (d *attemptDeadline) CloseIdleConnections() { cloudapi.CloseIdle(d.base) }
+
+// readCloser hides WriteTo of the SDK's request bodies, which returns io.EOF once the SDK has closed the body: net/http
+// takes that for a failed write if the response was faster than the end of the write, closes the connection, and the rest
+// of a long response is lost. Read returns io.EOF too, which is no error there.
+type readCloser struct{ io.ReadCloser }
 
 // cancelOnClose cancels the context of a request when its response body is closed.
 type cancelOnClose struct {
