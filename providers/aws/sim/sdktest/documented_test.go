@@ -292,11 +292,7 @@ func TestClassicSubnetsAndListeners(t *testing.T) {
 // subnets, and so the Elastic IPs of zones that stay enabled.
 func TestSetSubnetsKeepsElasticIPs(t *testing.T) {
 	c := newClients(t, sim.Options{})
-	var mappings []types.SubnetMapping
-	for _, s := range c.subnets(t, "elb")[:2] {
-		a := must(c.ec2.AllocateAddress(t.Context(), &ec2.AllocateAddressInput{Domain: ec2types.DomainTypeVpc}))(t)
-		mappings = append(mappings, types.SubnetMapping{SubnetId: s.SubnetId, AllocationId: a.AllocationId})
-	}
+	mappings := c.elasticIPs(t)
 	b := must(c.elbv2.CreateLoadBalancer(t.Context(), &elbv2.CreateLoadBalancerInput{
 		Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork, SubnetMappings: mappings,
 	}))(t).LoadBalancers[0]

@@ -280,13 +280,19 @@ func TestTLSListenerAndCertificates(t *testing.T) {
 	}
 }
 
-func TestElasticIPsAndSubnets(t *testing.T) {
-	c := newClients(t, sim.Options{})
-	var mappings []types.SubnetMapping
+// elasticIPs allocates an Elastic IP for each of two public subnets.
+func (c *clients) elasticIPs(t *testing.T) (mappings []types.SubnetMapping) {
+	t.Helper()
 	for _, s := range c.subnets(t, "elb")[:2] {
 		a := must(c.ec2.AllocateAddress(t.Context(), &ec2.AllocateAddressInput{Domain: ec2types.DomainTypeVpc}))(t)
 		mappings = append(mappings, types.SubnetMapping{SubnetId: s.SubnetId, AllocationId: a.AllocationId})
 	}
+	return mappings
+}
+
+func TestElasticIPsAndSubnets(t *testing.T) {
+	c := newClients(t, sim.Options{})
+	mappings := c.elasticIPs(t)
 	b := must(c.elbv2.CreateLoadBalancer(t.Context(), &elbv2.CreateLoadBalancerInput{
 		Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork, SubnetMappings: mappings[:1]}))(t).LoadBalancers[0]
 	_, err := c.ec2.ReleaseAddress(t.Context(), &ec2.ReleaseAddressInput{AllocationId: mappings[0].AllocationId})
