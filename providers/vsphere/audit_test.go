@@ -64,6 +64,16 @@ func deleteOldOrphans(t *testing.T, w *sim.Cloud, c nsxtCluster, uid string, ser
 	return states, deletions
 }
 
+// expectNothingLeft fails the test if NSX-T has objects of load balancers.
+func expectNothingLeft(t *testing.T, w *sim.Cloud) {
+	t.Helper()
+	for kind, n := range w.Objects() {
+		if n > 0 && kind != "VirtualMachine" {
+			t.Errorf("%d objects of type %s are left", n, kind)
+		}
+	}
+}
+
 // The load balancer service has the mark of the cluster that created it, and serves other clusters too.
 func TestEmptyLoadBalancerServiceIsOrphanOfItsClusterOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -114,11 +124,7 @@ func TestLoadBalancerServiceIsDeletedAfterOrphansOfSeveralServices(t *testing.T)
 		for range 2 {
 			deleteOrphans(t, w, c, "first")
 		}
-		for kind, n := range w.Objects() {
-			if n > 0 && kind != "VirtualMachine" {
-				t.Errorf("%d objects of type %s are left", n, kind)
-			}
-		}
+		expectNothingLeft(t, w)
 	})
 }
 
@@ -144,11 +150,7 @@ func TestYoungOrphansAreNotDeleted(t *testing.T) {
 			t.Errorf("young objects were deleted (-before +after):\n%s", diff)
 		}
 		deleteOrphans(t, w, c, "first")
-		for kind, n := range w.Objects() {
-			if n > 0 && kind != "VirtualMachine" {
-				t.Errorf("%d objects of type %s are left", n, kind)
-			}
-		}
+		expectNothingLeft(t, w)
 	})
 }
 

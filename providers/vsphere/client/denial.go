@@ -16,8 +16,8 @@ const (
 	deniedRetryMax   = 15 * time.Minute
 )
 
-// denialHint is the end of the errors of rejected credentials.
-const denialHint = "changed credentials are used at once, the same ones are tried again within 15 minutes"
+// deniedAdvice is the end of the errors of rejected credentials.
+const deniedAdvice = "changed credentials are used at once, the same ones are tried again within 15 minutes"
 
 // denial is the last rejection of credentials.
 type denial struct {

@@ -98,7 +98,7 @@ func (p *Policy) Check(ctx context.Context) error {
 	if cloudapi.Is(err, cloudapi.Denied) {
 		return &cloudapi.Error{Class: cloudapi.Denied, Operation: "GET lb-app-profiles", Err: fmt.Errorf("NSX-T manager %s "+
 			"rejects the credentials of section [NSXT], or the user may not read load balancers; %s: %w", p.options.NSX.Host,
-			denialHint, err)}
+			deniedAdvice, err)}
 	}
 	return err
 }
