@@ -64,7 +64,7 @@ workspace_without_race() {
 }
 
 # conformance are the tests that run the framework's controllers.
-conformance='^Test(Conformance|Faults|RandomLoad|Toy|Mistake|Truthful|Permissions$|NodesThatJoinDuringCreation'
+conformance='^Test(Conformance|Faults|RandomLoad|Toy|Mistake|Truthful|Permissions$|AccessRules$|NodesThatJoinDuringCreation'
 conformance+='|OptOutLabelSyncsLoadBalancers)'
 failed=()
 filter=(cat)

@@ -13,7 +13,7 @@ import (
 // The page "Application Credentials" of Keystone's user guide, section "Access Rules", and _path_matches of
 // keystonemiddleware/auth_token: a request that no rule allows is 401, * and {name} match one segment, ** any characters.
 // Only tokens of the application credential are restricted.
-func TestAccessRules(t *testing.T) {
+func TestAccessRulesOfApplicationCredentials(t *testing.T) {
 	rules := []sim.AccessRule{
 		{Service: "network", Method: "GET", Path: "/network/v2.0/networks/{id}"},
 		{Service: "network", Method: "GET", Path: "/**/subnets"},
