@@ -65,6 +65,10 @@ func Exclusions() []Exclusion {
 			"is a size that its operator defines. The common choice is the load balancer class, which selects the cloud."},
 		{"Several certificates and TLS policies", "Network load balancers have both, classic ones a policy only, and " +
 			"Octavia has versions and ciphers instead of named policies."},
+		{"Minimum TLS version", "AWS sets it by named policies only, which choose the ciphers too, and those of classic " +
+			"load balancers end at TLS 1.2. Octavia has a list of versions apart from the ciphers, and a minimum that its " +
+			"operator sets for all load balancers. A portable version would choose the ciphers on one cloud and not on " +
+			"the other."},
 	}
 }
 
