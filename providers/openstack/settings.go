@@ -18,8 +18,8 @@ func loadBalancerSettings(c config.Config) loadbalancer.Settings {
 		Classes:  map[string]loadbalancer.Place{},
 		Internal: lb.Internal, ManageSecurityGroups: lb.ManageSecurityGroups,
 		CreateMonitor: lb.CreateMonitor, MonitorDelay: lb.MonitorDelay.Duration, MonitorTimeout: lb.MonitorTimeout.Duration,
-		MonitorMaxRetries:   int(lb.MonitorMaxRetries),     //nolint:gosec // at most 10
-		MonitorMaxRetryDown: int(lb.MonitorMaxRetriesDown), //nolint:gosec // at most 10
+		MonitorMaxRetries:   int(lb.MonitorMaxRetries),
+		MonitorMaxRetryDown: int(lb.MonitorMaxRetriesDown),
 		NodeSelector:        lb.NodeSelector, NoCascade: !lb.CascadeDelete,
 		FlavorID: lb.FlavorID, AvailabilityZone: lb.AvailabilityZone,
 		IngressHostname: lb.EnableIngressHostname, IngressHostnameSuffix: lb.IngressHostnameSuffix,

@@ -35,7 +35,7 @@ func unsupported(server string) error {
 		return nil //nolint:nilerr // see above
 	}
 	libraries := version.MustParseGeneric(componentversion.DefaultKubeBinaryVersion)
-	difference := int64(have.Minor()) - int64(libraries.Minor())
+	difference := int64(have.Minor()) - int64(libraries.Minor()) //nolint:gosec // minor versions
 	if have.Major() == libraries.Major() && -olderMinors <= difference && difference <= newerMinors {
 		return nil
 	}

@@ -155,7 +155,7 @@ func (r AppliedRecord) Encode() string {
 		return ""
 	}
 	width := r.width()
-	fields := []byte{byte(width)}
+	fields := []byte{byte(width)} //nolint:gosec // at most the length of a digest
 	if width == 0 {
 		fields = append(fields, r.combined...)
 	}

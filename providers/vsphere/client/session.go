@@ -212,7 +212,7 @@ func (c *Client) soap(ctx context.Context, s *session, method, body string, into
 	req.Header.Set("SOAPAction", soapAction)
 	req.Header.Set("User-Agent", c.options.UserAgent)
 	if s.cookie != "" {
-		req.AddCookie(&http.Cookie{Name: soapCookie, Value: s.cookie})
+		req.AddCookie(&http.Cookie{Name: soapCookie, Value: s.cookie}) //nolint:gosec // requests send no attributes
 	}
 	resp, err := c.http.Do(req) //nolint:bodyclose // readAll closes it
 	if err != nil {

@@ -81,6 +81,7 @@ func (s tlsSettings) transport() (*http.Transport, error) {
 }
 
 func (s tlsSettings) config() (*tls.Config, error) {
+	//nolint:gosec // insecure-flag is the user's choice, with a warning
 	settings := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.insecure}
 	if s.caFile != "" {
 		content, err := os.ReadFile(s.caFile)

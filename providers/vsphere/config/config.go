@@ -18,7 +18,7 @@ import (
 const (
 	defaultPort = "443"
 	// DefaultSecretsDirectory is read if it exists and no other source of credentials is configured.
-	DefaultSecretsDirectory = "/etc/cloud/secrets"
+	DefaultSecretsDirectory = "/etc/cloud/secrets" //nolint:gosec // a path
 )
 
 // Config is a valid configuration with the settings of the environment.

@@ -20,7 +20,7 @@ func (d *differ) ensureMonitor(port Port) (path string, created []plan.Ref) {
 		return m.Tag(names.TagPort) == port.Name && m.ResourceType == want.ResourceType
 	})
 	if i < 0 {
-		want.DisplayName = names.MonitorDisplay(d.name(), int32(want.MonitorPort))
+		want.DisplayName = names.MonitorDisplay(d.name(), int32(want.MonitorPort)) //nolint:gosec // a port
 		want.Tags = tagged(nil, tags)
 		path = api.LBMonitors + "/" + d.owner.objectID(partMonitor, port.Name, want.ResourceType)
 		change := plan.Change{

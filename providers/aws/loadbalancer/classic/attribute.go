@@ -38,6 +38,7 @@ type AccessLog struct {
 	Bucket, Prefix string
 }
 
+//nolint:gosec // the annotations are at most 4,000 s and 60 min
 func desireAttributes(o annotation.Options) Attributes {
 	a := Attributes{
 		CrossZone: o.CrossZone, Draining: o.DrainConnections, DrainTimeout: int32(o.DrainTimeout / time.Second),

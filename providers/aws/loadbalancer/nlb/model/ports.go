@@ -77,7 +77,7 @@ func (b *builder) listener(p intent.Port) WantedListener {
 			b.problems.Addf(intent.KeyIdleTimeout, idle.String(), "network load balancers keep TCP connections from %s to "+
 				"%s: write that much", leastIdle, mostIdle)
 		}
-		l.IdleTimeout = int32(idle / time.Second)
+		l.IdleTimeout = int32(idle / time.Second) //nolint:gosec // checked above
 	}
 	return l
 }
@@ -141,11 +141,11 @@ func (b *builder) health() HealthCheck {
 	if local {
 		interval, threshold = localInterval, localThreshold
 	}
+	//nolint:gosec // the thresholds are at most 10
 	h := HealthCheck{
 		Protocol: cmp.Or(o.Protocol, ProtocolTCP), Port: cmp.Or(o.Port, annotation.TrafficPort), Path: o.Path,
 		Interval: seconds(cmp.Or(o.Interval, interval)), Timeout: seconds(o.Timeout),
 		Healthy: int32(cmp.Or(o.Healthy, threshold)), Unhealthy: int32(cmp.Or(o.Unhealthy, threshold)),
-		//nolint:gosec // at most 10
 	}
 	if shared := b.settings.Shared; shared != nil && !local {
 		h.Protocol, h.Port, h.Path = protocolHTTP, strconv.Itoa(int(shared.Port)), shared.Path
