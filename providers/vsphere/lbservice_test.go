@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -49,10 +50,10 @@ func TestLoadBalancerServiceIsKeptForServiceInCreation(t *testing.T) {
 				created.Name = "created"
 				method, collection, _ := strings.Cut(at, " ")
 				var c nsxtCluster
-				armed := false
+				var armed atomic.Bool // changes of a plan are made concurrently
 				c = interceptNSXT(t, w, joinCluster(t, w, "cluster"), func(r *http.Request) *http.Response {
-					if armed && r.Method == method && strings.Contains(r.URL.Path, collection) {
-						armed = false
+					matches := r.Method == method && strings.Contains(r.URL.Path, collection)
+					if matches && armed.CompareAndSwap(true, false) {
 						if err := c.remove(t, last); err != nil {
 							t.Error(err)
 						}
@@ -62,9 +63,9 @@ func TestLoadBalancerServiceIsKeptForServiceInCreation(t *testing.T) {
 				if err := c.ensure(t, last); err != nil {
 					t.Fatal(err)
 				}
-				armed = true
-				if err := c.ensure(t, created); err != nil || armed {
-					t.Errorf("error %v, not deleted %t", err, armed)
+				armed.Store(true)
+				if err := c.ensure(t, created); err != nil || armed.Load() {
+					t.Errorf("error %v, not deleted %t", err, armed.Load())
 				}
 				if have := w.Objects(); have["LBService"] != 1 || have["LBVirtualServer"] != 1 {
 					t.Errorf("objects %v", have)
@@ -83,12 +84,11 @@ func TestRejectedDeletionOfLoadBalancerServiceIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNSXT(t)
 		svc := webService("uid-a", 80)
-		rejections := 0
+		var deletions atomic.Int32
 		c := interceptNSXT(t, w, joinCluster(t, w, "cluster"), func(r *http.Request) *http.Response {
-			if r.Method != http.MethodDelete || !strings.Contains(r.URL.Path, "/lb-services/") || rejections > 0 {
+			if r.Method != http.MethodDelete || !strings.Contains(r.URL.Path, "/lb-services/") || deletions.Add(1) > 1 {
 				return nil
 			}
-			rejections++
 			return &http.Response{StatusCode: http.StatusBadRequest, Request: r, Body: io.NopCloser(strings.NewReader(
 				`{"error_code": 500030, "error_message": "The object cannot be deleted: it is being referenced."}`))}
 		})
@@ -98,8 +98,8 @@ func TestRejectedDeletionOfLoadBalancerServiceIsRepeated(t *testing.T) {
 		if err := c.remove(t, svc); !cloudapi.Is(err, cloudapi.Conflict) {
 			t.Errorf("error %v, want the rejection", err)
 		}
-		if err := c.remove(t, svc); err != nil || w.Objects()["LBService"] != 0 || rejections != 1 {
-			t.Errorf("error %v, %d rejections, objects %v", err, rejections, w.Objects())
+		if err := c.remove(t, svc); err != nil || w.Objects()["LBService"] != 0 || deletions.Load() != 2 {
+			t.Errorf("error %v, %d deletions, objects %v", err, deletions.Load(), w.Objects())
 		}
 	})
 }

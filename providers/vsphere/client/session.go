@@ -132,7 +132,8 @@ func (c *Client) logIn(ctx context.Context) (*session, error) {
 	}
 	if faultKind(err) == faultInvalidLogin {
 		err = &cloudapi.Error{Class: cloudapi.Denied, Operation: methodLogin,
-			Err: fmt.Errorf("vCenter %s rejects the credentials of %s; %s: %w", c.Name(), describeUsers(list), deniedAdvice, err)}
+			Err: fmt.Errorf("vCenter %s rejects the credentials of %s; %s: %w", c.Name(), describeUsers(list),
+				deniedAdvice, err)}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
