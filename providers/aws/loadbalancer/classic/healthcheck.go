@@ -69,10 +69,11 @@ func (c *Cloud) desireHealthCheck(in intent.Service, o annotation.Options, probl
 				"%s",
 			inSeconds(interval), annotation.KeyHealthCheckInterval)
 	}
-	//nolint:gosec // at most 300 s
+	//nolint:gosec // at most 300 s and 10 checks
 	return HealthCheck{
 		Target: target, Interval: int32(interval / time.Second), Timeout: int32(timeout / time.Second),
-		Healthy: int32(cmp.Or(chosen.Healthy, defaultHealthy)), Unhealthy: int32(cmp.Or(chosen.Unhealthy, defaultUnhealthy)), //nolint:gosec // 2 to 10
+		Healthy:   int32(cmp.Or(chosen.Healthy, defaultHealthy)),
+		Unhealthy: int32(cmp.Or(chosen.Unhealthy, defaultUnhealthy)),
 	}
 }
 
