@@ -16,7 +16,8 @@ type Scenario struct {
 	ID, Group, Title, Detail string
 	// Routes runs it with the route controller.
 	Routes bool
-	// Periodic marks a scenario that waits for what the framework's controllers do periodically. Its reads depend on time.
+	// Periodic marks a scenario that waits for what the framework's controllers do periodically, or at a start. Its reads
+	// depend on time.
 	Periodic bool
 	// Args are further arguments of ccm, for a capability that is off by default. Other managers do not have them.
 	Args []string

@@ -233,7 +233,8 @@ func changeScenarios() []Scenario {
 			nodeJoins),
 		serviceScenario("node-excluded", "Node excluded", "A node with the label "+v1.LabelNodeExcludeBalancers+
 			" is not a member.", nodeExcluded),
-		serviceScenario("restart", "Restart", "A manager that restarts changes nothing in the cloud.", restart),
+		serviceScenario("restart", "Restart", "A manager that restarts changes nothing in the cloud.", restart).
+			periodic(), // A manager that starts reads for nodes and Services at once.
 	}
 }
 
