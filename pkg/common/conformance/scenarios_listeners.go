@@ -16,7 +16,8 @@ func listenerScenarios() []Scenario {
 		{
 			Name: "TLS at the load balancer", Needs: needsBalancer,
 			Annotations: []string{intent.KeyTLSCertificate, intent.KeyTLSPorts},
-			Doc:         "The load balancer terminates TLS on all TCP ports, then on the ports that the Service names, then on none.",
+			Doc: "The load balancer terminates TLS on all TCP ports, then on the ports that the Service names, then on " +
+				"none.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				certificates, ok := r.World.(world.Certificates)
 				if !ok {
@@ -24,7 +25,8 @@ func listenerScenarios() []Scenario {
 				}
 				tls := map[string]string{intent.KeyTLSCertificate: certificates.Certificate()}
 				return r.changes(ctx,
-					annotated(tls), annotated(tls, intent.KeyTLSPorts, "443"), annotated(tls, intent.KeyTLSPorts, "tcp-80"), annotated(nil))
+					annotated(tls), annotated(tls, intent.KeyTLSPorts, "443"), annotated(tls, intent.KeyTLSPorts, "tcp-80"),
+					annotated(nil))
 			}),
 		},
 		{

@@ -174,8 +174,8 @@ func (d *attemptDeadline) RoundTrip(r *http.Request) (*http.Response, error) {
 func (d *attemptDeadline) CloseIdleConnections() { cloudapi.CloseIdle(d.base) }
 
 // readCloser hides WriteTo of the SDK's request bodies, which returns io.EOF once the SDK has closed the body: net/http
-// takes that for a failed write if the response was faster than the end of the write, closes the connection, and the rest
-// of a long response is lost. Read returns io.EOF too, which is no error there.
+// takes that for a failed write if the response was faster than the end of the write, closes the connection, and the
+// rest of a long response is lost. Read returns io.EOF too, which is no error there.
 type readCloser struct{ io.ReadCloser }
 
 // cancelOnClose cancels the context of a request when its response body is closed.

@@ -37,7 +37,6 @@ func groupAttributes(protocol, targetType string) map[string]string {
 		preserve = "true"
 	}
 	out := map[string]string{
-		deregistrationDelay:                                                              strconv.Itoa(defaultDeregistrationDelay),
 		"stickiness.enabled":                                                             "false",
 		"stickiness.type":                                                                "source_ip",
 		"load_balancing.cross_zone.enabled":                                              "use_load_balancer_configuration",
@@ -49,6 +48,7 @@ func groupAttributes(protocol, targetType string) map[string]string {
 		"target_group_health.unhealthy_state_routing.minimum_healthy_targets.count":      "1",
 		"target_group_health.unhealthy_state_routing.minimum_healthy_targets.percentage": "off",
 	}
+	out[deregistrationDelay] = strconv.Itoa(defaultDeregistrationDelay)
 	if protocol == "TCP" || protocol == "TLS" {
 		out["target_health_state.unhealthy.connection_termination.enabled"] = "true"
 		out["target_health_state.unhealthy.draining_interval_seconds"] = "0"
