@@ -69,8 +69,8 @@ func (r *router) ownershipOnceKnown(ctx context.Context, name string) (owner pro
 		if err != nil || owner != provider.Unknown || !r.joining(name) || !r.clock.Now().Before(deadline) {
 			return owner, err
 		}
-		if clocks.Sleep(ctx, r.clock, initialisationPoll) != nil {
-			return owner, nil
+		if err := clocks.Sleep(ctx, r.clock, initialisationPoll); err != nil {
+			return owner, err
 		}
 	}
 }
