@@ -95,7 +95,8 @@ var alertCases = map[string]alertCase{
 		fires: `ccm_inventory_objects{provider="aws",kind="target group",state="orphaned",instance="a"} 2x200
 			ccm_inventory_objects{provider="aws",kind="target group",state="orphaned",instance="b"} 2x200
 			ccm_inventory_objects{provider="aws",kind="load balancer",state="orphaned",instance="a"} 0x200`,
-		// A load balancer that is being deleted is in one inventory. A kind that is not listed is no orphan.
+		// A load balancer that is being deleted is in one inventory. Objects of kinds that are not listed are not counted as
+		// orphans.
 		silent: `ccm_inventory_objects{provider="aws",kind="target group",state="foreign"} 2x200
 			ccm_inventory_objects{provider="aws",kind="load balancer",state="orphaned"} 1x30 0x170
 			ccm_inventory_list_failures{provider="aws",kind="address",class="denied"} 1x200`,

@@ -104,7 +104,7 @@ func always(svc *v1.Service, nodes ...*v1.Node) Current {
 	return func() (*v1.Service, []*v1.Node) { return svc, nodes }
 }
 
-// A sync of an edited Service may have failed. The audit applies the edit, which is no drift.
+// A sync of an edited Service may have failed. The audit applies the edit and does not report it as drift.
 func TestAuditAppliesEditsWithoutReportingDrift(t *testing.T) {
 	f, old := newFixture(t), web()
 	f.mustEnsure(t, old, node("a"))

@@ -175,7 +175,7 @@ func (d *attemptDeadline) CloseIdleConnections() { cloudapi.CloseIdle(d.base) }
 
 // readCloser hides WriteTo of the SDK's request bodies, which returns io.EOF once the SDK has closed the body: net/http
 // takes that for a failed write if the response was faster than the end of the write, closes the connection, and the
-// rest of a long response is lost. Read returns io.EOF too, which is no error there.
+// rest of a long response is lost. For Read, net/http expects io.EOF at the end.
 type readCloser struct{ io.ReadCloser }
 
 // cancelOnClose cancels the context of a request when its response body is closed.
