@@ -110,6 +110,36 @@ func TestThousandNodesJoin(t *testing.T) {
 	}
 }
 
+// TestTrimmedFieldsStayInAPIServer: the manager's caches hold Nodes without these fields, and a cached Node is what the
+// framework initialises a node with.
+func TestTrimmedFieldsStayInAPIServer(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, setup{noRoutes: true})
+	registered, err := c.world.Launch(conformance.Machine{Name: "node-1"})
+	c.must(err)
+	registered.Status.Images = []v1.ContainerImage{{Names: []string{"registry.k8s.io/pause:3.10"}, SizeBytes: 1}}
+	registered.Status.VolumesInUse = []v1.UniqueVolumeName{"kubernetes.io/csi/volume-1"}
+	c.must(lab.RegisterNode(t.Context(), c.plane.Client, registered))
+	c.start()
+	c.eventually("the node to be initialised with its fields", func(ctx context.Context) error {
+		node, err := c.plane.Client.CoreV1().Nodes().Get(ctx, registered.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if !initialised(node) {
+			return errors.New("the node is not initialised")
+		}
+		managers := map[string]bool{}
+		for _, entry := range node.ManagedFields {
+			managers[entry.Manager] = true
+		}
+		if len(node.Status.Images) != 1 || len(node.Status.VolumesInUse) != 1 || len(managers) < 2 {
+			t.Errorf("images %v, volumes %v, field managers %v", node.Status.Images, node.Status.VolumesInUse, managers)
+		}
+		return nil
+	})
+}
+
 // register lets kubelets register their nodes, some at a time.
 func (c *cluster) register(kubelets <-chan *v1.Node, atOnce int) error {
 	config := rest.CopyConfig(c.plane.Config)

@@ -190,6 +190,9 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 		filterNodes(config, selector)
 	}
 	selectServices(config, d.cloud.ProviderName(), d.options.classes)
+	if err := trimObjects(config); err != nil {
+		logger.Error(err, "Failed to trim the objects of informers; they use more memory")
+	}
 	logger.Info("Starting", "provider", d.cloud.ProviderName(), "version", currentVersion().Version)
 	return d.cloud
 }

@@ -2,11 +2,13 @@ package ccmapp
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -72,6 +74,27 @@ func selectServices(config *appconfig.CompletedConfig, provider string, classes 
 		return cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(source, client), &v1.Service{},
 			resync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	})
+}
+
+// trimObjects makes the shared informers of Nodes and Services hold no fields that are large and that neither the
+// framework nor a provider reads. A request with a trimmed object changes none of them: an update of a Node ignores its
+// status, the API server takes absent managed fields from the stored object, and patches are computed from two trimmed
+// copies.
+func trimObjects(config *appconfig.CompletedConfig) error {
+	core := config.SharedInformers.Core().V1()
+	return errors.Join(core.Nodes().Informer().SetTransform(trim), core.Services().Informer().SetTransform(trim))
+}
+
+// trim is the transform of trimObjects. client-go may apply it to an object more than once.
+func trim(object any) (any, error) {
+	if accessor, err := meta.Accessor(object); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	if node, ok := object.(*v1.Node); ok {
+		// A kubelet reports up to 50 images with all their names: most of a Node.
+		node.Status.Images, node.Status.VolumesInUse, node.Status.VolumesAttached = nil, nil, nil
+	}
+	return object, nil
 }
 
 // useDryRunClients turns every change that the manager's clients request into a dry run of the API server.

@@ -128,6 +128,52 @@ func TestNodeFilterLeavesServicesAlone(t *testing.T) {
 	}
 }
 
+// A trimmed informer also works with a filter of Nodes and with a class of Services.
+func TestTrimObjectsDropsLargeFields(t *testing.T) {
+	managed := []metav1.ManagedFieldsEntry{{Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate}}
+	client := kubefake.NewClientset(
+		&v1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: "n", ManagedFields: managed, Labels: map[string]string{"zone": "a"}},
+			Status: v1.NodeStatus{
+				NodeInfo:     v1.NodeSystemInfo{SystemUUID: "uuid"},
+				Images:       []v1.ContainerImage{{Names: []string{"registry.k8s.io/pause:3.10"}}},
+				VolumesInUse: []v1.UniqueVolumeName{"v"}, VolumesAttached: []v1.AttachedVolume{{Name: "v"}},
+			},
+		},
+		&v1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", ManagedFields: managed},
+			Spec:       v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer},
+		},
+	)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	config := (&appconfig.Config{SharedInformers: factory, LoopbackClientConfig: &rest.Config{}}).Complete()
+	filterNodes(config, labels.SelectorFromSet(labels.Set{"zone": "a"}))
+	selectServices(config, "fake", loadbalancer.OwnClass)
+	if err := trimObjects(config); err != nil {
+		t.Fatal(err)
+	}
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+	node, err := factory.Core().V1().Nodes().Lister().Get("n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(node.ManagedFields) > 0 || len(node.Status.Images) > 0 || len(node.Status.VolumesInUse) > 0 ||
+		len(node.Status.VolumesAttached) > 0 {
+		t.Errorf("node is not trimmed: %+v", node)
+	}
+	if node.Labels["zone"] != "a" || node.Status.NodeInfo.SystemUUID != "uuid" {
+		t.Errorf("node lost a field that is read: %+v", node)
+	}
+	service, err := factory.Core().V1().Services().Lister().Services("default").Get("web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(service.ManagedFields) > 0 || service.Spec.Type != v1.ServiceTypeLoadBalancer {
+		t.Errorf("service: %+v", service)
+	}
+}
+
 // The list and the watch of the informer select by class, whatever the informer does with an object.
 func TestSelectServicesByClass(t *testing.T) {
 	service := func(name string, class *string) *v1.Service {
