@@ -74,24 +74,25 @@ func (c Cause) holds(change plan.Change) string {
 	case len(change.Follows) == 0:
 		return "it does not follow from the Service"
 	case c.TakenOver:
-		return "no change was seen since the load balancer was taken over: " + strings.Join(change.Follows, ", ")
+		return "no change was seen since the load balancer was taken over: " + c.inputs(change)
 	default:
-		return "not changed since it was applied: " + strings.Join(change.Follows, ", ")
+		return "not changed since it was applied: " + c.inputs(change)
 	}
 }
 
-// HeldID identifies held changes, for an approval of exactly these. It does not depend on members: nodes that
-// join or leave do not revoke an approval. Nor does it depend on marks.
-func HeldID(held []plan.Held) string {
-	var items []string
-	for _, h := range held {
-		if h.Membership || h.Mark {
-			continue
-		}
-		fields := slices.DeleteFunc(slices.Clone(h.Fields), func(f plan.Field) bool { return f.Membership })
-		items = append(items, Digest([]any{h.Ref, fields, h.Disrupts}))
+// maxInputs is the maximum number of fields in a reason. The plan has all of them.
+const maxInputs = 3
+
+// inputs lists the fields that a change follows from, those that the Service sets first.
+func (c Cause) inputs(change plan.Change) string {
+	isSet := func(name string) bool { _, ok := c.Fields[name]; return ok }
+	names := slices.Concat(
+		slices.DeleteFunc(slices.Clone(change.Follows), func(name string) bool { return !isSet(name) }),
+		slices.DeleteFunc(slices.Clone(change.Follows), isSet))
+	if more := len(names) - maxInputs; more > 1 {
+		names = append(names[:maxInputs:maxInputs], fmt.Sprintf("and %d more", more))
 	}
-	return DigestSet(items)
+	return strings.Join(names, ", ")
 }
 
 // unappliedFields returns the fields of the Service that a plan does not apply: those that held changes
@@ -137,7 +138,8 @@ func (c *Controller[S, D, O]) hold(t target[S, D], have O, todo plan.Plan) (plan
 	if len(applied.Held) == 0 {
 		return withoutIdleMarks(todo, cause), nil
 	}
-	if applied.HeldID = HeldID(applied.Held); applied.HeldID == t.in.Annotations[intent.KeyApprove] {
+	applied.HeldID = HeldID(applied.Held)
+	if approves(t.in.Annotations[intent.KeyApprove], applied.HeldID) {
 		return todo, nil
 	}
 	members, err := c.cloud.DiffMembers(t.key, t.in, t.nodes, t.shared, have)
@@ -171,7 +173,7 @@ func isPoolOf(change, members plan.Change) bool {
 	return change.Name == members.Name
 }
 
-// withHeldWarning adds the warning about held changes.
+// withHeldWarning adds the warning about held changes. The ID is first: an Event has no room for many changes.
 func withHeldWarning(p plan.Plan) plan.Plan {
 	var texts []string
 	for _, h := range p.Held {
@@ -179,8 +181,12 @@ func withHeldWarning(p plan.Plan) plan.Plan {
 			texts = append(texts, fmt.Sprintf("%s (disrupts %s: %s)", h.Ref, cmp.Or(h.Disrupts, "nothing"), h.Reason))
 		}
 	}
-	text := fmt.Sprintf("held, because the changes disrupt without a cause in the Service: %s; to apply them, set the "+
-		"annotation %s to %s", strings.Join(texts, "; "), intent.KeyApprove, p.HeldID)
+	approval := "set to " + p.HeldID
+	if len(p.HeldID) > events.MaxMessage/2 {
+		approval = "set to the ID that ccm plan prints"
+	}
+	text := fmt.Sprintf("changes that disrupt without a cause in the Service are held until the annotation %s is %s: %s",
+		intent.KeyApprove, approval, strings.Join(texts, "; "))
 	p.Warnings = append(slices.Clone(p.Warnings), text)
 	reasons := maps.Clone(p.Reasons)
 	if reasons == nil {

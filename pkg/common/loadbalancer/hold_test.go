@@ -106,7 +106,7 @@ func TestPlanOfEditHasLiveServiceAsBaseline(t *testing.T) {
 	f.ensure(t, changed, node("a"))
 	warnings := f.drain()
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "no change was seen since the load balancer was taken over") ||
-		!strings.Contains(warnings[0], "set the annotation "+intent.KeyApprove+" to ") {
+		!strings.Contains(warnings[0], "until the annotation "+intent.KeyApprove+" is set to ") {
 		t.Errorf("Warnings about an edit that no manager saw: %q", warnings)
 	}
 }
@@ -129,7 +129,7 @@ func TestApprovalHoldsForOnePlan(t *testing.T) {
 	if got := f.listener(); got != "" {
 		t.Errorf("approved for another plan: listener %q", got)
 	}
-	if warnings := f.drain(); len(warnings) != 1 || !strings.Contains(warnings[0], intent.KeyApprove+" to "+id) {
+	if warnings := f.drain(); len(warnings) != 1 || !strings.Contains(warnings[0], intent.KeyApprove+" is set to "+id+": ") {
 		t.Errorf("Warnings %q", warnings)
 	}
 	f.ensure(t, web(annotated(intent.KeyApprove, id)), node("a"))
@@ -219,23 +219,6 @@ func TestMetricCountsHeldChanges(t *testing.T) {
 	i := slices.IndexFunc(docs, func(d metrics.Doc) bool { return d.Name == name })
 	if i < 0 || !slices.Equal(docs[i].Labels, []string{"provider"}) {
 		t.Errorf("documented metrics %+v", docs)
-	}
-}
-
-// Nodes that join do not revoke an approval, and are not reported as a new plan.
-func TestHeldIDDoesNotDependOnMembers(t *testing.T) {
-	held := func(members string, fields ...plan.Field) []plan.Held {
-		replacement := plan.Change{Ref: plan.Ref{Kind: "pool", Name: "x", Action: plan.Create}, Disrupts: plan.DisruptsTraffic,
-			Fields: append(fields, plan.Field{Name: "members", After: members, Membership: true})}
-		join := plan.Change{Ref: plan.Ref{Kind: "members", Name: "x", Action: plan.Create}, Membership: true,
-			Fields: []plan.Field{{Name: "members", After: members}}}
-		return []plan.Held{{Change: replacement}, {Change: join}}
-	}
-	if HeldID(held("a")) != HeldID(held("a, b")) {
-		t.Error("a node that joins changes the ID")
-	}
-	if HeldID(held("a")) == HeldID(held("a", plan.Field{Name: "protocol", After: "UDP"})) {
-		t.Error("another protocol has the same ID")
 	}
 }
 

@@ -39,7 +39,7 @@ func samples() []Plan {
 			Warnings: []string{"load-balancer.unified-ccm.io/idle-timout: no such annotation, so it has no effect; did you mean load-balancer.unified-ccm.io/idle-timeout?"},
 		},
 		{
-			Subject: "Service default/held", HeldID: "aBcDeFgHiJk",
+			Subject: "Service default/held", HeldID: "k3f7qa-z2xm4d",
 			Held: []Held{
 				{Change: Change{Ref: Ref{"listener", "e5f6/443-TCP", Delete}, Fields: []Field{{Name: "port", Before: "443"}},
 					Disrupts: DisruptsTraffic, Follows: []string{"spec.ports"}}, Reason: "not changed since it was applied: spec.ports"},

@@ -1,0 +1,108 @@
+package loadbalancer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// A manager that ends in the middle of an approved plan leaves changes that no policy but allow would apply: their cause
+// is the approval only.
+func TestApprovalCoversRestOfInterruptedPlan(t *testing.T) {
+	f := newHolding(t, plan.DisruptsTraffic)
+	f.options.Parallel = 1
+	discover(f)
+	before := f.planned(t, web(), node("a"))
+	if len(before.Held) < 2 {
+		t.Fatalf("held: %v, want several changes", before.Held)
+	}
+	approved := web(annotated(intent.KeyApprove, before.HeldID))
+	first := len(f.cloud.mutations)
+	f.cloud.fault = func(n int, done bool) error {
+		if n == first+2 && !done {
+			return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "fault", Err: errors.New("no answer")}
+		}
+		return nil
+	}
+	nodes := []*v1.Node{node("a")}
+	if _, err := f.EnsureLoadBalancer(t.Context(), "prod", approved, nodes); !cloudapi.Is(err, cloudapi.Unavailable) {
+		t.Fatalf("the interrupted call: %v", err)
+	}
+	f.cloud.fault = nil
+	f.baselines = baselines{} // another process
+	if rest := f.planned(t, web(), node("a")); len(rest.Held) == 0 || len(rest.Held) >= len(before.Held) {
+		t.Fatalf("held after the interruption: %v, before: %v", rest.Held, before.Held)
+	}
+	f.ensure(t, approved, node("a"))
+	if p := f.planned(t, web(), node("a")); len(p.Held) > 0 || !p.Empty() {
+		t.Errorf("plan %s, held %v", plan.Summary(p), p.Held)
+	}
+}
+
+func TestApproves(t *testing.T) {
+	held := func(names ...string) (all []plan.Held) {
+		for _, name := range names {
+			all = append(all, plan.Held{Change: plan.Change{Ref: plan.Ref{Kind: "listener", Name: name, Action: plan.Delete}}})
+		}
+		return all
+	}
+	for name, tc := range map[string]struct {
+		approval string
+		held     []plan.Held
+		want     bool
+	}{
+		"the same changes":        {HeldID(held("a", "b")), held("b", "a"), true},
+		"some of them are left":   {HeldID(held("a", "b")), held("b"), true},
+		"a further change":        {HeldID(held("a", "b")), held("a", "b", "c"), false},
+		"another change":          {HeldID(held("a")), held("b"), false},
+		"no approval":             {"", held("a"), false},
+		"nothing can be approved": {"", nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := approves(tc.approval, HeldID(tc.held)); got != tc.want {
+				t.Errorf("approves(%q, %q) is %t", tc.approval, HeldID(tc.held), got)
+			}
+		})
+	}
+}
+
+// The Event of many held changes is cut. It still has the ID, or says where it is.
+func TestHeldWarningFitsIntoEvent(t *testing.T) {
+	for _, changes := range []int{1, 20, 60, 200} {
+		var p plan.Plan
+		for i := range changes {
+			p.Held = append(p.Held, plan.Held{Reason: "the policy holds every disruption",
+				Change: plan.Change{Ref: plan.Ref{Kind: "listener", Name: fmt.Sprint(i), Action: plan.Delete}}})
+		}
+		p.HeldID = HeldID(p.Held)
+		text := events.Shorten(withHeldWarning(p).Warnings[0])
+		if !strings.Contains(text, " "+p.HeldID+": ") && !strings.Contains(text, "the ID that ccm plan prints") {
+			t.Errorf("%d changes: %s", changes, text)
+		}
+	}
+}
+
+// Nodes that join do not revoke an approval, and are not reported as a new plan.
+func TestHeldIDDoesNotDependOnMembers(t *testing.T) {
+	held := func(members string, fields ...plan.Field) []plan.Held {
+		replacement := plan.Change{Ref: plan.Ref{Kind: "pool", Name: "x", Action: plan.Create}, Disrupts: plan.DisruptsTraffic,
+			Fields: append(fields, plan.Field{Name: "members", After: members, Membership: true})}
+		join := plan.Change{Ref: plan.Ref{Kind: "members", Name: "x", Action: plan.Create}, Membership: true,
+			Fields: []plan.Field{{Name: "members", After: members}}}
+		return []plan.Held{{Change: replacement}, {Change: join}}
+	}
+	if HeldID(held("a")) != HeldID(held("a, b")) {
+		t.Error("a node that joins changes the ID")
+	}
+	if HeldID(held("a")) == HeldID(held("a", plan.Field{Name: "protocol", After: "UDP"})) {
+		t.Error("another protocol has the same ID")
+	}
+}
