@@ -76,7 +76,7 @@ func factory(r io.Reader, f *controllers.Flags) (cloudprovider.Interface, error)
 	if err != nil {
 		return nil, err
 	}
-	return NewCloud(cfg, withFlags(f))
+	return NewCloud(cfg, WithFlags(f))
 }
 
 // Cloud implements cloudprovider.Interface. It discovers region, VPC and cluster with the first call
@@ -136,7 +136,8 @@ func WithCredentials(p awssdk.CredentialsProvider) Option {
 	return func(o *options) { o.credentials = p }
 }
 
-func withFlags(f *controllers.Flags) Option { return func(o *options) { o.flags = f } }
+// WithFlags sets the flags of the controllers that only AWS has.
+func WithFlags(f *controllers.Flags) Option { return func(o *options) { o.flags = f } }
 
 // NewCloud returns the provider for a valid configuration. It makes no call.
 func NewCloud(cfg config.Config, opts ...Option) (*Cloud, error) {

@@ -86,7 +86,7 @@ type otherManager struct {
 func newOtherManager(ctx context.Context, world *sim.Cloud, svc *v1.Service, nodes []*v1.Node) (*otherManager, error) {
 	config := awssdk.Config{
 		Region: world.Region(), HTTPClient: &http.Client{Transport: world.Front().Direct()},
-		Credentials: credentials.NewStaticCredentialsProvider("AKIASIMULATED", "simulated", ""),
+		Credentials: credentials.NewStaticCredentialsProvider(sim.AdministratorKey, "simulated", ""),
 	}
 	o := &otherManager{
 		ec2: ec2.NewFromConfig(config), elb: elb.NewFromConfig(config), elbv2: elbv2.NewFromConfig(config),

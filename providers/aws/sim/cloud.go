@@ -39,7 +39,8 @@ type Cloud struct {
 	random     *rand.Rand
 	disruption Disruption
 	// used counts allowed actions by their IAM names.
-	used map[string]int
+	used        map[string]int
+	permissions Permissions
 }
 
 // New builds a cloud. All bad options are reported at once.
@@ -49,7 +50,7 @@ func New(o Options) (*Cloud, error) {
 		return nil, err
 	}
 	c := &Cloud{options: o, clock: o.Clock, state: newState(), random: rand.New(rand.NewPCG(uint64(o.Seed), 1)),
-		used: map[string]int{}}
+		used: map[string]int{}, permissions: NewPermissions()}
 	if len(o.Policy) > 0 {
 		policy, err := iam.Parse(o.Policy)
 		if err != nil {

@@ -79,11 +79,13 @@ func statements() []statement {
 		{Sid: balancers, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*", elb + "listener/net/*"},
 			Condition: tagged()},
 		// Earlier managers did not tag listeners and target groups, which had the same names. Those with the tags of
-		// another cluster's Service, or of the AWS Load Balancer Controller, stay out of reach.
+		// another cluster's Service, or of the AWS Load Balancer Controller, stay out of reach. Objects that are being
+		// created have no tags either: they are those of createBalancerTags.
 		{
 			Sid: untagged, Resource: []string{elb + "targetgroup/k8s-*", elb + "listener/net/a*"},
 			Condition: conditions{"Null": {
 				"aws:ResourceTag/kubernetes.io/service-name": "true", "aws:ResourceTag/elbv2.k8s.aws/cluster": "true",
+				"elasticloadbalancing:CreateAction": "true",
 			}},
 		},
 		// The first load balancer of an account creates the service-linked role of Elastic Load Balancing.
@@ -130,7 +132,8 @@ func scopes() map[string][]string {
 		out[elb+name] = []string{balancers}
 	}
 	for _, name := range []string{
-		"AddTags", "ModifyListener", "DeleteListener", "ModifyListenerAttributes", "ModifyTargetGroup",
+		"AddTags", "ModifyListener", "DeleteListener", "ModifyListenerAttributes", "AddListenerCertificates",
+		"RemoveListenerCertificates", "ModifyTargetGroup",
 		"DeleteTargetGroup", "ModifyTargetGroupAttributes", "RegisterTargets", "DeregisterTargets",
 	} {
 		out[elb+name] = append(out[elb+name], untagged)

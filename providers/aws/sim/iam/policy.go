@@ -1,6 +1,7 @@
 package iam
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -131,6 +132,61 @@ func (p Policy) Decide(r Request) Decision {
 	return d
 }
 
+// Element is one action or one resource of a statement.
+type Element struct{ Sid, Pattern string }
+
+// Elements returns the actions and resources of all statements that allow, sorted.
+func (p Policy) Elements() []Element {
+	var out []Element
+	for _, s := range p.statements {
+		if s.deny || s.notActions || s.notResources {
+			continue
+		}
+		for _, pattern := range slices.Concat(s.actions, s.resources) {
+			out = append(out, Element{s.sid, pattern})
+		}
+	}
+	slices.SortFunc(out, CompareElements)
+	return slices.Compact(out)
+}
+
+// CompareElements orders elements by statement and pattern.
+func CompareElements(a, b Element) int {
+	return cmp.Or(strings.Compare(a.Sid, b.Sid), strings.Compare(a.Pattern, b.Pattern))
+}
+
+// Required returns the elements without any one of which the policy would deny a request that it allows. There are
+// none if several statements allow the request.
+func (p Policy) Required(r Request) []Element {
+	if !p.Decide(r).Allowed {
+		return nil
+	}
+	var allowing []statement
+	for _, s := range p.statements {
+		if !s.deny && s.matches(r) {
+			allowing = append(allowing, s)
+		}
+	}
+	if s := allowing[0]; len(allowing) == 1 && !s.notActions && !s.notResources {
+		return slices.Concat(s.only(s.actions, r.matchesAction), s.only(s.resources, r.matchesResource))
+	}
+	return nil
+}
+
+// only returns the pattern that matches, unless several do.
+func (s statement) only(patterns []string, matches func(string) bool) []Element {
+	var out []Element
+	for _, pattern := range patterns {
+		if matches(pattern) {
+			out = append(out, Element{s.sid, pattern})
+		}
+	}
+	if len(out) > 1 {
+		return nil
+	}
+	return out
+}
+
 // Actions returns the patterns of actions that statements allow, sorted, each once.
 func (p Policy) Actions() []string {
 	all := map[string]bool{}
@@ -144,11 +200,15 @@ func (p Policy) Actions() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
+func (r Request) matchesAction(pattern string) bool {
+	return Match(strings.ToLower(pattern), strings.ToLower(r.Action))
+}
+
+func (r Request) matchesResource(pattern string) bool { return Match(pattern, r.Resource) }
+
 func (s statement) matches(r Request) bool {
-	action := slices.ContainsFunc(s.actions, func(pattern string) bool {
-		return Match(strings.ToLower(pattern), strings.ToLower(r.Action))
-	})
-	resource := slices.ContainsFunc(s.resources, func(pattern string) bool { return Match(pattern, r.Resource) })
+	action := slices.ContainsFunc(s.actions, r.matchesAction)
+	resource := slices.ContainsFunc(s.resources, r.matchesResource)
 	if action == s.notActions || resource == s.notResources {
 		return false
 	}

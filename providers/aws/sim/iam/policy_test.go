@@ -101,3 +101,40 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestRequired(t *testing.T) {
+	const document = `{"Version": "2012-10-17", "Statement": [
+	  {"Sid": "Read", "Effect": "Allow", "Action": ["ec2:Describe*", "ec2:DescribeVpcs"], "Resource": "*"},
+	  {"Sid": "Routes", "Effect": "Allow", "Action": "ec2:DeleteRoute", "Resource": ["table/*", "table/a*"]},
+	  {"Sid": "More", "Effect": "Allow", "Action": "ec2:DeleteRoute", "Resource": "table/c"},
+	  {"Sid": "Never", "Effect": "Deny", "Action": "ec2:DescribeTags", "Resource": "*"},
+	  {"Sid": "Rest", "Effect": "Allow", "NotAction": "ec2:*", "Resource": "*"}
+	]}`
+	p, err := Parse([]byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []Element{{"More", "ec2:DeleteRoute"}, {"More", "table/c"}, {"Read", "*"}, {"Read", "ec2:Describe*"},
+		{"Read", "ec2:DescribeVpcs"}, {"Routes", "ec2:DeleteRoute"}, {"Routes", "table/*"}, {"Routes", "table/a*"}}
+	if got := p.Elements(); !slices.Equal(got, all) {
+		t.Errorf("elements %v, want %v", got, all)
+	}
+	for _, tc := range []struct {
+		name, action, resource string
+		want                   []Element
+	}{
+		{"one action, one resource", "ec2:DescribeSubnets", "*", []Element{{"Read", "ec2:Describe*"}, {"Read", "*"}}},
+		{"two actions of a statement", "EC2:describevpcs", "*", []Element{{"Read", "*"}}},
+		{"two resources of a statement", "ec2:DeleteRoute", "table/a1", []Element{{"Routes", "ec2:DeleteRoute"}}},
+		{"two statements", "ec2:DeleteRoute", "table/c", nil},
+		{"denied by a statement", "ec2:DescribeTags", "*", nil},
+		{"allowed by no statement", "ec2:RunInstances", "*", nil},
+		{"all but some actions", "s3:GetObject", "*", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := p.Required(Request{Action: tc.action, Resource: tc.resource}); !slices.Equal(got, tc.want) {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
