@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +61,8 @@ const benchExample = `  ccm-lab bench
 type benchOptions struct {
 	provider, output, jsonFile string
 	nodes, services            int
-	latency                    time.Duration
+	latency, phaseTimeout      time.Duration
+	phases                     []string
 	keep                       bool
 	annotations                map[string]string
 	manager                    bench.Manager
@@ -75,7 +77,8 @@ const (
 )
 
 func newBenchCommand(ctx context.Context, s streams) *cobra.Command {
-	o := benchOptions{provider: fake.ProviderName, output: outputTable, nodes: 1000, services: 200}
+	o := benchOptions{provider: fake.ProviderName, output: outputTable, nodes: 1000, services: 200,
+		phaseTimeout: bench.DefaultPhaseTimeout}
 	cmd := &cobra.Command{
 		Use: "bench [flags]", Short: "Measure calls, seconds, CPU and memory",
 		Long: benchLong, Example: benchExample, Args: cli.NoSuchCommand, DisableFlagsInUseLine: true,
@@ -105,6 +108,9 @@ func newBenchCommand(ctx context.Context, s streams) *cobra.Command {
 		"The directory of a lab of real services, which replace the simulation; openstack only.")
 	fs.StringToStringVar(&o.annotations, "service-annotation", nil,
 		"An additional annotation of all Services, as key=value. May be repeated.")
+	fs.StringSliceVar(&o.phases, "phases", nil, "The phases to run, separated by commas; all if empty. Each needs those "+
+		"that create what it changes: "+strings.Join(lab.Phases(), ", ")+".")
+	fs.DurationVar(&o.phaseTimeout, "phase-timeout", o.phaseTimeout, "The maximum duration of a phase.")
 	fs.StringVarP(&o.output, "output", "o", o.output, "Output format: table or json.")
 	fs.StringVar(&o.jsonFile, "json-file", "", "Also write the JSON to this file.")
 	fs.BoolVar(&o.keep, "keep", o.keep, "Keep the directory with logs and etcd's data, and print its path.")
@@ -136,8 +142,21 @@ func (o benchOptions) validate() error {
 		checkProvider("--provider="+o.provider, o.provider), binary,
 		checkRange("nodes", o.nodes, 1, maxBench),
 		checkRange("services", o.services, 1, maxBench),
-		latency, output,
+		latency, output, o.validatePhases(),
 	)
+}
+
+func (o benchOptions) validatePhases() error {
+	if o.phaseTimeout <= 0 {
+		return cli.UsageErrorf("--phase-timeout=%s: must be positive", o.phaseTimeout)
+	}
+	known := lab.Phases()
+	for _, phase := range o.phases {
+		if !slices.Contains(known, phase) {
+			return cli.UsageErrorf("--phases=%s: use %s", phase, strings.Join(known, ", "))
+		}
+	}
+	return nil
 }
 
 func benchmark(ctx context.Context, o benchOptions, s streams) (err error) {
@@ -165,6 +184,7 @@ func benchmark(ctx context.Context, o benchOptions, s streams) (err error) {
 		Provider: o.provider, Dir: dir.path, Step: p.step, Notify: p.notify,
 		Nodes: o.nodes, Services: o.services, Latency: o.latency,
 		Annotations: o.annotations, Manager: o.manager, ServicesAt: o.servicesAt,
+		Phases: o.phases, PhaseTimeout: o.phaseTimeout,
 	})
 	// Also prints phases that were measured before an error or an interrupt.
 	if len(result.Phases) > 0 {

@@ -49,6 +49,9 @@ func TestBadInput(t *testing.T) {
 		{"sim of an unknown cloud", []string{"sim", "azure"}, 2, []string{`^ccm-lab: sim azure: there is no simulated cloud "azure"; there are: .*fake`}},
 		{"sim at no address", []string{"sim", "fake", "--listen=here"}, 1, []string{`^ccm-lab: the simulated cloud cannot listen at here: .*missing port`}},
 		{"sim with a bad rate", []string{"sim", "fake", "--error-rate=2"}, 1, []string{`^ccm-lab: error rate 2 is not between 0 and 1$`}},
+		{"bench phase", []string{"bench", "--phases=join,tea"}, 2, []string{`^ccm-lab: --phases=tea: use join, refresh, `}},
+		{"bench phase timeout", []string{"bench", "--phase-timeout=0s"}, 2,
+			[]string{`^ccm-lab: --phase-timeout=0s: must be positive$`}},
 		{"bench output", []string{"bench", "-o", "yaml"}, 2, []string{`^ccm-lab: --output=yaml: use table or json$`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -22,6 +22,12 @@ const (
 	PhaseRoutes     = "routes"
 )
 
+// Phases returns the names of the phases that run on every cloud, in their order.
+func Phases() []string {
+	return []string{PhaseJoin, PhaseRefresh, PhaseCreateAll, PhaseCreateOne, PhaseDeleteOne, PhaseAddNode, PhaseRestart,
+		PhaseRestartAgain, PhaseDeleteAll, PhaseIdle}
+}
+
 // Parameters of the phases that only some clouds have. Targets are set for these numbers.
 const (
 	// SilentNodes is the number of nodes that stop reporting, for a minute.

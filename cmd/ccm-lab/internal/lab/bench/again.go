@@ -52,7 +52,7 @@ func (r *runner) again(ctx context.Context) (*Calls, error) {
 // interrupt kills the manager after half of the mutations that the Services need, starts another one, waits until it
 // has created them, deletes them, and returns the objects in the cloud that did not exist before.
 func (r *runner) interrupt(ctx context.Context, mutations int) (*Interruption, error) {
-	ctx, cancel := context.WithTimeout(ctx, phaseTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.PhaseTimeout)
 	defer cancel()
 	listing, ok := r.cluster.Cloud.World.(world.Inventory)
 	if !ok {

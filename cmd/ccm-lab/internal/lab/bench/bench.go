@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,8 @@ type Options struct {
 	Balancers *lab.BalancerKind
 	// Phases selects phases by lab's names; empty runs all.
 	Phases []string
+	// PhaseTimeout is the maximum duration of a phase; 0 is DefaultPhaseTimeout.
+	PhaseTimeout time.Duration
 	// Again also measures, after each phase but restarts, what the result costs a manager that has just started, and at
 	// the end what is left after one was killed.
 	Again bool
@@ -85,8 +88,8 @@ const (
 	targetValue = "yes"
 	// idle is the length of the last phase, in which nothing changes. The phase's name contains it too.
 	idle = time.Minute
-	// phaseTimeout is the maximum duration of a phase.
-	phaseTimeout = 10 * time.Minute
+	// DefaultPhaseTimeout is the default of Options.PhaseTimeout.
+	DefaultPhaseTimeout = 10 * time.Minute
 	// spareLoadBalancers is the upper bound of load balancers that phases create in addition to those of all
 	// Services.
 	spareLoadBalancers = 100
@@ -106,6 +109,7 @@ func OwnArgs() []string { return []string{"--load-balancer-audit-period=0"} }
 
 // Run measures all phases, one after the other, on one cluster.
 func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
+	o.PhaseTimeout = cmp.Or(o.PhaseTimeout, DefaultPhaseTimeout)
 	args := ManagerArgs()
 	if o.Manager.Binary != "" {
 		b.CCM = o.Manager.Binary
@@ -198,7 +202,7 @@ type runner struct {
 }
 
 func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {
-	ctx, cancel := context.WithTimeout(ctx, phaseTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.PhaseTimeout)
 	defer cancel()
 	log := r.cluster.Cloud.World.Front().Log()
 	log.Reset()

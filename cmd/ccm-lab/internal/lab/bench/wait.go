@@ -82,7 +82,7 @@ func (r *runner) until(ctx context.Context, g goal) error {
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return ctx.Err()
 			}
-			return fmt.Errorf("not reached within %s: %s", phaseTimeout, g.describe())
+			return fmt.Errorf("not reached within %s: %s", r.PhaseTimeout, g.describe())
 		case <-r.cluster.Manager().Done():
 			return errors.New("ccm has ended")
 		case <-tick.C:
