@@ -26,6 +26,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/instances"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/diff"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/routes"
 )
@@ -53,7 +54,7 @@ func Descriptor() provider.Descriptor {
 		Annotations:        annotation.Documentation(),
 		AnnotationPrefixes: annotation.Prefixes(),
 		Portable:           annotation.Portable(),
-		Disruptions:        loadbalancer.Effects(),
+		Disruptions:        diff.Effects(),
 		Capabilities:       provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
 		Flags:              flags.add,
 		InheritedFlags:     inheritedFlags(),

@@ -16,7 +16,9 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
@@ -249,14 +251,14 @@ func TestDeniedTagsOfFloatingIPsAreRetried(t *testing.T) {
 		if network.tagged != tried {
 			t.Errorf("%d attempts within minutes, want none", network.tagged-tried)
 		}
-		r.sleep(firstTagsPause)
+		r.sleep(apply.FirstTagsPause)
 		r.ensure(svc)
-		r.sleep(firstTagsPause)
+		r.sleep(apply.FirstTagsPause)
 		r.ensure(svc)
 		if network.tagged != tried+1 {
 			t.Errorf("%d attempts after two pauses, want one", network.tagged-tried)
 		}
-		r.sleep(4 * firstTagsPause)
+		r.sleep(4 * apply.FirstTagsPause)
 		current := func() (*v1.Service, []*v1.Node) { return svc, r.nodes }
 		if _, _, err := r.manager.AuditLoadBalancer(r.t.Context(), r.cluster, current); err != nil {
 			t.Error(err)
@@ -270,7 +272,7 @@ func TestDeniedTagsOfFloatingIPsAreRetried(t *testing.T) {
 			}
 		}
 		network.deniesTags = false
-		r.sleep(8 * firstTagsPause)
+		r.sleep(8 * apply.FirstTagsPause)
 		r.ensure(svc)
 		if tags := r.fips()[0].Tags; names.ClusterUID(tags) != clusterUID {
 			t.Errorf("tags %q, want the cluster's", tags)
@@ -308,7 +310,7 @@ func TestFamilyOfAddressDecidesAboutFloatingIP(t *testing.T) {
 				t.Errorf("held: %s", h.Ref)
 			}
 			for _, c := range todo.Changes {
-				if c.Kind == kindFloatingIP {
+				if c.Kind == observe.KindFloatingIP {
 					t.Errorf("planned: %s", c.Ref)
 				}
 			}

@@ -115,7 +115,7 @@ func TestTakeOverChangesNothing(t *testing.T) {
 		}
 		onPorts(80, 444)(svc)
 		r.ensure(svc)
-		if names.ClusterUID(r.balancer().Tags) != clusterUID || storedRecord(r.balancer()).IsZero() {
+		if names.ClusterUID(r.balancer().Tags) != clusterUID || model.StoredRecord(r.balancer()).IsZero() {
 			r.t.Errorf("tags %q", r.balancer().Tags)
 		}
 		for _, f := range r.fips() {

@@ -6,12 +6,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent/intenttest"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/diff"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
 func TestChangesFollowFromFieldsThatExist(t *testing.T) {
 	vocabulary := annotation.Vocabulary("openstack")
-	intenttest.Follows(t, vocabulary, Effects(),
-		tagFields(annotation.KeyLoadBalancerTags), tagFields(annotation.KeyListenerTags), tagFields(annotation.KeyPoolTags),
+	intenttest.Follows(t, vocabulary, diff.Effects(),
+		model.TagFields(annotation.KeyLoadBalancerTags), model.TagFields(annotation.KeyListenerTags), model.TagFields(annotation.KeyPoolTags),
 		[]string{annotation.KeyKeepFloatingIP})
 	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(vocabulary)); err != nil {
 		t.Error(err)

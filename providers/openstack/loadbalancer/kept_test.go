@@ -129,7 +129,7 @@ func TestAdoptedFloatingIPsWarnNothing(t *testing.T) {
 		}
 		annotate("timeout-client-data", "60000")(svc)
 		r.ensure(svc)
-		if storedRecord(r.made()).IsZero() {
+		if model.StoredRecord(r.made()).IsZero() {
 			t.Errorf("no applied record: %q", r.made().Tags)
 		}
 		r.steady(svc)

@@ -1,11 +1,11 @@
-// Package loadbalancer implements the interface of pkg/common/loadbalancer for Octavia: intent → desired →
-// diff, with one file for each kind of resource.
+// Package loadbalancer implements the interface of pkg/common/loadbalancer for Octavia. Its packages are the steps of a
+// sync, and import only earlier ones: annotation, model (desired objects), observe, apply (the calls that change
+// objects) and diff (the changes of a plan).
 package loadbalancer
 
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
@@ -14,10 +14,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/diff"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
@@ -55,7 +57,6 @@ type Options struct {
 
 // Cloud implements lbcommon.Cloud. It is safe for concurrent use.
 type Cloud struct {
-	api      API
 	serverID func(string) (string, error)
 	nodes    *nodes.LazyLister
 	ownsNode func(*v1.Node) provider.Ownership
@@ -63,10 +64,6 @@ type Cloud struct {
 	store    *observe.Store
 	applier  *apply.Applier
 	shared   *observe.SharedReader
-	// untagged is set if Neutron has no tags.
-	untagged atomic.Bool
-	// deniedTags are the denials of tags of floating IPs.
-	deniedTags denials
 }
 
 var _ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
@@ -77,9 +74,9 @@ func New(o Options) *Cloud {
 	s := observe.NewStore(o.API, c)
 	settings := o.Settings.WithDefaults()
 	return &Cloud{
-		api: o.API, serverID: o.ServerID, nodes: o.Nodes, ownsNode: o.OwnsNode, settings: settings,
+		serverID: o.ServerID, nodes: o.Nodes, ownsNode: o.OwnsNode, settings: settings,
 		store: s, applier: apply.New(apply.Options{API: o.API, Clock: c, Store: s, Settings: settings}),
-		shared: observe.NewSharedReader(o.API, c, o.Settings, o.ServerID), deniedTags: denials{clock: c},
+		shared: observe.NewSharedReader(o.API, c, o.Settings, o.ServerID),
 	}
 }
 
@@ -122,8 +119,11 @@ func (c *Cloud) unowned() ([]*v1.Node, error) {
 
 // Desired implements loadbalancer.Cloud.
 func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState) (Desired, error) {
-	return model.Build(model.Input{Key: key, Service: in, Settings: c.settings, Shared: shared, ServerID: c.serverID,
-		Nodes: nodes})
+	return model.Build(c.input(key, in, nodes, shared))
+}
+
+func (c *Cloud) input(key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState) model.Input {
+	return model.Input{Key: key, Service: in, Settings: c.settings, Shared: shared, ServerID: c.serverID, Nodes: nodes}
 }
 
 // Validate implements lbcommon.Cloud.
@@ -149,7 +149,7 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 		have, err = c.store.Observe(ctx, key, d)
 	}
 	have.KeepFloatingIP = request.Reference.KeepAddress
-	have.TagsDenied, have.TagsWait = c.deniedTags.state()
+	have.TagsDenied, have.TagsWait = c.applier.TagState()
 	if err == nil && have.LoadBalancer != nil {
 		c.applier.Found(key)
 	}
@@ -163,7 +163,22 @@ func (c *Cloud) keepsMore(request lbcommon.Request[Desired], have Observed) bool
 	if have.LoadBalancer == nil {
 		return false
 	}
-	d := c.newDiffer(request.Key, have)
-	d.want = *request.Want
-	return have.LoadBalancer.ProvisioningStatus == api.Error || len(d.surplusListeners()) > 0
+	return have.LoadBalancer.ProvisioningStatus == api.Error ||
+		diff.HasSurplusListeners(c.writer(request.Key, have), *request.Want, have)
+}
+
+// Diff implements loadbalancer.Cloud.
+func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
+	return diff.Plan(c.writer(key, have), want, have)
+}
+
+// DiffMembers implements loadbalancer.Cloud.
+func (c *Cloud) DiffMembers(key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState, have Observed,
+) (plan.Plan, error) {
+	return diff.Members(c.writer(key, have), c.input(key, in, nodes, shared), have)
+}
+
+// writer returns what makes the changes of a Service.
+func (c *Cloud) writer(key lbcommon.Key, have Observed) apply.Writer {
+	return c.applier.Writer(observe.Key{Key: key, Named: have.Named})
 }

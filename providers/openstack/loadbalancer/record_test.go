@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
@@ -106,7 +107,7 @@ func TestRecordWithoutPorts(t *testing.T) {
 		svc := service(annotate("proxy-protocol", "true"))
 		r.ensure(svc)
 		lb := r.balancer()
-		earlier := lbcommon.NewRecord("", "", map[string]string{fieldName: lb.Name})
+		earlier := lbcommon.NewRecord("", "", map[string]string{model.FieldName: lb.Name})
 		stored := append(tags.WithoutRecord(lb.Tags), names.AppliedTagPrefix+earlier.Encode())
 		if _, err := r.api.UpdateLoadBalancer(t.Context(), lb.ID, loadbalancers.UpdateOpts{Tags: &stored}); err != nil {
 			t.Fatal(err)
@@ -125,7 +126,7 @@ func TestRecordWithoutPorts(t *testing.T) {
 		if got := r.pool(80).Protocol; got != "TCP" {
 			t.Errorf("the pool has the protocol %s, want TCP", got)
 		}
-		if record := storedRecord(r.balancer()); !record.Has(intent.FieldPorts) {
+		if record := model.StoredRecord(r.balancer()); !record.Has(intent.FieldPorts) {
 			t.Errorf("record %+v has no ports", record)
 		}
 		for _, e := range r.events() {

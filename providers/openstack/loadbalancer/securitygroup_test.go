@@ -36,7 +36,7 @@ func TestDeletedSecurityGroupRuleIsIgnored(t *testing.T) {
 		r.ensure(svc)
 		svc.Spec.Ports[0].NodePort, svc.Spec.Ports[1].NodePort = 31080, 31443
 		r.launch("node-9")
-		r.cloud.api = &hasty{API: r.cloud.api}
+		r.cloud.applier.API = &hasty{API: r.cloud.applier.API}
 		r.sim.Front().Log().Reset()
 		r.ensure(svc)
 		var answers []int

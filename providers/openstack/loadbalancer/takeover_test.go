@@ -17,6 +17,7 @@ import (
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
@@ -434,7 +435,7 @@ func TestInterruptedFirstChangeAddsNoMonitors(t *testing.T) {
 		_ = r.ensureError(svc)
 		// The two are independent changes: the tag may be first.
 		lb := r.balancer()
-		if record := storedRecord(lb); !record.IsCause() && !slices.Contains(lb.Tags, names.UnmonitoredTag) {
+		if record := model.StoredRecord(lb); !record.IsCause() && !slices.Contains(lb.Tags, names.UnmonitoredTag) {
 			r.t.Fatalf("the record is %q after %v, want that of the cause", record.Encode(), r.mutations())
 		}
 		r.sim.Front().SetFaults()

@@ -2,12 +2,6 @@
 // into typed options. Problems name the annotation, its value and what to write instead.
 package annotation
 
-import (
-	"slices"
-
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-)
-
 // Prefix is the prefix of the annotations of openstack-cloud-controller-manager. It can never change.
 const Prefix = "loadbalancer.openstack.org/"
 
@@ -61,21 +55,3 @@ const (
 	KeyListenerTags     = Prefix + "listener-tags"
 	KeyPoolTags         = Prefix + "pool-tags"
 )
-
-// Prefixes returns the prefixes of the provider's own annotations.
-func Prefixes() []string {
-	return []string{Prefix, "service.beta.kubernetes.io/openstack-", ownPrefix}
-}
-
-// Portable returns the keys of the portable annotations that the provider supports. Octavia has no setting for the
-// connections to members that are removed.
-func Portable() []string {
-	return slices.DeleteFunc(intent.Keys(), func(key string) bool { return key == intent.KeyConnectionDrainingTimeout })
-}
-
-// Vocabulary returns the annotations that the provider reads.
-func Vocabulary(provider string) intent.Vocabulary {
-	return intent.Vocabulary{
-		Provider: provider, Portable: Portable(), Own: Keys(), OwnPrefixes: Prefixes(), SCTP: true, EmptyPools: true,
-	}
-}

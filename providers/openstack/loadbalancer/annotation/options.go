@@ -121,3 +121,17 @@ func ShowNodeLabels(labels map[string]string) string {
 	}
 	return strings.Join(items, ",")
 }
+
+// setNodeSelector also accepts an empty value: every node receives traffic.
+func (o *Options) setNodeSelector(value string) (err error) {
+	o.NodeLabels, err = ParseNodeLabels(value)
+	o.HasNodeLabels = err == nil
+	return err
+}
+
+// setFloatingNetwork also accepts an empty value: the configured network is ignored.
+func (o *Options) setFloatingNetwork(value string) (err error) {
+	o.Place.FloatingNetworkID, err = id(value)
+	o.AnyFloatingNetwork = value == ""
+	return err
+}

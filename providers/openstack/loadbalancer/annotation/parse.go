@@ -13,6 +13,9 @@ import (
 // uuid matches the IDs of Octavia and Neutron, with and without hyphens.
 var uuid = regexp.MustCompile(`\A[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}\z`)
 
+// maxDelay is the longest time between two probes.
+const maxDelay = time.Hour
+
 // maxTag is the longest tag that Octavia stores.
 const maxTag = 255
 

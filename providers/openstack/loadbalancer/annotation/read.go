@@ -35,20 +35,6 @@ func KeepFloatingIP(annotations map[string]string) *bool {
 	return &keep
 }
 
-// setNodeSelector also accepts an empty value: every node receives traffic.
-func (o *Options) setNodeSelector(value string) (err error) {
-	o.NodeLabels, err = ParseNodeLabels(value)
-	o.HasNodeLabels = err == nil
-	return err
-}
-
-// setFloatingNetwork also accepts an empty value: the configured network is ignored.
-func (o *Options) setFloatingNetwork(value string) (err error) {
-	o.Place.FloatingNetworkID, err = id(value)
-	o.AnyFloatingNetwork = value == ""
-	return err
-}
-
 // mergePortable adds the portable settings. Different values in a portable and an own annotation are a problem.
 func (o *Options) mergePortable(in intent.Service, problems *intent.Problems) {
 	if _, set := in.Annotations[intent.KeyScheme]; set {

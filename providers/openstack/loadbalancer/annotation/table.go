@@ -2,7 +2,6 @@ package annotation
 
 import (
 	"slices"
-	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -14,7 +13,6 @@ const (
 	maxLimit   = 1<<31 - 1
 	maxTimeout = 24 * 3600 * 1000
 	maxProbes  = 10
-	maxDelay   = time.Hour
 )
 
 // Documentation returns the reference entries of the provider's own annotations.
@@ -285,5 +283,23 @@ func tagging(o *Options) intent.Table {
 		list(KeyLoadBalancerTags, "the load balancer", &o.LoadBalancerTags),
 		list(KeyListenerTags, "listeners", &o.ListenerTags),
 		list(KeyPoolTags, "pools", &o.PoolTags),
+	}
+}
+
+// Prefixes returns the prefixes of the provider's own annotations.
+func Prefixes() []string {
+	return []string{Prefix, "service.beta.kubernetes.io/openstack-", ownPrefix}
+}
+
+// Portable returns the keys of the portable annotations that the provider supports. Octavia has no setting for the
+// connections to members that are removed.
+func Portable() []string {
+	return slices.DeleteFunc(intent.Keys(), func(key string) bool { return key == intent.KeyConnectionDrainingTimeout })
+}
+
+// Vocabulary returns the annotations that the provider reads.
+func Vocabulary(provider string) intent.Vocabulary {
+	return intent.Vocabulary{
+		Provider: provider, Portable: Portable(), Own: Keys(), OwnPrefixes: Prefixes(), SCTP: true, EmptyPools: true,
 	}
 }

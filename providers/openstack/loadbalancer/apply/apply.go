@@ -5,9 +5,9 @@ package apply
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
-	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -29,13 +29,6 @@ const (
 	busyPause = time.Second
 )
 
-// API has the calls to OpenStack for changes.
-type API interface {
-	api.LoadBalancingAPI
-	api.NetworkAPI
-	api.KeyManagerAPI
-}
-
 // Options of an Applier. All are required.
 type Options struct {
 	API   API
@@ -45,7 +38,7 @@ type Options struct {
 	Settings model.Settings
 }
 
-// Applier makes changes. It is safe for concurrent use.
+// Applier has the state that the changes of all Services share. It is safe for concurrent use.
 type Applier struct {
 	API        API
 	clock      clock.Clock
@@ -56,6 +49,9 @@ type Applier struct {
 	orphans    *orphanPorts
 	unanswered *unanswered
 	failed     *failedCreations
+	// deniedTags are the denials of tags of floating IPs, noTags is set if Neutron has no such tags.
+	deniedTags denials
+	noTags     atomic.Bool
 }
 
 // New returns an Applier.
@@ -65,65 +61,33 @@ func New(o Options) *Applier {
 		waiter: newWaiter(o.API, o.Clock, o.Store), orphans: &orphanPorts{api: o.API, clock: o.Clock},
 		unanswered: &unanswered{clock: o.Clock, until: map[types.NamespacedName]time.Time{}},
 		failed:     &failedCreations{clock: o.Clock, byService: map[types.NamespacedName]failedCreation{}},
+		deniedTags: denials{clock: o.Clock},
 	}
-}
-
-// Create creates a load balancer with everything in it. It returns an error while an earlier creation may
-// still take effect.
-func (a *Applier) Create(ctx context.Context, key observe.Key, spec loadbalancers.CreateOpts,
-) (api.LoadBalancer, error) {
-	if err := a.unanswered.check(key); err != nil {
-		return api.LoadBalancer{}, err
-	}
-	startedAt := a.clock.Now()
-	made, err := a.API.CreateLoadBalancer(ctx, spec)
-	a.unanswered.note(key, err)
-	if cloudapi.Is(err, cloudapi.Invalid, cloudapi.Quota, cloudapi.Denied, cloudapi.Conflict) {
-		a.orphans.noteRefusal(ctx, spec, startedAt)
-	}
-	if err == nil {
-		a.store.Created(spec, made)
-	}
-	return made, err
 }
 
 // Found ends the wait for a creation without a reply: the load balancer exists.
 func (a *Applier) Found(key observe.Key) { a.unanswered.forget(key) }
 
-// AwaitCreation waits until a new load balancer is ACTIVE.
-func (a *Applier) AwaitCreation(ctx context.Context, key observe.Key, id string, want model.Desired) error {
-	err := a.AtRest(ctx, id)
-	if lb, ok := a.store.LoadBalancer(id); err != nil && ok && lb.ProvisioningStatus == api.Error {
-		return a.creationFailed(ctx, key, id, want)
-	}
-	if err != nil {
-		return err
-	}
-	a.failed.forget(key.Service())
-	a.store.SettleParts(id)
-	return nil
+// TagState reports whether Neutron denied tags of floating IPs last, and whether they cannot be written now.
+func (a *Applier) TagState() (denied, wait bool) {
+	denied, wait = a.deniedTags.state()
+	return denied, wait || a.noTags.Load()
 }
 
-// Lock waits until no other change of a load balancer, or of a port of a node, is in flight, however many
-// Services share it.
-func (a *Applier) Lock(ctx context.Context, id string) (unlock func(), err error) {
-	return a.locks.Lock(ctx, id)
-}
-
-// Mutate makes one change in a load balancer once Octavia accepts changes, records it, and waits until the
+// mutate makes one change in a load balancer once Octavia accepts changes, records it, and waits until the
 // load balancer is ACTIVE again.
-func (a *Applier) Mutate(ctx context.Context, id string, do func(context.Context) error, record func()) error {
+func (a *Applier) mutate(ctx context.Context, id string, do func(context.Context) error, record func()) error {
 	unlock, err := a.locks.Lock(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return a.MutateLocked(ctx, id, do, record)
+	return a.mutateLocked(ctx, id, do, record)
 }
 
-// MutateLocked is Mutate for a caller that holds the load balancer's lock.
-func (a *Applier) MutateLocked(ctx context.Context, id string, do func(context.Context) error, record func()) error {
-	if err := a.AtRest(ctx, id); err != nil {
+// mutateLocked is mutate for a caller that holds the load balancer's lock.
+func (a *Applier) mutateLocked(ctx context.Context, id string, do func(context.Context) error, record func()) error {
+	if err := a.atRest(ctx, id); err != nil {
 		return err
 	}
 	for try := 1; ; try++ {
@@ -140,21 +104,21 @@ func (a *Applier) MutateLocked(ctx context.Context, id string, do func(context.C
 				return err
 			}
 		}
-		if err := a.AtRest(ctx, id); err != nil {
+		if err := a.atRest(ctx, id); err != nil {
 			return err
 		}
 	}
 	record()
 	a.store.SetStatus(id, api.PendingUpdate)
-	if err := a.AtRest(ctx, id); err != nil {
+	if err := a.atRest(ctx, id); err != nil {
 		return err
 	}
 	a.store.SettleParts(id)
 	return nil
 }
 
-// AtRest waits until a load balancer accepts changes. It returns an error for one that never will.
-func (a *Applier) AtRest(ctx context.Context, id string) error {
+// atRest waits until a load balancer accepts changes. It returns an error for one that never will.
+func (a *Applier) atRest(ctx context.Context, id string) error {
 	lb, ok := a.store.LoadBalancer(id)
 	if ok && lb.ProvisioningStatus == api.Active {
 		return nil
@@ -182,104 +146,4 @@ func (a *Applier) AtRest(ctx context.Context, id string) error {
 		Err: fmt.Errorf("it is in the state %s, in which Octavia changes nothing: approve the failover that an Event of the "+
 			"Service names, or ask the cloud's operator for one",
 			lb.ProvisioningStatus)}
-}
-
-// Failover requests a failover from Octavia, which builds a load balancer again, and waits until it is
-// ACTIVE. Refused is true if Octavia denies it to this client or does not support it with this driver.
-func (a *Applier) Failover(ctx context.Context, id string) (refused bool, err error) {
-	unlock, err := a.locks.Lock(ctx, id)
-	if err != nil {
-		return false, err
-	}
-	defer unlock()
-	if err := a.API.FailoverLoadBalancer(ctx, id); err != nil {
-		return cloudapi.Is(err, cloudapi.Denied, cloudapi.Invalid), err
-	}
-	a.store.SetStatus(id, api.PendingUpdate)
-	if err := a.AtRest(ctx, id); err != nil {
-		return false, err
-	}
-	a.store.SettleParts(id)
-	return false, nil
-}
-
-// Delete deletes a load balancer with everything in it, and waits until it does not exist any more.
-func (a *Applier) Delete(ctx context.Context, have api.LoadBalancer, listeners []api.Listener,
-	pools []observe.Pool) error {
-	if a.settings.NoCascade && have.ProvisioningStatus == api.Active {
-		if err := a.deleteParts(ctx, have.ID, listeners, pools); err != nil {
-			return err
-		}
-	}
-	return a.delete(ctx, have)
-}
-
-// deleteParts deletes the parts of a load balancer one by one, for drivers that do not support cascading
-// deletion.
-func (a *Applier) deleteParts(ctx context.Context, id string, listeners []api.Listener, pools []observe.Pool) error {
-	nothing := func() {}
-	for _, p := range pools {
-		if p.MonitorID == "" {
-			continue
-		}
-		if err := a.Mutate(ctx, id, func(ctx context.Context) error {
-			return cloudapi.IgnoreNotFound(a.API.DeleteHealthMonitor(ctx, p.MonitorID))
-		}, nothing); err != nil {
-			return err
-		}
-	}
-	for _, p := range pools {
-		if err := a.Mutate(ctx, id, func(ctx context.Context) error {
-			return cloudapi.IgnoreNotFound(a.API.DeletePool(ctx, p.ID))
-		}, nothing); err != nil {
-			return err
-		}
-	}
-	for _, l := range listeners {
-		if err := a.Mutate(ctx, id, func(ctx context.Context) error {
-			return cloudapi.IgnoreNotFound(a.API.DeleteListener(ctx, l.ID))
-		}, nothing); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// delete deletes one load balancer once Octavia accepts the deletion, and waits until it is deleted.
-func (a *Applier) delete(ctx context.Context, have api.LoadBalancer) error {
-	done, err := a.locks.Lock(ctx, have.ID)
-	if err != nil {
-		return err
-	}
-	defer done()
-	return a.DeleteLocked(ctx, have)
-}
-
-// DeleteLocked is delete for a caller that holds the load balancer's lock.
-func (a *Applier) DeleteLocked(ctx context.Context, have api.LoadBalancer) error {
-	deleting := have.ProvisioningStatus == api.PendingDelete
-	for try := 1; !deleting; try++ {
-		err := a.API.DeleteLoadBalancer(ctx, have.ID, !a.settings.NoCascade || have.ProvisioningStatus == api.Error)
-		switch {
-		case cloudapi.Is(err, cloudapi.NotFound):
-			return nil
-		case err == nil:
-			deleting = true
-			continue
-		case !oserr.Immutable(err) || try == busyTries:
-			return err
-		}
-		lb, deleted, err := a.waiter.await(ctx, have.ID, changing)
-		if err != nil || deleted {
-			return err
-		}
-		have.ProvisioningStatus = lb.ProvisioningStatus
-	}
-	a.store.SetStatus(have.ID, api.PendingDelete)
-	lb, deleted, err := a.waiter.await(ctx, have.ID, leaving)
-	if err != nil || deleted {
-		return err
-	}
-	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + have.ID,
-		Err: fmt.Errorf("it is in the state %s instead of deleted: its deletion is tried again", lb.ProvisioningStatus)}
 }

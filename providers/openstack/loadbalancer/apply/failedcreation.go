@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -10,9 +9,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
 // Octavia may accept a load balancer and fail to build it. The load balancer is then in the state ERROR,
@@ -95,23 +91,4 @@ func (c failedCreation) err(id string, pause time.Duration) error {
 	}
 	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + id, RetryAfter: pause,
 		Err: fmt.Errorf("its creation failed in Octavia, and left it in the state ERROR: %s; %s", cause, next)}
-}
-
-// creationFailed records that a load balancer that was just created is in the state ERROR.
-func (a *Applier) creationFailed(ctx context.Context, key observe.Key, id string, want model.Desired) error {
-	cause := ""
-	if subnet := want.MemberSubnet; subnet.ID != "" && subnet.ID != want.LoadBalancer.SubnetID {
-		if _, err := a.API.GetSubnet(ctx, subnet.ID); cloudapi.Is(err, cloudapi.NotFound) {
-			cause = fmt.Sprintf("there is no subnet %s, which %s names for the members: correct it", subnet.ID, subnet.From)
-		}
-	}
-	return a.failed.note(key.Service(), id, want.CreationDigest(), cause)
-}
-
-// KeepFailed returns an error if a load balancer must stay in the state ERROR for now.
-func (a *Applier) KeepFailed(key observe.Key, have api.LoadBalancer, want model.Desired) error {
-	if have.ProvisioningStatus != api.Error {
-		return nil
-	}
-	return a.failed.check(key.Service(), have.ID, want.CreationDigest())
 }

@@ -16,21 +16,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// FloatingIP is the public address of a load balancer.
-type FloatingIP struct {
-	// NetworkID is empty if it has to be looked up.
-	NetworkID string
-	// SubnetID wins over the pattern and the tags, all of which may be empty.
-	SubnetID, SubnetPattern, SubnetTags string
-	// Address is empty for any.
-	Address     string
-	Description string
-	// Explicit names the annotations that say where it comes from, with their values; NetworkExplicit says that
-	// NetworkID is one of them.
-	Explicit        []string
-	NetworkExplicit bool
-}
-
 // floatingIP returns the public address of the Service if its load balancer has an IPv4 address; nil for none.
 // The class wins over the Service here, and the Service over the configuration.
 func (b *builder) floatingIP() *FloatingIP {

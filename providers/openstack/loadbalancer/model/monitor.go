@@ -13,6 +13,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
+// shortestUDPProbe is the shortest time between two probes of a UDP pool that Octavia accepts.
+const shortestUDPProbe = 3 * time.Second
+
 // monitored reports whether members are probed. With externalTrafficPolicy: Local they are unless the Service
 // disables it: most nodes have no pod then, and only a probe detects which have.
 func (b *builder) monitored() bool {

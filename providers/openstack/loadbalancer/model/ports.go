@@ -3,7 +3,6 @@ package model
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
@@ -30,18 +29,12 @@ const (
 // noLimit of connections.
 const noLimit = -1
 
-// shortestUDPProbe is the shortest time between two probes of a UDP pool that Octavia accepts.
-const shortestUDPProbe = 3 * time.Second
-
 // The headers that a Service can request. ForwardedFor has the client's address.
 const (
 	ForwardedFor   = "X-Forwarded-For"
 	forwardedProto = "X-Forwarded-Proto"
 	forwardedPort  = "X-Forwarded-Port"
 )
-
-// node is one that receives traffic.
-type node struct{ name, address, subnet, server string }
 
 // members returns the nodes that the Service selects and that have an address, sorted by name.
 func (b *builder) members(list []*v1.Node, subnet string) []node {
@@ -172,15 +165,6 @@ func (b *builder) algorithm() pools.LBMethod {
 		return api.AlgorithmSourceIPPort
 	}
 	return cmp.Or(method, api.AlgorithmRoundRobin)
-}
-
-// problemOnce adds a problem that every port would add.
-func (b *builder) problemOnce(key, value, fix string) {
-	if slices.Contains(b.reported, key) {
-		return
-	}
-	b.reported = append(b.reported, key)
-	b.problems.Add(key, value, fix)
 }
 
 // membersOf returns the members of one port's pool. A port without a node port has none.

@@ -13,15 +13,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// Group opens the node ports of a Service on the Neutron ports of nodes.
-type Group struct {
-	Name, Description string
-	// Rules without the group's ID.
-	Rules []rules.CreateOpts
-	// Ports are the node's ports that get the group, by ID.
-	Ports []api.Port
-}
-
 // group computes the managed security group. Connections come from the load balancer's place in the members'
 // subnet, or, with the provider ovn, from the clients themselves.
 func (b *builder) group(ports []Port, nodes []node) *Group {

@@ -52,26 +52,6 @@ func (c Checksums) of(p api.Pool) string {
 	return one.members
 }
 
-// EncodeChecksums returns the annotation; false if not all members are known, or none were read.
-func EncodeChecksums(pools []Pool) (string, bool) {
-	var items []string
-	for _, p := range pools {
-		if p.Checksum != "" {
-			return "", false // the annotation is up to date
-		}
-		ids := make([]string, len(p.Members))
-		for i, m := range p.Members {
-			if m.ID == "" {
-				return "", false
-			}
-			ids[i] = m.ID
-		}
-		items = append(items, poolKey(p.ID)+":"+sum(ids)+":"+MemberChecksum(p.Members))
-	}
-	slices.Sort(items)
-	return strings.Join(items, ","), len(items) > 0
-}
-
 func poolKey(pool string) string { return pool[:min(len(pool), checksumLength)] }
 
 // MemberChecksum returns a checksum of all compared fields of members.

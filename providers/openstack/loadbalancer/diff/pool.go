@@ -1,15 +1,13 @@
-package loadbalancer
+package diff
 
 import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 	"k8s.io/utils/ptr"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
@@ -18,39 +16,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 )
-
-// kindPool is the kind in plans.
-const kindPool = observe.KindPool
-
-// poolRef is a pool for a listener: an existing one, with its ID, or one that the plan creates.
-type poolRef struct {
-	id, name string
-	handle   plan.Handle
-}
-
-func (r poolRef) resolve(ids *plan.Handles) (string, error) {
-	if r.id != "" {
-		return r.id, nil
-	}
-	return ids.ID(r.handle)
-}
-
-// show returns the ID, or the name if there is none yet.
-func (r poolRef) show() string {
-	if r.id != "" {
-		return r.id
-	}
-	return r.name
-}
-
-// poolOf returns the pool with that ID.
-func (d *differ) poolOf(id string) (observe.Pool, bool) {
-	i := slices.IndexFunc(d.have.Pools, func(p observe.Pool) bool { return p.ID == id && id != "" })
-	if i < 0 {
-		return observe.Pool{}, false
-	}
-	return d.have.Pools[i], true
-}
 
 // orphan returns a pool that was created for a port and that no listener uses: a creation was interrupted.
 func (d *differ) orphan(port model.Port) (observe.Pool, bool) {
@@ -61,11 +26,6 @@ func (d *differ) orphan(port model.Port) (observe.Pool, bool) {
 		return observe.Pool{}, false
 	}
 	return d.have.Pools[i], true
-}
-
-// used reports whether any listener forwards to the pool.
-func (d *differ) used(pool string) bool {
-	return slices.ContainsFunc(d.have.Listeners, func(l api.Listener) bool { return l.DefaultPoolID == pool })
 }
 
 // reusable reports whether a pool can become the desired one in place: its protocol is immutable, and so is
@@ -126,15 +86,11 @@ func (d *differ) poolCreate(port model.Port, after []plan.Ref) plan.Change {
 			if spec.LoadbalancerID, err = d.loadBalancerID(ids); err != nil {
 				return err
 			}
-			var made api.Pool
-			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
-				made, err = d.cloud.api.CreatePool(ctx, spec)
-				return err
-			}, func() {
-				d.cloud.store.Pools.Put(made.ID, made)
-				d.cloud.store.Members.Put(made.ID, []api.Member{})
-				ids.Set(plan.Handle(ref.Name), made.ID)
-			})
+			id, err := d.write.CreatePool(ctx, spec)
+			if err == nil {
+				ids.Set(plan.Handle(ref.Name), id)
+			}
+			return err
 		},
 	}
 }
@@ -158,13 +114,9 @@ func (d *differ) poolUpdate(have observe.Pool, port model.Port) (plan.Change, bo
 	return markTags(plan.Change{
 		Ref:    d.ref(kindPool, have.Name, plan.Update, have.ID),
 		Fields: f,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			var made api.Pool
-			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
-				made, err = d.cloud.api.UpdatePool(ctx, have.ID, patch)
-				return err
-			}, func() { d.cloud.store.Pools.Put(made.ID, made) })
-		},
+		Do: d.inLoadBalancer(func(ctx context.Context, lb string) error {
+			return d.write.UpdatePool(ctx, lb, have.ID, patch)
+		}),
 	}, annotation.KeyPoolTags), true
 }
 
@@ -175,11 +127,9 @@ func (d *differ) poolDelete(have observe.Pool, reason string, after []plan.Ref) 
 		ID:     have.ID,
 		Reason: reason,
 		After:  after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			return d.mutate(ctx, ids, func(ctx context.Context) error {
-				return cloudapi.IgnoreNotFound(d.cloud.api.DeletePool(ctx, have.ID))
-			}, func() { d.cloud.store.DeletePool(have.ID, have.MonitorID) })
-		},
+		Do: d.inLoadBalancer(func(ctx context.Context, lb string) error {
+			return d.write.DeletePool(ctx, lb, have)
+		}),
 	}
 }
 
@@ -208,9 +158,4 @@ func (d *differ) poolTags(have []string, port model.Port) []string {
 		return have
 	}
 	return tags.Merge(have, port.PoolTags, port.PoolTags)
-}
-
-// hasOurName reports whether a pool's name is one that was created for this Service.
-func (d *differ) hasOurName(p observe.Pool) bool {
-	return strings.HasPrefix(p.Name, "pool_") && strings.HasSuffix(p.Name, "_"+d.key.LoadBalancer())
 }

@@ -1,4 +1,4 @@
-package loadbalancer
+package diff
 
 import (
 	"context"
@@ -7,15 +7,11 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
-
-// kindMonitor is the kind in plans.
-const kindMonitor = observe.KindMonitor
 
 // diffMonitor plans the health monitor of a pool that stays. A change of its type is a deletion and
 // a creation, since Octavia cannot change it.
@@ -77,15 +73,12 @@ func (d *differ) monitorCreate(spec monitors.CreateOpts, pool func(*plan.Handles
 			if err != nil {
 				return err
 			}
-			spec.PoolID = id
-			var made api.HealthMonitor
-			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
-				made, err = d.cloud.api.CreateHealthMonitor(ctx, spec)
+			lb, err := d.loadBalancerID(ids)
+			if err != nil {
 				return err
-			}, func() {
-				d.cloud.store.Monitors.Put(made.ID, made)
-				d.cloud.store.SetMonitor(id, made.ID)
-			})
+			}
+			spec.PoolID = id
+			return d.write.CreateMonitor(ctx, lb, spec)
 		},
 	}
 }
@@ -108,13 +101,9 @@ func (d *differ) monitorUpdate(have api.HealthMonitor, spec monitors.CreateOpts)
 	return plan.Change{
 		Ref:    monitorRef(spec, plan.Update),
 		Fields: f,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			var made api.HealthMonitor
-			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
-				made, err = d.cloud.api.UpdateHealthMonitor(ctx, have.ID, patch)
-				return err
-			}, func() { d.cloud.store.Monitors.Put(made.ID, made) })
-		},
+		Do: d.inLoadBalancer(func(ctx context.Context, lb string) error {
+			return d.write.UpdateMonitor(ctx, lb, have.ID, patch)
+		}),
 	}, true
 }
 
@@ -133,14 +122,9 @@ func monitorIndex(name string) string {
 func (d *differ) monitorDelete(pool observe.Pool, have api.HealthMonitor) plan.Change {
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindMonitor, Name: have.Name, Action: plan.Delete},
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			return d.mutate(ctx, ids, func(ctx context.Context) error {
-				return cloudapi.IgnoreNotFound(d.cloud.api.DeleteHealthMonitor(ctx, have.ID))
-			}, func() {
-				d.cloud.store.Monitors.Delete(have.ID)
-				d.cloud.store.SetMonitor(pool.ID, "")
-			})
-		},
+		Do: d.inLoadBalancer(func(ctx context.Context, lb string) error {
+			return d.write.DeleteMonitor(ctx, lb, pool.ID, have.ID)
+		}),
 	}
 }
 

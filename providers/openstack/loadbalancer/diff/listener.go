@@ -1,4 +1,4 @@
-package loadbalancer
+package diff
 
 import (
 	"cmp"
@@ -9,56 +9,16 @@ import (
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
-
-// kindListener is the kind in plans.
-const kindListener = observe.KindListener
-
-// transportOf returns the transport of a listener's port: TCP, UDP and SCTP may share a number, all other
-// protocols use TCP.
-func transportOf(protocol string) string {
-	switch protocol {
-	case api.ProtocolUDP, api.ProtocolSCTP:
-		return protocol
-	}
-	return api.ProtocolTCP
-}
-
-// listenerOf returns the listener at the transport and number of a port.
-func (d *differ) listenerOf(port model.Port) (api.Listener, bool) {
-	i := slices.IndexFunc(d.have.Listeners, func(l api.Listener) bool {
-		return l.ProtocolPort == port.Number && transportOf(l.Protocol) == port.Transport
-	})
-	if i < 0 {
-		return api.Listener{}, false
-	}
-	return d.have.Listeners[i], true
-}
-
-// ownsListener reports whether a listener is for this Service. One without a tag of a Service was created
-// before tags were used, if its name is the Service's too, and belongs to the owner of the load balancer. A
-// listener of another name without a tag was created by hand, and is not changed.
-func (d *differ) ownsListener(l api.Listener) bool {
-	if slices.Contains(l.Tags, names.ServiceTag(d.key.LoadBalancer())) {
-		return true
-	}
-	if len(names.Services(l.Tags)) > 0 {
-		return d.owner && slices.Contains(l.Tags, d.have.LoadBalancer.Name)
-	}
-	return d.owner && strings.HasPrefix(l.Name, "listener_") && strings.HasSuffix(l.Name, "_"+d.have.LoadBalancer.Name)
-}
 
 // clash returns the owner of the listener that blocks a port of the Service on a shared load balancer, or "".
 func (d *differ) clash(port model.Port) (l api.Listener, owner string) {
@@ -127,26 +87,9 @@ func (d *differ) listenerCreate(port model.Port, pool poolRef, after []plan.Ref)
 			if spec.DefaultPoolID, err = pool.resolve(ids); err != nil {
 				return err
 			}
-			if err := d.cloud.applier.CheckContainer(ctx, spec.DefaultTlsContainerRef); err != nil {
-				return err
-			}
-			spec.AllowedCIDRs = d.cidrs(spec.LoadbalancerID, port)
-			var made api.Listener
-			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
-				made, err = d.cloud.api.CreateListener(ctx, spec)
-				return err
-			}, func() { d.cloud.store.Listeners.Put(made.ID, made) })
+			return d.write.CreateListener(ctx, spec)
 		},
 	}
-}
-
-// cidrs returns the allowed clients, of the families of the load balancer.
-func (d *differ) cidrs(balancer string, port model.Port) []string {
-	families := []v1.IPFamily{}
-	if lb, ok := d.cloud.store.LoadBalancer(balancer); ok {
-		families = model.VIPFamilies(lb)
-	}
-	return model.OfFamilies(port.Listener.AllowedCIDRs, families)
 }
 
 // listenerUpdate returns the change of a listener in place, if it differs.
@@ -170,16 +113,11 @@ func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef
 				}
 				patch.DefaultPoolID = &id
 			}
-			if ref := patch.DefaultTlsContainerRef; ref != nil {
-				if err := d.cloud.applier.CheckContainer(ctx, *ref); err != nil {
-					return err
-				}
-			}
-			var made api.Listener
-			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
-				made, err = d.cloud.api.UpdateListener(ctx, have.ID, patch)
+			lb, err := d.loadBalancerID(ids)
+			if err != nil {
 				return err
-			}, func() { d.cloud.store.Listeners.Put(made.ID, made) })
+			}
+			return d.write.UpdateListener(ctx, lb, have.ID, patch)
 		},
 	}
 	switch {
@@ -244,11 +182,9 @@ func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.R
 		ID:     have.ID,
 		Reason: reason,
 		After:  after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			return d.mutate(ctx, ids, func(ctx context.Context) error {
-				return cloudapi.IgnoreNotFound(d.cloud.api.DeleteListener(ctx, have.ID))
-			}, func() { d.cloud.store.Listeners.Delete(have.ID) })
-		},
+		Do: d.inLoadBalancer(func(ctx context.Context, lb string) error {
+			return d.write.DeleteListener(ctx, lb, have.ID)
+		}),
 	}
 	replacesPart.Declare(&change)
 	return change

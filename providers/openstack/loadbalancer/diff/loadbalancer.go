@@ -1,4 +1,4 @@
-package loadbalancer
+package diff
 
 import (
 	"cmp"
@@ -10,24 +10,18 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/members"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
-
-// kindLoadBalancer is the kind in plans.
-const kindLoadBalancer = observe.KindLoadBalancer
-
-// loadBalancerHandle identifies the load balancer in a plan before it exists.
-const loadBalancerHandle = plan.Handle("load balancer")
 
 // loadBalancerCreate creates the load balancer with everything in it, and waits until it is ACTIVE.
 func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
@@ -40,9 +34,9 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 			if err != nil {
 				return err
 			}
-			made, err := d.cloud.applier.Create(ctx, d.key, spec)
+			made, err := d.write.CreateLoadBalancer(ctx, spec)
 			if err != nil {
-				return d.finish(d.explain(err, spec), nil)
+				return d.explain(err, spec)
 			}
 			ids.Set(loadBalancerHandle, made.ID)
 			return nil
@@ -52,7 +46,7 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 			if err != nil {
 				return err
 			}
-			return d.finish(d.cloud.applier.AwaitCreation(ctx, d.key, id, d.want), nil)
+			return d.write.AwaitCreation(ctx, id, d.want)
 		},
 	}
 }
@@ -97,7 +91,7 @@ func (d *differ) place() model.LoadBalancer {
 // balancer's floating IP.
 func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, error) {
 	if f := d.wantedFloatingIP(nil); f != nil && f.NetworkID != "" && f.Address == "" {
-		if _, err := observe.FloatingSubnets(ctx, d.cloud.api, *f); err != nil {
+		if err := d.write.CheckFloatingIP(ctx, *f); err != nil {
 			return loadbalancers.CreateOpts{}, err
 		}
 	}
@@ -111,7 +105,7 @@ func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, erro
 	}
 	families := d.want.Families[:1]
 	if len(d.want.Families) > 1 && d.want.Features.AdditionalVIPs() && w.PortID == "" {
-		subnet, err := observe.SecondSubnet(ctx, d.cloud.api, w, d.want.Families[1])
+		subnet, err := d.write.SecondSubnet(ctx, w, d.want.Families[1])
 		if err != nil {
 			return spec, err
 		}
@@ -136,7 +130,7 @@ func (d *differ) checkContainers(ctx context.Context) error {
 			continue
 		}
 		checked[ref] = true
-		if err := d.cloud.applier.CheckContainer(ctx, ref); err != nil {
+		if err := d.write.CheckContainer(ctx, ref); err != nil {
 			return err
 		}
 	}
@@ -204,37 +198,17 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 	change := plan.Change{
 		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID),
 		Fields: f, Reason: reason,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
+		Do: func(ctx context.Context, _ *plan.Handles) error {
 			if reason != "" {
-				return d.finish(d.cloud.applier.AtRest(ctx, have.ID), nil)
+				return d.write.AwaitLoadBalancer(ctx, have.ID)
 			}
-			do, note := d.patch(have, patch, retag)
-			return d.mutate(ctx, ids, do, note)
+			return d.write.UpdateLoadBalancer(ctx, have, patch, retag)
 		},
 	}
 	if d.owner { // the tag of a Service that shares the load balancer counts it
 		change = markTags(change, annotation.KeyLoadBalancerTags)
 	}
 	return change, true
-}
-
-// patch updates a load balancer and records it. Tags are computed under the lock, since
-// another Service that shares the load balancer may have changed them in the meantime.
-func (d *differ) patch(have api.LoadBalancer, patch loadbalancers.UpdateOpts,
-	retag func([]string) []string) (do func(context.Context) error, note func()) {
-	var made api.LoadBalancer
-	do = func(ctx context.Context) (err error) {
-		if retag != nil {
-			current := have.Tags
-			if now, ok := d.cloud.store.LoadBalancer(have.ID); ok {
-				current = now.Tags
-			}
-			patch.Tags = ptr.To(retag(current))
-		}
-		made, err = d.cloud.api.UpdateLoadBalancer(ctx, have.ID, patch)
-		return err
-	}
-	return do, func() { d.cloud.store.LoadBalancers.Put(have.ID, made) }
 }
 
 // untag removes this Service's tag from a load balancer that stays. If other Services leave at the same time,
@@ -254,17 +228,10 @@ func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(have.Tags), After: plan.ShowSet(retag(have.Tags))}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			done, err := d.cloud.applier.Lock(ctx, have.ID)
-			if err != nil {
-				return err
-			}
-			defer done()
-			deleted, err := d.deleteIfLast(ctx, have.ID)
-			if deleted || err != nil {
-				return err
-			}
-			do, note := d.patch(have, loadbalancers.UpdateOpts{}, retag)
-			return d.finish(d.cloud.applier.MutateLocked(ctx, have.ID, do, note), nil)
+			return d.write.Leave(ctx, have, apply.LeaveOptions{
+				IsLast:  func(lb api.LoadBalancer) bool { return d.isOfCluster(lb) && len(d.key.Guests(lb)) == 0 },
+				Release: d.release, Retag: retag,
+			})
 		},
 	}
 }
@@ -288,7 +255,7 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 			Err: fmt.Errorf("the load balancer %s is in the state ERROR, and is not this Service's alone: ask the cloud's "+
 				"operator for a failover, or move the Services %s to others", lb.ID, strings.Join(others, ", "))}
 	case d.owner:
-		d.plan.Unapplied = append(d.plan.Unapplied, placeFields().Fields...)
+		d.plan.Unapplied = append(d.plan.Unapplied, model.PlaceFields().Fields...)
 		d.warnf("%s; it is not replaced, because other Services share the load balancer: %s", reason,
 			strings.Join(others, ", "))
 	}
@@ -342,4 +309,31 @@ func (d *differ) misplaced(lb api.LoadBalancer) string {
 			"follow", lb.VipAddress, want.Address)
 	}
 	return ""
+}
+
+// loadBalancerDelete deletes the load balancer with everything in it, and waits until it is deleted.
+func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.Change {
+	listeners, pools := d.have.Listeners, d.have.Pools
+	return plan.Change{
+		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Delete, have.ID),
+		ID:     have.ID,
+		Reason: reason,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			return d.write.DeleteLoadBalancer(ctx, have, listeners, pools)
+		},
+	}
+}
+
+// release releases the floating IPs of a load balancer that is deleted now.
+func (d *differ) release(ctx context.Context, lb api.LoadBalancer) error {
+	for _, f := range d.attached(&lb) {
+		change, ok := d.releaseAtDeletion(f)
+		if !ok {
+			continue
+		}
+		if err := change.Do(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }

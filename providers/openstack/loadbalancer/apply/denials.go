@@ -1,4 +1,4 @@
-package loadbalancer
+package apply
 
 import (
 	"sync"
@@ -7,9 +7,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// The backoff after denied tags of floating IPs.
 const (
-	firstTagsPause   = 10 * time.Minute
+	// FirstTagsPause and longestTagsPause bound the backoff after denied tags of floating IPs.
+	FirstTagsPause   = 10 * time.Minute
 	longestTagsPause = 6 * time.Hour
 )
 
@@ -31,7 +31,7 @@ func (d *denials) add() {
 	if now.Before(d.until) {
 		return
 	}
-	d.until = now.Add(min(firstTagsPause<<min(d.count, 10), longestTagsPause))
+	d.until = now.Add(min(FirstTagsPause<<min(d.count, 10), longestTagsPause))
 	d.count++
 }
 

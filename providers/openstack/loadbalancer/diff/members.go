@@ -1,4 +1,4 @@
-package loadbalancer
+package diff
 
 import (
 	"maps"
@@ -8,26 +8,24 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
-// DiffMembers implements loadbalancer.Cloud. New members copy the settings of existing ones in the pool.
-func (c *Cloud) DiffMembers(
-	key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState, have observe.Observed,
-) (plan.Plan, error) {
-	d := c.newDiffer(key, have)
-	d.want.Serial = c.settings.Serial
+// Members returns the changes of the members of existing pools, so that nodes join and leave while other changes are
+// held or the Service is invalid. New members copy the settings of existing ones in the pool.
+func Members(write apply.Writer, input model.Input, have observe.Observed) (plan.Plan, error) {
+	d := newDiffer(write, have)
 	lb := have.LoadBalancer
 	if lb == nil || d.key.Foreign(*lb) != "" || !d.key.Proves(*lb) && !d.servesUs() {
 		return d.plan, nil
 	}
-	in, unclear := selectable(in)
-	input := model.Input{Key: key, Service: in, Settings: c.settings, Shared: shared, ServerID: c.serverID, Nodes: nodes}
+	in, unclear := selectable(input.Service)
+	input.Service = in
 	var pools []observe.Pool
 	for _, l := range have.Listeners {
 		pool, ok := d.poolOf(l.DefaultPoolID)
@@ -51,13 +49,13 @@ func (c *Cloud) DiffMembers(
 		}
 	}
 	d.plan = heldInError(d.plan, *lb)
-	d.openMembers(shared)
+	d.openMembers(input.Shared)
 	return d.plan, nil
 }
 
 // openMembers attaches the Service's security group to the ports of members, which otherwise receive no traffic.
 // Ports of other nodes keep it until the Service is valid: the members of pools that were not read are unknown here.
-func (d *differ) openMembers(shared SharedState) {
+func (d *differ) openMembers(shared model.SharedState) {
 	if len(d.have.Groups) == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package loadbalancer
+package diff
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
@@ -15,7 +15,7 @@ import (
 // from the portable one.
 func markTags(change plan.Change, annotation string) plan.Change {
 	if fields := plan.Fields(change.Fields); len(fields) == 1 && fields.Has("tags") {
-		change.Mark, change.Follows = true, tagFields(annotation)
+		change.Mark, change.Follows = true, model.TagFields(annotation)
 	}
 	return change
 }
@@ -26,7 +26,7 @@ func (d *differ) creationTags() []string {
 		return nil
 	}
 	extra := d.want.LoadBalancer.Tags
-	marks := d.ownerTags(d.cloud.DesiredRecord(d.want))
+	marks := d.ownerTags(model.DesiredRecord(d.want))
 	return tags.Merge(nil, slices.Concat(marks[:1], extra, marks[1:]), extra)
 }
 
@@ -76,22 +76,4 @@ func (d *differ) ownedTags(have []string) []string {
 		return tag == names.UnmonitoredTag && !d.unmonitored || tag == lb.Name && d.key.Renamed(lb)
 	})
 	return tags.Merge(have, want, extra)
-}
-
-// servesUs reports whether the listeners of this Service have a node of this cluster among their members, by
-// name and address: that proves their owner, too.
-func (d *differ) servesUs() bool {
-	type member struct{ name, address string }
-	nodes := map[member]bool{}
-	for _, port := range d.want.Ports {
-		for _, m := range port.Members {
-			nodes[member{m.Name, m.Address}] = true
-		}
-	}
-	return slices.ContainsFunc(d.have.Listeners, func(l api.Listener) bool {
-		pool, _ := d.poolOf(l.DefaultPoolID)
-		return d.ownsListener(l) && slices.ContainsFunc(pool.Members, func(m api.Member) bool {
-			return nodes[member{m.Name, m.Address}]
-		})
-	})
 }

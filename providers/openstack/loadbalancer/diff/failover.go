@@ -1,12 +1,12 @@
-package loadbalancer
+package diff
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
 // A load balancer in the state ERROR may still forward traffic, and Octavia changes nothing of it, including
@@ -23,25 +23,7 @@ func (d *differ) recovers(lb api.LoadBalancer) bool {
 // neverWorked reports whether the creation of a load balancer of ours failed: its ID is written on the
 // Service once it works.
 func (d *differ) neverWorked(lb api.LoadBalancer) bool {
-	return !storedRecord(lb).IsZero() && d.key.Named != lb.ID
-}
-
-// recover plans the failover of a load balancer, and after it all other changes.
-func (d *differ) recover(lb *api.LoadBalancer) error {
-	change := d.failover(*lb)
-	if d.isHeld(change.Ref) {
-		return nil
-	}
-	before := len(d.plan.Changes)
-	if err := d.ensureExisting(lb); err != nil {
-		return err
-	}
-	for i := range d.plan.Changes[before:] {
-		after := &d.plan.Changes[before+i].After
-		*after = append([]plan.Ref{change.Ref}, *after...)
-	}
-	d.add(change)
-	return nil
+	return !model.StoredRecord(lb).IsZero() && d.key.Named != lb.ID
 }
 
 // failure returns the fields that tell one failure of a load balancer from the next, so that an approval holds for one.
@@ -57,13 +39,7 @@ func (d *differ) failover(have api.LoadBalancer) plan.Change {
 			After: api.Active}),
 		Reason: "the load balancer is in the state ERROR: requesting a failover",
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			refused, err := d.cloud.applier.Failover(ctx, have.ID)
-			if refused {
-				d.cloud.store.RefuseFailover(have.ID)
-				return fmt.Errorf("%w; Octavia refuses the failover: ask the cloud's operator for it, or approve the "+
-					"replacement that is planned next", err)
-			}
-			return d.finish(err, nil)
+			return d.write.Failover(ctx, have.ID)
 		},
 	}
 	failsOver.Declare(&change)

@@ -1,39 +1,40 @@
-package loadbalancer
+// Package diff computes the changes from the existing to the desired objects of a load balancer in Octavia. It is pure:
+// only the functions of the changes use the Writer of package apply. Its files are in layers, and refer only to earlier
+// ones: differ.go, owner.go, effects.go, one file for each kind of object, and diff.go and members.go with the plans.
+package diff
 
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// Diff implements loadbalancer.Cloud. A new load balancer is created with everything in it, and its floating
-// IP follows. In an existing one, a pool is complete before a listener forwards to it, and deletions follow
-// the replacements if Octavia lets both exist.
-func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have observe.Observed) (plan.Plan, error) {
-	p, err := c.diff(key, want, have, nil)
-	p.Replan = func(held []plan.Held) (plan.Plan, error) { return c.diff(key, want, have, held) }
+// Plan returns the changes from the existing to the desired objects of a Service, or to none if want is nil. A new load
+// balancer is created with everything in it, and its floating IP follows. In an existing one, a pool is complete before
+// a listener forwards to it, and deletions follow the replacements if Octavia lets both exist.
+func Plan(write apply.Writer, want *model.Desired, have observe.Observed) (plan.Plan, error) {
+	p, err := planWithout(nil, write, want, have)
+	p.Replan = func(held []plan.Held) (plan.Plan, error) { return planWithout(held, write, want, have) }
 	return p, err
 }
 
-// diff is Diff without the held changes: what they would replace stays, and gets the other changes.
-func (c *Cloud) diff(key lbcommon.Key, want *Desired, have observe.Observed, held []plan.Held) (plan.Plan, error) {
-	d := c.newDiffer(key, have)
+// planWithout is Plan without the held changes: what they would replace stays, and gets the other changes.
+func planWithout(held []plan.Held, write apply.Writer, want *model.Desired, have observe.Observed) (plan.Plan, error) {
+	d := newDiffer(write, have)
 	d.held = held
 	if want == nil {
-		d.want.Serial, d.deleting = c.settings.Serial, true
+		d.deleting = true
 		d.remove()
 		return d.plan, nil
 	}
@@ -49,82 +50,6 @@ func (c *Cloud) diff(key lbcommon.Key, want *Desired, have observe.Observed, hel
 		return plan.Plan{}, err
 	}
 	return d.plan, nil
-}
-
-// newDiffer returns a differ for the existing objects of one Service.
-func (c *Cloud) newDiffer(key lbcommon.Key, have observe.Observed) *differ {
-	d := &differ{
-		cloud: c, key: observe.Key{Key: key, Named: have.Named}, have: have,
-		refs: map[plan.Ref]bool{}, taken: map[string]bool{},
-	}
-	d.plan.Subject = key.Subject()
-	if lb := have.LoadBalancer; lb != nil {
-		d.owner = d.key.Owns(*lb)
-		if d.isOfCluster(*lb) {
-			d.home = lb.VipPortID
-		}
-	}
-	return d
-}
-
-// differ builds one plan.
-type differ struct {
-	cloud *Cloud
-	key   observe.Key
-	want  Desired
-	have  observe.Observed
-	plan  plan.Plan
-	// held are changes that are not made: the objects that they would replace stay.
-	held []plan.Held
-	// deleting is set if nothing should exist.
-	deleting bool
-	// owner reports that the existing load balancer was created for this Service.
-	owner bool
-	// replaced is the load balancer in the state ERROR whose address the plan keeps.
-	replaced *api.LoadBalancer
-	// home is the port of the existing load balancer, if it was created for a Service of this cluster.
-	home string
-	// refs are the references of changes, taken the pools that stay.
-	refs  map[plan.Ref]bool
-	taken map[string]bool
-	// unmonitored is set if the load balancer was adopted without health monitors, and stays so.
-	unmonitored bool
-}
-
-// add appends a change to the plan, unless it is held.
-func (d *differ) add(change plan.Change) {
-	if !d.isHeld(change.Ref) {
-		d.plan.Changes = append(d.plan.Changes, change)
-	}
-}
-
-func (d *differ) warnf(format string, args ...any) {
-	d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf(format, args...))
-}
-
-// warnAs is warnf with the reason of its Event.
-func (d *differ) warnAs(reason events.Reason, format string, args ...any) {
-	d.warnf(format, args...)
-	reasons := maps.Clone(d.plan.Reasons)
-	if reasons == nil {
-		reasons = map[string]events.Reason{}
-	}
-	reasons[d.plan.Warnings[len(d.plan.Warnings)-1]] = reason
-	d.plan.Reasons = reasons
-}
-
-// ref returns the reference of a change. Octavia's names are not unique, so the object's ID distinguishes a
-// second one of a name.
-func (d *differ) ref(kind, name string, action plan.Action, detail string) plan.Ref {
-	ref := plan.Ref{Kind: kind, Name: name, Action: action}
-	for n := 2; d.refs[ref]; n++ {
-		ref.Name = strings.TrimSpace(name + " " + detail)
-		if d.refs[ref] {
-			ref.Name = fmt.Sprintf("%s (%d)", name, n)
-		}
-	}
-	d.refs[ref] = true
-	return ref
 }
 
 // refuse returns an error if the load balancer must not be used for this Service.
@@ -157,12 +82,6 @@ func (d *differ) refuse() error {
 		return nil
 	}
 	return d.refuseGuest(*lb)
-}
-
-// twins are other load balancers of this cluster with the name of this Service's.
-func (d *differ) twins() []api.LoadBalancer {
-	return slices.DeleteFunc(slices.Clone(d.have.Others),
-		func(lb api.LoadBalancer) bool { return d.key.Foreign(lb) != "" || !d.key.Proves(lb) })
 }
 
 // refuseGuest returns why this Service cannot share a load balancer.
@@ -244,7 +163,7 @@ func (d *differ) ensure() error {
 func (d *differ) replacing(lb api.LoadBalancer, freed []api.FloatingIP,
 	remove func(context.Context, *plan.Handles) error) func(context.Context, *plan.Handles) error {
 	return func(ctx context.Context, ids *plan.Handles) error {
-		if err := d.cloud.applier.KeepFailed(d.key, lb, d.want); err != nil {
+		if err := d.write.KeepFailed(lb, d.want); err != nil {
 			return err
 		}
 		for _, f := range freed {
@@ -276,6 +195,24 @@ func (d *differ) ensureExisting(lb *api.LoadBalancer) error {
 	if update, changed := d.loadBalancerUpdate(*lb); changed && !d.isHeld(update.Ref) {
 		d.plan.Changes = slices.Insert(d.plan.Changes, first, update)
 	}
+	return nil
+}
+
+// recover plans the failover of a load balancer, and after it all other changes.
+func (d *differ) recover(lb *api.LoadBalancer) error {
+	change := d.failover(*lb)
+	if d.isHeld(change.Ref) {
+		return nil
+	}
+	before := len(d.plan.Changes)
+	if err := d.ensureExisting(lb); err != nil {
+		return err
+	}
+	for i := range d.plan.Changes[before:] {
+		after := &d.plan.Changes[before+i].After
+		*after = append([]plan.Ref{change.Ref}, *after...)
+	}
+	d.add(change)
 	return nil
 }
 
@@ -369,25 +306,6 @@ func (d *differ) switchListener(have api.Listener, port model.Port, ref poolRef,
 	return removal.Ref
 }
 
-// isSharedPool reports whether another listener sends to the pool too.
-func (d *differ) isSharedPool(pool, listener string) bool {
-	return slices.ContainsFunc(d.have.Listeners,
-		func(l api.Listener) bool { return l.DefaultPoolID == pool && l.ID != listener })
-}
-
-// surplusListeners are ours for ports that the Service no longer has.
-func (d *differ) surplusListeners() []api.Listener {
-	var stale []api.Listener
-	for _, l := range d.have.Listeners {
-		wanted := slices.ContainsFunc(d.want.Ports,
-			func(p model.Port) bool { return p.Number == l.ProtocolPort && p.Transport == transportOf(l.Protocol) })
-		if !wanted && d.ownsListener(l) {
-			stale = append(stale, l)
-		}
-	}
-	return stale
-}
-
 // deleteListeners deletes listeners and their pools.
 func (d *differ) deleteListeners(stale []api.Listener) {
 	for _, l := range stale {
@@ -442,19 +360,6 @@ func (d *differ) remove() {
 	}
 	d.releaseFloatingIPs(d.orphanedFloatingIPs(), nil)
 	d.removeGroups()
-}
-
-// isLastUser reports whether a load balancer is deleted with this Service: it was created for a Service of
-// this cluster, and no other Service uses it. One that was created by hand stays.
-func (d *differ) isLastUser(lb api.LoadBalancer) bool {
-	ours := d.owner || slices.Contains(lb.Tags, names.ServiceTag(d.key.LoadBalancer()))
-	return ours && d.isOfCluster(lb) && len(d.key.Guests(lb)) == 0
-}
-
-// isOfCluster reports whether a load balancer was created for a Service of this cluster.
-func (d *differ) isOfCluster(lb api.LoadBalancer) bool {
-	return d.key.Foreign(lb) == "" && (d.key.Owns(lb) ||
-		strings.HasPrefix(lb.Name, names.LoadBalancerPrefix+d.key.ClusterName+"_"))
 }
 
 // leave plans the removal of all objects of this Service from a load balancer that stays.

@@ -1,55 +1,24 @@
-package loadbalancer
+package diff
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
-
-// kindFloatingIP is the kind in plans.
-const kindFloatingIP = observe.KindFloatingIP
-
-// ownsFloatingIP reports whether a floating IP was created for a Service of this cluster. Our mark proves it.
-// Other managers mark it only with the cluster's name, and two clusters may have the same name: without our
-// mark, or if the cluster's UID is unknown, it is ours only at a load balancer of ours. If Neutron has no
-// tags, the description is enough.
-func (d *differ) ownsFloatingIP(f api.FloatingIP) bool {
-	if !strings.HasPrefix(f.Description, names.FloatingIPMark) {
-		return false
-	}
-	if uid := names.ClusterUID(f.Tags); uid != "" && d.key.ClusterUID != "" {
-		return uid == d.key.ClusterUID
-	}
-	named := strings.HasSuffix(f.Description, " from cluster "+d.key.ClusterName)
-	return named && (!d.supportsTags(f) || f.PortID != "" && f.PortID == d.home)
-}
 
 // canMark reports whether our mark can be set on a floating IP.
 func (d *differ) canMark(f api.FloatingIP) bool { return d.key.ClusterUID != "" && d.supportsTags(f) }
-
-// supportsTags reports whether tags of floating IPs can be written, as far as it is known.
-func (d *differ) supportsTags(f api.FloatingIP) bool {
-	return f.Tags != nil && !d.cloud.untagged.Load() && !d.have.TagsWait
-}
 
 // isKept reports whether a floating IP of ours outlives the Service: the Service decides. For a deleted
 // Service without the annotation, the tag decides.
@@ -58,28 +27,6 @@ func (d *differ) isKept(f api.FloatingIP) bool {
 		return *keep
 	}
 	return d.deleting && slices.Contains(f.Tags, names.KeepTag)
-}
-
-// attached are the floating IPs at the load balancer's port.
-func (d *differ) attached(lb *api.LoadBalancer) []api.FloatingIP {
-	var found []api.FloatingIP
-	for _, f := range d.have.FloatingIPs {
-		if lb != nil && f.PortID != "" && f.PortID == lb.VipPortID {
-			found = append(found, f)
-		}
-	}
-	return found
-}
-
-// orphanedFloatingIPs returns those that were created for a Service of this cluster and are not attached.
-func (d *differ) orphanedFloatingIPs() []api.FloatingIP {
-	var found []api.FloatingIP
-	for _, f := range d.have.FloatingIPs {
-		if f.PortID == "" && d.ownsFloatingIP(f) {
-			found = append(found, f)
-		}
-	}
-	return found
 }
 
 // wantedFloatingIP returns the desired floating IP of a load balancer; nil for none. Without a load balancer
@@ -166,12 +113,12 @@ func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached []api.Floati
 	handle, port := plan.Handle(creation.Ref.Name), d.have.LoadBalancer.VipPortID
 	movesFloatingIP.Declare(&creation)
 	creation.Do = func(ctx context.Context, ids *plan.Handles) error {
-		made, err := d.cloud.allocateFloatingIP(ctx, want, "")
-		if err := d.finish(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) }); err != nil {
+		made, err := d.write.AllocateFloatingIP(ctx, want, "")
+		if err != nil {
 			return err
 		}
 		ids.Set(handle, made.ID)
-		return d.retag(ctx, made, d.marks(made))
+		return d.write.TagFloatingIP(ctx, made, d.marks(made))
 	}
 	d.add(creation)
 	after := []plan.Ref{creation.Ref}
@@ -190,8 +137,8 @@ func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached []api.Floati
 			if err != nil {
 				return err
 			}
-			made, err := d.cloud.api.UpdateFloatingIP(ctx, id, floatingips.UpdateOpts{PortID: &port})
-			return d.finish(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) })
+			_, err = d.write.AttachFloatingIP(ctx, id, port)
+			return err
 		},
 	})
 }
@@ -272,10 +219,10 @@ func (d *differ) mark(f api.FloatingIP) (plan.Change, bool) {
 		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(f.Tags), After: plan.ShowSet(want)}},
 		Mark:   true, Follows: []string{annotation.KeyKeepFloatingIP}, Retry: d.have.TagsDenied,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			if _, ok := d.cloud.store.FloatingIPs.Get(f.ID); !ok {
+			if !d.write.HasFloatingIP(f.ID) {
 				return nil // the plan has released it
 			}
-			return d.retag(ctx, f, want)
+			return d.write.TagFloatingIP(ctx, f, want)
 		},
 	}, true
 }
@@ -293,39 +240,6 @@ func (d *differ) marks(f api.FloatingIP) []string {
 	return tags.Add(want, []string{names.ClusterTag(d.key.ClusterUID)})
 }
 
-// retag adds and removes tags one by one, so that concurrent changes of other clients are kept.
-func (d *differ) retag(ctx context.Context, f api.FloatingIP, want []string) error {
-	var err error
-	for _, tag := range want {
-		if err == nil && !slices.Contains(f.Tags, tag) {
-			err = d.cloud.api.AddTag(ctx, api.FloatingIPs, f.ID, tag)
-		}
-	}
-	for _, tag := range f.Tags {
-		if err == nil && !slices.Contains(want, tag) {
-			err = cloudapi.IgnoreNotFound(d.cloud.api.RemoveTag(ctx, api.FloatingIPs, f.ID, tag))
-		}
-	}
-	switch {
-	case oserr.Status(err) == http.StatusNotFound && !cloudapi.Is(err, cloudapi.NotFound):
-		// Neutron does not have the path: the extension is disabled.
-		d.cloud.untagged.Store(true)
-		return nil
-	case cloudapi.Is(err, cloudapi.Denied):
-		d.cloud.deniedTags.add() // warnFloatingIP reports it
-		return nil
-	}
-	if err == nil {
-		d.cloud.deniedTags.reset()
-	}
-	return d.finish(err, func() {
-		if now, ok := d.cloud.store.FloatingIPs.Get(f.ID); ok {
-			now.Tags = want
-			d.cloud.store.FloatingIPs.Put(f.ID, now)
-		}
-	})
-}
-
 // floatingIPCreate allocates a public address, in the first subnet that has one.
 func (d *differ) floatingIPCreate(want model.FloatingIP, after []plan.Ref) plan.Change {
 	var f plan.Fields
@@ -339,59 +253,13 @@ func (d *differ) floatingIPCreate(want model.FloatingIP, after []plan.Ref) plan.
 			if err != nil || port == "" {
 				return err
 			}
-			made, err := d.cloud.allocateFloatingIP(ctx, want, port)
-			if err := d.finish(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) }); err != nil {
+			made, err := d.write.AllocateFloatingIP(ctx, want, port)
+			if err != nil {
 				return err
 			}
-			return d.retag(ctx, made, d.marks(made))
+			return d.write.TagFloatingIP(ctx, made, d.marks(made))
 		},
 	}
-}
-
-func (c *Cloud) allocateFloatingIP(ctx context.Context, want model.FloatingIP, port string) (api.FloatingIP, error) {
-	if want.NetworkID == "" {
-		network, err := observe.FindExternal(ctx, c.api)
-		if err != nil {
-			return api.FloatingIP{}, err
-		}
-		if network == "" {
-			return api.FloatingIP{}, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "choosing a network for the floating " +
-				"IP",
-				Err: fmt.Errorf("there is no external network: name one in %s", annotation.KeyFloatingNetworkID)}
-		}
-		want.NetworkID = network
-	}
-	subnets := []string{want.SubnetID}
-	if want.Address == "" {
-		var err error
-		if subnets, err = observe.FloatingSubnets(ctx, c.api, want); err != nil {
-			return api.FloatingIP{}, err
-		}
-	}
-	var failed []error
-	for _, subnet := range subnets {
-		made, err := c.api.CreateFloatingIP(ctx, floatingips.CreateOpts{
-			FloatingNetworkID: want.NetworkID, SubnetID: subnet, FloatingIP: want.Address, PortID: port,
-			Description: want.Description,
-		})
-		if err == nil {
-			return made, nil
-		}
-		failed = append(failed, err)
-		if cloudapi.Is(err, cloudapi.Denied) {
-			break // a permission does not depend on the subnet
-		}
-	}
-	err := errors.Join(failed...)
-	if kind := oserr.Kind(err); kind == "NetworkNotFound" || kind == "ExternalGatewayForFloatingIPNotFound" ||
-		kind == "BadRequest" {
-		// Neutron returns the same error for a network that does not exist, one that is not external, and one
-		// without a router.
-		err = &cloudapi.Error{Class: cloudapi.Invalid, Operation: "making a floating IP",
-			Err: fmt.Errorf("%w; name in %s an external network that a router connects with the load balancer's subnet", err,
-				annotation.KeyFloatingNetworkID)}
-	}
-	return api.FloatingIP{}, err
 }
 
 func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Change {
@@ -404,14 +272,14 @@ func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Chang
 			if err != nil || port == "" {
 				return err
 			}
-			made, err := d.cloud.api.UpdateFloatingIP(ctx, f.ID, floatingips.UpdateOpts{PortID: &port})
-			if err := d.finish(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) }); err != nil {
+			made, err := d.write.AttachFloatingIP(ctx, f.ID, port)
+			if err != nil {
 				return err
 			}
 			if !slices.Contains(made.Tags, names.KeepTag) {
 				return nil
 			}
-			return d.retag(ctx, made, d.marks(made))
+			return d.write.TagFloatingIP(ctx, made, d.marks(made))
 		},
 	}
 }
@@ -434,12 +302,12 @@ func (d *differ) floatingIPRemoval(f api.FloatingIP, reason string) plan.Change 
 			Fields: []plan.Field{{Name: "port", Before: f.PortID}},
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				if ours {
-					if err := d.retag(ctx, f, d.marks(f)); err != nil {
+					if err := d.write.TagFloatingIP(ctx, f, d.marks(f)); err != nil {
 						return err
 					}
 				}
-				made, err := d.cloud.api.UpdateFloatingIP(ctx, f.ID, floatingips.UpdateOpts{PortID: ptr.To("")})
-				return d.finish(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) })
+				_, err := d.write.AttachFloatingIP(ctx, f.ID, "")
+				return err
 			},
 		}
 	}
@@ -448,26 +316,16 @@ func (d *differ) floatingIPRemoval(f api.FloatingIP, reason string) plan.Change 
 		ID:     f.ID,
 		Reason: reason, Follows: movesFloatingIP.Follows(),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
-			return d.finish(err, func() { d.cloud.store.FloatingIPs.Delete(f.ID) })
+			return d.write.DeleteFloatingIP(ctx, f.ID)
 		},
 	}
 }
 
-// vipPort returns the port of the load balancer's address. It is "" for an IPv6 address, whose family is
-// known only after the creation: there is no floating IP for it.
+// vipPort returns the port of the load balancer's address. It is "" for an IPv6 address.
 func (d *differ) vipPort(ids *plan.Handles) (string, error) {
 	id, err := d.loadBalancerID(ids)
 	if err != nil {
 		return "", err
 	}
-	lb, ok := d.cloud.store.LoadBalancer(id)
-	if !ok || lb.VipPortID == "" {
-		return "", &cloudapi.Error{Class: cloudapi.Conflict, Operation: "load balancer " + id,
-			Err: errors.New("it has no port yet")}
-	}
-	if model.FamilyOf(lb.VipAddress) == v1.IPv6Protocol {
-		return "", nil
-	}
-	return lb.VipPortID, nil
+	return d.write.VIPPort(id)
 }

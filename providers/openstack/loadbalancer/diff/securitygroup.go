@@ -1,4 +1,4 @@
-package loadbalancer
+package diff
 
 import (
 	"cmp"
@@ -8,22 +8,11 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/rules"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
-
-// The kinds in plans.
-const (
-	kindGroup = observe.KindGroup
-	kindRules = "security group rules"
-)
-
-// groupHandle identifies the group in a plan before it exists.
-const groupHandle = plan.Handle("security group")
 
 // diffGroup plans the managed security group, its rules, and its ports. If groups are no longer managed,
 // existing ones are deleted.
@@ -73,34 +62,14 @@ func (d *differ) groupCreate(want model.Group) plan.Change {
 	return plan.Change{
 		Ref: d.ref(kindGroup, want.Name, plan.Create, ""), Fields: f,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
-			made, err := d.cloud.api.CreateSecurityGroup(ctx, groups.CreateOpts{Name: want.Name, Description: want.Description})
-			if d.finish(err, func() { d.cloud.store.Groups.Put(made.ID, made) }) != nil {
+			made, err := d.write.CreateGroup(ctx, groups.CreateOpts{Name: want.Name, Description: want.Description})
+			if err != nil {
 				return err
 			}
 			ids.Set(groupHandle, made.ID)
-			return d.addRules(ctx, made, want.Rules)
+			return d.write.AddRules(ctx, made, want.Rules)
 		},
 	}
-}
-
-// addRules creates all rules with one call.
-func (d *differ) addRules(ctx context.Context, group api.SecurityGroup, missing []rules.CreateOpts) error {
-	if len(missing) == 0 {
-		return nil
-	}
-	specs := slices.Clone(missing)
-	for i := range specs {
-		specs[i].SecGroupID = group.ID
-	}
-	made, err := d.cloud.api.CreateSecurityGroupRules(ctx, specs)
-	return d.finish(err, func() {
-		now, ok := d.cloud.store.Groups.Get(group.ID)
-		if !ok {
-			now = group
-		}
-		now.Rules = append(slices.Clone(now.Rules), made...)
-		d.cloud.store.Groups.Put(group.ID, now)
-	})
 }
 
 // rulesUpdate adds missing rules and then removes surplus ones: for a moment more is open than needed, and
@@ -135,16 +104,11 @@ func (d *differ) rulesUpdate(group api.SecurityGroup, want model.Group) (plan.Ch
 	return plan.Change{
 		Ref: d.ref(kindRules, group.Name, plan.Update, group.ID), Fields: f,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			if err := d.addRules(ctx, group, missing); err != nil {
+			if err := d.write.AddRules(ctx, group, missing); err != nil {
 				return err
 			}
 			for _, r := range surplus {
-				err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteSecurityGroupRule(ctx, r.ID))
-				if err := d.finish(err, func() {
-					d.cloud.store.Groups.Update(group.ID, func(g *api.SecurityGroup) {
-						g.Rules = slices.DeleteFunc(slices.Clone(g.Rules), func(one api.SecurityGroupRule) bool { return one.ID == r.ID })
-					})
-				}); err != nil {
+				if err := d.write.DeleteRule(ctx, group.ID, r.ID); err != nil {
 					return err
 				}
 			}
@@ -168,9 +132,51 @@ func (d *differ) removeGroups() {
 		d.add(plan.Change{
 			Ref: d.ref(kindGroup, group.Name, plan.Delete, group.ID), ID: group.ID, After: after,
 			Do: func(ctx context.Context, _ *plan.Handles) error {
-				err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteSecurityGroup(ctx, group.ID))
-				return d.finish(err, func() { d.cloud.store.Groups.Delete(group.ID) })
+				return d.write.DeleteGroup(ctx, group.ID)
 			},
 		})
+	}
+}
+
+// groupRef is a security group: an existing one, with its ID, or one that the plan creates.
+type groupRef struct{ id, name string }
+
+// portAttach adds the Service's group to a port of a node. It is a change of membership.
+func (d *differ) portAttach(port api.Port, group groupRef, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:        d.ref(kindPort, port.ID, plan.Update, ""),
+		Fields:     []plan.Field{{Name: "security_groups", After: group.name}},
+		After:      after,
+		Membership: true,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			id := group.id
+			if id == "" {
+				var err error
+				if id, err = ids.ID(groupHandle); err != nil {
+					return err
+				}
+			}
+			return d.write.ChangeGroups(ctx, port, func(groups []string) []string {
+				if slices.Contains(groups, id) {
+					return groups
+				}
+				return append(slices.Clone(groups), id)
+			})
+		},
+	}
+}
+
+// portDetach removes groups from a port.
+func (d *differ) portDetach(port api.Port, groups []string, reason string) plan.Change {
+	return plan.Change{
+		Ref:        d.ref(kindPort, port.ID, plan.Update, "detach"),
+		Fields:     []plan.Field{{Name: "security_groups", Before: plan.ShowSet(groups)}},
+		Reason:     reason,
+		Membership: true,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			return d.write.ChangeGroups(ctx, port, func(have []string) []string {
+				return slices.DeleteFunc(slices.Clone(have), func(g string) bool { return slices.Contains(groups, g) })
+			})
+		},
 	}
 }

@@ -1,21 +1,15 @@
-package loadbalancer
+package diff
 
 import (
 	"context"
 	"slices"
 	"strings"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/members"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
-
-// kindMembers is the kind in plans. Members are a separate kind, because only they change when nodes join and
-// leave.
-const kindMembers = "members"
 
 // membersUpdate returns the change that replaces a pool's members with one call, if they differ.
 func (d *differ) membersUpdate(have observe.Pool, port model.Port) (plan.Change, bool) {
@@ -32,9 +26,9 @@ func (d *differ) membersUpdate(have observe.Pool, port model.Port) (plan.Change,
 		Ref: d.membersRef(have), ID: have.ID,
 		Fields:     []plan.Field{{Name: "members", Before: before, After: after}},
 		Membership: true, Disrupts: plan.DisruptsMembers,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			return d.setMembers(ctx, ids, have.ID, have.Members, want)
-		},
+		Do: d.inLoadBalancer(func(ctx context.Context, lb string) error {
+			return d.write.SetMembers(ctx, lb, have.ID, have.Members, want)
+		}),
 	}, true
 }
 
@@ -62,54 +56,11 @@ func (d *differ) membersCreate(port model.Port, pool poolRef, after plan.Ref) pl
 			if err != nil {
 				return err
 			}
-			return d.setMembers(ctx, ids, id, nil, want)
+			lb, err := d.loadBalancerID(ids)
+			if err != nil {
+				return err
+			}
+			return d.write.SetMembers(ctx, lb, id, nil, want)
 		},
 	}
-}
-
-func (d *differ) setMembers(ctx context.Context, ids *plan.Handles, pool string, have []api.Member,
-	want []api.Member) error {
-	if d.want.Serial {
-		return d.setMembersSerially(ctx, ids, pool, have, want)
-	}
-	return d.mutate(ctx, ids, func(ctx context.Context) error {
-		return d.cloud.api.SetMembers(ctx, pool, want)
-	}, func() { d.cloud.store.SetMembers(pool, want) })
-}
-
-// setMembersSerially makes one call for each member that leaves, joins or changes: some drivers support no
-// batches.
-func (d *differ) setMembersSerially(ctx context.Context, ids *plan.Handles, pool string, have []api.Member,
-	want []api.Member) error {
-	current := slices.Clone(have)
-	for _, m := range have {
-		if slices.ContainsFunc(want, func(s api.Member) bool { return members.Same(m, s) }) {
-			continue
-		}
-		leaves := members.IdentityOf(m)
-		current = slices.DeleteFunc(current, func(c api.Member) bool { return members.IdentityOf(c) == leaves })
-		err := d.mutate(ctx, ids, func(ctx context.Context) error {
-			return cloudapi.IgnoreNotFound(d.cloud.api.DeleteMember(ctx, pool, m.ID))
-		}, func() { d.cloud.store.Members.Put(pool, slices.Clone(current)) })
-		if err != nil {
-			return err
-		}
-	}
-	for _, spec := range want {
-		if slices.ContainsFunc(current, func(m api.Member) bool { return members.Same(m, spec) }) {
-			continue
-		}
-		var made api.Member
-		err := d.mutate(ctx, ids, func(ctx context.Context) (err error) {
-			made, err = d.cloud.api.CreateMember(ctx, pool, spec)
-			return err
-		}, func() {
-			current = append(current, made)
-			d.cloud.store.Members.Put(pool, slices.Clone(current))
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package loadbalancer
+package diff
 
 import (
 	"slices"
@@ -9,7 +9,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
@@ -18,7 +17,7 @@ import (
 var (
 	replacesPart = plan.Effect{
 		Change:   "a listener or its pool is replaced, or a listener is deleted",
-		Disrupts: plan.DisruptsTraffic, Causes: []plan.FieldSet{protocolFields()},
+		Disrupts: plan.DisruptsTraffic, Causes: []plan.FieldSet{model.ProtocolFields()},
 	}
 	closesListener = plan.Effect{
 		Change:   "a listener allows fewer clients (`allowed_cidrs`)",
@@ -27,15 +26,15 @@ var (
 	probesGuest = plan.Effect{
 		Change: "the pool of a guest on a shared load balancer gets its first health monitor, because of " +
 			"`externalTrafficPolicy: Local` alone",
-		Disrupts: plan.DisruptsTraffic, Causes: []plan.FieldSet{monitorFieldsOfService()},
+		Disrupts: plan.DisruptsTraffic, Causes: []plan.FieldSet{model.MonitorFields()},
 	}
 	movesFloatingIP = plan.Effect{
 		Change:   "a floating IP is released, detached or exchanged",
-		Disrupts: plan.DisruptsAddress, Causes: []plan.FieldSet{floatingFields()},
+		Disrupts: plan.DisruptsAddress, Causes: []plan.FieldSet{model.FloatingFields()},
 	}
 	replaces = plan.Effect{
 		Change:   "a load balancer is replaced",
-		Disrupts: plan.DisruptsLoadBalancer, Causes: []plan.FieldSet{placeFields()},
+		Disrupts: plan.DisruptsLoadBalancer, Causes: []plan.FieldSet{model.PlaceFields()},
 	}
 	failsOver = plan.Effect{
 		Change:   "the failover of a load balancer that worked and is in ERROR; its other changes wait for it",
@@ -50,52 +49,6 @@ var (
 // Effects returns the disruptive changes.
 func Effects() []plan.Effect {
 	return []plan.Effect{replacesPart, closesListener, probesGuest, movesFloatingIP, replaces, failsOver, replacesFailed}
-}
-
-// placeFields are the fields of a Service that place its load balancer: a change of one replaces it.
-func placeFields() plan.FieldSet {
-	return plan.FieldSet{Name: "place of the load balancer", Fields: []string{
-		annotation.KeyClass, annotation.KeyPortID, annotation.KeySubnetID, annotation.KeyNetworkID, annotation.KeyFlavorID,
-		annotation.KeyAvailabilityZone, annotation.KeyInternal, intent.KeyScheme, intent.KeySubnets,
-		intent.KeyStaticAddresses, intent.FieldLoadBalancerIP, intent.FieldIPFamilies,
-	}}
-}
-
-// floatingFields are the fields of a Service that determine its floating IP.
-func floatingFields() plan.FieldSet {
-	return plan.FieldSet{Name: "floating IP", Fields: []string{
-		annotation.KeyClass, annotation.KeyFloatingNetworkID, annotation.KeyFloatingSubnetID, annotation.KeyFloatingSubnet,
-		annotation.KeyFloatingSubnetTags, annotation.KeyInternal, intent.KeyScheme, intent.KeyStaticAddresses,
-		intent.FieldLoadBalancerIP, intent.FieldIPFamilies,
-	}}
-}
-
-// protocolFields are the fields of a Service that determine protocols and member subnets: a change of one
-// replaces listeners and pools.
-func protocolFields() plan.FieldSet {
-	return plan.FieldSet{Name: "ports and protocols", Fields: []string{
-		annotation.KeyClass, annotation.KeyXForwardedFor, annotation.KeyTLSContainer, annotation.KeyProxyProtocol,
-		annotation.KeyMemberSubnetID, intent.KeyProxyProtocol, intent.KeyTLSCertificate, intent.KeyTLSPorts,
-		intent.KeyForwardedHeaders, intent.FieldPorts,
-	}}
-}
-
-// monitorFieldsOfService are the fields of a Service that determine whether its nodes are probed.
-func monitorFieldsOfService() plan.FieldSet {
-	return plan.FieldSet{Name: "health monitors", Fields: []string{
-		annotation.KeyMonitor, intent.FieldExternalTrafficPolicy,
-	}}
-}
-
-// tagFields are the fields of a Service that determine the tags of one kind of object: one annotation of this cloud,
-// and the portable one.
-func tagFields(annotation string) []string { return []string{annotation, intent.KeyTags} }
-
-// recordedFields are the fields whose values are part of the record. The node selector is one of them, so that the
-// members of a Service with an invalid one follow the nodes if the record shows that it is new.
-func recordedFields() []string {
-	fields := plan.Union(placeFields(), floatingFields(), protocolFields(), intent.SourceRanges())
-	return slices.Sorted(slices.Values(append(fields, annotation.KeyNodeSelector)))
 }
 
 // keepsPort reports whether the replacement of a listener or of its pool is held.
@@ -122,9 +75,4 @@ func asItIs(port model.Port, l api.Listener, p observe.Pool) model.Port {
 	port.Listener.Protocol, port.Pool.Protocol = listeners.Protocol(l.Protocol), pools.Protocol(p.Protocol)
 	port.Listener.DefaultTlsContainerRef, port.Listener.InsertHeaders = l.DefaultTlsContainerRef, l.InsertHeaders
 	return port
-}
-
-// isHeld reports whether a change is held.
-func (d *differ) isHeld(ref plan.Ref) bool {
-	return slices.ContainsFunc(d.held, func(h plan.Held) bool { return h.Ref == ref })
 }

@@ -1,4 +1,4 @@
-package loadbalancer
+package diff
 
 import (
 	"fmt"
@@ -31,12 +31,12 @@ func (d *differ) warnKeptFloatingIP(lb *api.LoadBalancer) {
 	}
 	stays := d.attached(lb)[at]
 	// Without a record, the existing objects count as applied.
-	changed := len(storedRecord(*lb).Changed(appliedFields(d.want), []string{fieldFloatingPlace})) > 0
+	changed := len(model.StoredRecord(*lb).Changed(model.AppliedFields(d.want), []string{model.FieldFloatingPlace})) > 0
 	if !changed && (!want.NetworkExplicit || stays.FloatingNetworkID == want.NetworkID) {
 		return
 	}
 	if changed {
-		d.plan.Unapplied = append(d.plan.Unapplied, fieldFloatingPlace)
+		d.plan.Unapplied = append(d.plan.Unapplied, model.FieldFloatingPlace)
 	}
 	named := strings.Join(want.Explicit, ", ")
 	if named == "" {
@@ -106,7 +106,7 @@ func (d *differ) isInheritedUnmonitored(lb api.LoadBalancer) bool {
 		return d.owner
 	}
 	monitored := slices.ContainsFunc(d.have.Pools, func(p observe.Pool) bool { return p.MonitorID != "" })
-	stored := storedRecord(lb)
+	stored := model.StoredRecord(lb)
 	// The tag is written with the first change. If that was interrupted, only the record of its cause is there.
 	unchanged := names.ClusterUID(lb.Tags) == "" && stored.IsZero() || stored.IsCause()
 	return d.owner && d.want.Features.Tags() && unchanged && !monitored

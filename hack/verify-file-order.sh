@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# The files of a load balancer's package have an order: none refers to a file that refers back to it, directly or
+# through others. A reader can then start with what uses nothing else, and data flows one way: intent, desired, diff,
+# apply.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# Packages without an order so far. Remove a line when a package has one.
+unordered=(
+	providers/aws/loadbalancer/annotation
+	providers/aws/loadbalancer/classic
+	providers/aws/loadbalancer/nlb
+	providers/aws/loadbalancer/nlb/model
+	providers/aws/loadbalancer/vpc
+	providers/fake/loadbalancer
+	providers/vsphere/loadbalancer
+)
+
+mapfile -t folders < <(go_files | grep -E '^providers/[^/]+/loadbalancer/' | xargs -n1 dirname | sort -u |
+	grep -vxF "$(printf '%s\n' "${unordered[@]}")")
+(cd hack/architecture && GOWORK=off go build -o "$root/bin/tools/cycles" ./cycles)
+bin/tools/cycles "${folders[@]}"

@@ -1,0 +1,143 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
+)
+
+// CheckFloatingIP returns an error if no floating IP can be allocated in the network, because no subnet matches.
+func (w Writer) CheckFloatingIP(ctx context.Context, want model.FloatingIP) error {
+	_, err := observe.FloatingSubnets(ctx, w.API, want)
+	return err
+}
+
+// AllocateFloatingIP allocates a public address in the first subnet that has one, and attaches it to a port unless that
+// is "".
+func (w Writer) AllocateFloatingIP(ctx context.Context, want model.FloatingIP, port string) (api.FloatingIP, error) {
+	made, err := w.allocateFloatingIP(ctx, want, port)
+	return made, w.finish(err, func() { w.store.FloatingIPs.Put(made.ID, made) })
+}
+
+func (a *Applier) allocateFloatingIP(ctx context.Context, want model.FloatingIP, port string) (api.FloatingIP, error) {
+	if want.NetworkID == "" {
+		network, err := observe.FindExternal(ctx, a.API)
+		if err != nil {
+			return api.FloatingIP{}, err
+		}
+		if network == "" {
+			return api.FloatingIP{}, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "choosing a network for the floating " +
+				"IP",
+				Err: fmt.Errorf("there is no external network: name one in %s", annotation.KeyFloatingNetworkID)}
+		}
+		want.NetworkID = network
+	}
+	subnets := []string{want.SubnetID}
+	if want.Address == "" {
+		var err error
+		if subnets, err = observe.FloatingSubnets(ctx, a.API, want); err != nil {
+			return api.FloatingIP{}, err
+		}
+	}
+	var failed []error
+	for _, subnet := range subnets {
+		made, err := a.API.CreateFloatingIP(ctx, floatingips.CreateOpts{
+			FloatingNetworkID: want.NetworkID, SubnetID: subnet, FloatingIP: want.Address, PortID: port,
+			Description: want.Description,
+		})
+		if err == nil {
+			return made, nil
+		}
+		failed = append(failed, err)
+		if cloudapi.Is(err, cloudapi.Denied) {
+			break // a permission does not depend on the subnet
+		}
+	}
+	err := errors.Join(failed...)
+	if kind := oserr.Kind(err); kind == "NetworkNotFound" || kind == "ExternalGatewayForFloatingIPNotFound" ||
+		kind == "BadRequest" {
+		// Neutron returns the same error for a network that does not exist, one that is not external, and one
+		// without a router.
+		err = &cloudapi.Error{Class: cloudapi.Invalid, Operation: "making a floating IP",
+			Err: fmt.Errorf("%w; name in %s an external network that a router connects with the load balancer's subnet", err,
+				annotation.KeyFloatingNetworkID)}
+	}
+	return api.FloatingIP{}, err
+}
+
+// AttachFloatingIP attaches a floating IP to a port, or detaches it if that is "".
+func (w Writer) AttachFloatingIP(ctx context.Context, id, port string) (api.FloatingIP, error) {
+	made, err := w.API.UpdateFloatingIP(ctx, id, floatingips.UpdateOpts{PortID: &port})
+	return made, w.finish(err, func() { w.store.FloatingIPs.Put(made.ID, made) })
+}
+
+// DeleteFloatingIP deletes a floating IP.
+func (w Writer) DeleteFloatingIP(ctx context.Context, id string) error {
+	err := cloudapi.IgnoreNotFound(w.API.DeleteFloatingIP(ctx, id))
+	return w.finish(err, func() { w.store.FloatingIPs.Delete(id) })
+}
+
+// HasFloatingIP reports whether a floating IP exists, as far as it is known.
+func (w Writer) HasFloatingIP(id string) bool {
+	_, ok := w.store.FloatingIPs.Get(id)
+	return ok
+}
+
+// TagFloatingIP adds and removes tags one by one, so that concurrent changes of other clients are kept.
+func (w Writer) TagFloatingIP(ctx context.Context, f api.FloatingIP, want []string) error {
+	var err error
+	for _, tag := range want {
+		if err == nil && !slices.Contains(f.Tags, tag) {
+			err = w.API.AddTag(ctx, api.FloatingIPs, f.ID, tag)
+		}
+	}
+	for _, tag := range f.Tags {
+		if err == nil && !slices.Contains(want, tag) {
+			err = cloudapi.IgnoreNotFound(w.API.RemoveTag(ctx, api.FloatingIPs, f.ID, tag))
+		}
+	}
+	switch {
+	case oserr.Status(err) == http.StatusNotFound && !cloudapi.Is(err, cloudapi.NotFound):
+		// Neutron does not have the path: the extension is disabled.
+		w.noTags.Store(true)
+		return nil
+	case cloudapi.Is(err, cloudapi.Denied):
+		w.deniedTags.add() // the next plan warns about it
+		return nil
+	}
+	if err == nil {
+		w.deniedTags.reset()
+	}
+	return w.finish(err, func() {
+		if now, ok := w.store.FloatingIPs.Get(f.ID); ok {
+			now.Tags = want
+			w.store.FloatingIPs.Put(f.ID, now)
+		}
+	})
+}
+
+// VIPPort returns the port of a load balancer's address. It is "" for an IPv6 address, for which there is no floating
+// IP. The family may only be known after the creation.
+func (w Writer) VIPPort(id string) (string, error) {
+	lb, ok := w.store.LoadBalancer(id)
+	if !ok || lb.VipPortID == "" {
+		return "", &cloudapi.Error{Class: cloudapi.Conflict, Operation: "load balancer " + id,
+			Err: errors.New("it has no port yet")}
+	}
+	if model.FamilyOf(lb.VipAddress) == v1.IPv6Protocol {
+		return "", nil
+	}
+	return lb.VipPortID, nil
+}

@@ -1,0 +1,259 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
+)
+
+// CreateLoadBalancer creates a load balancer with everything in it. It returns an error while an earlier creation
+// may still take effect.
+func (w Writer) CreateLoadBalancer(ctx context.Context, spec loadbalancers.CreateOpts) (api.LoadBalancer, error) {
+	if err := w.unanswered.check(w.Key); err != nil {
+		return api.LoadBalancer{}, w.finish(err, nil)
+	}
+	startedAt := w.clock.Now()
+	made, err := w.API.CreateLoadBalancer(ctx, spec)
+	w.unanswered.note(w.Key, err)
+	if cloudapi.Is(err, cloudapi.Invalid, cloudapi.Quota, cloudapi.Denied, cloudapi.Conflict) {
+		w.orphans.noteRefusal(ctx, spec, startedAt)
+	}
+	if err != nil {
+		return made, w.finish(err, nil)
+	}
+	w.store.Created(spec, made)
+	return made, nil
+}
+
+// AwaitCreation waits until a new load balancer is ACTIVE.
+func (w Writer) AwaitCreation(ctx context.Context, id string, want model.Desired) error {
+	err := w.atRest(ctx, id)
+	if lb, ok := w.store.LoadBalancer(id); err != nil && ok && lb.ProvisioningStatus == api.Error {
+		err = w.creationFailed(ctx, id, want)
+	}
+	if err == nil {
+		w.failed.forget(w.Key.Service())
+		w.store.SettleParts(id)
+	}
+	return w.finish(err, nil)
+}
+
+// creationFailed records that a load balancer that was just created is in the state ERROR.
+func (w Writer) creationFailed(ctx context.Context, id string, want model.Desired) error {
+	cause := ""
+	if subnet := want.MemberSubnet; subnet.ID != "" && subnet.ID != want.LoadBalancer.SubnetID {
+		if _, err := w.API.GetSubnet(ctx, subnet.ID); cloudapi.Is(err, cloudapi.NotFound) {
+			cause = fmt.Sprintf("there is no subnet %s, which %s names for the members: correct it", subnet.ID, subnet.From)
+		}
+	}
+	return w.failed.note(w.Key.Service(), id, want.CreationDigest(), cause)
+}
+
+// KeepFailed returns an error if a load balancer must stay in the state ERROR for now.
+func (w Writer) KeepFailed(have api.LoadBalancer, want model.Desired) error {
+	if have.ProvisioningStatus != api.Error {
+		return nil
+	}
+	return w.failed.check(w.Key.Service(), have.ID, want.CreationDigest())
+}
+
+// AwaitLoadBalancer waits until a load balancer that is still being created accepts changes.
+func (w Writer) AwaitLoadBalancer(ctx context.Context, id string) error {
+	return w.finish(w.atRest(ctx, id), nil)
+}
+
+// SecondSubnet returns a subnet of the other family in the network of the first; "" if there is none.
+func (w Writer) SecondSubnet(ctx context.Context, place model.LoadBalancer, family v1.IPFamily) (string, error) {
+	return observe.SecondSubnet(ctx, w.API, place, family)
+}
+
+// UpdateLoadBalancer changes settings of a load balancer, and its tags by retag if that is not nil.
+func (w Writer) UpdateLoadBalancer(ctx context.Context, have api.LoadBalancer, patch loadbalancers.UpdateOpts,
+	retag func([]string) []string) error {
+	do, record := w.update(have, patch, retag)
+	return w.mutate(ctx, have.ID, do, record)
+}
+
+// update returns the request of an update and what records it. The request computes the tags when it is sent, under
+// the lock: another Service that shares the load balancer may have changed them in the meantime.
+func (w Writer) update(have api.LoadBalancer, patch loadbalancers.UpdateOpts,
+	retag func([]string) []string) (do func(context.Context) error, record func()) {
+	var made api.LoadBalancer
+	do = func(ctx context.Context) (err error) {
+		if retag != nil {
+			current := have.Tags
+			if now, ok := w.store.LoadBalancer(have.ID); ok {
+				current = now.Tags
+			}
+			patch.Tags = ptr.To(retag(current))
+		}
+		made, err = w.API.UpdateLoadBalancer(ctx, have.ID, patch)
+		return err
+	}
+	return do, func() { w.store.LoadBalancers.Put(have.ID, made) }
+}
+
+// LeaveOptions decide what becomes of a load balancer that a Service stops using.
+type LeaveOptions struct {
+	// IsLast reports whether the Service is the last one that uses the load balancer.
+	IsLast func(api.LoadBalancer) bool
+	// Release releases the floating IPs of a load balancer before its deletion.
+	Release func(context.Context, api.LoadBalancer) error
+	// Retag returns the tags without those of the Service.
+	Retag func([]string) []string
+}
+
+// Leave removes the Service's tag from a load balancer, or deletes it if the Service is the last one that uses it. It
+// holds the lock of the load balancer and reads it, so that of several Services that leave at the same time exactly the
+// last one deletes it.
+func (w Writer) Leave(ctx context.Context, have api.LoadBalancer, o LeaveOptions) error {
+	done, err := w.locks.Lock(ctx, have.ID)
+	if err != nil {
+		return err
+	}
+	defer done()
+	deleted, err := w.deleteIfLast(ctx, have.ID, o)
+	if deleted || err != nil {
+		return err
+	}
+	do, record := w.update(have, loadbalancers.UpdateOpts{}, o.Retag)
+	return w.finish(w.mutateLocked(ctx, have.ID, do, record), nil)
+}
+
+func (w Writer) deleteIfLast(ctx context.Context, id string, o LeaveOptions) (bool, error) {
+	if known, ok := w.store.LoadBalancer(id); ok && len(w.Key.Guests(known)) > 0 {
+		return false, nil
+	}
+	lb, err := w.API.GetLoadBalancer(ctx, id)
+	if missing, err := observe.IgnoreMissing(err); missing || err != nil {
+		return missing, err
+	}
+	if !o.IsLast(lb) {
+		return false, nil
+	}
+	if err := o.Release(ctx, lb); err != nil {
+		return true, err
+	}
+	return true, w.finish(w.deleteLocked(ctx, lb), func() { w.store.Delete(lb.ID) })
+}
+
+// Failover requests a failover from Octavia, which builds a load balancer again, and waits until it is ACTIVE. A
+// refusal is recorded: Octavia denies it to this client or does not support it with this driver.
+func (w Writer) Failover(ctx context.Context, id string) error {
+	unlock, err := w.locks.Lock(ctx, id)
+	if err != nil {
+		return w.finish(err, nil)
+	}
+	defer unlock()
+	if err := w.API.FailoverLoadBalancer(ctx, id); err != nil {
+		if cloudapi.Is(err, cloudapi.Denied, cloudapi.Invalid) {
+			w.store.RefuseFailover(id)
+			return fmt.Errorf("%w; Octavia refuses the failover: ask the cloud's operator for it, or approve the "+
+				"replacement that is planned next", err)
+		}
+		return w.finish(err, nil)
+	}
+	w.store.SetStatus(id, api.PendingUpdate)
+	if err := w.atRest(ctx, id); err != nil {
+		return w.finish(err, nil)
+	}
+	w.store.SettleParts(id)
+	return w.finish(nil, nil)
+}
+
+// DeleteLoadBalancer deletes a load balancer with everything in it, and waits until it does not exist any more. One of
+// another project stays, and must not block the deletion of the Service.
+func (w Writer) DeleteLoadBalancer(ctx context.Context, have api.LoadBalancer, listeners []api.Listener,
+	pools []observe.Pool) error {
+	err := w.deleteAll(ctx, have, listeners, pools)
+	if cloudapi.Is(err, cloudapi.Denied) {
+		w.store.Deny(have.ID)
+		return nil
+	}
+	return w.finish(err, func() { w.store.Delete(have.ID) })
+}
+
+func (w Writer) deleteAll(ctx context.Context, have api.LoadBalancer, listeners []api.Listener,
+	pools []observe.Pool) error {
+	if w.settings.NoCascade && have.ProvisioningStatus == api.Active {
+		if err := w.deleteParts(ctx, have.ID, listeners, pools); err != nil {
+			return err
+		}
+	}
+	done, err := w.locks.Lock(ctx, have.ID)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return w.deleteLocked(ctx, have)
+}
+
+// deleteParts deletes the parts of a load balancer one by one, for drivers that do not support cascading
+// deletion.
+func (w Writer) deleteParts(ctx context.Context, id string, listeners []api.Listener, pools []observe.Pool) error {
+	nothing := func() {}
+	for _, p := range pools {
+		if p.MonitorID == "" {
+			continue
+		}
+		if err := w.Applier.mutate(ctx, id, func(ctx context.Context) error {
+			return cloudapi.IgnoreNotFound(w.API.DeleteHealthMonitor(ctx, p.MonitorID))
+		}, nothing); err != nil {
+			return err
+		}
+	}
+	for _, p := range pools {
+		if err := w.Applier.mutate(ctx, id, func(ctx context.Context) error {
+			return cloudapi.IgnoreNotFound(w.API.DeletePool(ctx, p.ID))
+		}, nothing); err != nil {
+			return err
+		}
+	}
+	for _, l := range listeners {
+		if err := w.Applier.mutate(ctx, id, func(ctx context.Context) error {
+			return cloudapi.IgnoreNotFound(w.API.DeleteListener(ctx, l.ID))
+		}, nothing); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteLocked deletes one load balancer once Octavia accepts the deletion, and waits until it is deleted. The caller
+// holds the load balancer's lock.
+func (w Writer) deleteLocked(ctx context.Context, have api.LoadBalancer) error {
+	deleting := have.ProvisioningStatus == api.PendingDelete
+	for try := 1; !deleting; try++ {
+		err := w.API.DeleteLoadBalancer(ctx, have.ID, !w.settings.NoCascade || have.ProvisioningStatus == api.Error)
+		switch {
+		case cloudapi.Is(err, cloudapi.NotFound):
+			return nil
+		case err == nil:
+			deleting = true
+			continue
+		case !oserr.Immutable(err) || try == busyTries:
+			return err
+		}
+		lb, deleted, err := w.waiter.await(ctx, have.ID, changing)
+		if err != nil || deleted {
+			return err
+		}
+		have.ProvisioningStatus = lb.ProvisioningStatus
+	}
+	w.store.SetStatus(have.ID, api.PendingDelete)
+	lb, deleted, err := w.waiter.await(ctx, have.ID, leaving)
+	if err != nil || deleted {
+		return err
+	}
+	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + have.ID,
+		Err: fmt.Errorf("it is in the state %s instead of deleted: its deletion is tried again", lb.ProvisioningStatus)}
+}

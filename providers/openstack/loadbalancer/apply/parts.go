@@ -1,0 +1,114 @@
+package apply
+
+import (
+	"context"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
+)
+
+// CreateListener creates a listener. The container of its certificate has to be readable, and its allowed clients are
+// those of the families of the load balancer.
+func (w Writer) CreateListener(ctx context.Context, spec listeners.CreateOpts) error {
+	if err := w.CheckContainer(ctx, spec.DefaultTlsContainerRef); err != nil {
+		return err
+	}
+	families := []v1.IPFamily{}
+	if lb, ok := w.store.LoadBalancer(spec.LoadbalancerID); ok {
+		families = model.VIPFamilies(lb)
+	}
+	spec.AllowedCIDRs = model.OfFamilies(spec.AllowedCIDRs, families)
+	var made api.Listener
+	return w.mutate(ctx, spec.LoadbalancerID, func(ctx context.Context) (err error) {
+		made, err = w.API.CreateListener(ctx, spec)
+		return err
+	}, func() { w.store.Listeners.Put(made.ID, made) })
+}
+
+// UpdateListener changes settings of a listener. The container of a new certificate has to be readable.
+func (w Writer) UpdateListener(ctx context.Context, lb, id string, patch listeners.UpdateOpts) error {
+	if ref := patch.DefaultTlsContainerRef; ref != nil {
+		if err := w.CheckContainer(ctx, *ref); err != nil {
+			return err
+		}
+	}
+	var made api.Listener
+	return w.mutate(ctx, lb, func(ctx context.Context) (err error) {
+		made, err = w.API.UpdateListener(ctx, id, patch)
+		return err
+	}, func() { w.store.Listeners.Put(made.ID, made) })
+}
+
+// DeleteListener deletes a listener.
+func (w Writer) DeleteListener(ctx context.Context, lb, id string) error {
+	return w.mutate(ctx, lb, func(ctx context.Context) error {
+		return cloudapi.IgnoreNotFound(w.API.DeleteListener(ctx, id))
+	}, func() { w.store.Listeners.Delete(id) })
+}
+
+// CreatePool creates a pool without members, and returns its ID.
+func (w Writer) CreatePool(ctx context.Context, spec pools.CreateOpts) (string, error) {
+	var made api.Pool
+	err := w.mutate(ctx, spec.LoadbalancerID, func(ctx context.Context) (err error) {
+		made, err = w.API.CreatePool(ctx, spec)
+		return err
+	}, func() {
+		w.store.Pools.Put(made.ID, made)
+		w.store.Members.Put(made.ID, []api.Member{})
+	})
+	return made.ID, err
+}
+
+// UpdatePool changes settings of a pool.
+func (w Writer) UpdatePool(ctx context.Context, lb, id string, patch pools.UpdateOpts) error {
+	var made api.Pool
+	return w.mutate(ctx, lb, func(ctx context.Context) (err error) {
+		made, err = w.API.UpdatePool(ctx, id, patch)
+		return err
+	}, func() { w.store.Pools.Put(made.ID, made) })
+}
+
+// DeletePool deletes a pool with its members and health monitor.
+func (w Writer) DeletePool(ctx context.Context, lb string, have observe.Pool) error {
+	return w.mutate(ctx, lb, func(ctx context.Context) error {
+		return cloudapi.IgnoreNotFound(w.API.DeletePool(ctx, have.ID))
+	}, func() { w.store.DeletePool(have.ID, have.MonitorID) })
+}
+
+// CreateMonitor creates the health monitor of a pool.
+func (w Writer) CreateMonitor(ctx context.Context, lb string, spec monitors.CreateOpts) error {
+	var made api.HealthMonitor
+	return w.mutate(ctx, lb, func(ctx context.Context) (err error) {
+		made, err = w.API.CreateHealthMonitor(ctx, spec)
+		return err
+	}, func() {
+		w.store.Monitors.Put(made.ID, made)
+		w.store.SetMonitor(spec.PoolID, made.ID)
+	})
+}
+
+// UpdateMonitor changes settings of a health monitor.
+func (w Writer) UpdateMonitor(ctx context.Context, lb, id string, patch monitors.UpdateOpts) error {
+	var made api.HealthMonitor
+	return w.mutate(ctx, lb, func(ctx context.Context) (err error) {
+		made, err = w.API.UpdateHealthMonitor(ctx, id, patch)
+		return err
+	}, func() { w.store.Monitors.Put(made.ID, made) })
+}
+
+// DeleteMonitor deletes the health monitor of a pool.
+func (w Writer) DeleteMonitor(ctx context.Context, lb, pool, id string) error {
+	return w.mutate(ctx, lb, func(ctx context.Context) error {
+		return cloudapi.IgnoreNotFound(w.API.DeleteHealthMonitor(ctx, id))
+	}, func() {
+		w.store.Monitors.Delete(id)
+		w.store.SetMonitor(pool, "")
+	})
+}

@@ -1,0 +1,162 @@
+package diff
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+// The kinds in plans. Members are a separate kind, because only they change when nodes join and leave.
+const (
+	kindLoadBalancer = observe.KindLoadBalancer
+	kindListener     = observe.KindListener
+	kindPool         = observe.KindPool
+	kindMembers      = "members"
+	kindMonitor      = observe.KindMonitor
+	kindFloatingIP   = observe.KindFloatingIP
+	kindGroup        = observe.KindGroup
+	kindRules        = "security group rules"
+	kindPort         = observe.KindPort
+)
+
+// Handles of objects in a plan before they exist.
+const (
+	loadBalancerHandle = plan.Handle("load balancer")
+	groupHandle        = plan.Handle("security group")
+)
+
+// differ builds one plan.
+type differ struct {
+	// write makes the changes. Only their functions use it.
+	write apply.Writer
+	key   observe.Key
+	want  model.Desired
+	have  observe.Observed
+	plan  plan.Plan
+	// held are changes that are not made: the objects that they would replace stay.
+	held []plan.Held
+	// deleting is set if nothing should exist.
+	deleting bool
+	// owner reports that the existing load balancer was created for this Service.
+	owner bool
+	// replaced is the load balancer in the state ERROR whose address the plan keeps.
+	replaced *api.LoadBalancer
+	// home is the port of the existing load balancer, if it was created for a Service of this cluster.
+	home string
+	// refs are the references of changes, taken the pools that stay.
+	refs  map[plan.Ref]bool
+	taken map[string]bool
+	// unmonitored is set if the load balancer was adopted without health monitors, and stays so.
+	unmonitored bool
+}
+
+// newDiffer returns a differ for the existing objects of one Service.
+func newDiffer(write apply.Writer, have observe.Observed) *differ {
+	d := &differ{write: write, key: write.Key, have: have, refs: map[plan.Ref]bool{}, taken: map[string]bool{}}
+	d.plan.Subject = d.key.Subject()
+	if lb := have.LoadBalancer; lb != nil {
+		d.owner = d.key.Owns(*lb)
+		if d.isOfCluster(*lb) {
+			d.home = lb.VipPortID
+		}
+	}
+	return d
+}
+
+// add appends a change to the plan, unless it is held.
+func (d *differ) add(change plan.Change) {
+	if !d.isHeld(change.Ref) {
+		d.plan.Changes = append(d.plan.Changes, change)
+	}
+}
+
+func (d *differ) warnf(format string, args ...any) {
+	d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf(format, args...))
+}
+
+// warnAs is warnf with the reason of its Event.
+func (d *differ) warnAs(reason events.Reason, format string, args ...any) {
+	d.warnf(format, args...)
+	reasons := maps.Clone(d.plan.Reasons)
+	if reasons == nil {
+		reasons = map[string]events.Reason{}
+	}
+	reasons[d.plan.Warnings[len(d.plan.Warnings)-1]] = reason
+	d.plan.Reasons = reasons
+}
+
+// ref returns the reference of a change. Octavia's names are not unique, so the object's ID distinguishes a
+// second one of a name.
+func (d *differ) ref(kind, name string, action plan.Action, detail string) plan.Ref {
+	ref := plan.Ref{Kind: kind, Name: name, Action: action}
+	for n := 2; d.refs[ref]; n++ {
+		ref.Name = strings.TrimSpace(name + " " + detail)
+		if d.refs[ref] {
+			ref.Name = fmt.Sprintf("%s (%d)", name, n)
+		}
+	}
+	d.refs[ref] = true
+	return ref
+}
+
+// isHeld reports whether a change is held.
+func (d *differ) isHeld(ref plan.Ref) bool {
+	return slices.ContainsFunc(d.held, func(h plan.Held) bool { return h.Ref == ref })
+}
+
+// isOfCluster reports whether a load balancer was created for a Service of this cluster.
+func (d *differ) isOfCluster(lb api.LoadBalancer) bool {
+	return d.key.Foreign(lb) == "" && (d.key.Owns(lb) ||
+		strings.HasPrefix(lb.Name, names.LoadBalancerPrefix+d.key.ClusterName+"_"))
+}
+
+// loadBalancerID returns the ID of the existing load balancer, or of the one that this plan has created.
+func (d *differ) loadBalancerID(ids *plan.Handles) (string, error) {
+	if d.have.LoadBalancer != nil {
+		return d.have.LoadBalancer.ID, nil
+	}
+	return ids.ID(loadBalancerHandle)
+}
+
+// inLoadBalancer returns the function of a change in the load balancer of the plan.
+func (d *differ) inLoadBalancer(do func(ctx context.Context, lb string) error,
+) func(context.Context, *plan.Handles) error {
+	return func(ctx context.Context, ids *plan.Handles) error {
+		id, err := d.loadBalancerID(ids)
+		if err != nil {
+			return err
+		}
+		return do(ctx, id)
+	}
+}
+
+// poolRef is a pool for a listener: an existing one, with its ID, or one that the plan creates.
+type poolRef struct {
+	id, name string
+	handle   plan.Handle
+}
+
+func (r poolRef) resolve(ids *plan.Handles) (string, error) {
+	if r.id != "" {
+		return r.id, nil
+	}
+	return ids.ID(r.handle)
+}
+
+// show returns the ID, or the name if there is none yet.
+func (r poolRef) show() string {
+	if r.id != "" {
+		return r.id
+	}
+	return r.name
+}

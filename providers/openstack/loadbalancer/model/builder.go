@@ -1,0 +1,126 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+)
+
+// builder computes the desired state of one Service.
+type builder struct {
+	key      lbcommon.Key
+	in       intent.Service
+	settings Settings
+	shared   SharedState
+	serverID func(string) (string, error)
+
+	options  annotation.Options
+	class    Place
+	internal bool
+	unowned  []node
+	problems intent.Problems
+	// reported are the keys of problems that every port would report.
+	reported []string
+	warnings []string
+	reasons  map[string]events.Reason
+}
+
+// Input is the input of Build.
+type Input struct {
+	Key      lbcommon.Key
+	Service  intent.Service
+	Settings Settings
+	Shared   SharedState
+	// ServerID returns the server of a provider ID.
+	ServerID func(string) (string, error)
+	Nodes    []*v1.Node
+}
+
+// node is one that receives traffic.
+type node struct{ name, address, subnet, server string }
+
+func (b *builder) service() types.NamespacedName {
+	return types.NamespacedName{Namespace: b.key.Namespace, Name: b.key.Name}
+}
+
+func (b *builder) subject() string { return "Service " + b.in.Namespace + "/" + b.in.Name }
+
+func (b *builder) warnf(format string, args ...any) {
+	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
+}
+
+// warnAs is warnf with an Event reason of earlier managers, for existing alerts.
+func (b *builder) warnAs(reason events.Reason, format string, args ...any) {
+	b.warnf(format, args...)
+	if b.reasons == nil {
+		b.reasons = map[string]events.Reason{}
+	}
+	b.reasons[b.warnings[len(b.warnings)-1]] = reason
+}
+
+// first returns the first text that is set: a pointer to an empty one means none.
+func first(given *string, others ...string) (value string, own bool) {
+	if given != nil {
+		return *given, *given != ""
+	}
+	return cmp.Or(others...), false
+}
+
+// unsupported warns about a setting that this Octavia does not support.
+func (b *builder) unsupported(own bool, key, value string) {
+	if own {
+		b.warnf("%s", b.unsupportedText(key, value))
+	}
+}
+
+func (b *builder) unsupportedText(key, value string) string {
+	return fmt.Sprintf("%s is %s: Octavia's provider %s, with version %s of its API, does not support it, so it has no "+
+		"effect; remove it",
+		key, intent.Quote(value), b.settings.Provider, b.shared.Features.Version)
+}
+
+// InConfiguration returns the name of a key of the configuration in a message for the Service's author.
+func InConfiguration(key string) string {
+	return key + " in section [LoadBalancer] of the configuration"
+}
+
+// selector returns the labels that a node needs to receive traffic.
+func (b *builder) selector() map[string]string {
+	if b.options.HasNodeLabels {
+		return b.options.NodeLabels
+	}
+	labels, _ := annotation.ParseNodeLabels(b.settings.NodeSelector) // the configuration is valid
+	return labels
+}
+
+// tlsContainer returns the certificate for TLS termination at the load balancer; empty for none.
+func (b *builder) tlsContainer() string {
+	ref, _ := first(b.options.TLSContainer, b.settings.TLSContainer)
+	return strings.TrimSpace(ref)
+}
+
+// tlsContainerAt returns the certificate of a port; empty for none.
+func (b *builder) tlsContainerAt(port intent.Port) string {
+	if !b.in.TLS.At(port) {
+		return ""
+	}
+	return b.tlsContainer()
+}
+
+// problemOnce adds a problem that every port would add.
+func (b *builder) problemOnce(key, value, fix string) {
+	if slices.Contains(b.reported, key) {
+		return
+	}
+	b.reported = append(b.reported, key)
+	b.problems.Add(key, value, fix)
+}

@@ -1,0 +1,74 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+// find selects the load balancer, and others of its name.
+func (s *Store) find(key Key) Observed {
+	have := Observed{Named: key.Named}
+	leaving := func(lb api.LoadBalancer) bool { return lb.ProvisioningStatus == api.PendingDelete }
+	named := s.named(key)
+	sorting.Func(named, func(a, b api.LoadBalancer) int {
+		return cmp.Or(cmp.Compare(rank(key, a), rank(key, b)), cmp.Compare(a.ID, b.ID))
+	})
+	if lb, ok := s.LoadBalancers.Get(key.Named); ok && key.Named != "" && !leaving(lb) {
+		have.LoadBalancer = &lb
+		have.Others = slices.DeleteFunc(named, func(o api.LoadBalancer) bool { return o.ID == lb.ID || leaving(o) })
+	} else if len(named) > 0 {
+		have.LoadBalancer = &named[0]
+		have.Others = slices.DeleteFunc(named[1:], leaving)
+	} else if shared := s.sharedBy(key); len(shared) > 0 {
+		have.LoadBalancer = &shared[0]
+	}
+	s.mu.Lock()
+	if s.denied[key.Named] {
+		have.Denied = key.Named
+	}
+	have.FailoverRefused = have.LoadBalancer != nil && s.unrecoverable[have.LoadBalancer.ID]
+	s.mu.Unlock()
+	have.FloatingIPs = slices.DeleteFunc(s.FloatingIPs.Lookup(indexService+key.Service().String()),
+		func(f api.FloatingIP) bool { return !key.CreatedFloatingIP(f) })
+	if lb := have.LoadBalancer; lb != nil && lb.VipPortID != "" {
+		have.FloatingIPs = append(have.FloatingIPs, s.FloatingIPs.Lookup(indexPort+lb.VipPortID)...)
+	}
+	sorting.Func(have.FloatingIPs, func(a, b api.FloatingIP) int { return cmp.Compare(a.ID, b.ID) })
+	have.FloatingIPs = slices.CompactFunc(have.FloatingIPs, func(a, b api.FloatingIP) bool { return a.ID == b.ID })
+	have.Project = s.FloatingIPs.All()
+	have.Groups = s.Groups.Lookup(indexName + names.SecurityGroup(key.UID, key.Service()))
+	for _, g := range have.Groups {
+		have.GroupPorts = append(have.GroupPorts, s.Ports.Lookup(g.ID)...)
+	}
+	sorting.Func(have.GroupPorts, func(a, b api.Port) int { return cmp.Compare(a.ID, b.ID) })
+	have.GroupPorts = slices.CompactFunc(have.GroupPorts, func(a, b api.Port) bool { return a.ID == b.ID })
+	return have
+}
+
+// sharedBy returns load balancers of other Services with our tag: we shared them, and the annotation is lost.
+// On one of another cluster the tag is that of a Service of the same name there.
+func (s *Store) sharedBy(key Key) []api.LoadBalancer {
+	return slices.DeleteFunc(s.LoadBalancers.Lookup(indexTag+key.LoadBalancer()), func(lb api.LoadBalancer) bool {
+		return lb.ProvisioningStatus == api.PendingDelete || key.Foreign(lb) != ""
+	})
+}
+
+// rank sorts load balancers of one name: this cluster's first, then those that are not being deleted, then
+// those with the current name.
+func rank(key Key, lb api.LoadBalancer) int {
+	r := 0
+	if key.Foreign(lb) != "" || !key.Proves(lb) {
+		r += 4
+	}
+	if lb.ProvisioningStatus == api.PendingDelete {
+		r += 2
+	}
+	if lb.Name != key.LoadBalancer() {
+		r++
+	}
+	return r
+}

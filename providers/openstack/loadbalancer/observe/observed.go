@@ -1,0 +1,82 @@
+package observe
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+)
+
+// Observed has the existing objects of one Service's load balancer. Readers share it and must not modify what
+// it points to.
+type Observed struct {
+	// LoadBalancer is nil if there is none: the one that the Service names if it exists, else the one of our name.
+	LoadBalancer *api.LoadBalancer
+	// FailoverRefused is set if Octavia refused the failover of the load balancer.
+	FailoverRefused bool
+	// Others have our name too.
+	Others []api.LoadBalancer
+	// Denied is the ID that the Service names, if we may not read that load balancer.
+	Denied string
+	// Listeners and Pools are all of the load balancer's, of all Services.
+	Listeners []api.Listener
+	Pools     []Pool
+	// FloatingIPs are those at the load balancer's port, and those that were created for the Service.
+	FloatingIPs []api.FloatingIP
+	// Groups have the name of the Service's security group; GroupPorts use one of them.
+	Groups     []api.SecurityGroup
+	GroupPorts []api.Port
+	// Named is the ID of the load balancer that the Service names.
+	Named string
+	// KeepFloatingIP is the Service's annotation about its floating IP; nil if it is not set.
+	KeepFloatingIP *bool
+	// TagsDenied is set if Neutron denied tags of floating IPs last, TagsWait until they are tried again.
+	TagsDenied, TagsWait bool
+	// Project are all floating IPs of the project, by ID: one of them may have the address that the Service
+	// names.
+	Project map[string]api.FloatingIP
+}
+
+// Pool is a pool with its members and health monitor.
+type Pool struct {
+	api.Pool
+	Members []api.Member
+	// Monitor is nil if there is none.
+	Monitor *api.HealthMonitor
+	// Checksum replaces the members if they were not read.
+	Checksum string
+}
+
+// Depth selects what is read.
+type Depth struct {
+	// Authoritative reads from the cloud, bypassing the snapshot.
+	Authoritative bool
+	// Members includes the members of the pools, and how they are probed.
+	Members bool
+	// Groups includes the security groups that open node ports.
+	Groups bool
+	// known is set if lists cannot show more than the snapshot.
+	known bool
+	// Checksums are those of the members, from the Service's annotation.
+	Checksums Checksums
+}
+
+// EncodeChecksums returns the annotation; false if not all members are known, or none were read.
+func EncodeChecksums(pools []Pool) (string, bool) {
+	var items []string
+	for _, p := range pools {
+		if p.Checksum != "" {
+			return "", false // the annotation is up to date
+		}
+		ids := make([]string, len(p.Members))
+		for i, m := range p.Members {
+			if m.ID == "" {
+				return "", false
+			}
+			ids[i] = m.ID
+		}
+		items = append(items, poolKey(p.ID)+":"+sum(ids)+":"+MemberChecksum(p.Members))
+	}
+	slices.Sort(items)
+	return strings.Join(items, ","), len(items) > 0
+}
