@@ -335,7 +335,8 @@ func (r *runner) deleteAll(ctx context.Context) (time.Duration, error) {
 // restartWithRoutes leaves one node, with its pod route, to a manager with the route controller.
 func (r *runner) restartWithRoutes(ctx context.Context) error {
 	r.cluster.StopManager(ctx)
-	routed := lab.DemoMachine(1)
+	// The first machines have their pod ranges in the phase of routes already.
+	routed := lab.DemoMachine(lab.RoutedNodes + 1)
 	routed.Name = "node-routed" // The machines of the deleted nodes still run.
 	if err := r.joinNode(ctx, routed, false); err != nil {
 		return err
