@@ -9,9 +9,11 @@ import (
 	"syscall"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/ccmapp"
+	"github.com/unified-ccm/unified-ccm/cmd/internal/gctuning"
 )
 
 func main() {
+	gctuning.Start()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The second signal ends the process at once.
 	context.AfterFunc(ctx, stop)

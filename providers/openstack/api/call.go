@@ -87,7 +87,9 @@ func validateResponse(operation string, err error) error {
 // decode parses the value under key. Null and an empty object mean that the response is not from the service.
 func decode[T any](operation, key string, raw json.RawMessage) (T, error) {
 	var found T
-	if text := string(bytes.TrimSpace(raw)); text == "" || text == "null" || text == "{}" {
+	// The comparison does not copy: a load balancer with its members has hundreds of kilobytes.
+	switch string(bytes.TrimSpace(raw)) {
+	case "", "null", "{}":
 		return found, unexpected(operation, fmt.Errorf("it has no %s; "+askProxy, key))
 	}
 	if err := json.Unmarshal(raw, &found); err != nil {
