@@ -24,8 +24,10 @@ const (
 	oldMTURule      = "kubernetes.io/rule/nlb/mtu"
 )
 
-// oldDescription is that of managed security groups.
-var oldDescription = "Security group for Kubernetes ELB a0123abcd456789ef0123456789abcde (default/web)"
+// Descriptions of security groups that cloud-provider-aws creates. The second is a variable for a test.
+const oldClassicDescription = "Security group for Kubernetes ELB a0123abcd456789ef0123456789abcde (default/web)"
+
+var oldManagedDescription = "[k8s] Managed SecurityGroup for LoadBalancer"
 
 // oldPort is a port with the name of its target group, by how it is probed.
 type oldPort struct {
@@ -97,10 +99,10 @@ func cidr(protocol string, from, to int32, description string, networks ...strin
 }
 
 // group makes a managed security group, which has the cluster's tag alone.
-func (m oldManager) group(name string) string {
+func (m oldManager) group(name, description string) string {
 	m.t.Helper()
 	id := *must(m.ec2.CreateSecurityGroup(m.ctx, &ec2.CreateSecurityGroupInput{
-		GroupName: &name, Description: awssdk.String(oldDescription), VpcId: &m.vpc,
+		GroupName: &name, Description: &description, VpcId: &m.vpc,
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup,
 			Tags: []ec2types.Tag{{Key: awssdk.String("kubernetes.io/cluster/sim"), Value: awssdk.String("owned")}}}},
 	}))(m.t).GroupId
@@ -124,7 +126,7 @@ func (m oldManager) classic(shape classicShape) {
 	subnets, _ := m.publicSubnets()
 	group := m.named.Expand(shape.group)
 	if group == "" {
-		group = m.group(oldClassicGroup)
+		group = m.group(oldClassicGroup, oldClassicDescription)
 	}
 	listeners := []elbtypes.Listener{
 		{Protocol: awssdk.String("TCP"), InstanceProtocol: awssdk.String("TCP"), LoadBalancerPort: 80, InstancePort: awssdk.Int32(30080)},
@@ -208,7 +210,7 @@ func (m oldManager) network(shape networkShape) {
 	}
 	switch {
 	case shape.managed:
-		in.SecurityGroups = []string{m.group(oldManagedGroup)}
+		in.SecurityGroups = []string{m.group(oldManagedGroup, oldManagedDescription)}
 	case shape.group != "":
 		in.SecurityGroups = []string{m.named.Expand(shape.group)}
 	}

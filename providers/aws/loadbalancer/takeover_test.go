@@ -432,11 +432,11 @@ func TestPolicyCoversUntaggedParts(t *testing.T) {
 }
 
 // TestDescriptionOfManagedGroupDoesNotMatter verifies that the managed security group is found by its name alone. Its
-// description cannot change.
+// description cannot change, and earlier releases of ccm gave another one.
 func TestDescriptionOfManagedGroupDoesNotMatter(t *testing.T) {
-	saved := oldDescription
-	t.Cleanup(func() { oldDescription = saved })
-	oldDescription = "another description"
+	saved := oldManagedDescription
+	t.Cleanup(func() { oldManagedDescription = saved })
+	oldManagedDescription = "another description"
 	r := newRig(t, sim.Options{}, managed)
 	before := r.bare()
 	oldManager{r, t.Context()}.network(networkShape{managed: true})

@@ -85,6 +85,10 @@ func ManagedGroupName(clusterName string, service types.NamespacedName, uid type
 	return readable(service, hash.Sum(nil))
 }
 
+// ManagedGroupDescription is the description of the security group of a network load balancer, the same as that of
+// cloud-provider-aws: AWS has no call to change it.
+const ManagedGroupDescription = "[k8s] Managed SecurityGroup for LoadBalancer"
+
 // hashDigits is the number of digits of a hash in a name.
 const hashDigits = 10
 

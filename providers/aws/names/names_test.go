@@ -58,6 +58,7 @@ func TestGroupNames(t *testing.T) {
 	for got, want := range map[string]string{
 		ClassicGroupName("a0123"):                       "k8s-elb-a0123",
 		ClassicGroupDescription("a0123", service):       "Security group for Kubernetes ELB a0123 (name-space/my.long-service)",
+		ManagedGroupDescription:                         "[k8s] Managed SecurityGroup for LoadBalancer",
 		ManagedGroupName("kubernetes", service, uid):    "k8s-namespac-mylongse-d3fc443100",
 		ClientRule("a0123"):                             "kubernetes.io/rule/nlb/client=a0123",
 		HealthRule("a0123"):                             "kubernetes.io/rule/nlb/health=a0123",

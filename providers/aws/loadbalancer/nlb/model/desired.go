@@ -174,7 +174,7 @@ func Desire(r Request, settings Settings) (Desired, error) {
 	d.UDPKeepsIPv4 = b.udpKeepsIPv4
 	b.checkPrimaryIPv6()
 	d.ByCIDR = b.byCIDR(d)
-	d.Managed = b.managedGroup(d.Name, d.Tags)
+	d.Managed = b.managedGroup(d.Tags)
 	d.Warnings, d.Reasons = slices.AppendSeq(b.warnings, maps.Keys(b.reasons)), b.reasons
 	d.Record = d.AppliedRecord(r.Service.Fields)
 	err := intent.Join(subject, b.problems.Err(subject), zonesErr)
@@ -328,11 +328,10 @@ func (b *builder) clientFamilies() []v1.IPFamily {
 }
 
 // managedGroup is the load balancer's own security group.
-func (b *builder) managedGroup(name string, desired map[string]string) vpc.ManagedGroup {
-	service := tags.Service(b.Key)
+func (b *builder) managedGroup(desired map[string]string) vpc.ManagedGroup {
 	return vpc.ManagedGroup{
-		Name:        names.ManagedGroupName(b.Key.ClusterName, service, b.Key.UID),
-		Description: names.ClassicGroupDescription(name, service),
+		Name:        names.ManagedGroupName(b.Key.ClusterName, tags.Service(b.Key), b.Key.UID),
+		Description: names.ManagedGroupDescription,
 		Tags:        desired, Handle: managedHandle,
 		Rules: vpc.ClientRules(b.Service, b.clientFamilies()),
 	}
