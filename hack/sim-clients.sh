@@ -14,7 +14,7 @@ fi
 
 build_simulators
 
-# drive runs one script against a simulator of its own, and notes what was asked of it.
+# drive runs one script against a simulator of its own, and records the requests that it got.
 drive() { # script
 	local here=$work/$1 endpoint simulator status=0
 	mkdir "$here"

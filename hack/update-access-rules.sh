@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes deploy/openstack/access-rules.json from the calls of providers/openstack/api. ACCESS_RULES writes it elsewhere.
+# Writes deploy/openstack/access-rules.json from the calls of providers/openstack/api. ACCESS_RULES is another file to write.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fresh=$(mktemp)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes deploy/aws/iam-policy.json from the calls that providers/aws/api lists. IAM_POLICY writes it elsewhere.
+# Writes deploy/aws/iam-policy.json from the calls that providers/aws/api lists. IAM_POLICY is another file to write.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fresh=$(mktemp)

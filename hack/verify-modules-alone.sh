@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every module of the workspace builds and vets with GOWORK=off: its go.mod names
-# all that it uses, and it does not lean on a version that a neighbour asks for.
+# all that it uses, with versions that do not depend on those of other modules.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 failed=0

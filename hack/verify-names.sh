@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The tree names no developer's machine: no home folders, no private registries
-# or proxies, no loopback service of somebody's setup, nothing left to do.
+# or proxies, no loopback service of one machine, nothing left to do.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 failed=0

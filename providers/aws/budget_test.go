@@ -32,7 +32,7 @@ func TestRestartDuration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &life{T: t, world: world}
+		l := &policyScenarios{T: t, world: world}
 		for _, name := range []string{"a", "b", "c"} {
 			l.nodes = append(l.nodes, l.join(name))
 		}
@@ -79,7 +79,7 @@ func numbered(i int) *v1.Service {
 }
 
 // persist asks for a load balancer until it is there, as the framework's controller does.
-func (l *life) persist(balancers cloudprovider.LoadBalancer, svc *v1.Service) {
+func (l *policyScenarios) persist(balancers cloudprovider.LoadBalancer, svc *v1.Service) {
 	l.Helper()
 	for range 10 {
 		if _, err := balancers.EnsureLoadBalancer(l.Context(), "kubernetes", svc, l.nodes); err == nil {

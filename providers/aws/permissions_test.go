@@ -96,14 +96,14 @@ func TestPermissions(t *testing.T) {
 		}
 	})
 	t.Run("annotations", func(t *testing.T) {
-		l := newLife(t, document)
+		l := newPolicyScenarios(t, document)
 		before := l.world.Objects()
-		l.networkLife()
-		l.classicLife()
-		l.leavesNothing(before)
+		l.changeNetworkLoadBalancer()
+		l.changeClassicLoadBalancer()
+		l.wantNoLoadBalancers(before)
 		l.takeOverUntagged()
-		l.leavesNothing(before)
-		l.nodeLife(t.Context())
+		l.wantNoLoadBalancers(before)
+		l.changeNodes(t.Context())
 		used.add(l.world)
 	})
 	for _, request := range slices.Sorted(maps.Keys(used.permissions.Denied)) {

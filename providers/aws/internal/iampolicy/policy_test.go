@@ -10,21 +10,21 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
 )
 
-// written is where the policy is for those who use it.
-const written = "../../../../deploy/aws/iam-policy.json"
+// policyFile is the published policy.
+const policyFile = "../../../../deploy/aws/iam-policy.json"
 
-func TestTheWrittenPolicyIsUpToDate(t *testing.T) {
+func TestPolicyFileIsUpToDate(t *testing.T) {
 	want, err := Document()
 	if err != nil {
 		t.Fatal(err)
 	}
-	have, err := os.ReadFile(written)
+	have, err := os.ReadFile(policyFile)
 	if err != nil || !bytes.Equal(have, want) {
-		t.Errorf("deploy/aws/iam-policy.json is not what package api asks for (%v): run hack/update-iam.sh", err)
+		t.Errorf("deploy/aws/iam-policy.json is not the policy of package api (%v): run hack/update-iam.sh", err)
 	}
 }
 
-func TestEveryScopeIsOfACall(t *testing.T) {
+func TestScopesHaveCalls(t *testing.T) {
 	actions := Actions()
 	for action := range scopes() {
 		if !slices.Contains(actions, action) {
@@ -54,9 +54,9 @@ func TestChangesAreScoped(t *testing.T) {
 			"arn:aws:elasticloadbalancing:r:1:loadbalancer/web", "arn:aws:elasticloadbalancing:r:1:loadbalancer/net/web/1",
 			"arn:aws:elasticloadbalancing:r:1:targetgroup/web/1", "arn:aws:elasticloadbalancing:r:1:listener/net/web/1/2",
 		} {
-			for _, strange := range []map[string][]string{nil, {"aws:ResourceTag/kubernetes.io/cluster/test": {"owned"}}} {
-				if d := policy.Decide(iam.Request{Action: action, Resource: resource, Context: strange}); d.Allowed {
-					t.Errorf("%s is allowed on %s with tags %v by statement %s", action, resource, strange, d.Sid)
+			for _, foreign := range []map[string][]string{nil, {"aws:ResourceTag/kubernetes.io/cluster/test": {"owned"}}} {
+				if d := policy.Decide(iam.Request{Action: action, Resource: resource, Context: foreign}); d.Allowed {
+					t.Errorf("%s is allowed on %s with tags %v by statement %s", action, resource, foreign, d.Sid)
 				}
 			}
 		}

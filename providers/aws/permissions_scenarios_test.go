@@ -26,21 +26,21 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-// life changes Services and nodes in the ways that only AWS has, and that the scenarios of all clouds lack.
-type life struct {
+// policyScenarios change Services and nodes in the ways that only AWS has, and that the scenarios of all clouds lack.
+type policyScenarios struct {
 	*testing.T
 	world *sim.Cloud
 	cloud cloudprovider.Interface
 	nodes []*v1.Node
 }
 
-func newLife(t *testing.T, document []byte) *life {
+func newPolicyScenarios(t *testing.T, document []byte) *policyScenarios {
 	t.Helper()
 	world, err := sim.New(sim.Options{Policy: document})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &life{T: t, world: world, cloud: start(t, world)}
+	l := &policyScenarios{T: t, world: world, cloud: start(t, world)}
 	for _, name := range []string{"a", "b"} {
 		l.nodes = append(l.nodes, l.join(name, "10.244.1.0/24"))
 	}
@@ -57,7 +57,7 @@ func start(t *testing.T, world *sim.Cloud) cloudprovider.Interface {
 }
 
 // join launches a machine, and returns its initialised node.
-func (l *life) join(name string, cidrs ...string) *v1.Node {
+func (l *policyScenarios) join(name string, cidrs ...string) *v1.Node {
 	l.Helper()
 	node, err := l.world.Launch(conformance.Machine{Name: name, Zone: "us-west-2a", PodCIDRs: cidrs})
 	if err != nil {
@@ -85,7 +85,7 @@ func service(annotations map[string]string) *v1.Service {
 }
 
 // ensure reconciles a Service.
-func (l *life) ensure(svc *v1.Service, nodes []*v1.Node) {
+func (l *policyScenarios) ensure(svc *v1.Service, nodes []*v1.Node) {
 	l.Helper()
 	balancers, _ := l.cloud.LoadBalancer()
 	if _, err := balancers.EnsureLoadBalancer(l.Context(), "conformance", svc, nodes); err != nil {
@@ -93,7 +93,7 @@ func (l *life) ensure(svc *v1.Service, nodes []*v1.Node) {
 	}
 }
 
-func (l *life) remove(svc *v1.Service) {
+func (l *policyScenarios) remove(svc *v1.Service) {
 	l.Helper()
 	balancers, _ := l.cloud.LoadBalancer()
 	if err := balancers.EnsureLoadBalancerDeleted(l.Context(), "conformance", svc); err != nil {
@@ -114,8 +114,8 @@ func with(all map[string]string, pairs ...string) map[string]string {
 	return out
 }
 
-// networkLife changes everything that can be changed of a network load balancer.
-func (l *life) networkLife() {
+// changeNetworkLoadBalancer changes everything that can be changed of a network load balancer.
+func (l *policyScenarios) changeNetworkLoadBalancer() {
 	subnets := l.world.Subnets(false)
 	first, second := l.group("first"), l.group("second")
 	nlb := map[string]string{annotation.KeyType: "nlb", annotation.KeySecurityGroups: first,
@@ -138,8 +138,8 @@ func (l *life) networkLife() {
 	l.remove(dual)
 }
 
-// classicLife changes everything that can be changed of a classic load balancer.
-func (l *life) classicLife() {
+// changeClassicLoadBalancer changes everything that can be changed of a classic load balancer.
+func (l *policyScenarios) changeClassicLoadBalancer() {
 	subnets := l.world.Subnets(false)
 	group := l.group("classic")
 	some := map[string]string{annotation.KeySubnets: strings.Join(subnets[:2], ",")}
@@ -161,7 +161,7 @@ func (l *life) classicLife() {
 	l.remove(last)
 }
 
-func (l *life) group(name string) string {
+func (l *policyScenarios) group(name string) string {
 	l.Helper()
 	id, err := l.world.AddSecurityGroup(name, map[string]string{"kubernetes.io/cluster/" + l.world.ClusterID(): "shared"})
 	if err != nil {
@@ -170,9 +170,9 @@ func (l *life) group(name string) string {
 	return id
 }
 
-// nodeLife moves a pod CIDR to another instance, which replaces the blackhole route, reads a Fargate node, and tags an
+// changeNodes moves a pod CIDR to another instance, which replaces the blackhole route, reads a Fargate node, and tags an
 // instance.
-func (l *life) nodeLife(ctx context.Context) {
+func (l *policyScenarios) changeNodes(ctx context.Context) {
 	routes, _ := l.cloud.Routes()
 	add := func(node *v1.Node) {
 		l.Helper()
@@ -210,7 +210,7 @@ func (l *life) nodeLife(ctx context.Context) {
 }
 
 // tagInstance lets the tagging controller tag the instance of a node.
-func (l *life) tagInstance(ctx context.Context) {
+func (l *policyScenarios) tagInstance(ctx context.Context) {
 	l.Helper()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -252,7 +252,7 @@ func (l *life) tagInstance(ctx context.Context) {
 
 // takeOverUntagged takes over listeners and target groups of an earlier manager that did not tag them, and changes
 // and deletes them before they are tagged: tags are the last change of a plan, and here they are denied at first.
-func (l *life) takeOverUntagged() {
+func (l *policyScenarios) takeOverUntagged() {
 	ctx := l.Context()
 	nlb := map[string]string{annotation.KeyType: "nlb", annotation.KeySubnets: strings.Join(l.world.Subnets(false), ",")}
 	old := service(with(nlb))
@@ -298,7 +298,7 @@ func (l *life) takeOverUntagged() {
 }
 
 // ensureDenied reconciles a Service with everything but its tags.
-func (l *life) ensureDenied(svc *v1.Service, nodes []*v1.Node) {
+func (l *policyScenarios) ensureDenied(svc *v1.Service, nodes []*v1.Node) {
 	l.Helper()
 	balancers, _ := l.cloud.LoadBalancer()
 	_, err := balancers.EnsureLoadBalancer(l.Context(), "conformance", svc, nodes)
@@ -308,7 +308,7 @@ func (l *life) ensureDenied(svc *v1.Service, nodes []*v1.Node) {
 }
 
 // untag removes all tags from the target groups and listeners of the load balancer.
-func (o *otherManager) untag(l *life) {
+func (o *otherManager) untag(l *policyScenarios) {
 	l.Helper()
 	ctx := l.Context()
 	balancers, err := o.elbv2.DescribeLoadBalancers(ctx, &elbv2.DescribeLoadBalancersInput{Names: []string{o.name}})
@@ -338,8 +338,8 @@ func (o *otherManager) untag(l *life) {
 	}
 }
 
-// leavesNothing verifies that all objects of the load balancers were deleted.
-func (l *life) leavesNothing(before map[string]int) {
+// wantNoLoadBalancers verifies that all objects of the load balancers were deleted.
+func (l *policyScenarios) wantNoLoadBalancers(before map[string]int) {
 	l.Helper()
 	after := l.world.Objects()
 	for _, kind := range []string{"load-balancers", "listeners", "target-groups", "targets", "classic-load-balancers"} {
