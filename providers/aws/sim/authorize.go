@@ -28,10 +28,12 @@ func (c *Cloud) authorize(k core.Call, form url.Values) error {
 		d := iam.Decision{Allowed: c.options.Allow == nil || c.options.Allow(claim.Action)}
 		if c.policy != nil && d.Allowed {
 			d = c.policy.Decide(claim)
-			c.permissions.record(c.policy, claim, d)
 		}
-		if c.disruption.denies(claim.Action) {
+		switch {
+		case c.disruption.denies(claim.Action):
 			d = iam.Decision{Explicit: true}
+		case c.policy != nil:
+			c.permissions.record(c.policy, claim, d)
 		}
 		if !d.Allowed {
 			return t.unauthorized(claim, d)

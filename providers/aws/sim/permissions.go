@@ -25,6 +25,7 @@ func NewPermissions() Permissions {
 	return Permissions{Required: map[iam.Element]bool{}, Denied: map[string]bool{}}
 }
 
+// record records the decision about a request.
 func (p Permissions) record(policy *iam.Policy, r iam.Request, d iam.Decision) {
 	for _, e := range policy.Required(r) {
 		p.Required[e] = true

@@ -146,12 +146,12 @@ func (p Policy) Elements() []Element {
 			out = append(out, Element{s.sid, pattern})
 		}
 	}
-	slices.SortFunc(out, CompareElements)
+	slices.SortFunc(out, compareElements)
 	return slices.Compact(out)
 }
 
-// CompareElements orders elements by statement and pattern.
-func CompareElements(a, b Element) int {
+// compareElements orders elements by statement and pattern.
+func compareElements(a, b Element) int {
 	return cmp.Or(strings.Compare(a.Sid, b.Sid), strings.Compare(a.Pattern, b.Pattern))
 }
 
