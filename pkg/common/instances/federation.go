@@ -53,7 +53,7 @@ func (f *Federation) ofNode(ctx context.Context, node *v1.Node, age time.Duratio
 		return Instance{}, false, err
 	}
 	for _, m := range f.members {
-		if in, ok := m.cached(r, m.options.Clock.Now().Add(-age)); ok && r.proves(in) {
+		if in, ok := m.cached(r, m.policy.oldest(age)); ok && r.proves(in) {
 			m.observeCache("hit")
 			return in, true, nil
 		}

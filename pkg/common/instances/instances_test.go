@@ -38,10 +38,11 @@ type cloud struct {
 	instances map[string]instances.Instance
 	calls     map[string]int
 	fail      func(operation string, keys []string) error
+	latency   time.Duration // of a page
 }
 
 func newCloud(n int) *cloud {
-	c := &cloud{instances: map[string]instances.Instance{}, calls: map[string]int{}}
+	c := &cloud{instances: map[string]instances.Instance{}, calls: map[string]int{}, latency: latency}
 	for i := range n {
 		c.launch(i)
 	}
@@ -88,7 +89,7 @@ func (c *cloud) read(ctx context.Context, operation string, keys []string,
 	fail := c.fail
 	c.mu.Unlock()
 	select {
-	case <-time.After(time.Duration(pages) * latency):
+	case <-time.After(time.Duration(pages) * c.latency):
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -186,6 +187,16 @@ func TestCallBudget(t *testing.T) {
 			}
 			close(queue)
 			group.Wait()
+		}},
+		"5,000 nodes join, and a list takes 20 seconds": {known: 5000, budget: 20, run: func(t *testing.T, c *cloud,
+			i *instances.Instances) {
+			c.latency = 2 * time.Second
+			sixteen(t.Context(), 5000, func(n int) { mustHaveMetadata(t, i, joiningNode(n)) })
+		}},
+		"5,000-node refresh, and a list takes 40 seconds": {known: 5000, budget: 20, run: func(t *testing.T, c *cloud,
+			i *instances.Instances) {
+			c.latency = 4 * time.Second
+			sixteen(t.Context(), 5000, func(n int) { mustHaveMetadata(t, i, readyNode(n)) })
 		}},
 		"1,000-node refresh": {known: 1000, budget: 2, run: func(t *testing.T, _ *cloud, i *instances.Instances) {
 			sixteen(t.Context(), 1000, func(n int) { mustHaveMetadata(t, i, readyNode(n)) })

@@ -36,6 +36,8 @@ type listPolicy struct {
 	// err is the error of the last list, nil if it succeeded. It was returned at failedAt.
 	err      error
 	failedAt time.Time
+	// took is the duration of the last list that succeeded.
+	took time.Duration
 	// tokens are the single reads of joining nodes that are allowed now, filled at filledAt.
 	tokens   float64
 	filledAt time.Time
@@ -57,9 +59,21 @@ func (p *listPolicy) listed(r snapshot.Reading, err error) {
 	defer p.mu.Unlock()
 	if p.err = err; err != nil {
 		p.failedAt = p.clock.Now()
-	} else if r.After(p.outdated) {
+		return
+	}
+	p.took = p.clock.Since(r.At())
+	if r.After(p.outdated) {
 		p.singleReads = 0
 	}
+}
+
+// oldest returns the time at which an instance must have been read at the earliest to be no older than age. The age
+// counts from the end of the last list: a list of thousands of instances may take longer than age, and would be
+// outdated when it ends.
+func (p *listPolicy) oldest(age time.Duration) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.clock.Now().Add(-age - p.took)
 }
 
 // lastError returns the error of the last list if it failed within JoinMaxAge: then it is not tried again.

@@ -46,7 +46,7 @@ func (i *Instances) refOf(node *v1.Node) (ref, error) {
 // lookup returns an instance from the snapshot if it is no older than age, from a list if one is due, and
 // else from a read of that instance.
 func (i *Instances) lookup(ctx context.Context, r ref, age time.Duration, bulk bool) (Instance, bool, error) {
-	oldest := i.options.Clock.Now().Add(-age)
+	oldest := i.policy.oldest(age)
 	if in, ok := i.cached(r, oldest); ok {
 		i.observeCache("hit")
 		return in, true, nil
