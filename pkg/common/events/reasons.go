@@ -79,9 +79,10 @@ var (
 	// Reasons that alerts for earlier managers of a cloud match.
 	LoadBalancerForcedInternal = warning(onService, "LoadBalancerForcedInternal",
 		"The Service requests a public load balancer, and the configuration makes all of them internal.",
-		"Remove the annotation, or the setting of the configuration.")
+		"Remove the annotation, or `internal-lb` from the section `[LoadBalancer]` of the configuration.")
 	LoadBalancerExternalNetworkSearchFailed = warning(onService, "LoadBalancerExternalNetworkSearchFailed",
-		"There is no external network for a floating IP.", "Name the network in the configuration.")
+		"There is no external network for a floating IP.",
+		"Set `floating-network-id` in the section `[LoadBalancer]` of the configuration.")
 	LoadBalancerSourceRangesIgnored = warning(onService, "LoadBalancerSourceRangesIgnored",
 		"The source ranges of the Service have no effect: the cloud's load balancers do not restrict sources, or security "+
 			"groups that the manager never edits do.",
@@ -107,7 +108,7 @@ var (
 		"Nothing, unless the node is of this cloud: "+runbook("UnifiedCCMNodesUnknown")+".")
 	NoDelegatedPrefix = warning(onNode, "NoDelegatedPrefix",
 		"The node gets no pod range, because its network interface has no delegated prefix.",
-		"Delegate a prefix to the network interface of the machine.")
+		"Delegate a prefix of the IP family that the message names to the primary network interface of the instance.")
 )
 
 // framework has the reasons of the controllers of k8s.io/cloud-provider and of leader election.
