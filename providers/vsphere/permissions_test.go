@@ -36,9 +36,9 @@ func documentedRequests(t *testing.T) map[string]bool {
 	return out
 }
 
-// TestRequestsToNSXTAreDocumented runs every scenario and compares the requests to NSX-T with the page that an
+// TestPermissions runs every scenario and compares the requests to NSX-T with the page that an
 // administrator reads to choose a role.
-func TestRequestsToNSXTAreDocumented(t *testing.T) {
+func TestPermissions(t *testing.T) {
 	documented := documentedRequests(t)
 	var mu sync.Mutex
 	made := map[string]bool{}
