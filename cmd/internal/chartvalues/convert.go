@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
 // Result is the outcome of a conversion.
@@ -75,7 +76,7 @@ func (ch *chart) Convert(values map[string]any, flags Flags) (Result, error) {
 		return Result{}, err
 	}
 	c.set("cloudProvider", ch.provider)
-	slices.SortStableFunc(c.notes, func(a, b Note) int { return strings.Compare(a.Key, b.Key) })
+	sorting.StableFunc(c.notes, func(a, b Note) int { return strings.Compare(a.Key, b.Key) })
 	return Result{Values: c.values, Notes: c.notes}, nil
 }
 

@@ -32,23 +32,28 @@ func creating(service, operation string) cloudapi.Request {
 	return cloudapi.Request{Service: service, Operation: operation, Mutating: true}
 }
 
-// object makes a call and returns the object under key in the response.
-func object[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string, send sender) (T, error) {
+// object makes a call and returns the object under key in the response. Here and in list, what does not depend on the
+// type of the object is in functions of its own, because the compiler repeats generic code for each type.
+func object[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string, send sender) (found T, err error) {
+	err = c.object(ctx, r, key, send, &found)
+	return found, err
+}
+
+func (c *Clients) object(ctx context.Context, r cloudapi.Request, key string, send sender, found any) error {
 	var result gophercloud.Result
 	err := c.perform(ctx, r, func(ctx context.Context, s *gophercloud.ServiceClient) gophercloud.Result {
 		result = send(ctx, s)
 		return result
 	})
 	if err != nil {
-		var none T
-		return none, err
+		return err
 	}
 	body, _ := result.Body.(map[string]any)
 	raw, err := json.Marshal(body[key])
 	if err != nil {
 		raw = nil // decode reports the missing object.
 	}
-	return decode[T](r.Operation, key, raw)
+	return decode(r.Operation, key, raw, found)
 }
 
 // perform makes a call with a response without content.
@@ -85,17 +90,16 @@ func validateResponse(operation string, err error) error {
 }
 
 // decode parses the value under key. Null and an empty object mean that the response is not from the service.
-func decode[T any](operation, key string, raw json.RawMessage) (T, error) {
-	var found T
+func decode(operation, key string, raw json.RawMessage, found any) error {
 	// The comparison does not copy: a load balancer with its members has hundreds of kilobytes.
 	switch string(bytes.TrimSpace(raw)) {
 	case "", "null", "{}":
-		return found, unexpected(operation, fmt.Errorf("it has no %s; "+askProxy, key))
+		return unexpected(operation, fmt.Errorf("it has no %s; "+askProxy, key))
 	}
-	if err := json.Unmarshal(raw, &found); err != nil {
-		return found, unexpected(operation, err)
+	if err := json.Unmarshal(raw, found); err != nil {
+		return unexpected(operation, err)
 	}
-	return found, nil
+	return nil
 }
 
 // unexpected returns the error about a response that cannot be parsed. The outcome of the call is unknown,
@@ -111,18 +115,33 @@ func unexpected(operation string, err error) error {
 // repeat all pages when one fails.
 func list[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string, query any, path ...string,
 ) ([]T, error) {
+	var all []T
+	err := c.pages(ctx, r, key, query, path, func(raw json.RawMessage) error {
+		var items []T
+		err := decode(r.Operation, key, raw, &items)
+		all = append(all, items...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// pages reads all pages, and passes what each has under key to add.
+func (c *Clients) pages(ctx context.Context, r cloudapi.Request, key string, query any, path []string,
+	add func(json.RawMessage) error) error {
 	own, isOwn := query.(ownProject)
 	if isOwn {
 		query = own.query
 	}
 	values, err := queryOf(query)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var all []T
 	for seen := map[string]bool{}; ; {
 		if seen[values.Encode()] {
-			return nil, unexpected(r.Operation, errors.New("endless list: a page links to a page that was already read"))
+			return unexpected(r.Operation, errors.New("endless list: a page links to a page that was already read"))
 		}
 		seen[values.Encode()] = true
 		var page map[string]json.RawMessage
@@ -142,16 +161,14 @@ func list[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string
 			return err
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		items, err := decode[[]T](r.Operation, key, page[key])
-		if err != nil {
-			return nil, err
+		if err := add(page[key]); err != nil {
+			return err
 		}
-		all = append(all, items...)
 		next := nextPage(page[key+"_links"])
 		if next == nil {
-			return all, nil
+			return nil
 		}
 		values = next
 	}

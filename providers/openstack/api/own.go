@@ -226,5 +226,7 @@ func (c *Clients) CreateLoadBalancer(ctx context.Context, o loadbalancers.Create
 	if err != nil {
 		return LoadBalancer{}, err
 	}
-	return decode[LoadBalancer](r.Operation, key, response[key])
+	var made LoadBalancer
+	err = decode(r.Operation, key, response[key], &made)
+	return made, err
 }

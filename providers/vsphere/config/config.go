@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	common "github.com/unified-ccm/unified-ccm/pkg/common/config"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
 
@@ -132,7 +133,7 @@ func (r *resolver) resolve() {
 	if len(r.config.VCenters) == 0 && r.file.Err() == nil {
 		r.file.Errorf(sectionGlobal, "server", `names no vCenter: add a section [VirtualCenter "address"], or set server`)
 	}
-	slices.SortFunc(r.config.VCenters, func(a, b VCenter) int { return strings.Compare(a.Name, b.Name) })
+	sorting.Func(r.config.VCenters, func(a, b VCenter) int { return strings.Compare(a.Name, b.Name) })
 	r.config.KeepDeleted = r.env.keepDeleted
 }
 

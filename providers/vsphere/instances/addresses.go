@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	common "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
 )
@@ -79,7 +80,7 @@ func (r AddressRules) candidates(m api.Machine) ([]candidate, error) {
 		return nil, fmt.Errorf("guestinfo.metadata: %w", err)
 	}
 	// The order of the other addresses stays.
-	slices.SortStableFunc(out, func(a, b candidate) int { return rank(static, a.address) - rank(static, b.address) })
+	sorting.StableFunc(out, func(a, b candidate) int { return rank(static, a.address) - rank(static, b.address) })
 	return out, nil
 }
 

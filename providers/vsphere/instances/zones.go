@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 )
 
@@ -172,7 +173,7 @@ func (z *zones) know(ctx context.Context, wanted map[api.Ref]bool, age time.Dura
 			refs = append(refs, ref)
 		}
 	}
-	slices.SortFunc(refs, api.Ref.Compare)
+	sorting.Func(refs, api.Ref.Compare)
 	for part := range slices.Chunk(refs, objectsPerCall) {
 		attached, err := z.api.AttachedTags(ctx, part)
 		if err != nil {
