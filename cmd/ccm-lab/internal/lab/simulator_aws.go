@@ -27,15 +27,17 @@ const awsLatency = 100 * time.Millisecond
 // awsBudgets are the targets that the provider's tests assert too. Those of Services are for network load
 // balancers with two ports and up to 100 nodes, which is what one call registers.
 func awsBudgets(nodes, services int) map[string]Budget {
-	// EC2 answers with up to 1,000 instances at a time.
-	pages := (nodes + 999) / 1000
+	// EC2 answers with up to 1,000 instances at a time, and Elastic Load Balancing with up to 400 target groups.
+	pages, groupPages := (nodes+999)/1000, (2*services+399)/400
 	return map[string]Budget{
-		PhaseJoin:      {Calls: 12 * pages},
+		// More nodes also take longer to register, and share more lists, each of all pages.
+		PhaseJoin:      {Calls: 12*pages + 15*(pages-1)},
 		PhaseRefresh:   {Calls: pages + 1},
 		PhaseCreateOne: {Calls: 10},
-		PhaseDeleteOne: {Calls: 9},
-		// The registrations, and the reads that identify the load balancers.
-		PhaseAddNode: {Calls: 2*services + 20},
+		PhaseDeleteOne: {Calls: 9 + 2*(groupPages-1)},
+		// The registrations, and the reads that identify the load balancers. AWS grants ten registrations a second, and
+		// a list is read again after half a minute.
+		PhaseAddNode: {Calls: 2*services + 20 + 10*(groupPages-1)},
 		// Listeners, attributes and two lists of targets for each.
 		PhaseRestart:      {Calls: 4*services + 20, ReadOnly: true, Seconds: 10},
 		PhaseRestartAgain: {Calls: services + 50, ReadOnly: true},

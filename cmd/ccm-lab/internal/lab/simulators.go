@@ -112,7 +112,7 @@ func simulators() map[string]Simulator {
 	return map[string]Simulator{
 		aws.ProviderName: {New: newAWS, CloudConfig: awsConfig, Balancers: awsBalancers(),
 			Budgets: awsBudgets, Latency: awsLatency, TargetAnnotation: awsannotation.KeyNodeLabels},
-		fake.ProviderName: {New: newFakeWorld, CloudConfig: fakeConfig},
+		fake.ProviderName: {New: newFakeWorld, CloudConfig: fakeConfig, Budgets: fakeBudgets},
 		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig, Services: true,
 			Budgets: openStackBudgets, TargetAnnotation: openstackannotation.KeyNodeSelector},
 		vsphere.ProviderName: {New: newVSphere, CloudConfig: vSphereConfig, Budgets: vSphereBudgets},
@@ -141,6 +141,24 @@ func newFakeWorld(o SimulatorOptions) (conformance.World, func() error, error) {
 		return nil, nil, errors.Join(err, loopback.Close())
 	}
 	return cloud, func() error { return errors.Join(closeCloud(), loopback.Close()) }, nil
+}
+
+// fakeBudgets are for Services of two ports.
+func fakeBudgets(nodes, services int) map[string]Budget {
+	// The cloud answers with up to 500 instances at a time.
+	pages := (nodes + 499) / 500
+	return map[string]Budget{
+		// More nodes also take longer to register, and share more lists, each of all pages.
+		PhaseJoin:      {Calls: 10*pages + 10*max(0, pages-2)},
+		PhaseRefresh:   {Calls: 2 * pages, ReadOnly: true},
+		PhaseCreateOne: {Calls: 8},
+		PhaseDeleteOne: {Calls: 4},
+		// The updates of two pools for each Service, and the reads that identify them.
+		PhaseAddNode:      {Calls: 2*services + 2*pages + 20},
+		PhaseRestart:      {Calls: 8*pages + 20, ReadOnly: true},
+		PhaseRestartAgain: {Calls: 8*pages + 20, ReadOnly: true},
+		PhaseIdle:         {Calls: 2, ReadOnly: true},
+	}
 }
 
 func fakeConfig(endpoint string, _ conformance.World, o SimulatorOptions) string {
