@@ -20,9 +20,10 @@ search "a registry or proxy that is not the public one" \
 	'GOPROXY=([^f]|f[^i])|GONOSUMDB|GOINSECURE|(index-url|registry-mirror)|artifactory|nexus\.' .
 search "something left undone" '(^|[^[:alnum:]_.])(TODO|FIXME|XXX|HACK)([^[:alnum:]_]|$)' .
 
-# A replace directive may point into this repository and, in the module that
-# builds Kubernetes, at a published version; anything else is a private fork.
-forks=$(git grep -nE --untracked -e '=>' -- '*go.mod' | grep -vE '=> (\.\.?/|k8s\.io/[a-z-]+ v[0-9.]+$)' || true)
+# A replace directive may point into this repository, at another published version of the same module and, in the module
+# that builds Kubernetes, at a published version; anything else is a private fork.
+forks=$(git grep -nE --untracked -e '=>' -- '*go.mod' | grep -vE '=> (\.\.?/|k8s\.io/[a-z-]+ v[0-9.]+$)' |
+	grep -vE ':[[:space:]]*(replace )?([^ ]+)( v[^ ]+)? => \2 v[^ ]+$' || true)
 if [[ -n $forks ]]; then
 	printf 'a replacement that others do not have:\n%s\n' "$forks"
 	failed=1
