@@ -13,8 +13,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 )
 
-// wipe removes everything that a test and its managers have put into the API server, so that the
-// next test finds it empty. Managers must have ended.
+// wipe deletes the objects of a test and its managers from the API server, so that the next test finds it empty.
+// Managers must have ended.
 func (c *cluster) wipe() error {
 	ctx, cancel := c.cleanupContext()
 	defer cancel()
@@ -36,7 +36,7 @@ func (c *cluster) wipeServices(ctx context.Context) error {
 	var errs []error
 	for _, svc := range list.Items {
 		if svc.Name == "kubernetes" {
-			continue // The API server's own, which it makes again anyway.
+			continue // The API server creates it again.
 		}
 		if len(svc.Finalizers) > 0 {
 			_, err := services.Patch(ctx, svc.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})

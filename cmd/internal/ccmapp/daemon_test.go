@@ -45,12 +45,12 @@ func TestDefaults(t *testing.T) {
 	(&options{}).constructors()
 	for name, c := range app.DefaultInitFuncConstructors {
 		if c.InitContext.ClientName == clientName {
-			t.Errorf("the framework's own table was changed: %s", name)
+			t.Errorf("the table of the framework has the client name of ccm: %s", name)
 		}
 	}
 }
 
-func TestOptionsThatFollowFromOthers(t *testing.T) {
+func TestCompleteSetsDependentOptions(t *testing.T) {
 	root, err := newRoot(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -71,15 +71,15 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 	}
 }
 
-// checked is a cloud that answers Check with err.
-type checked struct {
+// checkedCloud is a cloud with a Check that returns err.
+type checkedCloud struct {
 	cloudprovider.Interface
 	err error
 }
 
-func (c checked) Check(context.Context) error { return c.err }
+func (c checkedCloud) Check(context.Context) error { return c.err }
 
-func TestCredentialsCheck(t *testing.T) {
+func TestOnlyDeniedCredentialsAreFatal(t *testing.T) {
 	denied := &cloudapi.Error{Class: cloudapi.Denied, Operation: "List", Err: errors.New("bad token")}
 	for _, tc := range []struct {
 		name     string
@@ -89,12 +89,12 @@ func TestCredentialsCheck(t *testing.T) {
 	}{
 		{"accepted", nil, false, 0},
 		{"refused", denied, true, 0},
-		{"no answer", &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "List", Err: errors.New("timeout")}, false, 1},
+		{"timeout", &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "List", Err: errors.New("timeout")}, false, 1},
 		{"throttled", &cloudapi.Error{Class: cloudapi.Throttled, Operation: "List", Err: errors.New("slow down")}, false, 1},
-		{"an error of no class", errors.New("what"), false, 1},
+		{"unclassified", errors.New("unclassified"), false, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			d := &daemon{health: NewHealth(checked{err: tc.err}, testclock.NewFakeClock(time.Unix(0, 0)))}
+			d := &daemon{health: NewHealth(checkedCloud{err: tc.err}, testclock.NewFakeClock(time.Unix(0, 0)))}
 			err := d.checkCredentials(t.Context(), provider.Descriptor{Title: "Cloud"}, source{configFile: "c.conf"})
 			if (err != nil) != tc.fatal || len(d.warnings) != tc.warnings {
 				t.Errorf("error %v, warnings %v", err, d.warnings)
@@ -108,15 +108,15 @@ func TestCredentialsCheck(t *testing.T) {
 	}
 }
 
-func TestReachTriesUntilTheTimeIsUp(t *testing.T) {
+func TestReachRetriesUntilTimeout(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
-		answers  []int // HTTP status of each answer; the last one stays
+		statuses []int // HTTP status of each response; the last one repeats
 		want     string
 		attempts int
 	}{
 		{"up", []int{200}, "", 1},
-		{"up, but not for us", []int{403}, "", 1},
+		{"up, request forbidden", []int{403}, "", 1},
 		{"starting", []int{500, 500, 200}, "", 3},
 		{"credentials refused", []int{401}, "rejects the credentials", 1},
 		{"never up", []int{500}, "does not answer (tried for 10s)", 11},
@@ -124,7 +124,7 @@ func TestReachTriesUntilTheTimeIsUp(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			attempts := 0
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				w.WriteHeader(tc.answers[min(attempts, len(tc.answers)-1)])
+				w.WriteHeader(tc.statuses[min(attempts, len(tc.statuses)-1)])
 				attempts++
 			}))
 			defer server.Close()

@@ -38,7 +38,7 @@ func (p *portsPlanner) GetLoadBalancerName(_ context.Context, _ string, s *v1.Se
 	return s.Name
 }
 
-// plannerCloud is a cloud with these load balancers.
+// plannerCloud is a cloud with the load balancers of a portsPlanner.
 type plannerCloud struct {
 	cloudprovider.Interface
 	balancers *portsPlanner
@@ -63,9 +63,9 @@ func (p *portsPlanner) PlanLoadBalancer(_ context.Context, _ string, service *v1
 	return plan.Plan{}, nil
 }
 
-// What the manager has seen of a Service counts as applied where no record is stored, so that the plan of a file begins
-// with the Service of the cluster. A new Service has none.
-func TestPlanOfFileKnowsTheServiceOfTheCluster(t *testing.T) {
+// Without an applied record, the Service in the cluster counts as applied. The plan of a file therefore starts from that
+// Service, unless it does not exist yet.
+func TestPlanOfFileStartsFromServiceInCluster(t *testing.T) {
 	live := &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u"},
 		Spec: v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, Ports: []v1.ServicePort{{Port: 80}}}}
 	for name, want := range map[string][]int32{"web": {80, 443}, "new": {443}} {
@@ -93,7 +93,7 @@ func TestPlanOfFileKnowsTheServiceOfTheCluster(t *testing.T) {
 	}
 }
 
-// Services of another class are left to another controller, which may use the same finalizer.
+// Services of another class belong to another controller, which may use the same finalizer.
 func TestPlansFollowLoadBalancerClasses(t *testing.T) {
 	service := func(name string, class *string) *v1.Service {
 		return &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
@@ -140,7 +140,7 @@ func TestPlansFollowLoadBalancerClasses(t *testing.T) {
 	}
 }
 
-func TestAdoptKeepsWhatTheFileDoesNotSay(t *testing.T) {
+func TestMergeExistingKeepsFieldsMissingInFile(t *testing.T) {
 	live := &v1.Service{
 		ObjectMeta: metav1.ObjectMeta{UID: "live", Finalizers: []string{"f"}},
 		Spec: v1.ServiceSpec{

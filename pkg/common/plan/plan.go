@@ -110,8 +110,8 @@ type Plan struct {
 	// Replan returns the plan that keeps what the held changes would replace. It is pure; nil if the other changes do
 	// not depend on the held ones.
 	Replan func(held []Held) (Plan, error)
-	// Unapplied names fields of the Service whose values have no effect on what exists. The applied record keeps their
-	// values of before.
+	// Unapplied names fields of the Service whose values have no effect on what exists. The applied record keeps
+	// their earlier values.
 	Unapplied []string
 	// Warnings are messages for the user about the plan. They change nothing.
 	Warnings []string

@@ -60,7 +60,7 @@ const (
 	reset        = "\x1b[0m"
 )
 
-// actionStyle is the style of each action. Each has a sign, so that colour is never needed to understand it.
+// actionStyle returns the sign and the colour of an action. The sign is enough to understand it.
 func actionStyle(a Action) (sign string, s style) {
 	switch a {
 	case Create:
@@ -128,7 +128,7 @@ func (t *textWriter) change(c Change, suffix string) {
 	}
 }
 
-// field shows one value if only one side has one, and otherwise the step.
+// field formats the value of a created or deleted object, or the change of an updated one.
 func (t *textWriter) field(head string, a Action, f Field) string {
 	const indent = 6
 	room := t.options.Width - indent - utf8.RuneCountInString(head)
@@ -188,7 +188,7 @@ func totals(plans []Plan) string {
 		}
 	}
 	if changed.total() == 0 {
-		return "No changes: " + all.held()
+		return "No changes: " + all.unchanged()
 	}
 	text := fmt.Sprintf("Plan: %d to create, %d to update, %d to delete", n[Create], n[Update], n[Delete])
 	if held > 0 {
@@ -221,8 +221,8 @@ func (t tally) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// held returns the sentence for a cloud without differences.
-func (t tally) held() string {
+// unchanged returns the end of the summary line for plans without changes.
+func (t tally) unchanged() string {
 	if t.total() == 0 {
 		return "there is nothing to compare."
 	}

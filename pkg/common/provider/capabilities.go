@@ -1,21 +1,22 @@
 package provider
 
-// Capabilities are the jobs of a provider: the framework's interfaces that it implements. They are declared
-// in its descriptor and verified by the conformance suite.
+// Capabilities are the interfaces of the framework that a provider implements. Its descriptor declares them, and the
+// conformance suite verifies them.
 type Capabilities struct {
 	LoadBalancer, InstancesV2, Routes bool
 }
 
-// Capability is one job, for tables and documentation.
+// Capability describes one interface, for tables and documentation.
 type Capability struct {
 	// Name is the name of the framework's interface.
 	Name string
-	// Doc describes the job for users.
+	// Doc describes for users what it does.
 	Doc string
+	// Has is set if the provider implements it.
 	Has bool
 }
 
-// List returns all jobs in the order in which they are documented.
+// List returns all capabilities in the order in which they are documented.
 func (c Capabilities) List() []Capability {
 	return []Capability{
 		{"LoadBalancer", "Load balancers for Services of type LoadBalancer.", c.LoadBalancer},
@@ -25,7 +26,7 @@ func (c Capabilities) List() []Capability {
 	}
 }
 
-// Names returns the names of the supported jobs.
+// Names returns the names of the interfaces that the provider implements.
 func (c Capabilities) Names() []string {
 	var names []string
 	for _, capability := range c.List() {
@@ -36,7 +37,7 @@ func (c Capabilities) Names() []string {
 	return names
 }
 
-// Missing returns the name of a needed job that the provider does not do, or "".
+// Missing returns the name of the first needed interface that the provider does not implement, or "".
 func (c Capabilities) Missing(needs Capabilities) string {
 	have := c.List()
 	for i, need := range needs.List() {

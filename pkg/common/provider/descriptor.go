@@ -35,7 +35,7 @@ type Descriptor struct {
 	Portable []string
 	// Disruptions declares every kind of change of load balancers that disrupts more than members.
 	Disruptions []plan.Effect
-	// Capabilities are the jobs of the provider.
+	// Capabilities are the interfaces of the framework that the provider implements.
 	Capabilities Capabilities
 	// Flags adds the provider's own flags, each prefixed by Name. May be nil.
 	Flags func(*pflag.FlagSet)

@@ -194,7 +194,8 @@ func (s *Source) ownedRoutes(
 	return out, nil
 }
 
-// addByPorts adds the candidates whose ports have them as allowed address pairs. The others are foreign.
+// addByPorts adds the candidates that the port at their next hop has as an allowed address pair. The others are
+// foreign.
 func (s *Source) addByPorts(ctx context.Context, candidates []api.ExtraRoute, out map[api.ExtraRoute]bool) error {
 	if len(candidates) == 0 {
 		return nil
@@ -298,9 +299,9 @@ func (s *Source) wanted(r common.Route, all []*v1.Node) (api.ExtraRoute, error) 
 	}
 }
 
-// replacedBy returns the routes that a new route replaces: owned routes to the same destination whose node
-// is deleted, which would share its traffic. A route to another node is left to the framework, and a
-// foreign route is an error.
+// replacedBy returns the routes that a new route replaces: owned routes to the same destination by a deleted node,
+// which would get a part of its traffic. A route by another node is an error, since the framework deletes it, and so is
+// a foreign route.
 func (s *Source) replacedBy(
 	want api.ExtraRoute, owned map[api.ExtraRoute]bool, nodesByIP map[string]*v1.Node,
 ) ([]api.ExtraRoute, error) {
@@ -313,12 +314,12 @@ func (s *Source) replacedBy(
 			stale = append(stale, r)
 			continue
 		}
-		owner := "does not belong to this cluster; remove it, or use other pod CIDRs"
+		relation := "does not belong to this cluster; remove it, or use other pod CIDRs"
 		if node := nodesByIP[r.NextHop]; owned[r] && node != nil {
-			owner = "belongs to node " + node.Name
+			relation = "belongs to node " + node.Name
 		}
 		return nil, &cloudapi.Error{Class: cloudapi.AlreadyExists, Operation: "AddExtraRoutes",
-			Err: fmt.Errorf("router %s has the route %s, which %s", s.router, routeName(r), owner)}
+			Err: fmt.Errorf("router %s has the route %s, which %s", s.router, routeName(r), relation)}
 	}
 	return stale, nil
 }
@@ -337,7 +338,7 @@ func (s *Source) Delete(ctx context.Context, _ string, list []common.Route) []er
 	}
 	unwanted := make([]api.ExtraRoute, len(list))
 	for i, r := range list {
-		unwanted[i] = s.listed(r)
+		unwanted[i] = s.existing(r)
 	}
 	s.pairAll(ctx, unwanted, errs, func(ctx context.Context, hops []string) (map[string]api.Port, error) {
 		return s.ports.ByAddress(ctx, hops, matchPairs(unwanted))
@@ -351,8 +352,8 @@ func (s *Source) Delete(ctx context.Context, _ string, list []common.Route) []er
 	return errs
 }
 
-// listed returns the route of the name that List returned, or the zero value if it is deleted.
-func (s *Source) listed(r common.Route) api.ExtraRoute {
+// existing returns the route with the name that List returned, or the zero value if it is deleted.
+func (s *Source) existing(r common.Route) api.ExtraRoute {
 	for _, have := range s.known.Routes {
 		if routeName(have) == r.Name {
 			return have

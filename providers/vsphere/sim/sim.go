@@ -53,7 +53,7 @@ const (
 type Options struct {
 	// Name distinguishes vCenters: it is part of the UUIDs of machines.
 	Name string
-	// Latency of each call, and ErrorRate of those that fail.
+	// Latency is the latency of each call, ErrorRate the part of the calls that fails.
 	Latency   time.Duration
 	ErrorRate float64
 	Seed      int64
@@ -200,7 +200,7 @@ func soapMethod(r *http.Request) string {
 	}
 }
 
-// dialect is how the front's own errors look: those of the proxy of a vCenter.
+// dialect returns the format of the front's own errors, which are those of a vCenter's proxy.
 func dialect() sim.Dialect {
 	answer := func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -328,11 +328,10 @@ func (c *Cloud) SetPassword(password string) {
 	c.password = password
 }
 
-// EndSessions ends the sessions of the SOAP API, EndRESTSessions those of the REST API: after a restart of the
-// vCenter, or when they idle out.
+// EndSessions ends the sessions of the SOAP API, as a restart of the vCenter or its idle timeout does.
 func (c *Cloud) EndSessions() { c.endSessions(soapCookie) }
 
-// EndRESTSessions is described at EndSessions.
+// EndRESTSessions ends the sessions of the REST API.
 func (c *Cloud) EndRESTSessions() { c.endSessions(restHeader) }
 
 func (c *Cloud) endSessions(kind string) {
@@ -356,7 +355,7 @@ func (c *Cloud) known(s session) bool {
 	return known
 }
 
-// alive records the use of a session, and reports whether it has not ended.
+// alive records the use of a session, and reports whether it is valid.
 func (c *Cloud) alive(kind, id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -368,7 +367,7 @@ func (c *Cloud) alive(kind, id string) bool {
 	return true
 }
 
-// ServeHTTP implements http.Handler, behind the front: a request of a session that has ended has none.
+// ServeHTTP implements http.Handler, behind the front. It removes a session that has ended from the request.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if cookie, err := r.Cookie(soapCookie); err == nil && !c.alive(soapCookie, cookie.Value) {
 		r.Header.Del("Cookie")

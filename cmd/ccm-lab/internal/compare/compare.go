@@ -35,8 +35,8 @@ type Options struct {
 	Resume *report.Report
 }
 
-// Run runs all scenarios on all columns. When ctx ends, it returns what it has, with the names of what is missing and
-// the error of the context. A column that does not start has its error in the report.
+// Run runs all scenarios on all columns. When ctx ends, it returns the results so far, with the names of the missing
+// ones, and the error of the context. A column that does not start has its error in the report.
 func Run(ctx context.Context, o Options) (report.Report, error) {
 	r := newResult(o)
 	slots := make(chan struct{}, max(o.Parallel, 1))
@@ -121,7 +121,7 @@ func resumed(old *report.Report, scenario, column string) (report.Cell, bool) {
 	return report.Cell{}, false
 }
 
-// resumeOperations takes over the costs of an earlier run.
+// resumeOperations copies the costs of an earlier run.
 func (r *result) resumeOperations(old *report.Report) {
 	if old == nil {
 		return
@@ -223,7 +223,7 @@ func (r *result) notify(format string, args ...any) {
 	}
 }
 
-// finish names what is missing.
+// finish returns the report, with the names of the cells and costs that are missing.
 func (r *result) finish() report.Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,10 +19,10 @@ func TestEveryPortableAnnotationHasAScenario(t *testing.T) {
 	}
 }
 
-func TestEveryCloudShowsEverySetting(t *testing.T) {
-	// The host name of a load balancer has no family; those of other clouds have addresses.
-	// Neither fake nor Octavia drains connections, and fake does not read HTTP. Load balancers of NSX-T are of layer 4 on
-	// a gateway, and their profiles, which have time-outs and persistence, are those of the configuration.
+func TestEveryCloudHasFieldsForEverySetting(t *testing.T) {
+	// Only load balancers with a host name have a field for address families. Neither fake nor Octavia drains
+	// connections, and fake does not parse HTTP. Load balancers of NSX-T forward TCP and UDP on a gateway, and the
+	// configuration names their profiles with timeouts and persistence.
 	without := map[string][]setting{
 		"fake": {addressFamilies, connectionDraining, forwardedHeaders}, "openstack": {addressFamilies, connectionDraining},
 		"vsphere": {addressFamilies, connectionDraining, forwardedHeaders, loadBalancerSubnet, idleTimeout, proxyProtocol,
@@ -72,8 +72,8 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestForeignRouteIsSeenBesideOwnRoute has both routes in both orders: a cloud lists them in any.
-func TestForeignRouteIsSeenBesideOwnRoute(t *testing.T) {
+// TestRouteToReportsForeignRoute tries both orders, because clouds list routes in any order.
+func TestRouteToReportsForeignRoute(t *testing.T) {
 	const destination = "10.244.102.0/24"
 	routes := []world.Route{{Destination: destination, NodeName: "node-1", Owned: true}, {Destination: destination}}
 	for range routes {

@@ -10,9 +10,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
 )
 
-// random are the values that the API server, a cloud or a clock chooses, with what stands for them in the
-// documentation. The first match of a text counts, so that the longer ones come first.
-var random = []struct {
+// placeholders are the patterns of values that the API server, a cloud or a clock chooses, each with the text that
+// replaces such a value. They apply in this order, so that longer patterns come before those that match a part of them.
+var placeholders = []struct {
 	pattern *regexp.Regexp
 	stable  string
 }{
@@ -34,7 +34,7 @@ var random = []struct {
 
 // stable replaces random values in a text.
 func stable(text string) string {
-	for _, r := range random {
+	for _, r := range placeholders {
 		text = r.pattern.ReplaceAllString(text, r.stable)
 	}
 	return text
@@ -62,13 +62,13 @@ func stableObjects(list []report.Object) []report.Object {
 	}
 	slices.SortFunc(out, func(a, b report.Object) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID),
-			slices.Compare(values(a.Fields), values(b.Fields)))
+			slices.Compare(flatten(a.Fields), flatten(b.Fields)))
 	})
 	return out
 }
 
-// values returns the values of fields, in the order of their names.
-func values(fields map[string]string) []string {
+// flatten returns the names and values of fields, sorted by name.
+func flatten(fields map[string]string) []string {
 	out := make([]string, 0, len(fields))
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		out = append(out, name, fields[name])
@@ -76,8 +76,8 @@ func values(fields map[string]string) []string {
 	return out
 }
 
-// stableEvents returns Events without their times and random values, sorted: the order of those of one second is
-// random, as is the number of repetitions.
+// stableEvents returns Events without their times, repetitions and random values. It sorts them, because Events of the
+// same second have no order.
 func stableEvents(list []report.Event) []report.Event {
 	var out []report.Event
 	for _, e := range list {

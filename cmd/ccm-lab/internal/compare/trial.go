@@ -25,11 +25,11 @@ import (
 const (
 	// poll is the interval at which conditions are checked.
 	poll = 100 * time.Millisecond
-	// quiet is the time without a mutation in the cloud after which it counts as settled.
-	quiet = 500 * time.Millisecond
-	// rest is the time without any call after which a manager that has just started has read what it always reads, also
-	// on a busy machine. Its calls would count as those of the scenario.
-	rest = 2 * time.Second
+	// quietPeriod is the time without a mutation in the cloud after which it counts as settled.
+	quietPeriod = 500 * time.Millisecond
+	// startPeriod is the time without any call after which the reads at the start of a manager are complete, also on a
+	// busy machine. Later ones would count as calls of the scenario.
+	startPeriod = 2 * time.Second
 	// cleanTimeout is the timeout for deleting what a scenario has created.
 	cleanTimeout = 2 * time.Minute
 )
@@ -50,7 +50,7 @@ type Trial struct {
 	terminate func() error
 }
 
-// run runs one scenario. An error means that the column cannot go on.
+// run runs one scenario. An error means that the column cannot continue.
 func (r *run) run(ctx context.Context, s Scenario) (report.Cell, error) {
 	// Each scenario finds a manager with empty caches, so that its calls do not depend on the scenarios before it.
 	if err := r.restartFor(ctx, s); err != nil {
@@ -91,7 +91,7 @@ func (r *run) newTrial(ctx context.Context, name string) (*Trial, error) {
 		return nil, fmt.Errorf("creating a namespace: %w", err)
 	}
 	t.cleanUp(t.deleteNamespace)
-	if err := t.untilIdle(ctx, rest, t.log().Len); err != nil {
+	if err := t.untilIdle(ctx, startPeriod, t.log().Len); err != nil {
 		return nil, err
 	}
 	t.before = r.inventory()
@@ -116,7 +116,7 @@ func lastCall(log *sim.Log) int {
 
 // untilQuiet waits until no call has changed the cloud for a while.
 func (t *Trial) untilQuiet(ctx context.Context) error {
-	return t.untilIdle(ctx, t.scaled(quiet), t.log().MutationCount)
+	return t.untilIdle(ctx, t.scaled(quietPeriod), t.log().MutationCount)
 }
 
 // untilIdle waits until a count of calls has not changed for a period.
@@ -150,7 +150,7 @@ func (t *Trial) clean(ctx context.Context) ([]string, error) {
 	return leaked, nil
 }
 
-// deleteNamespace finalizes it too, because no namespace controller runs.
+// deleteNamespace deletes and finalizes the namespace, because no namespace controller runs.
 func (t *Trial) deleteNamespace(ctx context.Context) error {
 	namespaces := t.cluster.Plane.Client.CoreV1().Namespaces()
 	if err := namespaces.Delete(ctx, t.namespace, metav1.DeleteOptions{}); err != nil {

@@ -35,7 +35,7 @@ func RegisterNode(ctx context.Context, client kubernetes.Interface, node *v1.Nod
 }
 
 // SetReady writes the node's Ready condition: True as its kubelet does, or Unknown as the node lifecycle
-// controller does when the kubelet is silent.
+// controller does when the kubelet does not report.
 func SetReady(ctx context.Context, client kubernetes.Interface, name string, ready bool) error {
 	condition := v1.NodeCondition{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}
 	if !ready {

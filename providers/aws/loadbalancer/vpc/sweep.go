@@ -22,12 +22,12 @@ func (o RuleOwner) hasRulesIn(group Group) bool {
 	})
 }
 
-// Sweep reads all groups of the VPC, to find those in which a load balancer has left rules: see Find. EC2 has
+// Sweep reads all groups of the VPC, for Find. EC2 has
 // no filter for descriptions, so it reads them all, 1,000 a page, once for all callers within half a minute.
 func (s *GroupStore) Sweep(ctx context.Context) error { return s.all.Refresh(ctx) }
 
-// Find adds to the snapshot those groups of the last sweep that have its rules, and the load balancer's own.
-// Once the nodes that used them are deleted, those without the cluster's tag are found in no other way.
+// Find adds to the snapshot the groups of the last sweep that have rules of a load balancer, and its own groups. Groups
+// without the cluster's tag are found in no other way once the nodes that used them are deleted.
 func (s *GroupStore) Find(o RuleOwner) {
 	swept, _ := s.all.Listed()
 	for _, group := range s.all.Select(func(g Group) bool { return o.hasRulesIn(g) || slices.Contains(o.Groups, g.ID) }) {

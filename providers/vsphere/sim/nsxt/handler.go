@@ -108,7 +108,7 @@ func pattern(path string) string {
 
 // page returns a page of a collection. The cursor is the number of the first object, padded as the API does.
 func (m *Manager) page(collection string, r *http.Request) (document, *apiError) {
-	all := m.in(collection)
+	all := m.list(collection)
 	start := 0
 	if cursor := r.URL.Query().Get("cursor"); cursor != "" {
 		n, err := strconv.Atoi(cursor)

@@ -70,7 +70,7 @@ func (m *Manager) checkService(path string, d, _ document) *apiError {
 	if err := m.exists(d, "connectivity_path"); err != nil {
 		return err
 	}
-	for _, other := range m.in("/infra/lb-services") {
+	for _, other := range m.list("/infra/lb-services") {
 		at := d.text("connectivity_path")
 		if at != "" && other.text("path") != path && other.text("connectivity_path") == at {
 			return invalid(503040, "The gateway %s has the load balancer service %s already.", at, other.text("path"))
@@ -108,7 +108,7 @@ func (m *Manager) checkServer(path string, d, _ document) *apiError {
 // balancer service as its size allows.
 func (m *Manager) checkOthers(path string, d document) *apiError {
 	same := 0
-	for _, other := range m.in("/infra/lb-virtual-servers") {
+	for _, other := range m.list("/infra/lb-virtual-servers") {
 		if other.text("path") == path {
 			continue
 		}

@@ -138,8 +138,8 @@ func cutLast(path string) (parent, id string) {
 	return path[:max(at, 0)], path[at+1:]
 }
 
-// in returns the objects of a collection, sorted by path. The caller holds the lock.
-func (m *Manager) in(collection string) []document {
+// list returns the objects of a collection, sorted by path. The caller holds the lock.
+func (m *Manager) list(collection string) []document {
 	var out []document
 	for _, path := range slices.Sorted(maps.Keys(m.objects)) {
 		if parent, _ := cutLast(path); parent == collection {

@@ -31,7 +31,7 @@ func (m *Manager) LoadBalancers(nodeOf func(address string) string) []world.Load
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	byAddress := map[string]*world.LoadBalancer{}
-	for _, d := range m.in(servers) {
+	for _, d := range m.list(servers) {
 		ip := d.text("ip_address")
 		lb := byAddress[ip]
 		if lb == nil {
@@ -73,7 +73,7 @@ func (m *Manager) DeleteLoadBalancer(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	found := false
-	for _, d := range m.in(servers) {
+	for _, d := range m.list(servers) {
 		if d.text("display_name") == name {
 			delete(m.objects, d.text("path"))
 			found = true
@@ -89,7 +89,7 @@ func (m *Manager) DeleteLoadBalancer(name string) error {
 func (m *Manager) Drift(name string) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, d := range m.in(servers) {
+	for _, d := range m.list(servers) {
 		if d.text("display_name") == name {
 			changed := maps.Clone(d)
 			changed["default_pool_member_ports"] = []any{"1"}
@@ -105,7 +105,7 @@ func (m *Manager) Routes(nodeOf func(address string) string) []world.Route {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []world.Route
-	for _, d := range m.in(routes) {
+	for _, d := range m.list(routes) {
 		r := world.Route{Destination: d.text("network"), Owned: tag(d, "vsphere.k8s.io/cluster-name") != ""}
 		for _, hop := range d.documents("next_hops") {
 			r.NodeName = nodeOf(hop.text("ip_address"))

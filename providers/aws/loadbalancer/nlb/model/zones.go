@@ -40,15 +40,15 @@ func (b *builder) zones() ([]Zone, error) {
 	b.match(annotation.KeyAllocations, o.Allocations, subnets, func(i int, v string) { zones[i].Allocation = v })
 	b.match(annotation.KeyPrivateIPv4, o.PrivateIPv4, subnets, func(i int, v string) {
 		if addr, err := netip.ParseAddr(v); err == nil && !subnets[i].CIDR4.Contains(addr) {
-			b.creation.Addf(annotation.KeyPrivateIPv4, v, "it is not in %s, the network of subnet %s, which has the same "+
-				"place in the order: write an address of that network", subnets[i].CIDR4, subnets[i])
+			b.creation.Addf(annotation.KeyPrivateIPv4, v, "it is not in %s, the network of subnet %s at the same "+
+				"position: write an address of that network", subnets[i].CIDR4, subnets[i])
 		}
 		zones[i].PrivateIPv4 = v
 	})
 	b.match(annotation.KeyIPv6, o.IPv6, subnets, func(i int, v string) {
 		if addr, err := netip.ParseAddr(v); err == nil && !contains(subnets[i].CIDR6, addr) {
-			b.creation.Addf(annotation.KeyIPv6, v, "it is in no IPv6 network of subnet %s, which has the same place in the "+
-				"order: write an address of it", subnets[i])
+			b.creation.Addf(annotation.KeyIPv6, v, "it is in no IPv6 network of subnet %s at the same position: "+
+				"write an address of one", subnets[i])
 		}
 		zones[i].IPv6 = v
 	})
@@ -72,8 +72,8 @@ func (b *builder) checkAddresses() {
 	}
 }
 
-// match gives each subnet the value of its place in the order.
-func (b *builder) match(key string, values []string, subnets []vpc.Subnet, give func(i int, value string)) {
+// match calls set for each subnet with the value at the same position.
+func (b *builder) match(key string, values []string, subnets []vpc.Subnet, set func(i int, value string)) {
 	if len(values) == 0 {
 		return
 	}
@@ -86,18 +86,18 @@ func (b *builder) match(key string, values []string, subnets []vpc.Subnet, give 
 		for _, s := range subnets {
 			ids = append(ids, s.ID)
 		}
-		problems.Addf(key, strings.Join(values, ","), "there are %d, and %d subnets (%s): list one for each subnet, in "+
-			"that order, and the subnets in %s",
+		problems.Addf(key, strings.Join(values, ","), "%d for %d subnets (%s): list one for each subnet in that "+
+			"order, and the subnets in %s",
 			len(values), len(subnets), strings.Join(ids, ", "), annotation.KeySubnets)
 		return
 	}
 	for i, v := range values {
-		give(i, v)
+		set(i, v)
 	}
 }
 
 // dualStack reports whether the load balancer gets both families. A Service with IPv6 as its second family
-// goes without it if the VPC, or its own source ranges, don't allow it.
+// gets IPv4 only if the VPC, or its own source ranges, do not allow IPv6.
 func (b *builder) dualStack(subnets []vpc.Subnet) bool {
 	families := b.Service.Families
 	if !slices.Contains(families, v1.IPv6Protocol) {
@@ -158,7 +158,7 @@ func InSubnetsOf(have, want []Zone, zoneOf map[string]string) []Zone {
 }
 
 // KeepAllocations keeps desired Elastic IPs in their subnets: AWS does not move an Elastic IP that is in use,
-// and cloud-provider-aws matched them with subnets in another order. The others follow the order of the
+// and cloud-provider-aws matched them with subnets in another order. It assigns the others in the order of the
 // subnets.
 func KeepAllocations(have, want []Zone) []Zone {
 	at := map[string]string{}
@@ -170,16 +170,16 @@ func KeepAllocations(have, want []Zone) []Zone {
 		rest = append(rest, z.Allocation)
 	}
 	zones := slices.Clone(want)
-	var open []int
+	var unassigned []int
 	for i, z := range zones {
 		if kept := slices.Index(rest, at[z.Subnet]); kept >= 0 {
 			zones[i].Allocation = at[z.Subnet]
 			rest = slices.Delete(rest, kept, kept+1)
 		} else {
-			open = append(open, i)
+			unassigned = append(unassigned, i)
 		}
 	}
-	for n, i := range open {
+	for n, i := range unassigned {
 		zones[i].Allocation = rest[n]
 	}
 	return zones
