@@ -26,7 +26,7 @@ func (d *differ) neverWorked(lb api.LoadBalancer) bool {
 	return !model.StoredRecord(lb).IsZero() && d.key.Named != lb.ID
 }
 
-// failure returns the fields that tell one failure of a load balancer from the next, so that an approval holds for one.
+// failure returns the fields that identify one failure of a load balancer, so that an approval holds for that one.
 func failure(lb api.LoadBalancer) []plan.Field {
 	return []plan.Field{{Name: "id", Before: lb.ID}, {Name: "updated_at", Before: lb.UpdatedAt.Format(time.RFC3339)}}
 }

@@ -92,7 +92,7 @@ func (d *differ) attachFloatingIP(want model.FloatingIP, attached, free []api.Fl
 		return nil
 	}
 	for _, f := range attached {
-		release := d.floatingIPRelease(f, "the Service asks for "+want.Address)
+		release := d.floatingIPRelease(f, "the Service requests "+want.Address)
 		d.add(release)
 		after = append(after, release.Ref)
 	}
@@ -123,7 +123,7 @@ func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached []api.Floati
 	d.add(creation)
 	after := []plan.Ref{creation.Ref}
 	for _, f := range attached {
-		release := d.floatingIPRelease(f, "the Service asks for "+want.Address)
+		release := d.floatingIPRelease(f, "the Service requests "+want.Address)
 		release.After = []plan.Ref{creation.Ref}
 		d.add(release)
 		after = append(after, release.Ref)

@@ -47,7 +47,7 @@ func MonitorFields() plan.FieldSet {
 // and the portable one.
 func TagFields(annotation string) []string { return []string{annotation, intent.KeyTags} }
 
-// recordedFields are the fields whose values are part of the record. The node selector is one of them, so that the
+// recordedFields returns the names of the fields that a record has. The node selector is one of them, so that the
 // members of a Service with an invalid one follow the nodes if the record shows that it is new.
 func recordedFields() []string {
 	fields := plan.Union(PlaceFields(), FloatingFields(), ProtocolFields(), intent.SourceRanges())

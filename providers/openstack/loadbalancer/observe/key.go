@@ -41,7 +41,7 @@ func (k Key) Foreign(lb api.LoadBalancer) string {
 	case k.ClusterUID == "":
 		return "the cluster with the UID " + uid + ", and the UID of this one cannot be read"
 	}
-	return "another cluster, whose namespace kube-system has the UID " + uid
+	return "another cluster (the UID of its namespace kube-system is " + uid + ")"
 }
 
 // Proves reports whether a load balancer that has the name or the tag of this Service is certainly this

@@ -91,7 +91,7 @@ func IsPending(status string) bool {
 	return status == api.PendingCreate || status == api.PendingUpdate || status == api.PendingDelete
 }
 
-// SetMembers records the members of a pool after a batch, whose response does not contain them.
+// SetMembers records the members of a pool after a batch. The response of a batch does not contain them.
 func (s *Store) SetMembers(pool string, want []api.Member) {
 	type identity struct {
 		address string
