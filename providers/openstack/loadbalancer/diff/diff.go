@@ -1,6 +1,7 @@
 // Package diff computes the changes from the existing to the desired objects of a load balancer in Octavia. It is pure:
 // only the functions of the changes use the Writer of package apply. Its files are in layers, and refer only to earlier
-// ones: differ.go, owner.go, disruption.go, one file for each kind of object, and diff.go and members.go with the plans.
+// ones: differ.go, owner.go and disruption.go, then one file for each kind of object, then diff.go and members.go with
+// the plans.
 package diff
 
 import (
