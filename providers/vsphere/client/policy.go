@@ -54,8 +54,12 @@ type Policy struct {
 	options PolicyOptions
 	http    http.Client
 	health  *cloudapi.Health
+	// responseLimit is the maximum length of a response, in bytes.
+	responseLimit int64
 
 	mu sync.Mutex
+	// pageSizes are the sizes of pages by collection, where they are not defaultPageSize.
+	pageSizes map[string]int
 	// user and password are those of the Secret; token is an access token of VMware Cloud.
 	user, password string
 	token          string
@@ -69,7 +73,8 @@ var _ api.NSXT = (*Policy)(nil)
 func NewPolicy(o PolicyOptions) (*Policy, error) {
 	o.Clock = clocks.OrReal(o.Clock)
 	o.Retry.Clock = o.Clock
-	p := &Policy{options: o, health: cloudapi.NewHealth(o.Clock), user: o.NSX.User, password: o.NSX.Password.Reveal()}
+	p := &Policy{options: o, health: cloudapi.NewHealth(o.Clock), user: o.NSX.User, password: o.NSX.Password.Reveal(),
+		responseLimit: policyResponseLimit, pageSizes: map[string]int{}}
 	base := o.Transport
 	if base == nil {
 		t := tlsSettings{owner: "[NSXT]", insecure: o.NSX.Insecure, caFile: o.NSX.CAFile, certFile: o.NSX.CertFile,
@@ -101,29 +106,6 @@ func (p *Policy) Check(ctx context.Context) error {
 			deniedAdvice, err)}
 	}
 	return err
-}
-
-// List implements api.NSXT.
-func (p *Policy) List(ctx context.Context, collection string) ([]json.RawMessage, error) {
-	var all []json.RawMessage
-	for query := ""; ; {
-		content, err := p.call(ctx, http.MethodGet, collection, query, nil)
-		if err != nil {
-			return nil, err
-		}
-		var page struct {
-			Results []json.RawMessage `json:"results"`
-			Cursor  string            `json:"cursor"`
-		}
-		if err := json.Unmarshal(content, &page); err != nil {
-			return nil, wrap(operationName(http.MethodGet, collection), fmt.Errorf("the response cannot be parsed: %w", err))
-		}
-		all = append(all, page.Results...)
-		if page.Cursor == "" {
-			return all, nil
-		}
-		query = "cursor=" + url.QueryEscape(page.Cursor)
-	}
 }
 
 // Put implements api.NSXT.
@@ -297,7 +279,7 @@ func (p *Policy) send(
 	if err != nil {
 		return nil, err
 	}
-	content, err := readAll(resp)
+	content, err := readAll(resp, p.responseLimit)
 	if err == nil && resp.StatusCode >= http.StatusMultipleChoices {
 		content, err = nil, policyError(request.Operation, resp.StatusCode, content)
 	}
@@ -351,7 +333,7 @@ func (p *Policy) accessToken(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	content, err := readAll(resp)
+	content, err := readAll(resp, p.responseLimit)
 	if err != nil {
 		return "", err
 	}

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -16,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -289,6 +291,64 @@ func TestTLSOfNSXT(t *testing.T) {
 			}
 			if n := <-clients; n != tc.certificates {
 				t.Errorf("%d certificates, want %d", n, tc.certificates)
+			}
+		})
+	}
+}
+
+// pools is an NSX-T manager with a collection of equal objects.
+type pools struct {
+	count, length int
+	requests      []string
+}
+
+func (m *pools) RoundTrip(r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	m.requests = append(m.requests, r.URL.RawQuery)
+	size, start := 1000, 0
+	if text := query.Get("page_size"); text != "" {
+		size, _ = strconv.Atoi(text)
+	}
+	if text := query.Get("cursor"); text != "" {
+		start, _ = strconv.Atoi(text)
+	}
+	end := min(start+size, m.count)
+	one := `{"id": "` + strings.Repeat("x", m.length) + `"}`
+	body := `{"results": [` + strings.Join(slices.Repeat([]string{one}, end-start), ",") + `]`
+	if end < m.count {
+		body += fmt.Sprintf(`, "cursor": "%d"`, end)
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(body + "}")), Request: r}, nil
+}
+
+func TestListShrinksPagesThatAreTooLong(t *testing.T) {
+	for name, tc := range map[string]struct {
+		count, length int
+		fails         bool
+		first, next   int // requests of the first and of the next list
+	}{
+		"one page":                   {count: 1000, length: 10, first: 1, next: 1},
+		"two pages":                  {count: 1001, length: 10, first: 2, next: 2},
+		"pages of 250":               {count: 1000, length: 200, first: 1 + 4, next: 4},
+		"pages of 15":                {count: 100, length: 4000, first: 3 + 7, next: 7},
+		"an object that is too long": {count: 1, length: 100_000, fails: true, first: 6, next: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &pools{count: tc.count, length: tc.length}
+			p, err := NewPolicy(PolicyOptions{NSX: config.NSX{Host: "nsx.test", User: "u", Password: "p"}, Transport: m})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.responseLimit = 70_000
+			for i, want := range []int{tc.first, tc.next} {
+				m.requests = nil
+				all, err := p.List(t.Context(), "/infra/lb-pools")
+				if tc.fails != errors.Is(err, errTooLong) || !tc.fails && (err != nil || len(all) != tc.count) {
+					t.Errorf("list %d: %d objects, %v", i+1, len(all), err)
+				}
+				if len(m.requests) != want {
+					t.Errorf("list %d: requests %q, want %d", i+1, m.requests, want)
+				}
 			}
 		})
 	}

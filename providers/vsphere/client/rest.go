@@ -186,7 +186,7 @@ func (c *Client) send(ctx context.Context, r restRequest) (status int, content [
 	if err != nil {
 		return 0, nil, err
 	}
-	content, err = readAll(resp)
+	content, err = readAll(resp, responseLimit)
 	return resp.StatusCode, content, err
 }
 

@@ -23,8 +23,11 @@ const (
 	responseLimit = 256 << 20
 )
 
-// errCut is the error of a response that ends early.
-var errCut = errors.New("the response ended early")
+// errCut is the error of a response that ends early, errTooLong that of one that is longer than its limit.
+var (
+	errCut     = errors.New("the response ended early")
+	errTooLong = errors.New("the response is too long")
+)
 
 // serviceInstance is the only object with a fixed reference.
 func serviceInstance() api.Ref { return api.Ref{Type: "ServiceInstance", Value: "ServiceInstance"} }
@@ -219,7 +222,7 @@ func (c *Client) soap(ctx context.Context, s *session, method, body string, into
 	if err != nil {
 		return err
 	}
-	content, err := readAll(resp)
+	content, err := readAll(resp, responseLimit)
 	if err != nil {
 		return err
 	}
@@ -231,16 +234,16 @@ func (c *Client) soap(ctx context.Context, s *session, method, body string, into
 	return decodeSOAP(resp.StatusCode, content, into)
 }
 
-// readAll reads and closes the body of a response.
-func readAll(resp *http.Response) ([]byte, error) {
+// readAll reads and closes the body of a response of at most limit bytes.
+func readAll(resp *http.Response, limit int64) ([]byte, error) {
 	defer func() { _ = resp.Body.Close() }()
 	var b bytes.Buffer
-	n, err := b.ReadFrom(io.LimitReader(resp.Body, responseLimit+1))
+	n, err := b.ReadFrom(io.LimitReader(resp.Body, limit+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errCut, err)
-	case n > responseLimit:
-		return nil, fmt.Errorf("the response is longer than %d bytes", responseLimit)
+	case n > limit:
+		return nil, fmt.Errorf("%w: more than %d bytes", errTooLong, limit)
 	}
 	return b.Bytes(), nil
 }
