@@ -74,9 +74,9 @@ type Simulator struct {
 	// targets. They apply at Latency per call, which is the benchmark's default; zero is DefaultLatency.
 	Budgets func(nodes, services int) map[string]Budget
 	Latency time.Duration
-	// TargetAnnotation selects the nodes of a Service by a label, on clouds where the load balancers of
-	// a large cluster cannot or should not have all nodes as targets. The benchmark's Services then
-	// select TargetLabel.
+	// TargetAnnotation selects the nodes of a Service by a label. The benchmark's Services select TargetLabel,
+	// because load balancers cannot have all nodes of a large cluster as targets. On a cloud without this
+	// annotation, the other nodes have the label of Kubernetes that excludes them.
 	TargetAnnotation string
 }
 

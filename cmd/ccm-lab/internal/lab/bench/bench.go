@@ -82,8 +82,8 @@ const (
 	// recordsPeriod is the time without a call after which ccm has stored the records that it defers while Services
 	// change.
 	recordsPeriod = 2 * loadbalancer.RecordCalm
-	// maxTargets is the number of nodes that are targets of load balancers in clouds that limit them, and
-	// targetValue the value of the label that selects them.
+	// maxTargets is the number of nodes that are targets of load balancers, whose number clouds limit, and targetValue
+	// the value of the label that selects them.
 	maxTargets  = 100
 	targetValue = "yes"
 	// idle is the length of the last phase, in which nothing changes. The phase's name contains it too.
@@ -147,9 +147,7 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 	report := Report{
 		Provider: o.Provider, Manager: o.Manager.Binary, Nodes: o.Nodes, Services: o.Services,
 		RealServices: o.ServicesAt != "", LatencyMilliseconds: o.Latency.Milliseconds(), CPUs: runtime.NumCPU(),
-	}
-	if lab.TargetAnnotation(o.Provider) != "" {
-		report.Targets = min(o.Nodes, maxTargets)
+		Targets: min(o.Nodes, maxTargets),
 	}
 	for _, p := range r.phases() {
 		err := o.Step(ctx, p.name, func(ctx context.Context) error {

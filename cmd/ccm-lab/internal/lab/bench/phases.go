@@ -113,8 +113,11 @@ func (r *runner) joinNode(ctx context.Context, m world.Machine, target bool) err
 	if err != nil {
 		return err
 	}
-	if target {
+	switch {
+	case target:
 		metav1.SetMetaDataLabel(&node.ObjectMeta, lab.TargetLabel, targetValue)
+	case lab.TargetAnnotation(r.Provider) == "":
+		metav1.SetMetaDataLabel(&node.ObjectMeta, v1.LabelNodeExcludeBalancers, "")
 	}
 	return lab.RegisterNode(ctx, r.cluster.Plane.Client, node)
 }
