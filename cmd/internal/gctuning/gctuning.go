@@ -43,5 +43,5 @@ func adjust(last int) {
 
 // percentOf returns the GC percent for a live heap in bytes: one for each MiB, within the bounds.
 func percentOf(live uint64) int {
-	return int(min(max(live>>20, minPercent), maxPercent)) //nolint:gosec // at most maxPercent
+	return int(min(max(live>>20, minPercent), maxPercent))
 }
