@@ -45,25 +45,13 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 	if have.Network, err = made.network.Store().Observe(ctx, key, want, depth(annotation.Network)); err != nil {
 		return Observed{}, err
 	}
-	if request.Want != nil {
-		made.network.Claim(key, want, have.Network)
-	}
 	have.Classic, err = made.classic.Observe(ctx, key, depth(annotation.Classic))
 	return have, err
 }
 
-// inventory is Observe with depth Existence.
+// inventory is Observe with depth Existence. Authoritative, it reads the generation that the Service selects,
+// and the other one if the shared list contains an object of it.
 func (c *Cloud) inventory(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
-	have, err := c.existing(ctx, request)
-	if err == nil && have.Network.Balancer == nil {
-		have.made.network.Claim(request.Key, nil, have.Network)
-	}
-	return have, err
-}
-
-// existing returns the existing objects without their settings. Authoritative, it reads the generation that the
-// Service selects, and the other one if the shared list contains an object of it.
-func (c *Cloud) existing(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
 	key, class, fresh := request.Key, request.Reference.Class, request.Freshness
 	made, err := c.made.Get(ctx)
 	if err != nil {

@@ -186,7 +186,7 @@ func (d *differ) keepGroup(g model.TargetGroup) bool {
 // groups of the load balancer, nil to keep the existing ones, and the changes that this waits for.
 func (d *differ) securityGroups() (attach []vpc.GroupRef, after []plan.Ref, err error) {
 	b := d.have.Balancer
-	if d.opensByCIDR() {
+	if b == nil && !d.want.Secured || b != nil && len(b.SecurityGroups) == 0 {
 		if d.want.Secured && len(d.want.SecurityGroups) > 0 {
 			d.warnf("load balancer %s was made without security groups, and AWS gives none to it later: to use the listed "+
 				"ones, delete the Service and create it again", b.Name)
@@ -217,20 +217,6 @@ func (d *differ) securityGroups() (attach []vpc.GroupRef, after []plan.Ref, err 
 	return attach, after, nil
 }
 
-// opensByCIDR reports whether the load balancer has no security groups, so that rules on nodes name its clients.
-func (d *differ) opensByCIDR() bool {
-	if b := d.have.Balancer; b != nil {
-		return len(b.SecurityGroups) == 0
-	}
-	return !d.want.Secured
-}
-
-// byCIDR returns the rules on nodes of a load balancer without security groups.
-func (d *differ) byCIDR() vpc.NodeRules {
-	return vpc.NodeRules{LoadBalancer: model.DefaultName(d.key), Groups: d.want.NodeGroups.IDs,
-		Keep: d.want.NodeGroups.Unclear, Rules: d.want.ByCIDR.Rules()}
-}
-
 // keptGroups keeps the rules of a managed group up to date after the mode was disabled: the load balancer
 // keeps its groups.
 func (d *differ) keptGroups(b model.Balancer) error {
@@ -258,7 +244,9 @@ func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
 	if d.want.NoNodeRules {
 		return
 	}
-	byCIDR := d.byCIDR()
+	byCIDR := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key), Groups: d.want.NodeGroups.IDs,
+		Keep:  d.want.NodeGroups.Unclear,
+		Rules: d.want.ByCIDR.Rules()}
 	rules := byCIDR
 	if from != nil {
 		if d.have.Balancer != nil && from.ID != "" && byCIDR.Satisfied(d.have.Groups) {

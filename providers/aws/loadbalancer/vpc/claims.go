@@ -10,23 +10,21 @@ import (
 // one description: if two load balancers are probed at the same port, the rule has the name of the first.
 // When that one is deleted, the rule has to be written again for the other.
 //
-// An observation for a Service sets its claim, and the change that removes its rules drops it. A manager that has just
-// started has the claims of the Services that it has reconciled. Missing rules of the others are restored when it
-// reconciles them, moments later.
+// A manager that has just started has the claims of the Services that it has reconciled. Missing rules of the
+// others are restored when it reconciles them, moments later.
 type claims struct {
 	mu sync.Mutex
 	// wanted is by the load balancer's name.
 	wanted map[string]NodeRules
 }
 
-// set records the rules of a load balancer. One without rules has no claim.
 func (c *claims) set(n NodeRules) {
 	if n.LoadBalancer == "" {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n.removes() || len(n.Rules) == 0 {
+	if len(n.Groups) == 0 || len(n.Rules) == 0 {
 		delete(c.wanted, n.LoadBalancer)
 		return
 	}

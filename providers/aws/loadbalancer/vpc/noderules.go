@@ -229,15 +229,10 @@ func unusedMTU(have, revoked, desired []Rule) []Rule {
 	return unused
 }
 
-// removes reports whether no rule should exist: the load balancer is deleted.
-func (n NodeRules) removes() bool { return len(n.Groups) == 0 }
-
-// Claim records the rules that a load balancer needs, see claims.
-func (s *GroupStore) Claim(n NodeRules) { s.claims.set(n) }
-
 // NodeRuleChanges plans the desired rules of the groups: for each group one call that adds and then one that
-// removes. They wait for after.
+// removes. They wait for after. The store records the desired rules, see claims.
 func (s *GroupStore) NodeRuleChanges(have Groups, n NodeRules, after []plan.Ref) []plan.Change {
+	s.claims.set(n)
 	var changes []plan.Change
 	for _, d := range n.diff(have) {
 		removalAfter := slices.Concat(after, n.RevokeAfter)
@@ -247,7 +242,7 @@ func (s *GroupStore) NodeRuleChanges(have Groups, n NodeRules, after []plan.Ref)
 			removalAfter = append(removalAfter, change.Ref)
 		}
 		if len(d.revoke) > 0 {
-			changes = append(changes, s.nodeRevoke(n, d, removalAfter))
+			changes = append(changes, s.nodeRevoke(n.LoadBalancer, d, removalAfter))
 		}
 	}
 	return changes
@@ -278,18 +273,15 @@ func (s *GroupStore) nodeAuthorize(n NodeRules, d ruleDiff, after []plan.Ref) pl
 	}
 }
 
-func (s *GroupStore) nodeRevoke(n NodeRules, d ruleDiff, after []plan.Ref) plan.Change {
+func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Ref) plan.Change {
 	change := plan.Change{
 		Ref:        plan.Ref{Kind: KindRules, Name: d.group.String(), Action: plan.Delete},
-		ID:         RulesID(d.group.ID, n.LoadBalancer),
+		ID:         RulesID(d.group.ID, loadBalancer),
 		Fields:     []plan.Field{{Name: "ingress", Before: showRules(d.revoke)}},
 		Reason:     "no longer needed by the load balancer",
 		After:      slices.Clone(after),
 		Membership: true,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			if n.removes() {
-				s.claims.set(n)
-			}
 			// One after the other: of two load balancers that are deleted at once, the second one detects that their
 			// shared rules are not needed any more.
 			release, err := s.removals.Lock(ctx, d.group.ID)
@@ -297,11 +289,11 @@ func (s *GroupStore) nodeRevoke(n NodeRules, d ruleDiff, after []plan.Ref) plan.
 				return err
 			}
 			defer release()
-			revoke := s.unneeded(n, d)
+			revoke := s.unneeded(d.group.ID, d.revoke)
 			if err := s.revoke(ctx, d.group.ID, revoke); err != nil {
 				return err
 			}
-			if stillNeeded := s.claims.stillNeeded(n.LoadBalancer, d.group.ID, revoke); len(stillNeeded) > 0 {
+			if stillNeeded := s.claims.stillNeeded(loadBalancer, d.group.ID, revoke); len(stillNeeded) > 0 {
 				return s.authorize(ctx, d.group.ID, stillNeeded)
 			}
 			return nil
@@ -312,13 +304,10 @@ func (s *GroupStore) nodeRevoke(n NodeRules, d ruleDiff, after []plan.Ref) plan.
 }
 
 // unneeded returns the rules that a load balancer gives up, with the current need of the shared rules: since
-// the plan was made, another load balancer may have come to need one, or have been deleted and left a rule to this one.
-func (s *GroupStore) unneeded(n NodeRules, d ruleDiff) []Rule {
-	group, _ := s.groups.Get(d.group.ID)
-	own := slices.DeleteFunc(slices.Clone(d.revoke), func(r Rule) bool { return r.Description == names.MTURule })
-	if n.removes() {
-		own = append(own, difference(n.own(group.Rules), own)...)
-	}
+// the plan was made, another load balancer may have come to need one, or have been deleted.
+func (s *GroupStore) unneeded(groupID string, revoke []Rule) []Rule {
+	group, _ := s.groups.Get(groupID)
+	own := slices.DeleteFunc(slices.Clone(revoke), func(r Rule) bool { return r.Description == names.MTURule })
 	return append(own, unusedMTU(group.Rules, own, nil)...)
 }
 

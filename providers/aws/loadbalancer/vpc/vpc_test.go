@@ -2,7 +2,6 @@ package vpc
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -135,9 +134,6 @@ func (r *rig) byCIDR(name string, port int32, sources []netip.Prefix, health int
 
 func (r *rig) want(n NodeRules) []string {
 	r.t.Helper()
-	if !n.removes() {
-		r.reader.Groups().Claim(n)
-	}
 	return r.apply(r.reader.Groups().NodeRuleChanges(r.get(GroupQuery{}), n, nil))
 }
 
@@ -215,42 +211,6 @@ func TestSharedHealthRuleIsReauthorized(t *testing.T) {
 	r.want(NodeRules{LoadBalancer: "a"})
 	r.wantRules("tcp 30081 from 10.0.0.0/8 kubernetes.io/rule/nlb/client=b", mtuTen, "tcp 10256 from 10.0.0.0/20 kubernetes.io/rule/nlb/health=b")
 	r.want(NodeRules{LoadBalancer: "b"})
-	r.wantRules()
-}
-
-// TestNodeRuleChangesLeavesStoreUnchanged pins that a plan that is not applied changes nothing.
-func TestNodeRuleChangesLeavesStoreUnchanged(t *testing.T) {
-	r := newRig(t, sim.Options{})
-	a, b := r.byCIDR("a", 30080, prefixes("10.0.0.0/8"), 10256), r.byCIDR("b", 30081, prefixes("10.0.0.0/8"), 10256)
-	r.want(a)
-	r.want(b)
-	removal := func() string {
-		changes := r.reader.Groups().NodeRuleChanges(r.get(GroupQuery{}), NodeRules{LoadBalancer: "b"}, nil)
-		for i := range changes {
-			changes[i].Do = nil
-		}
-		return fmt.Sprintf("%+v", changes)
-	}
-	if first, second := removal(), removal(); first != second {
-		t.Errorf("the second plan is\n%s\nwant the first one\n%s", second, first)
-	}
-	r.want(NodeRules{LoadBalancer: "a"})
-	r.wantRules("tcp 30081 from 10.0.0.0/8 kubernetes.io/rule/nlb/client=b", mtuTen,
-		"tcp 10256 from 10.0.0.0/20 kubernetes.io/rule/nlb/health=b")
-}
-
-// TestConcurrentDeletionsLeaveNoRule pins that two deletions that are planned at the same time leave no shared rule.
-func TestConcurrentDeletionsLeaveNoRule(t *testing.T) {
-	r := newRig(t, sim.Options{})
-	r.want(r.byCIDR("a", 30080, prefixes("10.0.0.0/8"), 10256))
-	r.want(r.byCIDR("b", 30081, prefixes("10.0.0.0/8"), 10256))
-	var plans [][]plan.Change
-	for _, name := range []string{"a", "b"} {
-		plans = append(plans, r.reader.Groups().NodeRuleChanges(r.get(GroupQuery{}), NodeRules{LoadBalancer: name}, nil))
-	}
-	for _, changes := range plans {
-		r.apply(changes)
-	}
 	r.wantRules()
 }
 
