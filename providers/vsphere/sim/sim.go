@@ -77,6 +77,10 @@ type Cloud struct {
 	// nsx is nil without NSX-T.
 	nsx *nsxt.Manager
 
+	// inventory is locked by changes of virtual machines, and for reading by calls: the property collector of vcsim reads
+	// objects without their own locks. It is locked before mu.
+	inventory sync.RWMutex
+
 	mu       sync.Mutex
 	password string
 	next     int
@@ -386,6 +390,10 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case !c.alive(restHeader, id):
 		r.Header.Del(restHeader)
+	}
+	if !strings.HasPrefix(describe(r).Name, "WaitFor") { // these wait for a change
+		c.inventory.RLock()
+		defer c.inventory.RUnlock()
 	}
 	c.mux.ServeHTTP(w, r)
 }

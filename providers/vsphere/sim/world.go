@@ -49,6 +49,8 @@ type machine struct {
 // UUID that firmware of hardware version 13 and later shows: the BIOS UUID with other byte order in its first
 // groups.
 func (c *Cloud) Launch(m world.Machine) (*v1.Node, error) {
+	c.inventory.Lock()
+	defer c.inventory.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, exists := c.machines[m.Name]; exists {
@@ -137,6 +139,8 @@ func (c *Cloud) find(nodeName string) (*machine, error) {
 
 // Update changes a virtual machine, as its owner or VMware Tools would.
 func (c *Cloud) Update(nodeName string, change func(*simulator.VirtualMachine)) error {
+	c.inventory.Lock()
+	defer c.inventory.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m, err := c.find(nodeName)
@@ -160,6 +164,8 @@ func (c *Cloud) Machine(nodeName string) (world.Machine, error) {
 
 // Terminate implements world.World.
 func (c *Cloud) Terminate(nodeName string) error {
+	c.inventory.Lock()
+	defer c.inventory.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m, err := c.find(nodeName)
@@ -184,6 +190,8 @@ func (c *Cloud) Stop(nodeName string) error {
 
 // Hide removes a machine from what the account can see, and does not delete it: vcsim has no permissions.
 func (c *Cloud) Hide(nodeName string) error {
+	c.inventory.Lock()
+	defer c.inventory.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m, err := c.find(nodeName)
@@ -308,6 +316,8 @@ func (c *Cloud) Root() types.ManagedObjectReference {
 
 // MoveToVApp moves a machine from its folder into a new vApp of its resource pool, and returns the vApp.
 func (c *Cloud) MoveToVApp(nodeName string) types.ManagedObjectReference {
+	c.inventory.Lock()
+	defer c.inventory.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	vm, registry, ctx := c.machines[nodeName].vm, c.model.Map(), c.model.Service.Context
