@@ -11,7 +11,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/classic"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -31,7 +31,7 @@ const kindClassicListener = "classic listener"
 // ListInventory implements inventory.Lister with the objects of the VPC: both generations of load balancers, target
 // groups, security groups of load balancers, and the rules for them in other groups.
 func (c *Cloud) ListInventory(ctx context.Context, request inventory.Request) inventory.Inventory {
-	kinds := []string{nlb.KindBalancer, nlb.KindTargetGroup, vpc.KindGroup, vpc.KindRules}
+	kinds := []string{observe.KindBalancer, observe.KindTargetGroup, vpc.KindGroup, vpc.KindRules}
 	made, err := c.made.Get(ctx)
 	if err != nil {
 		found := inventory.Inventory{}
@@ -49,16 +49,16 @@ func (c *Cloud) ListInventory(ctx context.Context, request inventory.Request) in
 	if balancersErr == nil {
 		balancersErr = classicErr
 	}
-	needs := []string{nlb.KindBalancer}
+	needs := []string{observe.KindBalancer}
 	l.found.Kinds = []inventory.Kind{
-		{Name: nlb.KindBalancer, Err: balancersErr},
-		{Name: nlb.KindTargetGroup, Needs: needs, Err: networks.GroupsErr},
+		{Name: observe.KindBalancer, Err: balancersErr},
+		{Name: observe.KindTargetGroup, Needs: needs, Err: networks.GroupsErr},
 		{Name: vpc.KindGroup, Needs: needs, Err: groupsErr},
 		{Name: vpc.KindRules, Needs: append(needs, vpc.KindGroup), Err: groupsErr},
 	}
 	if request.Parts {
 		l.found.Kinds = append(l.found.Kinds,
-			inventory.Kind{Name: nlb.KindListener, Needs: needs, Err: networks.ListenersErr},
+			inventory.Kind{Name: observe.KindListener, Needs: needs, Err: networks.ListenersErr},
 			inventory.Kind{Name: kindClassicListener, Needs: needs, Err: classicErr})
 	}
 	l.networks(networks)
@@ -115,7 +115,7 @@ func (l *lister) balancer(o inventory.Object, tags map[string]string, groups []s
 	for _, id := range groups {
 		l.users[id] = append(l.users[id], o.ID)
 	}
-	o.Kind, o.Mark, o.Owners = nlb.KindBalancer, l.mark(tags), owners(tags, o.Name)
+	o.Kind, o.Mark, o.Owners = observe.KindBalancer, l.mark(tags), owners(tags, o.Name)
 	if o.Mark == (inventory.Mark{}) || len(o.Owners) == 0 && o.Mark.UID == "" {
 		return o, false // of no Service
 	}
@@ -124,7 +124,7 @@ func (l *lister) balancer(o inventory.Object, tags map[string]string, groups []s
 	return o, true
 }
 
-func (l *lister) networks(listed nlb.Listed) {
+func (l *lister) networks(listed observe.Listed) {
 	for _, b := range listed.Balancers {
 		object := inventory.Object{ID: b.ARN, Name: b.Name, Created: b.Created,
 			Fields: []inventory.Field{{Name: "dns", Value: b.DNSName}}}
@@ -136,12 +136,12 @@ func (l *lister) networks(listed nlb.Listed) {
 			continue
 		}
 		for _, x := range listed.Listeners[b.ARN] {
-			l.add(object.Part(nlb.KindListener, x.ARN, nlb.ListenerName(b.Name, x),
+			l.add(object.Part(observe.KindListener, x.ARN, observe.ListenerName(b.Name, x),
 				inventory.Field{Name: "port", Value: fmt.Sprintf("%d/%s", x.Port, x.Protocol)}))
 		}
 	}
 	for _, g := range listed.Groups {
-		object := inventory.Object{Kind: nlb.KindTargetGroup, ID: g.ARN, Name: g.Name, UsedBy: g.Balancers,
+		object := inventory.Object{Kind: observe.KindTargetGroup, ID: g.ARN, Name: g.Name, UsedBy: g.Balancers,
 			Mark: l.mark(g.Tags), Owners: owners(g.Tags, ""),
 			Fields: []inventory.Field{{Name: "port", Value: fmt.Sprintf("%d/%s", g.Port, g.Protocol)}}}
 		if object.Mark != (inventory.Mark{}) && len(object.Owners) > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 )
 
 // changed returns the desired attributes that differ, and the fields for the plan. Attributes that were not
@@ -56,21 +57,11 @@ func (d *differ) attributesChange(set map[string]string, f plan.Fields, after []
 					Value: aws.String(set[key])})
 			}
 			_, err = d.cloud.options.API.ModifyLoadBalancerAttributes(ctx, in)
-			return d.wrote(awserr.Wrap("ModifyLoadBalancerAttributes", err), func(s *Store) {
-				s.attributes.Update(arn, func(have *map[string]string) { *have = merged(*have, set) })
+			return d.wrote(awserr.Wrap("ModifyLoadBalancerAttributes", err), func(s *observe.Store) {
+				s.UpdateAttributes(arn, set)
 			})
 		},
 	}
-}
-
-// merged returns a copy of a map with changes.
-func merged(have, set map[string]string) map[string]string {
-	after := maps.Clone(have)
-	if after == nil {
-		after = map[string]string{}
-	}
-	maps.Copy(after, set)
-	return after
 }
 
 // groupAttributes returns the change of the attributes that the Service sets, if they differ.
@@ -90,8 +81,8 @@ func (d *differ) groupAttributes(g groupRef, have map[string]string, want model.
 				in.Attributes = append(in.Attributes, types.TargetGroupAttribute{Key: aws.String(key), Value: aws.String(set[key])})
 			}
 			_, err = d.cloud.options.API.ModifyTargetGroupAttributes(ctx, in)
-			return d.wrote(awserr.Wrap("ModifyTargetGroupAttributes", err), func(s *Store) {
-				s.groupAttributes.Update(arn, func(have *map[string]string) { *have = merged(*have, set) })
+			return d.wrote(awserr.Wrap("ModifyTargetGroupAttributes", err), func(s *observe.Store) {
+				s.UpdateGroupAttributes(arn, set)
 			})
 		},
 	}, len(set) > 0
@@ -115,8 +106,8 @@ func (d *differ) listenerAttributes(l listenerRef, have map[string]string, want 
 				ListenerArn: &arn, Attributes: []types.ListenerAttribute{{Key: aws.String(model.AttributeIdleTimeout),
 					Value: aws.String(set[model.AttributeIdleTimeout])}},
 			})
-			return d.wrote(awserr.Wrap("ModifyListenerAttributes", err), func(s *Store) {
-				s.updateListener(l.balancer(ids, d), arn, func(l *model.Listener) { l.Attributes = merged(l.Attributes, set) })
+			return d.wrote(awserr.Wrap("ModifyListenerAttributes", err), func(s *observe.Store) {
+				s.UpdateListenerAttributes(l.balancer(ids, d), arn, set)
 			})
 		},
 	}, len(set) > 0

@@ -3,6 +3,7 @@ package nlb
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
 
@@ -65,10 +67,12 @@ func (d *differ) balancerCreate(groups []vpc.GroupRef, after []plan.Ref) plan.Ch
 // same name and settings: an earlier call created it, and its reply was lost.
 func (d *differ) createBalancer(ctx context.Context, groups []string) (string, error) {
 	w := d.want
+	created := maps.Clone(w.Tags)
+	maps.Copy(created, d.creationTags)
 	in := &elbv2.CreateLoadBalancerInput{
 		Name: aws.String(w.Name), Type: types.LoadBalancerTypeEnumNetwork, Scheme: types.LoadBalancerSchemeEnum(w.Scheme),
 		IpAddressType: types.IpAddressType(w.AddressType), SecurityGroups: groups,
-		Tags: toTags(merged(w.Tags, d.creationTags)),
+		Tags: toTags(created),
 	}
 	in.Subnets, in.SubnetMappings = toMappings(w.Zones)
 	if w.SourceNAT {
@@ -81,21 +85,17 @@ func (d *differ) createBalancer(ctx context.Context, groups []string) (string, e
 	}
 	made, err := first("CreateLoadBalancer", list, err)
 	if err != nil {
-		d.cloud.store.markUncertain(d.key)
+		d.cloud.store.MarkUncertain(d.key)
 		return "", d.adviseCreate(err)
 	}
-	b := toBalancer(made)
+	b := observe.ToBalancer(made)
 	if w.Name != model.DefaultName(d.key) {
 		// A name that the user chose may be in use, and AWS then returns the existing load balancer.
 		if err := d.checkNew(ctx, b); err != nil {
 			return "", err
 		}
 	}
-	s := d.cloud.store
-	s.balancers.Create(b.ARN, b)
-	s.listeners.Create(b.ARN, []model.Listener{})
-	s.attributes.Create(b.ARN, newAttributes())
-	s.tags.Create(b.ARN, merged(w.Tags, d.creationTags))
+	d.cloud.store.AddBalancer(b, newAttributes(), created)
 	return b.ARN, nil
 }
 
@@ -111,14 +111,11 @@ func (d *differ) adviseCreate(err error) error {
 
 // checkNew refuses a load balancer of another owner.
 func (d *differ) checkNew(ctx context.Context, b model.Balancer) error {
-	s := d.cloud.store
-	if err := s.readTagsOf(ctx, []string{b.ARN}); err != nil {
-		return err
+	ours, err := d.cloud.store.ReadIsFor(ctx, b.ARN, d.key)
+	if err == nil && !ours {
+		err = refuseForeign(d.key, b, "another Service or to an owner that its tags do not name")
 	}
-	if !s.isFor(b.ARN, d.key) {
-		return refuseForeign(d.key, b, "another Service or to an owner that its tags do not name")
-	}
-	return nil
+	return err
 }
 
 // balancerUpdate plans the changes of an existing load balancer. It returns those that target groups and
@@ -181,9 +178,9 @@ func (d *differ) placeUpdate(b model.Balancer) (plan.Change, bool) {
 			in.EnablePrefixForIpv6SourceNat = types.EnablePrefixForIpv6SourceNatEnumOn
 		}
 		out, err := d.cloud.options.API.SetSubnets(ctx, in)
-		return d.wrote(awserr.Wrap("SetSubnets", err), func(s *Store) {
-			s.balancers.Update(b.ARN, func(r *model.Balancer) {
-				r.Zones, r.SourceNAT = toZones(out.AvailabilityZones), r.SourceNAT || nat
+		return d.wrote(awserr.Wrap("SetSubnets", err), func(s *observe.Store) {
+			s.UpdateBalancer(b.ARN, func(r *model.Balancer) {
+				r.Zones, r.SourceNAT = observe.ToZones(out.AvailabilityZones), r.SourceNAT || nat
 				if out.IpAddressType != "" {
 					r.AddressType = string(out.IpAddressType)
 				}
@@ -228,8 +225,8 @@ func (d *differ) narrow(after []plan.Ref) []plan.Ref {
 func (d *differ) setAddressType(ctx context.Context, arn, to string) error {
 	_, err := d.cloud.options.API.SetIpAddressType(ctx, &elbv2.SetIpAddressTypeInput{LoadBalancerArn: &arn,
 		IpAddressType: types.IpAddressType(to)})
-	return d.wrote(awserr.Wrap("SetIpAddressType", err), func(s *Store) {
-		s.balancers.Update(arn, func(b *model.Balancer) { b.AddressType = to })
+	return d.wrote(awserr.Wrap("SetIpAddressType", err), func(s *observe.Store) {
+		s.UpdateBalancer(arn, func(b *model.Balancer) { b.AddressType = to })
 	})
 }
 
@@ -256,8 +253,8 @@ func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []p
 				}
 				_, err = d.cloud.options.API.SetSecurityGroups(ctx, &elbv2.SetSecurityGroupsInput{LoadBalancerArn: &b.ARN,
 					SecurityGroups: attach})
-				return d.wrote(awserr.Wrap("SetSecurityGroups", err), func(s *Store) {
-					s.balancers.Update(b.ARN, func(b *model.Balancer) { b.SecurityGroups = attach })
+				return d.wrote(awserr.Wrap("SetSecurityGroups", err), func(s *observe.Store) {
+					s.UpdateBalancer(b.ARN, func(b *model.Balancer) { b.SecurityGroups = attach })
 				})
 			},
 		}
@@ -279,7 +276,7 @@ func (d *differ) balancerDelete(b model.Balancer) plan.Change {
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.DeleteLoadBalancer(ctx, &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &b.ARN})
 			return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteLoadBalancer", err)),
-				func(s *Store) { s.deleteBalancer(b.ARN) })
+				func(s *observe.Store) { s.DeleteBalancer(b.ARN) })
 		},
 	}
 }

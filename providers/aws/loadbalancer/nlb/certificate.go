@@ -11,6 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -68,8 +69,8 @@ func (d *differ) changeCertificate(ctx context.Context, balancer, listener strin
 	if action == plan.Delete {
 		_, err := d.cloud.options.API.RemoveListenerCertificates(ctx,
 			&elbv2.RemoveListenerCertificatesInput{ListenerArn: &listener, Certificates: list})
-		return d.wrote(awserr.Wrap("RemoveListenerCertificates", err), func(s *Store) {
-			s.updateListener(balancer, listener, func(l *model.Listener) {
+		return d.wrote(awserr.Wrap("RemoveListenerCertificates", err), func(s *observe.Store) {
+			s.UpdateListener(balancer, listener, func(l *model.Listener) {
 				l.Certificates = without(l.Certificates,
 					[]string{certificate})
 			})
@@ -77,8 +78,8 @@ func (d *differ) changeCertificate(ctx context.Context, balancer, listener strin
 	}
 	_, err := d.cloud.options.API.AddListenerCertificates(ctx, &elbv2.AddListenerCertificatesInput{ListenerArn: &listener,
 		Certificates: list})
-	return d.wrote(awserr.Wrap("AddListenerCertificates", err), func(s *Store) {
-		s.updateListener(balancer, listener, func(l *model.Listener) {
+	return d.wrote(awserr.Wrap("AddListenerCertificates", err), func(s *observe.Store) {
+		s.UpdateListener(balancer, listener, func(l *model.Listener) {
 			l.Certificates = append(slices.Clone(l.Certificates),
 				certificate)
 		})

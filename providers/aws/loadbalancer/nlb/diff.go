@@ -11,6 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -316,9 +317,9 @@ func refuseForeign(key lbcommon.Key, b model.Balancer, owner string) error {
 
 // wrote records the outcome of a write in the snapshot: the change, or, if it failed, that its outcome is
 // uncertain. It returns err.
-func (d *differ) wrote(err error, change func(*Store)) error {
+func (d *differ) wrote(err error, change func(*observe.Store)) error {
 	if err != nil {
-		d.cloud.store.markUncertain(d.key)
+		d.cloud.store.MarkUncertain(d.key)
 		return err
 	}
 	change(d.cloud.store)

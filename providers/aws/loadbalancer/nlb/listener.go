@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 )
 
 // listenerRef is a listener: an existing one, with its ARN, or one that the plan creates.
@@ -50,7 +51,7 @@ func (d *differ) ports(base []plan.Ref) []plan.Ref {
 		name := fmt.Sprintf("%s/%d", d.name(), want.Port)
 		after := slices.Concat(base, ready)
 		if exists && replaced(have, want) {
-			after = append(after, refOf(deletions, listenerName(d.name(), have)))
+			after = append(after, refOf(deletions, observe.ListenerName(d.name(), have)))
 			exists = false
 		}
 		if !exists {
@@ -94,10 +95,6 @@ func replaced(have model.Listener, want model.WantedListener) bool {
 	return have.Protocol != want.Protocol && (!stream(have.Protocol) || !stream(want.Protocol))
 }
 
-func listenerName(balancer string, l model.Listener) string {
-	return fmt.Sprintf("%s/%d", balancer, l.Port)
-}
-
 func refOf(changes []plan.Change, name string) plan.Ref {
 	for _, c := range changes {
 		if c.Name == name {
@@ -118,13 +115,13 @@ func (d *differ) listenersDelete() []plan.Change {
 		}
 		balancer := d.have.Balancer.ARN
 		changes = append(changes, plan.Change{
-			Ref:      plan.Ref{Kind: kindListener, Name: listenerName(d.name(), have), Action: plan.Delete},
+			Ref:      plan.Ref{Kind: kindListener, Name: observe.ListenerName(d.name(), have), Action: plan.Delete},
 			Fields:   []plan.Field{{Name: "protocol", Before: have.Protocol}},
 			Disrupts: deletesListener.Disrupts, Follows: deletesListener.Follows(),
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				_, err := d.cloud.options.API.DeleteListener(ctx, &elbv2.DeleteListenerInput{ListenerArn: aws.String(have.ARN)})
 				return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteListener", err)),
-					func(s *Store) { s.deleteListener(balancer, have.ARN) })
+					func(s *observe.Store) { s.DeleteListener(balancer, have.ARN) })
 			},
 		})
 	}
@@ -195,20 +192,19 @@ func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group gr
 	}
 	made, err := first("CreateListener", list, err)
 	if err != nil {
-		d.cloud.store.markUncertain(d.key)
+		d.cloud.store.MarkUncertain(d.key)
 		if cloudapi.Is(err, cloudapi.AlreadyExists) {
 			// seen and changed by the next reconcile
 			err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateListener", Err: err}
 		}
 		return "", err
 	}
-	l := toListener(made)
+	l := observe.ToListener(made)
 	l.CertificatesRead = true
 	if l.Protocol == model.ProtocolTCP {
 		l.Attributes = newListenerAttributes()
 	}
-	d.cloud.store.tags.Create(l.ARN, maps.Clone(d.want.Tags))
-	d.cloud.store.putListener(balancer, l)
+	d.cloud.store.AddListener(balancer, l, maps.Clone(d.want.Tags))
 	return l.ARN, nil
 }
 
@@ -276,8 +272,8 @@ func (d *differ) modifyListener(ctx context.Context, have model.Listener, in *el
 		list = out.Listeners
 	}
 	changed, err := first("ModifyListener", list, err)
-	return d.wrote(err, func(s *Store) {
-		l := toListener(changed)
+	return d.wrote(err, func(s *observe.Store) {
+		l := observe.ToListener(changed)
 		l.CertificatesRead, l.Attributes = have.CertificatesRead, have.Attributes
 		if l.Protocol == have.Protocol {
 			l.Certificates = append(l.Certificates, rest(have.Certificates)...)
@@ -287,7 +283,7 @@ func (d *differ) modifyListener(ctx context.Context, have model.Listener, in *el
 				l.Attributes = newListenerAttributes()
 			}
 		}
-		s.putListener(d.have.Balancer.ARN, l)
+		s.PutListener(d.have.Balancer.ARN, l)
 	})
 }
 
@@ -303,7 +299,7 @@ func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.
 		var closed []plan.Ref
 		for _, l := range d.have.Listeners {
 			if i := slices.IndexFunc(deletions, func(c plan.Change) bool {
-				return c.Name == listenerName(d.name(),
+				return c.Name == observe.ListenerName(d.name(),
 					l)
 			}); i >= 0 &&
 				slices.ContainsFunc(l.Forwards, func(f model.Forward) bool { return f.Group == g.ARN }) {

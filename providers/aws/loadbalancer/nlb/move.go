@@ -87,7 +87,10 @@ func (d *differ) listenerJoin(name string, m *move, after []plan.Ref) []plan.Ref
 
 // detach removes a target group without connections from the listeners that still name it.
 func (d *differ) detach(ctx context.Context, group string) error {
-	for _, l := range d.cloud.store.listenersWith(d.have.Balancer, group) {
+	if d.have.Balancer == nil {
+		return nil
+	}
+	for _, l := range d.cloud.store.ListenersWith(d.have.Balancer.ARN, group) {
 		others := slices.DeleteFunc(slices.Clone(l.Forwards), func(f model.Forward) bool { return f.Group == group })
 		if len(others) != 1 {
 			continue

@@ -12,21 +12,22 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
 
 // The kinds in plans.
 const (
-	kindBalancer    = "load balancer"
-	kindListener    = "listener"
-	kindTargetGroup = "target group"
+	kindBalancer    = observe.KindBalancer
+	kindListener    = observe.KindListener
+	kindTargetGroup = observe.KindTargetGroup
 	kindTargets     = "targets"
 	kindTags        = "tags"
 	kindAttributes  = "attributes"
 	kindCertificate = "certificates"
 )
 
-// Options of a Store. All are required but the clock.
+// Options of a Cloud. All are required but the clock.
 type Options struct {
 	API api.ELBV2
 	// Groups are the security groups of the VPC.
@@ -45,17 +46,19 @@ type Options struct {
 // concurrent use.
 type Cloud struct {
 	options Options
-	store   *Store
+	store   *observe.Store
 }
 
 // New returns a Cloud. It makes no calls.
 func New(o Options) *Cloud {
 	o.Clock = clocks.OrReal(o.Clock)
-	return &Cloud{options: o, store: newStore(o)}
+	return &Cloud{options: o, store: observe.NewStore(observe.Options{
+		API: o.API, Groups: o.Groups, VPC: o.VPC, Cluster: o.Cluster, Clock: o.Clock,
+	})}
 }
 
 // Store returns the store of observations.
-func (c *Cloud) Store() *Store { return c.store }
+func (c *Cloud) Store() *observe.Store { return c.store }
 
 // nameInARN returns the name of a load balancer or target group in its ARN.
 func nameInARN(arn string) string {

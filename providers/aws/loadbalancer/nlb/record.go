@@ -7,59 +7,14 @@ import (
 	"slices"
 
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
-	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 )
-
-// The applied record of a load balancer is stored in two of its tags. AppliedTag has the record without its
-// members, TargetsTag has the members: load balancers with the same nodes have equal values there, so that
-// one call writes many. A manager that starts and finds the record of the desired state reads neither
-// listeners and attributes nor targets. The audit, which ignores records, finds changes that other clients
-// made in the meantime.
-//
-// The record is written with changes that are made anyway, and never by itself: a load balancer that was
-// taken over has none until the first change.
-
-// prove fills in the details that the applied record of a load balancer proves to equal the desired state, if
-// none are cached yet.
-func (s *Store) prove(arn string, want *model.Desired) {
-	have, _ := s.tags.Get(arn)
-	record := model.RecordOf(have)
-	if _, read := s.listeners.Get(arn); want == nil || read || record.State == "" || record.State != want.Record.State {
-		return
-	}
-	groups := map[string]string{}
-	for _, g := range s.groups.Lookup(indexBalancer + arn) {
-		groups[g.Name] = g.ARN
-	}
-	r := s.state.Begin()
-	listeners := []model.Listener{}
-	for _, w := range want.Listeners {
-		group, linked := groups[w.Group.Name]
-		if !linked {
-			return // the load balancer is incomplete
-		}
-		listeners = append(listeners, w.Applied(group))
-	}
-	for _, w := range want.Listeners {
-		s.groupAttributes.Merge(r, groups[w.Group.Name], maps.Clone(w.Group.Attributes))
-		if !record.Proves(want.Record) {
-			continue
-		}
-		health := model.Health{}
-		for _, t := range w.Group.Targets {
-			health[t.Target] = types.TargetHealthStateEnumInitial
-		}
-		s.targets.Merge(r, groups[w.Group.Name], health)
-	}
-	s.listeners.Merge(r, arn, listeners)
-	s.attributes.Merge(r, arn, maps.Clone(want.Attributes))
-}
 
 // createRecord plans the applied record of a new load balancer: as tags of its creation, if that is enough. The
 // Controller of pkg/common/loadbalancer plans the updates of records.
@@ -126,7 +81,7 @@ func (c *Cloud) StoreRecords(updates []RecordUpdate) []plan.Change {
 		if len(set) == 0 {
 			continue
 		}
-		i := slices.IndexFunc(calls, func(c *call) bool { return len(c.arns) < tagsAtOnce && maps.Equal(c.set, set) })
+		i := slices.IndexFunc(calls, func(c *call) bool { return len(c.arns) < observe.TagsAtOnce && maps.Equal(c.set, set) })
 		if i < 0 {
 			i = len(calls)
 			calls = append(calls, &call{set: set, change: recordChange(u.Balancer.Name, model.RecordOf(u.Balancer.Tags),
@@ -157,7 +112,7 @@ func (c *Cloud) tag(ctx context.Context, arns []string, set map[string]string) e
 	_, err := c.options.API.AddTags(ctx, &elbv2.AddTagsInput{ResourceArns: arns, Tags: toTags(set)})
 	if err = awserr.Wrap("AddTags", err); err == nil {
 		for _, arn := range arns {
-			c.store.updateTags(arn, set, nil)
+			c.store.UpdateTags(arn, set, nil)
 		}
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 )
 
@@ -43,7 +44,7 @@ func (d *differ) tags(after []plan.Ref) {
 	for _, l := range d.have.Listeners {
 		if i := slices.IndexFunc(d.want.Listeners, func(w model.WantedListener) bool { return w.Port == l.Port }); i >= 0 &&
 			!replaced(l, d.want.Listeners[i]) {
-			parts = append(parts, tagged{l.ARN, listenerName(b.Name, l), l.Tags})
+			parts = append(parts, tagged{l.ARN, observe.ListenerName(b.Name, l), l.Tags})
 		}
 	}
 	for _, g := range d.have.TargetGroups {
@@ -69,7 +70,7 @@ func (d *differ) tagChanges(what string, objects []tagged, after []plan.Ref) []p
 			continue
 		}
 		i := slices.IndexFunc(groups, func(c tagChange) bool {
-			return len(c.arns) < tagsAtOnce && maps.Equal(c.set, set) && slices.Equal(c.remove, remove)
+			return len(c.arns) < observe.TagsAtOnce && maps.Equal(c.set, set) && slices.Equal(c.remove, remove)
 		})
 		if i < 0 {
 			groups = append(groups, tagChange{set: set, remove: remove})
@@ -111,9 +112,9 @@ func (d *differ) retag(name string, c tagChange, after []plan.Ref) plan.Change {
 }
 
 func (d *differ) retagged(err error, arns []string, set map[string]string, remove []string) error {
-	return d.wrote(err, func(s *Store) {
+	return d.wrote(err, func(s *observe.Store) {
 		for _, arn := range arns {
-			s.updateTags(arn, set, remove)
+			s.UpdateTags(arn, set, remove)
 		}
 	})
 }

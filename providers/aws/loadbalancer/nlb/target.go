@@ -18,6 +18,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 )
 
 const (
@@ -176,7 +177,7 @@ func (d *differ) deregisterSome(ctx context.Context, arn string, targets []model
 
 // wroteTargets records targets that were registered or removed.
 func (d *differ) wroteTargets(err error, arn string, targets []model.Target, state types.TargetHealthStateEnum) error {
-	return d.wrote(err, func(s *Store) { s.updateTargets(arn, targets, state) })
+	return d.wrote(err, func(s *observe.Store) { s.UpdateTargets(arn, targets, state) })
 }
 
 // adviseTargets adds advice about too many targets to an error.

@@ -19,6 +19,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 )
 
 // defaultTimeout is AWS' timeout of a TCP probe, in seconds.
@@ -159,7 +160,7 @@ func (d *differ) createGroup(ctx context.Context, want model.WantedGroup) (strin
 	}
 	made, err := first("CreateTargetGroup", list, err)
 	if err != nil {
-		d.cloud.store.markUncertain(d.key)
+		d.cloud.store.MarkUncertain(d.key)
 		if cloudapi.Is(err, cloudapi.AlreadyExists) {
 			err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateTargetGroup",
 				Err: fmt.Errorf("a target group %s with other settings exists; it is deleted if its tags name this Service, "+
@@ -167,12 +168,8 @@ func (d *differ) createGroup(ctx context.Context, want model.WantedGroup) (strin
 		}
 		return "", err
 	}
-	g := toGroup(made)
-	s := d.cloud.store
-	s.groups.Create(g.ARN, g)
-	s.targets.Create(g.ARN, model.Health{})
-	s.groupAttributes.Create(g.ARN, map[string]string{})
-	s.tags.Create(g.ARN, maps.Clone(d.want.Tags))
+	g := observe.ToGroup(made)
+	d.cloud.store.AddGroup(g, maps.Clone(d.want.Tags))
 	return g.ARN, nil
 }
 
@@ -199,8 +196,8 @@ func (d *differ) groupUpdate(have model.TargetGroup, want model.WantedGroup) (pl
 				in.HealthCheckTimeoutSeconds = aws.Int32(h.Timeout)
 			}
 			_, err := d.cloud.options.API.ModifyTargetGroup(ctx, in)
-			return d.wrote(awserr.Wrap("ModifyTargetGroup", err), func(s *Store) {
-				s.groups.Update(have.ARN, func(g *model.TargetGroup) { g.Health = h })
+			return d.wrote(awserr.Wrap("ModifyTargetGroup", err), func(s *observe.Store) {
+				s.UpdateHealthCheck(have.ARN, h)
 			})
 		},
 	}, true
@@ -236,7 +233,7 @@ func (d *differ) deleteGroup(ctx context.Context, arn string) error {
 		// For some seconds, a deleted load balancer may count as a user of its target groups.
 		err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "DeleteTargetGroup", RetryAfter: releaseTime, Err: err}
 	}
-	return d.wrote(err, func(s *Store) { s.groups.Delete(arn) })
+	return d.wrote(err, func(s *observe.Store) { s.DeleteGroup(arn) })
 }
 
 // releaseTime is the time until the retry for objects that a deleted load balancer still uses.
@@ -259,18 +256,18 @@ func (d *differ) groupRetire(have model.TargetGroup, after []plan.Ref) plan.Chan
 			sorting.Func(leaving, func(a, b model.Target) int { return cmp.Compare(a.ID, b.ID) })
 			err := d.deregister(ctx, have.ARN, leaving)
 			if cloudapi.Is(err, cloudapi.NotFound) {
-				d.cloud.store.groups.Delete(have.ARN)
+				d.cloud.store.DeleteGroup(have.ARN)
 				return nil
 			}
 			if err != nil {
 				return err
 			}
 			if len(leaving) > 0 {
-				if err := d.cloud.store.readTargets(ctx, have.ARN); err != nil {
+				if err := d.cloud.store.ReadTargets(ctx, have.ARN); err != nil {
 					return err
 				}
 			}
-			if left, ok := d.cloud.store.group(have.ARN); ok && left.Draining() {
+			if left, ok := d.cloud.store.Group(have.ARN); ok && left.Draining() {
 				return nil
 			}
 			if err := d.detach(ctx, have.ARN); err != nil {
@@ -287,12 +284,12 @@ func (d *differ) waitHealthy(ctx context.Context, fresh, old string) error {
 	s, c := d.cloud.store, d.cloud.options.Clock
 	for deadline := c.Now().Add(healthWait); c.Now().Before(deadline); {
 		for _, arn := range []string{fresh, old} {
-			if err := s.readTargets(ctx, arn); err != nil {
+			if err := s.ReadTargets(ctx, arn); err != nil {
 				return err
 			}
 		}
-		a, okA := s.group(fresh)
-		b, okB := s.group(old)
+		a, okA := s.Group(fresh)
+		b, okB := s.Group(old)
 		if !okA || !okB || a.Healthy() > 0 || b.Healthy() == 0 {
 			return nil
 		}

@@ -1,4 +1,4 @@
-package nlb
+package observe
 
 import (
 	"cmp"
@@ -10,9 +10,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
@@ -20,73 +22,60 @@ import (
 const (
 	// listPage is the largest page of Elastic Load Balancing.
 	listPage = 400
-	// tagsAtOnce is the maximum number of objects in DescribeTags and AddTags.
-	tagsAtOnce = 20
+	// TagsAtOnce is the maximum number of objects in DescribeTags and AddTags.
+	TagsAtOnce = 20
 	// readsAtOnce bounds the parallel calls that read one load balancer.
 	readsAtOnce = 4
 )
 
-// listBalancers returns all network load balancers, and reads the unknown tags of those in the VPC.
-func (s *Store) listBalancers(ctx context.Context) ([]model.Balancer, error) {
-	pages := elbv2.NewDescribeLoadBalancersPaginator(s.options.API, &elbv2.DescribeLoadBalancersInput{
+// describer makes the calls that read, and converts their responses. It is stateless.
+type describer struct{ api api.ELBV2 }
+
+// newReads returns a group of parallel reads of one load balancer.
+func newReads(ctx context.Context) (*errgroup.Group, context.Context) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(readsAtOnce)
+	return group, ctx
+}
+
+// describeBalancers returns all network load balancers.
+func (d describer) describeBalancers(ctx context.Context) ([]model.Balancer, error) {
+	pages := elbv2.NewDescribeLoadBalancersPaginator(d.api, &elbv2.DescribeLoadBalancersInput{
 		PageSize: aws.Int32(listPage),
 	})
 	var list []model.Balancer
-	var arns []string
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return nil, awserr.Wrap("DescribeLoadBalancers", err)
 		}
 		for _, in := range page.LoadBalancers {
-			if in.Type != types.LoadBalancerTypeEnumNetwork {
-				continue
-			}
-			b := toBalancer(in)
-			list = append(list, b)
-			if b.VPC == s.options.VPC && !s.tags.Fresh(b.ARN) {
-				arns = append(arns, b.ARN)
+			if in.Type == types.LoadBalancerTypeEnumNetwork {
+				list = append(list, ToBalancer(in))
 			}
 		}
 	}
-	slices.Sort(arns)
-	return list, s.readTags(ctx, arns)
+	return list, nil
 }
 
-// listGroups returns all target groups, and reads the unknown tags of orphans in the VPC: those in use are
-// found through their load balancer.
-func (s *Store) listGroups(ctx context.Context) ([]model.TargetGroup, error) {
-	list, err := s.describeGroups(ctx, &elbv2.DescribeTargetGroupsInput{PageSize: aws.Int32(listPage)})
-	if err != nil {
-		return nil, err
-	}
-	var arns []string
-	for _, g := range list {
-		if len(g.Balancers) == 0 && g.VPC == s.options.VPC && !s.tags.Fresh(g.ARN) {
-			arns = append(arns, g.ARN)
-		}
-	}
-	slices.Sort(arns)
-	return list, s.readTags(ctx, arns)
-}
-
-func (s *Store) describeGroups(ctx context.Context, in *elbv2.DescribeTargetGroupsInput) ([]model.TargetGroup, error) {
-	pages := elbv2.NewDescribeTargetGroupsPaginator(s.options.API, in)
+func (d describer) describeGroups(ctx context.Context,
+	in *elbv2.DescribeTargetGroupsInput) ([]model.TargetGroup, error) {
+	pages := elbv2.NewDescribeTargetGroupsPaginator(d.api, in)
 	return awserr.Collect(ctx, "DescribeTargetGroups", pages,
 		func(page *elbv2.DescribeTargetGroupsOutput) []model.TargetGroup {
-			return awserr.Convert(page.TargetGroups, toGroup)
+			return awserr.Convert(page.TargetGroups, ToGroup)
 		})
 }
 
 // describeListeners returns the listeners of a load balancer by port, without details that need a call for
 // each.
-func (s *Store) describeListeners(ctx context.Context, balancer string) ([]model.Listener, error) {
-	pages := elbv2.NewDescribeListenersPaginator(s.options.API, &elbv2.DescribeListenersInput{
+func (d describer) describeListeners(ctx context.Context, balancer string) ([]model.Listener, error) {
+	pages := elbv2.NewDescribeListenersPaginator(d.api, &elbv2.DescribeListenersInput{
 		LoadBalancerArn: &balancer, PageSize: aws.Int32(listPage),
 	})
 	list, err := awserr.Collect(ctx, "DescribeListeners", pages,
 		func(page *elbv2.DescribeListenersOutput) []model.Listener {
-			return awserr.Convert(page.Listeners, toListener)
+			return awserr.Convert(page.Listeners, ToListener)
 		})
 	if err != nil {
 		return nil, err
@@ -96,31 +85,31 @@ func (s *Store) describeListeners(ctx context.Context, balancer string) ([]model
 }
 
 // describeFullListeners returns the listeners of a load balancer with their certificates and attributes.
-func (s *Store) describeFullListeners(ctx context.Context, balancer string) ([]model.Listener, error) {
-	list, err := s.describeListeners(ctx, balancer)
+func (d describer) describeFullListeners(ctx context.Context, balancer string) ([]model.Listener, error) {
+	list, err := d.describeListeners(ctx, balancer)
 	if err != nil {
 		return nil, err
 	}
 	work, ctx := newReads(ctx)
 	for i := range list {
-		work.Go(func() error { return s.completeListener(ctx, &list[i]) })
+		work.Go(func() error { return d.completeListener(ctx, &list[i]) })
 	}
 	return list, work.Wait()
 }
 
 // completeListener adds certificates and attributes. A listener that is deleted in the meantime is returned
 // unchanged.
-func (s *Store) completeListener(ctx context.Context, l *model.Listener) error {
+func (d describer) completeListener(ctx context.Context, l *model.Listener) error {
 	switch l.Protocol {
 	case model.ProtocolTLS:
-		certificates, err := s.describeCertificates(ctx, l.ARN)
+		certificates, err := d.describeCertificates(ctx, l.ARN)
 		if err != nil {
 			return cloudapi.IgnoreNotFound(err)
 		}
 		l.Certificates = append(l.Certificates[:min(1, len(l.Certificates)):1], certificates...)
 		l.CertificatesRead = true
 	case model.ProtocolTCP:
-		out, err := s.options.API.DescribeListenerAttributes(ctx, &elbv2.DescribeListenerAttributesInput{ListenerArn: &l.ARN})
+		out, err := d.api.DescribeListenerAttributes(ctx, &elbv2.DescribeListenerAttributesInput{ListenerArn: &l.ARN})
 		if err != nil {
 			return cloudapi.IgnoreNotFound(awserr.Wrap("DescribeListenerAttributes", err))
 		}
@@ -130,8 +119,8 @@ func (s *Store) completeListener(ctx context.Context, l *model.Listener) error {
 }
 
 // describeCertificates returns the additional certificates of a listener, sorted.
-func (s *Store) describeCertificates(ctx context.Context, listener string) ([]string, error) {
-	pages := elbv2.NewDescribeListenerCertificatesPaginator(s.options.API, &elbv2.DescribeListenerCertificatesInput{
+func (d describer) describeCertificates(ctx context.Context, listener string) ([]string, error) {
+	pages := elbv2.NewDescribeListenerCertificatesPaginator(d.api, &elbv2.DescribeListenerCertificatesInput{
 		ListenerArn: &listener, PageSize: aws.Int32(listPage),
 	})
 	var list []string
@@ -150,8 +139,8 @@ func (s *Store) describeCertificates(ctx context.Context, listener string) ([]st
 	return list, nil
 }
 
-func (s *Store) describeAttributes(ctx context.Context, balancer string) (map[string]string, error) {
-	out, err := s.options.API.DescribeLoadBalancerAttributes(ctx, &elbv2.DescribeLoadBalancerAttributesInput{
+func (d describer) describeAttributes(ctx context.Context, balancer string) (map[string]string, error) {
+	out, err := d.api.DescribeLoadBalancerAttributes(ctx, &elbv2.DescribeLoadBalancerAttributesInput{
 		LoadBalancerArn: &balancer,
 	})
 	if err != nil {
@@ -160,8 +149,8 @@ func (s *Store) describeAttributes(ctx context.Context, balancer string) (map[st
 	return toMap(out.Attributes, func(a types.LoadBalancerAttribute) (key, value *string) { return a.Key, a.Value }), nil
 }
 
-func (s *Store) describeGroupAttributes(ctx context.Context, group string) (map[string]string, error) {
-	out, err := s.options.API.DescribeTargetGroupAttributes(ctx, &elbv2.DescribeTargetGroupAttributesInput{
+func (d describer) describeGroupAttributes(ctx context.Context, group string) (map[string]string, error) {
+	out, err := d.api.DescribeTargetGroupAttributes(ctx, &elbv2.DescribeTargetGroupAttributesInput{
 		TargetGroupArn: &group,
 	})
 	if err != nil {
@@ -170,15 +159,15 @@ func (s *Store) describeGroupAttributes(ctx context.Context, group string) (map[
 	return toMap(out.Attributes, func(a types.TargetGroupAttribute) (key, value *string) { return a.Key, a.Value }), nil
 }
 
-func (s *Store) describeTargets(ctx context.Context, group string) (model.Health, error) {
-	out, err := s.options.API.DescribeTargetHealth(ctx, &elbv2.DescribeTargetHealthInput{TargetGroupArn: &group})
+func (d describer) describeTargets(ctx context.Context, group string) (model.Health, error) {
+	out, err := d.api.DescribeTargetHealth(ctx, &elbv2.DescribeTargetHealthInput{TargetGroupArn: &group})
 	if err != nil {
 		return nil, awserr.Wrap("DescribeTargetHealth", err)
 	}
 	health := model.Health{}
-	for _, d := range out.TargetHealthDescriptions {
-		if d.Target != nil && d.TargetHealth != nil {
-			health[model.Target{ID: aws.ToString(d.Target.Id), Port: aws.ToInt32(d.Target.Port)}] = d.TargetHealth.State
+	for _, t := range out.TargetHealthDescriptions {
+		if t.Target != nil && t.TargetHealth != nil {
+			health[model.Target{ID: aws.ToString(t.Target.Id), Port: aws.ToInt32(t.Target.Port)}] = t.TargetHealth.State
 		}
 	}
 	return health, nil
@@ -186,16 +175,16 @@ func (s *Store) describeTargets(ctx context.Context, group string) (model.Health
 
 // describeTags returns the tags of objects by ARN. If one of them does not exist, AWS rejects the whole call,
 // and the objects are read in halves.
-func (s *Store) describeTags(ctx context.Context, arns []string) (map[string]map[string]string, error) {
-	out, err := s.options.API.DescribeTags(ctx, &elbv2.DescribeTagsInput{ResourceArns: arns})
+func (d describer) describeTags(ctx context.Context, arns []string) (map[string]map[string]string, error) {
+	out, err := d.api.DescribeTags(ctx, &elbv2.DescribeTagsInput{ResourceArns: arns})
 	err = awserr.Wrap("DescribeTags", err)
 	switch {
 	case cloudapi.Is(err, cloudapi.NotFound) && len(arns) == 1:
 		return nil, nil
 	case cloudapi.Is(err, cloudapi.NotFound):
 		half := len(arns) / 2
-		read, err := s.describeTags(ctx, arns[:half])
-		others, otherErr := s.describeTags(ctx, arns[half:])
+		read, err := d.describeTags(ctx, arns[:half])
+		others, otherErr := d.describeTags(ctx, arns[half:])
 		if read == nil {
 			return others, errors.Join(err, otherErr)
 		}
@@ -205,8 +194,8 @@ func (s *Store) describeTags(ctx context.Context, arns []string) (map[string]map
 		return nil, err
 	}
 	read := make(map[string]map[string]string, len(out.TagDescriptions))
-	for _, d := range out.TagDescriptions {
-		read[aws.ToString(d.ResourceArn)] = toMap(d.Tags, func(t types.Tag) (key, value *string) { return t.Key, t.Value })
+	for _, o := range out.TagDescriptions {
+		read[aws.ToString(o.ResourceArn)] = toMap(o.Tags, func(t types.Tag) (key, value *string) { return t.Key, t.Value })
 	}
 	return read, nil
 }

@@ -1,4 +1,4 @@
-package nlb
+package observe
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -67,13 +66,13 @@ func (s *Store) readBalancer(ctx context.Context, arn string, key lbcommon.Key) 
 		in = &elbv2.DescribeLoadBalancersInput{Names: []string{model.DefaultName(key)}}
 	}
 	r := s.state.Begin()
-	out, err := s.options.API.DescribeLoadBalancers(ctx, in)
+	out, err := s.api.DescribeLoadBalancers(ctx, in)
 	err = awserr.Wrap("DescribeLoadBalancers", err)
 	switch {
 	case err != nil && !cloudapi.Is(err, cloudapi.NotFound):
 		return "", err
 	case err == nil && len(out.LoadBalancers) > 0 && out.LoadBalancers[0].Type == types.LoadBalancerTypeEnumNetwork:
-		b := toBalancer(out.LoadBalancers[0])
+		b := ToBalancer(out.LoadBalancers[0])
 		s.balancers.Merge(r, b.ARN, b)
 		return b.ARN, nil
 	case arn == "":
@@ -123,7 +122,7 @@ func (s *Store) readRest(ctx context.Context, key lbcommon.Key, balancer string,
 		work.Go(func() error { return s.readAttributes(ctx2, balancer) })
 	}
 	for _, arn := range groups {
-		work.Go(func() error { return s.readTargets(ctx2, arn) })
+		work.Go(func() error { return s.ReadTargets(ctx2, arn) })
 		work.Go(func() error { return s.readGroupAttributes(ctx2, arn) })
 	}
 	if err := work.Wait(); err != nil {
@@ -148,22 +147,14 @@ func (s *Store) readDetails(ctx context.Context, key lbcommon.Key, want *model.D
 	}
 	for _, group := range s.groupsOf(key, arn) {
 		if !s.targets.Fresh(group) {
-			work.Go(func() error { return s.readTargets(ctx, group) })
+			work.Go(func() error { return s.ReadTargets(ctx, group) })
 		}
 	}
 	return work.Wait()
 }
 
-// newReads returns a group of parallel reads of one load balancer.
-func newReads(ctx context.Context) (*errgroup.Group, context.Context) {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(readsAtOnce)
-	return group, ctx
-}
-
-func (s *Store) readListeners(ctx context.Context, balancer string, describe func(context.Context,
-	string) ([]model.Listener,
-	error)) error {
+func (s *Store) readListeners(ctx context.Context, balancer string,
+	describe func(context.Context, string) ([]model.Listener, error)) error {
 	return readDetail(ctx, s, s.listeners, balancer, describe, s.balancerMissing)
 }
 
@@ -171,7 +162,8 @@ func (s *Store) readAttributes(ctx context.Context, balancer string) error {
 	return readDetail(ctx, s, s.attributes, balancer, s.describeAttributes, s.balancerMissing)
 }
 
-func (s *Store) readTargets(ctx context.Context, group string) error {
+// ReadTargets reads the targets of a target group into the snapshot. A target group that does not exist is no error.
+func (s *Store) ReadTargets(ctx context.Context, group string) error {
 	return readDetail(ctx, s, s.targets, group, s.describeTargets, s.groupMissing)
 }
 
@@ -181,8 +173,8 @@ func (s *Store) readGroupAttributes(ctx context.Context, group string) error {
 
 // readDetail reads the details of one object. Missing handles its deletion.
 func readDetail[T any](ctx context.Context, s *Store, t *snapshot.Table[T], arn string,
-	describe func(context.Context, string) (T, error), missing func(r snapshot.Reading, arn string,
-		err error) error) error {
+	describe func(context.Context, string) (T, error),
+	missing func(r snapshot.Reading, arn string, err error) error) error {
 	r := s.state.Begin()
 	value, err := describe(ctx, arn)
 	switch {
@@ -207,22 +199,4 @@ func (s *Store) balancerMissing(_ snapshot.Reading, arn string, err error) error
 func (s *Store) groupMissing(r snapshot.Reading, arn string, _ error) error {
 	s.groups.MergeMissing(r, arn)
 	return nil
-}
-
-// readTags reads the tags of objects, as many at once as AWS allows.
-func (s *Store) readTags(ctx context.Context, arns []string) error {
-	work, ctx := newReads(ctx)
-	for chunk := range slices.Chunk(arns, tagsAtOnce) {
-		work.Go(func() error { return s.readTagsOf(ctx, chunk) })
-	}
-	return work.Wait()
-}
-
-func (s *Store) readTagsOf(ctx context.Context, arns []string) error {
-	r := s.state.Begin()
-	read, err := s.describeTags(ctx, arns)
-	for arn, tags := range read {
-		s.tags.Merge(r, arn, tags)
-	}
-	return err
 }

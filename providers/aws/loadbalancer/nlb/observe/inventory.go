@@ -1,8 +1,9 @@
-package nlb
+package observe
 
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -13,13 +14,15 @@ import (
 
 // Kinds of objects in plans and in the inventory.
 const (
-	KindBalancer    = kindBalancer
-	KindListener    = kindListener
-	KindTargetGroup = kindTargetGroup
+	KindBalancer    = "load balancer"
+	KindListener    = "listener"
+	KindTargetGroup = "target group"
 )
 
-// ListenerName returns the name of a listener in plans.
-func ListenerName(balancer string, l model.Listener) string { return listenerName(balancer, l) }
+// ListenerName returns the name of a listener of a load balancer, in plans and in the inventory.
+func ListenerName(balancer string, l model.Listener) string {
+	return fmt.Sprintf("%s/%d", balancer, l.Port)
+}
 
 // Listed has the load balancers and target groups of the VPC, with their tags. Each list has its own error.
 type Listed struct {

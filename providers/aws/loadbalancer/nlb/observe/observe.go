@@ -1,4 +1,8 @@
-package nlb
+// Package observe reads the existing objects of network load balancers. All Services share one snapshot of the
+// account's objects: lists fill it, and the changes of plans are recorded there. Its files are in layers, and refer
+// only to earlier ones: convert.go, describe.go, store.go, then write.go and find.go, then record.go, read.go, and
+// observe.go and inventory.go with what other packages read.
+package observe
 
 import (
 	"context"
@@ -8,18 +12,15 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
-	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// Observe returns the existing objects of a Service's load balancer.
+// Observe returns the existing objects of a Service's load balancer, or the error of a read.
 //
 // It does not read what the applied record proves to equal the desired state, unless the observation is
-// authoritative.
+// authoritative. A nil want proves nothing.
 func (s *Store) Observe(ctx context.Context, key lbcommon.Key, want *model.Desired,
-	fresh lbcommon.Freshness) (model.Observed,
-	error) {
+	fresh lbcommon.Freshness) (model.Observed, error) {
 	if fresh == lbcommon.Authoritative || s.state.IsUncertain(serviceName(key)) {
 		if err := s.readOne(ctx, key, true); err != nil {
 			return model.Observed{}, err
@@ -47,42 +48,6 @@ func (s *Store) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.
 	return s.view(ctx, key)
 }
 
-// find returns the ARN of the Service's load balancer, or "" if there is none.
-func (s *Store) find(key lbcommon.Key) string {
-	if arns := s.balancers.LookupIDs(indexName + model.DefaultName(key)); len(arns) > 0 {
-		return arns[0]
-	}
-	// A name that the Service chose is found by tags. The ARNs are sorted, so that the result never varies.
-	for _, arn := range s.tags.LookupIDs(indexService + names.ServiceTagValue(tags.Service(key))) {
-		if b, exists := s.balancers.Get(arn); exists && b.VPC == s.options.VPC && s.isFor(arn, key) {
-			return arn
-		}
-	}
-	return ""
-}
-
-// isFor reports whether the tags of an object name the Service.
-func (s *Store) isFor(arn string, key lbcommon.Key) bool {
-	have, _ := s.tags.Get(arn)
-	return tags.IsFor(have, s.options.Cluster.ID, key)
-}
-
-// groupsOf returns the ARNs of the target groups of a Service: those that the load balancer uses, and orphans
-// with its tags. They are sorted.
-func (s *Store) groupsOf(key lbcommon.Key, balancer string) []string {
-	var arns []string
-	if balancer != "" {
-		arns = s.groups.LookupIDs(indexBalancer + balancer)
-	}
-	for _, arn := range s.groups.LookupIDs(indexOrphan) {
-		if s.isFor(arn, key) {
-			arns = append(arns, arn)
-		}
-	}
-	slices.Sort(arns)
-	return arns
-}
-
 // view assembles the cached state of a Service's load balancer.
 func (s *Store) view(ctx context.Context, key lbcommon.Key) (model.Observed, error) {
 	groups, err := s.options.Groups.Get(ctx, vpc.GroupQuery{})
@@ -107,7 +72,7 @@ func (s *Store) view(ctx context.Context, key lbcommon.Key) (model.Observed, err
 		}
 	}
 	for _, arn := range s.groupsOf(key, arn) {
-		if g, exists := s.group(arn); exists {
+		if g, exists := s.Group(arn); exists {
 			g.Attributes, _ = s.groupAttributes.Get(arn)
 			g.Tags, _ = s.tags.Get(arn)
 			have.TargetGroups = append(have.TargetGroups, g)

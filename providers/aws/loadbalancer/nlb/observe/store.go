@@ -1,17 +1,19 @@
-package nlb
+package observe
 
 import (
-	"cmp"
-	"maps"
+	"context"
 	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"k8s.io/utils/clock"
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
-	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -31,9 +33,21 @@ const (
 	settleTime = 2 * time.Minute
 )
 
+// Options of a Store. All are required.
+type Options struct {
+	API api.ELBV2
+	// Groups are the security groups of the VPC.
+	Groups *vpc.GroupStore
+	// VPC is the ID of the cluster's VPC: objects in other VPCs are ignored.
+	VPC     string
+	Cluster vpc.Cluster
+	Clock   clock.Clock
+}
+
 // Store is the snapshot that all Services share: lists of load balancers and target groups, and details that
 // need a call for each of them. Before an object is created or deleted, it is read again.
 type Store struct {
+	describer
 	options Options
 	// state orders the reads and writes of the tables. Services are its owners.
 	state *snapshot.Store
@@ -59,8 +73,9 @@ const (
 	indexService = "Service/"
 )
 
-func newStore(o Options) *Store {
-	s := &Store{options: o, state: snapshot.NewStore(o.Clock)}
+// NewStore returns an empty snapshot. It makes no calls.
+func NewStore(o Options) *Store {
+	s := &Store{describer: describer{api: o.API}, options: o, state: snapshot.NewStore(o.Clock)}
 	s.balancers = snapshot.NewTable(s.state, snapshot.Kind[model.Balancer]{
 		ID: func(b model.Balancer) string { return b.ARN }, List: s.listBalancers, MaxAge: listAge, Settle: settleTime,
 		Index: func(b model.Balancer) []string {
@@ -103,107 +118,56 @@ func newDetails[T any](state *snapshot.Store, index func(T) []string) *snapshot.
 	})
 }
 
+// listBalancers returns all network load balancers, and reads the unknown tags of those in the VPC.
+func (s *Store) listBalancers(ctx context.Context) ([]model.Balancer, error) {
+	list, err := s.describeBalancers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var arns []string
+	for _, b := range list {
+		if b.VPC == s.options.VPC && !s.tags.Fresh(b.ARN) {
+			arns = append(arns, b.ARN)
+		}
+	}
+	slices.Sort(arns)
+	return list, s.readTags(ctx, arns)
+}
+
+// listGroups returns all target groups, and reads the unknown tags of orphans in the VPC: those in use are
+// found through their load balancer.
+func (s *Store) listGroups(ctx context.Context) ([]model.TargetGroup, error) {
+	list, err := s.describeGroups(ctx, &elbv2.DescribeTargetGroupsInput{PageSize: aws.Int32(listPage)})
+	if err != nil {
+		return nil, err
+	}
+	var arns []string
+	for _, g := range list {
+		if len(g.Balancers) == 0 && g.VPC == s.options.VPC && !s.tags.Fresh(g.ARN) {
+			arns = append(arns, g.ARN)
+		}
+	}
+	slices.Sort(arns)
+	return list, s.readTags(ctx, arns)
+}
+
+// readTags reads the tags of objects, as many at once as AWS allows.
+func (s *Store) readTags(ctx context.Context, arns []string) error {
+	work, ctx := newReads(ctx)
+	for chunk := range slices.Chunk(arns, TagsAtOnce) {
+		work.Go(func() error { return s.readTagsOf(ctx, chunk) })
+	}
+	return work.Wait()
+}
+
+func (s *Store) readTagsOf(ctx context.Context, arns []string) error {
+	r := s.state.Begin()
+	read, err := s.describeTags(ctx, arns)
+	for arn, tags := range read {
+		s.tags.Merge(r, arn, tags)
+	}
+	return err
+}
+
 // serviceName identifies a Service as an owner in the store.
 func serviceName(key lbcommon.Key) string { return key.Namespace + "/" + key.Name }
-
-// markUncertain makes the next Observe of a Service's load balancer read it, and its lists: a write failed
-// and may have been applied nevertheless, so that an object may exist that no list shows yet.
-func (s *Store) markUncertain(key lbcommon.Key) {
-	s.state.MarkUncertain(serviceName(key))
-	s.balancers.Invalidate()
-	s.groups.Invalidate()
-}
-
-// updateListener changes one listener after a write.
-func (s *Store) updateListener(balancer, arn string, change func(*model.Listener)) {
-	s.listeners.Update(balancer, func(list *[]model.Listener) {
-		*list = slices.Clone(*list)
-		for i := range *list {
-			if (*list)[i].ARN == arn {
-				change(&(*list)[i])
-			}
-		}
-	})
-}
-
-// putListener replaces or adds a listener after a write.
-func (s *Store) putListener(balancer string, listener model.Listener) {
-	s.listeners.Update(balancer, func(list *[]model.Listener) {
-		others := slices.DeleteFunc(slices.Clone(*list), func(l model.Listener) bool { return l.ARN == listener.ARN })
-		*list = append(others, listener)
-		sorting.Func(*list, func(a, b model.Listener) int { return cmp.Compare(a.Port, b.Port) })
-	})
-	s.relink(balancer)
-}
-
-func (s *Store) deleteListener(balancer, listener string) {
-	s.listeners.Update(balancer, func(list *[]model.Listener) {
-		*list = slices.DeleteFunc(slices.Clone(*list), func(l model.Listener) bool { return l.ARN == listener })
-	})
-	s.tags.Delete(listener)
-	s.relink(balancer)
-}
-
-// deleteBalancer removes a load balancer with its listeners. Its target groups stay.
-func (s *Store) deleteBalancer(arn string) {
-	s.balancers.Delete(arn)
-	s.relink(arn)
-}
-
-// relink updates the target groups that a load balancer uses, after its listeners changed.
-func (s *Store) relink(balancer string) {
-	used := map[string]bool{}
-	listeners, _ := s.listeners.Get(balancer)
-	for _, l := range listeners {
-		for _, f := range l.Forwards {
-			used[f.Group] = true
-		}
-	}
-	linked := s.groups.LookupIDs(indexBalancer + balancer)
-	for _, arn := range linked {
-		if !used[arn] {
-			s.groups.Update(arn, func(g *model.TargetGroup) { *g = g.Unlinked(balancer) })
-		}
-	}
-	for arn := range used {
-		if !slices.Contains(linked, arn) {
-			s.groups.Update(arn, func(g *model.TargetGroup) { g.Balancers = append(slices.Clone(g.Balancers), balancer) })
-		}
-	}
-}
-
-// updateTargets records the state of targets after a write.
-func (s *Store) updateTargets(group string, targets []model.Target, state types.TargetHealthStateEnum) {
-	s.targets.Update(group, func(health *model.Health) {
-		*health = maps.Clone(*health)
-		for _, t := range targets {
-			(*health)[t] = state
-		}
-	})
-}
-
-// updateTags changes the tags of an object after a write.
-func (s *Store) updateTags(arn string, set map[string]string, remove []string) {
-	s.tags.Update(arn, func(tags *map[string]string) {
-		*tags = merged(*tags, set)
-		maps.DeleteFunc(*tags, func(key, _ string) bool { return slices.Contains(remove, key) })
-	})
-}
-
-// group returns the cached target group, our own writes included.
-func (s *Store) group(arn string) (model.TargetGroup, bool) {
-	g, exists := s.groups.Get(arn)
-	g.Targets, _ = s.targets.Get(arn)
-	return g, exists
-}
-
-// listenersWith returns the listeners of a load balancer that forward to a target group.
-func (s *Store) listenersWith(balancer *model.Balancer, group string) []model.Listener {
-	if balancer == nil {
-		return nil
-	}
-	listeners, _ := s.listeners.Get(balancer.ARN)
-	return slices.DeleteFunc(slices.Clone(listeners), func(l model.Listener) bool {
-		return !slices.ContainsFunc(l.Forwards, func(f model.Forward) bool { return f.Group == group })
-	})
-}

@@ -1,19 +1,17 @@
-package nlb
+package observe
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
-	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
-func toBalancer(in types.LoadBalancer) model.Balancer {
+// ToBalancer converts a load balancer in a response.
+func ToBalancer(in types.LoadBalancer) model.Balancer {
 	b := model.Balancer{
 		ARN: aws.ToString(in.LoadBalancerArn), Name: aws.ToString(in.LoadBalancerName), DNSName: aws.ToString(in.DNSName),
 		VPC: aws.ToString(in.VpcId), Created: aws.ToTime(in.CreatedTime),
@@ -23,11 +21,12 @@ func toBalancer(in types.LoadBalancer) model.Balancer {
 	if in.State != nil {
 		b.State, b.Reason = string(in.State.Code), aws.ToString(in.State.Reason)
 	}
-	b.Zones = toZones(in.AvailabilityZones)
+	b.Zones = ToZones(in.AvailabilityZones)
 	return b
 }
 
-func toZones(in []types.AvailabilityZone) []model.Zone {
+// ToZones converts the subnets in a response, sorted by ID.
+func ToZones(in []types.AvailabilityZone) []model.Zone {
 	zones := make([]model.Zone, 0, len(in))
 	for _, z := range in {
 		zone := model.Zone{Subnet: aws.ToString(z.SubnetId)}
@@ -42,7 +41,8 @@ func toZones(in []types.AvailabilityZone) []model.Zone {
 	return zones
 }
 
-func toListener(in types.Listener) model.Listener {
+// ToListener converts a listener in a response, with its default certificate only.
+func ToListener(in types.Listener) model.Listener {
 	l := model.Listener{ARN: aws.ToString(in.ListenerArn), Protocol: string(in.Protocol), Port: aws.ToInt32(in.Port),
 		Policy: aws.ToString(in.SslPolicy)}
 	for _, c := range in.Certificates {
@@ -61,7 +61,8 @@ func toListener(in types.Listener) model.Listener {
 	return l
 }
 
-func toGroup(in types.TargetGroup) model.TargetGroup {
+// ToGroup converts a target group in a response.
+func ToGroup(in types.TargetGroup) model.TargetGroup {
 	return model.TargetGroup{
 		ARN: aws.ToString(in.TargetGroupArn), Name: aws.ToString(in.TargetGroupName), Protocol: string(in.Protocol),
 		VPC:        aws.ToString(in.VpcId),
@@ -75,16 +76,4 @@ func toGroup(in types.TargetGroup) model.TargetGroup {
 			Healthy: aws.ToInt32(in.HealthyThresholdCount), Unhealthy: aws.ToInt32(in.UnhealthyThresholdCount),
 		},
 	}
-}
-
-// first returns the only object in the response to a creation.
-func first[T any](operation string, items []T, err error) (T, error) {
-	var zero T
-	if err = awserr.Wrap(operation, err); err != nil {
-		return zero, err
-	}
-	if len(items) == 0 {
-		return zero, &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation, Err: fmt.Errorf("the response is empty")}
-	}
-	return items[0], nil
 }
