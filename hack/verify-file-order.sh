@@ -9,7 +9,6 @@ unordered=(
 	providers/aws/loadbalancer/annotation
 	providers/aws/loadbalancer/classic
 	providers/aws/loadbalancer/nlb
-	providers/aws/loadbalancer/nlb/model
 	providers/aws/loadbalancer/vpc
 	providers/fake/loadbalancer
 	providers/vsphere/loadbalancer

@@ -7,13 +7,10 @@ import (
 	"net/netip"
 	"slices"
 
-	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
@@ -21,120 +18,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// Attributes of load balancers and listeners that we own.
-const (
-	AttributeCrossZone   = "load_balancing.cross_zone.enabled"
-	AttributeLogs        = "access_logs.s3.enabled"
-	AttributeLogBucket   = "access_logs.s3.bucket"
-	AttributeLogPrefix   = "access_logs.s3.prefix"
-	AttributeIdleTimeout = "tcp.idle_timeout.seconds"
-)
-
 // managedHandle identifies the managed security group in a plan before it exists.
 const managedHandle plan.Handle = "managed security group"
-
-// Node is a node as a target.
-type Node struct {
-	InstanceID string
-	// Addresses are the internal ones.
-	Addresses []string
-}
-
-// Request is the input of Desire.
-type Request struct {
-	Key     lbcommon.Key
-	Service intent.Service
-	Options annotation.Options
-	// Nodes may receive traffic; those without the labels that the Service requires are already excluded.
-	Nodes  []Node
-	Shared vpc.SharedState
-}
-
-// instanceIDs returns the instances of the nodes.
-func (r Request) instanceIDs() []string {
-	ids := make([]string, len(r.Nodes))
-	for i, n := range r.Nodes {
-		ids[i] = n.InstanceID
-	}
-	return ids
-}
-
-// WantedTarget is a target that should be registered.
-type WantedTarget struct {
-	Target
-	// Keep is set if it stays while it is registered, but cannot be registered now: its instance is stopped, or has no
-	// primary IPv6 address.
-	Keep bool
-}
-
-// WantedGroup is a target group that should exist.
-type WantedGroup struct {
-	Name, Protocol          string
-	Port                    int32
-	TargetType, AddressType string
-	// Health has a timeout of zero if AWS' default is accepted.
-	Health HealthCheck
-	// Attributes are those that the Service sets; others are not changed.
-	Attributes map[string]string
-	Targets    []WantedTarget
-}
-
-// WantedListener is a listener that should exist.
-type WantedListener struct {
-	Port             int32
-	Protocol, Policy string
-	// The first of Certificates is the default one.
-	Certificates []string
-	Group        WantedGroup
-	// IdleTimeout is in seconds, zero if unset.
-	IdleTimeout int32
-}
-
-// Datagrams reports whether a listener takes UDP.
-func (l WantedListener) Datagrams() bool {
-	return l.Protocol == protocolUDP || l.Protocol == protocolTCPUDP
-}
-
-// Desired are the objects that should exist for one Service.
-type Desired struct {
-	Key lbcommon.Key
-	// Name is that of a new load balancer.
-	Name, Scheme, VPC string
-	AddressType       string
-	SourceNAT         bool
-	// UDPKeepsIPv4 is set if the UDP ports of a Service with both families keep a new load balancer from having IPv6.
-	UDPKeepsIPv4 bool `json:"-"`
-	// Zones are in the order written. Listed is set if the user chose the subnets, Addressed if the user chose
-	// addresses. Without either, an existing load balancer keeps its zones.
-	Zones             []Zone
-	Listed, Addressed bool
-	// Probes are the source networks of health checks, of all subnets of the VPC.
-	Probes map[string][]netip.Prefix `json:"-"`
-	// Invalid are problems of the zones. They prevent the creation of a load balancer; an existing one keeps its
-	// zones.
-	Invalid error `json:"-"`
-	// NodeZones are the zones of the nodes that receive traffic, ZoneOf those of the VPC's subnets.
-	NodeZones []string
-	ZoneOf    map[string]string
-	// Attributes of the load balancer that we own.
-	Attributes map[string]string
-	Listeners  []WantedListener
-	Tags       map[string]string
-	// Secured gives a new load balancer security groups: those that the user lists, or else Managed.
-	Secured        bool
-	SecurityGroups []string
-	Managed        vpc.ManagedGroup
-	// NodeGroups have rules on nodes; ByCIDR allows traffic if the load balancer has no security groups.
-	NodeGroups  vpc.NodeGroups `json:"-"`
-	NoNodeRules bool
-	ByCIDR      vpc.ByCIDR
-	// Record is the applied record of this state.
-	Record lbcommon.AppliedRecord
-	// Warnings are for the Service's author.
-	Warnings []string
-	// Reasons are the reasons of the Events about Warnings, for those with a reason other than the default.
-	Reasons map[string]events.Reason `json:"-"`
-}
 
 // Desire computes the objects that should exist for a Service. It is pure and returns all problems joined.
 func Desire(r Request, settings Settings) (Desired, error) {
@@ -182,26 +67,6 @@ func Desire(r Request, settings Settings) (Desired, error) {
 		err = intent.Join(subject, d.Invalid, err, d.NodeGroups.Problem)
 	}
 	return d, err
-}
-
-// builder is the state of one Desire.
-type builder struct {
-	Request
-	settings Settings
-	// dual is set if the load balancer has addresses of both families.
-	dual         bool
-	udpKeepsIPv4 bool
-	problems     intent.Problems
-	// creation are problems that only prevent the creation of a load balancer.
-	creation intent.Problems
-	warnings []string
-	// reasons are those of further warnings, by their texts.
-	reasons map[string]events.Reason
-	seen    map[string]bool
-}
-
-func (b *builder) warnf(format string, args ...any) {
-	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
 }
 
 // check refuses settings that a network load balancer does not support.
@@ -334,20 +199,5 @@ func (b *builder) managedGroup(desired map[string]string) vpc.ManagedGroup {
 		Description: names.ManagedGroupDescription,
 		Tags:        desired, Handle: managedHandle,
 		Rules: vpc.ClientRules(b.Service, b.clientFamilies()),
-	}
-}
-
-// instanceState classifies instances by whether they can be registered; an unknown one can.
-func instanceState(i *ec2types.Instance) (can, keep bool) {
-	if i == nil || i.State == nil {
-		return true, true
-	}
-	switch i.State.Name {
-	case ec2types.InstanceStateNameTerminated, ec2types.InstanceStateNameShuttingDown:
-		return false, false
-	case ec2types.InstanceStateNameStopped, ec2types.InstanceStateNameStopping:
-		return false, true
-	default:
-		return true, true
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -17,23 +16,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
-)
-
-// Protocols as the ELBv2 API writes them.
-const (
-	ProtocolTCP    = string(types.ProtocolEnumTcp)
-	ProtocolTLS    = string(types.ProtocolEnumTls)
-	protocolUDP    = string(types.ProtocolEnumUdp)
-	protocolTCPUDP = string(types.ProtocolEnumTcpUdp)
-	protocolHTTP   = string(types.ProtocolEnumHttp)
-)
-
-// Kinds of targets, and families of their addresses.
-const (
-	targetInstance = string(types.TargetTypeEnumInstance)
-	targetIP       = string(types.TargetTypeEnumIp)
-	AddressIPv4    = string(types.TargetGroupIpAddressTypeEnumIpv4)
-	addressIPv6    = string(types.TargetGroupIpAddressTypeEnumIpv6)
 )
 
 // Default health checks. They are those of existing load balancers: another interval would replace every

@@ -1,0 +1,142 @@
+package model
+
+import (
+	"net/netip"
+
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+)
+
+// Protocols as the ELBv2 API writes them.
+const (
+	ProtocolTCP    = string(types.ProtocolEnumTcp)
+	ProtocolTLS    = string(types.ProtocolEnumTls)
+	protocolUDP    = string(types.ProtocolEnumUdp)
+	protocolTCPUDP = string(types.ProtocolEnumTcpUdp)
+	protocolHTTP   = string(types.ProtocolEnumHttp)
+)
+
+// Kinds of targets, and families of their addresses.
+const (
+	targetInstance = string(types.TargetTypeEnumInstance)
+	targetIP       = string(types.TargetTypeEnumIp)
+	AddressIPv4    = string(types.TargetGroupIpAddressTypeEnumIpv4)
+	addressIPv6    = string(types.TargetGroupIpAddressTypeEnumIpv6)
+)
+
+// Attributes of load balancers and listeners that we own.
+const (
+	AttributeCrossZone   = "load_balancing.cross_zone.enabled"
+	AttributeLogs        = "access_logs.s3.enabled"
+	AttributeLogBucket   = "access_logs.s3.bucket"
+	AttributeLogPrefix   = "access_logs.s3.prefix"
+	AttributeIdleTimeout = "tcp.idle_timeout.seconds"
+)
+
+// Node is a node as a target.
+type Node struct {
+	InstanceID string
+	// Addresses are the internal ones.
+	Addresses []string
+}
+
+// Request is the input of Desire.
+type Request struct {
+	Key     lbcommon.Key
+	Service intent.Service
+	Options annotation.Options
+	// Nodes may receive traffic; those without the labels that the Service requires are already excluded.
+	Nodes  []Node
+	Shared vpc.SharedState
+}
+
+// instanceIDs returns the instances of the nodes.
+func (r Request) instanceIDs() []string {
+	ids := make([]string, len(r.Nodes))
+	for i, n := range r.Nodes {
+		ids[i] = n.InstanceID
+	}
+	return ids
+}
+
+// WantedTarget is a target that should be registered.
+type WantedTarget struct {
+	Target
+	// Keep is set if it stays while it is registered, but cannot be registered now: its instance is stopped, or has no
+	// primary IPv6 address.
+	Keep bool
+}
+
+// WantedGroup is a target group that should exist.
+type WantedGroup struct {
+	Name, Protocol          string
+	Port                    int32
+	TargetType, AddressType string
+	// Health has a timeout of zero if AWS' default is accepted.
+	Health HealthCheck
+	// Attributes are those that the Service sets; others are not changed.
+	Attributes map[string]string
+	Targets    []WantedTarget
+}
+
+// WantedListener is a listener that should exist.
+type WantedListener struct {
+	Port             int32
+	Protocol, Policy string
+	// The first of Certificates is the default one.
+	Certificates []string
+	Group        WantedGroup
+	// IdleTimeout is in seconds, zero if unset.
+	IdleTimeout int32
+}
+
+// Datagrams reports whether a listener takes UDP.
+func (l WantedListener) Datagrams() bool {
+	return l.Protocol == protocolUDP || l.Protocol == protocolTCPUDP
+}
+
+// Desired are the objects that should exist for one Service.
+type Desired struct {
+	Key lbcommon.Key
+	// Name is that of a new load balancer.
+	Name, Scheme, VPC string
+	AddressType       string
+	SourceNAT         bool
+	// UDPKeepsIPv4 is set if the UDP ports of a Service with both families keep a new load balancer from having IPv6.
+	UDPKeepsIPv4 bool `json:"-"`
+	// Zones are in the order written. Listed is set if the user chose the subnets, Addressed if the user chose
+	// addresses. Without either, an existing load balancer keeps its zones.
+	Zones             []Zone
+	Listed, Addressed bool
+	// Probes are the source networks of health checks, of all subnets of the VPC.
+	Probes map[string][]netip.Prefix `json:"-"`
+	// Invalid are problems of the zones. They prevent the creation of a load balancer; an existing one keeps its
+	// zones.
+	Invalid error `json:"-"`
+	// NodeZones are the zones of the nodes that receive traffic, ZoneOf those of the VPC's subnets.
+	NodeZones []string
+	ZoneOf    map[string]string
+	// Attributes of the load balancer that we own.
+	Attributes map[string]string
+	Listeners  []WantedListener
+	Tags       map[string]string
+	// Secured gives a new load balancer security groups: those that the user lists, or else Managed.
+	Secured        bool
+	SecurityGroups []string
+	Managed        vpc.ManagedGroup
+	// NodeGroups have rules on nodes; ByCIDR allows traffic if the load balancer has no security groups.
+	NodeGroups  vpc.NodeGroups `json:"-"`
+	NoNodeRules bool
+	ByCIDR      vpc.ByCIDR
+	// Record is the applied record of this state.
+	Record lbcommon.AppliedRecord
+	// Warnings are for the Service's author.
+	Warnings []string
+	// Reasons are the reasons of the Events about Warnings, for those with a reason other than the default.
+	Reasons map[string]events.Reason `json:"-"`
+}
