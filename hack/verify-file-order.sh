@@ -10,7 +10,6 @@ unordered=(
 	providers/aws/loadbalancer/classic
 	providers/aws/loadbalancer/nlb
 	providers/aws/loadbalancer/vpc
-	providers/fake/loadbalancer
 	providers/vsphere/loadbalancer
 )
 

@@ -3,21 +3,15 @@ package loadbalancer
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/netip"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
-
-// kindAddress is the kind of addresses in plans.
-const kindAddress = "address"
 
 // addressRef is an address for the load balancer: an existing one, with its ID, or one that the plan creates.
 type addressRef struct{ id, name string }
@@ -91,7 +85,7 @@ func (d *differ) addressCreate(spec api.AddressSpec) plan.Change {
 		Ref:    plan.Ref{Kind: kindAddress, Name: spec.Name, Action: plan.Create},
 		Fields: f,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
-			address, err := d.allocateAddress(ctx, spec)
+			address, err := d.write.allocateAddress(ctx, spec)
 			if err != nil {
 				return err
 			}
@@ -99,31 +93,6 @@ func (d *differ) addressCreate(spec api.AddressSpec) plan.Change {
 			return nil
 		},
 	}
-}
-
-// allocateAddress allocates an address. If its name exists, an earlier allocation lost its reply, or another
-// cluster uses the name: its tags distinguish the two.
-func (d *differ) allocateAddress(ctx context.Context, spec api.AddressSpec) (api.Address, error) {
-	address, err := d.cloud.api.AllocateAddress(ctx, spec)
-	if cloudapi.Is(err, cloudapi.Quota) {
-		err = fmt.Errorf("%w: delete Services that are not needed, or give the cloud a larger address pool "+
-			"(without endpoint: address-pool in section [Global])", err)
-	}
-	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
-		return address, d.write(err, func(o *Observed) { o.Addresses = append(slices.Clone(o.Addresses), address) })
-	}
-	have, readErr := d.store.read(ctx, loadBalancerName(d.key))
-	if readErr != nil {
-		return address, fmt.Errorf("%w; reading it failed: %w", err, readErr)
-	}
-	i := slices.IndexFunc(have.Addresses, func(a api.Address) bool { return a.Name == spec.Name })
-	if i < 0 {
-		return address, err
-	}
-	if owner := foreign(d.key, have.Addresses[i].Cluster, have.Addresses[i].Tags); owner != "" {
-		return address, refuseAddress(d.key, have.Addresses[i], owner)
-	}
-	return have.Addresses[i], nil
 }
 
 // releaseAddresses plans the release of addresses of ours. The cloud rejects those still in use, so the
@@ -141,10 +110,7 @@ func (d *differ) releaseAddresses(addresses []api.Address, after []plan.Ref) {
 			Fields: []plan.Field{{Name: "ip", Before: address.IP}}, Follows: releasesAddress.Follows(),
 			After: after,
 			Do: func(ctx context.Context, _ *plan.Handles) error {
-				err := cloudapi.IgnoreNotFound(d.cloud.api.ReleaseAddress(ctx, address.ID))
-				return d.write(err, func(o *Observed) {
-					o.Addresses = slices.DeleteFunc(slices.Clone(o.Addresses), func(a api.Address) bool { return a.ID == address.ID })
-				})
+				return d.write.releaseAddress(ctx, address.ID)
 			},
 		}
 		if address.LoadBalancer != "" { // otherwise an orphan
@@ -173,14 +139,6 @@ func showRefs(refs []addressRef) []string {
 		shown[i] = ref.name
 	}
 	return shown
-}
-
-// refuseAddress returns the error about an address of our name that belongs to another cluster.
-func refuseAddress(key lbcommon.Key, address api.Address, owner string) error {
-	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: key.Subject(),
-		Err: fmt.Errorf("the address %s (%s) belongs to %s, not to cluster %q, and is not changed: give each cluster its "+
-			"own --cluster-name, or release that address",
-			address.Name, address.ID, owner, key.ClusterName)}
 }
 
 // sameIP compares addresses in any notation.

@@ -49,12 +49,12 @@ type Desired struct {
 // target is a node with its instance and zone.
 type target struct{ instanceID, zone string }
 
-// targets returns the instances of nodes. A node without a provider ID, or with another cloud's, has no
+// targetsOf returns the instances of nodes. A node without a provider ID, or with another cloud's, has no
 // instance here and receives no traffic.
-func (c *Cloud) targets(nodes []*v1.Node) []target {
+func targetsOf(nodes []*v1.Node, instanceID func(providerID string) (string, error)) []target {
 	targets := make([]target, 0, len(nodes))
 	for _, node := range nodes {
-		id, err := c.instanceID(node.Spec.ProviderID)
+		id, err := instanceID(node.Spec.ProviderID)
 		if err != nil {
 			continue
 		}

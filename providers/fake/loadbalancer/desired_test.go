@@ -172,15 +172,15 @@ func TestDesireRefusesStaticAddressOfInternal(t *testing.T) {
 
 func TestTargets(t *testing.T) {
 	t.Parallel()
-	c := New(nilAPI{}, func(id string) (string, error) {
+	instanceID := func(id string) (string, error) {
 		if rest, ok := strings.CutPrefix(id, "fake://a/"); ok {
 			return rest, nil
 		}
 		return "", errForeign
-	}, nil)
+	}
 	node := func(id string) *v1.Node { return &v1.Node{Spec: v1.NodeSpec{ProviderID: id}} }
-	got := c.targets([]*v1.Node{node("fake://a/i-2"), node(""), node("aws:///a/i-9"), node("fake://a/i-1"),
-		node("fake://a/i-1")})
+	got := targetsOf([]*v1.Node{node("fake://a/i-2"), node(""), node("aws:///a/i-9"), node("fake://a/i-1"),
+		node("fake://a/i-1")}, instanceID)
 	if diff := cmp.Diff([]target{{instanceID: "i-1"}, {instanceID: "i-2"}}, got,
 		cmp.AllowUnexported(target{})); diff != "" {
 		t.Errorf("targets (-want +got):\n%s", diff)

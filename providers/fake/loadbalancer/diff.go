@@ -1,23 +1,19 @@
 package loadbalancer
 
 import (
-	"context"
 	"fmt"
-	"slices"
-	"sync"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// Diff implements loadbalancer.Cloud. A plan allocates addresses, creates the load balancer and waits until
-// it is active, and creates pools, then the listeners that forward to them. Deletions have the reverse order.
-func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
-	d := &differ{cloud: c, store: c.stores(key.ClusterName), key: key, have: have}
-	d.plan.Subject = key.Subject()
+// planService returns the changes from the existing to the desired objects of a Service, or to none if want is nil. A
+// plan allocates addresses, creates the load balancer and waits until it is active, and creates pools, then the
+// listeners that forward to them. Deletions have the reverse order.
+func planService(write writer, want *Desired, have Observed) (plan.Plan, error) {
+	d := newDiffer(write, have)
+	d.plan.Subject = d.key.Subject()
 	if want == nil {
 		d.remove()
 		return d.plan, nil
@@ -28,18 +24,6 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 	}
 	d.ensure()
 	return d.plan, nil
-}
-
-// differ builds one plan.
-type differ struct {
-	cloud *Cloud
-	store *store
-	key   lbcommon.Key
-	want  Desired
-	have  Observed
-	plan  plan.Plan
-	// active is the change that changes of an existing load balancer depend on.
-	active *activeGate
 }
 
 // refuse returns an error if an object of our name is marked as another cluster's.
@@ -77,7 +61,7 @@ func (d *differ) ensure() {
 		d.releaseAddresses(surplus, replaced)
 		return
 	}
-	d.active = newActiveGate(d, *lb)
+	d.write = d.write.onceActive(*lb)
 	var detached []plan.Ref
 	if change, ok := d.loadBalancerUpdate(*lb, addresses, created); ok {
 		d.plan.Add(change)
@@ -148,75 +132,4 @@ func (d *differ) replaceReason(lb api.LoadBalancer) string {
 			plan.ShowSet(have), plan.ShowSet(want.Families))
 	}
 	return ""
-}
-
-// write records the outcome of a mutation in the shared snapshot: the change or, with an error, that the
-// outcome is uncertain. It returns err.
-func (d *differ) write(err error, change func(*Observed)) error {
-	name := loadBalancerName(d.key)
-	if err != nil {
-		d.store.state.MarkUncertain(name)
-		return err
-	}
-	d.store.wrote(name, change)
-	return nil
-}
-
-// writeChild records the outcome of a mutation of a pool or listener.
-func (d *differ) writeChild(err error, change func(*api.LoadBalancer)) error {
-	return d.write(err, func(o *Observed) {
-		if o.LoadBalancer == nil {
-			return
-		}
-		lb := *o.LoadBalancer // Observations are shared, so the change goes into a copy.
-		lb.Pools, lb.Listeners = slices.Clone(lb.Pools), slices.Clone(lb.Listeners)
-		change(&lb)
-		o.LoadBalancer = &lb
-	})
-}
-
-// exists turns "already exists" into success if the existing object equals the one to create: an earlier
-// creation lost its reply. The next reconcile plans the change of any other object with the name.
-func (d *differ) exists(ctx context.Context, err error, same func(api.LoadBalancer) bool) error {
-	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
-		return err
-	}
-	have, readErr := d.store.read(ctx, loadBalancerName(d.key))
-	if readErr != nil {
-		return fmt.Errorf("%w; reading it failed: %w", err, readErr)
-	}
-	if have.LoadBalancer != nil && same(*have.LoadBalancer) {
-		return nil
-	}
-	return err
-}
-
-// activeGate delays changes of an existing load balancer until it is active. It is provisioning if a
-// manager was interrupted between its creation and that of its listeners.
-type activeGate struct {
-	mu     sync.Mutex
-	passed bool
-	poll   func(ctx context.Context) error
-}
-
-func newActiveGate(d *differ, lb api.LoadBalancer) *activeGate {
-	return &activeGate{passed: lb.State == api.LBActive, poll: func(ctx context.Context) error {
-		return d.cloud.waitActive(ctx, d.key, lb.State)
-	}}
-}
-
-// wait polls for the first caller; concurrent callers wait for its result. A nil gate is open: the
-// creation of the load balancer waited.
-func (g *activeGate) wait(ctx context.Context) error {
-	if g == nil {
-		return nil
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.passed {
-		return nil
-	}
-	err := g.poll(ctx)
-	g.passed = err == nil
-	return err
 }

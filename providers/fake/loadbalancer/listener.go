@@ -4,13 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
-
-// kindListener is the kind of listeners in plans.
-const kindListener = "listener"
 
 // listenerChange is a change of a listener with its pools.
 type listenerChange struct {
@@ -52,14 +48,9 @@ func (d *differ) listenerCreate(lb api.LoadBalancer, want api.Listener, deletion
 			if err != nil {
 				return err
 			}
-			listener, err := d.cloud.api.CreateListener(ctx, id, want)
-			err = d.exists(ctx, err, func(lb api.LoadBalancer) bool {
-				return slices.ContainsFunc(lb.Listeners, func(l api.Listener) bool {
-					listener = l
-					return l.Name == want.Name && len(listenerFields(l, want)) == 0
-				})
+			return d.write.createListener(ctx, id, want, func(l api.Listener) bool {
+				return l.Name == want.Name && len(listenerFields(l, want)) == 0
 			})
-			return d.writeChild(err, func(lb *api.LoadBalancer) { lb.Listeners = put(lb.Listeners, listener, listenerName) })
 		},
 	}
 	for _, deletion := range deletions {
@@ -84,11 +75,7 @@ func (d *differ) listenerUpdate(lbID string, have, want api.Listener) (listenerC
 		Ref:    plan.Ref{Kind: kindListener, Name: want.Name, Action: plan.Update},
 		Fields: f,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			if err := d.active.wait(ctx); err != nil {
-				return err
-			}
-			listener, err := d.cloud.api.UpdateListener(ctx, lbID, want.Name, patch)
-			return d.writeChild(err, func(lb *api.LoadBalancer) { lb.Listeners = put(lb.Listeners, listener, listenerName) })
+			return d.write.updateListener(ctx, lbID, want.Name, patch)
 		},
 	}
 	if f.Has("sourceRanges") && len(ranges) > 0 {
@@ -102,11 +89,7 @@ func (d *differ) listenerDelete(lbID string, have api.Listener) listenerChange {
 		Ref:      plan.Ref{Kind: kindListener, Name: have.Name, Action: plan.Delete},
 		Disrupts: deletesListener.Disrupts, Follows: deletesListener.Follows(),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			if err := d.active.wait(ctx); err != nil {
-				return err
-			}
-			err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteListener(ctx, lbID, have.Name))
-			return d.writeChild(err, func(lb *api.LoadBalancer) { lb.Listeners = drop(lb.Listeners, have.Name, listenerName) })
+			return d.write.deleteListener(ctx, lbID, have.Name)
 		},
 	}
 	return listenerChange{Change: change, leaves: have.Pool}
@@ -123,30 +106,4 @@ func listenerFields(have, want api.Listener) plan.Fields {
 	return f
 }
 
-func listenerName(l api.Listener) string { return l.Name }
-
 func samePort(a, b api.Listener) bool { return a.Protocol == b.Protocol && a.Port == b.Port }
-
-// loadBalancerID returns the ID of the load balancer for a new pool or listener: of the existing one, once it
-// is active, or of the one that this plan created.
-func (d *differ) loadBalancerID(ctx context.Context, ids *plan.Handles) (string, error) {
-	if d.active == nil {
-		return ids.ID(loadBalancerHandle)
-	}
-	return d.have.LoadBalancer.ID, d.active.wait(ctx)
-}
-
-// put replaces the item of the same name, or adds it.
-func put[T any](items []T, item T, name func(T) string) []T {
-	i := slices.IndexFunc(items, func(t T) bool { return name(t) == name(item) })
-	if i < 0 {
-		return append(items, item)
-	}
-	items[i] = item
-	return items
-}
-
-// drop removes the item of a name.
-func drop[T any](items []T, deleted string, name func(T) string) []T {
-	return slices.DeleteFunc(items, func(t T) bool { return name(t) == deleted })
-}

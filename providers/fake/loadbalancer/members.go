@@ -3,33 +3,27 @@ package loadbalancer
 import (
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer/annotation"
 )
 
-// DiffMembers implements loadbalancer.Cloud.
-func (c *Cloud) DiffMembers(
-	key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState, have Observed,
-) (plan.Plan, error) {
+// planMembers returns the changes of the members of existing pools. With invalid zones, nodes only leave.
+func planMembers(write writer, in intent.Service, nodes []target, shared SharedState, have Observed) plan.Plan {
 	problems := in.NewProblems()
 	zones := annotation.Read(in, &problems).MemberZones
 	checkZones(zones, shared, in.Annotations[annotation.KeyMemberZones], &problems)
 	unclear := intent.HasProblem(problems.Err(in.Subject()), annotation.KeyMemberZones)
 	lb := have.LoadBalancer
-	if lb == nil || foreign(key, lb.Cluster, lb.Tags) != "" {
-		return plan.Plan{}, nil
+	if lb == nil || foreign(write.key, lb.Cluster, lb.Tags) != "" {
+		return plan.Plan{}
 	}
-	d := &differ{cloud: c, store: c.stores(key.ClusterName), key: key, have: have}
-	d.active = newActiveGate(d, *lb)
+	d := newDiffer(write.onceActive(*lb), have)
 	if unclear {
 		zones = nil
 	}
-	targets := inZones(c.targets(nodes), zones)
+	targets := inZones(nodes, zones)
 	for _, pool := range lb.Pools {
 		want, targets := pool, targets
 		if unclear {
@@ -42,7 +36,7 @@ func (c *Cloud) DiffMembers(
 			d.plan.Add(change)
 		}
 	}
-	return d.plan, nil
+	return d.plan
 }
 
 // stillMembers returns the targets that are members of a pool.

@@ -129,20 +129,5 @@ func mergeTags(have, want map[string]string) map[string]string {
 	return merged
 }
 
-// foreign describes the owner of an object that is tagged as another cluster's, and returns "" if it is ours.
-// A missing UID proves nothing: objects that were created before the UID was known, or by a manager that may
-// not read the namespace kube-system, have only the cluster's name.
-func foreign(key lbcommon.Key, cluster string, tags map[string]string) string {
-	uid := tags[TagClusterUID]
-	switch {
-	case cluster != key.ClusterName:
-		return fmt.Sprintf("cluster %q", cluster)
-	case key.ClusterUID != "" && uid != "" && uid != key.ClusterUID:
-		return fmt.Sprintf("another cluster of the name %q, with the UID %s", cluster, uid)
-	default:
-		return ""
-	}
-}
-
 // truncate cuts s to at most n bytes; namespaces, names and UIDs are ASCII.
 func truncate(s string, n int) string { return s[:min(len(s), n)] }

@@ -22,6 +22,12 @@ const (
 	zonesAge = 10 * time.Minute
 )
 
+// API is the part of the cloud that load balancers need.
+type API interface {
+	api.LoadBalancerAPI
+	ListZones(ctx context.Context) ([]api.Zone, error)
+}
+
 // Observed are the objects of one Service's load balancer. Readers share it and must not modify what
 // it points to.
 type Observed struct {
@@ -70,14 +76,27 @@ func newStore(client API, c clock.PassiveClock, cluster string) *store {
 	return s
 }
 
-// stores returns the store of a cluster name, of which a manager has one.
-func (c *Cloud) stores(cluster string) *store {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.byCluster[cluster] == nil {
-		c.byCluster[cluster] = newStore(c.api, c.clock, cluster)
+// stores are the stores of all cluster names, of which a manager has one.
+type stores struct {
+	api   API
+	clock clock.PassiveClock
+
+	mu        sync.Mutex
+	byCluster map[string]*store
+}
+
+func newStores(client API, c clock.PassiveClock) *stores {
+	return &stores{api: client, clock: c, byCluster: map[string]*store{}}
+}
+
+// of returns the store of a cluster name.
+func (s *stores) of(cluster string) *store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byCluster[cluster] == nil {
+		s.byCluster[cluster] = newStore(s.api, s.clock, cluster)
 	}
-	return c.byCluster[cluster]
+	return s.byCluster[cluster]
 }
 
 // cached returns the objects from a list that is at most snapshotAge old.

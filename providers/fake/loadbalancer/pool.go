@@ -7,16 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
-)
-
-// The kinds in plans. Members are a separate kind, because only they change when nodes join and leave.
-const (
-	kindPool    = "pool"
-	kindMembers = "members"
 )
 
 // membersShown is the maximum number of members that a plan lists one by one.
@@ -66,14 +59,9 @@ func (d *differ) poolCreate(want api.Pool, after []plan.Ref) plan.Change {
 			if err != nil {
 				return err
 			}
-			pool, err := d.cloud.api.CreatePool(ctx, id, want)
-			err = d.exists(ctx, err, func(lb api.LoadBalancer) bool {
-				return slices.ContainsFunc(lb.Pools, func(p api.Pool) bool {
-					pool = p
-					return p.Name == want.Name && len(poolFields(p, want)) == 0 && sameMembers(p.Members, want.Members)
-				})
+			return d.write.createPool(ctx, id, want, func(p api.Pool) bool {
+				return p.Name == want.Name && len(poolFields(p, want)) == 0 && sameMembers(p.Members, want.Members)
 			})
-			return d.writeChild(err, func(lb *api.LoadBalancer) { lb.Pools = put(lb.Pools, pool, poolName) })
 		},
 	}
 }
@@ -90,11 +78,7 @@ func (d *differ) poolUpdate(lbID string, have, want api.Pool) (plan.Change, bool
 		Ref:    plan.Ref{Kind: kindPool, Name: want.Name, Action: plan.Update},
 		Fields: f,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			if err := d.active.wait(ctx); err != nil {
-				return err
-			}
-			pool, err := d.cloud.api.UpdatePool(ctx, lbID, want.Name, patch)
-			return d.writeChild(err, func(lb *api.LoadBalancer) { lb.Pools = put(lb.Pools, pool, poolName) })
+			return d.write.updatePool(ctx, lbID, want.Name, patch)
 		},
 	}, true
 }
@@ -110,11 +94,7 @@ func (d *differ) membersUpdate(lbID string, have, want api.Pool) (plan.Change, b
 		Fields:     []plan.Field{{Name: "members", Before: before, After: after}},
 		Membership: true,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			if err := d.active.wait(ctx); err != nil {
-				return err
-			}
-			pool, err := d.cloud.api.SetMembers(ctx, lbID, want.Name, want.Members)
-			return d.writeChild(err, func(lb *api.LoadBalancer) { lb.Pools = put(lb.Pools, pool, poolName) })
+			return d.write.setMembers(ctx, lbID, want.Name, want.Members)
 		},
 	}, true
 }
@@ -124,11 +104,7 @@ func (d *differ) poolDelete(lbID string, have api.Pool, after []plan.Ref) plan.C
 		Ref:   plan.Ref{Kind: kindPool, Name: have.Name, Action: plan.Delete},
 		After: after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			if err := d.active.wait(ctx); err != nil {
-				return err
-			}
-			err := cloudapi.IgnoreNotFound(d.cloud.api.DeletePool(ctx, lbID, have.Name))
-			return d.writeChild(err, func(lb *api.LoadBalancer) { lb.Pools = drop(lb.Pools, have.Name, poolName) })
+			return d.write.deletePool(ctx, lbID, have.Name)
 		},
 	}
 }
@@ -149,8 +125,6 @@ func poolFields(have, want api.Pool) plan.Fields {
 	f.Diff("healthCheck.unhealthyThreshold", plan.ShowInt(h.UnhealthyThreshold), plan.ShowInt(w.UnhealthyThreshold))
 	return f
 }
-
-func poolName(p api.Pool) string { return p.Name }
 
 // sameMembers compares members as sets.
 func sameMembers(a, b []api.Member) bool {
