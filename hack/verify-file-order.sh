@@ -10,7 +10,6 @@ unordered=(
 	providers/aws/loadbalancer/classic
 	providers/aws/loadbalancer/nlb
 	providers/aws/loadbalancer/vpc
-	providers/vsphere/loadbalancer
 )
 
 mapfile -t folders < <(go_files | grep -E '^providers/[^/]+/loadbalancer/' | xargs -n1 dirname | sort -u |

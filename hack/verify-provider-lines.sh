@@ -21,7 +21,6 @@ shared=(
 	"cmd/ccm-lab/e2e/frameworkccm/main.go 1 the import of the manager that ccm is compared with"
 	"deploy/chart/README.md.head 1 the row of the preset"
 	"hack/site/hugo.yaml 1 the page with the permissions that the cloud's account needs"
-	"hack/verify-file-order.sh 1 its package of load balancers, whose files have no order yet"
 )
 # examples name the cloud where any other one would do.
 examples=(

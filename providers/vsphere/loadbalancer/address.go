@@ -2,21 +2,11 @@ package loadbalancer
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"time"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
-)
-
-const (
-	// allocationPoll is the interval of polls for the address of an allocation, which takes a few seconds.
-	allocationPoll = time.Second
-	// allocationTimeout bounds them.
-	allocationTimeout = 30 * time.Second
 )
 
 // ensureAddress finds the address of the load balancer, or plans its allocation. It returns the changes that the
@@ -68,7 +58,7 @@ func (d *differ) allocationCreate() (change plan.Change, existing string) {
 	if d.want.IP != "" {
 		id = d.owner.objectID(partAllocation, d.want.Pool, d.want.IP)
 	}
-	c := d.store.allocations(d.want.Pool)
+	c := d.write.store.allocations(d.want.Pool)
 	path := c.path + "/" + id
 	exists := slices.ContainsFunc(d.have.Allocations, func(a api.IPAllocation) bool {
 		return a.Path == path && a.Address == ""
@@ -83,11 +73,17 @@ func (d *differ) allocationCreate() (change plan.Change, existing string) {
 				return nil
 			}
 			object := api.IPAllocation{AllocationIP: d.want.IP}
-			object.Tags = tagged(nil, d.tags(map[string]string{names.TagApplied: d.want.record().Encode()}))
+			object.Tags = tagged(nil, d.owner.tags(map[string]string{names.TagApplied: d.want.record().Encode()}))
 			_, err := c.put(ctx, path, object)
 			return err
 		},
-		Ready: func(ctx context.Context, ids *plan.Handles) error { return d.awaitAddress(ctx, ids, path) },
+		Ready: func(ctx context.Context, ids *plan.Handles) error {
+			address, err := d.write.awaitAddress(ctx, d.want.Pool, d.want.IP, path)
+			if err == nil {
+				ids.Set(addressHandle, address)
+			}
+			return err
+		},
 	}
 	if len(d.have.Servers) > 0 {
 		// It only serves a change of the address.
@@ -99,37 +95,17 @@ func (d *differ) allocationCreate() (change plan.Change, existing string) {
 	return change, ""
 }
 
-// awaitAddress polls until an allocation has an address.
-func (d *differ) awaitAddress(ctx context.Context, ids *plan.Handles, path string) error {
-	ctx, cancel := context.WithTimeout(ctx, allocationTimeout)
-	defer cancel()
-	for {
-		address, err := d.store.addressOf(ctx, api.IPAllocation{Resource: api.Resource{Path: path}, AllocationIP: d.want.IP})
-		if err != nil {
-			return err
-		}
-		if address != "" {
-			d.store.remember(path, address)
-			ids.Set(addressHandle, address)
-			return nil
-		}
-		if err := clocks.Sleep(ctx, d.cloud.clock, allocationPoll); err != nil {
-			return fmt.Errorf("the pool %s has not allocated an address yet: %w", d.want.Pool, err)
-		}
-	}
-}
-
 // allocationMark is the change of the tags of an allocation, if they differ.
 func (d *differ) allocationMark(have api.IPAllocation) (plan.Change, bool) {
 	var f plan.Fields
-	if !diffTags(&f, have.Tags, d.tags(nil)) {
+	if !diffTags(&f, have.Tags, d.owner.tags(nil)) {
 		return plan.Change{}, false
 	}
 	return plan.Change{
 		Ref: d.allocationRef(have.Pool, plan.Update), ID: have.Path, Fields: f, Mark: true,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.store.allocations(have.Pool).update(ctx, have.Path, func(a *api.IPAllocation) {
-				a.Tags = tagged(a.Tags, d.tags(nil))
+			return d.write.store.allocations(have.Pool).update(ctx, have.Path, func(a *api.IPAllocation) {
+				a.Tags = tagged(a.Tags, d.owner.tags(nil))
 			})
 		},
 	}, true
@@ -137,15 +113,8 @@ func (d *differ) allocationMark(have api.IPAllocation) (plan.Change, bool) {
 
 // allocationDelete is the change that returns an address to its pool.
 func (d *differ) allocationDelete(have api.IPAllocation, after []plan.Ref) plan.Change {
-	c := d.store.allocations(have.Pool)
 	change := d.deletion(d.allocationRef(have.Pool, plan.Delete), have.Resource, after,
-		func(ctx context.Context, path string) error {
-			err := c.remove(ctx, path)
-			if err == nil {
-				d.store.remember(path, "")
-			}
-			return err
-		})
+		func(ctx context.Context, path string) error { return d.write.deleteAllocation(ctx, have.Pool, path) })
 	change.Fields = []plan.Field{{Name: "allocation_ip", Before: have.Address}}
 	if d.inUse(have) {
 		movesAddress.Declare(&change)

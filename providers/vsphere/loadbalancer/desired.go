@@ -14,6 +14,7 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
 
@@ -30,6 +31,12 @@ const (
 	monitorTCP  = "LBTcpMonitorProfile"
 	monitorHTTP = "LBHttpMonitorProfile"
 )
+
+// classInternal is the class of Services with the portable scheme internal.
+const classInternal = string(intent.Internal)
+
+// SharedState are the pools and profiles of the configuration, by display name.
+type SharedState struct{ Pools, Profiles map[string][]string }
 
 // Desired are the objects that should exist for one Service.
 type Desired struct {
@@ -60,11 +67,13 @@ type Port struct {
 // portName returns the value of the tag of a port.
 func portName(p intent.Port) string { return fmt.Sprintf("%s/%d", p.Protocol, p.Port) }
 
-// Desired implements loadbalancer.Cloud.
-func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState) (Desired, error) {
+// desire computes the objects that should exist for a Service. It is pure.
+func desire(
+	cfg config.Balancing, key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState,
+) (Desired, error) {
 	problems := in.NewProblems()
 	d := Desired{Fields: in.Fields, Members: members(key, nodes), SNAT: "LBSnatAutoMap"}
-	if c.config.SNATDisabled {
+	if cfg.SNATDisabled {
 		d.SNAT = "LBSnatDisabled"
 	}
 	if !slices.Contains(in.Families, v1.IPv4Protocol) {
@@ -77,8 +86,8 @@ func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, s
 		d.Warnings = append(d.Warnings, "spec.sessionAffinity has no effect on the load balancer: set a persistence profile "+
 			"in NSX-T, which stays")
 	}
-	d.Class = c.class(in, &problems)
-	class := c.config.Classes[d.Class]
+	d.Class = classOf(cfg, in, &problems)
+	class := cfg.Classes[d.Class]
 	var errs []error
 	lookup := func(n config.Named, known map[string][]string, setting string) string {
 		if n.IsZero() {
@@ -106,6 +115,38 @@ func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, s
 		})
 	}
 	return d, problems.Err(in.Subject())
+}
+
+// classOf returns the name of the class of a Service.
+func classOf(cfg config.Balancing, in intent.Service, problems *intent.Problems) string {
+	name, key, value := annotation.Read(in, problems).Class, annotation.KeyClass, in.Annotations[annotation.KeyClass]
+	switch {
+	case name == "" && in.Scheme == intent.Internal:
+		name, key, value = classInternal, intent.KeyScheme, string(in.Scheme)
+	case name == "":
+		name, value = names.DefaultClass, names.DefaultClass
+	}
+	if class, ok := cfg.Classes[name]; !ok || class.Pool.IsZero() {
+		problems.Addf(key, value, "vsphere.conf has no class %s with a pool of addresses: add a section [LoadBalancerClass "+
+			"%q] with ip-pool-name, or choose another class", intent.Quote(name), name)
+	}
+	return name
+}
+
+// resolve returns the ID or path of an object in the configuration.
+func resolve(n config.Named, known map[string][]string, key string) (string, error) {
+	if n.ID != "" {
+		return n.ID, nil
+	}
+	switch found := known[n.Name]; len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return "", fmt.Errorf("%s: NSX-T has none with the name %q; correct vsphere.conf", key, n.Name)
+	default:
+		return "", fmt.Errorf("%s: NSX-T has %d with the name %q; set the ID or path in vsphere.conf instead", key,
+			len(found), n.Name)
+	}
 }
 
 // ranges returns the ranges of clients that may connect to a port; none for all.

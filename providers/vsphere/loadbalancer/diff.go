@@ -4,88 +4,37 @@ import (
 	"context"
 	"slices"
 
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
 
-// The kinds of objects in plans. Members are a separate kind, because only they change when nodes join and leave.
-const (
-	kindService    = "load balancer service"
-	kindAllocation = "IP allocation"
-	kindServer     = "virtual server"
-	kindPool       = "pool"
-	kindMembers    = "members"
-	kindMonitor    = "monitor"
-	kindGroup      = "group"
-)
-
-// The parts of computed IDs.
-const (
-	partService    = "lb-service"
-	partAllocation = "ip-allocation"
-	partServer     = "virtual-server"
-	partPool       = "pool"
-	partMonitor    = "monitor"
-	partGroup      = "group"
-)
-
-// addressHandle is the address of the load balancer in a plan before it is allocated.
-const addressHandle plan.Handle = "address"
-
-// Diff implements loadbalancer.Cloud. A plan allocates the address, creates the load balancer service, monitors, pools
-// and the group of clients, and then the virtual servers. Deletions have the reverse order.
-func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
-	d := &differ{cloud: c, store: c.store, owner: owner{key: key, app: c.app}, have: have}
-	d.plan.Subject = key.Subject()
+// planService returns the changes from the existing to the desired objects of a Service, or to none if want is nil. A
+// plan allocates the address, creates the load balancer service, monitors, pools and the group of clients, and then the
+// virtual servers. Deletions have the reverse order.
+func planService(write writer, want *Desired, have Observed) plan.Plan {
+	d := newDiffer(write, have)
+	d.plan.Subject = d.owner.key.Subject()
 	if want == nil {
 		d.remove()
-		return d.plan, nil
+		return d.plan
 	}
 	d.want = *want
 	d.ensure()
-	return d.plan, nil
+	return d.plan
 }
 
-// differ builds one plan.
-type differ struct {
-	cloud *Cloud
-	store *store
-	owner owner
-	want  Desired
-	have  Observed
-	plan  plan.Plan
-}
-
-func (d *differ) name() string { return d.cloud.Name(d.owner.key) }
-
-// portRef returns the reference of the change of a port's object.
-func (d *differ) portRef(kind, port string, action plan.Action) plan.Ref {
-	return plan.Ref{Kind: kind, Name: portObjectName(d.name(), port), Action: action}
-}
-
-// portObjectName returns the name of a port's object in plans and in the inventory.
-func portObjectName(balancer, port string) string { return balancer + " " + port }
-
-// monitorPort is the port in the name of a monitor: a port may have monitors of several types.
-func monitorPort(port, resourceType string) string { return port + " " + resourceType }
-
-// tags returns the tags of an object of the Service.
-func (d *differ) tags(more map[string]string) map[string]string {
-	out := map[string]string{}
-	for scope, value := range d.cloud.config.Tags {
-		out[scope] = value
+// planMembers returns the changes of the members of existing pools. No annotation selects nodes.
+func planMembers(write writer, nodes []*v1.Node, have Observed) plan.Plan {
+	d := newDiffer(write, have)
+	for _, pool := range have.Pools {
+		if change, ok := d.membersUpdate(pool, members(write.owner.key, nodes)); ok {
+			d.plan.Add(change)
+		}
 	}
-	key := d.owner.key
-	out[names.TagOwner], out[names.TagCluster], out[names.TagService] = d.cloud.app, key.ClusterName, serviceTag(key)
-	if key.ClusterUID != "" {
-		out[names.TagClusterUID] = key.ClusterUID
-	}
-	for scope, value := range more {
-		out[scope] = value
-	}
-	return out
+	return d.plan
 }
 
 // ensure plans the changes to the desired objects.
@@ -149,7 +98,7 @@ func (d *differ) claim(used map[string]bool) []plan.Ref {
 			return
 		}
 		var f plan.Fields
-		diffTags(&f, r.Tags, d.tags(nil))
+		diffTags(&f, r.Tags, d.owner.tags(nil))
 		change := d.deletion(d.portRef(kind, name, plan.Update), r, nil, update)
 		change.Fields, change.Mark = f, true
 		d.plan.Add(change)
@@ -157,13 +106,15 @@ func (d *differ) claim(used map[string]bool) []plan.Ref {
 	}
 	for _, p := range d.have.Pools {
 		add(kindPool, p.Tag(names.TagPort), p.Resource, func(ctx context.Context, path string) error {
-			return d.store.pools.update(ctx, path, func(p *api.LBPool) { p.Tags = tagged(p.Tags, d.tags(nil)) })
+			return d.write.store.pools.update(ctx, path, func(p *api.LBPool) { p.Tags = tagged(p.Tags, d.owner.tags(nil)) })
 		})
 	}
 	for _, m := range d.have.Monitors {
 		name := monitorPort(m.Tag(names.TagPort), m.ResourceType)
 		add(kindMonitor, name, m.Resource, func(ctx context.Context, path string) error {
-			return d.store.monitors.update(ctx, path, func(m *api.LBMonitor) { m.Tags = tagged(m.Tags, d.tags(nil)) })
+			return d.write.store.monitors.update(ctx, path, func(m *api.LBMonitor) {
+				m.Tags = tagged(m.Tags, d.owner.tags(nil))
+			})
 		})
 	}
 	for i, change := range d.plan.Changes {
@@ -181,7 +132,7 @@ func (d *differ) removeRest(used map[string]bool, allocations []api.IPAllocation
 	for _, pool := range d.have.Pools {
 		if !used[pool.Path] {
 			deletion := d.deletion(d.portRef(kindPool, pool.Tag(names.TagPort), plan.Delete), pool.Resource, after,
-				d.store.pools.remove)
+				d.write.store.pools.remove)
 			d.plan.Add(deletion)
 			poolRefs = append(poolRefs, deletion.Ref)
 		}
@@ -194,43 +145,16 @@ func (d *differ) removeRest(used map[string]bool, allocations []api.IPAllocation
 	for _, m := range d.have.Monitors {
 		if !used[m.Path] {
 			ref := d.portRef(kindMonitor, monitorPort(m.Tag(names.TagPort), m.ResourceType), plan.Delete)
-			d.plan.Add(d.deletion(ref, m.Resource, poolRefs, d.store.monitors.remove))
+			d.plan.Add(d.deletion(ref, m.Resource, poolRefs, d.write.store.monitors.remove))
 		}
 	}
 	for _, g := range d.have.Groups {
 		if !used[g.Path] {
 			d.plan.Add(d.deletion(d.portRef(kindGroup, g.Tag(names.TagPort), plan.Delete), g.Resource, after,
-				d.store.groups.remove))
+				d.write.store.groups.remove))
 		}
 	}
 	for _, a := range allocations {
 		d.plan.Add(d.allocationDelete(a, after))
 	}
-}
-
-// deletion is the change that deletes an object. Two objects of one name have different references.
-func (d *differ) deletion(ref plan.Ref, r api.Resource, after []plan.Ref,
-	remove func(context.Context, string) error,
-) plan.Change {
-	for slices.ContainsFunc(d.plan.Changes, func(c plan.Change) bool { return c.Ref == ref }) {
-		ref.Name += " " + r.ID
-	}
-	return plan.Change{
-		Ref: ref, ID: r.Path, After: slices.Clone(after),
-		Do: func(ctx context.Context, _ *plan.Handles) error { return remove(ctx, r.Path) },
-	}
-}
-
-// showTags formats tags for plans.
-func showTags(tags []api.NSXTag) string {
-	shown := map[string]string{}
-	for _, t := range tags {
-		shown[t.Scope] = t.Tag
-	}
-	return plan.ShowMap(shown)
-}
-
-// diffTags adds the difference of the tags of an object, except for the applied record.
-func diffTags(f *plan.Fields, have []api.NSXTag, want map[string]string) bool {
-	return f.Diff("tags", showTags(have), showTags(tagged(have, want)))
 }

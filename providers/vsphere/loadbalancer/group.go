@@ -16,7 +16,7 @@ func (d *differ) ensureGroup(port Port) (path string, created []plan.Ref) {
 		return "", nil
 	}
 	expression := []api.AddressExpression{{ResourceType: "IPAddressExpression", IPAddresses: port.Ranges}}
-	tags := d.tags(map[string]string{names.TagPort: port.Name})
+	tags := d.owner.tags(map[string]string{names.TagPort: port.Name})
 	i := slices.IndexFunc(d.have.Groups, func(g api.Group) bool { return g.Tag(names.TagPort) == port.Name })
 	if i < 0 {
 		return d.groupCreate(port, expression, tags)
@@ -31,7 +31,7 @@ func (d *differ) ensureGroup(port Port) (path string, created []plan.Ref) {
 	change := plan.Change{
 		Ref: d.portRef(kindGroup, port.Name, plan.Update), ID: have.Path, Fields: f, Mark: len(f) == 1 && f.Has("tags"),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.store.groups.update(ctx, have.Path, func(g *api.Group) {
+			return d.write.store.groups.update(ctx, have.Path, func(g *api.Group) {
 				g.Expression, g.Tags = expression, tagged(g.Tags, tags)
 			})
 		},
@@ -53,7 +53,7 @@ func (d *differ) groupCreate(
 		Ref:    d.portRef(kindGroup, port.Name, plan.Create),
 		Fields: []plan.Field{{Name: "ip_addresses", After: showRanges(expression)}},
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.store.groups.put(ctx, path, want)
+			_, err := d.write.store.groups.put(ctx, path, want)
 			return err
 		},
 	}

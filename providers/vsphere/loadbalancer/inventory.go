@@ -17,17 +17,17 @@ var _ inventory.Lister = (*Cloud)(nil)
 
 // ListInventory implements inventory.Lister: one list of each collection. Objects of all clusters have the tag owner.
 func (c *Cloud) ListInventory(ctx context.Context, request inventory.Request) inventory.Inventory {
-	l := &lister{cloud: c, found: inventory.Inventory{Cluster: request.ClusterName}, users: map[string][]string{}}
+	l := &lister{reader: c.reader, found: inventory.Inventory{Cluster: request.ClusterName}, users: map[string][]string{}}
 	var err error
-	l.servers, err = c.store.servers.list(ctx)
+	l.servers, err = l.store.servers.list(ctx)
 	l.addServers(err)
-	pools, err := c.store.pools.list(ctx)
+	pools, err := l.store.pools.list(ctx)
 	l.addPools(pools, err)
-	monitors, err := c.store.monitors.list(ctx)
+	monitors, err := l.store.monitors.list(ctx)
 	add(l, kindMonitor, []string{kindPool}, monitors, err)
-	groups, err := c.store.groups.list(ctx)
+	groups, err := l.store.groups.list(ctx)
 	add(l, kindGroup, []string{kindServer}, groups, err)
-	services, err := c.store.services.list(ctx)
+	services, err := l.store.services.list(ctx)
 	l.addServices(services, err)
 	allocations, err := l.listAllocations(ctx)
 	add(l, kindAllocation, []string{kindServer}, allocations, err)
@@ -36,7 +36,7 @@ func (c *Cloud) ListInventory(ctx context.Context, request inventory.Request) in
 
 // lister builds one inventory.
 type lister struct {
-	cloud   *Cloud
+	*reader
 	found   inventory.Inventory
 	servers []api.LBVirtualServer
 	// users are the paths of the users of an object, by its path. Those of an address are listed by the address.
@@ -53,7 +53,7 @@ func (l *lister) use(object, user string) {
 func add[T any](l *lister, kind string, needs []string, all []T, err error) {
 	l.found.Kinds = append(l.found.Kinds, inventory.Kind{Name: kind, Needs: needs, Err: err})
 	for _, one := range all {
-		if r := common(one); r.Tag(names.TagOwner) == l.cloud.app {
+		if r := common(one); r.Tag(names.TagOwner) == l.app {
 			object := inventoryObject(kind, r)
 			object.UsedBy = l.users[r.Path]
 			l.found.Objects = append(l.found.Objects, object)
@@ -88,7 +88,7 @@ func (l *lister) addServices(services []api.LBService, err error) {
 	add(l, kindService, []string{kindServer}, services, err)
 	for i := first; i < len(l.found.Objects); i++ {
 		object := &l.found.Objects[i]
-		if id := l.cloud.config.ServiceID; id != "" && object.ID == api.LBServices+"/"+id {
+		if id := l.config.ServiceID; id != "" && object.ID == api.LBServices+"/"+id {
 			object.Keep = "vsphere.conf sets it as lb-service-id"
 		}
 		for _, v := range l.servers {
@@ -96,7 +96,7 @@ func (l *lister) addServices(services []api.LBService, err error) {
 				continue
 			}
 			user := inventoryObject(kindServer, v.Resource)
-			if v.Tag(names.TagOwner) != l.cloud.app || user.Mark != object.Mark || len(user.Owners) == 0 {
+			if v.Tag(names.TagOwner) != l.app || user.Mark != object.Mark || len(user.Owners) == 0 {
 				object.Keep = "it is in use by virtual server " + v.DisplayName + ", which has another mark or none"
 				continue
 			}
@@ -109,19 +109,19 @@ func (l *lister) addServices(services []api.LBService, err error) {
 
 // listAllocations lists the allocations of the pools of the configuration and of virtual servers, and adds their users.
 func (l *lister) listAllocations(ctx context.Context) ([]api.IPAllocation, error) {
-	pools, err := l.cloud.configuredPools(ctx)
+	pools, err := l.configuredPools(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, v := range l.servers {
-		if pool := v.Tag(names.TagPool); pool != "" && v.Tag(names.TagOwner) == l.cloud.app {
+		if pool := v.Tag(names.TagPool); pool != "" && v.Tag(names.TagOwner) == l.app {
 			pools = append(pools, pool)
 		}
 	}
 	slices.Sort(pools)
 	var out []api.IPAllocation
 	for _, pool := range slices.Compact(pools) {
-		all, err := l.cloud.store.allocations(pool).list(ctx)
+		all, err := l.store.allocations(pool).list(ctx)
 		if cloudapi.Is(err, cloudapi.NotFound) {
 			continue // The pool was deleted.
 		}
@@ -129,7 +129,7 @@ func (l *lister) listAllocations(ctx context.Context) ([]api.IPAllocation, error
 			return out, err
 		}
 		for _, a := range all {
-			if a.Tag(names.TagOwner) == l.cloud.app {
+			if a.Tag(names.TagOwner) == l.app {
 				a.Pool = pool
 				out = append(out, a)
 			}
@@ -166,7 +166,7 @@ func (l *lister) addAddressUsers(ctx context.Context, allocations []api.IPAlloca
 		if address == "" {
 			var err error
 			// An allocation of a pool without a free address has none.
-			if address, err = l.cloud.store.addressOf(ctx, a); err != nil && !cloudapi.Is(err, cloudapi.Quota) {
+			if address, err = l.store.addressOf(ctx, a); err != nil && !cloudapi.Is(err, cloudapi.Quota) {
 				return err
 			}
 		}

@@ -15,7 +15,7 @@ func (d *differ) ensureMonitor(port Port) (path string, created []plan.Ref) {
 		return "", nil
 	}
 	want := *port.Monitor
-	tags := d.tags(map[string]string{names.TagPort: port.Name})
+	tags := d.owner.tags(map[string]string{names.TagPort: port.Name})
 	i := slices.IndexFunc(d.have.Monitors, func(m api.LBMonitor) bool {
 		return m.Tag(names.TagPort) == port.Name && m.ResourceType == want.ResourceType
 	})
@@ -27,7 +27,7 @@ func (d *differ) ensureMonitor(port Port) (path string, created []plan.Ref) {
 			Ref:    d.portRef(kindMonitor, monitorPort(port.Name, want.ResourceType), plan.Create),
 			Fields: monitorFields(api.LBMonitor{}, want),
 			Do: func(ctx context.Context, _ *plan.Handles) error {
-				_, err := d.store.monitors.put(ctx, path, want)
+				_, err := d.write.store.monitors.put(ctx, path, want)
 				return err
 			},
 		}
@@ -42,7 +42,7 @@ func (d *differ) ensureMonitor(port Port) (path string, created []plan.Ref) {
 			Ref: d.portRef(kindMonitor, monitorPort(port.Name, want.ResourceType), plan.Update), ID: have.Path, Fields: f,
 			Mark: len(f) == 1 && f.Has("tags"),
 			Do: func(ctx context.Context, _ *plan.Handles) error {
-				return d.store.monitors.update(ctx, have.Path, func(m *api.LBMonitor) {
+				return d.write.store.monitors.update(ctx, have.Path, func(m *api.LBMonitor) {
 					m.MonitorPort, m.Interval, m.Timeout = want.MonitorPort, want.Interval, want.Timeout
 					m.RiseCount, m.FallCount, m.RequestURL = want.RiseCount, want.FallCount, want.RequestURL
 					m.Tags = tagged(m.Tags, tags)

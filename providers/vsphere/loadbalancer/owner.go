@@ -1,11 +1,22 @@
 package loadbalancer
 
 import (
+	"maps"
 	"slices"
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
+)
+
+// The parts of computed IDs.
+const (
+	partService    = "lb-service"
+	partAllocation = "ip-allocation"
+	partServer     = "virtual-server"
+	partPool       = "pool"
+	partMonitor    = "monitor"
+	partGroup      = "group"
 )
 
 // owner identifies the objects of one Service. NSX-T has no unique names, and clusters may share their name, so that
@@ -24,6 +35,13 @@ type owner struct {
 	app string
 	// address is the address in the status of the Service; "" without one.
 	address string
+	// extraTags are those of the configuration.
+	extraTags map[string]string
+}
+
+// balancerName returns the display name of the objects of a Service.
+func balancerName(key lbcommon.Key) string {
+	return names.ServiceDisplay(key.ClusterName, key.Namespace, key.Name)
 }
 
 func serviceTag(key lbcommon.Key) string { return key.Namespace + "/" + key.Name }
@@ -62,36 +80,31 @@ func (o owner) objectID(parts ...string) string {
 	return names.ObjectID(append([]string{id}, parts...)...)
 }
 
-// selectOwned keeps the objects that belong to the Service, among those with its tag.
-func (o owner) selectOwned(have Observed) Observed {
-	have.Servers = filter(have.Servers, func(v api.LBVirtualServer) bool {
-		return o.proven(v.Resource, partServer, v.Tag(names.TagPort)) ||
-			o.mayBe(v.Resource) && o.address != "" && v.IPAddress == o.address
-	})
-	have.Allocations = filter(have.Allocations, func(a api.IPAllocation) bool {
-		used := slices.ContainsFunc(have.Servers, func(v api.LBVirtualServer) bool { return v.IPAddress == a.Address })
-		return o.proven(a.Resource, partAllocation, a.Pool) ||
-			o.mayBe(a.Resource) && a.Address != "" && (used || a.Address == o.address)
-	})
-	have.Pools = filter(have.Pools, func(p api.LBPool) bool {
-		used := slices.ContainsFunc(have.Servers, func(v api.LBVirtualServer) bool { return v.PoolPath == p.Path })
-		return o.proven(p.Resource, partPool, p.Tag(names.TagPort)) || o.mayBe(p.Resource) && used
-	})
-	have.Monitors = filter(have.Monitors, func(m api.LBMonitor) bool {
-		used := slices.ContainsFunc(have.Pools, func(p api.LBPool) bool {
-			return slices.Contains(p.ActiveMonitorPaths, m.Path)
-		})
-		return o.proven(m.Resource, partMonitor, m.Tag(names.TagPort), m.ResourceType) || o.mayBe(m.Resource) && used
-	})
-	have.Groups = filter(have.Groups, func(g api.Group) bool {
-		used := slices.ContainsFunc(have.Servers, func(v api.LBVirtualServer) bool {
-			return v.AccessListControl != nil && v.AccessListControl.GroupPath == g.Path
-		})
-		return o.proven(g.Resource, partGroup, g.Tag(names.TagPort)) || o.mayBe(g.Resource) && used
-	})
-	return have
+// tags returns the tags of an object of the Service.
+func (o owner) tags(more map[string]string) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, o.extraTags)
+	out[names.TagOwner], out[names.TagCluster], out[names.TagService] = o.app, o.key.ClusterName, serviceTag(o.key)
+	if o.key.ClusterUID != "" {
+		out[names.TagClusterUID] = o.key.ClusterUID
+	}
+	maps.Copy(out, more)
+	return out
 }
 
-func filter[T any](all []T, keep func(T) bool) []T {
-	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !keep(one) })
+// tagged returns tags with others set, in the order of their scopes; the others stay.
+func tagged(have []api.NSXTag, set map[string]string) []api.NSXTag {
+	set = maps.Clone(set)
+	out := make([]api.NSXTag, 0, len(have)+len(set))
+	for _, t := range have {
+		if value, ok := set[t.Scope]; ok {
+			t.Tag = value
+			delete(set, t.Scope)
+		}
+		out = append(out, t)
+	}
+	for _, scope := range slices.Sorted(maps.Keys(set)) {
+		out = append(out, api.NSXTag{Scope: scope, Tag: set[scope]})
+	}
+	return out
 }

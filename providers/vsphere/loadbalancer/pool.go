@@ -1,15 +1,12 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
-
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
@@ -24,9 +21,9 @@ func (d *differ) ensurePool(port Port, monitor string, after []plan.Ref) (path s
 	if monitor != "" {
 		monitors = []string{monitor}
 	}
-	tags := d.tags(map[string]string{names.TagPort: port.Name})
+	tags := d.owner.tags(map[string]string{names.TagPort: port.Name})
 	i := slices.IndexFunc(d.have.Pools, func(p api.LBPool) bool {
-		return p.Tag(names.TagPort) == port.Name && p.Path == cmpPath(d.firstServer(port.Name).PoolPath, p.Path)
+		return p.Tag(names.TagPort) == port.Name && p.Path == cmp.Or(d.firstServer(port.Name).PoolPath, p.Path)
 	})
 	if i < 0 {
 		return d.poolCreate(port, monitors, tags, after)
@@ -40,7 +37,7 @@ func (d *differ) ensurePool(port Port, monitor string, after []plan.Ref) (path s
 			Ref: d.portRef(kindPool, port.Name, plan.Update), ID: have.Path, Fields: f, After: after,
 			Mark: len(f) == 1 && f.Has("tags"),
 			Do: func(ctx context.Context, _ *plan.Handles) error {
-				return d.store.pools.update(ctx, have.Path, func(p *api.LBPool) {
+				return d.write.store.pools.update(ctx, have.Path, func(p *api.LBPool) {
 					p.ActiveMonitorPaths, p.Tags = monitors, tagged(p.Tags, tags)
 				})
 			},
@@ -50,16 +47,6 @@ func (d *differ) ensurePool(port Port, monitor string, after []plan.Ref) (path s
 		d.plan.Add(change)
 	}
 	return have.Path, nil
-}
-
-// cmpPath returns the first path that is set.
-func cmpPath(paths ...string) string {
-	for _, path := range paths {
-		if path != "" {
-			return path
-		}
-	}
-	return ""
 }
 
 // poolCreate plans a new pool with its members.
@@ -80,7 +67,7 @@ func (d *differ) poolCreate(
 	change := plan.Change{
 		Ref: d.portRef(kindPool, port.Name, plan.Create), Fields: f, After: after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.store.pools.put(ctx, path, want)
+			_, err := d.write.store.pools.put(ctx, path, want)
 			return err
 		},
 	}
@@ -97,7 +84,7 @@ func (d *differ) membersUpdate(have api.LBPool, want []api.LBPoolMember) (plan.C
 		Ref: d.portRef(kindMembers, have.Tag(names.TagPort), plan.Update), ID: have.Path, Membership: true,
 		Fields: []plan.Field{{Name: "members", Before: showMembers(have.Members), After: showMembers(want)}},
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.store.pools.update(ctx, have.Path, func(p *api.LBPool) { p.Members = merged(p.Members, want) })
+			return d.write.store.pools.update(ctx, have.Path, func(p *api.LBPool) { p.Members = merged(p.Members, want) })
 		},
 	}, true
 }
@@ -131,17 +118,4 @@ func showMembers(members []api.LBPoolMember) string {
 		return fmt.Sprintf("%d members", len(members))
 	}
 	return strings.Join(addressesOf(members), ", ")
-}
-
-// DiffMembers implements loadbalancer.Cloud. No annotation selects nodes.
-func (c *Cloud) DiffMembers(
-	key lbcommon.Key, _ intent.Service, nodes []*v1.Node, _ SharedState, have Observed,
-) (plan.Plan, error) {
-	d := &differ{cloud: c, store: c.store, owner: owner{key: key, app: c.app}, have: have}
-	for _, pool := range have.Pools {
-		if change, ok := d.membersUpdate(pool, members(key, nodes)); ok {
-			d.plan.Add(change)
-		}
-	}
-	return d.plan, nil
 }

@@ -29,7 +29,7 @@ func (d *differ) ensureServer(port Port, pool, group, address string, after []pl
 		if group != "" {
 			v.AccessListControl = &api.AccessControl{Action: "ALLOW", Enabled: true, GroupPath: group}
 		}
-		v.Tags = tagged(v.Tags, d.tags(map[string]string{
+		v.Tags = tagged(v.Tags, d.owner.tags(map[string]string{
 			names.TagPort: port.Name, names.TagPool: d.want.Pool, names.TagClass: d.want.Class,
 		}))
 	}
@@ -63,14 +63,14 @@ func (d *differ) serverCreate(port Port, address string, after []plan.Ref,
 			if err != nil {
 				return err
 			}
-			service, release, err := d.holdService(ctx)
+			service, release, err := d.write.holdService(ctx)
 			if err != nil {
 				return err
 			}
 			defer release()
 			want.IPAddress, want.LBServicePath = address, service
 			path := api.LBVirtualServers + "/" + d.owner.objectID(partServer, port.Name)
-			_, err = d.store.servers.put(ctx, path, want)
+			_, err = d.write.store.servers.put(ctx, path, want)
 			return err
 		},
 	}
@@ -93,7 +93,7 @@ func (d *differ) serverUpdate(port Port, have api.LBVirtualServer, address strin
 			if err != nil {
 				return err
 			}
-			return d.store.servers.update(ctx, have.Path, func(v *api.LBVirtualServer) { apply(v, address) })
+			return d.write.store.servers.update(ctx, have.Path, func(v *api.LBVirtualServer) { apply(v, address) })
 		},
 	}
 	switch {
@@ -109,7 +109,7 @@ func (d *differ) serverUpdate(port Port, have api.LBVirtualServer, address strin
 
 func (d *differ) serverDelete(have api.LBVirtualServer, after []plan.Ref) plan.Change {
 	change := d.deletion(d.portRef(kindServer, have.Tag(names.TagPort), plan.Delete), have.Resource, after,
-		d.store.servers.remove)
+		d.write.store.servers.remove)
 	deletesServer.Declare(&change)
 	return change
 }

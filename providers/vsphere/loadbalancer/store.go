@@ -3,7 +3,6 @@ package loadbalancer
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -75,52 +74,6 @@ func (c *collection[T, P]) refresh(ctx context.Context, now bool) error {
 
 // of returns the objects with the tag of a Service, sorted by path.
 func (c *collection[T, P]) of(service string) []T { return c.table.Lookup(service) }
-
-// put creates or replaces an object, and returns it as it is then.
-func (c *collection[T, P]) put(ctx context.Context, path string, object T) (T, error) {
-	document, err := api.EncodeObject[T, P](object)
-	if err != nil {
-		return object, err
-	}
-	reply, err := c.api.Put(ctx, path, document)
-	if err == nil {
-		object, err = api.ParseObject[T, P](reply)
-	}
-	if err != nil {
-		// The outcome may be unknown, or the revision was stale.
-		c.table.Invalidate()
-		return object, err
-	}
-	c.table.Put(path, object)
-	return object, nil
-}
-
-// update changes an object as it is now.
-func (c *collection[T, P]) update(ctx context.Context, path string, change func(*T)) error {
-	unlock, err := c.writing.Lock(ctx, path)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	object, exists := c.table.Get(path)
-	if !exists {
-		c.table.Invalidate()
-		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "PUT " + path, Err: errDeleted}
-	}
-	change(&object)
-	_, err = c.put(ctx, path, object)
-	return err
-}
-
-// remove deletes an object.
-func (c *collection[T, P]) remove(ctx context.Context, path string) error {
-	if err := cloudapi.IgnoreNotFound(c.api.Delete(ctx, path)); err != nil {
-		c.table.Invalidate()
-		return err
-	}
-	c.table.Delete(path)
-	return nil
-}
 
 // store is the snapshot of all objects of load balancers.
 type store struct {
@@ -244,21 +197,4 @@ func (s *store) remember(path, address string) {
 		return
 	}
 	s.addresses[path] = address
-}
-
-// tagged returns tags with others set, in the order of their scopes; the others stay.
-func tagged(have []api.NSXTag, set map[string]string) []api.NSXTag {
-	set = maps.Clone(set)
-	out := make([]api.NSXTag, 0, len(have)+len(set))
-	for _, t := range have {
-		if value, ok := set[t.Scope]; ok {
-			t.Tag = value
-			delete(set, t.Scope)
-		}
-		out = append(out, t)
-	}
-	for _, scope := range slices.Sorted(maps.Keys(set)) {
-		out = append(out, api.NSXTag{Scope: scope, Tag: set[scope]})
-	}
-	return out
 }

@@ -1,0 +1,172 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
+)
+
+const (
+	// allocationPoll is the interval of polls for the address of an allocation, which takes a few seconds.
+	allocationPoll = time.Second
+	// allocationTimeout bounds them.
+	allocationTimeout = 30 * time.Second
+)
+
+var errDeleted = errors.New("the object was deleted in the meantime")
+
+// put creates or replaces an object, and returns it as it is then.
+func (c *collection[T, P]) put(ctx context.Context, path string, object T) (T, error) {
+	document, err := api.EncodeObject[T, P](object)
+	if err != nil {
+		return object, err
+	}
+	reply, err := c.api.Put(ctx, path, document)
+	if err == nil {
+		object, err = api.ParseObject[T, P](reply)
+	}
+	if err != nil {
+		// The outcome may be unknown, or the revision was stale.
+		c.table.Invalidate()
+		return object, err
+	}
+	c.table.Put(path, object)
+	return object, nil
+}
+
+// update changes an object as it is now.
+func (c *collection[T, P]) update(ctx context.Context, path string, change func(*T)) error {
+	unlock, err := c.writing.Lock(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	object, exists := c.table.Get(path)
+	if !exists {
+		c.table.Invalidate()
+		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "PUT " + path, Err: errDeleted}
+	}
+	change(&object)
+	_, err = c.put(ctx, path, object)
+	return err
+}
+
+// remove deletes an object.
+func (c *collection[T, P]) remove(ctx context.Context, path string) error {
+	if err := cloudapi.IgnoreNotFound(c.api.Delete(ctx, path)); err != nil {
+		c.table.Invalidate()
+		return err
+	}
+	c.table.Delete(path)
+	return nil
+}
+
+// writer makes the changes of one Service, and records them in the snapshot.
+type writer struct {
+	*reader
+	clock clock.Clock
+	owner owner
+}
+
+// serviceID returns the ID of the load balancer service of the cluster.
+func (w writer) serviceID() string {
+	cluster := w.owner.key.ClusterUID
+	if cluster == "" {
+		cluster = w.owner.key.ClusterName
+	}
+	return names.ObjectID(cluster, partService, w.config.Tier1Path)
+}
+
+// newService returns the load balancer service of the cluster, as it is created.
+func (w writer) newService() api.LBService {
+	want := api.LBService{Size: w.config.Size, Enabled: true, ConnectivityPath: w.config.Tier1Path}
+	want.DisplayName = names.ClusterDisplay(w.owner.key.ClusterName)
+	tags := w.owner.tags(nil)
+	delete(tags, names.TagService)
+	want.Tags = tagged(nil, tags)
+	return want
+}
+
+// holdService returns the path of the load balancer service, which is not deleted before release is called. It creates
+// the service if there is none: the deletion of another Service may have deleted it since the plan.
+func (w writer) holdService(ctx context.Context) (path string, release func(), err error) {
+	unlock, err := w.store.serviceLock.Lock(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	defer unlock()
+	service, err := w.service()
+	if err != nil {
+		return "", nil, err
+	}
+	if service == nil {
+		created, err := w.store.services.put(ctx, api.LBServices+"/"+w.serviceID(), w.newService())
+		if err != nil {
+			return "", nil, err
+		}
+		service = &created
+	}
+	w.store.serviceHolds.Add(1)
+	return service.Path, func() { w.store.serviceHolds.Add(-1) }, nil
+}
+
+// deleteService deletes the load balancer service. It stays if another Service uses it now, or is about to.
+func (w writer) deleteService(ctx context.Context, path string) error {
+	unlock, err := w.store.serviceLock.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if w.store.serviceHolds.Load() > 0 || w.store.usesService(path) {
+		return nil
+	}
+	err = w.store.services.remove(ctx, path)
+	if !cloudapi.Is(err, cloudapi.Conflict) {
+		return err
+	}
+	// Another cluster or a user may have created a virtual server since the list.
+	if listErr := w.store.servers.refresh(ctx, true); listErr != nil {
+		return listErr
+	}
+	if w.store.usesService(path) {
+		return nil
+	}
+	return err
+}
+
+// awaitAddress polls until an allocation of a pool has an address. ip is the address that the Service chooses; "" for
+// none.
+func (w writer) awaitAddress(ctx context.Context, pool, ip, path string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, allocationTimeout)
+	defer cancel()
+	for {
+		address, err := w.store.addressOf(ctx, api.IPAllocation{Resource: api.Resource{Path: path}, AllocationIP: ip})
+		if err != nil {
+			return "", err
+		}
+		if address != "" {
+			w.store.remember(path, address)
+			return address, nil
+		}
+		if err := clocks.Sleep(ctx, w.clock, allocationPoll); err != nil {
+			return "", fmt.Errorf("the pool %s has not allocated an address yet: %w", pool, err)
+		}
+	}
+}
+
+// deleteAllocation returns an address to its pool.
+func (w writer) deleteAllocation(ctx context.Context, pool, path string) error {
+	err := w.store.allocations(pool).remove(ctx, path)
+	if err == nil {
+		w.store.remember(path, "")
+	}
+	return err
+}
