@@ -8,7 +8,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 unordered=(
 	providers/aws/loadbalancer/annotation
 	providers/aws/loadbalancer/classic
-	providers/aws/loadbalancer/nlb
 	providers/aws/loadbalancer/vpc
 )
 

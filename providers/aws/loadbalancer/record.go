@@ -4,7 +4,7 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/classic"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
 var _ lbcommon.RecordKeeper[Desired, Observed] = (*Cloud)(nil)
@@ -34,11 +34,12 @@ func (c *Cloud) StoreRecords(updates []lbcommon.RecordUpdate[Observed]) []plan.C
 	if len(updates) == 0 {
 		return nil
 	}
-	var networks []nlb.RecordUpdate
+	var networks []lbcommon.RecordUpdate[model.Observed]
 	var classics []lbcommon.RecordUpdate[classic.Observed]
 	for _, u := range updates {
-		if b := u.Have.Network.Balancer; b != nil {
-			networks = append(networks, nlb.RecordUpdate{Balancer: b, Record: u.Record})
+		if u.Have.Network.Balancer != nil {
+			networks = append(networks, lbcommon.RecordUpdate[model.Observed]{Key: u.Key, Have: u.Have.Network,
+				Record: u.Record})
 		} else {
 			classics = append(classics, lbcommon.RecordUpdate[classic.Observed]{Key: u.Key, Have: u.Have.Classic,
 				Record: u.Record})

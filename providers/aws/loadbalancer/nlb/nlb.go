@@ -1,30 +1,21 @@
-// Package nlb manages network load balancers: it observes the existing objects and plans the changes to the
-// desired ones. Both are values of package model. Each kind of object has its own file. Subnets, security
+// Package nlb manages network load balancers. Its packages are the steps of a sync, and import only earlier ones: model
+// (desired objects), observe, apply (the calls that change objects) and diff (the changes of a plan). Subnets, security
 // groups and their rules come from package vpc.
 package nlb
 
 import (
-	"strings"
-	"time"
-
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/apply"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/diff"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
-)
-
-// The kinds in plans.
-const (
-	kindBalancer    = observe.KindBalancer
-	kindListener    = observe.KindListener
-	kindTargetGroup = observe.KindTargetGroup
-	kindTargets     = "targets"
-	kindTags        = "tags"
-	kindAttributes  = "attributes"
-	kindCertificate = "certificates"
 )
 
 // Options of a Cloud. All are required but the clock.
@@ -47,33 +38,59 @@ type Options struct {
 type Cloud struct {
 	options Options
 	store   *observe.Store
+	applier *apply.Applier
 }
 
 // New returns a Cloud. It makes no calls.
 func New(o Options) *Cloud {
 	o.Clock = clocks.OrReal(o.Clock)
-	return &Cloud{options: o, store: observe.NewStore(observe.Options{
+	store := observe.NewStore(observe.Options{
 		API: o.API, Groups: o.Groups, VPC: o.VPC, Cluster: o.Cluster, Clock: o.Clock,
+	})
+	return &Cloud{options: o, store: store, applier: apply.New(apply.Options{
+		API: o.API, Store: store, Clock: o.Clock, Instances: o.Instances,
 	})}
 }
 
 // Store returns the store of observations.
 func (c *Cloud) Store() *observe.Store { return c.store }
 
-// nameInARN returns the name of a load balancer or target group in its ARN.
-func nameInARN(arn string) string {
-	parts := strings.Split(arn, "/")
-	if len(parts) < 3 {
-		return arn
-	}
-	return parts[len(parts)-2]
+// Diff returns the changes from the existing to the desired objects of a Service: see diff.Plan.
+func (c *Cloud) Diff(key lbcommon.Key, want *model.Desired, have model.Observed) (changes []plan.Change,
+	warnings []string, err error) {
+	return diff.Plan(c.diffOptions(key), want, have)
 }
 
-const (
-	// healthPoll is the interval of reads of the health of targets. The minimum interval of probes is 5 s.
-	healthPoll = 5 * time.Second
-	// healthWait bounds how long a new target group may take to become healthy before it is used anyway. AWS
-	// takes up to 3 minutes to start with a target. Longer waits would leave the Service on node ports that may
-	// be closed.
-	healthWait = 3 * time.Minute
-)
+// DiffMembers returns only the changes of targets: see diff.Members.
+func (c *Cloud) DiffMembers(r model.Request, have model.Observed) []plan.Change {
+	return diff.Members(c.diffOptions(r.Key), r, have)
+}
+
+func (c *Cloud) diffOptions(key lbcommon.Key) diff.Options {
+	return diff.Options{Write: c.applier.Writer(key), Groups: c.options.Groups, Cluster: c.options.Cluster,
+		NoNodeRules: c.options.Settings.NoNodeRules}
+}
+
+// StoredRecord returns the applied record of a load balancer, and whether one can be stored with it: not with the
+// load balancer of another owner, or with one whose tags are unknown.
+func (c *Cloud) StoredRecord(key lbcommon.Key, have model.Observed) (record lbcommon.AppliedRecord, writable bool) {
+	b := have.Balancer
+	if b == nil || b.Tags == nil || tags.Foreign(b.Tags, c.options.Cluster.ID, key) != "" {
+		return lbcommon.AppliedRecord{}, false
+	}
+	return model.RecordOf(b.Tags), true
+}
+
+// RecordUpdate is an applied record to be stored with an existing load balancer.
+type RecordUpdate struct {
+	Balancer *model.Balancer
+	Record   lbcommon.AppliedRecord
+}
+
+// StoreRecords plans updates of the records of existing load balancers: see diff.StoreRecords.
+func (c *Cloud) StoreRecords(updates []lbcommon.RecordUpdate[model.Observed]) []plan.Change {
+	return diff.StoreRecords(c.applier, updates)
+}
+
+// Effects returns the disruptive changes of network load balancers.
+func Effects() []plan.Effect { return diff.Effects() }

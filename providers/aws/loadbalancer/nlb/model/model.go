@@ -5,11 +5,13 @@
 package model
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
@@ -168,4 +170,11 @@ func (g TargetGroup) Healthy() (n int) {
 		}
 	}
 	return n
+}
+
+// RefuseForeign returns the error about a load balancer of our name that belongs to another owner.
+func RefuseForeign(key lbcommon.Key, b Balancer, owner string) error {
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + key.Namespace + "/" + key.Name,
+		Err: fmt.Errorf("the load balancer %s belongs to %s and is left alone: give each cluster an ID of its own, or "+
+			"delete that load balancer", b.Name, owner)}
 }

@@ -1,42 +1,15 @@
-package nlb
+package diff
 
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
-	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
-
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 )
-
-// listenerRef is a listener: an existing one, with its ARN, or one that the plan creates.
-type listenerRef struct{ arn, name string }
-
-func (l listenerRef) handle() plan.Handle { return plan.Handle("listener " + l.name) }
-
-func (l listenerRef) resolve(ids *plan.Handles) (string, error) {
-	if l.arn != "" {
-		return l.arn, nil
-	}
-	return ids.ID(l.handle())
-}
-
-// balancer returns the ARN of the load balancer, which exists when a listener does.
-func (l listenerRef) balancer(ids *plan.Handles, d *differ) string {
-	arn, err := d.balancerARN(ids)
-	if err != nil {
-		return ""
-	}
-	return arn
-}
 
 // ports plans target groups and listeners. Creations wait for base. It returns the changes of listeners.
 func (d *differ) ports(base []plan.Ref) []plan.Ref {
@@ -79,22 +52,6 @@ func (d *differ) ports(base []plan.Ref) []plan.Ref {
 	return done
 }
 
-func (d *differ) listenerOn(port int32) (model.Listener, bool) {
-	for _, l := range d.have.Listeners {
-		if l.Port == port {
-			return l, true
-		}
-	}
-	return model.Listener{}, false
-}
-
-// replaced reports whether a listener must make room for another on its port. TCP and TLS change into
-// each other in place; to and from UDP they don't.
-func replaced(have model.Listener, want model.WantedListener) bool {
-	stream := func(protocol string) bool { return protocol == model.ProtocolTCP || protocol == model.ProtocolTLS }
-	return have.Protocol != want.Protocol && (!stream(have.Protocol) || !stream(want.Protocol))
-}
-
 func refOf(changes []plan.Change, name string) plan.Ref {
 	for _, c := range changes {
 		if c.Name == name {
@@ -119,9 +76,7 @@ func (d *differ) listenersDelete() []plan.Change {
 			Fields:   []plan.Field{{Name: "protocol", Before: have.Protocol}},
 			Disrupts: deletesListener.Disrupts, Follows: deletesListener.Follows(),
 			Do: func(ctx context.Context, _ *plan.Handles) error {
-				_, err := d.cloud.options.API.DeleteListener(ctx, &elbv2.DeleteListenerInput{ListenerArn: aws.String(have.ARN)})
-				return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteListener", err)),
-					func(s *observe.Store) { s.DeleteListener(balancer, have.ARN) })
+				return d.Write.DeleteListener(ctx, balancer, have.ARN)
 			},
 		})
 	}
@@ -149,14 +104,8 @@ func (d *differ) listenerCreate(name string, group groupRef, want model.WantedLi
 	}
 	d.add(creation)
 	done := []plan.Ref{creation.Ref}
-	return append(done, d.listenerParts(ref, model.Listener{CertificatesRead: true, Attributes: newListenerAttributes()},
-		want,
-		done)...)
-}
-
-// newListenerAttributes are those of a new TCP listener in AWS.
-func newListenerAttributes() map[string]string {
-	return map[string]string{model.AttributeIdleTimeout: "350"}
+	made := model.Listener{CertificatesRead: true, Attributes: model.NewListenerAttributes()}
+	return append(done, d.listenerParts(ref, made, want, done)...)
 }
 
 // listenerParts plans the parts with their own calls: additional certificates and attributes.
@@ -171,8 +120,7 @@ func (d *differ) listenerParts(ref listenerRef, have model.Listener, want model.
 }
 
 func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group groupRef,
-	want model.WantedListener) (string,
-	error) {
+	want model.WantedListener) (string, error) {
 	balancer, err := d.balancerARN(ids)
 	if err != nil {
 		return "", err
@@ -181,31 +129,7 @@ func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group gr
 	if err != nil {
 		return "", err
 	}
-	out, err := d.cloud.options.API.CreateListener(ctx, &elbv2.CreateListenerInput{
-		LoadBalancerArn: &balancer, Port: aws.Int32(want.Port), Protocol: types.ProtocolEnum(want.Protocol),
-		SslPolicy:    optional(want.Policy),
-		Certificates: defaultCertificate(want), DefaultActions: forwardTo(groupARN), Tags: toTags(d.want.Tags),
-	})
-	var list []types.Listener
-	if out != nil {
-		list = out.Listeners
-	}
-	made, err := first("CreateListener", list, err)
-	if err != nil {
-		d.cloud.store.MarkUncertain(d.key)
-		if cloudapi.Is(err, cloudapi.AlreadyExists) {
-			// seen and changed by the next reconcile
-			err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateListener", Err: err}
-		}
-		return "", err
-	}
-	l := observe.ToListener(made)
-	l.CertificatesRead = true
-	if l.Protocol == model.ProtocolTCP {
-		l.Attributes = newListenerAttributes()
-	}
-	d.cloud.store.AddListener(balancer, l, maps.Clone(d.want.Tags))
-	return l.ARN, nil
+	return d.Write.CreateListener(ctx, balancer, groupARN, want, d.want.Tags)
 }
 
 // listenerUpdate returns the changes of a listener in place, if it differs. A listener that moves to another
@@ -240,17 +164,7 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Wan
 			if err != nil {
 				return err
 			}
-			in := &elbv2.ModifyListenerInput{ListenerArn: aws.String(have.ARN), DefaultActions: forwardTo(arn)}
-			if m.old != "" {
-				in.DefaultActions = forwardToBoth(m.old, 0, arn, 1)
-			}
-			if have.Protocol != want.Protocol {
-				in.Protocol = types.ProtocolEnum(want.Protocol)
-			}
-			if want.Protocol == model.ProtocolTLS {
-				in.Certificates, in.SslPolicy = defaultCertificate(want), optional(want.Policy)
-			}
-			return d.modifyListener(ctx, have, in)
+			return d.Write.UpdateListener(ctx, d.have.Balancer.ARN, have, want, arn, m.old)
 		},
 	}
 	if f.Has("sslPolicy") && have.Protocol == want.Protocol {
@@ -259,32 +173,10 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Wan
 	}
 	d.add(change)
 	if have.Protocol != want.Protocol {
-		have.CertificatesRead, have.Certificates, have.Attributes = true, nil, newListenerAttributes()
+		have.CertificatesRead, have.Certificates, have.Attributes = true, nil, model.NewListenerAttributes()
 	}
 	done := []plan.Ref{change.Ref}
 	return append(done, d.listenerParts(ref, have, want, done)...)
-}
-
-func (d *differ) modifyListener(ctx context.Context, have model.Listener, in *elbv2.ModifyListenerInput) error {
-	out, err := d.cloud.options.API.ModifyListener(ctx, in)
-	var list []types.Listener
-	if out != nil {
-		list = out.Listeners
-	}
-	changed, err := first("ModifyListener", list, err)
-	return d.wrote(err, func(s *observe.Store) {
-		l := observe.ToListener(changed)
-		l.CertificatesRead, l.Attributes = have.CertificatesRead, have.Attributes
-		if l.Protocol == have.Protocol {
-			l.Certificates = append(l.Certificates, rest(have.Certificates)...)
-		} else {
-			l.CertificatesRead, l.Attributes = true, nil
-			if l.Protocol == model.ProtocolTCP {
-				l.Attributes = newListenerAttributes()
-			}
-		}
-		s.PutListener(d.have.Balancer.ARN, l)
-	})
 }
 
 // surplusGroups plans the removal of target groups that are not desired. Those that a listener leaves are
@@ -298,11 +190,9 @@ func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.
 		}
 		var closed []plan.Ref
 		for _, l := range d.have.Listeners {
-			if i := slices.IndexFunc(deletions, func(c plan.Change) bool {
-				return c.Name == observe.ListenerName(d.name(),
-					l)
-			}); i >= 0 &&
-				slices.ContainsFunc(l.Forwards, func(f model.Forward) bool { return f.Group == g.ARN }) {
+			name := observe.ListenerName(d.name(), l)
+			i := slices.IndexFunc(deletions, func(c plan.Change) bool { return c.Name == name })
+			if i >= 0 && slices.ContainsFunc(l.Forwards, func(f model.Forward) bool { return f.Group == g.ARN }) {
 				closed = append(closed, deletions[i].Ref)
 			}
 		}
@@ -317,11 +207,6 @@ func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.
 	}
 }
 
-// foreignGroup reports whether a target group has another owner, such as one that a user attached.
-func (d *differ) foreignGroup(g model.TargetGroup) bool {
-	return g.Tags != nil && d.keepGroup(g)
-}
-
 func (d *differ) showForwards(forwards []model.Forward) string {
 	var shown []string
 	for _, f := range forwards {
@@ -330,23 +215,13 @@ func (d *differ) showForwards(forwards []model.Forward) string {
 	return plan.ShowSet(shown)
 }
 
-func forwardTo(arn string) []types.Action {
-	return []types.Action{{Type: types.ActionTypeEnumForward, TargetGroupArn: aws.String(arn)}}
-}
-
-func forwardToBoth(old string, oldWeight int32, fresh string, freshWeight int32) []types.Action {
-	return []types.Action{{Type: types.ActionTypeEnumForward,
-		ForwardConfig: &types.ForwardActionConfig{TargetGroups: []types.TargetGroupTuple{
-			{TargetGroupArn: aws.String(old), Weight: aws.Int32(oldWeight)}, {TargetGroupArn: aws.String(fresh),
-				Weight: aws.Int32(freshWeight)},
-		}}}}
-}
-
-func defaultCertificate(want model.WantedListener) []types.Certificate {
-	if len(want.Certificates) == 0 {
-		return nil
+// nameInARN returns the name of a load balancer or target group in its ARN.
+func nameInARN(arn string) string {
+	parts := strings.Split(arn, "/")
+	if len(parts) < 3 {
+		return arn
 	}
-	return []types.Certificate{{CertificateArn: aws.String(want.Certificates[0])}}
+	return parts[len(parts)-2]
 }
 
 func firstOf(items []string) string {
@@ -354,11 +229,4 @@ func firstOf(items []string) string {
 		return ""
 	}
 	return items[0]
-}
-
-func rest(items []string) []string {
-	if len(items) == 0 {
-		return nil
-	}
-	return items[1:]
 }

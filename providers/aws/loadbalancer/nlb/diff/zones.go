@@ -1,4 +1,4 @@
-package nlb
+package diff
 
 import (
 	"net/netip"

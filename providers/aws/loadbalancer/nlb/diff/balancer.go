@@ -1,39 +1,15 @@
-package nlb
+package diff
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
-
-// balancerHandle identifies the load balancer in a plan before it exists.
-const balancerHandle plan.Handle = "load balancer"
-
-// newAttributes are those of every new network load balancer in AWS, of those that we own.
-func newAttributes() map[string]string {
-	return map[string]string{model.AttributeCrossZone: "false", model.AttributeLogs: "false", model.AttributeLogBucket: "",
-		model.AttributeLogPrefix: ""}
-}
-
-// balancerARN returns the ARN of the existing load balancer, or of the one that this plan has created.
-func (d *differ) balancerARN(ids *plan.Handles) (string, error) {
-	if b := d.have.Balancer; b != nil {
-		return b.ARN, nil
-	}
-	return ids.ID(balancerHandle)
-}
 
 func (d *differ) balancerRef(action plan.Action) plan.Ref {
 	return plan.Ref{Kind: kindBalancer, Name: d.name(), Action: action}
@@ -54,68 +30,13 @@ func (d *differ) balancerCreate(groups []vpc.GroupRef, after []plan.Ref) plan.Ch
 			if err != nil {
 				return err
 			}
-			arn, err := d.createBalancer(ctx, attach)
+			arn, err := d.Write.CreateBalancer(ctx, d.want, d.creationTags, attach)
 			if err == nil {
 				ids.Set(balancerHandle, arn)
 			}
 			return err
 		},
 	}
-}
-
-// createBalancer creates the load balancer and returns its ARN. AWS returns an existing one if it has the
-// same name and settings: an earlier call created it, and its reply was lost.
-func (d *differ) createBalancer(ctx context.Context, groups []string) (string, error) {
-	w := d.want
-	created := maps.Clone(w.Tags)
-	maps.Copy(created, d.creationTags)
-	in := &elbv2.CreateLoadBalancerInput{
-		Name: aws.String(w.Name), Type: types.LoadBalancerTypeEnumNetwork, Scheme: types.LoadBalancerSchemeEnum(w.Scheme),
-		IpAddressType: types.IpAddressType(w.AddressType), SecurityGroups: groups,
-		Tags: toTags(created),
-	}
-	in.Subnets, in.SubnetMappings = toMappings(w.Zones)
-	if w.SourceNAT {
-		in.EnablePrefixForIpv6SourceNat = types.EnablePrefixForIpv6SourceNatEnumOn
-	}
-	out, err := d.cloud.options.API.CreateLoadBalancer(ctx, in)
-	var list []types.LoadBalancer
-	if out != nil {
-		list = out.LoadBalancers
-	}
-	made, err := first("CreateLoadBalancer", list, err)
-	if err != nil {
-		d.cloud.store.MarkUncertain(d.key)
-		return "", d.adviseCreate(err)
-	}
-	b := observe.ToBalancer(made)
-	if w.Name != model.DefaultName(d.key) {
-		// A name that the user chose may be in use, and AWS then returns the existing load balancer.
-		if err := d.checkNew(ctx, b); err != nil {
-			return "", err
-		}
-	}
-	d.cloud.store.AddBalancer(b, newAttributes(), created)
-	return b.ARN, nil
-}
-
-// adviseCreate adds to an error how to fix a name that is in use.
-func (d *differ) adviseCreate(err error) error {
-	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
-		return err
-	}
-	return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateLoadBalancer",
-		Err: fmt.Errorf("the name %s is in use by a load balancer with other settings: if it is not this Service's, "+
-			"choose another name, or delete it: %w", d.want.Name, err)}
-}
-
-// checkNew refuses a load balancer of another owner.
-func (d *differ) checkNew(ctx context.Context, b model.Balancer) error {
-	ours, err := d.cloud.store.ReadIsFor(ctx, b.ARN, d.key)
-	if err == nil && !ours {
-		err = refuseForeign(d.key, b, "another Service or to an owner that its tags do not name")
-	}
-	return err
 }
 
 // balancerUpdate plans the changes of an existing load balancer. It returns those that target groups and
@@ -138,7 +59,7 @@ func (d *differ) balancerUpdate(groups []vpc.GroupRef, after []plan.Ref) (base [
 		base = append(base, change.Ref)
 	}
 	d.groupsUpdate(b, groups, after)
-	if change, ok := d.attributesUpdate(b); ok {
+	if change, ok := d.attributesUpdate(); ok {
 		d.add(change)
 	}
 	return base
@@ -167,25 +88,9 @@ func (d *differ) placeUpdate(b model.Balancer) (plan.Change, bool) {
 		Disrupts: movesAddress.Disrupts, Follows: movesAddress.Follows()}
 	change.Do = func(ctx context.Context, _ *plan.Handles) error {
 		if !moved && !nat {
-			return d.setAddressType(ctx, b.ARN, d.want.AddressType)
+			return d.Write.SetAddressType(ctx, b.ARN, d.want.AddressType)
 		}
-		in := &elbv2.SetSubnetsInput{LoadBalancerArn: &b.ARN}
-		in.Subnets, in.SubnetMappings = toMappings(zones)
-		if widens {
-			in.IpAddressType = types.IpAddressTypeDualstack
-		}
-		if nat || b.SourceNAT {
-			in.EnablePrefixForIpv6SourceNat = types.EnablePrefixForIpv6SourceNatEnumOn
-		}
-		out, err := d.cloud.options.API.SetSubnets(ctx, in)
-		return d.wrote(awserr.Wrap("SetSubnets", err), func(s *observe.Store) {
-			s.UpdateBalancer(b.ARN, func(r *model.Balancer) {
-				r.Zones, r.SourceNAT = observe.ToZones(out.AvailabilityZones), r.SourceNAT || nat
-				if out.IpAddressType != "" {
-					r.AddressType = string(out.IpAddressType)
-				}
-			})
-		})
+		return d.Write.SetSubnets(ctx, b, zones, widens, nat)
 	}
 	return change, true
 }
@@ -215,19 +120,11 @@ func (d *differ) narrow(after []plan.Ref) []plan.Ref {
 		After:    after,
 		Disrupts: losesIPv6.Disrupts, Follows: losesIPv6.Follows(),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.setAddressType(ctx, b.ARN, d.want.AddressType)
+			return d.Write.SetAddressType(ctx, b.ARN, d.want.AddressType)
 		},
 	}
 	d.add(change)
 	return []plan.Ref{change.Ref}
-}
-
-func (d *differ) setAddressType(ctx context.Context, arn, to string) error {
-	_, err := d.cloud.options.API.SetIpAddressType(ctx, &elbv2.SetIpAddressTypeInput{LoadBalancerArn: &arn,
-		IpAddressType: types.IpAddressType(to)})
-	return d.wrote(awserr.Wrap("SetIpAddressType", err), func(s *observe.Store) {
-		s.UpdateBalancer(arn, func(b *model.Balancer) { b.AddressType = to })
-	})
 }
 
 // groupsUpdate replaces the security groups of a load balancer, and deletes a managed one that it no longer
@@ -251,11 +148,7 @@ func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []p
 				if err != nil {
 					return err
 				}
-				_, err = d.cloud.options.API.SetSecurityGroups(ctx, &elbv2.SetSecurityGroupsInput{LoadBalancerArn: &b.ARN,
-					SecurityGroups: attach})
-				return d.wrote(awserr.Wrap("SetSecurityGroups", err), func(s *observe.Store) {
-					s.UpdateBalancer(b.ARN, func(b *model.Balancer) { b.SecurityGroups = attach })
-				})
+				return d.Write.SetSecurityGroups(ctx, b.ARN, attach)
 			},
 		}
 		vpc.DeclareGroups(&change, b.SecurityGroups, want)
@@ -264,7 +157,7 @@ func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []p
 	}
 	for _, g := range d.managedGroups() {
 		if !slices.Contains(want, g.ID) {
-			d.add(d.cloud.options.Groups.GroupDeleteChanges(d.have.Groups, g, detached)...)
+			d.add(d.Groups.GroupDeleteChanges(d.have.Groups, g, detached)...)
 		}
 	}
 }
@@ -273,48 +166,17 @@ func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []p
 func (d *differ) balancerDelete(b model.Balancer) plan.Change {
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Delete}, ID: b.ARN,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.cloud.options.API.DeleteLoadBalancer(ctx, &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &b.ARN})
-			return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteLoadBalancer", err)),
-				func(s *observe.Store) { s.DeleteBalancer(b.ARN) })
-		},
+		Do: func(ctx context.Context, _ *plan.Handles) error { return d.Write.DeleteBalancer(ctx, b.ARN) },
 	}
-}
-
-// toMappings converts subnets for requests: without an address if none was chosen.
-func toMappings(zones []model.Zone) (plain []string, mappings []types.SubnetMapping) {
-	chosen := slices.ContainsFunc(zones, func(z model.Zone) bool { return z.Allocation+z.PrivateIPv4+z.IPv6 != "" })
-	for _, z := range zones {
-		if !chosen {
-			plain = append(plain, z.Subnet)
-			continue
-		}
-		mappings = append(mappings, types.SubnetMapping{
-			SubnetId: aws.String(z.Subnet), AllocationId: optional(z.Allocation), PrivateIPv4Address: optional(z.PrivateIPv4),
-			IPv6Address: optional(z.IPv6),
-		})
-	}
-	return plain, mappings
-}
-
-// optional returns nil for an empty text.
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 // groupIDs returns the IDs of security groups, once the plan has created the missing ones.
 func groupIDs(groups []vpc.GroupRef, ids *plan.Handles) ([]string, error) {
 	var out []string
 	for _, g := range groups {
-		id := g.ID
-		if id == "" {
-			var err error
-			if id, err = ids.ID(g.Handle); err != nil {
-				return nil, err
-			}
+		id, err := g.Resolve(ids)
+		if err != nil {
+			return nil, err
 		}
 		out = append(out, id)
 	}

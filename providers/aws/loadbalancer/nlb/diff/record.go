@@ -1,4 +1,4 @@
-package nlb
+package diff
 
 import (
 	"context"
@@ -6,14 +6,11 @@ import (
 	"maps"
 	"slices"
 
-	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
-
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/apply"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 )
 
 // createRecord plans the applied record of a new load balancer: as tags of its creation, if that is enough. The
@@ -33,7 +30,7 @@ func (d *differ) createRecord() {
 		if err != nil {
 			return err
 		}
-		return d.cloud.tag(ctx, []string{arn}, model.RecordTags(d.want.Record))
+		return d.Write.AddTags(ctx, []string{arn}, model.RecordTags(d.want.Record))
 	}
 	d.add(change)
 }
@@ -47,24 +44,9 @@ func (d *differ) provenByLists() bool {
 	})
 }
 
-// StoredRecord returns the applied record of a load balancer, and whether one can be stored with it: not with the
-// load balancer of another owner, or with one whose tags are unknown.
-func (c *Cloud) StoredRecord(key lbcommon.Key, have model.Observed) (record lbcommon.AppliedRecord, writable bool) {
-	b := have.Balancer
-	if b == nil || b.Tags == nil || tags.Foreign(b.Tags, c.options.Cluster.ID, key) != "" {
-		return lbcommon.AppliedRecord{}, false
-	}
-	return model.RecordOf(b.Tags), true
-}
-
-// RecordUpdate is an applied record to be stored with an existing load balancer.
-type RecordUpdate struct {
-	Balancer *model.Balancer
-	Record   lbcommon.AppliedRecord
-}
-
-// StoreRecords plans updates of records. Load balancers that get the same tags share a call.
-func (c *Cloud) StoreRecords(updates []RecordUpdate) []plan.Change {
+// StoreRecords plans updates of the records of existing load balancers, which write makes. Those that get the same tags
+// share a call.
+func StoreRecords(write *apply.Applier, updates []lbcommon.RecordUpdate[model.Observed]) []plan.Change {
 	type call struct {
 		set    map[string]string
 		arns   []string
@@ -72,9 +54,9 @@ func (c *Cloud) StoreRecords(updates []RecordUpdate) []plan.Change {
 	}
 	var calls []*call
 	for _, u := range updates {
-		set := map[string]string{}
+		b, set := u.Have.Balancer, map[string]string{}
 		for key, value := range model.RecordTags(u.Record) {
-			if u.Balancer.Tags[key] != value {
+			if b.Tags[key] != value {
 				set[key] = value
 			}
 		}
@@ -84,17 +66,16 @@ func (c *Cloud) StoreRecords(updates []RecordUpdate) []plan.Change {
 		i := slices.IndexFunc(calls, func(c *call) bool { return len(c.arns) < observe.TagsAtOnce && maps.Equal(c.set, set) })
 		if i < 0 {
 			i = len(calls)
-			calls = append(calls, &call{set: set, change: recordChange(u.Balancer.Name, model.RecordOf(u.Balancer.Tags),
-				u.Record)})
+			calls = append(calls, &call{set: set, change: recordChange(b.Name, model.RecordOf(b.Tags), u.Record)})
 		}
-		calls[i].arns = append(calls[i].arns, u.Balancer.ARN)
+		calls[i].arns = append(calls[i].arns, b.ARN)
 	}
 	changes := make([]plan.Change, len(calls))
 	for i, one := range calls {
 		if more := len(one.arns) - 1; more > 0 {
 			one.change.Name += fmt.Sprintf(" and %d more", more)
 		}
-		one.change.Do = func(ctx context.Context, _ *plan.Handles) error { return c.tag(ctx, one.arns, one.set) }
+		one.change.Do = func(ctx context.Context, _ *plan.Handles) error { return write.AddTags(ctx, one.arns, one.set) }
 		changes[i] = one.change
 	}
 	return changes
@@ -105,15 +86,4 @@ func recordChange(name string, have, want lbcommon.AppliedRecord) plan.Change {
 		Ref:    plan.Ref{Kind: lbcommon.KindRecord, Name: name, Action: plan.Update},
 		Fields: []plan.Field{{Name: "record", Before: have.Encode(), After: want.Encode()}},
 	}
-}
-
-// tag adds tags to load balancers.
-func (c *Cloud) tag(ctx context.Context, arns []string, set map[string]string) error {
-	_, err := c.options.API.AddTags(ctx, &elbv2.AddTagsInput{ResourceArns: arns, Tags: toTags(set)})
-	if err = awserr.Wrap("AddTags", err); err == nil {
-		for _, arn := range arns {
-			c.store.UpdateTags(arn, set, nil)
-		}
-	}
-	return err
 }

@@ -1,4 +1,4 @@
-package nlb
+package diff
 
 import (
 	"context"
@@ -7,12 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
-	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
-
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
@@ -96,33 +91,7 @@ func (d *differ) retag(name string, c tagChange, after []plan.Ref) plan.Change {
 		Mark:   true, Follows: annotation.FollowsTags(),
 		After: after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			if len(c.set) > 0 {
-				_, err := d.cloud.options.API.AddTags(ctx, &elbv2.AddTagsInput{ResourceArns: c.arns, Tags: toTags(c.set)})
-				if err := d.retagged(awserr.Wrap("AddTags", err), c.arns, c.set, nil); err != nil {
-					return err
-				}
-			}
-			if len(c.remove) == 0 {
-				return nil
-			}
-			_, err := d.cloud.options.API.RemoveTags(ctx, &elbv2.RemoveTagsInput{ResourceArns: c.arns, TagKeys: c.remove})
-			return d.retagged(awserr.Wrap("RemoveTags", err), c.arns, nil, c.remove)
+			return d.Write.SetTags(ctx, c.arns, c.set, c.remove)
 		},
 	}
-}
-
-func (d *differ) retagged(err error, arns []string, set map[string]string, remove []string) error {
-	return d.wrote(err, func(s *observe.Store) {
-		for _, arn := range arns {
-			s.UpdateTags(arn, set, remove)
-		}
-	})
-}
-
-func toTags(m map[string]string) []types.Tag {
-	out := make([]types.Tag, 0, len(m))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, types.Tag{Key: aws.String(key), Value: aws.String(m[key])})
-	}
-	return out
 }

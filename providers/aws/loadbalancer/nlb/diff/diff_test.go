@@ -1,4 +1,4 @@
-package nlb
+package diff
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/apply"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
@@ -22,17 +23,17 @@ var (
 
 const webName = "a0123abcd456789ef0123456789abcde"
 
-// cloud plans, and cannot make a call.
-func cloud() *Cloud {
+// planOf plans, and cannot make a call.
+func planOf(want *model.Desired, have model.Observed) ([]plan.Change, []string, error) {
 	groups := vpc.NewReader(vpc.Options{VPC: "vpc-1", Cluster: cluster}).Groups()
-	return New(Options{VPC: "vpc-1", Cluster: cluster, Groups: groups})
+	return Plan(Options{Write: apply.New(apply.Options{}).Writer(web), Cluster: cluster, Groups: groups}, want, have)
 }
 
 // wanted is a load balancer with one port and one node.
 func wanted(change ...func(*model.Desired)) *model.Desired {
 	d := &model.Desired{
 		Key: web, Name: webName, Scheme: "internet-facing", VPC: "vpc-1", AddressType: "ipv4",
-		Zones: []model.Zone{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}, Attributes: newAttributes(), Tags: tags.Wanted(cluster.ID, false, web, nil),
+		Zones: []model.Zone{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}, Attributes: model.NewAttributes(), Tags: tags.Wanted(cluster.ID, false, web, nil),
 		Listeners: []model.WantedListener{{Port: 80, Protocol: "TCP", Group: model.WantedGroup{
 			Name: "group", Protocol: "TCP", Port: 30080, TargetType: "instance", AddressType: "ipv4",
 			Health:  model.HealthCheck{Protocol: "TCP", Port: "traffic-port", Interval: 30, Healthy: 3, Unhealthy: 3},
@@ -53,7 +54,7 @@ func existing(change ...func(*model.Observed)) model.Observed {
 			ARN: "arn:lb/net/web/1", Name: webName, DNSName: "web.elb", VPC: "vpc-1", State: "active", Scheme: "internet-facing", AddressType: "ipv4",
 			Zones: []model.Zone{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}, Tags: tags.Wanted(cluster.ID, false, web, nil),
 		},
-		Attributes: newAttributes(),
+		Attributes: model.NewAttributes(),
 		Listeners:  []model.Listener{{ARN: "arn:listener", Port: 80, Protocol: "TCP", Forwards: []model.Forward{{Group: "arn:tg/group/1"}}}},
 		TargetGroups: []model.TargetGroup{{
 			ARN: "arn:tg/group/1", Name: "group", Protocol: "TCP", VPC: "vpc-1", TargetType: "instance", AddressType: "ipv4", Port: 30080, Balancers: []string{"arn:lb/net/web/1"},
@@ -131,7 +132,7 @@ func TestDiff(t *testing.T) {
 		{"an impossible scheme", wanted(func(d *model.Desired) { d.Scheme = "internal" }), existing(), nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			changes, _, err := cloud().Diff(web, tc.want, tc.have)
+			changes, _, err := planOf(tc.want, tc.have)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,7 +151,7 @@ func TestDiffWarnsAboutFailedLoadBalancer(t *testing.T) {
 	failed := existing(func(o *model.Observed) {
 		o.Balancer.State, o.Balancer.Reason = "failed", "no addresses left in subnet-a"
 	})
-	changes, warnings, err := cloud().Diff(web, wanted(), failed)
+	changes, warnings, err := planOf(wanted(), failed)
 	if err != nil || len(changes) > 0 {
 		t.Errorf("changes %v, %v", summary(changes), err)
 	}
@@ -191,7 +192,7 @@ func TestDiffWithoutWantDeletesOnlyOwnObjects(t *testing.T) {
 		}), all[:1]},
 	} {
 		t.Run(name, func(t *testing.T) {
-			changes, _, err := cloud().Diff(web, nil, tc.have)
+			changes, _, err := planOf(nil, tc.have)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -199,39 +200,5 @@ func TestDiffWithoutWantDeletesOnlyOwnObjects(t *testing.T) {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// A load balancer that is impaired still serves, and keeps its address in the Service's status.
-func TestImpairedLoadBalancerKeepsItsAddress(t *testing.T) {
-	for state, addresses := range map[string]int{"active": 1, "provisioning": 1, "active_impaired": 1, "failed": 0} {
-		status := model.Status(existing(func(o *model.Observed) { o.Balancer.State = state }))
-		if len(status.Ingress) != addresses {
-			t.Errorf("%s: %+v", state, status)
-		}
-	}
-	if model.Status(model.Observed{}) != nil {
-		t.Error("no load balancer has a status")
-	}
-}
-
-func TestRecordCoversStateAndMembers(t *testing.T) {
-	state := func(d *model.Desired) string { return d.AppliedRecord(nil).State }
-	members := func(d *model.Desired) string { return d.AppliedRecord(nil).Members }
-	base := wanted()
-	node := wanted(func(d *model.Desired) {
-		d.Listeners[0].Group.Targets = append(d.Listeners[0].Group.Targets, model.WantedTarget{Target: model.Target{ID: "i-2", Port: 30080}})
-	})
-	policy := wanted(func(d *model.Desired) { d.Listeners[0].Policy = "x" })
-	port := wanted(func(d *model.Desired) { d.Listeners[0].Group.Targets[0].Port = 1 })
-	stopped := wanted(func(d *model.Desired) { d.Listeners[0].Group.Targets[0].Keep = true })
-	if state(base) == "" || state(base) != state(node) || state(base) == state(policy) {
-		t.Error("the digest of the state covers the targets, or leaves out the rest")
-	}
-	if members(base) == members(node) || members(base) != members(port) || members(stopped) != "" {
-		t.Error("the digest of the members is not that of their nodes")
-	}
-	if len(base.Listeners[0].Group.Targets) != 1 {
-		t.Error("the digest changes the desired state")
 	}
 }

@@ -1,4 +1,4 @@
-package nlb
+package diff
 
 import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"

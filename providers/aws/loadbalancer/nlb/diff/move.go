@@ -1,14 +1,10 @@
-package nlb
+package diff
 
 import (
 	"cmp"
 	"context"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
-
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
@@ -63,13 +59,9 @@ func (d *differ) listenerJoin(name string, m *move, after []plan.Ref) []plan.Ref
 			if err != nil {
 				return err
 			}
-			err = d.modifyListener(ctx, m.listener, &elbv2.ModifyListenerInput{ListenerArn: aws.String(m.listener.ARN),
-				DefaultActions: forwardToBoth(old, 1, arn, 0)})
-			if cloudapi.Is(err, cloudapi.Invalid) {
-				return nil // these two cannot be attached together: the listener moves at once
-			}
-			if err == nil {
-				m.old = old
+			attached, err := d.Write.AttachGroup(ctx, d.have.Balancer.ARN, m.listener, old, arn)
+			if attached {
+				m.old = old // else the listener moves at once
 			}
 			return err
 		},
@@ -78,27 +70,9 @@ func (d *differ) listenerJoin(name string, m *move, after []plan.Ref) []plan.Ref
 			if err != nil || m.old == "" {
 				return err
 			}
-			return d.waitHealthy(ctx, arn, old)
+			return d.Write.AwaitHealthy(ctx, arn, old)
 		},
 	}
 	d.add(change)
 	return []plan.Ref{change.Ref}
-}
-
-// detach removes a target group without connections from the listeners that still name it.
-func (d *differ) detach(ctx context.Context, group string) error {
-	if d.have.Balancer == nil {
-		return nil
-	}
-	for _, l := range d.cloud.store.ListenersWith(d.have.Balancer.ARN, group) {
-		others := slices.DeleteFunc(slices.Clone(l.Forwards), func(f model.Forward) bool { return f.Group == group })
-		if len(others) != 1 {
-			continue
-		}
-		if err := d.modifyListener(ctx, l, &elbv2.ModifyListenerInput{ListenerArn: aws.String(l.ARN),
-			DefaultActions: forwardTo(others[0].Group)}); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,17 +1,11 @@
-package nlb
+package diff
 
 import (
 	"context"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
-	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
-
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -52,9 +46,13 @@ func (d *differ) certificateChange(ref listenerRef, action plan.Action, arns []s
 			if err != nil {
 				return err
 			}
+			change := d.Write.AddCertificate
+			if action == plan.Delete {
+				change = d.Write.RemoveCertificate
+			}
 			balancer := ref.balancer(ids, d)
 			for _, c := range arns { // AWS accepts one at a time
-				if err := d.changeCertificate(ctx, balancer, arn, action, c); err != nil {
+				if err := change(ctx, balancer, arn, c); err != nil {
 					return err
 				}
 			}
@@ -63,30 +61,9 @@ func (d *differ) certificateChange(ref listenerRef, action plan.Action, arns []s
 	}
 }
 
-func (d *differ) changeCertificate(ctx context.Context, balancer, listener string, action plan.Action,
-	certificate string) error {
-	list := []types.Certificate{{CertificateArn: aws.String(certificate)}}
-	if action == plan.Delete {
-		_, err := d.cloud.options.API.RemoveListenerCertificates(ctx,
-			&elbv2.RemoveListenerCertificatesInput{ListenerArn: &listener, Certificates: list})
-		return d.wrote(awserr.Wrap("RemoveListenerCertificates", err), func(s *observe.Store) {
-			s.UpdateListener(balancer, listener, func(l *model.Listener) {
-				l.Certificates = without(l.Certificates,
-					[]string{certificate})
-			})
-		})
+func rest(items []string) []string {
+	if len(items) == 0 {
+		return nil
 	}
-	_, err := d.cloud.options.API.AddListenerCertificates(ctx, &elbv2.AddListenerCertificatesInput{ListenerArn: &listener,
-		Certificates: list})
-	return d.wrote(awserr.Wrap("AddListenerCertificates", err), func(s *observe.Store) {
-		s.UpdateListener(balancer, listener, func(l *model.Listener) {
-			l.Certificates = append(slices.Clone(l.Certificates),
-				certificate)
-		})
-	})
-}
-
-// without returns the items that are not among others.
-func without(items, others []string) []string {
-	return slices.DeleteFunc(slices.Clone(items), func(s string) bool { return slices.Contains(others, s) })
+	return items[1:]
 }

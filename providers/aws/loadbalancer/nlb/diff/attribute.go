@@ -1,4 +1,4 @@
-package nlb
+package diff
 
 import (
 	"context"
@@ -6,14 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
-	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
-
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 )
 
 // changed returns the desired attributes that differ, and the fields for the plan. Attributes that were not
@@ -32,13 +26,13 @@ func changed(have, want map[string]string) (map[string]string, plan.Fields) {
 
 // attributesAfterCreate sets the attributes that differ from those of a new load balancer.
 func (d *differ) attributesAfterCreate(after []plan.Ref) {
-	if set, f := changed(newAttributes(), d.want.Attributes); len(set) > 0 {
+	if set, f := changed(model.NewAttributes(), d.want.Attributes); len(set) > 0 {
 		d.add(d.attributesChange(set, f, after))
 	}
 }
 
 // attributesUpdate returns the change of the load balancer's attributes, if they differ.
-func (d *differ) attributesUpdate(model.Balancer) (plan.Change, bool) {
+func (d *differ) attributesUpdate() (plan.Change, bool) {
 	set, f := changed(d.have.Attributes, d.want.Attributes)
 	return d.attributesChange(set, f, nil), len(set) > 0
 }
@@ -51,15 +45,7 @@ func (d *differ) attributesChange(set map[string]string, f plan.Fields, after []
 			if err != nil {
 				return err
 			}
-			in := &elbv2.ModifyLoadBalancerAttributesInput{LoadBalancerArn: &arn}
-			for _, key := range slices.Sorted(maps.Keys(set)) {
-				in.Attributes = append(in.Attributes, types.LoadBalancerAttribute{Key: aws.String(key),
-					Value: aws.String(set[key])})
-			}
-			_, err = d.cloud.options.API.ModifyLoadBalancerAttributes(ctx, in)
-			return d.wrote(awserr.Wrap("ModifyLoadBalancerAttributes", err), func(s *observe.Store) {
-				s.UpdateAttributes(arn, set)
-			})
+			return d.Write.SetAttributes(ctx, arn, set)
 		},
 	}
 }
@@ -76,14 +62,7 @@ func (d *differ) groupAttributes(g groupRef, have map[string]string, want model.
 			if err != nil {
 				return err
 			}
-			in := &elbv2.ModifyTargetGroupAttributesInput{TargetGroupArn: &arn}
-			for _, key := range slices.Sorted(maps.Keys(set)) {
-				in.Attributes = append(in.Attributes, types.TargetGroupAttribute{Key: aws.String(key), Value: aws.String(set[key])})
-			}
-			_, err = d.cloud.options.API.ModifyTargetGroupAttributes(ctx, in)
-			return d.wrote(awserr.Wrap("ModifyTargetGroupAttributes", err), func(s *observe.Store) {
-				s.UpdateGroupAttributes(arn, set)
-			})
+			return d.Write.SetGroupAttributes(ctx, arn, set)
 		},
 	}, len(set) > 0
 }
@@ -102,13 +81,7 @@ func (d *differ) listenerAttributes(l listenerRef, have map[string]string, want 
 			if err != nil {
 				return err
 			}
-			_, err = d.cloud.options.API.ModifyListenerAttributes(ctx, &elbv2.ModifyListenerAttributesInput{
-				ListenerArn: &arn, Attributes: []types.ListenerAttribute{{Key: aws.String(model.AttributeIdleTimeout),
-					Value: aws.String(set[model.AttributeIdleTimeout])}},
-			})
-			return d.wrote(awserr.Wrap("ModifyListenerAttributes", err), func(s *observe.Store) {
-				s.UpdateListenerAttributes(l.balancer(ids, d), arn, set)
-			})
+			return d.Write.SetListenerAttributes(ctx, l.balancer(ids, d), arn, set)
 		},
 	}, len(set) > 0
 }

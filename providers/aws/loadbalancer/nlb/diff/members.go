@@ -1,4 +1,4 @@
-package nlb
+package diff
 
 import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -6,14 +6,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 )
 
-// DiffMembers returns only the changes of targets: every target group to which a listener forwards gets the
-// nodes of the request, and keeps its settings. Problems of the request's options are ignored.
-func (c *Cloud) DiffMembers(r model.Request, have model.Observed) []plan.Change {
+// Members returns only the changes of targets: every target group to which a listener forwards gets the nodes of the
+// request, and keeps its settings. Problems of the request's options are ignored.
+func Members(o Options, r model.Request, have model.Observed) []plan.Change {
+	d := newDiffer(o, have)
 	b := have.Balancer
-	if b == nil || tags.Foreign(b.Tags, c.options.Cluster.ID, r.Key) != "" {
+	if b == nil || tags.Foreign(b.Tags, o.Cluster.ID, d.key) != "" {
 		return nil
 	}
-	d := &differ{cloud: c, key: r.Key, have: have}
 	serving := serving(have.Listeners)
 	for _, g := range have.TargetGroups {
 		if !serving[g.ARN] || d.foreignGroup(g) {

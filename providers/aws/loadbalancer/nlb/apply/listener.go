@@ -1,0 +1,178 @@
+package apply
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
+)
+
+// CreateListener creates a listener that forwards to a target group, and returns its ARN. Load balancer and target
+// group are ARNs.
+func (w Writer) CreateListener(ctx context.Context, balancer, group string, want model.WantedListener,
+	tags map[string]string) (string, error) {
+	out, err := w.options.API.CreateListener(ctx, &elbv2.CreateListenerInput{
+		LoadBalancerArn: &balancer, Port: aws.Int32(want.Port), Protocol: types.ProtocolEnum(want.Protocol),
+		SslPolicy:    optional(want.Policy),
+		Certificates: defaultCertificate(want), DefaultActions: forwardTo(group), Tags: toTags(tags),
+	})
+	var list []types.Listener
+	if out != nil {
+		list = out.Listeners
+	}
+	made, err := first("CreateListener", list, err)
+	if err != nil {
+		w.options.Store.MarkUncertain(w.Key)
+		if cloudapi.Is(err, cloudapi.AlreadyExists) {
+			// seen and changed by the next reconcile
+			err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateListener", Err: err}
+		}
+		return "", err
+	}
+	l := observe.ToListener(made)
+	l.CertificatesRead = true
+	if l.Protocol == model.ProtocolTCP {
+		l.Attributes = model.NewListenerAttributes()
+	}
+	w.options.Store.AddListener(balancer, l, maps.Clone(tags))
+	return l.ARN, nil
+}
+
+// UpdateListener changes a listener of a load balancer in place, and lets it forward to a target group. Draining is the
+// ARN of another target group that stays attached with weight 0 while its connections drain, or "".
+func (w Writer) UpdateListener(ctx context.Context, balancer string, have model.Listener, want model.WantedListener,
+	group, draining string) error {
+	in := &elbv2.ModifyListenerInput{ListenerArn: aws.String(have.ARN), DefaultActions: forwardTo(group)}
+	if draining != "" {
+		in.DefaultActions = forwardToBoth(draining, 0, group, 1)
+	}
+	if have.Protocol != want.Protocol {
+		in.Protocol = types.ProtocolEnum(want.Protocol)
+	}
+	if want.Protocol == model.ProtocolTLS {
+		in.Certificates, in.SslPolicy = defaultCertificate(want), optional(want.Policy)
+	}
+	return w.modifyListener(ctx, balancer, have, in)
+}
+
+// AttachGroup lets a listener that forwards to the target group old forward to another one as well, with weight 0: only
+// then does AWS probe its targets. It returns false without an error if AWS does not attach these two together.
+func (w Writer) AttachGroup(ctx context.Context, balancer string, have model.Listener,
+	old, group string) (bool, error) {
+	err := w.modifyListener(ctx, balancer, have, &elbv2.ModifyListenerInput{ListenerArn: aws.String(have.ARN),
+		DefaultActions: forwardToBoth(old, 1, group, 0)})
+	if cloudapi.Is(err, cloudapi.Invalid) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (w Writer) modifyListener(ctx context.Context, balancer string, have model.Listener,
+	in *elbv2.ModifyListenerInput) error {
+	out, err := w.options.API.ModifyListener(ctx, in)
+	var list []types.Listener
+	if out != nil {
+		list = out.Listeners
+	}
+	changed, err := first("ModifyListener", list, err)
+	return w.finish(err, func() {
+		l := observe.ToListener(changed)
+		l.CertificatesRead, l.Attributes = have.CertificatesRead, have.Attributes
+		if l.Protocol == have.Protocol {
+			l.Certificates = append(l.Certificates, have.Certificates[min(1, len(have.Certificates)):]...)
+		} else {
+			l.CertificatesRead, l.Attributes = true, nil
+			if l.Protocol == model.ProtocolTCP {
+				l.Attributes = model.NewListenerAttributes()
+			}
+		}
+		w.options.Store.PutListener(balancer, l)
+	})
+}
+
+// SetListenerAttributes sets attributes of a listener of a load balancer.
+func (w Writer) SetListenerAttributes(ctx context.Context, balancer, arn string, set map[string]string) error {
+	_, err := w.options.API.ModifyListenerAttributes(ctx, &elbv2.ModifyListenerAttributesInput{
+		ListenerArn: &arn, Attributes: pairs(set, func(key, value *string) types.ListenerAttribute {
+			return types.ListenerAttribute{Key: key, Value: value}
+		}),
+	})
+	return w.finish(awserr.Wrap("ModifyListenerAttributes", err),
+		func() { w.options.Store.UpdateListenerAttributes(balancer, arn, set) })
+}
+
+// AddCertificate adds a certificate to the additional ones of a listener of a load balancer. AWS accepts one at a time.
+func (w Writer) AddCertificate(ctx context.Context, balancer, listener, certificate string) error {
+	_, err := w.options.API.AddListenerCertificates(ctx, &elbv2.AddListenerCertificatesInput{ListenerArn: &listener,
+		Certificates: certificates(certificate)})
+	return w.finish(awserr.Wrap("AddListenerCertificates", err), func() {
+		w.options.Store.UpdateListener(balancer, listener, func(l *model.Listener) {
+			l.Certificates = append(slices.Clone(l.Certificates), certificate)
+		})
+	})
+}
+
+// RemoveCertificate removes a certificate from the additional ones of a listener of a load balancer.
+func (w Writer) RemoveCertificate(ctx context.Context, balancer, listener, certificate string) error {
+	_, err := w.options.API.RemoveListenerCertificates(ctx, &elbv2.RemoveListenerCertificatesInput{ListenerArn: &listener,
+		Certificates: certificates(certificate)})
+	return w.finish(awserr.Wrap("RemoveListenerCertificates", err), func() {
+		w.options.Store.UpdateListener(balancer, listener, func(l *model.Listener) {
+			l.Certificates = slices.DeleteFunc(slices.Clone(l.Certificates),
+				func(c string) bool { return c == certificate })
+		})
+	})
+}
+
+// DeleteListener deletes a listener of a load balancer. One that does not exist is no error.
+func (w Writer) DeleteListener(ctx context.Context, balancer, arn string) error {
+	_, err := w.options.API.DeleteListener(ctx, &elbv2.DeleteListenerInput{ListenerArn: &arn})
+	return w.finish(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteListener", err)),
+		func() { w.options.Store.DeleteListener(balancer, arn) })
+}
+
+// detachGroup removes a target group without connections from the listeners of a load balancer that still name it.
+func (w Writer) detachGroup(ctx context.Context, balancer, group string) error {
+	for _, l := range w.options.Store.ListenersWith(balancer, group) {
+		others := slices.DeleteFunc(slices.Clone(l.Forwards), func(f model.Forward) bool { return f.Group == group })
+		if len(others) != 1 {
+			continue
+		}
+		if err := w.modifyListener(ctx, balancer, l, &elbv2.ModifyListenerInput{ListenerArn: aws.String(l.ARN),
+			DefaultActions: forwardTo(others[0].Group)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func forwardTo(arn string) []types.Action {
+	return []types.Action{{Type: types.ActionTypeEnumForward, TargetGroupArn: aws.String(arn)}}
+}
+
+func forwardToBoth(old string, oldWeight int32, fresh string, freshWeight int32) []types.Action {
+	return []types.Action{{Type: types.ActionTypeEnumForward,
+		ForwardConfig: &types.ForwardActionConfig{TargetGroups: []types.TargetGroupTuple{
+			{TargetGroupArn: aws.String(old), Weight: aws.Int32(oldWeight)}, {TargetGroupArn: aws.String(fresh),
+				Weight: aws.Int32(freshWeight)},
+		}}}}
+}
+
+func defaultCertificate(want model.WantedListener) []types.Certificate {
+	if len(want.Certificates) == 0 {
+		return nil
+	}
+	return certificates(want.Certificates[0])
+}
+
+func certificates(arn string) []types.Certificate {
+	return []types.Certificate{{CertificateArn: aws.String(arn)}}
+}

@@ -1,0 +1,46 @@
+package apply
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+)
+
+// pairs converts a map for a request, sorted by key.
+func pairs[T any](m map[string]string, pair func(key, value *string) T) []T {
+	out := make([]T, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, pair(aws.String(key), aws.String(m[key])))
+	}
+	return out
+}
+
+func toTags(m map[string]string) []types.Tag {
+	return pairs(m, func(key, value *string) types.Tag { return types.Tag{Key: key, Value: value} })
+}
+
+// optional returns nil for an empty text.
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// first returns the only object in the response to a creation.
+func first[T any](operation string, items []T, err error) (T, error) {
+	var zero T
+	if err = awserr.Wrap(operation, err); err != nil {
+		return zero, err
+	}
+	if len(items) == 0 {
+		return zero, &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation, Err: fmt.Errorf("the response is empty")}
+	}
+	return items[0], nil
+}

@@ -1,0 +1,157 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+)
+
+const (
+	// targetsAtOnce is the maximum number of targets in one call.
+	targetsAtOnce = 100
+	// codeInvalidTarget is AWS' error if any of the targets cannot be registered.
+	codeInvalidTarget = "InvalidTarget"
+	// startTime is the time until the retry of an instance that is not running yet.
+	startTime = 15 * time.Second
+)
+
+// SetTargets registers targets with a target group and removes others. A target that cannot join does not prevent
+// others from joining and leaving; the error has all of those.
+func (w Writer) SetTargets(ctx context.Context, arn string, join, leave []model.Target) error {
+	err := w.register(ctx, arn, join)
+	if cloudapi.Is(err, cloudapi.Quota) && len(leave) > 0 {
+		// The quota does not allow both at once. Removing first leaves fewer nodes for a moment.
+		if err := w.deregister(ctx, arn, leave); err != nil {
+			return err
+		}
+		leave, err = nil, w.register(ctx, arn, join)
+	}
+	// A target that cannot join must not prevent others from leaving.
+	return adviseTargets(errors.Join(err, w.deregister(ctx, arn, leave)))
+}
+
+// register registers targets. AWS rejects a whole call for one bad target: it finds those, registers the
+// others, and returns an error with the bad ones.
+func (w Writer) register(ctx context.Context, arn string, targets []model.Target) error {
+	var refused []string
+	var errs []error
+	for chunk := range slices.Chunk(targets, targetsAtOnce) {
+		bad, err := w.registerSome(ctx, arn, chunk)
+		refused = append(refused, bad...)
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(refused) > 0 {
+		errs = append(errs, &cloudapi.Error{Class: cloudapi.Conflict, Operation: "RegisterTargets", RetryAfter: startTime,
+			Err: fmt.Errorf("AWS does not take %s as targets, most likely because they are not running; all others are "+
+				"registered, and these are tried again", strings.Join(refused, ", "))})
+	}
+	return errors.Join(errs...)
+}
+
+// registerSome registers a chunk and returns the targets that AWS rejects.
+func (w Writer) registerSome(ctx context.Context, arn string, targets []model.Target) (refused []string, err error) {
+	_, err = w.options.API.RegisterTargets(ctx, &elbv2.RegisterTargetsInput{TargetGroupArn: &arn,
+		Targets: descriptions(targets)})
+	if !awserr.Is(err, codeInvalidTarget) {
+		return nil, w.wroteTargets(awserr.Wrap("RegisterTargets", err), arn, targets, types.TargetHealthStateEnumInitial)
+	}
+	if len(targets) == 1 {
+		return []string{targets[0].ID}, nil
+	}
+	// AWS rejects instances that are not running. If their states do not explain the error, halves are tried.
+	stopped, running := w.splitStopped(ctx, targets)
+	if len(stopped) == 0 || len(running) == 0 {
+		bad, err := w.registerSome(ctx, arn, targets[:len(targets)/2])
+		more, otherErr := w.registerSome(ctx, arn, targets[len(targets)/2:])
+		return append(bad, more...), errors.Join(err, otherErr)
+	}
+	for _, t := range stopped {
+		refused = append(refused, t.ID)
+	}
+	more, err := w.registerSome(ctx, arn, running)
+	return append(refused, more...), err
+}
+
+// splitStopped separates the targets with instances that do not run, as EC2 reports now. If EC2 does not
+// answer, all count as running.
+func (w Writer) splitStopped(ctx context.Context, targets []model.Target) (stopped, running []model.Target) {
+	if w.options.Instances == nil {
+		return nil, targets
+	}
+	ids := make([]string, len(targets))
+	for i, t := range targets {
+		ids[i] = t.ID
+	}
+	instances, err := w.options.Instances.Described(ctx, ids, true)
+	if err != nil {
+		return nil, targets
+	}
+	for _, t := range targets {
+		i, exists := instances[t.ID]
+		if !exists || i.State != nil && i.State.Name != ec2types.InstanceStateNameRunning {
+			stopped = append(stopped, t)
+		} else {
+			running = append(running, t)
+		}
+	}
+	return stopped, running
+}
+
+// deregister removes targets. An unknown one counts as removed.
+func (w Writer) deregister(ctx context.Context, arn string, targets []model.Target) error {
+	var errs []error
+	for chunk := range slices.Chunk(targets, targetsAtOnce) {
+		errs = append(errs, w.deregisterSome(ctx, arn, chunk))
+	}
+	return errors.Join(errs...)
+}
+
+func (w Writer) deregisterSome(ctx context.Context, arn string, targets []model.Target) error {
+	_, err := w.options.API.DeregisterTargets(ctx, &elbv2.DeregisterTargetsInput{TargetGroupArn: &arn,
+		Targets: descriptions(targets)})
+	if !awserr.Is(err, codeInvalidTarget) || len(targets) == 1 {
+		if awserr.Is(err, codeInvalidTarget) {
+			err = nil
+		}
+		return w.wroteTargets(awserr.Wrap("DeregisterTargets", err), arn, targets, types.TargetHealthStateEnumDraining)
+	}
+	half := len(targets) / 2
+	return errors.Join(w.deregisterSome(ctx, arn, targets[:half]), w.deregisterSome(ctx, arn, targets[half:]))
+}
+
+// wroteTargets records targets that were registered or removed.
+func (w Writer) wroteTargets(err error, arn string, targets []model.Target, state types.TargetHealthStateEnum) error {
+	return w.finish(err, func() { w.options.Store.UpdateTargets(arn, targets, state) })
+}
+
+// adviseTargets adds advice about too many targets to an error.
+func adviseTargets(err error) error {
+	if !cloudapi.Is(err, cloudapi.Quota) {
+		return err
+	}
+	return fmt.Errorf("there are more nodes than the load balancer may have targets; raise the quota \"Targets per "+
+		"Availability Zone per Network Load Balancer\", "+
+		"or choose fewer nodes by labels: %w", err)
+}
+
+func descriptions(targets []model.Target) []types.TargetDescription {
+	out := make([]types.TargetDescription, len(targets))
+	for i, t := range targets {
+		out[i] = types.TargetDescription{Id: aws.String(t.ID), Port: aws.Int32(t.Port)}
+	}
+	return out
+}

@@ -1,0 +1,133 @@
+// Package diff computes the changes from the existing to the desired objects of a network load balancer. It makes no
+// calls: only the functions of the changes use the Writer of package apply. Its files are in layers, and refer only to
+// earlier ones: differ.go, reference.go and disruption.go, then one file for each kind of object, then diff.go and
+// members.go with the plans.
+package diff
+
+import (
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+)
+
+// Plan returns the changes from the existing to the desired objects of a Service, or to none if want is nil, with
+// warnings for its author: security groups first, then the load balancer, then target groups with their targets, then
+// the listeners that forward to them. Deletions have the reverse order. Foreign objects are omitted when nothing should
+// exist. The error refuses another owner's load balancer, or a new one that cannot be created.
+func Plan(o Options, want *model.Desired, have model.Observed) (changes []plan.Change, warnings []string, err error) {
+	d := newDiffer(o, have)
+	if want == nil {
+		d.remove()
+		return d.changes, d.warnings, nil
+	}
+	d.want = *want
+	d.warnings = slices.Clone(want.Warnings)
+	if b := have.Balancer; b != nil {
+		if owner := tags.Foreign(b.Tags, o.Cluster.ID, d.key); owner != "" {
+			return nil, nil, model.RefuseForeign(d.key, *b, owner)
+		}
+	}
+	if err := d.reconcileZones(); err != nil {
+		return nil, nil, err
+	}
+	warning, err := want.NodeGroups.Refuse(have.Balancer != nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if warning != "" {
+		d.warnf("%s", warning)
+	}
+	if err := d.ensure(); err != nil {
+		return nil, nil, err
+	}
+	return d.changes, d.warnings, nil
+}
+
+// ensure plans the changes to the desired objects.
+func (d *differ) ensure() error {
+	attach, groups, err := d.securityGroups()
+	if err != nil {
+		return err
+	}
+	var base []plan.Ref // what new target groups and listeners wait for
+	if d.have.Balancer == nil {
+		creation := d.balancerCreate(attach, groups)
+		d.add(creation)
+		base = []plan.Ref{creation.Ref}
+		d.attributesAfterCreate(base)
+	} else {
+		base = d.balancerUpdate(attach, groups)
+	}
+	d.adoptGroups()
+	narrowsFirst := d.narrowsFirst()
+	if narrowsFirst {
+		base = append(base, d.narrow(base)...)
+	}
+	listeners := d.ports(base)
+	for _, i := range d.closing {
+		// Node ports close when no listener forwards to them any more, and no subnet probes them.
+		d.changes[i].After = slices.Concat(d.changes[i].After, base, listeners)
+	}
+	if !narrowsFirst {
+		d.narrow(listeners)
+	}
+	d.tags(listeners)
+	d.createRecord()
+	d.warnUnserved()
+	return nil
+}
+
+// warnUnserved warns about nodes in zones where the load balancer will have no subnet.
+func (d *differ) warnUnserved() {
+	zones := d.want.Zones
+	subnets := make([]string, len(zones))
+	for i, z := range zones {
+		subnets[i] = z.Subnet
+	}
+	if warning := vpc.UnservedZones(d.want.NodeZones, subnets, d.want.ZoneOf, annotation.KeySubnets); warning != "" {
+		d.warnf("%s", warning)
+	}
+}
+
+// remove plans the deletion of all objects of ours. Objects of another cluster are ignored: they must not
+// block the deletion of the Service, and they are not changed.
+func (d *differ) remove() {
+	var after []plan.Ref
+	var attached []string
+	if b := d.have.Balancer; b != nil {
+		if owner := tags.Foreign(b.Tags, d.Cluster.ID, d.key); owner != "" {
+			d.warnf("load balancer %s belongs to %s and is left alone", b.Name, owner)
+		} else {
+			marked := d.markUnmarked()
+			d.add(marked...)
+			deletion := d.balancerDelete(*b)
+			deletion.After = append(deletion.After, plan.Refs(marked)...)
+			d.add(deletion)
+			after, attached = []plan.Ref{deletion.Ref}, b.SecurityGroups
+		}
+	}
+	for _, g := range d.have.TargetGroups {
+		if d.keepGroup(g) {
+			continue
+		}
+		d.add(d.groupDelete(g, after, ""))
+	}
+	d.removeRules(attached, after)
+}
+
+// markUnmarked plans the tags of unmarked target groups: without them, they could not be found once the load balancer
+// is deleted.
+func (d *differ) markUnmarked() []plan.Change {
+	d.want.Tags = tags.Wanted(d.Cluster.ID, d.Cluster.Legacy, d.key, nil)
+	var groups []tagged
+	for _, g := range d.have.TargetGroups {
+		if d.unmarked(g) {
+			groups = append(groups, tagged{g.ARN, g.Name, g.Tags})
+		}
+	}
+	return d.tagChanges("parts of load balancer "+d.name(), groups, nil)
+}

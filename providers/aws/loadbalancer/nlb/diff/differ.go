@@ -1,0 +1,127 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/apply"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// The kinds in plans.
+const (
+	kindBalancer    = observe.KindBalancer
+	kindListener    = observe.KindListener
+	kindTargetGroup = observe.KindTargetGroup
+	kindTargets     = "targets"
+	kindTags        = "tags"
+	kindAttributes  = "attributes"
+	kindCertificate = "certificates"
+)
+
+// balancerHandle identifies the load balancer in a plan before it exists.
+const balancerHandle plan.Handle = "load balancer"
+
+// Options of the plans of one Service. Write, Groups and Cluster are required.
+type Options struct {
+	// Write makes the changes. Only their functions use it.
+	Write apply.Writer
+	// Groups plans the changes of security groups and of the rules in them.
+	Groups  *vpc.GroupStore
+	Cluster vpc.Cluster
+	// NoNodeRules leaves the security groups of nodes unchanged.
+	NoNodeRules bool
+}
+
+// differ builds one plan.
+type differ struct {
+	Options
+	key      lbcommon.Key
+	want     model.Desired
+	have     model.Observed
+	changes  []plan.Change
+	warnings []string
+	// opened are the changes that allow the load balancer to reach nodes, closing are the indexes of those that
+	// revoke it.
+	opened  []plan.Ref
+	closing []int
+	// keptPorts are ports of the Service that get no listener. One that exists there stays.
+	keptPorts []int32
+	// creationTags are tags of a new load balancer in addition to those of all its objects.
+	creationTags map[string]string
+}
+
+// newDiffer returns a differ for the existing objects of one Service.
+func newDiffer(o Options, have model.Observed) *differ {
+	return &differ{Options: o, key: o.Write.Key, have: have}
+}
+
+func (d *differ) add(changes ...plan.Change) { d.changes = append(d.changes, changes...) }
+
+func (d *differ) warnf(format string, args ...any) {
+	d.warnings = append(d.warnings, fmt.Sprintf(format, args...))
+}
+
+// name returns the name of the load balancer.
+func (d *differ) name() string {
+	if b := d.have.Balancer; b != nil {
+		return b.Name
+	}
+	return cmp.Or(d.want.Name, model.DefaultName(d.key))
+}
+
+// balancerARN returns the ARN of the existing load balancer, or of the one that this plan has created.
+func (d *differ) balancerARN(ids *plan.Handles) (string, error) {
+	if b := d.have.Balancer; b != nil {
+		return b.ARN, nil
+	}
+	return ids.ID(balancerHandle)
+}
+
+func (d *differ) listenerOn(port int32) (model.Listener, bool) {
+	for _, l := range d.have.Listeners {
+		if l.Port == port {
+			return l, true
+		}
+	}
+	return model.Listener{}, false
+}
+
+// unmarked reports whether a target group is the Service's although its tags name no owner, as older releases
+// of cloud-provider-aws left them: it has a name of the Service, and only the load balancer uses it.
+func (d *differ) unmarked(g model.TargetGroup) bool {
+	b := d.have.Balancer
+	return b != nil && g.Tags != nil && !tags.Marked(g.Tags) && slices.Equal(g.Balancers, []string{b.ARN}) &&
+		names.IsTargetGroupOf(g.Name, tags.Service(d.key))
+}
+
+// keepGroup reports whether a target group stays when the Service is deleted: a foreign load balancer uses
+// it, or its tags do not name this Service's cluster.
+func (d *differ) keepGroup(g model.TargetGroup) bool {
+	foreign := g.Tags != nil && tags.Foreign(g.Tags, d.Cluster.ID, d.key) != ""
+	if len(g.Balancers) > 1 || foreign && !d.unmarked(g) {
+		return true
+	}
+	if len(g.Balancers) == 0 {
+		return false
+	}
+	b := d.have.Balancer
+	return b == nil || tags.Foreign(b.Tags, d.Cluster.ID, d.key) != "" || g.Balancers[0] != b.ARN
+}
+
+// foreignGroup reports whether a target group has another owner, such as one that a user attached.
+func (d *differ) foreignGroup(g model.TargetGroup) bool {
+	return g.Tags != nil && d.keepGroup(g)
+}
+
+// without returns the items that are not among others.
+func without(items, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(items), func(s string) bool { return slices.Contains(others, s) })
+}

@@ -1,0 +1,137 @@
+package diff
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// securityGroups plans the load balancer's security groups and the rules on nodes. It returns the desired
+// groups of the load balancer, nil to keep the existing ones, and the changes that this waits for.
+func (d *differ) securityGroups() (attach []vpc.GroupRef, after []plan.Ref, err error) {
+	b := d.have.Balancer
+	if b == nil && !d.want.Secured || b != nil && len(b.SecurityGroups) == 0 {
+		if d.want.Secured && len(d.want.SecurityGroups) > 0 {
+			d.warnf("load balancer %s was made without security groups, and AWS gives none to it later: to use the listed "+
+				"ones, delete the Service and create it again", b.Name)
+		}
+		d.nodeRules(nil)
+		return nil, nil, nil
+	}
+	if b != nil && !d.want.Secured {
+		return nil, nil, d.keptGroups(*b)
+	}
+	for _, id := range d.want.SecurityGroups {
+		attach = append(attach, vpc.GroupRef{ID: id, Name: id})
+	}
+	if len(attach) == 0 {
+		changes, ref, err := d.Groups.ManagedGroupChanges(d.have.Groups, d.want.Managed, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		d.add(changes...)
+		for _, change := range changes {
+			if change.Kind == vpc.KindGroup && change.Action == plan.Create {
+				after = append(after, change.Ref)
+			}
+		}
+		attach = []vpc.GroupRef{ref}
+	}
+	d.nodeRulesAfter(&attach[0], after)
+	return attach, after, nil
+}
+
+// keptGroups keeps the rules of a managed group up to date after the mode was disabled: the load balancer
+// keeps its groups.
+func (d *differ) keptGroups(b model.Balancer) error {
+	if group, ok := d.have.Groups.Named(d.want.Managed.Name); ok && slices.Contains(b.SecurityGroups, group.ID) {
+		changes, _, err := d.Groups.ManagedGroupChanges(d.have.Groups, d.want.Managed, nil)
+		if err != nil {
+			return err
+		}
+		d.add(changes...)
+	}
+	d.nodeRules(&vpc.GroupRef{ID: b.SecurityGroups[0], Name: b.SecurityGroups[0]})
+	return nil
+}
+
+func (d *differ) nodeRules(from *vpc.GroupRef) { d.nodeRulesAfter(from, nil) }
+
+// fromDescription returns the description of the rules that allow all traffic of a load balancer's security
+// group.
+const fromDescription = "kubernetes.io/rule/nlb/security-group"
+
+// nodeRulesAfter plans the rules on the security groups of nodes. A load balancer with a security group needs
+// one rule, whatever ports it has; but if an earlier manager's rules by address allow all its traffic, they
+// stay.
+func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
+	if d.want.NoNodeRules {
+		return
+	}
+	byCIDR := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key), Groups: d.want.NodeGroups.IDs,
+		Keep:  d.want.NodeGroups.Unclear,
+		Rules: d.want.ByCIDR.Rules()}
+	rules := byCIDR
+	if from != nil {
+		if d.have.Balancer != nil && from.ID != "" && byCIDR.Satisfied(d.have.Groups) {
+			return
+		}
+		rules = vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: byCIDR.Groups, Keep: byCIDR.Keep, From: from,
+			FromDescription: fromDescription}
+		if b := d.have.Balancer; b != nil {
+			rules.NotFrom = without(d.ownSources(b.SecurityGroups, d.managedGroups()), []string{from.ID})
+		}
+	}
+	for _, change := range d.Groups.NodeRuleChanges(d.have.Groups, rules, after) {
+		if change.Action == plan.Delete {
+			d.closing = append(d.closing, len(d.changes))
+		} else {
+			d.opened = append(d.opened, change.Ref)
+		}
+		d.add(change)
+	}
+}
+
+// removeRules plans the removal of rules on nodes and of the managed security group.
+func (d *differ) removeRules(attached []string, after []plan.Ref) {
+	groups := d.Groups
+	managed := d.managedGroups()
+	if !d.NoNodeRules {
+		rules := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key), FromDescription: fromDescription,
+			NotFrom: d.ownSources(attached, managed)}
+		d.add(groups.NodeRuleChanges(d.have.Groups, rules, nil)...)
+	}
+	for _, group := range managed {
+		d.add(groups.GroupDeleteChanges(d.have.Groups, group, after)...)
+	}
+}
+
+// managedGroups are the security groups that were created for the Service's load balancer.
+func (d *differ) managedGroups() []vpc.Group {
+	name := names.ManagedGroupName(d.key.ClusterName, tags.Service(d.key), d.key.UID)
+	var out []vpc.Group
+	for _, g := range d.have.Groups.All() {
+		made := strings.HasPrefix(g.Name, "k8s-") && !strings.HasPrefix(g.Name, names.ClassicGroupName("")) &&
+			tags.IsFor(g.Tags, d.Cluster.ID, d.key)
+		if (g.Name == name || made) && d.have.Groups.Owned(g.ID) && tags.Foreign(g.Tags, d.Cluster.ID,
+			d.key) == "" {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// ownSources are the security groups of a load balancer that no other network load balancer has. Rules of
+// ours that refer to them are removed with it; those that refer to a deleted group are removed with that
+// anyway.
+func (d *differ) ownSources(attached []string, managed []vpc.Group) []string {
+	return slices.DeleteFunc(slices.Clone(attached), func(id string) bool {
+		return slices.Contains(d.have.SharedGroups, id) || slices.ContainsFunc(managed,
+			func(g vpc.Group) bool { return g.ID == id })
+	})
+}

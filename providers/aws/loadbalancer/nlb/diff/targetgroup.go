@@ -1,0 +1,163 @@
+package diff
+
+import (
+	"context"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+)
+
+// targetGroup plans a desired target group with its targets. It returns the group, and the changes after
+// which listeners may forward to it. Creations wait for base.
+func (d *differ) targetGroup(want model.WantedGroup, base []plan.Ref) (groupRef, []plan.Ref) {
+	have, exists := d.have.GroupNamed(want.Name)
+	if exists && !sameKind(have, want) && len(have.Balancers) == 0 {
+		// An unusable object of our name blocks the name.
+		deletion := d.groupDelete(have, nil, "it has the name of a target group that is needed, and other settings that "+
+			"cannot change")
+		d.add(deletion)
+		exists, base = false, append(slices.Clone(base), deletion.Ref)
+	}
+	if !exists {
+		return d.newTargetGroup(want, base)
+	}
+	ref := groupRef{arn: have.ARN, name: have.Name}
+	if change, ok := d.groupUpdate(have, want); ok {
+		d.add(change)
+	}
+	if change, ok := d.groupAttributes(ref, have.Attributes, want, nil); ok {
+		if plan.Fields(change.Fields).Has(annotation.AttributeProxyProtocol) && len(have.Balancers) > 0 {
+			switchesProxy.Declare(&change)
+		}
+		d.add(change)
+	}
+	if change, ok := d.targetsUpdate(ref, have, want, nil); ok {
+		d.add(change)
+		if len(have.Balancers) == 0 {
+			return ref, []plan.Ref{change.Ref}
+		}
+	}
+	return ref, nil
+}
+
+func (d *differ) newTargetGroup(want model.WantedGroup, base []plan.Ref) (groupRef, []plan.Ref) {
+	creation := d.groupCreate(want, base)
+	d.add(creation)
+	ref, ready := groupRef{name: want.Name}, []plan.Ref{creation.Ref}
+	if change, ok := d.groupAttributes(ref, map[string]string{}, want, []plan.Ref{creation.Ref}); ok {
+		d.add(change)
+		ready = append(ready, change.Ref)
+	}
+	if change, ok := d.targetsUpdate(ref, model.TargetGroup{}, want, []plan.Ref{creation.Ref}); ok {
+		d.add(change)
+		ready = append(ready, change.Ref)
+	}
+	return ref, ready
+}
+
+// adoptGroups keeps the target groups of listeners that have other names than ours and the desired settings,
+// such as those of a cluster with a changed ID.
+func (d *differ) adoptGroups() {
+	d.want.Listeners = slices.Clone(d.want.Listeners)
+	for i := range d.want.Listeners {
+		want := &d.want.Listeners[i]
+		l, ok := d.listenerOn(want.Port)
+		if !ok || len(l.Forwards) != 1 {
+			continue
+		}
+		g, ok := d.have.Group(l.Forwards[0].Group)
+		if ok && !d.foreignGroup(g) && inPlace(g, want.Group) {
+			want.Group.Name = g.Name
+		}
+	}
+}
+
+// inPlace reports whether a target group can become the desired one in place.
+func inPlace(have model.TargetGroup, want model.WantedGroup) bool {
+	return sameKind(have, want) && have.Health.Protocol == want.Health.Protocol &&
+		have.Health.Interval == want.Health.Interval
+}
+
+// sameKind compares immutable fields.
+func sameKind(have model.TargetGroup, want model.WantedGroup) bool {
+	return have.Protocol == want.Protocol && have.Port == want.Port && have.TargetType == want.TargetType &&
+		have.AddressType == want.AddressType
+}
+
+func (d *differ) groupCreate(want model.WantedGroup, after []plan.Ref) plan.Change {
+	var f plan.Fields
+	f.Diff("protocol", "", want.Protocol)
+	f.Diff("port", "", plan.ShowInt(want.Port))
+	f.Diff("targetType", "", want.TargetType)
+	f = append(f, healthFields(model.HealthCheck{}, want.Health)...)
+	f.Diff("tags", "", plan.ShowMap(d.want.Tags))
+	return plan.Change{
+		Ref: plan.Ref{Kind: kindTargetGroup, Name: want.Name, Action: plan.Create}, Fields: f, After: slices.Clone(after),
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			arn, err := d.Write.CreateGroup(ctx, want, d.want.VPC, d.want.Tags)
+			if err == nil {
+				ids.Set(groupRef{name: want.Name}.handle(), arn)
+			}
+			return err
+		},
+	}
+}
+
+// groupUpdate returns the change of a target group's health check, if it differs.
+func (d *differ) groupUpdate(have model.TargetGroup, want model.WantedGroup) (plan.Change, bool) {
+	h := want.Health
+	if h.Timeout == 0 {
+		h.Timeout = have.Health.Timeout
+	}
+	f := healthFields(have.Health, h)
+	if len(f) == 0 {
+		return plan.Change{}, false
+	}
+	return plan.Change{
+		Ref: plan.Ref{Kind: kindTargetGroup, Name: want.Name, Action: plan.Update}, Fields: f,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			return d.Write.UpdateHealthCheck(ctx, have, want.Health)
+		},
+	}, true
+}
+
+// healthFields are the differing settings of two health checks, by their names in the API. All of them are
+// compared with the existing ones.
+func healthFields(have, want model.HealthCheck) plan.Fields {
+	var f plan.Fields
+	f.Diff("healthCheckProtocol", have.Protocol, want.Protocol)
+	f.Diff("healthCheckPort", have.Port, want.Port)
+	f.Diff("healthCheckPath", have.Path, want.Path)
+	f.Diff("healthCheckIntervalSeconds", plan.ShowInt(have.Interval), plan.ShowInt(want.Interval))
+	f.Diff("healthCheckTimeoutSeconds", plan.ShowInt(have.Timeout), plan.ShowInt(want.Timeout))
+	f.Diff("healthyThresholdCount", plan.ShowInt(have.Healthy), plan.ShowInt(want.Healthy))
+	f.Diff("unhealthyThresholdCount", plan.ShowInt(have.Unhealthy), plan.ShowInt(want.Unhealthy))
+	return f
+}
+
+// groupDelete deletes a target group that no listener uses any more.
+func (d *differ) groupDelete(have model.TargetGroup, after []plan.Ref, reason string) plan.Change {
+	return plan.Change{
+		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, ID: have.ARN, After: slices.Clone(after),
+		Reason: reason,
+		Do:     func(ctx context.Context, _ *plan.Handles) error { return d.Write.DeleteGroup(ctx, have.ARN) },
+	}
+}
+
+// groupRetire takes a target group out of service after its listener has moved to another one. The group is deleted
+// once its connections have drained.
+func (d *differ) groupRetire(have model.TargetGroup, after []plan.Ref) plan.Change {
+	balancer := ""
+	if b := d.have.Balancer; b != nil {
+		balancer = b.ARN
+	}
+	return plan.Change{
+		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, ID: have.ARN, After: slices.Clone(after),
+		Reason: "no listener sends to it any more: its targets are removed, and it goes when their connections have finished",
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			return d.Write.RetireGroup(ctx, balancer, have)
+		},
+	}
+}
