@@ -87,17 +87,17 @@ func (a *Audit) Run(ctx context.Context) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, a.options.Synced...) {
 		return
 	}
-	for least := min(startPause, a.options.Period); ctx.Err() == nil; {
+	for minPause := min(startPause, a.options.Period); ctx.Err() == nil; {
 		keys := a.keys(ctx)
 		if len(keys) == 0 {
 			a.pause(ctx, min(idlePause, a.options.Period))
 		}
 		for _, key := range keys {
-			if !a.pause(ctx, max(least, a.options.Period/time.Duration(len(keys)))) {
+			if !a.pause(ctx, max(minPause, a.options.Period/time.Duration(len(keys)))) {
 				return
 			}
-			least = 0
-			a.one(ctx, key)
+			minPause = 0
+			a.audit(ctx, key)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (a *Audit) keys(ctx context.Context) []cache.ObjectName {
 	}
 	var keys []cache.ObjectName
 	for _, s := range services {
-		if subject(s) {
+		if isAuditable(s) {
 			keys = append(keys, cache.MetaObjectToName(s))
 		}
 	}
@@ -121,14 +121,14 @@ func (a *Audit) keys(ctx context.Context) []cache.ObjectName {
 	return keys
 }
 
-// subject reports whether the framework has finished creating the load balancer of the Service. Until then, the
+// isAuditable reports whether the framework has finished creating the load balancer of the Service. Until then, the
 // framework alone reconciles it.
-func subject(s *v1.Service) bool {
+func isAuditable(s *v1.Service) bool {
 	return loadbalancer.Wanted(s) && servicehelper.HasLBFinalizer(s) && len(s.Status.LoadBalancer.Ingress) > 0
 }
 
-// one audits one Service. Errors are logged and counted; the next period tries again.
-func (a *Audit) one(ctx context.Context, key cache.ObjectName) {
+// audit audits one Service. Errors are logged and counted; the next period tries again.
+func (a *Audit) audit(ctx context.Context, key cache.ObjectName) {
 	logger := klog.FromContext(ctx).WithValues("provider", a.options.Provider, "service", key)
 	var audited *v1.Service
 	drift, status, err := a.auditor.AuditLoadBalancer(ctx, a.options.ClusterName, func() (*v1.Service, []*v1.Node) {
@@ -157,7 +157,7 @@ func (a *Audit) one(ctx context.Context, key cache.ObjectName) {
 // service returns the current Service, or nil if it no longer needs an audit.
 func (a *Audit) service(key cache.ObjectName) *v1.Service {
 	s, err := a.options.Services.Services(key.Namespace).Get(key.Name)
-	if err != nil || !subject(s) {
+	if err != nil || !isAuditable(s) {
 		return nil
 	}
 	return s

@@ -56,4 +56,4 @@ func (c *Cloud) Drift(name string) (fields []string, err error) {
 	return fields, err
 }
 
-func errNoBalancer(name string) error { return fmt.Errorf("no load balancer is called %q", name) }
+func errNoBalancer(name string) error { return fmt.Errorf("load balancer %q does not exist", name) }

@@ -10,7 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// handler serves the APIs without faults and limits, which the front adds.
+// handler serves the APIs. The front of package kit adds faults and rate limits.
 type handler struct {
 	cloud     *Cloud
 	catalogue map[string]map[string]operation
@@ -40,7 +40,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	sendError(w, c, id, core.RefusalOf(err))
 }
 
-// serve authenticates, authorizes and runs a call, in the order of AWS.
+// serve authenticates, authorizes and runs a call, in the same order as AWS.
 func (h *handler) serve(c core.Call, r *http.Request) (any, error) {
 	o, known := h.catalogue[c.Service][c.Action]
 	if !known {
@@ -86,7 +86,7 @@ func unknownAction(c core.Call) error {
 	return core.Refuse("InvalidAction", "Could not find operation %s for version %s", c.Action, c.Version)
 }
 
-// authenticate checks who signed, and for which region.
+// authenticate checks the access key and the region of a call.
 func (c *Cloud) authenticate(k core.Call, o operation) error {
 	if o.open {
 		return nil
@@ -112,7 +112,8 @@ func (c *Cloud) authenticate(k core.Call, o operation) error {
 	return core.Refuse("SignatureDoesNotMatch", "Credential should be scoped to a valid region. ")
 }
 
-// knowsKey reports whether an access key is valid: one of the options', if they name any, or one that STS issued.
+// knowsKey reports whether an access key is valid: any key if the options list none, else a key of the options or of an
+// STS session that has not expired.
 func (c *Cloud) knowsKey(key string) bool {
 	if len(c.options.AccessKeys) == 0 || slices.Contains(c.options.AccessKeys, key) {
 		return true
@@ -123,7 +124,7 @@ func (c *Cloud) knowsKey(key string) bool {
 	return ok && c.clock.Now().Before(s.Expires)
 }
 
-// dialect formats the errors of the front. AWS sends no Retry-After.
+// dialect formats the errors that the front returns. AWS sends no Retry-After.
 func (h *handler) dialect() kit.Dialect {
 	return kit.Dialect{
 		Error: func(w http.ResponseWriter, r *http.Request) {

@@ -66,7 +66,7 @@ func classify(resp *http.Response, err error) cloudapi.Class {
 	if resp.StatusCode < http.StatusBadRequest {
 		return ""
 	}
-	return oserr.ClassOfAnswer(resp.StatusCode, resp.Header, cloudapi.PeekResponse(resp, errorBodyLimit))
+	return oserr.ClassOfResponse(resp.StatusCode, resp.Header, cloudapi.PeekResponse(resp, errorBodyLimit))
 }
 
 // tlsSource is the configuration and the files that a transport was built from. Only authentications, of

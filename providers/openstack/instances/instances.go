@@ -22,8 +22,8 @@ import (
 const (
 	// namesPerCall keeps the regular expression of a search within the limits of Nova's database.
 	namesPerCall = 20
-	// singleReadInterval limits reads of single servers. Nova cannot read several by ID, so that a second
-	// read within the interval is a list, whose other servers serve the reads that follow.
+	// singleReadInterval limits reads of single servers. Nova cannot read several servers by ID: a second read within
+	// the interval lists all servers, which serves the reads that follow.
 	singleReadInterval = 10 * time.Second
 )
 
@@ -87,18 +87,18 @@ func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, erro
 			return nil, err
 		}
 	}
-	// A server that the list lacks is deleted only if a read of that server returns NotFound.
+	// A server that is not in the list counts as deleted only if a read of it returns NotFound.
 	for _, id := range ids {
-		if slices.ContainsFunc(servers, func(one api.Server) bool { return one.ID == id }) {
+		if slices.ContainsFunc(servers, func(s api.Server) bool { return s.ID == id }) {
 			continue
 		}
-		one, err := s.compute.GetServer(ctx, id)
+		server, err := s.compute.GetServer(ctx, id)
 		switch {
 		case cloudapi.Is(err, cloudapi.NotFound):
 		case err != nil:
 			return nil, err
 		default:
-			servers = append(servers, one)
+			servers = append(servers, server)
 		}
 	}
 	return s.convert(ctx, servers)
@@ -123,18 +123,18 @@ func (s *Source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Ins
 	if err != nil {
 		return nil, err
 	}
-	servers = slices.DeleteFunc(servers, func(one api.Server) bool {
-		return !slices.Contains(nodeNames, nodeName(one))
+	servers = slices.DeleteFunc(servers, func(server api.Server) bool {
+		return !slices.Contains(nodeNames, nodeName(server))
 	})
 	first := map[string]string{}
-	for _, one := range servers {
-		name := nodeName(one)
-		if other, twice := first[name]; twice {
+	for _, server := range servers {
+		name := nodeName(server)
+		if other, duplicate := first[name]; duplicate {
 			return nil, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "ListServersDetailed",
 				Err: fmt.Errorf("the servers %s and %s are both called %s; rename one, "+
-					"or set the node's provider ID with the kubelet's --provider-id", other, one.ID, name)}
+					"or set the node's provider ID with the kubelet's --provider-id", other, server.ID, name)}
 		}
-		first[name] = one.ID
+		first[name] = server.ID
 	}
 	return s.convert(ctx, servers)
 }
@@ -163,27 +163,27 @@ func (s *Source) convert(ctx context.Context, servers []api.Server) ([]common.In
 	}
 	subPorts := s.ports.subPorts(ctx, ports)
 	out := make([]common.Instance, 0, len(servers))
-	for _, one := range servers {
-		providerID, err := names.FormatProviderID(s.ids, s.regional, s.region, one.ID)
+	for _, server := range servers {
+		providerID, err := names.FormatProviderID(s.ids, s.regional, s.region, server.ID)
 		if err != nil {
-			return nil, invalidServer(one, err)
+			return nil, invalidServer(server, err)
 		}
-		kind, err := s.flavors.typeOf(ctx, one)
+		kind, err := s.flavors.typeOf(ctx, server)
 		if err != nil {
 			return nil, err
 		}
-		addresses, err := s.addresses.nodeAddresses(one, ports[one.ID], subPorts[one.ID])
+		addresses, err := s.addresses.nodeAddresses(server, ports[server.ID], subPorts[server.ID])
 		if err != nil {
-			return nil, invalidServer(one, err)
+			return nil, invalidServer(server, err)
 		}
 		out = append(out, common.Instance{
-			ID:         one.ID,
+			ID:         server.ID,
 			ProviderID: providerID,
-			NodeName:   nodeName(one),
+			NodeName:   nodeName(server),
 			Type:       kind,
-			Zone:       labelValue(one.Zone),
+			Zone:       labelValue(server.Zone),
 			Region:     s.region,
-			State:      stateOf(one.Status),
+			State:      stateOf(server.Status),
 			Addresses:  addresses,
 		})
 	}

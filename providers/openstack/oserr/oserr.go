@@ -25,20 +25,20 @@ const immutableWait = time.Second
 
 // Status returns the HTTP status of a response, and 0 for other errors.
 func Status(err error) int {
-	var answer gophercloud.ErrUnexpectedResponseCode
-	if !errors.As(err, &answer) {
+	var response gophercloud.ErrUnexpectedResponseCode
+	if !errors.As(err, &response) {
 		return 0
 	}
-	return answer.Actual
+	return response.Actual
 }
 
 // Kind returns the type of a Neutron error, such as NetworkNotFound, and "" for other errors.
 func Kind(err error) string {
-	var answer gophercloud.ErrUnexpectedResponseCode
-	if !errors.As(err, &answer) {
+	var response gophercloud.ErrUnexpectedResponseCode
+	if !errors.As(err, &response) {
 		return ""
 	}
-	return parse(answer.Body).kind
+	return parse(response.Body).kind
 }
 
 // Immutable reports whether Octavia rejected a change because another change of the load balancer is in
@@ -56,8 +56,8 @@ func Changed(err error) bool { return Status(err) == http.StatusPreconditionFail
 // a status 404 alone comes from proxies and wrong endpoints too.
 func Classify(err error) cloudapi.Class {
 	var (
-		own    *cloudapi.Error
-		answer gophercloud.ErrUnexpectedResponseCode
+		own      *cloudapi.Error
+		response gophercloud.ErrUnexpectedResponseCode
 	)
 	switch {
 	case err == nil:
@@ -66,8 +66,8 @@ func Classify(err error) cloudapi.Class {
 		return own.Class
 	case errors.Is(err, context.Canceled):
 		return cloudapi.Canceled
-	case errors.As(err, &answer):
-		return ClassOfAnswer(answer.Actual, answer.ResponseHeader, answer.Body)
+	case errors.As(err, &response):
+		return ClassOfResponse(response.Actual, response.ResponseHeader, response.Body)
 	case isUnanswered(err):
 		return cloudapi.Unavailable
 	}
@@ -86,8 +86,8 @@ func isUnanswered(err error) bool {
 		errors.As(err, &typ)
 }
 
-// ClassOfAnswer classifies a response with a status of 300 and above.
-func ClassOfAnswer(status int, header http.Header, body []byte) cloudapi.Class {
+// ClassOfResponse classifies a response with a status of 300 and above.
+func ClassOfResponse(status int, header http.Header, body []byte) cloudapi.Class {
 	e := parse(body)
 	switch status {
 	case http.StatusNotFound:
@@ -157,11 +157,11 @@ func Wrap(service, operation string, now time.Time, err error) error {
 
 // retryAfter returns the wait that the service requested.
 func retryAfter(err error, now time.Time) time.Duration {
-	var answer gophercloud.ErrUnexpectedResponseCode
-	if !errors.As(err, &answer) {
+	var response gophercloud.ErrUnexpectedResponseCode
+	if !errors.As(err, &response) {
 		return 0
 	}
-	if wait := cloudapi.RetryAfter(answer.ResponseHeader, now); wait > 0 {
+	if wait := cloudapi.RetryAfter(response.ResponseHeader, now); wait > 0 {
 		return wait
 	}
 	if Immutable(err) {
@@ -178,26 +178,26 @@ type readable struct {
 
 // Error implements error.
 func (r *readable) Error() string {
-	var answer gophercloud.ErrUnexpectedResponseCode
-	if !errors.As(r.err, &answer) {
+	var response gophercloud.ErrUnexpectedResponseCode
+	if !errors.As(r.err, &response) {
 		return r.service + ": " + r.err.Error()
 	}
-	text := parse(answer.Body).message
+	text := parse(response.Body).message
 	if text == "" {
 		text = "the response has no message of an OpenStack service; check the endpoint in the catalog"
 	}
-	return fmt.Sprintf("%s: %s (HTTP %d)", r.service, text, answer.Actual)
+	return fmt.Sprintf("%s: %s (HTTP %d)", r.service, text, response.Actual)
 }
 
 // Unwrap returns the SDK's error.
 func (r *readable) Unwrap() error { return r.err }
 
 func messageOf(err error) string {
-	var answer gophercloud.ErrUnexpectedResponseCode
-	if !errors.As(err, &answer) {
+	var response gophercloud.ErrUnexpectedResponseCode
+	if !errors.As(err, &response) {
 		return ""
 	}
-	return parse(answer.Body).message
+	return parse(response.Body).message
 }
 
 // fault is the error in a response.

@@ -11,14 +11,17 @@ import (
 
 // The scopes of tags.
 const (
-	// TagOwner is the program, TagCluster the --cluster-name flag, TagService the Service as namespace/name, TagPort a
-	// port as TCP/80.
-	TagOwner   = "owner"
+	// TagOwner is the name of the manager that created the object: see App.
+	TagOwner = "owner"
+	// TagCluster is the value of the --cluster-name flag.
 	TagCluster = "cluster"
+	// TagService is the Service, as namespace/name.
 	TagService = "service"
-	TagPort    = "port"
-	// TagPool is the ID of the pool of a virtual server's address, TagClass its class.
-	TagPool  = "ippoolid"
+	// TagPort is the port of the Service, such as TCP/80.
+	TagPort = "port"
+	// TagPool is the ID of the IP pool of a virtual server's address.
+	TagPool = "ippoolid"
+	// TagClass is the load balancer class of a virtual server.
 	TagClass = "lbclass"
 	// TagPrefix is the prefix of the tags that only this manager writes.
 	TagPrefix = "unified-ccm.io/"
@@ -26,13 +29,13 @@ const (
 	TagClusterUID = TagPrefix + "cluster-uid"
 	// TagApplied is the applied record of a Service, on the allocation of its address.
 	TagApplied = TagPrefix + "applied"
-	// TagRouteCluster and TagRouteNode mark static routes.
+	// TagRouteCluster and TagRouteNode are the cluster and the node of a static route.
 	TagRouteCluster = "vsphere.k8s.io/cluster-name"
 	TagRouteNode    = "vsphere.k8s.io/node-name"
 )
 
 const (
-	// App is the value of the tag owner.
+	// App is the default value of TagOwner.
 	App = "vsphere-cloud-controller-manager"
 	// DefaultClass is the class of Services without an annotation.
 	DefaultClass = "default"
@@ -58,7 +61,7 @@ func MonitorDisplay(service string, port int32) string { return fmt.Sprintf("%s:
 // MemberDisplay returns the display name of a pool member.
 func MemberDisplay(cluster, node string) string { return cluster + ":" + node }
 
-// objectSpace is the name space of ObjectID.
+// objectSpace is the UUID namespace of ObjectID.
 var objectSpace = uuid.MustParse("6e1b5c0a-5d3e-4c55-9f1c-0b7f0f7a9e42")
 
 // ObjectID returns the ID of an object: the same for the same parts, so that a creation with a lost response is found.
@@ -67,7 +70,7 @@ func ObjectID(parts ...string) string {
 	return uuid.NewSHA1(objectSpace, fmt.Appendf(nil, "%q", parts)).String()
 }
 
-// RouteID returns the ID of the static route of a destination of a cluster.
+// RouteID returns the ID of the static route to a destination in a cluster.
 func RouteID(cluster, destination string) string { return ObjectID("route", cluster, destination) }
 
 // RouteDisplay returns the display name of a static route.

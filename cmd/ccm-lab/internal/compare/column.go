@@ -70,8 +70,8 @@ type run struct {
 	live       *lab.Live
 	kubernetes string
 	// nodes are the names of the nodes that every scenario finds.
-	nodes  []string
-	places places
+	nodes    []string
+	fixtures fixtures
 	// scenario is the one that runs.
 	scenario Scenario
 }
@@ -130,7 +130,7 @@ func (r *run) prepare(ctx context.Context) error {
 		return fmt.Errorf("reading the version of the API server: %w", err)
 	}
 	r.kubernetes = version.GitVersion
-	if r.places, err = newPlaces(r.cluster.Cloud.World); err != nil {
+	if r.fixtures, err = newFixtures(r.cluster.Cloud.World); err != nil {
 		return err
 	}
 	for i := range sharedNodes {

@@ -63,7 +63,7 @@ func annotationScenarios() []Scenario {
 func listenerScenarios() []Scenario {
 	encrypted := func(annotations ...string) func(t *Trial) (*v1.Service, error) {
 		return func(t *Trial) (*v1.Service, error) {
-			certificate := annotated(intent.KeyTLSCertificate, t.places.certificate)
+			certificate := annotated(intent.KeyTLSCertificate, t.fixtures.certificate)
 			return newService(twoPorts, certificate, annotated(annotations...)), nil
 		}
 	}
@@ -116,7 +116,7 @@ func resourceScenarios() []Scenario {
 		portable(intent.KeyStaticAddresses, "Static addresses", "The load balancer gets the reserved addresses.",
 			spec{
 				service: func(t *Trial) (*v1.Service, error) {
-					return newService(annotated(intent.KeyStaticAddresses, strings.Join(t.places.reserved, ","))), nil
+					return newService(annotated(intent.KeyStaticAddresses, strings.Join(t.fixtures.reserved, ","))), nil
 				},
 				effect: hasReserved,
 			}),
@@ -125,9 +125,9 @@ func resourceScenarios() []Scenario {
 		portable(intent.KeySubnets, "Subnets", "The load balancer is in a subnet that is not the default one.",
 			spec{
 				service: func(t *Trial) (*v1.Service, error) {
-					return newService(annotated(intent.KeySubnets, t.places.subnet)), nil
+					return newService(annotated(intent.KeySubnets, t.fixtures.subnet)), nil
 				},
-				effect: func(s *state) []report.Check { return has(loadBalancerSubnet, s.places.subnet)(s) },
+				effect: func(s *state) []report.Check { return has(loadBalancerSubnet, s.fixtures.subnet)(s) },
 			}),
 	}
 }
@@ -142,6 +142,6 @@ func isInternal(s *state) []report.Check {
 
 // hasReserved checks that the load balancer uses the reserved addresses.
 func hasReserved(s *state) []report.Check {
-	want := slices.Sorted(slices.Values(s.places.reserved))
+	want := slices.Sorted(slices.Values(s.fixtures.reserved))
 	return has(balancerAddress, strings.Join(want, ", "))(s)
 }

@@ -39,12 +39,12 @@ func routeScenarios() []Scenario {
 	}
 }
 
-// routeTo describes the routes to a destination.
+// routeTo describes the routes in the cloud to a destination.
 func (t *Trial) routeTo(destination string) string {
 	return routeTo(t.cluster.Cloud.World.Routes(), destination)
 }
 
-// routeTo describes the routes to a destination. Of several ones in any order, another owner's comes first.
+// routeTo describes the routes to a destination. If one of them is another owner's, it describes that one.
 func routeTo(routes []world.Route, destination string) string {
 	out := "none"
 	for _, r := range routes {
@@ -77,7 +77,7 @@ func (t *Trial) joinRouted(ctx context.Context, name, podRange string) (node str
 // decideRoute returns the verdict about a route.
 func (t *Trial) decideRoute(ctx context.Context, node string, checks ...report.Check) (report.Verdict, string, error) {
 	if line := t.unsupported(withoutRoutes); line != "" {
-		return report.NotApplicable, "The manager has no routes: " + line, nil
+		return report.NotApplicable, "The manager does not support routes: " + line, nil
 	}
 	_, warning, err := t.observeNode(ctx, node)
 	if err != nil {
@@ -100,23 +100,23 @@ func routeRemoved(ctx context.Context, t *Trial) (report.Verdict, string, error)
 	if err != nil {
 		return "", "", err
 	}
-	had := t.check("route to "+removedRange, "to "+node, t.routeTo(removedRange))
+	created := t.check("route to "+removedRange, "to "+node, t.routeTo(removedRange))
 	if err := t.live.DeleteNode(ctx, node); err != nil {
 		return "", "", err
 	}
 	err = t.until(ctx, t.scaled(nodeTimeout), func(context.Context) (bool, error) {
-		return !had.OK || t.routeTo(removedRange) == "none", nil
+		return !created.OK || t.routeTo(removedRange) == "none", nil
 	})
 	if err != nil {
 		return "", "", err
 	}
-	return t.decideRoute(ctx, node, had, t.check("route after the deletion", "none", t.routeTo(removedRange)))
+	return t.decideRoute(ctx, node, created, t.check("route after the deletion", "none", t.routeTo(removedRange)))
 }
 
-// routeConflict adds a route that stays in the cloud, as part of what exists before.
+// routeConflict adds a route that another tool owns. It exists before the scenario, and must stay.
 func routeConflict(ctx context.Context, t *Trial) (report.Verdict, string, error) {
 	if line := t.unsupported(withoutRoutes); line != "" {
-		return report.NotApplicable, "The manager has no routes: " + line, nil
+		return report.NotApplicable, "The manager does not support routes: " + line, nil
 	}
 	if err := t.cluster.Cloud.World.AddForeignRoute(conflictingRange); err != nil {
 		return "", "", fmt.Errorf("adding a route: %w", err)

@@ -134,7 +134,7 @@ func specScenarios() []Scenario {
 		serviceScenario("load-balancer-ip", "spec.loadBalancerIP", "The load balancer gets the reserved address of the "+
 			"deprecated field.", spec{
 			service: func(t *Trial) (*v1.Service, error) {
-				return newService(func(svc *v1.Service) { svc.Spec.LoadBalancerIP = t.places.address }), nil
+				return newService(func(svc *v1.Service) { svc.Spec.LoadBalancerIP = t.fixtures.address }), nil
 			},
 			effect: hasReserved,
 		}.run),

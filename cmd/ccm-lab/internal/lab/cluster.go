@@ -16,7 +16,7 @@ import (
 type ClusterOptions struct {
 	// Provider is one of Providers.
 	Provider string
-	// Dir takes logs, the kubeconfig and the data of all processes. It must exist.
+	// Dir is an existing directory for logs, the kubeconfig and the data of all processes.
 	Dir string
 	// Cloud configures the simulated cloud.
 	Cloud SimulatorOptions
@@ -44,7 +44,8 @@ type Cluster struct {
 // ClusterName is the --cluster-name of a lab's cluster.
 const ClusterName = "lab"
 
-// StartCluster starts all three. On an error, or when ctx ends, it stops what it has started.
+// StartCluster starts the simulated cloud, the control plane and ccm. On an error, or when ctx ends, it stops what it
+// has started.
 func StartCluster(ctx context.Context, b Binaries, o ClusterOptions) (_ *Cluster, err error) {
 	step := o.Step
 	if step == nil {
@@ -115,22 +116,23 @@ func healthy(ctx context.Context, port int) bool {
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the loopback
 	}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/healthz", port), http.NoBody)
+	url := fmt.Sprintf("https://127.0.0.1:%d/healthz", port)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return false
 	}
-	answer, err := client.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return false
 	}
-	_ = answer.Body.Close() // The body is not used.
-	return answer.StatusCode == http.StatusOK
+	_ = response.Body.Close() // The body is not used.
+	return response.StatusCode == http.StatusOK
 }
 
 // Manager returns the running ccm process, or the last one; nil before StartManager.
 func (c *Cluster) Manager() *Manager { return c.manager }
 
-// Ended returns how ccm ended, with the last line of its log; empty while ccm runs.
+// Ended returns the reason why ccm exited, with the last line of its log; "" while it runs.
 func (c *Cluster) Ended() string {
 	if c.manager == nil {
 		return ""

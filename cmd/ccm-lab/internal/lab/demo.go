@@ -24,7 +24,7 @@ const (
 	MaxNodes = 256
 )
 
-// DemoMachine returns machine number i, from 1, of a lab. Those beyond MaxNodes have no pods.
+// DemoMachine returns machine number i of a lab, counted from 1. Machines beyond MaxNodes have no pod CIDR.
 func DemoMachine(i int) world.Machine {
 	m := world.Machine{Name: fmt.Sprintf("node-%d", i)}
 	if i <= MaxNodes {

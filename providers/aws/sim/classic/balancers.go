@@ -25,7 +25,7 @@ type Tx struct {
 	*State
 }
 
-// balancer is a load balancer of the first generation. Its name is its identity.
+// balancer is a load balancer of the first generation, identified by its name.
 type balancer struct {
 	name, scheme, VPC string
 	dns               string
@@ -39,14 +39,14 @@ type balancer struct {
 	registered map[string]time.Time
 	check      healthCheck
 	attributes attributes
-	made       time.Time
+	created    time.Time
 	ENIs       map[string]string
 }
 
 // TagKey returns the key of the tags of a classic load balancer.
 func TagKey(name string) string { return "classic/" + name }
 
-// ofBalancer is the part of requests that names a load balancer.
+// ofBalancer has the parameter of requests that identifies a load balancer.
 type ofBalancer struct{ LoadBalancerName string }
 
 func (n ofBalancer) Object(t *Tx) (*balancer, error) { return t.balancerOf(n.LoadBalancerName) }
@@ -96,7 +96,7 @@ func (t *Tx) createBalancer(in balancerInput) (out struct {
 		name: in.LoadBalancerName, scheme: cmp.Or(in.Scheme, elb.SchemePublic), VPC: t.Subnets[in.Subnets[0]].VPC,
 		backends: map[int32][]string{},
 		subnets:  slices.Clone(in.Subnets), groups: slices.Clone(in.SecurityGroups), registered: map[string]time.Time{},
-		attributes: defaultAttributes(), made: t.Now, ENIs: map[string]string{},
+		attributes: defaultAttributes(), created: t.Now, ENIs: map[string]string{},
 	}
 	if len(b.groups) == 0 {
 		b.groups = []string{t.GroupByName("default", b.VPC).ID}
@@ -120,7 +120,7 @@ func (t *Tx) createBalancer(in balancerInput) (out struct {
 	return out, nil
 }
 
-// sameAs reports whether a load balancer is as requested; AWS then responds as if it had created it.
+// sameAs reports whether a load balancer equals a requested one: AWS then responds as if it had created it.
 func (b *balancer) sameAs(in balancerInput) bool {
 	for _, l := range in.Listeners {
 		if old := b.listener(l.LoadBalancerPort); old == nil || !old.same(l) {
@@ -137,7 +137,7 @@ func (t *Tx) checkBalancer(in balancerInput) error {
 	switch {
 	case !elb.NamePattern.MatchString(in.LoadBalancerName):
 		return core.Validation(
-			"LoadBalancer name must only contain alphanumeric characters or hyphens, have at most 32, and "+
+			"LoadBalancer name must only contain alphanumeric characters or hyphens, have at most 32 characters, and "+
 				"not begin or end with a hyphen: %s", in.LoadBalancerName)
 	case len(in.Listeners) == 0:
 		return core.Validation("Either listeners or load balancer listeners must be specified")
@@ -173,7 +173,7 @@ func (t *Tx) checkBalancer(in balancerInput) error {
 	return nil
 }
 
-// checkSubnets refuses subnets that cannot be added to those that a load balancer has.
+// checkSubnets refuses subnets that cannot be added to those of a load balancer.
 func (t *Tx) checkSubnets(have, add []string) error {
 	zones := map[string]string{}
 	vpc := ""
@@ -205,7 +205,7 @@ func (t *Tx) checkGroups(groups []string, vpc string) error {
 	return nil
 }
 
-// attachBalancer gives a load balancer an interface in each subnet and takes it from those that it left.
+// attachBalancer creates the network interfaces of a load balancer in the subnets, and releases those in other subnets.
 func (t *Tx) attachBalancer(b *balancer, subnets []string) error {
 	for _, id := range subnets {
 		n, added, err := t.Attach(b.ENIs, id, false)

@@ -56,7 +56,7 @@ type balancerView struct {
 func (t *Tx) viewBalancer(b *balancer) balancerView {
 	v := balancerView{
 		Name: b.name, DNS: b.dns, ZoneID: elb.HostedZone, Subnets: query.MembersOf(b.subnets), VPC: b.VPC, Check: b.check,
-		Groups: query.MembersOf(b.groups), Made: ec2.Timestamp(b.made), Scheme: b.scheme,
+		Groups: query.MembersOf(b.groups), Made: ec2.Timestamp(b.created), Scheme: b.scheme,
 		SourceInfo: sourceGroup{Owner: t.Options.Account},
 	}
 	if b.scheme == elb.SchemePublic {

@@ -18,7 +18,7 @@ const noSource = "none"
 type Peer struct {
 	groups    []string
 	addresses []netip.Addr
-	// ipv6 means that it connects from its IPv6 addresses.
+	// ipv6 is set if the peer connects from its IPv6 addresses.
 	ipv6 bool
 }
 
@@ -89,8 +89,8 @@ func (t *Tx) RangesOf(groups []string, protocol string, port int32, keep func(*e
 	return slices.Compact(out)
 }
 
-// DriftedInterval returns another interval of health checks, within the bounds of both generations and above any
-// timeout of theirs.
+// DriftedInterval returns another health check interval, which load balancers of both generations accept with any
+// timeout.
 func DriftedInterval(seconds int32) int32 {
 	if seconds > 200 {
 		return seconds - 7

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// condition is one operator applied to one key: all conditions of a statement must hold.
+// condition is one operator with one key. A statement applies if all its conditions hold.
 type condition struct {
 	key, test string
 	values    []string
-	// negated tests hold when no value matches; they also hold without the key.
+	// negated inverts the test: the condition holds if no value matches, or if the request does not have the key.
 	negated bool
 	// ifExists makes the condition hold without the key.
 	ifExists bool
-	// set is forAny, forAll or empty: how several values of a key are combined.
+	// set is the set operator for a key with several values: forAny, forAll or "".
 	set string
 }
 
@@ -35,12 +35,12 @@ var tests = map[string]func(pattern, value string) bool{
 	"Bool":                   strings.EqualFold,
 }
 
-// readConditions reads the operators of a statement in a fixed order.
-func readConditions(in map[string]map[string]list) ([]condition, error) {
+// parseConditions parses the conditions of a statement, sorted by operator and key.
+func parseConditions(in map[string]map[string]list) ([]condition, error) {
 	var out []condition
 	for _, operator := range slices.Sorted(maps.Keys(in)) {
 		for _, key := range slices.Sorted(maps.Keys(in[operator])) {
-			c, err := readOperator(operator)
+			c, err := parseOperator(operator)
 			if err != nil {
 				return nil, err
 			}
@@ -57,7 +57,7 @@ func readConditions(in map[string]map[string]list) ([]condition, error) {
 	return out, nil
 }
 
-func readOperator(operator string) (condition, error) {
+func parseOperator(operator string) (condition, error) {
 	c := condition{}
 	name := operator
 	if set, rest, ok := strings.Cut(operator, ":"); ok {

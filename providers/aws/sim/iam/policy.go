@@ -105,7 +105,7 @@ func Parse(text []byte) (Policy, error) {
 		if len(s.NotResource) > 0 {
 			out.resources, out.notResources = s.NotResource, true
 		}
-		conditions, err := readConditions(s.Condition)
+		conditions, err := parseConditions(s.Condition)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("statement %s: %w", name, err))
 		}

@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// Credential is the caller and the service in the signature of a request.
+// Credential is the access key and the credential scope of a signed request.
 type Credential struct {
 	AccessKey, Region, Service string
 }
 
-// signature is the algorithm of AWS Signature Version 4, and what its credential scope ends with.
+// Constants of AWS Signature Version 4: the algorithm, and the end of a credential scope.
 const (
 	signature  = "AWS4-HMAC-SHA256"
 	terminator = "aws4_request"
 )
 
-// CredentialOf reads the credential scope of a request that is signed in its header or, as presigned
-// requests are, in its query. The signature itself is not checked. ok is false for a request
-// that is not signed at all or has an unreadable scope; the latter has malformed set.
+// CredentialOf parses the credential of a request from its Authorization header or, for a presigned request, from its
+// query. It does not verify the signature. ok is false for an unsigned request, and for a malformed credential.
 func CredentialOf(r *http.Request) (c Credential, malformed, ok bool) {
 	scope := r.URL.Query().Get("X-Amz-Credential")
 	if header := r.Header.Get("Authorization"); header != "" {

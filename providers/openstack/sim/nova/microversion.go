@@ -8,18 +8,19 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// Nova's microversions are those of its release Zed.
+// The supported microversions are those of Nova's release Zed: 2.1 to 2.93.
 const (
 	MinMicro = 1
 	MaxMicro = 93
 )
 
-// MicroOf reads the requested microversion, in the newer or the older header.
+// MicroOf returns the minor part of the requested microversion, from the header OpenStack-API-Version or the older
+// X-OpenStack-Nova-API-Version.
 func MicroOf(h http.Header) (int, error) {
 	text := h.Get("X-OpenStack-Nova-API-Version")
 	for _, line := range h.Values("OpenStack-API-Version") {
-		for one := range strings.SplitSeq(line, ",") {
-			if service, version, ok := strings.Cut(strings.TrimSpace(one), " "); ok && service == core.ServiceCompute {
+		for entry := range strings.SplitSeq(line, ",") {
+			if service, version, ok := strings.Cut(strings.TrimSpace(entry), " "); ok && service == core.ServiceCompute {
 				text = strings.TrimSpace(version)
 			}
 		}

@@ -102,7 +102,7 @@ func (t *Tx) balancerByName(name string) (*balancer, error) {
 			return b, nil
 		}
 	}
-	return nil, fmt.Errorf("no load balancer is called %q", name)
+	return nil, fmt.Errorf("load balancer %q does not exist", name)
 }
 
 // Delete deletes a load balancer with all that it has.

@@ -15,7 +15,8 @@ func unsupported(provider, format string, args ...any) error {
 		args...)
 }
 
-func ovnListener(b *balancer, l *listener) error {
+// checkOVNListener rejects options of a listener that the OVN driver does not support.
+func checkOVNListener(b *balancer, l *listener) error {
 	if b.Provider != core.ProviderOVN {
 		return nil
 	}
@@ -28,8 +29,8 @@ func ovnListener(b *balancer, l *listener) error {
 	return nil
 }
 
-// driverPool validates a pool against the features of its provider.
-func driverPool(p *pool) error {
+// checkDriverPool rejects options of a pool that the driver of its provider does not support.
+func checkDriverPool(p *pool) error {
 	if p.balancer.Provider != core.ProviderOVN {
 		if p.Algorithm == algorithmSourceIPPort {
 			return unsupported(p.balancer.Provider, "Amphora provider does not support %s algorithm.", p.Algorithm)
@@ -48,12 +49,12 @@ func driverPool(p *pool) error {
 	return nil
 }
 
-// ovnFamily rejects a new member with an address of another IP version than the VIP, as the driver's method
+// checkOVNFamily rejects a new member with an address of another IP version than the VIP, as the driver's method
 // member_create does. It does not check the members of a load balancer that is created with them.
-func ovnFamily(p *pool, address string) error {
+func checkOVNFamily(p *pool, address string) error {
 	ip, err := netip.ParseAddr(address)
 	if p.balancer.Provider != core.ProviderOVN || err != nil {
-		return nil //nolint:nilerr // the type of the address was checked
+		return nil //nolint:nilerr // invalid addresses were rejected before
 	}
 	if !slices.Contains(p.balancer.families(netip.MustParseAddr(p.balancer.VIP)), ip.Is4()) {
 		return unsupported(core.ProviderOVN,
@@ -62,7 +63,8 @@ func ovnFamily(p *pool, address string) error {
 	return nil
 }
 
-func ovnMember(m *member) error {
+// checkOVNMember rejects options of a member that the OVN driver does not support.
+func checkOVNMember(m *member) error {
 	if m.pool.balancer.Provider != core.ProviderOVN {
 		return nil
 	}
@@ -76,7 +78,8 @@ func ovnMember(m *member) error {
 	return nil
 }
 
-func ovnMonitor(m *monitor) error {
+// checkOVNMonitor rejects types of health monitors that the OVN driver does not support.
+func checkOVNMonitor(m *monitor) error {
 	if m.pool.balancer.Provider == core.ProviderOVN && m.Type != monitorTCP && m.Type != monitorUDP {
 		return unsupported(core.ProviderOVN, "OVN provider does not support %s health monitor type. Supported types: TCP, "+
 			"UDP-CONNECT", m.Type)

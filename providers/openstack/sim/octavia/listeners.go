@@ -215,7 +215,7 @@ func (l *listener) validate(t *Tx) error {
 			return err
 		}
 	}
-	return firstOf(l.checkHeaders(), t.checkTLS(l), checkCIDRs(l.balancer, l), ovnListener(l.balancer, l))
+	return firstOf(l.checkHeaders(), t.checkTLS(l), checkCIDRs(l.balancer, l), checkOVNListener(l.balancer, l))
 }
 
 // checkTLS validates certificates and related settings.

@@ -141,7 +141,7 @@ func (t *Tx) addMember(p *pool, in memberSpec) (*member, error) {
 		m.Subnet = &in.Subnet.v
 	}
 	m.apply(in.memberSettings)
-	if err := ovnMember(m); err != nil {
+	if err := checkOVNMember(m); err != nil {
 		return nil, err
 	}
 	p.members = append(p.members, m)
@@ -191,7 +191,7 @@ func (t *Tx) createMember() (any, error) {
 	if err := t.mutable(p.balancer, p); err != nil {
 		return nil, err
 	}
-	if err := ovnFamily(p, in.Address); err != nil {
+	if err := checkOVNFamily(p, in.Address); err != nil {
 		return nil, err
 	}
 	m, err := t.addMember(p, in)
@@ -276,7 +276,7 @@ func (t *Tx) checkBatch(p *pool, list []memberSpec) error {
 		}
 		trial := &member{Address: in.Address, Port: in.Port, pool: p}
 		trial.apply(in.memberSettings)
-		if err := firstOf(ovnFamily(p, in.Address), ovnMember(trial)); err != nil {
+		if err := firstOf(checkOVNFamily(p, in.Address), checkOVNMember(trial)); err != nil {
 			return err
 		}
 	}

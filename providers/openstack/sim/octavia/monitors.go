@@ -146,7 +146,7 @@ func (m *monitor) validate(t *Tx) error {
 	case m.Domain != nil && (m.Version == nil || *m.Version < 1.1):
 		return invalid("'http_version' must be greater than 1.0 when 'domain_name' is used")
 	}
-	return ovnMonitor(m)
+	return checkOVNMonitor(m)
 }
 
 // checkType checks the type against the protocol of the pool.

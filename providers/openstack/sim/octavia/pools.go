@@ -247,5 +247,5 @@ func (p *pool) validate(*Tx) error {
 			return invalid("persistence_timeout and persistence_granularity is only for UDP and SCTP protocol pools.")
 		}
 	}
-	return driverPool(p)
+	return checkDriverPool(p)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-// balancer, listener, member and monitor are the used fields of Octavia's objects.
+// balancer, listener, member and monitor have the fields of Octavia's objects that this package uses.
 type balancer struct {
 	ID, Name   string
 	Status     string `json:"provisioning_status"`
@@ -55,7 +55,7 @@ const (
 	pendingDelete = "PENDING_DELETE"
 )
 
-// LoadBalancers implements world.World. Load balancers in PENDING_DELETE are left out.
+// LoadBalancers implements world.World. It omits load balancers in PENDING_DELETE.
 func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 	ctx, cancel := withTimeout()
 	defer cancel()
@@ -107,7 +107,7 @@ func (c *Cloud) loadBalancers(ctx context.Context) ([]world.LoadBalancer, error)
 	return out, nil
 }
 
-// toWorld shows a load balancer; it is internal if no floating IP leads to it.
+// toWorld converts a load balancer. It is internal if its VIP port has no floating IP.
 func (b balancer) toWorld(addresses []floatingIP) world.LoadBalancer {
 	out := world.LoadBalancer{Name: b.Name, Internal: true, Addresses: []string{b.VIP}}
 	for _, f := range addresses {
@@ -139,7 +139,7 @@ func (c *Cloud) listener(ctx context.Context, l listener, names map[string]strin
 	return out, nil
 }
 
-// transportOf returns what Kubernetes calls the transport under a listener's protocol.
+// transportOf returns the protocol of the Service port of a listener.
 func transportOf(protocol string) v1.Protocol {
 	if strings.EqualFold(protocol, "UDP") || strings.EqualFold(protocol, "SCTP") {
 		return v1.Protocol(protocol)
@@ -155,7 +155,7 @@ func (c *Cloud) balancerByName(ctx context.Context, name string) (balancer, erro
 	}
 	i := slices.IndexFunc(all, func(b balancer) bool { return b.Name == name })
 	if i < 0 {
-		return balancer{}, fmt.Errorf("no load balancer is called %q", name)
+		return balancer{}, fmt.Errorf("load balancer %q does not exist", name)
 	}
 	return all[i], nil
 }
@@ -171,9 +171,9 @@ func (c *Cloud) DeleteLoadBalancer(name string) error {
 	return c.removeBalancer(ctx, b.ID)
 }
 
-// removeBalancer deletes a load balancer as soon as it is not pending.
+// removeBalancer deletes a load balancer, once it is not in a PENDING state, and waits until it is deleted.
 func (c *Cloud) removeBalancer(ctx context.Context, id string) error {
-	return until(ctx, "the end of load balancer "+id, func() (bool, error) {
+	return until(ctx, "the deletion of load balancer "+id, func() (bool, error) {
 		err := c.tenant.call(ctx, "DELETE load-balancer/lbaas/loadbalancers/"+id+"?cascade=true", nil, nil)
 		if hasStatus(err, http.StatusNotFound) {
 			return true, nil
@@ -235,7 +235,7 @@ func (c *Cloud) Drift(name string) (fields []string, err error) {
 	return fields, err
 }
 
-// change changes a part of a load balancer, and waits until it is done.
+// change changes a part of a load balancer, and waits until the load balancer is ACTIVE.
 func (c *Cloud) change(ctx context.Context, balancerID, request string, body object) error {
 	var in any
 	if body != nil {

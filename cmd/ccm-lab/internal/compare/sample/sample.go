@@ -47,7 +47,7 @@ func Report() report.Report {
 		for _, title := range g.rows {
 			c := report.Capability{
 				ID: strings.ToLower(g.name) + "." + slug(title), Group: g.name, Title: title,
-				Detail: "A Service asks for it, and it works if the cloud has the objects and the Service has an address.",
+				Detail: "It works if the cloud has the objects and the Service has an address.",
 				Cells:  map[string]report.Cell{},
 			}
 			for i, column := range r.Columns {
@@ -84,7 +84,7 @@ func slug(title string) string {
 	}), "-"), "-")
 }
 
-// verdict makes most cells work, and gives every verdict to some.
+// verdict returns Works for most cells, and each other verdict for some.
 func verdict(row, column int) report.Verdict {
 	n := row*len(columns) + column
 	if n%5 != 0 {
@@ -95,11 +95,11 @@ func verdict(row, column int) report.Verdict {
 }
 
 var summaries = map[report.Verdict]string{
-	report.Works:            "Listeners, members and address are there.",
+	report.Works:            "Listeners, members and address exist.",
 	report.WorksDifferently: "Works by a second load balancer for UDP; the Service has two addresses.",
-	report.NotApplicable:    "The cloud has no networks of this family, and says so.",
-	report.Refuses:          "Nothing is made; the Event UnsupportedAnnotation names the annotation and the way out.",
-	report.Ignored:          "The load balancer is made as if the setting were absent, and no Event says so.",
+	report.NotApplicable:    "The cloud has no networks of this family, and an Event reports it.",
+	report.Refuses:          "Nothing is created; the Event UnsupportedAnnotation names the annotation and the fix.",
+	report.Ignored:          "The load balancer is created without the setting, and no Event reports it.",
 	report.Failed:           "The scenario ended after 120 s without an address and without an Event.",
 }
 
@@ -155,7 +155,7 @@ func evidence(title string, column report.Column, v report.Verdict, seed int) *r
 			Fields: map[string]string{"scheme": "internal", "state": "active", "subnets": "subnet-a subnet-b"}},
 		report.Object{Kind: "Listener", Name: "TCP/80", ID: fmt.Sprintf("ls-%04x", seed*991),
 			Fields: map[string]string{"protocol": "TCP", "port": "80",
-				// As long as real ones, and without a space.
+				// As long as real names, and without a space to break the line at.
 				"DefaultActions.0.ForwardConfig.TargetGroupStickinessConfig.Enabled": "false"}})
 	return e
 }

@@ -45,25 +45,25 @@ func table(r report.Report, width int, colour bool) string {
 	return b.String()
 }
 
-// titleWidth is the width that a table keeps for its first column before its cells show less.
+// titleWidth is the width of the first column below which the other cells show less detail.
 const titleWidth = 32
 
-// details is the number of degrees in which cells show more.
-const details = 4
+// detailLevels is the number of levels of detail of cells.
+const detailLevels = 4
 
 // fit returns the rows with the most detail that fit without shortening more than titles.
 func fit(header []string, width int, rows func(detail int) [][]screen.Cell) [][]screen.Cell {
-	for detail := details - 1; detail > 0; detail-- {
+	for detail := detailLevels - 1; detail > 0; detail-- {
 		out := rows(detail)
-		if width <= 0 || natural(header, out) <= width {
+		if width <= 0 || naturalWidth(header, out) <= width {
 			return out
 		}
 	}
 	return rows(0)
 }
 
-// natural returns the width of a table with a title of at most titleWidth.
-func natural(header []string, rows [][]screen.Cell) int {
+// naturalWidth returns the width of a table that shortens nothing but titles, to titleWidth.
+func naturalWidth(header []string, rows [][]screen.Cell) int {
 	sum := 0
 	for i, head := range header {
 		widest := utf8.RuneCountInString(head)
@@ -80,8 +80,8 @@ func natural(header []string, rows [][]screen.Cell) int {
 	return sum - gap
 }
 
-// marked follows the sign of a cell that has a problem.
-const marked = "!"
+// problemMark follows the sign of a cell that has a problem.
+const problemMark = "!"
 
 // gap is the space between two columns of a screen's table.
 const gap = 2
@@ -116,7 +116,7 @@ func verdictCell(cells map[string]report.Cell, column string, detail int) screen
 	}
 	text := cell.Verdict.Sign()
 	if cell.Contradicts() || len(cell.Leaked) > 0 {
-		text += marked
+		text += problemMark
 	}
 	if detail > 0 {
 		text += " " + cell.Verdict.Short()
@@ -211,7 +211,7 @@ func legend(r report.Report) []string {
 		}
 	}
 	if slices.ContainsFunc(r.Problems(), func(p report.Problem) bool { return p.Row != "" }) {
-		out = append(out, marked+" see the problems")
+		out = append(out, problemMark+" see the problems")
 	}
 	return out
 }
@@ -227,7 +227,7 @@ func problem(p report.Problem) string {
 	return where + oneLine(p.Text)
 }
 
-// oneLine removes line breaks and control characters, which a terminal would obey.
+// oneLine removes line breaks and control characters, which a terminal would interpret.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

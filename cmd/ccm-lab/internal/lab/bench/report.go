@@ -30,7 +30,7 @@ type Report struct {
 	RealServices bool `json:"realServices,omitempty"`
 	// LatencyMilliseconds is the latency of each call to the cloud.
 	LatencyMilliseconds int64 `json:"latencyMilliseconds"`
-	// CPUs of this machine, which ccm shares with the API server, etcd and the cloud.
+	// CPUs is the number of CPUs of this machine, which ccm shares with the API server, etcd and the cloud.
 	CPUs   int     `json:"cpus"`
 	Phases []Phase `json:"phases"`
 	// Interruption is the result of a killed manager, with Options.Again.
@@ -48,7 +48,7 @@ func (r Report) mutations(key string) int {
 
 // Phase is the result of one phase.
 type Phase struct {
-	// Key is one of lab's names of phases.
+	// Key identifies the phase: one of the constants of package lab.
 	Key  string `json:"key"`
 	Name string `json:"name"`
 	// Reads and Mutations are calls to the cloud.
@@ -56,14 +56,14 @@ type Phase struct {
 	Mutations int `json:"mutations"`
 	// Failed is the number of them that failed.
 	Failed int `json:"failed"`
-	// Seconds from the first request to the cluster until the phase was complete.
+	// Seconds is the time from the first request to the cluster until the phase was complete.
 	Seconds float64 `json:"seconds"`
-	// CPUSeconds that ccm used meanwhile, and PeakMemoryBytes its largest resident set since its start.
+	// CPUSeconds is the CPU time of ccm in the phase, PeakMemoryBytes its largest resident set since its start.
 	CPUSeconds      float64 `json:"cpuSeconds"`
 	PeakMemoryBytes int64   `json:"peakMemoryBytes"`
 	// Operations counts the calls of each operation.
 	Operations map[string]int `json:"operations,omitempty"`
-	// Again are the calls of a manager that starts when the phase is complete, with Options.Again.
+	// Again has the calls of a manager that starts when the phase is complete, with Options.Again.
 	Again *Calls `json:"again,omitempty"`
 	// Target is the budget of the phase; nil without one.
 	Target *lab.Budget `json:"target,omitempty"`
@@ -154,7 +154,7 @@ func (r Report) WriteTable(w io.Writer) error {
 	return r.writeMissed(w)
 }
 
-// writeMissed lists the calls of the phases that made too many.
+// writeMissed lists the calls of the phases that exceeded their target.
 func (r Report) writeMissed(w io.Writer) error {
 	for _, p := range r.Phases {
 		if p.met() || len(p.Operations) == 0 {

@@ -15,10 +15,9 @@ import (
 // goal is the condition that a phase waits for.
 type goal struct {
 	what string
-	// missing returns the number of objects that have not reached it. It changes with every progress, and is 0
-	// at the end.
+	// missing returns the number of objects that have not reached the goal. It is 0 once the goal is reached.
 	missing func() int
-	// examples returns up to maxExamples of their names, with the reason if the cluster or the cloud has one.
+	// examples returns the names of at most maxExamples of these objects, with the reason if it is known.
 	examples func() []string
 }
 
@@ -44,7 +43,7 @@ func (g goal) describe() string {
 	return text
 }
 
-// stall detects that a number has not changed for stallAfter.
+// stall detects that the number of missing objects has not changed for stallAfter.
 type stall struct {
 	missing  int
 	since    time.Time
@@ -84,7 +83,7 @@ func (r *runner) until(ctx context.Context, g goal) error {
 			}
 			return fmt.Errorf("not reached within %s: %s", r.PhaseTimeout, g.describe())
 		case <-r.cluster.Manager().Done():
-			return errors.New("ccm has ended")
+			return errors.New("ccm exited")
 		case <-tick.C:
 		}
 	}
