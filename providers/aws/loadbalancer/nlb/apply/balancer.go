@@ -34,11 +34,7 @@ func (w Writer) CreateBalancer(ctx context.Context, want model.Desired, extra ma
 		in.EnablePrefixForIpv6SourceNat = types.EnablePrefixForIpv6SourceNatEnumOn
 	}
 	out, err := w.options.API.CreateLoadBalancer(ctx, in)
-	var list []types.LoadBalancer
-	if out != nil {
-		list = out.LoadBalancers
-	}
-	made, err := first("CreateLoadBalancer", list, err)
+	made, err := first("CreateLoadBalancer", err, func() []types.LoadBalancer { return out.LoadBalancers })
 	if err != nil {
 		w.options.Store.MarkUncertain(w.Key)
 		return "", adviseCreate(want.Name, err)

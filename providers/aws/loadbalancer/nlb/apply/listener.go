@@ -24,11 +24,7 @@ func (w Writer) CreateListener(ctx context.Context, balancer, group string, want
 		SslPolicy:    optional(want.Policy),
 		Certificates: defaultCertificate(want), DefaultActions: forwardTo(group), Tags: toTags(tags),
 	})
-	var list []types.Listener
-	if out != nil {
-		list = out.Listeners
-	}
-	made, err := first("CreateListener", list, err)
+	made, err := first("CreateListener", err, func() []types.Listener { return out.Listeners })
 	if err != nil {
 		w.options.Store.MarkUncertain(w.Key)
 		if cloudapi.Is(err, cloudapi.AlreadyExists) {
@@ -78,11 +74,7 @@ func (w Writer) AttachGroup(ctx context.Context, balancer string, have model.Lis
 func (w Writer) modifyListener(ctx context.Context, balancer string, have model.Listener,
 	in *elbv2.ModifyListenerInput) error {
 	out, err := w.options.API.ModifyListener(ctx, in)
-	var list []types.Listener
-	if out != nil {
-		list = out.Listeners
-	}
-	changed, err := first("ModifyListener", list, err)
+	changed, err := first("ModifyListener", err, func() []types.Listener { return out.Listeners })
 	return w.finish(err, func() {
 		l := observe.ToListener(changed)
 		l.CertificatesRead, l.Attributes = have.CertificatesRead, have.Attributes

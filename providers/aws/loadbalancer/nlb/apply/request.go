@@ -1,7 +1,7 @@
 package apply
 
 import (
-	"fmt"
+	"errors"
 	"maps"
 	"slices"
 
@@ -33,14 +33,13 @@ func optional(s string) *string {
 	return &s
 }
 
-// first returns the only object in the response to a creation.
-func first[T any](operation string, items []T, err error) (T, error) {
-	var zero T
-	if err = awserr.Wrap(operation, err); err != nil {
-		return zero, err
+// first returns the only object in the response to a creation, or its error. Items is not called with an error.
+func first[T any](operation string, err error, items func() []T) (zero T, _ error) {
+	if err != nil {
+		return zero, awserr.Wrap(operation, err)
 	}
-	if len(items) == 0 {
-		return zero, &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation, Err: fmt.Errorf("the response is empty")}
+	for _, item := range items() {
+		return item, nil
 	}
-	return items[0], nil
+	return zero, &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation, Err: errors.New("the response is empty")}
 }

@@ -55,11 +55,7 @@ func (w Writer) CreateGroup(ctx context.Context, want model.WantedGroup, vpc str
 		in.IpAddressType = types.TargetGroupIpAddressTypeEnum(want.AddressType)
 	}
 	out, err := w.options.API.CreateTargetGroup(ctx, in)
-	var list []types.TargetGroup
-	if out != nil {
-		list = out.TargetGroups
-	}
-	made, err := first("CreateTargetGroup", list, err)
+	made, err := first("CreateTargetGroup", err, func() []types.TargetGroup { return out.TargetGroups })
 	if err != nil {
 		w.options.Store.MarkUncertain(w.Key)
 		if cloudapi.Is(err, cloudapi.AlreadyExists) {

@@ -40,35 +40,27 @@ func (d *differ) attributesUpdate() (plan.Change, bool) {
 func (d *differ) attributesChange(set map[string]string, f plan.Fields, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindAttributes, Name: d.name(), Action: plan.Update}, Fields: f, After: after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			arn, err := d.balancerARN(ids)
-			if err != nil {
-				return err
-			}
+		Do: withARN(d.balancerARN, func(ctx context.Context, arn string) error {
 			return d.Write.SetAttributes(ctx, arn, set)
-		},
+		}),
 	}
 }
 
 // groupAttributes returns the change of the attributes that the Service sets, if they differ.
-func (d *differ) groupAttributes(g groupRef, have map[string]string, want model.WantedGroup,
+func (d *differ) groupAttributes(g reference, have map[string]string, want model.WantedGroup,
 	after []plan.Ref) (plan.Change, bool) {
 	set, f := changed(have, want.Attributes)
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindTargetGroup + " " + kindAttributes, Name: want.Name, Action: plan.Update}, Fields: f,
 		After: after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			arn, err := g.resolve(ids)
-			if err != nil {
-				return err
-			}
+		Do: withARN(g.resolve, func(ctx context.Context, arn string) error {
 			return d.Write.SetGroupAttributes(ctx, arn, set)
-		},
+		}),
 	}, len(set) > 0
 }
 
 // listenerAttributes returns the change of the idle timeout, if it differs.
-func (d *differ) listenerAttributes(l listenerRef, have map[string]string, want model.WantedListener,
+func (d *differ) listenerAttributes(l reference, have map[string]string, want model.WantedListener,
 	after []plan.Ref) (plan.Change, bool) {
 	if want.IdleTimeout == 0 {
 		return plan.Change{}, false
@@ -76,12 +68,8 @@ func (d *differ) listenerAttributes(l listenerRef, have map[string]string, want 
 	set, f := changed(have, map[string]string{model.AttributeIdleTimeout: strconv.Itoa(int(want.IdleTimeout))})
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindListener + " " + kindAttributes, Name: l.name, Action: plan.Update}, Fields: f, After: after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			arn, err := l.resolve(ids)
-			if err != nil {
-				return err
-			}
-			return d.Write.SetListenerAttributes(ctx, l.balancer(ids, d), arn, set)
-		},
+		Do: d.inBalancer(l, func(ctx context.Context, balancer, arn string) error {
+			return d.Write.SetListenerAttributes(ctx, balancer, arn, set)
+		}),
 	}, len(set) > 0
 }

@@ -11,10 +11,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
 
-func (d *differ) balancerRef(action plan.Action) plan.Ref {
-	return plan.Ref{Kind: kindBalancer, Name: d.name(), Action: action}
-}
-
 // balancerCreate is the change that creates the load balancer.
 func (d *differ) balancerCreate(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
 	var f plan.Fields
@@ -24,7 +20,7 @@ func (d *differ) balancerCreate(groups []vpc.GroupRef, after []plan.Ref) plan.Ch
 	f.Diff("securityGroups", "", showGroups(groups))
 	f.Diff("tags", "", plan.ShowMap(d.want.Tags))
 	return plan.Change{
-		Ref: d.balancerRef(plan.Create), Fields: f, After: after,
+		Ref: plan.Ref{Kind: kindBalancer, Name: d.name(), Action: plan.Create}, Fields: f, After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			attach, err := groupIDs(groups, ids)
 			if err != nil {

@@ -11,7 +11,7 @@ import (
 
 // certificates plans the additional certificates of a TLS listener. On a listener of an earlier manager,
 // users add such certificates by hand: as long as the Service lists one certificate, they stay.
-func (d *differ) certificates(ref listenerRef, have model.Listener, want model.WantedListener,
+func (d *differ) certificates(ref reference, have model.Listener, want model.WantedListener,
 	after []plan.Ref) []plan.Change {
 	if want.Protocol != model.ProtocolTLS {
 		return nil
@@ -34,30 +34,25 @@ func (d *differ) certificates(ref listenerRef, have model.Listener, want model.W
 	return changes
 }
 
-func (d *differ) certificateChange(ref listenerRef, action plan.Action, arns []string, after []plan.Ref) plan.Change {
+func (d *differ) certificateChange(ref reference, action plan.Action, arns []string, after []plan.Ref) plan.Change {
 	field := plan.Field{Name: "certificates", After: plan.ShowSet(arns)}
 	if action == plan.Delete {
 		field.Before, field.After = field.After, ""
 	}
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindCertificate, Name: ref.name, Action: action}, Fields: []plan.Field{field}, After: after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			arn, err := ref.resolve(ids)
-			if err != nil {
-				return err
-			}
+		Do: d.inBalancer(ref, func(ctx context.Context, balancer, arn string) error {
 			change := d.Write.AddCertificate
 			if action == plan.Delete {
 				change = d.Write.RemoveCertificate
 			}
-			balancer := ref.balancer(ids, d)
 			for _, c := range arns { // AWS accepts one at a time
 				if err := change(ctx, balancer, arn, c); err != nil {
 					return err
 				}
 			}
 			return nil
-		},
+		}),
 	}
 }
 

@@ -84,22 +84,24 @@ func (d *differ) listenersDelete() []plan.Change {
 }
 
 // listenerCreate creates a listener.
-func (d *differ) listenerCreate(name string, group groupRef, want model.WantedListener, after []plan.Ref) []plan.Ref {
+func (d *differ) listenerCreate(name string, group reference, want model.WantedListener, after []plan.Ref) []plan.Ref {
 	var f plan.Fields
 	f.Diff("protocol", "", want.Protocol)
 	f.Diff("port", "", plan.ShowInt(want.Port))
 	f.Diff("targetGroup", "", group.name)
 	f.Diff("certificates", "", plan.ShowSet(want.Certificates))
 	f.Diff("sslPolicy", "", want.Policy)
-	ref := listenerRef{name: name}
+	ref := reference{kind: kindListener, name: name}
 	creation := plan.Change{
 		Ref: plan.Ref{Kind: kindListener, Name: name, Action: plan.Create}, Fields: f, After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
-			arn, err := d.createListener(ctx, ids, group, want)
-			if err == nil {
-				ids.Set(ref.handle(), arn)
-			}
-			return err
+			return d.inBalancer(group, func(ctx context.Context, balancer, target string) error {
+				arn, err := d.Write.CreateListener(ctx, balancer, target, want, d.want.Tags)
+				if err == nil {
+					ids.Set(ref.handle(), arn)
+				}
+				return err
+			})(ctx, ids)
 		},
 	}
 	d.add(creation)
@@ -109,7 +111,7 @@ func (d *differ) listenerCreate(name string, group groupRef, want model.WantedLi
 }
 
 // listenerParts plans the parts with their own calls: additional certificates and attributes.
-func (d *differ) listenerParts(ref listenerRef, have model.Listener, want model.WantedListener,
+func (d *differ) listenerParts(ref reference, have model.Listener, want model.WantedListener,
 	after []plan.Ref) []plan.Ref {
 	changes := d.certificates(ref, have, want, after)
 	if change, ok := d.listenerAttributes(ref, have.Attributes, want, after); ok {
@@ -119,25 +121,12 @@ func (d *differ) listenerParts(ref listenerRef, have model.Listener, want model.
 	return plan.Refs(changes)
 }
 
-func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group groupRef,
-	want model.WantedListener) (string, error) {
-	balancer, err := d.balancerARN(ids)
-	if err != nil {
-		return "", err
-	}
-	groupARN, err := group.resolve(ids)
-	if err != nil {
-		return "", err
-	}
-	return d.Write.CreateListener(ctx, balancer, groupARN, want, d.want.Tags)
-}
-
 // listenerUpdate returns the changes of a listener in place, if it differs. A listener that moves to another
 // target group forwards to both first, to the new one with weight 0: only then does AWS probe its targets.
 // Afterwards the old one stays, with weight 0, while its connections drain.
-func (d *differ) listenerUpdate(name string, have model.Listener, want model.WantedListener, group groupRef,
+func (d *differ) listenerUpdate(name string, have model.Listener, want model.WantedListener, group reference,
 	after []plan.Ref) []plan.Ref {
-	ref := listenerRef{arn: have.ARN, name: name}
+	ref := reference{kind: kindListener, name: name, arn: have.ARN}
 	var f plan.Fields
 	f.Diff("protocol", have.Protocol, want.Protocol)
 	if want.Policy != "" { // if unset, any policy is accepted
@@ -159,13 +148,9 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Wan
 	}
 	change := plan.Change{
 		Ref: plan.Ref{Kind: kindListener, Name: name, Action: plan.Update}, Fields: f, After: after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			arn, err := group.resolve(ids)
-			if err != nil {
-				return err
-			}
-			return d.Write.UpdateListener(ctx, d.have.Balancer.ARN, have, want, arn, m.old)
-		},
+		Do: d.inBalancer(group, func(ctx context.Context, balancer, arn string) error {
+			return d.Write.UpdateListener(ctx, balancer, have, want, arn, m.old)
+		}),
 	}
 	if f.Has("sslPolicy") && have.Protocol == want.Protocol {
 		// The other policy may refuse clients that this one accepts.

@@ -21,7 +21,7 @@ func Members(o Options, r model.Request, have model.Observed) []plan.Change {
 		}
 		want := model.WantedGroup{Name: g.Name, Port: g.Port, TargetType: g.TargetType, AddressType: g.AddressType}
 		want.Targets = r.Targets(want)
-		if change, ok := d.targetsUpdate(groupRef{arn: g.ARN, name: g.Name}, g, want, nil); ok {
+		if change, ok := d.targetsUpdate(reference{kind: kindTargetGroup, name: g.Name, arn: g.ARN}, g, want, nil); ok {
 			d.add(change)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // move is a listener that moves to another target group.
 type move struct {
 	listener model.Listener
-	group    groupRef
+	group    reference
 	// old is the ARN of the group that it also forwards to; it is known when both are attached.
 	old string
 }
@@ -54,24 +54,19 @@ func (d *differ) listenerJoin(name string, m *move, after []plan.Ref) []plan.Ref
 		Fields: []plan.Field{{Name: "targetGroup", After: group.name + " with weight 0"}},
 		Reason: "the new target group becomes healthy before the listener moves to it",
 		After:  slices.Concat(after, d.opened),
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			arn, err := group.resolve(ids)
-			if err != nil {
-				return err
-			}
-			attached, err := d.Write.AttachGroup(ctx, d.have.Balancer.ARN, m.listener, old, arn)
+		Do: d.inBalancer(group, func(ctx context.Context, balancer, arn string) error {
+			attached, err := d.Write.AttachGroup(ctx, balancer, m.listener, old, arn)
 			if attached {
 				m.old = old // else the listener moves at once
 			}
 			return err
-		},
-		Ready: func(ctx context.Context, ids *plan.Handles) error {
-			arn, err := group.resolve(ids)
-			if err != nil || m.old == "" {
-				return err
+		}),
+		Ready: withARN(group.resolve, func(ctx context.Context, arn string) error {
+			if m.old == "" {
+				return nil
 			}
 			return d.Write.AwaitHealthy(ctx, arn, old)
-		},
+		}),
 	}
 	d.add(change)
 	return []plan.Ref{change.Ref}

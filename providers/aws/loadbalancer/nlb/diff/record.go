@@ -25,13 +25,9 @@ func (d *differ) createRecord() {
 	}
 	change := recordChange(d.name(), lbcommon.AppliedRecord{}, d.want.Record)
 	change.After = plan.Refs(d.changes)
-	change.Do = func(ctx context.Context, ids *plan.Handles) error {
-		arn, err := d.balancerARN(ids)
-		if err != nil {
-			return err
-		}
+	change.Do = withARN(d.balancerARN, func(ctx context.Context, arn string) error {
 		return d.Write.AddTags(ctx, []string{arn}, model.RecordTags(d.want.Record))
-	}
+	})
 	d.add(change)
 }
 

@@ -1,41 +1,50 @@
 package diff
 
 import (
+	"context"
+
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
-// groupRef is a target group: an existing one, with its ARN, or one that the plan creates.
-type groupRef struct{ arn, name string }
+// reference is a target group or a listener: an existing one, with its ARN, or one that the plan creates.
+type reference struct{ kind, name, arn string }
 
-func (g groupRef) handle() plan.Handle { return plan.Handle("target group " + g.name) }
+func (r reference) handle() plan.Handle { return plan.Handle(r.kind + " " + r.name) }
 
-func (g groupRef) resolve(ids *plan.Handles) (string, error) {
-	if g.arn != "" {
-		return g.arn, nil
+func (r reference) resolve(ids *plan.Handles) (string, error) {
+	if r.arn != "" {
+		return r.arn, nil
 	}
-	return ids.ID(g.handle())
+	return ids.ID(r.handle())
 }
 
-// listenerRef is a listener: an existing one, with its ARN, or one that the plan creates.
-type listenerRef struct{ arn, name string }
-
-func (l listenerRef) handle() plan.Handle { return plan.Handle("listener " + l.name) }
-
-func (l listenerRef) resolve(ids *plan.Handles) (string, error) {
-	if l.arn != "" {
-		return l.arn, nil
+// withARN returns the function of a change of an object that exists when the change is made.
+func withARN(resolve func(*plan.Handles) (string, error), do func(ctx context.Context, arn string) error,
+) func(context.Context, *plan.Handles) error {
+	return func(ctx context.Context, ids *plan.Handles) error {
+		arn, err := resolve(ids)
+		if err != nil {
+			return err
+		}
+		return do(ctx, arn)
 	}
-	return ids.ID(l.handle())
 }
 
-// balancer returns the ARN of the load balancer, which exists when a listener does.
-func (l listenerRef) balancer(ids *plan.Handles, d *differ) string {
-	arn, err := d.balancerARN(ids)
-	if err != nil {
-		return ""
+// inBalancer is withARN for an object that the load balancer uses, with the ARN of that as well.
+func (d *differ) inBalancer(r reference, do func(ctx context.Context, balancer, arn string) error,
+) func(context.Context, *plan.Handles) error {
+	return func(ctx context.Context, ids *plan.Handles) error {
+		balancer, err := d.balancerARN(ids)
+		if err != nil {
+			return err
+		}
+		arn, err := r.resolve(ids)
+		if err != nil {
+			return err
+		}
+		return do(ctx, balancer, arn)
 	}
-	return arn
 }
 
 // replaced reports whether a listener must make room for another on its port. TCP and TLS change into

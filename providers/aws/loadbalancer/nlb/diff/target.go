@@ -18,7 +18,7 @@ const targetsShown = 10
 
 // targetsUpdate returns the registrations and deregistrations of targets, if any. Draining ones count as
 // absent.
-func (d *differ) targetsUpdate(g groupRef, have model.TargetGroup, want model.WantedGroup,
+func (d *differ) targetsUpdate(g reference, have model.TargetGroup, want model.WantedGroup,
 	after []plan.Ref) (plan.Change, bool) {
 	join, leave := diffTargets(have.Targets, want.Targets)
 	if len(join)+len(leave) == 0 {
@@ -29,13 +29,9 @@ func (d *differ) targetsUpdate(g groupRef, have model.TargetGroup, want model.Wa
 		Fields:     []plan.Field{{Name: "targets", Before: suffix("leaving: ", leave), After: suffix("joining: ", join)}},
 		After:      slices.Clone(after),
 		Membership: true,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			arn, err := g.resolve(ids)
-			if err != nil {
-				return err
-			}
+		Do: withARN(g.resolve, func(ctx context.Context, arn string) error {
 			return d.Write.SetTargets(ctx, arn, join, leave)
-		},
+		}),
 	}, true
 }
 

@@ -11,7 +11,7 @@ import (
 
 // targetGroup plans a desired target group with its targets. It returns the group, and the changes after
 // which listeners may forward to it. Creations wait for base.
-func (d *differ) targetGroup(want model.WantedGroup, base []plan.Ref) (groupRef, []plan.Ref) {
+func (d *differ) targetGroup(want model.WantedGroup, base []plan.Ref) (reference, []plan.Ref) {
 	have, exists := d.have.GroupNamed(want.Name)
 	if exists && !sameKind(have, want) && len(have.Balancers) == 0 {
 		// An unusable object of our name blocks the name.
@@ -23,7 +23,7 @@ func (d *differ) targetGroup(want model.WantedGroup, base []plan.Ref) (groupRef,
 	if !exists {
 		return d.newTargetGroup(want, base)
 	}
-	ref := groupRef{arn: have.ARN, name: have.Name}
+	ref := reference{kind: kindTargetGroup, name: have.Name, arn: have.ARN}
 	if change, ok := d.groupUpdate(have, want); ok {
 		d.add(change)
 	}
@@ -42,10 +42,10 @@ func (d *differ) targetGroup(want model.WantedGroup, base []plan.Ref) (groupRef,
 	return ref, nil
 }
 
-func (d *differ) newTargetGroup(want model.WantedGroup, base []plan.Ref) (groupRef, []plan.Ref) {
+func (d *differ) newTargetGroup(want model.WantedGroup, base []plan.Ref) (reference, []plan.Ref) {
 	creation := d.groupCreate(want, base)
 	d.add(creation)
-	ref, ready := groupRef{name: want.Name}, []plan.Ref{creation.Ref}
+	ref, ready := reference{kind: kindTargetGroup, name: want.Name}, []plan.Ref{creation.Ref}
 	if change, ok := d.groupAttributes(ref, map[string]string{}, want, []plan.Ref{creation.Ref}); ok {
 		d.add(change)
 		ready = append(ready, change.Ref)
@@ -93,12 +93,13 @@ func (d *differ) groupCreate(want model.WantedGroup, after []plan.Ref) plan.Chan
 	f.Diff("targetType", "", want.TargetType)
 	f = append(f, healthFields(model.HealthCheck{}, want.Health)...)
 	f.Diff("tags", "", plan.ShowMap(d.want.Tags))
+	ref := reference{kind: kindTargetGroup, name: want.Name}
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindTargetGroup, Name: want.Name, Action: plan.Create}, Fields: f, After: slices.Clone(after),
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			arn, err := d.Write.CreateGroup(ctx, want, d.want.VPC, d.want.Tags)
 			if err == nil {
-				ids.Set(groupRef{name: want.Name}.handle(), arn)
+				ids.Set(ref.handle(), arn)
 			}
 			return err
 		},

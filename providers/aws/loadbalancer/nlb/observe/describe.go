@@ -43,20 +43,13 @@ func (d describer) describeBalancers(ctx context.Context) ([]model.Balancer, err
 	pages := elbv2.NewDescribeLoadBalancersPaginator(d.api, &elbv2.DescribeLoadBalancersInput{
 		PageSize: aws.Int32(listPage),
 	})
-	var list []model.Balancer
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, awserr.Wrap("DescribeLoadBalancers", err)
-		}
-		for _, in := range page.LoadBalancers {
-			if in.Type == types.LoadBalancerTypeEnumNetwork {
-				list = append(list, ToBalancer(in))
-			}
-		}
-	}
-	return list, nil
+	return awserr.Collect(ctx, "DescribeLoadBalancers", pages,
+		func(page *elbv2.DescribeLoadBalancersOutput) []model.Balancer {
+			return awserr.Convert(slices.DeleteFunc(page.LoadBalancers, isNotNetwork), ToBalancer)
+		})
 }
+
+func isNotNetwork(b types.LoadBalancer) bool { return b.Type != types.LoadBalancerTypeEnumNetwork }
 
 func (d describer) describeGroups(ctx context.Context,
 	in *elbv2.DescribeTargetGroupsInput) ([]model.TargetGroup, error) {
@@ -123,20 +116,13 @@ func (d describer) describeCertificates(ctx context.Context, listener string) ([
 	pages := elbv2.NewDescribeListenerCertificatesPaginator(d.api, &elbv2.DescribeListenerCertificatesInput{
 		ListenerArn: &listener, PageSize: aws.Int32(listPage),
 	})
-	var list []string
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, awserr.Wrap("DescribeListenerCertificates", err)
-		}
-		for _, c := range page.Certificates {
-			if !aws.ToBool(c.IsDefault) {
-				list = append(list, aws.ToString(c.CertificateArn))
-			}
-		}
-	}
+	list, err := awserr.Collect(ctx, "DescribeListenerCertificates", pages,
+		func(page *elbv2.DescribeListenerCertificatesOutput) []string {
+			more := slices.DeleteFunc(page.Certificates, func(c types.Certificate) bool { return aws.ToBool(c.IsDefault) })
+			return awserr.Convert(more, func(c types.Certificate) string { return aws.ToString(c.CertificateArn) })
+		})
 	slices.Sort(list)
-	return list, nil
+	return list, err
 }
 
 func (d describer) describeAttributes(ctx context.Context, balancer string) (map[string]string, error) {
