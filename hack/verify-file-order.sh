@@ -6,7 +6,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # Packages without an order so far. Remove a line when a package has one.
 unordered=(
-	providers/aws/loadbalancer/annotation
 	providers/aws/loadbalancer/classic
 	providers/aws/loadbalancer/vpc
 )

@@ -55,12 +55,6 @@ func Portable() []string { return intent.Keys() }
 // Prefixes returns the prefixes of the provider's own annotations.
 func Prefixes() []string { return []string{Prefix, OwnPrefix} }
 
-// Vocabulary returns the annotations that the provider reads.
-func Vocabulary(provider string) intent.Vocabulary {
-	return intent.Vocabulary{Provider: provider, Portable: Portable(), Own: Keys(), OwnPrefixes: Prefixes(),
-		Advice: Advice()}
-}
-
 // Advice maps annotations of the AWS Load Balancer Controller, which have no effect here, to instructions.
 func Advice() map[string]string {
 	advice := map[string]string{

@@ -1,9 +1,14 @@
 // Package annotation documents the Service annotations of the AWS provider and parses them once into
 // typed options. Problems name the annotation, its value and what to write instead. Classic and
-// network load balancers use the same options.
+// network load balancers use the same options. Its files are in layers, and refer only to earlier ones: keys.go and
+// options.go, parse.go and attributes.go, set.go, table.go, and read.go with Read. follows.go has the keys that changes
+// of load balancers follow from.
 package annotation
 
 import (
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -105,4 +110,11 @@ const TrafficPort = "traffic-port"
 // TLSPort reports whether a port is encrypted.
 func (o Options) TLSPort(name string, port int32) bool {
 	return len(o.Certificates) > 0 && (o.TLSPorts == nil || matchesPort(o.TLSPorts, name, port))
+}
+
+// matchesPort reports whether a list of names and numbers contains a port. Names match in any case.
+func matchesPort(ports []string, name string, port int32) bool {
+	return slices.ContainsFunc(ports, func(p string) bool {
+		return p == strconv.Itoa(int(port)) || name != "" && strings.EqualFold(p, name)
+	})
 }

@@ -191,10 +191,3 @@ func pairs(value string) (out map[string]string, twice []string, truncated bool,
 	}
 	return out, twice, truncated, nil
 }
-
-// matchesPort reports whether a list of names and numbers contains a port. Names match in any case.
-func matchesPort(ports []string, name string, port int32) bool {
-	return slices.ContainsFunc(ports, func(p string) bool {
-		return p == strconv.Itoa(int(port)) || name != "" && strings.EqualFold(p, name)
-	})
-}

@@ -48,69 +48,6 @@ func readOwn(in intent.Service) (Options, intent.Problems) {
 	return o, problems
 }
 
-// setInternal accepts every value: existing Services rely on it.
-func (o *Options) setInternal(value string) error {
-	o.Internal = value != "false"
-	if o.Internal && value != "true" {
-		o.warnf(KeyInternal, "%q makes the load balancer internal, as every text but false does; write true or false", value)
-	}
-	return nil
-}
-
-func (o *Options) setTags(value string) error {
-	tags, twice, truncated, err := pairs(value)
-	if err != nil {
-		return err
-	}
-	o.warnTwice(KeyTags, twice)
-	if truncated {
-		o.warnf(KeyTags, "a value is cut at its second equal sign; to keep all of it, write %s instead", intent.KeyTags)
-	}
-	o.Tags = tags
-	return nil
-}
-
-func (o *Options) setNodeLabels(value string) error {
-	labels, twice, _, err := pairs(value)
-	if err != nil {
-		return err
-	}
-	o.warnTwice(KeyNodeLabels, twice)
-	o.NodeLabels = labels
-	return nil
-}
-
-// setTLSPorts leaves TLSPorts nil for all ports.
-func (o *Options) setTLSPorts(value string) error {
-	if value == "*" {
-		return nil
-	}
-	items, twice := split(value)
-	if len(items) == 0 {
-		return errEmptyList
-	}
-	o.warnTwice(KeyTLSPorts, twice)
-	o.TLSPorts = items
-	return nil
-}
-
-func (o *Options) setGroupAttributes(value string) error {
-	attributes, twice, err := parseGroupAttributes(value)
-	if err != nil {
-		return err
-	}
-	o.warnTwice(KeyGroupAttributes, twice)
-	o.GroupAttributes = attributes
-	return nil
-}
-
-// warnTwice warns about duplicate entries of a list: existing Services have such lists.
-func (o *Options) warnTwice(key string, twice []string) {
-	for _, entry := range twice {
-		o.warnf(key, "%s is given twice, and the last one takes effect; give it once", intent.Quote(entry))
-	}
-}
-
 // mergePortable adds the portable settings. Different values in a portable and an own annotation are a problem.
 func (o *Options) mergePortable(in intent.Service, problems *intent.Problems) {
 	if _, set := in.Annotations[intent.KeyScheme]; set {
@@ -363,8 +300,4 @@ func (o *Options) OnlyNetwork(annotations map[string]string) {
 				"new Service", KeyType)
 		}
 	}
-}
-
-func (o *Options) warnf(key, format string, args ...any) {
-	o.Warnings = append(o.Warnings, key+": "+fmt.Sprintf(format, args...))
 }

@@ -14,6 +14,12 @@ func Documentation() []provider.Annotation { return table(&Options{}).Documentat
 // Keys returns the keys of the provider's own annotations.
 func Keys() []string { return table(&Options{}).Keys() }
 
+// Vocabulary returns the annotations that the provider reads.
+func Vocabulary(provider string) intent.Vocabulary {
+	return intent.Vocabulary{Provider: provider, Portable: Portable(), Own: Keys(), OwnPrefixes: Prefixes(),
+		Advice: Advice()}
+}
+
 // table returns the provider's own annotations, in the order in which Read reports problems. It
 // sets the fields of o, whose Type is known.
 func table(o *Options) intent.Table {
