@@ -7,7 +7,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # Packages without an order so far. Remove a line when a package has one.
 unordered=(
 	providers/aws/loadbalancer/classic
-	providers/aws/loadbalancer/vpc
 )
 
 mapfile -t folders < <(go_files | grep -E '^providers/[^/]+/loadbalancer/' | xargs -n1 dirname | sort -u |

@@ -1,7 +1,6 @@
 package vpc
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -14,73 +13,20 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
-	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
 const (
+	// groupsAge is the max age of lists of security groups: see subnetsAge. Our own writes update their snapshot in
+	// between.
+	groupsAge = 30 * time.Second
 	// filterValues is the maximum number of values of a filter of EC2.
 	filterValues = 200
 	// settleTime bounds how long reads of EC2 may miss a new group. EC2 documents no bound; until then a group
 	// that we created and that a list lacks counts as existing.
 	settleTime = 2 * time.Minute
 )
-
-// Group is a security group with its ingress rules.
-type Group struct {
-	ID, Name, Description string
-	Tags                  map[string]string
-	Rules                 []Rule
-}
-
-// String formats the group for users.
-func (g Group) String() string {
-	if g.Name == "" {
-		return g.ID
-	}
-	return g.ID + " (" + g.Name + ")"
-}
-
-// Groups are security groups of the VPC at one time. Readers must not modify them.
-type Groups struct {
-	cluster Cluster
-	byID    map[string]Group
-}
-
-// ByID returns a group that was read.
-func (g Groups) ByID(id string) (Group, bool) {
-	group, ok := g.byID[id]
-	return group, ok
-}
-
-// Named returns the group of a name, which is unique in a VPC.
-func (g Groups) Named(name string) (Group, bool) {
-	for _, group := range g.byID {
-		if group.Name == name {
-			return group, true
-		}
-	}
-	return Group{}, false
-}
-
-// All returns every group that was read, by ID in ascending order: those with the cluster's tag, and those of
-// queries.
-func (g Groups) All() []Group {
-	return sorting.SortedFunc(maps.Values(g.byID), func(a, b Group) int { return cmp.Compare(a.ID, b.ID) })
-}
-
-// Tagged reports whether a group has the cluster's tag.
-func (g Groups) Tagged(id string) bool {
-	group, ok := g.byID[id]
-	return ok && g.cluster.has(group.Tags)
-}
-
-// Owned reports whether a group was created for the cluster only.
-func (g Groups) Owned(id string) bool {
-	group, ok := g.byID[id]
-	return ok && names.OwnedByCluster(group.Tags, g.cluster.ID)
-}
 
 // GroupQuery selects groups in addition to those with the cluster's tag.
 type GroupQuery struct {
@@ -198,6 +144,20 @@ func (s *GroupStore) list(ctx context.Context) ([]Group, error) {
 	return list, nil
 }
 
+// listAll reads all groups of the VPC. Those that list would return are cached as well.
+func (s *GroupStore) listAll(ctx context.Context) ([]Group, error) {
+	r := s.state.Begin()
+	needed := s.neededIDs()
+	all, err := s.describe(ctx, inVPC(s.options.VPC))
+	if err != nil {
+		return nil, err
+	}
+	s.groups.MergeList(r, slices.DeleteFunc(slices.Clone(all), func(g Group) bool {
+		return !s.options.Cluster.has(g.Tags) && !slices.Contains(needed, g.ID)
+	}))
+	return all, nil
+}
+
 func (s *GroupStore) neededIDs() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,13 +198,6 @@ func (s *GroupStore) describe(ctx context.Context, filters ...ec2types.Filter) (
 		}
 	}
 	return list, nil
-}
-
-func toGroup(in ec2types.SecurityGroup) (Group, error) {
-	id := aws.ToString(in.GroupId)
-	rules, err := toRules(id, in.IpPermissions)
-	return Group{ID: id, Name: aws.ToString(in.GroupName), Description: aws.ToString(in.Description),
-		Tags: tagMap(in.Tags), Rules: rules}, err
 }
 
 // forget removes a group that was deleted.

@@ -2,21 +2,11 @@ package vpc
 
 import (
 	"cmp"
-	"context"
 	"net/netip"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
-)
-
-// KindRules is the kind of rules of security groups in plans.
-const KindRules = "security group rules"
-
-// ICMP types and codes of "packet too big".
-const (
-	icmpUnreachable, icmpFragmentationNeeded = 3, 4
-	icmpv6PacketTooBig, icmpv6NoCode         = 2, 0
 )
 
 // Port is a port at which nodes receive traffic, from these sources in both families.
@@ -75,16 +65,6 @@ func (b ByCIDR) open(v4 bool) bool {
 		ports = append(ports, port.Port)
 	}
 	return slices.Equal(sortedSet(ports), sortedSet(b.Health))
-}
-
-// TooBig returns the rule that allows path MTU discovery from a source.
-func TooBig(source netip.Prefix, description string) Rule {
-	if source.Addr().Is4() {
-		return Rule{Protocol: ProtocolICMP, FromPort: icmpUnreachable, ToPort: icmpFragmentationNeeded, CIDR: source,
-			Description: description}
-	}
-	return Rule{Protocol: ProtocolICMPv6, FromPort: icmpv6PacketTooBig, ToPort: icmpv6NoCode, CIDR: source,
-		Description: description}
 }
 
 // GroupRef is a security group that exists (ID), or that the plan creates (Handle).
@@ -227,88 +207,6 @@ func unusedMTU(have, revoked, desired []Rule) []Rule {
 		}
 	}
 	return unused
-}
-
-// NodeRuleChanges plans the desired rules of the groups: for each group one call that adds and then one that
-// removes. They wait for after. The store records the desired rules, see claims.
-func (s *GroupStore) NodeRuleChanges(have Groups, n NodeRules, after []plan.Ref) []plan.Change {
-	s.claims.set(n)
-	var changes []plan.Change
-	for _, d := range n.diff(have) {
-		removalAfter := slices.Concat(after, n.RevokeAfter)
-		if len(d.authorize) > 0 || d.from {
-			change := s.nodeAuthorize(n, d, after)
-			changes = append(changes, change)
-			removalAfter = append(removalAfter, change.Ref)
-		}
-		if len(d.revoke) > 0 {
-			changes = append(changes, s.nodeRevoke(n.LoadBalancer, d, removalAfter))
-		}
-	}
-	return changes
-}
-
-func (s *GroupStore) nodeAuthorize(n NodeRules, d ruleDiff, after []plan.Ref) plan.Change {
-	shown := d.authorize
-	if d.from {
-		shown = append(slices.Clone(shown), fromRule(n.From.Name, ""))
-	}
-	return plan.Change{
-		Ref:        plan.Ref{Kind: KindRules, Name: d.group.String(), Action: plan.Create},
-		Fields:     []plan.Field{{Name: "ingress", After: showRules(shown)}},
-		Reason:     "lets the load balancer reach nodes",
-		After:      slices.Clone(after),
-		Membership: true, // a node in a group without other nodes before needs it
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			rules := slices.Clone(d.authorize)
-			if d.from {
-				id, err := n.From.Resolve(ids)
-				if err != nil {
-					return err
-				}
-				rules = append(rules, fromRule(id, n.FromDescription))
-			}
-			return s.authorize(ctx, d.group.ID, rules)
-		},
-	}
-}
-
-func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Ref) plan.Change {
-	change := plan.Change{
-		Ref:        plan.Ref{Kind: KindRules, Name: d.group.String(), Action: plan.Delete},
-		ID:         RulesID(d.group.ID, loadBalancer),
-		Fields:     []plan.Field{{Name: "ingress", Before: showRules(d.revoke)}},
-		Reason:     "no longer needed by the load balancer",
-		After:      slices.Clone(after),
-		Membership: true,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			// One after the other: of two load balancers that are deleted at once, the second one detects that their
-			// shared rules are not needed any more.
-			release, err := s.removals.Lock(ctx, d.group.ID)
-			if err != nil {
-				return err
-			}
-			defer release()
-			revoke := s.unneeded(d.group.ID, d.revoke)
-			if err := s.revoke(ctx, d.group.ID, revoke); err != nil {
-				return err
-			}
-			if stillNeeded := s.claims.stillNeeded(loadBalancer, d.group.ID, revoke); len(stillNeeded) > 0 {
-				return s.authorize(ctx, d.group.ID, stillNeeded)
-			}
-			return nil
-		},
-	}
-	d.declare(&change)
-	return change
-}
-
-// unneeded returns the rules that a load balancer gives up, with the current need of the shared rules: since
-// the plan was made, another load balancer may have come to need one, or have been deleted.
-func (s *GroupStore) unneeded(groupID string, revoke []Rule) []Rule {
-	group, _ := s.groups.Get(groupID)
-	own := slices.DeleteFunc(slices.Clone(revoke), func(r Rule) bool { return r.Description == names.MTURule })
-	return append(own, unusedMTU(group.Rules, own, nil)...)
 }
 
 func sortedSet[T cmp.Ordered](items []T) []T {

@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
 // Protocols of rules as EC2 writes them.
@@ -22,6 +23,12 @@ const (
 	ProtocolICMP   = "icmp"
 	ProtocolICMPv6 = "icmpv6"
 	ProtocolAll    = "-1"
+)
+
+// ICMP types and codes of "packet too big".
+const (
+	icmpUnreachable, icmpFragmentationNeeded = 3, 4
+	icmpv6PacketTooBig, icmpv6NoCode         = 2, 0
 )
 
 // noPort is the port of a rule for a protocol without ports.
@@ -53,6 +60,18 @@ type ruleKey struct {
 func (r Rule) key() ruleKey {
 	return ruleKey{r.Protocol, r.FromPort, r.ToPort, r.CIDR, r.SourceGroup, r.PrefixList}
 }
+
+// TooBig returns the rule that allows path MTU discovery from a source.
+func TooBig(source netip.Prefix, description string) Rule {
+	if source.Addr().Is4() {
+		return Rule{Protocol: ProtocolICMP, FromPort: icmpUnreachable, ToPort: icmpFragmentationNeeded, CIDR: source,
+			Description: description}
+	}
+	return Rule{Protocol: ProtocolICMPv6, FromPort: icmpv6PacketTooBig, ToPort: icmpv6NoCode, CIDR: source,
+		Description: description}
+}
+
+func isClientRule(r Rule) bool { return strings.HasPrefix(r.Description, names.ClientRulePrefix) }
 
 // ClientRules returns the rules of a load balancer's own security group: the clients of each port, in these families.
 func ClientRules(in intent.Service, families []v1.IPFamily) []Rule {

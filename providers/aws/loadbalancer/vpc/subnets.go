@@ -3,7 +3,6 @@ package vpc
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -14,17 +13,19 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// Page sizes, the largest that the API reference allows.
 const (
-	subnetPage     = 1000
-	routeTablePage = 100
-	groupPage      = 1000
+	// subnetsAge is the max age of shared lists. It only has to span a burst, such as a restart that reconciles
+	// every Service within seconds; it is also the time for which a reconcile may miss a change made by hand.
+	subnetsAge = 30 * time.Second
+	// zonesAge: the type of a zone never changes, and a region rarely gets a new one; an unknown zone is looked
+	// up at once.
+	zonesAge = 24 * time.Hour
 )
 
 // zoneTypeStandard is the type of zones that support every load balancer, unlike local zones, wavelength
@@ -57,8 +58,22 @@ func (s Subnet) String() string {
 	return s.ID + " (" + s.Name + ")"
 }
 
+// subnetReader caches the subnets of the VPC and the types of zones.
+type subnetReader struct {
+	options Options
+	list    *snapshot.Value[[]Subnet]
+	zones   *snapshot.Value[map[string]string]
+}
+
+func newSubnetReader(o Options) *subnetReader {
+	r := &subnetReader{options: o}
+	r.zones = snapshot.NewValue(snapshot.ValueOptions[map[string]string]{Read: r.readZones, Clock: o.Clock, Age: zonesAge})
+	r.list = snapshot.NewValue(snapshot.ValueOptions[[]Subnet]{Read: r.readSubnets, Clock: o.Clock, Age: subnetsAge})
+	return r
+}
+
 // readSubnets reads the subnets of the VPC with their route tables and zones.
-func (r *Reader) readSubnets(ctx context.Context) ([]Subnet, error) {
+func (r *subnetReader) readSubnets(ctx context.Context) ([]Subnet, error) {
 	var (
 		started = r.options.Clock.Now()
 		listed  []ec2types.Subnet
@@ -88,7 +103,7 @@ func (r *Reader) readSubnets(ctx context.Context) ([]Subnet, error) {
 	return subnets, nil
 }
 
-func (r *Reader) listSubnets(ctx context.Context) ([]ec2types.Subnet, error) {
+func (r *subnetReader) listSubnets(ctx context.Context) ([]ec2types.Subnet, error) {
 	pages := ec2.NewDescribeSubnetsPaginator(r.options.API, &ec2.DescribeSubnetsInput{
 		Filters: []ec2types.Filter{inVPC(r.options.VPC)}, MaxResults: aws.Int32(subnetPage),
 	})
@@ -98,7 +113,7 @@ func (r *Reader) listSubnets(ctx context.Context) ([]ec2types.Subnet, error) {
 
 // publicSubnets returns a function that reports whether the route table of a subnet, its own or the VPC's
 // main one, has a route through an internet gateway.
-func (r *Reader) publicSubnets(ctx context.Context) (func(subnetID string) bool, error) {
+func (r *subnetReader) publicSubnets(ctx context.Context) (func(subnetID string) bool, error) {
 	pages := ec2.NewDescribeRouteTablesPaginator(r.options.API, &ec2.DescribeRouteTablesInput{
 		Filters: []ec2types.Filter{inVPC(r.options.VPC)}, MaxResults: aws.Int32(routeTablePage),
 	})
@@ -126,7 +141,7 @@ func (r *Reader) publicSubnets(ctx context.Context) (func(subnetID string) bool,
 }
 
 // zoneTypes returns the types of zones by name, and reads them again for an unknown zone.
-func (r *Reader) zoneTypes(ctx context.Context, subnets []ec2types.Subnet, started time.Time) (map[string]string,
+func (r *subnetReader) zoneTypes(ctx context.Context, subnets []ec2types.Subnet, started time.Time) (map[string]string,
 	error) {
 	types, err := r.zones.Get(ctx)
 	if err != nil {
@@ -140,7 +155,7 @@ func (r *Reader) zoneTypes(ctx context.Context, subnets []ec2types.Subnet, start
 	return types, nil
 }
 
-func (r *Reader) readZones(ctx context.Context) (map[string]string, error) {
+func (r *subnetReader) readZones(ctx context.Context) (map[string]string, error) {
 	out, err := r.options.API.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{})
 	if err != nil {
 		return nil, awserr.Wrap("DescribeAvailabilityZones", err)
@@ -179,28 +194,4 @@ func toSubnet(in ec2types.Subnet, cluster Cluster) (Subnet, error) {
 		subnet.CIDR6 = append(subnet.CIDR6, prefix)
 	}
 	return subnet, nil
-}
-
-// parsePrefix parses a network that AWS returned.
-func parsePrefix(operation, text string) (netip.Prefix, error) {
-	prefix, err := netip.ParsePrefix(text)
-	if err != nil {
-		return prefix, &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation,
-			Err: fmt.Errorf("the response cannot be parsed: %w", err)}
-	}
-	return prefix.Masked(), nil
-}
-
-func inVPC(id string) ec2types.Filter { return filter("vpc-id", id) }
-
-func filter(name string, values ...string) ec2types.Filter {
-	return ec2types.Filter{Name: &name, Values: values}
-}
-
-func tagMap(tags []ec2types.Tag) map[string]string {
-	m := make(map[string]string, len(tags))
-	for _, tag := range tags {
-		m[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
-	}
-	return m
 }

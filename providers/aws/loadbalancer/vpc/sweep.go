@@ -37,17 +37,3 @@ func (s *GroupStore) Find(o RuleOwner) {
 		}
 	}
 }
-
-// listAll reads all groups of the VPC. Those that list would return are cached as well.
-func (s *GroupStore) listAll(ctx context.Context) ([]Group, error) {
-	r := s.state.Begin()
-	needed := s.neededIDs()
-	all, err := s.describe(ctx, inVPC(s.options.VPC))
-	if err != nil {
-		return nil, err
-	}
-	s.groups.MergeList(r, slices.DeleteFunc(slices.Clone(all), func(g Group) bool {
-		return !s.options.Cluster.has(g.Tags) && !slices.Contains(needed, g.ID)
-	}))
-	return all, nil
-}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,7 +14,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
-	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
 const (
@@ -32,8 +30,6 @@ const (
 	minReleasePause = 2 * time.Second
 	maxReleasePause = 15 * time.Second
 )
-
-func isClientRule(r Rule) bool { return strings.HasPrefix(r.Description, names.ClientRulePrefix) }
 
 // authorize adds rules to a group in one call. Existing rules count as added.
 func (s *GroupStore) authorize(ctx context.Context, groupID string, rules []Rule) error {

@@ -1,0 +1,74 @@
+package vpc
+
+import (
+	"cmp"
+	"maps"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// Group is a security group with its ingress rules.
+type Group struct {
+	ID, Name, Description string
+	Tags                  map[string]string
+	Rules                 []Rule
+}
+
+// String formats the group for users.
+func (g Group) String() string {
+	if g.Name == "" {
+		return g.ID
+	}
+	return g.ID + " (" + g.Name + ")"
+}
+
+// Groups are security groups of the VPC at one time. Readers must not modify them.
+type Groups struct {
+	cluster Cluster
+	byID    map[string]Group
+}
+
+// ByID returns a group that was read.
+func (g Groups) ByID(id string) (Group, bool) {
+	group, ok := g.byID[id]
+	return group, ok
+}
+
+// Named returns the group of a name, which is unique in a VPC.
+func (g Groups) Named(name string) (Group, bool) {
+	for _, group := range g.byID {
+		if group.Name == name {
+			return group, true
+		}
+	}
+	return Group{}, false
+}
+
+// All returns every group that was read, by ID in ascending order: those with the cluster's tag, and those of
+// queries.
+func (g Groups) All() []Group {
+	return sorting.SortedFunc(maps.Values(g.byID), func(a, b Group) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// Tagged reports whether a group has the cluster's tag.
+func (g Groups) Tagged(id string) bool {
+	group, ok := g.byID[id]
+	return ok && g.cluster.has(group.Tags)
+}
+
+// Owned reports whether a group was created for the cluster only.
+func (g Groups) Owned(id string) bool {
+	group, ok := g.byID[id]
+	return ok && names.OwnedByCluster(group.Tags, g.cluster.ID)
+}
+
+func toGroup(in ec2types.SecurityGroup) (Group, error) {
+	id := aws.ToString(in.GroupId)
+	rules, err := toRules(id, in.IpPermissions)
+	return Group{ID: id, Name: aws.ToString(in.GroupName), Description: aws.ToString(in.Description),
+		Tags: tagMap(in.Tags), Rules: rules}, err
+}
