@@ -21,11 +21,11 @@ func providerController(name string) app.InitFuncConstructor {
 		return func(ctx context.Context, _ controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
 			starter, ok := cloud.(provider.ControllerStarter)
 			d, _ := provider.Get(cloud.ProviderName())
-			if !ok || !wanted(name, d.Controllers, config.ComponentConfig.Generic.Controllers) {
+			if !ok || !isEnabled(name, d.Controllers, config.ComponentConfig.Generic.Controllers) {
 				return nil, false, nil
 			}
 			shared := config.ComponentConfig.KubeCloudShared
-			given := provider.ControllerContext{
+			options := provider.ControllerContext{
 				Client:            config.ClientBuilder.ClientOrDie(start.ClientName),
 				Nodes:             config.SharedInformers.Core().V1().Nodes(),
 				AllocateNodeCIDRs: shared.AllocateNodeCIDRs,
@@ -36,17 +36,17 @@ func providerController(name string) app.InitFuncConstructor {
 				if err != nil {
 					return nil, false, err
 				}
-				given.ClusterCIDRs = ranges
+				options.ClusterCIDRs = ranges
 			}
-			started, err := starter.StartController(ctx, name, given)
+			started, err := starter.StartController(ctx, name, options)
 			return nil, started, err
 		}
 	}
 }
 
-// wanted reports whether the name is one of the provider's controllers. The framework has already checked
-// that --controllers enables it.
-func wanted(name string, own []provider.Controller, controllers []string) bool {
+// isEnabled reports whether the name is one of the provider's controllers and, if that is opt-in, is listed in
+// --controllers. The framework has checked that --controllers does not disable it.
+func isEnabled(name string, own []provider.Controller, controllers []string) bool {
 	at := slices.IndexFunc(own, func(c provider.Controller) bool { return c.Name == name })
 	return at >= 0 && (!own[at].OptIn || slices.Contains(controllers, name))
 }

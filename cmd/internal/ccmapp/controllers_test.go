@@ -20,7 +20,7 @@ func TestControllersOfAProvider(t *testing.T) {
 		{"of another provider", "tagging", nil, []string{"*", "tagging"}, false},
 	} {
 		t.Run(tc.title, func(t *testing.T) {
-			if got := wanted(tc.name, tc.own, tc.controllers); got != tc.want {
+			if got := isEnabled(tc.name, tc.own, tc.controllers); got != tc.want {
 				t.Errorf("wanted %v", got)
 			}
 		})

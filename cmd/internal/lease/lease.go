@@ -1,5 +1,5 @@
-// Package lease observes the lease that decides which replica of a manager works, for logs and /readyz. The framework
-// acquires and renews it, and does not report who else holds it.
+// Package lease observes the leader election lease of a manager, for logs and /readyz. The framework acquires and
+// renews it, and does not report other holders.
 package lease
 
 import (
@@ -48,8 +48,8 @@ func (o *Observer) Watch(ctx context.Context) {
 		o.line = line
 		o.mu.Unlock()
 		if holder != "" && holder != last {
-			logger.Info("Only the holder of the lease works; the other replicas wait. If the holder is another cloud "+
-				"controller manager, remove that one, or this one", "holder", holder)
+			logger.Info("Only the holder of the lease is active. If the holder is another cloud controller manager, remove "+
+				"that one, or this one", "holder", holder)
 			last = holder
 		}
 		if o.sleep(ctx) != nil {

@@ -20,7 +20,7 @@ var shared = sync.OnceValue(func() *instruments {
 		Name:   "ccm_batch_size",
 		Labels: []string{"provider", "operation"},
 		Help:   "How many requests each bulk call to a cloud combined.",
-		// From a single caller, over the sixteen workers and the 200 route calls of the framework, to a full page.
+		// The bounds include the 16 workers and the 200 concurrent route calls of the framework, and full pages.
 	}, []float64{1, 2, 4, 8, 16, 32, 64, 128, 200, 500, 1000})}
 })
 

@@ -2,8 +2,8 @@ package cloudapi
 
 import "sync"
 
-// Label values stay a closed set even if a Describe function puts an ID into a name: past
-// maxOperations different names, or for a name that no API reference would print, the label is otherName.
+// Label values stay a closed set even if a Describe function puts an ID into a name: after
+// maxOperations different names, or for a name that is not one of an operation (isName), the label is otherName.
 const (
 	maxOperations = 512
 	maxNameLength = 64

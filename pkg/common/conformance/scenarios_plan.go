@@ -33,8 +33,8 @@ func planScenarios() []Scenario {
 				return steps(
 					func() error { return r.change(ctx, loadBalancerService("web", 80)) },
 					func() (err error) { fields, err = r.drift(ctx, "web"); return err },
-					// Not after settling: a manager that starts in the meantime corrects it, as it should.
-					func() error { return r.planned("web", names(&fields))(ctx) },
+					// Without Settled: a manager that starts in the meantime corrects the drift.
+					func() error { return r.planned("web", changesFields(&fields))(ctx) },
 					func() error { return r.Restart(ctx, ManagerOptions{}) },
 					func() error { return r.Converge(ctx, r.planned("web", noChanges)) },
 				)
@@ -88,8 +88,8 @@ func creates(p plan.Plan) error {
 	return fmt.Errorf("creates nothing, although nothing exists yet: %s", strings.Join(summaries(p), "; "))
 }
 
-// names checks that the plan changes each of these fields.
-func names(fields *[]string) func(plan.Plan) error {
+// changesFields checks that the plan changes each of these fields.
+func changesFields(fields *[]string) func(plan.Plan) error {
 	return func(p plan.Plan) error {
 		for _, want := range *fields {
 			if !slices.ContainsFunc(p.Changes, func(c plan.Change) bool { return c.Kind == want || hasField(c, want) }) {

@@ -89,7 +89,7 @@ type outcome struct {
 	// calls are the names of the calls, in order, without those of deleting everything unless the scenario
 	// includes them.
 	calls []string
-	// injected is the number of faults that hit.
+	// injected is the number of faults that were injected.
 	injected int
 }
 
@@ -107,7 +107,7 @@ func (s Subject) run(t testing.TB, scenario Scenario, fault *sim.Fault) (outcome
 	r.Disruptions = s.Disruptions
 	r.ServiceAnnotations, r.TakeOver, r.faults = s.ServiceAnnotations, s.TakeOver, fault != nil
 	if fault != nil {
-		// Reads by the scenario itself, for a plan, are interrupted too.
+		// The fault can also interrupt reads of the scenario itself, for a plan.
 		r.Attempts = 3
 		world.Front().SetFaults(*fault)
 	}
@@ -147,8 +147,8 @@ func capabilitiesOf(cloud cloudprovider.Interface) provider.Capabilities {
 	return c
 }
 
-// kinds are the ways in which a call is interrupted.
-func kinds() []sim.FaultKind {
+// faultKinds are the ways in which a call is interrupted.
+func faultKinds() []sim.FaultKind {
 	return []sim.FaultKind{sim.FaultError, sim.FaultThrottle, sim.FaultLostReply, sim.FaultKillBefore, sim.FaultKillAfter}
 }
 
@@ -203,7 +203,7 @@ func (s Subject) interrupt(t *testing.T, scenario Scenario, tally *tally) {
 		return
 	}
 	t.Logf("%d calls to interrupt", len(clean.calls))
-	for _, kind := range kinds() {
+	for _, kind := range faultKinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			if failures := s.interruptBy(t, scenario, kind, clean, tally); len(failures) > 0 {
@@ -238,7 +238,7 @@ func (s Subject) interruptAt(t *testing.T, scenario Scenario, fault sim.Fault, c
 		got, err = s.run(t, scenario, &fault)
 		if err == nil {
 			if diff := cmp.Diff(clean.end, got.end); diff != "" {
-				err = fmt.Errorf("the end differs from that without the fault (-without +with):\n%s", diff)
+				err = fmt.Errorf("the final state differs from that without the fault (-without +with):\n%s", diff)
 			}
 		}
 		tally.add(scenario.Name, got.injected)
@@ -252,7 +252,7 @@ func callsToInterrupt(n, sample int, kind sim.FaultKind) []int {
 	stride, first := 1, 0
 	if testing.Short() {
 		stride = max(1, n/stdcmp.Or(sample, DefaultSample))
-		first = slices.Index(kinds(), kind) * stride / len(kinds())
+		first = slices.Index(faultKinds(), kind) * stride / len(faultKinds())
 	}
 	var out []int
 	for call := 1 + first; call <= n; call += stride {

@@ -61,7 +61,7 @@ func TestMistakeOnlyInterruptionsFind(t *testing.T) {
 		t.Fatalf("undisturbed: %v", err)
 	}
 	var failures []string
-	for _, kind := range kinds() {
+	for _, kind := range faultKinds() {
 		failures = append(failures, subject.interruptBy(t, scenario, kind, clean, &tally{})...)
 	}
 	if len(failures) == 0 {

@@ -68,7 +68,7 @@ type Object struct {
 	Created time.Time
 	// Settling is the state of an object that the cloud is still changing; empty for others.
 	Settling string
-	// Note is what is known about an object without a mark.
+	// Note is a text for users about an object without a mark.
 	Note string
 	// Keep is the reason why the object outlives its Service; empty for others.
 	Keep string

@@ -51,7 +51,7 @@ func parts() []partServices {
 }
 
 // conditionAllowed names the condition that a part has the permissions for its calls of a service. IAM
-// permissions are per action, so a denial for one part says nothing about the others.
+// permissions are per action, so a denial for one part does not affect the others.
 func conditionAllowed(s api.Service, part string) string { return string(s) + " for " + part }
 
 // callers returns the parts that call an operation.
@@ -119,7 +119,7 @@ func (c *Client) Check(ctx context.Context, clients *Clients) error {
 // checkCaller returns denied, of class Denied, if AWS rejects the credentials, and stsErr if STS cannot
 // be reached.
 func (c *Client) checkCaller(ctx context.Context, clients *Clients) (stsErr, denied error) {
-	// STS may be unreachable, as from a VPC without an endpoint of it: half of the time is for the services.
+	// STS may be unreachable, for example from a VPC without its endpoint: half of the time is left for the services.
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
@@ -195,7 +195,7 @@ func (o observedCredentials) Retrieve(ctx context.Context) (aws.Credentials, err
 	switch {
 	case err == nil:
 		o.health.Set(conditionCredentials, nil)
-	case ctx.Err() == nil: // a cancelled caller learns nothing about the credentials
+	case ctx.Err() == nil: // a cancellation does not depend on the credentials
 		o.health.Set(conditionCredentials, fmt.Errorf("no AWS credentials to sign requests with: %w", cloudapi.CauseOf(err)))
 	}
 	return found, err

@@ -71,7 +71,8 @@ func globalKeys() []provider.ConfigKey {
 				"cloudprovider_aws_api_request_duration_seconds, cloudprovider_aws_api_request_errors, "+
 				"cloudprovider_aws_api_throttled_requests_total, "+
 				"cloudprovider_aws_api_response_status_total, cloudprovider_aws_tagging_controller_work_item_errors_total "+
-				"(its label instance_id stays empty) and tagging_controller_inital_node_tagging_delay_seconds."), //nolint:misspell // spelt as ever
+				"(its label instance_id stays empty) and "+
+				"tagging_controller_inital_node_tagging_delay_seconds."), //nolint:misspell // its name
 	}
 }
 

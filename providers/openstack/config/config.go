@@ -117,7 +117,7 @@ type Route struct {
 	RouterID string `gcfg:"router-id"`
 }
 
-// Metadata is the section [Metadata], which also has the request timeout for historical reasons.
+// Metadata is the section [Metadata]. Its request timeout is the fallback of that in [Global].
 type Metadata struct {
 	SearchOrder    string                `gcfg:"search-order"`
 	RequestTimeout commonconfig.Duration `gcfg:"request-timeout"`

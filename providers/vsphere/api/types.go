@@ -36,7 +36,7 @@ type Machine struct {
 	Metadata, MetadataEncoding string
 }
 
-// The power states that matter. Suspended machines count as stopped.
+// The power states. A suspended machine counts as stopped.
 const (
 	PoweredOn  = "poweredOn"
 	PoweredOff = "poweredOff"

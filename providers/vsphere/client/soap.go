@@ -12,8 +12,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 )
 
-// The SOAP API is spoken here directly. govmomi's generated types register themselves at start, so that a program
-// that links its client links all of them, about 7.5 MB.
+// This package implements the SOAP protocol itself. govmomi's generated types register themselves in init functions, so
+// that a program that imports its client links all of them, about 7.5 MB.
 
 const (
 	soapPath = "/sdk"
@@ -54,7 +54,8 @@ func refElement(name string, ref api.Ref) string {
 
 // operation returns the body of a request: a method of an object, with its encoded parameters.
 func operation(method string, this api.Ref, parameters ...string) string {
-	return fmt.Sprintf(`<%s xmlns="urn:vim25">%s%s</%s>`, method, refElement("_this", this), strings.Join(parameters, ""), method)
+	return fmt.Sprintf(`<%s xmlns="urn:vim25">%s%s</%s>`, method, refElement("_this", this),
+		strings.Join(parameters, ""), method)
 }
 
 // envelope is a response. Its body has the response of the method, or a fault.
@@ -196,7 +197,7 @@ func classOf(err error) cloudapi.Class {
 		return classOfFault(f.kind)
 	case errors.As(err, &s):
 		if s.status == http.StatusNotFound {
-			// A proxy answers so too: only a fault reports that an object does not exist.
+			// Proxies return it too: only a fault reports that an object does not exist.
 			return cloudapi.Unknown
 		}
 		return cloudapi.ClassOfStatus(s.status)

@@ -123,9 +123,9 @@ type resolver struct {
 func (r *resolver) resolve() {
 	r.env.apply(&r.config.File)
 	r.nsxt()
-	r.labels()
-	r.nodes()
-	r.ignored()
+	r.resolveLabels()
+	r.resolveAddresses()
+	r.warnIgnored()
 	for _, name := range slices.Sorted(maps.Keys(r.config.File.VirtualCenter)) {
 		r.vcenter(name, *r.config.File.VirtualCenter[name])
 	}
@@ -164,7 +164,7 @@ func (r *resolver) vcenter(name string, c VirtualCenter) {
 	if v.Credentials.Password == "" {
 		v.Credentials.Password = g.Password
 	}
-	v.Families = r.families(section, firstList(c.IPFamily, g.IPFamily))
+	v.Families = r.parseFamilies(section, firstList(c.IPFamily, g.IPFamily))
 	r.checkVCenter(section, v, c)
 	if v.Secret == (SecretRef{}) {
 		// A directory has precedence over the Secret of [Global].

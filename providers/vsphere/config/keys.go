@@ -62,7 +62,7 @@ func accessRows(prefix string) []row {
 		{"insecure-flag", "bool", "false", "Accepts every certificate, which lets anyone on the way read the password."},
 		{"datacenters", "list", "all", "The datacenters with nodes: names, which may contain * and ?, paths such as " +
 			"/folder/dc, or references such as Datacenter:datacenter-3. Other machines are not nodes of this cluster."},
-		{"soap-roundtrip-count", "integer", "", "Has no effect: failed calls are repeated as long as that can help."},
+		{"soap-roundtrip-count", "integer", "", "Has no effect: failed calls are retried by the class of their error."},
 		{"ca-file", "path", "the system's", "Certificate authorities to trust, in PEM format. Read again at each login."},
 		{"thumbprint", "hexadecimal", "", "The SHA-1 or SHA-256 thumbprint of a certificate to accept in addition."},
 		{"secret-name", "string", "", "A Secret with the keys SERVER.username and SERVER.password. It is read at each " +

@@ -13,7 +13,8 @@ import (
 )
 
 // thumbprintForm is a SHA-1 or SHA-256 digest in hexadecimal, with or without colons.
-var thumbprintForm = regexp.MustCompile(`\A(?:[0-9A-Fa-f]{2}:?){19}(?:[0-9A-Fa-f]{2}|[0-9A-Fa-f]{2}:?(?:[0-9A-Fa-f]{2}:?){11}[0-9A-Fa-f]{2})\z`)
+var thumbprintForm = regexp.MustCompile(`\A(?:[0-9A-Fa-f]{2}:?){19}` +
+	`(?:[0-9A-Fa-f]{2}|[0-9A-Fa-f]{2}:?(?:[0-9A-Fa-f]{2}:?){11}[0-9A-Fa-f]{2})\z`)
 
 // maxPort is the highest TCP port.
 const maxPort = 65535
@@ -40,7 +41,7 @@ func (r *resolver) checkVCenter(section string, v VCenter, c VirtualCenter) {
 	}
 }
 
-// checkLogin checks what a login to a vCenter needs.
+// checkLogin checks the credentials and the certificate settings of a vCenter.
 func (r *resolver) checkLogin(section string, v VCenter) {
 	if (v.Secret.Name == "") != (v.Secret.Namespace == "") {
 		r.file.Errorf(section, "secret-name", "secret-name and secret-namespace must be set together")
@@ -60,8 +61,8 @@ func looksLikeAddress(text string) bool {
 	return err == nil || strings.Contains(text, ".")
 }
 
-// families returns the IP families, in any case and with blanks; IPv4 by default.
-func (r *resolver) families(section string, list List) []v1.IPFamily {
+// parseFamilies parses IP families without regard to case; IPv4 by default.
+func (r *resolver) parseFamilies(section string, list List) []v1.IPFamily {
 	var out []v1.IPFamily
 	for _, item := range list {
 		family := v1.IPv4Protocol
@@ -83,8 +84,8 @@ func (r *resolver) families(section string, list List) []v1.IPFamily {
 	return out
 }
 
-// labels checks that both categories are set, or none.
-func (r *resolver) labels() {
+// resolveLabels sets the tag categories of regions and zones, unless only one of the two is set.
+func (r *resolver) resolveLabels() {
 	l := r.config.File.Labels
 	if (l.Region == "") != (l.Zone == "") {
 		r.file.Warnf(sectionLabels, "", "has only one of region and zone: nodes get neither; set both, or none")
@@ -93,21 +94,22 @@ func (r *resolver) labels() {
 	r.config.Region, r.config.Zone = l.Region, l.Zone
 }
 
-func (r *resolver) nodes() {
+// resolveAddresses sets the rules that select the addresses of nodes.
+func (r *resolver) resolveAddresses() {
 	n := r.config.File.Nodes
 	r.config.Addresses = Addresses{
 		Internal: AddressRule{
-			Ranges:  r.ranges("internal-network-subnet-cidr", n.InternalCIDR),
-			Exclude: r.ranges("exclude-internal-network-subnet-cidr", n.ExcludeInternalCIDR), Network: n.InternalNetwork,
+			Ranges:  r.parseRanges("internal-network-subnet-cidr", n.InternalCIDR),
+			Exclude: r.parseRanges("exclude-internal-network-subnet-cidr", n.ExcludeInternalCIDR), Network: n.InternalNetwork,
 		},
 		External: AddressRule{
-			Ranges:  r.ranges("external-network-subnet-cidr", n.ExternalCIDR),
-			Exclude: r.ranges("exclude-external-network-subnet-cidr", n.ExcludeExternalCIDR), Network: n.ExternalNetwork,
+			Ranges:  r.parseRanges("external-network-subnet-cidr", n.ExternalCIDR),
+			Exclude: r.parseRanges("exclude-external-network-subnet-cidr", n.ExcludeExternalCIDR), Network: n.ExternalNetwork,
 		},
 	}
 }
 
-func (r *resolver) ranges(key string, list List) []netip.Prefix {
+func (r *resolver) parseRanges(key string, list List) []netip.Prefix {
 	var out []netip.Prefix
 	for _, item := range list {
 		prefix, err := netip.ParsePrefix(item)
@@ -120,12 +122,12 @@ func (r *resolver) ranges(key string, list List) []netip.Prefix {
 	return out
 }
 
-// ignored warns about keys that have no effect.
-func (r *resolver) ignored() {
+// warnIgnored warns about keys that have no effect.
+func (r *resolver) warnIgnored() {
 	for key, reason := range map[string]string{
 		"api-disable":          "the gRPC API does not exist any more",
 		"api-binding":          "the gRPC API does not exist any more",
-		"soap-roundtrip-count": "failed calls are repeated as long as that can help",
+		"soap-roundtrip-count": "failed calls are retried by the class of their error",
 	} {
 		if r.file.Has(sectionGlobal, key) {
 			r.file.Warnf(sectionGlobal, key, "has no effect: %s", reason)
@@ -134,7 +136,7 @@ func (r *resolver) ignored() {
 	for name := range r.config.File.VirtualCenter {
 		section := common.Section(sectionCenter, name)
 		if r.file.Has(section, "soap-roundtrip-count") {
-			r.file.Warnf(section, "soap-roundtrip-count", "has no effect: failed calls are repeated as long as that can help")
+			r.file.Warnf(section, "soap-roundtrip-count", "has no effect: failed calls are retried by the class of their error")
 		}
 	}
 }

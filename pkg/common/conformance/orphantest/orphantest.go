@@ -27,26 +27,29 @@ import (
 
 // Options describe a provider to Run.
 type Options struct {
-	// Volatile are prefixes of the names of fields that every change of an object, or time, changes. Shared are those of
-	// fields of nodes and the like in which orphans leave traces, which are compared only when all orphans are deleted.
+	// Volatile are prefixes of the names of fields that change with every update of an object, or with time. Shared are
+	// prefixes of fields of shared objects, such as nodes, that orphans add to: they are compared only after all orphans
+	// are deleted.
 	Volatile, Shared []string
 	// Lists are the operations that list the inventory, each with the kinds that cannot be listed without it.
 	Lists map[string][]string
-	// Restrict makes the cloud reject an operation as it does for credentials that are limited to certain requests, where
-	// that differs from a denied call; an empty name lifts the limit. Nil if the cloud has no such credentials.
+	// Restrict makes the cloud reject an operation as it does for credentials that are limited to certain requests, if
+	// that differs from a denied call. An empty name removes the restriction. It is nil if the cloud has no such
+	// credentials.
 	Restrict func(world conformance.World, operation string)
-	// MaxLists is the maximum number of their calls in one inventory.
+	// MaxLists is the maximum number of calls of Lists in one inventory.
 	MaxLists int
 	// ServicesPerCall is the number of Services for which an inventory without parts may make another call, where the
 	// cloud cannot list what it needs; 0 if it can.
 	ServicesPerCall int
-	// Unproven are the kinds of objects without a mark: only their users show their cluster. Another
-	// cluster's are unidentified, and after an interrupted deletion so may this one's be, which stay.
+	// Unproven are the kinds of objects without a mark: only the objects that use them identify their cluster. Those of
+	// another cluster are unidentified. Those of this cluster may become unidentified when a deletion is interrupted, and
+	// are then not deleted.
 	Unproven []string
 	// LeftByHand are the kinds of objects that stay, as unidentified, after their load balancer was deleted by hand.
 	LeftByHand []string
-	// LateKinds are the kinds that the cloud releases a while after the deletion of what uses them: a second run deletes
-	// them.
+	// LateKinds are the kinds that the cloud still reports as in use for a while after the objects that use them are
+	// deleted: a second run deletes them.
 	LateKinds []string
 	// RefusesSameService is set if the provider refuses a Service with the namespace and name of one in another cluster of
 	// the same name.
@@ -255,7 +258,7 @@ func (r *rig) deleteThrottled() error {
 const restricted sim.FaultKind = "restricted"
 
 // deleteWithout deletes while a list fails: of the kinds that it shows, and of those that need them, nothing may be
-// called an orphan.
+// reported as an orphan.
 func (r *rig) deleteWithout(operation string, fault sim.FaultKind) error {
 	time.Sleep(time.Hour)
 	if fault == restricted {
@@ -284,7 +287,7 @@ func (r *rig) deleteWithout(operation string, fault sim.FaultKind) error {
 	}
 	for _, e := range audit.Report.Entries {
 		if e.State == inventory.Orphaned && slices.ContainsFunc(needs[e.Kind], func(k string) bool { return unlisted[k] }) {
-			return fmt.Errorf("%s fails, and %s %s is called an orphan", operation, e.Kind, e.Name)
+			return fmt.Errorf("%s fails, and %s %s is reported as an orphan", operation, e.Kind, e.Name)
 		}
 	}
 	if err := r.intact(); err != nil {

@@ -18,8 +18,8 @@ const version = "2012-10-17"
 // maxSize is the maximum number of characters of a managed policy, without white space (IAM's quotas).
 const maxSize = 6144
 
-// required are the actions that AWS requires in addition for some of the provider's calls: the pages "Elastic Load
-// Balancing API permissions" and "Elastic Load Balancing service-linked role" of AWS' user guide.
+// required are the actions that AWS requires in addition for some of the provider's calls, according to the pages
+// "Elastic Load Balancing API permissions" and "Elastic Load Balancing service-linked role" of AWS' user guide.
 var required = []string{
 	"iam:CreateServiceLinkedRole", "ec2:DescribeAccountAttributes", "ec2:DescribeAddresses",
 	"ec2:DescribeInternetGateways", "ec2:DescribeVpcs",
