@@ -4,12 +4,6 @@
 # apply.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# Packages without an order so far. Remove a line when a package has one.
-unordered=(
-	providers/aws/loadbalancer/classic
-)
-
-mapfile -t folders < <(go_files | grep -E '^providers/[^/]+/loadbalancer/' | xargs -n1 dirname | sort -u |
-	grep -vxF "$(printf '%s\n' "${unordered[@]}")")
+mapfile -t folders < <(go_files | grep -E '^providers/[^/]+/loadbalancer/' | xargs -n1 dirname | sort -u)
 (cd hack/architecture && GOWORK=off go build -o "$root/bin/tools/cycles" ./cycles)
 bin/tools/cycles "${folders[@]}"

@@ -19,25 +19,6 @@ const defaultIdle = 60
 // initialDrain is the draining timeout of a new load balancer in AWS, in seconds.
 const initialDrain = 300
 
-// Attributes are those of a classic load balancer. Times are in seconds. In the desired state, a zero number
-// and an empty text mean that the value is not set; any other value of AWS is not compared then.
-type Attributes struct {
-	CrossZone bool
-	AccessLog AccessLog
-	Draining  bool
-	// DrainTimeout matters while Draining.
-	DrainTimeout int32
-	IdleTimeout  int32
-}
-
-// AccessLog is the destination of connection logs. All fields but Enabled matter only while Enabled.
-type AccessLog struct {
-	Enabled bool
-	// Interval is in minutes.
-	Interval       int32
-	Bucket, Prefix string
-}
-
 //nolint:gosec // the annotations are at most 4,000 s and 60 min
 func desireAttributes(o annotation.Options) Attributes {
 	a := Attributes{
@@ -145,28 +126,6 @@ func diffLog(f *plan.Fields, have, after AccessLog) bool {
 		f.Diff("accessLog.interval", plan.ShowInt(have.Interval), plan.ShowInt(after.Interval))
 	}
 	return len(*f) > before
-}
-
-// toAttributes converts the response of AWS.
-func toAttributes(in *elbtypes.LoadBalancerAttributes) Attributes {
-	var a Attributes
-	if in == nil {
-		return a
-	}
-	if c := in.CrossZoneLoadBalancing; c != nil {
-		a.CrossZone = c.Enabled
-	}
-	if l := in.AccessLog; l != nil {
-		a.AccessLog = AccessLog{l.Enabled, aws.ToInt32(l.EmitInterval), aws.ToString(l.S3BucketName),
-			aws.ToString(l.S3BucketPrefix)}
-	}
-	if c := in.ConnectionDraining; c != nil {
-		a.Draining, a.DrainTimeout = c.Enabled, aws.ToInt32(c.Timeout)
-	}
-	if s := in.ConnectionSettings; s != nil {
-		a.IdleTimeout = aws.ToInt32(s.IdleTimeout)
-	}
-	return a
 }
 
 // initialAttributes are those of a new load balancer, by the documentation of the API.

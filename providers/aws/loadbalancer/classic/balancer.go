@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
-	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
@@ -22,97 +19,6 @@ const (
 	kindLoadBalancer = "load balancer"
 	kindSubnets      = "subnets"
 )
-
-// Balancer is an existing classic load balancer. Its name is its identity.
-type Balancer struct {
-	Name, DNS, Scheme, VPC string
-	Listeners              []Listener
-	// Policies are the names of all its policies, Sticky of those for sticky sessions.
-	Policies, Sticky []string
-	// Backends are the policies of node ports.
-	Backends    map[int32][]string
-	Subnets     []string
-	Groups      []string
-	Instances   []string
-	HealthCheck HealthCheck
-	Attributes  Attributes
-	Tags        map[string]string
-	Created     time.Time
-}
-
-// listener returns the listener that can become the desired one in place, or else the desired one as it will
-// be created.
-func (b Balancer) listener(want Listener) Listener {
-	for _, l := range b.Listeners {
-		if l.sameBut(want) {
-			return l
-		}
-	}
-	return want
-}
-
-// sendsTo reports whether a listener forwards to a node port.
-func (b Balancer) sendsTo(port int32) bool {
-	return slices.ContainsFunc(b.Listeners, func(l Listener) bool { return l.InstancePort == port })
-}
-
-// changeListener changes one listener in a copy of the list.
-func (b *Balancer) changeListener(port int32, change func(*Listener)) {
-	b.Listeners = slices.Clone(b.Listeners)
-	for i := range b.Listeners {
-		if b.Listeners[i].Port == port {
-			change(&b.Listeners[i])
-		}
-	}
-}
-
-// setBackend changes the policies of one node port in a copy of the map.
-func (b *Balancer) setBackend(port int32, policies []string) {
-	backends := make(map[int32][]string, len(b.Backends)+1)
-	for p, names := range b.Backends {
-		backends[p] = names
-	}
-	backends[port] = policies
-	b.Backends = backends
-}
-
-func toBalancer(in elbtypes.LoadBalancerDescription) Balancer {
-	b := Balancer{
-		Name: aws.ToString(in.LoadBalancerName), DNS: aws.ToString(in.DNSName), Scheme: aws.ToString(in.Scheme),
-		VPC: aws.ToString(in.VPCId), Created: aws.ToTime(in.CreatedTime),
-		Subnets: in.Subnets, Groups: in.SecurityGroups, Instances: fromInstances(in.Instances),
-		Backends: map[int32][]string{},
-	}
-	for _, l := range in.ListenerDescriptions {
-		if l.Listener == nil {
-			continue
-		}
-		b.Listeners = append(b.Listeners, Listener{
-			Protocol: aws.ToString(l.Listener.Protocol), Port: l.Listener.LoadBalancerPort,
-			InstanceProtocol: aws.ToString(l.Listener.InstanceProtocol), InstancePort: aws.ToInt32(l.Listener.InstancePort),
-			Certificate: aws.ToString(l.Listener.SSLCertificateId), Policies: l.PolicyNames,
-		})
-	}
-	sorting.Func(b.Listeners, compareListeners)
-	for _, backend := range in.BackendServerDescriptions {
-		b.Backends[aws.ToInt32(backend.InstancePort)] = backend.PolicyNames
-	}
-	if p := in.Policies; p != nil {
-		for _, s := range p.AppCookieStickinessPolicies {
-			b.Sticky = append(b.Sticky, aws.ToString(s.PolicyName))
-		}
-		for _, s := range p.LBCookieStickinessPolicies {
-			b.Sticky = append(b.Sticky, aws.ToString(s.PolicyName))
-		}
-		b.Policies = slices.Concat(p.OtherPolicies, b.Sticky)
-	}
-	if h := in.HealthCheck; h != nil {
-		b.HealthCheck = HealthCheck{Target: aws.ToString(h.Target), Interval: aws.ToInt32(h.Interval),
-			Timeout: aws.ToInt32(h.Timeout),
-			Healthy: aws.ToInt32(h.HealthyThreshold), Unhealthy: aws.ToInt32(h.UnhealthyThreshold)}
-	}
-	return b
-}
 
 // initial is the load balancer as AWS creates it for our request.
 func (d *differ) initial() Balancer {

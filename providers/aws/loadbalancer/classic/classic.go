@@ -1,14 +1,18 @@
 // Package classic manages classic load balancers, the generation that a Service gets unless it selects
 // another. Desire computes the objects that should exist, Observe reads the existing ones, and Diff plans the
-// changes between them. Each kind of object has its own file.
+// changes between them. Its files are in layers, and refer only to earlier ones: model.go with the types, convert.go,
+// store.go, classic.go, then observe.go and inventory.go with the reads, differ.go and disruption.go, one file for each
+// kind of object, and desired.go, diff.go and members.go with what they combine to.
 package classic
 
 import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
 
@@ -41,4 +45,16 @@ type Cloud struct {
 func New(o Options) *Cloud {
 	o.Clock = clocks.OrReal(o.Clock)
 	return &Cloud{options: o, store: newStore(o.API, o.Clock)}
+}
+
+// foreign returns the owner of a load balancer of our name, "" for ours. One without any mark is ours: its
+// name contains the Service's UID.
+func (c *Cloud) foreign(key lbcommon.Key, b Balancer) string {
+	if owner := tags.Foreign(b.Tags, c.options.Cluster.ID, key); owner != "" && tags.Marked(b.Tags) {
+		return owner
+	}
+	if b.VPC != c.options.VPC {
+		return "a cluster in VPC " + b.VPC
+	}
+	return ""
 }

@@ -5,70 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
-	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
-	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
-
-// Schemes as the API writes them.
-const (
-	schemePublic   = "internet-facing"
-	schemeInternal = "internal"
-)
-
-// groupHandle identifies the managed security group in a plan before it exists.
-const groupHandle plan.Handle = "security group"
-
-// Request is the input of Desire.
-type Request struct {
-	Key     lbcommon.Key
-	Service intent.Service
-	Options annotation.Options
-	// Instances are the IDs of the instances of nodes that may receive traffic.
-	Instances []string
-	Shared    vpc.SharedState
-}
-
-// Desired are the objects that should exist for one Service.
-type Desired struct {
-	Name, Scheme string
-	// Listeners by port.
-	Listeners []Listener
-	// TLSPolicy is AWS' policy that encrypted listeners refer to; "" for the default one.
-	TLSPolicy string
-	// ProxyProtocol reports whether nodes get a PROXY protocol header.
-	ProxyProtocol bool
-	HealthCheck   HealthCheck
-	Attributes    Attributes
-	// Subnets are IDs, sorted. Listed is set if the user chose them. Zones has the zone of every subnet of the VPC.
-	Subnets []string
-	Listed  bool
-	Zones   map[string]string
-	// Managed is the group created for this load balancer, nil if others are used. Groups are IDs of existing
-	// groups; the managed one precedes them.
-	Managed    *vpc.ManagedGroup
-	Groups     []string
-	NodeGroups vpc.NodeGroups `json:"-"`
-	// Instances are IDs, sorted.
-	Instances []string
-	Tags      map[string]string
-	// Record is the applied record of this state.
-	Record   lbcommon.AppliedRecord `json:"-"`
-	Warnings []string
-	// Reasons are the reasons of the Events about Warnings, for those with a reason other than the default.
-	Reasons map[string]events.Reason `json:"-"`
-	// Refusal refuses the creation of the load balancer. One that exists stays, with a warning.
-	Refusal error `json:"-"`
-}
 
 // Desire computes the objects that should exist for a Service. It is pure and returns all problems joined.
 func (c *Cloud) Desire(r Request) (Desired, error) {
@@ -112,9 +56,6 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	return d, err
 }
 
-// Name is the load balancer's name.
-func Name(key lbcommon.Key) string { return names.LoadBalancerName(key.UID) }
-
 // refuseIPv6 adds a problem about IPv6, because classic load balancers support only IPv4.
 func refuseIPv6(in intent.Service, problems *intent.Problems) {
 	if !slices.Contains(in.Families, v1.IPv4Protocol) {
@@ -151,23 +92,4 @@ func (d *Desired) desireSubnets(r Request) error {
 		d.Warnings = append(d.Warnings, warning)
 	}
 	return err
-}
-
-// running returns the instances that can be registered, sorted: AWS rejects a whole request for a terminated
-// one.
-func running(ids []string, known map[string]*ec2types.Instance) []string {
-	kept := make([]string, 0, len(ids))
-	for _, id := range ids {
-		instance, ok := known[id]
-		if !ok {
-			continue
-		}
-		if s := instance.State; s != nil && (s.Name == ec2types.InstanceStateNameTerminated ||
-			s.Name == ec2types.InstanceStateNameShuttingDown) {
-			continue
-		}
-		kept = append(kept, id)
-	}
-	slices.Sort(kept)
-	return slices.Compact(kept)
 }

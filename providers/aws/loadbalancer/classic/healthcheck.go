@@ -28,13 +28,6 @@ const (
 // maxTimeout is the limit of the API; an interval is always longer than the timeout.
 const maxTimeout = 60 * time.Second
 
-// HealthCheck is the one health check of a classic load balancer. Times are in seconds.
-type HealthCheck struct {
-	// Target is PROTOCOL:PORT, for HTTP and HTTPS followed by a path.
-	Target                                string
-	Interval, Timeout, Healthy, Unhealthy int32
-}
-
 // desireHealthCheck sets the defaults. The first port represents all.
 func (c *Cloud) desireHealthCheck(in intent.Service, o annotation.Options, problems *intent.Problems) HealthCheck {
 	chosen := o.HealthCheck

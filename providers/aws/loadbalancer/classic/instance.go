@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
-	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
@@ -125,23 +124,6 @@ func (d *differ) recordInstances(err error, listed []string, consistent bool) er
 	})
 }
 
-func toInstances(ids []string) []elbtypes.Instance {
-	out := make([]elbtypes.Instance, len(ids))
-	for i, id := range ids {
-		out[i] = elbtypes.Instance{InstanceId: aws.String(id)}
-	}
-	return out
-}
-
-func fromInstances(in []elbtypes.Instance) []string {
-	ids := make([]string, len(in))
-	for i, instance := range in {
-		ids[i] = aws.ToString(instance.InstanceId)
-	}
-	slices.Sort(ids)
-	return ids
-}
-
 // without returns the sorted items that are not among others.
 func without(items, others []string) []string {
 	there := make(map[string]bool, len(others))
@@ -159,4 +141,23 @@ func showInstances(ids []string) string {
 		return fmt.Sprintf("%d instances", len(ids))
 	}
 	return strings.Join(ids, ", ")
+}
+
+// running returns the instances that can be registered, sorted: AWS rejects a whole request for a terminated
+// one.
+func running(ids []string, known map[string]*ec2types.Instance) []string {
+	kept := make([]string, 0, len(ids))
+	for _, id := range ids {
+		instance, ok := known[id]
+		if !ok {
+			continue
+		}
+		if s := instance.State; s != nil && (s.Name == ec2types.InstanceStateNameTerminated ||
+			s.Name == ec2types.InstanceStateNameShuttingDown) {
+			continue
+		}
+		kept = append(kept, id)
+	}
+	slices.Sort(kept)
+	return slices.Compact(kept)
 }

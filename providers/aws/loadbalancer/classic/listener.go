@@ -8,9 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
-	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -20,41 +18,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 )
 
-// Protocols as the API writes them.
-const (
-	protocolTCP   = "TCP"
-	protocolSSL   = "SSL"
-	protocolHTTP  = "HTTP"
-	protocolHTTPS = "HTTPS"
-)
-
 // kindListeners is the kind in plans. One call creates or deletes all that change.
 const kindListeners = "listeners"
-
-// Listener is one port of a classic load balancer.
-type Listener struct {
-	Protocol         string
-	Port             int32
-	InstanceProtocol string
-	InstancePort     int32
-	// Certificate is the ARN for SSL and HTTPS.
-	Certificate string
-	// Policies are those of an existing listener; they are not part of the desired state.
-	Policies []string
-}
-
-// String formats the listener for users.
-func (l Listener) String() string {
-	return fmt.Sprintf("%s %d → %s %d", l.Protocol, l.Port, l.InstanceProtocol, l.InstancePort)
-}
-
-func (l Listener) encrypted() bool { return l.Protocol == protocolSSL || l.Protocol == protocolHTTPS }
-
-// sameBut reports whether two listeners differ at most in fields that can be changed in place.
-func (l Listener) sameBut(other Listener) bool {
-	return l.Protocol == other.Protocol && l.Port == other.Port && l.InstanceProtocol == other.InstanceProtocol &&
-		l.InstancePort == other.InstancePort
-}
 
 // desireListeners returns one listener for each port.
 func desireListeners(in intent.Service, o annotation.Options, problems *intent.Problems) []Listener {
@@ -82,8 +47,6 @@ func desireListeners(in intent.Service, o annotation.Options, problems *intent.P
 	sorting.Func(listeners, compareListeners)
 	return listeners
 }
-
-func compareListeners(a, b Listener) int { return cmp.Compare(a.Port, b.Port) }
 
 // encryptedProtocols returns the protocols of a listener with a certificate, on both sides: the clients' side
 // is of the same layer as that of the nodes.
@@ -209,18 +172,4 @@ func showListeners(listeners []Listener) string {
 		shown[i] = l.String()
 	}
 	return strings.Join(shown, ", ")
-}
-
-func toListeners(listeners []Listener) []elbtypes.Listener {
-	out := make([]elbtypes.Listener, len(listeners))
-	for i, l := range listeners {
-		out[i] = elbtypes.Listener{
-			Protocol: aws.String(l.Protocol), LoadBalancerPort: l.Port, InstanceProtocol: aws.String(l.InstanceProtocol),
-			InstancePort: aws.Int32(l.InstancePort),
-		}
-		if l.Certificate != "" {
-			out[i].SSLCertificateId = aws.String(l.Certificate)
-		}
-	}
-	return out
 }

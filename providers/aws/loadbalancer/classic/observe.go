@@ -8,16 +8,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// Observed has the existing objects of one Service's load balancer. Readers share it and must not modify it.
-type Observed struct {
-	// Balancer is nil if there is none.
-	Balancer *Balancer
-	// Groups are the cluster's security groups, and the one with the managed group's name.
-	Groups vpc.Groups
-	// InUse are the security groups that other classic load balancers use.
-	InUse map[string]bool
-}
-
 // Observe reads the existing objects of a Service's load balancer, including orphans without one. A cached
 // observation makes no call while the shared lists are fresh.
 func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {

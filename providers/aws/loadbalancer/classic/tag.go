@@ -69,11 +69,3 @@ func (d *differ) tagsRemove(keys []string, have map[string]string) plan.Change {
 func (d *differ) wroteTags(err error, change func(tags map[string]string)) error {
 	return d.wrote(err, func(s *store) { s.updateTags(d.name, change) })
 }
-
-func toTags(m map[string]string) []elbtypes.Tag {
-	tags := make([]elbtypes.Tag, 0, len(m))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		tags = append(tags, elbtypes.Tag{Key: aws.String(key), Value: aws.String(m[key])})
-	}
-	return tags
-}

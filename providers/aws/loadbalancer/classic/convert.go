@@ -1,0 +1,110 @@
+package classic
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+)
+
+func toBalancer(in elbtypes.LoadBalancerDescription) Balancer {
+	b := Balancer{
+		Name: aws.ToString(in.LoadBalancerName), DNS: aws.ToString(in.DNSName), Scheme: aws.ToString(in.Scheme),
+		VPC: aws.ToString(in.VPCId), Created: aws.ToTime(in.CreatedTime),
+		Subnets: in.Subnets, Groups: in.SecurityGroups, Instances: fromInstances(in.Instances),
+		Backends: map[int32][]string{},
+	}
+	for _, l := range in.ListenerDescriptions {
+		if l.Listener == nil {
+			continue
+		}
+		b.Listeners = append(b.Listeners, Listener{
+			Protocol: aws.ToString(l.Listener.Protocol), Port: l.Listener.LoadBalancerPort,
+			InstanceProtocol: aws.ToString(l.Listener.InstanceProtocol), InstancePort: aws.ToInt32(l.Listener.InstancePort),
+			Certificate: aws.ToString(l.Listener.SSLCertificateId), Policies: l.PolicyNames,
+		})
+	}
+	sorting.Func(b.Listeners, compareListeners)
+	for _, backend := range in.BackendServerDescriptions {
+		b.Backends[aws.ToInt32(backend.InstancePort)] = backend.PolicyNames
+	}
+	if p := in.Policies; p != nil {
+		for _, s := range p.AppCookieStickinessPolicies {
+			b.Sticky = append(b.Sticky, aws.ToString(s.PolicyName))
+		}
+		for _, s := range p.LBCookieStickinessPolicies {
+			b.Sticky = append(b.Sticky, aws.ToString(s.PolicyName))
+		}
+		b.Policies = slices.Concat(p.OtherPolicies, b.Sticky)
+	}
+	if h := in.HealthCheck; h != nil {
+		b.HealthCheck = HealthCheck{Target: aws.ToString(h.Target), Interval: aws.ToInt32(h.Interval),
+			Timeout: aws.ToInt32(h.Timeout),
+			Healthy: aws.ToInt32(h.HealthyThreshold), Unhealthy: aws.ToInt32(h.UnhealthyThreshold)}
+	}
+	return b
+}
+
+// toAttributes converts the response of AWS.
+func toAttributes(in *elbtypes.LoadBalancerAttributes) Attributes {
+	var a Attributes
+	if in == nil {
+		return a
+	}
+	if c := in.CrossZoneLoadBalancing; c != nil {
+		a.CrossZone = c.Enabled
+	}
+	if l := in.AccessLog; l != nil {
+		a.AccessLog = AccessLog{l.Enabled, aws.ToInt32(l.EmitInterval), aws.ToString(l.S3BucketName),
+			aws.ToString(l.S3BucketPrefix)}
+	}
+	if c := in.ConnectionDraining; c != nil {
+		a.Draining, a.DrainTimeout = c.Enabled, aws.ToInt32(c.Timeout)
+	}
+	if s := in.ConnectionSettings; s != nil {
+		a.IdleTimeout = aws.ToInt32(s.IdleTimeout)
+	}
+	return a
+}
+
+func toListeners(listeners []Listener) []elbtypes.Listener {
+	out := make([]elbtypes.Listener, len(listeners))
+	for i, l := range listeners {
+		out[i] = elbtypes.Listener{
+			Protocol: aws.String(l.Protocol), LoadBalancerPort: l.Port, InstanceProtocol: aws.String(l.InstanceProtocol),
+			InstancePort: aws.Int32(l.InstancePort),
+		}
+		if l.Certificate != "" {
+			out[i].SSLCertificateId = aws.String(l.Certificate)
+		}
+	}
+	return out
+}
+
+func toInstances(ids []string) []elbtypes.Instance {
+	out := make([]elbtypes.Instance, len(ids))
+	for i, id := range ids {
+		out[i] = elbtypes.Instance{InstanceId: aws.String(id)}
+	}
+	return out
+}
+
+func fromInstances(in []elbtypes.Instance) []string {
+	ids := make([]string, len(in))
+	for i, instance := range in {
+		ids[i] = aws.ToString(instance.InstanceId)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func toTags(m map[string]string) []elbtypes.Tag {
+	tags := make([]elbtypes.Tag, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		tags = append(tags, elbtypes.Tag{Key: aws.String(key), Value: aws.String(m[key])})
+	}
+	return tags
+}

@@ -1,0 +1,94 @@
+package classic
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+)
+
+// differ builds one plan.
+type differ struct {
+	cloud *Cloud
+	key   lbcommon.Key
+	name  string
+	want  Desired
+	have  Observed
+	plan  plan.Plan
+	// base is what every change of the load balancer waits for: its creation.
+	base []plan.Ref
+	// listeners is the change that policies of new listeners wait for.
+	listeners []plan.Ref
+}
+
+// add appends a change of the load balancer, which waits for its creation.
+func (d *differ) add(change plan.Change) {
+	change.After = append(slices.Clone(change.After), d.base...)
+	d.plan.Add(change)
+}
+
+func (d *differ) foreign(b Balancer) string { return d.cloud.foreign(d.key, b) }
+
+func (d *differ) refuseForeign(b Balancer) error {
+	owner := d.foreign(b)
+	if owner == "" {
+		return nil
+	}
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + d.key.Namespace + "/" + d.key.Name,
+		Err: fmt.Errorf("the load balancer %s belongs to %s, not to cluster %q in VPC %s, and is left alone: delete it if "+
+			"that cluster no longer exists, or create the Service again under another name",
+			b.Name, owner, d.cloud.options.Cluster.ID, d.cloud.options.VPC)}
+}
+
+// wrote records the outcome of a write in the snapshot: the change, or, if it failed, that its outcome is
+// uncertain. It returns err.
+func (d *differ) wrote(err error, change func(*store)) error {
+	if err != nil {
+		d.cloud.store.state.MarkUncertain(d.name)
+		return err
+	}
+	change(d.cloud.store)
+	return nil
+}
+
+// write is wrote for properties of the load balancer itself.
+func (d *differ) write(err error, change func(*Balancer)) error {
+	return d.wrote(err, func(s *store) { s.balancers.Update(d.name, change) })
+}
+
+// blame classifies an error, and names the annotation that caused it.
+func (d *differ) blame(operation string, err error) error {
+	wrapped := awserr.Wrap(operation, err)
+	if err == nil {
+		return nil
+	}
+	var key, value, fix string
+	switch {
+	case awserr.Is(err, "CertificateNotFound"):
+		key, fix = annotation.KeyCertificates, "write the ARN of a certificate of this region and account"
+		for _, l := range d.want.Listeners {
+			if l.Certificate != "" {
+				value = l.Certificate
+			}
+		}
+	case awserr.Is(err, "InvalidSecurityGroup") && len(d.want.Groups) > 0:
+		key, value, fix = annotation.KeySecurityGroups+" or "+annotation.KeyExtraSecurityGroups,
+			strings.Join(d.want.Groups, ","), "list security groups of VPC "+d.cloud.options.VPC
+	case operation == "CreateLoadBalancerPolicy" && d.want.TLSPolicy != "" && cloudapi.Is(wrapped, cloudapi.Invalid):
+		key, value, fix = annotation.KeyTLSPolicy, d.want.TLSPolicy,
+			"write the name of one of AWS' predefined policies for classic load balancers"
+	case operation == "ModifyLoadBalancerAttributes" && d.want.Attributes.AccessLog.Enabled &&
+		cloudapi.Is(wrapped, cloudapi.Invalid):
+		key, value, fix = annotation.KeyAccessLogBucket, d.want.Attributes.AccessLog.Bucket,
+			"name a bucket of this region whose policy lets AWS write there"
+	default:
+		return wrapped
+	}
+	return fmt.Errorf("%s is %s: %s: %w", key, intent.Quote(value), fix, wrapped)
+}
