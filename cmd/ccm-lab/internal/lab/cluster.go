@@ -3,11 +3,9 @@ package lab
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 )
@@ -39,6 +37,8 @@ type Cluster struct {
 	ManagerOptions ManagerOptions
 
 	manager *Manager
+	// port is the secure port of manager.
+	port int
 }
 
 // ClusterName is the --cluster-name of a lab's cluster.
@@ -99,34 +99,18 @@ func (c *Cluster) StartManager(ctx context.Context, args ...string) error {
 		return err
 	}
 	o := c.ManagerOptions
-	o.Args = append([]string{"--leader-elect=false", "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port)},
-		o.Args...)
+	o.Args = append([]string{
+		"--leader-elect=false", "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
+		"--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
+	}, o.Args...)
 	o.Args = append(o.Args, args...)
 	log := c.Cloud.World.Front().Log()
 	before := log.Len()
 	if c.manager, err = StartManager(o); err != nil {
 		return err
 	}
+	c.port = port
 	return c.manager.awaitStart(ctx, o, func() bool { return log.Len() > before || healthy(ctx, port) })
-}
-
-// healthy checks the health of a manager on this machine, which uses a self-signed certificate.
-func healthy(ctx context.Context, port int) bool {
-	client := &http.Client{Timeout: poll, Transport: &http.Transport{
-		DisableKeepAlives: true,
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the loopback
-	}}
-	url := fmt.Sprintf("https://127.0.0.1:%d/healthz", port)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return false
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return false
-	}
-	_ = response.Body.Close() // The body is not used.
-	return response.StatusCode == http.StatusOK
 }
 
 // Manager returns the running ccm process, or the last one; nil before StartManager.

@@ -36,12 +36,7 @@ func (r *runner) again(ctx context.Context) (*Calls, error) {
 	if err := r.cluster.StartManager(ctx); err != nil {
 		return nil, err
 	}
-	services := r.watch.services()
-	err := r.until(ctx, goal{
-		what:     "the " + ensuredReason + " Events of " + count(services, "Service"),
-		missing:  func() int { return max(0, services-r.watch.ensured()) },
-		examples: r.watch.unensured,
-	})
+	err := r.until(ctx, r.servicesEnsured(ctx, r.watch.services()))
 	if err == nil {
 		err = r.untilQuiet(ctx, quietPeriod)
 	}

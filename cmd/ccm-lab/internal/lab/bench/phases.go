@@ -237,12 +237,7 @@ func (r *runner) start(ctx context.Context) (time.Duration, error) {
 	if err := r.cluster.StartManager(ctx); err != nil {
 		return 0, err
 	}
-	err := r.until(ctx, goal{
-		what:     "the " + ensuredReason + " Events of " + count(r.Services, "Service"),
-		missing:  func() int { return max(0, r.Services-r.watch.ensured()) },
-		examples: r.watch.unensured,
-	})
-	if err != nil {
+	if err := r.until(ctx, r.servicesEnsured(ctx, r.Services)); err != nil {
 		return 0, err
 	}
 	// A Service without changes makes no call, so the last call alone does not mark the end.

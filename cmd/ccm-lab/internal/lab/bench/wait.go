@@ -26,6 +26,8 @@ const (
 	maxExamples = 3
 	// stallAfter is the time without progress after which the benchmark prints what it waits for.
 	stallAfter = 10 * time.Second
+	// lostAfter is the time without a further Event after which a benchmark reads the manager's metrics.
+	lostAfter = time.Second
 )
 
 // describe formats the goal in one line.
@@ -113,6 +115,28 @@ func (r *runner) nodesInitialized(want int) goal {
 		what:     count(want, "node") + " initialized",
 		missing:  func() int { return want - r.watch.initialized() },
 		examples: r.watch.uninitialized,
+	}
+}
+
+// servicesEnsured is the goal that a manager that has just started has ensured all Services. Events say which ones.
+// While their number stands still, the manager's metrics say how many: Events get lost.
+func (r *runner) servicesEnsured(ctx context.Context, services int) goal {
+	var ensured, synced int
+	var changed time.Time
+	return goal{
+		what: count(services, "Service") + " ensured",
+		missing: func() int {
+			if n := r.watch.ensured(); n != ensured {
+				ensured, changed = n, time.Now()
+			} else if time.Since(changed) > lostAfter {
+				if n, err := r.cluster.SyncedServices(ctx); err == nil { // Otherwise the Events count.
+					synced = n
+				}
+				changed = time.Now()
+			}
+			return max(0, services-max(ensured, synced))
+		},
+		examples: r.watch.unensured,
 	}
 }
 
