@@ -13,7 +13,8 @@ hack/controlplane/build.sh etcd kube-apiserver kubectl
 work=$(mktemp -d)
 lab=
 stop() {
-	[[ -z $lab ]] || { kill -INT "$lab" 2>/dev/null && wait "$lab" 2>/dev/null; } || true
+	# A background process ignores SIGINT until it handles it, so one that has just started would never end.
+	[[ -z $lab ]] || { kill -TERM "$lab" 2>/dev/null && wait "$lab" 2>/dev/null; } || true
 	lab=
 }
 trap 'stop; rm -rf "$work"' EXIT
@@ -26,6 +27,7 @@ ln -s "${KUBEBUILDER_ASSETS:-$root/bin}/kubectl" "$work/bin/"
 # start_lab starts a lab and sets KUBECONFIG, and makes the folder that the commands run in look like a checkout.
 start_lab() { # cloud
 	local until=$((SECONDS + 120))
+	: >"$work/lab.log" # The line that ends the wait must not be that of the lab before.
 	CCM_BIN=$work/bin/ccm "$work/bin/ccm-lab" run --provider="$1" >"$work/lab.log" 2>&1 &
 	lab=$!
 	unset KUBECONFIG

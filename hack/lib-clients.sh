@@ -28,6 +28,7 @@ build_simulators() {
 start_simulator() { # folder provider [options]
 	local here=$1
 	shift
+	: >"$here/log" # The line that ends the wait must not be that of the simulator before.
 	"$work/ccm-lab" sim "$1" --listen=127.0.0.1:0 --seed=1 "${@:2}" >"$here/cloud.conf" 2>"$here/log" &
 	simulator=$!
 	until endpoint=$(grep -oE 'answers at http://[0-9.:]+' "$here/log" | sed 's/answers at //'); do
