@@ -18,12 +18,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
 
-// Options of a Cloud. All are required but the clock.
+// Options of a Cloud. All are required but Instances and Clock.
 type Options struct {
 	API api.ELBV2
 	// Groups are the security groups of the VPC.
 	Groups *vpc.GroupStore
-	// Instances reads which instances run, when AWS rejects targets. It may be nil.
+	// Instances reads which instances run, when AWS rejects targets.
 	Instances vpc.InstanceSource
 	// VPC is the ID of the cluster's VPC: objects in other VPCs are ignored.
 	VPC      string
@@ -79,12 +79,6 @@ func (c *Cloud) StoredRecord(key lbcommon.Key, have model.Observed) (record lbco
 		return lbcommon.AppliedRecord{}, false
 	}
 	return model.RecordOf(b.Tags), true
-}
-
-// RecordUpdate is an applied record to be stored with an existing load balancer.
-type RecordUpdate struct {
-	Balancer *model.Balancer
-	Record   lbcommon.AppliedRecord
 }
 
 // StoreRecords plans updates of the records of existing load balancers: see diff.StoreRecords.

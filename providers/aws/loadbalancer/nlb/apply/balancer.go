@@ -33,16 +33,16 @@ func (w Writer) CreateBalancer(ctx context.Context, want model.Desired, extra ma
 	if want.SourceNAT {
 		in.EnablePrefixForIpv6SourceNat = types.EnablePrefixForIpv6SourceNatEnumOn
 	}
-	out, err := w.options.API.CreateLoadBalancer(ctx, in)
+	out, err := w.api.CreateLoadBalancer(ctx, in)
 	made, err := first("CreateLoadBalancer", err, func() []types.LoadBalancer { return out.LoadBalancers })
 	if err != nil {
-		w.options.Store.MarkUncertain(w.Key)
+		w.store.MarkUncertain(w.Key)
 		return "", adviseCreate(want.Name, err)
 	}
 	b := observe.ToBalancer(made)
 	if want.Name != model.DefaultName(w.Key) {
 		// A name that the user chose may be in use, and AWS then returns the existing load balancer.
-		ours, err := w.options.Store.ReadIsFor(ctx, b.ARN, w.Key)
+		ours, err := w.store.ReadIsFor(ctx, b.ARN, w.Key)
 		if err == nil && !ours {
 			err = model.RefuseForeign(w.Key, b, "another Service or to an owner that its tags do not name")
 		}
@@ -50,7 +50,7 @@ func (w Writer) CreateBalancer(ctx context.Context, want model.Desired, extra ma
 			return "", err
 		}
 	}
-	w.options.Store.AddBalancer(b, model.NewAttributes(), tags)
+	w.store.AddBalancer(b, model.NewAttributes(), tags)
 	return b.ARN, nil
 }
 
@@ -75,9 +75,9 @@ func (w Writer) SetSubnets(ctx context.Context, b model.Balancer, zones []model.
 	if sourceNAT || b.SourceNAT {
 		in.EnablePrefixForIpv6SourceNat = types.EnablePrefixForIpv6SourceNatEnumOn
 	}
-	out, err := w.options.API.SetSubnets(ctx, in)
+	out, err := w.api.SetSubnets(ctx, in)
 	return w.finish(awserr.Wrap("SetSubnets", err), func() {
-		w.options.Store.UpdateBalancer(b.ARN, func(r *model.Balancer) {
+		w.store.UpdateBalancer(b.ARN, func(r *model.Balancer) {
 			r.Zones, r.SourceNAT = observe.ToZones(out.AvailabilityZones), r.SourceNAT || sourceNAT
 			if out.IpAddressType != "" {
 				r.AddressType = string(out.IpAddressType)
@@ -88,38 +88,37 @@ func (w Writer) SetSubnets(ctx context.Context, b model.Balancer, zones []model.
 
 // SetAddressType sets the families of a load balancer's addresses.
 func (w Writer) SetAddressType(ctx context.Context, arn, to string) error {
-	_, err := w.options.API.SetIpAddressType(ctx, &elbv2.SetIpAddressTypeInput{LoadBalancerArn: &arn,
+	_, err := w.api.SetIpAddressType(ctx, &elbv2.SetIpAddressTypeInput{LoadBalancerArn: &arn,
 		IpAddressType: types.IpAddressType(to)})
 	return w.finish(awserr.Wrap("SetIpAddressType", err), func() {
-		w.options.Store.UpdateBalancer(arn, func(b *model.Balancer) { b.AddressType = to })
+		w.store.UpdateBalancer(arn, func(b *model.Balancer) { b.AddressType = to })
 	})
 }
 
 // SetSecurityGroups replaces the security groups of a load balancer, by their IDs.
 func (w Writer) SetSecurityGroups(ctx context.Context, arn string, groups []string) error {
-	_, err := w.options.API.SetSecurityGroups(ctx, &elbv2.SetSecurityGroupsInput{LoadBalancerArn: &arn,
+	_, err := w.api.SetSecurityGroups(ctx, &elbv2.SetSecurityGroupsInput{LoadBalancerArn: &arn,
 		SecurityGroups: groups})
 	return w.finish(awserr.Wrap("SetSecurityGroups", err), func() {
-		w.options.Store.UpdateBalancer(arn, func(b *model.Balancer) { b.SecurityGroups = groups })
+		w.store.UpdateBalancer(arn, func(b *model.Balancer) { b.SecurityGroups = groups })
 	})
 }
 
 // SetAttributes sets attributes of a load balancer.
 func (w Writer) SetAttributes(ctx context.Context, arn string, set map[string]string) error {
-	_, err := w.options.API.ModifyLoadBalancerAttributes(ctx, &elbv2.ModifyLoadBalancerAttributesInput{
+	_, err := w.api.ModifyLoadBalancerAttributes(ctx, &elbv2.ModifyLoadBalancerAttributesInput{
 		LoadBalancerArn: &arn, Attributes: pairs(set, func(key, value *string) types.LoadBalancerAttribute {
 			return types.LoadBalancerAttribute{Key: key, Value: value}
 		}),
 	})
-	return w.finish(awserr.Wrap("ModifyLoadBalancerAttributes", err),
-		func() { w.options.Store.UpdateAttributes(arn, set) })
+	return w.finish(awserr.Wrap("ModifyLoadBalancerAttributes", err), func() { w.store.UpdateAttributes(arn, set) })
 }
 
 // DeleteBalancer deletes a load balancer with its listeners. One that does not exist is no error.
 func (w Writer) DeleteBalancer(ctx context.Context, arn string) error {
-	_, err := w.options.API.DeleteLoadBalancer(ctx, &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &arn})
+	_, err := w.api.DeleteLoadBalancer(ctx, &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &arn})
 	return w.finish(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteLoadBalancer", err)),
-		func() { w.options.Store.DeleteBalancer(arn) })
+		func() { w.store.DeleteBalancer(arn) })
 }
 
 // toMappings converts subnets for requests: without an address if none was chosen.

@@ -19,14 +19,14 @@ import (
 // group are ARNs.
 func (w Writer) CreateListener(ctx context.Context, balancer, group string, want model.WantedListener,
 	tags map[string]string) (string, error) {
-	out, err := w.options.API.CreateListener(ctx, &elbv2.CreateListenerInput{
+	out, err := w.api.CreateListener(ctx, &elbv2.CreateListenerInput{
 		LoadBalancerArn: &balancer, Port: aws.Int32(want.Port), Protocol: types.ProtocolEnum(want.Protocol),
 		SslPolicy:    optional(want.Policy),
 		Certificates: defaultCertificate(want), DefaultActions: forwardTo(group), Tags: toTags(tags),
 	})
 	made, err := first("CreateListener", err, func() []types.Listener { return out.Listeners })
 	if err != nil {
-		w.options.Store.MarkUncertain(w.Key)
+		w.store.MarkUncertain(w.Key)
 		if cloudapi.Is(err, cloudapi.AlreadyExists) {
 			// seen and changed by the next reconcile
 			err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateListener", Err: err}
@@ -38,7 +38,7 @@ func (w Writer) CreateListener(ctx context.Context, balancer, group string, want
 	if l.Protocol == model.ProtocolTCP {
 		l.Attributes = model.NewListenerAttributes()
 	}
-	w.options.Store.AddListener(balancer, l, maps.Clone(tags))
+	w.store.AddListener(balancer, l, maps.Clone(tags))
 	return l.ARN, nil
 }
 
@@ -73,7 +73,7 @@ func (w Writer) AttachGroup(ctx context.Context, balancer string, have model.Lis
 
 func (w Writer) modifyListener(ctx context.Context, balancer string, have model.Listener,
 	in *elbv2.ModifyListenerInput) error {
-	out, err := w.options.API.ModifyListener(ctx, in)
+	out, err := w.api.ModifyListener(ctx, in)
 	changed, err := first("ModifyListener", err, func() []types.Listener { return out.Listeners })
 	return w.finish(err, func() {
 		l := observe.ToListener(changed)
@@ -86,27 +86,27 @@ func (w Writer) modifyListener(ctx context.Context, balancer string, have model.
 				l.Attributes = model.NewListenerAttributes()
 			}
 		}
-		w.options.Store.PutListener(balancer, l)
+		w.store.PutListener(balancer, l)
 	})
 }
 
 // SetListenerAttributes sets attributes of a listener of a load balancer.
 func (w Writer) SetListenerAttributes(ctx context.Context, balancer, arn string, set map[string]string) error {
-	_, err := w.options.API.ModifyListenerAttributes(ctx, &elbv2.ModifyListenerAttributesInput{
+	_, err := w.api.ModifyListenerAttributes(ctx, &elbv2.ModifyListenerAttributesInput{
 		ListenerArn: &arn, Attributes: pairs(set, func(key, value *string) types.ListenerAttribute {
 			return types.ListenerAttribute{Key: key, Value: value}
 		}),
 	})
 	return w.finish(awserr.Wrap("ModifyListenerAttributes", err),
-		func() { w.options.Store.UpdateListenerAttributes(balancer, arn, set) })
+		func() { w.store.UpdateListenerAttributes(balancer, arn, set) })
 }
 
 // AddCertificate adds a certificate to the additional ones of a listener of a load balancer. AWS accepts one at a time.
 func (w Writer) AddCertificate(ctx context.Context, balancer, listener, certificate string) error {
-	_, err := w.options.API.AddListenerCertificates(ctx, &elbv2.AddListenerCertificatesInput{ListenerArn: &listener,
+	_, err := w.api.AddListenerCertificates(ctx, &elbv2.AddListenerCertificatesInput{ListenerArn: &listener,
 		Certificates: certificates(certificate)})
 	return w.finish(awserr.Wrap("AddListenerCertificates", err), func() {
-		w.options.Store.UpdateListener(balancer, listener, func(l *model.Listener) {
+		w.store.UpdateListener(balancer, listener, func(l *model.Listener) {
 			l.Certificates = append(slices.Clone(l.Certificates), certificate)
 		})
 	})
@@ -114,10 +114,10 @@ func (w Writer) AddCertificate(ctx context.Context, balancer, listener, certific
 
 // RemoveCertificate removes a certificate from the additional ones of a listener of a load balancer.
 func (w Writer) RemoveCertificate(ctx context.Context, balancer, listener, certificate string) error {
-	_, err := w.options.API.RemoveListenerCertificates(ctx, &elbv2.RemoveListenerCertificatesInput{ListenerArn: &listener,
+	_, err := w.api.RemoveListenerCertificates(ctx, &elbv2.RemoveListenerCertificatesInput{ListenerArn: &listener,
 		Certificates: certificates(certificate)})
 	return w.finish(awserr.Wrap("RemoveListenerCertificates", err), func() {
-		w.options.Store.UpdateListener(balancer, listener, func(l *model.Listener) {
+		w.store.UpdateListener(balancer, listener, func(l *model.Listener) {
 			l.Certificates = slices.DeleteFunc(slices.Clone(l.Certificates),
 				func(c string) bool { return c == certificate })
 		})
@@ -126,14 +126,14 @@ func (w Writer) RemoveCertificate(ctx context.Context, balancer, listener, certi
 
 // DeleteListener deletes a listener of a load balancer. One that does not exist is no error.
 func (w Writer) DeleteListener(ctx context.Context, balancer, arn string) error {
-	_, err := w.options.API.DeleteListener(ctx, &elbv2.DeleteListenerInput{ListenerArn: &arn})
+	_, err := w.api.DeleteListener(ctx, &elbv2.DeleteListenerInput{ListenerArn: &arn})
 	return w.finish(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteListener", err)),
-		func() { w.options.Store.DeleteListener(balancer, arn) })
+		func() { w.store.DeleteListener(balancer, arn) })
 }
 
 // detachGroup removes a target group without connections from the listeners of a load balancer that still name it.
 func (w Writer) detachGroup(ctx context.Context, balancer, group string) error {
-	for _, l := range w.options.Store.ListenersWith(balancer, group) {
+	for _, l := range w.store.ListenersWith(balancer, group) {
 		others := slices.DeleteFunc(slices.Clone(l.Forwards), func(f model.Forward) bool { return f.Group == group })
 		if len(others) != 1 {
 			continue

@@ -11,7 +11,7 @@ import (
 // AddTags sets tags of at most observe.TagsAtOnce objects, by their ARNs. A failure is not recorded: tags of several
 // Services share the call, and the next one sets them again.
 func (a *Applier) AddTags(ctx context.Context, arns []string, set map[string]string) error {
-	_, err := a.options.API.AddTags(ctx, &elbv2.AddTagsInput{ResourceArns: arns, Tags: toTags(set)})
+	_, err := a.api.AddTags(ctx, &elbv2.AddTagsInput{ResourceArns: arns, Tags: toTags(set)})
 	if err = awserr.Wrap("AddTags", err); err == nil {
 		a.recordTags(arns, set, nil)
 	}
@@ -28,12 +28,12 @@ func (w Writer) SetTags(ctx context.Context, arns []string, set map[string]strin
 	if len(remove) == 0 {
 		return nil
 	}
-	_, err := w.options.API.RemoveTags(ctx, &elbv2.RemoveTagsInput{ResourceArns: arns, TagKeys: remove})
+	_, err := w.api.RemoveTags(ctx, &elbv2.RemoveTagsInput{ResourceArns: arns, TagKeys: remove})
 	return w.finish(awserr.Wrap("RemoveTags", err), func() { w.recordTags(arns, nil, remove) })
 }
 
 func (a *Applier) recordTags(arns []string, set map[string]string, remove []string) {
 	for _, arn := range arns {
-		a.options.Store.UpdateTags(arn, set, remove)
+		a.store.UpdateTags(arn, set, remove)
 	}
 }

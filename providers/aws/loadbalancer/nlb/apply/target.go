@@ -64,7 +64,7 @@ func (w Writer) register(ctx context.Context, arn string, targets []model.Target
 
 // registerSome registers a chunk and returns the targets that AWS rejects.
 func (w Writer) registerSome(ctx context.Context, arn string, targets []model.Target) (refused []string, err error) {
-	_, err = w.options.API.RegisterTargets(ctx, &elbv2.RegisterTargetsInput{TargetGroupArn: &arn,
+	_, err = w.api.RegisterTargets(ctx, &elbv2.RegisterTargetsInput{TargetGroupArn: &arn,
 		Targets: descriptions(targets)})
 	if !awserr.Is(err, codeInvalidTarget) {
 		return nil, w.wroteTargets(awserr.Wrap("RegisterTargets", err), arn, targets, types.TargetHealthStateEnumInitial)
@@ -89,14 +89,14 @@ func (w Writer) registerSome(ctx context.Context, arn string, targets []model.Ta
 // splitStopped separates the targets with instances that do not run, as EC2 reports now. If EC2 does not
 // answer, all count as running.
 func (w Writer) splitStopped(ctx context.Context, targets []model.Target) (stopped, running []model.Target) {
-	if w.options.Instances == nil {
+	if w.instances == nil {
 		return nil, targets
 	}
 	ids := make([]string, len(targets))
 	for i, t := range targets {
 		ids[i] = t.ID
 	}
-	instances, err := w.options.Instances.Described(ctx, ids, true)
+	instances, err := w.instances.Described(ctx, ids, true)
 	if err != nil {
 		return nil, targets
 	}
@@ -121,7 +121,7 @@ func (w Writer) deregister(ctx context.Context, arn string, targets []model.Targ
 }
 
 func (w Writer) deregisterSome(ctx context.Context, arn string, targets []model.Target) error {
-	_, err := w.options.API.DeregisterTargets(ctx, &elbv2.DeregisterTargetsInput{TargetGroupArn: &arn,
+	_, err := w.api.DeregisterTargets(ctx, &elbv2.DeregisterTargetsInput{TargetGroupArn: &arn,
 		Targets: descriptions(targets)})
 	if !awserr.Is(err, codeInvalidTarget) || len(targets) == 1 {
 		if awserr.Is(err, codeInvalidTarget) {
@@ -135,7 +135,7 @@ func (w Writer) deregisterSome(ctx context.Context, arn string, targets []model.
 
 // wroteTargets records targets that were registered or removed.
 func (w Writer) wroteTargets(err error, arn string, targets []model.Target, state types.TargetHealthStateEnum) error {
-	return w.finish(err, func() { w.options.Store.UpdateTargets(arn, targets, state) })
+	return w.finish(err, func() { w.store.UpdateTargets(arn, targets, state) })
 }
 
 // adviseTargets adds advice about too many targets to an error.

@@ -54,10 +54,10 @@ func (w Writer) CreateGroup(ctx context.Context, want model.WantedGroup, vpc str
 	if want.AddressType != model.AddressIPv4 {
 		in.IpAddressType = types.TargetGroupIpAddressTypeEnum(want.AddressType)
 	}
-	out, err := w.options.API.CreateTargetGroup(ctx, in)
+	out, err := w.api.CreateTargetGroup(ctx, in)
 	made, err := first("CreateTargetGroup", err, func() []types.TargetGroup { return out.TargetGroups })
 	if err != nil {
-		w.options.Store.MarkUncertain(w.Key)
+		w.store.MarkUncertain(w.Key)
 		if cloudapi.Is(err, cloudapi.AlreadyExists) {
 			err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateTargetGroup",
 				Err: fmt.Errorf("a target group %s with other settings exists; it is deleted if its tags name this Service, "+
@@ -66,7 +66,7 @@ func (w Writer) CreateGroup(ctx context.Context, want model.WantedGroup, vpc str
 		return "", err
 	}
 	g := observe.ToGroup(made)
-	w.options.Store.AddGroup(g, maps.Clone(tags))
+	w.store.AddGroup(g, maps.Clone(tags))
 	return g.ARN, nil
 }
 
@@ -82,31 +82,29 @@ func (w Writer) UpdateHealthCheck(ctx context.Context, have model.TargetGroup, w
 		in.HealthCheckTimeoutSeconds = aws.Int32(want.Timeout)
 	}
 	want.Timeout = cmp.Or(want.Timeout, have.Health.Timeout)
-	_, err := w.options.API.ModifyTargetGroup(ctx, in)
-	return w.finish(awserr.Wrap("ModifyTargetGroup", err),
-		func() { w.options.Store.UpdateHealthCheck(have.ARN, want) })
+	_, err := w.api.ModifyTargetGroup(ctx, in)
+	return w.finish(awserr.Wrap("ModifyTargetGroup", err), func() { w.store.UpdateHealthCheck(have.ARN, want) })
 }
 
 // SetGroupAttributes sets attributes of a target group.
 func (w Writer) SetGroupAttributes(ctx context.Context, arn string, set map[string]string) error {
-	_, err := w.options.API.ModifyTargetGroupAttributes(ctx, &elbv2.ModifyTargetGroupAttributesInput{
+	_, err := w.api.ModifyTargetGroupAttributes(ctx, &elbv2.ModifyTargetGroupAttributesInput{
 		TargetGroupArn: &arn, Attributes: pairs(set, func(key, value *string) types.TargetGroupAttribute {
 			return types.TargetGroupAttribute{Key: key, Value: value}
 		}),
 	})
-	return w.finish(awserr.Wrap("ModifyTargetGroupAttributes", err),
-		func() { w.options.Store.UpdateGroupAttributes(arn, set) })
+	return w.finish(awserr.Wrap("ModifyTargetGroupAttributes", err), func() { w.store.UpdateGroupAttributes(arn, set) })
 }
 
 // DeleteGroup deletes a target group that no listener uses any more. One that does not exist is no error.
 func (w Writer) DeleteGroup(ctx context.Context, arn string) error {
-	_, err := w.options.API.DeleteTargetGroup(ctx, &elbv2.DeleteTargetGroupInput{TargetGroupArn: &arn})
+	_, err := w.api.DeleteTargetGroup(ctx, &elbv2.DeleteTargetGroupInput{TargetGroupArn: &arn})
 	err = cloudapi.IgnoreNotFound(awserr.Wrap("DeleteTargetGroup", err))
 	if cloudapi.Is(err, cloudapi.Conflict) {
 		// For some seconds, a deleted load balancer may count as a user of its target groups.
 		err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "DeleteTargetGroup", RetryAfter: releaseTime, Err: err}
 	}
-	return w.finish(err, func() { w.options.Store.DeleteGroup(arn) })
+	return w.finish(err, func() { w.store.DeleteGroup(arn) })
 }
 
 // RetireGroup takes a target group out of service after its listener has moved to another one: its connections drain,
@@ -122,18 +120,18 @@ func (w Writer) RetireGroup(ctx context.Context, balancer string, have model.Tar
 	sorting.Func(leaving, func(a, b model.Target) int { return cmp.Compare(a.ID, b.ID) })
 	err := w.deregister(ctx, have.ARN, leaving)
 	if cloudapi.Is(err, cloudapi.NotFound) {
-		w.options.Store.DeleteGroup(have.ARN)
+		w.store.DeleteGroup(have.ARN)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	if len(leaving) > 0 {
-		if err := w.options.Store.ReadTargets(ctx, have.ARN); err != nil {
+		if err := w.store.ReadTargets(ctx, have.ARN); err != nil {
 			return err
 		}
 	}
-	if left, ok := w.options.Store.Group(have.ARN); ok && left.Draining() {
+	if left, ok := w.store.Group(have.ARN); ok && left.Draining() {
 		return nil
 	}
 	if err := w.detachGroup(ctx, balancer, have.ARN); err != nil {
@@ -145,7 +143,7 @@ func (w Writer) RetireGroup(ctx context.Context, balancer string, have model.Tar
 // AwaitHealthy returns once a new target group can replace an old one, both by their ARNs: one of its targets is
 // healthy, or the old one has no healthy target, or the wait timed out. It returns the error of a read or of ctx.
 func (w Writer) AwaitHealthy(ctx context.Context, fresh, old string) error {
-	s, c := w.options.Store, w.options.Clock
+	s, c := w.store, w.clock
 	for deadline := c.Now().Add(healthWait); c.Now().Before(deadline); {
 		for _, arn := range []string{fresh, old} {
 			if err := s.ReadTargets(ctx, arn); err != nil {
