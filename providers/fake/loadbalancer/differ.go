@@ -21,6 +21,7 @@ const loadBalancerHandle plan.Handle = "load balancer"
 
 // differ builds one plan.
 type differ struct {
+	// write makes the changes. Only their functions use it.
 	write writer
 	key   lbcommon.Key
 	want  Desired
