@@ -34,8 +34,8 @@ func Read(in intent.Service) (Options, error) {
 	return o, problems.Err(in.Subject())
 }
 
-// Validate returns the error of Read without the portable settings, for a Service whose portable
-// annotations or spec are invalid.
+// Validate returns the error of Read without the portable settings, for a Service with invalid portable
+// annotations or an invalid spec.
 func Validate(in intent.Service) error {
 	o, problems := readOwn(in)
 	o.check(in, &problems)

@@ -21,7 +21,7 @@ func Vocabulary(provider string) intent.Vocabulary {
 }
 
 // table returns the provider's own annotations, in the order in which Read reports problems. It
-// sets the fields of o, whose Type is known.
+// sets the fields of o, which has its Type.
 func table(o *Options) intent.Table {
 	return slices.Concat(kind(o), placement(o), targets(o), encryption(o), attributes(o), healthChecks(o))
 }

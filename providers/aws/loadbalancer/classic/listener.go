@@ -63,7 +63,7 @@ func encryptedProtocols(backend string) (front, back string) {
 	}
 }
 
-// diffListeners plans the listeners. A listener whose protocol or node port changes has to be
+// diffListeners plans the listeners. A listener that gets another protocol or node port has to be
 // replaced; between the two calls its port is closed.
 func (d *differ) diffListeners(have []Listener) {
 	var fresh, renewed, surplus []Listener

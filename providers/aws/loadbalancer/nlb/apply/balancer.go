@@ -114,7 +114,7 @@ func (w Writer) SetAttributes(ctx context.Context, arn string, set map[string]st
 	return w.finish(awserr.Wrap("ModifyLoadBalancerAttributes", err), func() { w.store.UpdateAttributes(arn, set) })
 }
 
-// DeleteBalancer deletes a load balancer with its listeners. One that does not exist is no error.
+// DeleteBalancer deletes a load balancer with its listeners. A missing one counts as deleted.
 func (w Writer) DeleteBalancer(ctx context.Context, arn string) error {
 	_, err := w.api.DeleteLoadBalancer(ctx, &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &arn})
 	return w.finish(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteLoadBalancer", err)),

@@ -124,7 +124,7 @@ func (w Writer) RemoveCertificate(ctx context.Context, balancer, listener, certi
 	})
 }
 
-// DeleteListener deletes a listener of a load balancer. One that does not exist is no error.
+// DeleteListener deletes a listener of a load balancer. A missing one counts as deleted.
 func (w Writer) DeleteListener(ctx context.Context, balancer, arn string) error {
 	_, err := w.api.DeleteListener(ctx, &elbv2.DeleteListenerInput{ListenerArn: &arn})
 	return w.finish(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteListener", err)),

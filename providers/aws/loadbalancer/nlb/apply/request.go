@@ -38,8 +38,9 @@ func first[T any](operation string, err error, items func() []T) (zero T, _ erro
 	if err != nil {
 		return zero, awserr.Wrap(operation, err)
 	}
-	for _, item := range items() {
-		return item, nil
+	list := items()
+	if len(list) == 0 {
+		return zero, &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation, Err: errors.New("the response is empty")}
 	}
-	return zero, &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation, Err: errors.New("the response is empty")}
+	return list[0], nil
 }

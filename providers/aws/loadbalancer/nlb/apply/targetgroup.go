@@ -96,7 +96,7 @@ func (w Writer) SetGroupAttributes(ctx context.Context, arn string, set map[stri
 	return w.finish(awserr.Wrap("ModifyTargetGroupAttributes", err), func() { w.store.UpdateGroupAttributes(arn, set) })
 }
 
-// DeleteGroup deletes a target group that no listener uses any more. One that does not exist is no error.
+// DeleteGroup deletes a target group that no listener uses any more. A missing one counts as deleted.
 func (w Writer) DeleteGroup(ctx context.Context, arn string) error {
 	_, err := w.api.DeleteTargetGroup(ctx, &elbv2.DeleteTargetGroupInput{TargetGroupArn: &arn})
 	err = cloudapi.IgnoreNotFound(awserr.Wrap("DeleteTargetGroup", err))

@@ -62,8 +62,7 @@ func (d *differ) keptGroups(b model.Balancer) error {
 
 func (d *differ) nodeRules(from *vpc.GroupRef) { d.nodeRulesAfter(from, nil) }
 
-// fromDescription returns the description of the rules that allow all traffic of a load balancer's security
-// group.
+// fromDescription describes the rules that allow all traffic of a load balancer's security group.
 const fromDescription = "kubernetes.io/rule/nlb/security-group"
 
 // nodeRulesAfter plans the rules on the security groups of nodes. A load balancer with a security group needs

@@ -162,7 +162,7 @@ func (s *Store) readAttributes(ctx context.Context, balancer string) error {
 	return readDetail(ctx, s, s.attributes, balancer, s.describeAttributes, s.balancerMissing)
 }
 
-// ReadTargets reads the targets of a target group into the snapshot. A target group that does not exist is no error.
+// ReadTargets reads the targets of a target group into the snapshot. It removes a target group that does not exist.
 func (s *Store) ReadTargets(ctx context.Context, group string) error {
 	return readDetail(ctx, s, s.targets, group, s.describeTargets, s.groupMissing)
 }
