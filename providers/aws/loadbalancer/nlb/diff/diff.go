@@ -1,8 +1,7 @@
 // Package diff computes the changes from the existing to the desired objects of a network load balancer. It makes no
 // calls: only the functions of the changes use the Writer of package apply. Planning the rules on nodes has one effect:
-// vpc.GroupStore remembers which rules each load balancer needs. Its files are in layers, and refer only to
-// earlier ones: differ.go, reference.go and disruption.go, then one file for each kind of object, then diff.go and
-// members.go with the plans.
+// vpc.GroupStore remembers which rules each load balancer needs. Its files are in layers, and refer only to earlier
+// ones: differ.go and disruption.go, then one file for each kind of object, then diff.go and members.go with the plans.
 package diff
 
 import (

@@ -90,8 +90,6 @@ func (d *differ) retag(name string, c tagChange, after []plan.Ref) plan.Change {
 		Fields: []plan.Field{{Name: "tags", Before: strings.Join(c.remove, ", "), After: plan.ShowMap(c.set)}},
 		Mark:   true, Follows: annotation.FollowsTags(),
 		After: after,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.Write.SetTags(ctx, c.arns, c.set, c.remove)
-		},
+		Do:    func(ctx context.Context, _ *plan.Handles) error { return d.Write.SetTags(ctx, c.arns, c.set, c.remove) },
 	}
 }

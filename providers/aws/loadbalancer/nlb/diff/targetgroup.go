@@ -157,8 +157,6 @@ func (d *differ) groupRetire(have model.TargetGroup, after []plan.Ref) plan.Chan
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, ID: have.ARN, After: slices.Clone(after),
 		Reason: "no listener sends to it any more: its targets are removed, and it goes when their connections have finished",
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.Write.RetireGroup(ctx, balancer, have)
-		},
+		Do:     func(ctx context.Context, _ *plan.Handles) error { return d.Write.RetireGroup(ctx, balancer, have) },
 	}
 }

@@ -94,19 +94,19 @@ type TargetGroup struct {
 }
 
 // Draining reports whether removed targets still drain their connections.
-func (g TargetGroup) Draining() bool {
-	for _, state := range g.Targets {
-		if state == types.TargetHealthStateEnumDraining {
-			return true
-		}
-	}
-	return false
-}
+func (g TargetGroup) Draining() bool { return g.count(types.TargetHealthStateEnumDraining) > 0 }
 
 // Active counts the targets that accept new connections.
-func (g TargetGroup) Active() (n int) {
-	for _, state := range g.Targets {
-		if state != types.TargetHealthStateEnumDraining {
+func (g TargetGroup) Active() int {
+	return len(g.Targets) - g.count(types.TargetHealthStateEnumDraining)
+}
+
+// Healthy counts the targets that are healthy.
+func (g TargetGroup) Healthy() int { return g.count(types.TargetHealthStateEnumHealthy) }
+
+func (g TargetGroup) count(state types.TargetHealthStateEnum) (n int) {
+	for _, s := range g.Targets {
+		if s == state {
 			n++
 		}
 	}
@@ -160,16 +160,6 @@ type Health map[Target]types.TargetHealthStateEnum
 func (g TargetGroup) Unlinked(balancer string) TargetGroup {
 	g.Balancers = slices.DeleteFunc(slices.Clone(g.Balancers), func(b string) bool { return b == balancer })
 	return g
-}
-
-// Healthy counts the targets that are healthy.
-func (g TargetGroup) Healthy() (n int) {
-	for _, state := range g.Targets {
-		if state == types.TargetHealthStateEnumHealthy {
-			n++
-		}
-	}
-	return n
 }
 
 // RefuseForeign returns the error about a load balancer of our name that belongs to another owner.
