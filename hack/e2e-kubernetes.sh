@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 export KUBERNETES_VERSION=${1:?usage: hack/e2e-kubernetes.sh VERSION [go test flags]}
 shift
 unset KUBEBUILDER_ASSETS
-hack/controlplane/build.sh etcd kube-apiserver
+hack/controlplane/build.sh etcd kube-apiserver kubectl
 KUBEBUILDER_ASSETS=$(hack/controlplane/build.sh --folder)
 export KUBEBUILDER_ASSETS
 echo "== Kubernetes $(hack/controlplane/build.sh --versions | sed -n 's/^kubernetes //p')"

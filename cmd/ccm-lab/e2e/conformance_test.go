@@ -3,10 +3,12 @@ package e2e
 import (
 	"os"
 	"path"
+	"slices"
 	"testing"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
 )
@@ -42,6 +44,9 @@ func conform(t *testing.T, scenario conformance.Scenario, kind lab.BalancerKind,
 	}
 	if reason, cannot := kind.Cannot[scenario.Name]; cannot {
 		t.Skip(reason)
+	}
+	if realServices() != "" && slices.Contains(scenario.Annotations, intent.KeyTLSCertificate) {
+		t.Skip("the project on real services has no certificate in Barbican")
 	}
 	c := newCluster(t, setup{
 		provider: descriptor.Name, balancers: kind, noRoutes: !scenario.Needs.Routes,

@@ -32,6 +32,8 @@ type listener struct {
 	Pool          string   `json:"default_pool_id"`
 	Status        string   `json:"provisioning_status"`
 	LoadBalancers []named  `json:"loadbalancers"`
+	// Headers has "true" for each header that the listener inserts, as a text or a boolean.
+	Headers map[string]any `json:"insert_headers"`
 }
 
 type member struct {
@@ -122,7 +124,10 @@ func (b balancer) toWorld(addresses []floatingIP) world.LoadBalancer {
 }
 
 func (c *Cloud) listener(ctx context.Context, l listener, names map[string]string) (world.Listener, error) {
-	out := world.Listener{Protocol: transportOf(l.Protocol), Port: l.Port, SourceRanges: l.CIDRs}
+	out := world.Listener{
+		Protocol: transportOf(l.Protocol), Port: l.Port, SourceRanges: l.CIDRs,
+		TLS: l.Protocol == "TERMINATED_HTTPS", ForwardedHeaders: fmt.Sprint(l.Headers["X-Forwarded-For"]) == "true",
+	}
 	if l.Pool == "" {
 		return out, nil
 	}
