@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/aws/smithy-go"
@@ -26,13 +27,8 @@ func Code(err error) string {
 
 // Is reports whether err is a response with one of the codes.
 func Is(err error, codes ...string) bool {
-	have := Code(err)
-	for _, code := range codes {
-		if have != "" && have == code {
-			return true
-		}
-	}
-	return false
+	code := Code(err)
+	return code != "" && slices.Contains(codes, code)
 }
 
 // Classify returns the class of an error: its own if it has one, else that of its code, else that of its HTTP status.
@@ -40,12 +36,12 @@ func Is(err error, codes ...string) bool {
 // endpoints too. Elastic Load Balancing has separate codes for objects that a request refers to (SubnetNotFound),
 // which are Invalid.
 func Classify(err error) cloudapi.Class {
-	var own *cloudapi.Error
+	var classified *cloudapi.Error
 	switch {
 	case err == nil:
 		return ""
-	case errors.As(err, &own):
-		return own.Class
+	case errors.As(err, &classified):
+		return classified.Class
 	case errors.Is(err, context.Canceled):
 		return cloudapi.Canceled
 	}
@@ -56,9 +52,9 @@ func Classify(err error) cloudapi.Class {
 	if errors.As(err, &response) && response.Response != nil && response.HTTPStatusCode() >= http.StatusMultipleChoices {
 		return ClassOfStatus(response.HTTPStatusCode())
 	}
-	var incomplete smithy.InvalidParamsError
+	var invalidParams smithy.InvalidParamsError
 	switch {
-	case errors.As(err, &incomplete):
+	case errors.As(err, &invalidParams):
 		return cloudapi.Invalid
 	case outcomeUnknown(err):
 		return cloudapi.Unavailable
@@ -94,14 +90,15 @@ func ClassOfStatus(status int) cloudapi.Class {
 // in the chain and in the log. Errors of the provider's clients are wrapped already: Wrap removes the frame of the SDK
 // from them.
 func Wrap(operation string, err error) error {
-	var own *cloudapi.Error
+	var classified *cloudapi.Error
 	var frame *smithy.OperationError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &frame) && errors.As(frame.Err, &own) && error(frame) == err: //nolint:errorlint // the outermost
-		return own
-	case errors.As(err, &own):
+	//nolint:errorlint // only the outermost frame is removed
+	case errors.As(err, &frame) && errors.As(frame.Err, &classified) && error(frame) == err:
+		return classified
+	case errors.As(err, &classified):
 		return err
 	}
 	return &cloudapi.Error{Class: Classify(err), Operation: operation, RetryAfter: retryAfter(err), Err: &readable{err}}

@@ -24,7 +24,8 @@ func ClassOfCode(code string) cloudapi.Class {
 	return ""
 }
 
-// codes are those of the actions in package api, and the common ones, from the services' API references.
+// codes maps error codes to classes: those of the actions in package api, and the common ones, from the services' API
+// references.
 var codes = sync.OnceValue(func() map[string]cloudapi.Class {
 	out := map[string]cloudapi.Class{}
 	for class, list := range map[cloudapi.Class][]string{
@@ -86,7 +87,7 @@ func (p pattern) matches(code string) bool {
 	return strings.HasPrefix(code, p.prefix) && strings.HasSuffix(code, p.suffix)
 }
 
-// patterns are tried in order.
+// patterns returns the patterns of codes. The first that matches a code applies.
 func patterns() []pattern {
 	return []pattern{
 		// EC2: InvalidInstanceID.NotFound, InvalidGroup.NotFound, InvalidRoute.NotFound, ...

@@ -19,9 +19,9 @@ const (
 	// throttlePause is how long a throttled class of requests pauses when AWS sends no Retry-After:
 	// the other requests would meet the same empty bucket.
 	throttlePause = time.Second
-	// limitedFor is how long a class stays limited after AWS throttled it last. It outlasts the refill
+	// limitDuration is how long a class stays limited after AWS throttled it last. It outlasts the refill
 	// of every bucket, the slowest of which takes 50 seconds.
-	limitedFor = time.Minute
+	limitDuration = time.Minute
 	// minShare is the smallest share of AWS' rate that a class is limited to, in accounts whose
 	// buckets are shared with other clients.
 	minShare = 1. / 8
@@ -107,7 +107,7 @@ type classLimit struct {
 
 // RoundTrip implements http.RoundTripper. It does not send a request whose slot is after its deadline.
 func (l *adaptiveLimiter) RoundTrip(r *http.Request) (*http.Response, error) {
-	req, arrived := describe(r), l.clock.Now()
+	req, arrivedAt := describe(r), l.clock.Now()
 	if err := l.wait(r.Context(), req); err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (l *adaptiveLimiter) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if classify(resp, nil) == cloudapi.Throttled {
-		l.throttled(classOf(req), arrived)
+		l.recordThrottling(classOf(req), arrivedAt)
 		if resp.Header.Get("Retry-After") == "" {
 			// AWS does not send one.
 			resp.Header.Set("Retry-After", strconv.Itoa(int(throttlePause.Seconds())))
@@ -149,7 +149,7 @@ func (l *adaptiveLimiter) reserve(c class, now time.Time, inTime func(time.Time)
 	if limit == nil {
 		return now
 	}
-	if now.Sub(limit.throttledAt) > limitedFor && now.After(limit.next) {
+	if now.Sub(limit.throttledAt) > limitDuration && now.After(limit.next) {
 		delete(l.limits, c)
 		return now
 	}
@@ -165,9 +165,9 @@ func (l *adaptiveLimiter) reserve(c class, now time.Time, inTime func(time.Time)
 
 func (c *classLimit) interval() time.Duration { return time.Duration(float64(time.Second) / c.rate) }
 
-// throttled limits a class after AWS throttled a request that arrived at the given time. A request
-// that arrived before the rate was last lowered says nothing about the current rate.
-func (l *adaptiveLimiter) throttled(c class, arrived time.Time) {
+// recordThrottling limits a class after AWS throttled a request that arrived at arrivedAt. A request that
+// arrived before the rate was last lowered does not show that the current rate is too high.
+func (l *adaptiveLimiter) recordThrottling(c class, arrivedAt time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, limit := l.clock.Now(), l.limits[c]
@@ -179,7 +179,7 @@ func (l *adaptiveLimiter) throttled(c class, arrived time.Time) {
 		limit = &classLimit{rate: c.refill(), loweredAt: now}
 		limit.next = now.Add(limit.interval())
 		l.limits[c] = limit
-	case arrived.Before(limit.loweredAt), now.Sub(limit.loweredAt) < 2*max(throttlePause, limit.interval()):
+	case arrivedAt.Before(limit.loweredAt), now.Sub(limit.loweredAt) < 2*max(throttlePause, limit.interval()):
 		// The request arrived at the old rate, or the bucket has not had time to refill.
 	default:
 		limit.rate, limit.loweredAt = max(limit.rate/2, minShare*c.refill()), now

@@ -31,7 +31,10 @@ func (a *throttling) RoundTrip(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, nil
 	}
 	a.throttled.Add(1)
-	return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("<Code>Throttling</Code>"))}, nil
+	return &http.Response{
+		StatusCode: http.StatusBadRequest, Header: http.Header{},
+		Body: io.NopCloser(strings.NewReader("<Code>Throttling</Code>")),
+	}, nil
 }
 
 // withOperation returns the context of a call to Elastic Load Balancing.
@@ -75,7 +78,8 @@ func TestAdaptiveLimiterFollowsBucket(t *testing.T) {
 					took := time.Since(start)
 					t.Logf("%d requests of %d workers took %s, %d throttled", tc.requests, workers, took, aws.throttled.Load())
 					if took > tc.within || aws.throttled.Load() > throttled {
-						t.Errorf("%d workers took %s, want at most %s; %d throttled, want at most %d", workers, took, tc.within, aws.throttled.Load(), throttled)
+						t.Errorf("%d workers took %s, want at most %s; %d throttled, want at most %d",
+							workers, took, tc.within, aws.throttled.Load(), throttled)
 					}
 				})
 			}
@@ -105,9 +109,10 @@ func send(ctx context.Context, t *testing.T, client http.Client) bool {
 
 func TestAdaptiveLimiterLimitsByClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &adaptiveLimiter{clock: clock.RealClock{}, base: simtest.RoundTripFunc(func(*http.Request) (*http.Response, error) { return nil, io.EOF })}
+		fail := simtest.RoundTripFunc(func(*http.Request) (*http.Response, error) { return nil, io.EOF })
+		l := &adaptiveLimiter{clock: clock.RealClock{}, base: fail}
 		heavy := newRequest("Elastic Load Balancing v2", "CreateLoadBalancer")
-		l.throttled(classOf(heavy), time.Now())
+		l.recordThrottling(classOf(heavy), time.Now())
 		start := time.Now()
 		for _, operation := range []string{"DescribeTags", "RegisterTargets", "CreateListener"} {
 			if err := l.wait(t.Context(), newRequest("Elastic Load Balancing v2", operation)); err != nil {

@@ -26,9 +26,9 @@ const (
 	metadataOperation = "GetMetadata"
 )
 
-// middleware returns what the SDK's clients do with each call: set the user agent, bound the time,
-// classify errors, and retry by class. serviceID is the SDK's ID of the service for clients that do
-// not set it themselves.
+// middleware returns the middleware of the SDK's clients. It sets the user agent, bounds the time of a
+// call, classifies errors, and retries by class. serviceID is the SDK's ID of the service for clients
+// that do not set it themselves.
 func (c *Client) middleware(serviceID string) []func(*middleware.Stack) error {
 	calls := &callMiddleware{serviceID: serviceID, client: c}
 	return []func(*middleware.Stack) error{
@@ -63,21 +63,22 @@ func (m *callMiddleware) HandleInitialize(
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	start := retry.Clock.Now()
-	skewed := false
-	for again := true; again; {
-		err = retry.Do(ctx, req, func(ctx context.Context) error {
+	call := func() error {
+		return retry.Do(ctx, req, func(ctx context.Context) error {
 			var callErr error
 			out, metadata, callErr = next.HandleInitialize(ctx, in)
 			return awserr.Wrap(req.Operation, callErr)
 		})
-		// The response carried AWS' time: the SDK corrects its clock and signs the second try by it.
-		again, skewed = !skewed && isClockSkew(err), true
+	}
+	if err = call(); isClockSkew(err) {
+		// The response has AWS' time: the SDK corrects its clock, and signs the second call with it.
+		err = call()
 	}
 	m.client.legacy.observeCall(req, retry.Clock.Since(start), err)
 	return out, metadata, err
 }
 
-// isClockSkew reports whether AWS rejected a signature in a way that it does when clocks differ.
+// isClockSkew reports whether AWS rejected a signature with a code that it returns if clocks differ.
 func isClockSkew(err error) bool {
 	return awserr.Is(err, "RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed",
 		"SignatureDoesNotMatch", "InvalidSignatureException")

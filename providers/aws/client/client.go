@@ -95,8 +95,8 @@ func New(o Options) *Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	options := imds.Options{HTTPClient: c.http, Retryer: aws.NopRetryer{}, APIOptions: c.middleware(imds.ServiceID)}
-	if o := o.Config.Override(api.ServiceIMDS, ""); o != nil {
-		options.Endpoint = o.URL
+	if override := o.Config.Override(api.ServiceIMDS, ""); override != nil {
+		options.Endpoint = override.URL
 	}
 	c.imds = imds.New(options)
 	return c
@@ -144,11 +144,11 @@ func (c *Client) load(ctx context.Context, region string) (aws.Config, error) {
 	}
 	if !c.base.Known() {
 		// The SDK's own client trusts the certificates of AWS_CA_BUNDLE.
-		own, ok := cfg.HTTPClient.(*awshttp.BuildableClient)
+		sdkClient, ok := cfg.HTTPClient.(*awshttp.BuildableClient)
 		if !ok {
-			own = awshttp.NewBuildableClient()
+			sdkClient = awshttp.NewBuildableClient()
 		}
-		c.base.Set(own.GetTransport())
+		c.base.Set(sdkClient.GetTransport())
 	}
 	cfg.HTTPClient = c.http
 	return cfg, nil
@@ -232,9 +232,9 @@ var _ stscreds.AssumeRoleAPIClient = profileRole{}
 func (p profileRole) AssumeRole(
 	ctx context.Context, in *sts.AssumeRoleInput, opts ...func(*sts.Options),
 ) (*sts.AssumeRoleOutput, error) {
-	ours := func(o *sts.Options) {
+	setOptions := func(o *sts.Options) {
 		o.HTTPClient = p.c.http
 		p.c.stsOptions(p.region)(o)
 	}
-	return p.sdk.AssumeRole(ctx, in, append(opts, ours)...)
+	return p.sdk.AssumeRole(ctx, in, append(opts, setOptions)...)
 }

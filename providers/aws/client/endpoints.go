@@ -58,7 +58,7 @@ func (c *Client) stsOptions(region string) func(*sts.Options) {
 }
 
 // endpoint is a configured endpoint. The SDK requires a resolver of its own type for each service.
-type endpoint struct{ at smithyendpoints.Endpoint }
+type endpoint struct{ resolved smithyendpoints.Endpoint }
 
 type (
 	ec2Endpoint   struct{ *endpoint }
@@ -76,22 +76,22 @@ var (
 
 // ResolveEndpoint implements ec2.EndpointResolverV2.
 func (e ec2Endpoint) ResolveEndpoint(context.Context, ec2.EndpointParameters) (smithyendpoints.Endpoint, error) {
-	return e.at, nil
+	return e.resolved, nil
 }
 
 // ResolveEndpoint implements elasticloadbalancing.EndpointResolverV2.
 func (e elbEndpoint) ResolveEndpoint(context.Context, elb.EndpointParameters) (smithyendpoints.Endpoint, error) {
-	return e.at, nil
+	return e.resolved, nil
 }
 
 // ResolveEndpoint implements elasticloadbalancingv2.EndpointResolverV2.
 func (e elbv2Endpoint) ResolveEndpoint(context.Context, elbv2.EndpointParameters) (smithyendpoints.Endpoint, error) {
-	return e.at, nil
+	return e.resolved, nil
 }
 
 // ResolveEndpoint implements sts.EndpointResolverV2.
 func (e stsEndpoint) ResolveEndpoint(context.Context, sts.EndpointParameters) (smithyendpoints.Endpoint, error) {
-	return e.at, nil
+	return e.resolved, nil
 }
 
 // endpoint returns the configured endpoint of a service, or nil. signingName is the service's own.

@@ -169,12 +169,12 @@ func probeService(ctx context.Context, clients *Clients, s api.Service) error {
 	case api.ServiceEC2:
 		limit := aws.Int32(5) // the minimum of EC2
 		// A filter, since a call by ID fails for an unknown ID.
-		_, nodes := clients.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{
+		_, instancesErr := clients.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{
 			Filters: []ec2types.Filter{api.Filter("instance-id", noInstance)}, MaxResults: limit,
 		})
-		_, tables := clients.EC2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{MaxResults: limit})
-		_, groups := clients.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{MaxResults: limit})
-		err = errors.Join(nodes, tables, groups)
+		_, tablesErr := clients.EC2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{MaxResults: limit})
+		_, groupsErr := clients.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{MaxResults: limit})
+		err = errors.Join(instancesErr, tablesErr, groupsErr)
 	case api.ServiceELB:
 		_, err = clients.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{PageSize: aws.Int32(1)})
 	case api.ServiceELBV2:
@@ -191,12 +191,12 @@ type observedCredentials struct {
 
 // Retrieve implements aws.CredentialsProvider.
 func (o observedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	found, err := o.CredentialsProvider.Retrieve(ctx)
+	credentials, err := o.CredentialsProvider.Retrieve(ctx)
 	switch {
 	case err == nil:
 		o.health.Set(conditionCredentials, nil)
 	case ctx.Err() == nil: // a cancellation does not depend on the credentials
 		o.health.Set(conditionCredentials, fmt.Errorf("no AWS credentials to sign requests with: %w", cloudapi.CauseOf(err)))
 	}
-	return found, err
+	return credentials, err
 }

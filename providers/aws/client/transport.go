@@ -78,12 +78,12 @@ const metadataPath = "/latest/"
 func describe(r *http.Request) cloudapi.Request {
 	switch {
 	case !strings.HasPrefix(r.URL.Path, metadataPath):
+		return newRequest(middleware.GetServiceID(r.Context()), middleware.GetOperationName(r.Context()))
 	case r.Method == http.MethodPut:
 		return newRequest(imds.ServiceID, "GetToken")
 	default:
 		return newRequest(imds.ServiceID, metadataOperation)
 	}
-	return newRequest(middleware.GetServiceID(r.Context()), middleware.GetOperationName(r.Context()))
 }
 
 // newRequest describes an operation. All changes are idempotent: created objects have a unique name or

@@ -1,13 +1,13 @@
 package classic
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 )
 
 func toBalancer(in elbtypes.LoadBalancerDescription) Balancer {
@@ -101,10 +101,6 @@ func fromInstances(in []elbtypes.Instance) []string {
 	return ids
 }
 
-func toTags(m map[string]string) []elbtypes.Tag {
-	tags := make([]elbtypes.Tag, 0, len(m))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		tags = append(tags, elbtypes.Tag{Key: aws.String(key), Value: aws.String(m[key])})
-	}
-	return tags
+func toTags(tags map[string]string) []elbtypes.Tag {
+	return api.KeyValues(tags, func(key, value *string) elbtypes.Tag { return elbtypes.Tag{Key: key, Value: value} })
 }

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 )
 
 // Page sizes, the largest that the API reference allows.
@@ -27,16 +27,4 @@ func parsePrefix(operation, text string) (netip.Prefix, error) {
 	return prefix.Masked(), nil
 }
 
-func inVPC(id string) ec2types.Filter { return filter("vpc-id", id) }
-
-func filter(name string, values ...string) ec2types.Filter {
-	return ec2types.Filter{Name: &name, Values: values}
-}
-
-func tagMap(tags []ec2types.Tag) map[string]string {
-	m := make(map[string]string, len(tags))
-	for _, tag := range tags {
-		m[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
-	}
-	return m
-}
+func inVPC(id string) ec2types.Filter { return api.Filter("vpc-id", id) }

@@ -8,6 +8,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -70,5 +71,5 @@ func toGroup(in ec2types.SecurityGroup) (Group, error) {
 	id := aws.ToString(in.GroupId)
 	rules, err := toRules(id, in.IpPermissions)
 	return Group{ID: id, Name: aws.ToString(in.GroupName), Description: aws.ToString(in.Description),
-		Tags: tagMap(in.Tags), Rules: rules}, err
+		Tags: api.TagMap(in.Tags), Rules: rules}, err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -120,12 +121,12 @@ func (s *GroupStore) missing(ids []string) (since snapshot.Reading, missing bool
 // list reads the groups with the cluster's tag, and the needed ones without it.
 func (s *GroupStore) list(ctx context.Context) ([]Group, error) {
 	cluster := s.options.Cluster
-	list, err := s.describe(ctx, inVPC(s.options.VPC), filter("tag-key", names.ClusterTag(cluster.ID)))
+	list, err := s.describe(ctx, inVPC(s.options.VPC), api.Filter("tag-key", names.ClusterTag(cluster.ID)))
 	if err != nil {
 		return nil, err
 	}
 	if cluster.Legacy {
-		legacy, err := s.describe(ctx, inVPC(s.options.VPC), filter("tag:"+names.LegacyClusterTag, cluster.ID))
+		legacy, err := s.describe(ctx, inVPC(s.options.VPC), api.Filter("tag:"+names.LegacyClusterTag, cluster.ID))
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +136,7 @@ func (s *GroupStore) list(ctx context.Context) ([]Group, error) {
 		return slices.ContainsFunc(list, func(g Group) bool { return g.ID == id })
 	})
 	for chunk := range slices.Chunk(missing, filterValues) {
-		more, err := s.describe(ctx, inVPC(s.options.VPC), filter("group-id", chunk...))
+		more, err := s.describe(ctx, inVPC(s.options.VPC), api.Filter("group-id", chunk...))
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +168,7 @@ func (s *GroupStore) neededIDs() []string {
 // readNamed reads the group of a name, whatever its tags are.
 func (s *GroupStore) readNamed(ctx context.Context, name string) error {
 	r := s.state.Begin()
-	read, err := s.describe(ctx, inVPC(s.options.VPC), filter("group-name", name))
+	read, err := s.describe(ctx, inVPC(s.options.VPC), api.Filter("group-name", name))
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
@@ -99,7 +100,7 @@ func (s *GroupStore) create(ctx context.Context, want ManagedGroup) (string, err
 	out, err := s.options.API.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
 		GroupName: &want.Name, Description: &want.Description, VpcId: &s.options.VPC,
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup,
-			Tags: toTags(want.Tags)}},
+			Tags: api.EC2Tags(want.Tags)}},
 	})
 	if err = awserr.Wrap("CreateSecurityGroup", err); err == nil {
 		id := aws.ToString(out.GroupId)
@@ -230,7 +231,7 @@ func (s *GroupStore) delete(ctx context.Context, group Group) error {
 	if !cloudapi.Is(err, cloudapi.Conflict) {
 		return err
 	}
-	referring, readErr := s.describe(ctx, inVPC(s.options.VPC), filter("ip-permission.group-id", group.ID))
+	referring, readErr := s.describe(ctx, inVPC(s.options.VPC), api.Filter("ip-permission.group-id", group.ID))
 	if readErr != nil {
 		return readErr
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -168,7 +169,7 @@ func (r *subnetReader) readZones(ctx context.Context) (map[string]string, error)
 }
 
 func toSubnet(in ec2types.Subnet, cluster Cluster) (Subnet, error) {
-	tags := tagMap(in.Tags)
+	tags := api.TagMap(in.Tags)
 	_, elb := tags[names.RoleELBTag]
 	_, internal := tags[names.RoleInternalELBTag]
 	subnet := Subnet{

@@ -17,6 +17,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
@@ -59,7 +60,7 @@ func (e everything) Cluster(ctx context.Context) (map[string]*ec2types.Instance,
 }
 
 func (e everything) Described(ctx context.Context, ids []string, _ bool) (map[string]*ec2types.Instance, error) {
-	answer, err := e.client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{filter("instance-id", ids...)}})
+	answer, err := e.client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{api.Filter("instance-id", ids...)}})
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 )
 
@@ -125,7 +126,7 @@ func (s *GroupStore) revokeOnce(ctx context.Context, groupID string, rules []Rul
 // read reads one group from EC2. A missing one is an error of class NotFound.
 func (s *GroupStore) read(ctx context.Context, id string) (Group, error) {
 	r := s.state.Begin()
-	found, err := s.describe(ctx, filter("group-id", id))
+	found, err := s.describe(ctx, api.Filter("group-id", id))
 	if err != nil {
 		return Group{}, err
 	}
@@ -139,7 +140,7 @@ func (s *GroupStore) read(ctx context.Context, id string) (Group, error) {
 }
 
 func (s *GroupStore) tag(ctx context.Context, id string, tags map[string]string) error {
-	_, err := s.options.API.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: toTags(tags)})
+	_, err := s.options.API.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: api.EC2Tags(tags)})
 	if err != nil {
 		s.markUncertain()
 		return awserr.Wrap("CreateTags", err)
@@ -172,12 +173,4 @@ func (s *GroupStore) untag(ctx context.Context, id string, keys []string) error 
 		}
 	})
 	return nil
-}
-
-func toTags(m map[string]string) []ec2types.Tag {
-	tags := make([]ec2types.Tag, 0, len(m))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		tags = append(tags, ec2types.Tag{Key: aws.String(key), Value: aws.String(m[key])})
-	}
-	return tags
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
@@ -107,7 +108,7 @@ func (w Writer) SetSecurityGroups(ctx context.Context, arn string, groups []stri
 // SetAttributes sets attributes of a load balancer.
 func (w Writer) SetAttributes(ctx context.Context, arn string, set map[string]string) error {
 	_, err := w.api.ModifyLoadBalancerAttributes(ctx, &elbv2.ModifyLoadBalancerAttributesInput{
-		LoadBalancerArn: &arn, Attributes: pairs(set, func(key, value *string) types.LoadBalancerAttribute {
+		LoadBalancerArn: &arn, Attributes: api.KeyValues(set, func(key, value *string) types.LoadBalancerAttribute {
 			return types.LoadBalancerAttribute{Key: key, Value: value}
 		}),
 	})

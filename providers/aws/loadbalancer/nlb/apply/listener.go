@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
@@ -93,7 +94,7 @@ func (w Writer) modifyListener(ctx context.Context, balancer string, have model.
 // SetListenerAttributes sets attributes of a listener of a load balancer.
 func (w Writer) SetListenerAttributes(ctx context.Context, balancer, arn string, set map[string]string) error {
 	_, err := w.api.ModifyListenerAttributes(ctx, &elbv2.ModifyListenerAttributesInput{
-		ListenerArn: &arn, Attributes: pairs(set, func(key, value *string) types.ListenerAttribute {
+		ListenerArn: &arn, Attributes: api.KeyValues(set, func(key, value *string) types.ListenerAttribute {
 			return types.ListenerAttribute{Key: key, Value: value}
 		}),
 	})

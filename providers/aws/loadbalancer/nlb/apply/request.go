@@ -2,27 +2,16 @@ package apply
 
 import (
 	"errors"
-	"maps"
-	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 )
 
-// pairs converts a map for a request, sorted by key.
-func pairs[T any](m map[string]string, pair func(key, value *string) T) []T {
-	out := make([]T, 0, len(m))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, pair(aws.String(key), aws.String(m[key])))
-	}
-	return out
-}
-
-func toTags(m map[string]string) []types.Tag {
-	return pairs(m, func(key, value *string) types.Tag { return types.Tag{Key: key, Value: value} })
+func toTags(tags map[string]string) []types.Tag {
+	return api.KeyValues(tags, func(key, value *string) types.Tag { return types.Tag{Key: key, Value: value} })
 }
 
 // optional returns nil for an empty text.

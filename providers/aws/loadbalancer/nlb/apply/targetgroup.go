@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
@@ -89,7 +90,7 @@ func (w Writer) UpdateHealthCheck(ctx context.Context, have model.TargetGroup, w
 // SetGroupAttributes sets attributes of a target group.
 func (w Writer) SetGroupAttributes(ctx context.Context, arn string, set map[string]string) error {
 	_, err := w.api.ModifyTargetGroupAttributes(ctx, &elbv2.ModifyTargetGroupAttributesInput{
-		TargetGroupArn: &arn, Attributes: pairs(set, func(key, value *string) types.TargetGroupAttribute {
+		TargetGroupArn: &arn, Attributes: api.KeyValues(set, func(key, value *string) types.TargetGroupAttribute {
 			return types.TargetGroupAttribute{Key: key, Value: value}
 		}),
 	})
