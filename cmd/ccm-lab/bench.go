@@ -81,7 +81,7 @@ func newBenchCommand(ctx context.Context, s streams) *cobra.Command {
 		phaseTimeout: bench.DefaultPhaseTimeout}
 	cmd := &cobra.Command{
 		Use: "bench [flags]", Short: "Measure calls, seconds, CPU and memory",
-		Long: benchLong, Example: benchExample, Args: cli.NoSuchCommand, DisableFlagsInUseLine: true,
+		Long: benchLong, Example: benchExample, Args: cli.NoArgs, DisableFlagsInUseLine: true,
 	}
 	fs := cmd.Flags()
 	cmd.RunE = func(*cobra.Command, []string) error {

@@ -62,7 +62,7 @@ func newCompareCommand(ctx context.Context, s streams) *cobra.Command {
 	o := compareOptions{output: outputTable}
 	cmd := &cobra.Command{
 		Use: "compare [flags]", Short: "Compare what managers do on their clouds",
-		Long: compareLong, Example: compareExample, Args: cli.NoSuchCommand, DisableFlagsInUseLine: true,
+		Long: compareLong, Example: compareExample, Args: cli.NoArgs, DisableFlagsInUseLine: true,
 		RunE: func(*cobra.Command, []string) error { return runCompare(ctx, o, s) },
 	}
 	fs := cmd.Flags()

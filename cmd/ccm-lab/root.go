@@ -36,13 +36,13 @@ func newRoot(ctx context.Context, s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ccm-lab", Short: "A whole cluster with a simulated cloud, on this machine",
 		Long: rootLong, Example: rootExample,
-		Args: cli.NoSuchCommand, SilenceErrors: true, SilenceUsage: true,
+		Args: cli.NoArgs, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.AddCommand(newRunCommand(ctx, s), newSimCommand(ctx, s), newBenchCommand(ctx, s), newCompareCommand(ctx, s))
 	cmd.SetHelpCommand(&cobra.Command{Hidden: true})
-	cmd.SetFlagErrorFunc(cli.BadFlag)
+	cmd.SetFlagErrorFunc(cli.FlagError)
 	cmd.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(c) })
 	cmd.SetUsageFunc(func(c *cobra.Command) error {
 		printHelp(c)

@@ -48,7 +48,7 @@ func newRunCommand(ctx context.Context, s streams) *cobra.Command {
 	o := runOptions{provider: fake.ProviderName, nodes: 3, services: 4, timeout: 2 * time.Minute}
 	cmd := &cobra.Command{
 		Use: "run [flags]", Short: "Run a whole cluster with a simulated cloud, shown live",
-		Long: runLong, Example: runExample, Args: cli.NoSuchCommand, DisableFlagsInUseLine: true,
+		Long: runLong, Example: runExample, Args: cli.NoArgs, DisableFlagsInUseLine: true,
 		RunE: func(*cobra.Command, []string) error { return run(ctx, o, s) },
 	}
 	fs := cmd.Flags()

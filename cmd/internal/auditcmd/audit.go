@@ -1,4 +1,4 @@
-// Package auditcmd is the output and the dialog of ccm audit.
+// Package auditcmd prints the result of ccm audit, and deletes orphans after a confirmation.
 package auditcmd
 
 import (
@@ -110,7 +110,7 @@ func (c *command) confirm(ctx context.Context, plans []plan.Plan, changes int) e
 	if err != nil || c.options.Yes {
 		return err
 	}
-	fmt.Fprintf(w, "Make %s? Only \"yes\" does: ", plural(changes, "change"))
+	fmt.Fprintf(w, "Apply %s? Only \"yes\" is accepted: ", plural(changes, "change"))
 	answer, err := readLine(ctx, c.streams.In)
 	fmt.Fprintln(w)
 	if err := ctx.Err(); err != nil {
@@ -125,7 +125,7 @@ func (c *command) confirm(ctx context.Context, plans []plan.Plan, changes int) e
 	return nil
 }
 
-// readLine reads a line, or returns the error of ctx. The read goes on then: a terminal cannot interrupt it.
+// readLine reads a line, or returns the error of ctx. The read then continues: a terminal cannot interrupt it.
 func readLine(ctx context.Context, in io.Reader) (string, error) {
 	type line struct {
 		text string
@@ -144,7 +144,7 @@ func readLine(ctx context.Context, in io.Reader) (string, error) {
 	}
 }
 
-// result decides about the exit code.
+// result returns what the exit code depends on.
 func (c *command) result(deletions []orphans.Deletion) Result {
 	r := Result{Failures: slices.Clone(c.Failures)}
 	deleted := map[string]bool{}

@@ -224,7 +224,7 @@ func TestDeletionNeedsAYes(t *testing.T) {
 		if want == nil {
 			continue
 		}
-		for _, line := range []string{"  - load balancer lb-old", `Make 2 changes? Only "yes" does: `,
+		for _, line := range []string{"  - load balancer lb-old", `Apply 2 changes? Only "yes" is accepted: `,
 			"deleted load balancer lb-old (id-old)", "deleted listener 80-old: with load balancer lb-old",
 			"refused load balancer lb-busy (id-busy): the cloud is still changing it (PENDING_CREATE)",
 			"Orphans: 3 deleted, 1 refused.",
@@ -244,7 +244,7 @@ func TestInterruptEndsTheQuestion(t *testing.T) {
 	c := newCloud()
 	// The question is the last output before the answer is read.
 	out := writerFunc(func(p []byte) (int, error) {
-		if strings.Contains(string(p), `Only "yes" does`) {
+		if strings.Contains(string(p), `Only "yes" is accepted`) {
 			interrupt()
 		}
 		return len(p), nil

@@ -126,8 +126,8 @@ func (c *command) printSection(b *bytes.Buffer, s section, entries []inventory.E
 // columns are kind, name, ID, Service, and details.
 const columns = 5
 
-// rowsOf returns a row for each entry. Unless all is set, parts are counted in the row of their parent if nothing
-// distinguishes their state from its.
+// rowsOf returns a row for each entry. Unless all is set, parts are counted in the row of their parent if their
+// state has the same reason.
 func rowsOf(entries []inventory.Entry, all bool) []row {
 	parts := map[string][]inventory.Entry{}
 	parents := map[string]inventory.Entry{}
@@ -144,21 +144,17 @@ func rowsOf(entries []inventory.Entry, all bool) []row {
 	}
 	for i, r := range rows {
 		e := r.entry
-		id := e.ID
-		if strings.HasSuffix(id, "/"+e.Name) || id == e.Name {
-			id = ""
-		}
 		var details []string
 		for _, f := range e.Fields {
 			if f.Value != "" {
 				details = append(details, f.Name+" "+f.Value)
 			}
 		}
-		if of := parts[e.ID]; len(of) > 0 && e.ID != "" {
-			details = append(details, "with "+tally(of))
+		if counted := parts[e.ID]; len(counted) > 0 && e.ID != "" {
+			details = append(details, "with "+tally(counted))
 		}
-		rows[i].cells = []string{printable(e.Kind), printable(e.Name), printable(id), printable(e.Service()),
-			printable(strings.Join(details, ", "))}
+		rows[i].cells = []string{printable(e.Kind), printable(e.Name), printable(distinctID(e.ID, e.Name)),
+			printable(e.Service()), printable(strings.Join(details, ", "))}
 	}
 	return rows
 }
@@ -202,8 +198,12 @@ func (c *command) printDeletions(w io.Writer, deletions []orphans.Deletion) erro
 	for _, d := range deletions {
 		n[d.Outcome]++
 		colour := map[orphans.Outcome]string{orphans.Deleted: green, orphans.Failed: red}[d.Outcome]
+		id := distinctID(d.ID, d.Name)
+		if id != "" {
+			id = " (" + printable(id) + ")"
+		}
 		fmt.Fprintf(&b, "%s %s %s%s%s\n", c.styled(colour, string(d.Outcome)), printable(d.Kind),
-			printable(d.Name), prefixed(" ", otherThan(d.ID, d.Name)), prefixed(": ", printable(d.Detail)))
+			printable(d.Name), id, prefixed(": ", printable(d.Detail)))
 	}
 	var parts []string
 	for _, o := range []orphans.Outcome{orphans.Deleted, orphans.Refused, orphans.Failed, orphans.NotTried} {
@@ -219,11 +219,12 @@ func (c *command) printDeletions(w io.Writer, deletions []orphans.Deletion) erro
 	return err
 }
 
-func otherThan(id, name string) string {
+// distinctID returns the ID of an object, or "" if it only repeats the name.
+func distinctID(id, name string) string {
 	if id == name || strings.HasSuffix(id, "/"+name) {
 		return ""
 	}
-	return "(" + printable(id) + ")"
+	return id
 }
 
 func prefixed(prefix, text string) string {

@@ -47,11 +47,11 @@ func (s source) restConfig() (*rest.Config, error) {
 			return nil, errors.Join(noKubeconfig(), errNoCluster)
 		}
 		return nil, cli.EnvironmentErrorf("this pod has no usable service account (%s): set automountServiceAccountToken: "+
-			"true, or give --%s=FILE", cause(err), flagKubeconfig)
+			"true, or give --%s=FILE", cli.Cause(err), flagKubeconfig)
 	}
 	if s.kubeconfig != "" {
 		if _, err := os.Stat(s.kubeconfig); err != nil {
-			return nil, cli.EnvironmentErrorf("--%s=%s: %s; check the path", flagKubeconfig, s.kubeconfig, cause(err))
+			return nil, cli.EnvironmentErrorf("--%s=%s: %s; check the path", flagKubeconfig, s.kubeconfig, cli.Cause(err))
 		}
 	}
 	config, err := clientcmd.BuildConfigFromFlags(s.master, s.kubeconfig)

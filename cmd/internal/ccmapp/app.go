@@ -4,6 +4,7 @@ package ccmapp
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	cliflag "k8s.io/component-base/cli/flag"
@@ -17,7 +18,7 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// Main runs ccm with the arguments behind the program's name until it ends or ctx is cancelled.
+// Main runs ccm with the arguments after the program's name until it ends or ctx is cancelled.
 // It returns the exit code: 0 for success, 1 when the environment is wrong, 2 for a wrong command
 // line or configuration (ccm plan and ccm audit: 2 for changes, 1 for everything that is wrong).
 func Main(ctx context.Context, args []string, streams Streams) int {
@@ -32,8 +33,8 @@ func Main(ctx context.Context, args []string, streams Streams) int {
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
 	executed, err := cmd.ExecuteContextC(ctx)
 	code := cli.Report(streams.Err, "ccm", err)
-	comparing := executed.Name() == planCommand || executed.Name() == auditCommand
-	if comparing && code == cli.ExitUsage && !changesFound(err) {
+	printsChanges := executed.Name() == planCommand || executed.Name() == auditCommand
+	if printsChanges && code == cli.ExitUsage && !errors.Is(err, errChanges) {
 		// For a script, 2 means changes and nothing else.
 		return cli.ExitEnvironment
 	}

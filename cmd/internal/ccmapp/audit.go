@@ -25,7 +25,7 @@ const auditController = "load-balancer-audit-controller"
 
 // startAudit makes the audit one of the framework's controllers: it runs on the leader only, and
 // --controllers can leave it out.
-func (o *options) startAudit(start app.ControllerInitContext, config *appconfig.CompletedConfig,
+func (o *options) startAudit(initContext app.ControllerInitContext, config *appconfig.CompletedConfig,
 	cloud cloudprovider.Interface) app.InitFunc {
 	return func(ctx context.Context, _ controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
 		if o.guard.DryRun { // Drift is part of the plans that a dry run reports.
@@ -34,8 +34,8 @@ func (o *options) startAudit(start app.ControllerInitContext, config *appconfig.
 		services, nodes := config.SharedInformers.Core().V1().Services(), config.SharedInformers.Core().V1().Nodes()
 		synced := []cache.InformerSynced{services.Informer().HasSynced, nodes.Informer().HasSynced}
 		clusterName := config.ComponentConfig.KubeCloudShared.ClusterName
-		client := config.ClientBuilder.ClientOrDie(start.ClientName)
-		drift, corrects := audit.New(audit.Options{
+		client := config.ClientBuilder.ClientOrDie(initContext.ClientName)
+		auditor, audits := audit.New(audit.Options{
 			Provider:    cloud.ProviderName(),
 			ClusterName: clusterName,
 			Period:      o.auditPeriod,
@@ -44,28 +44,28 @@ func (o *options) startAudit(start app.ControllerInitContext, config *appconfig.
 			Synced:      synced,
 			Client:      client,
 		}, cloud)
-		if corrects {
-			go drift.Run(ctx)
+		if audits {
+			go auditor.Run(ctx)
 		}
-		objects, counts := audit.NewInventory(audit.InventoryOptions{
+		inventory, lists := audit.NewInventory(audit.InventoryOptions{
 			Period: o.auditPeriod,
 			Synced: synced,
 			Session: orphans.Session{
 				Cloud: cloud, Client: client, ClusterName: clusterName, MinAge: loadbalancer.DefaultTimeout, Now: time.Now,
 				Services:   func(context.Context) ([]*v1.Service, error) { return services.Lister().List(labels.Everything()) },
 				Nodes:      func(context.Context) ([]*v1.Node, error) { return nodes.Lister().List(labels.Everything()) },
-				PlanRoutes: o.routePlan(cloud),
+				PlanRoutes: o.routePlanner(cloud),
 			},
 		})
-		if counts {
-			go objects.Run(ctx)
+		if lists {
+			go inventory.Run(ctx)
 		}
-		return nil, corrects || counts, nil
+		return nil, audits || lists, nil
 	}
 }
 
-// routePlan returns the function that plans the pod routes; nil if the manager sets up none.
-func (o *options) routePlan(cloud cloudprovider.Interface) func(context.Context, []*v1.Node) (plan.Plan, error) {
+// routePlanner returns the function that plans the pod routes; nil if the manager sets up none.
+func (o *options) routePlanner(cloud cloudprovider.Interface) func(context.Context, []*v1.Node) (plan.Plan, error) {
 	shared := o.framework.KubeCloudShared
 	impl, ok := cloud.Routes()
 	planner, canPlan := impl.(routes.Planner)

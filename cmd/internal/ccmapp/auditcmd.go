@@ -2,13 +2,10 @@ package ccmapp
 
 import (
 	"context"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/component-base/term"
-	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/auditcmd"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
@@ -39,10 +36,10 @@ this cluster needs: load balancers and their parts, addresses, security groups
 and their rules, and routes. Each object is in one state: orphaned, drifted,
 unknown, held, unidentified, foreign, or in sync.
 
---delete-orphans shows a plan, asks, and deletes only what carries this
-cluster's mark and is unused. It reads each object again before it deletes it,
-and reports a reason for each orphan that stays. It can be interrupted at any
-time and run again.
+--delete-orphans shows a plan, asks for a confirmation, and deletes only what
+carries this cluster's mark and is unused. It reads each object again before it
+deletes it, and reports a reason for each orphan that stays. It can be
+interrupted at any time and run again.
 
 Exit codes: 0 when nothing is orphaned or drifted, 2 when something is, 1 when
 something could not be listed, compared or deleted.`,
@@ -51,7 +48,7 @@ something could not be listed, compared or deleted.`,
 
   # Delete the orphans, after a confirmation
   ccm audit --cloud-provider=fake --cloud-config=cloud.conf --kubeconfig=$HOME/.kube/config --delete-orphans`,
-		Args:                  cli.NoSuchCommand,
+		Args:                  cli.NoArgs,
 		DisableFlagsInUseLine: true,
 		RunE:                  func(cmd *cobra.Command, _ []string) error { return runAudit(cmd, o) },
 	}
@@ -68,19 +65,14 @@ func runAudit(cmd *cobra.Command, o auditOptions) error {
 	if err := o.checkAudit(); err != nil {
 		return err
 	}
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
 	p, err := newPlanner(cmd.Context(), o.planOptions, cmd.ErrOrStderr(), o.deleteOrphans)
 	if err != nil {
 		return err
 	}
-	width, _, err := term.TerminalSize(cmd.OutOrStdout())
-	if err != nil {
-		width = 0
-	}
 	options := auditcmd.Options{
 		Provider: p.cloud.ProviderName(), Title: p.title,
-		JSON: o.output == outputJSON, Color: o.colored(cmd.OutOrStdout()), Verbose: o.verbose, Width: width,
+		JSON: o.output == outputJSON, Color: o.colored(cmd.OutOrStdout()), Verbose: o.verbose,
+		Width:         terminalWidth(cmd.OutOrStdout()),
 		DeleteOrphans: o.deleteOrphans, Yes: o.yes,
 	}
 	result, err := auditcmd.Run(cmd.Context(), p.auditSession(o.minAge), options,
@@ -102,14 +94,15 @@ func (o auditOptions) checkAudit() error {
 	case o.yes && !o.deleteOrphans:
 		return cli.UsageErrorf("--yes has no effect without --delete-orphans")
 	case o.deleteOrphans && !o.yes && o.output == outputJSON:
-		return cli.UsageErrorf("--delete-orphans asks for a confirmation, which JSON leaves no room for: add --yes")
+		return cli.UsageErrorf("--delete-orphans needs --yes with --output=json: " +
+			"a confirmation would be printed within the JSON")
 	case o.minAge < 0:
 		return cli.UsageErrorf("--min-age=%s: must not be negative; use 0 to delete orphans of any age", o.minAge)
 	}
 	return o.checkCluster()
 }
 
-// auditSession gives the audit the access to the cluster and the cloud that plans have.
+// auditSession returns the access of the audit to the cluster and the cloud: that of plans.
 func (p *planner) auditSession(minAge time.Duration) orphans.Session {
 	s := orphans.Session{
 		Cloud: p.cloud, Client: p.client, ClusterName: p.options.clusterName, ClusterUID: p.clusterUID,
@@ -129,7 +122,7 @@ func (p *planner) auditSession(minAge time.Duration) orphans.Session {
 	switch {
 	case !p.options.routes || !ok || !canPlan || err != nil:
 	case len(ranges) == 0:
-		note(p.err, "routes are listed and not compared: give the manager's --%s, or --%s=false", flagClusterCIDR,
+		printNote(p.err, "routes are listed and not compared: give the manager's --%s, or --%s=false", flagClusterCIDR,
 			flagCloudRoutes)
 	default:
 		s.PlanRoutes = func(ctx context.Context, nodes []*v1.Node) (plan.Plan, error) {

@@ -67,18 +67,6 @@ func unreadable(file string, err error) error {
 	case errors.Is(err, syscall.EISDIR):
 		return cli.UsageErrorf("%s: this is a directory; name the file in it", prefix)
 	default:
-		return cli.UsageErrorf("%s: the file cannot be read: %s", prefix, cause(err))
-	}
-}
-
-// cause returns the innermost message of a file or network error, without its path or URL, which the caller
-// adds.
-func cause(err error) string {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err.Error()
-		}
-		err = inner
+		return cli.UsageErrorf("%s: the file cannot be read: %s", prefix, cli.Cause(err))
 	}
 }

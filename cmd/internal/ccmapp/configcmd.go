@@ -1,6 +1,7 @@
 package ccmapp
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -13,10 +14,10 @@ func newConfigCommand() *cobra.Command {
 		Use:                   "config",
 		Short:                 "Check a cloud's configuration file",
 		Long:                  "Check a cloud's configuration file (cloud.conf).",
-		Args:                  cli.NoSuchCommand,
+		Args:                  cli.NoArgs,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cli.UsageErrorf("what about the configuration? Use %s validate", cmd.CommandPath())
+			return cli.UsageErrorf("no subcommand is given: use %s validate or convert", cmd.CommandPath())
 		},
 	}
 	cmd.AddCommand(newValidateCommand(), newConvertCommand())
@@ -37,7 +38,7 @@ cloud nor a cluster.
 Exit codes: 0 when there is nothing to report, 2 when there is.`,
 		Example: `  ccm config validate --cloud-provider=fake --cloud-config=cloud.conf
   ccm config validate --cloud-provider=fake --cloud-config=cloud.conf --show`,
-		Args:                  cli.NoSuchCommand,
+		Args:                  cli.NoArgs,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return validateConfig(cmd, s, show)
@@ -58,7 +59,7 @@ func newConvertCommand() *cobra.Command {
 forms: INI and YAML on vSphere. The output has the secrets of the file, and no
 comments.`,
 		Example:               `  ccm config convert --cloud-provider=vsphere --cloud-config=vsphere.conf >vsphere.yaml`,
-		Args:                  cli.NoSuchCommand,
+		Args:                  cli.NoArgs,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d, err := s.descriptor()
@@ -97,10 +98,7 @@ func validateConfig(cmd *cobra.Command, s source, show bool) error {
 		}
 		fmt.Fprintln(cmd.OutOrStdout())
 	}
-	what := config.file
-	if what == "" {
-		what = "the configuration without a file"
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "OK: %s is valid for %s\n", what, d.Title)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "OK: %s is valid for %s\n",
+		cmp.Or(config.file, "the configuration without a file"), d.Title)
 	return err
 }

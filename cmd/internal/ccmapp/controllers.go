@@ -16,7 +16,7 @@ import (
 // providerController adapts a provider's controller to the framework's interface. --controllers knows the
 // controllers of all linked providers; only those of the chosen provider start.
 func providerController(name string) app.InitFuncConstructor {
-	return func(start app.ControllerInitContext, config *appconfig.CompletedConfig,
+	return func(initContext app.ControllerInitContext, config *appconfig.CompletedConfig,
 		cloud cloudprovider.Interface) app.InitFunc {
 		return func(ctx context.Context, _ controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
 			starter, ok := cloud.(provider.ControllerStarter)
@@ -26,7 +26,7 @@ func providerController(name string) app.InitFuncConstructor {
 			}
 			shared := config.ComponentConfig.KubeCloudShared
 			options := provider.ControllerContext{
-				Client:            config.ClientBuilder.ClientOrDie(start.ClientName),
+				Client:            config.ClientBuilder.ClientOrDie(initContext.ClientName),
 				Nodes:             config.SharedInformers.Core().V1().Nodes(),
 				AllocateNodeCIDRs: shared.AllocateNodeCIDRs,
 				CIDRAllocatorType: shared.CIDRAllocatorType,
@@ -46,7 +46,7 @@ func providerController(name string) app.InitFuncConstructor {
 
 // isEnabled reports whether the name is one of the provider's controllers and, if that is opt-in, is listed in
 // --controllers. The framework has checked that --controllers does not disable it.
-func isEnabled(name string, own []provider.Controller, controllers []string) bool {
-	at := slices.IndexFunc(own, func(c provider.Controller) bool { return c.Name == name })
-	return at >= 0 && (!own[at].OptIn || slices.Contains(controllers, name))
+func isEnabled(name string, declared []provider.Controller, controllers []string) bool {
+	i := slices.IndexFunc(declared, func(c provider.Controller) bool { return c.Name == name })
+	return i >= 0 && (!declared[i].OptIn || slices.Contains(controllers, name))
 }

@@ -24,7 +24,7 @@ import (
 // it may be back in a minute.
 const checkTimeout = 10 * time.Second
 
-// daemon is the manager itself. It finds everything that can be wrong with the command line, the
+// daemon is the manager itself. It checks everything that can be wrong with the command line, the
 // configuration and the environment before it starts the framework, which would end the process with a stack
 // trace.
 type daemon struct {
@@ -180,7 +180,7 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 	if election := config.ComponentConfig.Generic.LeaderElection; election.LeaderElect {
 		observer := lease.NewObserver(config.Client.CoordinationV1(), election.ResourceNamespace, election.ResourceName,
 			d.clock)
-		d.health.AddInfo(observer.Line)
+		d.health.SetInfo(observer.Line)
 		go observer.Watch(ctx)
 	}
 	go d.health.Watch(ctx)
@@ -189,7 +189,7 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 		logger.Info("Watching a subset of the nodes", "selector", selector.String())
 		filterNodes(config, selector)
 	}
-	selectServices(config, d.cloud.ProviderName(), d.options.classes)
+	watchSelectedServices(config, d.cloud.ProviderName(), d.options.classes)
 	if err := trimObjects(config); err != nil {
 		logger.Error(err, "Failed to trim the objects of informers; they use more memory")
 	}

@@ -75,19 +75,19 @@ func watchRoutesByDefault() error {
 // constructors returns the framework's controllers and ours. The framework's map is shared by the whole
 // process, so it is copied before the client names are changed.
 func (o *options) constructors() map[string]app.ControllerInitFuncConstructor {
-	own := maps.Clone(app.DefaultInitFuncConstructors)
-	own[names.ServiceLBController] = app.ControllerInitFuncConstructor{Constructor: startServices}
-	own[auditController] = app.ControllerInitFuncConstructor{Constructor: o.startAudit}
+	controllers := maps.Clone(app.DefaultInitFuncConstructors)
+	controllers[names.ServiceLBController] = app.ControllerInitFuncConstructor{Constructor: startServiceController}
+	controllers[auditController] = app.ControllerInitFuncConstructor{Constructor: o.startAudit}
 	for _, d := range provider.All() {
 		for _, c := range d.Controllers {
-			own[c.Name] = app.ControllerInitFuncConstructor{Constructor: providerController(c.Name)}
+			controllers[c.Name] = app.ControllerInitFuncConstructor{Constructor: providerController(c.Name)}
 		}
 	}
-	for name, c := range own {
+	for name, c := range controllers {
 		c.InitContext.ClientName = clientName
-		own[name] = c
+		controllers[name] = c
 	}
-	return own
+	return controllers
 }
 
 // defaultReasons are added to the help of the framework's flags for which ccm changes the default.
@@ -130,7 +130,7 @@ func helpOverrides() map[string]string {
 	}
 }
 
-// explainDefaults sets our help texts, and our defaults where the framework has fixed them.
+// explainDefaults sets our help texts, and our defaults of flags that the framework registers with constants.
 func explainDefaults(fs *pflag.FlagSet) error {
 	// The framework registers this flag with a default of 0 and ignores the options.
 	if f := fs.Lookup("concurrent-node-status-updates"); f != nil {

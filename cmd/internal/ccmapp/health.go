@@ -56,8 +56,8 @@ func NewHealth(cloud cloudprovider.Interface, c clock.Clock) *Health {
 	return &Health{cloud: cloud, clock: c}
 }
 
-// AddInfo adds a line to /readyz?verbose that does not decide about readiness.
-func (h *Health) AddInfo(line func() string) {
+// SetInfo sets a line of /readyz?verbose that does not decide about readiness.
+func (h *Health) SetInfo(line func() string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.info = line
@@ -117,7 +117,7 @@ func (h *Health) Watch(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	failing := map[string]bool{}
 	for clocks.Sleep(ctx, h.clock, recheckPeriod) == nil {
-		if slices.ContainsFunc(h.Parts(), failed) {
+		if slices.ContainsFunc(h.Parts(), isUnhealthy) {
 			// The result is in the parts.
 			_ = h.Check(ctx)
 		}
@@ -133,9 +133,9 @@ func (h *Health) Watch(ctx context.Context) {
 	}
 }
 
-func failed(p provider.PartHealth) bool { return p.Err != nil }
+func isUnhealthy(p provider.PartHealth) bool { return p.Err != nil }
 
-// ServeHTTP answers /readyz, /readyz?verbose with a line for each part, and /readyz/PART, which fails
+// ServeHTTP serves /readyz, /readyz?verbose with a line for each part, and /readyz/PART, which fails
 // as soon as that part does.
 func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -142,7 +142,7 @@ func TestHealthWithoutACheck(t *testing.T) {
 
 func TestReadinessNamesTheLease(t *testing.T) {
 	h := NewHealth(reporting{parts: []provider.PartHealth{{Part: provider.PartNodes}}}, testclock.NewFakeClock(time.Unix(0, 0)))
-	h.AddInfo(func() string { return "[+]lease manager is held by node-1\n" })
+	h.SetInfo(func() string { return "[+]lease manager is held by node-1\n" })
 	for path, want := range map[string]string{
 		"/readyz":         "ok",
 		"/readyz?verbose": "[+]lease manager is held by node-1\n[+]nodes ok\nreadyz check passed\n",

@@ -45,10 +45,7 @@ var essentials = []string{flagProvider, flagConfig, flagKubeconfig, flagClusterN
 // printHelp prints a command's help: description, usage, examples, subcommands, flags.
 func printHelp(cmd *cobra.Command, o *options) {
 	out := cmd.OutOrStdout()
-	columns, _, err := term.TerminalSize(out)
-	if err != nil {
-		columns = 0
-	}
+	columns := terminalWidth(out)
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n\nUsage:\n", strings.TrimSpace(cmd.Long))
 	if cmd.Runnable() {
@@ -97,6 +94,15 @@ func printFlags(w io.Writer, title string, fs *pflag.FlagSet, columns int) {
 	}
 }
 
+// terminalWidth returns the number of columns of a terminal, or 0 for other outputs.
+func terminalWidth(w io.Writer) int {
+	columns, _, err := term.TerminalSize(w)
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
 // sections sorts the daemon's flags into sections: ours, then the framework's, then those that
 // every Kubernetes component has.
 func sections(all *pflag.FlagSet, o *options) cliflag.NamedFlagSets {
@@ -112,10 +118,10 @@ func sections(all *pflag.FlagSet, o *options) cliflag.NamedFlagSets {
 			})
 		}
 	}
-	place(o.own)
+	place(o.flagSets)
 	// A second set of options lists the sections; adding flags twice to the real one would reset its values.
-	if twin, err := frameworkOptions(); err == nil {
-		place(twin.Flags(app.ControllerNames(o.constructors()), app.ControllersDisabledByDefault.List(),
+	if framework, err := frameworkOptions(); err == nil {
+		place(framework.Flags(app.ControllerNames(o.constructors()), app.ControllersDisabledByDefault.List(),
 			names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks))
 	}
 	all.VisitAll(func(f *pflag.Flag) {

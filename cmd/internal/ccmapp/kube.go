@@ -37,10 +37,10 @@ func filterNodes(config *appconfig.CompletedConfig, selector labels.Selector) {
 	})
 }
 
-// selectServices makes the shared informer of Services hold them as loadbalancer.Classes.Select returns them. The
-// framework's service controller decides by the class alone and has no setting for it. A transform of the informer
-// would not do: client-go may apply it more than once, and a selected Service does not look like one any more.
-func selectServices(config *appconfig.CompletedConfig, provider string, classes loadbalancer.Classes) {
+// watchSelectedServices makes the shared informer of Services hold them as loadbalancer.Classes.Select returns them.
+// The framework's service controller decides by the class alone and has no setting for it. A transform of the informer
+// cannot do it: client-go may apply it more than once, and Select is not idempotent.
+func watchSelectedServices(config *appconfig.CompletedConfig, provider string, classes loadbalancer.Classes) {
 	if classes == loadbalancer.DefaultClass {
 		return
 	}
@@ -101,31 +101,31 @@ func trim(object any) (any, error) {
 func useDryRunClients(config *appconfig.CompletedConfig) {
 	// The leader election and the informers of the framework take their clients from Kubeconfig; the controllers
 	// from ClientBuilder, which may be independent of it.
-	config.Kubeconfig.Wrap(dryTransport)
-	config.ClientBuilder = dryClients{config.ClientBuilder}
+	config.Kubeconfig.Wrap(newDryRunTransport)
+	config.ClientBuilder = dryRunClients{config.ClientBuilder}
 }
 
-// dryClients builds clients that change nothing.
-type dryClients struct {
+// dryRunClients builds clients that change nothing.
+type dryRunClients struct {
 	cloudprovider.ControllerClientBuilder
 }
 
 // Config implements cloudprovider.ControllerClientBuilder.
-func (d dryClients) Config(name string) (*rest.Config, error) {
+func (d dryRunClients) Config(name string) (*rest.Config, error) {
 	config, err := d.ControllerClientBuilder.Config(name)
 	if err != nil {
 		return nil, err
 	}
 	config = rest.CopyConfig(config)
-	config.Wrap(dryTransport)
+	config.Wrap(newDryRunTransport)
 	return config, nil
 }
 
 // ConfigOrDie implements cloudprovider.ControllerClientBuilder.
-func (d dryClients) ConfigOrDie(name string) *rest.Config { return orDie(d.Config(name)) }
+func (d dryRunClients) ConfigOrDie(name string) *rest.Config { return orDie(d.Config(name)) }
 
 // Client implements cloudprovider.ControllerClientBuilder.
-func (d dryClients) Client(name string) (kubernetes.Interface, error) {
+func (d dryRunClients) Client(name string) (kubernetes.Interface, error) {
 	config, err := d.Config(name)
 	if err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (d dryClients) Client(name string) (kubernetes.Interface, error) {
 }
 
 // ClientOrDie implements cloudprovider.ControllerClientBuilder.
-func (d dryClients) ClientOrDie(name string) kubernetes.Interface { return orDie(d.Client(name)) }
+func (d dryRunClients) ClientOrDie(name string) kubernetes.Interface { return orDie(d.Client(name)) }
 
 // orDie exits the process, as the interface of the builder requires.
 func orDie[T any](value T, err error) T {
@@ -145,15 +145,15 @@ func orDie[T any](value T, err error) T {
 	return value
 }
 
-func dryTransport(inner http.RoundTripper) http.RoundTripper { return roundTripper{inner} }
+func newDryRunTransport(inner http.RoundTripper) http.RoundTripper { return dryRunTransport{inner} }
 
-// roundTripper adds dryRun=All to every mutating request, except for those that a manager needs to run and to
+// dryRunTransport adds dryRun=All to every mutating request, except for those that a manager needs to run and to
 // report: its lease, Events, tokens and reviews of access.
-type roundTripper struct{ inner http.RoundTripper }
+type dryRunTransport struct{ inner http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !changes(r) {
+func (t dryRunTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !mutates(r) {
 		return t.inner.RoundTrip(r)
 	}
 	if r.Body != nil && r.Method == http.MethodDelete {
@@ -173,15 +173,15 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // WrappedRoundTripper returns the wrapped transport for client-go.
-func (t roundTripper) WrappedRoundTripper() http.RoundTripper { return t.inner }
+func (t dryRunTransport) WrappedRoundTripper() http.RoundTripper { return t.inner }
 
-// changes reports whether a request would change an object that a dry run must not change.
-func changes(r *http.Request) bool {
+// mutates reports whether a request would change an object that a dry run must not change.
+func mutates(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return false
 	}
-	group, resource, subresource := target(r.URL.Path)
+	group, resource, subresource := parseResource(r.URL.Path)
 	switch {
 	case resource == "events" && (group == "" || group == "events.k8s.io"):
 		return false
@@ -195,9 +195,9 @@ func changes(r *http.Request) bool {
 	return true
 }
 
-// target parses the API group, resource and subresource from a path such as
+// parseResource parses the API group, resource and subresource from a path such as
 // /api/v1/namespaces/NS/services/NAME/status or /apis/GROUP/VERSION/RESOURCE.
-func target(path string) (group, resource, subresource string) {
+func parseResource(path string) (group, resource, subresource string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	// A prefix before api or apis belongs to a proxy in front of the API server.
 	for len(parts) > 0 && parts[0] != "api" && parts[0] != "apis" {

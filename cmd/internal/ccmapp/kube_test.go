@@ -50,7 +50,7 @@ func TestDryTransport(t *testing.T) {
 			var seen *http.Request
 			inner := func(r *http.Request) (*http.Response, error) { seen = r; return &http.Response{Body: http.NoBody}, nil }
 			request := httptest.NewRequest(tc.method, tc.path, strings.NewReader("{}"))
-			response, err := dryTransport(roundTripperFunc(inner)).RoundTrip(request)
+			response, err := newDryRunTransport(roundTripperFunc(inner)).RoundTrip(request)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func TestDryDeletionHasNoBody(t *testing.T) {
 		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
 	}))
 	defer server.Close()
-	client, err := dryClients{builder{&rest.Config{Host: server.URL}}}.Client("test")
+	client, err := dryRunClients{builder{&rest.Config{Host: server.URL}}}.Client("test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestTrimObjectsDropsLargeFields(t *testing.T) {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	config := (&appconfig.Config{SharedInformers: factory, LoopbackClientConfig: &rest.Config{}}).Complete()
 	filterNodes(config, labels.SelectorFromSet(labels.Set{"zone": "a"}))
-	selectServices(config, "fake", loadbalancer.OwnClass)
+	watchSelectedServices(config, "fake", loadbalancer.OwnClass)
 	if err := trimObjects(config); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestSelectServicesByClass(t *testing.T) {
 	client := kubefake.NewClientset(service("listed", ptr.To("unified-ccm.io/fake")), service("other", nil))
 	factory := informers.NewSharedInformerFactory(client, 0)
 	config := (&appconfig.Config{SharedInformers: factory, LoopbackClientConfig: &rest.Config{}}).Complete()
-	selectServices(config, "fake", loadbalancer.OwnClass)
+	watchSelectedServices(config, "fake", loadbalancer.OwnClass)
 	services := factory.Core().V1().Services()
 	services.Informer()
 	factory.Start(t.Context().Done())

@@ -79,7 +79,7 @@ func writeCapabilities(w io.Writer, all []provider.Descriptor, portable []string
 	for i, c := range (provider.Capabilities{}).List() {
 		fmt.Fprintf(&b, "| **%s**: %s |", c.Name, c.Doc)
 		for _, d := range all {
-			fmt.Fprintf(&b, " %s |", yes(d.Capabilities.List()[i].Has))
+			fmt.Fprintf(&b, " %s |", yesOrDash(d.Capabilities.List()[i].Has))
 		}
 		b.WriteString("\n")
 	}
@@ -89,7 +89,7 @@ func writeCapabilities(w io.Writer, all []provider.Descriptor, portable []string
 	for _, key := range portable {
 		fmt.Fprintf(&b, "| `%s` |", key)
 		for _, d := range all {
-			fmt.Fprintf(&b, " %s |", yes(slices.Contains(d.Portable, key)))
+			fmt.Fprintf(&b, " %s |", yesOrDash(slices.Contains(d.Portable, key)))
 		}
 		b.WriteString("\n")
 	}
@@ -105,8 +105,8 @@ func writeHeader(b *strings.Builder, first string, all []provider.Descriptor) {
 	b.WriteString("\n|---|" + strings.Repeat(":-:|", len(all)) + "\n")
 }
 
-func yes(is bool) string {
-	if is {
+func yesOrDash(ok bool) string {
+	if ok {
 		return "yes"
 	}
 	return "–"

@@ -75,8 +75,8 @@ type options struct {
 	tracingFile string
 	// classes selects the Services that get load balancers.
 	classes loadbalancer.Classes
-	// own returns our flags, by section.
-	own cliflag.NamedFlagSets
+	// flagSets are our flags, by section.
+	flagSets cliflag.NamedFlagSets
 }
 
 func newOptions() (*options, error) {
@@ -85,7 +85,7 @@ func newOptions() (*options, error) {
 		return nil, err
 	}
 	o := &options{framework: framework}
-	fs := o.own.FlagSet(sectionUnified)
+	fs := o.flagSets.FlagSet(sectionUnified)
 	fs.BoolVar(&o.strict, flagStrict, false,
 		"Reject a cloud configuration with warnings, such as an unknown key. Off by default, because existing "+
 			"files often contain obsolete keys.")
@@ -99,10 +99,10 @@ func newOptions() (*options, error) {
 		"File with a TracingConfiguration, as kube-apiserver's: spans of syncs, changes and cloud requests go to its "+
 			"endpoint as OTLP over HTTP (default localhost:4318). Empty exports none.")
 	addClassesFlag(fs, &o.classes)
-	o.guard.AddFlags(o.own.FlagSet(sectionSafety))
+	o.guard.AddFlags(o.flagSets.FlagSet(sectionSafety))
 	for _, d := range provider.All() {
 		if d.Flags != nil {
-			d.Flags(o.own.FlagSet(d.Title + sectionsProvider))
+			d.Flags(o.flagSets.FlagSet(d.Title + sectionsProvider))
 		}
 	}
 	return o, nil
@@ -174,7 +174,7 @@ func (o *options) validate() error {
 // checkRoutes rejects a --cluster-cidr for which the route controller would exit the process.
 func (o *options) checkRoutes(cloud cloudprovider.Interface, d provider.Descriptor) error {
 	shared := o.framework.KubeCloudShared
-	if _, ok := cloud.Routes(); !ok || !shared.ConfigureCloudRoutes || !o.runs(names.NodeRouteController) {
+	if _, ok := cloud.Routes(); !ok || !shared.ConfigureCloudRoutes || !o.isControllerEnabled(names.NodeRouteController) {
 		return nil
 	}
 	if shared.ClusterCIDR == "" {
@@ -193,8 +193,8 @@ func (o *options) checkRoutes(cloud cloudprovider.Interface, d provider.Descript
 	return nil
 }
 
-// runs reports whether --controllers enables a controller, which may be listed by its alias.
-func (o *options) runs(controller string) bool {
+// isControllerEnabled reports whether --controllers enables a controller, which may be listed by its alias.
+func (o *options) isControllerEnabled(controller string) bool {
 	aliases := names.CCMControllerAliases()
 	var enabled []string
 	for _, name := range o.framework.Generic.Controllers {
@@ -223,16 +223,15 @@ func parseCIDRs(list string) ([]netip.Prefix, error) {
 
 // messages returns the messages of the errors that are joined in err.
 func messages(err error) []string {
-	if joined, ok := err.(interface{ Errors() []error }); ok {
-		return flatten(joined.Errors())
+	var errs []error
+	switch joined := err.(type) {
+	case interface{ Errors() []error }:
+		errs = joined.Errors()
+	case interface{ Unwrap() []error }:
+		errs = joined.Unwrap()
+	default:
+		return []string{err.Error()}
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return flatten(joined.Unwrap())
-	}
-	return []string{err.Error()}
-}
-
-func flatten(errs []error) []string {
 	var all []string
 	for _, err := range errs {
 		all = append(all, messages(err)...)
@@ -253,8 +252,8 @@ func (s source) descriptor() (provider.Descriptor, error) {
 		return d, cli.UsageErrorf("--%s is not set: use %s", flagProvider, providerChoice())
 	}
 	message := fmt.Sprintf("--%s=%s: this binary has no such provider", flagProvider, s.provider)
-	if near := provider.Nearest(s.provider, known); near != "" {
-		message += fmt.Sprintf("; did you mean %s?", near)
+	if nearest := provider.Nearest(s.provider, known); nearest != "" {
+		message += fmt.Sprintf("; did you mean %s?", nearest)
 	}
 	return d, cli.UsageErrorf("%s (linked: %s)", message, strings.Join(known, ", "))
 }
@@ -268,6 +267,6 @@ func providerChoice() string {
 	case 1:
 		return known[0]
 	default:
-		return strings.Join(slices.Clone(known[:n-1]), ", ") + " or " + known[n-1]
+		return strings.Join(known[:n-1], ", ") + " or " + known[n-1]
 	}
 }

@@ -1,7 +1,6 @@
 package ccmapp
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -9,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/component-base/term"
-	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
@@ -66,7 +63,7 @@ something would change, 1 when a plan could not be made.`,
 
   # One Service, for a script
   ccm plan --cloud-provider=fake --kubeconfig=$HOME/.kube/config --service=default/web -o json`,
-		Args:                  cli.NoSuchCommand,
+		Args:                  cli.NoArgs,
 		DisableFlagsInUseLine: true,
 		RunE:                  func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
 	}
@@ -99,18 +96,15 @@ func runPlan(cmd *cobra.Command, o planOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	// Log output of libraries would appear within the plan, or break the JSON.
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
 	p, err := newPlanner(cmd.Context(), o, cmd.ErrOrStderr(), false)
 	if err != nil {
 		return err
 	}
-	work, err := p.read(cmd.Context(), cmd.InOrStdin())
+	input, err := p.read(cmd.Context(), cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
-	plans, failed := p.plan(cmd.Context(), work)
+	plans, failed := p.plan(cmd.Context(), input)
 	if err := render(cmd.OutOrStdout(), o, plans); err != nil {
 		return cli.EnvironmentErrorf("the plan cannot be printed: %v", err)
 	}
@@ -127,13 +121,13 @@ func runPlan(cmd *cobra.Command, o planOptions) error {
 
 // check validates the flags.
 func (o planOptions) check() error {
-	given := 0
-	for _, is := range []bool{len(o.files) > 0, len(o.services) > 0, o.all} {
-		if is {
-			given++
+	selections := 0
+	for _, isSet := range []bool{len(o.files) > 0, len(o.services) > 0, o.all} {
+		if isSet {
+			selections++
 		}
 	}
-	if given != 1 {
+	if selections != 1 {
 		return cli.UsageErrorf("specify exactly one of -f FILE, --service=NAMESPACE/NAME and --all")
 	}
 	for _, service := range o.services {
@@ -177,14 +171,11 @@ func render(w io.Writer, o planOptions, plans []plan.Plan) error {
 	if o.output == outputJSON {
 		return plan.RenderJSON(w, plans...)
 	}
-	width, _, err := term.TerminalSize(w)
-	if err != nil {
-		width = 0
-	}
-	return plan.RenderText(w, plan.TextOptions{Color: o.colored(w), Width: width, Verbose: o.verbose}, plans...)
+	options := plan.TextOptions{Color: o.colored(w), Width: terminalWidth(w), Verbose: o.verbose}
+	return plan.RenderText(w, options, plans...)
 }
 
-// colored follows the convention of https://no-color.org for auto.
+// colored reports whether the output has colours. auto follows the convention of https://no-color.org.
 func (o planOptions) colored(w io.Writer) bool {
 	switch o.color {
 	case colorAlways:
@@ -192,22 +183,16 @@ func (o planOptions) colored(w io.Writer) bool {
 	case colorNever:
 		return false
 	}
-	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	_, _, err := term.TerminalSize(w)
-	return err == nil
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && terminalWidth(w) > 0
 }
 
-// note prints a message that is not part of the plan.
-func note(w io.Writer, format string, args ...any) {
+// printNote prints a message that is not part of the plan.
+func printNote(w io.Writer, format string, args ...any) {
 	fmt.Fprintf(w, "ccm: note: "+format+"\n", args...)
 }
 
-// exitChanges: ccm plan found changes.
+// exitChanges is the exit code of ccm plan if it found changes.
 const exitChanges = 2
 
 // errChanges is the outcome of a plan with changes. It has no message: the plan has been printed.
 var errChanges = &cli.ExitError{Code: exitChanges}
-
-func changesFound(err error) bool { return errors.Is(err, errChanges) }

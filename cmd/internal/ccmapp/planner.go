@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
@@ -27,10 +28,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 )
 
-// plansAtOnce is the number of concurrent plans: as many as the manager has workers.
-const plansAtOnce = concurrentSyncs
+// concurrentPlans is the number of concurrent plans: as many as the manager has workers.
+const concurrentPlans = concurrentSyncs
 
-// planner makes plans with a provider that is initialized like the manager's.
+// planner computes plans with a provider that is initialized like the manager's.
 type planner struct {
 	options planOptions
 	title   string
@@ -40,12 +41,15 @@ type planner struct {
 	clusterUID string
 	cloud      cloudprovider.Interface
 	err        io.Writer
-	// applies is set if changes are applied, too.
+	// applies is set if the command also applies changes.
 	applies bool
 }
 
 // newPlanner returns a planner. Unless it applies changes, the provider is in dry run.
 func newPlanner(ctx context.Context, o planOptions, errOut io.Writer, applies bool) (*planner, error) {
+	// Log output of libraries would appear within the plan, or break the JSON.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
 	d, err := o.descriptor()
 	if err != nil {
 		return nil, err
@@ -55,7 +59,7 @@ func newPlanner(ctx context.Context, o planOptions, errOut io.Writer, applies bo
 		return nil, err
 	}
 	for _, w := range config.warnings {
-		note(errOut, "%s", w)
+		printNote(errOut, "%s", w)
 	}
 	p := &planner{options: o, title: d.Title, err: errOut, applies: applies}
 	if err := p.connect(ctx); err != nil {
@@ -122,8 +126,8 @@ func (p *planner) startInformers(ctx context.Context) error {
 	factory.Start(ctx.Done())
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for kind, filled := range factory.WaitForCacheSync(ctx.Done()) {
-		if !filled {
+	for kind, synced := range factory.WaitForCacheSync(ctx.Done()) {
+		if !synced {
 			return cli.EnvironmentErrorf("the list of %v cannot be read from the cluster", kind)
 		}
 	}
@@ -140,43 +144,43 @@ type planInput struct {
 	routes bool
 }
 
-// plan makes the plans, in the order of the work. failed has a line for each that could not be made.
-func (p *planner) plan(ctx context.Context, w planInput) (plans []plan.Plan, failed []string) {
+// plan computes the plans, in the order of the input. failed has a line for each that could not be computed.
+func (p *planner) plan(ctx context.Context, input planInput) (plans []plan.Plan, failed []string) {
 	balancer, ok := p.cloud.LoadBalancer()
 	lbPlanner, canPlan := balancer.(loadbalancer.Planner)
-	if len(w.services) > 0 && (!ok || !canPlan) {
-		failed = append(failed, p.title+" makes no load balancers that could be planned")
-		w.services = nil
+	if len(input.services) > 0 && (!ok || !canPlan) {
+		failed = append(failed, p.title+" cannot plan load balancers")
+		input.services = nil
 	}
-	results, errs := p.planServices(ctx, lbPlanner, w)
+	results, errs := p.planServices(ctx, lbPlanner, input)
 	for i, err := range errs {
 		if err != nil {
-			failed = append(failed, withSubject(intent.Subject(w.services[i]), err))
+			failed = append(failed, withSubject(intent.Subject(input.services[i]), err))
 			continue
 		}
 		plans = append(plans, results[i])
 	}
-	if w.routes {
-		plans, failed = p.planRoutes(ctx, w.nodes, plans, failed)
+	if input.routes {
+		plans, failed = p.planRoutes(ctx, input.nodes, plans, failed)
 	}
 	return plans, failed
 }
 
 // planServices returns the plan or the error of each Service.
 func (p *planner) planServices(ctx context.Context, lbPlanner loadbalancer.Planner,
-	w planInput) ([]plan.Plan, []error) {
-	results := make([]plan.Plan, len(w.services))
-	eligible := loadbalancer.TrafficNodes(w.nodes)
-	errs := make([]error, len(w.services))
+	input planInput) ([]plan.Plan, []error) {
+	results := make([]plan.Plan, len(input.services))
+	eligible := loadbalancer.TrafficNodes(input.nodes)
+	errs := make([]error, len(input.services))
 	var group errgroup.Group
-	group.SetLimit(plansAtOnce)
-	for i, service := range w.services {
+	group.SetLimit(concurrentPlans)
+	for i, service := range input.services {
 		group.Go(func() error {
 			nodes, o := eligible, loadbalancer.PlanOptions{}
 			if !loadbalancer.Wanted(service) {
 				nodes, o.Remove = nil, true
 			}
-			if live, ok := w.live[service.UID]; ok {
+			if live, ok := input.live[service.UID]; ok {
 				if live = p.selected(live); loadbalancer.Wanted(live) {
 					o.Live = live
 				}
@@ -216,10 +220,10 @@ func (p *planner) planRoutes(ctx context.Context, nodes []*v1.Node, plans []plan
 	case err != nil:
 		return plans, append(failed, cloudapi.OneLine(err))
 	case !ok:
-		note(p.err, "%s cannot plan routes", p.title)
+		printNote(p.err, "%s cannot plan routes", p.title)
 		return plans, failed
 	case len(ranges) == 0:
-		note(p.err, "routes are not planned: give the manager's --%s, or --%s=false", flagClusterCIDR, flagCloudRoutes)
+		printNote(p.err, "routes are not planned: give the manager's --%s, or --%s=false", flagClusterCIDR, flagCloudRoutes)
 		return plans, failed
 	}
 	planned, err := routePlanner.PlanRoutes(ctx, p.options.clusterName, nodes, ranges)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,91 +19,82 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
 
-// pageSize bounds one response of the API server.
-const pageSize = 500
-
 // read collects the Services and Nodes to plan from files or the cluster.
 func (p *planner) read(ctx context.Context, stdin io.Reader) (planInput, error) {
-	var w planInput
+	var input planInput
 	var err error
 	switch o := p.options; {
 	case len(o.files) > 0:
-		w, err = p.readFiles(ctx, stdin)
+		input, err = p.readFiles(ctx, stdin)
 	case o.all:
-		w.services, err = p.listServices(ctx)
-		w.routes = o.routes
+		input.services, err = p.listServices(ctx)
+		input.routes = o.routes
 	default:
-		w.services, err = p.getServices(ctx)
+		input.services, err = p.getServices(ctx)
 	}
-	if err != nil || len(w.nodes) > 0 {
-		return w, err
+	if err != nil || len(input.nodes) > 0 {
+		return input, err
 	}
 	if p.client == nil {
-		note(p.err, "there are no nodes: add Nodes to the file, or give --%s to take the cluster's", flagKubeconfig)
-		return w, nil
+		printNote(p.err, "there are no nodes: add Nodes to the file, or give --%s to use the cluster's", flagKubeconfig)
+		return input, nil
 	}
-	w.nodes, err = p.listNodes(ctx)
-	return w, err
+	input.nodes, err = p.listNodes(ctx)
+	return input, err
 }
 
 // readFiles reads Services and Nodes. A Service that already exists in the cluster keeps its UID and its
 // ports.
 func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (planInput, error) {
-	var w planInput
+	var input planInput
 	var lines []string
 	for _, file := range p.options.files {
-		content, err := readFile(file, stdin)
+		content, err := cli.ReadFile(file, stdin)
 		if err != nil {
-			return w, cli.UsageErrorf("-f %s: %s", file, cause(err))
+			return input, err
 		}
-		lines = append(lines, decodeManifests(file, content, &w)...)
+		lines = append(lines, decodeManifests(file, content, &input)...)
 	}
 	if len(lines) > 0 {
-		return w, &cli.ExitError{Code: cli.ExitUsage, Lines: lines}
+		return input, &cli.ExitError{Code: cli.ExitUsage, Lines: lines}
 	}
-	if len(w.services) == 0 {
-		return w, cli.UsageErrorf("-f %s: there is no Service in it", strings.Join(p.options.files, " -f "))
+	if len(input.services) == 0 {
+		return input, cli.UsageErrorf("-f %s: there is no Service in it", strings.Join(p.options.files, " -f "))
 	}
-	w.live = map[types.UID]*v1.Service{}
-	for _, service := range w.services {
-		if err := p.identify(ctx, service, w.live); err != nil {
-			return w, err
+	input.live = map[types.UID]*v1.Service{}
+	for _, service := range input.services {
+		if err := p.completeService(ctx, service, input.live); err != nil {
+			return input, err
 		}
 	}
-	p.selectServices(&w)
-	return w, nil
+	p.selectServices(&input)
+	return input, nil
 }
 
 // selectServices replaces the Services by what the manager sees of them. It removes those that neither have nor need a
 // load balancer, and prints a note about each.
-func (p *planner) selectServices(w *planInput) {
+func (p *planner) selectServices(input *planInput) {
 	var selected []*v1.Service
-	for _, s := range w.services {
-		if seen := p.selected(s); loadbalancer.Reconciled(seen) {
-			selected = append(selected, seen)
+	for _, s := range input.services {
+		if service := p.selected(s); loadbalancer.Reconciled(service) {
+			selected = append(selected, service)
 			continue
 		}
-		note(p.err, "Service %s/%s is skipped: its type is %s%s", s.Namespace, s.Name, typeOf(s), p.classOf(s))
+		printNote(p.err, "Service %s/%s is skipped: its type is %s%s", s.Namespace, s.Name, typeOf(s), p.describeClass(s))
 	}
-	w.services = selected
-}
-
-func readFile(file string, stdin io.Reader) ([]byte, error) {
-	if file == "-" {
-		return io.ReadAll(stdin)
-	}
-	return os.ReadFile(file)
+	input.services = selected
 }
 
 // decodeManifests adds the Services and Nodes of a file, and returns a line for each document of another
 // kind.
-func decodeManifests(file string, content []byte, w *planInput) (problems []string) {
+func decodeManifests(file string, content []byte, input *planInput) (problems []string) {
 	codec := serializer.NewCodecFactory(clientscheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
 	for n := 1; ; n++ {
@@ -120,7 +110,7 @@ func decodeManifests(file string, content []byte, w *planInput) (problems []stri
 		}
 		object, _, err := codec.Decode(document, nil, nil)
 		if err == nil {
-			err = add(w, object)
+			err = addObject(input, object)
 		}
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("-f %s: document %d: %s", file, n, cloudapi.OneLine(err)))
@@ -128,21 +118,21 @@ func decodeManifests(file string, content []byte, w *planInput) (problems []stri
 	}
 }
 
-func add(w *planInput, object runtime.Object) error {
+func addObject(input *planInput, object runtime.Object) error {
 	switch o := object.(type) {
 	case *v1.Service:
-		w.services = append(w.services, o)
+		input.services = append(input.services, o)
 	case *v1.Node:
-		w.nodes = append(w.nodes, o)
+		input.nodes = append(input.nodes, o)
 	case *v1.List:
 		return errors.New("a List is not supported; separate its items by --- lines")
 	case *v1.ServiceList:
 		for i := range o.Items {
-			w.services = append(w.services, &o.Items[i])
+			input.services = append(input.services, &o.Items[i])
 		}
 	case *v1.NodeList:
 		for i := range o.Items {
-			w.nodes = append(w.nodes, &o.Items[i])
+			input.nodes = append(input.nodes, &o.Items[i])
 		}
 	default:
 		return fmt.Errorf("%s is skipped: only Services and Nodes are supported",
@@ -164,9 +154,10 @@ func onlyComments(document []byte) bool {
 // object in the cloud matches it.
 const noUID = "00000000-0000-0000-0000-000000000000"
 
-// identify sets the fields that the API server would: the namespace and the protocols, and for an existing Service its
-// UID (which its load balancer's name derives from) and its node ports. It adds the existing Service to live.
-func (p *planner) identify(ctx context.Context, s *v1.Service, live map[types.UID]*v1.Service) error {
+// completeService sets the fields that the API server would set: the namespace and the protocols, and for an existing
+// Service its UID (which its load balancer's name derives from) and its node ports. It adds the existing Service to
+// live.
+func (p *planner) completeService(ctx context.Context, s *v1.Service, live map[types.UID]*v1.Service) error {
 	if s.Namespace == "" {
 		s.Namespace = metav1.NamespaceDefault
 	}
@@ -200,9 +191,9 @@ func mergeExisting(s, live *v1.Service) {
 	s.UID, s.Finalizers, s.Status, s.DeletionTimestamp = live.UID, live.Finalizers, live.Status, live.DeletionTimestamp
 	for i := range s.Spec.Ports {
 		port := &s.Spec.Ports[i]
-		for _, other := range live.Spec.Ports {
-			if port.NodePort == 0 && other.Port == port.Port && other.Protocol == port.Protocol {
-				port.NodePort = other.NodePort
+		for _, livePort := range live.Spec.Ports {
+			if port.NodePort == 0 && livePort.Port == port.Port && livePort.Protocol == port.Protocol {
+				port.NodePort = livePort.NodePort
 			}
 		}
 	}
@@ -218,7 +209,7 @@ func mergeExisting(s, live *v1.Service) {
 }
 
 func (p *planner) getServices(ctx context.Context) ([]*v1.Service, error) {
-	var w planInput
+	var input planInput
 	for _, id := range p.options.services {
 		namespace, name, _ := strings.Cut(id, "/")
 		s, err := p.client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -228,10 +219,10 @@ func (p *planner) getServices(ctx context.Context) ([]*v1.Service, error) {
 		if err != nil {
 			return nil, cli.EnvironmentErrorf("--service=%s: %s", id, cloudapi.OneLine(err))
 		}
-		w.services = append(w.services, s)
+		input.services = append(input.services, s)
 	}
-	p.selectServices(&w)
-	return w.services, nil
+	p.selectServices(&input)
+	return input.services, nil
 }
 
 // listServices returns the Services that have or want a load balancer, as the manager sees them, sorted by name.
@@ -251,37 +242,31 @@ func (p *planner) selectedServices(ctx context.Context) ([]*v1.Service, error) {
 
 // listAllServices returns the Services of all namespaces and types, sorted by name.
 func (p *planner) listAllServices(ctx context.Context) ([]*v1.Service, error) {
-	var all []*v1.Service
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
-		page, err := p.client.CoreV1().Services(metav1.NamespaceAll).List(ctx, options)
-		if err != nil {
-			return nil, cli.EnvironmentErrorf("the cluster's Services cannot be listed: %s", cloudapi.OneLine(err))
-		}
-		for i := range page.Items {
-			all = append(all, &page.Items[i])
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			return all, nil
-		}
+	all, err := listPages[*v1.Service](ctx, p.client.CoreV1().Services(metav1.NamespaceAll).List)
+	if err != nil {
+		return nil, cli.EnvironmentErrorf("the cluster's Services cannot be listed: %s", cloudapi.OneLine(err))
 	}
+	return all, nil
 }
 
 func (p *planner) listNodes(ctx context.Context) ([]*v1.Node, error) {
-	var all []*v1.Node
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
-		page, err := p.client.CoreV1().Nodes().List(ctx, options)
-		if err != nil {
-			return nil, cli.EnvironmentErrorf("the cluster's nodes cannot be listed: %s", cloudapi.OneLine(err))
-		}
-		for i := range page.Items {
-			all = append(all, &page.Items[i])
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			return all, nil
-		}
+	all, err := listPages[*v1.Node](ctx, p.client.CoreV1().Nodes().List)
+	if err != nil {
+		return nil, cli.EnvironmentErrorf("the cluster's nodes cannot be listed: %s", cloudapi.OneLine(err))
 	}
+	return all, nil
+}
+
+// listPages returns the items of all pages of a list.
+func listPages[T any, L runtime.Object](ctx context.Context,
+	list func(context.Context, metav1.ListOptions) (L, error)) ([]T, error) {
+	var all []T
+	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return list(ctx, o) })
+	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		all = append(all, item.(T))
+		return nil
+	})
+	return all, err
 }
 
 func typeOf(s *v1.Service) v1.ServiceType {
@@ -291,8 +276,8 @@ func typeOf(s *v1.Service) v1.ServiceType {
 	return s.Spec.Type
 }
 
-// classOf returns why the class of a Service matters for a note about it.
-func (p *planner) classOf(s *v1.Service) string {
+// describeClass returns the part of a note about a skipped Service that is about its class.
+func (p *planner) describeClass(s *v1.Service) string {
 	switch {
 	case s.Spec.LoadBalancerClass == nil && s.Spec.Type == v1.ServiceTypeLoadBalancer:
 		return fmt.Sprintf(" and it has no loadBalancerClass, which --%s=%s leaves to another controller", flagClasses,

@@ -25,7 +25,7 @@ func newProvidersCommand() *cobra.Command {
 		Use:                   "providers [-o json]",
 		Short:                 "List the linked providers and what each one does",
 		Long:                  "List the providers that are linked into this binary and which jobs each one does.",
-		Args:                  cli.NoSuchCommand,
+		Args:                  cli.NoArgs,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkOutput(output); err != nil {

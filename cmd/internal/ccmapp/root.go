@@ -21,13 +21,13 @@ func newRoot(ctx context.Context) (*cobra.Command, error) {
 	}
 	d := newDaemon(o, ctx.Done())
 	cmd := app.NewCloudControllerManagerCommand(o.framework, d.initialize, o.constructors(), names.CCMControllerAliases(),
-		o.own, ctx.Done())
+		o.flagSets, ctx.Done())
 	cmd.Use = "ccm"
 	cmd.Short = "The cloud controller manager for every cloud"
 	cmd.Long = rootLong
 	cmd.Example = rootExample
 	cmd.RunE = d.run(cmd.RunE) //nolint:contextcheck // It takes the command's context.
-	cmd.Args = cli.NoSuchCommand
+	cmd.Args = cli.NoArgs
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	if err := explainDefaults(cmd.Flags()); err != nil {
@@ -37,7 +37,7 @@ func newRoot(ctx context.Context) (*cobra.Command, error) {
 	cmd.AddCommand(newPlanCommand(), newAuditCommand(), newConfigCommand(), newProvidersCommand(),
 		newVersionCommand(), newDocsCommand(o),
 		chartvalues.NewCommand(func(name string) bool { return cmd.Flags().Lookup(name) != nil }))
-	cmd.SetFlagErrorFunc(cli.BadFlag)
+	cmd.SetFlagErrorFunc(cli.FlagError)
 	cmd.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(c, o) })
 	cmd.SetUsageFunc(func(c *cobra.Command) error {
 		printHelp(c, o)

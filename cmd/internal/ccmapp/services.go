@@ -24,9 +24,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// startServices starts the framework's service controller as the framework does, except for its node
+// startServiceController starts the framework's service controller as the framework does, except for its node
 // informer; see coalescedNodes. On a cloud without load balancers it starts none, which is not an error.
-func startServices(start app.ControllerInitContext, config *appconfig.CompletedConfig,
+func startServiceController(initContext app.ControllerInitContext, config *appconfig.CompletedConfig,
 	cloud cloudprovider.Interface) app.InitFunc {
 	return func(ctx context.Context, shared controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
 		if _, ok := cloud.LoadBalancer(); !ok {
@@ -35,7 +35,7 @@ func startServices(start app.ControllerInitContext, config *appconfig.CompletedC
 			return nil, false, nil
 		}
 		informers := config.SharedInformers.Core().V1()
-		services, err := servicecontroller.New(cloud, config.ClientBuilder.ClientOrDie(start.ClientName),
+		services, err := servicecontroller.New(cloud, config.ClientBuilder.ClientOrDie(initContext.ClientName),
 			informers.Services(), coalescedNodes{informers.Nodes()},
 			config.ComponentConfig.KubeCloudShared.ClusterName, utilfeature.DefaultFeatureGate)
 		if err != nil {
@@ -102,13 +102,13 @@ func (g coalescedEvents) OnDelete(any) { g.inner.OnDelete(anyNode()) }
 // change matters, so all fields but the name stay. It does not know the opt-out label.
 func (g coalescedEvents) OnUpdate(before, after any) {
 	old, ok := before.(*v1.Node)
-	now, ok2 := after.(*v1.Node)
+	current, ok2 := after.(*v1.Node)
 	switch {
 	case !ok || !ok2:
-	case optedOut(old) != optedOut(now): // the list of nodes changes
+	case optedOut(old) != optedOut(current): // the list of nodes changes
 		g.inner.OnAdd(anyNode(), false)
 	default:
-		g.inner.OnUpdate(renamed(old), renamed(now))
+		g.inner.OnUpdate(renamed(old), renamed(current))
 	}
 }
 
@@ -118,7 +118,7 @@ func anyNode() *v1.Node { return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: an
 
 // renamed returns a shallow copy of the node under the shared name. It is read-only, like the node.
 func renamed(node *v1.Node) *v1.Node {
-	same := *node
-	same.Name = anyNodeName
-	return &same
+	shared := *node
+	shared.Name = anyNodeName
+	return &shared
 }

@@ -47,7 +47,7 @@ func (withoutBalancers) ProviderName() string                             { retu
 
 func TestServiceControllerDoesNotStartWithoutLoadBalancers(t *testing.T) {
 	// The manager ends on an error of this function.
-	start := startServices(app.ControllerInitContext{}, &appconfig.CompletedConfig{}, withoutBalancers{})
+	start := startServiceController(app.ControllerInitContext{}, &appconfig.CompletedConfig{}, withoutBalancers{})
 	if _, started, err := start(t.Context(), controllermanagerapp.ControllerContext{}); started || err != nil {
 		t.Errorf("started %t, %v, want false and no error", started, err)
 	}

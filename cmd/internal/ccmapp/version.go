@@ -64,7 +64,7 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the version, that of the Kubernetes libraries, and the linked providers",
 		Long: "Print the version of this binary, the release of the Kubernetes libraries in it, and the " +
 			"providers that are linked.",
-		Args:                  cli.NoSuchCommand,
+		Args:                  cli.NoArgs,
 		DisableFlagsInUseLine: true,
 		RunE:                  func(cmd *cobra.Command, _ []string) error { return printVersion(cmd.OutOrStdout(), output) },
 	}

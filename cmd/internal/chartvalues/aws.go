@@ -5,7 +5,7 @@ func awsChart() *chart {
 	const named = "nothing to do: roles and bindings are named after the release"
 	return &chart{
 		name: "aws-cloud-controller-manager", provider: "aws",
-		marks: []string{"args", "clusterRoleRules", "roleBindingName", "roleName", "hostNetworking"},
+		distinctKeys: []string{"args", "clusterRoleRules", "roleBindingName", "roleName", "hostNetworking"},
 		required: map[string]any{
 			// Instance profiles of the control plane are not available on other nodes.
 			"nodeSelector":   map[string]any{"node-role.kubernetes.io/control-plane": ""},

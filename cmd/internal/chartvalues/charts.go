@@ -17,11 +17,11 @@ func Names() []string {
 	return all
 }
 
-// find returns the chart of a name, or the one that the values belong to.
-func find(name string, values map[string]any) (*chart, error) {
+// findChart returns the chart of a name, or the one that the values belong to.
+func findChart(name string, values map[string]any) (*chart, error) {
 	var found []*chart
 	for _, c := range charts() {
-		if name == c.name || name == "" && c.marked(values) {
+		if name == c.name || name == "" && c.matches(values) {
 			found = append(found, c)
 		}
 	}
@@ -29,16 +29,17 @@ func find(name string, values map[string]any) (*chart, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case name != "":
-		return nil, fmt.Errorf("--from=%s: the values of this chart cannot be converted; use %s", name, choice())
+		return nil, fmt.Errorf("--from=%s: the values of this chart cannot be converted; use %s", name, chartNames())
 	default:
-		return nil, fmt.Errorf("the values do not show which chart they are for: give --from=%s", choice())
+		return nil, fmt.Errorf("the values do not show which chart they are for: give --from=%s", chartNames())
 	}
 }
 
-func choice() string { return strings.Join(Names(), " or ") }
+func chartNames() string { return strings.Join(Names(), " or ") }
 
-func (ch *chart) marked(values map[string]any) bool {
-	for _, key := range ch.marks {
+// matches reports whether values have a key that only this chart has.
+func (ch *chart) matches(values map[string]any) bool {
+	for _, key := range ch.distinctKeys {
 		if _, ok := values[key]; ok {
 			return true
 		}

@@ -1,10 +1,8 @@
 package chartvalues
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,7 +31,7 @@ Exit codes: 0 when the values are converted, 2 when they cannot be.`,
 
   # The defaults of a chart
   ccm chart-values --from=openstack-cloud-controller-manager`,
-		Args:                  cli.NoSuchCommand,
+		Args:                  cli.NoArgs,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			values, err := read(file, from, cmd.InOrStdin())
@@ -45,7 +43,7 @@ Exit codes: 0 when the values are converted, 2 when they cannot be.`,
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "File with the values of the other chart; - is standard input.")
 	cmd.Flags().StringVar(&from, "from", "",
-		"Name of the other chart: "+choice()+". Needed only if the values do not show it.")
+		"Name of the other chart: "+chartNames()+". Needed only if the values do not show it.")
 	return cmd
 }
 
@@ -58,15 +56,9 @@ func read(file, from string, stdin io.Reader) (map[string]any, error) {
 		}
 		return nil, nil
 	}
-	var content []byte
-	var err error
-	if file == "-" {
-		content, err = io.ReadAll(stdin)
-	} else {
-		content, err = os.ReadFile(file)
-	}
+	content, err := cli.ReadFile(file, stdin)
 	if err != nil {
-		return nil, cli.UsageErrorf("-f %s: %v", file, errors.Unwrap(err))
+		return nil, err
 	}
 	var values map[string]any
 	if err := yaml.Unmarshal(content, &values); err != nil {
@@ -80,7 +72,7 @@ func read(file, from string, stdin io.Reader) (map[string]any, error) {
 }
 
 func run(cmd *cobra.Command, from string, values map[string]any, flags Flags) error {
-	ch, err := find(from, values)
+	ch, err := findChart(from, values)
 	if err != nil {
 		return cli.UsageErrorf("%v", err)
 	}
@@ -94,14 +86,14 @@ func run(cmd *cobra.Command, from string, values map[string]any, flags Flags) er
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "# Values of the chart unified-ccm, converted from those of %s.\n%s", ch.name,
 		content)
-	for _, n := range append(result.Notes, check(result.Values)...) {
+	for _, n := range append(result.Notes, configNotes(result.Values)...) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "ccm: note: %s: %s\n", n.Key, n.Action)
 	}
 	return err
 }
 
-// check returns the problems of the converted cloud.conf: the other manager ignores most of them.
-func check(values map[string]any) (notes []Note) {
+// configNotes returns the problems of the converted cloud.conf: the other manager ignores most of them.
+func configNotes(values map[string]any) (notes []Note) {
 	name, _ := values["cloudProvider"].(string)
 	config, _ := values["cloudConfig"].(map[string]any)
 	content, _ := config["content"].(string)

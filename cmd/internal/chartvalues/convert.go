@@ -38,9 +38,9 @@ type rule func(c *conversion, key string, value any) error
 type chart struct {
 	name     string
 	provider string
-	// marks are top-level keys that only this chart has.
-	marks []string
-	rules map[string]rule
+	// distinctKeys are top-level keys that only this chart has.
+	distinctKeys []string
+	rules        map[string]rule
 	// required are the defaults that the converted values must repeat, because those of this chart differ.
 	required map[string]any
 	// ignored are the defaults that need no conversion.
@@ -55,7 +55,7 @@ type conversion struct {
 	flags  Flags
 	values map[string]any
 	notes  []Note
-	// routes collects what decides about pod routes.
+	// routes are the settings of pod routes, which come from several values.
 	routes routes
 }
 
@@ -85,9 +85,9 @@ func (c *conversion) convert(key string, value any) error {
 	switch {
 	case !known:
 		action := "the chart " + c.chart.name + " has no such value: remove it"
-		if near := provider.Nearest(key, slices.Collect(maps.Keys(c.chart.rules))); near != "" {
+		if nearest := provider.Nearest(key, slices.Collect(maps.Keys(c.chart.rules))); nearest != "" {
 			action = fmt.Sprintf("the chart %s has no such value; if %s is meant, rename it and convert again",
-				c.chart.name, near)
+				c.chart.name, nearest)
 		}
 		c.note(key, "%s", action)
 		return nil
@@ -100,19 +100,19 @@ func (c *conversion) convert(key string, value any) error {
 
 // set sets a value by its path, such as image.tag.
 func (c *conversion) set(path string, value any) {
-	at := c.values
+	parent := c.values
 	for {
-		group, rest, nested := strings.Cut(path, ".")
+		group, subpath, nested := strings.Cut(path, ".")
 		if !nested {
-			at[path] = value
+			parent[path] = value
 			return
 		}
-		next, ok := at[group].(map[string]any)
+		child, ok := parent[group].(map[string]any)
 		if !ok {
-			next = map[string]any{}
-			at[group] = next
+			child = map[string]any{}
+			parent[group] = child
 		}
-		at, path = next, rest
+		parent, path = child, subpath
 	}
 }
 
@@ -152,20 +152,20 @@ func empty(value any) bool {
 	}
 }
 
-// merge lays values over defaults as Helm does: maps are merged, other values replace, and null removes.
+// merge overrides defaults with values as Helm does: maps are merged, other values replace, and null removes.
 func merge(defaults, values map[string]any) map[string]any {
 	merged := maps.Clone(defaults)
 	if merged == nil {
 		merged = map[string]any{}
 	}
 	for key, value := range values {
-		below, isMap := value.(map[string]any)
-		under, overMap := merged[key].(map[string]any)
+		overrides, isMap := value.(map[string]any)
+		base, overMap := merged[key].(map[string]any)
 		switch {
 		case value == nil:
 			delete(merged, key)
 		case isMap && overMap:
-			merged[key] = merge(under, below)
+			merged[key] = merge(base, overrides)
 		default:
 			merged[key] = value
 		}
@@ -173,8 +173,8 @@ func merge(defaults, values map[string]any) map[string]any {
 	return merged
 }
 
-// typed returns a value as the type that the other chart requires.
-func typed[T any](key, want string, value any) (T, error) {
+// valueAs returns a value as the type that the other chart requires.
+func valueAs[T any](key, want string, value any) (T, error) {
 	v, ok := value.(T)
 	if !ok {
 		return v, fmt.Errorf("%s: %v is not %s", key, value, want)
@@ -183,7 +183,7 @@ func typed[T any](key, want string, value any) (T, error) {
 }
 
 func mapOf(key string, value any) (map[string]any, error) {
-	return typed[map[string]any](key, "a map", value)
+	return valueAs[map[string]any](key, "a map", value)
 }
 
-func listOf(key string, value any) ([]any, error) { return typed[[]any](key, "a list", value) }
+func listOf(key string, value any) ([]any, error) { return valueAs[[]any](key, "a list", value) }

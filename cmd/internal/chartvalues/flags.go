@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// routes is what decides about the route controller, which in the other charts depends on flags.
+// routes are the settings of the route controller, which are flags in the other charts.
 type routes struct {
 	enabled bool
 	cidr    string
@@ -27,17 +27,17 @@ func (c *conversion) finishRoutes() {
 	}
 }
 
-// setControllers sets the controllers under their present names, unless all of them run.
+// setControllers sets the controllers under their current names, unless all of them run.
 func (c *conversion) setControllers(list []string) {
 	aliases := names.CCMControllerAliases()
 	var enabled []any
 	for _, name := range list {
-		off := strings.HasPrefix(name, "-")
+		disabled := strings.HasPrefix(name, "-")
 		name = strings.TrimPrefix(name, "-")
 		if canonical, ok := aliases[name]; ok {
 			name = canonical
 		}
-		if off {
+		if disabled {
 			name = "-" + name
 		}
 		enabled = append(enabled, name)
@@ -79,7 +79,7 @@ func argumentList(c *conversion, key string, value any) error {
 		return err
 	}
 	for i := 0; i < len(items); i++ {
-		argument, err := typed[string](key, "a flag", items[i])
+		argument, err := valueAs[string](key, "a flag", items[i])
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func argumentList(c *conversion, key string, value any) error {
 		name, content, assigned := strings.Cut(strings.TrimPrefix(name, "-"), "=")
 		if !assigned {
 			content = "true"
-			if next, ok := following(items, i); ok {
+			if next, ok := nextValue(items, i); ok {
 				content = next
 				i++
 			}
@@ -103,8 +103,8 @@ func argumentList(c *conversion, key string, value any) error {
 	return nil
 }
 
-// following returns the next argument if it is the value of the flag at i.
-func following(items []any, i int) (string, bool) {
+// nextValue returns the next argument if it is the value of the flag at i.
+func nextValue(items []any, i int) (string, bool) {
 	if i+1 == len(items) {
 		return "", false
 	}
@@ -123,12 +123,12 @@ var flagRules = map[string]func(c *conversion, key, content string) error{
 	"v": func(c *conversion, key, content string) error {
 		level, err := strconv.Atoi(content)
 		c.set("verbosity", level)
-		return keyed(key, err)
+		return withKey(key, err)
 	},
 	"secure-port": func(c *conversion, key, content string) error {
 		port, err := strconv.Atoi(content)
 		c.set("port", port)
-		return keyed(key, err)
+		return withKey(key, err)
 	},
 	"cluster-name": func(c *conversion, _, content string) error {
 		c.set("clusterName", content)
@@ -141,7 +141,7 @@ var flagRules = map[string]func(c *conversion, key, content string) error{
 	"configure-cloud-routes": func(c *conversion, key, content string) error {
 		on, err := strconv.ParseBool(content)
 		c.routes.enabled = c.routes.enabled && on
-		return keyed(key, err)
+		return withKey(key, err)
 	},
 	"controllers": func(c *conversion, _, content string) error {
 		c.setControllers(strings.Split(content, ","))
@@ -152,7 +152,7 @@ var flagRules = map[string]func(c *conversion, key, content string) error{
 			name, state, _ := strings.Cut(strings.TrimSpace(gate), "=")
 			on, err := strconv.ParseBool(state)
 			if err != nil {
-				return keyed(key, err)
+				return withKey(key, err)
 			}
 			c.set("featureGates."+name, on)
 		}
@@ -163,7 +163,7 @@ var flagRules = map[string]func(c *conversion, key, content string) error{
 		if err == nil && !on {
 			c.note(key, "leader election stays on: only with it, two managers never work at the same time")
 		}
-		return keyed(key, err)
+		return withKey(key, err)
 	},
 	"leader-elect-resource-name": func(c *conversion, _, content string) error {
 		c.set("leaderElection.leaseName", content)
@@ -178,7 +178,7 @@ var flagRules = map[string]func(c *conversion, key, content string) error{
 		if err == nil && on {
 			c.note(key, "nothing to do: all controllers use the account of the pod, which needs no permission to create tokens")
 		}
-		return keyed(key, err)
+		return withKey(key, err)
 	},
 }
 
@@ -199,7 +199,7 @@ func (c *conversion) convertFlag(key, name, content string) error {
 	return nil
 }
 
-func keyed(key string, err error) error {
+func withKey(key string, err error) error {
 	if err == nil {
 		return nil
 	}

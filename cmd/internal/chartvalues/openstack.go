@@ -17,7 +17,7 @@ func openstackChart() *chart {
 	const probes = "nothing to do: this chart has probes of its own, for /livez and /readyz"
 	return &chart{
 		name: "openstack-cloud-controller-manager", provider: "openstack",
-		marks: []string{"controllerExtraArgs", "enabledControllers", "cloudConfig", "cloudConfigContents",
+		distinctKeys: []string{"controllerExtraArgs", "enabledControllers", "cloudConfig", "cloudConfigContents",
 			"logVerbosityLevel", "cluster", "secret"},
 		required: map[string]any{
 			"nodeSelector": map[string]any{"node-role.kubernetes.io/control-plane": ""},
@@ -66,7 +66,7 @@ func enabledControllers(c *conversion, key string, value any) error {
 	}
 	var controllers []string
 	for _, item := range items {
-		name, err := typed[string](key, "the name of a controller", item)
+		name, err := valueAs[string](key, "the name of a controller", item)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func secret(c *conversion, key string, value any) error {
 	if err != nil {
 		return err
 	}
-	name, err := typed[string](key+".name", "the name of a Secret", settings["name"])
+	name, err := valueAs[string](key+".name", "the name of a Secret", settings["name"])
 	switch {
 	case err != nil:
 		return err
@@ -134,7 +134,7 @@ func cloudConfig(c *conversion, key string, value any) error {
 		}
 		fmt.Fprintf(&file, "[%s]\n", section)
 		for _, setting := range sortedKeys(settings) {
-			content, err := text(path+"."+setting, settings[setting])
+			content, err := scalar(path+"."+setting, settings[setting])
 			if err != nil {
 				return err
 			}
@@ -147,7 +147,7 @@ func cloudConfig(c *conversion, key string, value any) error {
 
 // cloudConfigContents is the whole file. The other chart then ignores the sections, which are converted before it.
 func cloudConfigContents(c *conversion, key string, value any) error {
-	content, err := typed[string](key, "a text", value)
+	content, err := valueAs[string](key, "a text", value)
 	if err == nil {
 		c.set("cloudConfig.content", content)
 	}
@@ -195,6 +195,6 @@ func volumes(path string) rule {
 
 // isFalse reports whether a value is set to false.
 func isFalse(value any) bool {
-	is, ok := value.(bool)
-	return ok && !is
+	isSet, ok := value.(bool)
+	return ok && !isSet
 }

@@ -40,21 +40,21 @@ func list(path string) rule {
 // group applies a rule to each value below a key.
 func group(rules map[string]rule) rule {
 	return func(c *conversion, key string, value any) error {
-		below, err := mapOf(key, value)
+		values, err := mapOf(key, value)
 		if err != nil {
 			return err
 		}
-		for _, name := range sortedKeys(below) {
+		for _, name := range sortedKeys(values) {
 			path := key + "." + name
 			apply, known := rules[name]
 			if !known {
 				c.note(path, "the chart %s has no such value: remove it", c.chart.name)
 				continue
 			}
-			if empty(below[name]) {
+			if empty(values[name]) {
 				continue
 			}
-			if err := apply(c, path, below[name]); err != nil {
+			if err := apply(c, path, values[name]); err != nil {
 				return err
 			}
 		}
@@ -62,17 +62,14 @@ func group(rules map[string]rule) rule {
 	}
 }
 
-// image reports a registry of the user's own. The images of the public ones are replaced by this chart's.
+// image reports an image from another repository than the public ones, which this chart's image replaces.
 func image(public ...string) rule {
 	return group(map[string]rule{
 		"tag": drop,
 		"repository": func(c *conversion, key string, value any) error {
-			for _, name := range public {
-				if value == name {
-					return nil
-				}
+			if name, isText := value.(string); !isText || !slices.Contains(public, name) {
+				c.note(key, "mirror the image of this chart there, and set image.registry and image.repository")
 			}
-			c.note(key, "mirror the image of this chart there, and set image.registry and image.repository")
 			return nil
 		},
 	})
@@ -89,7 +86,7 @@ func pullSecrets(c *conversion, key string, value any) error {
 		if object, ok := item.(map[string]any); ok {
 			item = object["name"]
 		}
-		name, err := typed[string](key, "the name of a Secret", item)
+		name, err := valueAs[string](key, "the name of a Secret", item)
 		if err != nil {
 			return err
 		}
@@ -99,8 +96,8 @@ func pullSecrets(c *conversion, key string, value any) error {
 	return nil
 }
 
-// text returns a scalar as it is written in YAML, without exponents.
-func text(key string, value any) (string, error) {
+// scalar returns a value as it is written in YAML, without exponents.
+func scalar(key string, value any) (string, error) {
 	switch v := value.(type) {
 	case string:
 		return v, nil

@@ -1,5 +1,5 @@
-// Package cli is what the command lines of ccm and ccm-lab share: exit codes, and errors about unknown
-// commands and flags.
+// Package cli has shared parts of the command lines of ccm and ccm-lab: exit codes, files and standard input, and
+// errors about unknown commands and flags.
 package cli
 
 import (

@@ -65,32 +65,32 @@ func Update(dir string, all []provider.Descriptor) error {
 func replace(page string, tables map[string]string) (updated string, found []string, err error) {
 	var out strings.Builder
 	for {
-		at := beginMarker.FindStringSubmatchIndex(page)
-		if at == nil {
+		match := beginMarker.FindStringSubmatchIndex(page)
+		if match == nil {
 			out.WriteString(page)
 			return out.String(), found, nil
 		}
-		name := page[at[2]:at[3]]
+		name := page[match[2]:match[3]]
 		text, ok := tables[name]
-		end := strings.Index(page[at[1]:], endMarker)
+		end := strings.Index(page[match[1]:], endMarker)
 		if !ok || end < 0 {
 			return "", nil, fmt.Errorf("%q needs a provider with disruptive changes, and %s after the table",
-				strings.TrimSpace(page[at[0]:at[1]]), endMarker)
+				strings.TrimSpace(page[match[0]:match[1]]), endMarker)
 		}
 		found = append(found, name)
-		out.WriteString(page[:at[1]] + "\n" + text + "\n")
-		page = page[at[1]+end:]
+		out.WriteString(page[:match[1]] + "\n" + text + "\n")
+		page = page[match[1]+end:]
 	}
 }
 
 // table describes the effects, and the fields that cause them.
 func table(effects []plan.Effect) string {
 	var out strings.Builder
-	fmt.Fprint(&out, "| change | disrupts | made |\n|---|---|---|\n| members | members | always |\n")
+	fmt.Fprint(&out, "| change | disrupts | applied |\n|---|---|---|\n| members | members | always |\n")
 	for _, severity := range severities {
 		for _, e := range effects {
 			if e.Disrupts == severity {
-				fmt.Fprintf(&out, "| %s | %s | %s |\n", e.Change, e.Disrupts, made(e))
+				fmt.Fprintf(&out, "| %s | %s | %s |\n", e.Change, e.Disrupts, condition(e))
 			}
 		}
 	}
@@ -100,7 +100,8 @@ func table(effects []plan.Effect) string {
 	return out.String()
 }
 
-func made(e plan.Effect) string {
+// condition returns when a change with an effect is applied.
+func condition(e plan.Effect) string {
 	if len(e.Causes) == 0 {
 		return "if you approve it"
 	}

@@ -25,7 +25,7 @@ func TestUpdateReplacesTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = begin + `
-| change | disrupts | made |
+| change | disrupts | applied |
 |---|---|---|
 | members | members | always |
 | a listener is deleted | traffic | if one of these changed: ports, class |

@@ -39,24 +39,24 @@ func Read(file string) (*tracingapi.TracingConfiguration, error) {
 	if errs := tracingapi.ValidateTracingConfiguration(config, nil, nil); len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
-	if endpoint := endpoint(config); strings.Contains(endpoint, "/") {
+	if endpoint := endpointOf(config); strings.Contains(endpoint, "/") {
 		return nil, fmt.Errorf("endpoint %q: write host:port of a collector that receives OTLP over HTTP, such as %s",
 			endpoint, defaultEndpoint)
 	}
 	return config, nil
 }
 
-func endpoint(config *tracingapi.TracingConfiguration) string {
+func endpointOf(config *tracingapi.TracingConfiguration) string {
 	if config.Endpoint == nil {
 		return defaultEndpoint
 	}
 	return cmp.Or(*config.Endpoint, defaultEndpoint)
 }
 
-// Start exports spans from now on. The returned function sends what is left. An unreachable collector is logged, and
-// spans are dropped; it never delays the manager.
+// Start exports spans from now on. The returned function exports the remaining spans. An unreachable collector is
+// logged, and spans are dropped; it never delays the manager.
 func Start(ctx context.Context, config *tracingapi.TracingConfiguration, version string) (stop func(), err error) {
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpoint(endpoint(config)), otlptracehttp.WithInsecure())
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpoint(endpointOf(config)), otlptracehttp.WithInsecure())
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// NoSuchCommand is cobra's Args of commands without arguments: it rejects an unknown subcommand.
-func NoSuchCommand(cmd *cobra.Command, args []string) error {
+// NoArgs is cobra's Args of commands without arguments. It names the nearest subcommand.
+func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -24,8 +24,8 @@ func NoSuchCommand(cmd *cobra.Command, args []string) error {
 			known = append(known, c.Name())
 		}
 	}
-	if near := provider.Nearest(args[0], known); near != "" {
-		return UsageErrorf("there is no command %q; did you mean %s?", args[0], near)
+	if nearest := provider.Nearest(args[0], known); nearest != "" {
+		return UsageErrorf("there is no command %q; did you mean %s?", args[0], nearest)
 	}
 	if len(known) == 0 {
 		return UsageErrorf("%s takes no arguments, but there is %q; see %s --help", cmd.CommandPath(), args[0],
@@ -34,8 +34,8 @@ func NoSuchCommand(cmd *cobra.Command, args []string) error {
 	return UsageErrorf("there is no command %q; the commands are %s", args[0], strings.Join(known, ", "))
 }
 
-// BadFlag is cobra's FlagErrorFunc: it reports a flag that does not exist, or has an invalid value.
-func BadFlag(cmd *cobra.Command, err error) error {
+// FlagError is cobra's FlagErrorFunc: it reports a flag that does not exist, or has an invalid value.
+func FlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return UsageErrorf("%s; see %s --help", err, cmd.CommandPath())
@@ -43,8 +43,8 @@ func BadFlag(cmd *cobra.Command, err error) error {
 	word := unknown.GetSpecifiedName()
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	if near := provider.Nearest(word, known); near != "" && len(word) > 1 {
-		return UsageErrorf("there is no flag --%s; did you mean --%s?", word, near)
+	if nearest := provider.Nearest(word, known); nearest != "" && len(word) > 1 {
+		return UsageErrorf("there is no flag --%s; did you mean --%s?", word, nearest)
 	}
 	return UsageErrorf("there is no flag %s; see %s --help", strings.Repeat("-", min(2, len(word)))+word,
 		cmd.CommandPath())
