@@ -101,7 +101,7 @@ type options struct {
 	clock     clock.WithTicker
 }
 
-// WithTransport sends all requests to the cloud behind rt, instead of the one in the configuration.
+// WithTransport sends all requests through rt, instead of to the cloud in the configuration.
 func WithTransport(rt http.RoundTripper) Option { return func(o *options) { o.transport = rt } }
 
 // WithClock sets the clock of everything, the simulated cloud included.
@@ -129,8 +129,8 @@ func NewCloud(cfg config.Config, opts ...Option) (*Cloud, error) {
 	return c, nil
 }
 
-// connect returns a client of the caller's cloud, of the configured endpoint, or of a new cloud in this
-// process.
+// connect starts a cloud in this process, and sets the transport to it, unless the caller or the configuration names
+// another one.
 func (c *Cloud) connect(o *options) error {
 	if o.transport != nil || c.config.Global.Endpoint != "" {
 		return nil
@@ -152,15 +152,15 @@ func (c *Cloud) build(clk clock.WithTicker) {
 		Adopt: g.AdoptUnknownNodes, InstanceType: g.InstanceType, InMemory: c.simulator != nil && g.StateFile == "",
 	})
 	c.routes = routes.New(routes.Options{Provider: ProviderName}, &fakeroutes.Source{API: c.api}, c.instances)
-	balancing := loadbalancer.New(c.api, ids.Parse, clk)
+	cloud := loadbalancer.New(c.api, ids.Parse, clk)
 	c.loadBalancer = lbcommon.NewBalancers(lbcommon.Options{
 		Provider:   ProviderName,
 		Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode:   c.instances.OwnsNode,
 		Nodes:      c.Nodes(),
 		Clock:      clk,
-	}, balancing)
-	c.inventory = inventory.Listers{balancing, c.routes}
+	}, cloud)
+	c.inventory = inventory.Listers{cloud, c.routes}
 }
 
 // Initialize implements cloudprovider.Interface.
@@ -169,7 +169,7 @@ func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan 
 		return
 	}
 	if !c.dryRun {
-		c.simulator.Forward()
+		c.simulator.StartDataPlane()
 	}
 	go func() {
 		<-stop
@@ -186,7 +186,7 @@ func (c *Cloud) SetRuntime(r provider.Runtime) {
 	c.dryRun = r.DryRun
 }
 
-// checkTimeout bounds Check: a manager that cannot reach its cloud should report that soon.
+// checkTimeout bounds Check: a manager that cannot reach its cloud reports that soon.
 const checkTimeout = client.CallTimeout
 
 // Check implements provider.Checker: it reads the zones, which verifies that the cloud is reachable, accepts

@@ -7,11 +7,11 @@ type API interface {
 	InstanceAPI
 	LoadBalancerAPI
 	RouteAPI
-	PlaceAPI
+	ZoneAPI
 }
 
 // InstanceAPI reads instances. It launches instances only to adopt nodes that run outside of the cloud, and
-// stops none.
+// never stops any.
 type InstanceAPI interface {
 	// ListInstances returns all instances.
 	ListInstances(ctx context.Context) ([]Instance, error)
@@ -56,7 +56,7 @@ type RouteAPI interface {
 	DeleteRoutes(ctx context.Context, routes []Route) ([]RouteResult, error)
 }
 
-// PlaceAPI reads the zones and instance types.
-type PlaceAPI interface {
+// ZoneAPI reads the zones.
+type ZoneAPI interface {
 	ListZones(ctx context.Context) ([]Zone, error)
 }

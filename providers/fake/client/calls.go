@@ -39,18 +39,18 @@ func (c *Client) FindInstances(ctx context.Context, names []string) ([]api.Insta
 
 // LaunchInstances implements api.API.
 func (c *Client) LaunchInstances(ctx context.Context, specs []api.InstanceSpec) ([]api.Instance, error) {
-	page, err := change[api.Page[api.Instance]](ctx, c, "LaunchInstances", http.MethodPost, specs, pathInstances)
+	page, err := mutate[api.Page[api.Instance]](ctx, c, "LaunchInstances", http.MethodPost, specs, pathInstances)
 	return page.Items, err
 }
 
 // ListAddresses implements api.API.
 func (c *Client) ListAddresses(ctx context.Context, cluster, prefix string) ([]api.Address, error) {
-	return list[api.Address](ctx, c, "ListAddresses", pathAddresses, filter("cluster", cluster, "prefix", prefix))
+	return list[api.Address](ctx, c, "ListAddresses", pathAddresses, queryOf("cluster", cluster, "prefix", prefix))
 }
 
 // AllocateAddress implements api.API.
 func (c *Client) AllocateAddress(ctx context.Context, spec api.AddressSpec) (api.Address, error) {
-	return change[api.Address](ctx, c, "AllocateAddress", http.MethodPost, spec, pathAddresses)
+	return mutate[api.Address](ctx, c, "AllocateAddress", http.MethodPost, spec, pathAddresses)
 }
 
 // ReleaseAddress implements api.API.
@@ -60,18 +60,19 @@ func (c *Client) ReleaseAddress(ctx context.Context, id string) error {
 
 // ListLoadBalancers implements api.API.
 func (c *Client) ListLoadBalancers(ctx context.Context, cluster, name string) ([]api.LoadBalancer, error) {
-	return list[api.LoadBalancer](ctx, c, "ListLoadBalancers", pathLoadBalancers, filter("cluster", cluster, "name", name))
+	query := queryOf("cluster", cluster, "name", name)
+	return list[api.LoadBalancer](ctx, c, "ListLoadBalancers", pathLoadBalancers, query)
 }
 
 // CreateLoadBalancer implements api.API.
 func (c *Client) CreateLoadBalancer(ctx context.Context, spec api.LoadBalancerSpec) (api.LoadBalancer, error) {
-	return change[api.LoadBalancer](ctx, c, "CreateLoadBalancer", http.MethodPost, spec, pathLoadBalancers)
+	return mutate[api.LoadBalancer](ctx, c, "CreateLoadBalancer", http.MethodPost, spec, pathLoadBalancers)
 }
 
 // UpdateLoadBalancer implements api.API.
 func (c *Client) UpdateLoadBalancer(ctx context.Context, id string,
 	patch api.LoadBalancerPatch) (api.LoadBalancer, error) {
-	return change[api.LoadBalancer](ctx, c, "UpdateLoadBalancer", http.MethodPatch, patch, pathLoadBalancers, id)
+	return mutate[api.LoadBalancer](ctx, c, "UpdateLoadBalancer", http.MethodPatch, patch, pathLoadBalancers, id)
 }
 
 // DeleteLoadBalancer implements api.API.
@@ -81,12 +82,12 @@ func (c *Client) DeleteLoadBalancer(ctx context.Context, id string) error {
 
 // CreatePool implements api.API.
 func (c *Client) CreatePool(ctx context.Context, loadBalancerID string, pool api.Pool) (api.Pool, error) {
-	return change[api.Pool](ctx, c, "CreatePool", http.MethodPost, pool, pathLoadBalancers, loadBalancerID, pathPools)
+	return mutate[api.Pool](ctx, c, "CreatePool", http.MethodPost, pool, pathLoadBalancers, loadBalancerID, pathPools)
 }
 
 // UpdatePool implements api.API.
 func (c *Client) UpdatePool(ctx context.Context, loadBalancerID, name string, patch api.PoolPatch) (api.Pool, error) {
-	return change[api.Pool](ctx, c, "UpdatePool", http.MethodPatch, patch, pathLoadBalancers, loadBalancerID, pathPools,
+	return mutate[api.Pool](ctx, c, "UpdatePool", http.MethodPatch, patch, pathLoadBalancers, loadBalancerID, pathPools,
 		name)
 }
 
@@ -97,21 +98,21 @@ func (c *Client) DeletePool(ctx context.Context, loadBalancerID, name string) er
 
 // SetMembers implements api.API.
 func (c *Client) SetMembers(ctx context.Context, loadBalancerID, pool string, members []api.Member) (api.Pool, error) {
-	return change[api.Pool](ctx, c, "SetMembers", http.MethodPut, members, pathLoadBalancers, loadBalancerID, pathPools,
+	return mutate[api.Pool](ctx, c, "SetMembers", http.MethodPut, members, pathLoadBalancers, loadBalancerID, pathPools,
 		pool, pathMembers)
 }
 
 // CreateListener implements api.API.
 func (c *Client) CreateListener(ctx context.Context, loadBalancerID string,
 	listener api.Listener) (api.Listener, error) {
-	return change[api.Listener](ctx, c, "CreateListener", http.MethodPost, listener, pathLoadBalancers, loadBalancerID,
+	return mutate[api.Listener](ctx, c, "CreateListener", http.MethodPost, listener, pathLoadBalancers, loadBalancerID,
 		pathListeners)
 }
 
 // UpdateListener implements api.API.
 func (c *Client) UpdateListener(ctx context.Context, loadBalancerID, name string,
 	patch api.ListenerPatch) (api.Listener, error) {
-	return change[api.Listener](ctx, c, "UpdateListener", http.MethodPatch, patch, pathLoadBalancers, loadBalancerID,
+	return mutate[api.Listener](ctx, c, "UpdateListener", http.MethodPatch, patch, pathLoadBalancers, loadBalancerID,
 		pathListeners, name)
 }
 
@@ -127,13 +128,13 @@ func (c *Client) ListRoutes(ctx context.Context) ([]api.Route, error) {
 
 // CreateRoutes implements api.API.
 func (c *Client) CreateRoutes(ctx context.Context, routes []api.Route) ([]api.RouteResult, error) {
-	page, err := change[api.Page[api.RouteResult]](ctx, c, "CreateRoutes", http.MethodPost, routes, pathRoutes)
+	page, err := mutate[api.Page[api.RouteResult]](ctx, c, "CreateRoutes", http.MethodPost, routes, pathRoutes)
 	return page.Items, err
 }
 
 // DeleteRoutes implements api.API.
 func (c *Client) DeleteRoutes(ctx context.Context, routes []api.Route) ([]api.RouteResult, error) {
-	page, err := change[api.Page[api.RouteResult]](ctx, c, "DeleteRoutes", http.MethodPost, routes, pathRoutes, "delete")
+	page, err := mutate[api.Page[api.RouteResult]](ctx, c, "DeleteRoutes", http.MethodPost, routes, pathRoutes, "delete")
 	return page.Items, err
 }
 

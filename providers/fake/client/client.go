@@ -17,6 +17,7 @@ import (
 	"k8s.io/component-base/version"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
@@ -55,9 +56,10 @@ type Client struct {
 	token config.Secret
 	http  *http.Client
 	retry cloudapi.Retry
+	clock clock.PassiveClock
 }
 
-// New returns a client of the API at the endpoint. Without one, the transport has to respond in this process.
+// New returns a client of the API at the endpoint. Without an endpoint, the transport must respond in this process.
 func New(o Options) (*Client, error) {
 	if o.Endpoint == "" {
 		o.Endpoint = inProcess
@@ -67,16 +69,17 @@ func New(o Options) (*Client, error) {
 		return nil, fmt.Errorf("endpoint: %w", err)
 	}
 	if o.Transport == nil {
-		own := http.DefaultTransport.(*http.Transport).Clone()
+		transport := http.DefaultTransport.(*http.Transport).Clone()
 		// Sixteen workers send requests to one host: with the default of 2 most of them would open a new connection
 		// for each call.
-		own.MaxIdleConnsPerHost = 32
-		o.Transport = own
+		transport.MaxIdleConnsPerHost = 32
+		o.Transport = transport
 	}
 	return &Client{
 		base:  base,
 		token: o.Token,
 		retry: cloudapi.Retry{Clock: o.Clock},
+		clock: clocks.OrReal(o.Clock),
 		http: &http.Client{
 			Transport: cloudapi.NewTransport(cloudapi.TransportOptions{
 				Provider: names.Provider,
@@ -158,17 +161,17 @@ func (c *Client) attempt(ctx context.Context, call call, body []byte, out any) e
 	}
 	// The content has been read; a failure to close is irrelevant.
 	defer func() { _ = resp.Body.Close() }()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
+	content, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	if err != nil {
 		return transportError(call.operation, err)
 	}
 	if resp.StatusCode >= http.StatusMultipleChoices {
-		return responseError(call.operation, resp, answer)
+		return c.responseError(call.operation, resp, content)
 	}
 	if out == nil {
 		return nil
 	}
-	if err := json.Unmarshal(answer, out); err != nil {
+	if err := json.Unmarshal(content, out); err != nil {
 		// The outcome is unknown, so this is never classified as "not found".
 		return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: call.operation,
 			Err: fmt.Errorf("invalid response: %w", err)}
@@ -208,8 +211,8 @@ func list[T any](ctx context.Context, c *Client, operation, path string, query u
 	}
 }
 
-// change makes a call that returns an object.
-func change[T any](ctx context.Context, c *Client, operation, method string, body any, path ...string) (T, error) {
+// mutate makes a call that returns an object.
+func mutate[T any](ctx context.Context, c *Client, operation, method string, body any, path ...string) (T, error) {
 	var out T
 	err := c.do(ctx, call{operation: operation, method: method, path: path, body: body}, &out)
 	return out, err
@@ -219,8 +222,8 @@ func (c *Client) remove(ctx context.Context, operation string, path ...string) e
 	return c.do(ctx, call{operation: operation, method: http.MethodDelete, path: path}, nil)
 }
 
-// filter returns a query of the parameters that are not empty.
-func filter(pairs ...string) url.Values {
+// queryOf returns a query with the parameters that are not empty.
+func queryOf(pairs ...string) url.Values {
 	query := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {

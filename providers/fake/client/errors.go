@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
@@ -71,33 +68,23 @@ func parseError(body []byte) api.Error {
 }
 
 // responseError converts an unsuccessful response into a classified error.
-func responseError(operation string, resp *http.Response, body []byte) error {
+func (c *Client) responseError(operation string, resp *http.Response, body []byte) error {
 	e := parseError(body)
 	cause := fmt.Errorf("%s (%s)", e.Message, e.Code)
 	if e.Code == "" {
 		cause = fmt.Errorf("HTTP status %s, and the body is not an error of the fake cloud's API: check endpoint in "+
 			"section [Global]", resp.Status)
 	}
-	return &cloudapi.Error{Class: classOf(resp.StatusCode, e), Operation: operation, RetryAfter: retryAfter(resp.Header),
-		Err: cause}
-}
-
-// retryAfter reads the header in the form that the API uses, whole seconds.
-func retryAfter(h http.Header) time.Duration {
-	n, err := strconv.Atoi(strings.TrimSpace(h.Get("Retry-After")))
-	if err != nil || n < 0 {
-		return 0
-	}
-	return time.Duration(n) * time.Second
+	return &cloudapi.Error{Class: classOf(resp.StatusCode, e), Operation: operation,
+		RetryAfter: cloudapi.RetryAfter(resp.Header, c.clock.Now()), Err: cause}
 }
 
 // transportError classifies a request without a complete response. An error of the transport that has a class
 // (our own rate limiter) keeps it.
 func transportError(operation string, err error) error {
-	class := cloudapi.ClassifyStatus(nil, err)
-	var own *cloudapi.Error
-	if errors.As(err, &own) {
+	var classified *cloudapi.Error
+	if errors.As(err, &classified) {
 		return err
 	}
-	return &cloudapi.Error{Class: class, Operation: operation, Err: err}
+	return &cloudapi.Error{Class: cloudapi.ClassifyStatus(nil, err), Operation: operation, Err: err}
 }

@@ -55,7 +55,7 @@ const (
 	dataPlaneNone = "none"
 )
 
-// Read parses, defaults and validates a cloud.conf; no content is a valid one. It returns all
+// Read parses, defaults and validates a cloud.conf; empty content is valid. It returns all
 // errors at once, each with its line. Warnings are about keys that have no effect.
 func Read(file string, content []byte) (Config, gcfg.Problems, error) {
 	// Defaults of keys for which zero is a valid choice are set before the file is read.
@@ -80,7 +80,7 @@ func (c *Config) setDefaults() {
 }
 
 func (c *Config) validate(f *gcfg.File) {
-	c.validatePlace(f)
+	c.validateLocation(f)
 	c.validateSimulation(f)
 	for _, q := range c.Quota.list() {
 		if q.limit < 0 {
@@ -90,8 +90,8 @@ func (c *Config) validate(f *gcfg.File) {
 	c.warnUnused(f)
 }
 
-// validatePlace validates the endpoint, region and zones.
-func (c *Config) validatePlace(f *gcfg.File) {
+// validateLocation validates the endpoint, region and zones.
+func (c *Config) validateLocation(f *gcfg.File) {
 	g := c.Global
 	validateName(f, "region", g.Region)
 	for i, zone := range g.Zone {
@@ -122,13 +122,13 @@ func validateName(f *gcfg.File, key, value string) {
 // validateSimulation validates the behaviour of the cloud in this process.
 func (c *Config) validateSimulation(f *gcfg.File) {
 	g := c.Global
-	for _, text := range g.AddressPool {
-		p, err := netip.ParsePrefix(text)
+	for _, pool := range g.AddressPool {
+		p, err := netip.ParsePrefix(pool)
 		switch {
 		case err != nil:
-			f.Errorf(sectionGlobal, "address-pool", "must be a CIDR such as 198.51.100.0/24, not %q", text)
+			f.Errorf(sectionGlobal, "address-pool", "must be a CIDR such as 198.51.100.0/24, not %q", pool)
 		case p != p.Masked():
-			f.Errorf(sectionGlobal, "address-pool", "%q has bits set behind its prefix length; write %s", text, p.Masked())
+			f.Errorf(sectionGlobal, "address-pool", "%q has bits set behind its prefix length; write %s", pool, p.Masked())
 		}
 	}
 	if g.RateLimit < 0 {
@@ -182,8 +182,8 @@ func (c *Config) Simulator(clk clock.WithTicker) sim.Options {
 	if g.DataPlane != dataPlaneNone {
 		o.DataPlane = g.DataPlane
 	}
-	for _, text := range g.AddressPool {
-		if p, err := netip.ParsePrefix(text); err == nil { // validated
+	for _, pool := range g.AddressPool {
+		if p, err := netip.ParsePrefix(pool); err == nil { // validated
 			o.Pools = append(o.Pools, p)
 		}
 	}

@@ -21,8 +21,8 @@ import (
 )
 
 // Instances launches an instance for every node, if the configuration enables it: nodes of kind and kwok run
-// without any cloud. It offers the node of a call for adoption, and delegates the rest to
-// pkg/common/instances.
+// without any cloud. It offers the node of a call for adoption; pkg/common/instances does
+// everything else.
 type Instances struct {
 	*common.Instances
 	adopter *adopter
@@ -56,29 +56,29 @@ func New(o Options) *Instances {
 }
 
 // SetDryRun disables adoption.
-func (a *Instances) SetDryRun(dryRun bool) { a.adopter.setDryRun(dryRun) }
+func (i *Instances) SetDryRun(dryRun bool) { i.adopter.setDryRun(dryRun) }
 
 var _ cloudprovider.InstancesV2 = (*Instances)(nil)
 
 // InstanceExists implements cloudprovider.InstancesV2.
-func (a *Instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
-	done := a.adopter.offer(node)
+func (i *Instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
+	done := i.adopter.offer(node)
 	defer done()
-	return a.Instances.InstanceExists(ctx, node)
+	return i.Instances.InstanceExists(ctx, node)
 }
 
 // InstanceShutdown implements cloudprovider.InstancesV2.
-func (a *Instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {
-	done := a.adopter.offer(node)
+func (i *Instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {
+	done := i.adopter.offer(node)
 	defer done()
-	return a.Instances.InstanceShutdown(ctx, node)
+	return i.Instances.InstanceShutdown(ctx, node)
 }
 
 // InstanceMetadata implements cloudprovider.InstancesV2.
-func (a *Instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
-	done := a.adopter.offer(node)
+func (i *Instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
+	done := i.adopter.offer(node)
 	defer done()
-	return a.Instances.InstanceMetadata(ctx, node)
+	return i.Instances.InstanceMetadata(ctx, node)
 }
 
 // adopter launches instances for nodes that have none.
@@ -138,7 +138,7 @@ func (a *adopter) setDryRun(dryRun bool) {
 }
 
 // specOf returns the instance for the adoption of a node, and the key under which package instances requests
-// it. A node that has one of our IDs is adopted only by a forgetful cloud: in any other, a missing instance
+// it. A node that has one of our IDs is adopted only by a cloud in memory: in any other, a missing instance
 // has been terminated.
 func (a *adopter) specOf(node *v1.Node) (spec api.InstanceSpec, key string, ok bool) {
 	if !a.enabled {
@@ -148,8 +148,8 @@ func (a *adopter) specOf(node *v1.Node) (spec api.InstanceSpec, key string, ok b
 		Name:              node.Name,
 		Zone:              node.Labels[v1.LabelTopologyZone],
 		Type:              a.instanceType,
-		InternalAddresses: addressesOfKind(node, v1.NodeInternalIP),
-		ExternalAddresses: addressesOfKind(node, v1.NodeExternalIP),
+		InternalAddresses: nodeAddresses(node, v1.NodeInternalIP),
+		ExternalAddresses: nodeAddresses(node, v1.NodeExternalIP),
 	}
 	if node.Spec.ProviderID == "" {
 		return spec, node.Name, true
@@ -167,7 +167,7 @@ func (a *adopter) specOf(node *v1.Node) (spec api.InstanceSpec, key string, ok b
 
 // adopt launches instances for the keys of offered nodes, in one call, and returns them.
 func (a *adopter) adopt(ctx context.Context, keys []string) ([]api.Instance, error) {
-	specs := a.specs(keys)
+	specs := a.pendingSpecs(keys)
 	if len(specs) == 0 {
 		return nil, nil
 	}
@@ -175,8 +175,8 @@ func (a *adopter) adopt(ctx context.Context, keys []string) ([]api.Instance, err
 	if err != nil {
 		return nil, err
 	}
-	// Nodes of kwok join by the thousand. Calls for the others follow, a few at a time: nodes that are adopted
-	// now are all in the next list of instances.
+	// Nodes of kwok join by the thousand. Without this, calls for the others would follow, a few at a time: nodes
+	// that are adopted now are all in the next list of instances.
 	if err := a.adoptJoining(ctx, adopted); err != nil {
 		klog.FromContext(ctx).Info("Failed to adopt nodes in one call; adopting them one by one", "provider", names.Provider,
 			"err", err)
@@ -194,12 +194,12 @@ func (a *adopter) adoptJoining(ctx context.Context, adopted []api.Instance) erro
 	for i, spec := range specs {
 		names[i] = spec.Name
 	}
-	exist, err := a.api.FindInstances(ctx, names)
+	existing, err := a.api.FindInstances(ctx, names)
 	if err != nil {
 		return err
 	}
 	specs = slices.DeleteFunc(specs, func(spec api.InstanceSpec) bool {
-		return slices.ContainsFunc(exist, func(i api.Instance) bool { return i.Name == spec.Name })
+		return slices.ContainsFunc(existing, func(i api.Instance) bool { return i.Name == spec.Name })
 	})
 	if len(specs) == 0 {
 		return nil
@@ -220,23 +220,23 @@ func (a *adopter) joiningSpecs(adopted []api.Instance) ([]api.InstanceSpec, erro
 	var specs []api.InstanceSpec
 	for _, node := range list {
 		spec, _, ok := a.specOf(node)
-		known := slices.ContainsFunc(adopted, func(i api.Instance) bool { return i.Name == node.Name })
-		if ok && !known && waitsForCloud(node) {
+		isAdopted := slices.ContainsFunc(adopted, func(i api.Instance) bool { return i.Name == node.Name })
+		if ok && !isAdopted && isUninitialized(node) {
 			specs = append(specs, spec)
 		}
 	}
 	return specs, nil
 }
 
-// waitsForCloud reports whether a node still has its initial taint, and is not opted out.
-func waitsForCloud(node *v1.Node) bool {
+// isUninitialized reports whether a node still has its initial taint, and is not opted out.
+func isUninitialized(node *v1.Node) bool {
 	return node.Labels[provider.ManagedLabel] != "false" && slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool {
 		return t.Key == cloudproviderapi.TaintExternalCloudProvider
 	})
 }
 
 func (a *adopter) launch(ctx context.Context, specs []api.InstanceSpec) ([]api.Instance, error) {
-	zones, err := a.knownZones(ctx)
+	zones, err := a.zoneNames(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +254,8 @@ func (a *adopter) launch(ctx context.Context, specs []api.InstanceSpec) ([]api.I
 	return launched, nil
 }
 
-func (a *adopter) specs(keys []string) []api.InstanceSpec {
+// pendingSpecs returns the instances for the adoption of offered nodes; none in dry run.
+func (a *adopter) pendingSpecs(keys []string) []api.InstanceSpec {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.dryRun {
@@ -269,9 +270,9 @@ func (a *adopter) specs(keys []string) []api.InstanceSpec {
 	return specs
 }
 
-// knownZones reads the zones once: a zone that is added to the region later is only missing in the labels of
+// zoneNames reads the zones once: a zone that is added to the region later is only missing in the labels of
 // adopted nodes.
-func (a *adopter) knownZones(ctx context.Context) ([]string, error) {
+func (a *adopter) zoneNames(ctx context.Context) ([]string, error) {
 	a.mu.Lock()
 	zones := a.zones
 	a.mu.Unlock()
@@ -291,8 +292,8 @@ func (a *adopter) knownZones(ctx context.Context) ([]string, error) {
 	return zones, nil
 }
 
-// addressesOfKind returns a node's own addresses, so that adoption does not change them.
-func addressesOfKind(node *v1.Node, kind v1.NodeAddressType) []string {
+// nodeAddresses returns a node's own addresses, so that adoption does not change them.
+func nodeAddresses(node *v1.Node, kind v1.NodeAddressType) []string {
 	var out []string
 	for _, address := range node.Status.Addresses {
 		if address.Type == kind && !slices.Contains(out, address.Address) {

@@ -19,8 +19,8 @@ type addressRef struct{ id, name string }
 // handle identifies the address in a plan before it exists.
 func (r addressRef) handle() plan.Handle { return plan.Handle("address " + r.name) }
 
-// resolve returns the IDs, once the plan has created the missing addresses.
-func resolve(refs []addressRef, ids *plan.Handles) ([]string, error) {
+// resolveIDs returns the IDs, once the plan has created the missing addresses.
+func resolveIDs(refs []addressRef, ids *plan.Handles) ([]string, error) {
 	resolved := []string{}
 	for _, ref := range refs {
 		if ref.id == "" {
@@ -36,25 +36,25 @@ func resolve(refs []addressRef, ids *plan.Handles) ([]string, error) {
 }
 
 // ensureAddresses finds an address of ours for each desired one, and plans the creation of the missing ones.
-// It returns them, those of ours that are not needed, and the creations.
-func (d *differ) ensureAddresses() (use []addressRef, surplus []api.Address, created []plan.Ref) {
+// It returns the desired ones, our surplus ones, and the creations.
+func (d *differ) ensureAddresses() (refs []addressRef, surplus []api.Address, created []plan.Ref) {
 	free := slices.Clone(d.have.Addresses)
 	sorting.Func(free, func(a, b api.Address) int {
 		return cmp.Or(d.preference(b)-d.preference(a), cmp.Compare(a.Name, b.Name))
 	})
 	for _, spec := range d.want.Addresses {
-		i := slices.IndexFunc(free, func(a api.Address) bool { return d.usable(a, spec) })
+		i := slices.IndexFunc(free, func(a api.Address) bool { return d.matches(a, spec) })
 		if i >= 0 {
-			use = append(use, addressRef{free[i].ID, free[i].Name})
+			refs = append(refs, addressRef{free[i].ID, free[i].Name})
 			free = slices.Delete(free, i, i+1)
 			continue
 		}
 		creation := d.addressCreate(spec)
 		d.plan.Add(creation)
 		created = append(created, creation.Ref)
-		use = append(use, addressRef{name: spec.Name})
+		refs = append(refs, addressRef{name: spec.Name})
 	}
-	return use, free, created
+	return refs, free, created
 }
 
 // preference sorts the addresses of one family: the one in use is kept, so that clients do not have to
@@ -66,8 +66,8 @@ func (d *differ) preference(a api.Address) int {
 	return 0
 }
 
-// usable reports whether an address of ours is the desired one.
-func (d *differ) usable(a api.Address, spec api.AddressSpec) bool {
+// matches reports whether an address of ours is the desired one.
+func (d *differ) matches(a api.Address, spec api.AddressSpec) bool {
 	return a.Family == spec.Family && (spec.IP == "" || sameIP(a.IP, spec.IP)) && !d.inUse(a)
 }
 
@@ -151,8 +151,8 @@ func sameIP(a, b string) bool {
 // familiesOf returns the families of IP addresses.
 func familiesOf(ips []string) []string {
 	var families []string
-	for _, text := range ips {
-		if family := string(familyOf(text)); !slices.Contains(families, family) {
+	for _, ip := range ips {
+		if family := string(familyOf(ip)); !slices.Contains(families, family) {
 			families = append(families, family)
 		}
 	}

@@ -32,8 +32,8 @@ type writer struct {
 	active *activeGate
 }
 
-// onceActive returns a writer for changes of an existing load balancer.
-func (w writer) onceActive(lb api.LoadBalancer) writer {
+// whenActive returns a writer for changes of an existing load balancer.
+func (w writer) whenActive(lb api.LoadBalancer) writer {
 	w.active = &activeGate{passed: lb.State == api.LBActive, poll: func(ctx context.Context) error {
 		return w.waitActive(ctx, lb.State)
 	}}
@@ -46,7 +46,7 @@ func (w writer) waitActive(ctx context.Context, state string) error {
 	name := loadBalancerName(w.key)
 	for state != api.LBActive {
 		if err := clocks.Sleep(ctx, w.clock, pollInterval); err != nil {
-			return fmt.Errorf("load balancer %s is still %s: %w", name, cmp.Or(state, "unseen"), err)
+			return fmt.Errorf("load balancer %s is still %s: %w", name, cmp.Or(state, "in an unknown state"), err)
 		}
 		found, err := w.api.ListLoadBalancers(ctx, "", name)
 		if err != nil {
@@ -56,7 +56,7 @@ func (w writer) waitActive(ctx context.Context, state string) error {
 			return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "ListLoadBalancers",
 				Err: fmt.Errorf("load balancer %s was deleted while it was provisioning", name)}
 		}
-		w.store.wrote(name, func(o *Observed) { o.LoadBalancer = &found[0] })
+		w.store.recordWrite(name, func(o *Observed) { o.LoadBalancer = &found[0] })
 		state = found[0].State
 	}
 	return nil
@@ -94,7 +94,7 @@ func (w writer) finish(err error, change func(*Observed)) error {
 		w.store.state.MarkUncertain(name)
 		return err
 	}
-	w.store.wrote(name, change)
+	w.store.recordWrite(name, change)
 	return nil
 }
 
@@ -111,9 +111,9 @@ func (w writer) finishChild(err error, change func(*api.LoadBalancer)) error {
 	})
 }
 
-// exists turns "already exists" into success if the existing object equals the one to create: an earlier
+// acceptExisting turns "already exists" into success if the existing object equals the one to create: an earlier
 // creation lost its reply. The next reconcile plans the change of any other object with the name.
-func (w writer) exists(ctx context.Context, err error, same func(api.LoadBalancer) bool) error {
+func (w writer) acceptExisting(ctx context.Context, err error, same func(api.LoadBalancer) bool) error {
 	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
 		return err
 	}
@@ -138,8 +138,8 @@ func (w writer) createLoadBalancer(ctx context.Context, spec api.LoadBalancerSpe
 			return lb, errors.Join(err, readErr)
 		case have.LoadBalancer == nil:
 			return lb, err
-		case foreign(w.key, have.LoadBalancer.Cluster, have.LoadBalancer.Tags) != "":
-			return lb, refuseForeign(w.key, *have.LoadBalancer)
+		case foreignOwner(w.key, have.LoadBalancer.Cluster, have.LoadBalancer.Tags) != "":
+			return lb, foreignLoadBalancerError(w.key, *have.LoadBalancer)
 		}
 		return *have.LoadBalancer, nil
 	}
@@ -158,7 +158,7 @@ func (w writer) updateLoadBalancer(ctx context.Context, id string, patch api.Loa
 // deleteLoadBalancer deletes a load balancer with its listeners and pools.
 func (w writer) deleteLoadBalancer(ctx context.Context, id string) error {
 	err := cloudapi.IgnoreNotFound(w.api.DeleteLoadBalancer(ctx, id))
-	return w.finish(err, func(o *Observed) { o.forget() })
+	return w.finish(err, func(o *Observed) { o.removeLoadBalancer() })
 }
 
 // allocateAddress allocates an address. If its name exists, an earlier allocation lost its reply, or another
@@ -180,8 +180,8 @@ func (w writer) allocateAddress(ctx context.Context, spec api.AddressSpec) (api.
 	if i < 0 {
 		return address, err
 	}
-	if owner := foreign(w.key, have.Addresses[i].Cluster, have.Addresses[i].Tags); owner != "" {
-		return address, refuseAddress(w.key, have.Addresses[i], owner)
+	if owner := foreignOwner(w.key, have.Addresses[i].Cluster, have.Addresses[i].Tags); owner != "" {
+		return address, foreignAddressError(w.key, have.Addresses[i], owner)
 	}
 	return have.Addresses[i], nil
 }
@@ -198,7 +198,7 @@ func (w writer) releaseAddress(ctx context.Context, id string) error {
 func (w writer) createListener(ctx context.Context, lbID string, want api.Listener, same func(api.Listener) bool,
 ) error {
 	listener, err := w.api.CreateListener(ctx, lbID, want)
-	err = w.exists(ctx, err, func(lb api.LoadBalancer) bool {
+	err = w.acceptExisting(ctx, err, func(lb api.LoadBalancer) bool {
 		return slices.ContainsFunc(lb.Listeners, func(l api.Listener) bool {
 			listener = l
 			return same(l)
@@ -229,14 +229,14 @@ func (w writer) deleteListener(ctx context.Context, lbID, name string) error {
 
 func (w writer) finishListener(err error, listener api.Listener) error {
 	return w.finishChild(err, func(lb *api.LoadBalancer) {
-		lb.Listeners = put(lb.Listeners, listener, func(l api.Listener) bool { return l.Name == listener.Name })
+		lb.Listeners = upsert(lb.Listeners, listener, func(l api.Listener) bool { return l.Name == listener.Name })
 	})
 }
 
 // createPool creates a pool of a load balancer, with its members. An existing one that is the same counts as created.
 func (w writer) createPool(ctx context.Context, lbID string, want api.Pool, same func(api.Pool) bool) error {
 	pool, err := w.api.CreatePool(ctx, lbID, want)
-	err = w.exists(ctx, err, func(lb api.LoadBalancer) bool {
+	err = w.acceptExisting(ctx, err, func(lb api.LoadBalancer) bool {
 		return slices.ContainsFunc(lb.Pools, func(p api.Pool) bool {
 			pool = p
 			return same(p)
@@ -276,12 +276,12 @@ func (w writer) deletePool(ctx context.Context, lbID, name string) error {
 
 func (w writer) finishPool(err error, pool api.Pool) error {
 	return w.finishChild(err, func(lb *api.LoadBalancer) {
-		lb.Pools = put(lb.Pools, pool, func(p api.Pool) bool { return p.Name == pool.Name })
+		lb.Pools = upsert(lb.Pools, pool, func(p api.Pool) bool { return p.Name == pool.Name })
 	})
 }
 
-// put replaces the item that has the same name, or adds it.
-func put[T any](items []T, item T, sameName func(T) bool) []T {
+// upsert replaces the item that has the same name, or adds it.
+func upsert[T any](items []T, item T, sameName func(T) bool) []T {
 	i := slices.IndexFunc(items, sameName)
 	if i < 0 {
 		return append(items, item)

@@ -20,7 +20,7 @@ func (d *differ) loadBalancerCreate(addresses []addressRef, after []plan.Ref, re
 		Reason: reason,
 		After:  after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
-			addressIDs, err := resolve(addresses, ids)
+			addressIDs, err := resolveIDs(addresses, ids)
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer, addresses []addressRe
 		subnets := append([]string{}, want...)
 		patch.Subnets = &subnets
 	}
-	readdress := f.Diff("addressIDs", plan.ShowSet(d.showIDs(have.AddressIDs)), plan.ShowSet(showRefs(addresses)))
+	changesAddresses := f.Diff("addressIDs", plan.ShowSet(d.showIDs(have.AddressIDs)), plan.ShowSet(showRefs(addresses)))
 	if len(f) == 0 {
 		return plan.Change{}, false
 	}
@@ -61,8 +61,8 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer, addresses []addressRe
 		Mark:  len(f) == 1 && f.Has("tags"),
 		After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
-			if readdress {
-				addressIDs, err := resolve(addresses, ids)
+			if changesAddresses {
+				addressIDs, err := resolveIDs(addresses, ids)
 				if err != nil {
 					return err
 				}
@@ -71,14 +71,14 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer, addresses []addressRe
 			return d.write.updateLoadBalancer(ctx, have.ID, patch)
 		},
 	}
-	if leavesAddress(have.AddressIDs, addresses) {
+	if removesAddress(have.AddressIDs, addresses) {
 		losesAddress.Declare(&change)
 	}
 	return change, true
 }
 
-// leavesAddress reports whether the load balancer loses an address.
-func leavesAddress(have []string, want []addressRef) bool {
+// removesAddress reports whether the load balancer loses an address.
+func removesAddress(have []string, want []addressRef) bool {
 	return slices.ContainsFunc(have, func(id string) bool {
 		return !slices.ContainsFunc(want, func(r addressRef) bool { return r.id == id })
 	})
@@ -90,7 +90,7 @@ func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.C
 		Ref:      d.loadBalancerRef(plan.Delete),
 		ID:       have.ID,
 		Reason:   reason,
-		Disrupts: replaces.Disrupts, Follows: replaces.Follows(),
+		Disrupts: replacesLoadBalancer.Disrupts, Follows: replacesLoadBalancer.Follows(),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return d.write.deleteLoadBalancer(ctx, have.ID)
 		},

@@ -86,7 +86,7 @@ func desire(key lbcommon.Key, in intent.Service, targets []target, shared Shared
 	zones := annotation.Read(in, &problems).MemberZones
 	checkZones(zones, shared, in.Annotations[annotation.KeyMemberZones], &problems)
 	for _, port := range in.Ports {
-		d.Pools = append(d.Pools, desirePool(in, port, inZones(targets, zones)))
+		d.Pools = append(d.Pools, desirePool(in, port, filterZones(targets, zones)))
 		d.Listeners = append(d.Listeners, desireListener(in, port))
 	}
 	return d, problems.Err(in.Subject())
@@ -102,7 +102,7 @@ func checkZones(zones []string, shared SharedState, value string, problems *inte
 	}
 }
 
-func inZones(targets []target, zones []string) []target {
+func filterZones(targets []target, zones []string) []target {
 	if zones == nil {
 		return targets
 	}
@@ -112,13 +112,13 @@ func inZones(targets []target, zones []string) []target {
 // desireAddresses returns one address for each family of a public Service, with the user's IP if there is
 // one.
 func desireAddresses(lb api.LoadBalancerSpec, in intent.Service, problems *intent.Problems) []api.AddressSpec {
-	chosen := staticAddresses(in, problems)
+	static := staticAddresses(in, problems)
 	if in.Scheme != intent.Public {
 		return nil
 	}
 	var specs []api.AddressSpec
 	for _, family := range in.Families {
-		ip := chosen[family]
+		ip := static[family]
 		specs = append(specs, api.AddressSpec{
 			Name: addressName(lb.Name, family, ip), Family: string(family), IP: ip, Cluster: lb.Cluster, Tags: lb.Tags,
 		})
@@ -130,23 +130,23 @@ func desireAddresses(lb api.LoadBalancerSpec, in intent.Service, problems *inten
 // checks whether a pool has them when they are allocated, which is the first change.
 func staticAddresses(in intent.Service, problems *intent.Problems) map[v1.IPFamily]string {
 	chosen := map[v1.IPFamily]string{}
-	for _, text := range in.StaticAddresses {
-		ip, err := netip.ParseAddr(text)
+	for _, value := range in.StaticAddresses {
+		ip, err := netip.ParseAddr(value)
 		family := v1.IPv4Protocol
 		if ip.Is6() {
 			family = v1.IPv6Protocol
 		}
 		switch {
 		case err != nil:
-			problems.Add(intent.KeyStaticAddresses, text, "write an IP address of one of the cloud's address pools")
+			problems.Add(intent.KeyStaticAddresses, value, "write an IP address of one of the cloud's address pools")
 		case in.Scheme != intent.Public:
-			problems.Add(intent.KeyStaticAddresses, text, "the cloud itself chooses an internal load balancer's address; "+
+			problems.Add(intent.KeyStaticAddresses, value, "the cloud itself chooses an internal load balancer's address; "+
 				"remove it")
 		case !slices.Contains(in.Families, family):
-			problems.Addf(intent.KeyStaticAddresses, text, "it is an %s address, and spec.ipFamilies does not list %[1]s",
+			problems.Addf(intent.KeyStaticAddresses, value, "it is an %s address, and spec.ipFamilies does not list %[1]s",
 				family)
 		case chosen[family] != "":
-			problems.Addf(intent.KeyStaticAddresses, text, "%s is listed too, and a load balancer has one %s address",
+			problems.Addf(intent.KeyStaticAddresses, value, "%s is listed too, and a load balancer has one %s address",
 				chosen[family], family)
 		default:
 			chosen[family] = ip.String()
@@ -186,11 +186,11 @@ func desirePool(in intent.Service, port intent.Port, targets []target) api.Pool 
 
 // members returns the targets as members of a pool.
 func members(targets []target, port int32) []api.Member {
-	members := make([]api.Member, len(targets))
+	list := make([]api.Member, len(targets))
 	for i, t := range targets {
-		members[i] = api.Member{InstanceID: t.instanceID, Port: port}
+		list[i] = api.Member{InstanceID: t.instanceID, Port: port}
 	}
-	return members
+	return list
 }
 
 // desireHealthCheck sets the defaults. A chosen interval below the default timeout shortens the timeout: a

@@ -28,12 +28,12 @@ func planService(write writer, want *Desired, have Observed) (plan.Plan, error) 
 
 // refuse returns an error if an object of our name is marked as another cluster's.
 func (d *differ) refuse() error {
-	if lb := d.have.LoadBalancer; lb != nil && foreign(d.key, lb.Cluster, lb.Tags) != "" {
-		return refuseForeign(d.key, *lb)
+	if lb := d.have.LoadBalancer; lb != nil && foreignOwner(d.key, lb.Cluster, lb.Tags) != "" {
+		return foreignLoadBalancerError(d.key, *lb)
 	}
 	for _, address := range d.have.Addresses {
-		if owner := foreign(d.key, address.Cluster, address.Tags); owner != "" {
-			return refuseAddress(d.key, address, owner)
+		if owner := foreignOwner(d.key, address.Cluster, address.Tags); owner != "" {
+			return foreignAddressError(d.key, address, owner)
 		}
 	}
 	return nil
@@ -61,7 +61,7 @@ func (d *differ) ensure() {
 		d.releaseAddresses(surplus, replaced)
 		return
 	}
-	d.write = d.write.onceActive(*lb)
+	d.write = d.write.whenActive(*lb)
 	var detached []plan.Ref
 	if change, ok := d.loadBalancerUpdate(*lb, addresses, created); ok {
 		d.plan.Add(change)
@@ -74,15 +74,15 @@ func (d *differ) ensure() {
 	}
 }
 
-// ensurePorts plans pools and listeners. Creations wait for base.
-func (d *differ) ensurePorts(lb api.LoadBalancer, base []plan.Ref) {
+// ensurePorts plans pools and listeners. Their creations wait for that of the load balancer.
+func (d *differ) ensurePorts(lb api.LoadBalancer, created []plan.Ref) {
 	listeners := d.diffListeners(lb)
-	pools := d.diffPools(lb, base, listeners)
+	pools := d.diffPools(lb, created, listeners)
 	for _, change := range pools {
 		d.plan.Add(change)
 	}
 	for _, change := range listeners {
-		change.After = append(change.After, base...)
+		change.After = append(change.After, created...)
 		for _, pool := range pools {
 			// A listener needs its pool; the deletion of a pool waits for its listeners instead.
 			if pool.Action == plan.Create && change.Action != plan.Delete && pool.Name == change.pool {
@@ -98,7 +98,7 @@ func (d *differ) ensurePorts(lb api.LoadBalancer, base []plan.Ref) {
 func (d *differ) remove() {
 	var after []plan.Ref
 	if lb := d.have.LoadBalancer; lb != nil {
-		if owner := foreign(d.key, lb.Cluster, lb.Tags); owner != "" {
+		if owner := foreignOwner(d.key, lb.Cluster, lb.Tags); owner != "" {
 			d.plan.Warnf("load balancer %s belongs to %s and is not changed", lb.Name, owner)
 			d.have.LoadBalancer = nil // An address of ours that it uses is not released either.
 		} else {
@@ -109,7 +109,7 @@ func (d *differ) remove() {
 	}
 	var ours []api.Address
 	for _, address := range d.have.Addresses {
-		if owner := foreign(d.key, address.Cluster, address.Tags); owner != "" {
+		if owner := foreignOwner(d.key, address.Cluster, address.Tags); owner != "" {
 			d.plan.Warnf("address %s belongs to %s and is not changed", address.Name, owner)
 			continue
 		}

@@ -109,7 +109,7 @@ func TestDiff(t *testing.T) {
 		"a tag set by hand stays":                   {was: &base, want: base, drift: func(o *Observed) { o.LoadBalancer.Tags = ownTags(testKey(), nil); o.LoadBalancer.Tags["cost"] = "7" }},
 		"the chosen address is no longer requested": {was: &static, want: base},
 		"deleted by hand: its address is kept": {
-			was: &base, want: base, drift: func(o *Observed) { o.forget() },
+			was: &base, want: base, drift: func(o *Observed) { o.removeLoadBalancer() },
 			plan: []string{
 				"create load balancer LB",
 				"create pool tcp-80 <- create load balancer LB",
@@ -275,7 +275,9 @@ func TestDiffRemoval(t *testing.T) {
 			func(*Observed) {},
 			[]string{"delete load balancer LB", "delete address LB-ipv4 <- delete load balancer LB"}, 0,
 		},
-		"an orphaned address":                          {func(o *Observed) { o.forget() }, []string{"delete address LB-ipv4"}, 0},
+		"an orphaned address": {
+			func(o *Observed) { o.removeLoadBalancer() }, []string{"delete address LB-ipv4"}, 0,
+		},
 		"nothing left":                                 {func(o *Observed) { *o = Observed{} }, nil, 0},
 		"another cluster's load balancer":              {func(o *Observed) { o.LoadBalancer.Cluster = "test" }, nil, 2},
 		"an address assigned to another load balancer": {func(o *Observed) { o.LoadBalancer = nil }, nil, 1},

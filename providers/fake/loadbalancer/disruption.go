@@ -24,7 +24,7 @@ var (
 		Disrupts: plan.DisruptsAddress,
 		Causes:   []plan.FieldSet{addressFields(), {Name: "scheme", Fields: []string{intent.KeyScheme}}},
 	}
-	replaces = plan.Effect{
+	replacesLoadBalancer = plan.Effect{
 		Change:   "the load balancer is replaced",
 		Disrupts: plan.DisruptsLoadBalancer, Causes: []plan.FieldSet{placeFields()},
 	}
@@ -32,7 +32,7 @@ var (
 
 // Effects returns the disruptive changes.
 func Effects() []plan.Effect {
-	return []plan.Effect{deletesListener, closesListener, losesAddress, releasesAddress, replaces}
+	return []plan.Effect{deletesListener, closesListener, losesAddress, releasesAddress, replacesLoadBalancer}
 }
 
 // placeFields are the fields of a Service that no load balancer can change in place.

@@ -72,8 +72,8 @@ func partObjects(parent inventory.Object, lb api.LoadBalancer) []inventory.Objec
 
 // addressObject returns false for an address that no cluster has marked.
 func addressObject(address api.Address) (inventory.Object, bool) {
-	name, named := addressOwner(address.Name)
-	if address.Cluster == "" && (!named || !strings.HasPrefix(name, namePrefix)) {
+	name, hasOwner := addressOwner(address.Name)
+	if address.Cluster == "" && (!hasOwner || !strings.HasPrefix(name, namePrefix)) {
 		return inventory.Object{}, false
 	}
 	object := inventory.Object{

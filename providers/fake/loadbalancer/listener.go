@@ -11,8 +11,8 @@ import (
 // listenerChange is a change of a listener with its pools.
 type listenerChange struct {
 	plan.Change
-	// pool is the pool of the listener after the change, leaves the previous one.
-	pool, leaves string
+	// pool is the pool of the listener after the change, previousPool the one before it.
+	pool, previousPool string
 }
 
 // diffListeners plans the listeners.
@@ -81,7 +81,7 @@ func (d *differ) listenerUpdate(lbID string, have, want api.Listener) (listenerC
 	if f.Has("sourceRanges") && len(ranges) > 0 {
 		closesListener.Declare(&change)
 	}
-	return listenerChange{Change: change, pool: want.Pool, leaves: have.Pool}, true
+	return listenerChange{Change: change, pool: want.Pool, previousPool: have.Pool}, true
 }
 
 func (d *differ) listenerDelete(lbID string, have api.Listener) listenerChange {
@@ -92,7 +92,7 @@ func (d *differ) listenerDelete(lbID string, have api.Listener) listenerChange {
 			return d.write.deleteListener(ctx, lbID, have.Name)
 		},
 	}
-	return listenerChange{Change: change, leaves: have.Pool}
+	return listenerChange{Change: change, previousPool: have.Pool}
 }
 
 // listenerFields returns the differences of two listeners, by the names of the API's fields.

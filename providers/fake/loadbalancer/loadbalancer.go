@@ -74,7 +74,7 @@ func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, s
 
 // Observe implements loadbalancer.Cloud.
 func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
-	store, name := c.stores.of(request.Key.ClusterName), loadBalancerName(request.Key)
+	store, name := c.stores.get(request.Key.ClusterName), loadBalancerName(request.Key)
 	if request.Freshness == lbcommon.Authoritative {
 		return store.read(ctx, name)
 	}
@@ -99,7 +99,7 @@ func (c *Cloud) DesiredRecord(want Desired) lbcommon.AppliedRecord { return want
 // StoredRecord implements loadbalancer.RecordKeeper.
 func (c *Cloud) StoredRecord(key lbcommon.Key, have Observed) (record lbcommon.AppliedRecord, writable bool) {
 	lb := have.LoadBalancer
-	if lb == nil || foreign(key, lb.Cluster, lb.Tags) != "" {
+	if lb == nil || foreignOwner(key, lb.Cluster, lb.Tags) != "" {
 		return lbcommon.AppliedRecord{}, false
 	}
 	return lbcommon.ParseRecord(lb.Tags[TagApplied]), true
@@ -116,5 +116,5 @@ func (c *Cloud) StoreRecords(updates []lbcommon.RecordUpdate[Observed]) []plan.C
 
 // writer returns the writer of a Service.
 func (c *Cloud) writer(key lbcommon.Key) writer {
-	return writer{api: c.api, clock: c.clock, store: c.stores.of(key.ClusterName), key: key}
+	return writer{api: c.api, clock: c.clock, store: c.stores.get(key.ClusterName), key: key}
 }

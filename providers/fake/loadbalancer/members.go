@@ -14,20 +14,20 @@ func planMembers(write writer, in intent.Service, nodes []target, shared SharedS
 	problems := in.NewProblems()
 	zones := annotation.Read(in, &problems).MemberZones
 	checkZones(zones, shared, in.Annotations[annotation.KeyMemberZones], &problems)
-	unclear := intent.HasProblem(problems.Err(in.Subject()), annotation.KeyMemberZones)
+	invalidZones := intent.HasProblem(problems.Err(in.Subject()), annotation.KeyMemberZones)
 	lb := have.LoadBalancer
-	if lb == nil || foreign(write.key, lb.Cluster, lb.Tags) != "" {
+	if lb == nil || foreignOwner(write.key, lb.Cluster, lb.Tags) != "" {
 		return plan.Plan{}
 	}
-	d := newDiffer(write.onceActive(*lb), have)
-	if unclear {
+	d := newDiffer(write.whenActive(*lb), have)
+	if invalidZones {
 		zones = nil
 	}
-	targets := inZones(nodes, zones)
+	targets := filterZones(nodes, zones)
 	for _, pool := range lb.Pools {
 		want, targets := pool, targets
-		if unclear {
-			targets = stillMembers(targets, pool)
+		if invalidZones {
+			targets = filterMembers(targets, pool)
 		}
 		if want.Members = members(targets, memberPort(in, pool)); len(want.Members) > 0 && want.Members[0].Port == 0 {
 			continue // neither the pool nor the Service has a node port
@@ -39,8 +39,8 @@ func planMembers(write writer, in intent.Service, nodes []target, shared SharedS
 	return d.plan
 }
 
-// stillMembers returns the targets that are members of a pool.
-func stillMembers(targets []target, pool api.Pool) []target {
+// filterMembers returns the targets that are members of a pool.
+func filterMembers(targets []target, pool api.Pool) []target {
 	return slices.DeleteFunc(slices.Clone(targets), func(t target) bool {
 		return !slices.ContainsFunc(pool.Members, func(m api.Member) bool { return m.InstanceID == t.instanceID })
 	})

@@ -37,8 +37,8 @@ type Observed struct {
 	Addresses []api.Address
 }
 
-// forget removes the load balancer and detaches its addresses, as the cloud does when it is deleted.
-func (o *Observed) forget() {
+// removeLoadBalancer removes the load balancer and detaches its addresses, as the cloud does when it is deleted.
+func (o *Observed) removeLoadBalancer() {
 	if o.LoadBalancer == nil {
 		return
 	}
@@ -51,8 +51,8 @@ func (o *Observed) forget() {
 	o.LoadBalancer = nil
 }
 
-// named is an Observed with the name of the load balancer, which is its ID in the snapshot.
-type named struct {
+// row is an Observed with the name of the load balancer, which is its ID in the snapshot.
+type row struct {
 	name string
 	Observed
 }
@@ -62,16 +62,16 @@ type store struct {
 	api     API
 	cluster string
 	state   *snapshot.Store
-	table   *snapshot.Table[named]
-	// writing serializes writes to rows that do not exist yet: changes of one plan run in parallel.
-	writing sync.Mutex
+	table   *snapshot.Table[row]
+	// writeMu serializes writes to rows that do not exist yet: changes of one plan run in parallel.
+	writeMu sync.Mutex
 }
 
 func newStore(client API, c clock.PassiveClock, cluster string) *store {
 	s := &store{api: client, cluster: cluster, state: snapshot.NewStore(c)}
-	s.table = snapshot.NewTable(s.state, snapshot.Kind[named]{
-		ID: func(n named) string { return n.name }, MaxAge: snapshotAge,
-		List: func(ctx context.Context) ([]named, error) { return s.list(ctx, cluster, "") },
+	s.table = snapshot.NewTable(s.state, snapshot.Kind[row]{
+		ID: func(r row) string { return r.name }, MaxAge: snapshotAge,
+		List: func(ctx context.Context) ([]row, error) { return s.list(ctx, cluster, "") },
 	})
 	return s
 }
@@ -89,8 +89,8 @@ func newStores(client API, c clock.PassiveClock) *stores {
 	return &stores{api: client, clock: c, byCluster: map[string]*store{}}
 }
 
-// of returns the store of a cluster name.
-func (s *stores) of(cluster string) *store {
+// get returns the store of a cluster name.
+func (s *stores) get(cluster string) *store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byCluster[cluster] == nil {
@@ -119,7 +119,7 @@ func (s *store) read(ctx context.Context, name string) (Observed, error) {
 	if err != nil {
 		return Observed{}, err
 	}
-	i := slices.IndexFunc(found, func(n named) bool { return n.name == name })
+	i := slices.IndexFunc(found, func(r row) bool { return r.name == name })
 	if i < 0 {
 		s.table.MergeMissing(r, name)
 	} else {
@@ -130,21 +130,21 @@ func (s *store) read(ctx context.Context, name string) (Observed, error) {
 	return have.Observed, nil
 }
 
-// wrote records a write of ours.
-func (s *store) wrote(name string, change func(*Observed)) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
+// recordWrite records a write of ours.
+func (s *store) recordWrite(name string, change func(*Observed)) {
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
 	if _, exists := s.table.Get(name); exists {
-		s.table.Update(name, func(n *named) { change(&n.Observed) })
+		s.table.Update(name, func(n *row) { change(&n.Observed) })
 		return
 	}
-	created := named{name: name}
+	created := row{name: name}
 	change(&created.Observed)
 	s.table.Put(name, created)
 }
 
 // list reads the load balancers and addresses of a cluster, or of one name.
-func (s *store) list(ctx context.Context, cluster, name string) ([]named, error) {
+func (s *store) list(ctx context.Context, cluster, name string) ([]row, error) {
 	lbs, err := s.api.ListLoadBalancers(ctx, cluster, name)
 	if err != nil {
 		return nil, err
@@ -157,14 +157,14 @@ func (s *store) list(ctx context.Context, cluster, name string) ([]named, error)
 	if err != nil {
 		return nil, err
 	}
-	return group(lbs, addresses), nil
+	return groupByName(lbs, addresses), nil
 }
 
-// group groups objects by the name of the load balancer.
-func group(lbs []api.LoadBalancer, addresses []api.Address) []named {
-	all := make(map[string]named, len(lbs))
+// groupByName groups objects by the name of the load balancer.
+func groupByName(lbs []api.LoadBalancer, addresses []api.Address) []row {
+	all := make(map[string]row, len(lbs))
 	for i := range lbs {
-		all[lbs[i].Name] = named{lbs[i].Name, Observed{LoadBalancer: &lbs[i]}}
+		all[lbs[i].Name] = row{lbs[i].Name, Observed{LoadBalancer: &lbs[i]}}
 	}
 	for _, address := range addresses {
 		name, ok := addressOwner(address.Name)

@@ -8,10 +8,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// foreign describes the owner of an object that is tagged as another cluster's, and returns "" if it is ours.
+// foreignOwner describes the owner of an object that is tagged as another cluster's, and returns "" if it is ours.
 // A missing UID proves nothing: objects that were created before the UID was known, or by a manager that may
 // not read the namespace kube-system, have only the cluster's name.
-func foreign(key lbcommon.Key, cluster string, tags map[string]string) string {
+func foreignOwner(key lbcommon.Key, cluster string, tags map[string]string) string {
 	uid := tags[TagClusterUID]
 	switch {
 	case cluster != key.ClusterName:
@@ -23,16 +23,16 @@ func foreign(key lbcommon.Key, cluster string, tags map[string]string) string {
 	}
 }
 
-// refuseForeign returns the error about a load balancer of our name that is marked as another cluster's.
-func refuseForeign(key lbcommon.Key, lb api.LoadBalancer) error {
+// foreignLoadBalancerError returns the error about a load balancer of our name that is marked as another cluster's.
+func foreignLoadBalancerError(key lbcommon.Key, lb api.LoadBalancer) error {
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: key.Subject(),
 		Err: fmt.Errorf("the load balancer %s (%s) belongs to %s, not to cluster %q, and is not changed: give each cluster "+
 			"its own --cluster-name, or delete that load balancer",
-			lb.Name, lb.ID, foreign(key, lb.Cluster, lb.Tags), key.ClusterName)}
+			lb.Name, lb.ID, foreignOwner(key, lb.Cluster, lb.Tags), key.ClusterName)}
 }
 
-// refuseAddress returns the error about an address of our name that belongs to another cluster.
-func refuseAddress(key lbcommon.Key, address api.Address, owner string) error {
+// foreignAddressError returns the error about an address of our name that belongs to another cluster.
+func foreignAddressError(key lbcommon.Key, address api.Address, owner string) error {
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: key.Subject(),
 		Err: fmt.Errorf("the address %s (%s) belongs to %s, not to cluster %q, and is not changed: give each cluster its "+
 			"own --cluster-name, or release that address",

@@ -18,7 +18,7 @@ func TestForeign(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			owner := foreign(testKey(), test.cluster, map[string]string{TagClusterUID: test.uid})
+			owner := foreignOwner(testKey(), test.cluster, map[string]string{TagClusterUID: test.uid})
 			if (owner != "") != test.foreign {
 				t.Errorf("foreign = %q, want foreign %t", owner, test.foreign)
 			}

@@ -15,12 +15,13 @@ import (
 // membersShown is the maximum number of members that a plan lists one by one.
 const membersShown = 10
 
-// diffPools plans the pools. Creations wait for base, deletions for the listeners that leave the pool.
-func (d *differ) diffPools(lb api.LoadBalancer, base []plan.Ref, listeners []listenerChange) []plan.Change {
+// diffPools plans the pools. Creations wait for that of the load balancer, deletions for the listeners that leave the
+// pool.
+func (d *differ) diffPools(lb api.LoadBalancer, created []plan.Ref, listeners []listenerChange) []plan.Change {
 	var changes []plan.Change
 	pools := plan.Match(lb.Pools, d.want.Pools, func(have, want api.Pool) bool { return have.Name == want.Name })
 	for _, want := range pools.Missing {
-		changes = append(changes, d.poolCreate(want, base))
+		changes = append(changes, d.poolCreate(want, created))
 	}
 	for _, pair := range pools.Kept {
 		if change, ok := d.poolUpdate(lb.ID, pair.Have, pair.Want); ok {
@@ -33,7 +34,7 @@ func (d *differ) diffPools(lb api.LoadBalancer, base []plan.Ref, listeners []lis
 	for _, have := range pools.Surplus {
 		var after []plan.Ref
 		for _, listener := range listeners {
-			if listener.leaves == have.Name {
+			if listener.previousPool == have.Name {
 				after = append(after, listener.Ref)
 			}
 		}
@@ -155,20 +156,21 @@ func showMembersChange(before, after []api.Member) (string, string) {
 	if len(before) <= membersShown && len(after) <= membersShown {
 		return showMembers(before), showMembers(after)
 	}
-	leave, join := without(before, after), without(after, before)
-	return fmt.Sprintf("%d members%s", len(before), suffix("; leaving: ", leave)),
-		fmt.Sprintf("%d members%s", len(after), suffix("; joining: ", join))
+	leaving, joining := subtractMembers(before, after), subtractMembers(after, before)
+	return fmt.Sprintf("%d members%s", len(before), labelMembers("; leaving: ", leaving)),
+		fmt.Sprintf("%d members%s", len(after), labelMembers("; joining: ", joining))
 }
 
-func without(members, others []api.Member) []api.Member {
-	there := make(map[api.Member]bool, len(others))
+// subtractMembers returns the members that are not in others.
+func subtractMembers(members, others []api.Member) []api.Member {
+	excluded := make(map[api.Member]bool, len(others))
 	for _, m := range others {
-		there[m] = true
+		excluded[m] = true
 	}
-	return slices.DeleteFunc(slices.Clone(members), func(m api.Member) bool { return there[m] })
+	return slices.DeleteFunc(slices.Clone(members), func(m api.Member) bool { return excluded[m] })
 }
 
-func suffix(label string, members []api.Member) string {
+func labelMembers(label string, members []api.Member) string {
 	if len(members) == 0 {
 		return ""
 	}

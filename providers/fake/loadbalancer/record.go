@@ -24,7 +24,7 @@ func (d Desired) record() lbcommon.AppliedRecord {
 
 // storeRecord is the change that stores a record.
 func storeRecord(write writer, lb api.LoadBalancer, record string) plan.Change {
-	write = write.onceActive(lb)
+	write = write.whenActive(lb)
 	return plan.Change{
 		Ref:    plan.Ref{Kind: lbcommon.KindRecord, Name: lb.Name, Action: plan.Update},
 		Fields: []plan.Field{{Name: "record", Before: lb.Tags[TagApplied], After: record}},
@@ -33,12 +33,12 @@ func storeRecord(write writer, lb api.LoadBalancer, record string) plan.Change {
 				return err
 			}
 			// Other changes of the plan may have changed tags.
-			now, err := write.store.cached(ctx, lb.Name)
+			current, err := write.store.cached(ctx, lb.Name)
 			if err != nil {
 				return err
 			}
-			if now.LoadBalancer != nil {
-				lb = *now.LoadBalancer
+			if current.LoadBalancer != nil {
+				lb = *current.LoadBalancer
 			}
 			tags := withTag(lb.Tags, TagApplied, record)
 			return write.updateLoadBalancer(ctx, lb.ID, api.LoadBalancerPatch{Tags: &tags})

@@ -48,15 +48,15 @@ func (s *Scheme) Parse(providerID string) (string, error) {
 // AdoptedID returns the instance ID of an adopted node of kind or kwok. It depends on the provider ID only,
 // so that such a node can be a member of a pool without a call.
 func (s *Scheme) AdoptedID(providerID string) (string, bool) {
-	from, rest, ok := strings.Cut(providerID, "://")
-	if !s.adopts || !ok || from != schemeKind && from != schemeKwok {
+	scheme, path, ok := strings.Cut(providerID, "://")
+	if !s.adopts || !ok || scheme != schemeKind && scheme != schemeKwok {
 		return "", false
 	}
-	name := rest[strings.LastIndex(rest, "/")+1:]
+	name := path[strings.LastIndex(path, "/")+1:]
 	if name == "" {
 		return "", false
 	}
-	return from + "-" + name, true
+	return scheme + "-" + name, true
 }
 
 // Format writes the provider ID of an instance.

@@ -32,16 +32,16 @@ func validFamily(family string) error {
 type ranges []netip.Prefix
 
 func (r ranges) contains(a netip.Addr) bool {
-	return slices.ContainsFunc(r, func(p netip.Prefix) bool { return p.Contains(a) && usable(p, a) })
+	return slices.ContainsFunc(r, func(p netip.Prefix) bool { return p.Contains(a) && isUsable(p, a) })
 }
 
 func (r ranges) has(family string) bool {
 	return slices.ContainsFunc(r, func(p netip.Prefix) bool { return familyOf(p.Addr()) == family })
 }
 
-// usable omits an IPv4 network's own and broadcast address, and IPv6's subnet-router anycast address.
+// isUsable excludes an IPv4 network's own and broadcast address, and IPv6's subnet-router anycast address.
 // Prefixes of one or two addresses use all of them (RFC 3021, RFC 6164).
-func usable(p netip.Prefix, a netip.Addr) bool {
+func isUsable(p netip.Prefix, a netip.Addr) bool {
 	if p.Bits() >= a.BitLen()-1 {
 		return true
 	}
@@ -62,7 +62,7 @@ func newAllocator() *allocator {
 	return &allocator{used: map[netip.Addr]bool{}, next: map[netip.Prefix]netip.Addr{}}
 }
 
-func (a *allocator) mark(ips ...string) {
+func (a *allocator) markUsed(ips ...string) {
 	for _, ip := range ips {
 		if addr, err := netip.ParseAddr(ip); err == nil {
 			a.used[addr] = true
@@ -70,10 +70,10 @@ func (a *allocator) mark(ips ...string) {
 	}
 }
 
-// take returns the lowest free address of a family, or an error with the exhausted ranges.
-func (a *allocator) take(from ranges, family, what string) (string, error) {
+// allocate returns the lowest free address of a family, or an error with the exhausted ranges.
+func (a *allocator) allocate(pool ranges, family, purpose string) (string, error) {
 	var exhausted []string
-	for _, p := range from {
+	for _, p := range pool {
 		if familyOf(p.Addr()) != family {
 			continue
 		}
@@ -83,7 +83,7 @@ func (a *allocator) take(from ranges, family, what string) (string, error) {
 			start = p.Masked().Addr()
 		}
 		for addr := start; addr.IsValid() && p.Contains(addr); addr = addr.Next() {
-			if !a.used[addr] && usable(p, addr) {
+			if !a.used[addr] && isUsable(p, addr) {
 				a.used[addr] = true
 				a.next[p] = addr.Next()
 				return addr.String(), nil
@@ -91,10 +91,10 @@ func (a *allocator) take(from ranges, family, what string) (string, error) {
 		}
 	}
 	if len(exhausted) == 0 {
-		return "", refuse(api.CodePoolExhausted, "this cloud has no %s range for %s", family, what)
+		return "", refuse(api.CodePoolExhausted, "this cloud has no %s range for %s", family, purpose)
 	}
 	return "", refuse(api.CodePoolExhausted, "address pool exhausted: no %s address of %s is free for %s",
-		family, strings.Join(exhausted, ", "), what)
+		family, strings.Join(exhausted, ", "), purpose)
 }
 
 // allocateAddress allocates a public address. It rejects an existing name, so that a caller with a lost reply
@@ -106,17 +106,17 @@ func (t *tx) allocateAddress(spec api.AddressSpec) (api.Address, error) {
 	if err := validFamily(spec.Family); err != nil {
 		return api.Address{}, err
 	}
-	pool := newAllocator()
+	free := newAllocator()
 	for _, a := range t.Addresses {
 		if a.Name == spec.Name {
 			return api.Address{}, refuse(api.CodeAlreadyExists, "address %q exists: it is %s (%s)", a.Name, a.ID, a.IP)
 		}
-		pool.mark(a.IP)
+		free.markUsed(a.IP)
 	}
 	if err := t.withinQuota(quotaAddresses, 1); err != nil {
 		return api.Address{}, err
 	}
-	ip, err := t.pickAddress(pool, spec)
+	ip, err := t.pickAddress(free, spec)
 	if err != nil {
 		return api.Address{}, err
 	}
@@ -124,13 +124,13 @@ func (t *tx) allocateAddress(spec api.AddressSpec) (api.Address, error) {
 		ID: t.newID("addr"), Name: spec.Name, IP: ip, Family: spec.Family, Cluster: spec.Cluster, Tags: spec.Tags,
 	}
 	t.Addresses[a.ID] = a
-	t.touch()
+	t.markChanged()
 	return t.renderAddress(a), nil
 }
 
-func (t *tx) pickAddress(pool *allocator, spec api.AddressSpec) (string, error) {
+func (t *tx) pickAddress(free *allocator, spec api.AddressSpec) (string, error) {
 	if spec.IP == "" {
-		return pool.take(t.rules.public, spec.Family, "load balancers")
+		return free.allocate(t.rules.public, spec.Family, "load balancers")
 	}
 	ip, err := netip.ParseAddr(spec.IP)
 	if err != nil || ip.Zone() != "" {
@@ -142,7 +142,7 @@ func (t *tx) pickAddress(pool *allocator, spec api.AddressSpec) (string, error) 
 		return "", invalid("address %s is not of family %s", ip, spec.Family)
 	case !t.rules.public.contains(ip):
 		return "", invalid("address %s is in none of this cloud's pools", ip)
-	case pool.used[ip]:
+	case free.used[ip]:
 		return "", refuse(api.CodeInUse, "address %s is allocated already", ip)
 	}
 	return ip.String(), nil
@@ -157,6 +157,6 @@ func (t *tx) releaseAddress(id string) error {
 		return refuse(api.CodeInUse, "address %s (%s) is in use by load balancer %s", id, a.IP, a.LoadBalancer)
 	}
 	delete(t.Addresses, id)
-	t.touch()
+	t.markChanged()
 	return nil
 }

@@ -32,8 +32,8 @@ func (c *checker) fail(format string, args ...any) {
 
 // unique fails if a name of a kind was seen before.
 func (c *checker) unique(seen map[string]string, kind, name, id string) {
-	if other, ok := seen[name]; ok {
-		c.fail("%s %q exists twice: %s and %s", kind, name, min(id, other), max(id, other))
+	if previous, ok := seen[name]; ok {
+		c.fail("%s %q exists twice: %s and %s", kind, name, min(id, previous), max(id, previous))
 	}
 	seen[name] = id
 }
@@ -42,7 +42,7 @@ func (c *checker) instances() {
 	names := map[string]string{}
 	for id, i := range c.Instances {
 		if i == nil || i.ID != id {
-			c.fail("instance %s is filed under another ID", id)
+			c.fail("instance %s is stored under another ID", id)
 			continue
 		}
 		c.unique(names, "instance", i.Name, id)
@@ -58,7 +58,7 @@ func (c *checker) addresses() {
 	names, ips := map[string]string{}, map[string]string{}
 	for id, a := range c.Addresses {
 		if a == nil || a.ID != id {
-			c.fail("address %s is filed under another ID", id)
+			c.fail("address %s is stored under another ID", id)
 			continue
 		}
 		c.unique(names, "address", a.Name, id)
@@ -76,7 +76,7 @@ func (c *checker) loadBalancers() {
 	names, ips := map[string]string{}, map[string]string{}
 	for id, lb := range c.LoadBalancers {
 		if lb == nil || lb.ID != id {
-			c.fail("load balancer %s is filed under another ID", id)
+			c.fail("load balancer %s is stored under another ID", id)
 			continue
 		}
 		c.unique(names, "load balancer", lb.Name, id)
@@ -144,7 +144,7 @@ func (c *checker) listeners(lb *loadBalancer) {
 func (c *checker) routes() {
 	for key, r := range c.Routes {
 		if r == nil || key != routeKey(r.Cluster, r.Destination) {
-			c.fail("route %q is filed under another key", key)
+			c.fail("route %q is stored under another key", key)
 			continue
 		}
 		if r.Cluster != "" && r.InstanceID == "" {

@@ -63,7 +63,7 @@ type Options struct {
 	// every instance has its own address (on Linux, where all of 127.0.0.0/8 is local): 127.65.0.0/16 for
 	// instances, 127.66.0.0/16 and 127.67.0.0/16 for public and internal load balancers.
 	DataPlane string
-	// Standby disables the data plane until Forward is called: a process that only reads a shared world must not
+	// Standby disables the data plane until StartDataPlane is called: a process that only reads a shared world must not
 	// open its ports.
 	Standby bool
 	// PageSize of lists: api.PageSize by default, which is also the most.
@@ -74,11 +74,11 @@ type Options struct {
 
 // Cloud is one world. It is safe for concurrent use. The caller must close it.
 type Cloud struct {
-	options Options
-	store   *store
-	handler *handler
-	front   *sim.Front
-	plane   atomic.Pointer[plane] // nil without a data plane
+	options   Options
+	store     *store
+	handler   *handler
+	front     *sim.Front
+	dataPlane atomic.Pointer[dataPlane] // nil without a data plane
 }
 
 // New builds a cloud, or reads it from the state file. It reports all invalid options at once, by name.
@@ -105,15 +105,15 @@ func New(o Options) (*Cloud, error) {
 		LogLimit:  callLogLimit,
 	})
 	if !o.Standby {
-		c.Forward()
+		c.StartDataPlane()
 	}
 	return c, nil
 }
 
-// Forward starts the data plane, if the options enable it. It is called once.
-func (c *Cloud) Forward() {
+// StartDataPlane starts the data plane, if the options enable it. It is called once.
+func (c *Cloud) StartDataPlane() {
 	if c.options.DataPlane == DataPlaneProxy {
-		c.plane.Store(startPlane(c))
+		c.dataPlane.Store(startDataPlane(c))
 	}
 }
 
@@ -122,7 +122,7 @@ func (c *Cloud) Front() *sim.Front { return c.front }
 
 // Close stops the data plane, if there is one, and closes the state file. The world in it stays.
 func (c *Cloud) Close() error {
-	if p := c.plane.Load(); p != nil {
+	if p := c.dataPlane.Load(); p != nil {
 		p.stop()
 	}
 	return c.store.close()
@@ -136,9 +136,9 @@ func (o Options) withDefaults() Options {
 		o.Zones = []string{o.Region + "a", o.Region + "b", o.Region + "c"}
 	}
 	loopback := o.DataPlane == DataPlaneProxy
-	o.Pools = orRanges(o.Pools, loopback, "127.66.0.0/16", "198.51.100.0/24", "2001:db8::/64")
-	o.InternalPools = orRanges(o.InternalPools, loopback, "127.67.0.0/16", "10.241.0.0/16", "2001:db8:f01::/64")
-	o.InstanceRanges = orRanges(o.InstanceRanges, loopback, "127.65.0.0/16", "10.240.0.0/16", "2001:db8:f00::/64")
+	o.Pools = defaultRanges(o.Pools, loopback, "127.66.0.0/16", "198.51.100.0/24", "2001:db8::/64")
+	o.InternalPools = defaultRanges(o.InternalPools, loopback, "127.67.0.0/16", "10.241.0.0/16", "2001:db8:f01::/64")
+	o.InstanceRanges = defaultRanges(o.InstanceRanges, loopback, "127.65.0.0/16", "10.240.0.0/16", "2001:db8:f00::/64")
 	o.Quotas = sim.Quotas(defaultQuotas(), o.Quotas)
 	if o.PageSize == 0 {
 		o.PageSize = api.PageSize
@@ -149,8 +149,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// orRanges chooses the default ranges where none are set.
-func orRanges(set []netip.Prefix, loopback bool, local string, documentation ...string) []netip.Prefix {
+// defaultRanges returns the set ranges, or the default ones if there are none.
+func defaultRanges(set []netip.Prefix, loopback bool, local string, documentation ...string) []netip.Prefix {
 	if len(set) > 0 {
 		return set
 	}

@@ -15,12 +15,12 @@ import (
 
 var _ world.World = (*Cloud)(nil)
 
-// The methods of this file are actions of a user at the cloud's console. They bypass the front: no latency,
+// The methods of this file are the actions of a user at the cloud's console. They bypass the front: no latency,
 // limit or fault applies, and the call log omits them.
 
 // Launch implements world.World.
 func (c *Cloud) Launch(m world.Machine) (*v1.Node, error) {
-	err := c.console(func(t *tx) error {
+	err := c.update(func(t *tx) error {
 		if t.instanceByName(m.Name) != nil {
 			return refuse(api.CodeAlreadyExists, "instance %q exists", m.Name)
 		}
@@ -39,8 +39,8 @@ func (c *Cloud) Launch(m world.Machine) (*v1.Node, error) {
 
 // Machine implements world.World.
 func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
-	err = c.look(func(t *tx) error {
-		i, err := t.namedInstance(nodeName)
+	err = c.view(func(t *tx) error {
+		i, err := t.getInstance(nodeName)
 		if err != nil {
 			return err
 		}
@@ -54,8 +54,8 @@ func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
 
 // Terminate implements world.World.
 func (c *Cloud) Terminate(nodeName string) error {
-	return c.console(func(t *tx) error {
-		i, err := t.namedInstance(nodeName)
+	return c.update(func(t *tx) error {
+		i, err := t.getInstance(nodeName)
 		if err != nil {
 			return err
 		}
@@ -65,8 +65,8 @@ func (c *Cloud) Terminate(nodeName string) error {
 
 // Stop implements world.World.
 func (c *Cloud) Stop(nodeName string) error {
-	return c.console(func(t *tx) error {
-		i, err := t.namedInstance(nodeName)
+	return c.update(func(t *tx) error {
+		i, err := t.getInstance(nodeName)
 		if err != nil {
 			return err
 		}
@@ -78,9 +78,9 @@ func (c *Cloud) Stop(nodeName string) error {
 // LoadBalancers implements world.World.
 func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 	var out []world.LoadBalancer
-	c.mustLook(func(t *tx) {
+	c.viewLastKnown(func(t *tx) {
 		for _, lb := range sortedBy(t.LoadBalancers, func(lb *loadBalancer) string { return lb.Name }) {
-			out = append(out, t.portable(lb))
+			out = append(out, t.describe(lb))
 		}
 	})
 	return out
@@ -88,8 +88,8 @@ func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 
 // DeleteLoadBalancer implements world.World: it orphans the addresses.
 func (c *Cloud) DeleteLoadBalancer(name string) error {
-	return c.console(func(t *tx) error {
-		lb, err := t.namedLoadBalancer(name)
+	return c.update(func(t *tx) error {
+		lb, err := t.getLoadBalancer(name)
 		if err != nil {
 			return err
 		}
@@ -103,8 +103,8 @@ const driftRange = "203.0.113.7/32"
 // Drift implements world.World. It changes the first listener's source ranges, and of its pool the health
 // check's interval, the session affinity and, if there are any, the members.
 func (c *Cloud) Drift(name string) (fields []string, err error) {
-	err = c.console(func(t *tx) error {
-		lb, err := t.namedLoadBalancer(name)
+	err = c.update(func(t *tx) error {
+		lb, err := t.getLoadBalancer(name)
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (c *Cloud) Drift(name string) (fields []string, err error) {
 			return fmt.Errorf("load balancer %q has no listener to change", name)
 		}
 		fields = lb.drift()
-		t.touch()
+		t.markChanged()
 		return nil
 	})
 	return fields, err
@@ -136,7 +136,7 @@ func (lb *loadBalancer) drift() []string {
 // Routes implements world.World.
 func (c *Cloud) Routes() []world.Route {
 	var out []world.Route
-	c.mustLook(func(t *tx) {
+	c.viewLastKnown(func(t *tx) {
 		for _, r := range sortedBy(t.Routes, func(r *api.Route) string { return routeKey(r.Cluster, r.Destination) }) {
 			route := world.Route{Destination: r.Destination, Blackhole: t.blackhole(r), Owned: r.Cluster != ""}
 			if i := t.Instances[r.InstanceID]; i != nil {
@@ -150,7 +150,7 @@ func (c *Cloud) Routes() []world.Route {
 
 // AddForeignRoute implements world.World. The route has no cluster and leads to a gateway.
 func (c *Cloud) AddForeignRoute(destination string) error {
-	return c.console(func(t *tx) error {
+	return c.update(func(t *tx) error {
 		if err := checkCanonical(destination); err != nil {
 			return err
 		}
@@ -165,7 +165,7 @@ func (c *Cloud) AddForeignRoute(destination string) error {
 // Objects implements world.World.
 func (c *Cloud) Objects() map[string]int {
 	counts := map[string]int{}
-	c.mustLook(func(t *tx) {
+	c.viewLastKnown(func(t *tx) {
 		counts["instances"] = len(t.Instances)
 		counts["addresses"] = len(t.Addresses)
 		counts["load-balancers"] = len(t.LoadBalancers)
@@ -183,37 +183,37 @@ func (c *Cloud) Objects() map[string]int {
 
 // Check returns the inconsistencies of the world, joined.
 func (c *Cloud) Check() error {
-	return c.look(func(t *tx) error { return t.check() })
+	return c.view(func(t *tx) error { return t.check() })
 }
 
-func (c *Cloud) console(do func(*tx) error) error { return c.store.update(context.Background(), do) }
+func (c *Cloud) update(do func(*tx) error) error { return c.store.update(context.Background(), do) }
 
-func (c *Cloud) look(read func(*tx) error) error { return c.store.view(context.Background(), read) }
+func (c *Cloud) view(read func(*tx) error) error { return c.store.view(context.Background(), read) }
 
-// mustLook is for methods without an error result: if the state file was damaged after it was opened, they
+// viewLastKnown is for methods without an error result: if the state file was damaged after it was opened, they
 // return the last known world.
-func (c *Cloud) mustLook(read func(*tx)) {
-	if c.look(func(t *tx) error { read(t); return nil }) != nil {
+func (c *Cloud) viewLastKnown(read func(*tx)) {
+	if c.view(func(t *tx) error { read(t); return nil }) != nil {
 		c.store.viewLastKnown(read)
 	}
 }
 
-func (t *tx) namedInstance(name string) (*instance, error) {
+func (t *tx) getInstance(name string) (*instance, error) {
 	if i := t.instanceByName(name); i != nil {
 		return i, nil
 	}
 	return nil, notFound("instance", name)
 }
 
-func (t *tx) namedLoadBalancer(name string) (*loadBalancer, error) {
+func (t *tx) getLoadBalancer(name string) (*loadBalancer, error) {
 	if lb := t.loadBalancerByName(name); lb != nil {
 		return lb, nil
 	}
 	return nil, notFound("load balancer", name)
 }
 
-// portable formats a load balancer with its listeners by port.
-func (t *tx) portable(lb *loadBalancer) world.LoadBalancer {
+// describe formats a load balancer with its listeners by port.
+func (t *tx) describe(lb *loadBalancer) world.LoadBalancer {
 	out := world.LoadBalancer{
 		Name: lb.Name, Internal: lb.Scheme == schemeInternal, Addresses: slices.Clone(lb.Addresses),
 	}

@@ -24,12 +24,12 @@ func newHandler(c *Cloud) *handler {
 	for _, o := range operations() {
 		h.byPattern[o.pattern] = o.describe()
 		h.mux.HandleFunc(o.pattern, func(w http.ResponseWriter, r *http.Request) {
-			answer, err := o.serve(c, r)
+			response, err := o.serve(c, r)
 			if err != nil {
 				writeError(w, err)
 				return
 			}
-			writeJSON(w, o.status, answer)
+			writeJSON(w, o.status, response)
 		})
 	}
 	return h

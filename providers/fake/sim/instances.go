@@ -35,28 +35,28 @@ func (t *tx) instanceByName(name string) *instance {
 // a lost reply can be repeated.
 func (t *tx) launch(specs []api.InstanceSpec) ([]api.Instance, error) {
 	l := t.newLaunch()
-	answer := make([]*instance, 0, len(specs))
+	instances := make([]*instance, 0, len(specs))
 	for _, spec := range specs {
 		i, err := l.prepare(spec)
 		if err != nil {
 			return nil, err
 		}
-		answer = append(answer, i)
+		instances = append(instances, i)
 	}
-	if err := t.withinQuota(quotaInstances, len(l.fresh)); err != nil {
+	if err := t.withinQuota(quotaInstances, len(l.created)); err != nil {
 		return nil, err
 	}
 	// Machines with an ID come first, so that their IDs are not chosen for others.
-	sorting.StableFunc(l.fresh, func(a, b *instance) int { return cmp.Compare(b.ID, a.ID) })
-	for _, i := range l.fresh {
+	sorting.StableFunc(l.created, func(a, b *instance) int { return cmp.Compare(b.ID, a.ID) })
+	for _, i := range l.created {
 		for i.ID == "" || t.Instances[i.ID] != nil {
 			i.ID = t.newID("i") // skips IDs of adopted machines
 		}
 		t.Instances[i.ID] = i
-		t.touch()
+		t.markChanged()
 	}
-	out := make([]api.Instance, 0, len(answer))
-	for _, i := range answer {
+	out := make([]api.Instance, 0, len(instances))
+	for _, i := range instances {
 		out = append(out, t.renderInstance(i))
 	}
 	return out, nil
@@ -67,20 +67,20 @@ type launch struct {
 	*tx
 	byName             map[string]*instance
 	internal, external *allocator
-	fresh              []*instance
-	// brings are the IDs of machines in this call.
-	brings map[string]bool
+	created            []*instance
+	// adoptedIDs are the IDs of machines that this call adopts.
+	adoptedIDs map[string]bool
 }
 
 func (t *tx) newLaunch() *launch {
 	l := &launch{
-		tx: t, byName: make(map[string]*instance, len(t.Instances)), brings: map[string]bool{},
+		tx: t, byName: make(map[string]*instance, len(t.Instances)), adoptedIDs: map[string]bool{},
 		internal: newAllocator(), external: newAllocator(),
 	}
 	for _, i := range t.Instances {
 		l.byName[i.Name] = i
-		l.internal.mark(i.InternalAddresses...)
-		l.external.mark(i.ExternalAddresses...)
+		l.internal.markUsed(i.InternalAddresses...)
+		l.external.markUsed(i.ExternalAddresses...)
 	}
 	return l
 }
@@ -95,7 +95,7 @@ func (l *launch) prepare(spec api.InstanceSpec) (*instance, error) {
 		}
 		return have, nil
 	}
-	if spec.ID != "" && (l.Instances[spec.ID] != nil || l.brings[spec.ID]) {
+	if spec.ID != "" && (l.Instances[spec.ID] != nil || l.adoptedIDs[spec.ID]) {
 		return nil, refuse(api.CodeAlreadyExists, "instance ID %q is taken", spec.ID)
 	}
 	i := &instance{Instance: api.Instance{
@@ -104,35 +104,35 @@ func (l *launch) prepare(spec api.InstanceSpec) (*instance, error) {
 		Labels: spec.Labels, LaunchedAt: l.now.UTC(),
 	}}
 	if i.Zone == "" {
-		i.Zone = l.rules.zones[(len(l.Instances)+len(l.fresh))%len(l.rules.zones)]
+		i.Zone = l.rules.zones[(len(l.Instances)+len(l.created))%len(l.rules.zones)]
 	}
 	if i.Type == "" {
 		i.Type = instanceTypes()[0].Name
 	}
 	var err error
-	if i.InternalAddresses, err = l.address(l.internal, l.rules.machines, spec.InternalAddresses); err != nil {
+	if i.InternalAddresses, err = l.addresses(l.internal, l.rules.machines, spec.InternalAddresses); err != nil {
 		return nil, err
 	}
-	if i.ExternalAddresses, err = l.address(l.external, l.rules.external, spec.ExternalAddresses); err != nil {
+	if i.ExternalAddresses, err = l.addresses(l.external, l.rules.external, spec.ExternalAddresses); err != nil {
 		return nil, err
 	}
 	l.byName[i.Name] = i
-	l.brings[i.ID] = i.ID != ""
-	l.fresh = append(l.fresh, i)
+	l.adoptedIDs[i.ID] = i.ID != ""
+	l.created = append(l.created, i)
 	return i, nil
 }
 
-// address returns the addresses of the request, or allocates one of each family from the cloud's ranges. A
+// addresses returns the addresses of the request, or allocates one of each family from the cloud's ranges. A
 // machine that runs outside of the cloud and is adopted (a node of kind) has its own; outside the cloud's
 // ranges they may be shared, because nodes on a laptop share the loopback.
-func (l *launch) address(from *allocator, own ranges, brought []string) ([]string, error) {
-	if len(brought) == 0 {
+func (l *launch) addresses(free *allocator, pool ranges, requested []string) ([]string, error) {
+	if len(requested) == 0 {
 		var out []string
 		for _, family := range []string{familyIPv4, familyIPv6} {
-			if !own.has(family) {
+			if !pool.has(family) {
 				continue
 			}
-			ip, err := from.take(own, family, "instances")
+			ip, err := free.allocate(pool, family, "instances")
 			if err != nil {
 				return nil, err
 			}
@@ -140,16 +140,16 @@ func (l *launch) address(from *allocator, own ranges, brought []string) ([]strin
 		}
 		return out, nil
 	}
-	addrs, err := parseAddresses(brought)
+	addrs, err := parseAddresses(requested)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]string, 0, len(addrs))
 	for _, a := range addrs {
-		if own.contains(a) && from.used[a] {
+		if pool.contains(a) && free.used[a] {
 			return nil, refuse(api.CodeInUse, "address %s belongs to another instance", a)
 		}
-		from.used[a] = true
+		free.used[a] = true
 		out = append(out, a.String())
 	}
 	return out, nil
@@ -186,8 +186,8 @@ func (l *launch) validate(spec api.InstanceSpec) error {
 		return invalid("zone %q is unknown: use one of %s", spec.Zone, strings.Join(l.rules.zones, ", "))
 	}
 	types := instanceTypes()
-	known := slices.ContainsFunc(types, func(t api.InstanceType) bool { return t.Name == spec.Type })
-	if spec.Type != "" && !known {
+	valid := slices.ContainsFunc(types, func(t api.InstanceType) bool { return t.Name == spec.Type })
+	if spec.Type != "" && !valid {
 		names := make([]string, 0, len(types))
 		for _, t := range types {
 			names = append(names, t.Name)
@@ -232,22 +232,22 @@ func (t *tx) terminate(id string) error {
 			lb.Pools[i].Members = slices.DeleteFunc(lb.Pools[i].Members, func(m api.Member) bool { return m.InstanceID == id })
 		}
 	}
-	t.touch()
+	t.markChanged()
 	return nil
 }
 
-func (t *tx) setInstanceState(id, to string) (api.Instance, error) {
+func (t *tx) setInstanceState(id, state string) (api.Instance, error) {
 	i, ok := t.Instances[id]
 	if !ok {
 		return api.Instance{}, notFound("instance", id)
 	}
 	states := []string{api.StatePending, api.StateRunning, api.StateStopped}
-	if !slices.Contains(states, to) {
-		return api.Instance{}, invalid("state %q is unknown: use one of %s", to, strings.Join(states, ", "))
+	if !slices.Contains(states, state) {
+		return api.Instance{}, invalid("state %q is unknown: use one of %s", state, strings.Join(states, ", "))
 	}
-	if i.State != to {
-		i.State = to
-		t.touch()
+	if i.State != state {
+		i.State = state
+		t.markChanged()
 	}
 	return t.renderInstance(i), nil
 }

@@ -7,7 +7,7 @@ var _ world.Inventory = (*Cloud)(nil)
 // Inventory implements world.Inventory. Pools and listeners are objects of their own.
 func (c *Cloud) Inventory() []world.Object {
 	var out []world.Object
-	c.mustLook(func(t *tx) {
+	c.viewLastKnown(func(t *tx) {
 		for id, i := range t.Instances {
 			out = append(out, world.NewObject("instance", i.Name, id, t.renderInstance(i)))
 		}
@@ -37,7 +37,7 @@ var _ world.Place = (*Cloud)(nil)
 
 // Reserve implements world.Place. The manager allocates the address that a Service names.
 func (c *Cloud) Reserve() (names []string, ip string, err error) {
-	err = c.look(func(t *tx) error {
+	err = c.view(func(t *tx) error {
 		addr := t.rules.public[0].Masked().Addr()
 		for range reservedHost {
 			addr = addr.Next()

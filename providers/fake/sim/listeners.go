@@ -12,7 +12,7 @@ func listenerIndex(lb *loadBalancer, name string) int {
 
 // listener returns a listener for a change.
 func (t *tx) listener(id, name string) (*loadBalancer, int, error) {
-	lb, err := t.settled(id)
+	lb, err := t.activeLoadBalancer(id)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -29,7 +29,7 @@ func renderListener(l api.Listener) api.Listener {
 }
 
 func (t *tx) createListener(id string, l api.Listener) (api.Listener, error) {
-	lb, err := t.settled(id)
+	lb, err := t.activeLoadBalancer(id)
 	if err != nil {
 		return api.Listener{}, err
 	}
@@ -49,7 +49,7 @@ func (t *tx) createListener(id string, l api.Listener) (api.Listener, error) {
 		return api.Listener{}, err
 	}
 	lb.Listeners = append(lb.Listeners, l)
-	t.touch()
+	t.markChanged()
 	return renderListener(l), nil
 }
 
@@ -72,7 +72,7 @@ func (t *tx) updateListener(id, name string, patch api.ListenerPatch) (api.Liste
 		return api.Listener{}, err
 	}
 	lb.Listeners[i] = l
-	t.touch()
+	t.markChanged()
 	return renderListener(l), nil
 }
 
@@ -82,6 +82,6 @@ func (t *tx) deleteListener(id, name string) error {
 		return err
 	}
 	lb.Listeners = slices.Delete(lb.Listeners, i, i+1)
-	t.touch()
+	t.markChanged()
 	return nil
 }

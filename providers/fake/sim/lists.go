@@ -12,17 +12,17 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// listing is one paged list: objects by key, a filter for the query, and their format.
-type listing[S, T any] struct {
+// pagedList is one paged list: objects by key, a filter for the query, and their format.
+type pagedList[S, T any] struct {
 	kind   string
 	all    map[string]S
-	keep   func(S) bool
+	filter func(S) bool
 	render func(S) T
 }
 
 // page returns one page in the order of keys. The token is the last key of the previous page, so a page is
 // correct even if objects were created or deleted in between.
-func (l listing[S, T]) page(r *http.Request, size int) (api.Page[T], error) {
+func (l pagedList[S, T]) page(r *http.Request, size int) (api.Page[T], error) {
 	after, err := l.parseToken(r.FormValue("page"))
 	if err != nil {
 		return api.Page[T]{}, err
@@ -30,7 +30,7 @@ func (l listing[S, T]) page(r *http.Request, size int) (api.Page[T], error) {
 	out := api.Page[T]{Items: []T{}}
 	last := ""
 	for _, key := range sortedKeys(l.all) {
-		if key <= after || !l.keep(l.all[key]) {
+		if key <= after || !l.filter(l.all[key]) {
 			continue
 		}
 		if len(out.Items) == size {
@@ -43,11 +43,11 @@ func (l listing[S, T]) page(r *http.Request, size int) (api.Page[T], error) {
 	return out, nil
 }
 
-func (l listing[S, T]) token(last string) string {
+func (l pagedList[S, T]) token(last string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(l.kind + ">" + last))
 }
 
-func (l listing[S, T]) parseToken(token string) (after string, err error) {
+func (l pagedList[S, T]) parseToken(token string) (after string, err error) {
 	if token == "" {
 		return "", nil
 	}
@@ -59,8 +59,8 @@ func (l listing[S, T]) parseToken(token string) (after string, err error) {
 	return after, nil
 }
 
-// show runs a listing over the state.
-func show[S, T any](c *Cloud, r *http.Request, list func(*tx) listing[S, T]) (page api.Page[T], err error) {
+// listPage returns a page of a list of the state.
+func listPage[S, T any](c *Cloud, r *http.Request, list func(*tx) pagedList[S, T]) (page api.Page[T], err error) {
 	err = c.store.view(r.Context(), func(t *tx) (err error) {
 		page, err = list(t).page(r, t.rules.pageSize)
 		return err
@@ -68,8 +68,8 @@ func show[S, T any](c *Cloud, r *http.Request, list func(*tx) listing[S, T]) (pa
 	return page, err
 }
 
-// words is a comma-separated parameter as a set.
-func words(r *http.Request, name string) map[string]bool {
+// parseSet returns a comma-separated parameter as a set.
+func parseSet(r *http.Request, name string) map[string]bool {
 	set := map[string]bool{}
 	for word := range strings.SplitSeq(r.FormValue(name), ",") {
 		if word != "" {
@@ -79,15 +79,15 @@ func words(r *http.Request, name string) map[string]bool {
 	return set
 }
 
-// matches is true if a filter is not set or has the value.
+// matches reports whether a filter is not set or has the value.
 func matches(filter, value string) bool { return filter == "" || filter == value }
 
 // listInstances returns the instances with one of the IDs or names, or all without either.
 func listInstances(c *Cloud, r *http.Request) (any, error) {
-	ids, names := words(r, "ids"), words(r, "names")
+	ids, names := parseSet(r, "ids"), parseSet(r, "names")
 	filtered := r.Form.Has("ids") || r.Form.Has("names")
-	return show(c, r, func(t *tx) listing[*instance, api.Instance] {
-		return listing[*instance, api.Instance]{"instances", t.Instances, func(i *instance) bool {
+	return listPage(c, r, func(t *tx) pagedList[*instance, api.Instance] {
+		return pagedList[*instance, api.Instance]{"instances", t.Instances, func(i *instance) bool {
 			return !filtered || ids[i.ID] || names[i.Name]
 		}, t.renderInstance}
 	})
@@ -95,8 +95,8 @@ func listInstances(c *Cloud, r *http.Request) (any, error) {
 
 func listAddresses(c *Cloud, r *http.Request) (any, error) {
 	cluster, name, prefix := r.FormValue("cluster"), r.FormValue("name"), r.FormValue("prefix")
-	return show(c, r, func(t *tx) listing[*api.Address, api.Address] {
-		return listing[*api.Address, api.Address]{"addresses", t.Addresses, func(a *api.Address) bool {
+	return listPage(c, r, func(t *tx) pagedList[*api.Address, api.Address] {
+		return pagedList[*api.Address, api.Address]{"addresses", t.Addresses, func(a *api.Address) bool {
 			return matches(cluster, a.Cluster) && matches(name, a.Name) && strings.HasPrefix(a.Name, prefix)
 		}, t.renderAddress}
 	})
@@ -104,8 +104,8 @@ func listAddresses(c *Cloud, r *http.Request) (any, error) {
 
 func listLoadBalancers(c *Cloud, r *http.Request) (any, error) {
 	cluster, name := r.FormValue("cluster"), r.FormValue("name")
-	page, err := show(c, r, func(t *tx) listing[*loadBalancer, api.LoadBalancer] {
-		return listing[*loadBalancer, api.LoadBalancer]{"load-balancers", t.LoadBalancers, func(lb *loadBalancer) bool {
+	page, err := listPage(c, r, func(t *tx) pagedList[*loadBalancer, api.LoadBalancer] {
+		return pagedList[*loadBalancer, api.LoadBalancer]{"load-balancers", t.LoadBalancers, func(lb *loadBalancer) bool {
 			return matches(cluster, lb.Cluster) && matches(name, lb.Name)
 		}, t.renderLoadBalancer}
 	})
@@ -115,14 +115,14 @@ func listLoadBalancers(c *Cloud, r *http.Request) (any, error) {
 
 func listRoutes(c *Cloud, r *http.Request) (any, error) {
 	cluster := r.FormValue("cluster")
-	return show(c, r, func(t *tx) listing[*api.Route, api.Route] {
-		return listing[*api.Route, api.Route]{"routes", t.Routes, func(route *api.Route) bool {
+	return listPage(c, r, func(t *tx) pagedList[*api.Route, api.Route] {
+		return pagedList[*api.Route, api.Route]{"routes", t.Routes, func(route *api.Route) bool {
 			return matches(cluster, route.Cluster)
 		}, t.renderRoute}
 	})
 }
 
-// sortedBy is a sorted copy of a map's values.
+// sortedBy returns a sorted copy of a map's values.
 func sortedBy[V any](all map[string]V, key func(V) string) []V {
 	return sorting.SortedFunc(maps.Values(all), func(a, b V) int { return cmp.Compare(key(a), key(b)) })
 }

@@ -28,8 +28,8 @@ func (t *tx) loadBalancer(id string) (*loadBalancer, error) {
 	return nil, notFound("load balancer", id)
 }
 
-// settled returns the load balancer for a change of its children, which requires that it is active.
-func (t *tx) settled(id string) (*loadBalancer, error) {
+// activeLoadBalancer returns the load balancer for a change of its children, which requires that it is active.
+func (t *tx) activeLoadBalancer(id string) (*loadBalancer, error) {
 	lb, err := t.loadBalancer(id)
 	if err != nil {
 		return nil, err
@@ -43,31 +43,31 @@ func (t *tx) settled(id string) (*loadBalancer, error) {
 // createLoadBalancer rejects an existing name, so that a caller with a lost reply finds the load balancer by
 // its name and does not create a second one.
 func (t *tx) createLoadBalancer(spec api.LoadBalancerSpec) (api.LoadBalancer, error) {
-	var none api.LoadBalancer
+	var zero api.LoadBalancer
 	if err := validName("load balancer", spec.Name); err != nil {
-		return none, err
+		return zero, err
 	}
 	if have := t.loadBalancerByName(spec.Name); have != nil {
-		return none, refuse(api.CodeAlreadyExists, "load balancer %q exists: it is %s", spec.Name, have.ID)
+		return zero, refuse(api.CodeAlreadyExists, "load balancer %q exists: it is %s", spec.Name, have.ID)
 	}
 	if err := t.validateSpec(spec); err != nil {
-		return none, err
+		return zero, err
 	}
 	if err := t.withinQuota(quotaLoadBalancers, 1); err != nil {
-		return none, err
+		return zero, err
 	}
-	var own []string
+	var internal []string
 	if spec.Scheme == schemeInternal {
 		ips, err := t.internalAddresses(spec.Families)
 		if err != nil {
-			return none, err
+			return zero, err
 		}
-		own = ips
+		internal = ips
 	}
 	lb := &loadBalancer{
 		LoadBalancer: api.LoadBalancer{
 			ID: t.newID("lb"), Name: spec.Name, Cluster: spec.Cluster, Scheme: spec.Scheme, Tags: spec.Tags,
-			Subnets: spec.Subnets, Addresses: own, Pools: []api.Pool{}, Listeners: []api.Listener{},
+			Subnets: spec.Subnets, Addresses: internal, Pools: []api.Pool{}, Listeners: []api.Listener{},
 		},
 		ReadyAt: t.now.Add(t.rules.provisionTime).UTC(),
 	}
@@ -75,7 +75,7 @@ func (t *tx) createLoadBalancer(spec api.LoadBalancerSpec) (api.LoadBalancer, er
 	if spec.Scheme == schemePublic {
 		t.attach(lb, spec.AddressIDs)
 	}
-	t.touch()
+	t.markChanged()
 	return t.renderLoadBalancer(lb), nil
 }
 
@@ -145,15 +145,15 @@ func (t *tx) internalAddresses(families []string) ([]string, error) {
 	if len(families) == 0 {
 		families = []string{familyIPv4}
 	}
-	pool := newAllocator()
+	free := newAllocator()
 	for _, lb := range t.LoadBalancers {
 		if lb.Scheme == schemeInternal {
-			pool.mark(lb.Addresses...)
+			free.markUsed(lb.Addresses...)
 		}
 	}
 	ips := make([]string, 0, len(families))
 	for _, family := range families {
-		ip, err := pool.take(t.rules.internal, family, "internal load balancers")
+		ip, err := free.allocate(t.rules.internal, family, "internal load balancers")
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +187,7 @@ func (t *tx) updateLoadBalancer(id string, patch api.LoadBalancerPatch) (api.Loa
 	if patch.Tags != nil {
 		lb.Tags = *patch.Tags
 	}
-	t.touch()
+	t.markChanged()
 	return t.renderLoadBalancer(lb), nil
 }
 
@@ -200,6 +200,6 @@ func (t *tx) deleteLoadBalancer(id string) error {
 	}
 	t.detach(lb)
 	delete(t.LoadBalancers, id)
-	t.touch()
+	t.markChanged()
 	return nil
 }

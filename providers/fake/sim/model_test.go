@@ -25,7 +25,7 @@ func TestRandomOperationsKeepInvariants(t *testing.T) {
 			for step := range 1200 {
 				clock.Step(time.Second)
 				name, op := m.next()
-				err := c.console(op)
+				err := c.update(op)
 				after := dump(t, c)
 				if err == nil {
 					done[name]++
@@ -48,7 +48,7 @@ func TestRandomOperationsKeepInvariants(t *testing.T) {
 
 func dump(t *testing.T, c *Cloud) (out string) {
 	t.Helper()
-	err := c.look(func(s *tx) error {
+	err := c.view(func(s *tx) error {
 		content, err := json.Marshal(s.state)
 		out = string(content)
 		return err
@@ -182,7 +182,7 @@ func (m *model) balancers(name string) func(*tx) error {
 				return notFound("listener", "")
 			}
 			lb.drift()
-			t.touch()
+			t.markChanged()
 			return nil
 		}
 	}

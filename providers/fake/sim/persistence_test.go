@@ -47,8 +47,8 @@ func TestWorldSurvivesARestart(t *testing.T) {
 
 func (c *Cloud) mustInstance(t *testing.T, name string) (id string) {
 	t.Helper()
-	err := c.look(func(t *tx) error {
-		i, err := t.namedInstance(name)
+	err := c.view(func(t *tx) error {
+		i, err := t.getInstance(name)
 		if err == nil {
 			id = i.ID
 		}
@@ -303,7 +303,7 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		err = c.look(func(s *tx) error {
+		err = c.view(func(s *tx) error {
 			have := map[string]bool{}
 			for _, i := range s.Instances {
 				have[i.Name] = true

@@ -12,7 +12,7 @@ func poolIndex(lb *loadBalancer, name string) int {
 
 // pool returns a pool for a change.
 func (t *tx) pool(id, name string) (*loadBalancer, int, error) {
-	lb, err := t.settled(id)
+	lb, err := t.activeLoadBalancer(id)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -29,7 +29,7 @@ func renderPool(p api.Pool) api.Pool {
 }
 
 func (t *tx) createPool(id string, p api.Pool) (api.Pool, error) {
-	lb, err := t.settled(id)
+	lb, err := t.activeLoadBalancer(id)
 	if err != nil {
 		return api.Pool{}, err
 	}
@@ -46,7 +46,7 @@ func (t *tx) createPool(id string, p api.Pool) (api.Pool, error) {
 		return api.Pool{}, err
 	}
 	lb.Pools = append(lb.Pools, p)
-	t.touch()
+	t.markChanged()
 	return renderPool(p), nil
 }
 
@@ -69,7 +69,7 @@ func (t *tx) updatePool(id, name string, patch api.PoolPatch) (api.Pool, error) 
 		return api.Pool{}, err
 	}
 	lb.Pools[i] = p
-	t.touch()
+	t.markChanged()
 	return renderPool(p), nil
 }
 
@@ -83,7 +83,7 @@ func (t *tx) setMembers(id, name string, members []api.Member) (api.Pool, error)
 		return api.Pool{}, err
 	}
 	lb.Pools[i].Members = members
-	t.touch()
+	t.markChanged()
 	return renderPool(lb.Pools[i]), nil
 }
 
@@ -98,7 +98,7 @@ func (t *tx) deletePool(id, name string) error {
 		}
 	}
 	lb.Pools = slices.Delete(lb.Pools, i, i+1)
-	t.touch()
+	t.markChanged()
 	return nil
 }
 

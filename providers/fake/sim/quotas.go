@@ -30,9 +30,9 @@ func (t *tx) quotaUsed(name string) int {
 }
 
 // withinQuota rejects more objects than the quota allows.
-func (t *tx) withinQuota(name string, more int) error {
+func (t *tx) withinQuota(name string, count int) error {
 	limit, used := t.rules.quotas[name], t.quotaUsed(name)
-	if used+more > limit {
+	if used+count > limit {
 		return refuse(api.CodeQuotaExceeded, "quota %s is %d, and %d are used", name, limit, used)
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 // routeKey identifies a route uniquely.
 func routeKey(cluster, destination string) string { return destination + " " + cluster }
 
-// blackhole is true once the target is deleted. IDs are never reused, so it stays true.
+// blackhole reports whether the target is deleted. IDs are never reused, so it stays true.
 func (t *tx) blackhole(r *api.Route) bool {
 	return r.InstanceID != "" && t.Instances[r.InstanceID] == nil
 }
@@ -44,7 +44,7 @@ func (t *tx) createRoute(r api.Route) error {
 func (t *tx) addRoute(r api.Route) {
 	r.Blackhole = false // derived from the target
 	t.Routes[routeKey(r.Cluster, r.Destination)] = &r
-	t.touch()
+	t.markChanged()
 }
 
 // deleteRoute never deletes a route that a user created: it has no cluster, and no call can name it.
@@ -57,7 +57,7 @@ func (t *tx) deleteRoute(r api.Route) error {
 		return refuse(api.CodeNotFound, "route %s of cluster %s does not exist", r.Destination, r.Cluster)
 	}
 	delete(t.Routes, key)
-	t.touch()
+	t.markChanged()
 	return nil
 }
 

@@ -45,7 +45,7 @@ func newState() *state {
 }
 
 // tx is one operation's access to the state, under the store's lock. An operation either returns an error and
-// has changed nothing, or calls touch if it changed something.
+// has changed nothing, or calls markChanged if it changed something.
 type tx struct {
 	*state
 	rules   *rules
@@ -53,7 +53,7 @@ type tx struct {
 	changed bool
 }
 
-func (t *tx) touch() { t.changed = true }
+func (t *tx) markChanged() { t.changed = true }
 
 // newID numbers an object. IDs have a fixed width so that their text order is the order of creation, which
 // paging relies on.
@@ -97,12 +97,12 @@ func (t *tx) renderLoadBalancer(lb *loadBalancer) api.LoadBalancer {
 	out.Addresses = orEmpty(lb.Addresses)
 	out.Subnets = slices.Clone(lb.Subnets)
 	out.Pools = orEmpty(lb.Pools)
-	for i := range out.Pools {
-		out.Pools[i].Members = orEmpty(out.Pools[i].Members)
+	for i, p := range out.Pools {
+		out.Pools[i] = renderPool(p)
 	}
 	out.Listeners = orEmpty(lb.Listeners)
-	for i := range out.Listeners {
-		out.Listeners[i].SourceRanges = slices.Clone(out.Listeners[i].SourceRanges)
+	for i, l := range out.Listeners {
+		out.Listeners[i] = renderListener(l)
 	}
 	return out
 }

@@ -31,16 +31,15 @@ const headerBytes = 160
 // stateFile is the state file and its lock file, FILE.lock. The lock is a separate file because every write
 // replaces the state file, and a lock on a replaced file excludes no other process.
 type stateFile struct {
-	path    string
-	lockFD  *os.File
-	tempExt string
+	path     string
+	lockFile *os.File
 }
 
 // openStateFile opens the lock. The state file itself need not exist.
-func openStateFile(path string) (*stateFile, error) {
-	path, err := filepath.Abs(path)
+func openStateFile(name string) (*stateFile, error) {
+	path, err := filepath.Abs(name)
 	if err != nil {
-		return nil, fmt.Errorf("state file %s: %w", path, err)
+		return nil, fmt.Errorf("state file %s: %w", name, err)
 	}
 	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,23 +49,23 @@ func openStateFile(path string) (*stateFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state file %s: its lock file cannot be opened for writing: %w", path, err)
 	}
-	return &stateFile{path: path, lockFD: lock, tempExt: ".tmp"}, nil
+	return &stateFile{path: path, lockFile: lock}, nil
 }
 
-func (f *stateFile) close() error { return f.lockFD.Close() }
+func (f *stateFile) close() error { return f.lockFile.Close() }
 
 // lock waits for other processes, and for other Clouds in this one. The kernel releases the lock
 // of a process that was killed.
 func (f *stateFile) lock() error {
 	for {
-		err := syscall.Flock(int(f.lockFD.Fd()), syscall.LOCK_EX)
+		err := syscall.Flock(int(f.lockFile.Fd()), syscall.LOCK_EX)
 		if !errors.Is(err, syscall.EINTR) {
 			return f.explain(err)
 		}
 	}
 }
 
-func (f *stateFile) unlock() { _ = syscall.Flock(int(f.lockFD.Fd()), syscall.LOCK_UN) }
+func (f *stateFile) unlock() { _ = syscall.Flock(int(f.lockFile.Fd()), syscall.LOCK_UN) }
 
 func (f *stateFile) explain(err error) error {
 	if err == nil {
@@ -76,10 +75,10 @@ func (f *stateFile) explain(err error) error {
 }
 
 // readIfChanged returns nil if the file is unchanged, or if there is none and never was one.
-func (f *stateFile) readIfChanged(known header) (*state, error) {
+func (f *stateFile) readIfChanged(previous header) (*state, error) {
 	file, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if known.Generation == 0 {
+		if previous.Generation == 0 {
 			return nil, nil
 		}
 		// With an empty world every machine would be missing, and every node would be deleted.
@@ -94,14 +93,14 @@ func (f *stateFile) readIfChanged(known header) (*state, error) {
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return nil, f.explain(err)
 	}
-	if known.Generation != 0 && bytes.HasPrefix(start[:n], known.prefix()) {
+	if previous.Generation != 0 && bytes.HasPrefix(start[:n], previous.prefix()) {
 		return nil, nil
 	}
-	rest, err := io.ReadAll(file)
+	remainder, err := io.ReadAll(file)
 	if err != nil {
 		return nil, f.explain(err)
 	}
-	return f.parse(append(start[:n], rest...))
+	return f.parse(append(start[:n], remainder...))
 }
 
 // prefix returns the start of a file with this header; see write.
@@ -121,18 +120,18 @@ func (f *stateFile) parse(content []byte) (*state, error) {
 			"wrote it, or move it away to begin with an empty cloud",
 			f.path, h.Version, stateVersion)
 	}
-	fresh := newState()
-	if err := json.Unmarshal(content, fresh); err != nil {
+	parsed := newState()
+	if err := json.Unmarshal(content, parsed); err != nil {
 		return nil, fmt.Errorf("state file %s is damaged (%w): %s", f.path, err, fix)
 	}
-	if fresh.Instances == nil || fresh.Addresses == nil || fresh.LoadBalancers == nil || fresh.Routes == nil {
+	if parsed.Instances == nil || parsed.Addresses == nil || parsed.LoadBalancers == nil || parsed.Routes == nil {
 		return nil, fmt.Errorf("state file %s is damaged (a kind of object is null): %s", f.path, fix)
 	}
-	if err := fresh.check(); err != nil {
+	if err := parsed.check(); err != nil {
 		return nil, fmt.Errorf("state file %s contradicts itself (%s): %s", f.path,
 			strings.ReplaceAll(err.Error(), "\n", "; "), fix)
 	}
-	return fresh, nil
+	return parsed, nil
 }
 
 // write replaces the whole file: a kill at any moment leaves the old or the new content. The caller holds the
@@ -142,7 +141,7 @@ func (f *stateFile) write(s *state) error {
 	if err != nil {
 		return f.explain(err)
 	}
-	temp := f.path + f.tempExt
+	temp := f.path + ".tmp"
 	if err := writeSynced(temp, content); err != nil {
 		return fmt.Errorf("state file %s: the change is not stored: %w", f.path, err)
 	}

@@ -170,21 +170,21 @@ func (s *store) refresh() error {
 	if s.file == nil {
 		return nil
 	}
-	known := s.state.header
+	previous := s.state.header
 	if s.stale {
-		known = header{}
+		previous = header{}
 	}
-	fresh, err := s.file.readIfChanged(known)
+	current, err := s.file.readIfChanged(previous)
 	if err != nil {
 		return err
 	}
-	if fresh == nil {
+	if current == nil {
 		if !s.stale {
 			return nil
 		}
-		fresh = newState() // the very first write failed: there is still no file
+		current = newState() // the very first write failed: there is still no file
 	}
-	s.state, s.stale = fresh, false
+	s.state, s.stale = current, false
 	s.changed()
 	return nil
 }

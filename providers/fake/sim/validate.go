@@ -35,16 +35,16 @@ func validName(kind, name string) error {
 	return nil
 }
 
-func validPort(what string, port int32) error {
+func validPort(object string, port int32) error {
 	if port < 1 || port > 65535 {
-		return invalid("%s: port %d is not between 1 and 65535", what, port)
+		return invalid("%s: port %d is not between 1 and 65535", object, port)
 	}
 	return nil
 }
 
-func validProtocol(what, protocol string) error {
+func validProtocol(object, protocol string) error {
 	if protocol != protocolTCP && protocol != protocolUDP {
-		return invalid("%s: protocol %q is unknown: use %s or %s", what, protocol, protocolTCP, protocolUDP)
+		return invalid("%s: protocol %q is unknown: use %s or %s", object, protocol, protocolTCP, protocolUDP)
 	}
 	return nil
 }
@@ -63,29 +63,29 @@ func validSubnets(subnets []string) error {
 
 // validPool checks all but the members.
 func validPool(p api.Pool) error {
-	what := "pool " + p.Name
-	if err := validProtocol(what, p.Protocol); err != nil {
+	object := "pool " + p.Name
+	if err := validProtocol(object, p.Protocol); err != nil {
 		return err
 	}
 	switch {
 	case p.ProxyProtocol < 0 || p.ProxyProtocol > 2:
-		return invalid("%s: proxyProtocol %d is unknown: use 0 (off), 1 or 2", what, p.ProxyProtocol)
+		return invalid("%s: proxyProtocol %d is unknown: use 0 (off), 1 or 2", object, p.ProxyProtocol)
 	case p.ProxyProtocol > 0 && p.Protocol != protocolTCP:
-		return invalid("%s: proxyProtocol needs protocol %s", what, protocolTCP)
+		return invalid("%s: proxyProtocol needs protocol %s", object, protocolTCP)
 	case p.AffinitySeconds < 0 || p.AffinitySeconds > maxAffinitySeconds:
-		return invalid("%s: affinitySeconds %d is not between 0 and %d", what, p.AffinitySeconds, maxAffinitySeconds)
+		return invalid("%s: affinitySeconds %d is not between 0 and %d", object, p.AffinitySeconds, maxAffinitySeconds)
 	}
-	return validHealthCheck(what, p.HealthCheck)
+	return validHealthCheck(object, p.HealthCheck)
 }
 
-func validHealthCheck(what string, h api.HealthCheck) error {
+func validHealthCheck(object string, h api.HealthCheck) error {
 	switch {
 	case h.Protocol != protocolTCP && h.Protocol != protocolHTTP:
-		return invalid("%s: health check protocol %q is unknown: use %s or %s", what, h.Protocol, protocolTCP, protocolHTTP)
+		return invalid("%s: health check protocol %q is unknown: use %s or %s", object, h.Protocol, protocolTCP, protocolHTTP)
 	case h.Protocol == protocolTCP && h.Path != "":
-		return invalid("%s: a TCP health check has no path", what)
+		return invalid("%s: a TCP health check has no path", object)
 	case h.Protocol == protocolHTTP && !strings.HasPrefix(h.Path, "/"):
-		return invalid("%s: health check path %q must begin with a slash", what, h.Path)
+		return invalid("%s: health check path %q must begin with a slash", object, h.Path)
 	}
 	for _, n := range []struct {
 		field string
@@ -97,36 +97,36 @@ func validHealthCheck(what string, h api.HealthCheck) error {
 		{"unhealthyThreshold", h.UnhealthyThreshold},
 	} {
 		if n.value < 1 {
-			return invalid("%s: health check %s %d must be at least 1", what, n.field, n.value)
+			return invalid("%s: health check %s %d must be at least 1", object, n.field, n.value)
 		}
 	}
 	if h.Port == 0 { // the member's own port
 		return nil
 	}
-	return validPort(what+": health check", h.Port)
+	return validPort(object+": health check", h.Port)
 }
 
 func validListener(lb *loadBalancer, l api.Listener) error {
-	what := "listener " + l.Name
-	if err := validProtocol(what, l.Protocol); err != nil {
+	object := "listener " + l.Name
+	if err := validProtocol(object, l.Protocol); err != nil {
 		return err
 	}
-	if err := validPort(what, l.Port); err != nil {
+	if err := validPort(object, l.Port); err != nil {
 		return err
 	}
 	i := poolIndex(lb, l.Pool)
 	if i < 0 {
-		return invalid("%s: pool %q does not exist in load balancer %s", what, l.Pool, lb.ID)
+		return invalid("%s: pool %q does not exist in load balancer %s", object, l.Pool, lb.ID)
 	}
 	if p := lb.Pools[i]; p.Protocol != l.Protocol {
-		return invalid("%s: protocol %s does not fit pool %s with protocol %s", what, l.Protocol, p.Name, p.Protocol)
+		return invalid("%s: protocol %s does not fit pool %s with protocol %s", object, l.Protocol, p.Name, p.Protocol)
 	}
 	if l.IdleTimeoutSeconds < 0 {
-		return invalid("%s: idleTimeoutSeconds %d must not be negative", what, l.IdleTimeoutSeconds)
+		return invalid("%s: idleTimeoutSeconds %d must not be negative", object, l.IdleTimeoutSeconds)
 	}
 	for _, cidr := range l.SourceRanges {
 		if err := checkCanonical(cidr); err != nil {
-			return invalid("%s: source range %v", what, err)
+			return invalid("%s: source range %v", object, err)
 		}
 	}
 	return nil

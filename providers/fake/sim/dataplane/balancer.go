@@ -8,43 +8,43 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// maxSticky is the number of remembered clients above which silent ones are evicted.
-const maxSticky = 4096
+// maxAffinities is the number of remembered clients above which silent ones are evicted.
+const maxAffinities = 4096
 
 // balancer chooses targets for one frontend. It is safe for concurrent use.
 type balancer struct {
 	clock clock.PassiveClock
 
-	mu       sync.Mutex
-	affinity time.Duration
-	targets  []netip.AddrPort
-	health   map[netip.AddrPort]*verdict
-	turn     int
-	sticky   map[netip.Addr]stick
+	mu         sync.Mutex
+	affinity   time.Duration
+	targets    []netip.AddrPort
+	health     map[netip.AddrPort]*targetHealth
+	next       int
+	affinities map[netip.Addr]affinityEntry
 }
 
-// stick is the target of a client, and when the client was last seen.
-type stick struct {
+// affinityEntry is the target of a client, and the time at which the client was last seen.
+type affinityEntry struct {
 	target netip.AddrPort
 	seen   time.Time
 }
 
-// verdict on one target.
-type verdict struct {
+// targetHealth is the result of the checks of one target.
+type targetHealth struct {
 	known, healthy bool
-	// streak is the number of consecutive results that contradict the verdict.
+	// streak is the number of consecutive results that contradict healthy.
 	streak int
 }
 
 func newBalancer(c clock.PassiveClock) *balancer {
-	return &balancer{clock: c, health: map[netip.AddrPort]*verdict{}, sticky: map[netip.Addr]stick{}}
+	return &balancer{clock: c, health: map[netip.AddrPort]*targetHealth{}, affinities: map[netip.Addr]affinityEntry{}}
 }
 
-// set replaces the targets; those that stay keep their verdict.
+// set replaces the targets; those that stay keep their health.
 func (b *balancer) set(targets []netip.AddrPort, affinity time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	health := make(map[netip.AddrPort]*verdict, len(targets))
+	health := make(map[netip.AddrPort]*targetHealth, len(targets))
 	b.targets = b.targets[:0:0]
 	for _, t := range targets {
 		if health[t] != nil {
@@ -52,14 +52,14 @@ func (b *balancer) set(targets []netip.AddrPort, affinity time.Duration) {
 		}
 		health[t] = b.health[t]
 		if health[t] == nil {
-			health[t] = &verdict{}
+			health[t] = &targetHealth{}
 		}
 		b.targets = append(b.targets, t)
 	}
 	b.health = health
 	b.affinity = affinity
 	if affinity == 0 {
-		clear(b.sticky)
+		clear(b.affinities)
 	}
 }
 
@@ -68,14 +68,15 @@ func (b *balancer) pick(client netip.Addr, tried map[netip.AddrPort]bool) (netip
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.clock.Now()
-	if s, ok := b.sticky[client]; ok && now.Sub(s.seen) < b.affinity && b.usableLocked(s.target) && !tried[s.target] {
-		b.sticky[client] = stick{s.target, now}
+	if s, ok := b.affinities[client]; ok && now.Sub(s.seen) < b.affinity && b.isUsableLocked(s.target) &&
+		!tried[s.target] {
+		b.affinities[client] = affinityEntry{s.target, now}
 		return s.target, true
 	}
 	for range b.targets {
-		t := b.targets[b.turn%len(b.targets)]
-		b.turn++
-		if b.usableLocked(t) && !tried[t] {
+		t := b.targets[b.next%len(b.targets)]
+		b.next++
+		if b.isUsableLocked(t) && !tried[t] {
 			b.remember(client, t, now)
 			return t, true
 		}
@@ -87,34 +88,34 @@ func (b *balancer) remember(client netip.Addr, t netip.AddrPort, now time.Time) 
 	if b.affinity == 0 {
 		return
 	}
-	if len(b.sticky) >= maxSticky {
-		for c, s := range b.sticky {
+	if len(b.affinities) >= maxAffinities {
+		for c, s := range b.affinities {
 			if now.Sub(s.seen) >= b.affinity {
-				delete(b.sticky, c)
+				delete(b.affinities, c)
 			}
 		}
 	}
-	b.sticky[client] = stick{t, now}
+	b.affinities[client] = affinityEntry{t, now}
 }
 
-// usable reports whether a target may still receive traffic.
-func (b *balancer) usable(t netip.AddrPort) bool {
+// isUsable reports whether a target may still receive traffic.
+func (b *balancer) isUsable(t netip.AddrPort) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.usableLocked(t)
+	return b.isUsableLocked(t)
 }
 
-func (b *balancer) usableLocked(t netip.AddrPort) bool {
+func (b *balancer) isUsableLocked(t netip.AddrPort) bool {
 	v := b.health[t]
 	return v != nil && (!v.known || v.healthy)
 }
 
-// trust resets all verdicts: without a check, every target is usable.
-func (b *balancer) trust() {
+// resetHealth resets the health of all targets: without a check, every target is usable.
+func (b *balancer) resetHealth() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, v := range b.health {
-		*v = verdict{}
+		*v = targetHealth{}
 	}
 }
 
@@ -127,7 +128,7 @@ func (b *balancer) report(t netip.AddrPort, healthy bool, check Check) {
 		return // removed while it was being checked
 	}
 	if !v.known {
-		*v = verdict{known: true, healthy: healthy}
+		*v = targetHealth{known: true, healthy: healthy}
 		return
 	}
 	if v.healthy == healthy {
@@ -140,11 +141,11 @@ func (b *balancer) report(t netip.AddrPort, healthy bool, check Check) {
 		needed = check.Healthy
 	}
 	if v.streak >= needed {
-		*v = verdict{known: true, healthy: healthy}
+		*v = targetHealth{known: true, healthy: healthy}
 	}
 }
 
-func (b *balancer) all() []netip.AddrPort {
+func (b *balancer) currentTargets() []netip.AddrPort {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.targets // replaced, never changed

@@ -42,7 +42,7 @@ func TestVerdictNeedsThresholds(t *testing.T) {
 			for _, r := range test.results {
 				b.report(only[0], r == '+', check)
 			}
-			if got := b.usable(only[0]); got != test.usable {
+			if got := b.isUsable(only[0]); got != test.usable {
 				t.Errorf("usable is %v, want %v", got, test.usable)
 			}
 		})
@@ -84,12 +84,12 @@ func TestRemovedTargetForgetsItsVerdict(t *testing.T) {
 	b.set(two, 0)
 	b.report(two[0], false, Check{Healthy: 1, Unhealthy: 1})
 	b.set(two[:1], 0)
-	if b.usable(two[0]) {
-		t.Error("a target that stays lost its verdict")
+	if b.isUsable(two[0]) {
+		t.Error("a target that stays lost its health")
 	}
 	b.set(nil, 0)
 	b.set(two, 0)
-	if !b.usable(two[0]) {
-		t.Error("a target that was removed and added kept its verdict")
+	if !b.isUsable(two[0]) {
+		t.Error("a target that was removed and added kept its health")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"reflect"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -49,7 +50,7 @@ type Check struct {
 	Path string
 	// Interval between checks, and the Timeout of one.
 	Interval, Timeout time.Duration
-	// Healthy and Unhealthy are the numbers of consecutive results that change the verdict. The first result of
+	// Healthy and Unhealthy are the numbers of consecutive results that change the health of a target. The first result of
 	// a target takes effect at once, and until then it gets traffic.
 	Healthy, Unhealthy int
 }
@@ -63,7 +64,7 @@ type Proxy struct {
 
 	mu        sync.Mutex
 	closed    bool
-	frontends map[key]*open
+	frontends map[key]*openFrontend
 	problems  map[string]error
 }
 
@@ -83,7 +84,7 @@ type frontend interface {
 
 // New returns a proxy without frontends. The clock drives checks and affinity.
 func New(c clock.WithTicker) *Proxy {
-	return &Proxy{clock: c, frontends: map[key]*open{}, problems: map[string]error{}}
+	return &Proxy{clock: c, frontends: map[key]*openFrontend{}, problems: map[string]error{}}
 }
 
 // Sync updates the frontends to the desired ones: it opens, changes and closes ports, and retries ports that
@@ -113,8 +114,8 @@ func (p *Proxy) Sync(want []Frontend) {
 	}
 }
 
-// open is a frontend with an open port, and its settings.
-type open struct {
+// openFrontend is a frontend with an open port, and its settings.
+type openFrontend struct {
 	frontend
 	settings Frontend
 }
@@ -130,9 +131,9 @@ func (p *Proxy) ensure(f Frontend) error {
 	}
 	started, err := p.start(f)
 	if err != nil {
-		return explain(f, err)
+		return listenError(f, err)
 	}
-	p.frontends[k] = &open{frontend: started, settings: f}
+	p.frontends[k] = &openFrontend{frontend: started, settings: f}
 	return nil
 }
 
@@ -169,7 +170,7 @@ func (p *Proxy) Close() {
 	}
 }
 
-func explain(f Frontend, err error) error {
+func listenError(f Frontend, err error) error {
 	fix := ""
 	switch {
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
@@ -187,15 +188,10 @@ func (f Frontend) allows(client netip.Addr) bool {
 	if len(f.SourceRanges) == 0 {
 		return true
 	}
-	for _, p := range f.SourceRanges {
-		if p.Contains(client.Unmap()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.SourceRanges, func(p netip.Prefix) bool { return p.Contains(client.Unmap()) })
 }
 
-func (f Frontend) idle() time.Duration {
+func (f Frontend) idleTimeout() time.Duration {
 	if f.IdleTimeout > 0 {
 		return f.IdleTimeout
 	}

@@ -206,7 +206,7 @@ func TestHTTPCheckTakesATargetOutAndIn(t *testing.T) {
 
 func TestTCPCheckOfUDPTargets(t *testing.T) {
 	p, at := newProxy(t), freePort(t)
-	alive := named(t, "check")
+	checked := named(t, "check")
 	good, bad := udpEcho(t, "good"), udpEcho(t, "bad")
 	f := Frontend{
 		ID: "f", Protocol: UDP, Address: at, Targets: []netip.AddrPort{bad},
@@ -216,7 +216,7 @@ func TestTCPCheckOfUDPTargets(t *testing.T) {
 	if f.Check.passes(t.Context(), bad) {
 		t.Error("a closed port passes a TCP check")
 	}
-	f.Check.Port, f.Targets = alive.Port(), []netip.AddrPort{good}
+	f.Check.Port, f.Targets = checked.Port(), []netip.AddrPort{good}
 	if !f.Check.passes(t.Context(), good) {
 		t.Error("an open port fails a TCP check")
 	}

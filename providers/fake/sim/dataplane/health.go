@@ -10,10 +10,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// checksAtOnce is the number of concurrent checks of one frontend.
-const checksAtOnce = 16
+// concurrentChecks is the number of concurrent checks of one frontend.
+const concurrentChecks = 16
 
-// checker keeps a balancer's verdicts up to date until it is stopped.
+// checker keeps the health of a balancer's targets up to date until it is stopped.
 type checker struct {
 	check  Check
 	cancel context.CancelFunc
@@ -25,7 +25,7 @@ func startChecker(c clock.WithTicker, check Check, b *balancer) *checker {
 	ctx, cancel := context.WithCancel(context.Background())
 	k := &checker{check: check, cancel: cancel, done: make(chan struct{})}
 	if check.Protocol == "" || check.Interval <= 0 {
-		b.trust()
+		b.resetHealth()
 		close(k.done)
 		return k
 	}
@@ -34,7 +34,7 @@ func startChecker(c clock.WithTicker, check Check, b *balancer) *checker {
 		defer close(k.done)
 		defer ticker.Stop()
 		for {
-			k.round(ctx, b)
+			k.checkTargets(ctx, b)
 			select {
 			case <-ctx.Done():
 				return
@@ -50,10 +50,10 @@ func (k *checker) stop() {
 	<-k.done
 }
 
-func (k *checker) round(ctx context.Context, b *balancer) {
+func (k *checker) checkTargets(ctx context.Context, b *balancer) {
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, checksAtOnce)
-	for _, t := range b.all() {
+	slots := make(chan struct{}, concurrentChecks)
+	for _, t := range b.currentTargets() {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
@@ -94,12 +94,12 @@ func (c Check) passesHTTP(ctx context.Context, t netip.AddrPort) bool {
 		return false
 	}
 	transport := &http.Transport{DisableKeepAlives: true} // ignores proxies of the environment
-	answer, err := transport.RoundTrip(r)
+	response, err := transport.RoundTrip(r)
 	if err != nil {
 		return false
 	}
-	_ = answer.Body.Close()
-	return answer.StatusCode >= http.StatusOK && answer.StatusCode < http.StatusBadRequest
+	_ = response.Body.Close()
+	return response.StatusCode >= http.StatusOK && response.StatusCode < http.StatusBadRequest
 }
 
 // backend has the common parts of both kinds of frontend: settings, balancer and checks.

@@ -113,7 +113,7 @@ func (t *tcpFrontend) serve(client *net.TCPConn) {
 		reset(client)
 		return
 	}
-	pipe(client, target, settings.idle())
+	pipe(client, target, settings.idleTimeout())
 }
 
 // reset makes the client see a refused connection instead of an empty response.
@@ -138,25 +138,25 @@ func (t *tcpFrontend) dial(client netip.Addr) (*net.TCPConn, bool) {
 
 // pipe copies both directions until both sides have ended, or the connection is idle for too long.
 func pipe(a, b *net.TCPConn, idle time.Duration) {
-	alive := func() {
+	extendDeadline := func() {
 		deadline := time.Now().Add(idle)
 		_ = a.SetDeadline(deadline)
 		_ = b.SetDeadline(deadline)
 	}
-	alive()
+	extendDeadline()
 	var wg sync.WaitGroup
-	wg.Go(func() { forward(a, b, alive) })
-	forward(b, a, alive)
+	wg.Go(func() { forward(a, b, extendDeadline) })
+	forward(b, a, extendDeadline)
 	wg.Wait()
 }
 
 // forward copies one direction, and passes on the end of the stream. Any other end closes both directions.
-func forward(to, from *net.TCPConn, alive func()) {
+func forward(to, from *net.TCPConn, extendDeadline func()) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			alive()
+			extendDeadline()
 			if _, err := to.Write(buffer[:n]); err != nil {
 				_ = from.Close()
 				return

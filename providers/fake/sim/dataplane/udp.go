@@ -41,12 +41,7 @@ func startUDP(conn *net.UDPConn, f Frontend, c clock.WithTicker) *udpFrontend {
 
 func (u *udpFrontend) close() {
 	_ = u.conn.Close()
-	u.sessionsMu.Lock()
-	for client, s := range u.sessions {
-		_ = s.conn.Close()
-		delete(u.sessions, client)
-	}
-	u.sessionsMu.Unlock()
+	u.closeSessions()
 	u.wg.Wait()
 	u.stop()
 }
@@ -57,7 +52,7 @@ func (u *udpFrontend) receive() {
 		n, client, err := u.conn.ReadFromUDPAddrPort(buffer)
 		if errors.Is(err, net.ErrClosed) {
 			// A session may have been opened while close cleared them.
-			u.endAll()
+			u.closeSessions()
 			return
 		}
 		if err != nil {
@@ -67,14 +62,14 @@ func (u *udpFrontend) receive() {
 		if !settings.allows(client.Addr()) {
 			continue
 		}
-		if s := u.session(client, settings.idle()); s != nil {
-			_ = s.conn.SetReadDeadline(time.Now().Add(settings.idle()))
+		if s := u.session(client, settings.idleTimeout()); s != nil {
+			_ = s.conn.SetReadDeadline(time.Now().Add(settings.idleTimeout()))
 			_, _ = s.conn.Write(buffer[:n]) // UDP guarantees nothing
 		}
 	}
 }
 
-func (u *udpFrontend) endAll() {
+func (u *udpFrontend) closeSessions() {
 	u.sessionsMu.Lock()
 	defer u.sessionsMu.Unlock()
 	for client, s := range u.sessions {
@@ -89,7 +84,7 @@ func (u *udpFrontend) session(client netip.AddrPort, idle time.Duration) *sessio
 	u.sessionsMu.Lock()
 	defer u.sessionsMu.Unlock()
 	if s, ok := u.sessions[client]; ok {
-		if u.balancer.usable(s.target) {
+		if u.balancer.isUsable(s.target) {
 			return s
 		}
 		_ = s.conn.Close()
@@ -108,13 +103,13 @@ func (u *udpFrontend) session(client netip.AddrPort, idle time.Duration) *sessio
 	}
 	s := &session{target: target, conn: conn}
 	u.sessions[client] = s
-	u.wg.Go(func() { u.answer(client, s, idle) })
+	u.wg.Go(func() { u.sendReplies(client, s, idle) })
 	return s
 }
 
-// answer sends the target's datagrams back until the session is idle for too long, or is closed.
-func (u *udpFrontend) answer(client netip.AddrPort, s *session, idle time.Duration) {
-	defer u.end(client, s)
+// sendReplies sends the target's datagrams to the client until the session is idle for too long, or is closed.
+func (u *udpFrontend) sendReplies(client netip.AddrPort, s *session, idle time.Duration) {
+	defer u.closeSession(client, s)
 	_ = s.conn.SetReadDeadline(time.Now().Add(idle))
 	buffer := make([]byte, maxDatagram)
 	for {
@@ -131,7 +126,7 @@ func (u *udpFrontend) answer(client netip.AddrPort, s *session, idle time.Durati
 	}
 }
 
-func (u *udpFrontend) end(client netip.AddrPort, s *session) {
+func (u *udpFrontend) closeSession(client netip.AddrPort, s *session) {
 	u.sessionsMu.Lock()
 	defer u.sessionsMu.Unlock()
 	_ = s.conn.Close()

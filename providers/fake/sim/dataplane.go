@@ -15,32 +15,32 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/sim/dataplane"
 )
 
-// planeInterval is the interval at which the data plane polls for changes that no operation of this process reports:
-// another process's change of the state file, the end of provisioning, a port that became free.
-const planeInterval = 500 * time.Millisecond
+// dataPlaneInterval is the interval at which the data plane polls for changes that no operation of this process
+// reports: another process's change of the state file, the end of provisioning, a port that became free.
+const dataPlaneInterval = 500 * time.Millisecond
 
-// plane keeps the proxy's frontends in sync with the load balancers.
-type plane struct {
-	cloud  *Cloud
-	proxy  *dataplane.Proxy
-	kick   chan struct{}
-	cancel context.CancelFunc
-	done   chan struct{}
+// dataPlane keeps the proxy's frontends in sync with the load balancers.
+type dataPlane struct {
+	cloud   *Cloud
+	proxy   *dataplane.Proxy
+	changed chan struct{}
+	cancel  context.CancelFunc
+	done    chan struct{}
 
 	mu sync.Mutex
 	// problems by load balancer ID.
 	problems map[string]string
 }
 
-func startPlane(c *Cloud) *plane {
+func startDataPlane(c *Cloud) *dataPlane {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &plane{
+	p := &dataPlane{
 		cloud: c, proxy: dataplane.New(c.options.Clock),
-		kick: make(chan struct{}, 1), cancel: cancel, done: make(chan struct{}),
+		changed: make(chan struct{}, 1), cancel: cancel, done: make(chan struct{}),
 	}
 	c.store.notify(func() {
 		select {
-		case p.kick <- struct{}{}:
+		case p.changed <- struct{}{}:
 		default: // one is already pending, and will include this change
 		}
 	})
@@ -48,28 +48,28 @@ func startPlane(c *Cloud) *plane {
 	return p
 }
 
-func (p *plane) stop() {
+func (p *dataPlane) stop() {
 	p.cancel()
 	<-p.done
 }
 
-func (p *plane) run(ctx context.Context, c clock.WithTicker) {
+func (p *dataPlane) run(ctx context.Context, c clock.WithTicker) {
 	defer close(p.done)
 	defer p.proxy.Close()
-	ticker := c.NewTicker(planeInterval)
+	ticker := c.NewTicker(dataPlaneInterval)
 	defer ticker.Stop()
 	for {
 		p.sync(ctx)
 		select {
 		case <-ctx.Done():
 			return
-		case <-p.kick:
+		case <-p.changed:
 		case <-ticker.C():
 		}
 	}
 }
 
-func (p *plane) sync(ctx context.Context) {
+func (p *dataPlane) sync(ctx context.Context) {
 	var want []dataplane.Frontend
 	err := p.cloud.store.view(ctx, func(t *tx) error {
 		want = t.frontends()
@@ -82,18 +82,18 @@ func (p *plane) sync(ctx context.Context) {
 		return
 	}
 	p.proxy.Sync(want) //nolint:contextcheck // its goroutines live until the proxy is closed, not until this pass ends
-	p.note(ctx, p.proxy.Problems())
+	p.storeProblems(ctx, p.proxy.Problems())
 }
 
-// note stores problems for the API, and logs new ones.
-func (p *plane) note(ctx context.Context, problems map[string]error) {
-	texts := map[string][]string{}
+// storeProblems stores problems for the API, and logs new ones.
+func (p *dataPlane) storeProblems(ctx context.Context, problems map[string]error) {
+	messages := map[string][]string{}
 	for id, err := range problems {
 		lb, _, _ := strings.Cut(id, "/")
-		texts[lb] = append(texts[lb], err.Error())
+		messages[lb] = append(messages[lb], err.Error())
 	}
-	byLB := make(map[string]string, len(texts))
-	for lb, list := range texts {
+	byLB := make(map[string]string, len(messages))
+	for lb, list := range messages {
 		slices.Sort(list)
 		byLB[lb] = strings.Join(slices.Compact(list), "; ")
 	}
@@ -110,7 +110,7 @@ func (p *plane) note(ctx context.Context, problems map[string]error) {
 
 // addWarnings adds the problems of this process's data plane to load balancers.
 func (c *Cloud) addWarnings(list []api.LoadBalancer) {
-	p := c.plane.Load()
+	p := c.dataPlane.Load()
 	if p == nil {
 		return
 	}
@@ -150,7 +150,7 @@ func (t *tx) frontend(lb *loadBalancer, l api.Listener, addr netip.Addr) datapla
 		IdleTimeout:   seconds(l.IdleTimeoutSeconds),
 		Affinity:      seconds(pool.AffinitySeconds),
 		ProxyProtocol: pool.ProxyProtocol,
-		Check:         planeCheck(pool),
+		Check:         healthCheckOf(pool),
 	}
 	for _, cidr := range l.SourceRanges {
 		if p, err := netip.ParsePrefix(cidr); err == nil {
@@ -165,9 +165,9 @@ func (t *tx) frontend(lb *loadBalancer, l api.Listener, addr netip.Addr) datapla
 	return f
 }
 
-// planeCheck returns no check for a UDP pool without its own check port: no TCP check of a UDP port ever
+// healthCheckOf returns no check for a UDP pool without its own check port: no TCP check of a UDP port ever
 // passes.
-func planeCheck(p api.Pool) dataplane.Check {
+func healthCheckOf(p api.Pool) dataplane.Check {
 	h := p.HealthCheck
 	if p.Protocol == protocolUDP && h.Port == 0 {
 		return dataplane.Check{}
