@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -190,6 +191,13 @@ func (c *Cloud) Objects() map[string]int {
 		}
 	})
 	return out
+}
+
+// Check returns all inconsistencies of the state, joined: dangling references, inconsistent ends of a relation, and
+// addresses that are allocated and not in use, or the reverse.
+func (c *Cloud) Check() (err error) {
+	c.inspect(func(t *tx) { err = errors.Join(append(t.neutron.Check(), t.Check()...)...) })
+	return err
 }
 
 // inspect reads the state.

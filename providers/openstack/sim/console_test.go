@@ -76,3 +76,14 @@ func TestCloudConfigIsIndependentOfSeed(t *testing.T) {
 		t.Errorf("the configurations of two clouds are\n%s\nand\n%s", configs[0], configs[1])
 	}
 }
+
+func TestCheckReportsObjectsOfNeutron(t *testing.T) {
+	c, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.inspect(func(t *tx) { t.DefaultGroup(t.Cluster.Project).Rules = nil })
+	if err := c.Check(); err == nil || !strings.Contains(err.Error(), "which has no such rule") {
+		t.Errorf("error %v, want one about a rule without its security group", err)
+	}
+}

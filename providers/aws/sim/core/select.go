@@ -2,7 +2,6 @@ package core
 
 import (
 	"encoding/base64"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -98,7 +97,7 @@ func (s Selection) Check() error {
 // SelectIDs returns the IDs of visible objects: those that are given, or all; sorted.
 func SelectIDs[T any](t *Tx, k IDKind, all map[string]T, ids []string) ([]string, error) {
 	if len(ids) == 0 {
-		return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(id string) bool { return !t.Visible(id) }), nil
+		return VisibleIDs(t, all), nil
 	}
 	var missing []string
 	for _, id := range ids {
@@ -113,6 +112,11 @@ func SelectIDs[T any](t *Tx, k IDKind, all map[string]T, ids []string) ([]string
 		return nil, k.NotFound(missing...)
 	}
 	return slices.Compact(slices.Sorted(slices.Values(ids))), nil
+}
+
+// VisibleIDs returns the IDs of visible objects, sorted.
+func VisibleIDs[T any](t *Tx, all map[string]T) []string {
+	return slices.DeleteFunc(SortedIDs(all), func(id string) bool { return !t.Visible(id) })
 }
 
 // PageRule defines the page size. The zero value is the rule of most Describe operations.

@@ -12,7 +12,8 @@ import (
 type condition struct {
 	key, test string
 	values    []string
-	// negated inverts the test: the condition holds if no value matches, or if the request does not have the key.
+	// negated inverts the test: the condition holds if no value matches, and without forAny if the request does not have
+	// the key.
 	negated bool
 	// ifExists makes the condition hold without the key.
 	ifExists bool
@@ -87,7 +88,7 @@ func (c condition) holds(context map[string][]string) bool {
 		return present != strings.EqualFold(c.values[0], "true")
 	}
 	if !present {
-		return c.negated || c.ifExists || c.set == forAll
+		return c.ifExists || c.set == forAll || c.negated && c.set != forAny
 	}
 	matches := func(value string) bool {
 		return slices.ContainsFunc(c.values, func(pattern string) bool { return tests[c.test](pattern, value) }) != c.negated

@@ -59,6 +59,24 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// The page "Single-valued vs. multivalued context keys" of the user guide: without the key, a condition with ForAnyValue
+// does not hold, and one with ForAllValues holds.
+func TestSetOperatorsWithoutKey(t *testing.T) {
+	for operator, want := range map[string]bool{
+		"ForAnyValue:StringLike": false, "ForAnyValue:StringNotLike": false, "StringNotLike": true,
+		"ForAllValues:StringLike": true, "ForAllValues:StringNotLike": true,
+	} {
+		p, err := Parse([]byte(`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*",
+			"Condition": {"` + operator + `": {"aws:TagKeys": "a*"}}}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Decide(Request{Action: "ec2:CreateTags", Resource: "*"}).Allowed; got != want {
+			t.Errorf("%s: allowed %t, want %t", operator, got, want)
+		}
+	}
+}
+
 func TestParseRejectsUnsupportedElements(t *testing.T) {
 	statement := func(s string) string { return `{"Version": "2012-10-17", "Statement": [` + s + `]}` }
 	for _, tc := range []struct{ name, text, want string }{

@@ -1,6 +1,7 @@
 package nlb
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
@@ -16,18 +17,25 @@ type attributesOutput struct {
 // balancerAttributes returns a network load balancer's attributes with their defaults.
 func balancerAttributes() map[string]string {
 	return map[string]string{
-		"access_logs.s3.enabled": "false", "access_logs.s3.bucket": "", "access_logs.s3.prefix": "",
-		"deletion_protection.enabled": "false", "load_balancing.cross_zone.enabled": "false",
+		accessLogs: "false", accessLogsBucket: "", "access_logs.s3.prefix": "",
+		"deletion_protection.enabled": "false", crossZone: "false",
 		"ipv6.deny_all_igw_traffic":        "false",
 		"dns_record.client_routing_policy": "any_availability_zone", "zonal_shift.config.enabled": "false",
 		"secondary_ips.auto_assigned.per_subnet": "0",
 	}
 }
 
-// deregistrationDelay is the attribute for the seconds that a target drains.
+// Attributes with rules of their own, and their values.
 const (
+	// deregistrationDelay has the seconds that a target drains.
 	deregistrationDelay        = "deregistration_delay.timeout_seconds"
 	defaultDeregistrationDelay = 300
+	preserveClientIP           = "preserve_client_ip.enabled"
+	crossZone                  = "load_balancing.cross_zone.enabled"
+	// likeLoadBalancer is the value of crossZone for a target group with the setting of its load balancer.
+	likeLoadBalancer = "use_load_balancer_configuration"
+	accessLogs       = "access_logs.s3.enabled"
+	accessLogsBucket = "access_logs.s3.bucket"
 )
 
 // groupAttributes returns a target group's attributes with their defaults, for network load balancers.
@@ -37,18 +45,18 @@ func groupAttributes(protocol, targetType string) map[string]string {
 		preserve = "true"
 	}
 	out := map[string]string{
-		"stickiness.enabled":                                                             "false",
-		"stickiness.type":                                                                "source_ip",
-		"load_balancing.cross_zone.enabled":                                              "use_load_balancer_configuration",
-		"proxy_protocol_v2.enabled":                                                      "false",
-		"preserve_client_ip.enabled":                                                     preserve,
+		"stickiness.enabled":        "false",
+		"stickiness.type":           "source_ip",
+		crossZone:                   likeLoadBalancer,
+		"proxy_protocol_v2.enabled": "false",
+		preserveClientIP:            preserve,
+		deregistrationDelay:         strconv.Itoa(defaultDeregistrationDelay),
 		"deregistration_delay.connection_termination.enabled":                            "false",
 		"target_group_health.dns_failover.minimum_healthy_targets.count":                 "1",
 		"target_group_health.dns_failover.minimum_healthy_targets.percentage":            "off",
 		"target_group_health.unhealthy_state_routing.minimum_healthy_targets.count":      "1",
 		"target_group_health.unhealthy_state_routing.minimum_healthy_targets.percentage": "off",
 	}
-	out[deregistrationDelay] = strconv.Itoa(defaultDeregistrationDelay)
 	if protocol == "TCP" || protocol == "TLS" {
 		out["target_health_state.unhealthy.connection_termination.enabled"] = "true"
 		out["target_health_state.unhealthy.draining_interval_seconds"] = "0"
@@ -56,7 +64,7 @@ func groupAttributes(protocol, targetType string) map[string]string {
 	return out
 }
 
-// listenerAttributes returns a listener's.
+// listenerAttributes returns a listener's attributes with their defaults.
 func listenerAttributes(protocol string) map[string]string {
 	if protocol == "TCP" {
 		return map[string]string{"tcp.idle_timeout.seconds": "350"}
@@ -64,7 +72,7 @@ func listenerAttributes(protocol string) map[string]string {
 	return map[string]string{}
 }
 
-// attributeBounds are the attributes that are numbers.
+// attributeBounds are the bounds of attributes that are numbers.
 var attributeBounds = map[string][2]int{
 	deregistrationDelay:                                                         {0, 3600},
 	"tcp.idle_timeout.seconds":                                                  {60, 6000},
@@ -74,111 +82,108 @@ var attributeBounds = map[string][2]int{
 	"target_group_health.unhealthy_state_routing.minimum_healthy_targets.count": {1, 5000},
 }
 
-// attributeWords are the attributes with a closed set of values.
-var attributeWords = map[string][]string{
+// attributeValues are the values of attributes with a closed set.
+var attributeValues = map[string][]string{
 	"dns_record.client_routing_policy": {"any_availability_zone", "availability_zone_affinity",
 		"partial_availability_zone_affinity"},
 	"stickiness.type": {"source_ip"},
 }
 
-// checkAttributes rejects attributes that an object does not have, and invalid values.
-//
-//nolint:cyclop // a list of independent checks, read from top to bottom
-func checkAttributes(have map[string]string, changes []elb.Attribute) error {
+// changeAttributes returns the attributes of an object after a change. It rejects attributes that the object does not
+// have, and invalid values.
+func changeAttributes(attributes map[string]string, changes []elb.Attribute) (map[string]string, error) {
+	changed := maps.Clone(attributes)
 	for _, a := range changes {
-		old, known := have[a.Key]
+		old, known := attributes[a.Key]
 		if !known {
-			return core.Refuse("InvalidConfigurationRequest",
-				"The attribute key '%s' is not recognized or is not supported for this resource", a.Key)
+			return nil, refuseConfiguration("The attribute key '%s' is not recognized or is not supported for this resource",
+				a.Key)
 		}
-		if bounds, ok := attributeBounds[a.Key]; ok {
-			if n, err := strconv.Atoi(a.Value); err != nil || n < bounds[0] || n > bounds[1] {
-				return core.Refuse("InvalidConfigurationRequest", "The value of '%s' must be between %d and %d inclusive", a.Key,
-					bounds[0], bounds[1])
-			}
+		_, isGroup := attributes[preserveClientIP]
+		if err := checkAttribute(a, old, isGroup); err != nil {
+			return nil, err
 		}
-		if words, ok := attributeWords[a.Key]; ok && !slices.Contains(words, a.Value) {
-			return core.Refuse("InvalidConfigurationRequest", "The value '%s' is not valid for '%s'", a.Value, a.Key)
+		changed[a.Key] = a.Value
+	}
+	return changed, nil
+}
+
+// checkAttribute rejects a value that an attribute cannot have instead of the old one.
+func checkAttribute(a elb.Attribute, old string, isGroup bool) error {
+	if bounds, ok := attributeBounds[a.Key]; ok {
+		if n, err := strconv.Atoi(a.Value); err != nil || n < bounds[0] || n > bounds[1] {
+			return refuseConfiguration("The value of '%s' must be between %d and %d inclusive", a.Key, bounds[0], bounds[1])
 		}
-		boolean := old == "true" || old == "false" || a.Key == "load_balancing.cross_zone.enabled"
-		special := old == "use_load_balancer_configuration" || a.Value == "use_load_balancer_configuration" &&
-			core.Has(have, "proxy_protocol_v2.enabled")
-		if boolean && a.Value != "true" && a.Value != "false" && (!special || a.Value != "use_load_balancer_configuration") {
-			return core.Refuse("InvalidConfigurationRequest", "The value of '%s' must be 'true' or 'false'", a.Key)
-		}
+	}
+	if values, ok := attributeValues[a.Key]; ok && !slices.Contains(values, a.Value) {
+		return refuseConfiguration("The value '%s' is not valid for '%s'", a.Value, a.Key)
+	}
+	isSwitch := old == "true" || old == "false" || a.Key == crossZone
+	inherits := isGroup && a.Key == crossZone && a.Value == likeLoadBalancer
+	if isSwitch && !inherits && a.Value != "true" && a.Value != "false" {
+		return refuseConfiguration("The value of '%s' must be 'true' or 'false'", a.Key)
 	}
 	return nil
 }
 
-func setAttributes(have map[string]string, changes []elb.Attribute) attributesOutput {
-	for _, a := range changes {
-		have[a.Key] = a.Value
-	}
-	return viewAttributes(have)
-}
-
-func viewAttributes(have map[string]string) attributesOutput {
+func viewAttributes(attributes map[string]string) attributesOutput {
 	var out []elb.Attribute
-	for _, key := range core.SortedIDs(have) {
-		out = append(out, elb.Attribute{Key: key, Value: have[key]})
+	for _, key := range core.SortedIDs(attributes) {
+		out = append(out, elb.Attribute{Key: key, Value: attributes[key]})
 	}
 	return attributesOutput{query.MembersOf(out)}
 }
 
-func (t *Tx) describeBalancerAttributes(b *balancer, _ struct{ ofBalancer }) (out attributesOutput, err error) {
+func (t *Tx) describeBalancerAttributes(b *balancer, _ struct{ balancerRef }) (attributesOutput, error) {
 	return viewAttributes(b.attributes), nil
 }
 
 func (t *Tx) modifyBalancerAttributes(b *balancer, in struct {
-	ofBalancer
+	balancerRef
 	Attributes []elb.Attribute
 }) (out attributesOutput, err error) {
-	if err := checkAttributes(b.attributes, in.Attributes); err != nil {
+	changed, err := changeAttributes(b.attributes, in.Attributes)
+	if err == nil && changed[accessLogs] == "true" && changed[accessLogsBucket] == "" {
+		err = refuseConfiguration("An S3 bucket name must be specified to enable access logs")
+	}
+	if err != nil {
 		return out, err
 	}
-	after := map[string]string{}
-	for k, v := range b.attributes {
-		after[k] = v
-	}
-	setAttributes(after, in.Attributes)
-	if after["access_logs.s3.enabled"] == "true" && after["access_logs.s3.bucket"] == "" {
-		return out, core.Refuse("InvalidConfigurationRequest", "An S3 bucket name must be specified to enable access logs")
-	}
-	b.attributes = after
-	return viewAttributes(after), nil
+	b.attributes = changed
+	return viewAttributes(changed), nil
 }
 
-func (t *Tx) describeGroupAttributes(g *targetGroup, _ struct{ ofTargetGroup }) (out attributesOutput, err error) {
+func (t *Tx) describeGroupAttributes(g *targetGroup, _ struct{ targetGroupRef }) (attributesOutput, error) {
 	return viewAttributes(g.attributes), nil
 }
 
 func (t *Tx) modifyGroupAttributes(g *targetGroup, in struct {
-	ofTargetGroup
+	targetGroupRef
 	Attributes []elb.Attribute
 }) (out attributesOutput, err error) {
-	if err := checkAttributes(g.attributes, in.Attributes); err != nil {
+	changed, err := changeAttributes(g.attributes, in.Attributes)
+	if err == nil && changed[preserveClientIP] == "false" && (g.protocol == "UDP" || g.protocol == "TCP_UDP") {
+		err = refuseConfiguration("Client IP preservation cannot be disabled for %s target groups", g.protocol)
+	}
+	if err != nil {
 		return out, err
 	}
-	for _, a := range in.Attributes {
-		if a.Key == "preserve_client_ip.enabled" && a.Value == "false" && (g.protocol == "UDP" || g.protocol == "TCP_UDP") {
-			return out, core.Refuse("InvalidConfigurationRequest",
-				"Client IP preservation cannot be disabled for %s target groups",
-				g.protocol)
-		}
-	}
-	return setAttributes(g.attributes, in.Attributes), nil
+	g.attributes = changed
+	return viewAttributes(changed), nil
 }
 
-func (t *Tx) describeListenerAttributes(l *listener, _ struct{ ofListener }) (out attributesOutput, err error) {
+func (t *Tx) describeListenerAttributes(l *listener, _ struct{ listenerRef }) (attributesOutput, error) {
 	return viewAttributes(l.attributes), nil
 }
 
 func (t *Tx) modifyListenerAttributes(l *listener, in struct {
-	ofListener
+	listenerRef
 	Attributes []elb.Attribute
 }) (out attributesOutput, err error) {
-	if err := checkAttributes(l.attributes, in.Attributes); err != nil {
+	changed, err := changeAttributes(l.attributes, in.Attributes)
+	if err != nil {
 		return out, err
 	}
-	return setAttributes(l.attributes, in.Attributes), nil
+	l.attributes = changed
+	return viewAttributes(changed), nil
 }

@@ -40,16 +40,23 @@ type balancer struct {
 	addressType       string
 	mappings          []subnetMapping
 	groups            []string
-	// withGroups is set at creation and can never change: one created without security groups cannot get any.
-	withGroups  bool
+	// hasGroups is set at creation and can never change: one created without security groups cannot get any.
+	hasGroups   bool
 	privateLink string
 	// sourceNAT is on or off: whether UDP of IPv6 clients reaches IPv4 targets.
 	sourceNAT  string
 	attributes map[string]string
-	made       time.Time
+	created    time.Time
 	// ENIs are the network interfaces by subnet.
 	ENIs map[string]string
 }
+
+// IP address types of load balancers and target groups. Target groups have addressTypeIPv6 and addressTypeIPv4.
+const (
+	addressTypeIPv4      = "ipv4"
+	addressTypeIPv6      = "ipv6"
+	addressTypeDualStack = "dualstack"
+)
 
 type subnetMapping struct {
 	SubnetID           string `q:"SubnetId"`
@@ -59,16 +66,18 @@ type subnetMapping struct {
 	SourceNatIPv6Range string `q:"SourceNatIpv6Prefix"`
 }
 
-// These are the parts of requests that name an object.
+// The parts of requests that name an object.
 type (
-	ofBalancer    struct{ LoadBalancerArn string }
-	ofTargetGroup struct{ TargetGroupArn string }
-	ofListener    struct{ ListenerArn string }
+	balancerRef    struct{ LoadBalancerArn string }
+	targetGroupRef struct{ TargetGroupArn string }
+	listenerRef    struct{ ListenerArn string }
 )
 
-func (n ofBalancer) Object(t *Tx) (*balancer, error)       { return t.balancerOf(n.LoadBalancerArn) }
-func (n ofTargetGroup) Object(t *Tx) (*targetGroup, error) { return t.targetGroupOf(n.TargetGroupArn) }
-func (n ofListener) Object(t *Tx) (*listener, error)       { return t.listenerOf(n.ListenerArn) }
+func (n balancerRef) Object(t *Tx) (*balancer, error) { return t.findBalancer(n.LoadBalancerArn) }
+func (n targetGroupRef) Object(t *Tx) (*targetGroup, error) {
+	return t.findTargetGroup(n.TargetGroupArn)
+}
+func (n listenerRef) Object(t *Tx) (*listener, error) { return t.findListener(n.ListenerArn) }
 
 func balancerOperations() []core.Operation[*Tx] {
 	return []core.Operation[*Tx]{
@@ -106,7 +115,7 @@ func (t *Tx) createBalancer(in createBalancerInput) (out balancersOutput, err er
 		return out, err
 	}
 	if old := t.balancerByName(in.Name); old != nil {
-		if !sameBalancer(old, b) {
+		if !equalBalancers(old, b) {
 			return out, core.Refuse("DuplicateLoadBalancerName",
 				"A load balancer with the same name '%s' exists, but with different settings", in.Name)
 		}
@@ -142,27 +151,26 @@ func (t *Tx) newBalancer(in createBalancerInput) (*balancer, map[string]string, 
 		return nil, nil, core.Validation("Load balancer name cannot begin with 'internal-'")
 	}
 	b := &balancer{
-		name: in.Name, scheme: cmp.Or(in.Scheme, elb.SchemePublic), addressType: cmp.Or(in.IPAddressType,
-			"ipv4"), made: t.Now,
-		groups: slices.Clone(in.SecurityGroups), withGroups: len(in.SecurityGroups) > 0, ENIs: map[string]string{},
-		privateLink: "on",
-		sourceNAT:   cmp.Or(in.SourceNAT, "off"), attributes: balancerAttributes(),
+		name: in.Name, scheme: cmp.Or(in.Scheme, elb.SchemePublic), addressType: cmp.Or(in.IPAddressType, addressTypeIPv4),
+		created: t.Now, groups: slices.Clone(in.SecurityGroups), hasGroups: len(in.SecurityGroups) > 0,
+		ENIs: map[string]string{}, privateLink: "on", sourceNAT: cmp.Or(in.SourceNAT, "off"),
+		attributes: balancerAttributes(),
 	}
-	if err := checkSourceNAT(b.sourceNAT, b.addressType); err != nil {
-		return nil, nil, err
-	}
-	if b.addressType != "ipv4" && b.addressType != "dualstack" {
+	if b.addressType != addressTypeIPv4 && b.addressType != addressTypeDualStack {
 		return nil, nil, core.Validation("IpAddressType '%s' is not supported for network load balancers", b.addressType)
+	}
+	if err := b.checkSourceNAT(); err != nil {
+		return nil, nil, err
 	}
 	tags, err := elb.CheckTags(in.Tags)
 	if err != nil {
 		return nil, nil, err
 	}
-	b.mappings, b.VPC, err = t.mappings(b, in.Subnets, in.SubnetMappings)
+	b.mappings, b.VPC, err = t.resolveMappings(b, in.Subnets, in.SubnetMappings)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := t.balancerGroups(b.groups, b.VPC); err != nil {
+	if err := t.checkGroups(b.groups, b.VPC); err != nil {
 		return nil, nil, err
 	}
 	b.suffix = fmt.Sprintf("%016x", t.Random.Uint64())
@@ -170,10 +178,11 @@ func (t *Tx) newBalancer(in createBalancerInput) (*balancer, map[string]string, 
 	return b, tags, nil
 }
 
-func sameBalancer(a, b *balancer) bool {
-	subnets := func(x *balancer) []string {
+// equalBalancers reports whether a request for b creates the existing load balancer a again: AWS then returns a.
+func equalBalancers(a, b *balancer) bool {
+	subnets := func(b *balancer) []string {
 		var out []string
-		for _, m := range x.mappings {
+		for _, m := range b.mappings {
 			out = append(out, m.SubnetID)
 		}
 		slices.Sort(out)
@@ -192,30 +201,31 @@ func (t *Tx) balancerByName(name string) *balancer {
 	return nil
 }
 
-// mappings checks the subnets of a load balancer: one for each zone, all of one VPC.
-func (t *Tx) mappings(b *balancer, subnets []string, given []subnetMapping) ([]subnetMapping, string, error) {
-	if (len(subnets) == 0) == (len(given) == 0) {
+// resolveMappings returns the mappings of a request, and the VPC of their subnets: one subnet for each zone.
+func (t *Tx) resolveMappings(
+	b *balancer, subnets []string, mappings []subnetMapping,
+) (resolved []subnetMapping, vpc string, err error) {
+	if (len(subnets) == 0) == (len(mappings) == 0) {
 		return nil, "", core.Validation("You must specify either subnets or subnet mappings")
 	}
-	given = slices.Clone(given)
+	resolved = slices.Clone(mappings)
 	for _, id := range subnets {
-		given = append(given, subnetMapping{SubnetID: id})
+		resolved = append(resolved, subnetMapping{SubnetID: id})
 	}
-	zones := map[string]string{}
-	vpc := ""
-	for _, m := range given {
+	zones := map[string]bool{}
+	for _, m := range resolved {
 		s := t.Subnets[m.SubnetID]
 		if s == nil {
 			return nil, "", core.Refuse("SubnetNotFound", "The subnet ID '%s' does not exist", m.SubnetID)
 		}
 		if vpc = cmp.Or(vpc, s.VPC); vpc != s.VPC {
-			return nil, "", core.Refuse("InvalidConfigurationRequest", "All subnets must belong to the same VPC")
+			return nil, "", refuseConfiguration("All subnets must belong to the same VPC")
 		}
-		if core.Has(zones, s.Zone) {
-			return nil, "", core.Refuse("InvalidConfigurationRequest",
+		if zones[s.Zone] {
+			return nil, "", refuseConfiguration(
 				"A load balancer cannot be attached to multiple subnets in the same Availability Zone")
 		}
-		zones[s.Zone] = s.ID
+		zones[s.Zone] = true
 		if err := t.checkMapping(b, s, m); err != nil {
 			return nil, "", err
 		}
@@ -224,7 +234,7 @@ func (t *Tx) mappings(b *balancer, subnets []string, given []subnetMapping) ([]s
 	if b.scheme == elb.SchemePublic && t.VPCs[vpc].GatewayID == "" {
 		return nil, "", core.Refuse("InvalidSubnet", "VPC %s has no internet gateway", vpc)
 	}
-	return given, vpc, nil
+	return resolved, vpc, nil
 }
 
 func (t *Tx) checkMapping(b *balancer, s *ec2.Subnet, m subnetMapping) error {
@@ -232,7 +242,7 @@ func (t *Tx) checkMapping(b *balancer, s *ec2.Subnet, m subnetMapping) error {
 		a := t.Addresses[m.AllocationID]
 		switch {
 		case b.scheme != elb.SchemePublic:
-			return core.Refuse("InvalidConfigurationRequest", "Allocation IDs cannot be specified for internal load balancers")
+			return refuseConfiguration("Allocation IDs cannot be specified for internal load balancers")
 		case a == nil:
 			return core.Refuse("AllocationIdNotFound", "The allocation ID '%s' does not exist", m.AllocationID)
 		case a.Iface != "" && a.Iface != b.ENIs[s.ID]:
@@ -242,37 +252,36 @@ func (t *Tx) checkMapping(b *balancer, s *ec2.Subnet, m subnetMapping) error {
 	if m.PrivateIPv4 != "" {
 		ip, err := netip.ParseAddr(m.PrivateIPv4)
 		if b.scheme != elb.SchemeInternal {
-			return core.Refuse("InvalidConfigurationRequest",
-				"Private IPv4 addresses can be specified for internal load balancers only")
+			return refuseConfiguration("Private IPv4 addresses can be specified for internal load balancers only")
 		}
 		if err != nil || !s.CIDR.Contains(ip) {
-			return core.Refuse("InvalidConfigurationRequest", "Private IPv4 address '%s' is not in the range of subnet '%s'",
+			return refuseConfiguration("Private IPv4 address '%s' is not in the range of subnet '%s'",
 				m.PrivateIPv4, s.ID)
 		}
 	}
-	if b.addressType == "dualstack" && !s.CIDR6.IsValid() {
+	if b.addressType == addressTypeDualStack && !s.CIDR6.IsValid() {
 		return core.Refuse("InvalidSubnet", "Subnet '%s' has no IPv6 CIDR block, which dualstack requires", s.ID)
 	}
-	if m.IPv6 != "" && b.addressType != "dualstack" {
-		return core.Refuse("InvalidConfigurationRequest", "IPv6 addresses can be specified for dualstack load balancers only")
+	if m.IPv6 != "" && b.addressType != addressTypeDualStack {
+		return refuseConfiguration("IPv6 addresses can be specified for dualstack load balancers only")
 	}
 	return nil
 }
 
-func (t *Tx) balancerGroups(groups []string, vpc string) error {
+func (t *Tx) checkGroups(groups []string, vpc string) error {
 	for _, id := range groups {
 		if g := t.Groups[id]; g == nil || g.VPC != vpc {
 			return core.Refuse("InvalidSecurityGroup", "Security group '%s' does not exist in VPC '%s'", id, vpc)
 		}
 	}
 	if limit := t.Options.Quotas[core.QuotaGroupsPerInterface]; len(groups) > limit {
-		return core.Refuse("InvalidConfigurationRequest", "The maximum number of security groups is %d", limit)
+		return refuseConfiguration("The maximum number of security groups is %d", limit)
 	}
 	return nil
 }
 
-// balancerOf finds a load balancer that a request names.
-func (t *Tx) balancerOf(arn string) (*balancer, error) {
+// findBalancer finds a load balancer that a request names.
+func (t *Tx) findBalancer(arn string) (*balancer, error) {
 	if b := t.balancers[arn]; b != nil {
 		return b, nil
 	}
@@ -308,10 +317,8 @@ func (t *Tx) describeBalancers(in describeBalancersInput) (out balancersOutput, 
 		found = append(found, b)
 	}
 	if len(in.LoadBalancerArns)+len(in.Names) == 0 {
-		for _, arn := range core.SortedIDs(t.balancers) {
-			if t.Visible(arn) {
-				found = append(found, t.balancers[arn])
-			}
+		for _, arn := range core.VisibleIDs(t.Base(), t.balancers) {
+			found = append(found, t.balancers[arn])
 		}
 	}
 	out.Balancers, out.NextMarker, err = elb.Cut(found, in.Page, func(b *balancer) string { return b.arn },
@@ -337,17 +344,19 @@ func (t *Tx) deleteBalancer(in struct{ LoadBalancerArn string }) (core.Nothing, 
 }
 
 func (t *Tx) removeBalancer(b *balancer) {
-	for arn, l := range t.listeners {
-		if l.balancer == b.arn {
-			delete(t.listeners, arn)
-			t.RemoveRecords(arn)
-		}
+	for _, l := range t.listenersOf(b.arn) {
+		t.removeListener(l)
 	}
 	for _, eni := range b.ENIs {
 		t.ReleaseInterface(eni)
 	}
 	delete(t.balancers, b.arn)
 	t.RemoveRecords(b.arn)
+}
+
+// refuseConfiguration returns the error for an invalid configuration.
+func refuseConfiguration(format string, args ...any) error {
+	return core.Refuse("InvalidConfigurationRequest", format, args...)
 }
 
 // Operations returns the operations of the second generation of Elastic Load Balancing.

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/ec2"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
@@ -32,7 +31,7 @@ type balancerView struct {
 	ARN         string                          `xml:"LoadBalancerArn"`
 	DNS         string                          `xml:"DNSName"`
 	HostedZone  string                          `xml:"CanonicalHostedZoneId"`
-	Made        string                          `xml:"CreatedTime"`
+	Created     string                          `xml:"CreatedTime"`
 	Name        string                          `xml:"LoadBalancerName"`
 	Scheme      string                          `xml:"Scheme"`
 	VPC         string                          `xml:"VpcId"`
@@ -47,15 +46,14 @@ type balancerView struct {
 
 func (t *Tx) viewBalancer(b *balancer) balancerView {
 	v := balancerView{
-		ARN: b.arn, DNS: t.balancerDNS(b), HostedZone: elb.HostedZone, Made: ec2.Timestamp(b.made), Name: b.name,
-		Scheme: b.scheme,
-		VPC:    b.VPC, State: balancerState{"active"}, Type: "network", Zones: t.balancerZones(b), AddressType: b.addressType,
-		SourceNAT: b.sourceNAT,
+		ARN: b.arn, DNS: t.balancerDNS(b), HostedZone: elb.HostedZone, Created: ec2.Timestamp(b.created), Name: b.name,
+		Scheme: b.scheme, VPC: b.VPC, State: balancerState{"active"}, Type: "network", Zones: t.balancerZones(b),
+		AddressType: b.addressType, SourceNAT: b.sourceNAT,
 	}
-	if t.Now.Before(b.made.Add(t.Options.ProvisionTime)) {
+	if t.Now.Before(b.created.Add(t.Options.ProvisionTime)) {
 		v.State.Code = "provisioning"
 	}
-	if b.withGroups {
+	if b.hasGroups {
 		groups := query.MembersOf(b.groups)
 		v.Groups, v.PrivateLink = &groups, b.privateLink
 	}
@@ -80,23 +78,18 @@ func (t *Tx) balancerZones(b *balancer) query.Members[balancerZoneView] {
 		}
 		out = append(out, v)
 	}
-	slices.SortFunc(out, func(a, b balancerZoneView) int {
-		if a.Zone < b.Zone {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(out, func(a, b balancerZoneView) int { return cmp.Compare(a.Zone, b.Zone) })
 	return query.MembersOf(out)
 }
 
 // attachBalancer creates a network interface of the load balancer in each subnet, and deletes those in other
 // subnets.
 func (t *Tx) attachBalancer(b *balancer, mappings []subnetMapping) error {
-	made, subnets := map[string]string{}, make([]string, 0, len(mappings))
+	created, subnets := map[string]string{}, make([]string, 0, len(mappings))
 	for _, m := range mappings {
-		n, added, err := t.Attach(b.ENIs, m.SubnetID, b.addressType == "dualstack")
+		n, added, err := t.Attach(b.ENIs, m.SubnetID, b.addressType == addressTypeDualStack)
 		if err != nil {
-			for subnet, eni := range made {
+			for subnet, eni := range created {
 				delete(t.Interfaces, eni)
 				delete(b.ENIs, subnet)
 			}
@@ -104,7 +97,7 @@ func (t *Tx) attachBalancer(b *balancer, mappings []subnetMapping) error {
 		}
 		if added {
 			n.Description, n.Kind = "ELB net/"+b.name+"/"+b.suffix, "network_load_balancer"
-			made[m.SubnetID] = n.ID
+			created[m.SubnetID] = n.ID
 		}
 		n.Groups = slices.Clone(b.groups)
 		if ip, err := netip.ParseAddr(m.PrivateIPv4); err == nil {
@@ -120,22 +113,21 @@ func (t *Tx) attachBalancer(b *balancer, mappings []subnetMapping) error {
 
 // setSecurityGroups replaces the groups of a load balancer that was created with any.
 func (t *Tx) setSecurityGroups(b *balancer, in struct {
-	ofBalancer
+	balancerRef
 	SecurityGroups []string
 	PrivateLink    string `q:"EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic"`
 }) (out struct {
 	Groups      query.Members[string] `xml:"SecurityGroupIds"`
 	PrivateLink string                `xml:"EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic"`
 }, err error) {
-	if !b.withGroups {
-		return out, core.Refuse("InvalidConfigurationRequest",
+	if !b.hasGroups {
+		return out, refuseConfiguration(
 			"You cannot set security groups on a Network Load Balancer that was created without security groups")
 	}
 	if len(in.SecurityGroups) == 0 {
-		return out, core.Refuse("InvalidConfigurationRequest",
-			"You cannot remove all security groups of a Network Load Balancer")
+		return out, refuseConfiguration("You cannot remove all security groups of a Network Load Balancer")
 	}
-	if err := t.balancerGroups(in.SecurityGroups, b.VPC); err != nil {
+	if err := t.checkGroups(in.SecurityGroups, b.VPC); err != nil {
 		return out, err
 	}
 	b.groups = slices.Clone(in.SecurityGroups)
@@ -147,13 +139,20 @@ func (t *Tx) setSecurityGroups(b *balancer, in struct {
 	return out, nil
 }
 
-// checkSourceNAT refuses IPv6 prefixes for source NAT on IPv4 load balancers.
-func checkSourceNAT(sourceNAT, addressType string) error {
-	if sourceNAT == "on" && addressType != "dualstack" {
-		return core.Refuse("InvalidConfigurationRequest",
-			"EnablePrefixForIpv6SourceNat requires the IP address type 'dualstack'")
+// checkSourceNAT rejects IPv6 prefixes for source NAT on IPv4 load balancers.
+func (b *balancer) checkSourceNAT() error {
+	if b.sourceNAT == "on" && b.addressType != addressTypeDualStack {
+		return refuseConfiguration("EnablePrefixForIpv6SourceNat requires the IP address type 'dualstack'")
 	}
 	return nil
+}
+
+// checkAddressType rejects a change to another IP address type that the load balancer cannot have.
+func (t *Tx) checkAddressType(b *balancer) error {
+	if b.addressType != addressTypeIPv4 && b.addressType != addressTypeDualStack {
+		return refuseConfiguration("IpAddressType '%s' is not supported for network load balancers", b.addressType)
+	}
+	return t.checkAllFamilies(b)
 }
 
 // checkReplacedSubnets rejects a subnet that replaces another of the same zone: the zone must be removed first. AWS
@@ -164,10 +163,9 @@ func (t *Tx) checkReplacedSubnets(b *balancer, mappings []subnetMapping) error {
 		if b.ENIs[m.SubnetID] == "" && slices.ContainsFunc(b.mappings, func(old subnetMapping) bool {
 			return t.Subnets[old.SubnetID].Zone == zone
 		}) {
-			return core.Refuse("InvalidConfigurationRequest",
-				"You cannot specify an additional subnet from an Availability Zone that "+
-					"is already associated with the load balancer. The Availability Zone '%s' corresponding to the new subnet '%s' "+
-					"is already associated with the load balancer.", zone, m.SubnetID)
+			return refuseConfiguration("You cannot specify an additional subnet from an Availability Zone that "+
+				"is already associated with the load balancer. The Availability Zone '%s' corresponding to the new subnet '%s' "+
+				"is already associated with the load balancer.", zone, m.SubnetID)
 		}
 	}
 	return nil
@@ -175,7 +173,7 @@ func (t *Tx) checkReplacedSubnets(b *balancer, mappings []subnetMapping) error {
 
 // setSubnets replaces the subnets.
 func (t *Tx) setSubnets(b *balancer, in struct {
-	ofBalancer
+	balancerRef
 	Subnets        []string
 	SubnetMappings []subnetMapping
 	IPAddressType  string `q:"IpAddressType"`
@@ -185,22 +183,20 @@ func (t *Tx) setSubnets(b *balancer, in struct {
 	AddressType string                          `xml:"IpAddressType"`
 	SourceNAT   string                          `xml:"EnablePrefixForIpv6SourceNat"`
 }, err error) {
-	checked := *b
-	if in.IPAddressType != "" {
-		checked.addressType = in.IPAddressType
-	}
-	checked.sourceNAT = cmp.Or(in.SourceNAT, b.sourceNAT)
-	if err := checkSourceNAT(checked.sourceNAT, checked.addressType); err != nil {
+	changed := *b
+	changed.addressType = cmp.Or(in.IPAddressType, b.addressType)
+	changed.sourceNAT = cmp.Or(in.SourceNAT, b.sourceNAT)
+	if err := changed.checkSourceNAT(); err != nil {
 		return out, err
 	}
-	mappings, vpc, err := t.mappings(&checked, in.Subnets, in.SubnetMappings)
+	mappings, vpc, err := t.resolveMappings(&changed, in.Subnets, in.SubnetMappings)
 	if err != nil {
 		return out, err
 	}
 	if vpc != b.VPC {
-		return out, core.Refuse("InvalidConfigurationRequest", "The subnets must belong to VPC '%s'", b.VPC)
+		return out, refuseConfiguration("The subnets must belong to VPC '%s'", b.VPC)
 	}
-	if err := t.checkAllFamilies(&checked); err != nil {
+	if err := t.checkAddressType(&changed); err != nil {
 		return out, err
 	}
 	if err := t.checkReplacedSubnets(b, mappings); err != nil {
@@ -209,30 +205,25 @@ func (t *Tx) setSubnets(b *balancer, in struct {
 	if err := t.attachBalancer(b, mappings); err != nil {
 		return out, err
 	}
-	b.addressType, b.sourceNAT = checked.addressType, checked.sourceNAT
+	b.addressType, b.sourceNAT = changed.addressType, changed.sourceNAT
 	out.Zones, out.AddressType, out.SourceNAT = t.balancerZones(b), b.addressType, b.sourceNAT
 	return out, nil
 }
 
 func (t *Tx) setAddressType(b *balancer, in struct {
-	ofBalancer
+	balancerRef
 	IPAddressType string `q:"IpAddressType"`
 }) (out struct {
 	AddressType string `xml:"IpAddressType"`
 }, err error) {
-	if in.IPAddressType != "ipv4" && in.IPAddressType != "dualstack" {
-		return out, core.Refuse("InvalidConfigurationRequest",
-			"IpAddressType '%s' is not supported for network load balancers",
-			in.IPAddressType)
-	}
-	checked := *b
-	checked.addressType = in.IPAddressType
+	changed := *b
+	changed.addressType = in.IPAddressType
 	for _, m := range b.mappings {
-		if err := t.checkMapping(&checked, t.Subnets[m.SubnetID], m); err != nil {
+		if err := t.checkMapping(&changed, t.Subnets[m.SubnetID], m); err != nil {
 			return out, err
 		}
 	}
-	if err := t.checkAllFamilies(&checked); err != nil {
+	if err := t.checkAddressType(&changed); err != nil {
 		return out, err
 	}
 	b.addressType, out.AddressType = in.IPAddressType, in.IPAddressType

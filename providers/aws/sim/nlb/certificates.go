@@ -11,7 +11,7 @@ import (
 
 type certificatesInput struct {
 	elb.Page
-	ofListener
+	listenerRef
 	Certificates []certificate
 }
 

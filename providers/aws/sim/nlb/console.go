@@ -26,21 +26,18 @@ func (t *Tx) LoadBalancers() []world.LoadBalancer {
 func (t *Tx) toWorld(b *balancer) world.LoadBalancer {
 	out := world.LoadBalancer{Name: b.name, Internal: b.scheme == elb.SchemeInternal,
 		Addresses: []string{t.balancerDNS(b)}}
-	for _, l := range t.listeners {
-		if l.balancer != b.arn {
-			continue
-		}
+	for _, l := range t.listenersOf(b.arn) {
 		listener := world.Listener{Port: l.port, TLS: l.protocol == "TLS"}
-		var behind []string
+		var memberGroups []string
 		for _, arn := range l.targetGroups() {
 			g := t.targetGroups[arn]
 			listener.MemberPort, listener.Draining = g.port, g.draining()
 			members, groups := t.membersOf(b, g)
-			listener.Members, behind = append(listener.Members, members...), append(behind, groups...)
+			listener.Members, memberGroups = append(listener.Members, members...), append(memberGroups, groups...)
 		}
 		for _, protocol := range transports(l.protocol) {
 			listener.Protocol = protocol
-			listener.SourceRanges = t.sources(b, l, listener.MemberPort, protocol, behind)
+			listener.SourceRanges = t.sourceRanges(b, l, listener.MemberPort, protocol, memberGroups)
 			out.Listeners = append(out.Listeners, listener)
 		}
 	}
@@ -58,13 +55,13 @@ func (g *targetGroup) draining() time.Duration {
 
 // membersOf returns the reachable nodes of a target group, and their security groups.
 func (t *Tx) membersOf(b *balancer, g *targetGroup) (nodes, groups []string) {
-	reach := t.reachOf(b, g)
+	reach := t.newReach(b, g)
 	var last []string
 	for _, x := range g.targets {
 		if !x.drained.IsZero() {
 			continue
 		}
-		if reach.target(x) {
+		if reach.includes(x) {
 			nodes = append(nodes, t.NodeOf(x.id))
 		}
 		if n := t.InterfaceOf(x.id); n != nil && !slices.Equal(last, n.Groups) {
@@ -75,18 +72,20 @@ func (t *Tx) membersOf(b *balancer, g *targetGroup) (nodes, groups []string) {
 	return nodes, groups
 }
 
-// sources returns the networks that may connect: by the load balancer's own security groups, or without any,
-// by the client rules of its targets.
-func (t *Tx) sources(b *balancer, l *listener, memberPort int32, transport v1.Protocol, behind []string) []string {
+// sourceRanges returns the networks that may connect: by the load balancer's own security groups, or without any, by the
+// client rules in the groups of its targets.
+func (t *Tx) sourceRanges(
+	b *balancer, l *listener, memberPort int32, transport v1.Protocol, memberGroups []string,
+) []string {
 	protocol := strings.ToLower(string(transport))
-	if b.withGroups {
+	if b.hasGroups {
 		return t.RangesOf(b.groups, protocol, l.port, func(*ec2.Rule) bool { return true })
 	}
-	if len(behind) == 0 {
+	if len(memberGroups) == 0 {
 		return nil // No rule applies yet.
 	}
-	slices.Sort(behind)
-	return t.RangesOf(slices.Compact(behind), protocol, memberPort,
+	slices.Sort(memberGroups)
+	return t.RangesOf(slices.Compact(memberGroups), protocol, memberPort,
 		func(r *ec2.Rule) bool { return !strings.HasPrefix(r.Description, healthRule) })
 }
 
@@ -103,13 +102,13 @@ func (t *Tx) Delete(name string) bool {
 	return b != nil
 }
 
-// Count counts what exists by kind.
+// Count counts the objects by kind.
 func (t *Tx) Count(out map[string]int) {
 	out["load-balancers"] = len(t.balancers)
 	out["listeners"] = len(t.listeners)
 	out["target-groups"] = len(t.targetGroups)
 	for _, g := range t.targetGroups {
-		out["targets"] += len(t.registered(g))
+		out["targets"] += len(t.registeredTargets(g))
 	}
 }
 
@@ -126,27 +125,16 @@ func (t *Tx) Drift(name string) ([]string, error) {
 	if b == nil {
 		return nil, nil
 	}
-	l := t.firstListener(b)
-	if l == nil {
+	listeners := t.listenersOf(b.arn)
+	if len(listeners) == 0 {
 		return nil, fmt.Errorf("load balancer %q has no listener to change", b.name)
 	}
 	fields := []string{driftInterval}
-	g := t.targetGroups[l.targetGroups()[0]]
+	g := t.targetGroups[listeners[0].targetGroups()[0]]
 	g.check.HealthCheckIntervalSeconds = elb.DriftedInterval(g.check.HealthCheckIntervalSeconds)
 	if len(g.targets) > 0 {
 		g.targets = g.targets[1:]
 		fields = append(fields, driftTargets)
 	}
 	return fields, nil
-}
-
-// firstListener returns the listener with the lowest port.
-func (t *Tx) firstListener(b *balancer) *listener {
-	var first *listener
-	for _, l := range t.listeners {
-		if l.balancer == b.arn && (first == nil || l.port < first.port) {
-			first = l
-		}
-	}
-	return first
 }

@@ -19,7 +19,7 @@ func (t *Tx) Inventory() []world.Object {
 	}
 	for arn, g := range t.targetGroups {
 		var targets []string
-		for _, x := range t.registered(g) {
+		for _, x := range t.registeredTargets(g) {
 			targets = append(targets, x.id)
 		}
 		out = append(out, world.NewObject("target group", g.name, arn, t.viewTargetGroup(g),

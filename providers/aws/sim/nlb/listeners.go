@@ -99,7 +99,7 @@ type certificate struct {
 
 type listenerInput struct {
 	LoadBalancerArn string
-	ofListener
+	listenerRef
 	Protocol       string
 	Port           *int32
 	SslPolicy      *string
@@ -110,7 +110,7 @@ type listenerInput struct {
 }
 
 func (t *Tx) createListener(in listenerInput) (out listenersOutput, err error) {
-	b, err := t.balancerOf(in.LoadBalancerArn)
+	b, err := t.findBalancer(in.LoadBalancerArn)
 	if err != nil {
 		return out, err
 	}
@@ -125,18 +125,18 @@ func (t *Tx) createListener(in listenerInput) (out listenersOutput, err error) {
 		return out, err
 	}
 	l := &listener{balancer: b.arn, attributes: listenerAttributes(in.Protocol)}
-	if err := t.change(l, in); err != nil {
+	if err := t.configure(l, in); err != nil {
 		return out, err
 	}
-	if old := t.listenerOn(b.arn, l.port, nil); old != nil {
-		if !sameListener(old, l) {
+	if old := t.listenerOn(b.arn, l.port); old != nil {
+		if !equalListeners(old, l) {
 			return out, core.Refuse("DuplicateListener", "A listener already exists on this port for this load balancer '%s'",
 				b.arn)
 		}
 		out.Listeners.Member = []listenerView{t.viewListener(old)}
 		return out, nil
 	}
-	if t.countListeners(b.arn) >= t.Options.Quotas[core.QuotaListeners] {
+	if len(t.listenersOf(b.arn)) >= t.Options.Quotas[core.QuotaListeners] {
 		return out, core.Refuse("TooManyListeners", "The maximum number of listeners for load balancer '%s' has been reached",
 			b.arn)
 	}
@@ -150,32 +150,35 @@ func (t *Tx) createListener(in listenerInput) (out listenersOutput, err error) {
 	return out, nil
 }
 
-func sameListener(a, b *listener) bool {
+func equalListeners(a, b *listener) bool {
 	return a.protocol == b.protocol && a.policy == b.policy && slices.Equal(a.targetGroups(), b.targetGroups()) &&
 		slices.Equal(a.certificates, b.certificates) && slices.Equal(a.alpn, b.alpn)
 }
 
-// listenerOn finds the listener of a load balancer on a port: TCP and UDP share one port space.
-func (t *Tx) listenerOn(balancer string, port int32, but *listener) *listener {
+// listenersOf returns the listeners of a load balancer, sorted by port.
+func (t *Tx) listenersOf(balancer string) []*listener {
+	var out []*listener
 	for _, l := range t.listeners {
-		if l.balancer == balancer && l.port == port && l != but {
+		if l.balancer == balancer {
+			out = append(out, l)
+		}
+	}
+	slices.SortFunc(out, func(a, b *listener) int { return cmp.Compare(a.port, b.port) })
+	return out
+}
+
+// listenerOn returns the listener of a load balancer on a port, nil if there is none. TCP and UDP share one port space.
+func (t *Tx) listenerOn(balancer string, port int32) *listener {
+	for _, l := range t.listeners {
+		if l.balancer == balancer && l.port == port {
 			return l
 		}
 	}
 	return nil
 }
 
-func (t *Tx) countListeners(balancer string) (n int) {
-	for _, l := range t.listeners {
-		if l.balancer == balancer {
-			n++
-		}
-	}
-	return n
-}
-
-// change applies a request to a listener, after checking all of it.
-func (t *Tx) change(l *listener, in listenerInput) error {
+// configure applies a request to a listener, after all checks.
+func (t *Tx) configure(l *listener, in listenerInput) error {
 	after := *l
 	if in.Port != nil {
 		after.port = *in.Port
@@ -225,11 +228,11 @@ func (t *Tx) checkListener(l *listener) error {
 			"Network load balancers require exactly one default action of type 'forward'")
 	}
 	for _, arn := range l.targetGroups() {
-		g, err := t.targetGroupOf(arn)
+		g, err := t.findTargetGroup(arn)
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(compatible[l.protocol], g.protocol) {
+		if !slices.Contains(groupProtocols[l.protocol], g.protocol) {
 			return core.Refuse("IncompatibleProtocols",
 				"The listener protocol '%s' is not supported with the target group protocol '%s'", l.protocol, g.protocol)
 		}
@@ -241,8 +244,7 @@ func (t *Tx) checkListener(l *listener) error {
 		}
 		b := t.balancers[l.balancer]
 		if g.VPC != b.VPC {
-			return core.Refuse("InvalidConfigurationRequest",
-				"The target group '%s' does not belong to the VPC of the load balancer",
+			return refuseConfiguration("The target group '%s' does not belong to the VPC of the load balancer",
 				arn)
 		}
 		if err := t.checkFamilies(b, l, g); err != nil {
@@ -256,26 +258,23 @@ func (t *Tx) checkListener(l *listener) error {
 // guide for network load balancers has these rules in "Create a listener", "Create a target group" and "Create a
 // Network Load Balancer".
 func (t *Tx) checkFamilies(b *balancer, l *listener, g *targetGroup) error {
-	dual, datagrams := b.addressType == "dualstack", l.protocol == "UDP" || l.protocol == "TCP_UDP"
+	dual, datagrams := b.addressType == addressTypeDualStack, l.protocol == "UDP" || l.protocol == "TCP_UDP"
 	switch {
-	case g.addressType == "ipv6" && !dual:
-		return core.Refuse("InvalidConfigurationRequest", "IPv6 target groups require a dualstack load balancer")
+	case g.addressType == addressTypeIPv6 && !dual:
+		return refuseConfiguration("IPv6 target groups require a dualstack load balancer")
 	case dual && datagrams && b.sourceNAT != "on":
-		return core.Refuse("InvalidConfigurationRequest",
+		return refuseConfiguration(
 			"%s listeners of dualstack load balancers require EnablePrefixForIpv6SourceNat", l.protocol)
-	case dual && datagrams && g.addressType == "ipv4":
-		return core.Refuse("InvalidConfigurationRequest",
+	case dual && datagrams && g.addressType == addressTypeIPv4:
+		return refuseConfiguration(
 			"You can't use an IPv4 target group with a %s listener for a dualstack load balancer", l.protocol)
 	}
 	return nil
 }
 
-// checkAllFamilies does so for all listeners of a changed load balancer.
+// checkAllFamilies checks the IP versions of a changed load balancer for all of its listeners.
 func (t *Tx) checkAllFamilies(b *balancer) error {
-	for _, l := range t.listeners {
-		if l.balancer != b.arn {
-			continue
-		}
+	for _, l := range t.listenersOf(b.arn) {
 		for _, arn := range l.targetGroups() {
 			if err := t.checkFamilies(b, l, t.targetGroups[arn]); err != nil {
 				return err
@@ -285,18 +284,18 @@ func (t *Tx) checkAllFamilies(b *balancer) error {
 	return nil
 }
 
-// compatible are the protocols of target groups that a listener of each protocol can forward to.
-var compatible = map[string][]string{
+// groupProtocols are the protocols of target groups that a listener of each protocol can forward to.
+var groupProtocols = map[string][]string{
 	"TCP": {"TCP", "TCP_UDP"}, "TLS": {"TCP", "TLS"}, "UDP": {"UDP", "TCP_UDP"}, "TCP_UDP": {"TCP_UDP"},
 }
 
 func (t *Tx) checkTLS(l *listener) error {
 	if l.protocol != "TLS" {
 		if len(l.certificates) > 0 {
-			return core.Refuse("InvalidConfigurationRequest", "Certificates cannot be specified for %s listeners", l.protocol)
+			return refuseConfiguration("Certificates cannot be specified for %s listeners", l.protocol)
 		}
 		if l.policy != "" {
-			return core.Refuse("InvalidConfigurationRequest", "A security policy cannot be specified for %s listeners",
+			return refuseConfiguration("A security policy cannot be specified for %s listeners",
 				l.protocol)
 		}
 		return nil
@@ -315,7 +314,7 @@ func (t *Tx) checkTLS(l *listener) error {
 	return nil
 }
 
-// markInUse records the start of health checks of a listener's target groups.
+// markInUse records when the health checks of a listener's target groups start.
 func (t *Tx) markInUse(l *listener) {
 	for _, arn := range l.targetGroups() {
 		if g := t.targetGroups[arn]; g.usedSince.IsZero() {
@@ -324,7 +323,7 @@ func (t *Tx) markInUse(l *listener) {
 	}
 }
 
-func (t *Tx) listenerOf(arn string) (*listener, error) {
+func (t *Tx) findListener(arn string) (*listener, error) {
 	if l := t.listeners[arn]; l != nil {
 		return l, nil
 	}
@@ -335,11 +334,11 @@ func (t *Tx) listenerOf(arn string) (*listener, error) {
 }
 
 func (t *Tx) modifyListener(l *listener, in listenerInput) (out listenersOutput, err error) {
-	if in.Port != nil && t.listenerOn(l.balancer, *in.Port, l) != nil {
+	if in.Port != nil && *in.Port != l.port && t.listenerOn(l.balancer, *in.Port) != nil {
 		return out, core.Refuse("DuplicateListener", "A listener already exists on this port for this load balancer '%s'",
 			l.balancer)
 	}
-	if err := t.change(l, in); err != nil {
+	if err := t.configure(l, in); err != nil {
 		return out, err
 	}
 	t.markInUse(l)
@@ -347,10 +346,14 @@ func (t *Tx) modifyListener(l *listener, in listenerInput) (out listenersOutput,
 	return out, nil
 }
 
-func (t *Tx) deleteListener(l *listener, _ struct{ ofListener }) (core.Nothing, error) {
+func (t *Tx) deleteListener(l *listener, _ struct{ listenerRef }) (core.Nothing, error) {
+	t.removeListener(l)
+	return core.Nothing{}, nil
+}
+
+func (t *Tx) removeListener(l *listener) {
 	delete(t.listeners, l.arn)
 	t.RemoveRecords(l.arn)
-	return core.Nothing{}, nil
 }
 
 func (t *Tx) describeListeners(in struct {
@@ -363,18 +366,18 @@ func (t *Tx) describeListeners(in struct {
 	case in.LoadBalancerArn != "" && len(in.ListenerArns) > 0, in.LoadBalancerArn == "" && len(in.ListenerArns) == 0:
 		return out, core.Validation("You must specify either listener ARNs or a load balancer ARN")
 	case in.LoadBalancerArn != "":
-		b, err := t.balancerOf(in.LoadBalancerArn)
+		b, err := t.findBalancer(in.LoadBalancerArn)
 		if err != nil {
 			return out, err
 		}
-		for _, arn := range core.SortedIDs(t.listeners) {
-			if t.listeners[arn].balancer == b.arn && t.Visible(arn) {
+		for _, arn := range core.VisibleIDs(t.Base(), t.listeners) {
+			if t.listeners[arn].balancer == b.arn {
 				found = append(found, t.listeners[arn])
 			}
 		}
 	}
 	for _, arn := range in.ListenerArns {
-		l, err := t.listenerOf(arn)
+		l, err := t.findListener(arn)
 		if err != nil {
 			return out, err
 		}

@@ -30,11 +30,11 @@ func (t *Tx) checkResources(arns []string) error {
 		var err error
 		switch {
 		case strings.Contains(arn, ":loadbalancer/"):
-			_, err = t.balancerOf(arn)
+			_, err = t.findBalancer(arn)
 		case strings.Contains(arn, ":targetgroup/"):
-			_, err = t.targetGroupOf(arn)
+			_, err = t.findTargetGroup(arn)
 		default:
-			_, err = t.listenerOf(arn)
+			_, err = t.findListener(arn)
 		}
 		if err != nil {
 			return err

@@ -55,7 +55,7 @@ func targetGroupOperations() []core.Operation[*Tx] {
 
 type targetGroupInput struct {
 	healthCheck
-	ofTargetGroup
+	targetGroupRef
 	Name          string
 	Protocol      string
 	Port          *int32
@@ -84,7 +84,7 @@ func (t *Tx) createTargetGroup(in targetGroupInput) (out targetGroupsOutput, err
 			continue
 		}
 		if old.protocol != g.protocol || old.port != g.port || old.VPC != g.VPC || old.targetType != g.targetType ||
-			!sameCheck(old.check, g.check) {
+			!equalChecks(old.check, g.check) {
 			return out, core.Refuse("DuplicateTargetGroupName",
 				"A target group with the same name '%s' exists, but with different settings", in.Name)
 		}
@@ -103,16 +103,16 @@ func (t *Tx) createTargetGroup(in targetGroupInput) (out targetGroupsOutput, err
 	return out, nil
 }
 
-func sameCheck(a, b healthCheck) bool {
-	same := a.Matcher == nil && b.Matcher == nil || a.Matcher != nil && b.Matcher != nil && *a.Matcher == *b.Matcher
+func equalChecks(a, b healthCheck) bool {
+	equal := a.Matcher == nil && b.Matcher == nil || a.Matcher != nil && b.Matcher != nil && *a.Matcher == *b.Matcher
 	a.Matcher, b.Matcher, a.HealthCheckEnabled, b.HealthCheckEnabled = nil, nil, nil, nil
-	return same && a == b
+	return equal && a == b
 }
 
 func (t *Tx) newTargetGroup(in targetGroupInput) (*targetGroup, error) {
 	g := &targetGroup{
 		name: in.Name, protocol: in.Protocol, VPC: in.VpcID, targetType: cmp.Or(in.TargetType, "instance"),
-		addressType: cmp.Or(in.IPAddressType, "ipv4"),
+		addressType: cmp.Or(in.IPAddressType, addressTypeIPv4),
 		attributes:  groupAttributes(in.Protocol, cmp.Or(in.TargetType, "instance")),
 	}
 	switch {
@@ -122,7 +122,7 @@ func (t *Tx) newTargetGroup(in targetGroupInput) (*targetGroup, error) {
 				"end with a hyphen", in.Name)
 	case g.targetType != "instance" && g.targetType != "ip":
 		return nil, core.Validation("Target type '%s' is not available: use 'instance' or 'ip'", g.targetType)
-	case !core.Has(compatible, g.protocol):
+	case !core.Has(groupProtocols, g.protocol):
 		return nil, core.Refuse("UnsupportedProtocol",
 			"Target group protocol '%s' is not supported for network load balancers",
 			g.protocol)
@@ -153,8 +153,7 @@ func completeCheck(c, in healthCheck) (healthCheck, error) {
 	switch c.HealthCheckProtocol {
 	case "TCP":
 		if in.HealthCheckPath != "" || in.Matcher != nil && in.Matcher.HTTPCode != "" {
-			return c, core.Refuse("InvalidConfigurationRequest",
-				"Health check path and matcher are not supported for health checks with protocol TCP")
+			return c, refuseConfiguration("Health check path and matcher are not supported for health checks with protocol TCP")
 		}
 		c.HealthCheckPath, c.Matcher = "", nil
 	case "HTTP", "HTTPS":
@@ -211,7 +210,7 @@ func (t *Tx) deleteTargetGroup(in struct{ TargetGroupArn string }) (core.Nothing
 	return core.Nothing{}, nil
 }
 
-func (t *Tx) targetGroupOf(arn string) (*targetGroup, error) {
+func (t *Tx) findTargetGroup(arn string) (*targetGroup, error) {
 	if g := t.targetGroups[arn]; g != nil {
 		return g, nil
 	}
@@ -241,12 +240,12 @@ func (t *Tx) describeTargetGroups(in struct {
 }) (out targetGroupsOutput, err error) {
 	var found []*targetGroup
 	if in.LoadBalancerArn != "" {
-		if _, err := t.balancerOf(in.LoadBalancerArn); err != nil {
+		if _, err := t.findBalancer(in.LoadBalancerArn); err != nil {
 			return out, err
 		}
 	}
 	for _, arn := range in.TargetGroupArns {
-		g, err := t.targetGroupOf(arn)
+		g, err := t.findTargetGroup(arn)
 		if err != nil {
 			return out, err
 		}
@@ -259,9 +258,9 @@ func (t *Tx) describeTargetGroups(in struct {
 	for _, name := range in.Names {
 		missing[name] = true
 	}
-	for _, arn := range core.SortedIDs(t.targetGroups) {
+	for _, arn := range core.VisibleIDs(t.Base(), t.targetGroups) {
 		g := t.targetGroups[arn]
-		if !t.Visible(arn) || len(in.TargetGroupArns) > 0 || len(in.Names) > 0 && !missing[g.name] ||
+		if len(in.TargetGroupArns) > 0 || len(in.Names) > 0 && !missing[g.name] ||
 			in.LoadBalancerArn != "" && !slices.Contains(t.balancersOf(arn), in.LoadBalancerArn) {
 			continue
 		}

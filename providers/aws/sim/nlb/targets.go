@@ -1,7 +1,6 @@
 package nlb
 
 import (
-	"cmp"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -37,13 +36,13 @@ type targetInput struct {
 }
 
 type targetsInput struct {
-	ofTargetGroup
+	targetGroupRef
 	Targets []targetInput
 	Include []string
 }
 
-// registered returns the targets that were not removed.
-func (t *Tx) registered(g *targetGroup) []*target {
+// registeredTargets returns the targets that were not deregistered.
+func (t *Tx) registeredTargets(g *targetGroup) []*target {
 	return slices.DeleteFunc(slices.Clone(g.targets), func(x *target) bool { return !x.drained.IsZero() })
 }
 
@@ -51,19 +50,14 @@ func (t *Tx) registerTargets(g *targetGroup, in targetsInput) (core.Nothing, err
 	if err := t.checkTargets(g, in.Targets); err != nil {
 		return core.Nothing{}, err
 	}
-	fresh := 0
-	for _, x := range in.Targets {
-		if old := g.find(x); old == nil || !old.drained.IsZero() {
-			fresh++
-		}
-	}
-	if len(t.registered(g))+fresh > t.Options.Quotas[core.QuotaTargetsPerGroup] {
+	added := g.unregistered(in.Targets)
+	if len(t.registeredTargets(g))+len(added) > t.Options.Quotas[core.QuotaTargetsPerGroup] {
 		return core.Nothing{}, core.Refuse("TooManyTargets",
 			"The maximum number of targets for target group '%s' has been reached",
 			g.arn)
 	}
 	for _, arn := range t.balancersOf(g.arn) {
-		if err := t.checkTargetQuota(arn, g, in.Targets); err != nil {
+		if err := t.checkTargetQuota(arn, added); err != nil {
 			return core.Nothing{}, err
 		}
 	}
@@ -78,27 +72,30 @@ func (t *Tx) registerTargets(g *targetGroup, in targetsInput) (core.Nothing, err
 	return core.Nothing{}, nil
 }
 
+// unregistered returns the targets of a request that would be new registrations.
+func (g *targetGroup) unregistered(targets []targetInput) []targetInput {
+	return slices.DeleteFunc(slices.Clone(targets), func(x targetInput) bool {
+		old := g.find(x)
+		return old != nil && old.drained.IsZero()
+	})
+}
+
 // checkTargetQuota rejects more targets than a load balancer may have in any zone. Each registration counts.
-func (t *Tx) checkTargetQuota(balancer string, g *targetGroup, more []targetInput) error {
+func (t *Tx) checkTargetQuota(balancer string, added []targetInput) error {
 	count := map[string]int{}
-	seen := map[string]bool{}
-	for _, l := range t.listeners {
-		if l.balancer != balancer {
-			continue
-		}
+	counted := map[string]bool{}
+	for _, l := range t.listenersOf(balancer) {
 		for _, arn := range l.targetGroups() {
-			if !seen[arn] {
-				seen[arn] = true
-				for _, x := range t.registered(t.targetGroups[arn]) {
+			if !counted[arn] {
+				counted[arn] = true
+				for _, x := range t.registeredTargets(t.targetGroups[arn]) {
 					count[t.zoneOf(x.id)]++
 				}
 			}
 		}
 	}
-	for _, x := range more {
-		if old := g.find(x); old == nil || !old.drained.IsZero() {
-			count[t.zoneOf(x.ID)]++
-		}
+	for _, x := range added {
+		count[t.zoneOf(x.ID)]++
 	}
 	for _, zone := range core.SortedIDs(count) {
 		if count[zone] > t.Options.Quotas[core.QuotaTargetsPerBalancer] {
@@ -134,7 +131,7 @@ func (g *targetGroup) find(x targetInput) *target {
 	return nil
 }
 
-// checkTargets rejects all targets if any cannot be one.
+// checkTargets rejects a request if any of its targets is invalid.
 func (t *Tx) checkTargets(g *targetGroup, targets []targetInput) error {
 	rejected := map[string][]string{}
 	for _, x := range targets {
@@ -147,12 +144,12 @@ func (t *Tx) checkTargets(g *targetGroup, targets []targetInput) error {
 		if ec2.InstanceKind.Check(x.ID) != nil {
 			return core.Validation("Instance ID '%s' is not valid", x.ID)
 		}
-		reason := t.whyNoTarget(g, t.Instances[x.ID])
+		reason := t.rejectionOf(g, t.Instances[x.ID])
 		rejected[reason] = append(rejected[reason], "'"+x.ID+"'")
 	}
-	for _, reason := range []string{foreignTarget, idleTarget, noPrimaryIPv6} {
+	for _, reason := range []string{reasonOtherVPC, reasonNotRunning, reasonNoPrimaryIPv6} {
 		ids := rejected[reason]
-		if reason == foreignTarget {
+		if reason == reasonOtherVPC {
 			reason += " '" + g.VPC + "'"
 		}
 		if len(ids) > 0 {
@@ -162,23 +159,23 @@ func (t *Tx) checkTargets(g *targetGroup, targets []targetInput) error {
 	return nil
 }
 
-// These are the reasons to reject an instance as a target. The user guide has the last one in "Register targets for
-// your Network Load Balancer".
+// The reasons to reject an instance as a target. The user guide has the last one in "Register targets for your Network
+// Load Balancer".
 const (
-	foreignTarget = "are not in the target group VPC"
-	idleTarget    = "are not in a running state and cannot be registered"
-	noPrimaryIPv6 = "cannot be used with this IPv6 target group because of missing primary IPv6 addresses"
+	reasonOtherVPC      = "are not in the target group VPC"
+	reasonNotRunning    = "are not in a running state and cannot be registered"
+	reasonNoPrimaryIPv6 = "cannot be used with this IPv6 target group because of missing primary IPv6 addresses"
 )
 
-// whyNoTarget returns the reason why an instance cannot be a target of a group, empty if it can.
-func (t *Tx) whyNoTarget(g *targetGroup, i *ec2.Instance) string {
+// rejectionOf returns the reason why an instance cannot be a target of a group, empty if it can.
+func (t *Tx) rejectionOf(g *targetGroup, i *ec2.Instance) string {
 	switch {
 	case i == nil || i.VPC != g.VPC:
-		return foreignTarget
+		return reasonOtherVPC
 	case t.StateOf(i) != ec2.StateRunning:
-		return idleTarget
-	case g.addressType == "ipv6" && !t.Primary(i).PrimaryIPv6:
-		return noPrimaryIPv6
+		return reasonNotRunning
+	case g.addressType == addressTypeIPv6 && !t.Primary(i).PrimaryIPv6:
+		return reasonNoPrimaryIPv6
 	}
 	return ""
 }
@@ -188,7 +185,7 @@ func (t *Tx) checkIPTarget(g *targetGroup, x targetInput) error {
 	if err != nil {
 		return core.Validation("The IP address '%s' is not a valid IP address", x.ID)
 	}
-	if ip.Is4() != (g.addressType == "ipv4") {
+	if ip.Is4() != (g.addressType == addressTypeIPv4) {
 		return core.Refuse("InvalidTarget", "The IP address '%s' does not match the IP address type '%s' of the target group",
 			x.ID, g.addressType)
 	}
@@ -256,12 +253,12 @@ func (t *Tx) describeTargetHealth(g *targetGroup, in targetsInput) (out struct {
 	Health query.Members[targetHealthView] `xml:"TargetHealthDescriptions"`
 }, err error) {
 	g.targets = slices.DeleteFunc(g.targets, func(x *target) bool { return t.isDrained(x) })
-	show := g.targets
+	shown := g.targets
 	if len(in.Targets) > 0 {
-		show = nil
+		shown = nil
 		for _, x := range in.Targets {
 			if old := g.find(x); old != nil {
-				show = append(show, old)
+				shown = append(shown, old)
 				continue
 			}
 			out.Health.Member = append(out.Health.Member, targetHealthView{
@@ -270,8 +267,8 @@ func (t *Tx) describeTargetHealth(g *targetGroup, in targetsInput) (out struct {
 			})
 		}
 	}
-	reach := t.reachOfGroup(g)
-	for _, x := range show {
+	reach := t.groupReach(g)
+	for _, x := range shown {
 		v := targetHealthView{Target: targetView{x.id, x.port, x.zone}, Port: g.check.HealthCheckPort,
 			Health: t.health(g, x, reach)}
 		if v.Port == "traffic-port" {
@@ -282,10 +279,10 @@ func (t *Tx) describeTargetHealth(g *targetGroup, in targetsInput) (out struct {
 	return out, nil
 }
 
-// reachOfGroup returns the reach of the load balancer that forwards to a group; nil without one.
-func (t *Tx) reachOfGroup(g *targetGroup) *reach {
-	if used := t.balancersOf(g.arn); len(used) > 0 {
-		return t.reachOf(t.balancers[used[0]], g)
+// groupReach returns the reach of the load balancer that forwards to a target group, nil if there is none.
+func (t *Tx) groupReach(g *targetGroup) *reach {
+	if arns := t.balancersOf(g.arn); len(arns) > 0 {
+		return t.newReach(t.balancers[arns[0]], g)
 	}
 	return nil
 }
@@ -304,14 +301,14 @@ func (t *Tx) health(g *targetGroup, x *target, reach *reach) healthView {
 		return healthView{"unused", "Target.InvalidState", "Target is in the " + t.StateOf(i) + " state"}
 	case t.Now.Before(later(x.registered, g.usedSince).Add(t.Options.HealthTime)):
 		return healthView{"initial", "Elb.RegistrationInProgress", "Target registration is in progress"}
-	case len(t.Unhealthy) > 0 && t.Unhealthy[t.NodeOf(x.id)], !reach.target(x):
+	case len(t.Unhealthy) > 0 && t.Unhealthy[t.NodeOf(x.id)], !reach.includes(x):
 		return healthView{"unhealthy", "Target.FailedHealthChecks", "Health checks failed"}
 	}
 	return healthView{State: "healthy"}
 }
 
 func later(a, b time.Time) time.Time {
-	if cmp.Compare(a.UnixNano(), b.UnixNano()) < 0 && !b.IsZero() {
+	if b.After(a) {
 		return b
 	}
 	return a

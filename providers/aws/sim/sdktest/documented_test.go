@@ -334,3 +334,37 @@ func TestHealthChecksComeFromSubnetsOfLoadBalancer(t *testing.T) {
 	allow(n.subnets(t, "elb"))
 	check("rules for its subnets", types.TargetHealthStateEnumHealthy)
 }
+
+// TargetGroupAttribute in the API reference: only load_balancing.cross_zone.enabled may take its value from the load
+// balancer; all other switches are true or false.
+func TestOnlyCrossZoneTakesValueFromLoadBalancer(t *testing.T) {
+	n := newNLB(t, sim.Options{})
+	for key, rejected := range map[string]bool{
+		"load_balancing.cross_zone.enabled": false, "preserve_client_ip.enabled": true, "proxy_protocol_v2.enabled": true,
+	} {
+		_, err := n.elbv2.ModifyTargetGroupAttributes(t.Context(), &elbv2.ModifyTargetGroupAttributesInput{
+			TargetGroupArn: &n.group,
+			Attributes:     []types.TargetGroupAttribute{{Key: &key, Value: ptr("use_load_balancer_configuration")}},
+		})
+		if rejected {
+			wantCode(t, err, "InvalidConfigurationRequest", 400)
+		} else if err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// SetSubnets and SetIpAddressType in the API reference: the IP address type of a network load balancer is ipv4 or
+// dualstack.
+func TestNetworkLoadBalancerRejectsAddressTypeOfApplicationLoadBalancers(t *testing.T) {
+	n := newNLB(t, sim.Options{})
+	const unsupported = types.IpAddressTypeDualstackWithoutPublicIpv4
+	_, err := n.elbv2.SetSubnets(t.Context(), &elbv2.SetSubnetsInput{
+		LoadBalancerArn: &n.arn, Subnets: subnetIDs(n.subnets(t, "elb")), IpAddressType: unsupported,
+	})
+	wantCode(t, err, "InvalidConfigurationRequest", 400)
+	_, err = n.elbv2.SetIpAddressType(t.Context(), &elbv2.SetIpAddressTypeInput{
+		LoadBalancerArn: &n.arn, IpAddressType: unsupported,
+	})
+	wantCode(t, err, "InvalidConfigurationRequest", 400)
+}

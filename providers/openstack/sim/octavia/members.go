@@ -115,6 +115,14 @@ func isAddress(field, value string) error {
 	return nil
 }
 
+// checkReserved rejects the address of Nova's metadata service.
+func (in *memberSpec) checkReserved() error {
+	if in.Address == "169.254.169.254" {
+		return core.Refuse(http.StatusBadRequest, "", "%s is not a valid option for member address", in.Address)
+	}
+	return nil
+}
+
 func (in *memberSpec) checkTypes() error {
 	return firstOf(isAddress("address", in.Address), within("protocol_port", in.Port, 1, 65535), in.check())
 }
@@ -126,8 +134,8 @@ func (m *member) apply(in memberSettings) {
 // addMember puts a new member into a pool. Like Octavia it does not check the subnet when a load balancer is created
 // with its children.
 func (t *Tx) addMember(p *pool, in memberSpec) (*member, error) {
-	if in.Address == "169.254.169.254" {
-		return nil, core.Refuse(http.StatusBadRequest, "", "%s is not a valid option for member address", in.Address)
+	if err := in.checkReserved(); err != nil {
+		return nil, err
 	}
 	for _, other := range p.members {
 		if other.Address == in.Address && other.Port == in.Port && other.Provisioning != pendingDelete {
@@ -276,7 +284,7 @@ func (t *Tx) checkBatch(p *pool, list []memberSpec) error {
 		}
 		trial := &member{Address: in.Address, Port: in.Port, pool: p}
 		trial.apply(in.memberSettings)
-		if err := firstOf(checkOVNFamily(p, in.Address), checkOVNMember(trial)); err != nil {
+		if err := firstOf(in.checkReserved(), checkOVNFamily(p, in.Address), checkOVNMember(trial)); err != nil {
 			return err
 		}
 	}

@@ -411,3 +411,17 @@ func TestSubportsBelongToTheirTrunk(t *testing.T) {
 		t.Errorf("%d ports of the server", len(list))
 	}
 }
+
+// octavia/api/v2/controllers/member.py changes the members of a batch in one transaction: one that is rejected creates
+// none of the others. The address of the metadata service is not allowed.
+func TestRejectedBatchCreatesNoMember(t *testing.T) {
+	c := newClients(t, sim.Options{})
+	b := c.balancerOn(t, "amphora", pools.LBMethodRoundRobin)
+	err := pools.BatchUpdateMembers(t.Context(), c.balancer, b.Pools[0].ID, []pools.BatchUpdateMemberOpts{
+		{Address: "192.0.2.15", ProtocolPort: 80}, {Address: "169.254.169.254", ProtocolPort: 80},
+	}).ExtractErr()
+	wantStatus(t, err, 400, "169.254.169.254")
+	if members := all(t, pools.ListMembers(c.balancer, b.Pools[0].ID, nil), pools.ExtractMembers); len(members) > 0 {
+		t.Errorf("members %+v", members)
+	}
+}

@@ -112,7 +112,7 @@ func (m *Manager) page(collection string, r *http.Request) (document, *apiError)
 	start := 0
 	if cursor := r.URL.Query().Get("cursor"); cursor != "" {
 		n, err := strconv.Atoi(cursor)
-		if err != nil || n > len(all) {
+		if err != nil || n < 0 || n > len(all) {
 			return nil, invalid(255, "Invalid cursor %s.", cursor)
 		}
 		start = n

@@ -153,6 +153,14 @@ func TestListsHavePages(t *testing.T) {
 	}
 }
 
+func TestListRejectsInvalidCursors(t *testing.T) {
+	t.Parallel()
+	m := nsxt.New(nsxt.Options{})
+	for _, cursor := range []string{"x", "-1", "1"} {
+		want(t, m, "GET /infra/lb-pools?cursor="+cursor, "", http.StatusBadRequest, 255)
+	}
+}
+
 func TestInvalidDocumentsAreRefused(t *testing.T) {
 	t.Parallel()
 	m := nsxt.New(nsxt.Options{})
