@@ -179,15 +179,15 @@ func (c *Cloud) build(o options, topologyTypes *regexp.Regexp) {
 	c.routes = routes.New(routes.NewSource(routes.Options{
 		Connect: c.connectInstances, TableID: c.config.Global.RouteTableID, Instances: c.source, Clock: o.clock,
 	}), c.instances, c.Nodes())
-	balancing := loadbalancer.New(loadbalancer.Options{
+	lbCloud := loadbalancer.New(loadbalancer.Options{
 		Connect: c.connectBalancers, InstanceID: ids.Parse, Settings: loadBalancerSettings(&c.config), Clock: o.clock,
 	})
 	c.loadBalancer = lbcommon.NewBalancers(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock, Nodes: c.Nodes(),
 		DeferRecords: true, // one AddTags stores the records of 20 load balancers
-	}, balancing)
-	c.inventory = inventory.Listers{balancing, c.routes}
+	}, lbCloud)
+	c.inventory = inventory.Listers{lbCloud, c.routes}
 	c.controllers = &controllers.Starter{
 		Flags: o.flags, IDs: ids, Families: c.config.Global.NodeIPFamilies, EC2: c.connectEC2, Instances: c.source,
 		Clock: o.clock, Legacy: c.client.LegacyMetrics(),
@@ -212,7 +212,7 @@ func loadBalancerSettings(cfg *config.Config) loadbalancer.Settings {
 // connect discovers the cluster and makes the clients for its region.
 func (c *Cloud) connect(ctx context.Context) (connection, error) {
 	conn, err := c.discover(ctx)
-	if ctx.Err() == nil { // a cancelled caller learns nothing about the cluster
+	if ctx.Err() == nil { // a cancellation is not an error of the discovery
 		c.client.SetIdentityError(err)
 	}
 	return conn, err

@@ -30,11 +30,11 @@ func unusedServices() []string {
 	return []string{"KMS", "autoscaling", "Auto Scaling", "ECR", "IAM", "S3"}
 }
 
-// servicesNamed returns the services of a name. unused reports a known service that is not called.
-func servicesNamed(name string) (services []api.Service, unused bool) {
-	for spelling, of := range serviceNames() {
+// servicesOf returns the services of a name. unused reports a known service that is not called.
+func servicesOf(name string) (list []api.Service, unused bool) {
+	for spelling, services := range serviceNames() {
 		if strings.EqualFold(spelling, name) {
-			return of, false
+			return services, false
 		}
 	}
 	return nil, slices.ContainsFunc(unusedServices(), func(s string) bool { return strings.EqualFold(s, name) })
@@ -63,7 +63,7 @@ func (c *Config) validateOverride(f *commonconfig.File, name string) {
 	if region != "" && o.Region != "" && o.Region != region && !slices.Contains(services, api.ServiceIMDS) {
 		f.Warnf(section, "Region", "has no effect: it is for %s, and the region of the manager is %s", o.Region, region)
 	}
-	if other := c.sameOverride(name); other != "" {
+	if other := c.duplicateOverride(name); other != "" {
 		f.Errorf(section, "Service", "%s in %s is overridden twice, here and in [%s]; keep one",
 			o.Service, o.Region, commonconfig.Section(sectionOverride, other))
 	}
@@ -71,18 +71,18 @@ func (c *Config) validateOverride(f *commonconfig.File, name string) {
 
 // validateService validates Service and returns the services of the section.
 func (o *ServiceOverride) validateService(f *commonconfig.File, section string) []api.Service {
-	services, unused := servicesNamed(o.Service)
+	services, unused := servicesOf(o.Service)
 	switch {
 	case unused:
 		f.Warnf(section, "Service", "has no effect: this manager does not call %s", o.Service)
 	case o.Service != "" && services == nil:
-		f.Warnf(section, "Service", "has no effect: unknown service %q%s", o.Service, knownServices(o.Service))
+		f.Warnf(section, "Service", "has no effect: unknown service %q%s", o.Service, suggestService(o.Service))
 	}
 	return services
 }
 
-// sameOverride returns an earlier section for the same service and region, "" if there is none.
-func (c *Config) sameOverride(name string) string {
+// duplicateOverride returns an earlier section for the same service and region, "" if there is none.
+func (c *Config) duplicateOverride(name string) string {
 	o := c.ServiceOverride[name]
 	for _, other := range c.overrideNames() {
 		if other >= name {
@@ -102,10 +102,11 @@ func (o *ServiceOverride) trim() {
 	}
 }
 
-func knownServices(name string) string {
+// suggestService returns the end of a message about an unknown service.
+func suggestService(name string) string {
 	known := slices.Sorted(maps.Keys(serviceNames()))
-	if near := provider.Nearest(name, known); near != "" {
-		return "; did you mean " + near + "?"
+	if nearest := provider.Nearest(name, known); nearest != "" {
+		return "; did you mean " + nearest + "?"
 	}
 	return "; use one of " + strings.Join(known, ", ")
 }
@@ -114,15 +115,15 @@ func knownServices(name string) string {
 // generation of load balancers takes precedence over a section for both.
 func (c *Config) Override(s api.Service, region string) *ServiceOverride {
 	var found *ServiceOverride
-	width := 0
+	foundServices := 0
 	for _, name := range c.overrideNames() {
 		o := c.ServiceOverride[name]
-		services, _ := servicesNamed(o.Service)
+		services, _ := servicesOf(o.Service)
 		if !slices.Contains(services, s) || s != api.ServiceIMDS && o.Region != region {
 			continue
 		}
-		if found == nil || len(services) < width {
-			found, width = o, len(services)
+		if found == nil || len(services) < foundServices {
+			found, foundServices = o, len(services)
 		}
 	}
 	return found

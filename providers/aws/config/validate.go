@@ -11,13 +11,13 @@ import (
 
 // Formats of values. IDs are hexadecimal in AWS; simulations use other ones.
 var (
-	regionFormat  = regexp.MustCompile(`\A[a-z]+(-[a-z]+)+-[0-9]+\z`)
-	roleFormat    = regexp.MustCompile(`\Aarn:aws[a-z-]*:iam::[0-9]{12}:role/.+\z`)
-	accountFormat = regexp.MustCompile(`\Aarn:[^:]+:[^:]+:[^:]*:[^:]*:.+\z`)
+	regionFormat = regexp.MustCompile(`\A[a-z]+(-[a-z]+)+-[0-9]+\z`)
+	roleFormat   = regexp.MustCompile(`\Aarn:aws[a-z-]*:iam::[0-9]{12}:role/.+\z`)
+	arnFormat    = regexp.MustCompile(`\Aarn:[^:]+:[^:]+:[^:]*:[^:]*:.+\z`)
 )
 
 func (c *Config) validate(f *commonconfig.File) {
-	c.validatePlace(f)
+	c.validateLocation(f)
 	c.validateRole(f)
 	c.validateCluster(f)
 	c.validateNodes(f)
@@ -30,10 +30,10 @@ func (c *Config) validate(f *commonconfig.File) {
 // pair is a key and its value.
 type pair struct{ key, value string }
 
-// validatePlace validates the location of the cluster.
-func (c *Config) validatePlace(f *commonconfig.File) {
+// validateLocation validates the location of the cluster.
+func (c *Config) validateLocation(f *commonconfig.File) {
 	g := c.Global
-	fromZone, isZone := names.RegionOfZone(g.Zone)
+	zoneRegion, isZone := names.RegionOfZone(g.Zone)
 	if g.Zone != "" && !isZone {
 		f.Errorf(SectionGlobal, "Zone",
 			"must be an availability zone such as us-west-2a, not %q; to give a region alone set Region", g.Zone)
@@ -41,9 +41,9 @@ func (c *Config) validatePlace(f *commonconfig.File) {
 	if g.Region != "" && !regionFormat.MatchString(g.Region) {
 		f.Errorf(SectionGlobal, "Region", "must be a region such as us-west-2, not %q", g.Region)
 	}
-	if isZone && g.Region != "" && g.Region != fromZone {
+	if isZone && g.Region != "" && g.Region != zoneRegion {
 		f.Warnf(SectionGlobal, "Region",
-			"has no effect: the region is %s, from Zone = %s; remove Zone to use %s", fromZone, g.Zone, g.Region)
+			"has no effect: the region is %s, from Zone = %s; remove Zone to use %s", zoneRegion, g.Zone, g.Region)
 	}
 	validateID(f, "VPC", "vpc-", g.VPC)
 	validateID(f, "SubnetID", "subnet-", g.SubnetID)
@@ -67,7 +67,7 @@ func (c *Config) validateRole(f *commonconfig.File) {
 	}
 	switch {
 	case g.SourceARN == "":
-	case !accountFormat.MatchString(g.SourceARN):
+	case !arnFormat.MatchString(g.SourceARN):
 		f.Errorf(SectionGlobal, "SourceARN",
 			"must be an ARN such as arn:aws:eks:us-west-2:123456789012:cluster/prod, not %q", g.SourceARN)
 	case g.RoleARN == "":

@@ -6,12 +6,14 @@ import (
 	"fmt"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
 	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/client"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
 // All returns the controllers.
@@ -43,14 +45,15 @@ type Starter struct {
 func (s *Starter) StartController(ctx context.Context, name string, c provider.ControllerContext) (bool, error) {
 	var queue *nodeQueue
 	var err error
+	base := nodeController{Starter: s, controller: c}
 	switch {
 	case name == taggingController:
 		if err := s.Flags.validate(); err != nil {
 			return false, err
 		}
-		queue, err = (&tagging{Starter: s, controller: c}).queue()
+		queue, err = (&tagging{base}).queue()
 	case name == ipamController && c.AllocateNodeCIDRs && c.CIDRAllocatorType == cloudAllocator:
-		queue, err = (&ipam{Starter: s, controller: c}).queue()
+		queue, err = (&ipam{base}).queue()
 	default:
 		return false, nil
 	}
@@ -59,4 +62,19 @@ func (s *Starter) StartController(ctx context.Context, name string, c provider.C
 	}
 	go queue.run(ctx)
 	return true, nil
+}
+
+// nodeController is the common part of the controllers.
+type nodeController struct {
+	*Starter
+	controller provider.ControllerContext
+}
+
+// instanceID returns the ID of the EC2 instance of a Node of this cluster. Fargate nodes have none.
+func (c *nodeController) instanceID(node *v1.Node) (string, bool) {
+	if c.controller.Owns(node) != provider.Mine {
+		return "", false
+	}
+	id, err := c.IDs.Parse(node.Spec.ProviderID)
+	return id, err == nil && names.IsInstanceID(id)
 }

@@ -3,6 +3,10 @@ package controllers
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/time/rate"
@@ -13,18 +17,18 @@ import (
 // The flags of the tagging controller. They are those of cloud-provider-aws, so they have no prefix and can never
 // change.
 const (
-	flagTags            = "tags"
-	flagTagResources    = "resources"
-	flagTagRate         = "tagging-controller-rate-limit"
-	flagTagBurst        = "tagging-controller-burst-limit"
-	flagTagWorkers      = "tagging-controller-concurrent-node-syncs"
-	flagTagBatching     = "tagging-controller-enable-batching"
-	resourceInstance    = "instance"
-	defaultTagWorkers   = 1
-	reservedTagKeys     = "aws:"
-	maxTagValue         = 256
-	maxConfiguredTags   = 50
-	taggingFlagsSection = "--controllers=*," + taggingController
+	flagTags          = "tags"
+	flagTagResources  = "resources"
+	flagTagRate       = "tagging-controller-rate-limit"
+	flagTagBurst      = "tagging-controller-burst-limit"
+	flagTagWorkers    = "tagging-controller-concurrent-node-syncs"
+	flagTagBatching   = "tagging-controller-enable-batching"
+	resourceInstance  = "instance"
+	defaultTagWorkers = 1
+	reservedTagPrefix = "aws:"
+	maxTagValue       = 256
+	maxConfiguredTags = 50
+	enableTagging     = "--controllers=*," + taggingController
 )
 
 // InheritedFlags returns the names of the flags without the provider's prefix.
@@ -50,11 +54,11 @@ func (f *Flags) Add(fs *pflag.FlagSet) {
 		f.workers = defaultTagWorkers
 	}
 	fs.StringToStringVar(&f.tags, flagTags, f.tags,
-		"Tags of the instances of nodes, as key=value,key=value. Used with "+taggingFlagsSection+
+		"Tags of the instances of nodes, as key=value,key=value. Used with "+enableTagging+
 			". Removing a tag here does not remove it from instances.")
 	fs.StringArrayVar(&f.resources, flagTagResources, f.resources,
 		"Resource types to tag with --"+flagTags+"; only "+resourceInstance+" is supported. Used with "+
-			""+taggingFlagsSection+".")
+			enableTagging+".")
 	fs.Float64Var(&f.rate, flagTagRate, f.rate,
 		"Rate limit of the tagging controller in nodes per second. Used with --"+flagTagBurst+"; 0 for either is no limit.")
 	fs.IntVar(&f.burst, flagTagBurst, f.burst,
@@ -76,14 +80,14 @@ func (f *Flags) validate() error {
 	if len(f.tags) > maxConfiguredTags {
 		add("--%s has %d tags: EC2 allows %d on an instance", flagTags, len(f.tags), maxConfiguredTags)
 	}
-	for key, value := range f.tags {
+	for _, key := range slices.Sorted(maps.Keys(f.tags)) {
 		switch {
-		case key == "" || len([]rune(key)) > names.MaxTagKey:
+		case key == "" || utf8.RuneCountInString(key) > names.MaxTagKey:
 			add("--%s: the key %q must have 1 to %d characters", flagTags, key, names.MaxTagKey)
-		case len([]rune(value)) > maxTagValue:
+		case utf8.RuneCountInString(f.tags[key]) > maxTagValue:
 			add("--%s: the value of %q is longer than %d characters", flagTags, key, maxTagValue)
-		case len(key) >= len(reservedTagKeys) && key[:len(reservedTagKeys)] == reservedTagKeys:
-			add("--%s: the key %q begins with %s, which is reserved for AWS", flagTags, key, reservedTagKeys)
+		case strings.HasPrefix(key, reservedTagPrefix):
+			add("--%s: the key %q begins with %s, which is reserved for AWS", flagTags, key, reservedTagPrefix)
 		}
 	}
 	if len(f.resources) == 0 {

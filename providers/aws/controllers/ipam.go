@@ -18,10 +18,8 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/aws/config"
 	"github.com/unified-ccm/unified-ccm/providers/aws/instances"
-	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
 const (
@@ -35,32 +33,20 @@ const (
 
 // ipam sets the podCIDRs of Nodes to the prefixes that are delegated to the primary network interface of their
 // instances. EC2 routes these to the instance, so that no routes are needed.
-type ipam struct {
-	*Starter
-	controller provider.ControllerContext
-}
+type ipam struct{ nodeController }
 
 // queue returns the queue of the controller.
 func (p *ipam) queue() (*nodeQueue, error) {
 	return newNodeQueue(nodeQueueOptions{
-		Name: ipamController, Needs: p.needs, Sync: p.sync,
+		Name: ipamController, NeedsSync: p.needsSync, Sync: p.sync,
 		MaxBatch: instances.MaxFilterValues, Workers: 1, MaxBackoff: ipamBackoff,
 	}, p.controller.Nodes)
 }
 
-// needs reports whether the Node has no podCIDR. Existing ones are immutable.
-func (p *ipam) needs(node *v1.Node) bool {
-	_, ok := p.instanceOf(node)
+// needsSync reports whether the Node has no podCIDR. Existing ones are immutable.
+func (p *ipam) needsSync(node *v1.Node) bool {
+	_, ok := p.instanceID(node)
 	return ok && node.Spec.PodCIDR == "" && len(node.Spec.PodCIDRs) == 0
-}
-
-// instanceOf returns the ID of the EC2 instance of a Node of this cluster. Fargate nodes have none.
-func (p *ipam) instanceOf(node *v1.Node) (string, bool) {
-	if p.controller.Owns(node) != provider.Mine {
-		return "", false
-	}
-	id, err := p.IDs.Parse(node.Spec.ProviderID)
-	return id, err == nil && names.IsInstanceID(id)
 }
 
 // sync sets the podCIDRs of Nodes. It uses cached instances where they have prefixes, and reads the others in bulk.
@@ -69,7 +55,7 @@ func (p *ipam) sync(ctx context.Context, batch []nodeWork) map[nodeTask]error {
 	for _, fresh := range []bool{false, true} {
 		var ids []string
 		for _, w := range batch {
-			id, _ := p.instanceOf(w.object)
+			id, _ := p.instanceID(w.object)
 			ids = append(ids, id)
 		}
 		if len(ids) == 0 {
@@ -79,27 +65,27 @@ func (p *ipam) sync(ctx context.Context, batch []nodeWork) map[nodeTask]error {
 		if err != nil {
 			return failAll(batch, err)
 		}
-		var lacking []nodeWork
+		var unassigned []nodeWork
 		for n, w := range batch {
 			instance, exists := found[ids[n]]
-			ranges, err := p.ranges(ids[n], instance, exists)
+			podCIDRs, err := p.podCIDRs(ids[n], instance, exists)
 			switch {
 			case err == nil:
-				errs[w.nodeTask] = p.assign(ctx, w.object, ranges)
+				errs[w.nodeTask] = p.assign(ctx, w.object, podCIDRs)
 			case fresh:
 				errs[w.nodeTask] = err
 				events.Send(p.controller.Recorder, w.object, events.NoDelegatedPrefix, err.Error())
 			default:
-				lacking = append(lacking, w)
+				unassigned = append(unassigned, w)
 			}
 		}
-		batch = lacking
+		batch = unassigned
 	}
 	return errs
 }
 
-// ranges returns the podCIDRs of the Node of an instance: a prefix of each family.
-func (p *ipam) ranges(id string, instance *ec2types.Instance, exists bool) ([]netip.Prefix, error) {
+// podCIDRs returns the podCIDRs of the Node of an instance: a prefix of each family.
+func (p *ipam) podCIDRs(id string, instance *ec2types.Instance, exists bool) ([]netip.Prefix, error) {
 	if !exists {
 		return nil, &cloudapi.Error{Class: cloudapi.NotFound, Operation: "DescribeInstances",
 			Err: fmt.Errorf("instance %s does not exist", id)}
@@ -109,7 +95,7 @@ func (p *ipam) ranges(id string, instance *ec2types.Instance, exists bool) ([]ne
 		return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: "DescribeInstances",
 			Err: fmt.Errorf("instance %s: %w", id, err)}
 	}
-	required := p.required()
+	required := p.requiredFamilies()
 	families := required
 	if len(families) == 0 {
 		families = p.Families
@@ -137,9 +123,9 @@ func (p *ipam) ranges(id string, instance *ec2types.Instance, exists bool) ([]ne
 	return out, nil
 }
 
-// required returns the families of --cluster-cidr. A Node must have a podCIDR of each, since none can be added
+// requiredFamilies returns the families of --cluster-cidr. A Node must have a podCIDR of each, since none can be added
 // later.
-func (p *ipam) required() []string {
+func (p *ipam) requiredFamilies() []string {
 	var families []string
 	for _, cidr := range p.controller.ClusterCIDRs {
 		family := config.FamilyIPv4
@@ -159,23 +145,23 @@ func prefixesOf(instance *ec2types.Instance) (map[string]netip.Prefix, error) {
 	if len(interfaces) == 0 || interfaces[0].Attachment == nil || aws.ToInt32(interfaces[0].Attachment.DeviceIndex) != 0 {
 		return out, nil
 	}
-	var texts []string
+	var cidrs []string
 	for _, p := range interfaces[0].Ipv4Prefixes {
-		texts = append(texts, aws.ToString(p.Ipv4Prefix))
+		cidrs = append(cidrs, aws.ToString(p.Ipv4Prefix))
 	}
 	for _, p := range interfaces[0].Ipv6Prefixes {
-		texts = append(texts, aws.ToString(p.Ipv6Prefix))
+		cidrs = append(cidrs, aws.ToString(p.Ipv6Prefix))
 	}
-	for _, text := range texts {
-		prefix, err := netip.ParsePrefix(text)
+	for _, cidr := range cidrs {
+		prefix, err := netip.ParsePrefix(cidr)
 		if err != nil {
-			return nil, fmt.Errorf("delegated prefix %q is not a CIDR", text)
+			return nil, fmt.Errorf("delegated prefix %q is not a CIDR", cidr)
 		}
 		family := config.FamilyIPv4
 		if prefix.Addr().Is6() {
 			family = config.FamilyIPv6
 		}
-		if have, ok := out[family]; !ok || prefix.Compare(have) < 0 {
+		if lowest, ok := out[family]; !ok || prefix.Compare(lowest) < 0 {
 			out[family] = prefix.Masked()
 		}
 	}
@@ -183,12 +169,12 @@ func prefixesOf(instance *ec2types.Instance) (map[string]netip.Prefix, error) {
 }
 
 // assign sets the podCIDRs of a Node.
-func (p *ipam) assign(ctx context.Context, node *v1.Node, ranges []netip.Prefix) error {
-	texts := make([]string, len(ranges))
-	for n, prefix := range ranges {
-		texts[n] = prefix.String()
+func (p *ipam) assign(ctx context.Context, node *v1.Node, prefixes []netip.Prefix) error {
+	podCIDRs := make([]string, len(prefixes))
+	for n, prefix := range prefixes {
+		podCIDRs[n] = prefix.String()
 	}
-	logger := klog.FromContext(ctx).WithValues("node", node.Name, "podCIDRs", texts)
+	logger := klog.FromContext(ctx).WithValues("node", node.Name, "podCIDRs", podCIDRs)
 	if p.controller.DryRun {
 		logger.Info("Dry run: not setting podCIDRs of the node")
 		return nil
@@ -196,7 +182,7 @@ func (p *ipam) assign(ctx context.Context, node *v1.Node, ranges []netip.Prefix)
 	// The resource version makes the API server reject the patch after a concurrent change.
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": node.ResourceVersion},
-		"spec":     map[string]any{"podCIDR": texts[0], "podCIDRs": texts},
+		"spec":     map[string]any{"podCIDR": podCIDRs[0], "podCIDRs": podCIDRs},
 	})
 	if err != nil {
 		return err

@@ -92,11 +92,11 @@ func TestPodCIDRsOfInstance(t *testing.T) {
 		"no network":              {primary([]string{"x"}, nil), nil, nil, nil, `"x" is not a CIDR`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &ipam{Starter: &Starter{Families: tc.order}}
+			p := &ipam{nodeController{Starter: &Starter{Families: tc.order}}}
 			for _, c := range tc.cluster {
 				p.controller.ClusterCIDRs = append(p.controller.ClusterCIDRs, netip.MustParsePrefix(c))
 			}
-			got, err := p.ranges("i-1", tc.instance, true)
+			got, err := p.podCIDRs("i-1", tc.instance, true)
 			if (err != nil) != (tc.text != "") || err != nil && !strings.Contains(err.Error(), tc.text) {
 				t.Errorf("error %v, want %q", err, tc.text)
 			}
@@ -109,7 +109,7 @@ func TestPodCIDRsOfInstance(t *testing.T) {
 			}
 		})
 	}
-	if _, err := (&ipam{Starter: &Starter{}}).ranges("i-1", &ec2types.Instance{}, false); err == nil {
+	if _, err := (&ipam{nodeController{Starter: &Starter{}}}).podCIDRs("i-1", &ec2types.Instance{}, false); err == nil {
 		t.Error("an instance that does not exist has ranges")
 	}
 }

@@ -28,8 +28,8 @@ type nodeWork struct {
 type nodeQueueOptions struct {
 	// Name is the name of the queue in metrics and logs.
 	Name string
-	// Needs reports whether the queue has to sync a Node. It does no I/O.
-	Needs func(*v1.Node) bool
+	// NeedsSync reports whether the queue has to sync a Node. It does no I/O.
+	NeedsSync func(*v1.Node) bool
 	// Deleted returns the ID of the instance of a deleted Node, if the queue has to sync it.
 	Deleted func(*v1.Node) (instanceID string, ok bool)
 	// Sync syncs a batch, and returns the errors of the tasks to retry.
@@ -77,7 +77,7 @@ func newNodeQueue(o nodeQueueOptions, nodes coreinformers.NodeInformer) (*nodeQu
 }
 
 func (q *nodeQueue) changed(object any) {
-	if node, ok := object.(*v1.Node); ok && q.options.Needs(node) {
+	if node, ok := object.(*v1.Node); ok && q.options.NeedsSync(node) {
 		q.add(nodeTask{node: node.Name})
 	}
 }
@@ -157,7 +157,7 @@ func (q *nodeQueue) sync(ctx context.Context, tasks []nodeTask) {
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			errs[task] = err
-		case q.options.Needs(node):
+		case q.options.NeedsSync(node):
 			batch = append(batch, nodeWork{task, node})
 		}
 	}

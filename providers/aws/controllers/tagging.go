@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +19,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -31,59 +29,46 @@ const (
 	taggingController = "tagging"
 	// taggingBatch is the number of instances of a call. EC2 allows 1,000 and recommends fewer.
 	taggingBatch = 100
-	// taggingCalls bounds the search for the instance for which EC2 rejects a call: 15 calls find one of 100, and a
+	// maxTaggingCalls bounds the search for the instance for which EC2 rejects a call: 15 calls find one of 100, and a
 	// policy that denies all of them does not cause a call for each.
-	taggingCalls = 20
+	maxTaggingCalls = 20
 	// taggingRetries and taggingBackoff retry a task for about five minutes.
 	taggingRetries = 18
 	taggingBackoff = time.Minute
-	// freshNode is the age of a Node until which EC2 may not find its instance, since it is eventually
-	// consistent.
-	freshNode = 5 * time.Minute
+	// visibleAfter is the age of a Node from which EC2 finds its instance if it exists: EC2 is eventually consistent.
+	visibleAfter = 5 * time.Minute
 	// labelWriters is the number of Nodes that are labeled concurrently.
 	labelWriters = 16
 )
 
 // tagging adds the configured tags to the instances of Nodes. A label of the Node holds a hash of the tags, so that
 // nothing is read or written while they stay the same.
-type tagging struct {
-	*Starter
-	controller provider.ControllerContext
-}
+type tagging struct{ nodeController }
 
 // tagsHash returns the value of the label. It can never change, or an upgrade would tag every instance again.
 func tagsHash(tags map[string]string) string {
-	var list []string
+	var pairs []string
 	for key, value := range tags {
-		list = append(list, key+"="+value)
+		pairs = append(pairs, key+"="+value)
 	}
-	slices.Sort(list)
-	sum := md5.Sum([]byte(strings.Join(list, ","))) //nolint:gosec // see the import
+	slices.Sort(pairs)
+	sum := md5.Sum([]byte(strings.Join(pairs, ","))) //nolint:gosec // see the import
 	return hex.EncodeToString(sum[:])
 }
 
 // queue returns the queue of the controller.
 func (t *tagging) queue() (*nodeQueue, error) {
 	return newNodeQueue(nodeQueueOptions{
-		Name: taggingController, Needs: t.needs, Deleted: t.instanceOf, Sync: t.sync,
+		Name: taggingController, NeedsSync: t.needsSync, Deleted: t.instanceID, Sync: t.sync,
 		MaxBatch: taggingBatch, Workers: t.Flags.workers, MaxRetries: taggingRetries, MaxBackoff: taggingBackoff,
 		Rate: t.Flags.limiter(), OnError: t.Legacy.ObserveTagError,
 	}, t.controller.Nodes)
 }
 
-// needs reports whether the Node's instance has to be tagged.
-func (t *tagging) needs(node *v1.Node) bool {
-	_, ok := t.instanceOf(node)
+// needsSync reports whether the Node's instance has to be tagged.
+func (t *tagging) needsSync(node *v1.Node) bool {
+	_, ok := t.instanceID(node)
 	return ok && node.Labels[names.TaggedLabel] != tagsHash(t.Flags.tags)
-}
-
-// instanceOf returns the ID of the EC2 instance of a Node of this cluster. Fargate nodes have none.
-func (t *tagging) instanceOf(node *v1.Node) (string, bool) {
-	if t.controller.Owns(node) != provider.Mine {
-		return "", false
-	}
-	id, err := t.IDs.Parse(node.Spec.ProviderID)
-	return id, err == nil && names.IsInstanceID(id)
 }
 
 // sync tags the instances of Nodes that exist and untags those of deleted Nodes.
@@ -96,44 +81,45 @@ func (t *tagging) sync(ctx context.Context, batch []nodeWork) map[nodeTask]error
 	if err != nil {
 		return failAll(batch, err)
 	}
-	tag, untag := map[string]nodeWork{}, map[string]nodeWork{}
+	toTag, toUntag := map[string]nodeWork{}, map[string]nodeWork{}
 	for _, w := range batch {
 		if w.object == nil {
-			untag[w.instanceID] = w
-		} else if id, ok := t.instanceOf(w.object); ok {
-			tag[id] = w
+			toUntag[w.instanceID] = w
+		} else if id, ok := t.instanceID(w.object); ok {
+			toTag[id] = w
 		}
 	}
-	errs := t.tag(ctx, ec2Client, tag)
-	maps.Copy(errs, t.untag(ctx, ec2Client, untag))
+	errs := t.tag(ctx, ec2Client, toTag)
+	maps.Copy(errs, t.untag(ctx, ec2Client, toUntag))
 	return errs
 }
 
 // tag tags instances and labels their Nodes.
 func (t *tagging) tag(ctx context.Context, ec2Client api.EC2, work map[string]nodeWork) map[nodeTask]error {
 	tagErrs := t.callInBulk(ctx, work, func(ids []string) error {
-		_, err := ec2Client.CreateTags(ctx, &ec2.CreateTagsInput{Resources: ids, Tags: t.list()})
+		_, err := ec2Client.CreateTags(ctx, &ec2.CreateTagsInput{Resources: ids, Tags: api.EC2Tags(t.Flags.tags)})
 		return awserr.Wrap("CreateTags", err)
 	})
 	errs := map[nodeTask]error{}
-	var label []nodeWork
+	var tagged []nodeWork
 	for id, w := range work {
 		err := tagErrs[id]
 		switch {
 		case err == nil:
-			label = append(label, w)
-		case cloudapi.Is(err, cloudapi.NotFound) && t.Clock.Since(w.object.CreationTimestamp.Time) >= freshNode:
+			tagged = append(tagged, w)
+		case cloudapi.Is(err, cloudapi.NotFound) && t.Clock.Since(w.object.CreationTimestamp.Time) >= visibleAfter:
 			klog.FromContext(ctx).Info("Instance does not exist; not tagged", "instance", id, "node", w.node)
 		default:
 			errs[w.nodeTask] = err
 		}
 	}
-	written := make([]error, len(label))
-	workqueue.ParallelizeUntil(ctx, labelWriters, len(label), func(n int) { written[n] = t.label(ctx, label[n].node) })
-	for n, err := range written {
+	labelErrs := make([]error, len(tagged))
+	workqueue.ParallelizeUntil(ctx, labelWriters, len(tagged),
+		func(n int) { labelErrs[n] = t.label(ctx, tagged[n].node) })
+	for n, err := range labelErrs {
 		if err = errors.Join(err, ctx.Err()); err != nil {
-			errs[label[n].nodeTask] = err
-		} else if node := label[n].object; node.Labels[names.TaggedLabel] == "" {
+			errs[tagged[n].nodeTask] = err
+		} else if node := tagged[n].object; node.Labels[names.TaggedLabel] == "" {
 			t.Legacy.ObserveTagDelay(t.Clock.Since(node.CreationTimestamp.Time))
 		}
 	}
@@ -159,14 +145,14 @@ func (t *tagging) untag(ctx context.Context, ec2Client api.EC2, work map[string]
 	}
 	for _, object := range t.controller.Nodes.Informer().GetStore().List() {
 		if node, ok := object.(*v1.Node); ok {
-			if id, ok := t.instanceOf(node); ok {
+			if id, ok := t.instanceID(node); ok {
 				delete(work, id)
 			}
 		}
 	}
 	errs := map[nodeTask]error{}
 	for id, err := range t.callInBulk(ctx, work, func(ids []string) error {
-		_, err := ec2Client.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: ids, Tags: t.list()})
+		_, err := ec2Client.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: ids, Tags: api.EC2Tags(t.Flags.tags)})
 		return awserr.Wrap("DeleteTags", err)
 	}) {
 		if !cloudapi.Is(err, cloudapi.NotFound) {
@@ -176,17 +162,7 @@ func (t *tagging) untag(ctx context.Context, ec2Client api.EC2, work map[string]
 	return errs
 }
 
-// list returns the tags, sorted by key.
-func (t *tagging) list() []ec2types.Tag {
-	var list []ec2types.Tag
-	for _, key := range slices.Sorted(maps.Keys(t.Flags.tags)) {
-		value := t.Flags.tags[key]
-		list = append(list, ec2types.Tag{Key: &key, Value: &value})
-	}
-	return list
-}
-
-// callInBulk calls with all instances, and returns the errors by instance. EC2 rejects a whole call for a single
+// callInBulk makes a call with all instances, and returns the errors by instance. EC2 rejects a whole call for a single
 // instance. callInBulk retries without those that do not exist, and finds one that the policy denies (it lacks the
 // cluster's tag) or that is invalid by halving.
 func (t *tagging) callInBulk(
@@ -215,7 +191,7 @@ func (t *tagging) callInBulk(
 				return
 			}
 		}
-		if cloudapi.Is(err, cloudapi.NotFound, cloudapi.Denied, cloudapi.Invalid) && len(ids) > 1 && calls < taggingCalls {
+		if cloudapi.Is(err, cloudapi.NotFound, cloudapi.Denied, cloudapi.Invalid) && len(ids) > 1 && calls < maxTaggingCalls {
 			try(ids[:len(ids)/2])
 			try(ids[len(ids)/2:])
 			return

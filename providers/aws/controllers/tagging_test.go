@@ -102,7 +102,7 @@ func TestTagsAreRemovedWithNode(t *testing.T) {
 
 func TestDeletedFinalStateUnknown(t *testing.T) {
 	w := newControllerWorld(t, sim.Options{})
-	tg := &tagging{Starter: w.start, controller: w.controller}
+	tg := &tagging{nodeController{w.start, w.controller}}
 	queue, err := tg.queue()
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func TestTaggingFlags(t *testing.T) {
 }
 
 func TestCallInBulkIsolatesRejectedInstance(t *testing.T) {
-	tg := &tagging{Starter: &Starter{}}
+	tg := &tagging{nodeController{Starter: &Starter{}}}
 	denied := &cloudapi.Error{Class: cloudapi.Denied, Operation: "CreateTags", Err: errors.New("not authorized")}
 	work := map[string]nodeWork{}
 	for n := range taggingBatch {

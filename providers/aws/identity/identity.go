@@ -100,10 +100,10 @@ func missingKeys(cfg *config.Config) []string {
 
 // notConfigured returns an error about keys that are neither configured nor discovered, with its fix.
 func notConfigured(keys []string, cfg *config.Config, cause error) error {
-	all := keys
+	missing := keys
 	for _, key := range missingKeys(cfg) {
-		if !slices.Contains(all, key) {
-			all = append(all, key)
+		if !slices.Contains(missing, key) {
+			missing = append(missing, key)
 		}
 	}
 	detail := ""
@@ -117,7 +117,7 @@ func notConfigured(keys []string, cfg *config.Config, cause error) error {
 	return &cloudapi.Error{Class: cloudapi.ClassOf(cause), Operation: "GetIdentity", Err: fmt.Errorf(
 		"%s not set in section [%s], and cannot be read from the instance that the manager runs on%s: "+
 			"set %s, or let the instance be read: %w",
-		strings.Join(keys, " and ")+verb, config.SectionGlobal, detail, strings.Join(all, ", "), cloudapi.CauseOf(cause))}
+		strings.Join(keys, " and ")+verb, config.SectionGlobal, detail, strings.Join(missing, ", "), cloudapi.CauseOf(cause))}
 }
 
 // instance is the instance that the manager runs on.
@@ -164,15 +164,15 @@ func readMetadata(ctx context.Context, client *imds.Client, path string) (string
 		return "", err
 	}
 	defer func() { _ = out.Content.Close() }() // the content has been read
-	text, err := io.ReadAll(io.LimitReader(out.Content, metadataLimit))
-	if err == nil && len(text) == 0 {
+	content, err := io.ReadAll(io.LimitReader(out.Content, metadataLimit))
+	if err == nil && len(content) == 0 {
 		err = errors.New("the response is empty")
 	}
 	if err != nil {
 		return "", &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "GetMetadata",
 			Err: fmt.Errorf("%s: %w", path, err)}
 	}
-	return strings.TrimSpace(string(text)), nil
+	return strings.TrimSpace(string(content)), nil
 }
 
 // clusterIDOf returns the cluster's ID from the tags of an instance. legacy reports that the legacy tag
@@ -185,19 +185,19 @@ func clusterIDOf(self instance) (id string, legacy bool, err error) {
 		}
 	}
 	slices.Sort(ids)
-	old := self.tags[names.LegacyClusterTag]
-	legacy = old != ""
+	legacyID := self.tags[names.LegacyClusterTag]
+	legacy = legacyID != ""
 	switch {
 	case len(ids) > 1:
 		return "", false, ambiguous(self, "has the tags %s and %s, which name different clusters",
 			names.ClusterTag(ids[0]), names.ClusterTag(ids[1]))
-	case len(ids) == 1 && legacy && old != ids[0]:
+	case len(ids) == 1 && legacy && legacyID != ids[0]:
 		return "", false, ambiguous(self, "has the tags %s and %s = %s, which name different clusters",
-			names.ClusterTag(ids[0]), names.LegacyClusterTag, old)
+			names.ClusterTag(ids[0]), names.LegacyClusterTag, legacyID)
 	case len(ids) == 1:
 		return ids[0], legacy, nil
 	case legacy:
-		return old, true, nil
+		return legacyID, true, nil
 	default:
 		return "", false, ambiguous(self, "has neither a tag %sID nor a tag %s", names.ClusterTagPrefix,
 			names.LegacyClusterTag)

@@ -61,18 +61,18 @@ func newDescribedInstances(c clock.PassiveClock) *describedInstances {
 	return d
 }
 
-// describedIn returns instances with their relation to a scope.
-func describedIn(in Scope, list []ec2types.Instance) []described {
+// newDescribed returns instances with their relation to a scope.
+func newDescribed(scope Scope, list []ec2types.Instance) []described {
 	out := make([]described, len(list))
 	for n, i := range list {
-		tagged := in.has(&i)
-		out[n] = described{&i, tagged, tagged && (in.VPC == "" || in.VPC == aws.ToString(i.VpcId))}
+		tagged := scope.has(&i)
+		out[n] = described{&i, tagged, tagged && (scope.VPC == "" || scope.VPC == aws.ToString(i.VpcId))}
 	}
 	return out
 }
 
-// all returns the instances of the last list.
-func (d *describedInstances) all() []ec2types.Instance {
+// listed returns the instances of the last list.
+func (d *describedInstances) listed() []ec2types.Instance {
 	var out []ec2types.Instance
 	for _, i := range d.Select(func(i described) bool { return i.listed }) {
 		out = append(out, *i.Instance)
@@ -81,35 +81,35 @@ func (d *describedInstances) all() []ec2types.Instance {
 }
 
 // put caches the result of a read of ids.
-func (d *describedInstances) put(r snapshot.Reading, in Scope, ids []string, found []ec2types.Instance) {
-	have := make(map[string]bool, len(found))
-	for _, i := range describedIn(in, found) {
+func (d *describedInstances) put(r snapshot.Reading, scope Scope, ids []string, found []ec2types.Instance) {
+	returned := make(map[string]bool, len(found))
+	for _, i := range newDescribed(scope, found) {
 		id := aws.ToString(i.InstanceId)
-		have[id] = true
+		returned[id] = true
 		d.Merge(r, id, i)
 	}
 	for _, id := range ids {
-		if !have[id] {
+		if !returned[id] {
 			d.MergeMissing(r, id)
 		}
 	}
 }
 
-// oldest holds the earliest read times to use for instances that were found, for those that were found without the
-// cluster's tag, and for those that were not found.
-type oldest struct{ found, untagged, absent time.Time }
+// cutoffs are the times since which an instance must have been read for its cached state to be used: one that was
+// found, one that was found without the cluster's tag, and one that was not found.
+type cutoffs struct{ found, untagged, absent time.Time }
 
 // get returns the cached instances, and the IDs that have to be read because nothing fresh enough is cached.
-func (d *describedInstances) get(ids []string, use oldest) (found map[string]*ec2types.Instance, unknown []string) {
+func (d *describedInstances) get(ids []string, oldest cutoffs) (found map[string]*ec2types.Instance, unknown []string) {
 	found = make(map[string]*ec2types.Instance, len(ids))
 	for _, id := range ids {
 		i, exists := d.Get(id)
-		since := use.found
+		since := oldest.found
 		switch {
 		case !exists:
-			since = use.absent
-		case !i.tagged && use.untagged.After(since):
-			since = use.untagged
+			since = oldest.absent
+		case !i.tagged && oldest.untagged.After(since):
+			since = oldest.untagged
 		}
 		if i, exists, known := d.GetSince(id, since); !known {
 			unknown = append(unknown, id)
@@ -131,25 +131,25 @@ func (s *Source) Described(
 ) (map[string]*ec2types.Instance, error) {
 	now := s.clock.Now()
 	if fresh {
-		return s.described(ctx, ids, oldest{now, now, now})
+		return s.described(ctx, ids, cutoffs{now, now, now})
 	}
-	return s.describedOrStale(ctx, ids, oldest{now.Add(-describedAge), now.Add(-absentAge), now.Add(-absentAge)})
+	return s.describedOrStale(ctx, ids, cutoffs{now.Add(-describedAge), now.Add(-absentAge), now.Add(-absentAge)})
 }
 
 // describedOrStale returns stale instances if EC2 does not answer. It never returns stale absence.
 func (s *Source) describedOrStale(
-	ctx context.Context, ids []string, use oldest,
+	ctx context.Context, ids []string, oldest cutoffs,
 ) (map[string]*ec2types.Instance, error) {
-	found, err := s.described(ctx, ids, use)
+	found, err := s.described(ctx, ids, oldest)
 	if !cloudapi.Is(err, cloudapi.Unavailable) || ctx.Err() != nil {
 		return found, err
 	}
-	last, unknown := s.known.get(onlyInstanceIDs(ids), oldest{absent: use.absent})
+	stale, unknown := s.cache.get(onlyInstanceIDs(ids), cutoffs{absent: oldest.absent})
 	if len(unknown) > 0 {
 		return nil, err
 	}
-	klog.FromContext(ctx).Error(err, "Failed to read instances; using cached ones", "instances", len(last))
-	return last, nil
+	klog.FromContext(ctx).Error(err, "Failed to read instances; using cached ones", "instances", len(stale))
+	return stale, nil
 }
 
 // onlyInstanceIDs returns the IDs of instances among those of nodes, sorted.
@@ -161,57 +161,57 @@ func onlyInstanceIDs(ids []string) []string {
 
 // Owned returns those of the instances that carry the cluster's tag, or that have an initialized Node:
 // cloud-provider-aws requires no tag of the instance behind a Node.
-func (s *Source) Owned(ctx context.Context, in Scope, ids []string) (map[string]*ec2types.Instance, error) {
+func (s *Source) Owned(ctx context.Context, scope Scope, ids []string) (map[string]*ec2types.Instance, error) {
 	now := s.clock.Now()
-	use := oldest{now.Add(-ownerAge), now.Add(-ownerAge), now.Add(-absentAge)}
-	found, err := s.describedOrStale(ctx, ids, use)
-	ofNodes := s.initialized()
-	maps.DeleteFunc(found, func(id string, i *ec2types.Instance) bool { return !in.has(i) && !ofNodes[id] })
+	oldest := cutoffs{now.Add(-ownerAge), now.Add(-ownerAge), now.Add(-absentAge)}
+	found, err := s.describedOrStale(ctx, ids, oldest)
+	initialized := s.initializedInstances()
+	maps.DeleteFunc(found, func(id string, i *ec2types.Instance) bool { return !scope.has(i) && !initialized[id] })
 	return found, err
 }
 
-// described returns the instances that exist, from reads not older than use.
-func (s *Source) described(ctx context.Context, ids []string, use oldest) (map[string]*ec2types.Instance, error) {
+// described returns the instances that exist, from reads since the cutoffs.
+func (s *Source) described(ctx context.Context, ids []string, oldest cutoffs) (map[string]*ec2types.Instance, error) {
 	ids = onlyInstanceIDs(ids)
-	found, unknown := s.known.get(ids, use)
+	found, unknown := s.cache.get(ids, oldest)
 	if len(unknown) == 0 {
 		return found, nil
 	}
-	unlock, err := s.known.reading.Lock(ctx)
+	unlock, err := s.cache.reading.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	in, err := s.connect(ctx)
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	// The previous holder of the lock may have read them.
-	_, unknown = s.known.get(ids, use)
+	_, unknown = s.cache.get(ids, oldest)
 	if len(unknown) > MaxFilterValues {
-		if _, err := s.list(ctx, in); err != nil {
+		if _, err := s.list(ctx, conn); err != nil {
 			return nil, err
 		}
-		_, unknown = s.known.get(ids, use)
+		_, unknown = s.cache.get(ids, oldest)
 	}
 	var read []ec2types.Instance
 	if len(unknown) > 0 {
-		if read, err = s.get(ctx, in, unknown); err != nil {
+		if read, err = s.get(ctx, conn, unknown); err != nil {
 			return nil, err
 		}
 	}
-	return s.current(ids, read), nil
+	return s.currentInstances(ids, read), nil
 }
 
-// current returns the instances after a read. A read does not replace the row of an instance that this manager changed
-// in the meantime; this row keeps its age, and is current.
-func (s *Source) current(ids []string, read []ec2types.Instance) map[string]*ec2types.Instance {
+// currentInstances returns the instances after a read. A read does not replace the row of an instance that this manager
+// changed in the meantime; this row keeps its age, and is current.
+func (s *Source) currentInstances(ids []string, read []ec2types.Instance) map[string]*ec2types.Instance {
 	found := make(map[string]*ec2types.Instance, len(ids))
 	for n := range read {
 		found[aws.ToString(read[n].InstanceId)] = &read[n]
 	}
 	for _, id := range ids {
-		if i, exists := s.known.Get(id); exists {
+		if i, exists := s.cache.Get(id); exists {
 			found[id] = i.Instance
 		}
 	}
@@ -220,7 +220,7 @@ func (s *Source) current(ids []string, read []ec2types.Instance) map[string]*ec2
 
 // SetForwarding records in the cache that this manager disabled an instance's source/destination check.
 func (s *Source) SetForwarding(id string) {
-	s.known.Update(id, func(i *described) {
+	s.cache.Update(id, func(i *described) {
 		edited := *i.Instance
 		edited.SourceDestCheck = aws.Bool(false)
 		i.Instance = &edited

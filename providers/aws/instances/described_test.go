@@ -171,7 +171,7 @@ func TestListEvictsDeletedInstances(t *testing.T) {
 	if _, err := w.source.List(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if found, unknown := w.source.known.get([]string{a, b}, oldest{}); len(found) != 1 || !slices.Equal(unknown, []string{b}) {
+	if found, unknown := w.source.cache.get([]string{a, b}, cutoffs{}); len(found) != 1 || !slices.Equal(unknown, []string{b}) {
 		t.Errorf("known %v, unknown %v", found, unknown)
 	}
 }

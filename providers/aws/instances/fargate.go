@@ -59,9 +59,9 @@ const (
 	filterPrivateName = "private-dns-name"
 )
 
-// keyOfFargate parses the ID of a Fargate node. Its prefix is followed by an address, by a name with an
+// fargateKeyOf parses the ID of a Fargate node. Its prefix is followed by an address, by a name with an
 // address (ip-10-0-1-2.us-west-2.compute.internal), or by another private DNS name.
-func keyOfFargate(id string) fargateKey {
+func fargateKeyOf(id string) fargateKey {
 	endpoint := strings.TrimPrefix(id, names.FargatePrefix)
 	ip, err := netip.ParseAddr(endpoint)
 	if err != nil {
@@ -90,33 +90,33 @@ func addressInName(name string) (netip.Addr, bool) {
 
 // readFargate reads Fargate nodes by ID. A Fargate node exists while its network interface is attached.
 func (s *Source) readFargate(
-	ctx context.Context, in Connection, ids []string,
+	ctx context.Context, conn Connection, ids []string,
 ) ([]commoninstances.Instance, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	if in.VPC == "" {
+	if conn.VPC == "" {
 		return nil, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "DescribeNetworkInterfaces",
 			Err: errors.New("addresses of Fargate nodes are unique only within a VPC: set VPC in section [Global]")}
 	}
 	values, idOf := map[string][]string{}, map[fargateKey]string{}
 	for _, id := range ids {
-		key := keyOfFargate(id)
+		key := fargateKeyOf(id)
 		values[key.filter] = append(values[key.filter], key.value)
 		idOf[key] = id
 	}
-	attached := append(in.InVPC(), api.Filter("attachment.status", string(ec2types.AttachmentStatusAttached)))
+	filters := append(conn.InVPC(), api.Filter("attachment.status", string(ec2types.AttachmentStatusAttached)))
 	var out []commoninstances.Instance
 	for _, filter := range slices.Sorted(maps.Keys(values)) {
 		read := func(filters []ec2types.Filter) ([]ec2types.NetworkInterface, error) {
-			return in.describeInterfaces(ctx, filters)
+			return conn.describeInterfaces(ctx, filters)
 		}
-		found, err := inChunks(values[filter], filter, attached, read)
+		found, err := inChunks(values[filter], filter, filters, read)
 		if err != nil {
 			return nil, err
 		}
 		idOfInterface := func(n *ec2types.NetworkInterface) string { return idOf[keyOfInterface(filter, n)] }
-		nodes, err := s.convertFargate(ctx, in, found, idOfInterface)
+		nodes, err := s.convertFargate(ctx, conn, found, idOfInterface)
 		if err != nil {
 			return nil, err
 		}
@@ -156,13 +156,13 @@ func (c Connection) describeInterfaces(
 // convertFargate converts network interfaces to instances. A Fargate node has no instance type, and its ID is
 // its name.
 func (s *Source) convertFargate(
-	ctx context.Context, in Connection, found []ec2types.NetworkInterface, idOf func(*ec2types.NetworkInterface) string,
+	ctx context.Context, conn Connection, found []ec2types.NetworkInterface, idOf func(*ec2types.NetworkInterface) string,
 ) ([]commoninstances.Instance, error) {
 	var zones []string
 	for n := range found {
 		zones = append(zones, aws.ToString(found[n].AvailabilityZone))
 	}
-	zoneIDs := s.zones.ofZones(ctx, zones, nil)
+	zoneIDs := s.zones.idsOfZones(ctx, zones, nil)
 	var out []commoninstances.Instance
 	for n := range found {
 		id, zone := idOf(&found[n]), zones[n]
@@ -174,7 +174,7 @@ func (s *Source) convertFargate(
 			var addresses []v1.NodeAddress
 			addresses, err = fargateAddresses(&found[n], s.families)
 			out = append(out, commoninstances.Instance{
-				ID: id, ProviderID: providerID, NodeName: id, Zone: zone, Region: in.Region,
+				ID: id, ProviderID: providerID, NodeName: id, Zone: zone, Region: conn.Region,
 				State: commoninstances.Running, Addresses: addresses, Labels: nodeLabels(zoneIDs[zone], nil),
 			})
 		}

@@ -25,7 +25,7 @@ func TestKeyOfFargate(t *testing.T) {
 		"fargate-i-0123.us-west-2.compute.internal":      {filterPrivateName, "i-0123.us-west-2.compute.internal"},
 		"fargate-*":                                      {filterPrivateName, "*"},
 	} {
-		if got := keyOfFargate(id); got != want {
+		if got := fargateKeyOf(id); got != want {
 			t.Errorf("%s: %v, want %v", id, got, want)
 		}
 	}

@@ -31,25 +31,25 @@ func IDOfNodeName(nodeName string) (id string, ok bool) {
 func (s *Source) Find(
 	ctx context.Context, nodes []commoninstances.NodeRef,
 ) ([]commoninstances.Instance, error) {
-	in, err := s.connect(ctx)
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found := matches{}
-	named, err := s.findByID(ctx, commoninstances.NamesOf(nodes), found)
+	others, err := s.findByID(ctx, commoninstances.NamesOf(nodes), found)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.findBy(ctx, in, "private-dns-name", named, found); err != nil {
+	if err := s.findByDNSName(ctx, conn, others, found); err != nil {
 		return nil, err
 	}
-	addressed := map[string]string{}
-	for _, name := range named {
-		if ip, ok := addressInName(name); ok && len(found[name]) == 0 && in.VPC != "" {
-			addressed[name] = ip.String()
+	addresses := map[string]string{}
+	for _, name := range others {
+		if ip, ok := addressInName(name); ok && len(found[name]) == 0 && conn.VPC != "" {
+			addresses[name] = ip.String()
 		}
 	}
-	if err := s.findByAddress(ctx, in, addressed, found); err != nil {
+	if err := s.findByAddress(ctx, conn, addresses, found); err != nil {
 		return nil, err
 	}
 	return found.instances()
@@ -59,17 +59,17 @@ func (s *Source) Find(
 type matches map[string][]commoninstances.Instance
 
 // findByID finds Nodes with an ID in their name, and returns the names of the others.
-func (s *Source) findByID(ctx context.Context, nodeNames []string, found matches) (rest []string, err error) {
+func (s *Source) findByID(ctx context.Context, nodeNames []string, found matches) (others []string, err error) {
 	nameOf := map[string][]string{}
 	for _, name := range nodeNames {
 		if id, ok := IDOfNodeName(name); ok {
 			nameOf[id] = append(nameOf[id], name)
 		} else {
-			rest = append(rest, name)
+			others = append(others, name)
 		}
 	}
 	if len(nameOf) == 0 {
-		return rest, nil
+		return others, nil
 	}
 	list, err := s.Get(ctx, slices.Sorted(maps.Keys(nameOf)))
 	for _, i := range list {
@@ -77,45 +77,45 @@ func (s *Source) findByID(ctx context.Context, nodeNames []string, found matches
 			found[name] = append(found[name], i)
 		}
 	}
-	return rest, err
+	return others, err
 }
 
-// findBy finds instances by a filter whose values are the node names themselves.
-func (s *Source) findBy(ctx context.Context, in Connection, filter string, nodeNames []string, found matches) error {
-	return s.findValues(ctx, in, filter, nodeNames, found, func(i *ec2types.Instance) []string {
+// findByDNSName finds instances with a private DNS name that is the name of the Node.
+func (s *Source) findByDNSName(ctx context.Context, conn Connection, nodeNames []string, found matches) error {
+	return s.findValues(ctx, conn, filterPrivateName, nodeNames, found, func(i *ec2types.Instance) []string {
 		return []string{aws.ToString(i.PrivateDnsName)}
 	})
 }
 
-// findByAddress finds instances by their primary address; addressed maps node names to addresses.
+// findByAddress finds instances by their primary address; addresses are by node name.
 func (s *Source) findByAddress(
-	ctx context.Context, in Connection, addressed map[string]string, found matches,
+	ctx context.Context, conn Connection, addresses map[string]string, found matches,
 ) error {
 	nameOf := map[string][]string{}
-	for _, name := range slices.Sorted(maps.Keys(addressed)) {
-		nameOf[addressed[name]] = append(nameOf[addressed[name]], name)
+	for _, name := range slices.Sorted(maps.Keys(addresses)) {
+		nameOf[addresses[name]] = append(nameOf[addresses[name]], name)
 	}
 	namesOf := func(i *ec2types.Instance) []string { return nameOf[aws.ToString(i.PrivateIpAddress)] }
-	return s.findValues(ctx, in, filterPrivateIP, slices.Sorted(maps.Keys(nameOf)), found, namesOf)
+	return s.findValues(ctx, conn, filterPrivateIP, slices.Sorted(maps.Keys(nameOf)), found, namesOf)
 }
 
 // findValues reads the cluster's instances that match a filter, and adds them to found by node name.
 func (s *Source) findValues(
-	ctx context.Context, in Connection, filter string, values []string, found matches,
+	ctx context.Context, conn Connection, filter string, values []string, found matches,
 	nodeNames func(*ec2types.Instance) []string,
 ) error {
 	if len(values) == 0 {
 		return nil
 	}
-	others := append(in.InVPC(), existingStates())
-	list, err := inChunks(values, filter, others, func(filters []ec2types.Filter) ([]ec2types.Instance, error) {
-		return in.describe(ctx, filters)
+	otherFilters := append(conn.InVPC(), existingStates())
+	list, err := inChunks(values, filter, otherFilters, func(filters []ec2types.Filter) ([]ec2types.Instance, error) {
+		return conn.describe(ctx, filters)
 	})
 	if err != nil {
 		return err
 	}
-	list = in.owned(list)
-	converted, err := s.convert(ctx, in, list)
+	list = conn.owned(list)
+	converted, err := s.convert(ctx, conn, list)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func FuzzNodeNames(f *testing.F) {
 		if ip, ok := addressInName(name); ok && !ip.Is4() {
 			t.Errorf("%q: address %s", name, ip)
 		}
-		key := keyOfFargate(names.FargatePrefix + name)
+		key := fargateKeyOf(names.FargatePrefix + name)
 		if _, err := netip.ParseAddr(key.value); (err == nil) != (key.filter != filterPrivateName) {
 			t.Errorf("%q: key %v", name, key)
 		}

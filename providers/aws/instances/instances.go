@@ -26,7 +26,7 @@ type Source struct {
 	nodes    *nodes.LazyLister
 	clock    clock.Clock
 
-	known    *describedInstances
+	cache    *describedInstances
 	zones    *zoneIDs
 	topology *topology
 	fargate  *fargateNodes
@@ -60,12 +60,12 @@ type Options struct {
 func New(o Options) *Source {
 	s := &Source{
 		connect: o.Connect, ids: o.ProviderIDs, families: o.Families, clock: o.Clock, nodes: o.Nodes,
-		known:   newDescribedInstances(o.Clock),
+		cache:   newDescribedInstances(o.Clock),
 		fargate: newFargateNodes(),
 	}
 	s.zones = newZoneIDs(s.readZoneIDs, o.Clock)
 	s.topology = newTopology(topologyOptions{
-		Describe: s.describeTopology, Existing: s.existing, Initialized: s.initialized, Required: o.TopologyTypes,
+		Describe: s.describeTopology, Existing: s.existing, Initialized: s.initializedInstances, Required: o.TopologyTypes,
 		Clock: o.Clock,
 	})
 	return s
@@ -75,47 +75,47 @@ func New(o Options) *Source {
 // were read before. Both reads filter by VPC, because EC2 fails to list a whole account while one zone
 // is disrupted.
 func (s *Source) List(ctx context.Context) ([]commoninstances.Instance, error) {
-	in, err := s.connect(ctx)
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.sharedList(ctx, in)
+	found, err := s.sharedList(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.convert(ctx, in, found)
+	out, err := s.convert(ctx, conn, found)
 	if err != nil {
 		return nil, err
 	}
-	pods, err := s.readFargate(ctx, in, s.fargate.known())
-	return append(out, pods...), err
+	fargate, err := s.readFargate(ctx, conn, s.fargate.known())
+	return append(out, fargate...), err
 }
 
 // sharedList lists the cluster's instances, or returns the result of a list that was in flight: at a
 // start nodes and load balancers need all instances at the same time.
-func (s *Source) sharedList(ctx context.Context, in Connection) ([]ec2types.Instance, error) {
+func (s *Source) sharedList(ctx context.Context, conn Connection) ([]ec2types.Instance, error) {
 	oldest := s.clock.Now().Add(-listAge)
-	before, _ := s.known.Listed()
-	unlock, err := s.known.reading.Lock(ctx)
+	before, _ := s.cache.Listed()
+	unlock, err := s.cache.reading.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if last, _ := s.known.Listed(); last.After(before) && !last.At().Before(oldest) {
-		return s.known.all(), nil
+	if last, _ := s.cache.Listed(); last.After(before) && !last.At().Before(oldest) {
+		return s.cache.listed(), nil
 	}
-	return s.list(ctx, in)
+	return s.list(ctx, conn)
 }
 
-// list lists the cluster's instances and caches them. The caller holds the lock known.reading.
-func (s *Source) list(ctx context.Context, in Connection) ([]ec2types.Instance, error) {
-	r := s.known.store.Begin()
-	found, err := in.describe(ctx, append(in.InVPC(), in.ClusterTagged(), existingStates()))
+// list lists the cluster's instances and caches them. The caller holds the lock cache.reading.
+func (s *Source) list(ctx context.Context, conn Connection) ([]ec2types.Instance, error) {
+	r := s.cache.store.Begin()
+	found, err := conn.describe(ctx, append(conn.InVPC(), conn.ClusterTagged(), existingStates()))
 	if err != nil {
 		return nil, err
 	}
-	found = in.owned(found)
-	s.known.MergeList(r, describedIn(in.Scope, found))
+	found = conn.owned(found)
+	s.cache.MergeList(r, newDescribed(conn.Scope, found))
 	return found, nil
 }
 
@@ -133,38 +133,38 @@ func (s Scope) has(i *ec2types.Instance) bool {
 
 // Get implements commoninstances.Source. It returns instances regardless of their tags and VPC.
 func (s *Source) Get(ctx context.Context, ids []string) ([]commoninstances.Instance, error) {
-	in, err := s.connect(ctx)
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	instanceIDs, fargateIDs := splitIDs(ids)
-	found, err := s.get(ctx, in, instanceIDs)
+	found, err := s.get(ctx, conn, instanceIDs)
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.convert(ctx, in, found)
+	out, err := s.convert(ctx, conn, found)
 	if err != nil {
 		return nil, err
 	}
-	pods, err := s.readFargate(ctx, in, fargateIDs)
-	return append(out, pods...), err
+	fargate, err := s.readFargate(ctx, conn, fargateIDs)
+	return append(out, fargate...), err
 }
 
 // get reads instances by ID and caches them. It uses a filter, since EC2 rejects a call by ID for a single
 // ID that does not exist.
-func (s *Source) get(ctx context.Context, in Connection, ids []string) ([]ec2types.Instance, error) {
+func (s *Source) get(ctx context.Context, conn Connection, ids []string) ([]ec2types.Instance, error) {
 	if err := validateIDs(ids); err != nil {
 		return nil, err
 	}
-	r := s.known.store.Begin()
+	r := s.cache.store.Begin()
 	found, err := inChunks(ids, "instance-id", nil, func(filters []ec2types.Filter) ([]ec2types.Instance, error) {
-		return in.describe(ctx, filters)
+		return conn.describe(ctx, filters)
 	})
 	if err != nil {
 		return nil, err
 	}
 	found = slices.DeleteFunc(found, func(i ec2types.Instance) bool { return terminated(&i) })
-	s.known.put(r, in.Scope, ids, found)
+	s.cache.put(r, conn.Scope, ids, found)
 	return found, nil
 }
 
@@ -194,10 +194,10 @@ func splitIDs(ids []string) (instanceIDs, fargateIDs []string) {
 
 // convert converts instances to those of pkg/common/instances.
 func (s *Source) convert(
-	ctx context.Context, in Connection, found []ec2types.Instance,
+	ctx context.Context, conn Connection, found []ec2types.Instance,
 ) ([]commoninstances.Instance, error) {
-	zoneIDs := s.zones.ofInstances(ctx, found)
-	topology := s.topology.of(ctx, found)
+	zoneIDs := s.zones.idsOfInstances(ctx, found)
+	topology := s.topology.get(ctx, found)
 	out := make([]commoninstances.Instance, 0, len(found))
 	for n := range found {
 		i := &found[n]
@@ -212,7 +212,7 @@ func (s *Source) convert(
 		}
 		out = append(out, commoninstances.Instance{
 			ID: id, ProviderID: providerID, NodeName: aws.ToString(i.PrivateDnsName),
-			Type: string(i.InstanceType), Zone: zone, Region: in.Region,
+			Type: string(i.InstanceType), Zone: zone, Region: conn.Region,
 			State: stateOf(i), Addresses: addresses,
 			Labels:     nodeLabels(zoneIDs[zone], topology.layers[id]),
 			Incomplete: topology.errs[id],
@@ -222,8 +222,8 @@ func (s *Source) convert(
 }
 
 // unreadable returns an error about a property of an instance that this manager cannot parse.
-func unreadable(what string, err error) error {
-	return &cloudapi.Error{Class: cloudapi.Unknown, Operation: "DescribeInstances", Err: fmt.Errorf("%s: %w", what, err)}
+func unreadable(name string, err error) error {
+	return &cloudapi.Error{Class: cloudapi.Unknown, Operation: "DescribeInstances", Err: fmt.Errorf("%s: %w", name, err)}
 }
 
 func (s *Source) providerID(zone, id string) (string, error) {

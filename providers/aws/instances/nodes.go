@@ -6,9 +6,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 )
 
-// initialized returns the IDs of the instances whose Nodes are initialized. Nodes get their labels when they
+// initializedInstances returns the IDs of the instances whose Nodes are initialized. Nodes get their labels when they
 // are initialized and never later, so that a restart reads nothing for labels.
-func (s *Source) initialized() map[string]bool {
+func (s *Source) initializedInstances() map[string]bool {
 	lister := s.nodes.Lister()
 	if lister == nil {
 		return nil

@@ -54,19 +54,19 @@ var escapeWildcards = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`)
 
 // inChunks calls read with a filter of as many values at a time as fit a call beside the other filters.
 func inChunks[T any](
-	values []string, filterName string, others []ec2types.Filter, read func([]ec2types.Filter) ([]T, error),
+	values []string, filterName string, otherFilters []ec2types.Filter, read func([]ec2types.Filter) ([]T, error),
 ) ([]T, error) {
 	room := MaxFilterValues
-	for _, f := range others {
+	for _, f := range otherFilters {
 		room -= len(f.Values)
 	}
 	var all []T
 	for chunk := range slices.Chunk(values, room) {
-		quoted := make([]string, len(chunk))
+		escaped := make([]string, len(chunk))
 		for i, v := range chunk {
-			quoted[i] = escapeWildcards.Replace(v)
+			escaped[i] = escapeWildcards.Replace(v)
 		}
-		found, err := read(append(slices.Clone(others), api.Filter(filterName, quoted...)))
+		found, err := read(append(slices.Clone(otherFilters), api.Filter(filterName, escaped...)))
 		if err != nil {
 			return nil, err
 		}

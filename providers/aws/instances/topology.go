@@ -37,9 +37,9 @@ type topology struct {
 	topologyOptions
 
 	mu     locks.Mutex
-	byID   map[string]layersAt
-	byType map[string]typeAt
-	// unsupportedAt is when EC2 denied a read, or said that it does not support the region.
+	byID   map[string]cachedLayers
+	byType map[string]cachedType
+	// unsupportedAt is when EC2 denied a read, or does not support the region.
 	unsupportedAt time.Time
 	// failedAt is when a read failed otherwise, and err its error.
 	failedAt time.Time
@@ -52,25 +52,25 @@ type topologyOptions struct {
 	Describe func(ctx context.Context, ids []string) ([]ec2types.InstanceTopology, error)
 	// Existing returns the IDs of instances that exist.
 	Existing func(ctx context.Context, ids []string) ([]string, error)
-	// Initialized returns the IDs of instances whose Nodes get no labels any more.
+	// Initialized returns the IDs of instances with initialized Nodes, which get no further labels.
 	Initialized func() map[string]bool
 	// Required matches the types whose Nodes must not be initialized without a topology; nil matches none.
 	Required *regexp.Regexp
 	Clock    clock.Clock
 }
 
-type layersAt struct {
+type cachedLayers struct {
 	// layers are the network nodes above the instance, from the outermost; none where EC2 returns none.
 	layers []string
-	at     time.Time
+	readAt time.Time
 }
 
-type typeAt struct {
+type cachedType struct {
 	supported bool
-	at        time.Time
+	readAt    time.Time
 }
 
-// knownTopology is what is known about some instances.
+// knownTopology is the topology of instances as far as EC2 returned it.
 type knownTopology struct {
 	layers map[string][]string
 	// errs holds, for instances of required types, why their topology is unknown.
@@ -78,16 +78,16 @@ type knownTopology struct {
 }
 
 func newTopology(o topologyOptions) *topology {
-	return &topology{topologyOptions: o, byID: map[string]layersAt{}, byType: map[string]typeAt{}}
+	return &topology{topologyOptions: o, byID: map[string]cachedLayers{}, byType: map[string]cachedType{}}
 }
 
-// of returns the topology of instances, and reads what is missing.
-func (t *topology) of(ctx context.Context, found []ec2types.Instance) knownTopology {
+// get returns the topology of instances. It reads what is not cached.
+func (t *topology) get(ctx context.Context, found []ec2types.Instance) knownTopology {
 	known := knownTopology{layers: map[string][]string{}, errs: map[string]error{}}
 	unlock, err := t.mu.Lock(ctx) // The holder of the lock may be waiting for EC2.
 	if err != nil {
 		for n := range found {
-			if t.requires(string(found[n].InstanceType)) && running(&found[n]) {
+			if t.requiredFor(&found[n]) {
 				known.errs[aws.ToString(found[n].InstanceId)] = err
 			}
 		}
@@ -107,11 +107,16 @@ func (t *topology) of(ctx context.Context, found []ec2types.Instance) knownTopol
 		switch {
 		case ok:
 			known.layers[id] = cached.layers
-		case err != nil && t.requires(string(found[n].InstanceType)) && running(&found[n]):
+		case err != nil && t.requiredFor(&found[n]):
 			known.errs[id] = err
 		}
 	}
 	return known
+}
+
+// requiredFor reports whether the Node of an instance waits for the topology, which EC2 has only of running ones.
+func (t *topology) requiredFor(i *ec2types.Instance) bool {
+	return t.requires(string(i.InstanceType)) && running(i)
 }
 
 func (t *topology) requires(instanceType string) bool {
@@ -124,8 +129,8 @@ func running(i *ec2types.Instance) bool {
 }
 
 func (t *topology) evictLocked(now time.Time) {
-	maps.DeleteFunc(t.byID, func(_ string, l layersAt) bool { return now.Sub(l.at) >= topologyAge })
-	maps.DeleteFunc(t.byType, func(_ string, k typeAt) bool { return now.Sub(k.at) >= topologyAge })
+	maps.DeleteFunc(t.byID, func(_ string, l cachedLayers) bool { return now.Sub(l.readAt) >= topologyAge })
+	maps.DeleteFunc(t.byType, func(_ string, k cachedType) bool { return now.Sub(k.readAt) >= topologyAge })
 }
 
 func (t *topology) mayReadLocked(now time.Time) bool {
@@ -196,13 +201,13 @@ func (t *topology) readChunkLocked(ctx context.Context, ids []string, types map[
 	for _, i := range found {
 		id := aws.ToString(i.InstanceId)
 		supported[types[id]] = supported[types[id]] || len(i.NetworkNodes) > 0
-		t.byID[id] = layersAt{slices.Clone(i.NetworkNodes), now}
+		t.byID[id] = cachedLayers{slices.Clone(i.NetworkNodes), now}
 	}
 	for _, id := range ids {
 		instanceType := types[id]
-		t.byType[instanceType] = typeAt{supported[instanceType] || t.byType[instanceType].supported, now}
+		t.byType[instanceType] = cachedType{supported[instanceType] || t.byType[instanceType].supported, now}
 		if _, returned := t.byID[id]; !returned && (t.requires(instanceType) || t.byType[instanceType].supported) {
-			t.byID[id] = layersAt{at: now}
+			t.byID[id] = cachedLayers{readAt: now}
 		}
 	}
 	return nil
@@ -210,11 +215,11 @@ func (t *topology) readChunkLocked(ctx context.Context, ids []string, types map[
 
 // describeTopology reads the topology of instances.
 func (s *Source) describeTopology(ctx context.Context, ids []string) ([]ec2types.InstanceTopology, error) {
-	in, err := s.connect(ctx)
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out, err := in.EC2.DescribeInstanceTopology(ctx, &ec2.DescribeInstanceTopologyInput{InstanceIds: ids})
+	out, err := conn.EC2.DescribeInstanceTopology(ctx, &ec2.DescribeInstanceTopologyInput{InstanceIds: ids})
 	if err != nil {
 		return nil, awserr.Wrap("DescribeInstanceTopology", err)
 	}
@@ -223,11 +228,11 @@ func (s *Source) describeTopology(ctx context.Context, ids []string) ([]ec2types
 
 // existing returns the IDs of the instances that exist.
 func (s *Source) existing(ctx context.Context, ids []string) ([]string, error) {
-	in, err := s.connect(ctx)
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.get(ctx, in, ids)
+	found, err := s.get(ctx, conn, ids)
 	out := make([]string, 0, len(found))
 	for n := range found {
 		out = append(out, aws.ToString(found[n].InstanceId))

@@ -128,7 +128,7 @@ func TestTopologySkipsDeletedInstance(t *testing.T) {
 	}
 	missing := "i-00000000000000001"
 	found[2].InstanceId = &missing
-	p := w.source.topology.of(t.Context(), found)
+	p := w.source.topology.get(t.Context(), found)
 	if len(p.errs) != 0 || len(p.layers) != 3 {
 		t.Errorf("layers %v, errors %v", p.layers, p.errs)
 	}

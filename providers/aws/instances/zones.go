@@ -37,9 +37,9 @@ func newZoneIDs(read func(context.Context) (map[string]string, error), c clock.P
 	}
 }
 
-// ofInstances returns the zone IDs of instances by zone name. It omits those that cannot be read: Nodes must not
+// idsOfInstances returns the zone IDs of instances by zone name. It omits those that cannot be read: Nodes must not
 // wait for an optional label.
-func (z *zoneIDs) ofInstances(ctx context.Context, found []ec2types.Instance) map[string]string {
+func (z *zoneIDs) idsOfInstances(ctx context.Context, found []ec2types.Instance) map[string]string {
 	var zones []string
 	described := map[string]string{}
 	for n := range found {
@@ -48,11 +48,11 @@ func (z *zoneIDs) ofInstances(ctx context.Context, found []ec2types.Instance) ma
 			described[aws.ToString(p.AvailabilityZone)] = aws.ToString(p.AvailabilityZoneId)
 		}
 	}
-	return z.ofZones(ctx, zones, described)
+	return z.idsOfZones(ctx, zones, described)
 }
 
-// ofZones returns the IDs of zones by name; described holds IDs from other responses of EC2.
-func (z *zoneIDs) ofZones(ctx context.Context, zones []string, described map[string]string) map[string]string {
+// idsOfZones returns the IDs of zones by name; described holds IDs from other responses of EC2.
+func (z *zoneIDs) idsOfZones(ctx context.Context, zones []string, described map[string]string) map[string]string {
 	out, complete := z.update(described, zones)
 	if complete {
 		return out
@@ -87,18 +87,18 @@ func (z *zoneIDs) update(ids map[string]string, zones []string) (known map[strin
 }
 
 func (s *Source) readZoneIDs(ctx context.Context) (map[string]string, error) {
-	in, err := s.connect(ctx)
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := in.EC2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{})
+	out, err := conn.EC2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{})
 	if err != nil {
 		err = awserr.Wrap("DescribeAvailabilityZones", err)
 		klog.FromContext(ctx).Info("Failed to read zone IDs; nodes get no zone ID label", "err", err)
 		return nil, err
 	}
-	ids := make(map[string]string, len(answer.AvailabilityZones))
-	for _, zone := range answer.AvailabilityZones {
+	ids := make(map[string]string, len(out.AvailabilityZones))
+	for _, zone := range out.AvailabilityZones {
 		ids[aws.ToString(zone.ZoneName)] = aws.ToString(zone.ZoneId)
 	}
 	return ids, nil

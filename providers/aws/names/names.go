@@ -58,12 +58,12 @@ func TargetGroupName(g TargetGroup) string {
 	} {
 		hash.Write([]byte(part))
 	}
-	return readable(g.Service, hash.Sum(nil))
+	return readableName(g.Service, hash.Sum(nil))
 }
 
 // IsTargetGroupOf reports whether a name is one that TargetGroupName gives for a Service, whatever the settings are.
 func IsTargetGroupOf(name string, service types.NamespacedName) bool {
-	prefix := readable(service, nil)
+	prefix := readableName(service, nil)
 	return strings.HasPrefix(name, prefix) && len(name) == len(prefix)+hashDigits
 }
 
@@ -82,7 +82,7 @@ func ManagedGroupName(clusterName string, service types.NamespacedName, uid type
 	for _, part := range []string{clusterName, service.Name, service.Namespace, string(uid)} {
 		hash.Write([]byte(part))
 	}
-	return readable(service, hash.Sum(nil))
+	return readableName(service, hash.Sum(nil))
 }
 
 // ManagedGroupDescription is the description of the security group of a network load balancer, the same as that of
@@ -92,8 +92,8 @@ const ManagedGroupDescription = "[k8s] Managed SecurityGroup for LoadBalancer"
 // hashDigits is the number of digits of a hash in a name.
 const hashDigits = 10
 
-// readable returns k8s, 8 alphanumeric characters each of namespace and name, and 10 digits of the hash.
-func readable(service types.NamespacedName, hash []byte) string {
+// readableName returns k8s, 8 alphanumeric characters each of namespace and name, and 10 digits of the hash.
+func readableName(service types.NamespacedName, hash []byte) string {
 	return fmt.Sprintf("k8s-%.8s-%.8s-%.*s",
 		alphanumeric(service.Namespace), alphanumeric(service.Name), hashDigits, hex.EncodeToString(hash))
 }

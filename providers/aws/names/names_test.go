@@ -108,11 +108,11 @@ func TestTags(t *testing.T) {
 	}
 	service := types.NamespacedName{Namespace: "ns", Name: "web"}
 	want := map[string]string{"kubernetes.io/cluster/prod": "owned", "kubernetes.io/service-name": "ns/web", "KubernetesCluster": "prod"}
-	if diff := cmp.Diff(want, System("prod", true, service)); diff != "" {
+	if diff := cmp.Diff(want, OwnerTags("prod", true, service)); diff != "" {
 		t.Errorf("system tags (-want +got):\n%s", diff)
 	}
 	delete(want, LegacyClusterTag)
-	if diff := cmp.Diff(want, System("prod", false, service)); diff != "" {
+	if diff := cmp.Diff(want, OwnerTags("prod", false, service)); diff != "" {
 		t.Errorf("system tags (-want +got):\n%s", diff)
 	}
 }

@@ -24,7 +24,7 @@ const (
 // InstancePrefix is the prefix of the IDs of EC2 instances.
 const InstancePrefix = "i-"
 
-var regionAt = regexp.MustCompile(`\A([a-z]+-){2,}[0-9]+`)
+var regionPrefix = regexp.MustCompile(`\A([a-z]+-){2,}[0-9]+`)
 
 // ProviderIDs returns the formats of spec.providerID that were ever accepted. region returns the region of the
 // cluster, "" while it is unknown. A Node of another region is foreign, because EC2 does not find its instance in the
@@ -40,24 +40,24 @@ func ProviderIDs(region func() string) *instances.TableScheme {
 			{Name: "of a Fargate pod", Template: "aws:///{zone}/{pod}/{id}"},
 			{Name: "bare", Template: "{id}"},
 		},
-		Valid: map[string]func(string) bool{FieldID: isInstance},
+		Valid: map[string]func(string) bool{FieldID: isNodeID},
 		Foreign: func(fields instances.Fields) string {
-			ours := region()
-			theirs, ok := RegionOfZone(fields[FieldZone])
-			if ours == "" || !ok || theirs == ours {
+			clusterRegion := region()
+			nodeRegion, ok := RegionOfZone(fields[FieldZone])
+			if clusterRegion == "" || !ok || nodeRegion == clusterRegion {
 				return ""
 			}
-			return fmt.Sprintf("its zone %s is in region %s, and the region of this manager is %s", fields[FieldZone], theirs,
-				ours)
+			return fmt.Sprintf("its zone %s is in region %s, and the region of this manager is %s",
+				fields[FieldZone], nodeRegion, clusterRegion)
 		},
 	})
 }
 
-// isInstance reports whether an ID is valid: one line after the prefix. EC2 assigns hexadecimal ones; other ones occur
-// in tests of clusters, and EC2 rejects them.
-func isInstance(id string) bool {
+// isNodeID reports whether an ID, of an instance or a Fargate node, is valid: one line after the prefix. EC2 assigns
+// hexadecimal ones; other ones occur in tests of clusters, and EC2 rejects them.
+func isNodeID(id string) bool {
 	for _, prefix := range []string{InstancePrefix, FargatePrefix} {
-		if rest, ok := strings.CutPrefix(id, prefix); ok && rest != "" && !strings.Contains(rest, "\n") {
+		if suffix, ok := strings.CutPrefix(id, prefix); ok && suffix != "" && !strings.Contains(suffix, "\n") {
 			return true
 		}
 	}
@@ -67,9 +67,8 @@ func isInstance(id string) bool {
 // RegionOfZone returns the region in the name of an availability zone, a local zone or a
 // wavelength zone: us-west-2 of us-west-2a and of us-west-2-lax-1b. ok is false for other names.
 func RegionOfZone(zone string) (region string, ok bool) {
-	region = regionAt.FindString(zone)
-	rest := strings.TrimPrefix(zone, region)
-	return region, region != "" && rest != ""
+	region = regionPrefix.FindString(zone)
+	return region, region != "" && len(zone) > len(region)
 }
 
 // IsFargate reports whether an ID, as ProviderIDs parses it, is that of a Fargate node.

@@ -70,9 +70,9 @@ func HasAnyCluster(tags map[string]string) bool {
 	return false
 }
 
-// System returns the tags of an object that the manager creates for a Service and owns. With legacy they include the
+// OwnerTags returns the tags of an object that the manager creates for a Service and owns. With legacy they include the
 // legacy cluster tag.
-func System(clusterID string, legacy bool, service types.NamespacedName) map[string]string {
+func OwnerTags(clusterID string, legacy bool, service types.NamespacedName) map[string]string {
 	tags := map[string]string{ClusterTag(clusterID): Owned, ServiceTag: ServiceTagValue(service)}
 	if legacy {
 		tags[LegacyClusterTag] = clusterID

@@ -82,12 +82,12 @@ func (s *Source) List(ctx context.Context, clusterName string) ([]commonroutes.R
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return merge(clusterName, tables), nil
+	return mergeTables(clusterName, tables), nil
 }
 
 // Create implements commonroutes.Source.
 func (s *Source) Create(ctx context.Context, _ string, list []commonroutes.Route) []error {
-	tables, err := s.current(ctx)
+	tables, err := s.currentTables(ctx)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(list))
 	}
@@ -105,7 +105,7 @@ func (s *Source) Create(ctx context.Context, _ string, list []commonroutes.Route
 			return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "CreateRoute",
 				Err: fmt.Errorf("instance %s does not exist", r.InstanceID)}
 		}
-		return s.create(ctx, tables, r.Destination, instance)
+		return s.createRoute(ctx, tables, r.Destination, instance)
 	})
 }
 
@@ -121,9 +121,10 @@ func forEach(list []commonroutes.Route, do func(commonroutes.Route) error) []err
 	return errs
 }
 
-// create creates a route in all tables.
-func (s *Source) create(ctx context.Context, tables []*routeTable, destination string,
-	instance *ec2types.Instance) error {
+// createRoute creates a route in all tables.
+func (s *Source) createRoute(
+	ctx context.Context, tables []*routeTable, destination string, instance *ec2types.Instance,
+) error {
 	if err := s.allowForwarding(ctx, instance); err != nil {
 		return err
 	}
@@ -152,26 +153,27 @@ func isStale(err error) bool {
 func (s *Source) allowForwarding(ctx context.Context, instance *ec2types.Instance) error {
 	id := aws.ToString(instance.InstanceId)
 	check := instance.SourceDestCheck
-	primary, several := primaryOf(instance)
-	if several {
+	primary, multiple := primaryOf(instance)
+	if multiple {
 		check = primary.SourceDestCheck
 	}
 	switch {
 	case check != nil && !*check:
 		return nil
-	case several:
+	case multiple:
 		// EC2 has another action for interfaces, for which the manager has no permission.
 		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "ModifyInstanceAttribute", Err: fmt.Errorf(
 			"instance %s has several network interfaces, and the first drops packets to pods: "+
 				"run aws ec2 modify-network-interface-attribute --network-interface-id %s --no-source-dest-check",
 			id, aws.ToString(primary.NetworkInterfaceId))}
 	}
-	off := &ec2types.AttributeBooleanValue{Value: aws.Bool(false)}
-	in, err := s.connect(ctx)
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = in.EC2.ModifyInstanceAttribute(ctx, &ec2.ModifyInstanceAttributeInput{InstanceId: &id, SourceDestCheck: off})
+	_, err = conn.EC2.ModifyInstanceAttribute(ctx, &ec2.ModifyInstanceAttributeInput{
+		InstanceId: &id, SourceDestCheck: &ec2types.AttributeBooleanValue{Value: aws.Bool(false)},
+	})
 	if err != nil {
 		return fmt.Errorf("disabling the source/destination check of instance %s: %w",
 			id, awserr.Wrap("ModifyInstanceAttribute", err))
@@ -182,7 +184,7 @@ func (s *Source) allowForwarding(ctx context.Context, instance *ec2types.Instanc
 
 // primaryOf returns the first network interface, and whether there are several. In that case EC2 requires routes to
 // name the interface.
-func primaryOf(instance *ec2types.Instance) (primary ec2types.InstanceNetworkInterface, several bool) {
+func primaryOf(instance *ec2types.Instance) (primary ec2types.InstanceNetworkInterface, multiple bool) {
 	if interfaces := instances.InUse(instance.NetworkInterfaces); len(interfaces) > 1 {
 		return interfaces[0], true
 	}
@@ -191,7 +193,7 @@ func primaryOf(instance *ec2types.Instance) (primary ec2types.InstanceNetworkInt
 
 // targetOf returns the target of a route to an instance: its ID, or that of its first network interface.
 func targetOf(instance *ec2types.Instance) (instanceID, networkInterfaceID *string) {
-	if primary, several := primaryOf(instance); several {
+	if primary, multiple := primaryOf(instance); multiple {
 		return nil, primary.NetworkInterfaceId
 	}
 	return instance.InstanceId, nil
@@ -202,7 +204,7 @@ func targetOf(instance *ec2types.Instance) (instanceID, networkInterfaceID *stri
 func (s *Source) setRoute(
 	ctx context.Context, table *routeTable, destination string, instance *ec2types.Instance,
 ) error {
-	in, err := s.connect(ctx)
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -210,24 +212,23 @@ func (s *Source) setRoute(
 	s.mu.Lock()
 	have, exists := table.routes[destination]
 	s.mu.Unlock()
-	v4, v6 := families(destination)
+	v4, v6 := destinationFields(destination)
 	instanceID, networkInterfaceID := targetOf(instance)
 	switch {
 	case exists && have.kind == toInstance && have.instance == id:
 		return nil
 	case exists && have.kind == blackhole:
-		_, err = in.EC2.ReplaceRoute(ctx, &ec2.ReplaceRouteInput{
+		_, err = conn.EC2.ReplaceRoute(ctx, &ec2.ReplaceRouteInput{
 			RouteTableId: &table.id, DestinationCidrBlock: v4, DestinationIpv6CidrBlock: v6,
 			InstanceId: instanceID, NetworkInterfaceId: networkInterfaceID,
 		})
 		err = awserr.Wrap("ReplaceRoute", err)
 	case exists:
 		return &cloudapi.Error{Class: cloudapi.AlreadyExists, Operation: "CreateRoute",
-			Err: fmt.Errorf("route table %s has another route to %s, through %s: delete it, or assign another podCIDR to the "+
-				"node",
-				table.id, destination, have.target)}
+			Err: fmt.Errorf("route table %s has another route to %s, through %s: delete it, or assign another podCIDR to "+
+				"the node", table.id, destination, have.target)}
 	default:
-		_, err = in.EC2.CreateRoute(ctx, &ec2.CreateRouteInput{
+		_, err = conn.EC2.CreateRoute(ctx, &ec2.CreateRouteInput{
 			RouteTableId: &table.id, DestinationCidrBlock: v4, DestinationIpv6CidrBlock: v6,
 			InstanceId: instanceID, NetworkInterfaceId: networkInterfaceID,
 		})
@@ -245,13 +246,13 @@ func (s *Source) setRoute(
 
 // Delete implements commonroutes.Source. It keeps routes that lead to another instance now, and foreign ones.
 func (s *Source) Delete(ctx context.Context, _ string, list []commonroutes.Route) []error {
-	tables, err := s.current(ctx)
+	tables, err := s.currentTables(ctx)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(list))
 	}
 	return forEach(list, func(r commonroutes.Route) error {
 		for _, table := range tables {
-			if err := s.remove(ctx, table, r); err != nil {
+			if err := s.deleteRoute(ctx, table, r); err != nil {
 				return err
 			}
 		}
@@ -259,20 +260,20 @@ func (s *Source) Delete(ctx context.Context, _ string, list []commonroutes.Route
 	})
 }
 
-// remove deletes the route from a table, if it exists.
-func (s *Source) remove(ctx context.Context, table *routeTable, route commonroutes.Route) error {
+// deleteRoute deletes the route from a table, if it exists.
+func (s *Source) deleteRoute(ctx context.Context, table *routeTable, route commonroutes.Route) error {
 	s.mu.Lock()
 	have, exists := table.routes[route.Destination]
 	s.mu.Unlock()
 	if !exists || !have.matches(route) {
 		return nil
 	}
-	in, err := s.connect(ctx)
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
-	v4, v6 := families(route.Destination)
-	_, err = in.EC2.DeleteRoute(ctx, &ec2.DeleteRouteInput{
+	v4, v6 := destinationFields(route.Destination)
+	_, err = conn.EC2.DeleteRoute(ctx, &ec2.DeleteRouteInput{
 		RouteTableId: &table.id, DestinationCidrBlock: v4, DestinationIpv6CidrBlock: v6,
 	})
 	err = awserr.Wrap("DeleteRoute", err)

@@ -40,17 +40,18 @@ type tableRoute struct {
 	target string
 }
 
-// routeKind classifies a route by its target, since EC2's routes have no tags.
+// routeKind classifies a route by its target, since EC2's routes have no tags. Of several routes to one destination,
+// the first by kind has the plain name in the list.
 type routeKind int
 
 const (
-	// foreign routes lead to gateways, other network interfaces, or instances without the cluster's tag. Default
-	// routes, and routes that AWS creates, are foreign too.
-	foreign routeKind = iota
 	// toInstance routes lead to an instance with the cluster's tag.
-	toInstance
+	toInstance routeKind = iota
 	// blackhole routes lead to a deleted network interface.
 	blackhole
+	// foreign routes lead to gateways, other network interfaces, or instances without the cluster's tag. Default
+	// routes, and routes that AWS creates, are foreign too.
+	foreign
 )
 
 // matches reports whether this is the listed route. A route that was listed without a target is identified by its
@@ -66,8 +67,8 @@ func (r tableRoute) matches(listed commonroutes.Route) bool {
 	}
 }
 
-// current returns tables that are not older than tablesAge, with our own changes since.
-func (s *Source) current(ctx context.Context) ([]*routeTable, error) {
+// currentTables returns tables that are not older than tablesAge, with our own changes since.
+func (s *Source) currentTables(ctx context.Context) ([]*routeTable, error) {
 	s.mu.Lock()
 	tables, fresh := s.tables, !s.readAt.IsZero() && s.clock.Since(s.readAt) <= tablesAge
 	s.mu.Unlock()
@@ -86,7 +87,7 @@ func (s *Source) markUncertain() {
 
 // reread returns the current state of a table.
 func (s *Source) reread(ctx context.Context, table *routeTable) (*routeTable, error) {
-	tables, err := s.current(ctx)
+	tables, err := s.currentTables(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -101,19 +102,19 @@ func (s *Source) reread(ctx context.Context, table *routeTable) (*routeTable, er
 
 // read reads the cluster's tables, sorted by ID, and the owners of the instances that their routes lead to.
 func (s *Source) read(ctx context.Context) ([]*routeTable, error) {
-	in, err := s.connect(ctx)
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	at := s.clock.Now()
-	found, err := s.describe(ctx, in)
+	readAt := s.clock.Now()
+	found, err := s.describe(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, s.noTable(in.Scope)
+		return nil, s.noTableError(conn.Scope)
 	}
-	owned, err := s.instances.Owned(ctx, in.Scope, targetsOf(found))
+	owned, err := s.instances.Owned(ctx, conn.Scope, targetsOf(found))
 	if err != nil {
 		return nil, err
 	}
@@ -130,28 +131,27 @@ func (s *Source) read(ctx context.Context) ([]*routeTable, error) {
 	sorting.Func(tables, func(a, b *routeTable) int { return cmp.Compare(a.id, b.id) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tables, s.readAt = tables, at
+	s.tables, s.readAt = tables, readAt
 	return tables, nil
 }
 
-func (s *Source) noTable(in instances.Scope) error {
+func (s *Source) noTableError(scope instances.Scope) error {
 	err := fmt.Errorf("no route table in VPC %s has the tag %s: tag the tables of the nodes' subnets, or set "+
-		"RouteTableID in section [Global]",
-		in.VPC, names.ClusterTag(in.ClusterID))
+		"RouteTableID in section [Global]", scope.VPC, names.ClusterTag(scope.ClusterID))
 	if s.tableID != "" {
-		err = fmt.Errorf("route table %s, from RouteTableID in section [Global], does not exist in region %s", s.tableID,
-			in.Region)
+		err = fmt.Errorf("route table %s, from RouteTableID in section [Global], does not exist in region %s",
+			s.tableID, scope.Region)
 	}
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "DescribeRouteTables", Err: err}
 }
 
 // describe reads the configured table, or the tables with the cluster's tag.
-func (s *Source) describe(ctx context.Context, in instances.Connection) ([]ec2types.RouteTable, error) {
-	filters := append(in.InVPC(), in.ClusterTagged())
+func (s *Source) describe(ctx context.Context, conn instances.Connection) ([]ec2types.RouteTable, error) {
+	filters := append(conn.InVPC(), conn.ClusterTagged())
 	if s.tableID != "" {
 		filters = []ec2types.Filter{api.Filter("route-table-id", s.tableID)}
 	}
-	pages := ec2.NewDescribeRouteTablesPaginator(in.EC2, &ec2.DescribeRouteTablesInput{
+	pages := ec2.NewDescribeRouteTablesPaginator(conn.EC2, &ec2.DescribeRouteTablesInput{
 		Filters: filters, MaxResults: aws.Int32(maxTablePage),
 	})
 	all, err := awserr.Collect(ctx, "DescribeRouteTables", pages,
@@ -160,7 +160,7 @@ func (s *Source) describe(ctx context.Context, in instances.Connection) ([]ec2ty
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(t ec2types.RouteTable) bool {
-		return s.tableID == "" && !names.HasCluster(api.TagMap(t.Tags), in.ClusterID)
+		return s.tableID == "" && !names.HasCluster(api.TagMap(t.Tags), conn.ClusterID)
 	}), nil
 }
 
@@ -198,11 +198,12 @@ func classifyRoute(r *ec2types.Route, destination netip.Prefix, owned map[string
 	} {
 		gateway += aws.ToString(id)
 	}
-	out := tableRoute{target: cmp.Or(instance, gateway, aws.ToString(r.NetworkInterfaceId), "an unknown target")}
-	_, ours := owned[instance]
+	target := cmp.Or(instance, gateway, aws.ToString(r.NetworkInterfaceId), "an unknown target")
+	out := tableRoute{kind: foreign, target: target}
+	_, isOwned := owned[instance]
 	switch {
 	case destination.Bits() == 0 || r.Origin != ec2types.RouteOriginCreateRoute || gateway != "":
-	case ours:
+	case isOwned:
 		out.kind, out.instance = toInstance, instance
 	case r.State == ec2types.RouteStateBlackhole:
 		out.kind = blackhole
@@ -210,9 +211,9 @@ func classifyRoute(r *ec2types.Route, destination netip.Prefix, owned map[string
 	return out
 }
 
-// merge merges the tables into a list with a route for each destination and target. A route is complete if all
+// mergeTables merges the tables into a list with a route for each destination and target. A route is complete if all
 // tables have it.
-func merge(clusterName string, tables []*routeTable) []commonroutes.Route {
+func mergeTables(clusterName string, tables []*routeTable) []commonroutes.Route {
 	type key struct {
 		destination string
 		tableRoute
@@ -227,14 +228,8 @@ func merge(clusterName string, tables []*routeTable) []commonroutes.Route {
 		}
 	}
 	keys := sorting.SortedFunc(maps.Keys(count), func(a, b key) int {
-		if c := cmp.Compare(a.destination, b.destination); c != 0 {
-			return c
-		}
-		// Routes to instances first: they have the plain name.
-		if a.kind != b.kind {
-			return rank(a.kind) - rank(b.kind)
-		}
-		return cmp.Compare(a.instance, b.instance)
+		return cmp.Or(cmp.Compare(a.destination, b.destination), cmp.Compare(a.kind, b.kind),
+			cmp.Compare(a.instance, b.instance))
 	})
 	out := make([]commonroutes.Route, 0, len(keys))
 	for n, k := range keys {
@@ -252,19 +247,8 @@ func merge(clusterName string, tables []*routeTable) []commonroutes.Route {
 	return out
 }
 
-func rank(k routeKind) int {
-	switch k {
-	case toInstance:
-		return 0
-	case blackhole:
-		return 1
-	default:
-		return 2
-	}
-}
-
-// families returns the destination as the field of its IP family.
-func families(destination string) (v4, v6 *string) {
+// destinationFields returns the destination as the field of its IP family.
+func destinationFields(destination string) (v4, v6 *string) {
 	if p, err := netip.ParsePrefix(destination); err == nil && p.Addr().Is6() {
 		return nil, &destination
 	}

@@ -18,16 +18,16 @@ const version = "2012-10-17"
 // maxSize is the maximum number of characters of a managed policy, without white space (IAM's quotas).
 const maxSize = 6144
 
-// required are the actions that AWS requires in addition for some of the provider's calls, according to the pages
-// "Elastic Load Balancing API permissions" and "Elastic Load Balancing service-linked role" of AWS' user guide.
-var required = []string{
+// requiredActions are the actions that AWS requires in addition for some of the provider's calls, according to the
+// pages "Elastic Load Balancing API permissions" and "Elastic Load Balancing service-linked role" of AWS' user guide.
+var requiredActions = []string{
 	"iam:CreateServiceLinkedRole", "ec2:DescribeAccountAttributes", "ec2:DescribeAddresses",
 	"ec2:DescribeInternetGateways", "ec2:DescribeVpcs",
 }
 
 // Actions returns the sorted IAM actions of the provider's calls, and those that AWS requires for them in addition.
 func Actions() []string {
-	out := slices.Clone(required)
+	out := slices.Clone(requiredActions)
 	for _, service := range []struct {
 		prefix string
 		calls  reflect.Type
@@ -56,15 +56,15 @@ func Document() ([]byte, error) {
 	var problems []error
 	known := scopes()
 	for _, action := range Actions() {
-		in, ok := known[action]
+		sids, ok := known[action]
 		if _, name, _ := strings.Cut(action, ":"); !ok && strings.HasPrefix(name, "Describe") {
-			in, ok = []string{readOnly}, true
+			sids, ok = []string{readOnly}, true
 		}
 		if !ok {
 			problems = append(problems, fmt.Errorf("%s: package api lists the call, but scopes.go has no scope for it",
 				action))
 		}
-		for _, sid := range in {
+		for _, sid := range sids {
 			index[sid].Action = append(index[sid].Action, action)
 		}
 	}

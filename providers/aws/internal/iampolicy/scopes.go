@@ -41,7 +41,7 @@ func requestTaggedBy(key string, actions ...string) conditions {
 const (
 	readOnly           = "Read"
 	routes             = "RoutesInTablesOfTheCluster"
-	machines           = "InstancesOfTheCluster"
+	instances          = "InstancesOfTheCluster"
 	newGroup           = "NewSecurityGroupsOfTheCluster"
 	newGroupVPC        = "NewSecurityGroupsInAnyVPC"
 	newGroupTags       = "TagsOfNewSecurityGroups"
@@ -62,7 +62,7 @@ func statements() []statement {
 		// AWS defines no resource types for these.
 		{Sid: readOnly, Resource: "*"},
 		{Sid: routes, Resource: ec2 + "route-table/*", Condition: tagged()},
-		{Sid: machines, Resource: ec2 + "instance/*", Condition: tagged()},
+		{Sid: instances, Resource: ec2 + "instance/*", Condition: tagged()},
 		{Sid: newGroup, Resource: ec2 + "security-group/*", Condition: requestTagged()},
 		// Creating a group also requires permission for its VPC, which need not have a tag.
 		{Sid: newGroupVPC, Resource: ec2 + "vpc/*"},
@@ -99,7 +99,7 @@ func statements() []statement {
 func scopes() map[string][]string {
 	out := map[string][]string{
 		"ec2:CreateRoute": {routes}, "ec2:ReplaceRoute": {routes}, "ec2:DeleteRoute": {routes},
-		"ec2:ModifyInstanceAttribute":       {machines},
+		"ec2:ModifyInstanceAttribute":       {instances},
 		"ec2:CreateSecurityGroup":           {newGroup, newGroupVPC},
 		"ec2:DeleteSecurityGroup":           {groups},
 		"ec2:AuthorizeSecurityGroupIngress": {groups},

@@ -23,7 +23,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	d := Desired{
 		Name: Name(r.Key), Scheme: schemePublic, TLSPolicy: o.TLSPolicy, ProxyProtocol: o.ProxyProtocol,
 		Attributes: desireAttributes(o), Instances: running(r.Instances, r.Shared.Instances),
-		Tags: tags.Wanted(c.options.Cluster.ID, c.options.Cluster.Legacy, r.Key, o.Tags),
+		Tags: tags.Desired(c.options.Cluster.ID, c.options.Cluster.Legacy, r.Key, o.Tags),
 	}
 	if o.Internal {
 		d.Scheme = schemeInternal

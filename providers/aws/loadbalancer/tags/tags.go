@@ -37,14 +37,14 @@ func Service(key lbcommon.Key) types.NamespacedName {
 	return types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
 }
 
-// Wanted returns the desired tags of every object of a Service's load balancer: the cluster's, and those that
+// Desired returns the desired tags of every object of a Service's load balancer: the cluster's, and those that
 // the Service sets, unless they collide. With legacy they include the tag of earlier managers.
-func Wanted(clusterID string, legacy bool, key lbcommon.Key, extra map[string]string) map[string]string {
+func Desired(clusterID string, legacy bool, key lbcommon.Key, extra map[string]string) map[string]string {
 	tags := maps.Clone(extra)
 	if tags == nil {
 		tags = map[string]string{}
 	}
-	maps.Copy(tags, names.System(clusterID, legacy, Service(key)))
+	maps.Copy(tags, names.OwnerTags(clusterID, legacy, Service(key)))
 	if key.ClusterUID != "" {
 		tags[names.ClusterUIDTag] = key.ClusterUID
 	}

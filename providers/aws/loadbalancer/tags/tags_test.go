@@ -39,10 +39,10 @@ func TestDiff(t *testing.T) {
 			wantSet: map[string]string{}, wantRemove: []string{"a", ExtraTag}},
 		{name: "the list cannot take away marks", have: with(ExtraTag, hash("kubernetes.io/service-name"))},
 		{name: "a shared cluster tag stays", have: map[string]string{"kubernetes.io/cluster/prod": "shared", "kubernetes.io/service-name": "ns/web"}},
-		{name: "nothing", have: nil, wantSet: Wanted("prod", false, web, nil)},
+		{name: "nothing", have: nil, wantSet: Desired("prod", false, web, nil)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			set, remove := Diff(tc.have, Wanted("prod", false, web, tc.extra))
+			set, remove := Diff(tc.have, Desired("prod", false, web, tc.extra))
 			if d := cmp.Diff(tc.wantSet, set); d != "" {
 				t.Errorf("set (-want +got):\n%s", d)
 			}

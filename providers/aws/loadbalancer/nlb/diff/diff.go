@@ -122,7 +122,7 @@ func (d *differ) remove() {
 // markUnmarked plans the tags of unmarked target groups: without them, they could not be found once the load balancer
 // is deleted.
 func (d *differ) markUnmarked() []plan.Change {
-	d.want.Tags = tags.Wanted(d.Cluster.ID, d.Cluster.Legacy, d.key, nil)
+	d.want.Tags = tags.Desired(d.Cluster.ID, d.Cluster.Legacy, d.key, nil)
 	var groups []tagged
 	for _, g := range d.have.TargetGroups {
 		if d.unmarked(g) {

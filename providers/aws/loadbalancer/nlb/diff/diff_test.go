@@ -33,7 +33,7 @@ func planOf(want *model.Desired, have model.Observed) ([]plan.Change, []string, 
 func wanted(change ...func(*model.Desired)) *model.Desired {
 	d := &model.Desired{
 		Key: web, Name: webName, Scheme: "internet-facing", VPC: "vpc-1", AddressType: "ipv4",
-		Zones: []model.Zone{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}, Attributes: model.NewAttributes(), Tags: tags.Wanted(cluster.ID, false, web, nil),
+		Zones: []model.Zone{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}, Attributes: model.NewAttributes(), Tags: tags.Desired(cluster.ID, false, web, nil),
 		Listeners: []model.WantedListener{{Port: 80, Protocol: "TCP", Group: model.WantedGroup{
 			Name: "group", Protocol: "TCP", Port: 30080, TargetType: "instance", AddressType: "ipv4",
 			Health:  model.HealthCheck{Protocol: "TCP", Port: "traffic-port", Interval: 30, Healthy: 3, Unhealthy: 3},
@@ -52,7 +52,7 @@ func existing(change ...func(*model.Observed)) model.Observed {
 	o := model.Observed{
 		Balancer: &model.Balancer{
 			ARN: "arn:lb/net/web/1", Name: webName, DNSName: "web.elb", VPC: "vpc-1", State: "active", Scheme: "internet-facing", AddressType: "ipv4",
-			Zones: []model.Zone{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}, Tags: tags.Wanted(cluster.ID, false, web, nil),
+			Zones: []model.Zone{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}, Tags: tags.Desired(cluster.ID, false, web, nil),
 		},
 		Attributes: model.NewAttributes(),
 		Listeners:  []model.Listener{{ARN: "arn:listener", Port: 80, Protocol: "TCP", Forwards: []model.Forward{{Group: "arn:tg/group/1"}}}},

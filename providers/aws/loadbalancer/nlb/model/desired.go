@@ -40,7 +40,7 @@ func Desire(r Request, settings Settings) (Desired, error) {
 		AddressType: string(types.IpAddressTypeIpv4), Zones: zones, Listed: o.Subnets != nil,
 		Addressed: b.addressed(), Probes: b.probes(), Invalid: invalid,
 		Attributes: loadBalancerAttributes(o),
-		Tags:       tags.Wanted(r.Shared.Cluster.ID, r.Shared.Cluster.Legacy, r.Key, o.Tags),
+		Tags:       tags.Desired(r.Shared.Cluster.ID, r.Shared.Cluster.Legacy, r.Key, o.Tags),
 		Secured:    b.settings.Managed, SecurityGroups: o.SecurityGroups, NodeGroups: b.nodeGroups(),
 		NoNodeRules: b.settings.NoNodeRules,
 	}
