@@ -72,7 +72,7 @@ func Descriptor() provider.Descriptor {
 // factory implements cloudprovider.Factory. The registry holds its lock while it runs, so it makes no
 // network call; Check does.
 func factory(r io.Reader, f *controllers.Flags) (cloudprovider.Interface, error) {
-	cfg, _, err := config.Reader.From(r)
+	cfg, _, err := config.Reader.Load(r)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func subject(generation string, changes ...func(*sim.Options)) conformance.Subje
 		Capabilities: aws.Descriptor().Capabilities, Disruptions: aws.Descriptor().Disruptions,
 		Portable:           aws.Descriptor().Portable,
 		ServiceAnnotations: map[string]string{annotation.KeyType: generation},
-		Cannot:             cannot,
+		Unsupported:        cannot,
 		TakeOver:           takeOver(generation),
 		Sample:             1,
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {

@@ -32,17 +32,17 @@ func takeOver(generation string) *conformance.TakeOver {
 	return &conformance.TakeOver{
 		ReadsPerLoadBalancer: reads,
 		Create: func(ctx context.Context, w conformance.World, svc *v1.Service,
-			nodes []*v1.Node) (conformance.Written, error) {
+			nodes []*v1.Node) (conformance.ServiceUpdate, error) {
 			o, err := newOtherManager(ctx, w.(*sim.Cloud), svc, nodes)
 			if err != nil {
-				return conformance.Written{}, err
+				return conformance.ServiceUpdate{}, err
 			}
 			create := o.classic
 			if svc.Annotations[annotation.KeyType] == "nlb" {
 				create = o.network
 			}
 			host, err := create(ctx)
-			return conformance.Written{
+			return conformance.ServiceUpdate{
 				Status: v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{Hostname: host}}},
 			}, err
 		},

@@ -24,7 +24,7 @@ func subjectWith(driver string, rules []sim.AccessRule, created func(*sim.Cloud)
 	return conformance.Subject{
 		Name:         openstack.ProviderName,
 		Capabilities: openstack.Descriptor().Capabilities, Disruptions: openstack.Descriptor().Disruptions,
-		Portable: openstack.Descriptor().Portable, Cannot: cannot(driver),
+		Portable: openstack.Descriptor().Portable, Unsupported: cannot(driver),
 		TakeOver: takeOver(driver),
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			world, err := sim.New(sim.Options{ProvisionTime: 3 * time.Second, SettleTime: 500 * time.Millisecond,

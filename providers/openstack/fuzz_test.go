@@ -25,7 +25,7 @@ func FuzzReadConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content string) {
 		cfg, _, err := config.Read("cloud.conf", []byte(content))
 		if err != nil {
-			configtest.Located(t, "cloud.conf", err)
+			configtest.VerifyLocated(t, "cloud.conf", err)
 			return
 		}
 		if cfg.Global.Method() == config.MethodNone && !cfg.ReadsClouds() {

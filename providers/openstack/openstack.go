@@ -67,7 +67,7 @@ func Descriptor() provider.Descriptor {
 // factory implements cloudprovider.Factory. The registry holds its lock while it runs, so it makes no
 // network call; Check does.
 func factory(r io.Reader, f *flags) (cloudprovider.Interface, error) {
-	cfg, file, err := config.Reader.From(r)
+	cfg, file, err := config.Reader.Load(r)
 	if err != nil {
 		return nil, err
 	}

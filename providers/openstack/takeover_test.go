@@ -40,10 +40,10 @@ func takeOver(driver string) *conformance.TakeOver {
 	return &conformance.TakeOver{
 		ReadsPerLoadBalancer: reads,
 		Create: func(ctx context.Context, w conformance.World, svc *v1.Service,
-			nodes []*v1.Node) (conformance.Written, error) {
+			nodes []*v1.Node) (conformance.ServiceUpdate, error) {
 			o, err := newOtherManager(ctx, w.(*sim.Cloud), driver, svc, nodes)
 			if err != nil {
-				return conformance.Written{}, err
+				return conformance.ServiceUpdate{}, err
 			}
 			return o.create(ctx)
 		},
@@ -103,7 +103,7 @@ func newOtherManager(ctx context.Context, world *sim.Cloud, driver string, svc *
 }
 
 // create creates the load balancer with all that is in it, waits until it is ACTIVE, and attaches a floating IP.
-func (o *otherManager) create(ctx context.Context) (conformance.Written, error) {
+func (o *otherManager) create(ctx context.Context) (conformance.ServiceUpdate, error) {
 	places := o.world.Places()
 	spec := loadbalancers.CreateOpts{
 		Name: o.name, Tags: []string{o.name}, VipSubnetID: places.PrivateSubnet, Provider: o.driver,
@@ -114,14 +114,14 @@ func (o *otherManager) create(ctx context.Context) (conformance.Written, error) 
 	}
 	lb, err := loadbalancers.Create(ctx, o.octavia, spec).Extract()
 	if err != nil {
-		return conformance.Written{}, err
+		return conformance.ServiceUpdate{}, err
 	}
 	err = wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 		now, err := loadbalancers.Get(ctx, o.octavia, lb.ID).Extract()
 		return err == nil && now.ProvisioningStatus == api.Active, err
 	})
 	if err != nil {
-		return conformance.Written{}, err
+		return conformance.ServiceUpdate{}, err
 	}
 	address, err := floatingips.Create(ctx, o.neutron, floatingips.CreateOpts{
 		FloatingNetworkID: places.PublicNetwork, PortID: lb.VipPortID,
@@ -131,9 +131,9 @@ func (o *otherManager) create(ctx context.Context) (conformance.Written, error) 
 		err = o.openNodes(ctx)
 	}
 	if err != nil {
-		return conformance.Written{}, err
+		return conformance.ServiceUpdate{}, err
 	}
-	return conformance.Written{
+	return conformance.ServiceUpdate{
 		Annotations: map[string]string{
 			annotation.KeyLoadBalancerID: lb.ID, annotation.KeyLoadBalancerAddress: address.FloatingIP,
 		},

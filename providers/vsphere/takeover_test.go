@@ -20,17 +20,17 @@ import (
 func takeOver() *conformance.TakeOver {
 	return &conformance.TakeOver{
 		Create: func(ctx context.Context, w conformance.World, svc *v1.Service,
-			nodes []*v1.Node) (conformance.Written, error) {
+			nodes []*v1.Node) (conformance.ServiceUpdate, error) {
 			p, err := client.NewPolicy(client.PolicyOptions{
 				NSX:       config.NSX{Host: "vcenter-0.test", User: nsxt.User, Password: nsxt.Password},
 				Transport: w.Front().Direct(),
 			})
 			if err != nil {
-				return conformance.Written{}, err
+				return conformance.ServiceUpdate{}, err
 			}
 			o := otherManager{ctx: ctx, policy: p, svc: svc, cluster: conformance.ClusterName}
 			ip := o.create(nodes)
-			return conformance.Written{Status: v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{IP: ip}}}}, o.err
+			return conformance.ServiceUpdate{Status: v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{IP: ip}}}}, o.err
 		},
 	}
 }

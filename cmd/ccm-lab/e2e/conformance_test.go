@@ -39,10 +39,10 @@ func TestConformance(t *testing.T) {
 // conform runs one scenario on a cluster of its own.
 func conform(t *testing.T, scenario conformance.Scenario, kind lab.BalancerKind, descriptor provider.Descriptor) {
 	t.Helper()
-	if lack := scenario.Lack(descriptor.Capabilities, descriptor.Portable); lack != "" {
+	if lack := scenario.Missing(descriptor.Capabilities, descriptor.Portable); lack != "" {
 		t.Skipf("provider %s has no %s", descriptor.Name, lack)
 	}
-	if reason, cannot := kind.Cannot[scenario.Name]; cannot {
+	if reason, cannot := kind.Unsupported[scenario.Name]; cannot {
 		t.Skip(reason)
 	}
 	if realServices() != "" && slices.Contains(scenario.Annotations, intent.KeyTLSCertificate) {

@@ -59,7 +59,7 @@ func TestAuditDeletesOrphans(t *testing.T) {
 		}
 	})
 
-	created := world.Missing(a.inventory(), a.before)
+	created := world.MissingObjects(a.inventory(), a.before)
 	found, code := a.audit()
 	if code != exitChanges || len(found.Failures) > 0 {
 		t.Fatalf("exit code %d, failures %q", code, found.Failures)

@@ -91,7 +91,7 @@ func (b balancers) PlanLoadBalancer(_ context.Context, _ string, s *v1.Service, 
 }
 
 func (b balancers) RemoveOrphans(ctx context.Context, cluster string, s *v1.Service,
-	approve loadbalancer.Approval) (plan.Result, error) {
+	approve loadbalancer.ApproveFunc) (plan.Result, error) {
 	whole, err := b.PlanLoadBalancer(ctx, cluster, s, nil, loadbalancer.PlanOptions{Remove: true})
 	if err != nil {
 		return plan.Result{}, err

@@ -199,7 +199,7 @@ func TestSelectServicesByClass(t *testing.T) {
 		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true,
 			func(context.Context) (bool, error) {
 				s, err := services.Lister().Services("default").Get(name)
-				return err == nil && loadbalancer.Wanted(s) == want, nil
+				return err == nil && loadbalancer.WantsLoadBalancer(s) == want, nil
 			})
 		if err != nil {
 			t.Errorf("Service %s: want it selected: %v; %v", name, want, err)

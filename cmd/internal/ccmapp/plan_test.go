@@ -122,7 +122,7 @@ func TestPlansFollowLoadBalancerClasses(t *testing.T) {
 		}
 		for _, s := range all {
 			described := orphans.Describe(t.Context(), p.cloud, "prod", s)
-			if described.Wanted {
+			if described.Reconciled {
 				audited = append(audited, s.Name)
 			} else if !described.OtherController {
 				t.Errorf("%s: Service %s is neither wanted nor another controller's", classes, s.Name)

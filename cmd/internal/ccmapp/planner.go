@@ -177,11 +177,11 @@ func (p *planner) planServices(ctx context.Context, lbPlanner loadbalancer.Plann
 	for i, service := range input.services {
 		group.Go(func() error {
 			nodes, o := eligible, loadbalancer.PlanOptions{}
-			if !loadbalancer.Wanted(service) {
+			if !loadbalancer.WantsLoadBalancer(service) {
 				nodes, o.Remove = nil, true
 			}
 			if live, ok := input.live[service.UID]; ok {
-				if live = p.selected(live); loadbalancer.Wanted(live) {
+				if live = p.selected(live); loadbalancer.WantsLoadBalancer(live) {
 					o.Live = live
 				}
 			}

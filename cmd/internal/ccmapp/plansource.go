@@ -83,7 +83,7 @@ func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (planInput, er
 func (p *planner) selectServices(input *planInput) {
 	var selected []*v1.Service
 	for _, s := range input.services {
-		if service := p.selected(s); loadbalancer.Reconciled(service) {
+		if service := p.selected(s); loadbalancer.IsReconciled(service) {
 			selected = append(selected, service)
 			continue
 		}
@@ -228,7 +228,7 @@ func (p *planner) getServices(ctx context.Context) ([]*v1.Service, error) {
 // listServices returns the Services that have or want a load balancer, as the manager sees them, sorted by name.
 func (p *planner) listServices(ctx context.Context) ([]*v1.Service, error) {
 	all, err := p.selectedServices(ctx)
-	return slices.DeleteFunc(all, func(s *v1.Service) bool { return !loadbalancer.Reconciled(s) }), err
+	return slices.DeleteFunc(all, func(s *v1.Service) bool { return !loadbalancer.IsReconciled(s) }), err
 }
 
 // selectedServices returns all Services as the manager sees them.

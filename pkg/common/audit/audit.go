@@ -124,7 +124,7 @@ func (a *Audit) keys(ctx context.Context) []cache.ObjectName {
 // isAuditable reports whether the framework has finished creating the load balancer of the Service. Until then, the
 // framework alone reconciles it.
 func isAuditable(s *v1.Service) bool {
-	return loadbalancer.Wanted(s) && servicehelper.HasLBFinalizer(s) && len(s.Status.LoadBalancer.Ingress) > 0
+	return loadbalancer.WantsLoadBalancer(s) && servicehelper.HasLBFinalizer(s) && len(s.Status.LoadBalancer.Ingress) > 0
 }
 
 // audit audits one Service. Errors are logged and counted; the next period tries again.

@@ -36,7 +36,7 @@ type cloud struct {
 }
 
 func (c *cloud) AuditLoadBalancer(_ context.Context, _ string,
-	current loadbalancer.Current) (plan.Plan, *v1.LoadBalancerStatus, error) {
+	current loadbalancer.CurrentFunc) (plan.Plan, *v1.LoadBalancerStatus, error) {
 	service, nodes := current()
 	c.mu.Lock()
 	defer c.mu.Unlock()

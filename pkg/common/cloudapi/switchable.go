@@ -10,18 +10,18 @@ import (
 // Go's default of 2 idle connections most requests of a burst would open a new one.
 const connsPerHost = 32
 
-// Switchable is a round tripper whose base is set after clients are created with it, or changes with certificates.
-// Without a base it is http.DefaultTransport. It is safe for concurrent use.
-type Switchable struct {
+// SwitchableTransport is a round tripper with a base that is set after clients are created with it, or that changes with
+// certificates. Without a base it is http.DefaultTransport. It is safe for concurrent use.
+type SwitchableTransport struct {
 	mu   sync.RWMutex
 	base http.RoundTripper
 }
 
-var _ http.RoundTripper = (*Switchable)(nil)
+var _ http.RoundTripper = (*SwitchableTransport)(nil)
 
 // Set sets the base of all later requests, and closes idle connections of the previous one. It adapts the
 // connection limits of a *http.Transport to connsPerHost.
-func (s *Switchable) Set(base http.RoundTripper) {
+func (s *SwitchableTransport) Set(base http.RoundTripper) {
 	if own, ok := base.(*http.Transport); ok {
 		own.MaxIdleConnsPerHost = max(own.MaxIdleConnsPerHost, connsPerHost)
 		if own.MaxConnsPerHost == 0 {
@@ -32,25 +32,25 @@ func (s *Switchable) Set(base http.RoundTripper) {
 	before := s.base
 	s.base = base
 	s.mu.Unlock()
-	CloseIdle(before)
+	CloseIdleConnections(before)
 }
 
-// Known reports whether a base is set.
-func (s *Switchable) Known() bool {
+// HasBase reports whether a base is set.
+func (s *SwitchableTransport) HasBase() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.base != nil
 }
 
 // RoundTrip implements http.RoundTripper.
-func (s *Switchable) RoundTrip(req *http.Request) (*http.Response, error) {
+func (s *SwitchableTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return s.get().RoundTrip(req)
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections reach the base.
-func (s *Switchable) CloseIdleConnections() { CloseIdle(s.get()) }
+func (s *SwitchableTransport) CloseIdleConnections() { CloseIdleConnections(s.get()) }
 
-func (s *Switchable) get() http.RoundTripper {
+func (s *SwitchableTransport) get() http.RoundTripper {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.base == nil {
@@ -59,8 +59,9 @@ func (s *Switchable) get() http.RoundTripper {
 	return s.base
 }
 
-// CloseIdle closes idle connections of a round tripper if it supports that, for round trippers that wrap another one.
-func CloseIdle(rt http.RoundTripper) {
+// CloseIdleConnections closes idle connections of a round tripper if it supports that, for round trippers that wrap
+// another one.
+func CloseIdleConnections(rt http.RoundTripper) {
 	if c, ok := rt.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}

@@ -19,15 +19,15 @@ func (n *named) CloseIdleConnections() { n.closed++ }
 
 func TestSwitchable(t *testing.T) {
 	t.Parallel()
-	s := &Switchable{}
-	if s.Known() {
+	s := &SwitchableTransport{}
+	if s.HasBase() {
 		t.Error("a base is known before there is one")
 	}
 	first, second := &named{name: "first"}, &named{name: "second"}
 	for _, base := range []*named{first, second} {
 		s.Set(base)
 		resp, err := s.RoundTrip(&http.Request{})
-		if err != nil || resp.Status != base.name || !s.Known() {
+		if err != nil || resp.Status != base.name || !s.HasBase() {
 			t.Errorf("the answer is of %v (%v), want %s", resp, err, base.name)
 		}
 	}
@@ -52,7 +52,7 @@ func TestSwitchableBoundsConnections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base := &http.Transport{MaxIdleConnsPerHost: tc.keeps, MaxConnsPerHost: tc.opens}
-			(&Switchable{}).Set(base)
+			(&SwitchableTransport{}).Set(base)
 			if base.MaxIdleConnsPerHost != tc.wantKept || base.MaxConnsPerHost != tc.wantOpen {
 				t.Errorf("of a host %d connections are kept and %d open, want %d and %d", base.MaxIdleConnsPerHost,
 					base.MaxConnsPerHost, tc.wantKept, tc.wantOpen)

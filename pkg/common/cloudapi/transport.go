@@ -204,4 +204,4 @@ func (t *transport) log(req *http.Request, resp *http.Response, err error, call 
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections reach Base.
-func (t *transport) CloseIdleConnections() { CloseIdle(t.o.Base) }
+func (t *transport) CloseIdleConnections() { CloseIdleConnections(t.o.Base) }

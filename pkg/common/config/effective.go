@@ -11,9 +11,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
-// Effective writes the effective configuration, defaults included, in the form of a cloud.conf file. Values
+// WriteEffective writes the effective configuration, defaults included, in the form of a cloud.conf file. Values
 // of type Secret are redacted; keys without a value are omitted.
-func Effective(w io.Writer, cfg any) error {
+func WriteEffective(w io.Writer, cfg any) error {
 	v := reflect.Indirect(reflect.ValueOf(cfg))
 	if v.Kind() != reflect.Struct {
 		return fmt.Errorf("config: %T is not a struct", cfg)

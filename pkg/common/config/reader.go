@@ -14,20 +14,20 @@ func (r Reader[C]) Validate(file string, content []byte) (warnings []string, err
 	return problems.Strings(), err
 }
 
-// Show is the ShowConfig of a provider.Descriptor: it writes Effective of a valid configuration, and returns
-// the error of an invalid one.
+// Show is the ShowConfig of a provider.Descriptor: it writes a valid configuration with WriteEffective, and
+// returns the error of an invalid one.
 func (r Reader[C]) Show(w io.Writer, file string, content []byte) error {
 	cfg, _, err := r(file, content)
 	if err != nil {
 		return err
 	}
-	return Effective(w, cfg)
+	return WriteEffective(w, cfg)
 }
 
-// From reads the configuration that the registry passes to a provider's factory, nil if no file was given. It
+// Load reads the configuration that the registry passes to a provider's factory, nil if no file was given. It
 // also returns the name of the file, "" without one. It drops warnings, because Validate has already reported
 // them.
-func (r Reader[C]) From(in io.Reader) (cfg C, file string, err error) {
+func (r Reader[C]) Load(in io.Reader) (cfg C, file string, err error) {
 	file, content, err := Read(in)
 	if err != nil {
 		return cfg, file, err

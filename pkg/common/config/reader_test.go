@@ -51,7 +51,7 @@ func TestReader(t *testing.T) {
 			if !strings.Contains(out.String(), tt.shown) || (tt.shown == "") != (out.String() == "") {
 				t.Errorf("shown is %q, want %q", out.String(), tt.shown)
 			}
-			_, _, unread := reader.From(in)
+			_, _, unread := reader.Load(in)
 			for how, err := range map[string]error{"Validate": invalid, "Show": unshown, "From": unread} {
 				if (err == nil) != (tt.fails == "") || err != nil && !strings.Contains(err.Error(), tt.fails) {
 					t.Errorf("%s fails with %v, want %q", how, err, tt.fails)
@@ -63,12 +63,12 @@ func TestReader(t *testing.T) {
 
 func TestReaderFrom(t *testing.T) {
 	reader := Reader[sample](read)
-	cfg, file, err := reader.From(strings.NewReader("[Global]\nregion = here\n"))
+	cfg, file, err := reader.Load(strings.NewReader("[Global]\nregion = here\n"))
 	if err != nil || cfg.Global.Region != "here" || file != "cloud.conf" {
 		t.Errorf("region %q of file %q, %v", cfg.Global.Region, file, err)
 	}
 	broken := errors.New("the disk is broken")
-	if _, _, err := reader.From(iotest.ErrReader(broken)); !errors.Is(err, broken) {
+	if _, _, err := reader.Load(iotest.ErrReader(broken)); !errors.Is(err, broken) {
 		t.Errorf("%v, want %v", err, broken)
 	}
 }

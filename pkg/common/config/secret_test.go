@@ -24,10 +24,10 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 		texts["error "+verb] = fmt.Errorf("bad: "+verb, cfg.Global.Password).Error()
 	}
 	var effective strings.Builder
-	if err := Effective(&effective, cfg); err != nil {
+	if err := WriteEffective(&effective, cfg); err != nil {
 		t.Fatal(err)
 	}
-	texts["Effective"] = effective.String()
+	texts["WriteEffective"] = effective.String()
 	for how, text := range texts {
 		if strings.Contains(text, secret) || strings.Contains(text, fmt.Sprintf("%x", secret)) {
 			t.Errorf("%s prints the secret: %s", how, text)
@@ -49,7 +49,7 @@ func TestEffective(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := Effective(&out, &cfg); err != nil {
+	if err := WriteEffective(&out, &cfg); err != nil {
 		t.Fatal(err)
 	}
 	want := "[Global]\nRegion = \"a #1\"\nZone = x\nZone = y\nPassword = REDACTED\nAdopt-Unknown = true\nWait = 1m30s\nPort = 0\nCount = 0\nRate = 0\n\n" +
@@ -68,7 +68,7 @@ func TestEffective(t *testing.T) {
 }
 
 func TestEffectiveRefusesWhatIsNoStruct(t *testing.T) {
-	if err := Effective(&strings.Builder{}, 1); err == nil {
+	if err := WriteEffective(&strings.Builder{}, 1); err == nil {
 		t.Error("want an error")
 	}
 }

@@ -9,9 +9,9 @@ import (
 // longestChoice is the number of words that are joined with "or"; more become a list.
 const longestChoice = 2
 
-// OneOf adds an error unless a key's value is one of a closed set, compared as written. An empty word in the
+// RequireOneOf adds an error unless a key's value is one of a closed set, compared as written. An empty word in the
 // set means that the key is optional.
-func (f *File) OneOf(section, key, value string, allowed ...string) {
+func (f *File) RequireOneOf(section, key, value string, allowed ...string) {
 	if slices.Contains(allowed, value) {
 		return
 	}

@@ -21,7 +21,7 @@ func TestOneOf(t *testing.T) {
 			t.Parallel()
 			var into struct{ S struct{ Key string } }
 			f := Decode("c", []byte("[S]\nkey = "+tc.value+"\n"), &into)
-			f.OneOf("S", "key", tc.value, tc.allowed...)
+			f.RequireOneOf("S", "key", tc.value, tc.allowed...)
 			got := ""
 			if err := f.Err(); err != nil {
 				got = err.Error()

@@ -200,8 +200,8 @@ func (f *File) yamlPlace(section, key string) string {
 	return strings.Join(parts, ".")
 }
 
-// YAML returns a configuration in the form of a YAML file, with its secrets. Empty values are omitted.
-func YAML(cfg any) ([]byte, error) {
+// MarshalYAML returns a configuration in the form of a YAML file, with its secrets. Empty values are omitted.
+func MarshalYAML(cfg any) ([]byte, error) {
 	v := reflect.Indirect(reflect.ValueOf(cfg))
 	document := &yaml.Node{Kind: yaml.MappingNode}
 	for _, section := range fields(v.Type()) {

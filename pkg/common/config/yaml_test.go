@@ -74,7 +74,7 @@ vcenter:
 	if ini.Global.Password.Reveal() != `a"b\c#d` || len(ini.VirtualCenter) != 2 {
 		t.Errorf("decoded %#v with password %q", ini, ini.Global.Password.Reveal())
 	}
-	written, err := config.YAML(ini)
+	written, err := config.MarshalYAML(ini)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,8 +47,8 @@ const (
 	// killDelay is the time that the calls of a killed manager have to end, with their backoff, before its
 	// successor starts: a dead process retries nothing.
 	killDelay = 10 * time.Minute
-	// restDelay is longer than any provider defers low-priority work.
-	restDelay = 10 * time.Minute
+	// idleDelay is longer than any provider defers low-priority work.
+	idleDelay = 10 * time.Minute
 )
 
 // inProcess is a Cluster in this process: the framework's controllers and the provider over an API
@@ -143,8 +143,8 @@ func (c *inProcess) Restart(ctx context.Context, o ManagerOptions) error {
 	return c.boot(ctx)
 }
 
-// Rest implements Rester.
-func (c *inProcess) Rest(ctx context.Context, d time.Duration) error {
+// SkipTime implements TimeSkipper.
+func (c *inProcess) SkipTime(ctx context.Context, d time.Duration) error {
 	if err := clocks.Sleep(ctx, clock.RealClock{}, d); err != nil {
 		return err
 	}
@@ -326,7 +326,7 @@ func (c *inProcess) Plan(ctx context.Context, namespace, name string) (plan.Plan
 	call, end := c.manager.call(ctx)
 	defer end()
 	return planner.PlanLoadBalancer(call, ClusterName, svc, loadbalancer.TrafficNodes(nodes),
-		loadbalancer.PlanOptions{Remove: !loadbalancer.Wanted(svc)})
+		loadbalancer.PlanOptions{Remove: !loadbalancer.WantsLoadBalancer(svc)})
 }
 
 // Settle implements Cluster: it waits until the controllers stop changing anything.

@@ -59,7 +59,7 @@ type ManagerOptions struct {
 // they are not in the world's log, and meet no faults.
 type TakeOver struct {
 	// Create creates, with the cloud's API, what the other manager of this cloud leaves for a Service and its nodes.
-	Create func(ctx context.Context, w World, svc *v1.Service, nodes []*v1.Node) (Written, error)
+	Create func(ctx context.Context, w World, svc *v1.Service, nodes []*v1.Node) (ServiceUpdate, error)
 	// ReadsPerLoadBalancer is the number of calls of the first sync for each load balancer with two ports, beside one
 	// list of each kind of objects; 0 means defaultReads.
 	ReadsPerLoadBalancer int
@@ -69,8 +69,8 @@ type TakeOver struct {
 	SetFailed func(w World, name string, failed bool) error
 }
 
-// Written is what another manager has written to a Service.
-type Written struct {
+// ServiceUpdate is what another manager has written to a Service.
+type ServiceUpdate struct {
 	Annotations map[string]string
 	Status      v1.LoadBalancerStatus
 }
@@ -107,8 +107,8 @@ type Cluster interface {
 	Restart(ctx context.Context, o ManagerOptions) error
 }
 
-// Rester is implemented by a Cluster that can skip minutes.
-type Rester interface {
-	// Rest lets time pass, for the deferred work of an idle manager, such as writing applied records into tags.
-	Rest(ctx context.Context, d time.Duration) error
+// TimeSkipper is implemented by a Cluster that can skip minutes.
+type TimeSkipper interface {
+	// SkipTime lets time pass, for the deferred work of an idle manager, such as writing applied records into tags.
+	SkipTime(ctx context.Context, d time.Duration) error
 }

@@ -36,8 +36,8 @@ func Scenarios() []Scenario {
 		planScenarios(), ruleScenarios(), listenerScenarios())
 }
 
-// Lack returns a capability or a portable annotation that the scenario needs and a provider does not have, or "".
-func (s Scenario) Lack(capabilities provider.Capabilities, portable []string) string {
+// Missing returns a capability or a portable annotation that the scenario needs and a provider does not have, or "".
+func (s Scenario) Missing(capabilities provider.Capabilities, portable []string) string {
 	if lack := capabilities.Missing(s.Needs); lack != "" {
 		return lack
 	}

@@ -16,7 +16,7 @@ func lifeScenarios() []Scenario {
 					return err
 				}
 				// After a start that a fault delays, it would write records that its predecessor had no time for.
-				if err := r.rest(ctx, restDelay); err != nil {
+				if err := r.skipTime(ctx, idleDelay); err != nil {
 					return err
 				}
 				unchanged := r.Unchanged()

@@ -78,7 +78,7 @@ func (r *Session) surround(ctx context.Context) error {
 	}
 	rest := func() error { // until what a manager defers is written
 		unchanged := r.Unchanged()
-		if err := r.rest(ctx, restDelay); err != nil {
+		if err := r.skipTime(ctx, idleDelay); err != nil {
 			return err
 		}
 		return prefixed("minutes later", unchanged(ctx))
@@ -107,10 +107,10 @@ func (r *Session) fewReads(ctx context.Context) func() error {
 	log := r.World.Front().Log()
 	before := log.Len()
 	return func() error {
-		if _, ok := r.Cluster.(Rester); !ok || r.faults {
+		if _, ok := r.Cluster.(TimeSkipper); !ok || r.faults {
 			return nil
 		}
-		if err := r.rest(ctx, firstSync); err != nil {
+		if err := r.skipTime(ctx, firstSync); err != nil {
 			return err
 		}
 		counts := map[string]int{}
@@ -131,10 +131,10 @@ func (r *Session) fewReads(ctx context.Context) func() error {
 	}
 }
 
-// rest lets time pass, if the driver can skip it.
-func (r *Session) rest(ctx context.Context, d time.Duration) error {
-	if cluster, ok := r.Cluster.(Rester); ok {
-		return cluster.Rest(ctx, d)
+// skipTime lets time pass, if the driver can skip it.
+func (r *Session) skipTime(ctx context.Context, d time.Duration) error {
+	if cluster, ok := r.Cluster.(TimeSkipper); ok {
+		return cluster.SkipTime(ctx, d)
 	}
 	return nil
 }

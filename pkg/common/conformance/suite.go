@@ -43,9 +43,9 @@ type Subject struct {
 	Sample int
 	// TakeOver is nil if the world cannot be taken over; the scenarios that need it are skipped.
 	TakeOver *TakeOver
-	// Cannot are scenarios that this kind of load balancer does not support, with the reason; the suite skips
+	// Unsupported are scenarios that this kind of load balancer does not support, with the reason; the suite skips
 	// them with a message.
-	Cannot map[string]string
+	Unsupported map[string]string
 }
 
 // Run runs every scenario against the subject, in process and without faults.
@@ -59,10 +59,10 @@ func Run(t *testing.T, subject Subject) {
 	for _, scenario := range Scenarios() {
 		t.Run(scenario.Name, func(t *testing.T) {
 			t.Parallel()
-			if lack := scenario.Lack(subject.Capabilities, subject.Portable); lack != "" {
+			if lack := scenario.Missing(subject.Capabilities, subject.Portable); lack != "" {
 				t.Skipf("provider %s has no %s", subject.Name, lack)
 			}
-			if reason, cannot := subject.Cannot[scenario.Name]; cannot {
+			if reason, cannot := subject.Unsupported[scenario.Name]; cannot {
 				t.Skipf("provider %s: %s", subject.Name, reason)
 			}
 			inBubble(t, func(t *testing.T) error {
@@ -173,8 +173,8 @@ func RunFaults(t *testing.T, subject Subject, names ...string) {
 	var tally tally
 	t.Run("scenarios", func(t *testing.T) {
 		for _, scenario := range Scenarios() {
-			_, cannot := subject.Cannot[scenario.Name]
-			if scenario.OwnFaults || cannot || scenario.Lack(subject.Capabilities, subject.Portable) != "" {
+			_, cannot := subject.Unsupported[scenario.Name]
+			if scenario.OwnFaults || cannot || scenario.Missing(subject.Capabilities, subject.Portable) != "" {
 				continue
 			}
 			if len(names) > 0 && !slices.Contains(names, scenario.Name) {

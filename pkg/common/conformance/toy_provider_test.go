@@ -255,11 +255,11 @@ func (p *toyProvider) EnsureLoadBalancerDeleted(ctx context.Context, _ string, s
 	return p.client.call(ctx, http.MethodDelete, "balancers/"+p.name(svc), nil, nil)
 }
 
-func (p *toyProvider) AuditLoadBalancer(context.Context, string, loadbalancer.Current) (plan.Plan, *v1.LoadBalancerStatus, error) {
+func (p *toyProvider) AuditLoadBalancer(context.Context, string, loadbalancer.CurrentFunc) (plan.Plan, *v1.LoadBalancerStatus, error) {
 	return plan.Plan{}, nil, nil
 }
 
-func (p *toyProvider) RemoveOrphans(context.Context, string, *v1.Service, loadbalancer.Approval) (plan.Result, error) {
+func (p *toyProvider) RemoveOrphans(context.Context, string, *v1.Service, loadbalancer.ApproveFunc) (plan.Result, error) {
 	return plan.Result{}, nil
 }
 

@@ -224,7 +224,7 @@ func toySubject(mistake mistake) Subject {
 	return Subject{
 		Name:         "toy",
 		Capabilities: toyCapabilities,
-		Cannot: map[string]string{
+		Unsupported: map[string]string{
 			"Service becomes invalid": "the toy reads no annotations", "held changes": "the toy declares no disruptions",
 		},
 		New: func(testing.TB) (World, Manager) {

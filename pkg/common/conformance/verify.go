@@ -96,7 +96,7 @@ func (r *Session) verifyBalancers(ctx context.Context) error {
 	var errs []error
 	wanted := 0
 	for _, key := range slices.SortedFunc(maps.Keys(r.services), compareKeys) {
-		if !loadbalancer.Wanted(r.services[key]) {
+		if !loadbalancer.WantsLoadBalancer(r.services[key]) {
 			continue
 		}
 		wanted++

@@ -33,9 +33,9 @@ type topic struct{ object, source string }
 // NewDeduplicator returns a Deduplicator that remembers nothing.
 func NewDeduplicator() *Deduplicator { return &Deduplicator{sent: lru.New(maxEntries)} }
 
-// New returns the current messages from one source about one object that the previous call did not include. A
+// FilterNew returns the current messages from one source about one object that the previous call did not include. A
 // message is therefore sent once, and again after a call without it.
-func (d *Deduplicator) New(object, source string, current []Message) []Message {
+func (d *Deduplicator) FilterNew(object, source string, current []Message) []Message {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key := topic{object, source}
@@ -54,7 +54,7 @@ func (d *Deduplicator) New(object, source string, current []Message) []Message {
 // Forget forgets the messages from these sources about an object.
 func (d *Deduplicator) Forget(object string, sources ...string) {
 	for _, source := range sources {
-		d.New(object, source, nil)
+		d.FilterNew(object, source, nil)
 	}
 }
 

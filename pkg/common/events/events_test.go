@@ -19,18 +19,18 @@ func TestNewReturnsMessagesOnceUntilTheyChange(t *testing.T) {
 		{nil, nil},
 		{[]Message{b}, []Message{b}},
 	} {
-		if got := d.New("uid", "plan", step.current); !slices.Equal(got, step.want) {
+		if got := d.FilterNew("uid", "plan", step.current); !slices.Equal(got, step.want) {
 			t.Errorf("step %d: %v, want %v", i, got, step.want)
 		}
 	}
-	if got := d.New("uid", "intent", []Message{b}); len(got) != 1 {
+	if got := d.FilterNew("uid", "intent", []Message{b}); len(got) != 1 {
 		t.Error("sources are not independent")
 	}
-	if got := d.New("other", "plan", []Message{b}); len(got) != 1 {
+	if got := d.FilterNew("other", "plan", []Message{b}); len(got) != 1 {
 		t.Error("objects are not independent")
 	}
 	d.Forget("uid", "plan", "intent")
-	if got := d.New("uid", "plan", []Message{b}); len(got) != 1 {
+	if got := d.FilterNew("uid", "plan", []Message{b}); len(got) != 1 {
 		t.Error("Forget keeps messages")
 	}
 }

@@ -18,9 +18,9 @@ type Outcome struct {
 	Refused error
 }
 
-// Since returns the difference from the previous outcome, one a line: a refusal, warnings, or facts that were
+// DiffFrom returns the difference from the previous outcome, one a line: a refusal, warnings, or facts that were
 // removed (-) and added (+). It is empty if both are equal.
-func (o Outcome) Since(before Outcome) string {
+func (o Outcome) DiffFrom(before Outcome) string {
 	var out strings.Builder
 	if o.Refused != nil {
 		fmt.Fprintf(&out, "  refused: %v\n", o.Refused)

@@ -19,7 +19,7 @@ func TestSince(t *testing.T) {
 		{"a refusal", Outcome{Events: []string{"Warning New look"}, Refused: errors.New("no such subnet")}, "  refused: no such subnet\n  event: Warning New look\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.after.Since(before); got != tt.want {
+			if got := tt.after.DiffFrom(before); got != tt.want {
 				t.Errorf("got\n%swant\n%s", got, tt.want)
 			}
 		})

@@ -49,5 +49,5 @@ func (r *recorder) serviceOnce(service *v1.Service, reason events.Reason, text s
 }
 
 func (r *recorder) isNew(object string, reason events.Reason, text string) bool {
-	return len(r.sent.New(object, reason.String(), []events.Message{{Reason: reason, Text: text}})) > 0
+	return len(r.sent.FilterNew(object, reason.String(), []events.Message{{Reason: reason, Text: text}})) > 0
 }

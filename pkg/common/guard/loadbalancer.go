@@ -98,7 +98,7 @@ func (b *balancer) PlanLoadBalancer(
 
 // AuditLoadBalancer implements loadbalancer.Auditor.
 func (b *balancer) AuditLoadBalancer(
-	ctx context.Context, cluster string, current loadbalancer.Current,
+	ctx context.Context, cluster string, current loadbalancer.CurrentFunc,
 ) (drift plan.Plan, status *v1.LoadBalancerStatus, err error) {
 	err = b.call(ctx, "AuditLoadBalancer", nil, func(ctx context.Context) (err error) {
 		drift, status, err = b.inner.AuditLoadBalancer(ctx, cluster, func() (*v1.Service, []*v1.Node) {
@@ -113,7 +113,7 @@ func (b *balancer) AuditLoadBalancer(
 
 // RemoveOrphans implements loadbalancer.OrphanRemover.
 func (b *balancer) RemoveOrphans(
-	ctx context.Context, cluster string, service *v1.Service, approve loadbalancer.Approval,
+	ctx context.Context, cluster string, service *v1.Service, approve loadbalancer.ApproveFunc,
 ) (result plan.Result, err error) {
 	err = b.call(ctx, "RemoveOrphans", service, func(ctx context.Context) (err error) {
 		result, err = b.inner.RemoveOrphans(ctx, cluster, service, approve)
@@ -167,14 +167,14 @@ func (d *dryBalancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster str
 
 // AuditLoadBalancer changes and reports nothing: drift is part of the plans that a dry run reports.
 func (d *dryBalancer) AuditLoadBalancer(
-	context.Context, string, loadbalancer.Current,
+	context.Context, string, loadbalancer.CurrentFunc,
 ) (plan.Plan, *v1.LoadBalancerStatus, error) {
 	return plan.Plan{}, nil, nil
 }
 
 // RemoveOrphans refuses: a dry run plans the removal instead.
 func (d *dryBalancer) RemoveOrphans(
-	context.Context, string, *v1.Service, loadbalancer.Approval,
+	context.Context, string, *v1.Service, loadbalancer.ApproveFunc,
 ) (plan.Result, error) {
 	return plan.Result{}, errors.New("dry run: orphans are not deleted; run without --dry-run to delete them")
 }

@@ -105,13 +105,13 @@ func (s spyBalancer) PlanLoadBalancer(_ context.Context, _ string, _ *v1.Service
 }
 
 func (s spyBalancer) AuditLoadBalancer(_ context.Context, _ string,
-	current loadbalancer.Current) (plan.Plan, *v1.LoadBalancerStatus, error) {
+	current loadbalancer.CurrentFunc) (plan.Plan, *v1.LoadBalancerStatus, error) {
 	_, nodes := current()
 	s.note("AuditLoadBalancer", names(nodes))
 	return s.plan, nil, s.err
 }
 
-func (s spyBalancer) RemoveOrphans(context.Context, string, *v1.Service, loadbalancer.Approval) (plan.Result, error) {
+func (s spyBalancer) RemoveOrphans(context.Context, string, *v1.Service, loadbalancer.ApproveFunc) (plan.Result, error) {
 	s.note("RemoveOrphans")
 	return plan.Result{}, s.err
 }

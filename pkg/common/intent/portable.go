@@ -103,7 +103,7 @@ func trafficTable(s *Service) Table {
 			Doc: "Who can reach the load balancer: all clients, or only the cloud's private network. " +
 				"Changing it on a live Service gives the load balancer a new address; if a cloud cannot do that in place, " +
 				"the load balancer is replaced, with an interruption.",
-			Set: Into(&s.Scheme, OneOf(Public, Internal)),
+			Set: Store(&s.Scheme, OneOf(Public, Internal)),
 		},
 		{
 			Key: KeySourceRanges, Type: "list of CIDR", Default: "everyone", Example: "10.0.0.0/8,2001:db8::/32",
@@ -127,7 +127,7 @@ func trafficTable(s *Service) Table {
 			Doc: "Whether connections to the nodes begin with a PROXY protocol header that contains the client's address. " +
 				"The pods must expect it. Changing it on a live Service breaks connections until pods and load balancer agree; " +
 				"some clouds replace the pool.",
-			Set: Into(&s.ProxyProtocol, parseProxyProtocol),
+			Set: Store(&s.ProxyProtocol, parseProxyProtocol),
 		},
 	}
 }
@@ -142,13 +142,13 @@ func listenerTable(s *Service) Table {
 				"certificate of ACM or IAM, on OpenStack the reference of a container or secret of Barbican. The nodes get " +
 				"what clients encrypted; some clouds (OpenStack) accept only HTTP in it. A changed reference applies in place. " +
 				"Setting it on a live Service or removing it replaces listeners, with an interruption.",
-			Set: Into(&s.TLS.Certificate, parseReference), Required: true,
+			Set: Store(&s.TLS.Certificate, parseReference), Required: true,
 		},
 		{
 			Key: KeyTLSPorts, Type: "list of port names or numbers, or *", Default: "*", Example: "https",
 			Doc: "The TCP ports on which the load balancer terminates TLS. It has no effect without a certificate. " +
 				"Changing it on a live Service replaces the listeners of these ports, with an interruption.",
-			Set: Into(&s.TLS.Ports, s.parseTCPPorts),
+			Set: Store(&s.TLS.Ports, s.parseTCPPorts),
 		},
 		{
 			Key: KeyForwardedHeaders, Type: "list of port names or numbers, or *", Default: "none", Example: "http",
@@ -163,7 +163,7 @@ func listenerTable(s *Service) Table {
 			Key: KeyConnectionDrainingTimeout, Type: "duration", Default: "the cloud's", Example: "60s",
 			Doc: "How long open connections to a node that leaves may take to finish, in whole seconds; 0s closes them at " +
 				"once. Changes apply to a live Service.",
-			Set: IntoPointer(&s.DrainingTimeout, durationBetween(0, maxDraining)),
+			Set: StorePointer(&s.DrainingTimeout, durationBetween(0, maxDraining)),
 		},
 	}
 }
@@ -176,41 +176,41 @@ func healthCheckTable(h *HealthCheck) Table {
 			Doc: "How nodes are probed. Ignored with externalTrafficPolicy: Local, where the probe must use the Service's " +
 				"health check node port. Changing it on a live Service restarts the probes; nodes receive traffic as before " +
 				"until the first probes answer.",
-			Set: Into(&h.Protocol, parseHealthCheckProtocol),
+			Set: Store(&h.Protocol, parseHealthCheckProtocol),
 		},
 		{
 			Key: KeyHealthCheckPort, Type: "port number", Default: "each port's own node port", Example: "10256",
 			Doc: "The port on the nodes that is probed, for all ports of the Service. " +
 				"Ignored with externalTrafficPolicy: Local. " +
 				"Changing it on a live Service to a port without a listener takes every node out of service.",
-			Set: Into(&h.Port, parsePort),
+			Set: Store(&h.Port, parsePort),
 		},
 		{
 			Key: KeyHealthCheckPath, Type: "path", Default: "/", Example: "/healthz",
 			Doc: "The path of HTTP probes. Needs health-check-protocol HTTP; " +
 				"ignored with externalTrafficPolicy: Local. Changes apply to a live Service.",
-			Set: Into(&h.Path, parsePath),
+			Set: Store(&h.Path, parsePath),
 		},
 		{
 			Key: KeyHealthCheckInterval, Type: "duration", Default: "the cloud's", Example: "10s",
 			Doc: "Time between two probes of a node, in whole seconds. Changes apply to a live Service, on some clouds by " +
 				"replacing the pool.",
-			Set: Into(&h.Interval, durationBetween(time.Second, maxProbe)),
+			Set: Store(&h.Interval, durationBetween(time.Second, maxProbe)),
 		},
 		{
 			Key: KeyHealthCheckTimeout, Type: "duration", Default: "the cloud's", Example: "5s",
 			Doc: "Timeout of a probe, in whole seconds; at most the interval. Changes apply to a live Service.",
-			Set: Into(&h.Timeout, durationBetween(time.Second, maxProbe)),
+			Set: Store(&h.Timeout, durationBetween(time.Second, maxProbe)),
 		},
 		{
 			Key: KeyHealthCheckHealthyThreshold, Type: "1 to 10", Default: "the cloud's", Example: "2",
 			Doc: "Number of successful probes in a row before a node receives traffic. Changes apply to a live Service.",
-			Set: Into(&h.HealthyThreshold, Int(1, maxThreshold)),
+			Set: Store(&h.HealthyThreshold, Int(1, maxThreshold)),
 		},
 		{
 			Key: KeyHealthCheckUnhealthyThreshold, Type: "1 to 10", Default: "the cloud's", Example: "3",
 			Doc: "Number of failed probes in a row before a node stops receiving traffic. Changes apply to a live Service.",
-			Set: Into(&h.UnhealthyThreshold, Int(1, maxThreshold)),
+			Set: Store(&h.UnhealthyThreshold, Int(1, maxThreshold)),
 		},
 	}
 }
@@ -222,7 +222,7 @@ func resourceTable(s *Service) Table {
 			Key: KeyIdleTimeout, Type: "duration", Default: "the cloud's", Example: "5m",
 			Doc: "How long a connection without traffic stays open, in whole seconds. Changes apply to a live Service; the " +
 				"effect on open connections depends on the cloud.",
-			Set: Into(&s.IdleTimeout, durationBetween(time.Second, maxIdle)),
+			Set: Store(&s.IdleTimeout, durationBetween(time.Second, maxIdle)),
 		},
 		{
 			Key: KeyStaticAddresses, Type: "list of IP addresses or the cloud's IDs of addresses", Default: "chosen by the " +
@@ -232,19 +232,19 @@ func resourceTable(s *Service) Table {
 				"from a pool is returned to it. " +
 				"Changing them on a live Service moves it to the new addresses, so clients must follow; if a cloud cannot " +
 				"move it, the change is refused.",
-			Set: Into(&s.StaticAddresses, parseNames),
+			Set: Store(&s.StaticAddresses, parseNames),
 		},
 		{
 			Key: KeyTags, Type: "list of key=value", Default: "none", Example: "team=web,stage=prod",
 			Doc: "Tags for every cloud object of the Service. The manager's own tags take precedence. Changes apply to live " +
 				"objects; a tag that is removed here is removed there.",
-			Set: Into(&s.Tags, parseTags),
+			Set: Store(&s.Tags, parseTags),
 		},
 		{
 			Key: KeySubnets, Type: "list of subnet IDs or names", Default: "chosen by the cloud", Example: "subnet-a,subnet-b",
 			Doc: "The subnets in which the load balancer gets its addresses. Changes apply to a live Service if the cloud " +
 				"supports it; otherwise they are refused.",
-			Set: Into(&s.Subnets, parseNames),
+			Set: Store(&s.Subnets, parseNames),
 		},
 	}
 }

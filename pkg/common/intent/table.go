@@ -77,8 +77,8 @@ func (t Table) Read(annotations map[string]string, problems *Problems) {
 	}
 }
 
-// Into returns a Set function that stores the parsed value. An invalid value leaves the option unchanged.
-func Into[V any](option *V, parse func(string) (V, error)) func(string) error {
+// Store returns a Set function that stores the parsed value. An invalid value leaves the option unchanged.
+func Store[V any](option *V, parse func(string) (V, error)) func(string) error {
 	return func(value string) error {
 		parsed, err := parse(value)
 		if err == nil {
@@ -88,8 +88,8 @@ func Into[V any](option *V, parse func(string) (V, error)) func(string) error {
 	}
 }
 
-// IntoPointer is Into for options in which nil means "not set".
-func IntoPointer[V any](option **V, parse func(string) (V, error)) func(string) error {
+// StorePointer is Store for options in which nil means "not set".
+func StorePointer[V any](option **V, parse func(string) (V, error)) func(string) error {
 	return func(value string) error {
 		parsed, err := parse(value)
 		if err == nil {

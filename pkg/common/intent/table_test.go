@@ -16,10 +16,10 @@ type toyOptions struct {
 
 func toyTable(o *toyOptions) Table {
 	return Table{
-		{Key: "toy/color", Type: "red or blue", Example: "red", Doc: "The colour.", Set: Into(&o.Color, OneOf("red", "blue"))},
-		{Key: "toy/name", Type: "name", Example: "a", Doc: "The name.", Empty: EmptyRefused, Set: Into(&o.Name, Text)},
-		{Key: "toy/size", Type: "1 to 9", Default: "1", Example: "3", Doc: "The size.", Set: Into(&o.Size, Int(1, 9))},
-		{Key: "toy/limit", Type: "0 to 9", Example: "3", Doc: "The limit.", Set: IntoPointer(&o.Limit, Int(0, 9))},
+		{Key: "toy/color", Type: "red or blue", Example: "red", Doc: "The colour.", Set: Store(&o.Color, OneOf("red", "blue"))},
+		{Key: "toy/name", Type: "name", Example: "a", Doc: "The name.", Empty: EmptyRefused, Set: Store(&o.Name, Text)},
+		{Key: "toy/size", Type: "1 to 9", Default: "1", Example: "3", Doc: "The size.", Set: Store(&o.Size, Int(1, 9))},
+		{Key: "toy/limit", Type: "0 to 9", Example: "3", Doc: "The limit.", Set: StorePointer(&o.Limit, Int(0, 9))},
 		{Key: "toy/address", Type: "text", Example: "x", Doc: "The manager writes it."},
 	}
 }

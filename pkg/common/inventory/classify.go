@@ -68,8 +68,8 @@ type Service struct {
 	UID string
 	// LoadBalancer is the name of the Service's load balancer.
 	LoadBalancer string
-	// Wanted is set if the Service has or needs a load balancer: this manager reconciles or deletes it.
-	Wanted bool
+	// Reconciled is set if the Service has or needs a load balancer: this manager reconciles or deletes it.
+	Reconciled bool
 	// OtherController is set if the Service has a load balancer that its class leaves to another controller.
 	OtherController bool
 	// Plan is what the manager would change; nil if none was made, for the reason in Err if it is not nil.
@@ -224,7 +224,7 @@ func (c *classifier) orphan(o Object) (State, string) {
 		return Orphaned, "no Service needs it"
 	}
 	if at, exists := c.byName[o.Service()]; exists {
-		if c.in.Services[at].Wanted {
+		if c.in.Services[at].Reconciled {
 			return Orphaned, "it was created for an earlier Service " + o.Service()
 		}
 		return Orphaned, "Service " + o.Service() + " needs no load balancer"
@@ -245,7 +245,7 @@ func (c *classifier) unlisted(kind string) string {
 // liveOwner returns the index of the Service with a load balancer that an object belongs to, or -1.
 func (c *classifier) liveOwner(o Object) int {
 	for _, owner := range o.Owners {
-		if at := c.find(owner); at >= 0 && c.in.Services[at].Wanted {
+		if at := c.find(owner); at >= 0 && c.in.Services[at].Reconciled {
 			return at
 		}
 	}

@@ -32,7 +32,7 @@ func address(edits ...func(*Object)) Object {
 }
 
 func TestClassify(t *testing.T) {
-	live := Service{NamespacedName: named("web"), UID: "u-2", LoadBalancer: "lb-web-2", Wanted: true, Plan: &plan.Plan{}}
+	live := Service{NamespacedName: named("web"), UID: "u-2", LoadBalancer: "lb-web-2", Reconciled: true, Plan: &plan.Plan{}}
 	unbalanced := Service{NamespacedName: named("web"), UID: "u-2", LoadBalancer: "lb-web-2"}
 	denied := errors.New("denied")
 	change := plan.Change{Ref: plan.Ref{Kind: "address", Name: "web-ip", Action: plan.Update}}
@@ -44,10 +44,10 @@ func TestClassify(t *testing.T) {
 		refused  bool
 	}{
 		"of a Service":                          {object: address(), services: []Service{live}, state: InSync},
-		"of a Service without a plan":           {object: address(), services: []Service{{NamespacedName: named("web"), Wanted: true}}, state: Owned},
-		"of a Service with an error":            {object: address(), services: []Service{{NamespacedName: named("web"), Wanted: true, Err: denied}}, state: Unknown},
-		"changed":                               {object: address(), services: []Service{{NamespacedName: named("web"), Wanted: true, Plan: &plan.Plan{Changes: []plan.Change{change}}}}, state: Drifted},
-		"held":                                  {object: address(), services: []Service{{NamespacedName: named("web"), Wanted: true, Plan: &plan.Plan{Held: []plan.Held{{Change: change}}}}}, state: Held},
+		"of a Service without a plan":           {object: address(), services: []Service{{NamespacedName: named("web"), Reconciled: true}}, state: Owned},
+		"of a Service with an error":            {object: address(), services: []Service{{NamespacedName: named("web"), Reconciled: true, Err: denied}}, state: Unknown},
+		"changed":                               {object: address(), services: []Service{{NamespacedName: named("web"), Reconciled: true, Plan: &plan.Plan{Changes: []plan.Change{change}}}}, state: Drifted},
+		"held":                                  {object: address(), services: []Service{{NamespacedName: named("web"), Reconciled: true, Plan: &plan.Plan{Held: []plan.HeldChange{{Change: change}}}}}, state: Held},
 		"of no Service":                         {object: address(), state: Orphaned},
 		"of an earlier Service by UID":          {object: address(func(o *Object) { o.Owners[0].UID = "u-1" }), services: []Service{live}, state: Orphaned},
 		"of an earlier Service by name":         {object: address(func(o *Object) { o.Owners[0].LoadBalancer = "lb-web-1" }), services: []Service{live}, state: Orphaned},

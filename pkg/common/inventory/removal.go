@@ -13,17 +13,17 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
-// Orphanage is the deletable orphans of one deleted Service, or those of the whole cluster.
-type Orphanage struct {
+// OrphanGroup is the deletable orphans of one deleted Service, or those of the whole cluster.
+type OrphanGroup struct {
 	// Service has the identity of the deleted one: its namespace, name, and the UID, as far as it is known. It is empty
 	// for objects of the whole cluster.
 	Service *v1.Service
 	Orphans []Entry
 }
 
-// Orphanages groups the deletable orphans by their deleted Service. It omits routes, which have a plan of their own,
+// OrphanGroups groups the deletable orphans by their deleted Service. It omits routes, which have a plan of their own,
 // and objects that show a Service without its name.
-func (r Report) Orphanages() []Orphanage {
+func (r Report) OrphanGroups() []OrphanGroup {
 	type key struct{ service, uid string }
 	groups := map[key][]Entry{}
 	uids := map[string]string{}
@@ -41,15 +41,15 @@ func (r Report) Orphanages() []Orphanage {
 			groups[key{k.service, uid}] = append(groups[key{k.service, uid}], entries...)
 		}
 	}
-	all := make([]Orphanage, 0, len(groups))
+	all := make([]OrphanGroup, 0, len(groups))
 	for k, entries := range groups {
 		owner := entries[0].owner()
 		service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: owner.Name,
 			UID: types.UID(k.uid)}}
 		sorting.Func(entries, compareEntries)
-		all = append(all, Orphanage{Service: service, Orphans: entries})
+		all = append(all, OrphanGroup{Service: service, Orphans: entries})
 	}
-	sorting.Func(all, func(a, b Orphanage) int {
+	sorting.Func(all, func(a, b OrphanGroup) int {
 		return slices.Compare([]string{a.Service.Namespace, a.Service.Name, string(a.Service.UID)},
 			[]string{b.Service.Namespace, b.Service.Name, string(b.Service.UID)})
 	})

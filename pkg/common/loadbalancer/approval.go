@@ -23,7 +23,7 @@ var approvalEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").Wi
 // HeldID identifies held changes, for an approval of exactly these: a digest of each of them, sorted. So an approval
 // covers what is left of these changes when a manager ends before it has applied them all, and nothing else. The ID
 // does not depend on members: nodes that join or leave do not revoke an approval. Nor does it depend on marks.
-func HeldID(held []plan.Held) string {
+func HeldID(held []plan.HeldChange) string {
 	var items []string
 	for _, h := range held {
 		if h.Membership || h.Mark {

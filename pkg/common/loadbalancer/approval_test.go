@@ -48,15 +48,15 @@ func TestApprovalCoversRestOfInterruptedPlan(t *testing.T) {
 }
 
 func TestApproves(t *testing.T) {
-	held := func(names ...string) (all []plan.Held) {
+	held := func(names ...string) (all []plan.HeldChange) {
 		for _, name := range names {
-			all = append(all, plan.Held{Change: plan.Change{Ref: plan.Ref{Kind: "listener", Name: name, Action: plan.Delete}}})
+			all = append(all, plan.HeldChange{Change: plan.Change{Ref: plan.Ref{Kind: "listener", Name: name, Action: plan.Delete}}})
 		}
 		return all
 	}
 	for name, tc := range map[string]struct {
 		approval string
-		held     []plan.Held
+		held     []plan.HeldChange
 		want     bool
 	}{
 		"the same changes":        {HeldID(held("a", "b")), held("b", "a"), true},
@@ -79,7 +79,7 @@ func TestHeldWarningFitsIntoEvent(t *testing.T) {
 	for _, changes := range []int{1, 20, 60, 200} {
 		var p plan.Plan
 		for i := range changes {
-			p.Held = append(p.Held, plan.Held{Reason: "the policy holds every disruption",
+			p.Held = append(p.Held, plan.HeldChange{Reason: "the policy holds every disruption",
 				Change: plan.Change{Ref: plan.Ref{Kind: "listener", Name: fmt.Sprint(i), Action: plan.Delete}}})
 		}
 		p.HeldID = HeldID(p.Held)
@@ -92,12 +92,12 @@ func TestHeldWarningFitsIntoEvent(t *testing.T) {
 
 // Nodes that join do not revoke an approval, and are not reported as a new plan.
 func TestHeldIDDoesNotDependOnMembers(t *testing.T) {
-	held := func(members string, fields ...plan.Field) []plan.Held {
+	held := func(members string, fields ...plan.Field) []plan.HeldChange {
 		replacement := plan.Change{Ref: plan.Ref{Kind: "pool", Name: "x", Action: plan.Create}, Disrupts: plan.DisruptsTraffic,
 			Fields: append(fields, plan.Field{Name: "members", After: members, Membership: true})}
 		join := plan.Change{Ref: plan.Ref{Kind: "members", Name: "x", Action: plan.Create}, Membership: true,
 			Fields: []plan.Field{{Name: "members", After: members}}}
-		return []plan.Held{{Change: replacement}, {Change: join}}
+		return []plan.HeldChange{{Change: replacement}, {Change: join}}
 	}
 	if HeldID(held("a")) != HeldID(held("a, b")) {
 		t.Error("a node that joins changes the ID")

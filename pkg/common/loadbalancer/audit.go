@@ -22,16 +22,16 @@ type Auditor interface {
 	// of the load balancer: an audit with an older Service would undo later changes. A nil Service means that no
 	// audit is needed any more.
 	AuditLoadBalancer(ctx context.Context, clusterName string,
-		current Current) (drift plan.Plan, status *v1.LoadBalancerStatus, err error)
+		current CurrentFunc) (drift plan.Plan, status *v1.LoadBalancerStatus, err error)
 }
 
-// Current returns a Service, nil if it needs no load balancer, and the nodes that may receive traffic.
+// CurrentFunc returns a Service, nil if it needs no load balancer, and the nodes that may receive traffic.
 // Callers do not modify the result.
-type Current func() (*v1.Service, []*v1.Node)
+type CurrentFunc func() (*v1.Service, []*v1.Node)
 
 // AuditLoadBalancer implements Auditor.
 func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName string,
-	current Current) (drift plan.Plan, status *v1.LoadBalancerStatus, err error) {
+	current CurrentFunc) (drift plan.Plan, status *v1.LoadBalancerStatus, err error) {
 	service, _ := current()
 	if service == nil {
 		return plan.Plan{}, nil, nil

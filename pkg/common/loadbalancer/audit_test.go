@@ -100,7 +100,7 @@ func TestAuditReportsWhatItCouldNotPutRight(t *testing.T) {
 	}
 }
 
-func always(svc *v1.Service, nodes ...*v1.Node) Current {
+func always(svc *v1.Service, nodes ...*v1.Node) CurrentFunc {
 	return func() (*v1.Service, []*v1.Node) { return svc, nodes }
 }
 

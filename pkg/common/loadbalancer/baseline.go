@@ -62,5 +62,5 @@ func (c *Controller[S, D, O]) lastApplied(t target[S, D], have O) (record Applie
 // rebase sets the baseline to the applied fields. Fields that were not applied keep their previous values.
 func (c *Controller[S, D, O]) rebase(t target[S, D], have O, made plan.Plan) {
 	before, _ := c.lastApplied(t, have)
-	c.baselines.set(t.key.UID, NewRecord("", "", t.in.Fields).Without(before, unappliedFields(made)))
+	c.baselines.set(t.key.UID, NewRecord("", "", t.in.Fields).WithPending(before, unappliedFields(made)))
 }

@@ -42,7 +42,7 @@ func TestClassesSelect(t *testing.T) {
 			}
 			before := service.DeepCopy()
 			got := test.classes.Select("aws", service)
-			if handled := loadbalancer.Wanted(got); handled != test.handled {
+			if handled := loadbalancer.WantsLoadBalancer(got); handled != test.handled {
 				t.Errorf("handled: %v, want %v", handled, test.handled)
 			}
 			if cleaned := servicehelper.HasLBFinalizer(got); cleaned != test.cleaned {

@@ -42,7 +42,7 @@ func (c *Controller[S, D, O]) recordPlanWarnings(service *v1.Service, p plan.Pla
 }
 
 func (c *Controller[S, D, O]) recordNew(service *v1.Service, source string, messages []events.Message) {
-	for _, m := range c.sent.New(service.Namespace+"/"+service.Name, source, messages) {
+	for _, m := range c.sent.FilterNew(service.Namespace+"/"+service.Name, source, messages) {
 		c.event(service, m.Reason, m.Text)
 	}
 }

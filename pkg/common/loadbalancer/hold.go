@@ -13,8 +13,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// Cause has the inputs of the decision whether a disruptive change has a cause in its Service.
-type Cause struct {
+// HoldInput has the inputs of the decision whether a disruptive change has a cause in its Service.
+type HoldInput struct {
 	Policy provider.DisruptionPolicy
 	// Applied is the last applied record. Desired is the record of the desired state.
 	Applied, Desired AppliedRecord
@@ -28,7 +28,7 @@ type Cause struct {
 // A change that disrupts more than members is applied if one of the fields that it follows from has changed
 // since the record was stored, or if it only restores traffic as it was applied. Changes that depend on held
 // ones are held with them.
-func Hold(p plan.Plan, cause Cause) plan.Plan {
+func Hold(p plan.Plan, cause HoldInput) plan.Plan {
 	reasons := map[plan.Ref]string{}
 	for _, c := range p.Changes {
 		if reason := cause.holds(c); reason != "" {
@@ -51,7 +51,7 @@ func Hold(p plan.Plan, cause Cause) plan.Plan {
 	apply.Changes, apply.Held = nil, nil
 	for _, c := range p.Changes {
 		if reason := reasons[c.Ref]; reason != "" {
-			apply.Held = append(apply.Held, plan.Held{Change: c, Reason: reason})
+			apply.Held = append(apply.Held, plan.HeldChange{Change: c, Reason: reason})
 		} else {
 			apply.Changes = append(apply.Changes, c)
 		}
@@ -60,7 +60,7 @@ func Hold(p plan.Plan, cause Cause) plan.Plan {
 }
 
 // holds returns the reason why a change is held, or "".
-func (c Cause) holds(change plan.Change) string {
+func (c HoldInput) holds(change plan.Change) string {
 	if !change.Disrupts.Severe() || c.Policy == provider.AllowDisruption {
 		return ""
 	}
@@ -84,7 +84,7 @@ func (c Cause) holds(change plan.Change) string {
 const maxInputs = 3
 
 // inputs lists the fields that a change follows from, those that the Service sets first.
-func (c Cause) inputs(change plan.Change) string {
+func (c HoldInput) inputs(change plan.Change) string {
 	isSet := func(name string) bool { _, ok := c.Fields[name]; return ok }
 	names := slices.Concat(
 		slices.DeleteFunc(slices.Clone(change.Follows), func(name string) bool { return !isSet(name) }),
@@ -106,8 +106,8 @@ func unappliedFields(p plan.Plan) []string {
 }
 
 // cause returns the inputs of the decision about the disruptive changes of a plan for t.
-func (c *Controller[S, D, O]) cause(t target[S, D], have O) Cause {
-	cause := Cause{Fields: t.in.Fields}
+func (c *Controller[S, D, O]) cause(t target[S, D], have O) HoldInput {
+	cause := HoldInput{Fields: t.in.Fields}
 	if r := c.runtime.Load(); r != nil {
 		cause.Policy = r.Disruption
 	}
@@ -153,13 +153,13 @@ func (c *Controller[S, D, O]) hold(t target[S, D], have O, todo plan.Plan) (plan
 // pool.
 func withMembers(p, members plan.Plan) plan.Plan {
 	has := func(m plan.Change) bool {
-		held := slices.ContainsFunc(p.Held, func(h plan.Held) bool { return h.Ref == m.Ref })
+		held := slices.ContainsFunc(p.Held, func(h plan.HeldChange) bool { return h.Ref == m.Ref })
 		return held || slices.ContainsFunc(p.Changes, func(c plan.Change) bool {
 			return c.Ref == m.Ref || c.Action == plan.Delete && !c.Membership && isPoolOf(c, m)
 		})
 	}
 	changes := slices.DeleteFunc(slices.Clone(members.Changes), has)
-	held := slices.DeleteFunc(slices.Clone(members.Held), func(h plan.Held) bool { return has(h.Change) })
+	held := slices.DeleteFunc(slices.Clone(members.Held), func(h plan.HeldChange) bool { return has(h.Change) })
 	p.Changes, p.Held = slices.Concat(p.Changes, changes), slices.Concat(p.Held, held)
 	return p
 }

@@ -291,7 +291,7 @@ func TestMarksRideOnOtherChanges(t *testing.T) {
 		"the field has changed":    {[]plan.Change{mark}, true, "b", 1},
 		"of a recorded state, too": {[]plan.Change{mark}, false, "a", 1},
 	} {
-		cause := Cause{Applied: before, TakenOver: tc.adopted, Fields: map[string]string{"tags": tc.tags}}
+		cause := HoldInput{Applied: before, TakenOver: tc.adopted, Fields: map[string]string{"tags": tc.tags}}
 		if got := withoutIdleMarks(plan.Plan{Changes: tc.changes}, cause); len(got.Changes) != tc.changing {
 			t.Errorf("%s: changes %v", name, got.Changes)
 		}
@@ -328,7 +328,7 @@ func TestHoldHoldsDependants(t *testing.T) {
 		change("third", "", "second"), change("second", "", "first"), change("first", plan.DisruptsLoadBalancer),
 		change("independent", ""),
 	}}
-	got := Hold(p, Cause{Policy: provider.HoldDisruption})
+	got := Hold(p, HoldInput{Policy: provider.HoldDisruption})
 	if len(got.Changes) != 1 || got.Changes[0].Name != "independent" || len(got.Held) != 3 {
 		t.Errorf("applied %v, held %v", got.Changes, got.Held)
 	}

@@ -8,7 +8,7 @@ import (
 
 // withoutIdleMarks removes the marks from a plan for a load balancer that was taken over, unless the plan has
 // other changes than members, or a field that the marks follow from has changed.
-func withoutIdleMarks(p plan.Plan, cause Cause) plan.Plan {
+func withoutIdleMarks(p plan.Plan, cause HoldInput) plan.Plan {
 	made := func(c plan.Change) bool {
 		return !c.Mark && !c.Membership || c.Mark && len(cause.Applied.Changed(cause.Fields, c.Follows)) > 0
 	}

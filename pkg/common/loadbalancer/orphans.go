@@ -18,15 +18,15 @@ type OrphanRemover interface {
 	// of the plan that approve returns. Before each deletion it reads the objects again, and calls approve again: a
 	// deletion that is not part of the new result is an error of class Conflict, which ends the call. Of the
 	// Service, only its namespace, name and UID matter.
-	RemoveOrphans(ctx context.Context, clusterName string, service *v1.Service, approve Approval) (plan.Result, error)
+	RemoveOrphans(ctx context.Context, clusterName string, service *v1.Service, approve ApproveFunc) (plan.Result, error)
 }
 
-// Approval returns the part of a removal plan to apply, or an error to refuse all of it.
-type Approval func(ctx context.Context, removal plan.Plan) (plan.Plan, error)
+// ApproveFunc returns the part of a removal plan to apply, or an error to refuse all of it.
+type ApproveFunc func(ctx context.Context, removal plan.Plan) (plan.Plan, error)
 
 // RemoveOrphans implements OrphanRemover.
 func (c *Controller[S, D, O]) RemoveOrphans(ctx context.Context, clusterName string, service *v1.Service,
-	approve Approval) (plan.Result, error) {
+	approve ApproveFunc) (plan.Result, error) {
 	key := c.key(clusterName, service)
 	ctx, release, err := c.enter(ctx, key)
 	if err != nil {

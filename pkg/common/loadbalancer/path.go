@@ -229,7 +229,7 @@ func (c *Controller[S, D, O]) apply(ctx context.Context, service *v1.Service, to
 	}
 	logger := klog.FromContext(ctx).WithValues("provider", c.options.Provider, "service", klog.KObj(service))
 	result, err := c.run(ctx, logger, todo)
-	c.recordChanged(service, result.Made(todo))
+	c.recordChanged(service, result.AppliedChanges(todo))
 	return c.withRetry(err)
 }
 

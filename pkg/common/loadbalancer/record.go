@@ -119,17 +119,17 @@ func (r AppliedRecord) Changed(now map[string]string, names []string) []string {
 	return changed
 }
 
-// Outdated reports whether r has to be replaced by want: if anything but unknown members differs.
-func (r AppliedRecord) Outdated(want AppliedRecord) bool {
+// IsOutdated reports whether r has to be replaced by want: if anything but unknown members differs.
+func (r AppliedRecord) IsOutdated(want AppliedRecord) bool {
 	if r.Members == "" || want.Members == "" {
 		r.Members, want.Members = "", ""
 	}
 	return r.Encode() != want.Encode()
 }
 
-// Without returns the record of a state with some pending changes: its State is unknown, and the fields that
+// WithPending returns the record of a state with some pending changes: its State is unknown, and the fields that
 // these changes follow from have the values of the previous record.
-func (r AppliedRecord) Without(before AppliedRecord, names []string) AppliedRecord {
+func (r AppliedRecord) WithPending(before AppliedRecord, names []string) AppliedRecord {
 	if r.IsZero() {
 		return r
 	}

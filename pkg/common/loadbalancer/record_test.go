@@ -34,7 +34,7 @@ func TestRecordSurvivesEncoding(t *testing.T) {
 				t.Errorf("value digests of %d bytes, want %d", got, tc.width)
 			}
 			parsed := ParseRecord(text)
-			if parsed.Encode() != text || !parsed.Proves(record) || parsed.Outdated(record) {
+			if parsed.Encode() != text || !parsed.Proves(record) || parsed.IsOutdated(record) {
 				t.Errorf("parsed %+v, want %+v", parsed, record)
 			}
 			names := slices.Collect(func(yield func(string) bool) {
@@ -99,7 +99,7 @@ func TestRecordProvesOnlyWhatItKnows(t *testing.T) {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
-	if known.Outdated(NewRecord("a", "", nil)) || !known.Outdated(NewRecord("a", "c", nil)) {
+	if known.IsOutdated(NewRecord("a", "", nil)) || !known.IsOutdated(NewRecord("a", "c", nil)) {
 		t.Error("unknown members must not outdate a record, other members must")
 	}
 }
@@ -109,7 +109,7 @@ func TestWithoutKeepsTheValuesOfHeldFields(t *testing.T) {
 		"held and removed": "1"}).Encode())
 	now := map[string]string{"held": "2", "applied": "2", "held and added": "2"}
 	held := []string{"held", "held and removed", "held and added"}
-	got := ParseRecord(NewRecord(Digest(2), "", now).Without(before, held).Encode())
+	got := ParseRecord(NewRecord(Digest(2), "", now).WithPending(before, held).Encode())
 	if diff := cmp.Diff(held, got.Changed(now, append(held, "applied"))); diff != "" || got.State != "" {
 		t.Errorf("state %q, changed (-want +got):\n%s", got.State, diff)
 	}

@@ -100,12 +100,12 @@ func (c *Controller[S, D, O]) recordUpdate(t target[S, D], have O, made plan.Pla
 	want := keeper.DesiredRecord(*t.want)
 	if fields := unappliedFields(made); len(fields) > 0 {
 		applied, _ := c.lastApplied(t, have)
-		want = want.Without(applied, fields)
+		want = want.WithPending(applied, fields)
 		if membersOnly(made) {
 			want.State = stored.State // still that of the load balancer
 		}
 	}
-	if !writable || want.IsZero() || !stored.Outdated(want) {
+	if !writable || want.IsZero() || !stored.IsOutdated(want) {
 		return RecordUpdate[O]{}, false
 	}
 	if !stored.Has(intent.FieldPorts) && (made.Empty() || membersOnly(made) && want.Members == "") {

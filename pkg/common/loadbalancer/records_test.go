@@ -157,7 +157,7 @@ func (f *keepingFixture) stored(t *testing.T, svc *v1.Service, nodes ...*v1.Node
 	t.Helper()
 	in, _, _ := intent.Read(svc, f.options.Vocabulary)
 	want, _ := f.cloud.Desired(f.key("prod", svc), in, nodes, "")
-	if got := ParseRecord(f.cloud.records["lb-"+svc.Name]); !got.Proves(want.record) || got.Outdated(want.record) {
+	if got := ParseRecord(f.cloud.records["lb-"+svc.Name]); !got.Proves(want.record) || got.IsOutdated(want.record) {
 		t.Errorf("the stored record is %+v, want %+v", got, want.record)
 	}
 }

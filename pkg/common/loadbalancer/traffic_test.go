@@ -54,7 +54,7 @@ func TestWanted(t *testing.T) {
 		{"another manager's class", v1.Service{Spec: v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, LoadBalancerClass: &class}}, false},
 		{"being deleted", v1.Service{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}, Spec: v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer}}, false},
 	} {
-		if got := Wanted(&tc.service); got != tc.want {
+		if got := WantsLoadBalancer(&tc.service); got != tc.want {
 			t.Errorf("%s: %v", tc.name, got)
 		}
 	}
@@ -76,7 +76,7 @@ func TestReconciled(t *testing.T) {
 		"deleted, with the finalizer":  {v1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: finalizers, DeletionTimestamp: &now}, Spec: classed}, true},
 		"deleted, without a finalizer": {v1.Service{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}, Spec: balanced}, false},
 	} {
-		if got := Reconciled(&tc.service); got != tc.want {
+		if got := IsReconciled(&tc.service); got != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

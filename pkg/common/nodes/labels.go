@@ -6,8 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// WithLabels returns the nodes that have all the labels; a label with an empty value only has to be present.
-func WithLabels(list []*v1.Node, labels map[string]string) []*v1.Node {
+// FilterByLabels returns the nodes that have all the labels; a label with an empty value only has to be present.
+func FilterByLabels(list []*v1.Node, labels map[string]string) []*v1.Node {
 	if len(labels) == 0 {
 		return list
 	}

@@ -27,7 +27,7 @@ func TestWithLabels(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for _, n := range WithLabels(all, tt.labels) {
+			for _, n := range FilterByLabels(all, tt.labels) {
 				got = append(got, n.Name)
 			}
 			if !slices.Equal(got, tt.want) || len(all) != 3 || all[0].Name != "bare" {

@@ -113,7 +113,7 @@ func (a *Audit) plans(ctx context.Context, services []*v1.Service, nodes []*v1.N
 	for i, service := range services {
 		list[i] = Describe(ctx, s.Cloud, s.ClusterName, service)
 		switch {
-		case !list[i].Wanted || s.Plan == nil:
+		case !list[i].Reconciled || s.Plan == nil:
 		case nodesErr != nil:
 			list[i].Err = nodesErr
 		default:
@@ -141,9 +141,9 @@ func Describe(ctx context.Context, cloud cloudprovider.Interface, clusterName st
 	described := inventory.Service{
 		NamespacedName: types.NamespacedName{Namespace: service.Namespace, Name: service.Name},
 		UID:            string(service.UID),
-		Wanted:         loadbalancer.Reconciled(service),
+		Reconciled:     loadbalancer.IsReconciled(service),
 	}
-	described.OtherController = !described.Wanted && service.Spec.LoadBalancerClass != nil
+	described.OtherController = !described.Reconciled && service.Spec.LoadBalancerClass != nil
 	if balancers, ok := cloud.LoadBalancer(); ok {
 		described.LoadBalancer = balancers.GetLoadBalancerName(ctx, clusterName, service)
 	}

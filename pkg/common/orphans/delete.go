@@ -46,7 +46,7 @@ type Removal struct {
 	err      error
 	kinds    []inventory.Kind
 	// apply makes the plan again from a new read, and applies what is approved.
-	apply func(ctx context.Context, approve loadbalancer.Approval) (plan.Result, error)
+	apply func(ctx context.Context, approve loadbalancer.ApproveFunc) (plan.Result, error)
 	// confirm returns an error unless the orphans are still orphans.
 	confirm func(ctx context.Context) error
 }
@@ -65,7 +65,7 @@ func (a *Audit) Refused() []Deletion {
 // Removals plans the deletion of all other orphans. It changes nothing.
 func (a *Audit) Removals(ctx context.Context) []Removal {
 	var all []Removal
-	for _, o := range a.Report.Orphanages() {
+	for _, o := range a.Report.OrphanGroups() {
 		all = append(all, a.planService(ctx, o))
 	}
 	routes := slices.DeleteFunc(slices.Clone(a.Report.Entries), func(e inventory.Entry) bool {
@@ -78,7 +78,7 @@ func (a *Audit) Removals(ctx context.Context) []Removal {
 }
 
 // planService plans the removal of the orphans of one Service, through the same path as the manager's deletions.
-func (a *Audit) planService(ctx context.Context, o inventory.Orphanage) Removal {
+func (a *Audit) planService(ctx context.Context, o inventory.OrphanGroup) Removal {
 	s := a.session
 	r := Removal{orphans: o.Orphans, kinds: a.Inventory.Kinds}
 	balancers, _ := s.Cloud.LoadBalancer()
@@ -87,7 +87,7 @@ func (a *Audit) planService(ctx context.Context, o inventory.Orphanage) Removal 
 		r.err = errors.New("the provider has no load balancers")
 		return r
 	}
-	r.apply = func(ctx context.Context, approve loadbalancer.Approval) (plan.Result, error) {
+	r.apply = func(ctx context.Context, approve loadbalancer.ApproveFunc) (plan.Result, error) {
 		return full.RemoveOrphans(ctx, s.ClusterName, o.Service, approve)
 	}
 	r.confirm = func(ctx context.Context) error { return a.confirmDeleted(ctx, o) }
@@ -113,7 +113,7 @@ func (a *Audit) planRouteRemoval(ctx context.Context, routes []inventory.Entry) 
 		}
 		return a.session.PlanRoutes(ctx, nodes)
 	}
-	r.apply = func(ctx context.Context, approve loadbalancer.Approval) (plan.Result, error) {
+	r.apply = func(ctx context.Context, approve loadbalancer.ApproveFunc) (plan.Result, error) {
 		whole, err := read(ctx)
 		if err != nil {
 			return plan.Result{}, err
@@ -168,7 +168,7 @@ func hasChange(p plan.Plan, change plan.Change) bool {
 
 // confirmDeleted returns an error unless the API server reports that the Service does not exist, or that the orphans
 // belong to an earlier one of its name.
-func (a *Audit) confirmDeleted(ctx context.Context, o inventory.Orphanage) error {
+func (a *Audit) confirmDeleted(ctx context.Context, o inventory.OrphanGroup) error {
 	name := o.Service.Namespace + "/" + o.Service.Name
 	live, err := a.session.Client.CoreV1().Services(o.Service.Namespace).Get(ctx, o.Service.Name, metav1.GetOptions{})
 	switch {
@@ -191,7 +191,7 @@ func (a *Audit) confirmUnbalanced(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("nothing proves that no Service needs a load balancer: %w", err)
 	}
-	at := slices.IndexFunc(services, loadbalancer.Reconciled)
+	at := slices.IndexFunc(services, loadbalancer.IsReconciled)
 	if at < 0 {
 		return nil
 	}
@@ -220,7 +220,7 @@ func (a *Audit) confirmUnneeded(ctx context.Context, routes []inventory.Entry) e
 }
 
 // belongTo reports whether any of the orphans may belong to a Service.
-func (a *Audit) belongTo(ctx context.Context, o inventory.Orphanage, service *v1.Service) bool {
+func (a *Audit) belongTo(ctx context.Context, o inventory.OrphanGroup, service *v1.Service) bool {
 	described := Describe(ctx, a.session.Cloud, a.session.ClusterName, service)
 	return slices.ContainsFunc(o.Orphans, func(e inventory.Entry) bool { return e.Owners[0].Identifies(described) })
 }

@@ -64,8 +64,8 @@ type Outcome struct {
 	Took time.Duration
 }
 
-// Made returns the changes that were certainly made, for reports about a partial Apply.
-func (r Result) Made(p Plan) Plan {
+// AppliedChanges returns the changes that were certainly made, for reports about a partial Apply.
+func (r Result) AppliedChanges(p Plan) Plan {
 	made := Plan{Subject: p.Subject}
 	for i, o := range r.Outcomes {
 		if o.Status == Applied || o.Status == Done {

@@ -156,7 +156,7 @@ func TestApplyStopsAtTheFirstErrorAndFinishesWhatRuns(t *testing.T) {
 	if s := result.Outcomes[0].Status; s != Done {
 		t.Errorf("slow is %s", s)
 	}
-	if diff := cmp.Diff([]string{"slow"}, names(result.Made(p))); diff != "" {
+	if diff := cmp.Diff([]string{"slow"}, names(result.AppliedChanges(p))); diff != "" {
 		t.Errorf("made (-want +got):\n%s", diff)
 	}
 }
@@ -205,8 +205,8 @@ func TestApplyCutsWaitsShortWhenAnotherChangeFails(t *testing.T) {
 	if got := statuses(result); got != "lb=applied bad=started" {
 		t.Error(got)
 	}
-	if len(result.Made(p).Changes) != 1 {
-		t.Errorf("made %v, want lb", names(result.Made(p)))
+	if len(result.AppliedChanges(p).Changes) != 1 {
+		t.Errorf("made %v, want lb", names(result.AppliedChanges(p)))
 	}
 }
 

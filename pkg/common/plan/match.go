@@ -19,8 +19,8 @@ func Refs(changes []Change) []Ref {
 	return refs
 }
 
-// Matched are the objects of one kind, grouped by action.
-type Matched[H, W any] struct {
+// MatchResult are the objects of one kind, grouped by action.
+type MatchResult[H, W any] struct {
 	// Missing objects are desired and do not exist: the plan creates them.
 	Missing []W
 	// Kept objects exist and are desired: the plan updates those with differing fields.
@@ -39,8 +39,8 @@ type Pair[H, W any] struct {
 // updated in place to become it; if an immutable field differs, it returns false, and the plan deletes the
 // one and creates the other. Each object is part of one pair at most. The order of the results is that of the
 // arguments.
-func Match[H, W any](have []H, want []W, same func(H, W) bool) Matched[H, W] {
-	var m Matched[H, W]
+func Match[H, W any](have []H, want []W, same func(H, W) bool) MatchResult[H, W] {
+	var m MatchResult[H, W]
 	matched := make([]bool, len(have))
 	for _, w := range want {
 		i := 0

@@ -15,18 +15,18 @@ func TestMatchSortsObjects(t *testing.T) {
 		name string
 		have []listener
 		want []int
-		out  Matched[listener, int]
+		out  MatchResult[listener, int]
 	}{
-		{"nothing", nil, nil, Matched[listener, int]{}},
-		{"all missing", nil, []int{80, 443}, Matched[listener, int]{Missing: []int{80, 443}}},
-		{"all surplus", []listener{{"a", 80}, {"b", 443}}, nil, Matched[listener, int]{Surplus: []listener{{"a", 80}, {"b", 443}}}},
-		{"one of each", []listener{{"a", 80}, {"b", 443}}, []int{443, 8080}, Matched[listener, int]{
+		{"nothing", nil, nil, MatchResult[listener, int]{}},
+		{"all missing", nil, []int{80, 443}, MatchResult[listener, int]{Missing: []int{80, 443}}},
+		{"all surplus", []listener{{"a", 80}, {"b", 443}}, nil, MatchResult[listener, int]{Surplus: []listener{{"a", 80}, {"b", 443}}}},
+		{"one of each", []listener{{"a", 80}, {"b", 443}}, []int{443, 8080}, MatchResult[listener, int]{
 			Missing: []int{8080}, Kept: []Pair[listener, int]{{listener{"b", 443}, 443}}, Surplus: []listener{{"a", 80}},
 		}},
-		{"two objects for one", []listener{{"a", 80}, {"b", 80}}, []int{80}, Matched[listener, int]{
+		{"two objects for one", []listener{{"a", 80}, {"b", 80}}, []int{80}, MatchResult[listener, int]{
 			Kept: []Pair[listener, int]{{listener{"a", 80}, 80}}, Surplus: []listener{{"b", 80}},
 		}},
-		{"one object for two", []listener{{"a", 80}}, []int{80, 80}, Matched[listener, int]{
+		{"one object for two", []listener{{"a", 80}}, []int{80, 80}, MatchResult[listener, int]{
 			Missing: []int{80}, Kept: []Pair[listener, int]{{listener{"a", 80}, 80}},
 		}},
 	} {

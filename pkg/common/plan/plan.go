@@ -58,8 +58,8 @@ const (
 // Severe reports whether the change disrupts more than members.
 func (d Disruption) Severe() bool { return d != DisruptsNothing && d != DisruptsMembers }
 
-// Held is a change that is not applied until a user approves it.
-type Held struct {
+// HeldChange is a change that is not applied until a user approves it.
+type HeldChange struct {
 	Change
 	// Reason is why it is held. It replaces the reason of the change.
 	Reason string
@@ -105,11 +105,11 @@ type Plan struct {
 	Subject string
 	Changes []Change
 	// Held are further changes, which are not applied. HeldID identifies them, for an approval.
-	Held   []Held
+	Held   []HeldChange
 	HeldID string
 	// Replan returns the plan that keeps what the held changes would replace. It is pure; nil if the other changes do
 	// not depend on the held ones.
-	Replan func(held []Held) (Plan, error)
+	Replan func(held []HeldChange) (Plan, error)
 	// Unapplied names fields of the Service whose values have no effect on what exists. The applied record keeps
 	// their earlier values.
 	Unapplied []string

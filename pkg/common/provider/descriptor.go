@@ -47,8 +47,8 @@ type Descriptor struct {
 	// ValidateConfig parses and validates a configuration without calls to the cloud. It returns warnings
 	// (unknown keys) separately from errors; file is used in messages only.
 	ValidateConfig func(file string, content []byte) (warnings []string, err error)
-	// ShowConfig writes a valid configuration with its defaults filled in and its secrets redacted:
-	// config.Effective of the parsed configuration. May be nil.
+	// ShowConfig writes a valid configuration with its defaults filled in and its secrets redacted, as
+	// config.WriteEffective does. May be nil.
 	ShowConfig func(w io.Writer, file string, content []byte) error
 	// ConvertConfig writes a file in an older form in the current one, with its secrets. Nil for clouds with one form.
 	ConvertConfig func(w io.Writer, file string, content []byte) error

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Quotas returns the quotas of a cloud: the defaults, overridden by the given ones.
-func Quotas(defaults, given map[string]int) map[string]int {
+// MergeQuotas returns the quotas of a cloud: the defaults, overridden by the given ones.
+func MergeQuotas(defaults, given map[string]int) map[string]int {
 	out := maps.Clone(defaults)
 	maps.Copy(out, given)
 	return out
@@ -26,15 +26,15 @@ func (p *Problems) Addf(format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf(format, args...))
 }
 
-// ErrorRate adds a problem unless the rate is a probability.
-func (p *Problems) ErrorRate(rate float64) {
+// CheckErrorRate adds a problem unless the rate is a probability.
+func (p *Problems) CheckErrorRate(rate float64) {
 	if !(rate >= 0 && rate <= 1) {
 		p.Addf("error rate %v is not between 0 and 1", rate)
 	}
 }
 
-// Quotas adds a problem for each quota that the defaults do not have.
-func (p *Problems) Quotas(given, defaults map[string]int) {
+// CheckQuotas adds a problem for each quota that the defaults do not have.
+func (p *Problems) CheckQuotas(given, defaults map[string]int) {
 	known := strings.Join(slices.Sorted(maps.Keys(defaults)), ", ")
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if _, ok := defaults[name]; !ok {
@@ -43,8 +43,8 @@ func (p *Problems) Quotas(given, defaults map[string]int) {
 	}
 }
 
-// Durations adds a problem for each negative duration.
-func (p *Problems) Durations(list ...time.Duration) {
+// CheckDurations adds a problem for each negative duration.
+func (p *Problems) CheckDurations(list ...time.Duration) {
 	for _, d := range list {
 		if d < 0 {
 			p.Addf("duration %v must not be negative", d)

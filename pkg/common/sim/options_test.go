@@ -13,7 +13,7 @@ import (
 
 func TestQuotas(t *testing.T) {
 	defaults := map[string]int{"a": 1, "b": 2}
-	if diff := cmp.Diff(map[string]int{"a": 1, "b": 7}, Quotas(defaults, map[string]int{"b": 7})); diff != "" {
+	if diff := cmp.Diff(map[string]int{"a": 1, "b": 7}, MergeQuotas(defaults, map[string]int{"b": 7})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if defaults["b"] != 2 {
@@ -29,19 +29,19 @@ func TestProblems(t *testing.T) {
 		want  string
 	}{
 		{"none", func(p *Problems) {
-			p.ErrorRate(0)
-			p.ErrorRate(1)
-			p.Quotas(map[string]int{"a": 9}, defaults)
-			p.Durations(0, time.Hour)
+			p.CheckErrorRate(0)
+			p.CheckErrorRate(1)
+			p.CheckQuotas(map[string]int{"a": 9}, defaults)
+			p.CheckDurations(0, time.Hour)
 		}, ""},
 		{"all at once", func(p *Problems) {
 			p.Addf("zone %q is none", "x")
-			p.ErrorRate(1.5)
-			p.Quotas(map[string]int{"d": 1, "c": 1, "a": 1}, defaults)
-			p.Durations(time.Second, -time.Second)
+			p.CheckErrorRate(1.5)
+			p.CheckQuotas(map[string]int{"d": 1, "c": 1, "a": 1}, defaults)
+			p.CheckDurations(time.Second, -time.Second)
 		}, "zone \"x\" is none\nerror rate 1.5 is not between 0 and 1\nquota \"c\" is unknown: use one of a, b\nquota " +
 			"\"d\" is unknown: use one of a, b\nduration -1s must not be negative"},
-		{"a rate that is not a number", func(p *Problems) { p.ErrorRate(math.NaN()) }, "error rate NaN is not between 0 and 1"},
+		{"a rate that is not a number", func(p *Problems) { p.CheckErrorRate(math.NaN()) }, "error rate NaN is not between 0 and 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var p Problems

@@ -53,9 +53,9 @@ type detail interface {
 	forget(id string, generation uint64)
 }
 
-// Owns declares tables with details of the objects in this one, under the same IDs: removing an object
+// AddDetails declares tables with details of the objects in this one, under the same IDs: removing an object
 // removes its details. Call it before the first use.
-func (t *table) Owns(details ...detail) { t.details = append(t.details, details...) }
+func (t *table) AddDetails(details ...detail) { t.details = append(t.details, details...) }
 
 // Get implements Table.Get.
 func (t *table) Get(id string) (any, bool) {

@@ -407,7 +407,7 @@ func TestDetailsFollowTheirObject(t *testing.T) {
 	c := newCloud(pool{"a", "x"}, pool{"b", "x"})
 	table := c.table(nil)
 	tags := snapshot.NewTable(c.store, snapshot.Kind[map[string]string]{MaxAge: time.Minute})
-	table.Owns(tags)
+	table.AddDetails(tags)
 	refresh(t, table)
 	older := c.store.Begin()
 	for _, id := range []string{"a", "b"} {

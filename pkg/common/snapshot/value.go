@@ -16,8 +16,8 @@ type ValueOptions[T any] struct {
 	// callers must not modify what it points to.
 	Read  func(context.Context) (T, error)
 	Clock clock.PassiveClock
-	// Age is the max age for a value to count as fresh; zero keeps the first one forever.
-	Age time.Duration
+	// MaxAge is the max age for a value to count as fresh; zero keeps the first one forever.
+	MaxAge time.Duration
 	// RetryAfter is how long the error of a failed read is returned to all callers, for reads that take long to
 	// fail. Zero caches no error: the next caller reads again. The end of a caller's context is never cached: it
 	// does not predict the next read.
@@ -64,7 +64,7 @@ func (v *Value[T]) Peek() (T, bool) {
 }
 
 func (v *Value[T]) fresh() bool {
-	return v.options.Age == 0 || v.options.Clock.Since(v.readAt) < v.options.Age
+	return v.options.MaxAge == 0 || v.options.Clock.Since(v.readAt) < v.options.MaxAge
 }
 
 // obtain returns the cached value if good accepts it, and reads it otherwise. It calls good under the lock.

@@ -38,7 +38,7 @@ func TestValueIsReadOncePerAge(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-			v := snapshot.NewValue(snapshot.ValueOptions[int]{Read: (&counter{}).read, Clock: clock, Age: tc.age})
+			v := snapshot.NewValue(snapshot.ValueOptions[int]{Read: (&counter{}).read, Clock: clock, MaxAge: tc.age})
 			if _, known := v.Peek(); known {
 				t.Error("a value is known before the first read")
 			}
@@ -67,7 +67,7 @@ func TestValueAgeCountsFromStartOfRead(t *testing.T) {
 		calls++
 		return calls, nil
 	}
-	v := snapshot.NewValue(snapshot.ValueOptions[int]{Clock: clock, Age: time.Minute, Read: read})
+	v := snapshot.NewValue(snapshot.ValueOptions[int]{Clock: clock, MaxAge: time.Minute, Read: read})
 	for range 2 {
 		if _, err := v.Get(t.Context()); err != nil {
 			t.Fatal(err)
@@ -124,7 +124,7 @@ func TestValueRemembersFailure(t *testing.T) {
 func TestValueOutlivesFailedRead(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	c := &counter{}
-	v := snapshot.NewValue(snapshot.ValueOptions[int]{Read: c.read, Clock: clock, Age: time.Minute, RetryAfter: time.Hour})
+	v := snapshot.NewValue(snapshot.ValueOptions[int]{Read: c.read, Clock: clock, MaxAge: time.Minute, RetryAfter: time.Hour})
 	if _, err := v.Get(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestValueSharesReadInFlight(t *testing.T) {
 			return c.read(ctx)
 		}
 		clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-		v := snapshot.NewValue(snapshot.ValueOptions[int]{Clock: clock, Age: time.Minute, Read: read})
+		v := snapshot.NewValue(snapshot.ValueOptions[int]{Clock: clock, MaxAge: time.Minute, Read: read})
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {

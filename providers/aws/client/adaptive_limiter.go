@@ -188,4 +188,4 @@ func (l *adaptiveLimiter) recordThrottling(c class, arrivedAt time.Time) {
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections reach the base.
-func (l *adaptiveLimiter) CloseIdleConnections() { cloudapi.CloseIdle(l.base) }
+func (l *adaptiveLimiter) CloseIdleConnections() { cloudapi.CloseIdleConnections(l.base) }

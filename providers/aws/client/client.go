@@ -57,7 +57,7 @@ type Client struct {
 	health      *cloudapi.Health
 
 	http *http.Client
-	base *cloudapi.Switchable
+	base *cloudapi.SwitchableTransport
 	imds *imds.Client
 
 	mu     sync.Mutex
@@ -81,7 +81,7 @@ type Options struct {
 func New(o Options) *Client {
 	c := &Client{
 		config: o.Config, clock: o.Clock, credentials: o.Credentials, attempts: o.Attempts,
-		health: cloudapi.NewHealth(o.Clock), base: &cloudapi.Switchable{},
+		health: cloudapi.NewHealth(o.Clock), base: &cloudapi.SwitchableTransport{},
 	}
 	if o.Config.Global.LegacyMetrics {
 		c.legacy = newLegacyMetrics()
@@ -142,7 +142,7 @@ func (c *Client) load(ctx context.Context, region string) (aws.Config, error) {
 	if err != nil {
 		return cfg, fmt.Errorf("the AWS SDK's environment variables or shared configuration files: %w", err)
 	}
-	if !c.base.Known() {
+	if !c.base.HasBase() {
 		// The SDK's own client trusts the certificates of AWS_CA_BUNDLE.
 		sdkClient, ok := cfg.HTTPClient.(*awshttp.BuildableClient)
 		if !ok {

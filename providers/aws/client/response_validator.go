@@ -39,4 +39,4 @@ func (v *responseValidator) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections reach the base.
-func (v *responseValidator) CloseIdleConnections() { cloudapi.CloseIdle(v.base) }
+func (v *responseValidator) CloseIdleConnections() { cloudapi.CloseIdleConnections(v.base) }

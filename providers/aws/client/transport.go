@@ -145,7 +145,7 @@ func (s *staleDateStripper) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections reach the base.
-func (s *staleDateStripper) CloseIdleConnections() { cloudapi.CloseIdle(s.base) }
+func (s *staleDateStripper) CloseIdleConnections() { cloudapi.CloseIdleConnections(s.base) }
 
 // attemptDeadline bounds each request, including the read of the response body.
 type attemptDeadline struct{ base http.RoundTripper }
@@ -171,7 +171,7 @@ func (d *attemptDeadline) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections reach the base.
-func (d *attemptDeadline) CloseIdleConnections() { cloudapi.CloseIdle(d.base) }
+func (d *attemptDeadline) CloseIdleConnections() { cloudapi.CloseIdleConnections(d.base) }
 
 // readCloser hides WriteTo of the SDK's request bodies, which returns io.EOF once the SDK has closed the body: net/http
 // takes that for a failed write if the response was faster than the end of the write, closes the connection, and the

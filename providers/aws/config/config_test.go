@@ -70,7 +70,7 @@ func TestReadEveryKey(t *testing.T) {
 	}
 }
 
-func TestEveryKeyIsDocumented(t *testing.T) { configtest.Documented(t, Config{}, Keys()) }
+func TestEveryKeyIsDocumented(t *testing.T) { configtest.VerifyDocumented(t, Config{}, Keys()) }
 
 func TestReadProblems(t *testing.T) {
 	tests := []struct {

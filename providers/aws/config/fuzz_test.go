@@ -14,7 +14,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content string) {
 		cfg, _, err := Read("cloud.conf", []byte(content))
 		if err != nil {
-			configtest.Located(t, "cloud.conf", err)
+			configtest.VerifyLocated(t, "cloud.conf", err)
 			return
 		}
 		if _, err := cfg.TopologyPattern(); err != nil {

@@ -113,9 +113,9 @@ func (c *Config) validateNodes(f *commonconfig.File) {
 // validateLoadBalancers validates settings of load balancers.
 func (c *Config) validateLoadBalancers(f *commonconfig.File) {
 	g := c.Global
-	f.OneOf(SectionGlobal, "ClusterServiceLoadBalancerHealthProbeMode",
+	f.RequireOneOf(SectionGlobal, "ClusterServiceLoadBalancerHealthProbeMode",
 		g.ClusterServiceLoadBalancerHealthProbeMode, ProbeNodePort, ProbeShared)
-	f.OneOf(SectionGlobal, "NLBSecurityGroupMode", g.NLBSecurityGroupMode, "", GroupsManaged)
+	f.RequireOneOf(SectionGlobal, "NLBSecurityGroupMode", g.NLBSecurityGroupMode, "", GroupsManaged)
 	if port := g.ClusterServiceSharedLoadBalancerHealthProbePort; port < 0 || port > 65535 {
 		f.Errorf(SectionGlobal, "ClusterServiceSharedLoadBalancerHealthProbePort",
 			"must be a port from 1 to 65535, or 0 for %d, not %d", defaultProbePort, port)

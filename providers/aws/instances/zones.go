@@ -31,7 +31,7 @@ type zoneIDs struct {
 func newZoneIDs(read func(context.Context) (map[string]string, error), c clock.PassiveClock) *zoneIDs {
 	return &zoneIDs{
 		all: snapshot.NewValue(snapshot.ValueOptions[map[string]string]{
-			Read: read, Clock: c, Age: zonesAge, RetryAfter: zonesAge,
+			Read: read, Clock: c, MaxAge: zonesAge, RetryAfter: zonesAge,
 		}),
 		byName: map[string]string{},
 	}

@@ -108,7 +108,7 @@ func TestAnotherSharedSecurityGroupIsHeld(t *testing.T) {
 	}
 	r.wantEvent("LoadBalancerChangesHeld")
 	if p, err := r.manager.PlanLoadBalancer(t.Context(), clusterName, a.svc, r.nodes, lbcommon.PlanOptions{}); err != nil ||
-		!slices.ContainsFunc(p.Held, func(h plan.Held) bool { return h.Disrupts == plan.DisruptsTraffic }) {
+		!slices.ContainsFunc(p.Held, func(h plan.HeldChange) bool { return h.Disrupts == plan.DisruptsTraffic }) {
 		t.Errorf("held %v, %v", p.Held, err)
 	}
 }

@@ -161,7 +161,7 @@ func (e effect) difference(t *testing.T, key string, kind annotation.Type) strin
 		t.Fatalf("%s without the annotation: %v", key, before.Refused)
 	}
 	after := look(t, e.sim, settings, service(append(base, annotate(key, e.value))...))
-	difference := after.Since(before)
+	difference := after.DiffFrom(before)
 	if difference == "" {
 		t.Errorf("%s: %q does nothing to a %s load balancer, and no Event says so", key, e.value, kind)
 	}

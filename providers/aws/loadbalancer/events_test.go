@@ -116,7 +116,7 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 				r.steady(svc)
 				continue
 			}
-			event := intenttest.Refused(t, err, annotations, harmless(kind))
+			event := intenttest.VerifyRefused(t, err, annotations, harmless(kind))
 			fmt.Fprintln(&out, r.named.Replace(event))
 			r.noMutations("a Service with bad annotations")
 			r.sameAs(t, before)
@@ -128,7 +128,7 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 // A misspelled key gets an Event with the key that was meant.
 func TestMisspelledKeysGetAnEvent(t *testing.T) {
 	r := newRig(t, sim.Options{})
-	intenttest.Misspelt(t, append(annotation.Keys(), annotation.Portable()...), func(slip string) []string {
+	intenttest.VerifySuggestions(t, append(annotation.Keys(), annotation.Portable()...), func(slip string) []string {
 		r.ensure(service(annotate(slip, "x")))
 		return r.events()
 	})

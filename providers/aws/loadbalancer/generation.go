@@ -142,7 +142,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 func (c *Cloud) DiffMembers(key lbcommon.Key, in intent.Service, all []*v1.Node, shared SharedState,
 	have Observed) (plan.Plan, error) {
 	options, err := annotation.Read(in)
-	members, _ := c.members(nodes.WithLabels(all, options.NodeLabels), shared.SharedState)
+	members, _ := c.members(nodes.FilterByLabels(all, options.NodeLabels), shared.SharedState)
 	if intent.HasProblem(err, annotation.KeyNodeLabels) { // NodeLabels are not set
 		members = have.existing(members)
 	}

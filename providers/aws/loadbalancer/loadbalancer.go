@@ -206,7 +206,7 @@ func (c *Cloud) targets(nodes []*v1.Node) []model.Node {
 // Desired implements lbcommon.Cloud.
 func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, all []*v1.Node, shared SharedState) (Desired, error) {
 	options, err := annotation.Read(in)
-	members, warning := c.members(nodes.WithLabels(all, options.NodeLabels), shared.SharedState)
+	members, warning := c.members(nodes.FilterByLabels(all, options.NodeLabels), shared.SharedState)
 	if warning != "" {
 		options.Warnings = append(options.Warnings, warning)
 	}

@@ -40,8 +40,8 @@ func TestProblemsNameTheUsersField(t *testing.T) {
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			r := newRig(t, sim.Options{}, managed)
-			bad := append(append(intenttest.Invalid(), shared...), own...)
-			intenttest.NamesSource(t, bad, func() *v1.Service { return service(generation(kind)) }, func(svc *v1.Service) error {
+			bad := append(append(intenttest.InvalidValues(), shared...), own...)
+			intenttest.VerifySources(t, bad, func() *v1.Service { return service(generation(kind)) }, func(svc *v1.Service) error {
 				_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
 				return err
 			})

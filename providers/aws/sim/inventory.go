@@ -17,9 +17,9 @@ func (c *Cloud) Inventory() []world.Object {
 	return out
 }
 
-var _ world.Place = (*Cloud)(nil)
+var _ world.Reserver = (*Cloud)(nil)
 
-// Reserve implements world.Place: it allocates one Elastic IP for each public subnet.
+// Reserve implements world.Reserver: it allocates one Elastic IP for each public subnet.
 func (c *Cloud) Reserve() (names []string, ip string, err error) {
 	subnets := c.Subnets(false)
 	err = c.console(func(t *tx) error {
@@ -35,7 +35,7 @@ func (c *Cloud) Reserve() (names []string, ip string, err error) {
 	return names, ip, err
 }
 
-// Subnet implements world.Place. It returns one of the public subnets; by default a load balancer is in all of them.
+// Subnet implements world.Reserver. It returns one of the public subnets; by default a load balancer is in all of them.
 func (c *Cloud) Subnet() (string, error) { return c.Subnets(false)[0], nil }
 
 var _ world.Certificates = (*Cloud)(nil)

@@ -138,7 +138,7 @@ func (c *Config) validateSimulation(f *gcfg.File) {
 		f.Errorf(sectionGlobal, "error-rate", "must be at least 0 and below 1, but is %v; 0.01 lets one call in a hundred "+
 			"fail", g.ErrorRate)
 	}
-	f.OneOf(sectionGlobal, "data-plane", g.DataPlane, dataPlaneNone, sim.DataPlaneProxy)
+	f.RequireOneOf(sectionGlobal, "data-plane", g.DataPlane, dataPlaneNone, sim.DataPlaneProxy)
 }
 
 // warnUnused warns about keys of the in-process cloud when an endpoint is set. It is silent if there are errors,

@@ -152,7 +152,7 @@ func TestTokenIsNeverPrinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := gcfg.Effective(&out, cfg); err != nil {
+	if err := gcfg.WriteEffective(&out, cfg); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "s3cret") || !strings.Contains(out.String(), "REDACTED") {
@@ -160,4 +160,4 @@ func TestTokenIsNeverPrinted(t *testing.T) {
 	}
 }
 
-func TestEveryKeyIsDocumented(t *testing.T) { configtest.Documented(t, Config{}, Keys()) }
+func TestEveryKeyIsDocumented(t *testing.T) { configtest.VerifyDocumented(t, Config{}, Keys()) }

@@ -14,7 +14,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content string) {
 		if _, _, err := Read("cloud.conf", []byte(content)); err != nil {
-			configtest.Located(t, "cloud.conf", err)
+			configtest.VerifyLocated(t, "cloud.conf", err)
 		}
 	})
 }

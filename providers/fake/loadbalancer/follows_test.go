@@ -10,7 +10,7 @@ import (
 
 func TestChangesFollowFromFieldsThatExist(t *testing.T) {
 	vocabulary := annotation.Vocabulary("fake")
-	intenttest.Follows(t, vocabulary, Effects())
+	intenttest.VerifyFollows(t, vocabulary, Effects())
 	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(vocabulary)); err != nil {
 		t.Error(err)
 	}

@@ -180,7 +180,7 @@ func groupByName(lbs []api.LoadBalancer, addresses []api.Address) []row {
 
 // newZones returns the names of the region's zones, sorted.
 func newZones(client API, c clock.PassiveClock) *snapshot.Value[[]string] {
-	return snapshot.NewValue(snapshot.ValueOptions[[]string]{Clock: c, Age: zonesAge,
+	return snapshot.NewValue(snapshot.ValueOptions[[]string]{Clock: c, MaxAge: zonesAge,
 		Read: func(ctx context.Context) ([]string, error) {
 			zones, err := client.ListZones(ctx)
 			if err != nil {

@@ -14,7 +14,7 @@ import (
 func TestProblemsNameWhatTheUserWrote(t *testing.T) {
 	t.Parallel()
 	internal := map[string]string{intent.KeyScheme: "internal"}
-	bad := append(intenttest.Invalid(),
+	bad := append(intenttest.InvalidValues(),
 		intenttest.InvalidValue{Setting: intent.KeyStaticAddresses, Value: "web"},
 		intenttest.InvalidValue{Setting: intent.KeyStaticAddresses, Value: "198.51.100.7", Given: internal},
 		intenttest.InvalidValue{Setting: intent.KeyTags, Value: tagPrefix + "x=1"},
@@ -28,7 +28,7 @@ func TestProblemsNameWhatTheUserWrote(t *testing.T) {
 			},
 		}
 	}
-	intenttest.NamesSource(t, bad, service, func(svc *v1.Service) error {
+	intenttest.VerifySources(t, bad, service, func(svc *v1.Service) error {
 		in, _, err := intent.Read(svc, annotation.Vocabulary("fake"))
 		if err == nil {
 			_, err = desire(testKey(), in, nil, sharedState())

@@ -139,7 +139,7 @@ func (o Options) withDefaults() Options {
 	o.Pools = defaultRanges(o.Pools, loopback, "127.66.0.0/16", "198.51.100.0/24", "2001:db8::/64")
 	o.InternalPools = defaultRanges(o.InternalPools, loopback, "127.67.0.0/16", "10.241.0.0/16", "2001:db8:f01::/64")
 	o.InstanceRanges = defaultRanges(o.InstanceRanges, loopback, "127.65.0.0/16", "10.240.0.0/16", "2001:db8:f00::/64")
-	o.Quotas = sim.Quotas(defaultQuotas(), o.Quotas)
+	o.Quotas = sim.MergeQuotas(defaultQuotas(), o.Quotas)
 	if o.PageSize == 0 {
 		o.PageSize = api.PageSize
 	}
@@ -179,13 +179,13 @@ func (o Options) validate() error {
 			}
 		}
 	}
-	problems.Quotas(o.Quotas, defaultQuotas())
+	problems.CheckQuotas(o.Quotas, defaultQuotas())
 	for _, name := range sortedKeys(o.Quotas) {
 		if limit := o.Quotas[name]; limit < 0 {
 			problems.Addf("quota %s is %d: it must not be negative", name, limit)
 		}
 	}
-	problems.ErrorRate(o.ErrorRate)
+	problems.CheckErrorRate(o.ErrorRate)
 	if o.RateLimit < 0 {
 		problems.Addf("rate limit %v must not be negative", o.RateLimit)
 	}

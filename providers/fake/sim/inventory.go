@@ -33,9 +33,9 @@ func (c *Cloud) Inventory() []world.Object {
 	return out
 }
 
-var _ world.Place = (*Cloud)(nil)
+var _ world.Reserver = (*Cloud)(nil)
 
-// Reserve implements world.Place. The manager allocates the address that a Service names.
+// Reserve implements world.Reserver. The manager allocates the address that a Service names.
 func (c *Cloud) Reserve() (names []string, ip string, err error) {
 	err = c.view(func(t *tx) error {
 		addr := t.rules.public[0].Masked().Addr()
@@ -51,5 +51,5 @@ func (c *Cloud) Reserve() (names []string, ip string, err error) {
 // reservedHost is the number of the address in its pool.
 const reservedHost = 77
 
-// Subnet implements world.Place. Subnets have names only.
+// Subnet implements world.Reserver. Subnets have names only.
 func (c *Cloud) Subnet() (string, error) { return "subnet-b", nil }

@@ -37,7 +37,7 @@ type Options struct {
 // the calls to it. It is safe for concurrent use.
 type Client struct {
 	options Options
-	base    cloudapi.Switchable
+	base    cloudapi.SwitchableTransport
 	http    http.Client
 	retry   cloudapi.Retry
 	timeout time.Duration

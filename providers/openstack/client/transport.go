@@ -91,7 +91,7 @@ func (c *Client) updateTransport(g config.Global) error {
 		return nil
 	}
 	settings := [4]string{g.CAFile, g.CertFile, g.KeyFile, g.TLSInsecure}
-	if c.base.Known() && c.tls.config == settings && !anyChanged(c.tls.files) {
+	if c.base.HasBase() && c.tls.config == settings && !anyChanged(c.tls.files) {
 		return nil
 	}
 	files := stampFiles(g.Files())

@@ -62,7 +62,7 @@ func TestConnectionsAreReusedAndClosedWhenIdle(t *testing.T) {
 		go func() { _ = server.Serve(at) }()
 		transport := newHTTPTransport(nil)
 		transport.DialContext = at.dial
-		base := &cloudapi.Switchable{}
+		base := &cloudapi.SwitchableTransport{}
 		base.Set(transport)
 		client := http.Client{Transport: base}
 		for range rounds {

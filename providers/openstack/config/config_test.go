@@ -122,7 +122,7 @@ func compareParts(t *testing.T, what string, lines, parts []string) {
 	}
 }
 
-func TestEveryKeyIsDocumented(t *testing.T) { configtest.Documented(t, Config{}, Keys()) }
+func TestEveryKeyIsDocumented(t *testing.T) { configtest.VerifyDocumented(t, Config{}, Keys()) }
 
 const cloudsFile = "testdata/clouds/clouds.yaml"
 

@@ -77,7 +77,7 @@ func (c *Config) validateCloud(f *commonconfig.File) {
 		f.Errorf(sectionGlobal, "auth-url", "must be a URL such as https://keystone.example.com:5000/v3, not %q", g.AuthURL)
 	}
 	if g.EndpointType != "" {
-		f.OneOf(sectionGlobal, "os-endpoint-type", g.Interface(), endpointPublic, endpointInternal, endpointAdmin)
+		f.RequireOneOf(sectionGlobal, "os-endpoint-type", g.Interface(), endpointPublic, endpointInternal, endpointAdmin)
 	}
 	if d := g.RequestTimeout.Duration; d < leastTimeout || d > longestTimeout {
 		section := sectionGlobal
@@ -139,7 +139,7 @@ func (c *Config) validateLoadBalancer(f *commonconfig.File) {
 		f.Warnf(sectionLoadBalancer, "lb-provider", "%q is none of %s: it is used unchanged, and treated like amphora",
 			lb.Provider, strings.Join(octaviaProviders(), ", "))
 	}
-	f.OneOf(sectionLoadBalancer, "lb-method", lb.Method, algorithms()...)
+	f.RequireOneOf(sectionLoadBalancer, "lb-method", lb.Method, algorithms()...)
 	if lb.Provider == providerOVN && lb.Method != api.AlgorithmSourceIPPort {
 		f.Errorf(sectionLoadBalancer, "lb-method", "must be %s with lb-provider = ovn, which supports no other, not %q",
 			api.AlgorithmSourceIPPort, lb.Method)

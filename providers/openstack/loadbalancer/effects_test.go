@@ -164,7 +164,7 @@ func (e effect) difference(t *testing.T, key, driver string) string {
 		t.Fatalf("%s without the annotation: %v", key, before.Refused)
 	}
 	after := look(t, driver, e.settings, service(append(slices.Clone(e.given), annotate(key, e.value))...))
-	difference := after.Since(before)
+	difference := after.DiffFrom(before)
 	if difference == "" && !slices.Contains(silent, key) {
 		t.Errorf("%s: %q has no effect with the provider %s, without an Event", key, e.value, driver)
 	}

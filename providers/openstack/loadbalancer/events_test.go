@@ -138,7 +138,7 @@ func TestAnnotationEvents(t *testing.T) {
 					r.steady(svc)
 					return
 				}
-				event := intenttest.Refused(t, err, annotations, harmless)
+				event := intenttest.VerifyRefused(t, err, annotations, harmless)
 				fmt.Fprintln(&out, r.named.Replace(event))
 				if m := r.mutations(); len(m) > 0 {
 					t.Errorf("%s: made %v although annotations are bad", driver, m)
@@ -152,7 +152,7 @@ func TestAnnotationEvents(t *testing.T) {
 // A typo in any key gets an Event with the right key.
 func TestWarnMisspelledAnnotations(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
-		intenttest.Misspelt(t, append(annotation.Keys(), annotation.Portable()...), func(slip string) []string {
+		intenttest.VerifySuggestions(t, append(annotation.Keys(), annotation.Portable()...), func(slip string) []string {
 			r.ensure(service(annotate(slip, "x")))
 			return r.events()
 		})

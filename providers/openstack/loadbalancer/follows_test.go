@@ -12,7 +12,7 @@ import (
 
 func TestChangesFollowFromFieldsThatExist(t *testing.T) {
 	vocabulary := annotation.Vocabulary("openstack")
-	intenttest.Follows(t, vocabulary, diff.Effects(),
+	intenttest.VerifyFollows(t, vocabulary, diff.Effects(),
 		model.TagFields(annotation.KeyLoadBalancerTags), model.TagFields(annotation.KeyListenerTags), model.TagFields(annotation.KeyPoolTags),
 		[]string{annotation.KeyKeepFloatingIP})
 	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(vocabulary)); err != nil {

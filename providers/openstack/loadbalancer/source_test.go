@@ -14,7 +14,7 @@ import (
 
 func TestProblemsNameUserSettings(t *testing.T) {
 	const id = "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d"
-	bad := append(intenttest.Invalid(), []intenttest.InvalidValue{
+	bad := append(intenttest.InvalidValues(), []intenttest.InvalidValue{
 		{Setting: intent.KeyScheme, Value: "internal", Given: map[string]string{annotation.KeyInternal: "false"}},
 		{Setting: intent.KeyProxyProtocol, Value: "v2", Given: map[string]string{annotation.KeyProxyProtocol: "v1"}},
 		{Setting: intent.KeyIdleTimeout, Value: "5m", Given: map[string]string{annotation.KeyClientTimeout: "1000"}},
@@ -28,7 +28,7 @@ func TestProblemsNameUserSettings(t *testing.T) {
 		{Setting: intent.KeyHealthCheckTimeout, Value: "9s", Given: map[string]string{annotation.KeyMonitorDelay: "8"}},
 	}...)
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
-		intenttest.NamesSource(t, bad, func() *v1.Service { return service() }, func(svc *v1.Service) error {
+		intenttest.VerifySources(t, bad, func() *v1.Service { return service() }, func(svc *v1.Service) error {
 			_, err := r.manager.EnsureLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes)
 			return err
 		}, intent.KeyConnectionDrainingTimeout)

@@ -51,9 +51,9 @@ func (c *Cloud) Inventory() []world.Object {
 	return out
 }
 
-var _ world.Place = (*Cloud)(nil)
+var _ world.Reserver = (*Cloud)(nil)
 
-// Reserve implements world.Place: it creates a floating IP.
+// Reserve implements world.Reserver: it creates a floating IP.
 func (c *Cloud) Reserve() (names []string, ip string, err error) {
 	err = c.console(func(t *tx) error {
 		f, err := t.Allocate(t.Cluster.Project, t.External(), "", "")
@@ -68,7 +68,7 @@ func (c *Cloud) Reserve() (names []string, ip string, err error) {
 // otherSubnet is the network of a second subnet, from a range for documentation.
 var otherSubnet = netip.MustParsePrefix("198.51.100.0/24")
 
-// Subnet implements world.Place: it adds a subnet to the private network.
+// Subnet implements world.Reserver: it adds a subnet to the private network.
 func (c *Cloud) Subnet() (string, error) {
 	return c.AddSubnet(c.Places().PrivateNetwork, "second", otherSubnet)
 }

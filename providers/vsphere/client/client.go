@@ -43,7 +43,7 @@ type Options struct {
 // Client calls one vCenter. It makes no call before it is used. It is safe for concurrent use.
 type Client struct {
 	options Options
-	base    cloudapi.Switchable
+	base    cloudapi.SwitchableTransport
 	http    http.Client
 	retry   cloudapi.Retry
 	// inventory and tagging are the circuits of the two APIs. Tags matter only to joining nodes.

@@ -16,7 +16,7 @@ import (
 
 func TestEveryKeyIsDocumented(t *testing.T) {
 	t.Parallel()
-	configtest.Documented(t, config.File{}, config.Keys())
+	configtest.VerifyDocumented(t, config.File{}, config.Keys())
 }
 
 const ini = `
@@ -174,7 +174,7 @@ func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			configtest.Located(t, "vsphere.conf", err)
+			configtest.VerifyLocated(t, "vsphere.conf", err)
 			contains(t, err.Error(), tc.want)
 			contains(t, strings.Join(warnings.Strings(), "\n"), tc.warnings)
 		})

@@ -26,7 +26,7 @@ func Convert(w io.Writer, file string, content []byte) error {
 			v.Server = name
 		}
 	}
-	out, err := common.YAML(f)
+	out, err := common.MarshalYAML(f)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ func Show(w io.Writer, file string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	return common.Effective(w, cfg.File)
+	return common.WriteEffective(w, cfg.File)
 }
 
 // row documents one key of a section.

@@ -55,7 +55,7 @@ func newReader(client api.NSXT, cfg config.Balancing, c clock.PassiveClock) *rea
 func namesOf(
 	client api.NSXT, c clock.PassiveClock, path string, value func(api.Resource) string,
 ) *snapshot.Value[map[string][]string] {
-	return snapshot.NewValue(snapshot.ValueOptions[map[string][]string]{Clock: c, Age: namesAge,
+	return snapshot.NewValue(snapshot.ValueOptions[map[string][]string]{Clock: c, MaxAge: namesAge,
 		Read: func(ctx context.Context) (map[string][]string, error) {
 			documents, err := client.List(ctx, path)
 			if err != nil {

@@ -23,9 +23,9 @@ func (c *Cloud) Inventory() []world.Object {
 	return out
 }
 
-var _ world.Place = (*Cloud)(nil)
+var _ world.Reserver = (*Cloud)(nil)
 
-// Reserve implements world.Place. The manager allocates the address that a Service names.
+// Reserve implements world.Reserver. The manager allocates the address that a Service names.
 func (c *Cloud) Reserve() (names []string, ip string, err error) {
 	if c.nsx == nil {
 		return nil, "", errUnsupported
@@ -34,5 +34,5 @@ func (c *Cloud) Reserve() (names []string, ip string, err error) {
 	return []string{ip}, ip, nil
 }
 
-// Subnet implements world.Place. Load balancers are on a gateway, not in a subnet.
+// Subnet implements world.Reserver. Load balancers are on a gateway, not in a subnet.
 func (c *Cloud) Subnet() (string, error) { return nsxt.Tier1, nil }

@@ -22,7 +22,7 @@ func newFixtures(cloud world.World) (f fixtures, err error) {
 	if c, ok := cloud.(world.Certificates); ok {
 		f.certificate = c.Certificate()
 	}
-	place, ok := cloud.(world.Place)
+	place, ok := cloud.(world.Reserver)
 	if !ok {
 		return f, nil
 	}

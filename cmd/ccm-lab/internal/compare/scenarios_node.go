@@ -97,7 +97,7 @@ func internalIPv6(ctx context.Context, t *Trial) (report.Verdict, string, error)
 	verdict, summary, err := describes("InternalIP, IPv6", func(n *v1.Node, _ world.Machine) (want, got string) {
 		return "set", setOrNot(hasInternal(n, netip.Addr.Is6))
 	})(ctx, t)
-	if verdict == report.Ignored && !hasIPv6(world.Changed(t.before, t.inventory())) {
+	if verdict == report.Ignored && !hasIPv6(world.ChangedObjects(t.before, t.inventory())) {
 		return report.NotApplicable, "The machines of the simulated cloud have no IPv6 address.", err
 	}
 	return verdict, summary, err

@@ -70,7 +70,7 @@ func (t *Trial) joinRouted(ctx context.Context, name, podRange string) (node str
 	err = t.until(ctx, t.scaled(nodeTimeout), func(context.Context) (bool, error) {
 		return t.routeTo(podRange) == "to "+node || t.unsupported(withoutRoutes) != "", nil
 	})
-	t.evidence.After = objects(world.Changed(t.before, t.inventory()))
+	t.evidence.After = objects(world.ChangedObjects(t.before, t.inventory()))
 	return node, err
 }
 

@@ -159,7 +159,7 @@ func (t *Trial) observe(ctx context.Context, name string) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &state{Trial: t, service: svc, created: world.Changed(t.before, t.inventory())}
+	s := &state{Trial: t, service: svc, created: world.ChangedObjects(t.before, t.inventory())}
 	t.evidence.After, t.evidence.Events = objects(s.created), nil
 	if s.events, err = t.collectEvents(ctx, "Service", t.namespace, name); err != nil || svc == nil {
 		return s, err

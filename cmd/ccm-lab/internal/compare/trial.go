@@ -69,7 +69,7 @@ func (r *run) run(ctx context.Context, s Scenario) (report.Cell, error) {
 		cell.Declared = s.Declared(*r.Descriptor)
 	}
 	if len(t.evidence.After) == 0 {
-		t.evidence.After = objects(world.Changed(t.before, r.inventory()))
+		t.evidence.After = objects(world.ChangedObjects(t.before, r.inventory()))
 	}
 	if cell.Leaked, err = t.clean(context.WithoutCancel(ctx)); err != nil {
 		cell.Verdict, cell.Summary = report.Failed, err.Error()
@@ -144,7 +144,7 @@ func (t *Trial) clean(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if deleted := world.Missing(t.before, t.inventory()); len(deleted) > 0 {
+	if deleted := world.MissingObjects(t.before, t.inventory()); len(deleted) > 0 {
 		return leaked, fmt.Errorf("%s %s was deleted, which the scenario does not own", deleted[0].Kind, deleted[0].Name)
 	}
 	return leaked, nil

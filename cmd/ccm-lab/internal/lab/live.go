@@ -206,7 +206,7 @@ func (l *Live) Plan(ctx context.Context, namespace, name string) (plan.Plan, err
 		p.Changes = append(p.Changes, change(c))
 	}
 	for _, h := range one.Held {
-		p.Held = append(p.Held, plan.Held{Change: change(h), Reason: h.Held})
+		p.Held = append(p.Held, plan.HeldChange{Change: change(h), Reason: h.Held})
 	}
 	return p, nil
 }

@@ -31,7 +31,7 @@ func Orphans(ctx context.Context, cloud func() []world.Object, before []world.Ob
 // NewObjects returns kind and name of each object that did not exist before.
 func NewObjects(before, now []world.Object) []string {
 	var out []string
-	for _, o := range world.Missing(now, before) {
+	for _, o := range world.MissingObjects(now, before) {
 		out = append(out, o.Kind+" "+cmp.Or(o.Name, o.ID))
 	}
 	return out

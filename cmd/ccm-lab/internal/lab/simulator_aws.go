@@ -16,8 +16,9 @@ import (
 func awsBalancers() []BalancerKind {
 	return []BalancerKind{
 		{Name: "network", ServiceAnnotations: map[string]string{annotation.KeyType: "nlb"},
-			Cannot: map[string]string{"forwarded headers": "network load balancers forward bytes"}},
-		{Name: "classic", Cannot: map[string]string{"UDP and TCP on one port": "classic load balancers do not support UDP"}},
+			Unsupported: map[string]string{"forwarded headers": "network load balancers forward bytes"}},
+		{Name: "classic",
+			Unsupported: map[string]string{"UDP and TCP on one port": "classic load balancers do not support UDP"}},
 	}
 }
 

@@ -103,8 +103,8 @@ type BalancerKind struct {
 	Name string
 	// ServiceAnnotations select the kind for a Service.
 	ServiceAnnotations map[string]string
-	// Cannot are the names of conformance scenarios that it does not support, with the reason.
-	Cannot map[string]string
+	// Unsupported are the names of conformance scenarios that it does not support, with the reason.
+	Unsupported map[string]string
 }
 
 // simulators are the clouds that can be simulated, by provider name. A new cloud adds one entry.

@@ -15,7 +15,7 @@ import (
 
 // Documented fails the test unless each key of cfg, a provider's configuration, has a row in the reference
 // with a type and a text, and the rows of exactly the secret keys are marked as secret.
-func Documented(t testing.TB, cfg any, rows []provider.ConfigKey) {
+func VerifyDocumented(t testing.TB, cfg any, rows []provider.ConfigKey) {
 	t.Helper()
 	var documented []string
 	for _, row := range rows {
@@ -33,7 +33,7 @@ func Documented(t testing.TB, cfg any, rows []provider.ConfigKey) {
 }
 
 // Located fails the test unless every problem in err, one a line, begins with the name of its file.
-func Located(t testing.TB, file string, err error) {
+func VerifyLocated(t testing.TB, file string, err error) {
 	t.Helper()
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		if !strings.HasPrefix(line, file) {

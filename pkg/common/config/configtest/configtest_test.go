@@ -57,7 +57,7 @@ func TestDocumented(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &reports{}
-			Documented(r, sample{}, tt.change(rows()))
+			VerifyDocumented(r, sample{}, tt.change(rows()))
 			if (tt.want == "") != (len(r.texts) == 0) || tt.want != "" &&
 				!slices.ContainsFunc(r.texts, func(s string) bool { return strings.Contains(s, tt.want) }) {
 				t.Errorf("reported is %q, want %q", r.texts, tt.want)
@@ -69,7 +69,7 @@ func TestDocumented(t *testing.T) {
 func TestLocated(t *testing.T) {
 	for text, want := range map[string]int{"a.conf:1: no": 0, "a.conf:1: no\na.conf: no": 0, "a.conf:1: no\nno": 1} {
 		r := &reports{}
-		Located(r, "a.conf", errors.New(text))
+		VerifyLocated(r, "a.conf", errors.New(text))
 		if len(r.texts) != want {
 			t.Errorf("%q: reported is %q", text, r.texts)
 		}

@@ -17,7 +17,7 @@ import (
 
 // Refused fails the test unless err names every annotation of a refused Service. harmless are keys
 // that accept every value. It returns the Event, in the form of the framework's service controller.
-func Refused(t testing.TB, err error, annotations map[string]string, harmless map[string]bool) (event string) {
+func VerifyRefused(t testing.TB, err error, annotations map[string]string, harmless map[string]bool) (event string) {
 	t.Helper()
 	if err == nil {
 		t.Error("invalid values are accepted")
@@ -32,9 +32,9 @@ func Refused(t testing.TB, err error, annotations map[string]string, harmless ma
 		err)
 }
 
-// Misspelt fails the test unless an Event suggests the right key for typos in each of the keys. events
+// VerifySuggestions fails the test unless an Event suggests the right key for typos in each of the keys. events
 // returns the Events of a Service with a misspelt annotation.
-func Misspelt(t testing.TB, keys []string, events func(typo string) []string) {
+func VerifySuggestions(t testing.TB, keys []string, events func(typo string) []string) {
 	t.Helper()
 	for _, key := range keys {
 		for name, typo := range map[string]string{
@@ -57,10 +57,10 @@ type InvalidValue struct {
 	Given map[string]string
 }
 
-// NamesSource fails the test unless a problem with a portable setting names the field or annotation
+// VerifySources fails the test unless a problem with a portable setting names the field or annotation
 // that the user wrote, for every way in which the setting can be written. refuse returns the error of
 // a Service; bad covers every portable annotation. The cloud ignores some settings, with a warning.
-func NamesSource(t testing.TB, bad []InvalidValue, service func() *v1.Service, refuse func(*v1.Service) error,
+func VerifySources(t testing.TB, bad []InvalidValue, service func() *v1.Service, refuse func(*v1.Service) error,
 	ignored ...string) {
 	t.Helper()
 	covered := map[string]bool{}
@@ -125,9 +125,9 @@ func FieldNames(vocabulary intent.Vocabulary) []string {
 	return slices.Compact(names)
 }
 
-// Follows fails the test if a change follows from a field that the provider does not read: it would never have a cause.
-// It takes the effects of the provider, and what other changes follow from.
-func Follows(t testing.TB, vocabulary intent.Vocabulary, effects []plan.Effect, follows ...[]string) {
+// VerifyFollows fails the test if a change follows from a field that the provider does not read: it would never have a
+// cause. It takes the effects of the provider, and what other changes follow from.
+func VerifyFollows(t testing.TB, vocabulary intent.Vocabulary, effects []plan.Effect, follows ...[]string) {
 	t.Helper()
 	known := FieldNames(vocabulary)
 	for _, e := range effects {
@@ -143,8 +143,8 @@ func Follows(t testing.TB, vocabulary intent.Vocabulary, effects []plan.Effect, 
 	}
 }
 
-// Invalid returns a value of every portable setting that no provider accepts for an IPv4 Service.
-func Invalid() []InvalidValue {
+// InvalidValues returns a value of every portable setting that no provider accepts for an IPv4 Service.
+func InvalidValues() []InvalidValue {
 	http := map[string]string{intent.KeyHealthCheckProtocol: "HTTP"}
 	return []InvalidValue{
 		{Setting: intent.KeyScheme, Value: "private"},

@@ -34,7 +34,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &reports{}
-			if event := Refused(r, tt.err, annotations, harmless); event != tt.event || !slices.Equal(r.texts, tt.want) {
+			if event := VerifyRefused(r, tt.err, annotations, harmless); event != tt.event || !slices.Equal(r.texts, tt.want) {
 				t.Errorf("event %q, failures %q, want %q and %q", event, r.texts, tt.event, tt.want)
 			}
 		})
@@ -53,7 +53,7 @@ func TestMisspelt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &reports{}
-			Misspelt(r, []string{"x/zone"}, func(typo string) []string { return []string{fmt.Sprintf(tt.event, typo)} })
+			VerifySuggestions(r, []string{"x/zone"}, func(typo string) []string { return []string{fmt.Sprintf(tt.event, typo)} })
 			if len(r.texts) != tt.want {
 				t.Errorf("failures %q, want %d", r.texts, tt.want)
 			}

@@ -35,8 +35,8 @@ type Object struct {
 	Fields map[string]string
 }
 
-// Place is implemented by worlds with objects that a Service can name.
-type Place interface {
+// Reserver is implemented by worlds with objects that a Service can name.
+type Reserver interface {
 	// Reserve reserves addresses for one load balancer. It returns them as the portable annotation for static addresses
 	// names them, and one as an IP address.
 	Reserve() (names []string, ip string, err error)
@@ -159,8 +159,8 @@ func join(prefix, name string) string {
 	return prefix + "." + name
 }
 
-// Changed returns the objects of after that before lacks, or has with other fields, sorted as after.
-func Changed(before, after []Object) []Object {
+// ChangedObjects returns the objects of after that before lacks, or has with other fields, sorted as after.
+func ChangedObjects(before, after []Object) []Object {
 	had := map[string]Object{}
 	for _, o := range before {
 		had[o.key()] = o
@@ -171,8 +171,8 @@ func Changed(before, after []Object) []Object {
 	})
 }
 
-// Missing returns the objects of before that do not exist in after.
-func Missing(before, after []Object) []Object {
+// MissingObjects returns the objects of before that do not exist in after.
+func MissingObjects(before, after []Object) []Object {
 	has := map[string]bool{}
 	for _, o := range after {
 		has[o.key()] = true

@@ -46,10 +46,10 @@ func TestChangedAndMissing(t *testing.T) {
 	}
 	before := []Object{object("same", "1"), object("edited", "1"), object("deleted", "1")}
 	after := []Object{object("created", "1"), object("edited", "2"), object("same", "1")}
-	if diff := cmp.Diff([]Object{object("created", "1"), object("edited", "2")}, Changed(before, after)); diff != "" {
+	if diff := cmp.Diff([]Object{object("created", "1"), object("edited", "2")}, ChangedObjects(before, after)); diff != "" {
 		t.Errorf("changed (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]Object{object("deleted", "1")}, Missing(before, after)); diff != "" {
+	if diff := cmp.Diff([]Object{object("deleted", "1")}, MissingObjects(before, after)); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
 	}
 }

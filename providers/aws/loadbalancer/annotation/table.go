@@ -56,7 +56,7 @@ func kind(o *Options) intent.Table {
 				"UID", Example: "web-prod", Empty: intent.EmptyRefused,
 			Doc: "The name of a network load balancer: 1 to 32 letters, digits and hyphens. It is read when the load balancer " +
 				"is created; a later change has no effect and causes a warning.",
-			Set: intent.Into(&o.Name, parseName),
+			Set: intent.Store(&o.Name, parseName),
 		},
 	}
 }
@@ -69,7 +69,7 @@ func placement(o *Options) intent.Table {
 				"zone", Example: "subnet-0a1b2c3d,public-b",
 			Doc: "The subnets of the load balancer, one in each zone. Changes apply in place. Addresses are matched with them " +
 				"in the order written.",
-			Set: intent.Into(&o.Subnets, list),
+			Set: intent.Store(&o.Subnets, list),
 		},
 		{
 			Key: KeySecurityGroups, Type: "list of security group IDs", Default: "a group of the load balancer's " +
@@ -77,21 +77,21 @@ func placement(o *Options) intent.Table {
 			Doc: "Security groups to use instead of a managed one; their rules are never edited. On a network load balancer " +
 				"it needs NLBSecurityGroupMode=Managed in the configuration. Changes apply in place, " +
 				"except that a network load balancer created without security groups can never get any.",
-			Set: intent.Into(&o.SecurityGroups, securityGroups),
+			Set: intent.Store(&o.SecurityGroups, securityGroups),
 		},
 		{
 			Key: KeyExtraSecurityGroups, Type: "list of security group IDs", Default: "none", Example: "sg-0a1b2c3d",
 			Doc: "Security groups of a classic load balancer in addition to the managed one or those of " +
 				KeySecurityGroups + ". " +
 				"Changes apply in place. A network load balancer refuses it.",
-			Set: intent.Into(&o.ExtraSecurityGroups, securityGroups),
+			Set: intent.Store(&o.ExtraSecurityGroups, securityGroups),
 		},
 		{
 			Key: KeyAllocations, Type: "list of allocation IDs", Default: "addresses of AWS' " +
 				"choice", Example: "eipalloc-0a1b2c3d,eipalloc-1a2b3c4d",
 			Doc: "Elastic IPs of a public network load balancer, one for each subnet, in the subnets' order. Changes apply in " +
 				"place, and clients must follow. They are kept when the Service is deleted.",
-			Set: intent.Into(&o.Allocations, listOf(withPrefix("eipalloc-"), "the ID of an Elastic IP's allocation, "+
+			Set: intent.Store(&o.Allocations, listOf(withPrefix("eipalloc-"), "the ID of an Elastic IP's allocation, "+
 				"eipalloc-…")),
 		},
 		{
@@ -99,13 +99,13 @@ func placement(o *Options) intent.Table {
 				"choice", Example: "10.0.1.10,10.0.2.10",
 			Doc: "Addresses of an internal network load balancer, one for each subnet, in the subnets' order. AWS may reject " +
 				"another address in a subnet that stays: list another subnet as well.",
-			Set: intent.Into(&o.PrivateIPv4, listOf(isIPv4, "an IPv4 address")),
+			Set: intent.Store(&o.PrivateIPv4, listOf(isIPv4, "an IPv4 address")),
 		},
 		{
 			Key: KeyIPv6, Type: "list of IPv6 addresses", Default: "addresses of AWS' " +
 				"choice", Example: "2001:db8::10,2001:db8:0:1::10", Empty: intent.EmptyRefused,
 			Doc: "IPv6 addresses of a dual-stack network load balancer, one for each subnet, in the subnets' order.",
-			Set: intent.Into(&o.IPv6, listOf(isIPv6, "an IPv6 address")),
+			Set: intent.Store(&o.IPv6, listOf(isIPv6, "an IPv6 address")),
 		},
 		{
 			Key: KeyTags, Type: "list of key=value", Default: "none", Example: "team=web,stage=prod",
@@ -129,7 +129,7 @@ func targets(o *Options) intent.Table {
 			Key: KeyTargetType, Type: "instance or ip", Default: "instance", Example: "ip", Empty: intent.EmptyRefused,
 			Doc: "How a network load balancer registers nodes: by their instances, or by their internal addresses, of the " +
 				"Service's first family. A change replaces the target groups without an interruption.",
-			Set: intent.Into(&o.IPTargets, parseTargetType),
+			Set: intent.Store(&o.IPTargets, parseTargetType),
 		},
 	}
 }
@@ -142,7 +142,7 @@ func encryption(o *Options) intent.Table {
 				"encryption", Example: "arn:aws:acm:us-west-2:123456789012:certificate/12345678-1234-1234-1234-123456789012",
 			Doc: "The certificate of TLS listeners, of ACM or IAM. On a network load balancer more than one may be listed: " +
 				"the first is the default, the others are selected by the server name of a client. Changes apply in place.",
-			Set: intent.Into(&o.Certificates, listOf(arn.MatchString, "the ARN of a certificate: copy it from ACM or IAM")),
+			Set: intent.Store(&o.Certificates, listOf(arn.MatchString, "the ARN of a certificate: copy it from ACM or IAM")),
 		},
 		{
 			Key: KeyTLSPorts, Type: "list of port numbers or names, or *", Default: "*", Example: "443,https",
@@ -155,19 +155,19 @@ func encryption(o *Options) intent.Table {
 				"default", Example: "ELBSecurityPolicy-TLS13-1-2-2021-06",
 			Doc: "The ciphers and versions that encrypted listeners accept. Changes apply in place. Removing it resets a " +
 				"classic load balancer to AWS' default; a network load balancer keeps its policy.",
-			Set: intent.Into(&o.TLSPolicy, parseTLSPolicy),
+			Set: intent.Store(&o.TLSPolicy, parseTLSPolicy),
 		},
 		{
 			Key: KeyBackendProtocol, Type: "http, https, ssl or tcp", Default: "tcp", Example: "ssl",
 			Doc: "The protocol to the nodes. A network load balancer supports only ssl, which encrypts to the node if the " +
 				"port is encrypted. Changes apply in place, on a network load balancer by replacing target groups.",
-			Set: intent.Into(&o.BackendProtocol, lower("http", "https", "ssl", "tcp")),
+			Set: intent.Store(&o.BackendProtocol, lower("http", "https", "ssl", "tcp")),
 		},
 		{
 			Key: KeyProxyProtocol, Type: "*", Default: "off", Example: "*",
 			Doc: "Whether a classic load balancer begins connections with a PROXY protocol header, version 1. Network load " +
 				"balancers use " + KeyGroupAttributes + " instead.",
-			Set: o.onlyClassic(intent.Into(&o.ProxyProtocol, parseProxyProtocol)),
+			Set: o.onlyClassic(intent.Store(&o.ProxyProtocol, parseProxyProtocol)),
 		},
 	}
 }
@@ -179,43 +179,43 @@ func attributes(o *Options) intent.Table {
 			Key: KeyCrossZone, Type: "true or false", Default: "false", Example: "true",
 			Doc: "Whether every zone sends to the nodes of all zones. Changes apply in place; a change made in the AWS " +
 				"console is reverted.",
-			Set: intent.Into(&o.CrossZone, boolean),
+			Set: intent.Store(&o.CrossZone, boolean),
 		},
 		{
 			Key: KeyAccessLog, Type: "true or false", Default: "false", Example: "true",
 			Doc: "Whether connections are logged to S3. Needs " + KeyAccessLogBucket + ". Changes apply in place.",
-			Set: intent.Into(&o.AccessLog.Enabled, boolean),
+			Set: intent.Store(&o.AccessLog.Enabled, boolean),
 		},
 		{
 			Key: KeyAccessLogInterval, Type: "5 or 60", Default: "AWS' default, 60", Example: "5",
 			Doc: "Minutes between two logs of a classic load balancer. Network load balancers have no such setting.",
-			Set: o.onlyClassic(intent.Into(&o.AccessLog.EmitInterval, parseEmitInterval)),
+			Set: o.onlyClassic(intent.Store(&o.AccessLog.EmitInterval, parseEmitInterval)),
 		},
 		{
 			Key: KeyAccessLogBucket, Type: "name", Example: "my-logs",
 			Doc: "The S3 bucket of access logs. It must allow AWS to write there. Changes apply in place.",
-			Set: intent.Into(&o.AccessLog.Bucket, intent.Text),
+			Set: intent.Store(&o.AccessLog.Bucket, intent.Text),
 		},
 		{
 			Key: KeyAccessLogPrefix, Type: "path", Default: "none", Example: "prod/web",
 			Doc: "Prefix of the names of access logs. Changes apply in place.",
-			Set: intent.Into(&o.AccessLog.Prefix, intent.Text),
+			Set: intent.Store(&o.AccessLog.Prefix, intent.Text),
 		},
 		{
 			Key: KeyDraining, Type: "true or false", Default: "false", Example: "true",
 			Doc: "Whether a classic load balancer lets open connections finish on nodes that leave.",
-			Set: o.onlyClassic(intent.Into(&o.DrainConnections, boolean)),
+			Set: o.onlyClassic(intent.Store(&o.DrainConnections, boolean)),
 		},
 		{
 			Key: KeyDrainTimeout, Type: "seconds", Default: "AWS' default, 300", Example: "60",
 			Doc: "Connection draining timeout of a classic load balancer.",
-			Set: o.onlyClassic(intent.Into(&o.DrainTimeout, seconds(1, 3600))),
+			Set: o.onlyClassic(intent.Store(&o.DrainTimeout, seconds(1, 3600))),
 		},
 		{
 			Key: KeyIdleTimeout, Type: "seconds", Default: "60", Example: "300",
 			Doc: "Idle timeout of the connections of a classic load balancer. For network load balancers, which " +
 				"ignore it, there is load-balancer.unified-ccm.io/idle-timeout.",
-			Set: o.onlyClassic(intent.Into(&o.IdleTimeout, seconds(1, 4000))),
+			Set: o.onlyClassic(intent.Store(&o.IdleTimeout, seconds(1, 4000))),
 		},
 		{
 			Key: KeyGroupAttributes, Type: "list of attribute=value", Default: "AWS' " +
@@ -236,44 +236,44 @@ func healthChecks(o *Options) intent.Table {
 				"externalTrafficPolicy: Local", Example: "http",
 			Doc: "How nodes are probed. Changes apply in place, on a network load balancer by replacing target groups without " +
 				"an interruption.",
-			Set: intent.Into(&h.Protocol, healthCheckProtocol(o.Type)),
+			Set: intent.Store(&h.Protocol, healthCheckProtocol(o.Type)),
 		},
 		{
 			Key: KeyHealthCheckPort, Type: "port number or traffic-port", Default: "traffic-port; the health check node port " +
 				"with externalTrafficPolicy: Local", Example: "10256",
 			Doc: "The port of the nodes that is probed. traffic-port is each port's own node port, on a classic load balancer " +
 				"the first one's. Changes apply in place.",
-			Set: intent.Into(&h.Port, parseHealthCheckPort),
+			Set: intent.Store(&h.Port, parseHealthCheckPort),
 		},
 		{
 			Key: KeyHealthCheckPath, Type: "path", Default: "/; /healthz with externalTrafficPolicy: Local", Example: "/ready",
 			Doc: "The path of HTTP probes. Changes apply in place.",
-			Set: intent.Into(&h.Path, parsePath),
+			Set: intent.Store(&h.Path, parsePath),
 		},
 		{
 			Key: KeyHealthCheckHealthy, Type: "2 to 10", Default: "2 on a classic load balancer and with " +
 				"externalTrafficPolicy: Local, otherwise 3", Example: "2",
 			Doc: "Number of successful probes in a row before a node receives traffic. Changes apply in place.",
-			Set: intent.Into(&h.Healthy, intent.Int(2, 10)),
+			Set: intent.Store(&h.Healthy, intent.Int(2, 10)),
 		},
 		{
 			Key: KeyHealthCheckUnhealthy, Type: "2 to 10", Default: "6 on a classic load balancer, 2 with " +
 				"externalTrafficPolicy: Local, otherwise 3", Example: "2",
 			Doc: "Number of failed probes in a row before a node stops receiving traffic. Changes apply in place.",
-			Set: intent.Into(&h.Unhealthy, intent.Int(2, 10)),
+			Set: intent.Store(&h.Unhealthy, intent.Int(2, 10)),
 		},
 		{
 			Key: KeyHealthCheckTimeout, Type: "seconds", Default: "5 on a classic load balancer, otherwise AWS' " +
 				"default", Example: "6",
 			Doc: "Timeout of a probe; at most the interval. Changes apply in place.",
-			Set: intent.Into(&h.Timeout, seconds(2, 120)),
+			Set: intent.Store(&h.Timeout, seconds(2, 120)),
 		},
 		{
 			Key: KeyHealthCheckInterval, Type: "seconds", Default: "10 on a classic load balancer and with " +
 				"externalTrafficPolicy: Local, otherwise 30", Example: "10",
 			Doc: "Time between two probes. Changes apply in place, on a network load balancer by replacing target groups " +
 				"without an interruption.",
-			Set: intent.Into(&h.Interval, seconds(5, 300)),
+			Set: intent.Store(&h.Interval, seconds(5, 300)),
 		},
 	}
 }

@@ -68,7 +68,7 @@ func newStore(client api.ELB, c clock.PassiveClock) *store {
 	})
 	s.tags = snapshot.NewTable(s.state, snapshot.Kind[map[string]string]{MaxAge: detailAge})
 	s.attributes = snapshot.NewTable(s.state, snapshot.Kind[Attributes]{MaxAge: detailAge})
-	s.balancers.Owns(s.tags, s.attributes)
+	s.balancers.AddDetails(s.tags, s.attributes)
 	return s
 }
 

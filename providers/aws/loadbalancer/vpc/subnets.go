@@ -68,8 +68,9 @@ type subnetReader struct {
 
 func newSubnetReader(o Options) *subnetReader {
 	r := &subnetReader{options: o}
-	r.zones = snapshot.NewValue(snapshot.ValueOptions[map[string]string]{Read: r.readZones, Clock: o.Clock, Age: zonesAge})
-	r.list = snapshot.NewValue(snapshot.ValueOptions[[]Subnet]{Read: r.readSubnets, Clock: o.Clock, Age: subnetsAge})
+	r.zones = snapshot.NewValue(snapshot.ValueOptions[map[string]string]{Read: r.readZones, Clock: o.Clock,
+		MaxAge: zonesAge})
+	r.list = snapshot.NewValue(snapshot.ValueOptions[[]Subnet]{Read: r.readSubnets, Clock: o.Clock, MaxAge: subnetsAge})
 	return r
 }
 

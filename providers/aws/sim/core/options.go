@@ -160,7 +160,7 @@ func (o Options) WithDefaults() Options {
 	if o.TerminatedTime == 0 {
 		o.TerminatedTime = time.Hour
 	}
-	o.Quotas = kit.Quotas(defaultQuotas(), o.Quotas)
+	o.Quotas = kit.MergeQuotas(defaultQuotas(), o.Quotas)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -184,8 +184,8 @@ func (o Options) Validate() error {
 	if !o.VPC6.Addr().Is6() || o.VPC6.Bits() != 56 || o.VPC6 != o.VPC6.Masked() {
 		problems.Addf("VPC6 %s is not an IPv6 network of size /56", o.VPC6)
 	}
-	problems.ErrorRate(o.ErrorRate)
-	problems.Quotas(o.Quotas, defaultQuotas())
-	problems.Durations(o.BootTime, o.SettleTime, o.ProvisionTime, o.HealthTime, o.DrainTime, o.ReleaseTime, o.Latency)
+	problems.CheckErrorRate(o.ErrorRate)
+	problems.CheckQuotas(o.Quotas, defaultQuotas())
+	problems.CheckDurations(o.BootTime, o.SettleTime, o.ProvisionTime, o.HealthTime, o.DrainTime, o.ReleaseTime, o.Latency)
 	return problems.Err()
 }

@@ -33,7 +33,7 @@ func table(o *Options) intent.Table {
 				"Changing it on a live Service changes the members at once; with externalTrafficPolicy: Local make sure " +
 				"that the pods run there.",
 			Empty: intent.EmptyRefused,
-			Set:   intent.Into(&o.MemberZones, zones),
+			Set:   intent.Store(&o.MemberZones, zones),
 		},
 	}
 }

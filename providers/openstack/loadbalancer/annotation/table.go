@@ -36,7 +36,7 @@ func identity(o *Options) intent.Table {
 			Doc: "Whether the load balancer has no floating IP. Changes apply in place: the floating IP is released or " +
 				"allocated. If " +
 				"the configuration sets internal-lb, every load balancer is internal.",
-			Set: intent.IntoPointer(&o.Internal, boolean),
+			Set: intent.StorePointer(&o.Internal, boolean),
 		},
 		{
 			Key: KeyLoadBalancerID, Type: "ID of a load balancer", Default: "written by the " +
@@ -45,7 +45,7 @@ func identity(o *Options) intent.Table {
 				"balancer of " +
 				"another Service, or to use one of your own, which then outlives the Service. " +
 				"The ID of a deleted load balancer is dropped, and one is created or found by its name.",
-			Set: intent.Into(&o.LoadBalancerID, id),
+			Set: intent.Store(&o.LoadBalancerID, id),
 		},
 		{
 			Key: KeyLoadBalancerAddress, Type: "IP address", Default: "written by the manager", Example: "198.51.100.7",
@@ -73,55 +73,55 @@ func placement(o *Options) intent.Table {
 			Key: KeyClass, Type: "name of a class", Default: "none", Example: "internet",
 			Doc: "The section [LoadBalancerClass \"name\"] of the configuration for addresses. Its " +
 				"floating network and subnets override the Service's own annotations; otherwise the annotations override it.",
-			Set: intent.Into(&o.Class, intent.Text),
+			Set: intent.Store(&o.Class, intent.Text),
 		},
 		{
 			Key: KeySubnetID, Type: "ID of a subnet", Default: "[LoadBalancer] " +
 				"subnet-id", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
 			Doc: "The subnet of the load balancer's address. A change on a live Service replaces the load balancer if it is " +
 				"this Service's alone: clients of an internal one have to follow.",
-			Set: intent.Into(&p.SubnetID, id),
+			Set: intent.Store(&p.SubnetID, id),
 		},
 		{
 			Key: KeyNetworkID, Type: "ID of a network", Default: "[LoadBalancer] " +
 				"network-id", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
 			Doc: "The network of the load balancer's address, if no subnet is set. A change on a live Service replaces " +
 				"the load balancer like one of subnet-id.",
-			Set: intent.Into(&p.NetworkID, id),
+			Set: intent.Store(&p.NetworkID, id),
 		},
 		{
 			Key: KeyMemberSubnetID, Type: "ID of a subnet", Default: "the subnet of the configuration or of the " +
 				"address", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
 			Doc: "The subnet from which the load balancer reaches the nodes. A change applies to a live Service: its members " +
 				"are replaced.",
-			Set: intent.Into(&p.MemberSubnetID, id),
+			Set: intent.Store(&p.MemberSubnetID, id),
 		},
 		{
 			Key: KeyPortID, Type: "ID of a port", Default: "a port of the load balancer's " +
 				"own", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
 			Doc: "Your own Neutron port with the address of the load balancer, which outlives it. Subnet and network are " +
 				"then the port's. A change on a live Service replaces the load balancer.",
-			Set: intent.Into(&o.PortID, id),
+			Set: intent.Store(&o.PortID, id),
 		},
 		{
 			Key: KeyFlavorID, Type: "ID of an Octavia flavor", Default: "[LoadBalancer] " +
 				"flavor-id", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d", Empty: intent.EmptyAllowed,
 			Doc: "The size of the load balancer. Not for the provider ovn. A change on a live Service replaces the load " +
 				"balancer if it is this Service's alone.",
-			Set: intent.IntoPointer(&o.FlavorID, intent.Text),
+			Set: intent.StorePointer(&o.FlavorID, intent.Text),
 		},
 		{
 			Key: KeyAvailabilityZone, Type: "name of an Octavia availability zone", Default: "[LoadBalancer] " +
 				"availability-zone", Example: "az-1", Empty: intent.EmptyAllowed,
 			Doc: "Where the load balancer runs. Not for the provider ovn. A change on a live Service replaces the load " +
 				"balancer if it is this Service's alone.",
-			Set: intent.IntoPointer(&o.AvailabilityZone, intent.Text),
+			Set: intent.StorePointer(&o.AvailabilityZone, intent.Text),
 		},
 		{
 			Key: KeyHostname, Type: "host name", Default: "none", Example: "web.example.org",
 			Doc: "The Service's status shows this name instead of addresses. Changes apply at once; nothing in the cloud " +
 				"changes.",
-			Set: intent.Into(&o.Hostname, intent.Text),
+			Set: intent.Store(&o.Hostname, intent.Text),
 		},
 		{
 			Key: KeyNodeSelector, Type: "list of label=value or label", Default: "[LoadBalancer] " +
@@ -150,7 +150,7 @@ func floating(o *Options) intent.Table {
 			Doc: "The subnet of the floating IP. It overrides floating-subnet and floating-subnet-tags. The three are one " +
 				"setting: if the class sets any of them, those of the Service have no effect, and if the Service sets any, " +
 				"those of the configuration. It is read when a floating IP is allocated.",
-			Set: intent.Into(&p.FloatingSubnetID, id),
+			Set: intent.Store(&p.FloatingSubnetID, id),
 		},
 		{
 			Key: KeyFloatingSubnet, Type: "glob, or expression behind a tilde", Default: "[LoadBalancer] " +
@@ -158,19 +158,19 @@ func floating(o *Options) intent.Table {
 			Doc: "Names of subnets for the floating IP, tried in order until one has a free address. The whole " +
 				"name has to match; globs have *, ?, [ab], [!ab] and {a,b}; a leading exclamation mark negates. It is read " +
 				"when a floating IP is allocated.",
-			Set: intent.Into(&p.FloatingSubnet, pattern),
+			Set: intent.Store(&p.FloatingSubnet, pattern),
 		},
 		{
 			Key: KeyFloatingSubnetTags, Type: "list of tags", Default: "[LoadBalancer] " +
 				"floating-subnet-tags", Example: "public,ipv4",
 			Doc: "Tags of subnets for the floating IP: any of the list, or all of it behind an ampersand; a leading " +
 				"exclamation mark negates. It is read when a floating IP is allocated.",
-			Set: intent.Into(&p.FloatingSubnetTags, intent.Text),
+			Set: intent.Store(&p.FloatingSubnetTags, intent.Text),
 		},
 		{
 			Key: KeyKeepFloatingIP, Type: "true or false", Default: "false", Example: "true",
 			Doc: "Whether the floating IP outlives the Service, detached. It is read when the Service is deleted.",
-			Set: intent.Into(&o.KeepFloatingIP, boolean),
+			Set: intent.Store(&o.KeepFloatingIP, boolean),
 		},
 	}
 }
@@ -183,7 +183,7 @@ func traffic(o *Options) intent.Table {
 				"lb-method; SOURCE_IP_PORT with the provider ovn", Example: "LEAST_CONNECTIONS",
 			Doc: "The load balancing algorithm. SOURCE_IP_PORT is for the provider ovn, which supports no other. " +
 				"Changes apply to a live Service.",
-			Set: intent.IntoPointer(&o.Method, intent.OneOf("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT")),
+			Set: intent.StorePointer(&o.Method, intent.OneOf("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT")),
 		},
 		{
 			Key: KeyProxyProtocol, Type: "true, v1, v2 or false", Default: "false", Example: "v2",
@@ -191,14 +191,14 @@ func traffic(o *Options) intent.Table {
 				"means v1. " +
 				"For TCP ports, and not with the provider ovn. " +
 				"A change on a live Service replaces its pools: connections break for a moment.",
-			Set: intent.Into(&o.ProxyProtocol, parseProxyProtocol),
+			Set: intent.Store(&o.ProxyProtocol, parseProxyProtocol),
 		},
 		{
 			Key: KeyXForwardedFor, Type: "true or false", Default: "false", Example: "true",
 			Doc: "Makes every port an HTTP listener that adds the header X-Forwarded-For. For TCP ports, and not with the " +
 				"provider ovn or PROXY protocol. A change on a live Service replaces listeners and pools: connections break for " +
 				"a moment.",
-			Set: intent.Into(&o.XForwardedFor, boolean),
+			Set: intent.Store(&o.XForwardedFor, boolean),
 		},
 		{
 			Key: KeyTLSContainer, Type: "reference of Barbican", Default: "[LoadBalancer] " +
@@ -207,12 +207,12 @@ func traffic(o *Options) intent.Table {
 				"empty value " +
 				"ignores the configured one. A changed reference applies in place; switching TLS on or off replaces listeners " +
 				"and pools.",
-			Set: intent.IntoPointer(&o.TLSContainer, intent.Text),
+			Set: intent.StorePointer(&o.TLSContainer, intent.Text),
 		},
 		{
 			Key: KeyConnectionLimit, Type: "-1 or a number of connections", Default: "-1", Example: "10000",
 			Doc: "Maximum number of concurrent connections of a listener; -1 is no limit. Changes apply to a live Service.",
-			Set: intent.IntoPointer(&o.ConnectionLimit, intent.Int(-1, maxLimit)),
+			Set: intent.StorePointer(&o.ConnectionLimit, intent.Int(-1, maxLimit)),
 		},
 	}
 }
@@ -223,7 +223,7 @@ func timeouts(o *Options) intent.Table {
 		return intent.Entry{
 			Key: key, Type: "milliseconds", Default: standard, Example: "60000",
 			Doc: what + " Not for the provider ovn. Changes apply to a live Service.",
-			Set: intent.IntoPointer(option, intent.Int(0, maxTimeout)),
+			Set: intent.StorePointer(option, intent.Int(0, maxTimeout)),
 		}
 	}
 	t := &o.Timeouts
@@ -244,27 +244,27 @@ func monitors(o *Options) intent.Table {
 				"Local", Example: "true",
 			Doc: "Whether nodes are probed. Without it a failed node keeps its share of connections until it is removed, and " +
 				"externalTrafficPolicy: Local loses those that reach a node without a pod. Changes apply to a live Service.",
-			Set: intent.IntoPointer(&m.Enabled, boolean),
+			Set: intent.StorePointer(&m.Enabled, boolean),
 		},
 		{
 			Key: KeyMonitorDelay, Type: "seconds", Default: "[LoadBalancer] monitor-delay", Example: "5",
 			Doc: "Time between two probes of a node. Changes apply to a live Service.",
-			Set: intent.IntoPointer(&m.Delay, seconds),
+			Set: intent.StorePointer(&m.Delay, seconds),
 		},
 		{
 			Key: KeyMonitorTimeout, Type: "seconds", Default: "[LoadBalancer] monitor-timeout", Example: "3",
 			Doc: "Timeout of a probe, at most the delay. Changes apply to a live Service.",
-			Set: intent.IntoPointer(&m.Timeout, seconds),
+			Set: intent.StorePointer(&m.Timeout, seconds),
 		},
 		{
 			Key: KeyMonitorRetries, Type: "1 to 10", Default: "[LoadBalancer] monitor-max-retries", Example: "1",
 			Doc: "Number of successful probes in a row before a node receives traffic. Changes apply to a live Service.",
-			Set: intent.IntoPointer(&m.Retries, intent.Int(1, maxProbes)),
+			Set: intent.StorePointer(&m.Retries, intent.Int(1, maxProbes)),
 		},
 		{
 			Key: KeyMonitorDown, Type: "1 to 10", Default: "[LoadBalancer] monitor-max-retries-down", Example: "3",
 			Doc: "Number of failed probes in a row before a node stops receiving traffic. Changes apply to a live Service.",
-			Set: intent.IntoPointer(&m.Down, intent.Int(1, maxProbes)),
+			Set: intent.StorePointer(&m.Down, intent.Int(1, maxProbes)),
 		},
 	}
 }
@@ -276,7 +276,7 @@ func tagging(o *Options) intent.Table {
 			Key: key, Type: "list of tags", Default: "none", Example: "team-web,prod",
 			Doc: "Octavia tags for " + what + ", in addition to the manager's own and those of " + intent.KeyTags +
 				". Tags of other clients stay.",
-			Set: intent.Into(option, tags),
+			Set: intent.Store(option, tags),
 		}
 	}
 	return intent.Table{

@@ -26,12 +26,13 @@ import (
 // a listener forwards to it, and deletions follow the replacements if Octavia lets both exist.
 func Plan(write apply.Writer, want *model.Desired, have observe.Observed) (plan.Plan, error) {
 	p, err := planWithout(nil, write, want, have)
-	p.Replan = func(held []plan.Held) (plan.Plan, error) { return planWithout(held, write, want, have) }
+	p.Replan = func(held []plan.HeldChange) (plan.Plan, error) { return planWithout(held, write, want, have) }
 	return p, err
 }
 
 // planWithout is Plan without the held changes: what they would replace stays, and gets the other changes.
-func planWithout(held []plan.Held, write apply.Writer, want *model.Desired, have observe.Observed) (plan.Plan, error) {
+func planWithout(held []plan.HeldChange, write apply.Writer, want *model.Desired,
+	have observe.Observed) (plan.Plan, error) {
 	d := newDiffer(write, have)
 	d.held = held
 	if want == nil {

@@ -44,7 +44,7 @@ type differ struct {
 	have  observe.Observed
 	plan  plan.Plan
 	// held are changes that are not made: the objects that they would replace stay.
-	held []plan.Held
+	held []plan.HeldChange
 	// deleting is set if nothing should exist.
 	deleting bool
 	// owner reports that the existing load balancer was created for this Service.
@@ -111,7 +111,7 @@ func (d *differ) ref(kind, name string, action plan.Action, detail string) plan.
 
 // isHeld reports whether a change is held.
 func (d *differ) isHeld(ref plan.Ref) bool {
-	return slices.ContainsFunc(d.held, func(h plan.Held) bool { return h.Ref == ref })
+	return slices.ContainsFunc(d.held, func(h plan.HeldChange) bool { return h.Ref == ref })
 }
 
 // isOfCluster reports whether a load balancer was created for a Service of this cluster.

@@ -64,7 +64,7 @@ func (d *differ) keepsClients(l api.Listener) bool {
 // isListenerHeld reports whether a change of a listener is held because of a disruption. An update in place has one of
 // two: it sends to another pool, or it allows fewer clients.
 func (d *differ) isListenerHeld(l api.Listener, action plan.Action, because plan.Effect) bool {
-	return slices.ContainsFunc(d.held, func(h plan.Held) bool {
+	return slices.ContainsFunc(d.held, func(h plan.HeldChange) bool {
 		return h.Kind == kindListener && h.Action == action && h.ID == l.ID && slices.Equal(h.Follows, because.Follows())
 	})
 }

@@ -93,7 +93,7 @@ func heldInError(p plan.Plan, lb api.LoadBalancer) plan.Plan {
 		return p
 	}
 	for _, change := range p.Changes {
-		p.Held = append(p.Held, plan.Held{Change: change, Reason: "the load balancer is in the state ERROR"})
+		p.Held = append(p.Held, plan.HeldChange{Change: change, Reason: "the load balancer is in the state ERROR"})
 	}
 	p.Changes = nil
 	return p

@@ -39,7 +39,7 @@ const (
 // members returns the nodes that the Service selects and that have an address, sorted by name.
 func (b *builder) members(list []*v1.Node, subnet string) []node {
 	selector := b.selector()
-	selected := nodes.WithLabels(list, selector)
+	selected := nodes.FilterByLabels(list, selector)
 	if len(selected) == 0 && len(list) > 0 {
 		b.warnf("no node has the labels %s, so the load balancer has no members: correct %s or label nodes",
 			annotation.ShowNodeLabels(selector), annotation.KeyNodeSelector)
@@ -210,5 +210,5 @@ func (i Input) MembersLike(like api.Member) (members, unowned []api.Member) {
 		return list
 	}
 	return list(b.members(i.Nodes, subnet)),
-		list(b.withAddress(nodes.WithLabels(i.Shared.Unowned, b.selector()), subnet))
+		list(b.withAddress(nodes.FilterByLabels(i.Shared.Unowned, b.selector()), subnet))
 }

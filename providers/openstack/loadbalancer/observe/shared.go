@@ -55,7 +55,7 @@ func NewSharedReader(client API, c clock.PassiveClock, s model.Settings,
 	return &SharedReader{
 		api: client, settings: s, serverID: serverID, store: store,
 		ports: snapshot.NewTable(store, snapshot.Kind[[]api.Port]{MaxAge: nodePortsAge}),
-		version: snapshot.NewValue(snapshot.ValueOptions[model.Version]{Clock: c, Age: versionAge,
+		version: snapshot.NewValue(snapshot.ValueOptions[model.Version]{Clock: c, MaxAge: versionAge,
 			Read: func(ctx context.Context) (model.Version, error) {
 				list, err := client.ListVersions(ctx)
 				if err != nil {
@@ -63,9 +63,9 @@ func NewSharedReader(client API, c clock.PassiveClock, s model.Settings,
 				}
 				return model.NewestVersion(list)
 			}}),
-		external: snapshot.NewValue(snapshot.ValueOptions[string]{Clock: c, Age: networkAge,
+		external: snapshot.NewValue(snapshot.ValueOptions[string]{Clock: c, MaxAge: networkAge,
 			Read: func(ctx context.Context) (string, error) { return FindExternal(ctx, client) }}),
-		subnets: snapshot.NewValue(snapshot.ValueOptions[map[string]api.Subnet]{Clock: c, Age: networkAge,
+		subnets: snapshot.NewValue(snapshot.ValueOptions[map[string]api.Subnet]{Clock: c, MaxAge: networkAge,
 			Read: func(ctx context.Context) (map[string]api.Subnet, error) {
 				list, err := client.ListSubnets(ctx, "")
 				byID := make(map[string]api.Subnet, len(list))

@@ -117,7 +117,7 @@ func NewStore(client API, c clock.PassiveClock) *Store {
 		List:   func(ctx context.Context) ([]api.Pool, error) { return client.ListPools(ctx, "") },
 		MaxAge: ListAge, Index: func(p api.Pool) []string { return []string{parentOfPool(p)} },
 	})
-	s.Pools.Owns(s.Members)
+	s.Pools.AddDetails(s.Members)
 	s.FloatingIPs = snapshot.NewTable(state, snapshot.Kind[api.FloatingIP]{
 		ID:     func(f api.FloatingIP) string { return f.ID },
 		List:   func(ctx context.Context) ([]api.FloatingIP, error) { return client.ListFloatingIPs(ctx, "") },

@@ -135,7 +135,7 @@ func (o Options) WithDefaults() Options {
 	if len(o.Providers) == 0 {
 		o.Providers = []string{providerAmphora, ProviderOVN}
 	}
-	o.Quotas = kit.Quotas(defaultQuotas(), o.Quotas)
+	o.Quotas = kit.MergeQuotas(defaultQuotas(), o.Quotas)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -164,9 +164,9 @@ func (o Options) Validate() error {
 	if o.UnversionedCatalogue && o.VersionedCatalogue {
 		problems.Addf("the catalog cannot be both versioned and unversioned")
 	}
-	problems.ErrorRate(o.ErrorRate)
-	problems.Quotas(o.Quotas, defaultQuotas())
-	problems.Durations(o.BootTime, o.ProvisionTime, o.SettleTime, o.Latency, o.TokenLife)
+	problems.CheckErrorRate(o.ErrorRate)
+	problems.CheckQuotas(o.Quotas, defaultQuotas())
+	problems.CheckDurations(o.BootTime, o.ProvisionTime, o.SettleTime, o.Latency, o.TokenLife)
 	return problems.Err()
 }
 

@@ -135,10 +135,10 @@ func (c *Cloud) members(ctx context.Context, objects []world.Object) ([]world.Ob
 	return out, nil
 }
 
-var _ world.Place = (*Cloud)(nil)
+var _ world.Reserver = (*Cloud)(nil)
 
-// Reserve implements world.Place: it creates a floating IP. Only an administrator may choose its address, so that the
-// address is the one that Neutron allocates.
+// Reserve implements world.Reserver: it creates a floating IP. Only an administrator may choose its address, so Neutron
+// allocates it.
 func (c *Cloud) Reserve() (names []string, ip string, err error) {
 	ctx, cancel := withTimeout()
 	defer cancel()
@@ -153,7 +153,7 @@ func (c *Cloud) Reserve() (names []string, ip string, err error) {
 // otherSubnet is the network of a second subnet, from a range for documentation.
 var otherSubnet = netip.MustParsePrefix("198.51.100.0/24")
 
-// Subnet implements world.Place: it adds a subnet to the machines' network, and connects it to the router.
+// Subnet implements world.Reserver: it adds a subnet to the machines' network, and connects it to the router.
 func (c *Cloud) Subnet() (string, error) {
 	ctx, cancel := withTimeout()
 	defer cancel()

@@ -26,7 +26,7 @@ func table(o *Options) intent.Table {
 			"profiles. Changing it on a live Service gives the load balancer an address of the other pool, so that clients " +
 			"must follow.",
 		Empty: intent.EmptyRefused,
-		Set:   intent.Into(&o.Class, func(value string) (string, error) { return value, nil }),
+		Set:   intent.Store(&o.Class, func(value string) (string, error) { return value, nil }),
 	}}
 }
 

@@ -106,8 +106,8 @@ func NewStore(o Options) *Store {
 	s.tags = newDetails(s.state, func(tags map[string]string) []string {
 		return []string{indexService + tags[names.ServiceTag]}
 	})
-	s.balancers.Owns(s.listeners, s.attributes, s.tags)
-	s.groups.Owns(s.groupAttributes, s.targets, s.tags)
+	s.balancers.AddDetails(s.listeners, s.attributes, s.tags)
+	s.groups.AddDetails(s.groupAttributes, s.targets, s.tags)
 	return s
 }
 
