@@ -9,17 +9,36 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim/nsxt"
 )
 
-// vSphereBudgets are the targets that the provider's tests assert too. None depends on the number of nodes: a property
-// collection reads all machines of a vCenter.
+// vSphereBudgets are the targets that the provider's tests assert too. Those of Services are for two TCP ports. None
+// depends on the number of nodes: a property collection reads all machines of a vCenter.
 func vSphereBudgets(_, services int) map[string]Budget {
+	const (
+		// writes are those of an address, and of a virtual server, a pool and a monitor for each port.
+		writes = 1 + 2*3
+		// addressReads are those of the state of an allocation, one a second.
+		addressReads = 3
+		// sharedLists is the maximum number of lists for each Service where many Services share them.
+		sharedLists = 2
+	)
+	// NSX-T answers with up to 1,000 objects at a time: virtual servers, pools and monitors of each port. The other lists
+	// are load balancer services, groups, and the addresses of two pools.
+	lists := 3*((2*(services+2)+999)/1000) + 4*((services+2+999)/1000)
 	return map[string]Budget{
 		PhaseJoin: {Calls: 30, ReadOnly: true},
 		// An idle hour has 12 refreshes by default, and its limit is 30 calls.
 		PhaseRefresh: {Calls: 2, ReadOnly: true},
 		PhaseSilent:  {Calls: 12, ReadOnly: true},
+		// One more is for a refresh of nodes.
+		PhaseCreateAll: {Calls: (writes+addressReads+sharedLists)*services + 20},
+		PhaseCreateOne: {Calls: writes + addressReads + lists + 1},
+		PhaseDeleteOne: {Calls: writes + lists + 1},
+		PhaseDeleteAll: {Calls: (writes+sharedLists)*services + 20},
 		// The pools of two ports for each Service, and the lists that identify them.
 		PhaseAddNode: {Calls: 2*services + 10},
-		PhaseIdle:    {Calls: 1, ReadOnly: true},
+		// The applied records are in the lists. The others read machines and their zones.
+		PhaseRestart:      {Calls: lists + 15, ReadOnly: true},
+		PhaseRestartAgain: {Calls: lists + 15, ReadOnly: true},
+		PhaseIdle:         {Calls: 1, ReadOnly: true},
 	}
 }
 
