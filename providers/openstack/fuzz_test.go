@@ -28,14 +28,14 @@ func FuzzReadConfig(f *testing.F) {
 			configtest.VerifyLocated(t, "cloud.conf", err)
 			return
 		}
-		if cfg.Global.Method() == config.MethodNone && !cfg.ReadsClouds() {
+		if cfg.Global.Method() == config.MethodNone && !cfg.Global.ReadsClouds() {
 			t.Error("a configuration without credentials is valid")
 		}
 		if o := client.AuthOptions(cfg.Global); o.AllowReauth {
 			t.Error("the SDK would renew tokens by itself")
 		}
 		// Every valid configuration must have settings of load balancers and addresses.
-		if _, err := NewCloud(cfg); err != nil && !cfg.ReadsClouds() {
+		if _, err := NewCloud(cfg); err != nil && !cfg.Global.ReadsClouds() {
 			t.Error(err)
 		}
 	})

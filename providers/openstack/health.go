@@ -7,7 +7,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
-// part is a part of the manager's work, with the services that it depends on.
+// part is a part of the manager, with the services that it depends on.
 type part struct {
 	name     string
 	services []string

@@ -1,5 +1,5 @@
 // Package api declares every call that the provider makes to OpenStack. Requests and responses use
-// gophercloud's packages; file own.go has what they cannot express. New returns all services over a Caller,
+// gophercloud's packages; file types.go has what they cannot express. New returns all services over a Caller,
 // which has the endpoints and tokens.
 //
 // Lists return all pages. Errors carry a class of package cloudapi.

@@ -16,39 +16,48 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
-// sender sends one request with a function of gophercloud.
-type sender func(ctx ctxt, s client) result
+// serviceClient is gophercloud's client of one service.
+type serviceClient = gophercloud.ServiceClient
 
-func reading(service, operation string) cloudapi.Request {
+// result is the part that all results of gophercloud have in common.
+type result = gophercloud.Result
+
+// sender sends one request with a function of gophercloud.
+type sender func(ctx context.Context, s *serviceClient) result
+
+// readRequest describes a read.
+func readRequest(service, operation string) cloudapi.Request {
 	return cloudapi.Request{Service: service, Operation: operation, Idempotent: true}
 }
 
-// setting describes an idempotent creation.
-func setting(service, operation string) cloudapi.Request {
+// writeRequest describes a write that can be repeated.
+func writeRequest(service, operation string) cloudapi.Request {
 	return cloudapi.Request{Service: service, Operation: operation, Mutating: true, Idempotent: true}
 }
 
-func creating(service, operation string) cloudapi.Request {
+// createRequest describes a creation, which would create a second object if it were repeated.
+func createRequest(service, operation string) cloudapi.Request {
 	return cloudapi.Request{Service: service, Operation: operation, Mutating: true}
 }
 
-// object makes a call and returns the object under key in the response. Here and in list, what does not depend on the
-// type of the object is in functions of its own, because the compiler repeats generic code for each type.
+// object makes a call and returns the object under key in the response. Here and in list, the code that does not depend
+// on the type of the object is in a separate method, because the compiler repeats generic code for each type.
 func object[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string, send sender) (found T, err error) {
 	err = c.object(ctx, r, key, send, &found)
 	return found, err
 }
 
 func (c *Clients) object(ctx context.Context, r cloudapi.Request, key string, send sender, found any) error {
-	var result gophercloud.Result
-	err := c.perform(ctx, r, func(ctx context.Context, s *gophercloud.ServiceClient) gophercloud.Result {
-		result = send(ctx, s)
-		return result
+	var response any
+	err := c.send(ctx, r, func(ctx context.Context, s *serviceClient) error {
+		result := send(ctx, s)
+		response = result.Body
+		return result.Err
 	})
 	if err != nil {
 		return err
 	}
-	body, _ := result.Body.(map[string]any)
+	body, _ := response.(map[string]any)
 	raw, err := json.Marshal(body[key])
 	if err != nil {
 		raw = nil // decode reports the missing object.
@@ -56,20 +65,26 @@ func (c *Clients) object(ctx context.Context, r cloudapi.Request, key string, se
 	return decode(r.Operation, key, raw, found)
 }
 
-// perform makes a call with a response without content.
+// perform makes a call, and ignores the content of the response.
 func (c *Clients) perform(ctx context.Context, r cloudapi.Request, send sender) error {
-	return c.send(ctx, r, func(ctx context.Context, s *gophercloud.ServiceClient) error { return send(ctx, s).Err })
+	return c.send(ctx, r, func(ctx context.Context, s *serviceClient) error { return send(ctx, s).Err })
+}
+
+// performWithID makes a call with a function of gophercloud that takes only an ID, and returns no content.
+func performWithID[R interface{ ExtractErr() error }](ctx context.Context, c *Clients, r cloudapi.Request,
+	send func(context.Context, *serviceClient, string) R, id string) error {
+	return c.send(ctx, r, func(ctx context.Context, s *serviceClient) error { return send(ctx, s, id).ExtractErr() })
 }
 
 func (c *Clients) send(ctx context.Context, r cloudapi.Request,
-	do func(context.Context, *gophercloud.ServiceClient) error) error {
-	return c.caller.Call(ctx, r, func(ctx context.Context, s *gophercloud.ServiceClient) error {
+	do func(context.Context, *serviceClient) error) error {
+	return c.caller.Call(ctx, r, func(ctx context.Context, s *serviceClient) error {
 		return validateResponse(r.Operation, do(ctx, s))
 	})
 }
 
-// askProxy is the advice for responses that no service would send.
-const askProxy = "check for a proxy between ccm and OpenStack"
+// proxyAdvice is the advice for responses that no service would send.
+const proxyAdvice = "check for a proxy between ccm and OpenStack"
 
 // validateResponse detects successful responses that do not come from the service: gophercloud returns the
 // status as an error, and the text as invalid JSON. A proxy that answers a deletion with a page and status
@@ -82,9 +97,9 @@ func validateResponse(operation string, err error) error {
 	)
 	switch {
 	case errors.As(err, &status) && status.Actual == http.StatusOK:
-		return unexpected(operation, errors.New("status 200 without the content that belongs to it; "+askProxy))
+		return newResponseError(operation, errors.New("status 200 without the content that belongs to it; "+proxyAdvice))
 	case errors.As(err, &syntax), errors.As(err, &typ), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return unexpected(operation, fmt.Errorf("%w; "+askProxy, err))
+		return newResponseError(operation, fmt.Errorf("%w; "+proxyAdvice, err))
 	}
 	return err
 }
@@ -94,17 +109,17 @@ func decode(operation, key string, raw json.RawMessage, found any) error {
 	// The comparison does not copy: a load balancer with its members has hundreds of kilobytes.
 	switch string(bytes.TrimSpace(raw)) {
 	case "", "null", "{}":
-		return unexpected(operation, fmt.Errorf("it has no %s; "+askProxy, key))
+		return newResponseError(operation, fmt.Errorf("it has no %s; "+proxyAdvice, key))
 	}
 	if err := json.Unmarshal(raw, found); err != nil {
-		return unexpected(operation, err)
+		return newResponseError(operation, err)
 	}
 	return nil
 }
 
-// unexpected returns the error about a response that cannot be parsed. The outcome of the call is unknown,
+// newResponseError returns the error about a response that cannot be parsed. The outcome of the call is unknown,
 // and it never means "not found".
-func unexpected(operation string, err error) error {
+func newResponseError(operation string, err error) error {
 	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: operation,
 		Err: fmt.Errorf("unexpected response: %w", err)}
 }
@@ -131,28 +146,28 @@ func list[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string
 // pages reads all pages, and passes what each has under key to add.
 func (c *Clients) pages(ctx context.Context, r cloudapi.Request, key string, query any, path []string,
 	add func(json.RawMessage) error) error {
-	own, isOwn := query.(ownProject)
-	if isOwn {
-		query = own.query
+	scope, scoped := query.(projectScope)
+	if scoped {
+		query = scope.query
 	}
-	values, err := queryOf(query)
+	values, err := buildQuery(query)
 	if err != nil {
 		return err
 	}
 	for seen := map[string]bool{}; ; {
 		if seen[values.Encode()] {
-			return unexpected(r.Operation, errors.New("endless list: a page links to a page that was already read"))
+			return newResponseError(r.Operation, errors.New("endless list: a page links to a page that was already read"))
 		}
 		seen[values.Encode()] = true
 		var page map[string]json.RawMessage
-		err := c.send(ctx, r, func(ctx context.Context, s *gophercloud.ServiceClient) error {
+		err := c.send(ctx, r, func(ctx context.Context, s *serviceClient) error {
 			target := s.Endpoint
 			if len(path) > 0 {
 				target = s.ServiceURL(path...)
 			}
 			query := values
-			if isOwn { // on every page: links need not repeat filters
-				query = merged(values, ofProject(s))
+			if scoped { // on every page: links need not repeat filters
+				query = withProject(values, s)
 			}
 			if len(query) > 0 {
 				target += "?" + query.Encode()
@@ -174,38 +189,32 @@ func (c *Clients) pages(ctx context.Context, r cloudapi.Request, key string, que
 	}
 }
 
-// ownProject is the query of a list that returns the objects of the token's project alone: an administrator's token
-// would list those of all projects.
-type ownProject struct{ query any }
+// projectScope limits the query of a list to the token's project: an administrator's token would list the objects of
+// all projects.
+type projectScope struct{ query any }
 
-// ownUnless returns a query that is limited to the token's project unless it selects objects by something else.
-func ownUnless(selected bool, query any) any {
-	if selected {
+// scopeUnless limits a query to the token's project, unless it selects objects by the ID of another object.
+func scopeUnless(byID bool, query any) any {
+	if byID {
 		return query
 	}
-	return ownProject{query}
+	return projectScope{query}
 }
 
-// ofProject returns the query that selects the objects of the token's project. It is empty for a token that is not
-// scoped to a project.
-func ofProject(s client) url.Values {
+// withProject adds the token's project to a query. A token that is not scoped to a project adds nothing.
+func withProject(query url.Values, s *serviceClient) url.Values {
 	token, ok := s.GetAuthResult().(Token)
 	if !ok || token.ProjectID == "" {
-		return nil
+		return query
 	}
-	return url.Values{"project_id": {token.ProjectID}}
+	scoped := url.Values{}
+	maps.Copy(scoped, query)
+	scoped.Set("project_id", token.ProjectID)
+	return scoped
 }
 
-// merged returns a query of both.
-func merged(a, b url.Values) url.Values {
-	both := url.Values{}
-	maps.Copy(both, a)
-	maps.Copy(both, b)
-	return both
-}
-
-// queryOf returns the query of url.Values, or of gophercloud's options.
-func queryOf(query any) (url.Values, error) {
+// buildQuery returns the query of url.Values, or of gophercloud's options.
+func buildQuery(query any) (url.Values, error) {
 	switch q := query.(type) {
 	case nil:
 		return nil, nil

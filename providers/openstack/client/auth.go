@@ -87,8 +87,8 @@ func availability(g config.Global) gophercloud.Availability {
 	}
 }
 
-// tlsConfig reads the certificates that the section references. It returns nil for Go's default.
-func tlsConfig(g config.Global) (*tls.Config, error) {
+// newTLSConfig reads the certificates that the section references. It returns nil for Go's default.
+func newTLSConfig(g config.Global) (*tls.Config, error) {
 	if g.CAFile == "" && g.CertFile == "" && !g.Insecure() {
 		return nil, nil //nolint:nilnil // http.Transport uses its default for nil
 	}

@@ -41,8 +41,7 @@ type Client struct {
 	http    http.Client
 	retry   cloudapi.Retry
 	timeout time.Duration
-	// health of Keystone is whether there is a token; health of the others is whether the catalog has
-	// them and they answer.
+	// health of Keystone means that there is a token; health of the others, that the catalog has them and they answer.
 	health *cloudapi.Health
 	legacy *LegacyMetrics
 

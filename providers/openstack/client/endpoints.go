@@ -15,8 +15,8 @@ import (
 // computeMicroversion is the first in which a server contains the name of its flavor.
 const computeMicroversion = "2.47"
 
-// serviceForm is how the catalog lists a service: its types, and the version that is added to an
-// endpoint without one. Discovering the versions of each service would be a request at every start,
+// serviceForm describes a service in the catalog: its types, and the version that is added to an endpoint without one.
+// Discovering the versions of each service would be a request at every start,
 // which can fail, for an answer that has not changed in ten years.
 type serviceForm struct {
 	types   []string
@@ -39,12 +39,12 @@ func (s *session) checkService(service string) error {
 	if s.endpoint(serviceForms()[service].types) != "" {
 		return nil
 	}
-	where := ""
+	region := ""
 	if s.region != "" {
-		where = fmt.Sprintf(" in region %s", s.region)
+		region = " in region " + s.region
 	}
 	return fmt.Errorf("the catalog has no %s endpoint of the service %s%s: check region and os-endpoint-type "+
-		"in section [Global], or whether the cloud has this service", s.availability, service, where)
+		"in section [Global], or whether the cloud has this service", s.availability, service, region)
 }
 
 // service returns a client of the request's service at its endpoint in the catalog.
@@ -86,17 +86,17 @@ var versionInPath = regexp.MustCompile(`/(v[0-9]+(\.[0-9]+)?)(/.*)?\z`)
 // splitEndpoint returns the root of a service and the base of its resources, both with a trailing slash.
 func splitEndpoint(endpoint string, form serviceForm) (root, base string) {
 	endpoint = strings.TrimRight(endpoint, "/")
-	at := versionInPath.FindStringIndex(endpoint)
-	if at == nil {
+	match := versionInPath.FindStringIndex(endpoint)
+	if match == nil {
 		return endpoint + "/", endpoint + "/" + form.version + "/"
 	}
-	root = endpoint[:at[0]] + "/"
+	root = endpoint[:match[0]] + "/"
 	if form.keepPath {
 		return root, endpoint + "/"
 	}
 	return root, root + form.version + "/"
 }
 
-// disableMicroversion stops sending the microversion, and reports whether it was sent until now: then the
-// call is worth repeating.
+// disableMicroversion stops sending the microversion, and reports whether it was sent until now: only then a retry of
+// the call can succeed.
 func (s *session) disableMicroversion() bool { return s.noMicroversion.CompareAndSwap(false, true) }

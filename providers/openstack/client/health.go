@@ -12,7 +12,7 @@ import (
 // catalogProbe is the age at which a catalog that lacks an optional service is read again.
 const catalogProbe = 10 * time.Minute
 
-// Health returns the error of the first of the services that fails, and since when.
+// Health returns the error of the first of the services that fails, and since when it fails.
 func (c *Client) Health(services ...string) (time.Time, error) { return c.health.Err(services...) }
 
 // Check verifies that there is a token, that the catalog has the services that nodes need, and probes

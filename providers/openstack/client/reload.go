@@ -2,6 +2,7 @@ package client
 
 import (
 	"os"
+	"slices"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -12,11 +13,11 @@ import (
 // reloadInterval is the interval at which the files of the credentials are checked for changes.
 const reloadInterval = 10 * time.Second
 
-// fileStamp identifies the state of a file; its time is zero if the file does not exist.
+// fileStamp identifies the state of a file; modTime is zero if the file does not exist.
 type fileStamp struct {
-	name string
-	at   time.Time
-	size int64
+	name    string
+	modTime time.Time
+	size    int64
 }
 
 // reloadLocked reloads the credentials if one of their files has changed, and reports whether it did. An
@@ -26,10 +27,12 @@ func (c *Client) reloadLocked(now time.Time) bool {
 		return false
 	}
 	c.checkedAt = now
-	if len(c.files) == 0 || !anyChanged(c.files) {
+	if !anyChanged(c.files) {
 		return false
 	}
-	c.files = restamp(c.files)
+	for i, f := range c.files {
+		c.files[i] = newFileStamp(f.name)
+	}
 	if c.options.ConfigFile == "" {
 		return true
 	}
@@ -51,33 +54,23 @@ func stampFiles(files []string) []fileStamp {
 	var out []fileStamp
 	for _, name := range files {
 		if name != "" {
-			out = append(out, stampOf(name))
+			out = append(out, newFileStamp(name))
 		}
 	}
 	return out
 }
 
-func stampOf(name string) fileStamp {
+func newFileStamp(name string) fileStamp {
 	info, err := os.Stat(name)
 	if err != nil {
 		return fileStamp{name: name}
 	}
-	return fileStamp{name: name, at: info.ModTime(), size: info.Size()}
-}
-
-func restamp(files []fileStamp) []fileStamp {
-	out := make([]fileStamp, len(files))
-	for i, f := range files {
-		out[i] = stampOf(f.name)
-	}
-	return out
+	return fileStamp{name: name, modTime: info.ModTime(), size: info.Size()}
 }
 
 func anyChanged(files []fileStamp) bool {
-	for _, f := range files {
-		if now := stampOf(f.name); !now.at.Equal(f.at) || now.size != f.size {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(files, func(f fileStamp) bool {
+		current := newFileStamp(f.name)
+		return !current.modTime.Equal(f.modTime) || current.size != f.size
+	})
 }

@@ -227,22 +227,21 @@ func newSession(
 	if err := provider.SetTokenAndAuthResult(scoped); err != nil {
 		return nil, err
 	}
-	life := token.ExpiresAt.Sub(now)
+	lifetime := token.ExpiresAt.Sub(now)
 	return &session{
 		provider: provider, catalog: catalog, region: g.Region, availability: availability(g), issued: now,
-		expires: token.ExpiresAt, renewAt: token.ExpiresAt.Add(-min(renewBefore, life/4)),
+		expires: token.ExpiresAt, renewAt: token.ExpiresAt.Add(-min(renewBefore, lifetime/4)),
 	}, nil
 }
 
 // keystoneURL returns the URL at which tokens are issued. Keystone has one version, which URLs often omit;
 // older URLs have the previous one.
-func keystoneURL(text string) string {
-	text = strings.TrimRight(text, "/")
-	text = strings.TrimSuffix(text, "/v2.0")
-	if !strings.HasSuffix(text, "/v3") {
-		text += "/v3"
+func keystoneURL(authURL string) string {
+	authURL = strings.TrimSuffix(strings.TrimRight(authURL, "/"), "/v2.0")
+	if !strings.HasSuffix(authURL, "/v3") {
+		authURL += "/v3"
 	}
-	return text + "/"
+	return authURL + "/"
 }
 
 // discard drops a session whose token a service has rejected.
@@ -254,11 +253,11 @@ func (c *Client) discard(s *session) {
 	}
 }
 
-// renewAfter renews the session at that age, before the token expires, to read the catalog again.
+// renewAfter renews a session that has reached an age, even before its token expires, to read the catalog again.
 func (c *Client) renewAfter(s *session, age time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if soon := s.issued.Add(age); soon.Before(s.renewAt) {
-		s.renewAt = soon
+	if at := s.issued.Add(age); at.Before(s.renewAt) {
+		s.renewAt = at
 	}
 }

@@ -76,7 +76,7 @@ type tlsSource struct {
 	files  []fileStamp
 }
 
-// newHTTPTransport returns the transport of a manager's own connections.
+// newHTTPTransport returns a transport with its own connections.
 func newHTTPTransport(tlsConfig *tls.Config) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = tlsConfig
@@ -95,11 +95,11 @@ func (c *Client) updateTransport(g config.Global) error {
 		return nil
 	}
 	files := stampFiles(g.Files())
-	loaded, err := tlsConfig(g)
+	tlsConfig, err := newTLSConfig(g)
 	if err != nil {
 		return err
 	}
-	c.base.Set(newHTTPTransport(loaded))
+	c.base.Set(newHTTPTransport(tlsConfig))
 	c.tls = tlsSource{settings, files}
 	return nil
 }

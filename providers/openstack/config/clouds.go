@@ -14,8 +14,6 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 	"sigs.k8s.io/yaml"
-
-	commonconfig "github.com/unified-ccm/unified-ccm/pkg/common/config"
 )
 
 // Environment variables that select the file and its entry.
@@ -31,38 +29,38 @@ type document = map[string]any
 // clouds-public.yaml of the same folders. It also returns the files that it has read or looked for, so
 // that they can be watched.
 func readClouds(g Global) (clouds.Cloud, []string, error) {
-	places := cloudsPlaces(g.CloudsFile)
-	main, file, err := readFirst(places)
+	paths := cloudsPaths(g.CloudsFile)
+	main, file, err := readFirst(paths...)
 	if err != nil {
-		return clouds.Cloud{}, places, err
+		return clouds.Cloud{}, paths, err
 	}
 	if file == "" {
-		return clouds.Cloud{}, places, fmt.Errorf("no clouds.yaml found: looked for %s; set clouds-file in section [Global]",
-			strings.Join(places, ", "))
+		return clouds.Cloud{}, paths, fmt.Errorf("no clouds.yaml found: looked for %s; set clouds-file in section [Global]",
+			strings.Join(paths, ", "))
 	}
 	files := []string{file}
-	entries, _ := main["clouds"].(document)
+	entries := subDocument(main, "clouds")
 	name, err := chooseCloud(g.Cloud, file, entries)
 	if err != nil {
 		return clouds.Cloud{}, files, err
 	}
 	entry, _ := entries[name].(document)
 
-	secure, secureFile, err := readFirst([]string{beside(file, "secure.yaml")})
+	secureFile := filepath.Join(filepath.Dir(file), "secure.yaml")
+	secure, _, err := readFirst(secureFile)
 	if err != nil {
 		return clouds.Cloud{}, files, err
 	}
-	files = append(files, beside(file, "secure.yaml"))
-	if secureFile != "" {
-		entry = merged(entry, sub(secure, "clouds", name))
-	}
+	files = append(files, secureFile)
+	entry = mergeDocuments(entry, subDocument(secure, "clouds", name))
 	if profile := profileOf(entry); profile != "" {
-		public, _, err := readFirst([]string{beside(file, "clouds-public.yaml"), "/etc/openstack/clouds-public.yaml"})
+		publicFile := filepath.Join(filepath.Dir(file), "clouds-public.yaml")
+		public, _, err := readFirst(publicFile, "/etc/openstack/clouds-public.yaml")
 		if err != nil {
 			return clouds.Cloud{}, files, err
 		}
-		files = append(files, beside(file, "clouds-public.yaml"))
-		entry = merged(sub(public, "public-clouds", profile), entry)
+		files = append(files, publicFile)
+		entry = mergeDocuments(subDocument(public, "public-clouds", profile), entry)
 	}
 	cloud, err := decodeCloud(entry, g.Region)
 	if err != nil {
@@ -71,26 +69,24 @@ func readClouds(g Global) (clouds.Cloud, []string, error) {
 	return cloud, files, nil
 }
 
-// cloudsPlaces returns the paths of clouds.yaml in order of preference.
-func cloudsPlaces(configured string) []string {
+// cloudsPaths returns the paths of clouds.yaml in order of preference.
+func cloudsPaths(configured string) []string {
 	if configured != "" {
 		return []string{configured}
 	}
 	if file := os.Getenv(envCloudsFile); file != "" {
 		return []string{file}
 	}
-	places := []string{"clouds.yaml"}
+	paths := []string{"clouds.yaml"}
 	if dir, err := os.UserConfigDir(); err == nil {
-		places = append(places, filepath.Join(dir, "openstack", "clouds.yaml"))
+		paths = append(paths, filepath.Join(dir, "openstack", "clouds.yaml"))
 	}
-	return append(places, "/etc/openstack/clouds.yaml")
+	return append(paths, "/etc/openstack/clouds.yaml")
 }
 
-func beside(file, name string) string { return filepath.Join(filepath.Dir(file), name) }
-
 // readFirst reads the first of the files that exists. The returned name is empty if none exists.
-func readFirst(places []string) (document, string, error) {
-	for _, name := range places {
+func readFirst(paths ...string) (document, string, error) {
+	for _, name := range paths {
 		content, err := os.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -126,13 +122,15 @@ func chooseCloud(configured, file string, entries document) (string, error) {
 	return known[0], nil
 }
 
-func sub(d document, path ...string) document {
-	for _, key := range path {
+// subDocument returns the object at a path of keys; nil if there is none.
+func subDocument(d document, keys ...string) document {
+	for _, key := range keys {
 		d, _ = d[key].(document)
 	}
 	return d
 }
 
+// profileOf returns the name of the public cloud that an entry of clouds.yaml extends, or "".
 func profileOf(entry document) string {
 	for _, key := range []string{"profile", "cloud"} {
 		if name, _ := entry[key].(string); name != "" {
@@ -142,17 +140,15 @@ func profileOf(entry document) string {
 	return ""
 }
 
-// merged returns base overridden by over, key by key.
-func merged(base, over document) document {
-	out := maps.Clone(base)
-	if out == nil {
-		out = document{}
-	}
-	for key, value := range over {
-		inner, isObject := value.(document)
-		below, wasObject := out[key].(document)
+// mergeDocuments returns base overridden by overrides, key by key.
+func mergeDocuments(base, overrides document) document {
+	out := document{}
+	maps.Copy(out, base)
+	for key, value := range overrides {
+		override, isObject := value.(document)
+		inner, wasObject := out[key].(document)
 		if isObject && wasObject {
-			value = merged(below, inner)
+			value = mergeDocuments(inner, override)
 		}
 		out[key] = value
 	}
@@ -165,126 +161,115 @@ func decodeCloud(entry document, region string) (clouds.Cloud, error) {
 	if err := convert(entry, &cloud); err != nil {
 		return cloud, err
 	}
-	if cloud.AuthInfo == nil {
-		cloud.AuthInfo = &clouds.AuthInfo{}
-	}
 	if region == "" {
 		region = cloud.RegionName
 	}
 	if region == "" && len(cloud.Regions) == 1 {
 		region = cloud.Regions[0].Name
 	}
-	for _, r := range cloud.Regions {
-		if r.Name != region {
-			continue
-		}
+	if i := slices.IndexFunc(cloud.Regions, func(r clouds.Region) bool { return r.Name == region }); i >= 0 {
 		var values document
-		if err := convert(r.Values, &values); err != nil {
+		if err := convert(cloud.Regions[i].Values, &values); err != nil {
 			return cloud, err
 		}
 		cloud = clouds.Cloud{}
-		if err := convert(merged(entry, values), &cloud); err != nil {
+		if err := convert(mergeDocuments(entry, values), &cloud); err != nil {
 			return cloud, err
 		}
-		if cloud.AuthInfo == nil {
-			cloud.AuthInfo = &clouds.AuthInfo{}
-		}
-		break
+	}
+	if cloud.AuthInfo == nil {
+		cloud.AuthInfo = &clouds.AuthInfo{}
 	}
 	cloud.RegionName = region
 	return cloud, nil
 }
 
 // convert decodes one form of an object into another by way of JSON.
-func convert(from, into any) error {
-	text, err := json.Marshal(from)
+func convert(from, to any) error {
+	content, err := json.Marshal(from)
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(text, into)
+	return json.Unmarshal(content, to)
 }
 
 // fill sets what the section leaves empty from the entry. The section wins, key by key; credentials of
 // one method are never mixed with those of another.
 func (g Global) fill(c clouds.Cloud) Global {
-	a := c.AuthInfo
-	text := func(into *string, value string) {
-		if *into == "" {
-			*into = value
-		}
-	}
-	text(&g.AuthURL, a.AuthURL)
-	g.fillCredentials(a, text)
-	g.fillScope(a, text)
-	text(&g.Region, c.RegionName)
-	g.fillTransport(c, text)
+	setDefault(&g.AuthURL, c.AuthInfo.AuthURL)
+	g.fillCredentials(c.AuthInfo)
+	g.fillScope(c.AuthInfo)
+	setDefault(&g.Region, c.RegionName)
+	g.fillTransport(c)
 	return g
 }
 
+// setDefault sets a key that is empty.
+func setDefault[Text ~string](key *Text, value string) {
+	if *key == "" {
+		*key = Text(value)
+	}
+}
+
 // fillCredentials completes the section's own authentication method, or sets all credentials if it has none.
-func (g *Global) fillCredentials(a *clouds.AuthInfo, text func(*string, string)) {
-	own := g.Method()
-	secret := func(into *commonconfig.Secret, value string) {
-		if *into == "" {
-			*into = commonconfig.Secret(value)
-		}
+func (g *Global) fillCredentials(a *clouds.AuthInfo) {
+	method := g.Method()
+	if method == MethodNone || method == MethodTrust {
+		setDefault(&g.TrustID, a.TrustID)
 	}
-	if own == MethodNone || own == MethodTrust {
-		text(&g.TrustID, a.TrustID)
-	}
-	if own == MethodNone || own == MethodApplicationCredential {
+	if method == MethodNone || method == MethodApplicationCredential {
 		if g.ApplicationCredentialName == "" {
-			text(&g.ApplicationCredentialID, a.ApplicationCredentialID)
+			setDefault(&g.ApplicationCredentialID, a.ApplicationCredentialID)
 		}
 		if g.ApplicationCredentialID == "" {
-			text(&g.ApplicationCredentialName, a.ApplicationCredentialName)
+			setDefault(&g.ApplicationCredentialName, a.ApplicationCredentialName)
 		}
-		secret(&g.ApplicationCredentialSecret, a.ApplicationCredentialSecret)
+		setDefault(&g.ApplicationCredentialSecret, a.ApplicationCredentialSecret)
 	}
-	if own == MethodNone || own == MethodToken {
-		secret(&g.Token, a.Token)
+	if method == MethodNone || method == MethodToken {
+		setDefault(&g.Token, a.Token)
 	}
-	if own != MethodToken && own != MethodApplicationCredential || g.ApplicationCredentialName != "" {
+	if method != MethodToken && method != MethodApplicationCredential || g.ApplicationCredentialName != "" {
 		if g.Username == "" {
-			text(&g.UserID, a.UserID)
+			setDefault(&g.UserID, a.UserID)
 		}
 		if g.UserID == "" {
-			text(&g.Username, a.Username)
+			setDefault(&g.Username, a.Username)
 		}
-		secret(&g.Password, a.Password)
+		setDefault(&g.Password, a.Password)
 	}
 }
 
-func (g *Global) fillScope(a *clouds.AuthInfo, text func(*string, string)) {
+func (g *Global) fillScope(a *clouds.AuthInfo) {
 	if g.UserDomain() == (Domain{}) {
-		text(&g.UserDomainID, a.UserDomainID)
-		text(&g.UserDomainName, a.UserDomainName)
+		setDefault(&g.UserDomainID, a.UserDomainID)
+		setDefault(&g.UserDomainName, a.UserDomainName)
 	}
 	if !g.hasProject() {
-		text(&g.TenantID, a.ProjectID)
-		text(&g.TenantName, a.ProjectName)
+		setDefault(&g.TenantID, a.ProjectID)
+		setDefault(&g.TenantName, a.ProjectName)
 	}
 	if g.ProjectDomain() == (Domain{}) {
-		text(&g.TenantDomainID, a.ProjectDomainID)
-		text(&g.TenantDomainName, a.ProjectDomainName)
+		setDefault(&g.TenantDomainID, a.ProjectDomainID)
+		setDefault(&g.TenantDomainName, a.ProjectDomainName)
 	}
 	if g.DomainID == "" && g.DomainName == "" {
-		text(&g.DomainID, a.DomainID)
-		text(&g.DomainName, a.DomainName)
+		setDefault(&g.DomainID, a.DomainID)
+		setDefault(&g.DomainName, a.DomainName)
 		if g.DomainName == "" {
-			text(&g.DomainID, a.DefaultDomain)
+			setDefault(&g.DomainID, a.DefaultDomain)
 		}
 	}
 }
 
-func (g *Global) fillTransport(c clouds.Cloud, text func(*string, string)) {
-	text(&g.EndpointType, c.EndpointType)
-	text(&g.EndpointType, c.Interface)
-	text(&g.CAFile, c.CACertFile)
+func (g *Global) fillTransport(c clouds.Cloud) {
+	setDefault(&g.EndpointType, c.EndpointType)
+	setDefault(&g.EndpointType, c.Interface)
+	setDefault(&g.CAFile, c.CACertFile)
 	if g.CertFile == "" && g.KeyFile == "" {
 		g.CertFile, g.KeyFile = c.ClientCertFile, c.ClientKeyFile
 	}
 	if c.Verify != nil {
-		text(&g.TLSInsecure, strconv.FormatBool(!*c.Verify))
+		setDefault(&g.TLSInsecure, strconv.FormatBool(!*c.Verify))
 	}
 }

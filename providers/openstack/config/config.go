@@ -174,7 +174,7 @@ func (c *Config) setDefaults() {
 		lb.ContainerStore = storeBarbican
 	}
 	g := &c.Global
-	if g.EndpointType == "" && !c.ReadsClouds() {
+	if g.EndpointType == "" && !g.ReadsClouds() {
 		g.EndpointType = endpointPublic
 	}
 	if g.RequestTimeout.Duration == 0 {

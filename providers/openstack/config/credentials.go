@@ -3,7 +3,10 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 )
 
 // Method is a way to authenticate.
@@ -33,11 +36,11 @@ func (g Global) Method() Method {
 	return MethodNone
 }
 
-// report records a problem with a key of the section.
-type report func(key, format string, args ...any)
+// reportFunc records a problem with a key of the section.
+type reportFunc func(key, format string, args ...any)
 
 // validateCredentials checks that the section is enough to authenticate with, by one method.
-func (g Global) validateCredentials(report report) {
+func (g Global) validateCredentials(report reportFunc) {
 	if g.AuthURL == "" {
 		report("auth-url", "is missing: write the URL of Keystone, such as https://keystone.example.com:5000/v3")
 	}
@@ -64,7 +67,7 @@ func (g Global) validateCredentials(report report) {
 	}
 }
 
-func (g Global) validateUser(report report, key, secret string) {
+func (g Global) validateUser(report reportFunc, key, secret string) {
 	switch {
 	case g.UserID == "" && g.Username == "":
 		report(secret, "is given without username or user-id")
@@ -73,13 +76,13 @@ func (g Global) validateUser(report report, key, secret string) {
 	}
 }
 
-func (g Global) validateScope(report report) {
+func (g Global) validateScope(report reportFunc) {
 	if g.TenantName != "" && g.TenantID == "" && g.ProjectDomain() == (Domain{}) {
 		report("tenant-name", "needs the project's domain: give tenant-domain-name, or domain-name for user and project")
 	}
 }
 
-func (g Global) validateApplicationCredential(report report) {
+func (g Global) validateApplicationCredential(report reportFunc) {
 	if g.ApplicationCredentialSecret == "" {
 		report("application-credential-secret", "is missing for the application credential")
 	}
@@ -92,7 +95,7 @@ func (g Global) validateApplicationCredential(report report) {
 	}
 }
 
-func (g Global) validateTrust(report report) {
+func (g Global) validateTrust(report reportFunc) {
 	if g.Token != "" {
 		report("token", "does not go with trust-id: a trust is used by the trustee's password")
 	}
@@ -130,28 +133,22 @@ func (g Global) ProjectDomain() Domain {
 func (g Global) Interface() string { return strings.TrimSuffix(g.EndpointType, suffixURL) }
 
 // Insecure reports whether certificates are not verified.
-func (g Global) Insecure() bool { return g.TLSInsecure == insecureYes }
+func (g Global) Insecure() bool { return g.TLSInsecure == insecureTrue }
 
 // Files returns the TLS files that the section references.
 func (g Global) Files() []string {
-	var out []string
-	for _, name := range []string{g.CAFile, g.CertFile, g.KeyFile} {
-		if name != "" {
-			out = append(out, name)
-		}
-	}
-	return out
+	return slices.DeleteFunc([]string{g.CAFile, g.CertFile, g.KeyFile}, func(name string) bool { return name == "" })
 }
 
 // Complete returns the section merged with clouds.yaml, and all files that were read. Its error names
 // every missing key.
 func (g Global) Complete() (Global, []string, error) {
-	var read []string
-	if g.UseClouds || g.Cloud != "" {
-		entry, files, err := readClouds(g)
-		read = append(read, files...)
-		if err != nil {
-			return g, read, err
+	var files []string
+	if g.ReadsClouds() {
+		var entry clouds.Cloud
+		var err error
+		if entry, files, err = readClouds(g); err != nil {
+			return g, files, err
 		}
 		g = g.fill(entry)
 	}
@@ -159,7 +156,7 @@ func (g Global) Complete() (Global, []string, error) {
 	g.validateCredentials(func(key, format string, args ...any) {
 		problems = append(problems, fmt.Errorf("[%s] %s %s", sectionGlobal, key, fmt.Sprintf(format, args...)))
 	})
-	return g, append(read, g.Files()...), errors.Join(problems...)
+	return g, append(files, g.Files()...), errors.Join(problems...)
 }
 
 // Secrets returns the credentials that must not be printed.

@@ -8,25 +8,25 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
-// Effects of a change on existing load balancers.
+// Which load balancers a change of a key applies to.
 const (
-	forNew  = " A change applies only to new load balancers."
-	forLive = " A change applies to existing load balancers too."
+	onlyNew      = " A change applies only to new load balancers."
+	alsoExisting = " A change applies to existing load balancers too."
 )
 
 // row documents one key of a section.
-type row struct{ key, kind, value, doc string }
+type row struct{ key, typ, defaultValue, doc string }
 
-func section(name string, rows ...row) []provider.ConfigKey {
+func sectionKeys(name string, rows ...row) []provider.ConfigKey {
 	keys := make([]provider.ConfigKey, 0, len(rows))
 	for _, r := range rows {
-		keys = append(keys, provider.ConfigKey{Section: name, Key: r.key, Type: r.kind, Default: r.value, Doc: r.doc})
+		keys = append(keys, provider.ConfigKey{Section: name, Key: r.key, Type: r.typ, Default: r.defaultValue, Doc: r.doc})
 	}
 	return keys
 }
 
-// secretKind is the type of keys with secrets.
-const secretKind = "secret"
+// secretType is the type of keys with secrets.
+const secretType = "secret"
 
 // Keys documents every key of cloud.conf, in the order of the reference page.
 func Keys() []provider.ConfigKey {
@@ -34,29 +34,29 @@ func Keys() []provider.ConfigKey {
 	for _, list := range [][]row{accessRows(), credentialRows(), scopeRows(), transportRows()} {
 		rows = append(rows, list...)
 	}
-	keys := section(sectionGlobal, rows...)
+	keys := sectionKeys(sectionGlobal, rows...)
 	for i := range keys {
-		if keys[i].Type == secretKind {
+		if keys[i].Type == secretType {
 			keys[i].Type, keys[i].Secret = "string", true
 		}
 	}
-	keys = append(keys, section(sectionMetadata,
+	keys = append(keys, sectionKeys(sectionMetadata,
 		row{"request-timeout", "duration", "", "The older place of request-timeout in [Global], which has precedence."},
 		row{"search-order", "configDrive and metadataService", "",
 			"Validated but not used: nodes are found by their names and provider IDs."},
 	)...)
-	keys = append(keys, section(sectionLoadBalancer,
+	keys = append(keys, sectionKeys(sectionLoadBalancer,
 		row{"enabled", "bool", "true",
 			"Enables load balancers for Services. With false, existing load balancers stay unchanged."},
 		row{"internal-lb", "bool", "false",
-			"Makes every Service internal, without a floating IP. A Service cannot override it." + forLive},
+			"Makes every Service internal, without a floating IP. A Service cannot override it." + alsoExisting},
 	)...)
-	keys = append(keys, section(sectionLoadBalancer, placeRows()...)...)
-	keys = append(keys, section(sectionLoadBalancer, loadBalancerRows()...)...)
-	keys = append(keys, section(sectionLoadBalancer, monitorRows()...)...)
+	keys = append(keys, sectionKeys(sectionLoadBalancer, placeRows()...)...)
+	keys = append(keys, sectionKeys(sectionLoadBalancer, loadBalancerRows()...)...)
+	keys = append(keys, sectionKeys(sectionLoadBalancer, monitorRows()...)...)
 	keys = append(keys, classKeys()...)
-	keys = append(keys, section(sectionNetworking, nodeRows()...)...)
-	return append(keys, section(sectionRoute, row{"router-id", "ID", "",
+	keys = append(keys, sectionKeys(sectionNetworking, nodeRows()...)...)
+	return append(keys, sectionKeys(sectionRoute, row{"router-id", "ID", "",
 		"The router that gets a route to the pods of each node. Without it, or if Neutron lacks the extension for extra " +
 			"routes, there are no pod routes."})...)
 }
@@ -82,18 +82,18 @@ func credentialRows() []row {
 	return []row{
 		{"username", "string", "", "The user, with password. Requires the user's domain."},
 		{"user-id", "string", "", "The user by ID, instead of username and domain."},
-		{"password", secretKind, "",
+		{"password", secretType, "",
 			"The user's password. Like all credentials it is reloaded when the file changes, without a restart."},
 		{"application-credential-id", "string", "", "An application credential. It includes the project."},
 		{"application-credential-name", "string", "",
 			"An application credential by name, instead of its ID. Requires the user."},
-		{"application-credential-secret", secretKind, "", "The secret of the application credential."},
-		{"token", secretKind, "",
+		{"application-credential-secret", secretType, "", "The secret of the application credential."},
+		{"token", secretType, "",
 			"A token to exchange for others, which expire with it, so it is for short use only. Requires a project."},
 		{"trust-id", "string", "",
 			"A trust, with which the user below acts for another user in another project. Not with token."},
 		{"trustee-id", "string", "user-id", "The trustee by ID."},
-		{"trustee-password", secretKind, "", "The trustee's password, instead of password."},
+		{"trustee-password", secretType, "", "The trustee's password, instead of password."},
 	}
 }
 
@@ -130,13 +130,13 @@ func transportRows() []row {
 	}
 }
 
-// placeRows are the keys that [LoadBalancer] and its classes have in common.
+// placeRows documents the keys that [LoadBalancer] and its classes have in common.
 func placeRows() []row {
 	return []row{
 		{"subnet-id", "ID", "",
-			"The subnet of the addresses of load balancers, and of members unless member-subnet-id is set." + forNew},
-		{"network-id", "ID", "", "The network of the addresses of load balancers." + forNew},
-		{"member-subnet-id", "ID", "", "The subnet of members." + forLive},
+			"The subnet of the addresses of load balancers, and of members unless member-subnet-id is set." + onlyNew},
+		{"network-id", "ID", "", "The network of the addresses of load balancers." + onlyNew},
+		{"member-subnet-id", "ID", "", "The subnet of members." + alsoExisting},
 		{"floating-network-id", "ID", "",
 			"The network of floating IPs. The default is the first external network. Existing floating IPs stay."},
 		{"floating-subnet-id", "ID", "", "The subnet of floating IPs. Existing floating IPs stay."},
@@ -157,24 +157,24 @@ func loadBalancerRows() []row {
 				"Existing load balancers keep theirs."},
 		{"lb-method", strings.Join(algorithms(), ", "),
 			fmt.Sprintf("%s, with ovn %s", api.AlgorithmRoundRobin, api.AlgorithmSourceIPPort),
-			"The load balancing algorithm of pools." + forLive},
-		{"flavor-id", "ID", "", "Octavia's flavor, if the driver has flavors." + forNew},
-		{"availability-zone", "string", "", "Octavia's availability zone, if the driver has them." + forNew},
+			"The load balancing algorithm of pools." + alsoExisting},
+		{"flavor-id", "ID", "", "Octavia's flavor, if the driver has flavors." + onlyNew},
+		{"availability-zone", "string", "", "Octavia's availability zone, if the driver has them." + onlyNew},
 		{"manage-security-groups", "bool", "false",
 			"Opens node ports for load balancers on the nodes' ports. With false, existing security groups for this are " +
-				"deleted." + forLive},
+				"deleted." + alsoExisting},
 		{"node-selector", "label=value list", "",
-			"Only nodes with these labels are members. A label without a value matches every value." + forLive},
+			"Only nodes with these labels are members. A label without a value matches every value." + alsoExisting},
 		{"cascade-delete", "bool", "true",
 			"Deletes a load balancer with everything in it by one call, instead of object by object."},
 		{"enable-ingress-hostname", "bool", "false",
 			"With the PROXY protocol, sets a host name of the address and ingress-hostname-suffix in the Service's " +
-				"status instead of the address." + forLive},
+				"status instead of the address." + alsoExisting},
 		{"ingress-hostname-suffix", "domain", defaultHostnameSuffix,
-			"The domain of such host names, which must resolve to the address." + forLive},
+			"The domain of such host names, which must resolve to the address." + alsoExisting},
 		{"default-tls-container-ref", "URL", "",
 			"A certificate in Barbican. With it the TCP ports of all Services terminate TLS, " +
-				"unless a Service overrides it." + forLive},
+				"unless a Service overrides it." + alsoExisting},
 		{"container-store", "barbican or external", storeBarbican,
 			"With barbican, the certificate is looked up there before it is used. With external, only the driver reads it."},
 		{"max-shared-lb", "integer", "2",
@@ -196,7 +196,7 @@ func monitorRows() []row {
 			"The number of consecutive failures after which a member is unhealthy."},
 	}
 	for i := range rows {
-		rows[i].doc += forLive
+		rows[i].doc += alsoExisting
 	}
 	return rows
 }
@@ -207,7 +207,7 @@ func classKeys() []provider.ConfigKey {
 		rows[i].doc = fmt.Sprintf(
 			"As %s in [LoadBalancer], for Services with the annotation loadbalancer.openstack.org/class: NAME.", rows[i].key)
 	}
-	return section(sectionClass+` "NAME"`, rows...)
+	return sectionKeys(sectionClass+` "NAME"`, rows...)
 }
 
 func nodeRows() []row {

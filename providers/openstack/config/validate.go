@@ -33,14 +33,14 @@ const (
 	// suffixURL is the suffix of their older names, such as internalURL.
 	suffixURL = "URL"
 
-	lbVersion      = "v2"
-	providerOVN    = "ovn"
-	storeBarbican  = "barbican"
-	storeExternal  = "external"
-	insecureYes    = "true"
-	mostRetries    = 10
-	leastTimeout   = time.Second
-	longestTimeout = 10 * time.Minute
+	lbVersion     = "v2"
+	providerOVN   = "ovn"
+	storeBarbican = "barbican"
+	storeExternal = "external"
+	insecureTrue  = "true"
+	maxRetries    = 10
+	minTimeout    = time.Second
+	maxTimeout    = 10 * time.Minute
 )
 
 // octaviaProviders returns the supported drivers. Others are accepted.
@@ -57,7 +57,7 @@ func algorithms() []string {
 func (c *Config) validate(f *commonconfig.File) {
 	c.validateCloud(f)
 	c.validateTLS(f)
-	if !c.ReadsClouds() {
+	if !c.Global.ReadsClouds() {
 		c.Global.validateCredentials(func(key, format string, args ...any) {
 			f.Errorf(sectionGlobal, key, format, args...)
 		})
@@ -67,9 +67,8 @@ func (c *Config) validate(f *commonconfig.File) {
 	c.validateNetworking(f)
 }
 
-// ReadsClouds reports whether credentials may come from a clouds.yaml file. They are complete only once
-// that is read.
-func (c *Config) ReadsClouds() bool { return c.Global.UseClouds || c.Global.Cloud != "" }
+// ReadsClouds reports whether credentials may come from a clouds.yaml file. They are complete only after that is read.
+func (g Global) ReadsClouds() bool { return g.UseClouds || g.Cloud != "" }
 
 func (c *Config) validateCloud(f *commonconfig.File) {
 	g := c.Global
@@ -79,14 +78,14 @@ func (c *Config) validateCloud(f *commonconfig.File) {
 	if g.EndpointType != "" {
 		f.RequireOneOf(sectionGlobal, "os-endpoint-type", g.Interface(), endpointPublic, endpointInternal, endpointAdmin)
 	}
-	if d := g.RequestTimeout.Duration; d < leastTimeout || d > longestTimeout {
+	if d := g.RequestTimeout.Duration; d < minTimeout || d > maxTimeout {
 		section := sectionGlobal
 		if !f.Has(sectionGlobal, "request-timeout") {
 			section = sectionMetadata
 		}
-		f.Errorf(section, "request-timeout", "must be from %v to %v, but is %v", leastTimeout, longestTimeout, d)
+		f.Errorf(section, "request-timeout", "must be from %v to %v, but is %v", minTimeout, maxTimeout, d)
 	}
-	if g.CloudsFile != "" && !c.ReadsClouds() {
+	if g.CloudsFile != "" && !c.Global.ReadsClouds() {
 		f.Warnf(sectionGlobal, "clouds-file", "has no effect without use-clouds = true")
 	}
 	if f.Has(sectionMetadata, "search-order") {
@@ -114,17 +113,17 @@ func (c *Config) validateSearchOrder(f *commonconfig.File) {
 func (c *Config) validateTLS(f *commonconfig.File) {
 	g := c.Global
 	if (g.CertFile == "") != (g.KeyFile == "") {
-		missing, given := "key-file", "cert-file"
+		missing, present := "key-file", "cert-file"
 		if g.CertFile == "" {
-			missing, given = given, missing
+			missing, present = present, missing
 		}
-		f.Errorf(sectionGlobal, given, "needs %s too: a client certificate is a certificate and its key", missing)
+		f.Errorf(sectionGlobal, present, "needs %s too: a client certificate is a certificate and its key", missing)
 	}
-	if v := g.TLSInsecure; v != "" && v != insecureYes && v != "false" {
+	if v := g.TLSInsecure; v != "" && v != insecureTrue && v != "false" {
 		f.Warnf(sectionGlobal, "tls-insecure",
 			"is %q, which means false: only true, in lower case, switches the verification of certificates off", v)
 	}
-	if g.TLSInsecure == insecureYes {
+	if g.TLSInsecure == insecureTrue {
 		f.Warnf(sectionGlobal, "tls-insecure", "lets anyone on the way read the credentials; "+
 			"give the cloud's certificate authority in ca-file instead")
 	}
@@ -196,8 +195,8 @@ func (c *Config) validateMonitors(f *commonconfig.File) {
 	for key, n := range map[string]uint{
 		"monitor-max-retries": lb.MonitorMaxRetries, "monitor-max-retries-down": lb.MonitorMaxRetriesDown,
 	} {
-		if n < 1 || n > mostRetries {
-			f.Errorf(sectionLoadBalancer, key, "must be from 1 to %d, but is %d", mostRetries, n)
+		if n < 1 || n > maxRetries {
+			f.Errorf(sectionLoadBalancer, key, "must be from 1 to %d, but is %d", maxRetries, n)
 		}
 	}
 }

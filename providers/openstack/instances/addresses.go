@@ -13,8 +13,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
 )
 
-// addressRules are the section [Networking]: they select and sort the addresses of nodes. Load balancers and
-// routes use the first internal address.
+// addressRules select and sort the addresses of nodes, by the section [Networking]. Load balancers and routes use the
+// first internal address.
 type addressRules struct {
 	withoutIPv6 bool
 	public      []string
@@ -40,7 +40,7 @@ func (r addressRules) nodeAddresses(
 	a := &common.AddressList{WithoutIPv6: r.withoutIPv6}
 	for _, port := range ports {
 		for _, ip := range port.FixedIPs {
-			if port.Status == api.StatusActive {
+			if port.Status == api.PortActive {
 				a.Add(v1.NodeInternalIP, ip.Address)
 			}
 		}
@@ -49,8 +49,8 @@ func (r addressRules) nodeAddresses(
 	a.Add(v1.NodeExternalIP, s.AccessIPv6)
 	a.Add(v1.NodeHostName, s.Metadata["hostname"])
 	byNetwork := networkAddresses{}
-	for _, all := range []networkAddresses{s.Addresses, subPorts} {
-		for network, list := range all {
+	for _, addresses := range []networkAddresses{s.Addresses, subPorts} {
+		for network, list := range addresses {
 			byNetwork[network] = append(byNetwork[network], list...)
 		}
 	}

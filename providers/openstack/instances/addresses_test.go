@@ -12,7 +12,7 @@ import (
 
 // portWith is an ACTIVE port with addresses.
 func portWith(addresses ...string) api.Port {
-	p := api.Port{Status: api.StatusActive}
+	p := api.Port{Status: api.PortActive}
 	for _, a := range addresses {
 		p.FixedIPs = append(p.FixedIPs, api.FixedIP{Address: a})
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
-// maxLabel limits the length of a label value.
+// maxLabel is the maximum length of a label value.
 const maxLabel = 63
 
 // notInLabels matches characters that are invalid in label values.
@@ -33,7 +33,7 @@ func isLabelValue(text string) bool {
 // flavorMaxAge limits the age of the flavor list. Flavors rarely change, and the flavor of a server never does.
 const flavorMaxAge = time.Hour
 
-// Keys of the flavors' index.
+// indexFlavorName is the prefix of the index of flavors by name.
 const indexFlavorName = "name "
 
 // flavorCache resolves the instance types of servers that do not contain one: before microversion 2.47 of

@@ -29,17 +29,17 @@ const (
 
 // Source implements instances.Source.
 type Source struct {
-	compute   api.ComputeAPI
-	ports     *Ports
-	ids       *common.TableScheme
-	region    string
-	regional  bool
-	addresses addressRules
-	flavors   flavorCache
-	clock     clock.PassiveClock
+	compute     api.ComputeAPI
+	ports       *Ports
+	providerIDs *common.TableScheme
+	region      string
+	regional    bool
+	addresses   addressRules
+	flavors     flavorCache
+	clock       clock.PassiveClock
 
-	mu         sync.Mutex
-	lastSingle time.Time
+	mu             sync.Mutex
+	lastSingleRead time.Time
 }
 
 // Options configure NewSource.
@@ -57,8 +57,9 @@ type Options struct {
 // NewSource returns a Source. It makes no call.
 func NewSource(o Options) *Source {
 	return &Source{
-		compute: o.Compute, ports: NewPorts(o.Network, o.Clock), ids: o.ProviderIDs, region: o.Region, regional: o.Regional,
-		addresses: newAddressRules(o.Networking), flavors: newFlavorCache(o.Compute, o.Clock), clock: o.Clock,
+		compute: o.Compute, ports: NewPorts(o.Network, o.Clock), providerIDs: o.ProviderIDs, region: o.Region,
+		regional: o.Regional, addresses: newAddressRules(o.Networking), flavors: newFlavorCache(o.Compute, o.Clock),
+		clock: o.Clock,
 	}
 }
 
@@ -109,10 +110,10 @@ func (s *Source) allowSingleRead() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
-	if !s.lastSingle.IsZero() && now.Sub(s.lastSingle) < singleReadInterval {
+	if !s.lastSingleRead.IsZero() && now.Sub(s.lastSingleRead) < singleReadInterval {
 		return false
 	}
-	s.lastSingle = now
+	s.lastSingleRead = now
 	return true
 }
 
@@ -126,15 +127,15 @@ func (s *Source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Ins
 	servers = slices.DeleteFunc(servers, func(server api.Server) bool {
 		return !slices.Contains(nodeNames, nodeName(server))
 	})
-	first := map[string]string{}
+	idByName := map[string]string{}
 	for _, server := range servers {
 		name := nodeName(server)
-		if other, duplicate := first[name]; duplicate {
+		if otherID, duplicate := idByName[name]; duplicate {
 			return nil, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "ListServersDetailed",
 				Err: fmt.Errorf("the servers %s and %s are both called %s; rename one, "+
-					"or set the node's provider ID with the kubelet's --provider-id", other, server.ID, name)}
+					"or set the node's provider ID with the kubelet's --provider-id", otherID, server.ID, name)}
 		}
-		first[name] = server.ID
+		idByName[name] = server.ID
 	}
 	return s.convert(ctx, servers)
 }
@@ -164,11 +165,11 @@ func (s *Source) convert(ctx context.Context, servers []api.Server) ([]common.In
 	subPorts := s.ports.subPorts(ctx, ports)
 	out := make([]common.Instance, 0, len(servers))
 	for _, server := range servers {
-		providerID, err := names.FormatProviderID(s.ids, s.regional, s.region, server.ID)
+		providerID, err := names.FormatProviderID(s.providerIDs, s.regional, s.region, server.ID)
 		if err != nil {
 			return nil, invalidServer(server, err)
 		}
-		kind, err := s.flavors.typeOf(ctx, server)
+		instanceType, err := s.flavors.typeOf(ctx, server)
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +181,7 @@ func (s *Source) convert(ctx context.Context, servers []api.Server) ([]common.In
 			ID:         server.ID,
 			ProviderID: providerID,
 			NodeName:   nodeName(server),
-			Type:       kind,
+			Type:       instanceType,
 			Zone:       labelValue(server.Zone),
 			Region:     s.region,
 			State:      stateOf(server.Status),

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// idsPerCall keeps the query of a read by IDs below the limit of 8 kB of the services.
+	// idsPerCall keeps the query of a read by IDs below the 8 kB limit of the services.
 	idsPerCall = 100
 	// portMaxAge is the max age for ports that were read with servers to serve another purpose. Updates of
 	// ports are conditional on their revision, so that a stale one does no harm.
@@ -25,14 +25,14 @@ const (
 type Ports struct {
 	api   api.NetworkAPI
 	store *snapshot.Store
-	// known are the cached ports, by each of their fixed addresses, which several networks may share.
-	known *snapshot.Table[api.Port]
+	// cached are the ports by ID, with an index by their fixed addresses, which several networks may share.
+	cached *snapshot.Table[api.Port]
 }
 
 // NewPorts returns an empty cache.
 func NewPorts(network api.NetworkAPI, c clock.PassiveClock) *Ports {
 	store := snapshot.NewStore(c)
-	return &Ports{api: network, store: store, known: snapshot.NewTable(store, snapshot.Kind[api.Port]{
+	return &Ports{api: network, store: store, cached: snapshot.NewTable(store, snapshot.Kind[api.Port]{
 		MaxAge: portMaxAge, Index: fixedAddresses,
 	})}
 }
@@ -49,24 +49,24 @@ func fixedAddresses(port api.Port) []string {
 // servers by their IDs, and those of many from one list of all visible ports.
 func (p *Ports) ofServers(ctx context.Context, servers []api.Server) (map[string][]api.Port, error) {
 	out := make(map[string][]api.Port, len(servers))
-	wanted := make([]string, 0, len(servers))
+	ids := make([]string, 0, len(servers))
 	for _, s := range servers {
-		wanted = append(wanted, s.ID)
+		ids = append(ids, s.ID)
 		out[s.ID] = nil
 	}
-	if len(wanted) > idsPerCall {
+	if len(ids) > idsPerCall {
 		if err := p.read(ctx, api.PortFilter{}, out); err != nil {
 			return nil, err
 		}
 		// The ports of a server may belong to another project, whose ports the list does not contain.
-		wanted = wanted[:0]
+		ids = ids[:0]
 		for _, s := range servers {
 			if len(out[s.ID]) == 0 && len(s.Addresses) > 0 {
-				wanted = append(wanted, s.ID)
+				ids = append(ids, s.ID)
 			}
 		}
 	}
-	for chunk := range slices.Chunk(wanted, idsPerCall) {
+	for chunk := range slices.Chunk(ids, idsPerCall) {
 		if err := p.read(ctx, api.PortFilter{DeviceIDs: chunk}, out); err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func (p *Ports) read(ctx context.Context, f api.PortFilter, out map[string][]api
 	for _, port := range list {
 		if _, ok := out[port.DeviceID]; ok {
 			out[port.DeviceID] = append(out[port.DeviceID], port)
-			p.known.Merge(r, port.ID, port)
+			p.cached.Merge(r, port.ID, port)
 		}
 	}
 	return nil
@@ -93,7 +93,7 @@ func (p *Ports) read(ctx context.Context, f api.PortFilter, out map[string][]api
 // subPorts returns the addresses of trunk subports, by server and by the name of their network. Errors are
 // only logged: without these addresses a node still has its own.
 func (p *Ports) subPorts(ctx context.Context, ports map[string][]api.Port) map[string]networkAddresses {
-	owner, ids := trunkSubPorts(ports)
+	serverOf, ids := trunkSubPorts(ports)
 	if len(ids) == 0 {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (p *Ports) subPorts(ctx context.Context, ports map[string][]api.Port) map[s
 	}
 	out := map[string]networkAddresses{}
 	for _, port := range found {
-		server := owner[port.ID]
+		server := serverOf[port.ID]
 		if out[server] == nil {
 			out[server] = networkAddresses{}
 		}
@@ -117,26 +117,26 @@ func (p *Ports) subPorts(ctx context.Context, ports map[string][]api.Port) map[s
 	return out
 }
 
-// trunkSubPorts returns the subports of the trunks of servers: their IDs in order, and the server of each.
-func trunkSubPorts(ports map[string][]api.Port) (owner map[string]string, ids []string) {
-	owner = map[string]string{}
+// trunkSubPorts returns the sorted IDs of the subports of the trunks of servers, and the server of each.
+func trunkSubPorts(ports map[string][]api.Port) (serverOf map[string]string, ids []string) {
+	serverOf = map[string]string{}
 	for server, list := range ports {
 		for _, port := range list {
 			if port.Trunk == nil {
 				continue
 			}
 			for _, sub := range port.Trunk.SubPorts {
-				owner[sub.PortID] = server
+				serverOf[sub.PortID] = server
 				ids = append(ids, sub.PortID)
 			}
 		}
 	}
 	slices.Sort(ids)
-	return owner, ids
+	return serverOf, ids
 }
 
-// ByServer returns the ports of servers and the subports of their trunks, by address. Servers are the server's ID for
-// each address.
+// ByServer returns the ports of servers and the subports of their trunks, by address. servers has the ID of the server
+// of each address.
 func (p *Ports) ByServer(ctx context.Context, servers map[string]string) (map[string]api.Port, error) {
 	out := map[string]api.Port{}
 	byServer := map[string][]api.Port{}
@@ -148,15 +148,15 @@ func (p *Ports) ByServer(ctx context.Context, servers map[string]string) (map[st
 			return nil, err
 		}
 	}
-	owner, ids := trunkSubPorts(byServer)
+	serverOf, ids := trunkSubPorts(byServer)
 	r := p.store.Begin()
 	found, err := p.byIDs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
 	for _, port := range found {
-		p.known.Merge(r, port.ID, port)
-		byServer[owner[port.ID]] = append(byServer[owner[port.ID]], port)
+		p.cached.Merge(r, port.ID, port)
+		byServer[serverOf[port.ID]] = append(byServer[serverOf[port.ID]], port)
 	}
 	for address, server := range servers {
 		for _, port := range byServer[server] {
@@ -186,29 +186,29 @@ func (p *Ports) portsAndNetworks(ctx context.Context, ids []string) ([]api.Port,
 	if err != nil {
 		return nil, nil, err
 	}
-	var networks []string
+	var networkIDs []string
 	for _, port := range found {
-		networks = append(networks, port.NetworkID)
+		networkIDs = append(networkIDs, port.NetworkID)
 	}
-	slices.Sort(networks)
-	byID := map[string]string{}
-	for chunk := range slices.Chunk(slices.Compact(networks), idsPerCall) {
+	slices.Sort(networkIDs)
+	networkNames := map[string]string{}
+	for chunk := range slices.Chunk(slices.Compact(networkIDs), idsPerCall) {
 		list, err := p.api.ListNetworks(ctx, chunk)
 		if err != nil {
 			return nil, nil, err
 		}
 		for _, network := range list {
-			byID[network.ID] = network.Name
+			networkNames[network.ID] = network.Name
 		}
 	}
-	return found, byID, nil
+	return found, networkNames, nil
 }
 
 // Put caches a port as the response to a write showed it.
-func (p *Ports) Put(port api.Port) { p.known.Put(port.ID, port) }
+func (p *Ports) Put(port api.Port) { p.cached.Put(port.ID, port) }
 
 // Invalidate drops a port, so that it is read before its next use.
-func (p *Ports) Invalidate(port api.Port) { p.known.MergeMissing(p.store.Begin(), port.ID) }
+func (p *Ports) Invalidate(port api.Port) { p.cached.MergeMissing(p.store.Begin(), port.ID) }
 
 // ByAddress returns the ports that have these addresses and match. It reads those that are not cached in
 // bulk. Addresses without such a port are absent from the result.
@@ -218,13 +218,13 @@ func (p *Ports) ByAddress(
 	out := make(map[string]api.Port, len(addresses))
 	var unknown []string
 	for _, address := range addresses {
-		cached := p.known.Lookup(address)
-		i := slices.IndexFunc(cached, func(port api.Port) bool { return p.known.Fresh(port.ID) && match(address, port) })
+		candidates := p.cached.Lookup(address)
+		i := slices.IndexFunc(candidates, func(port api.Port) bool { return p.cached.Fresh(port.ID) && match(address, port) })
 		if i < 0 {
 			unknown = append(unknown, address)
 			continue
 		}
-		out[address] = cached[i]
+		out[address] = candidates[i]
 	}
 	for chunk := range slices.Chunk(unknown, idsPerCall) {
 		r := p.store.Begin()
@@ -233,7 +233,7 @@ func (p *Ports) ByAddress(
 			return nil, err
 		}
 		for _, port := range list {
-			p.known.Merge(r, port.ID, port)
+			p.cached.Merge(r, port.ID, port)
 			for _, ip := range port.FixedIPs {
 				if slices.Contains(chunk, ip.Address) && match(ip.Address, port) {
 					out[ip.Address] = port

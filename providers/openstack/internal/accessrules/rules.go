@@ -51,10 +51,10 @@ func Rules() ([]Rule, error) {
 		reflect.TypeFor[api.KeyManagerAPI](),
 	} {
 		for n := range calls.NumMethod() {
-			name, before := calls.Method(n).Name, recorder.requests
+			name, previous := calls.Method(n).Name, recorder.requests
 			method := clients.MethodByName(name)
 			method.Call(arguments(name, method.Type()))
-			if recorder.requests == before {
+			if recorder.requests == previous {
 				problems = append(problems, fmt.Errorf("%s: gophercloud rejects its arguments, so that no request was "+
 					"recorded", name))
 			}
@@ -149,15 +149,15 @@ func fill(value reflect.Value) {
 		value.Set(reflect.MakeSlice(value.Type(), 1, 1))
 		fill(value.Index(0))
 	case reflect.Struct:
-		chosen := map[string]bool{}
-		ours := value.Type().PkgPath() == reflect.TypeFor[api.Clients]().PkgPath()
+		filled := map[string]bool{}
+		ownType := value.Type().PkgPath() == reflect.TypeFor[api.Clients]().PkgPath()
 		for n := range value.NumField() {
 			tag := value.Type().Field(n).Tag
-			other := cmp.Or(tag.Get("xor"), tag.Get("or"))
-			first := other != "" && !chosen[other]
-			if ours || tag.Get("required") == "true" || first {
+			alternative := cmp.Or(tag.Get("xor"), tag.Get("or"))
+			isFirst := alternative != "" && !filled[alternative]
+			if ownType || tag.Get("required") == "true" || isFirst {
 				fill(value.Field(n))
-				chosen[value.Type().Field(n).Name] = true
+				filled[value.Type().Field(n).Name] = true
 			}
 		}
 	}

@@ -188,7 +188,7 @@ func isPlaced(p api.Port, spec loadbalancers.CreateOpts) bool {
 func looksOrphaned(p api.Port) bool {
 	id, ok := strings.CutPrefix(p.Name, portPrefix)
 	return ok && id != "" && p.DeviceOwner == portOwner && (p.DeviceID == devicePrefix+id || p.DeviceID == "") &&
-		p.Status != api.StatusActive
+		p.Status != api.PortActive
 }
 
 // isOrphaned reports whether a port is still as Octavia left it, for a load balancer that does not exist.

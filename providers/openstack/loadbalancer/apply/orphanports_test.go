@@ -128,7 +128,7 @@ func TestDeleteOrphanPorts(t *testing.T) {
 		{name: "a port in another subnet", while: func(c *portCloud) { c.come("a", func(p *api.Port) { p.FixedIPs[0].SubnetID = "there" }) }, left: []string{"a"}},
 		{name: "a port of another address", while: func(c *portCloud) { c.come("a", func(p *api.Port) { p.FixedIPs[0].Address = "10.0.0.8" }) }, left: []string{"a"}},
 		{name: "a port that came into use", while: func(c *portCloud) { c.come("ours") },
-			later: func(c *portCloud) { c.come("ours", func(p *api.Port) { p.Status = api.StatusActive }) }, left: []string{"ours"}},
+			later: func(c *portCloud) { c.come("ours", func(p *api.Port) { p.Status = api.PortActive }) }, left: []string{"ours"}},
 		{name: "a port that a user renamed", while: func(c *portCloud) { c.come("ours") },
 			later: func(c *portCloud) { c.come("ours", func(p *api.Port) { p.Name = "kept" }) }, left: []string{"ours"}},
 		{name: "a port with a floating IP", while: func(c *portCloud) { c.come("ours") },

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/url"
 
-	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 )
@@ -78,8 +77,8 @@ type Port struct {
 	Trunk     *Trunk   `json:"trunk_details"`
 }
 
-// StatusActive is the status of a working port.
-const StatusActive = "ACTIVE"
+// PortActive is the status of a working port.
+const PortActive = "ACTIVE"
 
 // FixedIP is an address of a port.
 type FixedIP struct {
@@ -215,9 +214,9 @@ func (m Member) ToBatchMemberUpdateMap() (map[string]any, error) {
 // which take several times the memory of a load balancer with hundreds of members.
 func (c *Clients) CreateLoadBalancer(ctx context.Context, o loadbalancers.CreateOpts) (LoadBalancer, error) {
 	const key = "loadbalancer"
-	r := creating(LoadBalancing, "CreateLoadBalancer")
+	r := createRequest(LoadBalancing, "CreateLoadBalancer")
 	var response map[string]json.RawMessage
-	err := c.send(ctx, r, func(ctx context.Context, s *gophercloud.ServiceClient) error {
+	err := c.send(ctx, r, func(ctx context.Context, s *serviceClient) error {
 		request := map[string]loadbalancers.CreateOpts{key: o}
 		//nolint:bodyclose // gophercloud reads and closes it
 		_, err := s.Post(ctx, s.ServiceURL("lbaas", "loadbalancers"), request, &response, nil)
@@ -226,7 +225,7 @@ func (c *Clients) CreateLoadBalancer(ctx context.Context, o loadbalancers.Create
 	if err != nil {
 		return LoadBalancer{}, err
 	}
-	var made LoadBalancer
-	err = decode(r.Operation, key, response[key], &made)
-	return made, err
+	var created LoadBalancer
+	err = decode(r.Operation, key, response[key], &created)
+	return created, err
 }
