@@ -3,12 +3,10 @@ package e2e
 import (
 	"os"
 	"path"
-	"slices"
 	"testing"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
 )
@@ -45,13 +43,13 @@ func conform(t *testing.T, scenario conformance.Scenario, kind lab.BalancerKind,
 	if reason, cannot := kind.Unsupported[scenario.Name]; cannot {
 		t.Skip(reason)
 	}
-	if realServices() != "" && slices.Contains(scenario.Annotations, intent.KeyTLSCertificate) {
-		t.Skip("the project on real services has no certificate in Barbican")
-	}
 	c := newCluster(t, setup{
 		provider: descriptor.Name, balancers: kind, noRoutes: !scenario.Needs.Routes,
 		simulator: lab.SimulatorOptions{Services: realServices()},
 	})
+	if lack := scenario.MissingIn(c.world); lack != "" {
+		t.Skipf("the cloud of provider %s has no %s", descriptor.Name, lack)
+	}
 	c.start()
 	if err := scenario.Steps(t.Context(), c.session); err != nil {
 		t.Fatalf("%s\n%v", scenario.Doc, err)

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
 // Scenario is one sequence of changes of a cluster, and its required result.
@@ -21,6 +22,8 @@ type Scenario struct {
 	Needs provider.Capabilities
 	// Annotations are the portable annotations that the cloud must support.
 	Annotations []string
+	// NeedsCertificates is set if the world must have certificates for load balancers.
+	NeedsCertificates bool
 	// OwnFaults marks a scenario that injects faults itself, so that RunFaults skips it.
 	OwnFaults bool
 	// Teardown also interrupts the deletion of everything. All scenarios end with it, so one scenario with
@@ -45,6 +48,14 @@ func (s Scenario) Missing(capabilities provider.Capabilities, portable []string)
 		if !slices.Contains(portable, key) {
 			return key
 		}
+	}
+	return ""
+}
+
+// MissingIn returns what the scenario needs and a world does not have, or "".
+func (s Scenario) MissingIn(w World) string {
+	if _, ok := w.(world.Certificates); s.NeedsCertificates && !ok {
+		return "certificates"
 	}
 	return ""
 }

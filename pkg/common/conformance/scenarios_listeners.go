@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"errors"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -14,16 +13,12 @@ import (
 func listenerScenarios() []Scenario {
 	return []Scenario{
 		{
-			Name: "TLS at the load balancer", Needs: needsBalancer,
+			Name: "TLS at the load balancer", Needs: needsBalancer, NeedsCertificates: true,
 			Annotations: []string{intent.KeyTLSCertificate, intent.KeyTLSPorts},
 			Doc: "The load balancer terminates TLS on all TCP ports, then on the ports that the Service names, then on " +
 				"none.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
-				certificates, ok := r.World.(world.Certificates)
-				if !ok {
-					return errors.New("the world has no certificates")
-				}
-				tls := map[string]string{intent.KeyTLSCertificate: certificates.Certificate()}
+				tls := map[string]string{intent.KeyTLSCertificate: r.World.(world.Certificates).Certificate()}
 				return r.changes(ctx,
 					annotated(tls), annotated(tls, intent.KeyTLSPorts, "443"), annotated(tls, intent.KeyTLSPorts, "tcp-80"),
 					annotated(nil))

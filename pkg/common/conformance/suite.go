@@ -59,11 +59,8 @@ func Run(t *testing.T, subject Subject) {
 	for _, scenario := range Scenarios() {
 		t.Run(scenario.Name, func(t *testing.T) {
 			t.Parallel()
-			if lack := scenario.Missing(subject.Capabilities, subject.Portable); lack != "" {
-				t.Skipf("provider %s has no %s", subject.Name, lack)
-			}
-			if reason, cannot := subject.Unsupported[scenario.Name]; cannot {
-				t.Skipf("provider %s: %s", subject.Name, reason)
+			if reason := subject.skipReason(t, scenario); reason != "" {
+				t.Skip(reason)
 			}
 			inBubble(t, func(t *testing.T) error {
 				_, err := subject.run(t, scenario, nil)
@@ -71,6 +68,26 @@ func Run(t *testing.T, subject Subject) {
 			})
 		})
 	}
+}
+
+// skipReason returns why the suite skips a scenario, or "".
+func (s Subject) skipReason(t *testing.T, scenario Scenario) (reason string) {
+	t.Helper()
+	if lack := scenario.Missing(s.Capabilities, s.Portable); lack != "" {
+		return fmt.Sprintf("provider %s has no %s", s.Name, lack)
+	}
+	if reason, ok := s.Unsupported[scenario.Name]; ok {
+		return fmt.Sprintf("provider %s: %s", s.Name, reason)
+	}
+	if scenario.NeedsCertificates { // Other scenarios do not need a world for the decision.
+		synctest.Test(t, func(t *testing.T) {
+			world, _ := s.New(t)
+			if lack := scenario.MissingIn(world); lack != "" {
+				reason = fmt.Sprintf("the world of provider %s has no %s", s.Name, lack)
+			}
+		})
+	}
+	return reason
 }
 
 // inBubble runs a function in its own bubble and returns its error.
@@ -173,15 +190,14 @@ func RunFaults(t *testing.T, subject Subject, names ...string) {
 	var tally tally
 	t.Run("scenarios", func(t *testing.T) {
 		for _, scenario := range Scenarios() {
-			_, cannot := subject.Unsupported[scenario.Name]
-			if scenario.OwnFaults || cannot || scenario.Missing(subject.Capabilities, subject.Portable) != "" {
-				continue
-			}
-			if len(names) > 0 && !slices.Contains(names, scenario.Name) {
+			if scenario.OwnFaults || len(names) > 0 && !slices.Contains(names, scenario.Name) {
 				continue
 			}
 			t.Run(scenario.Name, func(t *testing.T) {
 				t.Parallel()
+				if reason := subject.skipReason(t, scenario); reason != "" {
+					t.Skip(reason)
+				}
 				subject.interrupt(t, scenario, &tally)
 			})
 		}
