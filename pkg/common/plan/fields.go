@@ -5,7 +5,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
+
+// maxMembers is the maximum number of members that a plan lists one by one.
+const maxMembers = 10
 
 // Fields collects the differences of one object, for Change.Fields.
 type Fields []Field
@@ -34,6 +39,38 @@ func ShowInt[N int | int32 | int64](n N) string {
 
 // ShowSet formats a list without regard to its order.
 func ShowSet(items []string) string { return strings.Join(slices.Sorted(slices.Values(items)), ", ") }
+
+// ShowMembers lists members, or counts them if there are many.
+func ShowMembers(members []string) string {
+	if len(members) > maxMembers {
+		return fmt.Sprintf("%d members", len(members))
+	}
+	return ShowSet(members)
+}
+
+// ShowMembersChange formats two sets of members: completely if both are small, else by their numbers and the members
+// that join (+) and leave (-).
+func ShowMembersChange(before, after []string) (string, string) {
+	if len(before) <= maxMembers && len(after) <= maxMembers {
+		return ShowSet(before), ShowSet(after)
+	}
+	had, has := sets.New(before...), sets.New(after...)
+	changes := slices.Concat(signed("+", has.Difference(had)), signed("-", had.Difference(has)))
+	return fmt.Sprintf("%d members", len(before)),
+		strings.TrimSpace(fmt.Sprintf("%s (%d members)", strings.Join(changes, " "), len(after)))
+}
+
+// signed returns members behind a sign, or their number if there are many.
+func signed(sign string, members sets.Set[string]) []string {
+	if len(members) > maxMembers {
+		return []string{fmt.Sprintf("%s%d members", sign, len(members))}
+	}
+	list := sets.List(members)
+	for i := range list {
+		list[i] = sign + list[i]
+	}
+	return list
+}
 
 // ShowMap formats keys and values in the order of the keys.
 func ShowMap(m map[string]string) string {

@@ -326,24 +326,6 @@ func TestDiffRefusesAnotherClustersObjects(t *testing.T) {
 	}
 }
 
-func TestShowMembersChange(t *testing.T) {
-	t.Parallel()
-	many := func(n int) []api.Member {
-		var out []api.Member
-		for i := range n {
-			out = append(out, api.Member{InstanceID: fmt.Sprintf("i-%02d", i), Port: 1})
-		}
-		return out
-	}
-	before, after := showMembersChange(many(20), append(many(20)[1:], api.Member{InstanceID: "i-99", Port: 1}))
-	if want := "20 members; leaving: i-00:1"; before != want {
-		t.Errorf("before = %q, want %q", before, want)
-	}
-	if want := "20 members; joining: i-99:1"; after != want {
-		t.Errorf("after = %q, want %q", after, want)
-	}
-}
-
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	c := New(nilAPI{}, nil, nil)

@@ -5,15 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
-
-// membersShown is the maximum number of members that a plan lists one by one.
-const membersShown = 10
 
 // diffPools plans the pools. Creations wait for that of the load balancer, deletions for the listeners that leave the
 // pool.
@@ -48,7 +44,7 @@ func (d *differ) poolCreate(want api.Pool, after []plan.Ref) plan.Change {
 	var f plan.Fields
 	f.Diff("protocol", "", want.Protocol)
 	f = append(f, poolFields(api.Pool{}, want)...)
-	if f.Diff("members", "", showMembers(want.Members)) {
+	if f.Diff("members", "", plan.ShowMembers(formatMembers(want.Members))) {
 		f[len(f)-1].Membership = true
 	}
 	return plan.Change{
@@ -89,7 +85,7 @@ func (d *differ) membersUpdate(lbID string, have, want api.Pool) (plan.Change, b
 	if sameMembers(have.Members, want.Members) {
 		return plan.Change{}, false
 	}
-	before, after := showMembersChange(have.Members, want.Members)
+	before, after := plan.ShowMembersChange(formatMembers(have.Members), formatMembers(want.Members))
 	return plan.Change{
 		Ref:        plan.Ref{Kind: kindMembers, Name: want.Name, Action: plan.Update},
 		Fields:     []plan.Field{{Name: "members", Before: before, After: after}},
@@ -138,41 +134,11 @@ func sortedMembers(members []api.Member) []api.Member {
 	})
 }
 
-// showMembers lists members, or counts them if there are many.
-func showMembers(members []api.Member) string {
-	if len(members) > membersShown {
-		return fmt.Sprintf("%d members", len(members))
+// formatMembers returns the text of each member in plans.
+func formatMembers(members []api.Member) []string {
+	texts := make([]string, len(members))
+	for i, m := range members {
+		texts[i] = fmt.Sprintf("%s:%d", m.InstanceID, m.Port)
 	}
-	shown := make([]string, 0, len(members))
-	for _, m := range sortedMembers(members) {
-		shown = append(shown, fmt.Sprintf("%s:%d", m.InstanceID, m.Port))
-	}
-	return strings.Join(shown, ", ")
-}
-
-// showMembersChange formats two sets of members: completely if they are small, else by the removed and added
-// members.
-func showMembersChange(before, after []api.Member) (string, string) {
-	if len(before) <= membersShown && len(after) <= membersShown {
-		return showMembers(before), showMembers(after)
-	}
-	leaving, joining := subtractMembers(before, after), subtractMembers(after, before)
-	return fmt.Sprintf("%d members%s", len(before), labelMembers("; leaving: ", leaving)),
-		fmt.Sprintf("%d members%s", len(after), labelMembers("; joining: ", joining))
-}
-
-// subtractMembers returns the members that are not in others.
-func subtractMembers(members, others []api.Member) []api.Member {
-	excluded := make(map[api.Member]bool, len(others))
-	for _, m := range others {
-		excluded[m] = true
-	}
-	return slices.DeleteFunc(slices.Clone(members), func(m api.Member) bool { return excluded[m] })
-}
-
-func labelMembers(label string, members []api.Member) string {
-	if len(members) == 0 {
-		return ""
-	}
-	return label + showMembers(members)
+	return texts
 }

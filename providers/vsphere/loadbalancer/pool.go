@@ -3,17 +3,12 @@ package loadbalancer
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
-
-// membersShown is the maximum number of members that a plan lists one by one.
-const membersShown = 10
 
 // ensurePool plans the pool of a port. It returns its path, and the change that creates it.
 func (d *differ) ensurePool(port Port, monitor string, after []plan.Ref) (path string, created []plan.Ref) {
@@ -61,7 +56,7 @@ func (d *differ) poolCreate(
 	var f plan.Fields
 	f.Diff("snat_translation", "", d.want.SNAT)
 	f.Diff("active_monitor_paths", "", plan.ShowSet(monitors))
-	if f.Diff("members", "", showMembers(want.Members)) {
+	if f.Diff("members", "", plan.ShowMembers(addressesOf(want.Members))) {
 		f[len(f)-1].Membership = true
 	}
 	change := plan.Change{
@@ -80,9 +75,10 @@ func (d *differ) membersUpdate(have api.LBPool, want []api.LBPoolMember) (plan.C
 	if slices.Equal(addressesOf(have.Members), addressesOf(want)) {
 		return plan.Change{}, false
 	}
+	before, after := plan.ShowMembersChange(addressesOf(have.Members), addressesOf(want))
 	return plan.Change{
 		Ref: d.portRef(kindMembers, have.Tag(names.TagPort), plan.Update), ID: have.Path, Membership: true,
-		Fields: []plan.Field{{Name: "members", Before: showMembers(have.Members), After: showMembers(want)}},
+		Fields: []plan.Field{{Name: "members", Before: before, After: after}},
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return d.write.store.pools.update(ctx, have.Path, func(p *api.LBPool) { p.Members = merged(p.Members, want) })
 		},
@@ -110,12 +106,4 @@ func addressesOf(members []api.LBPoolMember) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// showMembers lists members, or counts them if there are many.
-func showMembers(members []api.LBPoolMember) string {
-	if len(members) > membersShown {
-		return fmt.Sprintf("%d members", len(members))
-	}
-	return strings.Join(addressesOf(members), ", ")
 }

@@ -168,7 +168,8 @@ func (d *differ) createFields() plan.Fields {
 	f.Diff("availability_zone", "", w.Zone)
 	f.Diff("tags", "", plan.ShowSet(d.creationTags()))
 	for _, port := range d.want.Ports {
-		if f.Diff(fmt.Sprintf("listener %s %d", port.Transport, port.Number), "", members.Show(port.Members)) {
+		shown := plan.ShowMembers(members.Format(port.Members))
+		if f.Diff(fmt.Sprintf("listener %s %d", port.Transport, port.Number), "", shown) {
 			f[len(f)-1].Membership = true
 		}
 	}

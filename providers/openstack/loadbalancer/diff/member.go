@@ -18,9 +18,9 @@ func (d *differ) membersUpdate(have observe.Pool, port model.Port) (plan.Change,
 		members.Equal(have.Members, want) {
 		return plan.Change{}, false
 	}
-	before, after := members.ShowChange(have.Members, want)
+	before, after := plan.ShowMembersChange(members.Format(have.Members), members.Format(want))
 	if have.Checksum != "" {
-		before = "others"
+		before, after = "others", plan.ShowMembers(members.Format(want))
 	}
 	return plan.Change{
 		Ref: d.membersRef(have), ID: have.ID,
@@ -47,7 +47,7 @@ func (d *differ) membersCreate(port model.Port, pool poolRef, after plan.Ref) pl
 	want := port.Members
 	return plan.Change{
 		Ref:    d.ref(kindMembers, port.Pool.Name, plan.Create, ""),
-		Fields: []plan.Field{{Name: "members", After: members.Show(want)}},
+		Fields: []plan.Field{{Name: "members", After: plan.ShowMembers(members.Format(want))}},
 		After:  []plan.Ref{after},
 		// An update of only the members cannot make it, and fails instead of ignoring it.
 		Membership: true,

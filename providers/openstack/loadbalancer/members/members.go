@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
@@ -17,9 +15,6 @@ type Identity struct {
 	address string
 	port    int
 }
-
-// maxShown is the maximum number of members that a plan lists one by one.
-const maxShown = 10
 
 // IdentityOf returns the identity of a member.
 func IdentityOf(m api.Member) Identity { return Identity{m.Address, m.Port} }
@@ -86,46 +81,14 @@ func aligned(have, want []api.Member) bool {
 	return slices.EqualFunc(have, want, func(a, b api.Member) bool { return IdentityOf(a) == IdentityOf(b) })
 }
 
-// Show lists members, or counts them if there are many.
-func Show(members []api.Member) string {
-	if len(members) > maxShown {
-		return fmt.Sprintf("%d members", len(members))
-	}
-	sorted := sorting.SortedFunc(slices.Values(members), func(a, b api.Member) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address), cmp.Compare(a.Port, b.Port))
-	})
-	shown := make([]string, 0, len(sorted))
-	for _, m := range sorted {
-		text := fmt.Sprintf("%s %s:%d", m.Name, m.Address, m.Port)
+// Format returns the text of each member in plans.
+func Format(members []api.Member) []string {
+	texts := make([]string, len(members))
+	for i, m := range members {
+		texts[i] = fmt.Sprintf("%s %s:%d", m.Name, m.Address, m.Port)
 		if m.MonitorPort != 0 {
-			text += fmt.Sprintf(" (probed at %d)", m.MonitorPort)
+			texts[i] += fmt.Sprintf(" (probed at %d)", m.MonitorPort)
 		}
-		shown = append(shown, text)
 	}
-	return strings.Join(shown, ", ")
-}
-
-// ShowChange formats two sets of members: completely if they are small, else by their counts and the members that
-// leave and join.
-func ShowChange(before, after []api.Member) (string, string) {
-	if len(before) <= maxShown && len(after) <= maxShown {
-		return Show(before), Show(after)
-	}
-	return fmt.Sprintf("%d members%s", len(before), suffix("; leaving: ", without(before, after))),
-		fmt.Sprintf("%d members%s", len(after), suffix("; joining: ", without(after, before)))
-}
-
-func without(members, others []api.Member) []api.Member {
-	there := make(map[Identity]bool, len(others))
-	for _, m := range others {
-		there[IdentityOf(m)] = true
-	}
-	return slices.DeleteFunc(slices.Clone(members), func(m api.Member) bool { return there[IdentityOf(m)] })
-}
-
-func suffix(label string, members []api.Member) string {
-	if len(members) == 0 {
-		return ""
-	}
-	return label + Show(members)
+	return texts
 }
