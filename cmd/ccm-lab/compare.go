@@ -73,8 +73,7 @@ func newCompareCommand(ctx context.Context, s streams) *cobra.Command {
 		"Another cloud controller manager, which is a further column on the one --provider. May be repeated.")
 	fs.StringArrayVar(&o.configs, "cloud-config", nil, "Its configuration file, in which "+bench.EndpointVariable+
 		" stands for the cloud's URL and "+bench.ConfigVariable+" for a complete configuration file; one for each "+
-		"--ccm-binary, "+
-		"or none.")
+		"--ccm-binary, or none.")
 	fs.StringArrayVar(&o.names, "name", nil, "The name of its column; one for each --ccm-binary.")
 	fs.StringArrayVar(&o.args, "ccm-arg", nil, "An additional argument for all --ccm-binary. May be repeated.")
 	fs.StringVar(&o.servicesAt, "services-at", "",
@@ -109,8 +108,7 @@ func (o compareOptions) validate() error {
 	}
 	if n := len(o.configs); n != 0 && n != len(o.binaries) {
 		errs = append(errs, cli.UsageErrorf("--cloud-config is given %d times and --ccm-binary %d times: give each binary "+
-			"one, "+
-			"or none", n, len(o.binaries)))
+			"one, or none", n, len(o.binaries)))
 	}
 	if len(o.binaries) > 0 && len(o.providers) != 1 {
 		errs = append(errs, cli.UsageErrorf("--ccm-binary needs one --provider, the cloud that it runs on"))
@@ -188,7 +186,7 @@ func (o compareOptions) rows() ([]compare.Scenario, error) {
 // readResult reads the result of another run; nil without one.
 func readResult(flag, path string) (*results.Report, error) {
 	if path == "" {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // nil is no result
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -222,7 +220,7 @@ func runCompare(ctx context.Context, o compareOptions, s streams) (err error) {
 		Operations: o.operations && o.only == "", Parallel: parallelColumns, Resume: resumed,
 		Notify: func(line string) { p.say("%s", line) },
 	}
-	if options.Binaries, err = lab.FindBinaries(); err != nil && !compare.Resumed(options) {
+	if options.Binaries, err = lab.FindBinaries(); err != nil && !compare.IsComplete(options) {
 		return err
 	}
 	dir, err := makeDirectory(o.keep)
@@ -241,7 +239,7 @@ func runCompare(ctx context.Context, o compareOptions, s streams) (err error) {
 	return verdictOf(s, result, baseline)
 }
 
-// interruptedComparison names what an interrupted run has not reached.
+// interruptedComparison returns the error of an interrupted run, with the missing results.
 func interruptedComparison(r results.Report) error {
 	return &cli.ExitError{
 		Code:  cli.ExitInterrupted,

@@ -15,7 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab/screen"
 )
 
-// formats are the values of --output, and writers what writes them.
+// formats are the values of --output; writers has the function of each.
 func formats() []string { return []string{outputTable, outputJSON, outputMarkdown, outputHTML} }
 
 const (

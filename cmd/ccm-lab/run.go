@@ -57,15 +57,12 @@ func newRunCommand(ctx context.Context, s streams) *cobra.Command {
 	fs.IntVar(&o.nodes, "nodes", o.nodes, "Number of demo nodes that join.")
 	fs.IntVar(&o.services, "services", o.services, "Number of demo Services to create.")
 	fs.BoolVar(&o.once, "once", o.once, "Exit when everything is ready, with the final tables and code 0; "+
-		"or at the timeout, "+
-		"with a list of what is missing and code 1.")
-	fs.DurationVar(&o.timeout, "timeout", o.timeout, "With --once: the timeout, which starts when the "+
-		"nodes join.")
+		"or at the timeout, with a list of what is missing and code 1.")
+	fs.DurationVar(&o.timeout, "timeout", o.timeout, "With --once: the timeout, which starts when the nodes join.")
 	fs.StringVar(&o.kubeconfigOut, "kubeconfig-out", "",
 		"Also write the kubeconfig to this file, which must not exist; it is removed at the end.")
 	fs.StringVar(&o.traces, "traces", "", "Write the OpenTelemetry spans of ccm to this file, from each sync down to "+
-		"each "+
-		"call of the cloud: one line of OTLP in JSON for each export.")
+		"each call of the cloud: one line of OTLP in JSON for each export.")
 	fs.BoolVar(&o.keep, "keep", o.keep, "Keep the directory with logs, etcd's data and the state of the cloud at the "+
 		"end, and print its path.")
 	return cmd

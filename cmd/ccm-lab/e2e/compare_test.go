@@ -80,7 +80,7 @@ func TestComparisonCatchesOneCallMore(t *testing.T) {
 	r := compareFake(t, "service.tcp", frameworkManager(t, "costly-ccm"))
 	rename(&r, "framework-ccm")
 	d := text.Compare(honest, r)
-	if len(d.Worse) != 1 || d.Worse[0].What != "calls" {
+	if len(d.Worse) != 1 || d.Worse[0].Value != "calls" {
 		t.Errorf("%+v, want one more call", d.Worse)
 	}
 }

@@ -94,8 +94,7 @@ func (o *options) constructors() map[string]app.ControllerInitFuncConstructor {
 var defaultReasons = map[string]string{
 	"concurrent-service-syncs": "256 instead of the framework's 1: one slow load balancer must not hold up the " +
 		"others, and each one is locked by itself.",
-	"concurrent-node-syncs": "16 instead of the framework's 1: nodes that join together share " +
-		"bulk calls.",
+	"concurrent-node-syncs": "16 instead of the framework's 1: nodes that join together share bulk calls.",
 	"concurrent-node-status-updates": "16 instead of the framework's 0 (as many as node syncs): addresses come from a " +
 		"shared snapshot.",
 	"concurrent-node-lifecycle-syncs": "16 instead of the framework's 1: nodes that fail together are looked up together.",
@@ -103,9 +102,9 @@ var defaultReasons = map[string]string{
 	"kube-api-burst":                  "200 instead of the framework's 30, to match the workers of the controllers.",
 	"min-resync-period": "30m instead of the framework's 12h, because pod routes that were " +
 		"changed by other clients are found at a resync.",
-	"profiling": "Off, unlike the framework's default: profiles and goroutine dumps show what the process works on.",
-	"webhook-secure-port": "0 unless --webhooks names one (then 10260): an unused port should not " +
-		"be open.",
+	"profiling": "Off, unlike the framework's default: " +
+		"profiles and goroutine dumps show what the process works on.",
+	"webhook-secure-port": "0 unless --webhooks names one (then 10260): an unused port should not be open.",
 	"route-reconciliation-period": "Used only with " +
 		"--feature-gates=CloudControllerManagerWatchBasedRoutesReconciliation=false; by default routes follow node events.",
 	"leader-elect-resource-name": "The default is the name that the clouds' own managers use, so that during a " +
@@ -122,8 +121,7 @@ func helpOverrides() map[string]string {
 		flagClusterName: "Name of the cluster. It is part of the names and tags of objects in the cloud: " +
 			"with another name, existing load balancers and routes are not found.",
 		flagClusterCIDR: "The addresses of all pods, such as 10.244.0.0/16; with a comma one range for each address " +
-			"family. " +
-			"Needed for pod routes; routes outside of it are never changed.",
+			"family. Needed for pod routes; routes outside of it are never changed.",
 		flagCloudRoutes: "Create a route to the pods of each node, if the cloud supports it. Not needed if the pod " +
 			"network has its own routing.",
 		"allow-untagged-cloud": "Start even if the cloud's configuration does not identify the cluster.",

@@ -94,8 +94,7 @@ func table(effects []plan.Effect) string {
 			}
 		}
 	}
-	fmt.Fprint(&out, "| everything else | nothing | always |\n\n"+
-		"These are the fields of a Service that cause changes:\n\n")
+	fmt.Fprint(&out, "| everything else | nothing | always |\n\nThese are the fields of a Service that cause changes:\n\n")
 	writeFields(&out, effects)
 	return out.String()
 }

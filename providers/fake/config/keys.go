@@ -21,8 +21,7 @@ func Keys() []provider.ConfigKey {
 		token,
 		global("adopt-unknown-nodes", "bool", "true",
 			"Whether a Node without an instance gets one: nodes of kind and kwok, which run without a cloud, then work "+
-				"unchanged. "+
-				"Nodes with provider IDs that begin with kind:// or kwok:// then count as ours. "+
+				"unchanged. Nodes with provider IDs that begin with kind:// or kwok:// then count as ours. "+
 				"With false, an instance exists only "+
 				"if it was started explicitly, and the node of a terminated instance is deleted."),
 		global("instance-type", "string", "the cloud's smallest",

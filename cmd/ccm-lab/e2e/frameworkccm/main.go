@@ -1,5 +1,5 @@
-// Command frameworkccm is a cloud controller manager as Kubernetes' framework makes one, with the providers of this
-// repository: its main has nothing of ccm. Tests compare it with ccm.
+// Command frameworkccm is a cloud controller manager as Kubernetes' framework builds it, with the providers of this
+// repository, and without the code of ccm. Tests compare it with ccm.
 package main
 
 import (
@@ -38,10 +38,10 @@ func exit(format string, args ...any) {
 
 // newCloud returns the provider of --cloud-provider.
 func newCloud(c *config.CompletedConfig) cloudprovider.Interface {
-	given := c.ComponentConfig.KubeCloudShared.CloudProvider
-	cloud, err := cloudprovider.InitCloudProvider(given.Name, given.CloudConfigFile)
+	options := c.ComponentConfig.KubeCloudShared.CloudProvider
+	cloud, err := cloudprovider.InitCloudProvider(options.Name, options.CloudConfigFile)
 	if err != nil || cloud == nil {
-		exit("no cloud provider %q: %v", given.Name, err)
+		exit("no cloud provider %q: %v", options.Name, err)
 	}
-	return variant(cloud, given.CloudConfigFile)
+	return variant(cloud, options.CloudConfigFile)
 }

@@ -15,15 +15,15 @@ import (
 
 // A binary with one of these names has a defect, which comparisons must catch.
 const (
-	lying  = "lying-ccm"  // ignores the annotation for tags
-	leaky  = "leaky-ccm"  // deletes no load balancer
-	costly = "costly-ccm" // makes one call more
+	ignoresTags    = "lying-ccm"  // ignores the annotation for tags
+	deletesNothing = "leaky-ccm"  // deletes no load balancer
+	makesExtraCall = "costly-ccm" // makes one call more
 )
 
 // variant returns the cloud with the defect that the name of the program stands for.
 func variant(cloud cloudprovider.Interface, configFile string) cloudprovider.Interface {
 	switch name := filepath.Base(os.Args[0]); name {
-	case lying, leaky, costly:
+	case ignoresTags, deletesNothing, makesExtraCall:
 		return defectiveCloud{cloud, name, configFile}
 	default:
 		return cloud
@@ -48,10 +48,10 @@ type defectiveBalancer struct {
 func (b defectiveBalancer) EnsureLoadBalancer(ctx context.Context, cluster string, svc *v1.Service, nodes []*v1.Node) (
 	*v1.LoadBalancerStatus, error) {
 	switch b.cloud.defect {
-	case lying:
+	case ignoresTags:
 		svc = svc.DeepCopy()
 		delete(svc.Annotations, intent.KeyTags)
-	case costly:
+	case makesExtraCall:
 		if err := b.cloud.call(ctx); err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (b defectiveBalancer) EnsureLoadBalancer(ctx context.Context, cluster strin
 }
 
 func (b defectiveBalancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, svc *v1.Service) error {
-	if b.cloud.defect == leaky {
+	if b.cloud.defect == deletesNothing {
 		return nil
 	}
 	return b.LoadBalancer.EnsureLoadBalancerDeleted(ctx, cluster, svc)

@@ -82,10 +82,10 @@ const sharedNodes = 2
 // readyTimeout is the timeout for the first nodes to be initialised.
 const readyTimeout = 30 * time.Second
 
-// servicesFactor is by how much longer real services need for what a simulator does.
+// servicesFactor is the factor by which real services are slower than a simulator.
 const servicesFactor = 10
 
-// scaled returns a duration that suits the simulator as it suits the column's cloud.
+// scaled returns a duration for a simulator as one for the column's cloud.
 func (c *Column) scaled(d time.Duration) time.Duration {
 	if c.ServicesAt != "" {
 		return servicesFactor * d
@@ -144,10 +144,10 @@ func (r *run) prepare(ctx context.Context) error {
 		r.nodes = append(r.nodes, node.Name)
 	}
 	slices.Sort(r.nodes)
-	waiting, cancel := context.WithTimeout(ctx, r.scaled(readyTimeout))
+	waitCtx, cancel := context.WithTimeout(ctx, r.scaled(readyTimeout))
 	defer cancel()
 	// A manager without instances initialises no node: the scenarios show that.
-	_ = wait.PollUntilContextCancel(waiting, poll, true, func(ctx context.Context) (bool, error) {
+	_ = wait.PollUntilContextCancel(waitCtx, poll, true, func(ctx context.Context) (bool, error) {
 		return r.initialised(ctx), nil
 	})
 	return ctx.Err()
@@ -181,7 +181,7 @@ func (r *run) unsupported(text string) string {
 	return ""
 }
 
-// logMessage returns the message of a log line: without the header, and without the keys and values behind a message in
+// logMessage returns the message of a log line: without the header, and without the keys and values after a message in
 // quotes.
 func logMessage(line string) string {
 	_, message, _ := strings.Cut(line, "] ")
@@ -195,8 +195,8 @@ func logMessage(line string) string {
 
 // inventory lists the objects in the cloud.
 func (r *run) inventory() []world.Object {
-	if listing, ok := r.cluster.Cloud.World.(world.Inventory); ok {
-		return listing.Inventory()
+	if cloud, ok := r.cluster.Cloud.World.(world.Inventory); ok {
+		return cloud.Inventory()
 	}
 	return nil
 }
@@ -208,9 +208,9 @@ func (r *run) restartFor(ctx context.Context, s Scenario) error {
 		return err
 	}
 	// The routes of the shared nodes belong to no scenario.
-	waiting, cancel := context.WithTimeout(ctx, r.scaled(readyTimeout))
+	waitCtx, cancel := context.WithTimeout(ctx, r.scaled(readyTimeout))
 	defer cancel()
-	_ = wait.PollUntilContextCancel(waiting, poll, true, func(context.Context) (bool, error) {
+	_ = wait.PollUntilContextCancel(waitCtx, poll, true, func(context.Context) (bool, error) {
 		return len(r.cluster.Cloud.World.Routes()) >= len(r.nodes) || r.unsupported(withoutRoutes) != "", nil
 	})
 	return ctx.Err()

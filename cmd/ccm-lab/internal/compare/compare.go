@@ -40,10 +40,10 @@ type Options struct {
 func Run(ctx context.Context, o Options) (report.Report, error) {
 	r := newResult(o)
 	slots := make(chan struct{}, max(o.Parallel, 1))
-	var running sync.WaitGroup
+	var columns sync.WaitGroup
 	for i := range o.Columns {
 		column := &o.Columns[i]
-		running.Go(func() {
+		columns.Go(func() {
 			select {
 			case slots <- struct{}{}:
 			case <-ctx.Done():
@@ -59,15 +59,15 @@ func Run(ctx context.Context, o Options) (report.Report, error) {
 			}
 		})
 	}
-	running.Wait()
+	columns.Wait()
 	return r.finish(), ctx.Err()
 }
 
-// Resumed reports whether the results to resume from are complete, so that Run starts nothing.
-func Resumed(o Options) bool {
+// IsComplete reports whether the results to resume from are complete, so that Run starts nothing.
+func IsComplete(o Options) bool {
 	r := newResult(o)
 	return r.total == 0 && !slices.ContainsFunc(o.Columns, func(c Column) bool {
-		return o.Operations && !r.measured(c.Name)
+		return o.Operations && !r.isMeasured(c.Name)
 	})
 }
 
@@ -93,7 +93,7 @@ func newResult(o Options) *result {
 		c := report.Capability{ID: s.ID, Group: s.Group, Title: s.Title, Detail: s.Detail,
 			Periodic: s.Periodic || s.Routes, Cells: map[string]report.Cell{}}
 		for i := range o.Columns {
-			if cell, ok := resumed(o.Resume, s.ID, o.Columns[i].Name); ok {
+			if cell, ok := previousCell(o.Resume, s.ID, o.Columns[i].Name); ok {
 				c.Cells[o.Columns[i].Name] = cell
 			} else {
 				r.total++
@@ -108,12 +108,12 @@ func newResult(o Options) *result {
 	return r
 }
 
-// resumed returns the cell of an earlier run. A failed one runs again.
-func resumed(old *report.Report, scenario, column string) (report.Cell, bool) {
-	if old == nil {
+// previousCell returns the cell of an earlier run. A failed one runs again.
+func previousCell(previous *report.Report, scenario, column string) (report.Cell, bool) {
+	if previous == nil {
 		return report.Cell{}, false
 	}
-	for _, c := range old.Capabilities {
+	for _, c := range previous.Capabilities {
 		if cell, ok := c.Cells[column]; ok && c.ID == scenario && cell.Verdict != report.Failed {
 			return cell, true
 		}
@@ -122,17 +122,17 @@ func resumed(old *report.Report, scenario, column string) (report.Cell, bool) {
 }
 
 // resumeOperations copies the costs of an earlier run.
-func (r *result) resumeOperations(old *report.Report) {
-	if old == nil {
+func (r *result) resumeOperations(previous *report.Report) {
+	if previous == nil {
 		return
 	}
 	for _, o := range r.report.Operations {
-		for _, was := range old.Operations {
-			if was.ID != o.ID {
+		for _, operation := range previous.Operations {
+			if operation.ID != o.ID {
 				continue
 			}
 			for _, column := range r.report.Columns {
-				if cost, ok := was.Costs[column.Name]; ok && cost.Missing == "" {
+				if cost, ok := operation.Costs[column.Name]; ok && cost.Missing == "" {
 					o.Costs[column.Name] = cost
 				}
 			}

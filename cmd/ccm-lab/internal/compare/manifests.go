@@ -25,7 +25,7 @@ const (
 )
 
 // UserScenario returns the scenario of a user's file with Services.
-func UserScenario(file string) (Scenario, error) { return fromFile("user.", groupUser, file) }
+func UserScenario(file string) (Scenario, error) { return newFileScenario("user.", groupUser, file) }
 
 // Examples returns a scenario for each manifest of examples/ in the repository that contains the working directory;
 // none outside a repository.
@@ -40,7 +40,7 @@ func Examples() ([]Scenario, error) {
 	}
 	var out []Scenario
 	for _, file := range files {
-		s, err := fromFile("example.", groupExamples, file)
+		s, err := newFileScenario("example.", groupExamples, file)
 		if err != nil {
 			return nil, err
 		}
@@ -49,8 +49,8 @@ func Examples() ([]Scenario, error) {
 	return out, nil
 }
 
-// fromFile returns a scenario that applies the Services of a file.
-func fromFile(prefix, group, file string) (Scenario, error) {
+// newFileScenario returns a scenario that applies the Services of a file.
+func newFileScenario(prefix, group, file string) (Scenario, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return Scenario{}, err
@@ -60,7 +60,7 @@ func fromFile(prefix, group, file string) (Scenario, error) {
 		return Scenario{}, fmt.Errorf("%s: %w", file, err)
 	}
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-	detail := comment(string(content))
+	detail := leadingComment(string(content))
 	if detail == "" {
 		detail = "The Services of " + filepath.Base(file) + " get load balancers, without a Warning Event."
 	}
@@ -102,8 +102,8 @@ func parseServices(manifest string) ([]*v1.Service, error) {
 	return out, nil
 }
 
-// comment returns the first lines of a manifest that are comments.
-func comment(manifest string) string {
+// leadingComment returns the first lines of a manifest that are comments.
+func leadingComment(manifest string) string {
 	var lines []string
 	for line := range strings.Lines(manifest) {
 		text, ok := strings.CutPrefix(line, "# ")
@@ -117,7 +117,7 @@ func comment(manifest string) string {
 
 // applyAll applies Services one after the other, and returns the worst verdict.
 func applyAll(ctx context.Context, t *Trial, services []*v1.Service) (report.Verdict, string, error) {
-	worst, all := report.Works, []string{}
+	worst, summaries := report.Works, []string{}
 	for _, svc := range services {
 		s, err := t.apply(ctx, svc)
 		if err != nil {
@@ -134,11 +134,11 @@ func applyAll(ctx context.Context, t *Trial, services []*v1.Service) (report.Ver
 			summary = svc.Name + ": " + summary
 		}
 		if verdict.Compare(worst) > 0 {
-			worst, all = verdict, nil
+			worst, summaries = verdict, nil
 		}
 		if verdict == worst {
-			all = append(all, summary)
+			summaries = append(summaries, summary)
 		}
 	}
-	return worst, strings.Join(all, "; "), nil
+	return worst, strings.Join(summaries, "; "), nil
 }

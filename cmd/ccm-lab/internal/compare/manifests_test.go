@@ -24,7 +24,7 @@ func TestParseServices(t *testing.T) {
 }
 
 func TestCommentIsTheDetail(t *testing.T) {
-	if got := comment("# Two\n# lines.\nkind: Service\n# not this\n"); got != "Two lines." {
+	if got := leadingComment("# Two\n# lines.\nkind: Service\n# not this\n"); got != "Two lines." {
 		t.Errorf("%q", got)
 	}
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-// until waits for a condition. A timeout returns no error: the checks that follow show it.
-func (t *Trial) until(ctx context.Context, timeout time.Duration, condition wait.ConditionWithContextFunc) error {
-	waiting, cancel := context.WithTimeout(ctx, timeout)
+// waitFor waits for a condition. A timeout returns no error: the checks that follow show it.
+func (t *Trial) waitFor(ctx context.Context, timeout time.Duration, condition wait.ConditionWithContextFunc) error {
+	waitCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	// Requests have the outer context, because client-go fails them early if a deadline is near.
-	err := wait.PollUntilContextCancel(waiting, poll, true, func(context.Context) (bool, error) { return condition(ctx) })
-	t.took = time.Since(t.started)
-	if err != nil && waiting.Err() == nil {
+	err := wait.PollUntilContextCancel(waitCtx, poll, true, func(context.Context) (bool, error) { return condition(ctx) })
+	t.duration = time.Since(t.started)
+	if err != nil && waitCtx.Err() == nil {
 		return err
 	}
 	return ctx.Err()
@@ -41,20 +41,20 @@ func (t *Trial) join(ctx context.Context, name string, podCIDRs ...string) (stri
 		terminated = true
 		return t.cluster.Cloud.World.Terminate(node.Name)
 	}
-	t.cleanUp(func(ctx context.Context) error {
+	t.addCleanup(func(ctx context.Context) error {
 		if err := t.terminate(); err != nil {
 			return err
 		}
 		return t.live.DeleteNode(ctx, node.Name)
 	})
-	if err := t.manifest(userNode(node)); err != nil {
+	if err := t.manifest(manifestOf(node)); err != nil {
 		return "", err
 	}
 	return node.Name, lab.RegisterNode(ctx, t.cluster.Plane.Client, node)
 }
 
-// userNode returns what a kubelet registers, for the evidence.
-func userNode(node *v1.Node) *v1.Node {
+// manifestOf returns the node that a kubelet registers as a manifest, for the evidence.
+func manifestOf(node *v1.Node) *v1.Node {
 	node = node.DeepCopy()
 	node.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}
 	return node

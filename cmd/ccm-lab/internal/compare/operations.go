@@ -41,7 +41,7 @@ func operations() []report.Operation {
 
 // measure runs the operations on a cluster of their own.
 func (r *result) measure(ctx context.Context, column *Column) error {
-	if !r.options.Operations || r.measured(column.Name) {
+	if !r.options.Operations || r.isMeasured(column.Name) {
 		return nil
 	}
 	dir := filepath.Join(r.options.Dir, column.Name+"-operations")
@@ -81,8 +81,8 @@ func (r *result) phases(column string) []string {
 	return out
 }
 
-// measured reports whether a resumed run has the operations of a column.
-func (r *result) measured(column string) bool {
+// isMeasured reports whether a resumed run has the operations of a column.
+func (r *result) isMeasured(column string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, o := range r.report.Operations {

@@ -55,7 +55,7 @@ func CheckReference(r report.Report, scenarios []Scenario, columns []Column) err
 		problems = append(problems, "row "+id+" has no scenario")
 	}
 	for _, c := range r.Columns {
-		if !slices.ContainsFunc(columns, func(own Column) bool { return own.Name == c.Name && own.Title == c.Title }) {
+		if !slices.ContainsFunc(columns, func(l Column) bool { return l.Name == c.Name && l.Title == c.Title }) {
 			problems = append(problems, "column "+c.Name+" is not one of the linked clouds")
 		}
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
+// trialFunc runs a scenario, and returns the verdict and its summary. With an error, there is no verdict.
+type trialFunc func(ctx context.Context, t *Trial) (report.Verdict, string, error)
+
 // Scenario shows one capability.
 type Scenario struct {
 	ID, Group, Title, Detail string
@@ -21,20 +24,19 @@ type Scenario struct {
 	Periodic bool
 	// Args are further arguments of ccm, for a capability that is off by default. Other managers do not have them.
 	Args []string
-	// Declared returns what a descriptor claims, "" if it claims nothing.
+	// Declared returns the verdict that a descriptor declares, or "".
 	Declared func(d provider.Descriptor) report.Verdict
-	// Run returns the verdict and its summary. With an error, there is no verdict.
-	Run func(ctx context.Context, t *Trial) (report.Verdict, string, error)
+	Run      trialFunc
 }
 
-// with returns the scenario with arguments of ccm.
-func (s Scenario) with(args ...string) Scenario {
+// withArgs returns the scenario with arguments of ccm.
+func (s Scenario) withArgs(args ...string) Scenario {
 	s.Args = args
 	return s
 }
 
-// periodic marks the scenario as one that waits for periodic work.
-func (s Scenario) periodic() Scenario {
+// asPeriodic marks the scenario as one that waits for periodic work.
+func (s Scenario) asPeriodic() Scenario {
 	s.Periodic = true
 	return s
 }

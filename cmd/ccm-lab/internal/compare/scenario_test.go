@@ -77,12 +77,12 @@ func TestRouteToReportsForeignRoute(t *testing.T) {
 	const destination = "10.244.102.0/24"
 	routes := []world.Route{{Destination: destination, NodeName: "node-1", Owned: true}, {Destination: destination}}
 	for range routes {
-		if got := routeTo(routes, destination); got != "another owner's" {
+		if got := describeRoute(routes, destination); got != "another owner's" {
 			t.Errorf("%q for %+v", got, routes)
 		}
 		slices.Reverse(routes)
 	}
-	if got := routeTo(routes[:1], "10.244.103.0/24"); got != "none" {
+	if got := describeRoute(routes[:1], "10.244.103.0/24"); got != "none" {
 		t.Errorf("%q without a route", got)
 	}
 }

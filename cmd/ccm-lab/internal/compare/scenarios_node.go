@@ -31,8 +31,8 @@ const (
 	safetyTime = 45 * time.Second
 )
 
-// instances returns the scenario of a feature of nodes.
-func instances(id, title, detail string, run func(context.Context, *Trial) (report.Verdict, string, error)) Scenario {
+// nodeScenario returns the scenario of a feature of nodes.
+func nodeScenario(id, title, detail string, run trialFunc) Scenario {
 	return Scenario{
 		ID: "node." + id, Group: groupNodes, Title: title, Detail: detail,
 		Declared: func(d provider.Descriptor) report.Verdict {
@@ -47,13 +47,13 @@ func instances(id, title, detail string, run func(context.Context, *Trial) (repo
 
 func nodeScenarios() []Scenario {
 	return []Scenario{
-		instances("provider-id", "Provider ID", "A node that joins gets a provider ID, and loses the uninitialized taint.",
-			describes("a provider ID and no uninitialized taint", func(n *v1.Node, _ world.Machine) (want, got string) {
-				return "set", setOrNot(n.Spec.ProviderID != "" && lab.IsInitialised(*n))
+		nodeScenario("provider-id", "Provider ID", "A node that joins gets a provider ID, and loses the uninitialized taint.",
+			describesNode("a provider ID and no uninitialized taint", func(n *v1.Node, _ world.Machine) (want, got string) {
+				return "set", setOrEmpty(n.Spec.ProviderID != "" && lab.IsInitialised(*n))
 			})),
-		instances("internal-ip", "Internal address, IPv4", "The node has an IPv4 address of type InternalIP.",
-			describes("InternalIP, IPv4", func(n *v1.Node, _ world.Machine) (want, got string) {
-				return "set", setOrNot(hasInternal(n, netip.Addr.Is4))
+		nodeScenario("internal-ip", "Internal address, IPv4", "The node has an IPv4 address of type InternalIP.",
+			describesNode("InternalIP, IPv4", func(n *v1.Node, _ world.Machine) (want, got string) {
+				return "set", setOrEmpty(hasInternal(n, netip.Addr.Is4))
 			})),
 		{
 			ID: "node.internal-ip-ipv6", Group: groupNodes, Title: "Internal address, IPv6",
@@ -65,37 +65,39 @@ func nodeScenarios() []Scenario {
 				return report.NotApplicable
 			},
 		},
-		instances("instance-type", "Instance type", "The label "+v1.LabelInstanceTypeStable+" is the machine's type.",
-			describes(v1.LabelInstanceTypeStable, func(n *v1.Node, m world.Machine) (want, got string) {
+		nodeScenario("instance-type", "Instance type", "The label "+v1.LabelInstanceTypeStable+" is the machine's type.",
+			describesNode(v1.LabelInstanceTypeStable, func(n *v1.Node, m world.Machine) (want, got string) {
 				return m.Type, n.Labels[v1.LabelInstanceTypeStable]
 			})),
-		instances("zone", "Zone", "The label "+v1.LabelTopologyZone+" is the machine's zone.",
-			describes(v1.LabelTopologyZone, func(n *v1.Node, m world.Machine) (want, got string) {
+		nodeScenario("zone", "Zone", "The label "+v1.LabelTopologyZone+" is the machine's zone.",
+			describesNode(v1.LabelTopologyZone, func(n *v1.Node, m world.Machine) (want, got string) {
 				return m.Zone, n.Labels[v1.LabelTopologyZone]
 			})),
-		instances("region", "Region", "The label "+v1.LabelTopologyRegion+" is the machine's region.",
-			describes(v1.LabelTopologyRegion, func(n *v1.Node, m world.Machine) (want, got string) {
+		nodeScenario("region", "Region", "The label "+v1.LabelTopologyRegion+" is the machine's region.",
+			describesNode(v1.LabelTopologyRegion, func(n *v1.Node, m world.Machine) (want, got string) {
 				return m.Region, n.Labels[v1.LabelTopologyRegion]
 			})),
-		instances("shutdown", "Machine stopped", "A node that stops reporting gets the shutdown taint when its machine is "+
-			"stopped.",
-			stopped).periodic(),
-		instances("deleted", "Machine deleted", "A node that stops reporting is deleted when its machine does not exist "+
+		nodeScenario("shutdown", "Machine stopped",
+			"A node that stops reporting gets the shutdown taint when its machine is stopped.",
+			machineStopped).asPeriodic(),
+		nodeScenario("deleted", "Machine deleted", "A node that stops reporting is deleted when its machine does not exist "+
 			"any more.",
-			deleted).periodic(),
-		instances("api-failure", "Failing cloud API", "A node that stops reporting stays while all calls to the cloud fail.",
-			survivesFault(sim.FaultError)).periodic(),
-		instances("api-throttled", "Throttling cloud API", "A node that stops reporting stays while all calls are throttled.",
-			survivesFault(sim.FaultThrottle)).periodic(),
-		instances("foreign", "Node of another cloud",
-			"A node with the provider ID of another cloud stays as it is when it stops reporting.", foreignNode).periodic(),
+			machineDeleted).asPeriodic(),
+		nodeScenario("api-failure", "Failing cloud API",
+			"A node that stops reporting stays while all calls to the cloud fail.",
+			survivesFault(sim.FaultError)).asPeriodic(),
+		nodeScenario("api-throttled", "Throttling cloud API",
+			"A node that stops reporting stays while all calls are throttled.",
+			survivesFault(sim.FaultThrottle)).asPeriodic(),
+		nodeScenario("foreign", "Node of another cloud",
+			"A node with the provider ID of another cloud stays as it is when it stops reporting.", foreignNode).asPeriodic(),
 	}
 }
 
 // internalIPv6 is not applicable if the cloud shows no IPv6 address of the machine.
 func internalIPv6(ctx context.Context, t *Trial) (report.Verdict, string, error) {
-	verdict, summary, err := describes("InternalIP, IPv6", func(n *v1.Node, _ world.Machine) (want, got string) {
-		return "set", setOrNot(hasInternal(n, netip.Addr.Is6))
+	verdict, summary, err := describesNode("InternalIP, IPv6", func(n *v1.Node, _ world.Machine) (want, got string) {
+		return "set", setOrEmpty(hasInternal(n, netip.Addr.Is6))
 	})(ctx, t)
 	if verdict == report.Ignored && !hasIPv6(world.ChangedObjects(t.before, t.inventory())) {
 		return report.NotApplicable, "The machines of the simulated cloud have no IPv6 address.", err
@@ -117,13 +119,14 @@ func hasIPv6(objects []world.Object) bool {
 	return false
 }
 
-func setOrNot(set bool) string {
+func setOrEmpty(set bool) string {
 	if set {
 		return "set"
 	}
 	return ""
 }
 
+// hasInternal reports whether a node has an internal address of a family.
 func hasInternal(n *v1.Node, family func(netip.Addr) bool) bool {
 	return slices.ContainsFunc(n.Status.Addresses, func(a v1.NodeAddress) bool {
 		addr, err := netip.ParseAddr(a.Address)
@@ -131,25 +134,25 @@ func hasInternal(n *v1.Node, family func(netip.Addr) bool) bool {
 	})
 }
 
-// joined launches a machine, registers its node and waits until it is initialised and has the cloud's addresses, which
-// the framework writes after it has removed the taint.
-func (t *Trial) joined(ctx context.Context) (*v1.Node, error) {
+// joinInitialised launches a machine, registers its node and waits until it is initialised and has the cloud's
+// addresses, which the framework writes after it has removed the taint.
+func (t *Trial) joinInitialised(ctx context.Context) (*v1.Node, error) {
 	t.begin()
 	name, err := t.join(ctx, t.namespace)
 	if err != nil {
 		return nil, err
 	}
 	var node *v1.Node
-	err = t.until(ctx, t.scaled(nodeTimeout), func(ctx context.Context) (bool, error) {
+	err = t.waitFor(ctx, t.scaled(nodeTimeout), func(ctx context.Context) (bool, error) {
 		node, err = t.live.Node(ctx, name)
 		return err == nil && node != nil && lab.IsInitialised(*node) && (hasInternal(node, netip.Addr.Is4) ||
 			hasInternal(node, netip.Addr.Is6)) || t.unsupported(withoutInstances) != "", err
 	})
-	return existing(name, node, err)
+	return requireNode(name, node, err)
 }
 
-// existing returns a node, or an error for one that the manager has deleted.
-func existing(name string, node *v1.Node, err error) (*v1.Node, error) {
+// requireNode returns a node, or an error for one that the manager has deleted.
+func requireNode(name string, node *v1.Node, err error) (*v1.Node, error) {
 	if err == nil && node == nil {
 		return nil, fmt.Errorf("the manager has deleted node %s, which joins", name)
 	}
@@ -186,11 +189,10 @@ func (t *Trial) decideNode(warning string, checks ...report.Check) (report.Verdi
 	return decide(observation{exists: true, effect: checks, warning: warning})
 }
 
-// describes joins a node and compares what the manager says about it with the machine.
-func describes(what string, compare func(*v1.Node, world.Machine) (want, got string)) func(context.Context, *Trial) (
-	report.Verdict, string, error) {
+// describesNode joins a node and compares what the manager says about it with the machine.
+func describesNode(what string, compare func(*v1.Node, world.Machine) (want, got string)) trialFunc {
 	return func(ctx context.Context, t *Trial) (report.Verdict, string, error) {
-		joined, err := t.joined(ctx)
+		joined, err := t.joinInitialised(ctx)
 		if err != nil {
 			return "", "", err
 		}
@@ -199,7 +201,7 @@ func describes(what string, compare func(*v1.Node, world.Machine) (want, got str
 			return "", "", err
 		}
 		node, warning, err := t.observeNode(ctx, joined.Name)
-		if node, err = existing(joined.Name, node, err); err != nil {
+		if node, err = requireNode(joined.Name, node, err); err != nil {
 			return "", "", err
 		}
 		want, got := compare(node, machine)
@@ -208,8 +210,8 @@ func describes(what string, compare func(*v1.Node, world.Machine) (want, got str
 	}
 }
 
-func stopped(ctx context.Context, t *Trial) (report.Verdict, string, error) {
-	node, err := t.joined(ctx)
+func machineStopped(ctx context.Context, t *Trial) (report.Verdict, string, error) {
+	node, err := t.joinInitialised(ctx)
 	if err != nil {
 		return "", "", err
 	}
@@ -224,75 +226,75 @@ func stopped(ctx context.Context, t *Trial) (report.Verdict, string, error) {
 			return taint.Key == cloudproviderapi.TaintNodeShutdown
 		})
 	}
-	err = t.until(ctx, machineTimeout, func(ctx context.Context) (bool, error) {
+	err = t.waitFor(ctx, machineTimeout, func(ctx context.Context) (bool, error) {
 		n, err := t.live.Node(ctx, node.Name)
 		return n == nil || tainted(n) || t.unsupported(withoutInstances) != "", err
 	})
 	if err != nil {
 		return "", "", err
 	}
-	now, warning, err := t.observeNode(ctx, node.Name)
+	current, warning, err := t.observeNode(ctx, node.Name)
 	if err != nil {
 		return "", "", err
 	}
 	checks := []report.Check{
-		t.check("node", "exists", existence(now)),
-		t.check("taint "+cloudproviderapi.TaintNodeShutdown, "set", setOrNot(tainted(now))),
+		t.check("node", "exists", nodeState(current)),
+		t.check("taint "+cloudproviderapi.TaintNodeShutdown, "set", setOrEmpty(tainted(current))),
 	}
 	verdict, summary := t.decideNode(warning, checks...)
 	return verdict, summary, nil
 }
 
-func existence(n *v1.Node) string {
+func nodeState(n *v1.Node) string {
 	if n == nil {
 		return "deleted"
 	}
 	return "exists"
 }
 
-func deleted(ctx context.Context, t *Trial) (report.Verdict, string, error) {
-	node, err := t.joined(ctx)
+func machineDeleted(ctx context.Context, t *Trial) (report.Verdict, string, error) {
+	node, err := t.joinInitialised(ctx)
 	if err != nil {
 		return "", "", err
 	}
 	if err := t.terminate(); err != nil {
 		return "", "", err
 	}
-	return t.silence(ctx, node.Name, machineTimeout, "deleted")
+	return t.stopReporting(ctx, node.Name, machineTimeout, "deleted")
 }
 
-// silence makes a node stop reporting, and checks whether it exists after the timeout, or once it is deleted.
-func (t *Trial) silence(ctx context.Context, name string, timeout time.Duration, want string) (report.Verdict, string,
-	error) {
+// stopReporting makes a node stop reporting, and checks whether it exists after the timeout, or once it is deleted.
+func (t *Trial) stopReporting(ctx context.Context, name string, timeout time.Duration, want string) (
+	report.Verdict, string, error) {
 	if err := t.live.SetReady(ctx, name, false); err != nil {
 		return "", "", err
 	}
-	err := t.until(ctx, timeout, func(ctx context.Context) (bool, error) {
+	err := t.waitFor(ctx, timeout, func(ctx context.Context) (bool, error) {
 		n, err := t.live.Node(ctx, name)
 		return err == nil && n == nil || t.unsupported(withoutInstances) != "", err
 	})
 	if err != nil {
 		return "", "", err
 	}
-	now, warning, err := t.observeNode(ctx, name)
+	current, warning, err := t.observeNode(ctx, name)
 	if err != nil {
 		return "", "", err
 	}
-	verdict, summary := t.decideNode(warning, t.check("node", want, existence(now)))
+	verdict, summary := t.decideNode(warning, t.check("node", want, nodeState(current)))
 	return verdict, summary, nil
 }
 
 // survivesFault lets all calls to the cloud fail while a node does not report.
-func survivesFault(kind sim.FaultKind) func(context.Context, *Trial) (report.Verdict, string, error) {
+func survivesFault(kind sim.FaultKind) trialFunc {
 	return func(ctx context.Context, t *Trial) (report.Verdict, string, error) {
-		node, err := t.joined(ctx)
+		node, err := t.joinInitialised(ctx)
 		if err != nil {
 			return "", "", err
 		}
 		front := t.cluster.Cloud.World.Front()
 		front.SetFaults(sim.Fault{Kind: kind})
 		defer front.SetFaults()
-		return t.silence(ctx, node.Name, safetyTime, "exists")
+		return t.stopReporting(ctx, node.Name, safetyTime, "exists")
 	}
 }
 
@@ -303,19 +305,19 @@ func foreignNode(ctx context.Context, t *Trial) (report.Verdict, string, error) 
 	t.begin()
 	node := world.Machine{Name: "other-cloud-1"}.Node()
 	node.Spec.ProviderID = foreignID
-	if err := t.manifest(userNode(node)); err != nil {
+	if err := t.manifest(manifestOf(node)); err != nil {
 		return "", "", err
 	}
 	if err := lab.RegisterNode(ctx, t.cluster.Plane.Client, node); err != nil {
 		return "", "", err
 	}
-	t.cleanUp(func(ctx context.Context) error { return t.live.DeleteNode(ctx, node.Name) })
-	verdict, summary, err := t.silence(ctx, node.Name, safetyTime, "exists")
+	t.addCleanup(func(ctx context.Context) error { return t.live.DeleteNode(ctx, node.Name) })
+	verdict, summary, err := t.stopReporting(ctx, node.Name, safetyTime, "exists")
 	if err != nil || verdict != report.Works {
 		return verdict, summary, err
 	}
-	now, warning, err := t.observeNode(ctx, node.Name)
-	if now, err = existing(node.Name, now, err); err != nil {
+	current, warning, err := t.observeNode(ctx, node.Name)
+	if current, err = requireNode(node.Name, current, err); err != nil {
 		return "", "", err
 	}
 	taints := func(n *v1.Node) string {
@@ -328,7 +330,7 @@ func foreignNode(ctx context.Context, t *Trial) (report.Verdict, string, error) 
 		}
 		return strings.Join(keys, ", ")
 	}
-	verdict, summary = t.decideNode(warning, t.check("node", "exists", existence(now)),
-		t.check("provider ID", foreignID, now.Spec.ProviderID), t.check("taints", taints(node), taints(now)))
+	verdict, summary = t.decideNode(warning, t.check("node", "exists", nodeState(current)),
+		t.check("provider ID", foreignID, current.Spec.ProviderID), t.check("taints", taints(node), taints(current)))
 	return verdict, summary, nil
 }

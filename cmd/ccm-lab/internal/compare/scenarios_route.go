@@ -20,7 +20,7 @@ const (
 )
 
 func routeScenarios() []Scenario {
-	routes := func(id, title, detail string, run func(context.Context, *Trial) (report.Verdict, string, error)) Scenario {
+	scenario := func(id, title, detail string, run trialFunc) Scenario {
 		return Scenario{
 			ID: "route." + id, Group: groupRoutes, Title: title, Detail: detail, Routes: true, Run: run,
 			Declared: func(d provider.Descriptor) report.Verdict {
@@ -32,20 +32,20 @@ func routeScenarios() []Scenario {
 		}
 	}
 	return []Scenario{
-		routes("created", "Route created", "A node's pod range gets a route to its machine.", routeCreated),
-		routes("removed", "Route removed", "The route of a deleted node is deleted.", routeRemoved),
-		routes("conflict", "Conflicting route", "A route of another owner stays when a node has the same pod range.",
+		scenario("created", "Route created", "A node's pod range gets a route to its machine.", routeCreated),
+		scenario("removed", "Route removed", "The route of a deleted node is deleted.", routeRemoved),
+		scenario("conflict", "Conflicting route", "A route of another owner stays when a node has the same pod range.",
 			routeConflict),
 	}
 }
 
-// routeTo describes the routes in the cloud to a destination.
-func (t *Trial) routeTo(destination string) string {
-	return routeTo(t.cluster.Cloud.World.Routes(), destination)
+// describeRoute describes the routes in the cloud to a destination.
+func (t *Trial) describeRoute(destination string) string {
+	return describeRoute(t.cluster.Cloud.World.Routes(), destination)
 }
 
-// routeTo describes the routes to a destination. If one of them is another owner's, it describes that one.
-func routeTo(routes []world.Route, destination string) string {
+// describeRoute describes the routes to a destination. If one of them is another owner's, it describes that one.
+func describeRoute(routes []world.Route, destination string) string {
 	out := "none"
 	for _, r := range routes {
 		switch {
@@ -61,14 +61,14 @@ func routeTo(routes []world.Route, destination string) string {
 	return out
 }
 
-// joinRouted joins a node with a pod range and waits for a route to it.
-func (t *Trial) joinRouted(ctx context.Context, name, podRange string) (node string, err error) {
+// joinWithRoute joins a node with a pod range and waits for a route to it.
+func (t *Trial) joinWithRoute(ctx context.Context, name, podRange string) (node string, err error) {
 	t.begin()
 	if node, err = t.join(ctx, name, podRange); err != nil {
 		return "", err
 	}
-	err = t.until(ctx, t.scaled(nodeTimeout), func(context.Context) (bool, error) {
-		return t.routeTo(podRange) == "to "+node || t.unsupported(withoutRoutes) != "", nil
+	err = t.waitFor(ctx, t.scaled(nodeTimeout), func(context.Context) (bool, error) {
+		return t.describeRoute(podRange) == "to "+node || t.unsupported(withoutRoutes) != "", nil
 	})
 	t.evidence.After = objects(world.ChangedObjects(t.before, t.inventory()))
 	return node, err
@@ -88,29 +88,29 @@ func (t *Trial) decideRoute(ctx context.Context, node string, checks ...report.C
 }
 
 func routeCreated(ctx context.Context, t *Trial) (report.Verdict, string, error) {
-	node, err := t.joinRouted(ctx, "routed", createdRange)
+	node, err := t.joinWithRoute(ctx, "routed", createdRange)
 	if err != nil {
 		return "", "", err
 	}
-	return t.decideRoute(ctx, node, t.check("route to "+createdRange, "to "+node, t.routeTo(createdRange)))
+	return t.decideRoute(ctx, node, t.check("route to "+createdRange, "to "+node, t.describeRoute(createdRange)))
 }
 
 func routeRemoved(ctx context.Context, t *Trial) (report.Verdict, string, error) {
-	node, err := t.joinRouted(ctx, "unrouted", removedRange)
+	node, err := t.joinWithRoute(ctx, "unrouted", removedRange)
 	if err != nil {
 		return "", "", err
 	}
-	created := t.check("route to "+removedRange, "to "+node, t.routeTo(removedRange))
+	created := t.check("route to "+removedRange, "to "+node, t.describeRoute(removedRange))
 	if err := t.live.DeleteNode(ctx, node); err != nil {
 		return "", "", err
 	}
-	err = t.until(ctx, t.scaled(nodeTimeout), func(context.Context) (bool, error) {
-		return !created.OK || t.routeTo(removedRange) == "none", nil
+	err = t.waitFor(ctx, t.scaled(nodeTimeout), func(context.Context) (bool, error) {
+		return !created.OK || t.describeRoute(removedRange) == "none", nil
 	})
 	if err != nil {
 		return "", "", err
 	}
-	return t.decideRoute(ctx, node, created, t.check("route after the deletion", "none", t.routeTo(removedRange)))
+	return t.decideRoute(ctx, node, created, t.check("route after the deletion", "none", t.describeRoute(removedRange)))
 }
 
 // routeConflict adds a route that another tool owns. It exists before the scenario, and must stay.
@@ -127,16 +127,16 @@ func routeConflict(ctx context.Context, t *Trial) (report.Verdict, string, error
 	if err != nil {
 		return "", "", err
 	}
-	err = t.until(ctx, conflictTime, func(context.Context) (bool, error) {
-		return t.routeTo(conflictingRange) != "another owner's", nil
+	err = t.waitFor(ctx, conflictTime, func(context.Context) (bool, error) {
+		return t.describeRoute(conflictingRange) != "another owner's", nil
 	})
 	if err != nil {
 		return "", "", err
 	}
-	kept := t.check("route to "+conflictingRange, "another owner's", t.routeTo(conflictingRange))
-	own := t.check("the node's own route", "none", t.routeOf(node))
-	verdict, summary, err := t.decideRoute(ctx, node, kept)
-	if verdict == report.Works && !own.OK {
+	foreign := t.check("route to "+conflictingRange, "another owner's", t.describeRoute(conflictingRange))
+	duplicate := t.check("the node's own route", "none", t.routeOf(node))
+	verdict, summary, err := t.decideRoute(ctx, node, foreign)
+	if verdict == report.Works && !duplicate.OK {
 		return report.WorksDifferently, "The route stays, and the node gets a second one to the same destination.", nil
 	}
 	return verdict, summary, err

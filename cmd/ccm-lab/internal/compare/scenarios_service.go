@@ -28,7 +28,7 @@ func declaresBalancers(d provider.Descriptor) report.Verdict {
 
 // serviceScenario returns the scenario of a feature of Services.
 func serviceScenario(id, title, detail string,
-	run func(context.Context, *Trial) (report.Verdict, string, error)) Scenario {
+	run trialFunc) Scenario {
 	return Scenario{
 		ID: "service." + id, Group: groupService, Title: title, Detail: detail, Declared: declaresBalancers, Run: run,
 	}
@@ -40,7 +40,7 @@ const basicScenario = "service.tcp"
 func serviceScenarios() []Scenario {
 	tcp := serviceScenario(strings.TrimPrefix(basicScenario, "service."), "TCP", "A Service with a TCP port gets a "+
 		"load balancer with a listener, all nodes as "+
-		"members, and its address in the status.", spec{service: fixed()}.run)
+		"members, and its address in the status.", spec{service: serviceWith()}.run)
 	tcp.Declared = func(d provider.Descriptor) report.Verdict {
 		if d.Capabilities.LoadBalancer {
 			return report.Works
@@ -53,18 +53,18 @@ func serviceScenarios() []Scenario {
 func protocolScenarios() []Scenario {
 	return []Scenario{
 		serviceScenario("udp", "UDP", "A Service with a UDP port gets a UDP listener.",
-			spec{service: fixed(ports(port("dns", v1.ProtocolUDP, 53)))}.run),
+			spec{service: serviceWith(withPorts(port("dns", v1.ProtocolUDP, 53)))}.run),
 		serviceScenario("sctp", "SCTP", "A Service with an SCTP port gets an SCTP listener.",
-			spec{service: fixed(ports(port("diameter", v1.ProtocolSCTP, 3868)))}.run),
+			spec{service: serviceWith(withPorts(port("diameter", v1.ProtocolSCTP, 3868)))}.run),
 		serviceScenario("mixed-protocols", "TCP and UDP on one port",
 			"A Service with TCP and UDP on the same port number gets a listener for each, with one address.",
-			spec{service: fixed(ports(port("tcp", v1.ProtocolTCP, 53), port("udp", v1.ProtocolUDP, 53)))}.run),
+			spec{service: serviceWith(withPorts(port("tcp", v1.ProtocolTCP, 53), port("udp", v1.ProtocolUDP, 53)))}.run),
 		serviceScenario("several-ports", "Several ports", "Each of three ports gets a listener.",
-			spec{service: fixed(ports(port("http", v1.ProtocolTCP, 80), port("https", v1.ProtocolTCP, 443),
+			spec{service: serviceWith(withPorts(port("http", v1.ProtocolTCP, 80), port("https", v1.ProtocolTCP, 443),
 				port("alt", v1.ProtocolTCP, 8080)))}.run),
 		serviceScenario("named-ports", "Named target ports", "A target port that is the name of a container's port changes "+
 			"nothing for the load balancer, which sends traffic to the node port.",
-			spec{service: fixed(func(svc *v1.Service) { svc.Spec.Ports[0].TargetPort = intstr.FromString("http") })}.run),
+			spec{service: serviceWith(func(svc *v1.Service) { svc.Spec.Ports[0].TargetPort = intstr.FromString("http") })}.run),
 	}
 }
 
@@ -75,19 +75,19 @@ func familyScenarios() []Scenario {
 	return []Scenario{
 		serviceScenario("ipv6", "IPv6 only", "A Service with IPv6 alone gets a load balancer with IPv6 addresses alone.",
 			spec{
-				service: fixed(families(v1.IPFamilyPolicySingleStack, v1.IPv6Protocol)), effect: hasFamilies("IPv6"),
+				service: serviceWith(families(v1.IPFamilyPolicySingleStack, v1.IPv6Protocol)), effect: hasFamilies("IPv6"),
 				alternative: hasFamilies("IPv4, IPv6"), difference: "The load balancer has IPv4 addresses too.",
 			}.run),
 		serviceScenario("dual-stack", "IPv4 and IPv6",
 			"A dual-stack Service gets a load balancer with addresses of both families.",
 			spec{
-				service: fixed(families(v1.IPFamilyPolicyRequireDualStack, v1.IPv4Protocol, v1.IPv6Protocol)),
+				service: serviceWith(families(v1.IPFamilyPolicyRequireDualStack, v1.IPv4Protocol, v1.IPv6Protocol)),
 				effect:  hasFamilies("IPv4, IPv6"),
 			}.run),
 		serviceScenario("prefer-dual-stack", "IPv4 and IPv6, if possible",
 			"A Service that prefers dual stack gets a load balancer with both families, or works with one.",
 			spec{
-				service: fixed(families(v1.IPFamilyPolicyPreferDualStack, v1.IPv4Protocol, v1.IPv6Protocol)),
+				service: serviceWith(families(v1.IPFamilyPolicyPreferDualStack, v1.IPv4Protocol, v1.IPv6Protocol)),
 				effect:  hasFamilies("IPv4, IPv6"), alternative: hasFamilies("IPv4"), difference: "With IPv4 addresses alone.",
 			}.run),
 	}
@@ -117,18 +117,22 @@ func specScenarios() []Scenario {
 		serviceScenario("local-traffic", "External traffic policy Local",
 			"Nodes are probed on the Service's health check node port, so that only those with a pod get traffic.",
 			spec{
-				service: fixed(func(svc *v1.Service) { svc.Spec.ExternalTrafficPolicy = v1.ServiceExternalTrafficPolicyLocal }),
-				effect:  of(has(healthCheckProtocol, "HTTP"), probesHealthCheckNodePort),
+				service: serviceWith(func(svc *v1.Service) {
+					svc.Spec.ExternalTrafficPolicy = v1.ServiceExternalTrafficPolicyLocal
+				}),
+				effect: allOf(has(healthCheckProtocol, "HTTP"), checkHealthCheckNodePort),
 			}.run),
 		serviceScenario("source-ranges", "Source ranges", "Only the ranges of spec.loadBalancerSourceRanges may connect.",
 			spec{
-				service: fixed(func(svc *v1.Service) { svc.Spec.LoadBalancerSourceRanges = strings.Split(someRanges, ",") }),
-				effect:  allows(someRanges),
+				service: serviceWith(func(svc *v1.Service) {
+					svc.Spec.LoadBalancerSourceRanges = strings.Split(sampleRanges, ",")
+				}),
+				effect: hasSourceRanges(sampleRanges),
 			}.run),
 		serviceScenario("session-affinity", "Session affinity by client IP",
 			"The load balancer keeps the connections of a client on one node.",
 			spec{
-				service: fixed(func(svc *v1.Service) { svc.Spec.SessionAffinity = v1.ServiceAffinityClientIP }),
+				service: serviceWith(func(svc *v1.Service) { svc.Spec.SessionAffinity = v1.ServiceAffinityClientIP }),
 				effect:  has(clientIPAffinity, "on"),
 			}.run),
 		serviceScenario("load-balancer-ip", "spec.loadBalancerIP", "The load balancer gets the reserved address of the "+
@@ -136,51 +140,51 @@ func specScenarios() []Scenario {
 			service: func(t *Trial) (*v1.Service, error) {
 				return newService(func(svc *v1.Service) { svc.Spec.LoadBalancerIP = t.fixtures.address }), nil
 			},
-			effect: hasReserved,
+			effect: checkReservedAddresses,
 		}.run),
 		serviceScenario("own-class", "Load balancer class of this manager",
 			"With --load-balancer-classes=all, a Service with spec.loadBalancerClass unified-ccm.io/PROVIDER gets a load "+
 				"balancer.",
 			spec{
 				service: func(t *Trial) (*v1.Service, error) {
-					return newService(class(loadbalancer.ClassOf(t.Provider))), nil
+					return newService(withClass(loadbalancer.ClassOf(t.Provider))), nil
 				},
-			}.run).with("--load-balancer-classes=" + string(loadbalancer.AllClasses)),
+			}.run).withArgs("--load-balancer-classes=" + string(loadbalancer.AllClasses)),
 		serviceScenario("foreign-class", "Load balancer class of another controller",
 			"A Service with the class of another controller is left alone: nothing is created and nothing is reported.",
 			foreignClass),
 		serviceScenario("no-node-ports", "No node ports",
 			"With allocateLoadBalancerNodePorts: false, traffic reaches pods without node ports.",
-			spec{service: fixed(func(svc *v1.Service) { svc.Spec.AllocateLoadBalancerNodePorts = ptr.To(false) })}.run),
+			spec{service: serviceWith(func(svc *v1.Service) { svc.Spec.AllocateLoadBalancerNodePorts = ptr.To(false) })}.run),
 	}
 }
 
-const someRanges = "198.51.100.7/32,203.0.113.0/24"
+const sampleRanges = "198.51.100.7/32,203.0.113.0/24"
 
-func class(name string) func(*v1.Service) {
+func withClass(name string) func(*v1.Service) {
 	return func(svc *v1.Service) { svc.Spec.LoadBalancerClass = &name }
 }
 
-// allows checks who may connect to every listener.
-func allows(ranges string) effect {
+// hasSourceRanges checks who may connect to every listener.
+func hasSourceRanges(ranges string) effect {
 	return func(s *state) []report.Check {
 		want := map[int32]string{}
 		for _, l := range s.balancer.Listeners {
 			want[l.Port] = ranges
 		}
-		return opensPorts(want)(s)
+		return hasPortRanges(want)(s)
 	}
 }
 
-// everyone stands for all clients.
-const everyone = "0.0.0.0/0"
+// allClients stands for all clients.
+const allClients = "0.0.0.0/0"
 
-// opensPorts checks who may connect to each port.
-func opensPorts(want map[int32]string) effect {
+// hasPortRanges checks who may connect to each port.
+func hasPortRanges(want map[int32]string) effect {
 	return func(s *state) []report.Check {
 		var out []report.Check
 		for _, l := range s.balancer.Listeners {
-			got := cmp.Or(strings.Join(slices.Sorted(slices.Values(l.SourceRanges)), ","), everyone)
+			got := cmp.Or(strings.Join(slices.Sorted(slices.Values(l.SourceRanges)), ","), allClients)
 			out = append(out, s.check(fmt.Sprintf("source ranges of %s %d", l.Protocol, l.Port), want[l.Port], got))
 		}
 		return out
@@ -188,10 +192,10 @@ func opensPorts(want map[int32]string) effect {
 }
 
 // twoPorts gives a Service the ports 22 and 443.
-var twoPorts = ports(port("ssh", v1.ProtocolTCP, 22), port("https", v1.ProtocolTCP, 443))
+var twoPorts = withPorts(port("ssh", v1.ProtocolTCP, 22), port("https", v1.ProtocolTCP, 443))
 
-// probesHealthCheckNodePort checks that nodes are probed at the port that the API server chose.
-func probesHealthCheckNodePort(s *state) []report.Check {
+// checkHealthCheckNodePort checks that nodes are probed at the port that the API server chose.
+func checkHealthCheckNodePort(s *state) []report.Check {
 	got := strings.Join(valuesOf(s.Provider, healthCheckPort, s.created), ", ")
 	const want = "the Service's health check node port"
 	if got == fmt.Sprint(s.service.Spec.HealthCheckNodePort) {
@@ -202,7 +206,7 @@ func probesHealthCheckNodePort(s *state) []report.Check {
 
 // foreignClass expects that nothing happens.
 func foreignClass(ctx context.Context, t *Trial) (report.Verdict, string, error) {
-	s, err := t.apply(ctx, newService(class("example.com/other")))
+	s, err := t.apply(ctx, newService(withClass("example.com/other")))
 	if err != nil {
 		return "", "", err
 	}
@@ -221,12 +225,13 @@ func foreignClass(ctx context.Context, t *Trial) (report.Verdict, string, error)
 func changeScenarios() []Scenario {
 	return []Scenario{
 		serviceScenario("port-changed", "Port changed", "When a port changes, its listener does too, and the address stays.",
-			changed(ports(port("http", v1.ProtocolTCP, 8080)), func(before, after *state) []report.Check {
+			changed(withPorts(port("http", v1.ProtocolTCP, 8080)), func(before, after *state) []report.Check {
 				return append(base(after), after.check("address", strings.Join(before.balancer.Addresses, ", "),
 					strings.Join(after.balancer.Addresses, ", ")))
 			})),
 		serviceScenario("type-changed", "Type changed", "A Service that becomes a ClusterIP loses its load balancer, its "+
-			"address and the finalizer.", changed(func(svc *v1.Service) { svc.Spec.Type = v1.ServiceTypeClusterIP }, isPlain)),
+			"address and the finalizer.",
+			changed(func(svc *v1.Service) { svc.Spec.Type = v1.ServiceTypeClusterIP }, checkNoBalancer)),
 		serviceScenario("deletion", "Deletion", "When a Service is deleted, everything that was created for it is deleted.",
 			deletion),
 		serviceScenario("node-joins", "Node joins", "A node that joins becomes a member of existing load balancers.",
@@ -234,18 +239,16 @@ func changeScenarios() []Scenario {
 		serviceScenario("node-excluded", "Node excluded", "A node with the label "+v1.LabelNodeExcludeBalancers+
 			" is not a member.", nodeExcluded),
 		serviceScenario("restart", "Restart", "A manager that restarts changes nothing in the cloud.", restart).
-			periodic(), // A manager that starts reads for nodes and Services at once.
+			asPeriodic(), // A manager that starts reads for nodes and Services at once.
 	}
 }
 
 // changed applies a Service, edits it, and compares both states.
-func changed(edit func(*v1.Service), compare func(before, after *state) []report.Check) func(context.Context, *Trial) (
-	report.Verdict, string, error) {
+func changed(edit func(*v1.Service), compare func(before, after *state) []report.Check) trialFunc {
 	return func(ctx context.Context, t *Trial) (report.Verdict, string, error) {
 		before, err := t.apply(ctx, newService())
 		if err != nil || before.balancer == nil {
-			verdict, summary := before.decideUnless(err)
-			return verdict, summary, err
+			return before.decideUnlessError(err)
 		}
 		after, err := t.apply(ctx, newService(edit))
 		if err != nil {
@@ -265,16 +268,17 @@ func changed(edit func(*v1.Service), compare func(before, after *state) []report
 	}
 }
 
-// decideUnless returns the verdict about a Service unless there was an error.
-func (s *state) decideUnless(err error) (report.Verdict, string) {
+// decideUnlessError returns the error, or without one the verdict about a Service.
+func (s *state) decideUnlessError(err error) (report.Verdict, string, error) {
 	if err != nil {
-		return "", ""
+		return "", "", err
 	}
-	return s.decide(spec{})
+	verdict, summary := s.decide(spec{})
+	return verdict, summary, nil
 }
 
-// isPlain checks that a Service and the cloud have nothing of a load balancer any more.
-func isPlain(_, s *state) []report.Check {
+// checkNoBalancer checks that a Service and the cloud have nothing of a load balancer.
+func checkNoBalancer(_, s *state) []report.Check {
 	return []report.Check{
 		s.check("load balancers", "0", fmt.Sprint(len(s.cluster.Cloud.World.LoadBalancers()))),
 		s.check("finalizers", "", strings.Join(s.service.Finalizers, ", ")),
@@ -283,58 +287,55 @@ func isPlain(_, s *state) []report.Check {
 }
 
 func deletion(ctx context.Context, t *Trial) (report.Verdict, string, error) {
-	s, err := t.apply(ctx, newService(ports(port("http", v1.ProtocolTCP, 80), port("https", v1.ProtocolTCP, 443))))
+	s, err := t.apply(ctx, newService(withPorts(port("http", v1.ProtocolTCP, 80), port("https", v1.ProtocolTCP, 443))))
 	if err != nil || s.balancer == nil {
-		verdict, summary := s.decideUnless(err)
-		return verdict, summary, err
+		return s.decideUnlessError(err)
 	}
 	if err := t.deleteService(ctx, serviceName); err != nil {
 		return "", "", err
 	}
-	if err := t.untilQuiet(ctx); err != nil {
+	if err := t.waitUntilQuiet(ctx); err != nil {
 		return "", "", err
 	}
-	left := lab.NewObjects(t.before, t.inventory())
-	check := t.check("objects left in the cloud", "", strings.Join(left, ", "))
+	orphans := lab.NewObjects(t.before, t.inventory())
+	check := t.check("objects left in the cloud", "", strings.Join(orphans, ", "))
 	t.evidence.After = objects(t.inventory())
 	if check.OK {
 		return report.Works, fmt.Sprintf("%d objects were deleted.", len(s.created)), nil
 	}
-	return report.WorksDifferently, "Left in the cloud: " + strings.Join(left, ", "), nil
+	return report.WorksDifferently, "Left in the cloud: " + strings.Join(orphans, ", "), nil
 }
 
 func nodeJoins(ctx context.Context, t *Trial) (report.Verdict, string, error) {
 	s, err := t.apply(ctx, newService())
 	if err != nil || s.balancer == nil {
-		verdict, summary := s.decideUnless(err)
-		return verdict, summary, err
+		return s.decideUnlessError(err)
 	}
 	node, err := t.join(ctx, "joins")
 	if err != nil {
 		return "", "", err
 	}
-	return t.membership(ctx, "members", append(slices.Clone(t.nodes), node))
+	return t.waitForMembers(ctx, "members", append(slices.Clone(t.nodes), node))
 }
 
 func nodeExcluded(ctx context.Context, t *Trial) (report.Verdict, string, error) {
 	s, err := t.apply(ctx, newService())
 	if err != nil || s.balancer == nil {
-		verdict, summary := s.decideUnless(err)
-		return verdict, summary, err
+		return s.decideUnlessError(err)
 	}
 	excluded := t.nodes[0]
 	if err := t.label(ctx, excluded, v1.LabelNodeExcludeBalancers, ""); err != nil {
 		return "", "", err
 	}
-	t.cleanUp(func(ctx context.Context) error { return t.unlabel(ctx, excluded, v1.LabelNodeExcludeBalancers) })
-	return t.membership(ctx, "members", t.nodes[1:])
+	t.addCleanup(func(ctx context.Context) error { return t.unlabel(ctx, excluded, v1.LabelNodeExcludeBalancers) })
+	return t.waitForMembers(ctx, "members", t.nodes[1:])
 }
 
-// membership waits until the listeners have these members.
-func (t *Trial) membership(ctx context.Context, what string, want []string) (report.Verdict, string, error) {
+// waitForMembers waits until the listeners have these members.
+func (t *Trial) waitForMembers(ctx context.Context, what string, want []string) (report.Verdict, string, error) {
 	want = slices.Sorted(slices.Values(want))
 	var got []string
-	err := t.until(ctx, t.scaled(syncTimeout), func(context.Context) (bool, error) {
+	err := t.waitFor(ctx, t.scaled(syncTimeout), func(context.Context) (bool, error) {
 		got = nil
 		for _, lb := range t.cluster.Cloud.World.LoadBalancers() {
 			for _, l := range lb.Listeners {
@@ -360,8 +361,7 @@ func (t *Trial) membership(ctx context.Context, what string, want []string) (rep
 func restart(ctx context.Context, t *Trial) (report.Verdict, string, error) {
 	s, err := t.apply(ctx, newService())
 	if err != nil || s.balancer == nil {
-		verdict, summary := s.decideUnless(err)
-		return verdict, summary, err
+		return s.decideUnlessError(err)
 	}
 	before := t.log().MutationCount()
 	_, synced, err := t.syncs(ctx, serviceName)
@@ -377,10 +377,10 @@ func restart(ctx context.Context, t *Trial) (report.Verdict, string, error) {
 	if _, err := t.observe(ctx, serviceName); err != nil {
 		return "", "", err
 	}
-	made := t.log().MutationCount() - before
-	check := t.check("changes after the restart", "0", fmt.Sprint(made))
+	changes := t.log().MutationCount() - before
+	check := t.check("changes after the restart", "0", fmt.Sprint(changes))
 	if check.OK {
 		return report.Works, "The restart made no change.", nil
 	}
-	return report.WorksDifferently, fmt.Sprintf("The restart made %d changes.", made), nil
+	return report.WorksDifferently, fmt.Sprintf("The restart made %d changes.", changes), nil
 }

@@ -46,8 +46,8 @@ func newService(edit ...func(*v1.Service)) *v1.Service {
 	return svc
 }
 
-// annotated sets annotations.
-func annotated(annotations ...string) func(*v1.Service) {
+// withAnnotations sets annotations.
+func withAnnotations(annotations ...string) func(*v1.Service) {
 	return func(svc *v1.Service) {
 		for i := 0; i+1 < len(annotations); i += 2 {
 			metav1.SetMetaDataAnnotation(&svc.ObjectMeta, annotations[i], annotations[i+1])
@@ -84,7 +84,7 @@ func (t *Trial) apply(ctx context.Context, svc *v1.Service) (*state, error) {
 			return nil, err
 		}
 		t.begin()
-		t.cleanUp(func(ctx context.Context) error { return t.deleteService(ctx, svc.Name) })
+		t.addCleanup(func(ctx context.Context) error { return t.deleteService(ctx, svc.Name) })
 	}
 	_, synced, err := t.syncs(ctx, svc.Name)
 	if err != nil {
@@ -129,12 +129,12 @@ func (t *Trial) awaitSync(ctx context.Context, name string, before int) error {
 	if err != nil {
 		return err
 	}
-	if t.unsupported(withoutBalancers) != "" || svc != nil && t.leaves(svc) {
+	if t.unsupported(withoutBalancers) != "" || svc != nil && t.ignoresClass(svc) {
 		timeout = ignoredTimeout
 	}
 	timeout = t.scaled(timeout)
 	var started, ended int
-	err = t.until(ctx, timeout, func(ctx context.Context) (_ bool, err error) {
+	err = t.waitFor(ctx, timeout, func(ctx context.Context) (_ bool, err error) {
 		started, ended, err = t.syncs(ctx, name)
 		return ended > before, err
 	})
@@ -144,11 +144,11 @@ func (t *Trial) awaitSync(ctx context.Context, name string, before int) error {
 	case ended <= before && started > ended:
 		return fmt.Errorf("the sync of Service %s has not ended within %s", name, timeout)
 	}
-	return t.untilQuiet(ctx)
+	return t.waitUntilQuiet(ctx)
 }
 
-// leaves reports whether the manager leaves a Service with a class to another controller.
-func (t *Trial) leaves(svc *v1.Service) bool {
+// ignoresClass reports whether the manager leaves a Service with a class to another controller.
+func (t *Trial) ignoresClass(svc *v1.Service) bool {
 	class := svc.Spec.LoadBalancerClass
 	return class != nil && (len(t.ownArgs()) == 0 || *class != loadbalancer.ClassOf(t.Provider))
 }
@@ -207,20 +207,20 @@ func (t *Trial) deleteService(ctx context.Context, name string) error {
 func warningOf(events []v1.Event) string {
 	for _, e := range slices.Backward(events) {
 		if e.Type == v1.EventTypeWarning {
-			return e.Reason + ": " + afterPrefix.ReplaceAllString(e.Message, "")
+			return e.Reason + ": " + syncErrorPrefix.ReplaceAllString(e.Message, "")
 		}
 	}
 	return ""
 }
 
-// afterPrefix matches what the framework, and then ccm, put before every message about a Service.
-var afterPrefix = regexp.MustCompile(`^Error syncing load balancer: failed to ensure load balancer: (Service \S+: )?`)
+// syncErrorPrefix matches what the framework, and then ccm, put before every message about a Service.
+var syncErrorPrefix = regexp.MustCompile(`^Error syncing load balancer: failed to ensure load balancer: (Service \S+: )?`)
 
 // effect is the observable effect of a setting.
 type effect func(s *state) []report.Check
 
-// listens checks the listeners.
-func listens(s *state) []report.Check {
+// checkListeners checks the listeners.
+func checkListeners(s *state) []report.Check {
 	want := map[string]bool{}
 	for _, p := range s.service.Spec.Ports {
 		want[fmt.Sprintf("%s %d", p.Protocol, p.Port)] = true
@@ -230,12 +230,12 @@ func listens(s *state) []report.Check {
 		got = append(got, fmt.Sprintf("%s %d", l.Protocol, l.Port))
 	}
 	slices.Sort(got)
-	wanted := strings.Join(slices.Sorted(maps.Keys(want)), ", ")
-	return []report.Check{s.check("listeners", wanted, strings.Join(got, ", "))}
+	wanted := slices.Sorted(maps.Keys(want))
+	return []report.Check{s.check("listeners", strings.Join(wanted, ", "), strings.Join(got, ", "))}
 }
 
-// reaches checks that all shared nodes are members of every listener, at the node port.
-func reaches(s *state) []report.Check {
+// checkMembers checks that all shared nodes are members of every listener, at the node port.
+func checkMembers(s *state) []report.Check {
 	var out []report.Check
 	for _, l := range s.balancer.Listeners {
 		name := fmt.Sprintf("%s %d", l.Protocol, l.Port)
@@ -260,8 +260,8 @@ func portOf(p v1.ServicePort, l world.Listener) string {
 	return strconv.Itoa(int(l.MemberPort))
 }
 
-// of runs effects in order.
-func of(effects ...effect) effect {
+// allOf runs effects in order.
+func allOf(effects ...effect) effect {
 	return func(s *state) (out []report.Check) {
 		for _, e := range effects {
 			out = append(out, e(s)...)
@@ -271,13 +271,13 @@ func of(effects ...effect) effect {
 }
 
 // base is what every load balancer needs: its listeners, and the members of each.
-func base(s *state) []report.Check { return append(listens(s), reaches(s)...) }
+func base(s *state) []report.Check { return append(checkListeners(s), checkMembers(s)...) }
 
 // spec is a scenario about one Service.
 type spec struct {
 	// service returns the Service.
 	service func(t *Trial) (*v1.Service, error)
-	// effect is what the Service asks for, beside the base of every load balancer; nil if that is the capability.
+	// effect is what the Service requests, beside the base of every load balancer; nil if that is the capability.
 	effect effect
 	// alternative is the same effect by other means, which difference describes in a sentence.
 	alternative effect
@@ -318,11 +318,11 @@ func (s *state) decide(c spec) (report.Verdict, string) {
 	return decide(o)
 }
 
-func fixed(edit ...func(*v1.Service)) func(*Trial) (*v1.Service, error) {
+func serviceWith(edit ...func(*v1.Service)) func(*Trial) (*v1.Service, error) {
 	return func(*Trial) (*v1.Service, error) { return newService(edit...), nil }
 }
 
-func ports(list ...v1.ServicePort) func(*v1.Service) {
+func withPorts(list ...v1.ServicePort) func(*v1.Service) {
 	return func(svc *v1.Service) { svc.Spec.Ports = list }
 }
 

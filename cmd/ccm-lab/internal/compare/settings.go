@@ -60,7 +60,7 @@ func settings() map[string]map[setting][]field {
 			healthyThreshold:    {{"pool", "healthCheck.healthyThreshold", nil}},
 			unhealthyThreshold:  {{"pool", "healthCheck.unhealthyThreshold", nil}},
 			idleTimeout:         {{"listener", "idleTimeoutSeconds", nil}},
-			proxyProtocol:       {{"pool", "proxyProtocol", words(map[string]string{"1": "v1", "2": "v2"})}},
+			proxyProtocol:       {{"pool", "proxyProtocol", translate(map[string]string{"1": "v1", "2": "v2"})}},
 			clientIPAffinity:    {{"pool", "affinitySeconds", onUnlessZero}},
 			loadBalancerSubnet:  {{"load balancer", "subnets", nil}},
 			tagTeam:             {{"load balancer", "tags.team", nil}},
@@ -84,13 +84,13 @@ func settings() map[string]map[setting][]field {
 			idleTimeout: {{"listener", "Attributes.tcp.idle_timeout.seconds", nil},
 				{classicBalancer, "Attributes.ConnectionSettings.IdleTimeout", nil}},
 			proxyProtocol: {
-				{"target group", "Attributes.proxy_protocol_v2.enabled", words(map[string]string{"true": "v2"})},
+				{"target group", "Attributes.proxy_protocol_v2.enabled", translate(map[string]string{"true": "v2"})},
 				{classicBalancer, "BackendServerDescriptions.*.PolicyNames", constant("v1")}},
-			clientIPAffinity:   {{"target group", "Attributes.stickiness.enabled", words(map[string]string{"true": "on"})}},
+			clientIPAffinity:   {{"target group", "Attributes.stickiness.enabled", translate(map[string]string{"true": "on"})}},
 			loadBalancerSubnet: {{"load balancer", "AvailabilityZones.*.SubnetId", nil}, {classicBalancer, "Subnets", nil}},
 			tagTeam:            {{"load balancer", "Tags.team", nil}, {classicBalancer, "Tags.team", nil}},
 			forwardedHeaders: {{classicBalancer, "ListenerDescriptions.*.Listener.Protocol",
-				words(map[string]string{"HTTP": "on", "HTTPS": "on"})}},
+				translate(map[string]string{"HTTP": "on", "HTTPS": "on"})}},
 			connectionDraining: {{"target group", "Attributes.deregistration_delay.timeout_seconds", nil},
 				{classicBalancer, "Attributes.ConnectionDraining.Timeout", nil}},
 			listenerProtocol: {{"listener", "Protocol", nil},
@@ -98,7 +98,7 @@ func settings() map[string]map[setting][]field {
 			listenerPort: {{"listener", "Port", nil},
 				{classicBalancer, "ListenerDescriptions.*.Listener.LoadBalancerPort", nil}},
 			balancerAddress: {{"load balancer", "AvailabilityZones.*.LoadBalancerAddresses.*.AllocationId", nil}},
-			addressFamilies: {{"load balancer", "IpAddressType", words(map[string]string{"ipv4": "IPv4",
+			addressFamilies: {{"load balancer", "IpAddressType", translate(map[string]string{"ipv4": "IPv4",
 				"dualstack": "IPv4, IPv6"})}, {classicBalancer, "Scheme", constant("IPv4")}},
 		},
 		openstack.ProviderName: {
@@ -111,11 +111,11 @@ func settings() map[string]map[setting][]field {
 			unhealthyThreshold:  {{"health monitor", "max_retries_down", nil}},
 			idleTimeout: {{"listener", "timeout_client_data", fromMilliseconds},
 				{"listener", "timeout_member_data", fromMilliseconds}},
-			proxyProtocol:      {{"pool", "protocol", words(map[string]string{"PROXY": "v1", "PROXYV2": "v2"})}},
-			clientIPAffinity:   {{"pool", "session_persistence.type", words(map[string]string{"SOURCE_IP": "on"})}},
+			proxyProtocol:      {{"pool", "protocol", translate(map[string]string{"PROXY": "v1", "PROXYV2": "v2"})}},
+			clientIPAffinity:   {{"pool", "session_persistence.type", translate(map[string]string{"SOURCE_IP": "on"})}},
 			loadBalancerSubnet: {{"load balancer", "vip_subnet_id", nil}},
 			tagTeam:            {{"load balancer", "tags", tagged("team")}},
-			forwardedHeaders:   {{"listener", "insert_headers.X-Forwarded-*", words(map[string]string{"true": "on"})}},
+			forwardedHeaders:   {{"listener", "insert_headers.X-Forwarded-*", translate(map[string]string{"true": "on"})}},
 			listenerProtocol:   {{"listener", "protocol", nil}},
 			listenerPort:       {{"listener", "protocol_port", nil}},
 			balancerAddress:    {{"floating IP", "floating_ip_address", nil}},
@@ -127,7 +127,7 @@ func settings() map[string]map[setting][]field {
 // vSphereSettings are the fields of NSX-T.
 func vSphereSettings() map[setting][]field {
 	return map[setting][]field{
-		healthCheckProtocol: {{"monitor", "resource_type", words(map[string]string{"LBTcpMonitorProfile": "TCP",
+		healthCheckProtocol: {{"monitor", "resource_type", translate(map[string]string{"LBTcpMonitorProfile": "TCP",
 			"LBHttpMonitorProfile": "HTTP"})}},
 		healthCheckPort:     {{"monitor", "monitor_port", nil}},
 		healthCheckPath:     {{"monitor", "request_url", nil}},
@@ -145,9 +145,9 @@ func vSphereSettings() map[setting][]field {
 const classicBalancer = "classic load balancer"
 
 // valuesOf returns the different values of a setting in objects of a cloud, sorted.
-func valuesOf(provider string, what setting, objects []world.Object) []string {
+func valuesOf(provider string, name setting, objects []world.Object) []string {
 	var out []string
-	for _, f := range settings()[provider][what] {
+	for _, f := range settings()[provider][name] {
 		for _, o := range objects {
 			if o.Kind == f.kind {
 				out = append(out, f.values(o)...)
@@ -175,10 +175,10 @@ func (f field) values(o world.Object) []string {
 }
 
 // has checks a setting of all objects of the Service.
-func has(what setting, want string) effect {
+func has(name setting, want string) effect {
 	return func(s *state) []report.Check {
-		got := valuesOf(s.Provider, what, s.created)
-		return []report.Check{s.check(string(what), want, strings.Join(got, ", "))}
+		got := valuesOf(s.Provider, name, s.created)
+		return []report.Check{s.check(string(name), want, strings.Join(got, ", "))}
 	}
 }
 
@@ -208,15 +208,15 @@ func terminatesTLS(want string) effect {
 // tlsProtocols are the protocols of listeners with TLS, in the words of all clouds.
 var tlsProtocols = []string{"TLS", "SSL", "HTTPS", "TERMINATED_HTTPS"}
 
-// sibling returns the name of a field beside another one: patterns differ only behind the last dot.
+// sibling returns the name of a field beside another one: patterns differ only after the last dot.
 func sibling(name, pattern, other string) string {
 	last := func(text string) string { return text[strings.LastIndex(text, ".")+1:] }
 	return strings.TrimSuffix(name, last(pattern)) + last(other)
 }
 
-// words translates values. Others are not about the setting.
-func words(translate map[string]string) func(string) string {
-	return func(value string) string { return translate[value] }
+// translate translates values. Others are not about the setting.
+func translate(words map[string]string) func(string) string {
+	return func(value string) string { return words[value] }
 }
 
 // constant replaces every value.

@@ -32,7 +32,7 @@ var placeholders = []struct {
 	{regexp.MustCompile(`\b3[0-2]\d{3}\b`), "NODEPORT"},
 }
 
-// stable replaces random values in a text.
+// stable replaces random values in a text by placeholders.
 func stable(text string) string {
 	for _, r := range placeholders {
 		text = r.pattern.ReplaceAllString(text, r.stable)

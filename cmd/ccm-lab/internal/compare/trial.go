@@ -30,7 +30,7 @@ const (
 	// startPeriod is the time without any call after which the reads at the start of a manager are complete, also on a
 	// busy machine. Later ones would count as calls of the scenario.
 	startPeriod = 2 * time.Second
-	// cleanTimeout is the timeout for deleting what a scenario has created.
+	// cleanTimeout is the timeout for the deletion of a scenario's objects.
 	cleanTimeout = 2 * time.Minute
 )
 
@@ -40,8 +40,8 @@ type Trial struct {
 	namespace string
 	started   time.Time
 	evidence  report.Evidence
-	// took is the time until the last condition was reached.
-	took time.Duration
+	// duration is the time until the last condition was reached.
+	duration time.Duration
 	// before are the objects in the cloud when the trial started, and firstCall is the first call in the log after it.
 	before    []world.Object
 	firstCall int
@@ -64,7 +64,8 @@ func (r *run) run(ctx context.Context, s Scenario) (report.Cell, error) {
 	if err != nil {
 		verdict, summary = report.Failed, err.Error()
 	}
-	cell := report.Cell{Verdict: verdict, Summary: summary, Seconds: seconds(cmp.Or(t.took, time.Since(t.started)))}
+	cell := report.Cell{Verdict: verdict, Summary: summary, Seconds: lab.Seconds(cmp.Or(t.duration,
+		time.Since(t.started)))}
 	if r.Descriptor != nil && s.Declared != nil {
 		cell.Declared = s.Declared(*r.Descriptor)
 	}
@@ -90,8 +91,8 @@ func (r *run) newTrial(ctx context.Context, name string) (*Trial, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a namespace: %w", err)
 	}
-	t.cleanUp(t.deleteNamespace)
-	if err := t.untilIdle(ctx, startPeriod, t.log().Len); err != nil {
+	t.addCleanup(t.deleteNamespace)
+	if err := t.waitUntilIdle(ctx, startPeriod, t.log().Len); err != nil {
 		return nil, err
 	}
 	t.before = r.inventory()
@@ -114,21 +115,21 @@ func lastCall(log *sim.Log) int {
 	return calls[len(calls)-1].Seq
 }
 
-// untilQuiet waits until no call has changed the cloud for a while.
-func (t *Trial) untilQuiet(ctx context.Context) error {
-	return t.untilIdle(ctx, t.scaled(quietPeriod), t.log().MutationCount)
+// waitUntilQuiet waits until no call has changed the cloud for a while.
+func (t *Trial) waitUntilQuiet(ctx context.Context) error {
+	return t.waitUntilIdle(ctx, t.scaled(quietPeriod), t.log().MutationCount)
 }
 
-// untilIdle waits until a count of calls has not changed for a period.
-func (t *Trial) untilIdle(ctx context.Context, period time.Duration, count func() int) error {
+// waitUntilIdle waits until a count of calls has not changed for a period.
+func (t *Trial) waitUntilIdle(ctx context.Context, period time.Duration, count func() int) error {
 	idle := lab.NewIdle(period, count)
 	return wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) { return idle.Reached(), nil })
 }
 
-// cleanUp registers what to do at the end, in reverse order.
-func (t *Trial) cleanUp(do func(context.Context) error) { t.cleanups = append(t.cleanups, do) }
+// addCleanup registers a function for the end, in reverse order.
+func (t *Trial) addCleanup(do func(context.Context) error) { t.cleanups = append(t.cleanups, do) }
 
-// clean deletes what the trial has created, and returns the objects in the cloud that are left.
+// clean deletes the objects of the trial, and returns its orphans in the cloud.
 func (t *Trial) clean(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.scaled(cleanTimeout))
 	defer cancel()
@@ -137,7 +138,7 @@ func (t *Trial) clean(ctx context.Context) ([]string, error) {
 			return nil, fmt.Errorf("cleaning up: %w", err)
 		}
 	}
-	if err := t.untilQuiet(ctx); err != nil {
+	if err := t.waitUntilQuiet(ctx); err != nil {
 		return nil, err
 	}
 	leaked, err := lab.Orphans(ctx, t.inventory, t.before, t.scaled(lab.OrphanTimeout))
@@ -211,7 +212,7 @@ func (t *Trial) plan(ctx context.Context) error {
 	return err
 }
 
-// check compares what was observed with what is wanted, and adds the result to the evidence.
+// check compares an observation with the wanted one, and adds the result to the evidence.
 func (t *Trial) check(name, want, got string) report.Check {
 	c := report.Check{Name: name, Want: want, Got: got, OK: want == got}
 	t.evidence.Checks = append(t.evidence.Checks, c)
@@ -225,7 +226,7 @@ func (t *Trial) collectCalls(cell *report.Cell) {
 			continue
 		}
 		call := report.Call{
-			Seconds: seconds(c.At.Sub(t.started)), Took: seconds(c.Duration), Operation: c.Name, Change: c.Mutating,
+			Seconds: lab.Seconds(c.At.Sub(t.started)), Took: lab.Seconds(c.Duration), Operation: c.Name, Change: c.Mutating,
 		}
 		switch {
 		case c.Status == 0:
@@ -249,7 +250,7 @@ func (t *Trial) collectEvents(ctx context.Context, kind, namespace, name string)
 	}
 	for _, e := range list {
 		t.evidence.Events = append(t.evidence.Events, report.Event{
-			Seconds: seconds(max(0, eventTime(e).Sub(t.started))), Type: e.Type, Reason: e.Reason,
+			Seconds: lab.Seconds(max(0, lab.EventTime(e).Sub(t.started))), Type: e.Type, Reason: e.Reason,
 			Object: kind + " " + name, Message: e.Message,
 		})
 	}
@@ -266,24 +267,15 @@ func (t *Trial) events(ctx context.Context, kind, namespace, name string) ([]v1.
 	}
 	since := t.started.Truncate(time.Second) // The times of Events are whole seconds.
 	out := slices.DeleteFunc(list.Items, func(e v1.Event) bool {
-		return e.InvolvedObject.Namespace != namespace || eventTime(e).Before(since) || ofAPIServer(e)
+		return e.InvolvedObject.Namespace != namespace || lab.EventTime(e).Before(since) || isFromAPIServer(e)
 	})
-	slices.SortStableFunc(out, func(a, b v1.Event) int { return eventTime(a).Compare(eventTime(b)) })
+	slices.SortStableFunc(out, func(a, b v1.Event) int { return lab.EventTime(a).Compare(lab.EventTime(b)) })
 	return out, nil
 }
 
-// ofAPIServer reports whether the API server itself recorded an Event, such as one about a cluster IP.
-func ofAPIServer(e v1.Event) bool {
+// isFromAPIServer reports whether the API server itself recorded an Event, such as one about a cluster IP.
+func isFromAPIServer(e v1.Event) bool {
 	return strings.HasSuffix(cmp.Or(e.ReportingController, e.Source.Component), "-repair-controller")
-}
-
-func eventTime(e v1.Event) time.Time {
-	for _, at := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time} {
-		if !at.IsZero() {
-			return at
-		}
-	}
-	return e.CreationTimestamp.Time
 }
 
 // objects converts objects for the report.
@@ -293,8 +285,4 @@ func objects(list []world.Object) []report.Object {
 		out = append(out, report.Object{Kind: o.Kind, Name: o.Name, ID: o.ID, Fields: o.Fields})
 	}
 	return out
-}
-
-func seconds(d time.Duration) float64 {
-	return float64(d.Round(time.Millisecond)) / float64(time.Second)
 }

@@ -55,7 +55,7 @@ func describe(checks []report.Check) string {
 	var out []string
 	for _, c := range checks {
 		if !c.OK {
-			out = append(out, fmt.Sprintf("%s is %s, want %s", c.Name, orNothing(c.Got), orNothing(c.Want)))
+			out = append(out, fmt.Sprintf("%s is %s, want %s", c.Name, orNotSet(c.Got), orNotSet(c.Want)))
 		}
 	}
 	return strings.Join(out, "; ")
@@ -65,12 +65,12 @@ func describe(checks []report.Check) string {
 func describeOK(checks []report.Check) string {
 	var out []string
 	for _, c := range checks {
-		out = append(out, fmt.Sprintf("%s: %s", c.Name, orNothing(c.Got)))
+		out = append(out, fmt.Sprintf("%s: %s", c.Name, orNotSet(c.Got)))
 	}
 	return strings.Join(out, "; ")
 }
 
-func orNothing(text string) string {
+func orNotSet(text string) string {
 	if text == "" {
 		return "not set"
 	}

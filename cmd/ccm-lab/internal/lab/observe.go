@@ -250,7 +250,7 @@ func describeEvents(events []v1.Event) []screen.Event {
 			object = e.InvolvedObject.Kind + " " + e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name
 		}
 		out = append(out, screen.Event{
-			At: eventTime(e), Warning: e.Type == v1.EventTypeWarning, Object: object,
+			At: EventTime(e), Warning: e.Type == v1.EventTypeWarning, Object: object,
 			Reason: e.Reason, Message: e.Message, Times: int(max(e.Count, 1)),
 		})
 	}
@@ -261,7 +261,8 @@ func describeEvents(events []v1.Event) []screen.Event {
 	return out
 }
 
-func eventTime(e v1.Event) time.Time {
+// EventTime returns the time of an Event, whichever field has it.
+func EventTime(e v1.Event) time.Time {
 	switch {
 	case !e.LastTimestamp.IsZero():
 		return e.LastTimestamp.Time

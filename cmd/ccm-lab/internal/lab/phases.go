@@ -49,3 +49,8 @@ const (
 type Settler interface {
 	SetSettleTimes(provision, settle time.Duration)
 }
+
+// Seconds returns a duration in seconds, rounded to milliseconds.
+func Seconds(d time.Duration) float64 {
+	return float64(d.Round(time.Millisecond)) / float64(time.Second)
+}

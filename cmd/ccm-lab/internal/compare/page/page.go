@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab/screen"
 )
 
 //go:embed web
@@ -22,15 +22,8 @@ var web embed.FS
 var scripts = []string{"state.js", "matrix.js", "grid.js", "evidence.js", "dialog.js", "main.js"}
 
 var tmpl = template.Must(template.New("page.html.tmpl").
-	Funcs(template.FuncMap{"inc": func(n int) int { return n + 1 }, "count": count}).ParseFS(web, "web/page.html.tmpl"))
-
-// count returns a number with its noun.
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.Itoa(n) + " " + noun
-}
+	Funcs(template.FuncMap{"inc": func(n int) int { return n + 1 }, "count": screen.Plural}).
+	ParseFS(web, "web/page.html.tmpl"))
 
 // Write writes the page of a report.
 func Write(w io.Writer, r report.Report) error {

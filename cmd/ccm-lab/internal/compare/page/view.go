@@ -197,15 +197,15 @@ func newCell(c report.Capability, column report.Column) cellView {
 }
 
 func newOperation(o report.Operation, columns []report.Column) operationView {
-	most := 1
+	maxCalls := 1
 	for _, cost := range o.Costs {
-		most = max(most, cost.Calls)
+		maxCalls = max(maxCalls, cost.Calls)
 	}
 	out := operationView{Operation: o}
 	for _, column := range columns {
 		cost, ok := o.Costs[column.Name]
 		out.Costs = append(out.Costs, costView{Column: column, Exists: ok, Cost: cost,
-			Calls: percent(cost.Calls, most), Changes: percent(cost.Changes, most)})
+			Calls: percent(cost.Calls, maxCalls), Changes: percent(cost.Changes, maxCalls)})
 	}
 	return out
 }
@@ -223,11 +223,11 @@ func newEvidence(row, column string, c report.Cell) evidenceView {
 	return evidenceView{"evidence:" + row + "/" + column, d}
 }
 
-func percent(n, of int) string {
-	if of == 0 {
+func percent(n, total int) string {
+	if total == 0 {
 		return "0%"
 	}
-	return fmt.Sprintf("%.2f%%", 100*float64(n)/float64(of))
+	return fmt.Sprintf("%.2f%%", 100*float64(n)/float64(total))
 }
 
 // objectChange is one cloud object before and after a scenario.
@@ -240,28 +240,28 @@ type objectChange struct {
 }
 
 type fieldChange struct {
-	Name string `json:"name"`
-	Was  string `json:"was"`
-	Is   string `json:"is"`
+	Name   string `json:"name"`
+	Before string `json:"was"`
+	After  string `json:"is"`
 }
 
-// changes compares cloud objects before and after a scenario: what was created, changed and deleted, then the rest.
+// changes compares cloud objects before and after a scenario: created, changed and deleted ones, then the others.
 func changes(before, after []report.Object) []objectChange {
 	type key struct{ kind, id string }
-	was := map[key]report.Object{}
+	deleted := map[key]report.Object{}
 	for _, o := range before {
-		was[key{o.Kind, o.ID}] = o
+		deleted[key{o.Kind, o.ID}] = o
 	}
 	var out []objectChange
 	for _, o := range after {
 		k := key{o.Kind, o.ID}
-		old, existed := was[k]
-		delete(was, k)
-		c := objectChange{Kind: o.Kind, Name: o.Name, ID: o.ID, Fields: fields(old.Fields, o.Fields)}
+		previous, existed := deleted[k]
+		delete(deleted, k)
+		c := objectChange{Kind: o.Kind, Name: o.Name, ID: o.ID, Fields: fields(previous.Fields, o.Fields)}
 		switch {
 		case !existed:
 			c.Change = "created"
-		case slices.ContainsFunc(c.Fields, func(f fieldChange) bool { return f.Was != f.Is }):
+		case slices.ContainsFunc(c.Fields, func(f fieldChange) bool { return f.Before != f.After }):
 			c.Change = "changed"
 		default:
 			c.Change = "same"
@@ -269,7 +269,7 @@ func changes(before, after []report.Object) []objectChange {
 		out = append(out, c)
 	}
 	for _, o := range before {
-		if _, left := was[key{o.Kind, o.ID}]; left {
+		if _, ok := deleted[key{o.Kind, o.ID}]; ok {
 			out = append(out, objectChange{Kind: o.Kind, Name: o.Name, ID: o.ID, Change: "deleted",
 				Fields: fields(o.Fields, nil)})
 		}
@@ -282,20 +282,20 @@ func changes(before, after []report.Object) []objectChange {
 }
 
 // fields returns the fields of both, sorted by name.
-func fields(was, is map[string]string) []fieldChange {
+func fields(before, after map[string]string) []fieldChange {
 	var names []string
-	for name := range was {
+	for name := range before {
 		names = append(names, name)
 	}
-	for name := range is {
-		if _, ok := was[name]; !ok {
+	for name := range after {
+		if _, ok := before[name]; !ok {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	var out []fieldChange
 	for _, name := range names {
-		out = append(out, fieldChange{name, was[name], is[name]})
+		out = append(out, fieldChange{name, before[name], after[name]})
 	}
 	return out
 }

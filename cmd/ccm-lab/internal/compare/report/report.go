@@ -1,6 +1,6 @@
 // Package report is the result of one comparison run as data: what every column (a manager on a cloud) did in every
 // scenario, with the evidence, and what every operation cost. The runner fills it; the terminal table, Markdown, JSON
-// and the page are made from it and from nothing else.
+// and the page are written from it alone.
 package report
 
 // Schema names the format. It changes only when a reader of the previous one would misread a report.
@@ -29,7 +29,7 @@ type Column struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Verdict is what was observed, never what is declared.
+// Verdict is an observation, never a declaration.
 type Verdict string
 
 // The closed set of verdicts, from best to worst; a baseline compares by this order.
@@ -129,7 +129,7 @@ type Cost struct {
 	Calls   int     `json:"calls"`
 	Changes int     `json:"changes"`
 	Seconds float64 `json:"seconds"`
-	// AgainCalls and AgainChanges are the cost of asking for the same once more, after a restart.
+	// AgainCalls and AgainChanges are the cost of the same state after a restart.
 	AgainCalls   int `json:"againCalls"`
 	AgainChanges int `json:"againChanges"`
 	// Left names what remained after an interruption in the middle and a clean deletion.

@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// words are how a verdict is shown: a sign that needs no colour, a word for a column and a label for a legend.
-type words struct {
+// display has the forms in which a verdict is shown: a sign that needs no colour, a word for a column and a
+// label for a legend.
+type display struct {
 	verdict            Verdict
 	sign, short, label string
 }
 
 // verdicts has every verdict, from best to worst.
-var verdicts = []words{
+var verdicts = []display{
 	{Works, "✓", "works", "works"},
 	{WorksDifferently, "≈", "differs", "works differently"},
 	{NotApplicable, "–", "n/a", "not applicable"},
@@ -37,27 +38,27 @@ func (v Verdict) Known() bool { return v.rank() < len(verdicts) }
 func (v Verdict) Compare(other Verdict) int { return cmp.Compare(v.rank(), other.rank()) }
 
 // Sign returns one character for v.
-func (v Verdict) Sign() string { return v.words().sign }
+func (v Verdict) Sign() string { return v.display().sign }
 
 // Short returns one word for v.
-func (v Verdict) Short() string { return v.words().short }
+func (v Verdict) Short() string { return v.display().short }
 
 // Label returns v in full, as a legend has it.
-func (v Verdict) Label() string { return v.words().label }
+func (v Verdict) Label() string { return v.display().label }
 
 // rank returns the position of v in verdicts, and their number for an unknown verdict.
 func (v Verdict) rank() int {
-	if i := slices.IndexFunc(verdicts, func(w words) bool { return w.verdict == v }); i >= 0 {
+	if i := slices.IndexFunc(verdicts, func(w display) bool { return w.verdict == v }); i >= 0 {
 		return i
 	}
 	return len(verdicts)
 }
 
-func (v Verdict) words() words {
+func (v Verdict) display() display {
 	if i := v.rank(); i < len(verdicts) {
 		return verdicts[i]
 	}
-	return words{v, "!", string(v), string(v)}
+	return display{v, "!", string(v), string(v)}
 }
 
 // Contradicts reports whether what was observed differs from what the provider declares. What works differently works,

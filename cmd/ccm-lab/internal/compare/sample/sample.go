@@ -1,4 +1,4 @@
-// Package sample makes comparisons for tests: three columns, every verdict, evidence of every kind, sixty rows.
+// Package sample returns comparisons for tests: three columns, every verdict, evidence of every kind, sixty rows.
 package sample
 
 import (
@@ -61,16 +61,16 @@ func Report() report.Report {
 	return r
 }
 
-// Troubled returns the sample of a run with problems: interrupted, a column that did not start, a contradiction and
+// WithProblems returns the sample of a run with problems: interrupted, a column that did not start, a contradiction and
 // orphans.
-func Troubled() report.Report {
+func WithProblems() report.Report {
 	r := Report()
 	r.Missing = []string{"routes.ipv6-pod-range on openstack: interrupted"}
 	r.Columns = append(r.Columns, report.Column{Name: "vsphere", Title: "vSphere",
 		Provider: "vsphere", Program: "ccm", Cloud: "simulator", Error: "the simulator did not start: address in use"})
-	first := r.Capabilities[0].Cells["fake"]
-	first.Declared, first.Leaked = report.Refuses, []string{"LoadBalancer lb-7f3a"}
-	r.Capabilities[0].Cells["fake"] = first
+	cell := r.Capabilities[0].Cells["fake"]
+	cell.Declared, cell.Leaked = report.Refuses, []string{"LoadBalancer lb-7f3a"}
+	r.Capabilities[0].Cells["fake"] = cell
 	r.Operations[0].Costs["aws"] = report.Cost{Missing: "interrupted"}
 	cost := r.Operations[1].Costs["openstack"]
 	cost.Left = []string{"FloatingIP 203.0.113.9"}
@@ -186,14 +186,14 @@ func calls(column report.Column, v report.Verdict, seed int) []report.Call {
 		"openstack": {"ListLoadBalancers", "ListPorts", "CreateLoadBalancer", "CreateFloatingIP", "UpdateMembers"},
 	}[column.Provider]
 	var out []report.Call
-	at := 0.05
+	start := 0.05
 	for i := range 4 + seed%9 {
-		call := report.Call{Seconds: at, Took: 0.04 + float64((seed+i)%5)/20, Operation: names[i%len(names)]}
+		call := report.Call{Seconds: start, Took: 0.04 + float64((seed+i)%5)/20, Operation: names[i%len(names)]}
 		call.Change = i%len(names) >= 2 && v != report.Refuses
 		if v == report.Failed && i == 3 {
 			call.Error = "503 Service Unavailable"
 		}
-		at += call.Took * 0.7
+		start += call.Took * 0.7
 		out = append(out, call)
 	}
 	return out

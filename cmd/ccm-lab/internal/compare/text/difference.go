@@ -12,7 +12,7 @@ import (
 
 // Difference is what changed from one report to another.
 type Difference struct {
-	// Worse are verdicts that are worse, more calls, and objects that are left now; Better the opposite.
+	// Worse are verdicts that are worse, more calls, and new orphans; Better the opposite.
 	Worse, Better []Change
 	// Added and Removed name columns, rows, and cells without a counterpart.
 	Added, Removed []string
@@ -20,10 +20,10 @@ type Difference struct {
 
 // Change is one value that differs.
 type Change struct {
-	Row, Column string
-	Title       string // of the row
-	What        string // "verdict", "calls", "changes", …
-	Was, Is     string
+	Row, Column   string
+	Title         string // of the row
+	Value         string // "verdict", "calls", "changes", …
+	Before, After string
 }
 
 // Regressed reports whether anything is worse. A row that is missing is not: a run may select rows.
@@ -36,26 +36,26 @@ func (d Difference) Empty() bool {
 
 // Compare returns what changed since a baseline. Seconds are not compared: they depend on the machine. Calls of a
 // scenario are compared exactly; of reads that depend on timing, only a multiple counts.
-func Compare(baseline, now report.Report) Difference {
+func Compare(baseline, current report.Report) Difference {
 	var d Difference
-	d.names("column", columnNames(baseline), columnNames(now))
-	d.names("row", rowNames(baseline), rowNames(now))
-	was := map[string]report.Capability{}
+	d.names("column", columnNames(baseline), columnNames(current))
+	d.names("row", rowNames(baseline), rowNames(current))
+	capabilities := map[string]report.Capability{}
 	for _, c := range baseline.Capabilities {
-		was[c.ID] = c
+		capabilities[c.ID] = c
 	}
-	for _, c := range now.Capabilities {
-		if old, ok := was[c.ID]; ok {
-			d.cells(old, c, commonColumns(baseline, now))
+	for _, c := range current.Capabilities {
+		if previous, ok := capabilities[c.ID]; ok {
+			d.cells(previous, c, commonColumns(baseline, current))
 		}
 	}
-	wasCost := map[string]report.Operation{}
+	operations := map[string]report.Operation{}
 	for _, o := range baseline.Operations {
-		wasCost[o.ID] = o
+		operations[o.ID] = o
 	}
-	for _, o := range now.Operations {
-		if old, ok := wasCost[o.ID]; ok {
-			d.costs(old, o, commonColumns(baseline, now))
+	for _, o := range current.Operations {
+		if previous, ok := operations[o.ID]; ok {
+			d.costs(previous, o, commonColumns(baseline, current))
 		}
 	}
 	return d
@@ -83,82 +83,82 @@ func commonColumns(a, b report.Report) []string {
 	return slices.DeleteFunc(columnNames(b), func(name string) bool { return !slices.Contains(names, name) })
 }
 
-func (d *Difference) names(kind string, was, is []string) {
-	for _, name := range is {
-		if !slices.Contains(was, name) {
+func (d *Difference) names(kind string, before, after []string) {
+	for _, name := range after {
+		if !slices.Contains(before, name) {
 			d.Added = append(d.Added, kind+" "+name)
 		}
 	}
-	for _, name := range was {
-		if !slices.Contains(is, name) {
+	for _, name := range before {
+		if !slices.Contains(after, name) {
 			d.Removed = append(d.Removed, kind+" "+name)
 		}
 	}
 }
 
 // existence adds a cell that only one of the reports has, and reports whether both have it.
-func (d *Difference) existence(row, column string, was, is bool) bool {
+func (d *Difference) existence(row, column string, before, after bool) bool {
 	switch name := "cell " + row + ", " + column; {
-	case is && !was:
+	case after && !before:
 		d.Added = append(d.Added, name)
-	case was && !is:
+	case before && !after:
 		d.Removed = append(d.Removed, name)
 	}
-	return was && is
+	return before && after
 }
 
-func (d *Difference) cells(old, now report.Capability, columns []string) {
+func (d *Difference) cells(previous, current report.Capability, columns []string) {
 	for _, column := range columns {
-		was, wasOK := old.Cells[column]
-		is, isOK := now.Cells[column]
-		if !d.existence(now.ID, column, wasOK, isOK) {
+		before, hadCell := previous.Cells[column]
+		after, hasCell := current.Cells[column]
+		if !d.existence(current.ID, column, hadCell, hasCell) {
 			continue
 		}
-		add := func(what string, order int, was, is string) {
-			d.add(order, Change{now.ID, column, now.Title, what, was, is})
+		add := func(value string, order int, before, after string) {
+			d.add(order, Change{current.ID, column, current.Title, value, before, after})
 		}
-		add("verdict", is.Verdict.Compare(was.Verdict), was.Verdict.Label(), is.Verdict.Label())
-		if is.Verdict == was.Verdict {
+		add("verdict", after.Verdict.Compare(before.Verdict), before.Verdict.Label(), after.Verdict.Label())
+		if after.Verdict == before.Verdict {
 			// What works where it did not before may cost more without being a regression.
-			calls := is.Calls - was.Calls
-			if old.Periodic || now.Periodic {
-				calls = orderUnstable(was.Calls-was.Changes, is.Calls-is.Changes)
+			calls := after.Calls - before.Calls
+			if previous.Periodic || current.Periodic {
+				calls = orderUnstable(before.Calls-before.Changes, after.Calls-after.Changes)
 			}
-			add("calls", calls, fmt.Sprint(was.Calls), fmt.Sprint(is.Calls))
-			add("changes", is.Changes-was.Changes, fmt.Sprint(was.Changes), fmt.Sprint(is.Changes))
+			add("calls", calls, fmt.Sprint(before.Calls), fmt.Sprint(after.Calls))
+			add("changes", after.Changes-before.Changes, fmt.Sprint(before.Changes), fmt.Sprint(after.Changes))
 		}
-		add("left in the cloud", len(is.Leaked)-len(was.Leaked), list(was.Leaked), list(is.Leaked))
+		add("left in the cloud", len(after.Leaked)-len(before.Leaked), list(before.Leaked), list(after.Leaked))
 	}
 }
 
-func (d *Difference) costs(old, now report.Operation, columns []string) {
+func (d *Difference) costs(previous, current report.Operation, columns []string) {
 	for _, column := range columns {
-		was, wasOK := old.Costs[column]
-		is, isOK := now.Costs[column]
-		if !d.existence(now.ID, column, wasOK && was.Missing == "", isOK && is.Missing == "") {
+		before, hadCell := previous.Costs[column]
+		after, hasCell := current.Costs[column]
+		if !d.existence(current.ID, column, hadCell && before.Missing == "", hasCell && after.Missing == "") {
 			continue
 		}
-		add := func(what string, order int, was, is string) {
-			d.add(order, Change{now.ID, column, now.Title, what, was, is})
+		add := func(value string, order int, before, after string) {
+			d.add(order, Change{current.ID, column, current.Title, value, before, after})
 		}
-		calls := is.Calls - was.Calls
-		if old.SharedReads || now.SharedReads {
-			calls = orderUnstable(was.Calls-was.Changes, is.Calls-is.Changes)
+		calls := after.Calls - before.Calls
+		if previous.SharedReads || current.SharedReads {
+			calls = orderUnstable(before.Calls-before.Changes, after.Calls-after.Changes)
 		}
 		// A manager that starts reads for all Services at once.
-		again := orderUnstable(was.AgainCalls-was.AgainChanges, is.AgainCalls-is.AgainChanges)
+		again := orderUnstable(before.AgainCalls-before.AgainChanges, after.AgainCalls-after.AgainChanges)
 		for _, n := range []struct {
-			what           string
-			order, was, is int
+			value                string
+			order, before, after int
 		}{
-			{"calls", calls, was.Calls, is.Calls},
-			{"changes", is.Changes - was.Changes, was.Changes, is.Changes},
-			{"calls again", again, was.AgainCalls, is.AgainCalls},
-			{"changes again", is.AgainChanges - was.AgainChanges, was.AgainChanges, is.AgainChanges},
+			{"calls", calls, before.Calls, after.Calls},
+			{"changes", after.Changes - before.Changes, before.Changes, after.Changes},
+			{"calls again", again, before.AgainCalls, after.AgainCalls},
+			{"changes again", after.AgainChanges - before.AgainChanges, before.AgainChanges, after.AgainChanges},
 		} {
-			add(n.what, n.order, fmt.Sprint(n.was), fmt.Sprint(n.is))
+			add(n.value, n.order, fmt.Sprint(n.before), fmt.Sprint(n.after))
 		}
-		add("left after an interruption", len(is.Left)-len(was.Left), list(was.Left), list(is.Left))
+		add("left after an interruption", len(after.Left)-len(before.Left), list(before.Left), list(after.Left))
 	}
 }
 
@@ -168,18 +168,18 @@ func (d *Difference) costs(old, now report.Operation, columns []string) {
 const unstableFactor = 2
 
 // orderUnstable compares numbers of reads that depend on timing: syncs share them, or they are periodic.
-func orderUnstable(was, is int) int {
+func orderUnstable(before, after int) int {
 	switch {
-	case is > unstableFactor*was:
+	case after > unstableFactor*before:
 		return 1
-	case was > unstableFactor*is:
+	case before > unstableFactor*after:
 		return -1
 	default:
 		return 0
 	}
 }
 
-// add files a change under worse if order is positive, under better if it is negative.
+// add adds a change to Worse if order is positive, to Better if it is negative.
 func (d *Difference) add(order int, c Change) {
 	switch {
 	case order > 0:
@@ -226,7 +226,7 @@ func (d Difference) Table(w io.Writer, width int) error {
 
 func changeCells(first screen.Cell, c Change) []screen.Cell {
 	out := []screen.Cell{first}
-	for _, text := range []string{c.Row, c.Column, c.What, c.Was, c.Is} {
+	for _, text := range []string{c.Row, c.Column, c.Value, c.Before, c.After} {
 		out = append(out, screen.NewCell(screen.Plain, oneLine(text)))
 	}
 	return out
@@ -249,7 +249,7 @@ func (d Difference) Markdown(w io.Writer) error {
 		text := "### " + part.title + "\n\n" + row([]string{"Row", "Column", "What", "Was", "Is"}) +
 			strings.Repeat("|---", 5) + "|\n"
 		for _, c := range part.changes {
-			text += row([]string{escape(c.Title), escape(c.Column), escape(c.What), escape(c.Was), escape(c.Is)})
+			text += row([]string{escape(c.Title), escape(c.Column), escape(c.Value), escape(c.Before), escape(c.After)})
 		}
 		sections = append(sections, text)
 	}

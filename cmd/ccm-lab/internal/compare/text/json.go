@@ -25,15 +25,15 @@ func Read(reader io.Reader) (report.Report, error) {
 		return report.Report{}, fmt.Errorf("read comparison: %w", err)
 	}
 	// The schema comes first: the types of another schema would only give an error about a field.
-	var head struct {
+	var header struct {
 		Schema string `json:"schema"`
 	}
-	if err := json.Unmarshal(data, &head); err != nil {
+	if err := json.Unmarshal(data, &header); err != nil {
 		return report.Report{}, fmt.Errorf("not a comparison, want JSON of schema %q: %w", report.Schema, err)
 	}
-	if head.Schema != report.Schema {
+	if header.Schema != report.Schema {
 		return report.Report{}, fmt.Errorf("comparison has schema %q, want %q: write it again with "+
-			"ccm-lab compare -o json", head.Schema, report.Schema)
+			"ccm-lab compare -o json", header.Schema, report.Schema)
 	}
 	var r report.Report
 	if err := json.Unmarshal(data, &r); err != nil {

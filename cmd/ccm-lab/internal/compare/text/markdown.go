@@ -15,7 +15,7 @@ func Markdown(w io.Writer, r report.Report) error {
 	if problems := r.Problems(); len(problems) > 0 {
 		b.WriteString("> **Problems of this run**\n>\n")
 		for _, p := range problems {
-			b.WriteString("> - " + escape(problem(p)) + "\n")
+			b.WriteString("> - " + escape(formatProblem(p)) + "\n")
 		}
 		b.WriteString("\n")
 	}

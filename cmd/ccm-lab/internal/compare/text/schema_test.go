@@ -45,7 +45,7 @@ func TestSchemaAcceptsWhatJSONWrites(t *testing.T) {
 		return resolved.Validate(instance)
 	}
 	for name, r := range map[string]report.Report{
-		"complete": sample.Report(), "with problems": sample.Troubled(), "empty": {Schema: report.Schema},
+		"complete": sample.Report(), "with problems": sample.WithProblems(), "empty": {Schema: report.Schema},
 	} {
 		if err := valid(r); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -39,7 +39,7 @@ func table(r report.Report, width int, colour bool) string {
 	if problems := r.Problems(); len(problems) > 0 {
 		b.WriteString("\nPROBLEMS\n")
 		for _, p := range problems {
-			b.WriteString(wrap(strings.Fields(problem(p)), " ", width))
+			b.WriteString(wrap(strings.Fields(formatProblem(p)), " ", width))
 		}
 	}
 	return b.String()
@@ -216,15 +216,15 @@ func legend(r report.Report) []string {
 	return out
 }
 
-func problem(p report.Problem) string {
-	where := p.Column
+func formatProblem(p report.Problem) string {
+	place := p.Column
 	if p.Row != "" {
-		where = strings.TrimPrefix(where+", "+p.Row, ", ")
+		place = strings.TrimPrefix(place+", "+p.Row, ", ")
 	}
-	if where != "" {
-		where += ": "
+	if place != "" {
+		place += ": "
 	}
-	return where + oneLine(p.Text)
+	return place + oneLine(p.Text)
 }
 
 // oneLine removes line breaks and control characters, which a terminal would interpret.

@@ -25,7 +25,7 @@ func TestTableFitsTerminals(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			var b bytes.Buffer
-			if err := Table(&b, sample.Troubled(), width); err != nil {
+			if err := Table(&b, sample.WithProblems(), width); err != nil {
 				t.Fatal(err)
 			}
 			if !strings.Contains(b.String(), want) {
@@ -44,7 +44,7 @@ func TestTableFitsTerminals(t *testing.T) {
 }
 
 func TestTableShowsEveryRowVerdictAndProblem(t *testing.T) {
-	r := sample.Troubled()
+	r := sample.WithProblems()
 	out := table(r, 0, false)
 	for _, c := range r.Capabilities {
 		if !strings.Contains(out, "\n  "+c.Title+" ") {
@@ -131,7 +131,7 @@ func TestSummaryHasOneLineForEachColumn(t *testing.T) {
 }
 
 func TestReadReturnsWhatJSONWrote(t *testing.T) {
-	want := sample.Troubled()
+	want := sample.WithProblems()
 	var b bytes.Buffer
 	if err := JSON(&b, want); err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestCompareWithItselfIsEmpty(t *testing.T) {
-	d := Compare(sample.Troubled(), sample.Troubled())
+	d := Compare(sample.WithProblems(), sample.WithProblems())
 	if !d.Empty() || d.Regressed() {
 		t.Errorf("%+v", d)
 	}

@@ -228,8 +228,8 @@ func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {
 		before = lab.Usage{}
 	}
 	out := Phase{
-		Key: p.key, Name: p.name, Seconds: seconds(took),
-		CPUSeconds: seconds(after.CPU - before.CPU), PeakMemoryBytes: after.PeakMemory, Operations: log.Count(),
+		Key: p.key, Name: p.name, Seconds: lab.Seconds(took),
+		CPUSeconds: lab.Seconds(after.CPU - before.CPU), PeakMemoryBytes: after.PeakMemory, Operations: log.Count(),
 	}
 	for _, s := range log.Stats() {
 		out.Failed += s.Failed + s.NoAnswer

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 )
@@ -189,8 +188,4 @@ func thousands(n int) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
-}
-
-func seconds(d time.Duration) float64 {
-	return float64(d.Round(time.Millisecond)) / float64(time.Second)
 }
