@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/classic"
@@ -24,49 +23,50 @@ func (c *Cloud) authorize(k core.Call, form url.Values) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.begin(k, c.state)
-	for _, claim := range t.claims(form) {
-		d := iam.Decision{Allowed: c.options.Allow == nil || c.options.Allow(claim.Action)}
+	for _, request := range t.requests(form) {
+		d := iam.Decision{Allowed: c.options.Allow == nil || c.options.Allow(request.Action)}
 		if c.policy != nil && d.Allowed {
-			d = c.policy.Decide(claim)
+			d = c.policy.Decide(request)
 		}
 		switch {
-		case c.disruption.denies(claim.Action):
+		case c.disruption.denies(request.Action):
 			d = iam.Decision{Explicit: true}
 		case c.policy != nil:
-			c.permissions.record(c.policy, claim, d)
+			c.permissions.record(c.policy, request, d)
 		}
 		if !d.Allowed {
-			return t.unauthorized(claim, d)
+			return t.errUnauthorized(request, d)
 		}
-		c.used[claim.Action]++
+		c.used[request.Action]++
 	}
 	return nil
 }
 
-func (t *tx) unauthorized(claim iam.Request, d iam.Decision) error {
-	reason := fmt.Sprintf("because no identity-based policy allows the %s action", claim.Action)
+func (t *tx) errUnauthorized(request iam.Request, d iam.Decision) error {
+	reason := fmt.Sprintf("because no identity-based policy allows the %s action", request.Action)
 	if d.Explicit {
 		reason = "with an explicit deny in an identity-based policy"
 	}
-	on := ""
-	if claim.Resource != "*" {
-		on = " on resource: " + claim.Resource
+	resource := ""
+	if request.Resource != "*" {
+		resource = " on resource: " + request.Resource
 	}
-	text := fmt.Sprintf("User: %s is not authorized to perform: %s%s %s", t.sts.CallerARN(), claim.Action, on, reason)
+	text := fmt.Sprintf("User: %s is not authorized to perform: %s%s %s", t.sts.CallerARN(), request.Action, resource,
+		reason)
 	if t.Call.Service == core.ServiceEC2 {
 		return core.Refuse("UnauthorizedOperation", "You are not authorized to perform this operation. %s", text)
 	}
 	return core.Refuse("AccessDenied", "%s", text)
 }
 
-// claims returns the requests that IAM decides about: the action on each resource that the call names or
+// requests returns the requests that IAM decides about: the action on each resource that the call names or
 // creates, and the tagging action if it creates an object with tags.
-func (t *tx) claims(form url.Values) []iam.Request {
+func (t *tx) requests(form url.Values) []iam.Request {
 	switch t.Call.Service {
 	case core.ServiceEC2:
-		return t.claimsEC2(form)
+		return t.requestsEC2(form)
 	case core.ServiceELB, core.ServiceELBv2:
-		return t.claimsELB(form)
+		return t.requestsELB(form)
 	case core.ServiceSTS:
 		// GetCallerIdentity needs no permission.
 		if t.Call.Action == "AssumeRole" {
@@ -76,8 +76,8 @@ func (t *tx) claims(form url.Values) []iam.Request {
 	return nil
 }
 
-// namingEC2 are the parameters of changes with the resources that IAM decides about; N stands for a number.
-var namingEC2 = map[string][]string{
+// resourceParametersEC2 are the parameters with the resources of an action; N stands for a number.
+var resourceParametersEC2 = map[string][]string{
 	"CreateRoute": {"RouteTableId"}, "ReplaceRoute": {"RouteTableId"}, "DeleteRoute": {"RouteTableId"},
 	"ModifyInstanceAttribute": {"InstanceId"}, "StartInstances": {"InstanceId.N"}, "StopInstances": {"InstanceId.N"},
 	"TerminateInstances": {"InstanceId.N"}, "RunInstances": {"SubnetId", "SecurityGroupId.N"},
@@ -89,67 +89,67 @@ var namingEC2 = map[string][]string{
 	"ModifyNetworkInterfaceAttribute": {"NetworkInterfaceId"},
 }
 
-// makingEC2 is the kind of resource that an action creates.
-var makingEC2 = map[string]string{
+// createdTypesEC2 are the types of the resources that actions create.
+var createdTypesEC2 = map[string]string{
 	"CreateSecurityGroup": "security-group", "RunInstances": "instance", "AllocateAddress": "elastic-ip",
 }
 
-func (t *tx) claimsEC2(form url.Values) []iam.Request {
+func (t *tx) requestsEC2(form url.Values) []iam.Request {
 	action := "ec2:" + t.Call.Action
 	if !t.Call.Mutating {
-		return []iam.Request{{Action: action, Resource: "*", Context: t.contextOf("", nil)}}
+		return []iam.Request{{Action: action, Resource: "*", Context: t.contextFor("", nil)}}
 	}
 	tags := requestTags(form, "TagSpecification.N.Tag.N")
 	maps.Copy(tags, requestTags(form, "Tag.N"))
 	var out []iam.Request
-	for _, parameter := range namingEC2[t.Call.Action] {
+	for _, parameter := range resourceParametersEC2[t.Call.Action] {
 		for _, id := range parameters(form, parameter) {
 			prefix, _, _ := strings.Cut(id, "-")
 			out = append(out, iam.Request{Action: action, Resource: t.ARN("ec2", ec2.ResourceTypes[prefix]+"/"+id),
-				Context: t.contextOf(id, tags)})
+				Context: t.contextFor(id, tags)})
 		}
 	}
-	if kind := makingEC2[t.Call.Action]; kind != "" {
-		made := t.ARN("ec2", kind+"/*")
-		out = append(out, iam.Request{Action: action, Resource: made, Context: t.contextOf("", tags)})
+	if kind := createdTypesEC2[t.Call.Action]; kind != "" {
+		created := t.ARN("ec2", kind+"/*")
+		out = append(out, iam.Request{Action: action, Resource: created, Context: t.contextFor("", tags)})
 		if len(tags) > 0 {
-			context := t.contextOf("", tags)
+			context := t.contextFor("", tags)
 			context["ec2:CreateAction"] = []string{t.Call.Action}
-			out = append(out, iam.Request{Action: "ec2:CreateTags", Resource: made, Context: context})
+			out = append(out, iam.Request{Action: "ec2:CreateTags", Resource: created, Context: context})
 		}
 	}
 	return out
 }
 
-func (t *tx) claimsELB(form url.Values) []iam.Request {
+func (t *tx) requestsELB(form url.Values) []iam.Request {
 	action := "elasticloadbalancing:" + t.Call.Action
 	if !t.Call.Mutating {
-		return []iam.Request{{Action: action, Resource: "*", Context: t.contextOf("", nil)}}
+		return []iam.Request{{Action: action, Resource: "*", Context: t.contextFor("", nil)}}
 	}
 	tags := requestTags(form, "Tags.member.N")
 	var out []iam.Request
 	for _, resource := range t.resourcesELB(form) {
-		out = append(out, iam.Request{Action: action, Resource: resource.arn, Context: t.contextOf(resource.id, tags)})
+		out = append(out, iam.Request{Action: action, Resource: resource.arn, Context: t.contextFor(resource.id, tags)})
 	}
-	if making := strings.HasPrefix(t.Call.Action, "Create"); making && len(tags) > 0 {
-		context := t.contextOf("", tags)
+	if strings.HasPrefix(t.Call.Action, "Create") && len(tags) > 0 {
+		context := t.contextFor("", tags)
 		context["elasticloadbalancing:CreateAction"] = []string{t.Call.Action}
-		out = append(out, iam.Request{Action: "elasticloadbalancing:AddTags", Resource: t.madeELB(form), Context: context})
+		out = append(out, iam.Request{Action: "elasticloadbalancing:AddTags", Resource: t.createdELB(form), Context: context})
 	}
-	for _, name := range readByELB[t.Call.Service][t.Call.Action] {
-		out = append(out, iam.Request{Action: "ec2:Describe" + name, Resource: "*", Context: t.contextOf("", nil)})
+	for _, name := range dependentReadsELB[t.Call.Service][t.Call.Action] {
+		out = append(out, iam.Request{Action: "ec2:Describe" + name, Resource: "*", Context: t.contextFor("", nil)})
 	}
 	creates := t.Call.Action == "CreateLoadBalancer" || t.Call.Action == "CreateTargetGroup"
 	if creates && !t.elb.LinkedRole {
-		out = append(out, t.claimLinkedRole())
+		out = append(out, t.linkedRoleRequest())
 	}
 	return out
 }
 
-// readByELB are the objects of EC2 that an action reads with the caller's permissions: the page "Elastic Load Balancing
-// API permissions" of the user guide. CreateLoadBalancer of 2012-06-01 needs CreateSecurityGroup as well, for the
-// group that it creates for a request without any.
-var readByELB = map[string]map[string][]string{
+// dependentReadsELB are the objects of EC2 that an action reads with the caller's permissions: the page "Elastic Load
+// Balancing API permissions" of the user guide. CreateLoadBalancer of 2012-06-01 needs CreateSecurityGroup as well, for
+// the group that it creates for a request without any.
+var dependentReadsELB = map[string]map[string][]string{
 	core.ServiceELBv2: {
 		"CreateLoadBalancer": {"AccountAttributes", "Addresses", "InternetGateways", "SecurityGroups", "Subnets", "Vpcs"},
 		"CreateTargetGroup":  {"InternetGateways", "Vpcs"},
@@ -164,11 +164,11 @@ var readByELB = map[string]map[string][]string{
 	},
 }
 
-// claimLinkedRole returns the additional request for the first load balancer or target group of an account, which
+// linkedRoleRequest returns the additional request for the first load balancer or target group of an account, which
 // creates the service-linked role: the page "Elastic Load Balancing service-linked role" of the user guide.
-func (t *tx) claimLinkedRole() iam.Request {
+func (t *tx) linkedRoleRequest() iam.Request {
 	const name = "elasticloadbalancing.amazonaws.com"
-	context := t.contextOf("", nil)
+	context := t.contextFor("", nil)
 	context["iam:AWSServiceName"] = []string{name}
 	return iam.Request{Action: "iam:CreateServiceLinkedRole", Context: context, Resource: fmt.Sprintf(
 		"arn:%s:iam::%s:role/aws-service-role/%s/AWSServiceRoleForElasticLoadBalancing", t.Options.Partition(),
@@ -178,8 +178,7 @@ func (t *tx) claimLinkedRole() iam.Request {
 // resource is an object of IAM decisions: its ARN, and the key of its tags.
 type resource struct{ arn, id string }
 
-// resourcesELB are the resources in a change. A change of a listener names the listener, not its load
-// balancer.
+// resourcesELB returns the resources of a change. A change of a listener names the listener, not its load balancer.
 func (t *tx) resourcesELB(form url.Values) []resource {
 	if t.Call.Service == core.ServiceELB {
 		var out []resource
@@ -189,7 +188,7 @@ func (t *tx) resourcesELB(form url.Values) []resource {
 		return out
 	}
 	if t.Call.Action == "CreateLoadBalancer" || t.Call.Action == "CreateTargetGroup" {
-		return []resource{{arn: t.madeELB(form)}}
+		return []resource{{arn: t.createdELB(form)}}
 	}
 	for _, parameter := range []string{"ResourceArns.member.N", "ListenerArn", "LoadBalancerArn", "TargetGroupArn"} {
 		var out []resource
@@ -203,8 +202,8 @@ func (t *tx) resourcesELB(form url.Values) []resource {
 	return nil
 }
 
-// madeELB returns the ARN of the object that a request creates, as far as it is known in advance.
-func (t *tx) madeELB(form url.Values) string {
+// createdELB returns the ARN of the object that a request creates, as far as it is known in advance.
+func (t *tx) createdELB(form url.Values) string {
 	switch {
 	case t.Call.Service == core.ServiceELB:
 		return t.ARN("elasticloadbalancing", "loadbalancer/"+form.Get("LoadBalancerName"))
@@ -217,9 +216,9 @@ func (t *tx) madeELB(form url.Values) string {
 	return t.ARN("elasticloadbalancing", "loadbalancer/net/"+form.Get("Name")+"/*")
 }
 
-// contextOf returns the condition keys of a request: the tags that a resource has, those that the request sets, and the
+// contextFor returns the condition keys of a request: the tags of the resource, those that the request sets, and the
 // region.
-func (t *tx) contextOf(id string, tags map[string]string) map[string][]string {
+func (t *tx) contextFor(id string, tags map[string]string) map[string][]string {
 	out := map[string][]string{"aws:RequestedRegion": {t.Options.Region}}
 	prefix := "elasticloadbalancing"
 	if t.Call.Service == core.ServiceEC2 {
@@ -236,12 +235,11 @@ func (t *tx) contextOf(id string, tags map[string]string) map[string][]string {
 	return out
 }
 
-// parameters returns the values of a parameter of that name, where N stands for any number, in no particular
-// order.
-func parameters(form url.Values, name string) []string {
+// parameters returns the values of the parameters with a name, in which N stands for any number.
+func parameters(form url.Values, pattern string) []string {
 	var out []string
-	for _, found := range parameterNames(form, name) {
-		out = append(out, form.Get(found))
+	for _, name := range parameterNames(form, pattern) {
+		out = append(out, form.Get(name))
 	}
 	return out
 }
@@ -257,8 +255,7 @@ func parameterNames(form url.Values, pattern string) []string {
 	parts := strings.Split(pattern, ".")
 	var out []string
 	for name := range form {
-		if have := strings.Split(name, "."); len(have) == len(parts) && form.Get(name) != "" &&
-			slices.EqualFunc(parts, have, fitsPart) {
+		if form.Get(name) != "" && slices.EqualFunc(parts, strings.Split(name, "."), matchesPart) {
 			out = append(out, name)
 		}
 	}
@@ -268,7 +265,7 @@ func parameterNames(form url.Values, pattern string) []string {
 
 var number = regexp.MustCompile(`^[1-9][0-9]*$`)
 
-func fitsPart(pattern, part string) bool {
+func matchesPart(pattern, part string) bool {
 	return pattern == part || pattern == "N" && number.MatchString(part)
 }
 
@@ -279,8 +276,8 @@ func requestTags(form url.Values, pattern string) map[string]string {
 	for _, name := range parameterNames(form, pattern+".Key") {
 		out[form.Get(name)] = form.Get(strings.TrimSuffix(name, "Key") + "Value")
 	}
-	for n := 1; form.Get("TagKeys.member."+strconv.Itoa(n)) != ""; n++ {
-		out[form.Get("TagKeys.member."+strconv.Itoa(n))] = ""
+	for _, key := range parameters(form, "TagKeys.member.N") {
+		out[key] = ""
 	}
 	return out
 }

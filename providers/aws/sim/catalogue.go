@@ -30,11 +30,11 @@ func catalogue() map[string]map[string]operation {
 
 // bind adds the operations of a service, which run on its part of the state.
 func bind[T any](
-	all map[string]map[string]operation, service string, list []core.Operation[T], part func(*tx) T,
+	catalogue map[string]map[string]operation, service string, list []core.Operation[T], part func(*tx) T,
 ) {
-	all[service] = map[string]operation{}
+	catalogue[service] = map[string]operation{}
 	for _, o := range list {
-		all[service][o.Name] = operation{o.Mutating, o.Open, o.Request, func(t *tx, form url.Values) (any, error) {
+		catalogue[service][o.Name] = operation{o.Mutating, o.Open, o.Request, func(t *tx, form url.Values) (any, error) {
 			return o.Do(part(t), service, form)
 		}}
 	}

@@ -2,12 +2,11 @@
 // Balancing, STS and the instance metadata service, with state, at one endpoint. Clients that are
 // pointed at it by endpoint settings work unchanged.
 //
-// It simulates control, not traffic: nothing is forwarded, and targets are healthy when their
-// instance runs.
+// It simulates control, not traffic: nothing is forwarded, and targets are healthy if their instance runs and security
+// groups allow the health checks.
 package sim
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"sync"
 
@@ -43,7 +42,7 @@ type Cloud struct {
 	permissions Permissions
 }
 
-// New builds a cloud. All bad options are reported at once.
+// New returns a cloud. It reports all problems of the options at once.
 func New(o Options) (*Cloud, error) {
 	o = o.WithDefaults()
 	if err := o.Validate(); err != nil {
@@ -70,16 +69,14 @@ func New(o Options) (*Cloud, error) {
 		ErrorRate: o.ErrorRate,
 		LogLimit:  callLogLimit,
 	})
-	if err := c.console(func(t *tx) error { return t.CreateFixtures() }); err != nil {
-		return nil, fmt.Errorf("building the simulated VPC: %w", err)
-	}
+	c.inspect(func(t *tx) { t.CreateFixtures() })
 	return c, nil
 }
 
 // Front returns the entry point of clients: over a socket with ServeHTTP, or in process with Transport.
 func (c *Cloud) Front() *kit.Front { return c.front }
 
-// state is that of all services.
+// state has the state of all services.
 type state struct {
 	core    *core.State
 	ec2     *ec2.State

@@ -1,8 +1,6 @@
 package sim
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // CloudConfig returns the cloud.conf of a manager of the cluster, for a simulation at endpoint. It contains
 // the cluster's ID, so that the manager does not read it from the metadata of an instance. The subnet is for

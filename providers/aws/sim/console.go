@@ -78,14 +78,14 @@ func (c *Cloud) Routes() []world.Route {
 	c.inspect(func(t *tx) {
 		for _, table := range t.clusterTables() {
 			for _, r := range table.Routes {
-				if r.Gateway == "local" || r.Destination.Bits() == 0 {
+				if r.Local() || r.Destination.Bits() == 0 {
 					continue
 				}
-				w := world.Route{Destination: r.Destination.String(), Blackhole: t.Blackhole(r), Owned: r.Iface != ""}
+				route := world.Route{Destination: r.Destination.String(), Blackhole: t.Blackhole(r), Owned: r.Iface != ""}
 				if n := t.Interfaces[r.Iface]; n != nil && n.Instance != "" {
-					w.NodeName = t.Instances[n.Instance].NodeName
+					route.NodeName = t.Instances[n.Instance].NodeName
 				}
-				out = append(out, w)
+				out = append(out, route)
 			}
 		}
 	})
@@ -121,8 +121,8 @@ func (c *Cloud) AddForeignRoute(destination string) error {
 	})
 }
 
-// Objects implements world.World. It omits terminated instances, and network interfaces, which share the life
-// of other objects.
+// Objects implements world.World. It omits terminated instances, and network interfaces, which are created and deleted
+// with other objects.
 func (c *Cloud) Objects() map[string]int {
 	out := map[string]int{}
 	c.inspect(func(t *tx) {
@@ -146,10 +146,9 @@ func (c *Cloud) Objects() map[string]int {
 	return out
 }
 
-// inspect reads the state.
-func (c *Cloud) inspect(read func(*tx)) {
-	// A function that returns no error makes console return none.
-	_ = c.console(func(t *tx) error { read(t); return nil })
+// inspect runs a function of an administrator that cannot fail.
+func (c *Cloud) inspect(work func(*tx)) {
+	_ = c.console(func(t *tx) error { work(t); return nil })
 }
 
 // SetSelf sets the machine that the metadata service belongs to.

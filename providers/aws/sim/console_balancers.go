@@ -6,7 +6,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-// generation is the load balancers of one API, in the console.
+// generation is one of the two APIs of load balancers, as the console uses it.
 type generation interface {
 	LoadBalancers() []world.LoadBalancer
 	Delete(name string) bool

@@ -28,7 +28,7 @@ func (c *Cloud) VPC() (id string) {
 
 // Interface is an additional network interface of a machine.
 type Interface struct {
-	// Device is its index; the first interface has 0.
+	// Device is the device index; the first interface of a machine has 0.
 	Device int
 	// Addresses is the number of its IPv4 addresses; 0 means one.
 	Addresses int
@@ -140,7 +140,7 @@ func (c *Cloud) AddSecurityGroup(name string, tags map[string]string) (id string
 		if t.GroupByName(name, v.ID) != nil {
 			return fmt.Errorf("a security group called %q exists", name)
 		}
-		id = t.NewGroup(v, name, "made by hand").ID
+		id = t.NewGroup(v.ID, name, "created by hand").ID
 		t.SetTags(id, tags)
 		return nil
 	})

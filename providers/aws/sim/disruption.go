@@ -2,7 +2,6 @@ package sim
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/ec2"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
@@ -15,7 +14,7 @@ type Disruption struct {
 	// Empty makes reads return no objects, like reads in the wrong account or region. Changes still find their
 	// objects.
 	Empty bool
-	// Zones are disrupted availability zones, see checkZones.
+	// Zones are disrupted availability zones: reads that include their instances fail.
 	Zones []string
 	// Truncated cuts responses off in the middle, as a broken proxy does. The operation is executed.
 	Truncated bool
@@ -25,9 +24,8 @@ type Disruption struct {
 func (c *Cloud) SetDisruption(disruption Disruption) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.disruption = Disruption{Denied: slices.Clone(disruption.Denied), Empty: disruption.Empty,
-		Zones:     slices.Clone(disruption.Zones),
-		Truncated: disruption.Truncated}
+	disruption.Denied, disruption.Zones = slices.Clone(disruption.Denied), slices.Clone(disruption.Zones)
+	c.disruption = disruption
 }
 
 func (c *Cloud) currentDisruption() Disruption {
@@ -36,17 +34,14 @@ func (c *Cloud) currentDisruption() Disruption {
 	return c.disruption
 }
 
-// denies reports whether Denied has the action.
-func (t Disruption) denies(action string) bool {
-	return slices.ContainsFunc(t.Denied, func(pattern string) bool {
-		return iam.Match(strings.ToLower(pattern),
-			strings.ToLower(action))
-	})
+// denies reports whether a pattern of Denied matches an action.
+func (d Disruption) denies(action string) bool {
+	return slices.ContainsFunc(d.Denied, iam.Request{Action: action}.MatchesAction)
 }
 
 // truncate halves a document.
-func (t Disruption) truncate(document []byte) []byte {
-	if t.Truncated {
+func (d Disruption) truncate(document []byte) []byte {
+	if d.Truncated {
 		return document[:len(document)/2]
 	}
 	return document

@@ -10,7 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// handler serves the APIs. The front of package kit adds faults and rate limits.
+// handler serves the APIs. The front adds faults and rate limits.
 type handler struct {
 	cloud     *Cloud
 	catalogue map[string]map[string]operation
@@ -91,25 +91,28 @@ func (c *Cloud) authenticate(k core.Call, o operation) error {
 	if o.open {
 		return nil
 	}
-	ec2 := k.Service == core.ServiceEC2
+	known := k.Signed && c.knowsKey(k.Credential.AccessKey)
+	inRegion := k.Credential.Region == c.options.Region ||
+		k.Service == core.ServiceSTS && k.Credential.Region == core.GlobalRegion
 	switch {
 	case k.Malformed:
 		return core.Refuse("IncompleteSignature", "Authorization header requires 'Credential' parameter. "+
 			"Authorization header requires 'Signature' parameter. Authorization header requires 'SignedHeaders' parameter.")
-	case !k.Signed && ec2:
-		return core.Refuse("AuthFailure", "AWS was not able to validate the provided access credentials")
+	case known && inRegion:
+		return nil
+	case k.Service == core.ServiceEC2:
+		return errAuthFailure()
 	case !k.Signed:
 		return core.Refuse("MissingAuthenticationToken", "Request is missing Authentication Token")
-	case !c.knowsKey(k.Credential.AccessKey) && ec2:
-		return core.Refuse("AuthFailure", "AWS was not able to validate the provided access credentials")
-	case !c.knowsKey(k.Credential.AccessKey):
+	case !known:
 		return core.Refuse("InvalidClientTokenId", "The security token included in the request is invalid.")
-	case k.Credential.Region == c.options.Region, k.Service == core.ServiceSTS && k.Credential.Region == core.GlobalRegion:
-		return nil
-	case ec2:
-		return core.Refuse("AuthFailure", "AWS was not able to validate the provided access credentials")
 	}
 	return core.Refuse("SignatureDoesNotMatch", "Credential should be scoped to a valid region. ")
+}
+
+// errAuthFailure returns the error of EC2 for a request without valid credentials.
+func errAuthFailure() error {
+	return core.Refuse("AuthFailure", "AWS was not able to validate the provided access credentials")
 }
 
 // knowsKey reports whether an access key is valid: any key if the options list none, else a key of the options or of an
@@ -126,32 +129,23 @@ func (c *Cloud) knowsKey(key string) bool {
 
 // dialect formats the errors that the front returns. AWS sends no Retry-After.
 func (h *handler) dialect() kit.Dialect {
-	return kit.Dialect{
-		Error: func(w http.ResponseWriter, r *http.Request) {
-			code := "InternalFailure"
-			c := parseCall(r)
-			if c.Service == core.ServiceEC2 {
-				code = "InternalError"
-			}
-			sendError(w, c, h.cloud.requestID(), core.RefusalOf(core.Refuse(code, "An internal error has occurred")))
-		},
-		Throttled: func(w http.ResponseWriter, r *http.Request) {
+	respond := func(errEC2, errOther error) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Del("Retry-After")
-			c := parseCall(r)
-			err := core.Refuse("Throttling", "Rate exceeded")
+			c, err := parseCall(r), errOther
 			if c.Service == core.ServiceEC2 {
-				err = core.Refuse("RequestLimitExceeded", "Request limit exceeded.")
+				err = errEC2
 			}
 			sendError(w, c, h.cloud.requestID(), core.RefusalOf(err))
-		},
-		Denied: func(w http.ResponseWriter, r *http.Request) {
-			c := parseCall(r)
-			err := core.Refuse("AccessDenied", "User is not authorized to perform this action")
-			if c.Service == core.ServiceEC2 {
-				err = core.Refuse("UnauthorizedOperation", "You are not authorized to perform this operation.")
-			}
-			sendError(w, c, h.cloud.requestID(), core.RefusalOf(err))
-		},
+		}
+	}
+	const internal = "An internal error has occurred"
+	return kit.Dialect{
+		Error: respond(core.Refuse("InternalError", internal), core.Refuse("InternalFailure", internal)),
+		Throttled: respond(core.Refuse("RequestLimitExceeded", "Request limit exceeded."),
+			core.Refuse("Throttling", "Rate exceeded")),
+		Denied: respond(core.Refuse("UnauthorizedOperation", "You are not authorized to perform this operation."),
+			core.Refuse("AccessDenied", "User is not authorized to perform this action")),
 	}
 }
 

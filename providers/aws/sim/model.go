@@ -10,8 +10,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 )
 
-// checkModel refuses requests that the service models of AWS' SDKs do not allow. A dry run of EC2 comes before the
-// values are checked.
+// checkModel rejects requests that the service models of AWS' SDKs do not allow. EC2 responds to a dry run before it
+// checks the values.
 func checkModel(c core.Call, form url.Values) error {
 	if c.Service == core.ServiceEC2 && strings.EqualFold(form.Get("DryRun"), "true") {
 		return nil
@@ -19,24 +19,24 @@ func checkModel(c core.Call, form url.Values) error {
 	model := apimodel.Services()[c.Service]
 	for _, parameter := range slices.Sorted(maps.Keys(form)) {
 		// EC2 rejects unknown parameters, the other services ignore them.
-		if c.Service == core.ServiceEC2 && !core.OfProtocol(parameter) && !model.Knows(c.Action, parameter) {
+		if c.Service == core.ServiceEC2 && !core.IsProtocolParameter(parameter) && !model.HasParameter(c.Action, parameter) {
 			return core.Refuse("UnknownParameter", "The parameter %s is not recognized", parameter)
 		}
 	}
-	v := model.Check(c.Action, form)
+	violation := model.Check(c.Action, form)
 	switch {
-	case v == nil:
+	case violation == nil:
 		return nil
-	case c.Service != core.ServiceEC2 && v.Missing:
+	case c.Service != core.ServiceEC2 && violation.Missing:
 		return core.Validation("1 validation error detected: Value null at '%s' failed to satisfy constraint: %s",
-			memberPath(v.Parameter), v.Constraint)
+			memberPath(violation.Parameter), violation.Constraint)
 	case c.Service != core.ServiceEC2:
-		return core.Validation("1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: %s", v.Value,
-			memberPath(v.Parameter), v.Constraint)
-	case v.Missing:
-		return core.MissingParameter(v.Parameter)
+		return core.Validation("1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: %s",
+			violation.Value, memberPath(violation.Parameter), violation.Constraint)
+	case violation.Missing:
+		return core.MissingParameter(violation.Parameter)
 	}
-	return core.InvalidValue("Invalid value '%s' for %s. %s", v.Value, v.Parameter, v.Constraint)
+	return core.InvalidValue("Invalid value '%s' for %s. %s", violation.Value, violation.Parameter, violation.Constraint)
 }
 
 // memberPath returns a parameter's name as messages of Elastic Load Balancing show it: tags.1.member.key.

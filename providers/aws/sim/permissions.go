@@ -7,14 +7,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
 )
 
-// AdministratorKey is the access key of a user to whom the policy of the options does not apply. Calls with it are not
+// AdministratorKey is the access key of a user to whom the policy of the options does not apply. Its calls are not
 // recorded as used permissions.
 const AdministratorKey = "AKIASIMULATEDADMIN"
 
-// Permissions is what the policy of the options decided about the calls so far.
+// Permissions has the decisions of the policy of the options about the calls so far.
 type Permissions struct {
-	// Required are the actions and resources of the policy that were each the only ones to allow some request: without
-	// any one of them, a call would have been denied.
+	// Required are the actions and resources of the policy without which at least one call would have been denied.
 	Required map[iam.Element]bool
 	// Denied are the requests that no statement allowed, as "action on resource".
 	Denied map[string]bool
@@ -41,7 +40,7 @@ func (p Permissions) Add(other Permissions) {
 	maps.Copy(p.Denied, other.Denied)
 }
 
-// Permissions returns what the policy decided, a copy.
+// Permissions returns a copy of the decisions of the policy.
 func (c *Cloud) Permissions() Permissions {
 	c.mu.Lock()
 	defer c.mu.Unlock()

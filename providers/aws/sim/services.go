@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -34,18 +35,16 @@ func namespaceOf(service, version string) string {
 // signed for, else by its version, else by the host. The two generations of Elastic Load Balancing
 // sign alike and differ by version only.
 func parseCall(r *http.Request) core.Call {
-	// A body that cannot be parsed has no action, and is refused for that.
+	// A request with an invalid body is rejected because it has no action.
 	_ = r.ParseForm()
 	c := core.Call{Version: r.Form.Get("Version"), Action: r.Form.Get("Action")}
 	c.Credential, c.Malformed, c.Signed = query.CredentialOf(r)
-	c.Service = serviceBy(c.Credential.Service, c.Version, r.Host)
-	if c.Version == "" {
-		c.Version = versionEC2
-	}
+	c.Service = identifyService(c.Credential.Service, c.Version, r.Host)
+	c.Version = cmp.Or(c.Version, versionEC2)
 	return c
 }
 
-func serviceBy(scope, version, host string) string {
+func identifyService(scope, version, host string) string {
 	byVersion := map[string]string{versionELB: core.ServiceELB, versionELBv2: core.ServiceELBv2,
 		versionSTS: core.ServiceSTS}
 	if s := byVersion[version]; s != "" {

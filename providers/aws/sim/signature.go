@@ -8,25 +8,24 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// signatureAge is how old a signature may be, and how far in the future.
-const signatureAge = 5 * time.Minute
+// maxSkew bounds the age of a signature, and how far in the future it may be.
+const maxSkew = 5 * time.Minute
 
 // now returns the cloud's time as its clients see it.
 func (c *Cloud) now() time.Time { return c.clock.Now().Add(c.options.Skew) }
 
-// checkSignature checks when a request was signed and with which secret, where the options ask for that.
+// checkSignature checks when a request was signed, and its signature, as far as the options require it.
 func (c *Cloud) checkSignature(k core.Call, o operation, r *http.Request) error {
 	if o.open || c.options.Secret == "" && c.options.Skew == 0 {
 		return nil
 	}
 	s, ok := query.SignatureOf(r)
 	if !ok {
-		return core.Refuse("IncompleteSignature",
-			"Authorization header requires 'Credential', 'SignedHeaders' and 'Signature' "+
-				"parameters, and the request a date.")
+		return core.Refuse("IncompleteSignature", "Authorization header requires 'Credential', 'SignedHeaders' and "+
+			"'Signature' parameters, and the request a date.")
 	}
-	if now := c.now(); now.Sub(s.At).Abs() > signatureAge {
-		return skewed(k, s.At, now)
+	if now := c.now(); now.Sub(s.At).Abs() > maxSkew {
+		return errSkew(k, s.At, now)
 	}
 	if c.options.Secret == "" {
 		return nil
@@ -38,27 +37,27 @@ func (c *Cloud) checkSignature(k core.Call, o operation, r *http.Request) error 
 	case verified:
 		return nil
 	case k.Service == core.ServiceEC2:
-		return core.Refuse("AuthFailure", "AWS was not able to validate the provided access credentials")
+		return errAuthFailure()
 	}
 	return core.Refuse("SignatureDoesNotMatch", "The request signature we calculated does not match the signature you "+
-		"provided. "+
-		"Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
+		"provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
 }
 
-func skewed(k core.Call, signed, now time.Time) error {
+// errSkew returns the error for a request that was signed too long before or after now.
+func errSkew(k core.Call, signed, now time.Time) error {
 	const format = "20060102T150405Z"
 	switch {
 	case k.Service == core.ServiceEC2:
 		return core.Refuse("RequestExpired", "Request has expired.")
 	case signed.Before(now):
 		return core.Refuse("SignatureDoesNotMatch", "Signature expired: %s is now earlier than %s (%s - 5 min.)",
-			signed.Format(format), now.Add(-signatureAge).UTC().Format(format), now.UTC().Format(format))
+			signed.Format(format), now.Add(-maxSkew).UTC().Format(format), now.UTC().Format(format))
 	}
 	return core.Refuse("SignatureDoesNotMatch", "Signature not yet current: %s is still later than %s (%s + 5 min.)",
-		signed.Format(format), now.Add(signatureAge).UTC().Format(format), now.UTC().Format(format))
+		signed.Format(format), now.Add(maxSkew).UTC().Format(format), now.UTC().Format(format))
 }
 
-// secretOf returns the secret of an access key that was found valid.
+// secretOf returns the secret of a valid access key.
 func (c *Cloud) secretOf(key string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

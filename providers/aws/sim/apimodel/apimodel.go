@@ -37,13 +37,13 @@ type Shape struct {
 // Pattern is a regular expression that a whole value must match.
 type Pattern struct {
 	Source string
-	whole  *regexp.Regexp
+	regexp *regexp.Regexp
 }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (p *Pattern) UnmarshalText(text []byte) (err error) {
 	p.Source = string(text)
-	p.whole, err = regexp.Compile(`^(?:` + p.Source + `)$`)
+	p.regexp, err = regexp.Compile(`^(?:` + p.Source + `)$`)
 	return err
 }
 

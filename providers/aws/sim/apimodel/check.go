@@ -2,6 +2,7 @@ package apimodel
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -22,8 +23,8 @@ type ConstraintError struct {
 	Constraint string
 }
 
-func (v *ConstraintError) Error() string {
-	return fmt.Sprintf("parameter %s: %q: %s", v.Parameter, v.Value, v.Constraint)
+func (e *ConstraintError) Error() string {
+	return fmt.Sprintf("parameter %s: %q: %s", e.Parameter, e.Value, e.Constraint)
 }
 
 // Check returns the first constraint that the request of an operation does not meet, in the order of the parameters'
@@ -33,8 +34,8 @@ func (m *Model) Check(operation string, form url.Values) *ConstraintError {
 	return c.structure(m.Shapes[m.Requests[operation]], "")
 }
 
-// Knows reports whether an operation has a parameter, such as Filter.1.Value.2.
-func (m *Model) Knows(operation, parameter string) bool {
+// HasParameter reports whether an operation has a parameter, such as Filter.1.Value.2.
+func (m *Model) HasParameter(operation, parameter string) bool {
 	s := m.Shapes[m.Requests[operation]]
 	for _, part := range strings.Split(parameter, ".") {
 		switch _, err := strconv.Atoi(part); {
@@ -60,15 +61,15 @@ func (c *checker) structure(s *Shape, prefix string) *ConstraintError {
 	if s == nil {
 		return nil
 	}
-	for _, name := range s.names() {
+	for _, name := range slices.Sorted(maps.Keys(s.Members)) {
 		if !c.params.Present(prefix + name) {
 			if slices.Contains(s.Required, name) {
 				return &ConstraintError{Parameter: prefix + name, Missing: true, Constraint: "Member must not be null"}
 			}
 			continue
 		}
-		if v := c.value(c.model.Shapes[s.Members[name]], prefix+name); v != nil {
-			return v
+		if err := c.value(c.model.Shapes[s.Members[name]], prefix+name); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -85,7 +86,7 @@ func (c *checker) value(s *Shape, name string) *ConstraintError {
 	if !ok {
 		return nil
 	}
-	if constraint := s.constraint(text); constraint != "" {
+	if constraint := s.violated(text); constraint != "" {
 		return &ConstraintError{Parameter: name, Value: text, Constraint: constraint}
 	}
 	return nil
@@ -93,41 +94,31 @@ func (c *checker) value(s *Shape, name string) *ConstraintError {
 
 func (c *checker) list(s *Shape, name string) *ConstraintError {
 	base, numbers := c.params.Numbers(name)
-	if constraint := s.bounds(len(numbers), "have length"); constraint != "" {
+	if constraint := s.violatedBound(len(numbers), "have length"); constraint != "" {
 		return &ConstraintError{Parameter: name, Value: fmt.Sprintf("[%d items]", len(numbers)), Constraint: constraint}
 	}
 	for _, n := range numbers {
-		if v := c.value(c.model.Shapes[s.Item], base+"."+strconv.Itoa(n)); v != nil {
-			return v
+		if err := c.value(c.model.Shapes[s.Item], base+"."+strconv.Itoa(n)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// names returns the names of a structure's members, sorted.
-func (s *Shape) names() []string {
-	names := make([]string, 0, len(s.Members))
-	for name := range s.Members {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// constraint returns what a scalar value does not meet, empty if it is valid.
-func (s *Shape) constraint(text string) string {
+// violated returns the constraint that a scalar value does not meet, empty if it is valid.
+func (s *Shape) violated(text string) string {
 	switch s.Type {
 	case "integer", "long":
 		n, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil {
 			return ""
 		}
-		return s.bounds(n, "have value")
+		return s.violatedBound(n, "have value")
 	case "string":
-		if constraint := s.bounds(utf8.RuneCountInString(text), "have length"); constraint != "" {
+		if constraint := s.violatedBound(utf8.RuneCountInString(text), "have length"); constraint != "" {
 			return constraint
 		}
-		if s.Pattern != nil && !s.Pattern.whole.MatchString(text) {
+		if s.Pattern != nil && !s.Pattern.regexp.MatchString(text) {
 			return "Member must satisfy regular expression pattern: " + s.Pattern.Source
 		}
 		if len(s.Enum) > 0 && !slices.Contains(s.Enum, text) {
@@ -137,12 +128,13 @@ func (s *Shape) constraint(text string) string {
 	return ""
 }
 
-func (s *Shape) bounds(n int, what string) string {
+// violatedBound returns the bound that a number does not meet, empty if it is valid.
+func (s *Shape) violatedBound(n int, verb string) string {
 	switch {
 	case s.Min != nil && n < *s.Min:
-		return fmt.Sprintf("Member must %s greater than or equal to %d", what, *s.Min)
+		return fmt.Sprintf("Member must %s greater than or equal to %d", verb, *s.Min)
 	case s.Max != nil && n > *s.Max:
-		return fmt.Sprintf("Member must %s less than or equal to %d", what, *s.Max)
+		return fmt.Sprintf("Member must %s less than or equal to %d", verb, *s.Max)
 	}
 	return ""
 }

@@ -38,9 +38,8 @@ func defaultAttributes() attributes {
 	timeout := int32(300)
 	return attributes{
 		CrossZoneLoadBalancing: &enabledAttribute{}, AccessLog: &accessLog{},
-		ConnectionDraining: &draining{Timeout: &timeout},
-		ConnectionSettings: &connectionSettings{60}, AdditionalAttributes: []elb.Attribute{{Key: desyncMode,
-			Value: "defensive"}},
+		ConnectionDraining: &draining{Timeout: &timeout}, ConnectionSettings: &connectionSettings{60},
+		AdditionalAttributes: []elb.Attribute{{Key: desyncMode, Value: "defensive"}},
 	}
 }
 
@@ -49,7 +48,7 @@ type attributesView struct {
 	Additional query.Members[elb.Attribute] `xml:"AdditionalAttributes"`
 }
 
-func (t *Tx) describeAttributes(b *balancer, _ struct{ ofBalancer }) (out struct {
+func (t *Tx) describeAttributes(b *balancer, _ struct{ balancerRef }) (out struct {
 	Attributes attributesView `xml:"LoadBalancerAttributes"`
 }, err error) {
 	out.Attributes = attributesView{b.attributes, query.MembersOf(b.attributes.AdditionalAttributes)}
@@ -57,7 +56,7 @@ func (t *Tx) describeAttributes(b *balancer, _ struct{ ofBalancer }) (out struct
 }
 
 func (t *Tx) modifyAttributes(b *balancer, in struct {
-	ofBalancer
+	balancerRef
 	Attributes attributes `q:"LoadBalancerAttributes"`
 }) (out struct {
 	Name       string         `xml:"LoadBalancerName"`
@@ -66,7 +65,7 @@ func (t *Tx) modifyAttributes(b *balancer, in struct {
 	if err := in.Attributes.validate(); err != nil {
 		return out, err
 	}
-	b.attributes = b.attributes.with(in.Attributes)
+	b.attributes = b.attributes.merge(in.Attributes)
 	out.Name, out.Attributes = b.name, attributesView{in.Attributes,
 		query.MembersOf(in.Attributes.AdditionalAttributes)}
 	return out, nil
@@ -75,28 +74,28 @@ func (t *Tx) modifyAttributes(b *balancer, in struct {
 func (a attributes) validate() error { //nolint:cyclop // a list of independent checks, read from top to bottom
 	if l := a.AccessLog; l != nil && l.Enabled {
 		if l.S3BucketName == "" {
-			return core.RefuseConfiguration("S3BucketName is required when access logs are enabled")
+			return refuseConfiguration("S3BucketName is required when access logs are enabled")
 		}
 		if i := l.EmitInterval; i != nil && *i != 5 && *i != 60 {
-			return core.RefuseConfiguration("EmitInterval %d must be 5 or 60", *i)
+			return refuseConfiguration("EmitInterval %d must be 5 or 60", *i)
 		}
 	}
 	if d := a.ConnectionDraining; d != nil && d.Timeout != nil && (*d.Timeout < 1 || *d.Timeout > 3600) {
-		return core.RefuseConfiguration("ConnectionDraining timeout %d must be between 1 and 3600", *d.Timeout)
+		return refuseConfiguration("ConnectionDraining timeout %d must be between 1 and 3600", *d.Timeout)
 	}
 	if s := a.ConnectionSettings; s != nil && (s.IdleTimeout < 1 || s.IdleTimeout > 4000) {
-		return core.RefuseConfiguration("ConnectionSettings idle timeout %d must be between 1 and 4000", s.IdleTimeout)
+		return refuseConfiguration("ConnectionSettings idle timeout %d must be between 1 and 4000", s.IdleTimeout)
 	}
-	for _, x := range a.AdditionalAttributes {
-		if x.Key != desyncMode {
-			return core.Refuse("LoadBalancerAttributeNotFound", "The attribute %s does not exist", x.Key)
+	for _, additional := range a.AdditionalAttributes {
+		if additional.Key != desyncMode {
+			return core.Refuse("LoadBalancerAttributeNotFound", "The attribute %s does not exist", additional.Key)
 		}
 	}
 	return nil
 }
 
-// with applies the changes of a request.
-func (a attributes) with(in attributes) attributes {
+// merge returns the attributes after the changes of a request.
+func (a attributes) merge(in attributes) attributes {
 	if in.CrossZoneLoadBalancing != nil {
 		a.CrossZoneLoadBalancing = in.CrossZoneLoadBalancing
 	}
@@ -104,11 +103,11 @@ func (a attributes) with(in attributes) attributes {
 		a.AccessLog = in.AccessLog
 	}
 	if in.ConnectionDraining != nil {
-		after := *in.ConnectionDraining
-		if after.Timeout == nil {
-			after.Timeout = a.ConnectionDraining.Timeout
+		merged := *in.ConnectionDraining
+		if merged.Timeout == nil {
+			merged.Timeout = a.ConnectionDraining.Timeout
 		}
-		a.ConnectionDraining = &after
+		a.ConnectionDraining = &merged
 	}
 	if in.ConnectionSettings != nil {
 		a.ConnectionSettings = in.ConnectionSettings

@@ -4,6 +4,7 @@ package classic
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -46,10 +47,10 @@ type balancer struct {
 // TagKey returns the key of the tags of a classic load balancer.
 func TagKey(name string) string { return "classic/" + name }
 
-// ofBalancer has the parameter of requests that identifies a load balancer.
-type ofBalancer struct{ LoadBalancerName string }
+// balancerRef has the parameter of requests that identifies a load balancer.
+type balancerRef struct{ LoadBalancerName string }
 
-func (n ofBalancer) Object(t *Tx) (*balancer, error) { return t.balancerOf(n.LoadBalancerName) }
+func (n balancerRef) Object(t *Tx) (*balancer, error) { return t.findBalancer(n.LoadBalancerName) }
 
 func balancerOperations() []core.Operation[*Tx] {
 	return []core.Operation[*Tx]{
@@ -69,7 +70,7 @@ func balancerOperations() []core.Operation[*Tx] {
 }
 
 type balancerInput struct {
-	ofBalancer
+	balancerRef
 	Listeners         []listener
 	AvailabilityZones []string
 	Subnets           []string
@@ -81,7 +82,7 @@ type balancerInput struct {
 func (t *Tx) createBalancer(in balancerInput) (out struct {
 	DNS string `xml:"DNSName"`
 }, err error) {
-	if old := t.balancers[in.LoadBalancerName]; old != nil && old.sameAs(in) {
+	if old := t.balancers[in.LoadBalancerName]; old != nil && old.equals(in) {
 		out.DNS = old.dns
 		return out, nil
 	}
@@ -94,16 +95,14 @@ func (t *Tx) createBalancer(in balancerInput) (out struct {
 	}
 	b := &balancer{
 		name: in.LoadBalancerName, scheme: cmp.Or(in.Scheme, elb.SchemePublic), VPC: t.Subnets[in.Subnets[0]].VPC,
-		backends: map[int32][]string{},
-		subnets:  slices.Clone(in.Subnets), groups: slices.Clone(in.SecurityGroups), registered: map[string]time.Time{},
-		attributes: defaultAttributes(), created: t.Now, ENIs: map[string]string{},
+		subnets: slices.Clone(in.Subnets), groups: slices.Clone(in.SecurityGroups), attributes: defaultAttributes(),
+		created: t.Now, backends: map[int32][]string{}, registered: map[string]time.Time{}, ENIs: map[string]string{},
 	}
 	if len(b.groups) == 0 {
 		b.groups = []string{t.GroupByName("default", b.VPC).ID}
 	}
 	b.addListeners(in.Listeners)
-	first := in.Listeners[0]
-	b.check = healthCheck{Target: fmt.Sprintf("TCP:%d", first.InstancePort), Interval: 30, Timeout: 5,
+	b.check = healthCheck{Target: fmt.Sprintf("TCP:%d", in.Listeners[0].InstancePort), Interval: 30, Timeout: 5,
 		UnhealthyThreshold: 2, HealthyThreshold: 10}
 	b.dns = fmt.Sprintf("%s-%d.%s.elb.%s", b.name, 1_000_000_000+t.Random.Uint32()%1_000_000_000, t.Options.Region,
 		t.Options.DNSSuffix())
@@ -120,10 +119,10 @@ func (t *Tx) createBalancer(in balancerInput) (out struct {
 	return out, nil
 }
 
-// sameAs reports whether a load balancer equals a requested one: AWS then responds as if it had created it.
-func (b *balancer) sameAs(in balancerInput) bool {
+// equals reports whether a load balancer equals a requested one: AWS then responds as if it had created it.
+func (b *balancer) equals(in balancerInput) bool {
 	for _, l := range in.Listeners {
-		if old := b.listener(l.LoadBalancerPort); old == nil || !old.same(l) {
+		if old := b.listener(l.LoadBalancerPort); old == nil || !old.equals(l) {
 			return false
 		}
 	}
@@ -162,22 +161,14 @@ func (t *Tx) checkBalancer(in balancerInput) error {
 	if err := t.checkGroups(in.SecurityGroups, t.Subnets[in.Subnets[0]].VPC); err != nil {
 		return err
 	}
-	var listeners []*listener
-	for _, l := range in.Listeners {
-		if err := t.checkListener(listeners, l); err != nil {
-			return err
-		}
-		complete := l.complete()
-		listeners = append(listeners, &complete)
-	}
-	return nil
+	return t.checkListeners(nil, in.Listeners)
 }
 
-// checkSubnets refuses subnets that cannot be added to those of a load balancer.
-func (t *Tx) checkSubnets(have, add []string) error {
+// checkSubnets rejects subnets that cannot be added to those of a load balancer.
+func (t *Tx) checkSubnets(current, added []string) error {
 	zones := map[string]string{}
 	vpc := ""
-	for _, id := range slices.Concat(have, add) {
+	for _, id := range slices.Concat(current, added) {
 		s := t.Subnets[id]
 		if s == nil {
 			return core.Refuse("SubnetNotFound", "The requested subnet %s does not exist", id)
@@ -186,7 +177,7 @@ func (t *Tx) checkSubnets(have, add []string) error {
 			return core.Refuse("InvalidSubnet", "The subnets must all belong to one VPC: %s does not", id)
 		}
 		if old := zones[s.Zone]; old != "" && old != id {
-			return core.RefuseConfiguration("ELB cannot be attached to multiple subnets in the same AZ.")
+			return refuseConfiguration("ELB cannot be attached to multiple subnets in the same AZ.")
 		}
 		zones[s.Zone] = id
 	}
@@ -200,7 +191,7 @@ func (t *Tx) checkGroups(groups []string, vpc string) error {
 		}
 	}
 	if limit := t.Options.Quotas[core.QuotaGroupsPerInterface]; len(groups) > limit {
-		return core.RefuseConfiguration("At most %d security groups can be specified.", limit)
+		return refuseConfiguration("At most %d security groups can be specified.", limit)
 	}
 	return nil
 }
@@ -221,11 +212,15 @@ func (t *Tx) attachBalancer(b *balancer, subnets []string) error {
 	return nil
 }
 
-func (t *Tx) balancerOf(name string) (*balancer, error) {
+func (t *Tx) findBalancer(name string) (*balancer, error) {
 	if b := t.balancers[name]; b != nil {
 		return b, nil
 	}
-	return nil, core.Refuse("LoadBalancerNotFound", "There is no ACTIVE Load Balancer named '%s'", name)
+	return nil, errNoBalancer(name)
+}
+
+func errNoBalancer(name string) error {
+	return core.Refuse("LoadBalancerNotFound", "There is no ACTIVE Load Balancer named '%s'", name)
 }
 
 // deleteBalancer succeeds if the load balancer does not exist, as AWS documents.
@@ -248,7 +243,7 @@ func (t *Tx) applyGroups(b *balancer, in balancerInput) (out struct {
 	Groups query.Members[string] `xml:"SecurityGroups"`
 }, err error) {
 	if len(in.SecurityGroups) == 0 {
-		return out, core.RefuseConfiguration("At least one security group must be specified.")
+		return out, refuseConfiguration("At least one security group must be specified.")
 	}
 	if err := t.checkGroups(in.SecurityGroups, b.VPC); err != nil {
 		return out, err
@@ -276,7 +271,7 @@ func (t *Tx) attachSubnets(b *balancer, in balancerInput) (out subnetsOutput, er
 func (t *Tx) detachSubnets(b *balancer, in balancerInput) (out subnetsOutput, err error) {
 	after := slices.DeleteFunc(slices.Clone(b.subnets), func(id string) bool { return slices.Contains(in.Subnets, id) })
 	if len(after) == 0 {
-		return out, core.RefuseConfiguration("You cannot detach all subnets from a load balancer.")
+		return out, refuseConfiguration("You cannot detach all subnets from a load balancer.")
 	}
 	err = t.attachBalancer(b, after)
 	return subnetsOutput{query.MembersOf(b.subnets)}, err
@@ -291,14 +286,10 @@ func (t *Tx) describeBalancers(in struct {
 }, err error) {
 	var found []*balancer
 	for _, name := range in.LoadBalancerNames {
-		b, err := t.balancerOf(name)
-		if err == nil && !t.Visible(TagKey(name)) {
-			err = core.Refuse("LoadBalancerNotFound", "There is no ACTIVE Load Balancer named '%s'", name)
+		if t.balancers[name] == nil || !t.Visible(TagKey(name)) {
+			return out, errNoBalancer(name)
 		}
-		if err != nil {
-			return out, err
-		}
-		found = append(found, b)
+		found = append(found, t.balancers[name])
 	}
 	if len(in.LoadBalancerNames) == 0 {
 		for _, name := range core.SortedIDs(t.balancers) {
@@ -322,7 +313,7 @@ func (t *Tx) tagKeysOf(names []string) (ids []string, err error) {
 		return nil, core.Validation("Between 1 and %d load balancer names must be specified", elb.MaxDescribeV2)
 	}
 	for _, name := range names {
-		if _, err := t.balancerOf(name); err != nil {
+		if _, err := t.findBalancer(name); err != nil {
 			return nil, err
 		}
 		ids = append(ids, TagKey(name))
@@ -358,6 +349,13 @@ func (t *Tx) removeTags(in tagsInput) (core.Nothing, error) {
 		}
 	}
 	return core.Nothing{}, nil
+}
+
+// refuseConfiguration returns the error for an invalid configuration. The second generation sends the same code with
+// another status.
+func refuseConfiguration(format string, args ...any) error {
+	return &core.RefusalError{Status: http.StatusConflict, Code: "InvalidConfigurationRequest",
+		Message: fmt.Sprintf(format, args...)}
 }
 
 // Operations returns the operations of the first generation of Elastic Load Balancing.

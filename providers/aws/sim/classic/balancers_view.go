@@ -49,14 +49,14 @@ type balancerView struct {
 	Check      healthCheck                        `xml:"HealthCheck"`
 	SourceInfo sourceGroup                        `xml:"SourceSecurityGroup"`
 	Groups     query.Members[string]              `xml:"SecurityGroups"`
-	Made       string                             `xml:"CreatedTime"`
+	Created    string                             `xml:"CreatedTime"`
 	Scheme     string                             `xml:"Scheme"`
 }
 
 func (t *Tx) viewBalancer(b *balancer) balancerView {
 	v := balancerView{
 		Name: b.name, DNS: b.dns, ZoneID: elb.HostedZone, Subnets: query.MembersOf(b.subnets), VPC: b.VPC, Check: b.check,
-		Groups: query.MembersOf(b.groups), Made: ec2.Timestamp(b.created), Scheme: b.scheme,
+		Groups: query.MembersOf(b.groups), Created: ec2.Timestamp(b.created), Scheme: b.scheme,
 		SourceInfo: sourceGroup{Owner: t.Options.Account},
 	}
 	if b.scheme == elb.SchemePublic {
@@ -81,11 +81,11 @@ func (t *Tx) viewBalancer(b *balancer) balancerView {
 		v.Zones.Member = append(v.Zones.Member, t.Subnets[s].Zone)
 	}
 	slices.Sort(v.Zones.Member)
-	v.Instances = refsOf(b.instances)
+	v.Instances = instanceRefs(b.instances)
 	return v
 }
 
-func refsOf(ids []string) query.Members[instanceRef] {
+func instanceRefs(ids []string) query.Members[instanceRef] {
 	var out []instanceRef
 	for _, id := range ids {
 		out = append(out, instanceRef{id})

@@ -53,7 +53,7 @@ func (t *Tx) Delete(name string) bool {
 	return b != nil
 }
 
-// Count counts what exists by kind.
+// Count counts the objects by kind.
 func (t *Tx) Count(out map[string]int) {
 	out["classic-load-balancers"] = len(t.balancers)
 	for _, b := range t.balancers {
@@ -65,8 +65,8 @@ func (t *Tx) Count(out map[string]int) {
 
 // Names in plans of the fields that Drift changes, which are those of AWS.
 const (
-	driftClassicInterval = "interval"
-	driftInstances       = "instances"
+	driftInterval  = "interval"
+	driftInstances = "instances"
 )
 
 // Drift changes the interval of the health check of a load balancer and removes its first instance. It returns
@@ -76,7 +76,7 @@ func (t *Tx) Drift(name string) ([]string, error) {
 	if b == nil {
 		return nil, nil
 	}
-	fields := []string{driftClassicInterval}
+	fields := []string{driftInterval}
 	b.check.Interval = elb.DriftedInterval(b.check.Interval)
 	if len(b.instances) > 0 {
 		b.instances = b.instances[1:]
@@ -92,14 +92,13 @@ func (t *Tx) reachable(b *balancer, instanceID string) bool {
 	if i == nil || t.Primary(i) == nil {
 		return false
 	}
-	from, groups := t.PeerOf(b.ENIs, b.groups), t.Primary(i).Groups
-	parts := checkTarget.FindStringSubmatch(b.check.Target)
-	if parts != nil {
+	peer, groups := t.PeerOf(b.ENIs, b.groups), t.Primary(i).Groups
+	if parts := checkTarget.FindStringSubmatch(b.check.Target); parts != nil {
 		if port, err := strconv.ParseInt(parts[1]+parts[2], 10, 32); err == nil &&
-			!t.Admits(groups, from, "tcp", int32(port)) {
+			!t.Admits(groups, peer, "tcp", int32(port)) {
 			return false
 		}
 	}
 	return !slices.ContainsFunc(b.listeners,
-		func(l *listener) bool { return !t.Admits(groups, from, "tcp", l.InstancePort) })
+		func(l *listener) bool { return !t.Admits(groups, peer, "tcp", l.InstancePort) })
 }

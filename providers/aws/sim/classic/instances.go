@@ -19,7 +19,7 @@ func instanceOperations() []core.Operation[*Tx] {
 }
 
 type instancesInput struct {
-	ofBalancer
+	balancerRef
 	Instances []instanceRef
 }
 
@@ -27,7 +27,7 @@ type instancesOutput struct {
 	Instances query.Members[instanceRef] `xml:"Instances"`
 }
 
-// checkInstances refuses instances that do not exist.
+// checkInstances rejects instances that do not exist.
 func (t *Tx) checkInstances(refs []instanceRef) error {
 	for _, r := range refs {
 		if i := t.Instances[r.InstanceID]; i == nil || i.State == ec2.StateTerminated {
@@ -52,7 +52,7 @@ func (t *Tx) registerInstances(b *balancer, in instancesInput) (out instancesOut
 			b.registered[r.InstanceID] = t.Now
 		}
 	}
-	return instancesOutput{refsOf(b.instances)}, nil
+	return instancesOutput{instanceRefs(b.instances)}, nil
 }
 
 func (t *Tx) deregisterInstances(b *balancer, in instancesInput) (out instancesOutput, err error) {
@@ -63,7 +63,7 @@ func (t *Tx) deregisterInstances(b *balancer, in instancesInput) (out instancesO
 	}
 	b.instances = slices.DeleteFunc(b.instances,
 		func(id string) bool { return slices.Contains(in.Instances, instanceRef{id}) })
-	return instancesOutput{refsOf(b.instances)}, nil
+	return instancesOutput{instanceRefs(b.instances)}, nil
 }
 
 type healthView struct {
@@ -116,7 +116,7 @@ type healthCheck struct {
 var checkTarget = regexp.MustCompile(`^(?i:(?:TCP|SSL):(\d{1,5})|(?:HTTP|HTTPS):(\d{1,5})/.*)$`)
 
 func (t *Tx) configureCheck(b *balancer, in struct {
-	ofBalancer
+	balancerRef
 	HealthCheck healthCheck
 }) (out struct {
 	HealthCheck healthCheck
@@ -140,6 +140,6 @@ func (t *Tx) configureCheck(b *balancer, in struct {
 // RemoveInstance removes a terminated instance from all load balancers.
 func (t *Tx) RemoveInstance(id string) {
 	for _, b := range t.balancers {
-		b.instances = slices.DeleteFunc(b.instances, func(x string) bool { return x == id })
+		b.instances = slices.DeleteFunc(b.instances, func(member string) bool { return member == id })
 	}
 }

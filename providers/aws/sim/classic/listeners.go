@@ -27,24 +27,34 @@ func listenerOperations() []core.Operation[*Tx] {
 	}
 }
 
-// layers are the protocols of a classic load balancer; both sides of a listener are of the same layer.
+// layers are the OSI layers of the protocols of a classic load balancer; both sides of a listener have the same one.
 var layers = map[string]int{"HTTP": 7, "HTTPS": 7, "TCP": 4, "SSL": 4}
 
-// checkListener completes and checks a listener that is added to others.
-func (t *Tx) checkListener(have []*listener, l listener) error {
-	front := strings.ToUpper(l.Protocol)
-	back := strings.ToUpper(cmp.Or(l.InstanceProtocol, defaultInstanceProtocol(front)))
+// checkListeners checks listeners that are added to existing ones.
+func (t *Tx) checkListeners(existing []*listener, added []listener) error {
+	existing = slices.Clone(existing)
+	for _, l := range added {
+		if err := t.checkListener(existing, l); err != nil {
+			return err
+		}
+		existing = append(existing, new(l.normalized()))
+	}
+	return nil
+}
+
+// checkListener checks a listener that is added to others.
+func (t *Tx) checkListener(others []*listener, l listener) error {
+	n := l.normalized()
 	switch {
-	case layers[front] == 0:
+	case layers[n.Protocol] == 0:
 		return core.Validation("Listener protocol '%s' must be one of HTTP, HTTPS, TCP, SSL", l.Protocol)
-	case layers[front] != layers[back]:
+	case layers[n.Protocol] != layers[n.InstanceProtocol]:
 		return core.Refuse("UnsupportedProtocol",
-			"Listener protocol '%s' and instance protocol '%s' must be of the same layer",
-			front, l.InstanceProtocol)
+			"Listener protocol '%s' and instance protocol '%s' must be of the same layer", n.Protocol, l.InstanceProtocol)
 	case l.LoadBalancerPort < 1 || l.LoadBalancerPort > 65535:
 		return core.Validation("Listener port '%d' must be between 1 and 65535", l.LoadBalancerPort)
 	}
-	if front == "HTTPS" || front == "SSL" {
+	if n.Protocol == "HTTPS" || n.Protocol == "SSL" {
 		if l.SSLCertificateID == "" {
 			return core.Validation("SSL Certificate must be specified for SSL/HTTPS listeners")
 		}
@@ -52,8 +62,8 @@ func (t *Tx) checkListener(have []*listener, l listener) error {
 			return core.Refuse("CertificateNotFound", "Server Certificate not found for the key: %s", l.SSLCertificateID)
 		}
 	}
-	for _, old := range have {
-		if old.LoadBalancerPort == l.LoadBalancerPort && !old.same(l) {
+	for _, old := range others {
+		if old.LoadBalancerPort == l.LoadBalancerPort && !old.equals(l) {
 			return core.Refuse("DuplicateListener", "A listener already exists for port %d, but with a different InstancePort, "+
 				"Protocol, or SSLCertificateId", l.LoadBalancerPort)
 		}
@@ -61,22 +71,21 @@ func (t *Tx) checkListener(have []*listener, l listener) error {
 	return nil
 }
 
-func defaultInstanceProtocol(front string) string {
-	if layers[front] == 7 {
+func defaultInstanceProtocol(protocol string) string {
+	if layers[protocol] == 7 {
 		return "HTTP"
 	}
 	return "TCP"
 }
 
-func (l *listener) same(other listener) bool {
-	other = other.complete()
+func (l *listener) equals(other listener) bool {
+	other = other.normalized()
 	return l.Protocol == other.Protocol && l.InstanceProtocol == other.InstanceProtocol &&
-		l.InstancePort == other.InstancePort &&
-		l.SSLCertificateID == other.SSLCertificateID
+		l.InstancePort == other.InstancePort && l.SSLCertificateID == other.SSLCertificateID
 }
 
-// complete formats protocols as AWS does.
-func (l listener) complete() listener {
+// normalized returns the listener with the protocols that AWS shows: in upper case, and with the default.
+func (l listener) normalized() listener {
 	l.Protocol = strings.ToUpper(l.Protocol)
 	l.InstanceProtocol = strings.ToUpper(cmp.Or(l.InstanceProtocol, defaultInstanceProtocol(l.Protocol)))
 	return l
@@ -86,7 +95,7 @@ func (l listener) complete() listener {
 // default negotiation policy.
 func (b *balancer) addListeners(listeners []listener) {
 	for _, l := range listeners {
-		l = l.complete()
+		l = l.normalized()
 		if b.listener(l.LoadBalancerPort) != nil {
 			continue
 		}
@@ -110,14 +119,13 @@ func (b *balancer) listener(port int32) *listener {
 	return nil
 }
 
+func errNoListener(b *balancer, port int32) error {
+	return core.Refuse("ListenerNotFound", "No listener found on port %d for load balancer %s", port, b.name)
+}
+
 func (t *Tx) createListeners(b *balancer, in balancerInput) (core.Nothing, error) {
-	have := slices.Clone(b.listeners)
-	for _, l := range in.Listeners {
-		if err := t.checkListener(have, l); err != nil {
-			return core.Nothing{}, err
-		}
-		done := l.complete()
-		have = append(have, &done)
+	if err := t.checkListeners(b.listeners, in.Listeners); err != nil {
+		return core.Nothing{}, err
 	}
 	b.addListeners(in.Listeners)
 	return core.Nothing{}, nil
@@ -125,7 +133,7 @@ func (t *Tx) createListeners(b *balancer, in balancerInput) (core.Nothing, error
 
 // deleteListeners ignores ports without a listener.
 func (t *Tx) deleteListeners(b *balancer, in struct {
-	ofBalancer
+	balancerRef
 	LoadBalancerPorts []int32
 }) (core.Nothing, error) {
 	b.listeners = slices.DeleteFunc(b.listeners, func(l *listener) bool {
@@ -135,18 +143,16 @@ func (t *Tx) deleteListeners(b *balancer, in struct {
 }
 
 func (t *Tx) setCertificate(b *balancer, in struct {
-	ofBalancer
+	balancerRef
 	LoadBalancerPort int32
 	SSLCertificateID string `q:"SSLCertificateId"`
 }) (core.Nothing, error) {
 	l := b.listener(in.LoadBalancerPort)
 	switch {
 	case l == nil:
-		return core.Nothing{}, core.Refuse("ListenerNotFound", "No listener found on port %d for load balancer %s",
-			in.LoadBalancerPort,
-			b.name)
+		return core.Nothing{}, errNoListener(b, in.LoadBalancerPort)
 	case l.SSLCertificateID == "":
-		return core.Nothing{}, core.RefuseConfiguration("The listener on port %d does not use SSL or HTTPS",
+		return core.Nothing{}, refuseConfiguration("The listener on port %d does not use SSL or HTTPS",
 			in.LoadBalancerPort)
 	case t.CheckCertificate(in.SSLCertificateID) != nil:
 		return core.Nothing{}, core.Refuse("CertificateNotFound", "Server Certificate not found for the key: %s",

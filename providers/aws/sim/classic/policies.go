@@ -8,7 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// Types of policies that can be created here.
+// Types of policies that clients can create.
 const (
 	sslPolicyType   = "SSLNegotiationPolicyType"
 	proxyPolicyType = "ProxyProtocolPolicyType"
@@ -44,7 +44,7 @@ func (b *balancer) policy(name string) *policy {
 }
 
 type policyInput struct {
-	ofBalancer
+	balancerRef
 	LoadBalancerPort int32
 	InstancePort     int32
 	PolicyName       string
@@ -79,13 +79,13 @@ func (t *Tx) deletePolicy(b *balancer, in policyInput) (core.Nothing, error) {
 		used = used || slices.Contains(names, in.PolicyName)
 	}
 	if used {
-		return core.Nothing{}, core.RefuseConfiguration("The policy %s is in use", in.PolicyName)
+		return core.Nothing{}, refuseConfiguration("The policy %s is in use", in.PolicyName)
 	}
 	b.policies = slices.DeleteFunc(b.policies, func(p *policy) bool { return p.name == in.PolicyName })
 	return core.Nothing{}, nil
 }
 
-// checkPolicies refuses policies that the load balancer does not have.
+// checkPolicies rejects policies that the load balancer does not have.
 func (b *balancer) checkPolicies(names []string) error {
 	for _, name := range names {
 		if b.policy(name) == nil {
@@ -95,13 +95,13 @@ func (b *balancer) checkPolicies(names []string) error {
 	return nil
 }
 
-// setBackendPolicies replaces the policies of an instance port, which some listener must use.
+// setBackendPolicies replaces the policies of an instance port, which at least one listener must use.
 func (t *Tx) setBackendPolicies(b *balancer, in policyInput) (core.Nothing, error) {
 	if err := b.checkPolicies(in.PolicyNames); err != nil {
 		return core.Nothing{}, err
 	}
 	if !slices.ContainsFunc(b.listeners, func(l *listener) bool { return l.InstancePort == in.InstancePort }) {
-		return core.Nothing{}, core.RefuseConfiguration("No listener of load balancer %s uses instance port %d", b.name,
+		return core.Nothing{}, refuseConfiguration("No listener of load balancer %s uses instance port %d", b.name,
 			in.InstancePort)
 	}
 	if len(in.PolicyNames) == 0 {
@@ -118,9 +118,7 @@ func (t *Tx) setListenerPolicies(b *balancer, in policyInput) (core.Nothing, err
 	}
 	l := b.listener(in.LoadBalancerPort)
 	if l == nil {
-		return core.Nothing{}, core.Refuse("ListenerNotFound", "No listener found on port %d for load balancer %s",
-			in.LoadBalancerPort,
-			b.name)
+		return core.Nothing{}, errNoListener(b, in.LoadBalancerPort)
 	}
 	l.policies = slices.Clone(in.PolicyNames)
 	return core.Nothing{}, nil
@@ -132,15 +130,15 @@ type policyView struct {
 	Attributes query.Members[policyAttribute] `xml:"PolicyAttributeDescriptions"`
 }
 
-// describePolicies returns the policies of a load balancer. Without one, AWS returns its sample policies;
-// here it is one of them.
+// describePolicies returns the policies of a load balancer. Without a load balancer, AWS returns its sample policies,
+// and the simulator one of them.
 func (t *Tx) describePolicies(in policyInput) (out struct {
 	Policies query.Members[policyView] `xml:"PolicyDescriptions"`
 }, err error) {
 	policies := []*policy{{elb.DefaultPolicy, sslPolicyType,
 		[]policyAttribute{{"Reference-Security-Policy", elb.DefaultPolicy}}}}
 	if in.LoadBalancerName != "" {
-		b, err := t.balancerOf(in.LoadBalancerName)
+		b, err := t.findBalancer(in.LoadBalancerName)
 		if err != nil {
 			return out, err
 		}

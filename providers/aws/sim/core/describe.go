@@ -9,8 +9,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// Description is how a Describe operation selects the objects of a kind, and what a client sees of each: a view, which
-// names its filters in its tags.
+// Description has the objects of a kind for a Describe operation, and the view of each in its response. The view's tags
+// name its filters.
 type Description[T, V any] struct {
 	Kind IDKind
 	All  map[string]T
@@ -83,7 +83,7 @@ func (o describeOutput[V]) MarshalXML(e *xml.Encoder, start xml.StartElement) er
 
 func element(name string) xml.StartElement { return xml.StartElement{Name: xml.Name{Local: name}} }
 
-// Describe builds the Describe operation of a kind. The parameters that are ignored are accepted.
+// Describe builds the Describe operation of a kind. It accepts and ignores the parameters in ignored.
 func Describe[X interface{ Base() *Tx }, T, V any](
 	name string, describe func(X) Description[T, V], ignored ...string,
 ) Operation[X] {

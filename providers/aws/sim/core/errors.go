@@ -14,19 +14,12 @@ type RefusalError struct {
 
 func (r *RefusalError) Error() string { return r.Code + ": " + r.Message }
 
-// Refuse builds an answer with one of the error codes of the AWS API references.
+// Refuse returns an error response with one of the error codes of the AWS API references.
 func Refuse(code, format string, args ...any) error {
 	return &RefusalError{Status: statusOf(code), Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// RefuseConfiguration builds the classic API's response to an invalid configuration. The other API
-// sends the same code with another status.
-func RefuseConfiguration(format string, args ...any) error {
-	return &RefusalError{Status: http.StatusConflict, Code: "InvalidConfigurationRequest",
-		Message: fmt.Sprintf(format, args...)}
-}
-
-// statusOf returns the HTTP status that of a code; a code that is not listed in the API references' tables is 400.
+// statusOf returns the HTTP status of an error code, as the API references list it; 400 for other codes.
 func statusOf(code string) int {
 	switch code {
 	case "AuthFailure":
@@ -46,7 +39,7 @@ func statusOf(code string) int {
 	return http.StatusBadRequest
 }
 
-// RefusalOf returns the response for any error. Other errors than refusals are bugs of the simulator.
+// RefusalOf returns the response for any error. Errors other than refusals are bugs of the simulator.
 func RefusalOf(err error) *RefusalError {
 	var r *RefusalError
 	if errors.As(err, &r) {
@@ -55,19 +48,17 @@ func RefusalOf(err error) *RefusalError {
 	return &RefusalError{Status: http.StatusInternalServerError, Code: "InternalError", Message: err.Error()}
 }
 
-// The errors that several operations of EC2 share.
-
-// MissingParameter is the error for a required parameter that is absent.
+// MissingParameter returns the error of EC2 for a required parameter that is absent.
 func MissingParameter(name string) error {
 	return Refuse("MissingParameter", "The request must contain the parameter %s", name)
 }
 
-// InvalidValue is the error for a value that EC2 does not accept.
+// InvalidValue returns the error of EC2 for a value that it does not accept.
 func InvalidValue(format string, args ...any) error {
 	return Refuse("InvalidParameterValue", format, args...)
 }
 
-// Validation is the error of Elastic Load Balancing for a request that its model does not allow.
+// Validation returns the error of Elastic Load Balancing for a request that its model does not allow.
 func Validation(format string, args ...any) error {
 	return Refuse("ValidationError", format, args...)
 }

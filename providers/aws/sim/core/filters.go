@@ -29,18 +29,18 @@ func MatchesFilters(view any, filters []Filter) bool {
 	v := reflect.ValueOf(view)
 	paths := filterPaths(v.Type())
 	for _, f := range filters {
-		var have []string
+		var values []string
 		for _, path := range paths[f.Name] {
-			have = fieldTexts(have, v, path)
+			values = appendValues(values, v, path)
 		}
-		if !matchesAny(f.Value, have) {
+		if !matchesAny(f.Value, values) {
 			return false
 		}
 	}
 	return true
 }
 
-// FilterViews returns the views that match a request which names no objects.
+// FilterViews returns the views that match the filters of a request without IDs.
 func FilterViews[V any](views []V, filters []Filter) ([]V, error) {
 	if err := (Selection{Filter: filters}).Check(); err != nil {
 		return nil, err
@@ -56,8 +56,8 @@ var pathCache sync.Map
 
 // filterPaths returns the indices of fields that lead to the values of each filter of a type.
 func filterPaths(t reflect.Type) map[string][][]int {
-	if known, ok := pathCache.Load(t); ok {
-		return known.(map[string][][]int)
+	if cached, ok := pathCache.Load(t); ok {
+		return cached.(map[string][][]int)
 	}
 	out := map[string][][]int{}
 	addPaths(out, t, "", nil)
@@ -68,7 +68,7 @@ func filterPaths(t reflect.Type) map[string][][]int {
 func addPaths(out map[string][][]int, t reflect.Type, prefix string, path []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		at := append(slices.Clone(path), i)
+		fieldPath := append(slices.Clone(path), i)
 		tag, tagged := f.Tag.Lookup("filter")
 		inner := f.Type
 		for inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice {
@@ -76,30 +76,30 @@ func addPaths(out map[string][][]int, t reflect.Type, prefix string, path []int)
 		}
 		switch {
 		case inner.Kind() == reflect.Struct && (tagged || f.Anonymous || f.Name == "Item"):
-			addPaths(out, inner, prefix+tag, at)
+			addPaths(out, inner, prefix+tag, fieldPath)
 		case tagged:
 			for name := range strings.SplitSeq(tag, ",") {
-				out[prefix+name] = append(out[prefix+name], at)
+				out[prefix+name] = append(out[prefix+name], fieldPath)
 			}
 		}
 	}
 }
 
-// fieldTexts appends the values at a path. What is empty has none.
-func fieldTexts(out []string, v reflect.Value, path []int) []string {
+// appendValues appends the values at a path to out. An empty text is no value.
+func appendValues(out []string, v reflect.Value, path []int) []string {
 	switch {
 	case v.Kind() == reflect.Slice:
 		for i := range v.Len() {
-			out = fieldTexts(out, v.Index(i), path)
+			out = appendValues(out, v.Index(i), path)
 		}
 		return out
 	case v.Kind() == reflect.Pointer:
 		if v.IsNil() {
 			return out
 		}
-		return fieldTexts(out, v.Elem(), path)
+		return appendValues(out, v.Elem(), path)
 	case len(path) > 0:
-		return fieldTexts(out, v.Field(path[0]), path[1:])
+		return appendValues(out, v.Field(path[0]), path[1:])
 	}
 	if text := fmt.Sprint(v.Interface()); text != "" {
 		return append(out, text)
@@ -107,7 +107,7 @@ func fieldTexts(out []string, v reflect.Value, path []int) []string {
 	return out
 }
 
-// splitFilters returns the filters by tags, and the others.
+// splitFilters returns the filters by tags, and those by fields.
 func splitFilters(filters []Filter) (tags, fields []Filter) {
 	for _, f := range filters {
 		if f.Name == "tag-key" || f.Name == "tag-value" || strings.HasPrefix(f.Name, "tag:") {
@@ -136,13 +136,10 @@ func tagValues(tags map[string]string, name string) []string {
 	return nil
 }
 
-func matchesAny(patterns, have []string) bool {
-	for _, p := range patterns {
-		if slices.ContainsFunc(have, func(text string) bool { return matches(p, text) }) {
-			return true
-		}
-	}
-	return false
+func matchesAny(patterns, values []string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		return slices.ContainsFunc(values, func(value string) bool { return matches(pattern, value) })
+	})
 }
 
 // matches compares with the wildcards of EC2's filters: * and ?, which a backslash makes literal.

@@ -25,7 +25,7 @@ type Done struct {
 	Return bool `xml:"return"`
 }
 
-// Nothing is the result of operations without members in it.
+// Nothing is a request or a response without members.
 type Nothing struct{}
 
 // Read builds an operation that reads; In and Out are the structs of its request and its response.
@@ -51,8 +51,9 @@ func Write[T, In, Out any](name string, do func(T, In) (Out, error)) Operation[T
 }
 
 // On returns an operation on the object in the request: it looks up the object before the operation runs.
-func On[T any, In interface{ Object(T) (O, error) }, O, Out any](do func(T, O, In) (Out, error)) func(T, In) (Out,
-	error) {
+func On[T any, In interface{ Object(T) (O, error) }, O, Out any](
+	do func(T, O, In) (Out, error),
+) func(T, In) (Out, error) {
 	return func(t T, in In) (out Out, err error) {
 		x, err := in.Object(t)
 		if err != nil {
@@ -62,13 +63,13 @@ func On[T any, In interface{ Object(T) (O, error) }, O, Out any](do func(T, O, I
 	}
 }
 
-// errDryRun returns the response to a dry run. Like EC2 it comes before the values of the request are checked.
+// errDryRun returns the response to a dry run. Like in EC2 it precedes the checks of the request's values.
 func errDryRun() error {
 	return Refuse("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
 }
 
-// OfProtocol reports whether a parameter belongs to the protocol and not to an operation.
-func OfProtocol(parameter string) bool {
+// IsProtocolParameter reports whether a parameter belongs to the protocol and not to an operation.
+func IsProtocolParameter(parameter string) bool {
 	return parameter == "Action" || parameter == "Version" || strings.HasPrefix(parameter, "X-Amz-")
 }
 
@@ -76,7 +77,7 @@ func OfProtocol(parameter string) bool {
 func decode[In any](service string, form url.Values) (in In, dry bool, err error) {
 	values := url.Values{}
 	for name, texts := range form {
-		if !OfProtocol(name) {
+		if !IsProtocolParameter(name) {
 			values[name] = texts
 		}
 	}
@@ -85,12 +86,13 @@ func decode[In any](service string, form url.Values) (in In, dry bool, err error
 		values.Del("DryRun")
 	}
 	unknown, err := query.Decode(values, &in)
-	var bad *query.ValueError
+	var invalid *query.ValueError
 	switch {
-	case errors.As(err, &bad) && service == ServiceEC2:
-		return in, dry, InvalidValue("Invalid value '%s' for %s. Expecting a %s.", bad.Value, bad.Parameter, bad.Type)
-	case errors.As(err, &bad):
-		return in, dry, Refuse("MalformedInput", "%s is not a valid %s.", bad.Value, bad.Type)
+	case errors.As(err, &invalid) && service == ServiceEC2:
+		return in, dry, InvalidValue("Invalid value '%s' for %s. Expecting a %s.", invalid.Value, invalid.Parameter,
+			invalid.Type)
+	case errors.As(err, &invalid):
+		return in, dry, Refuse("MalformedInput", "%s is not a valid %s.", invalid.Value, invalid.Type)
 	case err != nil:
 		return in, dry, err
 	case len(unknown) > 0 && service == ServiceEC2:

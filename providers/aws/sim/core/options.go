@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"net/netip"
 	"strings"
 	"time"
@@ -30,12 +31,12 @@ type Options struct {
 	PrimaryIPv6 bool
 	// AccessKeys are valid; without any, every key is.
 	AccessKeys []string
-	// Secret is the secret of all AccessKeys. Where it is set, signatures are checked, also those of sessions.
+	// Secret is the secret of all AccessKeys. If it is set, signatures are checked, also those of sessions.
 	Secret string
 	// Skew is how far the cloud's clock is ahead of Clock, or behind if negative, in the dates of responses and
 	// for signatures. With Skew or Secret, requests that are more than five minutes off are rejected.
 	Skew time.Duration
-	// Policy is an IAM policy document, in JSON, for all callers; package iam documents the supported elements.
+	// Policy is an IAM policy document, in JSON, for all callers; unsupported elements are errors.
 	// Empty allows all.
 	Policy []byte
 	// Allow reports in addition to Policy whether an action such as ec2:DescribeInstances is allowed. Nil allows all.
@@ -139,27 +140,19 @@ func PublishedLimits() map[string]kit.Bucket {
 
 // WithDefaults returns the options with the defaults of those that are not set.
 func (o Options) WithDefaults() Options {
-	if o.Region == "" {
-		o.Region = "us-west-2"
-	}
+	o.Region = cmp.Or(o.Region, "us-west-2")
 	if len(o.Zones) == 0 {
 		o.Zones = []string{o.Region + "a", o.Region + "b", o.Region + "c"}
 	}
-	if o.Account == "" {
-		o.Account = "123456789012"
-	}
-	if o.Cluster == "" {
-		o.Cluster = "sim"
-	}
+	o.Account = cmp.Or(o.Account, "123456789012")
+	o.Cluster = cmp.Or(o.Cluster, "sim")
 	if !o.VPC.IsValid() {
 		o.VPC = netip.MustParsePrefix("10.0.0.0/16")
 	}
 	if !o.VPC6.IsValid() {
 		o.VPC6 = netip.MustParsePrefix("2001:db8:1234:1a00::/56")
 	}
-	if o.TerminatedTime == 0 {
-		o.TerminatedTime = time.Hour
-	}
+	o.TerminatedTime = cmp.Or(o.TerminatedTime, time.Hour)
 	o.Quotas = kit.MergeQuotas(defaultQuotas(), o.Quotas)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -171,7 +164,7 @@ func (o Options) WithDefaults() Options {
 func (o Options) Validate() error {
 	var problems kit.Problems
 	if len(o.Zones) > 3 {
-		problems.Addf("%d zones are given: at most 3 are possible", len(o.Zones))
+		problems.Addf("%d zones: at most 3 are possible", len(o.Zones))
 	}
 	for _, z := range o.Zones {
 		if len(z) != len(o.Region)+1 || !strings.HasPrefix(z, o.Region) {

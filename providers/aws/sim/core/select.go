@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// IDKind is how a kind of EC2 object is named in IDs and errors.
+// IDKind has the names of a kind of EC2 object in IDs, errors, requests and responses.
 type IDKind struct {
 	Prefix string
 	// Code is the part of error codes before the dot.
 	Code string
 	// Noun is used in texts: "The NOUN 'x' does not exist".
 	Noun string
-	// Parameter is the name of the list of IDs in Describe requests, and Set that of the objects in their responses.
+	// Parameter is the name of the list of IDs in Describe requests, Set that of the list of objects in their responses.
 	Parameter, Set string
 }
 
-// NotFound is the error for IDs of objects that do not exist.
+// NotFound returns the error for IDs of objects that do not exist.
 func (k IDKind) NotFound(ids ...string) error {
 	if len(ids) == 1 {
 		return Refuse(k.Code+".NotFound", "The %s '%s' does not exist", k.Noun, ids[0])
@@ -75,15 +75,15 @@ type Selection struct {
 	NextToken  string
 }
 
-// Check refuses filters without a name or a value, and too many values.
+// Check rejects filters without a name or a value, and too many values.
 func (s Selection) Check() error {
 	values := 0
 	for _, f := range s.Filter {
 		if f.Name == "" {
-			return Refuse("InvalidParameterValue", "The filter 'null' is invalid")
+			return InvalidValue("The filter 'null' is invalid")
 		}
 		if len(f.Value) == 0 {
-			return Refuse("InvalidParameterValue", "The filter '%s' must have at least one value", f.Name)
+			return InvalidValue("The filter '%s' must have at least one value", f.Name)
 		}
 		values += len(f.Value)
 	}
@@ -120,50 +120,50 @@ func VisibleIDs[T any](t *Tx, all map[string]T) []string {
 }
 
 // PageRule defines the page size. The zero value is the rule of most Describe operations.
-type PageRule struct{ Least, Most int }
+type PageRule struct{ Min, Max int }
 
 // Page returns one page of a sorted list. Without MaxResults it has the maximum size.
 func Page[T any](objects []T, ids []string, s Selection, rule PageRule) (out []T, next string, err error) {
 	if rule == (PageRule{}) {
-		rule = PageRule{Least: 5, Most: 1000}
+		rule = PageRule{Min: 5, Max: 1000}
 	}
-	size := rule.Most
+	size := rule.Max
 	if s.MaxResults != nil {
 		size = int(*s.MaxResults)
-		if size < rule.Least {
+		if size < rule.Min {
 			return nil, "", InvalidValue("Value ( %d ) for parameter maxResults is invalid. Expecting a value greater than "+
-				"or equal to %d.", size, rule.Least)
+				"or equal to %d.", size, rule.Min)
 		}
-		if size > rule.Most {
+		if size > rule.Max {
 			return nil, "", InvalidValue("Value ( %d ) for parameter maxResults is invalid. Expecting a value less than or "+
-				"equal to %d.", size, rule.Most)
+				"equal to %d.", size, rule.Max)
 		}
 	}
-	from := 0
+	start := 0
 	if s.NextToken != "" {
 		after, ok := DecodeToken(s.NextToken)
 		if !ok {
 			return nil, "", InvalidValue("Unable to parse pagination token")
 		}
-		from, _ = slices.BinarySearch(ids, after)
-		if from < len(ids) && ids[from] == after {
-			from++
+		var found bool
+		if start, found = slices.BinarySearch(ids, after); found {
+			start++
 		}
 	}
-	to := min(from+size, len(objects))
-	if to < len(objects) {
-		next = EncodeToken(ids[to-1])
+	end := min(start+size, len(objects))
+	if end < len(objects) {
+		next = EncodeToken(ids[end-1])
 	}
-	return objects[from:to], next, nil
+	return objects[start:end], next, nil
 }
 
-// Tokens contain the last ID of a page, so that creations and deletions between two pages do not shift the
-// rest.
-const tokenMark = "eyJ2IjoiMiJ9:"
+// tokenPrefix precedes the last ID of a page in its token: with an ID instead of a number, creations and deletions
+// between two pages do not shift the rest.
+const tokenPrefix = "eyJ2IjoiMiJ9:"
 
 // EncodeToken returns the token of the page that begins after an ID.
 func EncodeToken(id string) string {
-	return base64.StdEncoding.EncodeToString([]byte(tokenMark + id))
+	return base64.StdEncoding.EncodeToString([]byte(tokenPrefix + id))
 }
 
 // DecodeToken returns the ID in a token.
@@ -172,5 +172,5 @@ func DecodeToken(token string) (id string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	return strings.CutPrefix(string(raw), tokenMark)
+	return strings.CutPrefix(string(raw), tokenPrefix)
 }

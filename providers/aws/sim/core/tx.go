@@ -1,5 +1,5 @@
-// Package core holds what the simulated services of AWS share: options, IDs, tags, visibility, the decoding of
-// requests, errors, and how EC2 selects and pages.
+// Package core has the shared parts of the simulated services of AWS: options, IDs, tags, visibility, the decoding of
+// requests, errors, and the filters and pages of EC2.
 package core
 
 import (
@@ -76,6 +76,17 @@ const (
 	MaxTagKey   = 128
 	MaxTagValue = 256
 )
+
+// FitsTags reports whether an object may have tags in addition to its own.
+func (t *Tx) FitsTags(id string, tags map[string]string) bool {
+	n := len(t.Tags[id])
+	for key := range tags {
+		if !Has(t.Tags[id], key) {
+			n++
+		}
+	}
+	return n <= MaxTags
+}
 
 // SetTags adds tags to an object.
 func (t *Tx) SetTags(id string, tags map[string]string) {

@@ -1,9 +1,7 @@
 package ec2
 
 import (
-	"maps"
 	"net/netip"
-	"slices"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
@@ -42,9 +40,9 @@ func (t *Tx) describeAddresses(in struct {
 }, err error) {
 	ids := in.AllocationID
 	for _, text := range in.PublicIP {
-		a := t.addressByIP(text)
-		if a == nil {
-			return out, core.Refuse("InvalidAddress.NotFound", "Address '%s' not found.", text)
+		a, err := t.addressByIP(text)
+		if err != nil {
+			return out, err
 		}
 		ids = append(ids, a.ID)
 	}
@@ -64,13 +62,13 @@ func (t *Tx) viewAddress(a *elasticIP) addressView {
 	return v
 }
 
-func (t *Tx) addressByIP(text string) *elasticIP {
-	for _, id := range slices.Sorted(maps.Keys(t.Addresses)) {
-		if t.Addresses[id].IP.String() == text {
-			return t.Addresses[id]
+func (t *Tx) addressByIP(text string) (*elasticIP, error) {
+	for _, a := range t.Addresses {
+		if a.IP.String() == text {
+			return a, nil
 		}
 	}
-	return nil
+	return nil, core.Refuse("InvalidAddress.NotFound", "Address '%s' not found.", text)
 }
 
 func (t *Tx) allocateAddress(in struct {
@@ -86,7 +84,7 @@ func (t *Tx) allocateAddress(in struct {
 	Pool       string `xml:"publicIpv4Pool"`
 	Border     string `xml:"networkBorderGroup"`
 }, err error) {
-	tags, err := tagsFor("elastic-ip", in.TagSpecification)
+	tags, err := parseTags("elastic-ip", in.TagSpecification)
 	if err != nil {
 		return out, err
 	}
@@ -117,7 +115,7 @@ var publicPool = netip.MustParsePrefix("198.18.0.0/15")
 
 func (t *Tx) publicAddress() netip.Addr {
 	t.allocated["public"]++
-	return hostOf(publicPool, t.allocated["public"]%(1<<17))
+	return hostOf(publicPool, t.allocated["public"]%(1<<(32-publicPool.Bits())))
 }
 
 func (t *Tx) releaseAddress(in struct {
@@ -126,9 +124,9 @@ func (t *Tx) releaseAddress(in struct {
 	NetworkBorderGroup string
 }) (core.Done, error) {
 	if in.AllocationID == "" {
-		a := t.addressByIP(in.PublicIP)
-		if a == nil {
-			return core.Done{}, core.Refuse("InvalidAddress.NotFound", "Address '%s' not found.", in.PublicIP)
+		a, err := t.addressByIP(in.PublicIP)
+		if err != nil {
+			return core.Done{}, err
 		}
 		in.AllocationID = a.ID
 	}

@@ -20,11 +20,10 @@ const (
 
 // CreateFixtures builds the VPC: in each zone a public and a private subnet, a public route table, the
 // cluster's main route table, and the security group of the nodes.
-func (t *Tx) CreateFixtures() error {
+func (t *Tx) CreateFixtures() {
 	cluster := TagClusterPrefix + t.Options.Cluster
 	v := &VPC{ID: t.NewID("vpc"), CIDR: t.Options.VPC, CIDR6: t.Options.VPC6, dhcp: t.NewID("dopt"),
-		GatewayID:  t.NewID("igw"),
-		natGateway: t.NewID("nat")}
+		GatewayID: t.NewID("igw"), natGateway: t.NewID("nat")}
 	t.VPCs[v.ID] = v
 	t.SetTags(v.ID, map[string]string{tagName: t.Options.Cluster, cluster: "shared"})
 	public, private := t.newTable(v, false), t.newTable(v, true)
@@ -46,12 +45,11 @@ func (t *Tx) CreateFixtures() error {
 		t.SetTags(i.ID, map[string]string{tagName: t.Options.Cluster + "-private-" + zone, cluster: "shared",
 			TagInternalRole: "1"})
 	}
-	standard := t.NewGroup(v, "default", "default VPC security group")
-	standard.Ingress = []*Rule{{id: t.NewID("sgr"), protocol: allProtocols, from: -1, to: -1, Group: standard.ID}}
-	nodes := t.NewGroup(v, "nodes."+t.Options.Cluster, "Security group for nodes")
-	nodes.Ingress = []*Rule{{id: t.NewID("sgr"), protocol: allProtocols, from: -1, to: -1, Group: nodes.ID}}
+	defaultGroup := t.NewGroup(v.ID, "default", "default VPC security group")
+	defaultGroup.Ingress = []*Rule{t.allTraffic(Rule{Group: defaultGroup.ID})}
+	nodes := t.NewGroup(v.ID, "nodes."+t.Options.Cluster, "Security group for nodes")
+	nodes.Ingress = []*Rule{t.allTraffic(Rule{Group: nodes.ID})}
 	t.SetTags(nodes.ID, map[string]string{tagName: nodes.Name, cluster: "owned"})
-	return nil
 }
 
 func (t *Tx) newTable(v *VPC, main bool) *RouteTable {
@@ -63,7 +61,7 @@ func (t *Tx) newTable(v *VPC, main bool) *RouteTable {
 	return r
 }
 
-// NewSubnet makes a subnet; its IPv6 network is the nth of the VPC's.
+// NewSubnet creates a subnet; its IPv6 network is the nth of the VPC's.
 func (t *Tx) NewSubnet(v *VPC, zone string, p netip.Prefix, n int) *Subnet {
 	six := v.CIDR6.Addr().As16()
 	six[7] |= byte(n)
@@ -73,12 +71,18 @@ func (t *Tx) NewSubnet(v *VPC, zone string, p netip.Prefix, n int) *Subnet {
 	return s
 }
 
-// NewGroup creates a security group that lets everything out.
-func (t *Tx) NewGroup(v *VPC, name, description string) *SecurityGroup {
-	g := &SecurityGroup{ID: t.NewID("sg"), Name: name, description: description, VPC: v.ID}
-	g.Egress = []*Rule{{id: t.NewID("sgr"), protocol: allProtocols, from: -1, to: -1, CIDR4: "0.0.0.0/0"}}
+// NewGroup creates a security group that allows all egress.
+func (t *Tx) NewGroup(vpc, name, description string) *SecurityGroup {
+	g := &SecurityGroup{ID: t.NewID("sg"), Name: name, description: description, VPC: vpc}
+	g.Egress = []*Rule{t.allTraffic(Rule{CIDR4: "0.0.0.0/0"})}
 	t.Groups[g.ID] = g
 	return g
+}
+
+// allTraffic returns a new rule for all traffic with the peer of r.
+func (t *Tx) allTraffic(r Rule) *Rule {
+	r.id, r.protocol, r.from, r.to = t.NewID("sgr"), allProtocols, -1, -1
+	return &r
 }
 
 // NodeGroup returns the security group of the nodes.
@@ -113,7 +117,7 @@ func (t *Tx) Launch(m world.Machine) (*Instance, error) {
 	if m.Name != "" && t.ByNodeName(m.Name) != nil {
 		return nil, fmt.Errorf("machine %q exists", m.Name)
 	}
-	s, err := t.SubnetFor(cmp.Or(m.Zone, t.Options.Zones[t.made%len(t.Options.Zones)]))
+	s, err := t.SubnetFor(cmp.Or(m.Zone, t.Options.Zones[t.launched%len(t.Options.Zones)]))
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +141,8 @@ type bootOptions struct {
 	groups                         []string
 	// public gives it a public IPv4 address.
 	public bool
-	// PrimaryIPv6 makes its IPv6 address the primary one.
-	PrimaryIPv6 bool
+	// primaryIPv6 makes its IPv6 address the primary one.
+	primaryIPv6 bool
 }
 
 // boot starts an instance in a subnet.
@@ -149,18 +153,17 @@ func (t *Tx) boot(s *Subnet, o bootOptions) (*Instance, error) {
 	}
 	i := &Instance{
 		ID: t.NewID("i"), Reservation: cmp.Or(o.reservation, t.NewID("r")), Image: cmp.Or(o.image, defaultImage),
-		Kind:  cmp.Or(o.kind, defaultType),
-		Order: t.made, Subnet: s.ID, VPC: s.VPC, Zone: s.Zone, DNSName: cmp.Or(o.name, t.PrivateName(n.PrimaryIP())),
-		ENIs:  []string{n.ID},
-		State: StateRunning, Launched: t.Now, checkTraffic: true, Profile: "nodes." + t.Options.Cluster,
+		Kind: cmp.Or(o.kind, defaultType), Order: t.launched, Subnet: s.ID, VPC: s.VPC, Zone: s.Zone,
+		DNSName: cmp.Or(o.name, t.PrivateName(n.PrimaryIP())), ENIs: []string{n.ID}, State: StateRunning,
+		Launched: t.Now, checkTraffic: true, Profile: "nodes." + t.Options.Cluster,
 	}
 	i.NodeName = i.DNSName
-	n.Instance, n.Groups, n.PrimaryIPv6 = i.ID, slices.Clone(o.groups), len(n.IPv6) > 0 &&
-		(t.Options.PrimaryIPv6 || o.PrimaryIPv6)
+	n.Instance, n.Groups = i.ID, slices.Clone(o.groups)
+	n.PrimaryIPv6 = len(n.IPv6) > 0 && (t.Options.PrimaryIPv6 || o.primaryIPv6)
 	if o.public {
 		n.publicIP = t.publicAddress()
 	}
-	t.made++
+	t.launched++
 	t.Instances[i.ID] = i
 	return i, nil
 }

@@ -4,12 +4,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 )
 
-// booleanAttribute is a boolean in an element of its own, as EC2 sends them.
+// booleanAttribute is a boolean in an element of its own.
 type booleanAttribute struct{ Value *bool }
 
 type textAttribute struct{ Value *string }
 
-// modifyInstanceAttribute supports the attributes of the network. One call changes one.
+// modifyInstanceAttribute changes one attribute: the type, or one of the network.
 func (t *Tx) modifyInstanceAttribute(in struct {
 	InstanceID      string `q:"InstanceId"`
 	Attribute       string
@@ -27,8 +27,7 @@ func (t *Tx) modifyInstanceAttribute(in struct {
 	}
 	check := in.SourceDestCheck
 	if in.Attribute == "sourceDestCheck" && in.Value != nil {
-		value := *in.Value == "true"
-		check = &booleanAttribute{&value}
+		check = &booleanAttribute{new(*in.Value == "true")}
 	}
 	changes := 0
 	for _, set := range []bool{check != nil && check.Value != nil, len(in.GroupID) > 0, in.InstanceType != nil} {
@@ -50,8 +49,7 @@ func (t *Tx) modifyInstanceAttribute(in struct {
 		return core.Done{Return: true}, t.changeGroups(i, in.GroupID)
 	}
 	if len(i.ENIs) > 1 {
-		return core.Done{}, core.Refuse("InvalidInstanceID", "There are multiple interfaces attached to instance '%s'. "+
-			"Please specify an interface ID for the operation instead.", i.ID)
+		return core.Done{}, errSeveralInterfaces(i)
 	}
 	i.checkTraffic = *check.Value
 	t.Primary(i).checkTraffic = *check.Value
@@ -74,7 +72,7 @@ func (t *Tx) changeGroups(i *Instance, groups []string) error {
 	return nil
 }
 
-// checkInterfaceGroups refuses security groups that an interface in a VPC cannot have.
+// checkInterfaceGroups rejects security groups that an interface in a VPC cannot have.
 func (t *Tx) checkInterfaceGroups(groups []string, vpc string) error {
 	for _, id := range groups {
 		g, err := core.Find(groupKind, t.Groups, id)

@@ -58,32 +58,34 @@ type describeInstancesOutput struct {
 // describeInstances implements the operation. Pages count instances; those of one page that were started together share
 // a reservation.
 func (t *Tx) describeInstances(in describeInstancesInput) (out describeInstancesOutput, err error) {
-	if len(in.InstanceID) > 0 && in.MaxResults != nil {
-		return out, core.Refuse("InvalidParameterCombination",
-			"The parameter instancesSet cannot be used with the parameter maxResults")
-	}
 	if err := t.checkZones(in.InstanceID); err != nil {
 		return out, err
 	}
-	found, ids, err := t.instances().Select(t.Tx, in.InstanceID, in.Selection)
+	found, ids, err := t.selectInstances(in.InstanceID, in.Selection)
 	if err != nil {
 		return out, err
 	}
 	found, out.NextToken, err = core.Page(found, ids, in.Selection, core.PageRule{})
-	at := map[string]int{}
+	index := map[string]int{}
 	for _, i := range found {
-		if _, ok := at[i.Reservation]; !ok {
-			at[i.Reservation] = len(out.Reservations.Item)
+		if _, ok := index[i.Reservation]; !ok {
+			index[i.Reservation] = len(out.Reservations.Item)
 			out.Reservations.Item = append(out.Reservations.Item, reservationView{ID: i.Reservation, Owner: t.Options.Account})
 		}
-		r := &out.Reservations.Item[at[i.Reservation]]
+		r := &out.Reservations.Item[index[i.Reservation]]
 		r.Instances.Item = append(r.Instances.Item, t.viewInstance(i))
 	}
 	return out, err
 }
 
-func (t *Tx) instances() core.Description[*Instance, instanceView] {
-	return core.Description[*Instance, instanceView]{Kind: InstanceKind, All: t.Instances, View: t.viewInstance}
+// selectInstances returns the instances that match the IDs, if any are given, and all filters; sorted by ID.
+func (t *Tx) selectInstances(ids []string, s core.Selection) (found []*Instance, foundIDs []string, err error) {
+	if len(ids) > 0 && s.MaxResults != nil {
+		return nil, nil, core.Refuse("InvalidParameterCombination",
+			"The parameter instancesSet cannot be used with the parameter maxResults")
+	}
+	all := core.Description[*Instance, instanceView]{Kind: InstanceKind, All: t.Instances, View: t.viewInstance}
+	return all.Select(t.Tx, ids, s)
 }
 
 type describeInstanceStatusInput struct {
@@ -116,16 +118,12 @@ func (t *Tx) describeInstanceStatus(in describeInstanceStatusInput) (out struct 
 	Statuses  query.Items[instanceStatusView] `xml:"instanceStatusSet"`
 	NextToken string                          `xml:"nextToken,omitempty"`
 }, err error) {
-	if len(in.InstanceID) > 0 && in.MaxResults != nil {
-		return out, core.Refuse("InvalidParameterCombination",
-			"The parameter instancesSet cannot be used with the parameter maxResults")
-	}
-	found, ids, err := t.instances().Select(t.Tx, in.InstanceID, in.Selection)
+	found, ids, err := t.selectInstances(in.InstanceID, in.Selection)
 	if err != nil {
 		return out, err
 	}
 	var shown []instanceStatusView
-	var names []string
+	var shownIDs []string
 	for n, i := range found {
 		state := t.StateOf(i)
 		status := "ok"
@@ -133,11 +131,11 @@ func (t *Tx) describeInstanceStatus(in describeInstanceStatusInput) (out struct 
 			status = "not-applicable"
 		}
 		if state == StateRunning || in.IncludeAllInstances {
-			shown = append(shown, instanceStatusView{i.ID, i.Zone, instanceStateOf(state), summary(status), summary(status)})
-			names = append(names, ids[n])
+			shown = append(shown, instanceStatusView{i.ID, i.Zone, newInstanceState(state), summary(status), summary(status)})
+			shownIDs = append(shownIDs, ids[n])
 		}
 	}
-	out.Statuses.Item, out.NextToken, err = core.Page(shown, names, in.Selection, core.PageRule{})
+	out.Statuses.Item, out.NextToken, err = core.Page(shown, shownIDs, in.Selection, core.PageRule{})
 	return out, err
 }
 
@@ -165,7 +163,7 @@ type stateChanges struct {
 	Changes query.Items[stateChange] `xml:"instancesSet"`
 }
 
-// setStates returns the operation that changes the state of instances. The states between are skipped.
+// setStates returns the operation that changes the state of instances. It skips the intermediate states.
 func setStates(to string) func(*Tx, instanceIDs) (stateChanges, error) {
 	return func(t *Tx, in instanceIDs) (stateChanges, error) { return t.setStates(in, to) }
 }
@@ -174,27 +172,27 @@ func (t *Tx) setStates(in instanceIDs, to string) (out stateChanges, err error) 
 	if len(in.InstanceID) == 0 {
 		return out, core.MissingParameter("InstanceId")
 	}
-	names, err := core.SelectIDs(t.Tx, InstanceKind, t.Instances, in.InstanceID)
+	ids, err := core.SelectIDs(t.Tx, InstanceKind, t.Instances, in.InstanceID)
 	if err != nil {
 		return out, err
 	}
-	for _, id := range names {
+	for _, id := range ids {
 		if s := t.Instances[id].State; s == StateTerminated && to != StateTerminated {
 			return out, core.Refuse("IncorrectInstanceState",
 				"The instance '%s' is not in a state from which it can be moved to '%s'.", id, to)
 		}
 	}
-	for _, id := range names {
+	for _, id := range ids {
 		i := t.Instances[id]
-		before := instanceStateOf(t.StateOf(i))
+		before := newInstanceState(t.StateOf(i))
 		t.SetState(i, to)
-		out.Changes.Item = append(out.Changes.Item, stateChange{id, instanceStateOf(t.StateOf(i)), before})
+		out.Changes.Item = append(out.Changes.Item, stateChange{id, newInstanceState(t.StateOf(i)), before})
 	}
 	return out, nil
 }
 
-// SetState changes an instance's state. A terminated one loses its network interfaces, and with
-// them its place in target groups; its routes become blackholes.
+// SetState changes an instance's state. Termination deletes its network interfaces and deregisters it from load
+// balancers; routes to it become blackholes.
 func (t *Tx) SetState(i *Instance, to string) {
 	if to == StateRunning && i.State == StateStopped {
 		i.Launched = t.Now

@@ -18,7 +18,7 @@ type instanceState struct {
 	Name string `xml:"name" filter:"name"`
 }
 
-func instanceStateOf(name string) instanceState { return instanceState{stateCodes[name], name} }
+func newInstanceState(name string) instanceState { return instanceState{stateCodes[name], name} }
 
 type reservationView struct {
 	ID        string                    `xml:"reservationId"`
@@ -77,8 +77,8 @@ type instanceView struct {
 	Reservation string `xml:"-" filter:"reservation-id"`
 }
 
-// constantParts is what all instances have in common.
-const constantParts = `<productCodes/><monitoring><state>disabled</state></monitoring><architecture>x86_64</architecture>` +
+// constantFields are the fields that all instances share.
+const constantFields = `<productCodes/><monitoring><state>disabled</state></monitoring><architecture>x86_64</architecture>` +
 	`<rootDeviceType>ebs</rootDeviceType><rootDeviceName>/dev/xvda</rootDeviceName><virtualizationType>hvm</virtualizationType>` +
 	`<clientToken/><hypervisor>xen</hypervisor><ebsOptimized>true</ebsOptimized><enaSupport>true</enaSupport>` +
 	`<metadataOptions><state>applied</state><httpTokens>required</httpTokens><httpPutResponseHopLimit>2</httpPutResponseHopLimit>` +
@@ -98,10 +98,6 @@ type deviceView struct {
 	Delete   bool   `xml:"ebs>deleteOnTermination"`
 }
 
-type stateText struct {
-	State string `xml:"state"`
-}
-
 type stateReason struct {
 	Code    string `xml:"code"`
 	Message string `xml:"message"`
@@ -109,10 +105,10 @@ type stateReason struct {
 
 func (t *Tx) viewInstance(i *Instance) instanceView {
 	v := instanceView{
-		ID: i.ID, Image: i.Image, Key: i.key, State: instanceStateOf(t.StateOf(i)), Type: i.Kind,
-		Launched:  Timestamp(i.Launched),
-		Placement: placementView{Zone: i.Zone, ZoneID: t.Options.ZoneID(i.Zone), Tenancy: "default"}, Check: i.checkTraffic,
-		Tags: t.tagSet(i.ID), UsageUpdated: Timestamp(i.Launched), Constant: constantParts,
+		ID: i.ID, Image: i.Image, Key: i.key, State: newInstanceState(t.StateOf(i)), Type: i.Kind,
+		Placement: placementView{Zone: i.Zone, ZoneID: t.Options.ZoneID(i.Zone), Tenancy: "default"},
+		Launched:  Timestamp(i.Launched), Check: i.checkTraffic,
+		Tags: t.tagSet(i.ID), UsageUpdated: Timestamp(i.Launched), Constant: constantFields,
 		Owner: t.Options.Account, Reservation: i.Reservation,
 	}
 	if i.State == StateStopped || i.State == StateTerminated {
@@ -123,32 +119,33 @@ func (t *Tx) viewInstance(i *Instance) instanceView {
 	if primary == nil {
 		return v
 	}
-	v.Devices = query.ItemsOf([]deviceView{{"/dev/xvda", "vol-" + i.ID[len("i-"):], "attached", Timestamp(i.Launched),
-		true}})
+	v.Devices = query.ItemsOf([]deviceView{
+		{"/dev/xvda", "vol-" + i.ID[len("i-"):], "attached", Timestamp(i.Launched), true},
+	})
 	v.Subnet, v.VPC, v.PrivateName = i.Subnet, i.VPC, i.DNSName
 	v.PrivateIP = AddressText(primary.PrimaryIP())
 	v.PublicName, v.PublicIP = t.PublicName(primary), AddressText(t.PublicOf(primary))
 	v.Groups = t.groupRefs(primary.Groups)
 	v.Hostnames = &hostnamesView{Type: "ip-name"}
-	v.Profile = &profileView{t.ProfileARN(i), "AIPA" + strings.ToUpper(i.ID[len("i-0"):])}
+	v.Profile = &profileView{t.ProfileARN(i), i.ProfileID()}
 	if len(primary.IPv6) > 0 {
 		v.IPv6 = primary.IPv6[0].String()
 	}
 	for _, n := range t.InterfacesOf(i) {
-		w := t.viewAttached(n)
-		w.Attachment.Instance, w.Attachment.Owner = "", ""
-		v.Interfaces.Item = append(v.Interfaces.Item, w)
+		attached := t.viewAttached(n)
+		attached.Attachment.Instance, attached.Attachment.Owner = "", ""
+		v.Interfaces.Item = append(v.Interfaces.Item, attached)
 	}
 	return v
 }
 
-// ProfileARN returns the instance profile of all nodes of the cluster.
+// ProfileARN returns the ARN of an instance's profile.
 func (t *Tx) ProfileARN(i *Instance) string {
-	if i.ID == "" {
-		return ""
-	}
 	return fmt.Sprintf("arn:%s:iam::%s:instance-profile/%s", t.Options.Partition(), t.Options.Account, i.Profile)
 }
+
+// ProfileID returns the ID of the instance's profile.
+func (i *Instance) ProfileID() string { return "AIPA" + strings.ToUpper(i.ID[len("i-0"):]) }
 
 func (t *Tx) groupRefs(ids []string) query.Items[groupRef] {
 	var out []groupRef

@@ -84,20 +84,18 @@ type instanceInterfaceView struct {
 // interfaceView is a network interface on its own.
 type interfaceView struct {
 	instanceInterfaceView
-	Zone    string           `xml:"availabilityZone" filter:"availability-zone"`
-	ZoneID  string           `xml:"availabilityZoneId"`
-	By      string           `xml:"requesterId,omitempty" filter:"requester-id"`
-	Managed bool             `xml:"requesterManaged" filter:"requester-managed"`
-	Tags    query.Items[tag] `xml:"tagSet"`
+	Zone      string           `xml:"availabilityZone" filter:"availability-zone"`
+	ZoneID    string           `xml:"availabilityZoneId"`
+	Requester string           `xml:"requesterId,omitempty" filter:"requester-id"`
+	Managed   bool             `xml:"requesterManaged" filter:"requester-managed"`
+	Tags      query.Items[tag] `xml:"tagSet"`
 }
 
 func (t *Tx) viewAttached(n *NetworkInterface) instanceInterfaceView {
 	v := instanceInterfaceView{
 		ID: n.ID, Subnet: n.Subnet, VPC: n.VPC, Description: n.Description, Owner: t.Options.Account, Status: "in-use",
-		MAC: n.MAC,
-		IP:  AddressText(n.PrimaryIP()), Name: t.PrivateName(n.PrimaryIP()), Check: n.checkTraffic,
-		Groups:      t.groupRefs(n.Groups),
-		Association: t.associationOf(n), Type: n.Kind,
+		MAC: n.MAC, IP: AddressText(n.PrimaryIP()), Name: t.PrivateName(n.PrimaryIP()), Check: n.checkTraffic,
+		Groups: t.groupRefs(n.Groups), Association: t.viewAssociation(n), Type: n.Kind,
 	}
 	if n.attachment == "" {
 		v.Status = "available"
@@ -110,15 +108,15 @@ func (t *Tx) viewAttached(n *NetworkInterface) instanceInterfaceView {
 			v.Attachment.Owner, v.Attachment.Device, v.Attachment.Delete = "amazon-aws", 1, false
 		}
 	}
-	for at, ip := range n.Private {
-		p := privateIPView{IP: ip.String(), Name: t.PrivateName(ip), Primary: at == 0}
+	for i, ip := range n.Private {
+		p := privateIPView{IP: ip.String(), Name: t.PrivateName(ip), Primary: i == 0}
 		if p.Primary {
 			p.Association = v.Association
 		}
 		v.Private.Item = append(v.Private.Item, p)
 	}
-	for at, ip := range n.IPv6 {
-		v.IPv6.Item = append(v.IPv6.Item, ipv6View{IP: ip.String(), Primary: n.PrimaryIPv6 && at == 0})
+	for i, ip := range n.IPv6 {
+		v.IPv6.Item = append(v.IPv6.Item, ipv6View{IP: ip.String(), Primary: n.PrimaryIPv6 && i == 0})
 	}
 	for _, p := range n.Prefixes {
 		if v.Prefixes == nil {
@@ -131,7 +129,7 @@ func (t *Tx) viewAttached(n *NetworkInterface) instanceInterfaceView {
 
 func (t *Tx) viewInterface(n *NetworkInterface) interfaceView {
 	return interfaceView{
-		instanceInterfaceView: t.viewAttached(n), Zone: n.Zone, ZoneID: t.Options.ZoneID(n.Zone), By: n.Requester,
+		instanceInterfaceView: t.viewAttached(n), Zone: n.Zone, ZoneID: t.Options.ZoneID(n.Zone), Requester: n.Requester,
 		Managed: n.Requester != "", Tags: t.tagSet(n.ID),
 	}
 }
@@ -152,7 +150,7 @@ func (n *NetworkInterface) PrimaryIP() netip.Addr {
 	return n.Private[0]
 }
 
-func (t *Tx) associationOf(n *NetworkInterface) *associationView {
+func (t *Tx) viewAssociation(n *NetworkInterface) *associationView {
 	ip := t.PublicOf(n)
 	if !ip.IsValid() {
 		return nil
@@ -166,7 +164,7 @@ func (t *Tx) associationOf(n *NetworkInterface) *associationView {
 	return v
 }
 
-// NewInterface makes a network interface with one IPv4 address in a subnet, and an IPv6 address if v6 is set.
+// NewInterface creates a network interface with one IPv4 address in a subnet, and an IPv6 address if v6 is set.
 func (t *Tx) NewInterface(s *Subnet, v6 bool) (*NetworkInterface, error) {
 	ip, n, err := t.AllocateIP(s)
 	if err != nil {
@@ -188,8 +186,8 @@ func (t *Tx) NewInterface(s *Subnet, v6 bool) (*NetworkInterface, error) {
 	return v, nil
 }
 
-// AllocateIP allocates the addresses of a subnet in order, and after all were used once, those that are free
-// again.
+// AllocateIP allocates the addresses of a subnet in order, and after all were used once, those that are free again. It
+// returns the number of the address too.
 func (t *Tx) AllocateIP(s *Subnet) (netip.Addr, int, error) {
 	size := 1<<(32-s.CIDR.Bits()) - reservedAddresses
 	used := map[netip.Addr]bool{}
@@ -207,7 +205,11 @@ func (t *Tx) AllocateIP(s *Subnet) (netip.Addr, int, error) {
 			return ip, n + reservedAddresses - 1, nil
 		}
 	}
-	return netip.Addr{}, 0, core.Refuse("InsufficientFreeAddressesInSubnet",
+	return netip.Addr{}, 0, errSubnetFull(s)
+}
+
+func errSubnetFull(s *Subnet) error {
+	return core.Refuse("InsufficientFreeAddressesInSubnet",
 		"There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", s.ID)
 }
 
@@ -231,8 +233,8 @@ func (t *Tx) InterfaceOf(id string) *NetworkInterface {
 	if t.byAddress == nil {
 		t.byAddress = map[netip.Addr]*NetworkInterface{}
 		for _, n := range t.Interfaces {
-			for _, own := range slices.Concat(n.Private, n.IPv6) {
-				t.byAddress[own] = n
+			for _, address := range slices.Concat(n.Private, n.IPv6) {
+				t.byAddress[address] = n
 			}
 		}
 	}

@@ -17,7 +17,7 @@ func (t *Tx) Inventory() []world.Object {
 	for id, g := range t.Groups {
 		out = append(out, world.NewObject("security group", g.Name, id, map[string]string{
 			"groupName": g.Name, "groupDescription": g.description, "vpcId": g.VPC,
-		}, tagsOf(t.Tags[id])))
+		}, map[string]any{"tags": t.Tags[id]}))
 		for _, rule := range g.Ingress {
 			out = append(out, rule.object(g, "ingress"))
 		}
@@ -45,5 +45,3 @@ func (r *Rule) object(g *SecurityGroup, direction string) world.Object {
 		"description": r.Description,
 	})
 }
-
-func tagsOf(tags map[string]string) any { return map[string]map[string]string{"tags": tags} }

@@ -34,7 +34,7 @@ type unassignOutput struct {
 // maxAssigned bounds the number of addresses in one request.
 const maxAssigned = 50
 
-// assignIPv6 assigns addresses or prefixes to a network interface, the given ones or the requested number.
+// assignIPv6 assigns addresses or prefixes to a network interface: those of the request, or the requested number.
 func (t *Tx) assignIPv6(in ipv6Input) (out assignOutput, err error) {
 	n, err := core.Find(interfaceKind, t.Interfaces, in.NetworkInterfaceID)
 	if err != nil {
@@ -43,14 +43,14 @@ func (t *Tx) assignIPv6(in ipv6Input) (out assignOutput, err error) {
 	s := t.Subnets[n.Subnet]
 	switch {
 	case !s.CIDR6.IsValid():
-		return out, core.Refuse("InvalidParameterValue", "Subnet '%s' has no IPv6 CIDR block", s.ID)
+		return out, core.InvalidValue("Subnet '%s' has no IPv6 CIDR block", s.ID)
 	case in.IPv6AddressCount < 0 || in.IPv6PrefixCount < 0 || in.IPv6AddressCount > maxAssigned ||
 		in.IPv6PrefixCount > maxAssigned:
 		return out, core.InvalidValue("Counts of IPv6 addresses and prefixes must be between 0 and %d.", maxAssigned)
 	case int(in.IPv6AddressCount+in.IPv6PrefixCount)+len(in.IPv6Addresses)+len(in.IPv6Prefix) == 0:
 		return out, core.MissingParameter("ipv6AddressCount, ipv6Addresses, ipv6PrefixCount or ipv6Prefixes")
 	}
-	addresses, prefixes, err := t.assignable(s, in)
+	addresses, prefixes, err := t.parseAssignment(s, in)
 	if err != nil {
 		return out, err
 	}
@@ -68,15 +68,15 @@ func (t *Tx) assignIPv6(in ipv6Input) (out assignOutput, err error) {
 	return out, nil
 }
 
-// assignable parses the given addresses or prefixes.
-func (t *Tx) assignable(s *Subnet, in ipv6Input) (addresses []netip.Addr, prefixes []netip.Prefix, err error) {
+// parseAssignment parses the addresses and prefixes of a request.
+func (t *Tx) parseAssignment(s *Subnet, in ipv6Input) (addresses []netip.Addr, prefixes []netip.Prefix, err error) {
 	for _, text := range in.IPv6Addresses {
 		ip, err := netip.ParseAddr(text)
 		if err != nil || !s.CIDR6.Contains(ip) {
 			return nil, nil, core.InvalidValue("Address %s does not fall within the subnet's address range", text)
 		}
 		if t.InterfaceOf(text) != nil {
-			return nil, nil, core.Refuse("InvalidParameterValue", "Address %s is in use", text)
+			return nil, nil, core.InvalidValue("Address %s is in use", text)
 		}
 		addresses = append(addresses, ip)
 	}
@@ -119,14 +119,14 @@ func (t *Tx) unassignIPv6(in ipv6Input) (out unassignOutput, err error) {
 			return out, core.InvalidValue("Some of [%s] are not assigned to interface %s", text, n.ID)
 		}
 	}
-	held := func(p netip.Prefix, list []string) bool { return slices.Contains(list, p.String()) }
 	for _, text := range in.IPv6Prefix {
 		if !slices.ContainsFunc(n.Prefixes, func(p netip.Prefix) bool { return p.String() == text }) {
 			return out, core.InvalidValue("Some of [%s] are not assigned to interface %s", text, n.ID)
 		}
 	}
 	n.IPv6 = slices.DeleteFunc(n.IPv6, func(ip netip.Addr) bool { return slices.Contains(in.IPv6Addresses, ip.String()) })
-	n.Prefixes = slices.DeleteFunc(n.Prefixes, func(p netip.Prefix) bool { return held(p, in.IPv6Prefix) })
+	n.Prefixes = slices.DeleteFunc(n.Prefixes,
+		func(p netip.Prefix) bool { return slices.Contains(in.IPv6Prefix, p.String()) })
 	out.ENI, out.Addresses.Item, out.Prefixes.Item = n.ID, in.IPv6Addresses, in.IPv6Prefix
 	return out, nil
 }

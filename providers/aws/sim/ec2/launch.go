@@ -8,7 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-type runInput struct {
+type launchInput struct {
 	ImageID          string `q:"ImageId"`
 	InstanceType     string
 	MinCount         int32
@@ -38,28 +38,28 @@ type runInput struct {
 	}
 }
 
-// maxRun bounds the instances of one request; AWS bounds them by quotas of virtual processors.
-const maxRun = 5000
+// maxLaunched bounds the instances of one request. AWS bounds them by quotas of vCPUs.
+const maxLaunched = 5000
 
-// runInstances starts instances in one subnet. Its instances are the cluster's only if they are tagged so.
-func (t *Tx) runInstances(in runInput) (out reservationView, err error) {
-	if old := t.launches[in.ClientToken]; old != "" && in.ClientToken != "" {
-		return t.viewReservation(old), nil
+// runInstances starts instances in one subnet. They belong to the cluster only if the request tags them so.
+func (t *Tx) runInstances(in launchInput) (out reservationView, err error) {
+	if reservation := t.launches[in.ClientToken]; reservation != "" {
+		return t.viewReservation(reservation), nil
 	}
-	s, o, err := t.checkRun(in)
+	s, o, err := t.checkLaunch(in)
 	if err != nil {
 		return out, err
 	}
-	tags, err := tagsFor("instance", in.TagSpecification)
+	tags, err := parseTags("instance", in.TagSpecification)
 	if err != nil {
 		return out, err
 	}
-	if free := t.freeAddresses(s); free < int(in.MinCount) {
-		return out, core.Refuse("InsufficientFreeAddressesInSubnet",
-			"There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", s.ID)
+	free := t.freeAddresses(s)
+	if free < int(in.MinCount) {
+		return out, errSubnetFull(s)
 	}
 	o.reservation = t.NewID("r")
-	for range min(int(in.MaxCount), t.freeAddresses(s)) {
+	for range min(int(in.MaxCount), free) {
 		i, err := t.boot(s, o)
 		if err != nil {
 			return out, err
@@ -74,21 +74,21 @@ func (t *Tx) runInstances(in runInput) (out reservationView, err error) {
 	return t.viewReservation(o.reservation), nil
 }
 
-// checkRun validates a request and returns the subnet and the options of the instances.
-func (t *Tx) checkRun(in runInput) (*Subnet, bootOptions, error) {
+// checkLaunch validates a request and returns the subnet and the options of the instances.
+func (t *Tx) checkLaunch(in launchInput) (*Subnet, bootOptions, error) {
 	o := bootOptions{kind: in.InstanceType, image: in.ImageID, groups: in.SecurityGroupID,
-		PrimaryIPv6: in.EnablePrimaryIPv6 != nil && *in.EnablePrimaryIPv6}
+		primaryIPv6: in.EnablePrimaryIPv6 != nil && *in.EnablePrimaryIPv6}
 	switch {
 	case in.ImageID == "":
 		return nil, o, core.MissingParameter("ImageId")
-	case in.MinCount < 1 || in.MaxCount < in.MinCount || in.MaxCount > maxRun:
+	case in.MinCount < 1 || in.MaxCount < in.MinCount || in.MaxCount > maxLaunched:
 		return nil, o, core.InvalidValue(
 			"Value (%d) for parameter minCount or (%d) for maxCount is invalid. Both are between "+
-				"1 and %d, in this order.", in.MinCount, in.MaxCount, maxRun)
+				"1 and %d, in this order.", in.MinCount, in.MaxCount, maxLaunched)
 	case len(in.NetworkInterface) > 1:
 		return nil, o, core.InvalidValue("The simulated region starts instances with one network interface.")
 	}
-	id, err := t.subnetOf(in, &o)
+	id, err := t.resolveSubnet(in, &o)
 	if err != nil {
 		return nil, o, err
 	}
@@ -105,9 +105,9 @@ func (t *Tx) checkRun(in runInput) (*Subnet, bootOptions, error) {
 	return s, o, t.checkInterfaceGroups(o.groups, s.VPC)
 }
 
-// subnetOf returns the subnet of a request, or one of the zone. It copies settings of the network interface
-// to o.
-func (t *Tx) subnetOf(in runInput, o *bootOptions) (subnetID string, err error) {
+// resolveSubnet returns the subnet of a request, or one of the zone. It copies the settings of the network interface to
+// o.
+func (t *Tx) resolveSubnet(in launchInput, o *bootOptions) (subnetID string, err error) {
 	id := in.SubnetID
 	if len(in.NetworkInterface) == 1 {
 		n := in.NetworkInterface[0]
@@ -117,7 +117,7 @@ func (t *Tx) subnetOf(in runInput, o *bootOptions) (subnetID string, err error) 
 		}
 		id, o.groups = n.SubnetID, n.SecurityGroupID
 		o.public = n.AssociatePublicIPAddress != nil && *n.AssociatePublicIPAddress
-		o.PrimaryIPv6 = o.PrimaryIPv6 || n.PrimaryIPv6 != nil && *n.PrimaryIPv6
+		o.primaryIPv6 = o.primaryIPv6 || n.PrimaryIPv6 != nil && *n.PrimaryIPv6
 	}
 	if id != "" {
 		return id, nil
@@ -133,7 +133,7 @@ func (t *Tx) subnetOf(in runInput, o *bootOptions) (subnetID string, err error) 
 	return s.ID, nil
 }
 
-// viewReservation responds to a launch request with the instances, in the order of their launch.
+// viewReservation returns the response to a launch request: the instances in the order of their launch.
 func (t *Tx) viewReservation(id string) reservationView {
 	var members []*Instance
 	for _, i := range t.Instances {
@@ -146,7 +146,7 @@ func (t *Tx) viewReservation(id string) reservationView {
 	for n, i := range members {
 		v := t.viewInstance(i)
 		// The response shows instances as pending, even if they are running.
-		v.LaunchIndex, v.State, v.StateReason = n, instanceStateOf(statePending), &stateReason{statePending, statePending}
+		v.LaunchIndex, v.State, v.StateReason = n, newInstanceState(statePending), &stateReason{statePending, statePending}
 		out.Instances.Item = append(out.Instances.Item, v)
 	}
 	return out

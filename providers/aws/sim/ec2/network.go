@@ -30,7 +30,8 @@ func networkOperations() []core.Operation[*Tx] {
 	}
 }
 
-type cidrState struct {
+// associationState is the state of an association with a VPC or a route table.
+type associationState struct {
 	State string `xml:"state"`
 }
 
@@ -49,25 +50,27 @@ type vpcView struct {
 
 // cidr is a network's association with a VPC or a subnet.
 type cidr struct {
-	ID     string     `xml:"associationId"`
-	V4     string     `xml:"cidrBlock,omitempty"`
-	V6     string     `xml:"ipv6CidrBlock,omitempty" filter:"ipv6-cidr-block"`
-	State  *cidrState `xml:"cidrBlockState"`
-	State6 *cidrState `xml:"ipv6CidrBlockState"`
+	ID     string            `xml:"associationId"`
+	V4     string            `xml:"cidrBlock,omitempty"`
+	V6     string            `xml:"ipv6CidrBlock,omitempty" filter:"ipv6-cidr-block"`
+	State  *associationState `xml:"cidrBlockState"`
+	State6 *associationState `xml:"ipv6CidrBlockState"`
 }
 
 func v6Association(id string, p netip.Prefix) query.Items[cidr] {
 	if !p.IsValid() {
 		return query.Items[cidr]{}
 	}
-	return query.ItemsOf([]cidr{{ID: id, V6: p.String(), State6: &cidrState{"associated"}}})
+	return query.ItemsOf([]cidr{{ID: id, V6: p.String(), State6: &associationState{"associated"}}})
 }
 
 func (t *Tx) viewVPC(v *VPC) vpcView {
 	suffix := v.ID[len("vpc-"):]
 	return vpcView{
 		ID: v.ID, Owner: t.Options.Account, State: "available", CIDR: v.CIDR.String(), DHCP: v.dhcp,
-		CIDRs:  query.ItemsOf([]cidr{{ID: "vpc-cidr-assoc-" + suffix, V4: v.CIDR.String(), State: &cidrState{"associated"}}}),
+		CIDRs: query.ItemsOf([]cidr{
+			{ID: "vpc-cidr-assoc-" + suffix, V4: v.CIDR.String(), State: &associationState{"associated"}},
+		}),
 		CIDRs6: v6Association("vpc-cidr-assoc-"+suffix, v.CIDR6),
 		Tags:   t.tagSet(v.ID), Tenancy: "default", Standard: v.isDefault,
 	}
@@ -90,23 +93,17 @@ type subnetView struct {
 	MapOwned  bool              `xml:"mapCustomerOwnedIpOnLaunch" filter:"map-customer-owned-ip-on-launch"`
 	DNS64     bool              `xml:"enableDns64" filter:"enable-dns64"`
 	Native6   bool              `xml:"ipv6Native" filter:"ipv6-native"`
-	Hostnames struct {
-		Type string `xml:"hostnameType"`
-		A    bool   `xml:"enableResourceNameDnsARecord"`
-		AAAA bool   `xml:"enableResourceNameDnsAAAARecord"`
-	} `xml:"privateDnsNameOptionsOnLaunch"`
-	Tags query.Items[tag] `xml:"tagSet"`
+	Hostnames hostnamesView     `xml:"privateDnsNameOptionsOnLaunch"`
+	Tags      query.Items[tag]  `xml:"tagSet"`
 }
 
 func (t *Tx) viewSubnet(s *Subnet) subnetView {
-	v := subnetView{
+	return subnetView{
 		ID: s.ID, ARN: t.ARN("ec2", "subnet/"+s.ID), State: "available", Owner: t.Options.Account, VPC: s.VPC,
 		CIDR: s.CIDR.String(), CIDRs6: v6Association("subnet-cidr-assoc-"+s.ID[len("subnet-"):], s.CIDR6),
 		Free: t.freeAddresses(s), Zone: s.Zone, ZoneID: t.Options.ZoneID(s.Zone), MapPublic: s.MapPublic, Assign6: s.assign6,
-		Tags: t.tagSet(s.ID),
+		Hostnames: hostnamesView{Type: "ip-name"}, Tags: t.tagSet(s.ID),
 	}
-	v.Hostnames.Type = "ip-name"
-	return v
 }
 
 // freeAddresses returns the number of free IPv4 addresses of a subnet.

@@ -14,7 +14,7 @@ var tableKind = core.IDKind{Prefix: "rtb", Code: "InvalidRouteTableID", Noun: "r
 // RouteTable is a route table of a VPC.
 type RouteTable struct {
 	id, VPC string
-	// Main is the table of subnets without another; subnets are those with this one.
+	// Main is set for the table of all subnets that no table names in Subnets.
 	Main    bool
 	Subnets []string
 	Routes  []*Route
@@ -26,7 +26,7 @@ type Route struct {
 	Gateway     string
 	nat         string
 	Iface       string
-	// local routes and those that came with the table have origin CreateRouteTable.
+	// Origin is CreateRouteTable for the routes that a table has from the start, and CreateRoute for others.
 	Origin string
 }
 
@@ -34,7 +34,7 @@ func routeOperations() []core.Operation[*Tx] {
 	return []core.Operation[*Tx]{
 		core.Describe("DescribeRouteTables", func(t *Tx) core.Description[*RouteTable, tableView] {
 			return core.Description[*RouteTable, tableView]{
-				Kind: tableKind, All: t.Tables, View: t.viewTable, Rule: core.PageRule{Least: 5, Most: 100},
+				Kind: tableKind, All: t.Tables, View: t.viewTable, Rule: core.PageRule{Min: 5, Max: 100},
 			}
 		}),
 		core.Write("CreateRoute", (*Tx).createRoute),
@@ -56,11 +56,11 @@ type routeView struct {
 }
 
 type tableAssociation struct {
-	ID     string    `xml:"routeTableAssociationId" filter:"route-table-association-id"`
-	Table  string    `xml:"routeTableId" filter:"route-table-id"`
-	Subnet string    `xml:"subnetId,omitempty" filter:"subnet-id"`
-	Main   bool      `xml:"main" filter:"main"`
-	State  stateText `xml:"associationState"`
+	ID     string           `xml:"routeTableAssociationId" filter:"route-table-association-id"`
+	Table  string           `xml:"routeTableId" filter:"route-table-id"`
+	Subnet string           `xml:"subnetId,omitempty" filter:"subnet-id"`
+	Main   bool             `xml:"main" filter:"main"`
+	State  associationState `xml:"associationState"`
 }
 
 type tableView struct {
@@ -76,8 +76,8 @@ type tableView struct {
 func (t *Tx) viewTable(r *RouteTable) tableView {
 	v := tableView{ID: r.id, VPC: r.VPC, Owner: t.Options.Account, Tags: t.tagSet(r.id),
 		Associations: query.ItemsOf(r.associations())}
-	for _, x := range r.Routes {
-		v.Routes.Item = append(v.Routes.Item, t.viewRoute(x))
+	for _, route := range r.Routes {
+		v.Routes.Item = append(v.Routes.Item, t.viewRoute(route))
 	}
 	return v
 }
@@ -86,11 +86,12 @@ func (r *RouteTable) associations() []tableAssociation {
 	var out []tableAssociation
 	suffix := r.id[len("rtb-"):]
 	if r.Main {
-		out = append(out, tableAssociation{ID: "rtbassoc-" + suffix, Table: r.id, Main: true, State: stateText{"associated"}})
+		out = append(out, tableAssociation{ID: "rtbassoc-" + suffix, Table: r.id, Main: true,
+			State: associationState{"associated"}})
 	}
 	for _, s := range r.Subnets {
 		out = append(out, tableAssociation{ID: "rtbassoc-" + s[len("subnet-"):], Table: r.id, Subnet: s,
-			State: stateText{"associated"}})
+			State: associationState{"associated"}})
 	}
 	return out
 }
@@ -155,17 +156,16 @@ func (t *Tx) destination(in routeInput) (*RouteTable, netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if err != nil || p.Addr().Is4() != v4 {
 		return nil, netip.Prefix{}, core.InvalidValue(
-			"Value (%s) for parameter %s is invalid. This is not a valid CIDR block.",
-			text, name)
+			"Value (%s) for parameter %s is invalid. This is not a valid CIDR block.", text, name)
 	}
 	return table, p.Masked(), nil
 }
 
 // target parses the target of a route.
 func (t *Tx) target(in routeInput, table *RouteTable, to netip.Prefix) (*Route, error) {
-	r := &Route{Destination: to, Origin: "CreateRoute", Gateway: in.GatewayID + in.EgressOnlyInternetGatewayID +
-		in.TransitGatewayID +
-		in.VpcPeeringConnectionID + in.VpcEndpointID, nat: in.NatGatewayID, Iface: in.NetworkInterfaceID}
+	r := &Route{Destination: to, Origin: "CreateRoute", nat: in.NatGatewayID, Iface: in.NetworkInterfaceID,
+		Gateway: in.GatewayID + in.EgressOnlyInternetGatewayID + in.TransitGatewayID + in.VpcPeeringConnectionID +
+			in.VpcEndpointID}
 	switch {
 	case in.InstanceID != "":
 		i, err := core.Find(InstanceKind, t.Instances, in.InstanceID)
@@ -173,17 +173,14 @@ func (t *Tx) target(in routeInput, table *RouteTable, to netip.Prefix) (*Route, 
 			return nil, err
 		}
 		if i.VPC != table.VPC {
-			return nil, core.Refuse("InvalidParameterValue", "route table %s and interface belong to different networks",
-				table.id)
+			return nil, core.InvalidValue("route table %s and interface belong to different networks", table.id)
 		}
 		if len(i.ENIs) == 0 {
 			return nil, core.Refuse("IncorrectInstanceState",
-				"Instance '%s' is not in a state that allows it to be a route target",
-				i.ID)
+				"Instance '%s' is not in a state that allows it to be a route target", i.ID)
 		}
 		if len(i.ENIs) > 1 {
-			return nil, core.Refuse("InvalidInstanceID", "There are multiple interfaces attached to instance '%s'. "+
-				"Please specify an interface ID for the operation instead.", i.ID)
+			return nil, errSeveralInterfaces(i)
 		}
 		r.Iface = i.ENIs[0]
 	case in.NetworkInterfaceID != "":
@@ -192,16 +189,20 @@ func (t *Tx) target(in routeInput, table *RouteTable, to netip.Prefix) (*Route, 
 		}
 	case r.Gateway == "" && r.nat == "":
 		return nil, core.Refuse("MissingParameter", "The request must contain exactly one of gatewayId, natGatewayId, "+
-			"networkInterfaceId, "+
-			"vpcPeeringConnectionId, instanceId, egressOnlyInternetGatewayId, transitGatewayId, vpcEndpointId")
+			"networkInterfaceId, vpcPeeringConnectionId, instanceId, egressOnlyInternetGatewayId, transitGatewayId, "+
+			"vpcEndpointId")
 	}
 	return r, nil
 }
 
-// isLocal reports whether a destination is the VPC itself. The route to it cannot be changed.
-func (t *Tx) isLocal(table *RouteTable, p netip.Prefix) bool {
-	return slices.ContainsFunc(table.Routes, func(r *Route) bool { return r.Gateway == "local" && r.Destination == p })
+// errSeveralInterfaces returns the error for a change of an instance with several network interfaces.
+func errSeveralInterfaces(i *Instance) error {
+	return core.Refuse("InvalidInstanceID", "There are multiple interfaces attached to instance '%s'. "+
+		"Please specify an interface ID for the operation instead.", i.ID)
 }
+
+// Local reports whether a route leads to the VPC itself. It cannot be changed.
+func (r *Route) Local() bool { return r.Gateway == "local" }
 
 func (t *Tx) createRoute(in routeInput) (core.Done, error) {
 	table, p, err := t.destination(in)
@@ -213,7 +214,7 @@ func (t *Tx) createRoute(in routeInput) (core.Done, error) {
 		return core.Done{}, err
 	}
 	if at := table.Index(p); at >= 0 {
-		if t.isLocal(table, p) || *table.Routes[at] != *r {
+		if table.Routes[at].Local() || *table.Routes[at] != *r {
 			return core.Done{}, core.Refuse("RouteAlreadyExists", "The route identified by %s already exists.", p)
 		}
 		return core.Done{Return: true}, nil
@@ -227,7 +228,7 @@ func (t *Tx) createRoute(in routeInput) (core.Done, error) {
 
 // Index returns the position of the route to a destination, -1 if there is none.
 func (r *RouteTable) Index(p netip.Prefix) int {
-	return slices.IndexFunc(r.Routes, func(x *Route) bool { return x.Destination == p })
+	return slices.IndexFunc(r.Routes, func(route *Route) bool { return route.Destination == p })
 }
 
 func (t *Tx) replaceRoute(in routeInput) (core.Done, error) {
@@ -237,10 +238,10 @@ func (t *Tx) replaceRoute(in routeInput) (core.Done, error) {
 	}
 	at := table.Index(p)
 	if at < 0 {
-		return core.Done{}, core.Refuse("InvalidParameterValue",
+		return core.Done{}, core.InvalidValue(
 			"There is no route defined for '%s' in the route table. Use CreateRoute instead.", p)
 	}
-	if t.isLocal(table, p) {
+	if table.Routes[at].Local() {
 		return core.Done{}, core.InvalidValue("cannot replace local route %s in route table %s", p, table.id)
 	}
 	r, err := t.target(in, table, p)
@@ -259,10 +260,9 @@ func (t *Tx) deleteRoute(in routeInput) (core.Done, error) {
 	at := table.Index(p)
 	if at < 0 {
 		return core.Done{}, core.Refuse("InvalidRoute.NotFound", "no route with destination-cidr-block %s in route table %s",
-			p,
-			table.id)
+			p, table.id)
 	}
-	if t.isLocal(table, p) {
+	if table.Routes[at].Local() {
 		return core.Done{}, core.InvalidValue("cannot remove local route %s in route table %s", p, table.id)
 	}
 	table.Routes = slices.Delete(table.Routes, at, at+1)

@@ -57,10 +57,9 @@ func (t *Tx) describeGroups(in struct {
 }, err error) {
 	ids := in.GroupID
 	for _, name := range in.GroupName {
-		g := t.GroupByName(name, t.defaultVPC())
-		if g == nil {
-			return out, core.Refuse("InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC '%s'", name,
-				t.defaultVPC())
+		g, err := t.findGroup("", name)
+		if err != nil {
+			return out, err
 		}
 		ids = append(ids, g.ID)
 	}
@@ -77,8 +76,7 @@ func (t *Tx) viewGroup(g *SecurityGroup) groupView {
 	}
 }
 
-// defaultVPC returns the VPC of groups that are named without a VPC; the simulated account has none unless
-// the VPC is created so.
+// defaultVPC returns the VPC of groups that a request names without a VPC. The fixtures have none.
 func (t *Tx) defaultVPC() string {
 	for _, v := range t.VPCs {
 		if v.isDefault {
@@ -120,13 +118,11 @@ func (t *Tx) createGroup(in struct {
 	if err := t.checkNewGroup(in.GroupName, in.GroupDescription, in.VpcID); err != nil {
 		return out, err
 	}
-	tags, err := tagsFor("security-group", in.TagSpecification)
+	tags, err := parseTags("security-group", in.TagSpecification)
 	if err != nil {
 		return out, err
 	}
-	g := &SecurityGroup{ID: t.NewID("sg"), Name: in.GroupName, description: in.GroupDescription, VPC: in.VpcID}
-	g.Egress = []*Rule{{id: t.NewID("sgr"), protocol: allProtocols, from: -1, to: -1, CIDR4: "0.0.0.0/0"}}
-	t.Groups[g.ID] = g
+	g := t.NewGroup(in.VpcID, in.GroupName, in.GroupDescription)
 	t.SetTags(g.ID, tags)
 	t.HideNew(g.ID)
 	out.Return, out.ID, out.ARN, out.Tags = true, g.ID, t.ARN("ec2", "security-group/"+g.ID), t.tagSet(g.ID)
@@ -148,8 +144,7 @@ func (t *Tx) checkNewGroup(name, description, vpc string) error {
 	case len(description) > maxGroupText || !groupText.MatchString(description):
 		return core.InvalidValue(
 			"Invalid security group description. Valid descriptions are strings less than 256 characters " +
-				"from the following set:  " +
-				"a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*")
+				"from the following set:  a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*")
 	}
 	if _, err := core.Find(vpcKind, t.VPCs, vpc); err != nil {
 		return err
@@ -159,14 +154,13 @@ func (t *Tx) checkNewGroup(name, description, vpc string) error {
 	}
 	if len(t.Groups) >= t.Options.Quotas[core.QuotaGroups] {
 		return core.Refuse("SecurityGroupLimitExceeded",
-			"The maximum number of security groups for VPC '%s' has been reached.",
-			vpc)
+			"The maximum number of security groups for VPC '%s' has been reached.", vpc)
 	}
 	return nil
 }
 
-// groupOf finds the group that a change names, by ID or, in a default VPC, by name.
-func (t *Tx) groupOf(id, name string) (*SecurityGroup, error) {
+// findGroup returns the group that a request names, by ID or, in a default VPC, by name.
+func (t *Tx) findGroup(id, name string) (*SecurityGroup, error) {
 	if id == "" && name == "" {
 		return nil, core.MissingParameter("groupName or groupId")
 	}
@@ -187,7 +181,7 @@ func (t *Tx) deleteGroup(in struct {
 	core.Done
 	ID string `xml:"groupId"`
 }, err error) {
-	g, err := t.groupOf(in.GroupID, in.GroupName)
+	g, err := t.findGroup(in.GroupID, in.GroupName)
 	if err != nil {
 		return out, err
 	}

@@ -16,7 +16,7 @@ type revokeOutput struct {
 
 // revokeRules removes all rules of a request or none; in a VPC a missing rule is an error.
 func (t *Tx) revokeRules(in rulesInput, egress bool) (out revokeOutput, err error) {
-	g, err := t.groupOf(in.GroupID, in.GroupName)
+	g, err := t.findGroup(in.GroupID, in.GroupName)
 	if err != nil {
 		return out, err
 	}
@@ -36,35 +36,35 @@ func (t *Tx) revokeRules(in rulesInput, egress bool) (out revokeOutput, err erro
 	return out, nil
 }
 
-func (t *Tx) findRules(have []*Rule, in rulesInput) (revoked []*Rule, err error) {
+func (t *Tx) findRules(rules []*Rule, in rulesInput) (revoked []*Rule, err error) {
 	for _, id := range in.SecurityGroupRuleID {
 		if err := ruleKind.Check(id); err != nil {
 			return nil, err
 		}
-		at := slices.IndexFunc(have, func(r *Rule) bool { return r.id == id })
+		at := slices.IndexFunc(rules, func(r *Rule) bool { return r.id == id })
 		if at < 0 {
 			return nil, ruleKind.NotFound(id)
 		}
-		revoked = append(revoked, have[at])
+		revoked = append(revoked, rules[at])
 	}
 	if len(in.SecurityGroupRuleID) > 0 && len(in.IPPermissions) == 0 {
 		return revoked, nil
 	}
-	rules, err := t.rulesOf(in)
+	wanted, err := t.parseRules(in)
 	if err != nil {
 		return nil, err
 	}
-	for _, want := range rules {
-		at := slices.IndexFunc(have, func(r *Rule) bool { return r.key() == want.key() })
+	for _, want := range wanted {
+		at := slices.IndexFunc(rules, func(r *Rule) bool { return r.key() == want.key() })
 		if at < 0 {
 			return nil, core.Refuse("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
 		}
-		revoked = append(revoked, have[at])
+		revoked = append(revoked, rules[at])
 	}
 	return revoked, nil
 }
 
-// permissionView is rules that share protocol and ports, as DescribeSecurityGroups shows them.
+// permissionView has the rules that share protocol and ports, as DescribeSecurityGroups shows them.
 type permissionView struct {
 	Protocol    string                    `xml:"ipProtocol" filter:"protocol"`
 	From        *int32                    `xml:"fromPort" filter:"from-port"`

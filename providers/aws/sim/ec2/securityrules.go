@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,7 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// Covers reports whether a rule is about a protocol, tcp or udp, and a port.
+// Covers reports whether a rule includes a protocol, tcp or udp, and a port.
 func (r *Rule) Covers(protocol string, port int32) bool {
 	return r.protocol == allProtocols || r.protocol == protocol && r.from <= port && port <= r.to
 }
@@ -39,7 +38,7 @@ func (r *Rule) key() string {
 
 func (r *Rule) peer() string { return cmp.Or(r.CIDR4, r.CIDR6, r.Group, r.prefixList) }
 
-// permission is rules that share protocol and ports, as requests send them.
+// permission has the rules that share protocol and ports, as requests send them.
 type permission struct {
 	IPProtocol    string `q:"IpProtocol"`
 	FromPort      *int32
@@ -69,7 +68,7 @@ type addressRange struct {
 	Description  string `xml:"description,omitempty"`
 }
 
-// rulesInput is the request of Authorize and Revoke. The single fields are an older form of one rule.
+// rulesInput is the request of Authorize and Revoke. The fields from CidrIP on are an older form of one rule.
 type rulesInput struct {
 	GroupID                    string `q:"GroupId"`
 	GroupName                  string
@@ -83,11 +82,11 @@ type rulesInput struct {
 	SourceSecurityGroupOwnerID string `q:"SourceSecurityGroupOwnerId"`
 }
 
-// protocolNumbers are protocols that EC2 returns by name even if a request has their number.
-var protocolNumbers = map[string]string{"6": "tcp", "17": "udp", "1": "icmp", "58": "icmpv6"}
+// protocolNames are the protocols that EC2 returns under another name than that of the request.
+var protocolNames = map[string]string{"6": "tcp", "17": "udp", "1": "icmp", "58": "icmpv6", "all": allProtocols}
 
-// rulesOf parses the rules of a request.
-func (t *Tx) rulesOf(in rulesInput) ([]*Rule, error) {
+// parseRules parses the rules of a request.
+func (t *Tx) parseRules(in rulesInput) ([]*Rule, error) {
 	permissions := in.IPPermissions
 	if in.IPProtocol != "" {
 		p := permission{IPProtocol: in.IPProtocol, FromPort: in.FromPort, ToPort: in.ToPort}
@@ -104,7 +103,7 @@ func (t *Tx) rulesOf(in rulesInput) ([]*Rule, error) {
 	}
 	var out []*Rule
 	for _, p := range permissions {
-		rules, err := t.rulesOfOne(p)
+		rules, err := t.parsePermission(p)
 		if err != nil {
 			return nil, err
 		}
@@ -113,8 +112,8 @@ func (t *Tx) rulesOf(in rulesInput) ([]*Rule, error) {
 	return out, nil
 }
 
-func (t *Tx) rulesOfOne(p permission) ([]*Rule, error) {
-	base, err := portsOf(p)
+func (t *Tx) parsePermission(p permission) ([]*Rule, error) {
+	base, err := parsePorts(p)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +142,7 @@ func (t *Tx) rulesOfOne(p permission) ([]*Rule, error) {
 		add(v.Description, func(r *Rule) { r.prefixList = v.PrefixListID })
 	}
 	for _, v := range p.Groups {
-		g, err := t.groupOf(v.GroupID, v.GroupName)
+		g, err := t.findGroup(v.GroupID, v.GroupName)
 		if err != nil {
 			return nil, err
 		}
@@ -157,22 +156,16 @@ func (t *Tx) rulesOfOne(p permission) ([]*Rule, error) {
 		if len(r.Description) > maxGroupText || !groupText.MatchString(r.Description) {
 			return nil, core.InvalidValue(
 				"Invalid rule description. Valid descriptions are strings less than 256 characters from " +
-					"the following set: " +
-					" a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*")
+					"the following set:  a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*")
 		}
 	}
 	return out, nil
 }
 
-// portsOf parses protocol and ports, which for ICMP are type and code.
-func portsOf(p permission) (Rule, error) { //nolint:cyclop // a list of independent checks, read from top to bottom
+// parsePorts parses protocol and ports, which for ICMP are type and code.
+func parsePorts(p permission) (Rule, error) { //nolint:cyclop // a list of independent checks, read from top to bottom
 	protocol := strings.ToLower(p.IPProtocol)
-	if name := protocolNumbers[protocol]; name != "" {
-		protocol = name
-	}
-	if protocol == "all" {
-		protocol = allProtocols
-	}
+	protocol = cmp.Or(protocolNames[protocol], protocol)
 	r := Rule{protocol: protocol, from: -1, to: -1}
 	switch protocol {
 	case "tcp", "udp":
@@ -227,7 +220,7 @@ type ruleView struct {
 	PrefixList  string     `xml:"prefixListId,omitempty"`
 	Reference   *reference `xml:"referencedGroupInfo"`
 	Description string     `xml:"description,omitempty"`
-	// ReferenceID is how Revoke shows the group.
+	// ReferenceID has the group in the response of Revoke.
 	ReferenceID string           `xml:"referencedGroupId,omitempty"`
 	Tags        query.Items[tag] `xml:"tagSet"`
 }
@@ -256,20 +249,20 @@ type authorizeOutput struct {
 
 // authorizeRules adds all rules of a request or none.
 func (t *Tx) authorizeRules(in rulesInput, egress bool) (out authorizeOutput, err error) {
-	g, err := t.groupOf(in.GroupID, in.GroupName)
+	g, err := t.findGroup(in.GroupID, in.GroupName)
 	if err != nil {
 		return out, err
 	}
-	rules, err := t.rulesOf(in)
+	rules, err := t.parseRules(in)
 	if err != nil {
 		return out, err
 	}
-	tags, err := tagsFor("security-group-rule", in.TagSpecification)
+	tags, err := parseTags("security-group-rule", in.TagSpecification)
 	if err != nil {
 		return out, err
 	}
 	list := g.rules(egress)
-	if err := t.checkNewRules(g, *list, rules); err != nil {
+	if err := t.checkNewRules(*list, rules); err != nil {
 		return out, err
 	}
 	for _, r := range rules {
@@ -282,10 +275,10 @@ func (t *Tx) authorizeRules(in rulesInput, egress bool) (out authorizeOutput, er
 	return out, nil
 }
 
-func (t *Tx) checkNewRules(_ *SecurityGroup, have, rules []*Rule) error {
-	keys := map[string]bool{}
-	for _, r := range have {
-		keys[r.key()] = true
+func (t *Tx) checkNewRules(existing, rules []*Rule) error {
+	exists := map[string]bool{}
+	for _, r := range existing {
+		exists[r.key()] = true
 	}
 	seen := map[string]bool{}
 	for _, r := range rules {
@@ -293,18 +286,17 @@ func (t *Tx) checkNewRules(_ *SecurityGroup, have, rules []*Rule) error {
 			return core.InvalidValue("The same permission must not appear multiple times")
 		}
 		seen[r.key()] = true
-		if keys[r.key()] {
+		if exists[r.key()] {
 			return core.Refuse("InvalidPermission.Duplicate", `the specified rule "peer: %s, %s, ALLOW" already exists`,
-				r.peer(),
-				r.portsText())
+				r.peer(), r.portsText())
 		}
 	}
 	// The quota counts IPv4 and IPv6 rules separately; rules that refer to a group count for both.
-	for _, family := range []func(*Rule) bool{
+	limit := t.Options.Quotas[core.QuotaRulesPerGroup]
+	for _, inFamily := range []func(*Rule) bool{
 		func(r *Rule) bool { return r.CIDR6 == "" }, func(r *Rule) bool { return r.CIDR4 == "" },
 	} {
-		if counted(slices.Concat(have, rules), family) > t.Options.Quotas[core.QuotaRulesPerGroup] && counted(rules,
-			family) > 0 {
+		if added := countRules(rules, inFamily); added > 0 && countRules(existing, inFamily)+added > limit {
 			return core.Refuse("RulesPerSecurityGroupLimitExceeded",
 				"The maximum number of rules per security group has been reached.")
 		}
@@ -312,9 +304,9 @@ func (t *Tx) checkNewRules(_ *SecurityGroup, have, rules []*Rule) error {
 	return nil
 }
 
-func counted(rules []*Rule, in func(*Rule) bool) (n int) {
+func countRules(rules []*Rule, counts func(*Rule) bool) (n int) {
 	for _, r := range rules {
-		if in(r) {
+		if counts(r) {
 			n++
 		}
 	}

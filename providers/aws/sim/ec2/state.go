@@ -22,9 +22,10 @@ type State struct {
 	Unhealthy map[string]bool
 	// allocated counts allocated addresses, by subnet ID or pool.
 	allocated map[string]int
-	// launches are reservations by the client token of the request that made them.
+	// launches are reservations by the client token of their request.
 	launches map[string]string
-	made     int
+	// launched counts instances.
+	launched int
 }
 
 // NewState returns the state without objects.
@@ -41,7 +42,7 @@ func NewState() *State {
 type Tx struct {
 	*core.Tx
 	*State
-	// DisruptedZones fail reads of their instances.
+	// DisruptedZones are the zones in which reads of instances fail.
 	DisruptedZones []string
 	// OnTerminate is called with the ID of an instance when it is terminated.
 	OnTerminate func(id string)
@@ -82,7 +83,7 @@ type Instance struct {
 	// NodeName is the name of its node.
 	NodeName string
 	PodCIDRs []string
-	// State is the last requested one; stateOf adds the effect of time.
+	// State is the last requested one; StateOf adds the effect of time.
 	State        string
 	Launched     time.Time
 	terminated   time.Time
@@ -95,8 +96,7 @@ type Instance struct {
 // NetworkInterface is a network interface of an instance or of a load balancer.
 type NetworkInterface struct {
 	ID, Subnet, VPC, Zone string
-	// Instance and device of the attachment; empty for an interface that is detached or belongs to a load
-	// balancer.
+	// Instance is empty for an interface of a load balancer, attachment for a detached one.
 	Instance, attachment string
 	Device               int
 	attached             time.Time

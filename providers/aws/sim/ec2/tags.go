@@ -2,7 +2,6 @@ package ec2
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -19,13 +18,13 @@ type tag struct {
 // tagSet returns the list of an object's tags by key.
 func (t *Tx) tagSet(id string) query.Items[tag] {
 	var out []tag
-	for _, k := range slices.Sorted(maps.Keys(t.Tags[id])) {
+	for _, k := range core.SortedIDs(t.Tags[id]) {
 		out = append(out, tag{k, t.Tags[id][k]})
 	}
 	return query.ItemsOf(out)
 }
 
-// checkTags refuses tags that EC2 does not allow.
+// checkTags rejects tags that EC2 does not allow.
 func checkTags(tags []tag) (map[string]string, error) {
 	out := map[string]string{}
 	for _, tag := range tags {
@@ -39,7 +38,7 @@ func checkTags(tags []tag) (map[string]string, error) {
 		case len([]rune(tag.Value)) > core.MaxTagValue:
 			return nil, core.InvalidValue("Tag value exceeds the maximum length of %d characters", core.MaxTagValue)
 		}
-		if _, twice := out[tag.Key]; twice {
+		if core.Has(out, tag.Key) {
 			return nil, core.InvalidValue("Duplicate tag key '%s' specified.", tag.Key)
 		}
 		out[tag.Key] = tag.Value
@@ -47,18 +46,18 @@ func checkTags(tags []tag) (map[string]string, error) {
 	return out, nil
 }
 
-// tagSpecification are tags for an object that a request makes.
+// tagSpecification has the tags of an object that a request creates.
 type tagSpecification struct {
 	ResourceType string
 	Tag          []tag
 }
 
-// tagsFor parses the specifications, all of which must be for the kind of the new object.
-func tagsFor(resource string, specifications []tagSpecification) (map[string]string, error) {
+// parseTags parses tag specifications. All must be for the type of the new object.
+func parseTags(resource string, specifications []tagSpecification) (map[string]string, error) {
 	var all []tag
 	for _, s := range specifications {
 		if s.ResourceType != resource {
-			return nil, core.InvalidValue("'%s' is not a valid taggable resource type for this operation.", s.ResourceType)
+			return nil, core.InvalidValue("'%s' is not a valid checkTaggable resource type for this operation.", s.ResourceType)
 		}
 		all = append(all, s.Tag...)
 	}
@@ -81,7 +80,7 @@ type tagsInput struct {
 	Tag        []deletedTag
 }
 
-// deletedTag is a tag with an optional value; an absent value differs from an empty one.
+// deletedTag is a tag with an optional value. For deletion, an absent value differs from an empty one.
 type deletedTag struct {
 	Key   string
 	Value *string
@@ -94,28 +93,23 @@ func (t *Tx) createTags(in tagsInput) (core.Done, error) {
 	if len(in.Tag) == 0 {
 		return core.Done{}, core.MissingParameter("tagSet")
 	}
-	given := make([]tag, 0, len(in.Tag))
+	list := make([]tag, 0, len(in.Tag))
 	for _, d := range in.Tag {
 		value := ""
 		if d.Value != nil {
 			value = *d.Value
 		}
-		given = append(given, tag{d.Key, value})
+		list = append(list, tag{d.Key, value})
 	}
-	tags, err := checkTags(given)
+	tags, err := checkTags(list)
 	if err != nil {
 		return core.Done{}, err
 	}
-	if err := t.taggable(in.ResourceID); err != nil {
+	if err := t.checkTaggable(in.ResourceID); err != nil {
 		return core.Done{}, err
 	}
 	for _, id := range in.ResourceID {
-		after := maps.Clone(t.Tags[id])
-		if after == nil {
-			after = map[string]string{}
-		}
-		maps.Copy(after, tags)
-		if len(after) > core.MaxTags {
+		if !t.FitsTags(id, tags) {
 			return core.Done{}, core.Refuse("TagLimitExceeded", "The maximum number of Tags has been reached.")
 		}
 	}
@@ -130,7 +124,7 @@ func (t *Tx) deleteTags(in tagsInput) (core.Done, error) {
 	if len(in.ResourceID) == 0 {
 		return core.Done{}, core.MissingParameter("resourceIdSet")
 	}
-	if err := t.taggable(in.ResourceID); err != nil {
+	if err := t.checkTaggable(in.ResourceID); err != nil {
 		return core.Done{}, err
 	}
 	for _, id := range in.ResourceID {
@@ -138,7 +132,7 @@ func (t *Tx) deleteTags(in tagsInput) (core.Done, error) {
 			delete(t.Tags, id)
 		}
 		for _, d := range in.Tag {
-			if have, ok := t.Tags[id][d.Key]; ok && (d.Value == nil || *d.Value == have) {
+			if d.Value == nil || *d.Value == t.Tags[id][d.Key] {
 				delete(t.Tags[id], d.Key)
 			}
 		}
@@ -146,11 +140,11 @@ func (t *Tx) deleteTags(in tagsInput) (core.Done, error) {
 	return core.Done{Return: true}, nil
 }
 
-// taggable rejects IDs of missing objects.
-func (t *Tx) taggable(ids []string) error {
+// checkTaggable rejects IDs of objects that do not exist.
+func (t *Tx) checkTaggable(ids []string) error {
 	kinds := map[string]struct {
-		kind  core.IDKind
-		known func(id string) bool
+		kind   core.IDKind
+		exists func(id string) bool
 	}{
 		"i":        {InstanceKind, func(id string) bool { return core.Has(t.Instances, id) }},
 		"subnet":   {subnetKind, func(id string) bool { return core.Has(t.Subnets, id) }},
@@ -164,13 +158,10 @@ func (t *Tx) taggable(ids []string) error {
 	for _, id := range ids {
 		prefix, _, _ := strings.Cut(id, "-")
 		k, ok := kinds[prefix]
-		if !ok {
+		if !ok || k.kind.Check(id) != nil {
 			return core.Refuse("InvalidID", "The ID '%s' is not valid", id)
 		}
-		if err := k.kind.Check(id); err != nil {
-			return core.Refuse("InvalidID", "The ID '%s' is not valid", id)
-		}
-		if !k.known(id) {
+		if !k.exists(id) {
 			return k.kind.NotFound(id)
 		}
 	}

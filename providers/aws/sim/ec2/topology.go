@@ -15,9 +15,9 @@ var topologyTypes = regexp.MustCompile(`^(hpc|trn|p)[0-9]+[a-z]*(-[a-z0-9]+)?\.`
 // Limits of DescribeInstanceTopology.
 const maxTopologyIDs = 100
 
-var topologyPages = core.PageRule{Least: 1, Most: 100}
+var topologyPages = core.PageRule{Min: 1, Max: 100}
 
-// Sizes of the simulated network: instances at one node of the last layer, and of the one above.
+// Sizes of the simulated network.
 const (
 	instancesPerRack = 8
 	racksPerSpine    = 8
@@ -55,13 +55,13 @@ func (t *Tx) describeTopology(in struct {
 		return out, err
 	}
 	var shown []topologyView
-	var names []string
+	var shownIDs []string
 	for n, i := range found {
 		if t.StateOf(i) == StateRunning && topologyTypes.MatchString(i.Kind) {
-			shown, names = append(shown, t.viewTopology(i)), append(names, ids[n])
+			shown, shownIDs = append(shown, t.viewTopology(i)), append(shownIDs, ids[n])
 		}
 	}
-	out.Instances.Item, out.NextToken, err = core.Page(shown, names, in.Selection, topologyPages)
+	out.Instances.Item, out.NextToken, err = core.Page(shown, shownIDs, in.Selection, topologyPages)
 	return out, err
 }
 

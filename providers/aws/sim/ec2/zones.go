@@ -1,7 +1,6 @@
 package ec2
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
@@ -52,7 +51,7 @@ func (t *Tx) describeZones(in struct {
 
 func zoneNames(all map[string]zoneView, ids map[string]string, names, zoneIDs []string) ([]string, error) {
 	if len(names)+len(zoneIDs) == 0 {
-		return slices.Sorted(maps.Keys(all)), nil
+		return core.SortedIDs(all), nil
 	}
 	for _, name := range names {
 		if !core.Has(all, name) {

@@ -28,7 +28,7 @@ const (
 	SchemeInternal = "internal"
 )
 
-// NamePattern is what load balancers and target groups may be called.
+// NamePattern matches the names that load balancers and target groups may have.
 var NamePattern = regexp.MustCompile(`^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?$`)
 
 // HostedZone is the DNS zone of load balancers' names, an ID of the simulated Route 53.
@@ -37,18 +37,18 @@ const HostedZone = "Z18D5FSROUN65G"
 // DefaultPolicy is the security policy of a TLS listener without one.
 const DefaultPolicy = "ELBSecurityPolicy-2016-08"
 
-// Attribute is a setting by name, in requests and responses of the second generation.
+// Attribute is a setting by name, in requests and responses.
 type Attribute struct {
 	Key   string
 	Value string
 }
 
-// CheckCertificate rejects missing certificates: ARNs of another form, and if the options list certificates,
+// CheckCertificate rejects certificates that do not exist: ARNs of another form, and if the options list certificates,
 // all others.
 func (t *Tx) CheckCertificate(arn string) error {
-	well := strings.Contains(arn, ":acm:") && strings.Contains(arn, ":certificate/") ||
+	wellFormed := strings.Contains(arn, ":acm:") && strings.Contains(arn, ":certificate/") ||
 		strings.Contains(arn, ":iam:") && strings.Contains(arn, ":server-certificate/")
-	if !well || len(t.Options.Certificates) > 0 && !slices.Contains(t.Options.Certificates, arn) {
+	if !wellFormed || len(t.Options.Certificates) > 0 && !slices.Contains(t.Options.Certificates, arn) {
 		return core.Refuse("CertificateNotFound", "Certificate ARN '%s' is not valid", arn)
 	}
 	return nil
@@ -66,7 +66,8 @@ func (t *Tx) Associate(n *ec2.NetworkInterface, allocation string) {
 	}
 }
 
-// Attach gives a load balancer a network interface in a subnet, unless it has one. enis are its interfaces by subnet.
+// Attach creates the network interface of a load balancer in a subnet, unless it exists. enis are the load balancer's
+// interfaces by subnet.
 func (t *Tx) Attach(enis map[string]string, subnet string, ipv6 bool) (n *ec2.NetworkInterface, added bool, err error) {
 	if n = t.Interfaces[enis[subnet]]; n != nil {
 		return n, false, nil
@@ -96,7 +97,7 @@ func (t *Tx) SetGroups(enis map[string]string, groups []string) {
 	}
 }
 
-// ReleaseInterface frees a load balancer's interface, which AWS removes a while later.
+// ReleaseInterface releases a load balancer's interface, which AWS deletes Options.ReleaseTime later.
 func (t *Tx) ReleaseInterface(id string) {
 	n := t.Interfaces[id]
 	if n == nil {

@@ -19,7 +19,7 @@ const (
 	MaxDescribeV2 = 20
 )
 
-// Cut cuts one page out of a list that is sorted by key, and returns what a client sees of each object.
+// Cut returns the views of one page of a list that is sorted by key.
 func Cut[T, V any](
 	all []T, p Page, key func(T) string, view func(T) V,
 ) (out query.Members[V], next string, err error) {
@@ -27,22 +27,21 @@ func Cut[T, V any](
 	if p.PageSize != nil {
 		size = int(*p.PageSize)
 	}
-	from := 0
+	start := 0
 	if p.Marker != "" {
 		after, ok := core.DecodeToken(p.Marker)
 		if !ok {
 			return out, "", core.Validation("Invalid marker '%s'", p.Marker)
 		}
-		from = slices.IndexFunc(all, func(v T) bool { return key(v) > after })
-		if from < 0 {
-			from = len(all)
+		if start = slices.IndexFunc(all, func(v T) bool { return key(v) > after }); start < 0 {
+			start = len(all)
 		}
 	}
-	to := min(from+size, len(all))
-	if to < len(all) {
-		next = core.EncodeToken(key(all[to-1]))
+	end := min(start+size, len(all))
+	if end < len(all) {
+		next = core.EncodeToken(key(all[end-1]))
 	}
-	for _, x := range all[from:to] {
+	for _, x := range all[start:end] {
 		out.Member = append(out.Member, view(x))
 	}
 	return out, next, nil

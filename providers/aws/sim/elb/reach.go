@@ -89,7 +89,7 @@ func (t *Tx) RangesOf(groups []string, protocol string, port int32, keep func(*e
 	return slices.Compact(out)
 }
 
-// DriftedInterval returns another health check interval, which load balancers of both generations accept with any
+// DriftedInterval returns another health check interval, which load balancers of both generations accept with every
 // timeout.
 func DriftedInterval(seconds int32) int32 {
 	if seconds > 200 {

@@ -1,7 +1,6 @@
 package elb
 
 import (
-	"maps"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
@@ -14,7 +13,7 @@ type Tag struct {
 	Value string
 }
 
-// CheckTags refuses tags that Elastic Load Balancing does not allow.
+// CheckTags rejects tags that Elastic Load Balancing does not allow.
 func CheckTags(tags []Tag) (map[string]string, error) {
 	out := map[string]string{}
 	for _, tag := range tags {
@@ -39,9 +38,7 @@ func (t *Tx) AddELBTags(ids []string, tags []Tag) error {
 		return err
 	}
 	for _, id := range ids {
-		after := maps.Clone(checked)
-		maps.Copy(after, t.Tags[id])
-		if len(after) > core.MaxTags {
+		if !t.FitsTags(id, checked) {
 			return core.Refuse("TooManyTags", "The maximum number of tags has been reached on '%s'", id)
 		}
 	}

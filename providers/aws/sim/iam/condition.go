@@ -83,7 +83,7 @@ func parseOperator(operator string) (condition, error) {
 
 // holds evaluates the condition against the keys of a request.
 func (c condition) holds(context map[string][]string) bool {
-	have, present := lookup(context, c.key)
+	values, present := lookup(context, c.key)
 	if c.test == "Null" {
 		return present != strings.EqualFold(c.values[0], "true")
 	}
@@ -94,9 +94,9 @@ func (c condition) holds(context map[string][]string) bool {
 		return slices.ContainsFunc(c.values, func(pattern string) bool { return tests[c.test](pattern, value) }) != c.negated
 	}
 	if c.set == forAny {
-		return slices.ContainsFunc(have, matches)
+		return slices.ContainsFunc(values, matches)
 	}
-	return !slices.ContainsFunc(have, func(value string) bool { return !matches(value) })
+	return !slices.ContainsFunc(values, func(value string) bool { return !matches(value) })
 }
 
 // lookup finds a key by its lower-case name.

@@ -1,20 +1,21 @@
 package iam
 
-// Match compares with IAM's wildcards: * stands for any text, ? for any one character, slashes included.
+// Match reports whether a text matches a pattern with IAM's wildcards: * stands for any text, ? for any one character,
+// slashes included.
 func Match(pattern, text string) bool {
-	// back is the position in the pattern after the last star, and in the text of its last attempt.
-	p, t, back, from := 0, 0, -1, 0
+	// afterStar is the position in the pattern after the last star, start that of the attempt to match it in the text.
+	p, t, afterStar, start := 0, 0, -1, 0
 	for t < len(text) {
 		switch {
 		case p < len(pattern) && pattern[p] == '*':
-			back, from = p+1, t
+			afterStar, start = p+1, t
 			p++
 		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == text[t]):
 			p++
 			t++
-		case back >= 0:
-			from++
-			p, t = back, from
+		case afterStar >= 0:
+			start++
+			p, t = afterStar, start
 		default:
 			return false
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -21,14 +20,14 @@ type statement struct {
 	deny      bool
 	actions   []string
 	resources []string
-	// notActions and notResources invert, where set.
+	// notActions and notResources invert the match of actions and resources.
 	notActions, notResources bool
 	conditions               []condition
 }
 
 // Request is one action on one resource.
 type Request struct {
-	// Action is such as ec2:CreateTags.
+	// Action is an action of IAM, such as ec2:CreateTags.
 	Action string
 	// Resource is an ARN, or * for actions that are about no resource in particular.
 	Resource string
@@ -51,9 +50,9 @@ type list []string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *list) UnmarshalJSON(data []byte) error {
-	var one string
-	if json.Unmarshal(data, &one) == nil {
-		*l = list{one}
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		*l = list{text}
 		return nil
 	}
 	return json.Unmarshal(data, (*[]string)(l))
@@ -88,10 +87,7 @@ func Parse(text []byte) (Policy, error) {
 	var p Policy
 	var problems []error
 	for n, s := range d.Statement {
-		name := s.Sid
-		if name == "" {
-			name = fmt.Sprintf("number %d", n+1)
-		}
+		name := cmp.Or(s.Sid, fmt.Sprintf("number %d", n+1))
 		out := statement{sid: s.Sid, deny: s.Effect == "Deny", actions: s.Action, resources: s.Resource}
 		if s.Effect != "Allow" && s.Effect != "Deny" {
 			problems = append(problems, fmt.Errorf("statement %s: effect %q is neither Allow nor Deny", name, s.Effect))
@@ -155,8 +151,8 @@ func compareElements(a, b Element) int {
 	return cmp.Or(strings.Compare(a.Sid, b.Sid), strings.Compare(a.Pattern, b.Pattern))
 }
 
-// Required returns the elements without any one of which the policy would deny a request that it allows. There are
-// none if several statements allow the request.
+// Required returns the elements that the policy needs to allow a request: without any one of them it would deny it. It
+// returns none if several statements allow the request.
 func (p Policy) Required(r Request) []Element {
 	if !p.Decide(r).Allowed {
 		return nil
@@ -168,13 +164,13 @@ func (p Policy) Required(r Request) []Element {
 		}
 	}
 	if s := allowing[0]; len(allowing) == 1 && !s.notActions && !s.notResources {
-		return slices.Concat(s.only(s.actions, r.matchesAction), s.only(s.resources, r.matchesResource))
+		return slices.Concat(s.soleMatch(s.actions, r.MatchesAction), s.soleMatch(s.resources, r.matchesResource))
 	}
 	return nil
 }
 
-// only returns the pattern that matches, unless several do.
-func (s statement) only(patterns []string, matches func(string) bool) []Element {
+// soleMatch returns the pattern that matches, none if several match.
+func (s statement) soleMatch(patterns []string, matches func(string) bool) []Element {
 	var out []Element
 	for _, pattern := range patterns {
 		if matches(pattern) {
@@ -189,25 +185,25 @@ func (s statement) only(patterns []string, matches func(string) bool) []Element 
 
 // Actions returns the patterns of actions that statements allow, sorted, each once.
 func (p Policy) Actions() []string {
-	all := map[string]bool{}
+	var out []string
 	for _, s := range p.statements {
-		for _, a := range s.actions {
-			if !s.deny && !s.notActions {
-				all[a] = true
-			}
+		if !s.deny && !s.notActions {
+			out = append(out, s.actions...)
 		}
 	}
-	return slices.Sorted(maps.Keys(all))
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
-func (r Request) matchesAction(pattern string) bool {
+// MatchesAction reports whether a pattern matches the action, in any case.
+func (r Request) MatchesAction(pattern string) bool {
 	return Match(strings.ToLower(pattern), strings.ToLower(r.Action))
 }
 
 func (r Request) matchesResource(pattern string) bool { return Match(pattern, r.Resource) }
 
 func (s statement) matches(r Request) bool {
-	action := slices.ContainsFunc(s.actions, r.matchesAction)
+	action := slices.ContainsFunc(s.actions, r.MatchesAction)
 	resource := slices.ContainsFunc(s.resources, r.matchesResource)
 	if action == s.notActions || resource == s.notResources {
 		return false

@@ -17,12 +17,12 @@ import (
 
 // State of the service.
 type State struct {
-	// SelfID is the instance that the service belongs to; empty is the oldest one.
+	// SelfID is the instance that the service belongs to; empty for the oldest one.
 	SelfID      string
 	credentials map[string]instanceCredentials
 }
 
-// NewState returns the state in which no credentials were issued.
+// NewState returns the state without credentials.
 func NewState() *State { return &State{credentials: map[string]instanceCredentials{}} }
 
 // Tx is one operation on the state.
@@ -32,15 +32,14 @@ type Tx struct {
 	STS *sts.Tx
 }
 
-// Service answers requests.
+// Service serves the metadata of all instances.
 type Service struct {
 	Now     func() time.Time
 	Inspect func(read func(*Tx))
 }
 
-// The metadata service is found below /latest for the instance of Options or the oldest one, and
-// below /instances/INSTANCE-ID/latest for any other, because one endpoint stands for the link-local
-// addresses of all.
+// The paths of the metadata: /latest for State.SelfID or the oldest instance, /instances/INSTANCE-ID/latest for any
+// other, because one endpoint stands for the link-local addresses of all instances.
 const (
 	metadataRoot   = "/latest/"
 	metadataTree   = "/latest/meta-data/"
@@ -145,8 +144,8 @@ func (s Service) validToken(token string) bool {
 	if !ok {
 		return false
 	}
-	ends, err := strconv.ParseInt(hex, 16, 64)
-	return err == nil && s.Now().Unix() < ends
+	expires, err := strconv.ParseInt(hex, 16, 64)
+	return err == nil && s.Now().Unix() < expires
 }
 
 // self returns the instance that a client runs on.
@@ -190,8 +189,8 @@ func (t *Tx) metadata(i *ec2.Instance, path string) (string, bool) {
 	var members []string
 	for name := range values {
 		if rest, ok := strings.CutPrefix(name, folder); ok {
-			member, _, deeper := strings.Cut(rest, "/")
-			if deeper {
+			member, _, isFolder := strings.Cut(rest, "/")
+			if isFolder {
 				member += "/"
 			}
 			members = append(members, member)
@@ -244,8 +243,7 @@ func (t *Tx) interfaceMetadata(n *ec2.NetworkInterface, set func(key, value stri
 		"security-group-ids": strings.Join(n.Groups, "\n"), "security-groups": strings.Join(t.GroupNames(n), "\n"),
 		"subnet-ipv4-cidr-block": s.CIDR.String(), "subnet-ipv6-cidr-blocks": prefixText(s.CIDR6),
 		"vpc-ipv4-cidr-block": v.CIDR.String(), "vpc-ipv4-cidr-blocks": v.CIDR.String(),
-		"vpc-ipv6-cidr-blocks": prefixText(v.CIDR6),
-		"ipv6-prefix":          prefixTexts(n.Prefixes),
+		"vpc-ipv6-cidr-blocks": prefixText(v.CIDR6), "ipv6-prefix": prefixTexts(n.Prefixes),
 	} {
 		set(key, value)
 	}
@@ -269,7 +267,7 @@ func prefixTexts(list []netip.Prefix) string {
 func (t *Tx) profileInfo(i *ec2.Instance) string {
 	return mustJSON(map[string]string{
 		"Code": "Success", "LastUpdated": t.Now.UTC().Format(time.RFC3339), "InstanceProfileArn": t.ProfileARN(i),
-		"InstanceProfileId": "AIPA" + strings.ToUpper(i.ID[len("i-0"):]),
+		"InstanceProfileId": i.ProfileID(),
 	})
 }
 
@@ -282,7 +280,7 @@ func (t *Tx) roleCredentials(i *ec2.Instance) string {
 	if t.Now.After(c.issued.Add(roleLifetime / 2)) {
 		seconds := int32(roleLifetime / time.Second)
 		role := fmt.Sprintf("arn:%s:iam::%s:role/%s", t.Options.Partition(), t.Options.Account, i.Profile)
-		// Nothing in this request can be refused: its parts are made here.
+		// STS cannot reject this request: its parts are valid.
 		issued, err := t.STS.Issue(role, i.ID, &seconds)
 		if err != nil {
 			panic(err)

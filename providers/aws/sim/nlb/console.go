@@ -72,8 +72,8 @@ func (t *Tx) membersOf(b *balancer, g *targetGroup) (nodes, groups []string) {
 	return nodes, groups
 }
 
-// sourceRanges returns the networks that may connect: by the load balancer's own security groups, or without any, by the
-// client rules in the groups of its targets.
+// sourceRanges returns the networks that may connect: by the load balancer's own security groups, or without any, by
+// the client rules in the groups of its targets.
 func (t *Tx) sourceRanges(
 	b *balancer, l *listener, memberPort int32, transport v1.Protocol, memberGroups []string,
 ) []string {

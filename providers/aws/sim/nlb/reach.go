@@ -10,8 +10,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
 )
 
-// reach evaluates which targets of one target group a load balancer can reach. Thousands of targets in a row share their
-// security groups and port, so the last result is cached.
+// reach evaluates which targets of one target group a load balancer can reach. Thousands of targets in a row share
+// their security groups and port, so the last result is cached.
 type reach struct {
 	t    *Tx
 	b    *balancer

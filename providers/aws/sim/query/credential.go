@@ -12,7 +12,7 @@ type Credential struct {
 
 // Constants of AWS Signature Version 4: the algorithm, and the end of a credential scope.
 const (
-	signature  = "AWS4-HMAC-SHA256"
+	algorithm  = "AWS4-HMAC-SHA256"
 	terminator = "aws4_request"
 )
 
@@ -21,8 +21,7 @@ const (
 func CredentialOf(r *http.Request) (c Credential, malformed, ok bool) {
 	scope := r.URL.Query().Get("X-Amz-Credential")
 	if header := r.Header.Get("Authorization"); header != "" {
-		var found bool
-		if scope, found = scopeOf(header); !found {
+		if scope = authorizationFields(header)["Credential"]; scope == "" {
 			return Credential{}, true, false
 		}
 	}
@@ -38,15 +37,16 @@ func CredentialOf(r *http.Request) (c Credential, malformed, ok bool) {
 	return Credential{AccessKey: strings.Join(parts[:n-4], "/"), Region: parts[n-3], Service: parts[n-2]}, false, true
 }
 
-func scopeOf(header string) (scope string, ok bool) {
-	fields, ok := strings.CutPrefix(header, signature+" ")
+// authorizationFields returns the fields of an Authorization header by name, none if it has another algorithm.
+func authorizationFields(header string) map[string]string {
+	fields, ok := strings.CutPrefix(header, algorithm+" ")
 	if !ok {
-		return "", false
+		return nil
 	}
+	out := map[string]string{}
 	for field := range strings.SplitSeq(fields, ",") {
-		if scope, ok := strings.CutPrefix(strings.TrimSpace(field), "Credential="); ok {
-			return scope, true
-		}
+		name, value, _ := strings.Cut(strings.TrimSpace(field), "=")
+		out[name] = value
 	}
-	return "", false
+	return out
 }

@@ -27,7 +27,7 @@ func (e *ValueError) Error() string {
 // pointers to them (nil if the parameter is absent), structs and slices of all these are understood. Members of a slice
 // are numbered: Name.1, or Name.member.1; gaps are allowed, and order is by number.
 //
-// unknown are the parameters that no field took, sorted. An error is a *ValueError.
+// unknown are the parameters without a field, sorted. An error is a *ValueError.
 func Decode(values url.Values, into any) (unknown []string, err error) {
 	d := &decoder{Params: NewParams(values), used: map[string]bool{}}
 	if err := d.fields("", reflect.ValueOf(into).Elem()); err != nil {

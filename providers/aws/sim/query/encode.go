@@ -17,15 +17,15 @@ type Members[T any] struct {
 	Member []T `xml:"member"`
 }
 
-// ItemsOf returns the list of the values given.
+// ItemsOf returns a list of values.
 func ItemsOf[T any](values []T) Items[T] { return Items[T]{Item: values} }
 
-// MembersOf returns the list of the values given.
+// MembersOf returns a list of values.
 func MembersOf[T any](values []T) Members[T] { return Members[T]{Member: values} }
 
 const header = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
 
-// EC2Response returns the document that answers an operation of EC2. The body is a struct, or nil for none.
+// EC2Response returns the response document of an operation of EC2. The body is a struct, or nil for none.
 func EC2Response(operation, namespace, requestID string, body any) ([]byte, error) {
 	inner, err := contents(body)
 	if err != nil {
@@ -35,7 +35,7 @@ func EC2Response(operation, namespace, requestID string, body any) ([]byte, erro
 		operation, namespace, requestID, inner), nil
 }
 
-// QueryResponse returns the document that answers an operation of Elastic Load Balancing or STS.
+// QueryResponse returns the response document of an operation of Elastic Load Balancing or STS.
 func QueryResponse(operation, namespace, requestID string, body any) ([]byte, error) {
 	inner, err := contents(body)
 	if err != nil {
@@ -59,7 +59,7 @@ func QueryError(namespace, fault, code, message, requestID string) []byte {
 		"<RequestId>%s</RequestId>\n</ErrorResponse>", namespace, fault, escape(code), escape(message), requestID)
 }
 
-// contents returns the XML inside of a body's own element.
+// contents returns the XML of a body without its outer element.
 func contents(body any) ([]byte, error) {
 	if body == nil {
 		return nil, nil

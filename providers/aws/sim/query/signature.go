@@ -22,13 +22,14 @@ type Signature struct {
 	Credential Credential
 	// At is when the request was signed.
 	At time.Time
-	// scope is the credential scope without the key, headers are the names that are signed, text is the signature itself.
+	// scope is the credential scope without the key, headers are the names of the signed headers, text is the signature
+	// itself.
 	scope, text string
 	headers     []string
 	presigned   bool
 }
 
-// SignatureOf reads the signature of a request. ok is false for one that has none that can be read.
+// SignatureOf parses the signature of a request. ok is false for a request without a complete one.
 func SignatureOf(r *http.Request) (s Signature, ok bool) {
 	c, _, ok := CredentialOf(r)
 	if !ok {
@@ -36,18 +37,8 @@ func SignatureOf(r *http.Request) (s Signature, ok bool) {
 	}
 	s.Credential = c
 	date, credential, headers := r.Header.Get("X-Amz-Date"), "", ""
-	if fields, inHeader := strings.CutPrefix(r.Header.Get("Authorization"), signature+" "); inHeader {
-		for field := range strings.SplitSeq(fields, ",") {
-			name, value, _ := strings.Cut(strings.TrimSpace(field), "=")
-			switch name {
-			case "Credential":
-				credential = value
-			case "SignedHeaders":
-				headers = value
-			case "Signature":
-				s.text = value
-			}
-		}
+	if fields := authorizationFields(r.Header.Get("Authorization")); fields != nil {
+		credential, headers, s.text = fields["Credential"], fields["SignedHeaders"], fields["Signature"]
 	} else {
 		q := r.URL.Query()
 		s.presigned = true
@@ -73,7 +64,7 @@ func (s Signature) VerifiedBy(r *http.Request, secret string) (bool, error) {
 	canonical := strings.Join([]string{
 		r.Method, escapedPath(r), s.canonicalQuery(r), s.canonicalHeaders(r), strings.Join(s.headers, ";"), payload,
 	}, "\n")
-	text := strings.Join([]string{signature, s.At.Format(dateFormat), s.scope, hash([]byte(canonical))}, "\n")
+	text := strings.Join([]string{algorithm, s.At.Format(dateFormat), s.scope, hash([]byte(canonical))}, "\n")
 	key := []byte("AWS4" + secret)
 	for part := range strings.SplitSeq(s.scope, "/") {
 		key = sum(key, part)

@@ -41,7 +41,7 @@ func Operations() []core.Operation[*Tx] {
 	}
 }
 
-// userName is the IAM user with keys that are valid without STS.
+// userName is the IAM user of access keys without a session.
 const userName = "sim"
 
 // CallerARN returns the ARN of the signer of a call.
@@ -57,13 +57,10 @@ func (t *Tx) callerIdentity(core.Nothing) (out struct {
 	UserID  string `xml:"UserId"`
 	Account string `xml:"Account"`
 }, err error) {
-	out.Account = t.Options.Account
-	out.ARN = t.CallerARN()
+	out.Account, out.ARN, out.UserID = t.Options.Account, t.CallerARN(), "AIDASIMULATEDUSER0000"
 	if s, ok := t.Sessions[t.Call.Credential.AccessKey]; ok {
 		out.UserID = s.userID
-		return out, nil
 	}
-	out.UserID = "AIDASIMULATEDUSER00000"[:21]
 	return out, nil
 }
 
@@ -98,9 +95,9 @@ func (t *Tx) Issue(role, name string, seconds *int32) (out AssumeOutput, err err
 	if parts == nil {
 		return out, core.Validation("%s is invalid", role)
 	}
-	lasts := defaultSession
+	duration := defaultSession
 	if seconds != nil {
-		lasts = time.Duration(*seconds) * time.Second
+		duration = time.Duration(*seconds) * time.Second
 	}
 	key := fmt.Sprintf("ASIA%016X", t.Random.Uint64())
 	roleID := strings.ToUpper(t.NewID("AROA")[len("AROA-"):])
@@ -108,7 +105,7 @@ func (t *Tx) Issue(role, name string, seconds *int32) (out AssumeOutput, err err
 		arn:     fmt.Sprintf("arn:%s:sts::%s:assumed-role/%s/%s", parts[1], parts[2], parts[3], name),
 		userID:  "AROA" + roleID + ":" + name,
 		Secret:  fmt.Sprintf("%040x", t.Random.Uint64()),
-		Expires: t.Now.Add(lasts),
+		Expires: t.Now.Add(duration),
 	}
 	t.Sessions[key] = s
 	out.User = assumedView{s.userID, s.arn}
