@@ -80,6 +80,12 @@ type Port struct {
 // PortActive is the status of a working port.
 const PortActive = "ACTIVE"
 
+// Octavia is the owner of the ports that it creates. Their names are the prefix and the load balancer's ID.
+const (
+	OctaviaPortOwner  = "Octavia"
+	OctaviaPortPrefix = "octavia-lb-"
+)
+
 // FixedIP is an address of a port.
 type FixedIP struct {
 	SubnetID string `json:"subnet_id,omitempty"`

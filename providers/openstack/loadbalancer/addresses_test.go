@@ -251,14 +251,14 @@ func TestDeniedTagsOfFloatingIPsAreRetried(t *testing.T) {
 		if network.tagged != tried {
 			t.Errorf("%d attempts within minutes, want none", network.tagged-tried)
 		}
-		r.sleep(apply.FirstTagsPause)
+		r.sleep(apply.MinTagsBackoff)
 		r.ensure(svc)
-		r.sleep(apply.FirstTagsPause)
+		r.sleep(apply.MinTagsBackoff)
 		r.ensure(svc)
 		if network.tagged != tried+1 {
 			t.Errorf("%d attempts after two pauses, want one", network.tagged-tried)
 		}
-		r.sleep(4 * apply.FirstTagsPause)
+		r.sleep(4 * apply.MinTagsBackoff)
 		current := func() (*v1.Service, []*v1.Node) { return svc, r.nodes }
 		if _, _, err := r.manager.AuditLoadBalancer(r.t.Context(), r.cluster, current); err != nil {
 			t.Error(err)
@@ -272,7 +272,7 @@ func TestDeniedTagsOfFloatingIPsAreRetried(t *testing.T) {
 			}
 		}
 		network.deniesTags = false
-		r.sleep(8 * apply.FirstTagsPause)
+		r.sleep(8 * apply.MinTagsBackoff)
 		r.ensure(svc)
 		if tags := r.fips()[0].Tags; names.ClusterUID(tags) != clusterUID {
 			t.Errorf("tags %q, want the cluster's", tags)

@@ -64,7 +64,7 @@ func TestFailingCreationIsRepeatedWithGrowingPauses(t *testing.T) {
 			r.sleep(30 * time.Second)
 		}
 		wantCreations(2)
-		r.sleep(apply.FirstCreationPause)
+		r.sleep(apply.MinCreationBackoff)
 		for range 6 {
 			r.ensureError(svc, "it is kept")
 			r.sleep(time.Minute)

@@ -149,12 +149,12 @@ func TestWarnUnmovableLoadBalancer(t *testing.T) {
 		{"class", func(r *rig, s *Settings, svc *v1.Service) {
 			s.Classes = map[string]Place{"tiered": {SubnetID: r.named.Expand("{other-subnet}")}}
 			annotate("class", "tiered")(svc)
-		}, []string{"subnet {private}", annotation.KeyClass + ` "tiered" asks for {other-subnet}`}},
+		}, []string{"subnet {private}", annotation.KeyClass + ` "tiered" requests {other-subnet}`}},
 		{"configuration", func(r *rig, s *Settings, _ *v1.Service) {
 			s.FlavorID, s.AvailabilityZone = r.sim.Places().LoadBalancerFlavors["large"], "az-2"
-		}, []string{"flavor none, where flavor-id in section [LoadBalancer] of the configuration asks for {flavor-large}", "availability zone none, where availability-zone"}},
+		}, []string{"flavor none, where flavor-id in section [LoadBalancer] of the configuration requests {flavor-large}", "availability zone none, where availability-zone"}},
 		{"provider", func(_ *rig, s *Settings, _ *v1.Service) { s.Provider = "f5" },
-			[]string{"provider amphora, where lb-provider in section [LoadBalancer] of the configuration asks for f5"}},
+			[]string{"provider amphora, where lb-provider in section [LoadBalancer] of the configuration requests f5"}},
 		{"another name of the provider", func(_ *rig, s *Settings, _ *v1.Service) { s.Provider = "amphorav2" }, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

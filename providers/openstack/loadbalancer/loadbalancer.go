@@ -151,7 +151,7 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 	have.KeepFloatingIP = request.Reference.KeepAddress
 	have.TagsDenied, have.TagsWait = c.applier.TagState()
 	if err == nil && have.LoadBalancer != nil {
-		c.applier.Found(key)
+		c.applier.ForgetUnanswered(key)
 	}
 	return have, err
 }

@@ -48,7 +48,7 @@ func TestUnansweredCreationIsNotRepeated(t *testing.T) {
 				began := time.Now()
 				err := r.ensureError(svc, "got no reply", "sent in 2m0s")
 				var retry *cpapi.RetryError
-				if !errors.As(err, &retry) || retry.RetryAfter() > apply.LateTime {
+				if !errors.As(err, &retry) || retry.RetryAfter() > apply.UnansweredTimeout {
 					t.Errorf("the error does not say when to come back: %v", err)
 				}
 				r.sleep(90 * time.Second)

@@ -30,7 +30,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, tag := range slices.Concat(o.LoadBalancerTags, o.ListenerTags, o.PoolTags) {
-			if tag == "" || len(tag) > maxTag || reserved(tag) {
+			if tag == "" || len(tag) > maxTag || isReserved(tag) {
 				t.Errorf("%s=%q gives the tag %q", key, value, tag)
 			}
 		}

@@ -131,7 +131,7 @@ func (o *Options) setNodeSelector(value string) (err error) {
 
 // setFloatingNetwork also accepts an empty value: the configured network is ignored.
 func (o *Options) setFloatingNetwork(value string) (err error) {
-	o.Place.FloatingNetworkID, err = id(value)
+	o.Place.FloatingNetworkID, err = parseID(value)
 	o.AnyFloatingNetwork = value == ""
 	return err
 }

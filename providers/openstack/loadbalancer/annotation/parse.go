@@ -13,13 +13,13 @@ import (
 // uuid matches the IDs of Octavia and Neutron, with and without hyphens.
 var uuid = regexp.MustCompile(`\A[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}\z`)
 
-// maxDelay is the longest time between two probes.
+// maxDelay is the maximum time between two probes.
 const maxDelay = time.Hour
 
-// maxTag is the longest tag that Octavia stores.
+// maxTag is the maximum length of a tag in Octavia.
 const maxTag = 255
 
-func boolean(value string) (bool, error) {
+func parseBool(value string) (bool, error) {
 	switch value {
 	case "true":
 		return true, nil
@@ -29,8 +29,8 @@ func boolean(value string) (bool, error) {
 	return false, fmt.Errorf("write true or false, in lower case")
 }
 
-// id accepts the IDs of Octavia and Neutron, and an empty value for none.
-func id(value string) (string, error) {
+// parseID accepts the IDs of Octavia and Neutron, and an empty value, which means none.
+func parseID(value string) (string, error) {
 	if value != "" && !uuid.MatchString(value) {
 		return "", fmt.Errorf("write an ID such as 8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d")
 	}
@@ -45,8 +45,8 @@ func parseProxyProtocol(value string) (int, error) {
 	return version, nil
 }
 
-// seconds accepts whole seconds, as these annotations always did, and durations.
-func seconds(value string) (time.Duration, error) {
+// parseSeconds parses whole seconds, as these annotations always did, and durations.
+func parseSeconds(value string) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
 	if n, atoiErr := strconv.Atoi(value); atoiErr == nil {
 		d, err = time.Duration(n)*time.Second, nil
@@ -57,8 +57,8 @@ func seconds(value string) (time.Duration, error) {
 	return d, nil
 }
 
-// pattern checks a pattern, and keeps it as text.
-func pattern(value string) (string, error) {
+// checkPattern validates a pattern, and returns it as text.
+func checkPattern(value string) (string, error) {
 	_, err := ParsePattern(value)
 	return value, err
 }
@@ -73,11 +73,10 @@ type Pattern struct {
 // ParsePattern parses a pattern of subnet names.
 func ParsePattern(value string) (Pattern, error) {
 	var p Pattern
-	rest, negate := strings.CutPrefix(value, "!")
-	p.negate = negate
-	source, isExpr := strings.CutPrefix(rest, "~")
+	value, p.negate = strings.CutPrefix(value, "!")
+	source, isExpr := strings.CutPrefix(value, "~")
 	if !isExpr {
-		source = globSource(rest)
+		source = globSource(value)
 	}
 	expr, err := regexp.Compile(`\A(?:` + source + `)\z`)
 	if err != nil {
@@ -164,8 +163,8 @@ func (f TagFilter) Match(tags []string) bool {
 	return matched != f.Negate
 }
 
-// tags parses a comma list of Octavia's tags.
-func tags(value string) ([]string, error) {
+// parseTags parses a comma list of Octavia's tags.
+func parseTags(value string) ([]string, error) {
 	var list []string
 	for item := range strings.SplitSeq(value, ",") {
 		item = strings.TrimSpace(item)
@@ -174,7 +173,7 @@ func tags(value string) ([]string, error) {
 			return nil, fmt.Errorf("an entry is empty: remove the comma or fill it in")
 		case len(item) > maxTag:
 			return nil, fmt.Errorf("a tag has %d characters: write at most %d", len(item), maxTag)
-		case reserved(item):
+		case isReserved(item):
 			return nil, fmt.Errorf("%q marks the owner of an object; write another tag", item)
 		case !slices.Contains(list, item):
 			list = append(list, item)
@@ -183,8 +182,8 @@ func tags(value string) ([]string, error) {
 	return list, nil
 }
 
-// reserved reports whether a tag has the form of the manager's own tags.
-func reserved(tag string) bool {
+// isReserved reports whether a tag has the form of the manager's own tags.
+func isReserved(tag string) bool {
 	return strings.HasPrefix(tag, "kube_service_") || strings.HasPrefix(tag, "unified-ccm:")
 }
 
@@ -197,15 +196,15 @@ type Container struct {
 
 // ParseContainer parses the reference: its last two parts are "containers" or "secrets", and the ID.
 func ParseContainer(ref string) (Container, error) {
-	bad := fmt.Errorf("write the reference that Barbican shows, such as " +
+	invalid := fmt.Errorf("write the reference that Barbican shows, such as " +
 		"https://barbican.example.org/v1/containers/8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d")
 	u, err := url.Parse(ref)
 	if err != nil {
-		return Container{}, bad
+		return Container{}, invalid
 	}
 	parts := strings.Split(strings.TrimSuffix(u.Path, "/"), "/")
 	if len(parts) < 2 || parts[len(parts)-1] == "" {
-		return Container{}, bad
+		return Container{}, invalid
 	}
 	switch parts[len(parts)-2] {
 	case "containers":
@@ -213,5 +212,5 @@ func ParseContainer(ref string) (Container, error) {
 	case "secrets":
 		return Container{Secret: true, ID: parts[len(parts)-1]}, nil
 	}
-	return Container{}, bad
+	return Container{}, invalid
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
@@ -28,7 +30,7 @@ func LoadBalancerID(annotations map[string]string) string {
 // KeepFloatingIP reports whether the floating IP outlives the Service; nil if the Service does not set it. It
 // works for a Service that is being deleted and has other invalid annotations.
 func KeepFloatingIP(annotations map[string]string) *bool {
-	keep, err := boolean(annotations[KeyKeepFloatingIP])
+	keep, err := parseBool(annotations[KeyKeepFloatingIP])
 	if err != nil {
 		return nil
 	}
@@ -42,7 +44,7 @@ func (o *Options) mergePortable(in intent.Service, problems *intent.Problems) {
 		intent.Merge(problems, &o.Internal, &internal, intent.KeyScheme, KeyInternal)
 	}
 	intent.Merge(problems, &o.ProxyProtocol, in.ProxyProtocol, intent.KeyProxyProtocol, KeyProxyProtocol)
-	idle := unlessZero(int(in.IdleTimeout / time.Millisecond)) // on both sides of the load balancer
+	idle := nilIfZero(int(in.IdleTimeout / time.Millisecond)) // on both sides of the load balancer
 	intent.Merge(problems, &o.Timeouts.Client, idle, intent.KeyIdleTimeout, KeyClientTimeout)
 	intent.Merge(problems, &o.Timeouts.Member, idle, intent.KeyIdleTimeout, KeyMemberTimeout)
 	o.mergeTLS(in, problems)
@@ -60,11 +62,11 @@ func (o *Options) mergeTLS(in intent.Service, problems *intent.Problems) {
 			"https://barbican.example.org/v1/containers/8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d")
 		return
 	}
-	intent.Merge(problems, &o.TLSContainer, unlessZero(in.TLS.Certificate), intent.KeyTLSCertificate, KeyTLSContainer)
+	intent.Merge(problems, &o.TLSContainer, nilIfZero(in.TLS.Certificate), intent.KeyTLSCertificate, KeyTLSContainer)
 }
 
-// unlessZero returns nil for the zero value, which is "not set" in an intent.Service.
-func unlessZero[V comparable](value V) *V {
+// nilIfZero returns nil for the zero value, which is "not set" in an intent.Service.
+func nilIfZero[V comparable](value V) *V {
 	var zero V
 	if value == zero {
 		return nil
@@ -79,7 +81,7 @@ func (o *Options) mergeTags(in intent.Service, problems *intent.Problems) {
 		if in.Tags[key] != "" {
 			tag += "=" + in.Tags[key]
 		}
-		if reserved(tag) || len(tag) > maxTag {
+		if isReserved(tag) || len(tag) > maxTag {
 			problems.Addf(intent.KeyTags, tag,
 				"such tags mark the owner of an object, or are too long: choose another of at most %d characters", maxTag)
 			continue
@@ -116,16 +118,16 @@ func (o *Options) mergeMonitor(in intent.Service, problems *intent.Problems) {
 		intent.KeyHealthCheckTimeout, intent.KeyHealthCheckHealthyThreshold, intent.KeyHealthCheckUnhealthyThreshold,
 	} {
 		if _, set := in.Annotations[key]; set {
-			intent.Merge(problems, &m.Enabled, unlessZero(true), key, KeyMonitor)
+			intent.Merge(problems, &m.Enabled, ptr.To(true), key, KeyMonitor)
 			break
 		}
 	}
 	m.Protocol, m.Port, m.Path = string(h.Protocol), h.Port, h.Path
-	intent.Merge(problems, &m.Delay, unlessZero(h.Interval), intent.KeyHealthCheckInterval, KeyMonitorDelay)
-	intent.Merge(problems, &m.Timeout, unlessZero(h.Timeout), intent.KeyHealthCheckTimeout, KeyMonitorTimeout)
-	intent.Merge(problems, &m.Retries, unlessZero(h.HealthyThreshold),
+	intent.Merge(problems, &m.Delay, nilIfZero(h.Interval), intent.KeyHealthCheckInterval, KeyMonitorDelay)
+	intent.Merge(problems, &m.Timeout, nilIfZero(h.Timeout), intent.KeyHealthCheckTimeout, KeyMonitorTimeout)
+	intent.Merge(problems, &m.Retries, nilIfZero(h.HealthyThreshold),
 		intent.KeyHealthCheckHealthyThreshold, KeyMonitorRetries)
-	intent.Merge(problems, &m.Down, unlessZero(h.UnhealthyThreshold),
+	intent.Merge(problems, &m.Down, nilIfZero(h.UnhealthyThreshold),
 		intent.KeyHealthCheckUnhealthyThreshold, KeyMonitorDown)
 }
 

@@ -24,19 +24,20 @@ func Keys() []string { return table(&Options{}).Keys() }
 // table returns the provider's own annotations, in the order in which Read reports problems. It
 // sets the fields of o.
 func table(o *Options) intent.Table {
-	return slices.Concat(identity(o), placement(o), floating(o), traffic(o), timeouts(o), monitors(o), tagging(o))
+	return slices.Concat(identityTable(o), placementTable(o), floatingTable(o), trafficTable(o), timeoutTable(o),
+		monitorTable(o), tagTable(o))
 }
 
-// identity returns the annotations that select the load balancer of the Service, and those that the manager
+// identityTable returns the annotations that select the load balancer of the Service, and those that the manager
 // writes.
-func identity(o *Options) intent.Table {
+func identityTable(o *Options) intent.Table {
 	return intent.Table{
 		{
 			Key: KeyInternal, Type: "true or false", Default: "[LoadBalancer] internal-lb", Example: "true",
 			Doc: "Whether the load balancer has no floating IP. Changes apply in place: the floating IP is released or " +
 				"allocated. If " +
 				"the configuration sets internal-lb, every load balancer is internal.",
-			Set: intent.StorePointer(&o.Internal, boolean),
+			Set: intent.StorePointer(&o.Internal, parseBool),
 		},
 		{
 			Key: KeyLoadBalancerID, Type: "ID of a load balancer", Default: "written by the " +
@@ -45,7 +46,7 @@ func identity(o *Options) intent.Table {
 				"balancer of " +
 				"another Service, or to use one of your own, which then outlives the Service. " +
 				"The ID of a deleted load balancer is dropped, and one is created or found by its name.",
-			Set: intent.Store(&o.LoadBalancerID, id),
+			Set: intent.Store(&o.LoadBalancerID, parseID),
 		},
 		{
 			Key: KeyLoadBalancerAddress, Type: "IP address", Default: "written by the manager", Example: "198.51.100.7",
@@ -65,8 +66,8 @@ func identity(o *Options) intent.Table {
 	}
 }
 
-// placement returns the annotations for the place of the load balancer, and for the nodes that it reaches.
-func placement(o *Options) intent.Table {
+// placementTable returns the annotations for the place of the load balancer, and for the nodes that it reaches.
+func placementTable(o *Options) intent.Table {
 	p := &o.Place
 	return intent.Table{
 		{
@@ -80,28 +81,28 @@ func placement(o *Options) intent.Table {
 				"subnet-id", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
 			Doc: "The subnet of the load balancer's address. A change on a live Service replaces the load balancer if it is " +
 				"this Service's alone: clients of an internal one have to follow.",
-			Set: intent.Store(&p.SubnetID, id),
+			Set: intent.Store(&p.SubnetID, parseID),
 		},
 		{
 			Key: KeyNetworkID, Type: "ID of a network", Default: "[LoadBalancer] " +
 				"network-id", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
 			Doc: "The network of the load balancer's address, if no subnet is set. A change on a live Service replaces " +
 				"the load balancer like one of subnet-id.",
-			Set: intent.Store(&p.NetworkID, id),
+			Set: intent.Store(&p.NetworkID, parseID),
 		},
 		{
 			Key: KeyMemberSubnetID, Type: "ID of a subnet", Default: "the subnet of the configuration or of the " +
 				"address", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
 			Doc: "The subnet from which the load balancer reaches the nodes. A change applies to a live Service: its members " +
 				"are replaced.",
-			Set: intent.Store(&p.MemberSubnetID, id),
+			Set: intent.Store(&p.MemberSubnetID, parseID),
 		},
 		{
 			Key: KeyPortID, Type: "ID of a port", Default: "a port of the load balancer's " +
 				"own", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
 			Doc: "Your own Neutron port with the address of the load balancer, which outlives it. Subnet and network are " +
 				"then the port's. A change on a live Service replaces the load balancer.",
-			Set: intent.Store(&o.PortID, id),
+			Set: intent.Store(&o.PortID, parseID),
 		},
 		{
 			Key: KeyFlavorID, Type: "ID of an Octavia flavor", Default: "[LoadBalancer] " +
@@ -133,8 +134,8 @@ func placement(o *Options) intent.Table {
 	}
 }
 
-// floating are the annotations for floating IPs.
-func floating(o *Options) intent.Table {
+// floatingTable returns the annotations for floating IPs.
+func floatingTable(o *Options) intent.Table {
 	p := &o.Place
 	return intent.Table{
 		{
@@ -150,7 +151,7 @@ func floating(o *Options) intent.Table {
 			Doc: "The subnet of the floating IP. It overrides floating-subnet and floating-subnet-tags. The three are one " +
 				"setting: if the class sets any of them, those of the Service have no effect, and if the Service sets any, " +
 				"those of the configuration. It is read when a floating IP is allocated.",
-			Set: intent.Store(&p.FloatingSubnetID, id),
+			Set: intent.Store(&p.FloatingSubnetID, parseID),
 		},
 		{
 			Key: KeyFloatingSubnet, Type: "glob, or expression behind a tilde", Default: "[LoadBalancer] " +
@@ -158,7 +159,7 @@ func floating(o *Options) intent.Table {
 			Doc: "Names of subnets for the floating IP, tried in order until one has a free address. The whole " +
 				"name has to match; globs have *, ?, [ab], [!ab] and {a,b}; a leading exclamation mark negates. It is read " +
 				"when a floating IP is allocated.",
-			Set: intent.Store(&p.FloatingSubnet, pattern),
+			Set: intent.Store(&p.FloatingSubnet, checkPattern),
 		},
 		{
 			Key: KeyFloatingSubnetTags, Type: "list of tags", Default: "[LoadBalancer] " +
@@ -170,13 +171,13 @@ func floating(o *Options) intent.Table {
 		{
 			Key: KeyKeepFloatingIP, Type: "true or false", Default: "false", Example: "true",
 			Doc: "Whether the floating IP outlives the Service, detached. It is read when the Service is deleted.",
-			Set: intent.Store(&o.KeepFloatingIP, boolean),
+			Set: intent.Store(&o.KeepFloatingIP, parseBool),
 		},
 	}
 }
 
-// traffic are the annotations for listeners and pools.
-func traffic(o *Options) intent.Table {
+// trafficTable returns the annotations for listeners and pools.
+func trafficTable(o *Options) intent.Table {
 	return intent.Table{
 		{
 			Key: KeyMethod, Type: "ROUND_ROBIN, LEAST_CONNECTIONS, SOURCE_IP or SOURCE_IP_PORT", Default: "[LoadBalancer] " +
@@ -198,7 +199,7 @@ func traffic(o *Options) intent.Table {
 			Doc: "Makes every port an HTTP listener that adds the header X-Forwarded-For. For TCP ports, and not with the " +
 				"provider ovn or PROXY protocol. A change on a live Service replaces listeners and pools: connections break for " +
 				"a moment.",
-			Set: intent.Store(&o.XForwardedFor, boolean),
+			Set: intent.Store(&o.XForwardedFor, parseBool),
 		},
 		{
 			Key: KeyTLSContainer, Type: "reference of Barbican", Default: "[LoadBalancer] " +
@@ -217,12 +218,12 @@ func traffic(o *Options) intent.Table {
 	}
 }
 
-// timeouts are the annotations for timeouts of connections.
-func timeouts(o *Options) intent.Table {
-	milliseconds := func(key, standard, what string, option **int) intent.Entry {
+// timeoutTable returns the annotations for timeouts of connections.
+func timeoutTable(o *Options) intent.Table {
+	milliseconds := func(key, defaultValue, doc string, option **int) intent.Entry {
 		return intent.Entry{
-			Key: key, Type: "milliseconds", Default: standard, Example: "60000",
-			Doc: what + " Not for the provider ovn. Changes apply to a live Service.",
+			Key: key, Type: "milliseconds", Default: defaultValue, Example: "60000",
+			Doc: doc + " Not for the provider ovn. Changes apply to a live Service.",
 			Set: intent.StorePointer(option, intent.Int(0, maxTimeout)),
 		}
 	}
@@ -235,8 +236,8 @@ func timeouts(o *Options) intent.Table {
 	}
 }
 
-// monitors are the annotations for health monitors.
-func monitors(o *Options) intent.Table {
+// monitorTable returns the annotations for health monitors.
+func monitorTable(o *Options) intent.Table {
 	m := &o.Monitor
 	return intent.Table{
 		{
@@ -244,17 +245,17 @@ func monitors(o *Options) intent.Table {
 				"Local", Example: "true",
 			Doc: "Whether nodes are probed. Without it a failed node keeps its share of connections until it is removed, and " +
 				"externalTrafficPolicy: Local loses those that reach a node without a pod. Changes apply to a live Service.",
-			Set: intent.StorePointer(&m.Enabled, boolean),
+			Set: intent.StorePointer(&m.Enabled, parseBool),
 		},
 		{
 			Key: KeyMonitorDelay, Type: "seconds", Default: "[LoadBalancer] monitor-delay", Example: "5",
 			Doc: "Time between two probes of a node. Changes apply to a live Service.",
-			Set: intent.StorePointer(&m.Delay, seconds),
+			Set: intent.StorePointer(&m.Delay, parseSeconds),
 		},
 		{
 			Key: KeyMonitorTimeout, Type: "seconds", Default: "[LoadBalancer] monitor-timeout", Example: "3",
 			Doc: "Timeout of a probe, at most the delay. Changes apply to a live Service.",
-			Set: intent.StorePointer(&m.Timeout, seconds),
+			Set: intent.StorePointer(&m.Timeout, parseSeconds),
 		},
 		{
 			Key: KeyMonitorRetries, Type: "1 to 10", Default: "[LoadBalancer] monitor-max-retries", Example: "1",
@@ -269,14 +270,14 @@ func monitors(o *Options) intent.Table {
 	}
 }
 
-// tagging are the annotations for tags of Octavia's objects.
-func tagging(o *Options) intent.Table {
-	list := func(key, what string, option *[]string) intent.Entry {
+// tagTable returns the annotations for tags of Octavia's objects.
+func tagTable(o *Options) intent.Table {
+	list := func(key, objects string, option *[]string) intent.Entry {
 		return intent.Entry{
 			Key: key, Type: "list of tags", Default: "none", Example: "team-web,prod",
-			Doc: "Octavia tags for " + what + ", in addition to the manager's own and those of " + intent.KeyTags +
+			Doc: "Octavia tags for " + objects + ", in addition to the manager's own and those of " + intent.KeyTags +
 				". Tags of other clients stay.",
-			Set: intent.Store(option, tags),
+			Set: intent.Store(option, parseTags),
 		}
 	}
 	return intent.Table{

@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// busyTries is the number of attempts of a change that Octavia rejects because of another one: our own are
+	// maxBusyAttempts limits the attempts of a change that Octavia rejects because of another one: our own are
 	// serialized, so only another client can make Octavia reject the second attempt.
-	busyTries = 10
-	// busyPause is the backoff for a load balancer that is ACTIVE and rejects changes because a part of it is
+	maxBusyAttempts = 10
+	// busyBackoff is the backoff for a load balancer that is ACTIVE and rejects changes because a part of it is
 	// not.
-	busyPause = time.Second
+	busyBackoff = time.Second
 )
 
 // Options of an Applier. All are required.
@@ -47,9 +47,9 @@ type Applier struct {
 	waiter     *waiter
 	locks      locks.KeyedMutex
 	orphans    *orphanPorts
-	unanswered *unanswered
+	unanswered *unansweredCreations
 	failed     *failedCreations
-	// deniedTags are the denials of tags of floating IPs, noTags is set if Neutron has no such tags.
+	// deniedTags are the denials of tags of floating IPs; noTags is set if Neutron has no such tags.
 	deniedTags denials
 	noTags     atomic.Bool
 }
@@ -59,14 +59,14 @@ func New(o Options) *Applier {
 	return &Applier{
 		API: o.API, clock: o.Clock, store: o.Store, settings: o.Settings,
 		waiter: newWaiter(o.API, o.Clock, o.Store), orphans: &orphanPorts{api: o.API, clock: o.Clock},
-		unanswered: &unanswered{clock: o.Clock, until: map[types.NamespacedName]time.Time{}},
+		unanswered: &unansweredCreations{clock: o.Clock, until: map[types.NamespacedName]time.Time{}},
 		failed:     &failedCreations{clock: o.Clock, byService: map[types.NamespacedName]failedCreation{}},
 		deniedTags: denials{clock: o.Clock},
 	}
 }
 
-// Found ends the wait for a creation without a reply: the load balancer exists.
-func (a *Applier) Found(key observe.Key) { a.unanswered.forget(key) }
+// ForgetUnanswered ends the wait for a creation without a reply: the load balancer exists.
+func (a *Applier) ForgetUnanswered(key observe.Key) { a.unanswered.forget(key) }
 
 // TagState reports whether Neutron denied tags of floating IPs last, and whether they cannot be written now.
 func (a *Applier) TagState() (denied, wait bool) {
@@ -87,50 +87,50 @@ func (a *Applier) mutate(ctx context.Context, id string, do func(context.Context
 
 // mutateLocked is mutate for a caller that holds the load balancer's lock.
 func (a *Applier) mutateLocked(ctx context.Context, id string, do func(context.Context) error, record func()) error {
-	if err := a.atRest(ctx, id); err != nil {
+	if err := a.awaitActive(ctx, id); err != nil {
 		return err
 	}
-	for try := 1; ; try++ {
+	for attempt := 1; ; attempt++ {
 		err := do(ctx)
 		if err == nil {
 			break
 		}
-		if !oserr.Immutable(err) || try == busyTries {
+		if !oserr.Immutable(err) || attempt == maxBusyAttempts {
 			return err
 		}
 		a.store.SetStatus(id, api.PendingUpdate)
-		if try > 1 {
-			if err := clocks.Sleep(ctx, a.clock, busyPause); err != nil {
+		if attempt > 1 {
+			if err := clocks.Sleep(ctx, a.clock, busyBackoff); err != nil {
 				return err
 			}
 		}
-		if err := a.atRest(ctx, id); err != nil {
+		if err := a.awaitActive(ctx, id); err != nil {
 			return err
 		}
 	}
 	record()
 	a.store.SetStatus(id, api.PendingUpdate)
-	if err := a.atRest(ctx, id); err != nil {
+	if err := a.awaitActive(ctx, id); err != nil {
 		return err
 	}
 	a.store.SettleParts(id)
 	return nil
 }
 
-// atRest waits until a load balancer accepts changes. It returns an error for one that never will.
-func (a *Applier) atRest(ctx context.Context, id string) error {
+// awaitActive waits until a load balancer accepts changes. It returns an error for one that never will.
+func (a *Applier) awaitActive(ctx context.Context, id string) error {
 	lb, ok := a.store.LoadBalancer(id)
 	if ok && lb.ProvisioningStatus == api.Active {
 		return nil
 	}
-	why := changing
+	reason := waitForChange
 	if lb.ProvisioningStatus == api.PendingCreate {
-		why = booting
+		reason = waitForCreation
 	}
 	if !ok || lb.ProvisioningStatus != api.Error {
 		var deleted bool
 		var err error
-		if lb, deleted, err = a.waiter.await(ctx, id, why); err != nil {
+		if lb, deleted, err = a.waiter.await(ctx, id, reason); err != nil {
 			return err
 		}
 		if deleted {

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// FirstTagsPause and longestTagsPause bound the backoff after denied tags of floating IPs.
-	FirstTagsPause   = 10 * time.Minute
-	longestTagsPause = 6 * time.Hour
+	// MinTagsBackoff and maxTagsBackoff bound the backoff after denied tags of floating IPs.
+	MinTagsBackoff = 10 * time.Minute
+	maxTagsBackoff = 6 * time.Hour
 )
 
-// denials are the denials of an optional request in a row, which is retried with exponential backoff. It is safe for
+// denials counts consecutive denials of an optional request, which is retried with exponential backoff. It is safe for
 // concurrent use.
 type denials struct {
 	clock clock.PassiveClock
@@ -31,7 +31,7 @@ func (d *denials) add() {
 	if now.Before(d.until) {
 		return
 	}
-	d.until = now.Add(min(FirstTagsPause<<min(d.count, 10), longestTagsPause))
+	d.until = now.Add(min(MinTagsBackoff<<min(d.count, 10), maxTagsBackoff))
 	d.count++
 }
 

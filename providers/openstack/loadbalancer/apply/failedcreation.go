@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -15,10 +16,10 @@ import (
 // which only its deletion ends. A single failure may have a temporary cause, such as a full host, and is
 // retried at once. A second failure of the same load balancer, and any failure with a known cause, would
 // repeat with every retry: the load balancer is kept, and created again after an exponential backoff, or when
-// the Service requests different settings.
+// the Service requests different settings. These constants bound the backoff.
 const (
-	FirstCreationPause   = 5 * time.Minute
-	longestCreationPause = time.Hour
+	MinCreationBackoff = 5 * time.Minute
+	maxCreationBackoff = time.Hour
 )
 
 // failedCreations records the load balancers that Octavia could not build. It is safe for concurrent use.
@@ -38,8 +39,8 @@ type failedCreation struct {
 	cause string
 }
 
-// note records a failure and returns the error about it.
-func (f *failedCreations) note(service types.NamespacedName, id, digest, cause string) error {
+// record records a failure and returns the error about it.
+func (f *failedCreations) record(service types.NamespacedName, id, digest, cause string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	failed := f.byService[service]
@@ -48,16 +49,16 @@ func (f *failedCreations) note(service types.NamespacedName, id, digest, cause s
 	}
 	failed.count++
 	failed.cause = cause
-	pause := min(FirstCreationPause<<min(max(failed.count-2, 0), 10), longestCreationPause)
+	backoff := min(MinCreationBackoff<<min(max(failed.count-2, 0), 10), maxCreationBackoff)
 	switch {
 	case cause != "":
-		pause = longestCreationPause
+		backoff = maxCreationBackoff
 	case failed.count == 1:
-		pause = 0
+		backoff = 0
 	}
-	failed.until = f.clock.Now().Add(pause)
+	failed.until = f.clock.Now().Add(backoff)
 	f.byService[service] = failed
-	return failed.err(id, pause)
+	return failed.newError(id, backoff)
 }
 
 // check returns an error if a load balancer in the state ERROR must not be replaced by one with the same
@@ -66,29 +67,26 @@ func (f *failedCreations) check(service types.NamespacedName, id, digest string)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	failed, ok := f.byService[service]
-	left := failed.until.Sub(f.clock.Now())
-	if !ok || failed.digest != digest || left <= 0 {
+	remaining := failed.until.Sub(f.clock.Now())
+	if !ok || failed.digest != digest || remaining <= 0 {
 		return nil
 	}
-	return failed.err(id, left)
+	return failed.newError(id, remaining)
 }
 
-// forget removes a load balancer that was built.
+// forget removes the failures of a load balancer that was built.
 func (f *failedCreations) forget(service types.NamespacedName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.byService, service)
 }
 
-func (c failedCreation) err(id string, pause time.Duration) error {
+func (c failedCreation) newError(id string, retryAfter time.Duration) error {
 	next := "it is created again when the Service is synced next"
-	if pause > 0 {
-		next = fmt.Sprintf("it is kept, and created again when the Service changes, or in %s", pause.Round(time.Second))
+	if retryAfter > 0 {
+		next = fmt.Sprintf("it is kept, and created again when the Service changes, or in %s", retryAfter.Round(time.Second))
 	}
-	cause := c.cause
-	if cause == "" {
-		cause = "ask the cloud's operator for the reason"
-	}
-	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + id, RetryAfter: pause,
+	cause := cmp.Or(c.cause, "ask the cloud's operator for the reason")
+	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + id, RetryAfter: retryAfter,
 		Err: fmt.Errorf("its creation failed in Octavia, and left it in the state ERROR: %s; %s", cause, next)}
 }

@@ -27,8 +27,8 @@ func (w Writer) CheckFloatingIP(ctx context.Context, want model.FloatingIP) erro
 // AllocateFloatingIP allocates a public address in the first subnet that has one, and attaches it to a port unless that
 // is "".
 func (w Writer) AllocateFloatingIP(ctx context.Context, want model.FloatingIP, port string) (api.FloatingIP, error) {
-	made, err := w.allocateFloatingIP(ctx, want, port)
-	return made, w.finish(err, func() { w.store.FloatingIPs.Put(made.ID, made) })
+	created, err := w.allocateFloatingIP(ctx, want, port)
+	return created, w.finish(err, func() { w.store.FloatingIPs.Put(created.ID, created) })
 }
 
 func (a *Applier) allocateFloatingIP(ctx context.Context, want model.FloatingIP, port string) (api.FloatingIP, error) {
@@ -38,9 +38,9 @@ func (a *Applier) allocateFloatingIP(ctx context.Context, want model.FloatingIP,
 			return api.FloatingIP{}, err
 		}
 		if network == "" {
-			return api.FloatingIP{}, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "choosing a network for the floating " +
-				"IP",
-				Err: fmt.Errorf("there is no external network: name one in %s", annotation.KeyFloatingNetworkID)}
+			return api.FloatingIP{}, &cloudapi.Error{Class: cloudapi.Invalid,
+				Operation: "choosing a network for the floating IP",
+				Err:       fmt.Errorf("there is no external network: name one in %s", annotation.KeyFloatingNetworkID)}
 		}
 		want.NetworkID = network
 	}
@@ -51,21 +51,21 @@ func (a *Applier) allocateFloatingIP(ctx context.Context, want model.FloatingIP,
 			return api.FloatingIP{}, err
 		}
 	}
-	var failed []error
+	var errs []error
 	for _, subnet := range subnets {
-		made, err := a.API.CreateFloatingIP(ctx, floatingips.CreateOpts{
+		created, err := a.API.CreateFloatingIP(ctx, floatingips.CreateOpts{
 			FloatingNetworkID: want.NetworkID, SubnetID: subnet, FloatingIP: want.Address, PortID: port,
 			Description: want.Description,
 		})
 		if err == nil {
-			return made, nil
+			return created, nil
 		}
-		failed = append(failed, err)
+		errs = append(errs, err)
 		if cloudapi.Is(err, cloudapi.Denied) {
 			break // a permission does not depend on the subnet
 		}
 	}
-	err := errors.Join(failed...)
+	err := errors.Join(errs...)
 	if kind := oserr.Kind(err); kind == "NetworkNotFound" || kind == "ExternalGatewayForFloatingIPNotFound" ||
 		kind == "BadRequest" {
 		// Neutron returns the same error for a network that does not exist, one that is not external, and one
@@ -79,8 +79,8 @@ func (a *Applier) allocateFloatingIP(ctx context.Context, want model.FloatingIP,
 
 // AttachFloatingIP attaches a floating IP to a port, or detaches it if that is "".
 func (w Writer) AttachFloatingIP(ctx context.Context, id, port string) (api.FloatingIP, error) {
-	made, err := w.API.UpdateFloatingIP(ctx, id, floatingips.UpdateOpts{PortID: &port})
-	return made, w.finish(err, func() { w.store.FloatingIPs.Put(made.ID, made) })
+	updated, err := w.API.UpdateFloatingIP(ctx, id, floatingips.UpdateOpts{PortID: &port})
+	return updated, w.finish(err, func() { w.store.FloatingIPs.Put(updated.ID, updated) })
 }
 
 // DeleteFloatingIP deletes a floating IP.
@@ -89,7 +89,7 @@ func (w Writer) DeleteFloatingIP(ctx context.Context, id string) error {
 	return w.finish(err, func() { w.store.FloatingIPs.Delete(id) })
 }
 
-// HasFloatingIP reports whether a floating IP exists, as far as it is known.
+// HasFloatingIP reports whether a floating IP is in the snapshot.
 func (w Writer) HasFloatingIP(id string) bool {
 	_, ok := w.store.FloatingIPs.Get(id)
 	return ok
@@ -121,9 +121,9 @@ func (w Writer) TagFloatingIP(ctx context.Context, f api.FloatingIP, want []stri
 		w.deniedTags.reset()
 	}
 	return w.finish(err, func() {
-		if now, ok := w.store.FloatingIPs.Get(f.ID); ok {
-			now.Tags = want
-			w.store.FloatingIPs.Put(f.ID, now)
+		if current, ok := w.store.FloatingIPs.Get(f.ID); ok {
+			current.Tags = want
+			w.store.FloatingIPs.Put(f.ID, current)
 		}
 	})
 }

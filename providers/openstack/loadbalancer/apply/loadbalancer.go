@@ -22,21 +22,21 @@ func (w Writer) CreateLoadBalancer(ctx context.Context, spec loadbalancers.Creat
 		return api.LoadBalancer{}, w.finish(err, nil)
 	}
 	startedAt := w.clock.Now()
-	made, err := w.API.CreateLoadBalancer(ctx, spec)
-	w.unanswered.note(w.Key, err)
+	created, err := w.API.CreateLoadBalancer(ctx, spec)
+	w.unanswered.record(w.Key, err)
 	if cloudapi.Is(err, cloudapi.Invalid, cloudapi.Quota, cloudapi.Denied, cloudapi.Conflict) {
-		w.orphans.noteRefusal(ctx, spec, startedAt)
+		w.orphans.recordRefusal(ctx, spec, startedAt)
 	}
 	if err != nil {
-		return made, w.finish(err, nil)
+		return created, w.finish(err, nil)
 	}
-	w.store.Created(spec, made)
-	return made, nil
+	w.store.RecordCreation(spec, created)
+	return created, nil
 }
 
 // AwaitCreation waits until a new load balancer is ACTIVE.
 func (w Writer) AwaitCreation(ctx context.Context, id string, want model.Desired) error {
-	err := w.atRest(ctx, id)
+	err := w.awaitActive(ctx, id)
 	if lb, ok := w.store.LoadBalancer(id); err != nil && ok && lb.ProvisioningStatus == api.Error {
 		err = w.creationFailed(ctx, id, want)
 	}
@@ -55,11 +55,11 @@ func (w Writer) creationFailed(ctx context.Context, id string, want model.Desire
 			cause = fmt.Sprintf("there is no subnet %s, which %s names for the members: correct it", subnet.ID, subnet.From)
 		}
 	}
-	return w.failed.note(w.Key.Service(), id, want.CreationDigest(), cause)
+	return w.failed.record(w.Key.Service(), id, want.CreationDigest(), cause)
 }
 
-// KeepFailed returns an error if a load balancer must stay in the state ERROR for now.
-func (w Writer) KeepFailed(have api.LoadBalancer, want model.Desired) error {
+// CheckCreationBackoff returns an error if a load balancer must stay in the state ERROR for now.
+func (w Writer) CheckCreationBackoff(have api.LoadBalancer, want model.Desired) error {
 	if have.ProvisioningStatus != api.Error {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (w Writer) KeepFailed(have api.LoadBalancer, want model.Desired) error {
 
 // AwaitLoadBalancer waits until a load balancer that is still being created accepts changes.
 func (w Writer) AwaitLoadBalancer(ctx context.Context, id string) error {
-	return w.finish(w.atRest(ctx, id), nil)
+	return w.finish(w.awaitActive(ctx, id), nil)
 }
 
 // SecondSubnet returns a subnet of the other family in the network of the first; "" if there is none.
@@ -79,30 +79,30 @@ func (w Writer) SecondSubnet(ctx context.Context, place model.LoadBalancer, fami
 // UpdateLoadBalancer changes settings of a load balancer, and its tags by retag if that is not nil.
 func (w Writer) UpdateLoadBalancer(ctx context.Context, have api.LoadBalancer, patch loadbalancers.UpdateOpts,
 	retag func([]string) []string) error {
-	do, record := w.update(have, patch, retag)
+	do, record := w.prepareUpdate(have, patch, retag)
 	return w.mutate(ctx, have.ID, do, record)
 }
 
-// update returns the request of an update and what records it. The request computes the tags when it is sent, under
-// the lock: another Service that shares the load balancer may have changed them in the meantime.
-func (w Writer) update(have api.LoadBalancer, patch loadbalancers.UpdateOpts,
+// prepareUpdate returns the request of an update, and the function that records it. The request computes the tags when
+// it is sent, under the lock: another Service that shares the load balancer may have changed them in the meantime.
+func (w Writer) prepareUpdate(have api.LoadBalancer, patch loadbalancers.UpdateOpts,
 	retag func([]string) []string) (do func(context.Context) error, record func()) {
-	var made api.LoadBalancer
+	var updated api.LoadBalancer
 	do = func(ctx context.Context) (err error) {
 		if retag != nil {
-			current := have.Tags
-			if now, ok := w.store.LoadBalancer(have.ID); ok {
-				current = now.Tags
+			current, ok := w.store.LoadBalancer(have.ID)
+			if !ok {
+				current = have
 			}
-			patch.Tags = ptr.To(retag(current))
+			patch.Tags = ptr.To(retag(current.Tags))
 		}
-		made, err = w.API.UpdateLoadBalancer(ctx, have.ID, patch)
+		updated, err = w.API.UpdateLoadBalancer(ctx, have.ID, patch)
 		return err
 	}
-	return do, func() { w.store.LoadBalancers.Put(have.ID, made) }
+	return do, func() { w.store.LoadBalancers.Put(have.ID, updated) }
 }
 
-// LeaveOptions decide what becomes of a load balancer that a Service stops using.
+// LeaveOptions determine what happens to a load balancer that a Service stops using.
 type LeaveOptions struct {
 	// IsLast reports whether the Service is the last one that uses the load balancer.
 	IsLast func(api.LoadBalancer) bool
@@ -116,21 +116,21 @@ type LeaveOptions struct {
 // holds the lock of the load balancer and reads it, so that of several Services that leave at the same time exactly the
 // last one deletes it.
 func (w Writer) Leave(ctx context.Context, have api.LoadBalancer, o LeaveOptions) error {
-	done, err := w.locks.Lock(ctx, have.ID)
+	unlock, err := w.locks.Lock(ctx, have.ID)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer unlock()
 	deleted, err := w.deleteIfLast(ctx, have.ID, o)
 	if deleted || err != nil {
 		return err
 	}
-	do, record := w.update(have, loadbalancers.UpdateOpts{}, o.Retag)
+	do, record := w.prepareUpdate(have, loadbalancers.UpdateOpts{}, o.Retag)
 	return w.finish(w.mutateLocked(ctx, have.ID, do, record), nil)
 }
 
 func (w Writer) deleteIfLast(ctx context.Context, id string, o LeaveOptions) (bool, error) {
-	if known, ok := w.store.LoadBalancer(id); ok && len(w.Key.Guests(known)) > 0 {
+	if cached, ok := w.store.LoadBalancer(id); ok && len(w.Key.Guests(cached)) > 0 {
 		return false, nil
 	}
 	lb, err := w.API.GetLoadBalancer(ctx, id)
@@ -163,15 +163,15 @@ func (w Writer) Failover(ctx context.Context, id string) error {
 		return w.finish(err, nil)
 	}
 	w.store.SetStatus(id, api.PendingUpdate)
-	if err := w.atRest(ctx, id); err != nil {
+	if err := w.awaitActive(ctx, id); err != nil {
 		return w.finish(err, nil)
 	}
 	w.store.SettleParts(id)
 	return w.finish(nil, nil)
 }
 
-// DeleteLoadBalancer deletes a load balancer with everything in it, and waits until it does not exist any more. One of
-// another project stays, and must not block the deletion of the Service.
+// DeleteLoadBalancer deletes a load balancer with everything in it, and waits until it is deleted. One of another
+// project stays, and must not block the deletion of the Service.
 func (w Writer) DeleteLoadBalancer(ctx context.Context, have api.LoadBalancer, listeners []api.Listener,
 	pools []observe.Pool) error {
 	err := w.deleteAll(ctx, have, listeners, pools)
@@ -189,39 +189,39 @@ func (w Writer) deleteAll(ctx context.Context, have api.LoadBalancer, listeners 
 			return err
 		}
 	}
-	done, err := w.locks.Lock(ctx, have.ID)
+	unlock, err := w.locks.Lock(ctx, have.ID)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer unlock()
 	return w.deleteLocked(ctx, have)
 }
 
 // deleteParts deletes the parts of a load balancer one by one, for drivers that do not support cascading
 // deletion.
 func (w Writer) deleteParts(ctx context.Context, id string, listeners []api.Listener, pools []observe.Pool) error {
-	nothing := func() {}
+	noRecord := func() {}
 	for _, p := range pools {
 		if p.MonitorID == "" {
 			continue
 		}
 		if err := w.Applier.mutate(ctx, id, func(ctx context.Context) error {
 			return cloudapi.IgnoreNotFound(w.API.DeleteHealthMonitor(ctx, p.MonitorID))
-		}, nothing); err != nil {
+		}, noRecord); err != nil {
 			return err
 		}
 	}
 	for _, p := range pools {
 		if err := w.Applier.mutate(ctx, id, func(ctx context.Context) error {
 			return cloudapi.IgnoreNotFound(w.API.DeletePool(ctx, p.ID))
-		}, nothing); err != nil {
+		}, noRecord); err != nil {
 			return err
 		}
 	}
 	for _, l := range listeners {
 		if err := w.Applier.mutate(ctx, id, func(ctx context.Context) error {
 			return cloudapi.IgnoreNotFound(w.API.DeleteListener(ctx, l.ID))
-		}, nothing); err != nil {
+		}, noRecord); err != nil {
 			return err
 		}
 	}
@@ -232,7 +232,7 @@ func (w Writer) deleteParts(ctx context.Context, id string, listeners []api.List
 // holds the load balancer's lock.
 func (w Writer) deleteLocked(ctx context.Context, have api.LoadBalancer) error {
 	deleting := have.ProvisioningStatus == api.PendingDelete
-	for try := 1; !deleting; try++ {
+	for attempt := 1; !deleting; attempt++ {
 		err := w.API.DeleteLoadBalancer(ctx, have.ID, !w.settings.NoCascade || have.ProvisioningStatus == api.Error)
 		switch {
 		case cloudapi.Is(err, cloudapi.NotFound):
@@ -240,17 +240,17 @@ func (w Writer) deleteLocked(ctx context.Context, have api.LoadBalancer) error {
 		case err == nil:
 			deleting = true
 			continue
-		case !oserr.Immutable(err) || try == busyTries:
+		case !oserr.Immutable(err) || attempt == maxBusyAttempts:
 			return err
 		}
-		lb, deleted, err := w.waiter.await(ctx, have.ID, changing)
+		lb, deleted, err := w.waiter.await(ctx, have.ID, waitForChange)
 		if err != nil || deleted {
 			return err
 		}
 		have.ProvisioningStatus = lb.ProvisioningStatus
 	}
 	w.store.SetStatus(have.ID, api.PendingDelete)
-	lb, deleted, err := w.waiter.await(ctx, have.ID, leaving)
+	lb, deleted, err := w.waiter.await(ctx, have.ID, waitForDeletion)
 	if err != nil || deleted {
 		return err
 	}

@@ -26,8 +26,8 @@ func (w Writer) setMembersSerially(ctx context.Context, lb, pool string, have, w
 		if slices.ContainsFunc(want, func(s api.Member) bool { return members.Same(m, s) }) {
 			continue
 		}
-		leaves := members.IdentityOf(m)
-		current = slices.DeleteFunc(current, func(c api.Member) bool { return members.IdentityOf(c) == leaves })
+		identity := members.IdentityOf(m)
+		current = slices.DeleteFunc(current, func(c api.Member) bool { return members.IdentityOf(c) == identity })
 		err := w.mutate(ctx, lb, func(ctx context.Context) error {
 			return cloudapi.IgnoreNotFound(w.API.DeleteMember(ctx, pool, m.ID))
 		}, func() { w.store.Members.Put(pool, slices.Clone(current)) })
@@ -39,12 +39,12 @@ func (w Writer) setMembersSerially(ctx context.Context, lb, pool string, have, w
 		if slices.ContainsFunc(current, func(m api.Member) bool { return members.Same(m, spec) }) {
 			continue
 		}
-		var made api.Member
+		var created api.Member
 		err := w.mutate(ctx, lb, func(ctx context.Context) (err error) {
-			made, err = w.API.CreateMember(ctx, pool, spec)
+			created, err = w.API.CreateMember(ctx, pool, spec)
 			return err
 		}, func() {
-			current = append(current, made)
+			current = append(current, created)
 			w.store.Members.Put(pool, slices.Clone(current))
 		})
 		if err != nil {

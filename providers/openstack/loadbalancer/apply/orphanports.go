@@ -25,17 +25,13 @@ import (
 //   - the port was created while that creation ran, in the network, the subnet and with the address of
 //     the creation;
 //   - Octavia owns it, and it is named after a load balancer that does not exist;
-//   - the conditions still hold after RefusalAge, when no creation can be in flight any more, and no floating
-//     IP
-//     is attached to the port;
+//   - the conditions still hold after RefusalAge, when no creation can be in flight, and no floating IP is attached to
+//     the port;
 //   - no more such ports were created than creations of ours were rejected in that time. If there are more,
 //     the ownership is ambiguous, and all stay.
 
 const (
-	// portOwner is the device owner of ports that Octavia created; their names are portPrefix and the load
-	// balancer's ID, and their device is devicePrefix and the ID.
-	portOwner    = "Octavia"
-	portPrefix   = "octavia-lb-"
+	// devicePrefix and the load balancer's ID are the device of a port that Octavia created.
 	devicePrefix = "lb-"
 	// RefusalAge is the minimum age of a port of a rejected creation before it is deleted. A load balancer is
 	// listed when its creation has returned, and Octavia, its proxies and clients time out after one to a few
@@ -52,7 +48,7 @@ type orphanPorts struct {
 	clock clock.Clock
 
 	mu sync.Mutex
-	// refusals are those with undecided ports, and those that overlap them.
+	// refusals are the rejected creations with ports that may be orphaned, and those that overlap them.
 	refusals []*refusal
 }
 
@@ -74,14 +70,14 @@ func (r *refusal) overlaps(other *refusal) bool {
 		!other.startedAt.Add(-clockSkew).After(r.endedAt.Add(clockSkew))
 }
 
-// noteRefusal records a creation that started at a time and that Octavia rejected. Its orphaned ports are
+// recordRefusal records a creation that started at a time and that Octavia rejected. Its orphaned ports are
 // deleted in the background, after RefusalAge. The context carries the logger, and does not limit that.
-func (o *orphanPorts) noteRefusal(ctx context.Context, spec loadbalancers.CreateOpts, startedAt time.Time) {
+func (o *orphanPorts) recordRefusal(ctx context.Context, spec loadbalancers.CreateOpts, startedAt time.Time) {
 	if spec.VipPortID != "" {
 		return // the port is the user's own
 	}
 	r := &refusal{startedAt: startedAt, endedAt: o.clock.Now(), suspects: map[string]api.Port{}}
-	ports, err := o.api.ListPorts(ctx, api.PortFilter{DeviceOwner: portOwner, NetworkID: spec.VipNetworkID})
+	ports, err := o.api.ListPorts(ctx, api.PortFilter{DeviceOwner: api.OctaviaPortOwner, NetworkID: spec.VipNetworkID})
 	if err != nil {
 		return
 	}
@@ -132,8 +128,8 @@ func (o *orphanPorts) cleanUp(ctx context.Context, r *refusal) {
 			refusals)
 		return
 	}
-	orphans = slices.DeleteFunc(orphans, func(p api.Port) bool { _, ours := r.suspects[p.ID]; return !ours })
-	_, err := o.deletions(orphans).Apply(ctx, plan.ApplyOptions{Clock: o.clock,
+	orphans = slices.DeleteFunc(orphans, func(p api.Port) bool { _, suspected := r.suspects[p.ID]; return !suspected })
+	_, err := o.planDeletions(orphans).Apply(ctx, plan.ApplyOptions{Clock: o.clock,
 		Observer: func(c plan.Change, status plan.Status, err error) {
 			if status == plan.Done || err != nil {
 				logger.Info("Orphaned VIP port", "action", c.Action, "port", c.Name, "reason", c.Reason, "status", status, "err",
@@ -145,8 +141,8 @@ func (o *orphanPorts) cleanUp(ctx context.Context, r *refusal) {
 	}
 }
 
-// deletions plans the deletion of ports.
-func (o *orphanPorts) deletions(orphans []api.Port) plan.Plan {
+// planDeletions plans the deletion of ports.
+func (o *orphanPorts) planDeletions(orphans []api.Port) plan.Plan {
 	p := plan.Plan{Subject: "ports of load balancers that Octavia refused to create"}
 	for _, port := range orphans {
 		p.Changes = append(p.Changes, plan.Change{
@@ -186,9 +182,9 @@ func isPlaced(p api.Port, spec loadbalancers.CreateOpts) bool {
 
 // looksOrphaned reports whether a port is as Octavia leaves it: named after a load balancer, and not in use.
 func looksOrphaned(p api.Port) bool {
-	id, ok := strings.CutPrefix(p.Name, portPrefix)
-	return ok && id != "" && p.DeviceOwner == portOwner && (p.DeviceID == devicePrefix+id || p.DeviceID == "") &&
-		p.Status != api.PortActive
+	id, ok := strings.CutPrefix(p.Name, api.OctaviaPortPrefix)
+	return ok && id != "" && p.DeviceOwner == api.OctaviaPortOwner &&
+		(p.DeviceID == devicePrefix+id || p.DeviceID == "") && p.Status != api.PortActive
 }
 
 // isOrphaned reports whether a port is still as Octavia left it, for a load balancer that does not exist.
@@ -200,15 +196,14 @@ func (o *orphanPorts) isOrphaned(ctx context.Context, suspect api.Port) (bool, e
 	if p.Name != suspect.Name || !looksOrphaned(p) {
 		return false, nil
 	}
-	missing, err := observe.IgnoreMissing(errOf(o.api.GetLoadBalancer(ctx, strings.TrimPrefix(p.Name, portPrefix))))
+	_, err = o.api.GetLoadBalancer(ctx, strings.TrimPrefix(p.Name, api.OctaviaPortPrefix))
+	missing, err := observe.IgnoreMissing(err)
 	if !missing || err != nil {
 		return false, err
 	}
 	used, err := o.api.ListFloatingIPs(ctx, p.ID)
 	return len(used) == 0, err
 }
-
-func errOf[T any](_ T, err error) error { return err }
 
 func idsOf(ports []api.Port) []string {
 	ids := make([]string, len(ports))

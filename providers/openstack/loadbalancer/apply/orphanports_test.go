@@ -148,7 +148,7 @@ func TestDeleteOrphanPorts(t *testing.T) {
 				began := time.Now()
 				step(tt.while)
 				time.Sleep(10 * time.Second)
-				s.noteRefusal(t.Context(), loadbalancers.CreateOpts{VipSubnetID: "here", VipAddress: "10.0.0.9"}, began)
+				s.recordRefusal(t.Context(), loadbalancers.CreateOpts{VipSubnetID: "here", VipAddress: "10.0.0.9"}, began)
 				time.Sleep(10 * time.Second)
 				step(tt.after)
 				came := len(cloud.left())
@@ -181,8 +181,8 @@ func TestDeleteOrphanPortsOfConcurrentCreations(t *testing.T) {
 		began := time.Now()
 		cloud.change(func(c *portCloud) { c.come("a") })
 		cloud.change(func(c *portCloud) { c.come("b") })
-		s.noteRefusal(t.Context(), spec, began)
-		s.noteRefusal(t.Context(), spec, began)
+		s.recordRefusal(t.Context(), spec, began)
+		s.recordRefusal(t.Context(), spec, began)
 		time.Sleep(RefusalAge + time.Second)
 		if len(cloud.left()) != 0 {
 			t.Errorf("left %v", cloud.left())
@@ -193,7 +193,7 @@ func TestDeleteOrphanPortsOfConcurrentCreations(t *testing.T) {
 		cloud.change(func(c *portCloud) { c.come("old") })
 		time.Sleep(time.Minute)
 		cloud.change(func(c *portCloud) { c.come("c") })
-		s.noteRefusal(t.Context(), spec, time.Now())
+		s.recordRefusal(t.Context(), spec, time.Now())
 		time.Sleep(RefusalAge + time.Second)
 		if refusalsOf(s) != 1 || len(cloud.left()) != 1 {
 			t.Errorf("%d refusals are remembered, and %d ports left", refusalsOf(s), len(cloud.left()))
@@ -207,7 +207,7 @@ func TestKeepPortThatTheUserNamed(t *testing.T) {
 		cloud := &portCloud{ports: map[string]api.Port{}, balancers: map[string]error{}}
 		s := &orphanPorts{api: cloud, clock: clock.RealClock{}}
 		cloud.change(func(c *portCloud) { c.come("other") })
-		s.noteRefusal(t.Context(), loadbalancers.CreateOpts{VipPortID: "mine"}, time.Now())
+		s.recordRefusal(t.Context(), loadbalancers.CreateOpts{VipPortID: "mine"}, time.Now())
 		time.Sleep(2 * RefusalAge)
 		if len(cloud.left()) != 1 {
 			t.Error("a port was deleted although the creation named one of the user's")

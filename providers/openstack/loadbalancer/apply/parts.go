@@ -25,11 +25,11 @@ func (w Writer) CreateListener(ctx context.Context, spec listeners.CreateOpts) e
 		families = model.VIPFamilies(lb)
 	}
 	spec.AllowedCIDRs = model.OfFamilies(spec.AllowedCIDRs, families)
-	var made api.Listener
+	var created api.Listener
 	return w.mutate(ctx, spec.LoadbalancerID, func(ctx context.Context) (err error) {
-		made, err = w.API.CreateListener(ctx, spec)
+		created, err = w.API.CreateListener(ctx, spec)
 		return err
-	}, func() { w.store.Listeners.Put(made.ID, made) })
+	}, func() { w.store.Listeners.Put(created.ID, created) })
 }
 
 // UpdateListener changes settings of a listener. The container of a new certificate has to be readable.
@@ -39,11 +39,11 @@ func (w Writer) UpdateListener(ctx context.Context, lb, id string, patch listene
 			return err
 		}
 	}
-	var made api.Listener
+	var updated api.Listener
 	return w.mutate(ctx, lb, func(ctx context.Context) (err error) {
-		made, err = w.API.UpdateListener(ctx, id, patch)
+		updated, err = w.API.UpdateListener(ctx, id, patch)
 		return err
-	}, func() { w.store.Listeners.Put(made.ID, made) })
+	}, func() { w.store.Listeners.Put(updated.ID, updated) })
 }
 
 // DeleteListener deletes a listener.
@@ -55,24 +55,24 @@ func (w Writer) DeleteListener(ctx context.Context, lb, id string) error {
 
 // CreatePool creates a pool without members, and returns its ID.
 func (w Writer) CreatePool(ctx context.Context, spec pools.CreateOpts) (string, error) {
-	var made api.Pool
+	var created api.Pool
 	err := w.mutate(ctx, spec.LoadbalancerID, func(ctx context.Context) (err error) {
-		made, err = w.API.CreatePool(ctx, spec)
+		created, err = w.API.CreatePool(ctx, spec)
 		return err
 	}, func() {
-		w.store.Pools.Put(made.ID, made)
-		w.store.Members.Put(made.ID, []api.Member{})
+		w.store.Pools.Put(created.ID, created)
+		w.store.Members.Put(created.ID, []api.Member{})
 	})
-	return made.ID, err
+	return created.ID, err
 }
 
 // UpdatePool changes settings of a pool.
 func (w Writer) UpdatePool(ctx context.Context, lb, id string, patch pools.UpdateOpts) error {
-	var made api.Pool
+	var updated api.Pool
 	return w.mutate(ctx, lb, func(ctx context.Context) (err error) {
-		made, err = w.API.UpdatePool(ctx, id, patch)
+		updated, err = w.API.UpdatePool(ctx, id, patch)
 		return err
-	}, func() { w.store.Pools.Put(made.ID, made) })
+	}, func() { w.store.Pools.Put(updated.ID, updated) })
 }
 
 // DeletePool deletes a pool with its members and health monitor.
@@ -84,23 +84,23 @@ func (w Writer) DeletePool(ctx context.Context, lb string, have observe.Pool) er
 
 // CreateMonitor creates the health monitor of a pool.
 func (w Writer) CreateMonitor(ctx context.Context, lb string, spec monitors.CreateOpts) error {
-	var made api.HealthMonitor
+	var created api.HealthMonitor
 	return w.mutate(ctx, lb, func(ctx context.Context) (err error) {
-		made, err = w.API.CreateHealthMonitor(ctx, spec)
+		created, err = w.API.CreateHealthMonitor(ctx, spec)
 		return err
 	}, func() {
-		w.store.Monitors.Put(made.ID, made)
-		w.store.SetMonitor(spec.PoolID, made.ID)
+		w.store.Monitors.Put(created.ID, created)
+		w.store.SetMonitor(spec.PoolID, created.ID)
 	})
 }
 
 // UpdateMonitor changes settings of a health monitor.
 func (w Writer) UpdateMonitor(ctx context.Context, lb, id string, patch monitors.UpdateOpts) error {
-	var made api.HealthMonitor
+	var updated api.HealthMonitor
 	return w.mutate(ctx, lb, func(ctx context.Context) (err error) {
-		made, err = w.API.UpdateHealthMonitor(ctx, id, patch)
+		updated, err = w.API.UpdateHealthMonitor(ctx, id, patch)
 		return err
-	}, func() { w.store.Monitors.Put(made.ID, made) })
+	}, func() { w.store.Monitors.Put(updated.ID, updated) })
 }
 
 // DeleteMonitor deletes the health monitor of a pool.

@@ -12,13 +12,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
 
-// portTries is the number of attempts of a change of a port that another client changes at the same time.
-const portTries = 8
+// maxPortAttempts limits the attempts of a change of a port that another client changes at the same time.
+const maxPortAttempts = 8
 
 // CreateGroup creates a security group. It has only Neutron's own rules.
 func (w Writer) CreateGroup(ctx context.Context, spec groups.CreateOpts) (api.SecurityGroup, error) {
-	made, err := w.API.CreateSecurityGroup(ctx, spec)
-	return made, w.finish(err, func() { w.store.Groups.Put(made.ID, made) })
+	created, err := w.API.CreateSecurityGroup(ctx, spec)
+	return created, w.finish(err, func() { w.store.Groups.Put(created.ID, created) })
 }
 
 // AddRules creates all rules of a security group with one call.
@@ -30,14 +30,14 @@ func (w Writer) AddRules(ctx context.Context, group api.SecurityGroup, missing [
 	for i := range specs {
 		specs[i].SecGroupID = group.ID
 	}
-	made, err := w.API.CreateSecurityGroupRules(ctx, specs)
+	created, err := w.API.CreateSecurityGroupRules(ctx, specs)
 	return w.finish(err, func() {
-		now, ok := w.store.Groups.Get(group.ID)
+		current, ok := w.store.Groups.Get(group.ID)
 		if !ok {
-			now = group
+			current = group
 		}
-		now.Rules = append(slices.Clone(now.Rules), made...)
-		w.store.Groups.Put(group.ID, now)
+		current.Rules = append(slices.Clone(current.Rules), created...)
+		w.store.Groups.Put(group.ID, current)
 	})
 }
 
@@ -61,27 +61,27 @@ func (w Writer) DeleteGroup(ctx context.Context, id string) error {
 // it was read: groups are replaced as a whole, and groups of another manager would be lost. A deleted port needs no
 // change.
 func (w Writer) ChangeGroups(ctx context.Context, port api.Port, change func([]string) []string) error {
-	done, err := w.locks.Lock(ctx, port.ID)
+	unlock, err := w.locks.Lock(ctx, port.ID)
 	if err != nil {
 		return err
 	}
-	defer done()
-	if known, ok := w.store.Ports.Get(port.ID); ok && known.Revision > port.Revision {
-		port = known
+	defer unlock()
+	if cached, ok := w.store.Ports.Get(port.ID); ok && cached.Revision > port.Revision {
+		port = cached
 	}
-	for try := 1; ; try++ {
+	for attempt := 1; ; attempt++ {
 		groups := change(port.SecurityGroups)
 		if slices.Equal(groups, port.SecurityGroups) {
 			return w.finish(nil, func() { w.store.Ports.Put(port.ID, port) })
 		}
-		changed, err := w.API.UpdatePort(ctx, port.ID,
+		updated, err := w.API.UpdatePort(ctx, port.ID,
 			api.PortUpdate{SecurityGroups: &groups, RevisionNumber: &port.Revision})
 		switch {
 		case err == nil:
-			return w.finish(nil, func() { w.store.Ports.Put(changed.ID, changed) })
+			return w.finish(nil, func() { w.store.Ports.Put(updated.ID, updated) })
 		case cloudapi.Is(err, cloudapi.NotFound):
 			return w.finish(nil, func() { w.store.Ports.Delete(port.ID) })
-		case !oserr.Changed(err) || try == portTries:
+		case !oserr.Changed(err) || attempt == maxPortAttempts:
 			return w.finish(err, nil)
 		}
 		if port, err = w.API.GetPort(ctx, port.ID); err != nil {

@@ -16,33 +16,33 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
 
-// LateTime is how long a creation without a reply may still take effect. Before Octavia replies, Neutron
-// creates the port of the address, and a busy API queues requests long after their callers have timed out. No
+// UnansweredTimeout is the time in which a creation without a reply may still take effect. Before Octavia replies,
+// Neutron creates the port of the address, and a busy API queues requests long after their callers have timed out. No
 // bound is documented; proxies and API servers usually end requests within a minute or two.
-const LateTime = 2 * time.Minute
+const UnansweredTimeout = 2 * time.Minute
 
-// unanswered are Services with a creation without a reply. Octavia has no idempotency token: a second request
+// unansweredCreations are Services with a creation without a reply. Octavia has no idempotency token: a second request
 // creates a second load balancer of the same name, and the two cannot be distinguished afterwards. It is safe
 // for concurrent use.
-type unanswered struct {
+type unansweredCreations struct {
 	clock clock.PassiveClock
 
 	mu    sync.Mutex
 	until map[types.NamespacedName]time.Time
 }
 
-// note records a creation that ended with err, if it may still take effect.
-func (u *unanswered) note(key observe.Key, err error) {
+// record records a creation that ended with err, if it may still take effect.
+func (u *unansweredCreations) record(key observe.Key, err error) {
 	if !mayTakeEffect(err) {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.until[key.Service()] = u.clock.Now().Add(LateTime)
+	u.until[key.Service()] = u.clock.Now().Add(UnansweredTimeout)
 }
 
 // forget removes the creation of a load balancer that has appeared.
-func (u *unanswered) forget(key observe.Key) {
+func (u *unansweredCreations) forget(key observe.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.until, key.Service())
@@ -50,17 +50,17 @@ func (u *unanswered) forget(key observe.Key) {
 
 // check returns an error of class Unavailable with the time of the retry, if a creation may still take
 // effect.
-func (u *unanswered) check(key observe.Key) error {
+func (u *unansweredCreations) check(key observe.Key) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	left := u.until[key.Service()].Sub(u.clock.Now())
-	if left <= 0 {
+	remaining := u.until[key.Service()].Sub(u.clock.Now())
+	if remaining <= 0 {
 		delete(u.until, key.Service())
 		return nil
 	}
-	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "CreateLoadBalancer", RetryAfter: left, Err: fmt.Errorf(
-		"not sent again yet: the previous request got no reply, and may still take effect; if no load balancer has "+
-			"appeared by then, it is sent in %s", left.Round(time.Second))}
+	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "CreateLoadBalancer", RetryAfter: remaining,
+		Err: fmt.Errorf("not sent again yet: the previous request got no reply, and may still take effect; if no load "+
+			"balancer has appeared by then, it is sent in %s", remaining.Round(time.Second))}
 }
 
 // mayTakeEffect reports whether a request was sent and its outcome is unknown.

@@ -18,11 +18,11 @@ import (
 // few seconds, which the steps up to maxStep cover; a new amphora boots for about a minute, where polling
 // more often than maxBootStep would cost more requests than it saves time.
 const (
-	firstPoll   = 250 * time.Millisecond
-	maxStep     = 2 * time.Second
-	growth      = 2
-	maxBootStep = 2600 * time.Millisecond
-	bootGrowth  = 3
+	initialStep    = 250 * time.Millisecond
+	maxStep        = 2 * time.Second
+	stepGrowth     = 2
+	maxBootStep    = 2600 * time.Millisecond
+	bootStepGrowth = 3
 	// minPollInterval is the shortest time between two polls. It grows by pollIntervalPerWaiter for each waiter, up to
 	// maxPollInterval, so that changes that start one after the other cost about as many polls as one.
 	minPollInterval       = 200 * time.Millisecond
@@ -43,30 +43,31 @@ type waiter struct {
 	// running is set while a goroutine polls.
 	running bool
 	// wake interrupts its sleep: a new wait is due sooner.
-	wake chan struct{}
-	last time.Time
+	wake     chan struct{}
+	lastPoll time.Time
 }
 
-// cause is the reason why a load balancer changes.
-type cause int
+// waitReason is the change that a wait is for.
+type waitReason int
 
 const (
-	changing cause = iota
-	booting
-	leaving
+	waitForChange waitReason = iota
+	waitForCreation
+	waitForDeletion
 )
 
 // wait is one caller that waits until a load balancer is no longer changing.
 type wait struct {
-	id   string
-	why  cause
-	step time.Duration
-	due  time.Time
-	done chan settled
+	id     string
+	reason waitReason
+	// step is the time until the poll after the next one.
+	step     time.Duration
+	nextPoll time.Time
+	done     chan pollResult
 }
 
-// settled is the result of a poll of one load balancer, which ends a wait.
-type settled struct {
+// pollResult is the result of a poll of one load balancer.
+type pollResult struct {
 	lb      api.LoadBalancer
 	deleted bool
 	err     error
@@ -76,34 +77,37 @@ func newWaiter(client api.LoadBalancingAPI, c clock.Clock, s *observe.Store) *wa
 	return &waiter{api: client, clock: c, store: s, waiting: map[*wait]struct{}{}, wake: make(chan struct{}, 1)}
 }
 
-// await waits until a load balancer is neither changing nor being deleted. Deleted reports that it does not exist any
-// more.
-func (w *waiter) await(ctx context.Context, id string, why cause) (lb api.LoadBalancer, deleted bool, err error) {
-	one := &wait{id: id, why: why, step: firstPoll, due: w.clock.Now().Add(firstPoll), done: make(chan settled, 1)}
+// await waits until a load balancer is neither changing nor being deleted. deleted reports that it
+// does not exist.
+func (w *waiter) await(ctx context.Context, id string, reason waitReason) (
+	lb api.LoadBalancer, deleted bool, err error,
+) {
+	entry := &wait{id: id, reason: reason, step: initialStep, nextPoll: w.clock.Now().Add(initialStep),
+		done: make(chan pollResult, 1)}
 	w.mu.Lock()
-	w.waiting[one] = struct{}{}
+	w.waiting[entry] = struct{}{}
 	if !w.running {
 		w.running = true
-		// Other waiters also need this one's deadline; each call has its own.
+		// Other waiters need the polls too, so they must not end with this context; each call has its own deadline.
 		go w.run(context.WithoutCancel(ctx))
 	}
 	w.mu.Unlock()
-	w.nudge()
+	w.interruptSleep()
 	defer func() {
 		w.mu.Lock()
-		delete(w.waiting, one)
+		delete(w.waiting, entry)
 		w.mu.Unlock()
-		w.nudge()
+		w.interruptSleep()
 	}()
 	select {
-	case s := <-one.done:
-		return s.lb, s.deleted, s.err
+	case result := <-entry.done:
+		return result.lb, result.deleted, result.err
 	case <-ctx.Done():
 		return lb, false, fmt.Errorf("load balancer %s is still busy: %w", id, ctx.Err())
 	}
 }
 
-func (w *waiter) nudge() {
+func (w *waiter) interruptSleep() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -113,7 +117,7 @@ func (w *waiter) nudge() {
 // run polls as long as there are waits.
 func (w *waiter) run(ctx context.Context) {
 	for {
-		due, ok := w.next()
+		due, ok := w.nextPoll()
 		if !ok {
 			return
 		}
@@ -127,23 +131,23 @@ func (w *waiter) run(ctx context.Context) {
 	}
 }
 
-// next returns when to poll; false if there are no waits.
-func (w *waiter) next() (time.Time, bool) {
+// nextPoll returns the time of the next poll; false if there are no waits.
+func (w *waiter) nextPoll() (time.Time, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var due time.Time
-	for one := range w.waiting {
-		if due.IsZero() || one.due.Before(due) {
-			due = one.due
+	for entry := range w.waiting {
+		if due.IsZero() || entry.nextPoll.Before(due) {
+			due = entry.nextPoll
 		}
 	}
 	if due.IsZero() {
 		w.running = false
 		return due, false
 	}
-	if soonest := w.last.Add(min(minPollInterval+time.Duration(len(w.waiting))*pollIntervalPerWaiter,
-		maxPollInterval)); due.Before(soonest) {
-		due = soonest
+	interval := min(minPollInterval+time.Duration(len(w.waiting))*pollIntervalPerWaiter, maxPollInterval)
+	if earliest := w.lastPoll.Add(interval); due.Before(earliest) {
+		due = earliest
 	}
 	return due, true
 }
@@ -151,34 +155,37 @@ func (w *waiter) next() (time.Time, bool) {
 // poll reads all awaited load balancers at once, and ends the waits for those that are ACTIVE.
 func (w *waiter) poll(ctx context.Context) {
 	w.mu.Lock()
-	ids := map[string]cause{}
-	for one := range w.waiting {
-		ids[one.id] = one.why
+	reasons := map[string]waitReason{}
+	for entry := range w.waiting {
+		reasons[entry.id] = entry.reason
 	}
-	w.last = w.clock.Now()
+	w.lastPoll = w.clock.Now()
 	w.mu.Unlock()
-	if len(ids) == 0 {
+	if len(reasons) == 0 {
 		return
 	}
-	found := w.read(ctx, ids)
+	results := w.read(ctx, reasons)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock.Now()
-	for one := range w.waiting {
-		if s, awaited := found[one.id]; awaited {
-			one.update(s, now)
+	for entry := range w.waiting {
+		if result, ok := results[entry.id]; ok {
+			entry.update(result, now)
 		}
 	}
 }
 
-// update ends a wait, or sets when to poll again.
-func (o *wait) update(s settled, now time.Time) {
-	busy := s.err == nil && !s.deleted && observe.IsPending(s.lb.ProvisioningStatus)
-	if busy || isTransient(s.err) {
-		o.later(now)
+// update ends a wait, or sets its next poll.
+func (o *wait) update(result pollResult, now time.Time) {
+	busy := result.err == nil && !result.deleted && observe.IsPending(result.lb.ProvisioningStatus)
+	if busy || isTransient(result.err) {
+		o.backOff(now)
 		return
 	}
-	o.end(s)
+	select {
+	case o.done <- result:
+	default:
+	}
 }
 
 // isTransient reports whether the next poll may succeed after an error.
@@ -186,67 +193,60 @@ func isTransient(err error) bool {
 	return cloudapi.Is(err, cloudapi.Unavailable, cloudapi.Throttled, cloudapi.Canceled)
 }
 
-func (o *wait) end(s settled) {
-	select {
-	case o.done <- s:
-	default:
-	}
-}
-
-// later makes the polls rarer, the longer it takes.
-func (o *wait) later(now time.Time) {
-	if o.why == booting {
-		o.step = min(o.step*bootGrowth, maxBootStep)
+// backOff sets the next poll: polls are rarer, the longer a change takes.
+func (o *wait) backOff(now time.Time) {
+	if o.reason == waitForCreation {
+		o.step = min(o.step*bootStepGrowth, maxBootStep)
 	} else {
-		o.step = min(o.step*growth, maxStep)
+		o.step = min(o.step*stepGrowth, maxStep)
 	}
-	o.due = now.Add(o.step)
+	o.nextPoll = now.Add(o.step)
 }
 
 // read returns the state of each awaited load balancer. An error about one of them affects only that one;
 // after a transient error the rest is not read, since it would probably fail too.
-func (w *waiter) read(ctx context.Context, ids map[string]cause) map[string]settled {
-	found := map[string]settled{}
-	before := w.store.Begin()
+func (w *waiter) read(ctx context.Context, reasons map[string]waitReason) map[string]pollResult {
+	results := map[string]pollResult{}
+	reading := w.store.Begin()
 	var failed error
-	if len(ids) >= listThreshold {
+	if len(reasons) >= listThreshold {
 		var list []api.LoadBalancer
 		list, failed = w.api.ListLoadBalancers(ctx)
 		for _, lb := range list {
-			if _, awaited := ids[lb.ID]; awaited && lb.ProvisioningStatus != api.Deleted {
-				found[lb.ID] = settled{lb: lb}
-				w.store.Saw(before, lb)
+			if _, awaited := reasons[lb.ID]; awaited && lb.ProvisioningStatus != api.Deleted {
+				results[lb.ID] = pollResult{lb: lb}
+				w.store.MergeLoadBalancer(reading, lb)
 			}
 		}
 	}
-	for id, why := range ids {
-		_, listed := found[id]
+	for id, reason := range reasons {
+		_, listed := results[id]
 		switch {
 		case listed:
 		case failed != nil:
-			found[id] = settled{err: failed}
-		case why == leaving && len(ids) >= listThreshold:
-			found[id] = settled{deleted: true} // expected not to be in the list
+			results[id] = pollResult{err: failed}
+		case reason == waitForDeletion && len(reasons) >= listThreshold:
+			results[id] = pollResult{deleted: true} // expected not to be in the list
 		default:
 			// Lists show only the project's own load balancers.
-			found[id] = w.readOne(ctx, before, id)
-			if isTransient(found[id].err) {
-				failed = found[id].err
+			results[id] = w.readOne(ctx, reading, id)
+			if isTransient(results[id].err) {
+				failed = results[id].err
 			}
 		}
 	}
-	return found
+	return results
 }
 
 // readOne reads one load balancer.
-func (w *waiter) readOne(ctx context.Context, before snapshot.Reading, id string) settled {
+func (w *waiter) readOne(ctx context.Context, reading snapshot.Reading, id string) pollResult {
 	lb, err := w.api.GetLoadBalancer(ctx, id)
 	switch {
 	case cloudapi.Is(err, cloudapi.NotFound), err == nil && lb.ProvisioningStatus == api.Deleted:
-		return settled{deleted: true}
+		return pollResult{deleted: true}
 	case err != nil:
-		return settled{err: err}
+		return pollResult{err: err}
 	}
-	w.store.Saw(before, lb)
-	return settled{lb: lb}
+	w.store.MergeLoadBalancer(reading, lb)
+	return pollResult{lb: lb}
 }

@@ -65,7 +65,7 @@ func TestDeniedReadEndsOnlyItsOwnWait(t *testing.T) {
 				for _, id := range []string{"a", "b", "c"} {
 					done[id] = make(chan error, 1)
 					go func() {
-						_, _, err := w.await(t.Context(), id, changing)
+						_, _, err := w.await(t.Context(), id, waitForChange)
 						done[id] <- err
 					}()
 				}

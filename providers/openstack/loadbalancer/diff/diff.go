@@ -45,7 +45,7 @@ func planWithout(held []plan.HeldChange, write apply.Writer, want *model.Desired
 	if err := d.refuse(); err != nil {
 		return plan.Plan{}, err
 	}
-	d.skipClashes()
+	d.skipConflictingPorts()
 	d.keepUnowned()
 	d.keepUnmonitored()
 	if err := d.ensure(); err != nil {
@@ -60,10 +60,10 @@ func (d *differ) refuse() error {
 		return d.badReference(d.have.Denied, "it belongs to another project: write the ID of one in this project, or "+
 			"remove the annotation")
 	}
-	if twins := d.twins(); len(twins) > 0 && d.have.LoadBalancer.ID != d.key.Named {
+	if duplicates := d.duplicates(); len(duplicates) > 0 && d.have.LoadBalancer.ID != d.key.Named {
 		return d.badReference("", fmt.Sprintf("the load balancers %s and %s have the same name %s: delete one of them, or "+
 			"write the ID of the one to use",
-			d.have.LoadBalancer.ID, twins[0].ID, d.have.LoadBalancer.Name))
+			d.have.LoadBalancer.ID, duplicates[0].ID, d.have.LoadBalancer.Name))
 	}
 	lb := d.have.LoadBalancer
 	if lb == nil {
@@ -74,7 +74,7 @@ func (d *differ) refuse() error {
 			Err: fmt.Errorf("the load balancer %s (%s) belongs to %s, and is left alone: give each cluster its own "+
 				"--cluster-name, or delete that load balancer", lb.Name, lb.ID, owner)}
 	}
-	if !d.key.Proves(*lb) && !d.servesUs() {
+	if !d.key.Proves(*lb) && !d.hasClusterMembers() {
 		return d.badReference("", fmt.Sprintf("the load balancer %s has the name or tag %s, and nothing shows that "+
 			"it is this cluster's rather than that of another one with the --cluster-name %s: "+
 			"if it is this Service's, write its ID here; if not, give each cluster its own --cluster-name", lb.ID,
@@ -86,23 +86,23 @@ func (d *differ) refuse() error {
 	return d.refuseGuest(*lb)
 }
 
-// refuseGuest returns why this Service cannot share a load balancer.
+// refuseGuest returns an error if this Service cannot share a load balancer.
 func (d *differ) refuseGuest(lb api.LoadBalancer) error {
 	if !d.want.Features.Tags() {
 		return d.badReference(lb.ID, fmt.Sprintf("sharing needs tags, which came with version %s of Octavia's API: remove "+
 			"the annotation", model.VersionTags))
 	}
-	others := d.key.Guests(lb)
-	if !slices.Contains(lb.Tags, names.ServiceTag(d.key.LoadBalancer())) && len(others) >= d.want.MaxShared {
+	guests := d.key.Guests(lb)
+	if !slices.Contains(lb.Tags, names.ServiceTag(d.key.LoadBalancer())) && len(guests) >= d.want.MaxShared {
 		return d.badReference(lb.ID, fmt.Sprintf("%d Services share it already (%s), and max-shared-lb in the "+
 			"configuration is %d: raise it, or use another load balancer",
-			len(others), strings.Join(others, ", "), d.want.MaxShared))
+			len(guests), strings.Join(guests, ", "), d.want.MaxShared))
 	}
-	if d.wantedFloatingIP(&lb) != nil && len(d.attached(&lb)) == 0 {
+	if d.wantedFloatingIP(&lb) != nil && len(d.attachedFloatingIPs(&lb)) == 0 {
 		return d.badReference(lb.ID, fmt.Sprintf("it has no floating IP, so that only an internal Service can share it: "+
 			"set %s to \"true\"", annotation.KeyInternal))
 	}
-	return d.clashes()
+	return d.checkPortConflicts()
 }
 
 // badReference returns the error about the load balancer that the Service names.
@@ -124,9 +124,9 @@ func (d *differ) ensure() error {
 		if err != nil {
 			return err
 		}
-		if reason != "" && d.recovers(*lb) {
+		if reason != "" && d.needsFailover(*lb) {
 			d.diffGroup()
-			return d.recover(lb)
+			return d.ensureAfterFailover(lb)
 		}
 		removal := plan.Change{}
 		if reason != "" {
@@ -138,9 +138,9 @@ func (d *differ) ensure() error {
 			return nil
 		}
 		if reason != "" && !d.isHeld(removal.Ref) {
-			freed = d.attached(lb)
-			removal.Do = d.replacing(*lb, freed, removal.Do)
-			if lb.ProvisioningStatus == api.Error && !d.neverWorked(*lb) {
+			freed = d.attachedFloatingIPs(lb)
+			removal.Do = d.replacementDeletion(*lb, freed, removal.Do)
+			if lb.ProvisioningStatus == api.Error && !d.creationFailed(*lb) {
 				d.replaced = lb
 			}
 			d.add(removal)
@@ -160,16 +160,16 @@ func (d *differ) ensure() error {
 	return d.ensureExisting(lb)
 }
 
-// replacing wraps the deletion of a load balancer that another one replaces. Its floating IPs are marked
-// before, so that they are found if the replacement is interrupted.
-func (d *differ) replacing(lb api.LoadBalancer, freed []api.FloatingIP,
+// replacementDeletion returns the function that deletes a load balancer which another one replaces. It first marks the
+// floating IPs, so that they are found if the replacement is interrupted.
+func (d *differ) replacementDeletion(lb api.LoadBalancer, freed []api.FloatingIP,
 	remove func(context.Context, *plan.Handles) error) func(context.Context, *plan.Handles) error {
 	return func(ctx context.Context, ids *plan.Handles) error {
-		if err := d.write.KeepFailed(lb, d.want); err != nil {
+		if err := d.write.CheckCreationBackoff(lb, d.want); err != nil {
 			return err
 		}
 		for _, f := range freed {
-			if change, ok := d.mark(f); ok {
+			if change, ok := d.floatingIPMark(f); ok {
 				if err := change.Do(ctx, ids); err != nil {
 					return err
 				}
@@ -181,11 +181,11 @@ func (d *differ) replacing(lb api.LoadBalancer, freed []api.FloatingIP,
 
 // ensureExisting plans the changes of a load balancer that stays.
 func (d *differ) ensureExisting(lb *api.LoadBalancer) error {
-	first := len(d.plan.Changes)
+	index := len(d.plan.Changes)
 	d.ensurePorts(nil)
 	d.warnStuckParts(*lb)
 	if d.owner {
-		d.warnUnmovable(*lb)
+		d.warnImmutable(*lb)
 		if len(d.want.Families) > 1 && len(lb.AdditionalVips) == 0 && d.want.Features.AdditionalVIPs() {
 			d.warnf("the load balancer has no %s address, and Octavia adds none to one that exists: delete the Service and "+
 				"create it again, with a subnet of that family in the load balancer's network", d.want.Families[1])
@@ -195,26 +195,26 @@ func (d *differ) ensureExisting(lb *api.LoadBalancer) error {
 		}
 	}
 	if update, changed := d.loadBalancerUpdate(*lb); changed && !d.isHeld(update.Ref) {
-		d.plan.Changes = slices.Insert(d.plan.Changes, first, update)
+		d.plan.Changes = slices.Insert(d.plan.Changes, index, update)
 	}
 	return nil
 }
 
-// recover plans the failover of a load balancer, and after it all other changes.
-func (d *differ) recover(lb *api.LoadBalancer) error {
-	change := d.failover(*lb)
-	if d.isHeld(change.Ref) {
+// ensureAfterFailover plans the failover of a load balancer, and all other changes after it.
+func (d *differ) ensureAfterFailover(lb *api.LoadBalancer) error {
+	failover := d.failover(*lb)
+	if d.isHeld(failover.Ref) {
 		return nil
 	}
-	before := len(d.plan.Changes)
+	index := len(d.plan.Changes)
 	if err := d.ensureExisting(lb); err != nil {
 		return err
 	}
-	for i := range d.plan.Changes[before:] {
-		after := &d.plan.Changes[before+i].After
-		*after = append([]plan.Ref{change.Ref}, *after...)
+	for i := range d.plan.Changes[index:] {
+		after := &d.plan.Changes[index+i].After
+		*after = append([]plan.Ref{failover.Ref}, *after...)
 	}
-	d.add(change)
+	d.add(failover)
 	return nil
 }
 
@@ -224,12 +224,12 @@ func (d *differ) warnNamedMissing(lb *api.LoadBalancer) {
 	if named == "" || d.want.Reference == "" || lb != nil && lb.ID == named {
 		return
 	}
-	instead := "one is made"
+	replacement := "one is created"
 	if lb != nil {
-		instead = lb.ID + " is used"
+		replacement = lb.ID + " is used"
 	}
-	d.warnf("%s is %q: there is no such load balancer any more, and %s instead", annotation.KeyLoadBalancerID, named,
-		instead)
+	d.warnf("%s is %q: there is no such load balancer, and %s instead", annotation.KeyLoadBalancerID, named,
+		replacement)
 }
 
 // warnStuckParts warns about parts that stay PENDING in a load balancer that is ACTIVE.
@@ -251,43 +251,42 @@ func (d *differ) warnStuckParts(lb api.LoadBalancer) {
 	}
 }
 
-// ensurePorts plans listeners and pools. Creations wait for base.
-func (d *differ) ensurePorts(base []plan.Ref) {
+// ensurePorts plans listeners and pools. after are the changes that creations wait for.
+func (d *differ) ensurePorts(after []plan.Ref) {
 	stale := d.surplusListeners()
 	for _, port := range d.want.Ports {
-		d.ensurePort(port, base)
+		d.ensurePort(port, after)
 	}
 	d.deleteListeners(stale)
 	d.deleteUnusedPools()
 }
 
 // ensurePort plans the listener and the pool of a port.
-func (d *differ) ensurePort(port model.Port, base []plan.Ref) {
+func (d *differ) ensurePort(port model.Port, after []plan.Ref) {
 	have, exists := d.listenerOf(port)
-	pool, hasPool := d.poolOf(have.DefaultPoolID)
-	keeps := exists && hasPool && d.keepsPort(have)
-	if keeps {
-		port = asItIs(port, have, pool)
+	current, hasPool := d.poolOf(have.DefaultPoolID)
+	held := exists && hasPool && d.isReplacementHeld(have)
+	if held {
+		port = keepProtocols(port, have, current)
 	}
-	fits := hasPool && (keeps || d.reusable(pool, port))
-	keep := pool
-	if !fits {
-		keep, fits = d.orphan(port)
+	pool, reused := current, hasPool && (held || d.isReusable(current, port))
+	if !reused {
+		pool, reused = d.orphanedPool(port)
 	}
-	if exists && d.keepsClients(have) {
+	if exists && d.isNarrowingHeld(have) {
 		port.Listener.AllowedCIDRs = have.AllowedCIDRs
 	}
 	port = d.withoutHeldMonitor(port)
-	ref, ready := d.ensurePool(keep, fits, port, base)
-	ready = append(ready, base...)
+	ref, ready := d.ensurePool(pool, reused, port, after)
+	ready = append(ready, after...)
 	if !exists {
 		d.add(d.listenerCreate(port, ref, ready))
 		return
 	}
 	switched := d.switchListener(have, port, ref, ready)
-	if hasPool && pool.ID != ref.id && !d.isSharedPool(pool.ID, have.ID) {
-		d.add(d.poolDelete(pool, "another pool replaces it", []plan.Ref{switched}))
-		d.taken[pool.ID] = true
+	if hasPool && current.ID != ref.id && !d.isSharedPool(current.ID, have.ID) {
+		d.add(d.poolDelete(current, "another pool replaces it", []plan.Ref{switched}))
+		d.planned[current.ID] = true
 	}
 }
 
@@ -297,7 +296,7 @@ func (d *differ) switchListener(have api.Listener, port model.Port, ref poolRef,
 	if have.Protocol == string(port.Listener.Protocol) {
 		change, ok := d.listenerUpdate(have, port, ref, ready)
 		if ok {
-			d.plan.Changes = append(d.plan.Changes, change) // the held one has fewer fields here
+			d.plan.Changes = append(d.plan.Changes, change) // not by add: the held one has fewer fields here
 		}
 		return change.Ref
 	}
@@ -313,26 +312,26 @@ func (d *differ) deleteListeners(stale []api.Listener) {
 	for _, l := range stale {
 		removal := d.listenerDelete(l, "the Service has no such port", nil)
 		d.add(removal)
-		if pool, ok := d.poolOf(l.DefaultPoolID); ok && !d.taken[pool.ID] && !d.isSharedPool(pool.ID, l.ID) {
-			d.taken[pool.ID] = true
+		if pool, ok := d.poolOf(l.DefaultPoolID); ok && !d.planned[pool.ID] && !d.isSharedPool(pool.ID, l.ID) {
+			d.planned[pool.ID] = true
 			d.add(d.poolDelete(pool, "", []plan.Ref{removal.Ref}))
 		}
 	}
 }
 
-// deleteUnusedPools deletes pools of ours without a listener: orphans of interrupted changes.
+// deleteUnusedPools deletes pools of the Service without a listener: orphans of interrupted changes.
 func (d *differ) deleteUnusedPools() {
 	for _, p := range d.have.Pools {
-		if !d.taken[p.ID] && !d.used(p.ID) && d.hasOurName(p) {
+		if !d.planned[p.ID] && !d.isUsed(p.ID) && d.hasOurName(p) {
 			d.add(d.poolDelete(p, "no listener uses it", nil))
 		}
 	}
 }
 
-// remove plans the deletion of all objects of ours. Objects of another cluster or project are ignored: they
+// remove plans the deletion of all objects of the Service. Objects of another cluster or project are ignored: they
 // must neither block the deletion of the Service nor be changed.
 func (d *differ) remove() {
-	for _, lb := range d.twins() {
+	for _, lb := range d.duplicates() {
 		if len(d.key.Guests(lb)) == 0 {
 			d.add(d.loadBalancerDelete(lb, "it has the name of this Service's load balancer"))
 		}
@@ -348,7 +347,7 @@ func (d *differ) remove() {
 			lb.Name, lb.ID, d.key.ClusterName)
 	case d.isLastUser(*lb):
 		var released []plan.Ref
-		for _, f := range d.attached(lb) {
+		for _, f := range d.attachedFloatingIPs(lb) {
 			if change, ok := d.releaseAtDeletion(f); ok {
 				d.add(change)
 				released = append(released, change.Ref)
@@ -366,17 +365,11 @@ func (d *differ) remove() {
 
 // leave plans the removal of all objects of this Service from a load balancer that stays.
 func (d *differ) leave(lb api.LoadBalancer) {
-	var mine []api.Listener
-	for _, l := range d.have.Listeners {
-		if d.ownsListener(l) {
-			mine = append(mine, l)
-		}
-	}
-	before := len(d.plan.Changes)
-	d.deleteListeners(mine)
+	index := len(d.plan.Changes)
+	d.deleteListeners(filter(d.have.Listeners, d.ownsListener))
 	d.deleteUnusedPools()
 	var after []plan.Ref
-	for _, change := range d.plan.Changes[before:] {
+	for _, change := range d.plan.Changes[index:] {
 		after = append(after, change.Ref)
 	}
 	if slices.Contains(lb.Tags, names.ServiceTag(d.key.LoadBalancer())) {

@@ -43,7 +43,7 @@ type differ struct {
 	want  model.Desired
 	have  observe.Observed
 	plan  plan.Plan
-	// held are changes that are not made: the objects that they would replace stay.
+	// held are changes that are not created: the objects that they would replace stay.
 	held []plan.HeldChange
 	// deleting is set if nothing should exist.
 	deleting bool
@@ -51,23 +51,24 @@ type differ struct {
 	owner bool
 	// replaced is the load balancer in the state ERROR that the plan replaces. Its successor gets its address.
 	replaced *api.LoadBalancer
-	// home is the port of the existing load balancer, if it was created for a Service of this cluster.
-	home string
-	// refs are the references of changes, taken the pools that stay.
-	refs  map[plan.Ref]bool
-	taken map[string]bool
+	// ownVIPPort is the port of the existing load balancer, if it was created for a Service of this cluster.
+	ownVIPPort string
+	// refs are the references of changes.
+	refs map[plan.Ref]bool
+	// planned are the IDs of pools that the plan keeps or deletes.
+	planned map[string]bool
 	// unmonitored is set if the load balancer was adopted without health monitors, and stays so.
 	unmonitored bool
 }
 
 // newDiffer returns a differ for the existing objects of one Service.
 func newDiffer(write apply.Writer, have observe.Observed) *differ {
-	d := &differ{write: write, key: write.Key, have: have, refs: map[plan.Ref]bool{}, taken: map[string]bool{}}
+	d := &differ{write: write, key: write.Key, have: have, refs: map[plan.Ref]bool{}, planned: map[string]bool{}}
 	d.plan.Subject = d.key.Subject()
 	if lb := have.LoadBalancer; lb != nil {
 		d.owner = d.key.Owns(*lb)
 		if d.isOfCluster(*lb) {
-			d.home = lb.VipPortID
+			d.ownVIPPort = lb.VipPortID
 		}
 	}
 	return d
@@ -84,8 +85,8 @@ func (d *differ) warnf(format string, args ...any) {
 	d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf(format, args...))
 }
 
-// warnAs is warnf with the reason of its Event.
-func (d *differ) warnAs(reason events.Reason, format string, args ...any) {
+// warnWithReason is warnf with the reason of the Event.
+func (d *differ) warnWithReason(reason events.Reason, format string, args ...any) {
 	d.warnf(format, args...)
 	reasons := maps.Clone(d.plan.Reasons)
 	if reasons == nil {
@@ -95,8 +96,8 @@ func (d *differ) warnAs(reason events.Reason, format string, args ...any) {
 	d.plan.Reasons = reasons
 }
 
-// ref returns the reference of a change. Octavia's names are not unique, so the object's ID distinguishes a
-// second one of a name.
+// ref returns the reference of a change. Octavia's names are not unique, so that a detail, such as the object's ID,
+// distinguishes a second one of a name.
 func (d *differ) ref(kind, name string, action plan.Action, detail string) plan.Ref {
 	ref := plan.Ref{Kind: kind, Name: name, Action: action}
 	for n := 2; d.refs[ref]; n++ {

@@ -51,27 +51,27 @@ func Effects() []plan.Effect {
 	return []plan.Effect{replacesPart, closesListener, probesGuest, movesFloatingIP, replaces, failsOver, replacesFailed}
 }
 
-// keepsPort reports whether the replacement of a listener or of its pool is held.
-func (d *differ) keepsPort(l api.Listener) bool {
+// isReplacementHeld reports whether the replacement of a listener or of its pool is held.
+func (d *differ) isReplacementHeld(l api.Listener) bool {
 	return d.isListenerHeld(l, plan.Update, replacesPart) || d.isListenerHeld(l, plan.Delete, replacesPart)
 }
 
-// keepsClients reports whether a listener keeps its allowed CIDRs, because the change of them is held.
-func (d *differ) keepsClients(l api.Listener) bool {
+// isNarrowingHeld reports whether a change of a listener's allowed CIDRs is held.
+func (d *differ) isNarrowingHeld(l api.Listener) bool {
 	return d.isListenerHeld(l, plan.Update, closesListener)
 }
 
 // isListenerHeld reports whether a change of a listener is held because of a disruption. An update in place has one of
 // two: it sends to another pool, or it allows fewer clients.
-func (d *differ) isListenerHeld(l api.Listener, action plan.Action, because plan.Effect) bool {
+func (d *differ) isListenerHeld(l api.Listener, action plan.Action, effect plan.Effect) bool {
 	return slices.ContainsFunc(d.held, func(h plan.HeldChange) bool {
-		return h.Kind == kindListener && h.Action == action && h.ID == l.ID && slices.Equal(h.Follows, because.Follows())
+		return h.Kind == kindListener && h.Action == action && h.ID == l.ID && slices.Equal(h.Follows, effect.Follows())
 	})
 }
 
-// asItIs returns a port with the existing values of the fields that only a replacement of its listener or
+// keepProtocols returns a port with the existing values of the fields that only a replacement of its listener or
 // pool could change.
-func asItIs(port model.Port, l api.Listener, p observe.Pool) model.Port {
+func keepProtocols(port model.Port, l api.Listener, p observe.Pool) model.Port {
 	port.Listener.Protocol, port.Pool.Protocol = listeners.Protocol(l.Protocol), pools.Protocol(p.Protocol)
 	port.Listener.DefaultTlsContainerRef, port.Listener.InsertHeaders = l.DefaultTlsContainerRef, l.InsertHeaders
 	return port

@@ -14,20 +14,20 @@ import (
 // it does by default to all but administrators, another load balancer replaces it, with its address if that
 // is still free. Either needs an approval.
 
-// recovers reports whether a failover is planned for a load balancer.
-func (d *differ) recovers(lb api.LoadBalancer) bool {
+// needsFailover reports whether a load balancer needs a failover that Octavia has not refused.
+func (d *differ) needsFailover(lb api.LoadBalancer) bool {
 	refused := d.have.FailoverRefused || d.want.FailoverRefused == lb.ID
-	return lb.ProvisioningStatus == api.Error && d.owner && !d.neverWorked(lb) && !refused
+	return lb.ProvisioningStatus == api.Error && d.owner && !d.creationFailed(lb) && !refused
 }
 
-// neverWorked reports whether the creation of a load balancer of ours failed: its ID is written on the
-// Service once it works.
-func (d *differ) neverWorked(lb api.LoadBalancer) bool {
+// creationFailed reports whether the creation of a load balancer of this manager failed: its ID is written on the
+// Service only after it has worked.
+func (d *differ) creationFailed(lb api.LoadBalancer) bool {
 	return !model.StoredRecord(lb).IsZero() && d.key.Named != lb.ID
 }
 
-// failure returns the fields that identify one failure of a load balancer, so that an approval holds for that one.
-func failure(lb api.LoadBalancer) []plan.Field {
+// failureFields returns the fields that identify one failure of a load balancer: an approval holds for that one only.
+func failureFields(lb api.LoadBalancer) []plan.Field {
 	return []plan.Field{{Name: "id", Before: lb.ID}, {Name: "updated_at", Before: lb.UpdatedAt.Format(time.RFC3339)}}
 }
 
@@ -35,7 +35,7 @@ func failure(lb api.LoadBalancer) []plan.Field {
 func (d *differ) failover(have api.LoadBalancer) plan.Change {
 	change := plan.Change{
 		Ref: d.ref(kindLoadBalancer, have.Name, plan.Update, "failover"),
-		Fields: append(failure(have), plan.Field{Name: "provisioning_status", Before: have.ProvisioningStatus,
+		Fields: append(failureFields(have), plan.Field{Name: "provisioning_status", Before: have.ProvisioningStatus,
 			After: api.Active}),
 		Reason: "the load balancer is in the state ERROR: requesting a failover",
 		Do: func(ctx context.Context, _ *plan.Handles) error {

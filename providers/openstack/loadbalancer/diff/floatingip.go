@@ -17,10 +17,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// canMark reports whether our mark can be set on a floating IP.
-func (d *differ) canMark(f api.FloatingIP) bool { return d.key.ClusterUID != "" && d.supportsTags(f) }
+// canTag reports whether the cluster's mark can be set on a floating IP.
+func (d *differ) canTag(f api.FloatingIP) bool { return d.key.ClusterUID != "" && d.supportsTags(f) }
 
-// isKept reports whether a floating IP of ours outlives the Service: the Service decides. For a deleted
+// isKept reports whether a floating IP of this cluster outlives the Service: the annotation decides. For a deleted
 // Service without the annotation, the tag decides.
 func (d *differ) isKept(f api.FloatingIP) bool {
 	if keep := d.have.KeepFloatingIP; keep != nil {
@@ -42,20 +42,19 @@ func (d *differ) wantedFloatingIP(lb *api.LoadBalancer) *model.FloatingIP {
 	return d.want.FloatingIP
 }
 
-// diffFloatingIP plans the public address of a load balancer of this Service, or of one that we share as its
-// owner. lb is nil for one that the plan creates; freed are those of its predecessor until the change named
-// by after.
+// diffFloatingIP plans the public address of a load balancer that this Service owns. lb is nil for one that the plan
+// creates; freed are the floating IPs of the one that it replaces, which the changes in after detach.
 func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, after []plan.Ref) error {
-	attached, free := d.attached(lb), append(d.orphanedFloatingIPs(), freed...)
+	attached, free := d.attachedFloatingIPs(lb), append(d.orphanedFloatingIPs(), freed...)
 	want := d.wantedFloatingIP(lb)
 	d.warnFloatingIP(want)
 	if want == nil {
-		d.withoutFloatingIP(attached, free, freed, after)
+		d.ensureNoFloatingIP(attached, free, freed, after)
 		return nil
 	}
 	for _, f := range attached {
 		if want.Address == "" || model.SameIP(f.FloatingIP, want.Address) {
-			if change, ok := d.mark(f); ok {
+			if change, ok := d.floatingIPMark(f); ok {
 				d.add(change)
 			}
 			d.releaseFloatingIPs(free, nil)
@@ -65,10 +64,10 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 	return d.attachFloatingIP(*want, attached, free, after)
 }
 
-// withoutFloatingIP plans for a load balancer that should have no floating IP: one that becomes internal loses those
+// ensureNoFloatingIP plans for a load balancer that should have no floating IP: one that becomes internal loses those
 // that are attached. Where no floating IP can be chosen, attached ones stay, also at a load balancer that replaces
 // another.
-func (d *differ) withoutFloatingIP(attached, free, freed []api.FloatingIP, after []plan.Ref) {
+func (d *differ) ensureNoFloatingIP(attached, free, freed []api.FloatingIP, after []plan.Ref) {
 	switch {
 	case d.want.Internal:
 		for _, f := range attached {
@@ -82,11 +81,11 @@ func (d *differ) withoutFloatingIP(attached, free, freed []api.FloatingIP, after
 
 // attachFloatingIP plans the wanted floating IP in place of those that are attached: a free one, or a new one.
 func (d *differ) attachFloatingIP(want model.FloatingIP, attached, free []api.FloatingIP, after []plan.Ref) error {
-	use, err := d.pick(want, free)
+	chosen, err := d.chooseFloatingIP(want, free)
 	if err != nil {
 		return err
 	}
-	if use == nil && len(attached) > 0 {
+	if chosen == nil && len(attached) > 0 {
 		d.exchangeFloatingIP(want, attached)
 		d.releaseFloatingIPs(free, nil)
 		return nil
@@ -96,13 +95,12 @@ func (d *differ) attachFloatingIP(want model.FloatingIP, attached, free []api.Fl
 		d.add(release)
 		after = append(after, release.Ref)
 	}
-	if use == nil {
+	if chosen == nil {
 		d.add(d.floatingIPCreate(want, after))
 	} else {
-		d.add(d.floatingIPAttach(*use, after))
+		d.add(d.floatingIPAttach(*chosen, after))
 	}
-	d.releaseFloatingIPs(slices.DeleteFunc(free, func(f api.FloatingIP) bool { return use != nil && f.ID == use.ID }),
-		after)
+	d.releaseFloatingIPs(filter(free, func(f api.FloatingIP) bool { return chosen == nil || f.ID != chosen.ID }), after)
 	return nil
 }
 
@@ -113,12 +111,12 @@ func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached []api.Floati
 	handle, port := plan.Handle(creation.Ref.Name), d.have.LoadBalancer.VipPortID
 	movesFloatingIP.Declare(&creation)
 	creation.Do = func(ctx context.Context, ids *plan.Handles) error {
-		made, err := d.write.AllocateFloatingIP(ctx, want, "")
+		created, err := d.write.AllocateFloatingIP(ctx, want, "")
 		if err != nil {
 			return err
 		}
-		ids.Set(handle, made.ID)
-		return d.write.TagFloatingIP(ctx, made, d.marks(made))
+		ids.Set(handle, created.ID)
+		return d.write.TagFloatingIP(ctx, created, d.floatingIPTags(created))
 	}
 	d.add(creation)
 	after := []plan.Ref{creation.Ref}
@@ -143,9 +141,9 @@ func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached []api.Floati
 	})
 }
 
-// pick returns an existing floating IP that can be used: an orphan of an interrupted creation or a replaced
+// chooseFloatingIP returns an existing floating IP that can be used: an orphan of an interrupted creation or a replaced
 // load balancer, or the one of the address that the Service names.
-func (d *differ) pick(want model.FloatingIP, free []api.FloatingIP) (*api.FloatingIP, error) {
+func (d *differ) chooseFloatingIP(want model.FloatingIP, free []api.FloatingIP) (*api.FloatingIP, error) {
 	for _, f := range free {
 		if want.Address == "" || model.SameIP(f.FloatingIP, want.Address) {
 			return &f, nil
@@ -172,11 +170,10 @@ func (d *differ) pick(want model.FloatingIP, free []api.FloatingIP) (*api.Floati
 // warnFloatingIP warns about annotations for a floating IP that a load balancer with an IPv6 address cannot have, and
 // about tags that cannot be written.
 func (d *differ) warnFloatingIP(want *model.FloatingIP) {
-	asked := d.want.FloatingIP
-	if want == nil && asked != nil && len(asked.Explicit) > 0 {
-		d.warnAs(events.LoadBalancerFloatingIPSkipped, "%s has no effect: the load balancer has an IPv6 address, for "+
-			"which there "+
-			"are no floating IPs; its own address is used", strings.Join(asked.Explicit, ", "))
+	requested := d.want.FloatingIP
+	if want == nil && requested != nil && len(requested.Explicit) > 0 {
+		d.warnWithReason(events.LoadBalancerFloatingIPSkipped, "%s has no effect: the load balancer has an IPv6 address, "+
+			"for which there are no floating IPs; its own address is used", strings.Join(requested.Explicit, ", "))
 	}
 	if want != nil && d.have.TagsDenied {
 		d.warnf("Neutron denies this manager the tags of floating IPs, so that the floating IP of the Service is " +
@@ -202,15 +199,15 @@ func (d *differ) releaseAtDeletion(f api.FloatingIP) (plan.Change, bool) {
 	case !d.ownsFloatingIP(f):
 		return plan.Change{}, false
 	case d.isKept(f):
-		return d.mark(f)
+		return d.floatingIPMark(f)
 	}
 	return d.floatingIPRelease(f, ""), true
 }
 
-// mark plans the tags of a floating IP that was created for the Service: its cluster, and whether it outlives
+// floatingIPMark plans the tags of a floating IP that was created for the Service: its cluster, and whether it outlives
 // the Service. It is false if they are up to date or cannot be written.
-func (d *differ) mark(f api.FloatingIP) (plan.Change, bool) {
-	want := d.marks(f)
+func (d *differ) floatingIPMark(f api.FloatingIP) (plan.Change, bool) {
+	want := d.floatingIPTags(f)
 	if !d.ownsFloatingIP(f) || plan.ShowSet(f.Tags) == plan.ShowSet(want) {
 		return plan.Change{}, false
 	}
@@ -227,10 +224,10 @@ func (d *differ) mark(f api.FloatingIP) (plan.Change, bool) {
 	}, true
 }
 
-// marks returns the desired tags of a floating IP that was created for the Service: ours, and existing ones
-// of other clients.
-func (d *differ) marks(f api.FloatingIP) []string {
-	if !d.canMark(f) {
+// floatingIPTags returns the desired tags of a floating IP that was created for the Service: those of this manager,
+// and existing ones of other clients.
+func (d *differ) floatingIPTags(f api.FloatingIP) []string {
+	if !d.canTag(f) {
 		return f.Tags
 	}
 	want := slices.DeleteFunc(slices.Clone(f.Tags), func(tag string) bool { return tag == names.KeepTag })
@@ -253,11 +250,11 @@ func (d *differ) floatingIPCreate(want model.FloatingIP, after []plan.Ref) plan.
 			if err != nil || port == "" {
 				return err
 			}
-			made, err := d.write.AllocateFloatingIP(ctx, want, port)
+			created, err := d.write.AllocateFloatingIP(ctx, want, port)
 			if err != nil {
 				return err
 			}
-			return d.write.TagFloatingIP(ctx, made, d.marks(made))
+			return d.write.TagFloatingIP(ctx, created, d.floatingIPTags(created))
 		},
 	}
 }
@@ -272,19 +269,19 @@ func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Chang
 			if err != nil || port == "" {
 				return err
 			}
-			made, err := d.write.AttachFloatingIP(ctx, f.ID, port)
+			attached, err := d.write.AttachFloatingIP(ctx, f.ID, port)
 			if err != nil {
 				return err
 			}
-			if !slices.Contains(made.Tags, names.KeepTag) {
+			if !slices.Contains(attached.Tags, names.KeepTag) {
 				return nil
 			}
-			return d.write.TagFloatingIP(ctx, made, d.marks(made))
+			return d.write.TagFloatingIP(ctx, attached, d.floatingIPTags(attached))
 		},
 	}
 }
 
-// floatingIPRelease deletes a floating IP, or detaches one that was not created by us or is to be kept.
+// floatingIPRelease deletes a floating IP, or detaches one that was not created for this cluster or is to be kept.
 func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change {
 	change := d.floatingIPRemoval(f, reason)
 	if f.PortID != "" {
@@ -293,16 +290,16 @@ func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change 
 	return change
 }
 
-// floatingIPRemoval is floatingIPRelease without what it disrupts.
+// floatingIPRemoval is floatingIPRelease without the disruption.
 func (d *differ) floatingIPRemoval(f api.FloatingIP, reason string) plan.Change {
-	if ours := d.ownsFloatingIP(f); !ours || d.isKept(f) {
+	if owned := d.ownsFloatingIP(f); !owned || d.isKept(f) {
 		return plan.Change{
 			Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "detach"),
 			Reason: reason + "; it is kept", Follows: movesFloatingIP.Follows(),
 			Fields: []plan.Field{{Name: "port", Before: f.PortID}},
 			Do: func(ctx context.Context, _ *plan.Handles) error {
-				if ours {
-					if err := d.write.TagFloatingIP(ctx, f, d.marks(f)); err != nil {
+				if owned {
+					if err := d.write.TagFloatingIP(ctx, f, d.floatingIPTags(f)); err != nil {
 						return err
 					}
 				}

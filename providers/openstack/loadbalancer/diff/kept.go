@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,33 +23,30 @@ func (d *differ) warnKeptFloatingIP(lb *api.LoadBalancer) {
 	if want == nil || !d.owner {
 		return
 	}
-	at := slices.IndexFunc(d.attached(lb), func(f api.FloatingIP) bool {
-		return want.Address == "" ||
-			model.SameIP(f.FloatingIP, want.Address)
+	attached := d.attachedFloatingIPs(lb)
+	i := slices.IndexFunc(attached, func(f api.FloatingIP) bool {
+		return want.Address == "" || model.SameIP(f.FloatingIP, want.Address)
 	})
-	if at < 0 {
+	if i < 0 {
 		return
 	}
-	stays := d.attached(lb)[at]
+	existing := attached[i]
 	// Without a record, the existing objects count as applied.
 	changed := len(model.StoredRecord(*lb).Changed(model.AppliedFields(d.want), []string{model.FieldFloatingPlace})) > 0
-	if !changed && (!want.NetworkExplicit || stays.FloatingNetworkID == want.NetworkID) {
+	if !changed && (!want.NetworkExplicit || existing.FloatingNetworkID == want.NetworkID) {
 		return
 	}
 	if changed {
 		d.plan.Unapplied = append(d.plan.Unapplied, model.FieldFloatingPlace)
 	}
-	named := strings.Join(want.Explicit, ", ")
-	if named == "" {
-		named = "removing the annotations of the floating IP"
-	}
+	cause := cmp.Or(strings.Join(want.Explicit, ", "), "removing the annotations of the floating IP")
 	d.warnf("%s has no effect on the floating IP %s, which the Service has already and keeps: to get another one, and "+
 		"with it another address, set %s to \"true\", and back to \"false\" once the Service is internal",
-		named, stays.FloatingIP, annotation.KeyInternal)
+		cause, existing.FloatingIP, annotation.KeyInternal)
 }
 
 // keepUnowned adds to the members those of nodes of other clouds and regions, and of nodes without a provider
-// ID, that another manager added: it identified nodes by their addresses only. New ones are not added.
+// ID, that another manager added: it identified nodes by their addresses only. Such nodes are not added.
 func (d *differ) keepUnowned() {
 	var kept []string
 	d.want.Ports = slices.Clone(d.want.Ports)
@@ -58,12 +56,12 @@ func (d *differ) keepUnowned() {
 		pool, _ := d.poolOf(have.DefaultPoolID)
 		for _, candidate := range port.Unowned {
 			hasAddress := func(m api.Member) bool { return model.SameIP(m.Address, candidate.Address) }
-			at := slices.IndexFunc(pool.Members, hasAddress)
-			if at < 0 || slices.ContainsFunc(port.Members, hasAddress) {
+			i := slices.IndexFunc(pool.Members, hasAddress)
+			if i < 0 || slices.ContainsFunc(port.Members, hasAddress) {
 				continue
 			}
 			node := candidate.Name
-			candidate.Name, candidate.SubnetID = pool.Members[at].Name, pool.Members[at].SubnetID
+			candidate.Name, candidate.SubnetID = pool.Members[i].Name, pool.Members[i].SubnetID
 			port.Members = append(slices.Clip(port.Members), candidate)
 			if !slices.Contains(kept, node) {
 				kept = append(kept, node)
@@ -83,7 +81,7 @@ func (d *differ) keepUnowned() {
 // unchanged Service out of service.
 func (d *differ) keepUnmonitored() {
 	lb := d.have.LoadBalancer
-	if lb == nil || !d.want.ProbedForLocal || !d.isInheritedUnmonitored(*lb) {
+	if lb == nil || !d.want.ProbedForLocal || !d.isAdoptedUnmonitored(*lb) {
 		return
 	}
 	d.unmonitored = true
@@ -95,13 +93,13 @@ func (d *differ) keepUnmonitored() {
 			port.Members[m].MonitorPort = 0
 		}
 	}
-	d.warnf("the load balancer was made by another manager without health monitors, and is left so: with "+
+	d.warnf("the load balancer was created by another manager without health monitors, and is left so: with "+
 		"externalTrafficPolicy: Local the connections that reach a node "+
 		"without a pod are lost; set %s to \"true\", once the nodes' firewalls let the load balancer reach the Service's "+
 		"health check node port", annotation.KeyMonitor)
 }
 
-func (d *differ) isInheritedUnmonitored(lb api.LoadBalancer) bool {
+func (d *differ) isAdoptedUnmonitored(lb api.LoadBalancer) bool {
 	if slices.Contains(lb.Tags, names.UnmonitoredTag) {
 		return d.owner
 	}
@@ -112,46 +110,40 @@ func (d *differ) isInheritedUnmonitored(lb api.LoadBalancer) bool {
 	return d.owner && d.want.Features.Tags() && unchanged && !monitored
 }
 
-// warnUnmovable warns about settings that the Service's class or the configuration would apply only to a new
+// warnImmutable warns about settings that the Service's class or the configuration would apply only to a new
 // load balancer.
-func (d *differ) warnUnmovable(lb api.LoadBalancer) {
+func (d *differ) warnImmutable(lb api.LoadBalancer) {
 	want := d.want.LoadBalancer
 	provider := model.InConfiguration("lb-provider")
-	if sameProvider(lb.Provider, want.Provider) {
+	if isSameProvider(lb.Provider, want.Provider) {
 		provider = ""
 	}
-	var unmoved []string
-	for _, c := range []struct{ from, what, have, wanted string }{
+	var ignored []string
+	for _, c := range []struct{ source, field, have, want string }{
 		{want.From.Subnet, "subnet", lb.VipSubnetID, want.SubnetID},
 		{want.From.Network, "network", lb.VipNetworkID, want.NetworkID},
 		{want.From.Flavor, "flavor", lb.FlavorID, want.FlavorID},
 		{want.From.Zone, "availability zone", lb.AvailabilityZone, want.Zone},
 		{provider, "provider", lb.Provider, want.Provider},
 	} {
-		if c.from != "" && c.have != c.wanted {
-			unmoved = append(unmoved, fmt.Sprintf("%s %s, where %s asks for %s", c.what, orNone(c.have), c.from, c.wanted))
+		if c.source != "" && c.have != c.want {
+			ignored = append(ignored,
+				fmt.Sprintf("%s %s, where %s requests %s", c.field, cmp.Or(c.have, "none"), c.source, c.want))
 		}
 	}
-	if len(unmoved) > 0 {
+	if len(ignored) > 0 {
 		d.warnf("the load balancer keeps its settings: %s; to recreate it, which gives it another address, delete "+
-			"the Service and create it again", strings.Join(unmoved, "; "))
+			"the Service and create it again", strings.Join(ignored, "; "))
 	}
 }
 
-// sameProvider reports whether two names are of one Octavia provider. A load balancer without a provider
-// matches any.
-func sameProvider(a, b string) bool {
+// isSameProvider reports whether two names mean one provider of Octavia. A load balancer without a provider matches
+// any.
+func isSameProvider(a, b string) bool {
 	return a == "" || a == b || isAmphora(a) && isAmphora(b)
 }
 
 // isAmphora reports whether a name is one of those that the amphora driver has had.
 func isAmphora(provider string) bool {
 	return slices.Contains([]string{"amphora", "amphorav2", "octavia"}, provider)
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return "none"
-	}
-	return text
 }

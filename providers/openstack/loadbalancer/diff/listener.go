@@ -20,8 +20,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// clash returns the owner of the listener that blocks a port of the Service on a shared load balancer, or "".
-func (d *differ) clash(port model.Port) (l api.Listener, owner string) {
+// portConflict returns the listener that blocks a port of the Service on a shared load balancer, and its owner. The
+// owner is "" if the port is free.
+func (d *differ) portConflict(port model.Port) (l api.Listener, owner string) {
 	l, ok := d.listenerOf(port)
 	if !ok || d.ownsListener(l) || d.owner && len(names.Services(l.Tags)) == 0 {
 		return l, ""
@@ -29,15 +30,15 @@ func (d *differ) clash(port model.Port) (l api.Listener, owner string) {
 	return l, cmp.Or(strings.Join(names.Services(l.Tags), ", "), "another client")
 }
 
-// clashes returns a problem for each port that another Service has on a shared load balancer. Only a Service
+// checkPortConflicts returns a problem for each port that another Service has on a shared load balancer. Only a Service
 // without any listener is refused: see skipClashes.
-func (d *differ) clashes() error {
+func (d *differ) checkPortConflicts() error {
 	var problems intent.Problems
 	if slices.ContainsFunc(d.have.Listeners, d.ownsListener) {
 		return nil
 	}
 	for _, port := range d.want.Ports {
-		if l, owner := d.clash(port); owner != "" {
+		if l, owner := d.portConflict(port); owner != "" {
 			problems.Addf("spec.ports", fmt.Sprintf("%s %d", port.Transport, port.Number),
 				"the listener %s of the shared load balancer %s has this port for %s: choose another port", l.Name,
 				d.have.LoadBalancer.ID, owner)
@@ -46,14 +47,14 @@ func (d *differ) clashes() error {
 	return problems.Err(d.plan.Subject)
 }
 
-// skipClashes omits the ports that another Service has on a shared load balancer: its listener keeps its
+// skipConflictingPorts omits the ports that another Service has on a shared load balancer: its listener keeps its
 // pool, and the other ports of this Service still work.
-func (d *differ) skipClashes() {
+func (d *differ) skipConflictingPorts() {
 	if d.have.LoadBalancer == nil {
 		return
 	}
 	d.want.Ports = slices.DeleteFunc(slices.Clone(d.want.Ports), func(port model.Port) bool {
-		l, owner := d.clash(port)
+		l, owner := d.portConflict(port)
 		if owner != "" {
 			d.warnf("the port %s %d is not served: the listener %s of the shared load balancer %s has it for %s; choose "+
 				"another port", port.Transport, port.Number, l.Name, d.have.LoadBalancer.ID, owner)
@@ -62,8 +63,8 @@ func (d *differ) skipClashes() {
 	})
 }
 
-// listenerTags returns the desired tags of a listener: ours, those of the Service's annotations, and those of
-// other clients.
+// listenerTags returns the desired tags of a listener: the Service's, those of its annotations, and those of other
+// clients.
 func (d *differ) listenerTags(have []string, port model.Port) []string {
 	if !d.want.Features.Tags() {
 		return have
@@ -93,8 +94,8 @@ func (d *differ) listenerCreate(port model.Port, pool poolRef, after []plan.Ref)
 }
 
 // listenerUpdate returns the change of a listener in place, if it differs.
-func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef, after []plan.Ref) (plan.Change,
-	bool) {
+func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef, after []plan.Ref,
+) (plan.Change, bool) {
 	f := d.listenerFields(have, port, pool)
 	if len(f) == 0 {
 		return plan.Change{}, false
@@ -190,7 +191,7 @@ func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.R
 	return change
 }
 
-// listenerFields are the differing settings of two listeners, by their names in the API. Names are not
+// listenerFields returns the differing settings of two listeners, by their names in the API. Names are not
 // compared: they contain the index of the port when the listener was created.
 func (d *differ) listenerFields(have api.Listener, port model.Port, pool poolRef) plan.Fields {
 	var f plan.Fields

@@ -34,11 +34,11 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 			if err != nil {
 				return err
 			}
-			made, err := d.write.CreateLoadBalancer(ctx, spec)
+			created, err := d.write.CreateLoadBalancer(ctx, spec)
 			if err != nil {
-				return d.explain(err, spec)
+				return d.addAnnotations(err, spec)
 			}
-			ids.Set(loadBalancerHandle, made.ID)
+			ids.Set(loadBalancerHandle, created.ID)
 			return nil
 		},
 		Ready: func(ctx context.Context, ids *plan.Handles) error {
@@ -51,14 +51,14 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 	}
 }
 
-// explain adds to an error the annotations for the place and properties of the load balancer.
-func (d *differ) explain(err error, spec loadbalancers.CreateOpts) error {
+// addAnnotations adds the annotations for the place and properties of the load balancer to an error.
+func (d *differ) addAnnotations(err error, spec loadbalancers.CreateOpts) error {
 	if !cloudapi.Is(err, cloudapi.Invalid) {
 		return err
 	}
 	explicit := d.want.LoadBalancer.Explicit
 	var suspects []string
-	for _, named := range []struct {
+	for _, setting := range []struct {
 		explicit   bool
 		key, value string
 	}{
@@ -67,8 +67,8 @@ func (d *differ) explain(err error, spec loadbalancers.CreateOpts) error {
 		{explicit.Port, annotation.KeyPortID, spec.VipPortID}, {explicit.Subnet, annotation.KeySubnetID, spec.VipSubnetID},
 		{explicit.Network, annotation.KeyNetworkID, spec.VipNetworkID},
 	} {
-		if named.explicit && named.value != "" {
-			suspects = append(suspects, fmt.Sprintf("%s is %q", d.want.Sources.Where(named.key), named.value))
+		if setting.explicit && setting.value != "" {
+			suspects = append(suspects, fmt.Sprintf("%s is %q", d.want.Sources.Where(setting.key), setting.value))
 		}
 	}
 	if len(suspects) == 0 {
@@ -77,14 +77,14 @@ func (d *differ) explain(err error, spec loadbalancers.CreateOpts) error {
 	return fmt.Errorf("%w; %s: write one that exists, or remove the annotation", err, strings.Join(suspects, ", "))
 }
 
-// place returns the place of a new load balancer. One that replaces a load balancer in the state ERROR gets
-// its address.
-func (d *differ) place() model.LoadBalancer {
-	w := d.want.LoadBalancer
-	if old := d.replaced; old != nil && w.PortID == "" && w.Address == "" && d.misplaced(*old) == "" {
-		w.Address, w.SubnetID, w.NetworkID = old.VipAddress, old.VipSubnetID, ""
+// creationPlace returns the place of a new load balancer. One that replaces a load balancer in the state ERROR gets its
+// address.
+func (d *differ) creationPlace() model.LoadBalancer {
+	place := d.want.LoadBalancer
+	if old := d.replaced; old != nil && place.PortID == "" && place.Address == "" && d.immutableDifference(*old) == "" {
+		place.Address, place.SubnetID, place.NetworkID = old.VipAddress, old.VipSubnetID, ""
 	}
-	return w
+	return place
 }
 
 // createSpec returns the options of a creation. It first checks conditions that would block the load
@@ -95,17 +95,18 @@ func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, erro
 			return loadbalancers.CreateOpts{}, err
 		}
 	}
-	w := d.place()
+	place := d.creationPlace()
 	spec := loadbalancers.CreateOpts{
-		Name: d.want.Name, Description: w.Description, Provider: w.Provider, VipAddress: w.Address, VipPortID: w.PortID,
-		VipSubnetID: w.SubnetID, VipNetworkID: w.NetworkID, FlavorID: w.FlavorID, AvailabilityZone: w.Zone,
+		Name: d.want.Name, Description: place.Description, Provider: place.Provider, VipAddress: place.Address,
+		VipPortID: place.PortID, VipSubnetID: place.SubnetID, VipNetworkID: place.NetworkID, FlavorID: place.FlavorID,
+		AvailabilityZone: place.Zone,
 	}
 	if d.want.Features.Tags() {
 		spec.Tags = d.creationTags()
 	}
 	families := d.want.Families[:1]
-	if len(d.want.Families) > 1 && d.want.Features.AdditionalVIPs() && w.PortID == "" {
-		subnet, err := d.write.SecondSubnet(ctx, w, d.want.Families[1])
+	if len(d.want.Families) > 1 && d.want.Features.AdditionalVIPs() && place.PortID == "" {
+		subnet, err := d.write.SecondSubnet(ctx, place, d.want.Families[1])
 		if err != nil {
 			return spec, err
 		}
@@ -158,14 +159,14 @@ func (d *differ) listenerSpecs(families []v1.IPFamily) []listeners.CreateOpts {
 
 func (d *differ) createFields() plan.Fields {
 	var f plan.Fields
-	w := d.place()
-	f.Diff("provider", "", w.Provider)
-	f.Diff("vip_subnet_id", "", w.SubnetID)
-	f.Diff("vip_network_id", "", w.NetworkID)
-	f.Diff("vip_port_id", "", w.PortID)
-	f.Diff("vip_address", "", w.Address)
-	f.Diff("flavor_id", "", w.FlavorID)
-	f.Diff("availability_zone", "", w.Zone)
+	place := d.creationPlace()
+	f.Diff("provider", "", place.Provider)
+	f.Diff("vip_subnet_id", "", place.SubnetID)
+	f.Diff("vip_network_id", "", place.NetworkID)
+	f.Diff("vip_port_id", "", place.PortID)
+	f.Diff("vip_address", "", place.Address)
+	f.Diff("flavor_id", "", place.FlavorID)
+	f.Diff("availability_zone", "", place.Zone)
 	f.Diff("tags", "", plan.ShowSet(d.creationTags()))
 	for _, port := range d.want.Ports {
 		shown := plan.ShowMembers(members.Format(port.Members))
@@ -215,17 +216,14 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 // untag removes this Service's tag from a load balancer that stays. If other Services leave at the same time,
 // the last one deletes it.
 func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
-	mine := names.ServiceTag(d.key.LoadBalancer())
+	ownTag := names.ServiceTag(d.key.LoadBalancer())
 	retag := func(have []string) []string {
-		left := slices.DeleteFunc(slices.Clone(have), func(tag string) bool { return tag == mine })
-		if left == nil {
-			left = []string{}
-		}
-		return left
+		// An empty list is sent, nil is not.
+		return slices.DeleteFunc(append([]string{}, have...), func(tag string) bool { return tag == ownTag })
 	}
 	return plan.Change{
 		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID),
-		ID:     observe.TagID(have.ID, mine),
+		ID:     observe.TagID(have.ID, ownTag),
 		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(have.Tags), After: plan.ShowSet(retag(have.Tags))}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
@@ -240,25 +238,25 @@ func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 // replaceReason returns why an existing load balancer cannot become the desired one, or "". It returns an
 // error if the load balancer must not be replaced, because others use it.
 func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
-	reason := cmp.Or(broken(lb), d.misplaced(lb))
+	reason := cmp.Or(unusableReason(lb), d.immutableDifference(lb))
 	if reason == "" {
 		return "", nil
 	}
 	if lb.ProvisioningStatus == api.PendingDelete {
 		return reason, nil
 	}
-	others := d.key.Guests(lb)
+	guests := d.key.Guests(lb)
 	switch {
-	case d.owner && len(others) == 0:
+	case d.owner && len(guests) == 0:
 		return reason, nil
 	case lb.ProvisioningStatus == api.Error:
 		return "", &cloudapi.Error{Class: cloudapi.Unavailable, Operation: d.plan.Subject,
 			Err: fmt.Errorf("the load balancer %s is in the state ERROR, and is not this Service's alone: ask the cloud's "+
-				"operator for a failover, or move the Services %s to others", lb.ID, strings.Join(others, ", "))}
+				"operator for a failover, or move the Services %s to others", lb.ID, strings.Join(guests, ", "))}
 	case d.owner:
 		d.plan.Unapplied = append(d.plan.Unapplied, model.PlaceFields().Fields...)
 		d.warnf("%s; it is not replaced, because other Services share the load balancer: %s", reason,
-			strings.Join(others, ", "))
+			strings.Join(guests, ", "))
 	}
 	return "", nil
 }
@@ -267,17 +265,17 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 // disrupts nothing, and neither does one of ours with a failed creation.
 func (d *differ) declareReplacement(lb api.LoadBalancer, removal *plan.Change) {
 	switch {
-	case lb.ProvisioningStatus == api.PendingDelete, lb.ProvisioningStatus == api.Error && d.neverWorked(lb):
+	case lb.ProvisioningStatus == api.PendingDelete, lb.ProvisioningStatus == api.Error && d.creationFailed(lb):
 	case lb.ProvisioningStatus == api.Error:
 		replacesFailed.Declare(removal)
-		removal.Fields = failure(lb)
+		removal.Fields = failureFields(lb)
 	default:
 		replaces.Declare(removal)
 	}
 }
 
-// broken describes a state that a load balancer cannot leave, or returns "".
-func broken(lb api.LoadBalancer) string {
+// unusableReason describes the state of a load balancer that cannot leave it, or returns "".
+func unusableReason(lb api.LoadBalancer) string {
 	switch lb.ProvisioningStatus {
 	case api.PendingDelete:
 		return "it is being deleted"
@@ -287,13 +285,12 @@ func broken(lb api.LoadBalancer) string {
 	return ""
 }
 
-// misplaced describes a setting that differs and cannot change in place, or returns "".
-func (d *differ) misplaced(lb api.LoadBalancer) string {
+// immutableDifference describes a setting that differs and cannot change in place, or returns "".
+func (d *differ) immutableDifference(lb api.LoadBalancer) string {
 	want := d.want.LoadBalancer
 	for _, c := range []struct {
-		explicit     bool
-		what         string
-		have, wanted string
+		explicit          bool
+		field, have, want string
 	}{
 		{want.Explicit.Port, "port", lb.VipPortID, want.PortID},
 		{want.Explicit.Subnet, "subnet", lb.VipSubnetID, want.SubnetID},
@@ -301,8 +298,8 @@ func (d *differ) misplaced(lb api.LoadBalancer) string {
 		{want.Explicit.Flavor, "flavor", lb.FlavorID, want.FlavorID},
 		{want.Explicit.Zone, "availability zone", lb.AvailabilityZone, want.Zone},
 	} {
-		if c.explicit && c.have != c.wanted && c.wanted != "" {
-			return fmt.Sprintf("the %s changes from %s to %s, which no load balancer can do in place", c.what, c.have, c.wanted)
+		if c.explicit && c.have != c.want && c.want != "" {
+			return fmt.Sprintf("the %s changes from %s to %s, which no load balancer can do in place", c.field, c.have, c.want)
 		}
 	}
 	if want.Explicit.Address && !model.SameIP(lb.VipAddress, want.Address) {
@@ -325,9 +322,9 @@ func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.C
 	}
 }
 
-// release releases the floating IPs of a load balancer that is deleted now.
+// release releases the floating IPs of a load balancer, right before it is deleted.
 func (d *differ) release(ctx context.Context, lb api.LoadBalancer) error {
-	for _, f := range d.attached(&lb) {
+	for _, f := range d.attachedFloatingIPs(&lb) {
 		change, ok := d.releaseAtDeletion(f)
 		if !ok {
 			continue

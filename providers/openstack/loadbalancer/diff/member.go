@@ -49,7 +49,7 @@ func (d *differ) membersCreate(port model.Port, pool poolRef, after plan.Ref) pl
 		Ref:    d.ref(kindMembers, port.Pool.Name, plan.Create, ""),
 		Fields: []plan.Field{{Name: "members", After: plan.ShowMembers(members.Format(want))}},
 		After:  []plan.Ref{after},
-		// An update of only the members cannot make it, and fails instead of ignoring it.
+		// An update of only the members cannot create a pool: it fails instead of ignoring the change.
 		Membership: true,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			id, err := pool.resolve(ids)

@@ -21,23 +21,23 @@ import (
 func Members(write apply.Writer, input model.Input, have observe.Observed) (plan.Plan, error) {
 	d := newDiffer(write, have)
 	lb := have.LoadBalancer
-	if lb == nil || d.key.Foreign(*lb) != "" || !d.key.Proves(*lb) && !d.servesUs() {
+	if lb == nil || d.key.Foreign(*lb) != "" || !d.key.Proves(*lb) && !d.hasClusterMembers() {
 		return d.plan, nil
 	}
-	in, unclear := selectable(input.Service)
-	input.Service = in
+	service, ignored := ignoreInvalidSelector(input.Service)
+	input.Service = service
 	var pools []observe.Pool
 	for _, l := range have.Listeners {
 		pool, ok := d.poolOf(l.DefaultPoolID)
 		// Members that were not read equal the desired ones, or Diff plans their change.
-		if !ok || !d.ownsListener(l) || d.taken[pool.ID] || pool.Checksum != "" {
+		if !ok || !d.ownsListener(l) || d.planned[pool.ID] || pool.Checksum != "" {
 			continue
 		}
-		d.taken[pool.ID] = true
+		d.planned[pool.ID] = true
 		port := model.Port{Transport: transportOf(l.Protocol), Number: l.ProtocolPort}
-		if port.Members, port.Unowned = input.MembersLike(d.memberLike(pool, in, port)); port.Members != nil {
-			if unclear {
-				port.Members = existing(port.Members, pool.Members)
+		if port.Members, port.Unowned = input.MembersLike(d.memberTemplate(pool, service, port)); port.Members != nil {
+			if ignored {
+				port.Members = filterExisting(port.Members, pool.Members)
 			}
 			pools, d.want.Ports = append(pools, pool), append(d.want.Ports, port)
 		}
@@ -59,18 +59,18 @@ func (d *differ) openMembers(shared model.SharedState) {
 	if len(d.have.Groups) == 0 {
 		return
 	}
-	group, members := d.have.Groups[0], map[netip.Addr]bool{}
-	for _, wanted := range d.want.Ports {
-		for _, m := range wanted.Members {
+	group, addresses := d.have.Groups[0], map[netip.Addr]bool{}
+	for _, port := range d.want.Ports {
+		for _, m := range port.Members {
 			if address, err := netip.ParseAddr(m.Address); err == nil {
-				members[address.Unmap()] = true
+				addresses[address.Unmap()] = true
 			}
 		}
 	}
 	for _, server := range slices.Sorted(maps.Keys(shared.NodePorts)) {
 		for _, port := range shared.NodePorts[server] {
 			secure := port.PortSecurity == nil || *port.PortSecurity
-			if secure && hasAddress(port, members) && !d.carries(port.ID, group.ID) {
+			if secure && hasAddress(port, addresses) && !d.hasGroup(port.ID, group.ID) {
 				d.add(d.portAttach(port, groupRef{id: group.ID, name: group.Name}, nil))
 			}
 		}
@@ -99,9 +99,9 @@ func heldInError(p plan.Plan, lb api.LoadBalancer) plan.Plan {
 	return p
 }
 
-// selectable returns a Service that selects all nodes in place of one with an invalid selector, and reports whether it
-// does.
-func selectable(in intent.Service) (out intent.Service, unclear bool) {
+// ignoreInvalidSelector returns a Service that selects all nodes in place of one with an invalid selector, and reports
+// whether the selector is invalid.
+func ignoreInvalidSelector(in intent.Service) (out intent.Service, ignored bool) {
 	if _, err := annotation.Read(in); !intent.HasProblem(err, annotation.KeyNodeSelector) {
 		return in, false
 	}
@@ -110,25 +110,25 @@ func selectable(in intent.Service) (out intent.Service, unclear bool) {
 	return in, true
 }
 
-// existing returns the wanted members that a pool has.
-func existing(want, have []api.Member) []api.Member {
+// filterExisting returns the wanted members that exist in a pool.
+func filterExisting(want, have []api.Member) []api.Member {
 	return slices.DeleteFunc(want, func(m api.Member) bool {
 		return !slices.ContainsFunc(have, func(h api.Member) bool { return model.SameIP(h.Address, m.Address) })
 	})
 }
 
-// memberLike returns a member of a pool, as a pattern for others. A pool without members takes the pattern from
+// memberTemplate returns a member of a pool, with the settings for others. A pool without members takes them from
 // another pool, and the port from the Service.
-func (d *differ) memberLike(pool observe.Pool, in intent.Service, port model.Port) api.Member {
+func (d *differ) memberTemplate(pool observe.Pool, in intent.Service, port model.Port) api.Member {
 	if len(pool.Members) > 0 {
 		return pool.Members[0]
 	}
-	like := api.Member{}
+	template := api.Member{}
 	for _, other := range d.have.Pools {
 		if len(other.Members) > 0 && d.hasOurName(other) {
-			like = other.Members[0]
+			template = other.Members[0]
 		}
 	}
-	like.Port = int(in.NodePort(v1.Protocol(port.Transport), int32(port.Number))) //nolint:gosec // at most 65535
-	return like
+	template.Port = int(in.NodePort(v1.Protocol(port.Transport), int32(port.Number))) //nolint:gosec // at most 65535
+	return template
 }

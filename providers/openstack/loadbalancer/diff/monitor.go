@@ -43,7 +43,7 @@ func (d *differ) diffMonitor(pool observe.Pool, want model.Port) {
 // probes, and would get them only for externalTrafficPolicy: Local. Probes that a firewall drops would stop
 // its traffic. For the owner see keepUnmonitored.
 func (d *differ) addsProbesToGuest(pool observe.Pool) bool {
-	return !d.owner && d.want.ProbedForLocal && d.used(pool.ID)
+	return !d.owner && d.want.ProbedForLocal && d.isUsed(pool.ID)
 }
 
 // withoutHeldMonitor returns a port without its health monitor if the monitor's creation is held.
@@ -128,7 +128,7 @@ func (d *differ) monitorDelete(pool observe.Pool, have api.HealthMonitor) plan.C
 	}
 }
 
-// monitorFields are the differing settings of two health monitors, by their names in the API.
+// monitorFields returns the differing settings of two health monitors, by their names in the API.
 func monitorFields(have api.HealthMonitor, want monitors.CreateOpts) plan.Fields {
 	var f plan.Fields
 	f.Diff("type", have.Type, want.Type)

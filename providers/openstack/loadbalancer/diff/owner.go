@@ -54,8 +54,8 @@ func (d *differ) poolOf(id string) (observe.Pool, bool) {
 	return d.have.Pools[i], true
 }
 
-// used reports whether any listener forwards to the pool.
-func (d *differ) used(pool string) bool {
+// isUsed reports whether any listener forwards to the pool.
+func (d *differ) isUsed(pool string) bool {
 	return slices.ContainsFunc(d.have.Listeners, func(l api.Listener) bool { return l.DefaultPoolID == pool })
 }
 
@@ -72,17 +72,18 @@ func HasSurplusListeners(write apply.Writer, want model.Desired, have observe.Ob
 	return len(d.surplusListeners()) > 0
 }
 
-// surplusListeners are ours for ports that the Service no longer has.
+// surplusListeners returns the listeners of the Service for ports that it no longer has.
 func (d *differ) surplusListeners() []api.Listener {
-	var stale []api.Listener
-	for _, l := range d.have.Listeners {
+	return filter(d.have.Listeners, func(l api.Listener) bool {
 		wanted := slices.ContainsFunc(d.want.Ports,
 			func(p model.Port) bool { return p.Number == l.ProtocolPort && p.Transport == transportOf(l.Protocol) })
-		if !wanted && d.ownsListener(l) {
-			stale = append(stale, l)
-		}
-	}
-	return stale
+		return !wanted && d.ownsListener(l)
+	})
+}
+
+// filter returns the objects that match.
+func filter[T any](objects []T, match func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(objects), func(object T) bool { return !match(object) })
 }
 
 // hasOurName reports whether a pool's name is one that was created for this Service.
@@ -90,22 +91,22 @@ func (d *differ) hasOurName(p observe.Pool) bool {
 	return strings.HasPrefix(p.Name, "pool_") && strings.HasSuffix(p.Name, "_"+d.key.LoadBalancer())
 }
 
-// twins are other load balancers of this cluster with the name of this Service's.
-func (d *differ) twins() []api.LoadBalancer {
-	return slices.DeleteFunc(slices.Clone(d.have.Others),
-		func(lb api.LoadBalancer) bool { return d.key.Foreign(lb) != "" || !d.key.Proves(lb) })
+// duplicates returns the other load balancers of this cluster with the name of this Service's.
+func (d *differ) duplicates() []api.LoadBalancer {
+	return filter(d.have.Others,
+		func(lb api.LoadBalancer) bool { return d.key.Foreign(lb) == "" && d.key.Proves(lb) })
 }
 
 // isLastUser reports whether a load balancer is deleted with this Service: it was created for a Service of
 // this cluster, and no other Service uses it. One that was created by hand stays.
 func (d *differ) isLastUser(lb api.LoadBalancer) bool {
-	ours := d.owner || slices.Contains(lb.Tags, names.ServiceTag(d.key.LoadBalancer()))
-	return ours && d.isOfCluster(lb) && len(d.key.Guests(lb)) == 0
+	uses := d.owner || slices.Contains(lb.Tags, names.ServiceTag(d.key.LoadBalancer()))
+	return uses && d.isOfCluster(lb) && len(d.key.Guests(lb)) == 0
 }
 
-// servesUs reports whether the listeners of this Service have a node of this cluster among their members, by
-// name and address: that proves their owner, too.
-func (d *differ) servesUs() bool {
+// hasClusterMembers reports whether the listeners of this Service have a node of this cluster among their members, by
+// name and address: that proves the owner of the load balancer, too.
+func (d *differ) hasClusterMembers() bool {
 	type member struct{ name, address string }
 	nodes := map[member]bool{}
 	for _, port := range d.want.Ports {
@@ -121,10 +122,10 @@ func (d *differ) servesUs() bool {
 	})
 }
 
-// ownsFloatingIP reports whether a floating IP was created for a Service of this cluster. Our mark proves it.
-// Other managers mark it only with the cluster's name, and two clusters may have the same name: without our
-// mark, or if the cluster's UID is unknown, it is ours only at a load balancer of ours. If Neutron has no
-// tags, the description is enough.
+// ownsFloatingIP reports whether a floating IP was created for a Service of this cluster. The UID in its
+// tag proves it. Other managers write only the cluster's name, and two clusters may have the same name: without the
+// tag, or if the cluster's UID is unknown, it is this cluster's only at a load balancer of this cluster. If Neutron
+// has no tags, the description is enough.
 func (d *differ) ownsFloatingIP(f api.FloatingIP) bool {
 	if !strings.HasPrefix(f.Description, names.FloatingIPMark) {
 		return false
@@ -133,32 +134,22 @@ func (d *differ) ownsFloatingIP(f api.FloatingIP) bool {
 		return uid == d.key.ClusterUID
 	}
 	named := strings.HasSuffix(f.Description, " from cluster "+d.key.ClusterName)
-	return named && (!d.supportsTags(f) || f.PortID != "" && f.PortID == d.home)
+	return named && (!d.supportsTags(f) || f.PortID != "" && f.PortID == d.ownVIPPort)
 }
 
-// attached are the floating IPs at the load balancer's port.
-func (d *differ) attached(lb *api.LoadBalancer) []api.FloatingIP {
-	var found []api.FloatingIP
-	for _, f := range d.have.FloatingIPs {
-		if lb != nil && f.PortID != "" && f.PortID == lb.VipPortID {
-			found = append(found, f)
-		}
-	}
-	return found
+// attachedFloatingIPs returns the floating IPs at the load balancer's port.
+func (d *differ) attachedFloatingIPs(lb *api.LoadBalancer) []api.FloatingIP {
+	return filter(d.have.FloatingIPs, func(f api.FloatingIP) bool {
+		return lb != nil && f.PortID != "" && f.PortID == lb.VipPortID
+	})
 }
 
 // orphanedFloatingIPs returns those that were created for a Service of this cluster and are not attached.
 func (d *differ) orphanedFloatingIPs() []api.FloatingIP {
-	var found []api.FloatingIP
-	for _, f := range d.have.FloatingIPs {
-		if f.PortID == "" && d.ownsFloatingIP(f) {
-			found = append(found, f)
-		}
-	}
-	return found
+	return filter(d.have.FloatingIPs, func(f api.FloatingIP) bool { return f.PortID == "" && d.ownsFloatingIP(f) })
 }
 
-// supportsTags reports whether tags of floating IPs can be written, as far as it is known.
+// supportsTags reports whether tags of a floating IP can probably be written now.
 func (d *differ) supportsTags(f api.FloatingIP) bool {
 	return f.Tags != nil && !d.have.TagsWait
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 )
 
-// orphan returns a pool that was created for a port and that no listener uses: a creation was interrupted.
-func (d *differ) orphan(port model.Port) (observe.Pool, bool) {
+// orphanedPool returns a pool that was created for a port and that no listener uses: a creation was interrupted.
+func (d *differ) orphanedPool(port model.Port) (observe.Pool, bool) {
 	i := slices.IndexFunc(d.have.Pools, func(p observe.Pool) bool {
-		return p.Name == port.Pool.Name && !d.used(p.ID) && d.reusable(p, port) && !d.taken[p.ID]
+		return p.Name == port.Pool.Name && !d.isUsed(p.ID) && d.isReusable(p, port) && !d.planned[p.ID]
 	})
 	if i < 0 {
 		return observe.Pool{}, false
@@ -28,19 +28,19 @@ func (d *differ) orphan(port model.Port) (observe.Pool, bool) {
 	return d.have.Pools[i], true
 }
 
-// reusable reports whether a pool can become the desired one in place: its protocol is immutable, and so is
+// isReusable reports whether a pool can become the desired one in place: its protocol is immutable, and so is
 // the subnet of a member. Only a subnet that the Service or its class sets replaces members: existing ones
 // are reachable, and a discovered subnet depends on the order of the nodes.
-func (d *differ) reusable(have observe.Pool, port model.Port) bool {
+func (d *differ) isReusable(have observe.Pool, port model.Port) bool {
 	return have.Protocol == string(port.Pool.Protocol) &&
 		(!d.want.MemberSubnet.Explicit || !members.ChangesSubnet(have.Members, port.Members))
 }
 
 // ensurePool plans the pool of one port with its members and monitor. It returns the pool, and the changes
 // that its listener waits for.
-func (d *differ) ensurePool(have observe.Pool, exists bool, port model.Port, base []plan.Ref) (poolRef, []plan.Ref) {
+func (d *differ) ensurePool(have observe.Pool, exists bool, port model.Port, after []plan.Ref) (poolRef, []plan.Ref) {
 	if exists {
-		d.taken[have.ID] = true
+		d.planned[have.ID] = true
 		if isForeignPersistence(have.Pool) && port.Pool.Persistence != nil {
 			d.warnf("spec.sessionAffinity has no effect on port %s %d: its pool %s has the session persistence %s, which "+
 				"another client set and which stays; remove it from the pool", port.Transport, port.Number, have.ID,
@@ -55,14 +55,14 @@ func (d *differ) ensurePool(have observe.Pool, exists bool, port model.Port, bas
 		d.diffMonitor(have, port)
 		return poolRef{id: have.ID, name: have.Name}, nil
 	}
-	creation := d.poolCreate(port, base)
+	creation := d.poolCreate(port, after)
 	d.add(creation)
 	ref := poolRef{name: port.Pool.Name, handle: plan.Handle(creation.Ref.Name)}
 	ready := []plan.Ref{creation.Ref}
 	if len(port.Members) > 0 {
-		filling := d.membersCreate(port, ref, creation.Ref)
-		d.add(filling)
-		ready = append(ready, filling.Ref)
+		members := d.membersCreate(port, ref, creation.Ref)
+		d.add(members)
+		ready = append(ready, members.Ref)
 	}
 	if port.Monitor != nil {
 		monitor := d.monitorCreate(*port.Monitor, ref.resolve, []plan.Ref{creation.Ref})
@@ -133,7 +133,7 @@ func (d *differ) poolDelete(have observe.Pool, reason string, after []plan.Ref) 
 	}
 }
 
-// poolFields are the differing settings of two pools, by their names in the API. The protocol is not among
+// poolFields returns the differing settings of two pools, by their names in the API. The protocol is not among
 // them: it is immutable.
 func (d *differ) poolFields(have api.Pool, port model.Port) plan.Fields {
 	var f plan.Fields

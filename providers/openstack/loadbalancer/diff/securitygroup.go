@@ -3,6 +3,7 @@ package diff
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
@@ -15,7 +16,7 @@ import (
 )
 
 // diffGroup plans the managed security group, its rules, and its ports. If groups are no longer managed,
-// existing ones are deleted.
+// filterExisting ones are deleted.
 func (d *differ) diffGroup() {
 	want := d.want.Group
 	if want == nil {
@@ -35,7 +36,7 @@ func (d *differ) diffGroup() {
 		d.add(change)
 	}
 	for _, port := range want.Ports {
-		if !d.carries(port.ID, group.ID) {
+		if !d.hasGroup(port.ID, group.ID) {
 			d.add(d.portAttach(port, groupRef{id: group.ID, name: group.Name}, nil))
 		}
 	}
@@ -47,8 +48,8 @@ func (d *differ) diffGroup() {
 	}
 }
 
-// carries reports whether a port had the group when it was last read.
-func (d *differ) carries(port, group string) bool {
+// hasGroup reports whether a port had the group when it was last read.
+func (d *differ) hasGroup(port, group string) bool {
 	return slices.ContainsFunc(d.have.GroupPorts,
 		func(p api.Port) bool { return p.ID == port && slices.Contains(p.SecurityGroups, group) })
 }
@@ -62,12 +63,12 @@ func (d *differ) groupCreate(want model.Group) plan.Change {
 	return plan.Change{
 		Ref: d.ref(kindGroup, want.Name, plan.Create, ""), Fields: f,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
-			made, err := d.write.CreateGroup(ctx, groups.CreateOpts{Name: want.Name, Description: want.Description})
+			created, err := d.write.CreateGroup(ctx, groups.CreateOpts{Name: want.Name, Description: want.Description})
 			if err != nil {
 				return err
 			}
-			ids.Set(groupHandle, made.ID)
-			return d.write.AddRules(ctx, made, want.Rules)
+			ids.Set(groupHandle, created.ID)
+			return d.write.AddRules(ctx, created, want.Rules)
 		},
 	}
 }
@@ -90,11 +91,8 @@ func (d *differ) rulesUpdate(group api.SecurityGroup, want model.Group) (plan.Ch
 		}
 		delete(have, model.ShowRule(r))
 	}
-	surplus := make([]api.SecurityGroupRule, 0, len(have))
-	for _, r := range have {
-		surplus = append(surplus, r)
-	}
-	sorting.Func(surplus, func(a, b api.SecurityGroupRule) int { return cmp.Compare(a.ID, b.ID) })
+	surplus := sorting.SortedFunc(maps.Values(have),
+		func(a, b api.SecurityGroupRule) int { return cmp.Compare(a.ID, b.ID) })
 	for _, r := range surplus {
 		f.Diff("rule", model.ShowRule(model.RuleOf(r)), "")
 	}

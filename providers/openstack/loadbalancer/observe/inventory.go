@@ -233,8 +233,8 @@ func (l *lister) group(g api.SecurityGroup) {
 
 // port adds a port of a load balancer that does not exist. Octavia leaves it if it rejects a creation.
 func (l *lister) port(p api.Port) {
-	id, ok := strings.CutPrefix(p.Name, "octavia-lb-")
-	if !ok || p.DeviceOwner != "Octavia" || l.vips[p.ID] != "" {
+	id, ok := strings.CutPrefix(p.Name, api.OctaviaPortPrefix)
+	if !ok || p.DeviceOwner != api.OctaviaPortOwner || l.vips[p.ID] != "" {
 		return
 	}
 	if _, exists := l.store.LoadBalancers.Get(id); exists {

@@ -9,8 +9,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
-// Created records the request and response of a creation. Fields that neither contains are read before use.
-func (s *Store) Created(spec loadbalancers.CreateOpts, made api.LoadBalancer) {
+// RecordCreation records the request and response of a creation. Fields that neither contains are read before use.
+func (s *Store) RecordCreation(spec loadbalancers.CreateOpts, made api.LoadBalancer) {
 	requested := requestedMonitors(spec)
 	for _, l := range made.Listeners {
 		l.Loadbalancers = []listeners.LoadBalancerID{{ID: made.ID}}

@@ -211,11 +211,11 @@ func parallel(tables []refresher, do func(refresher) error) error {
 // LoadBalancer returns the cached load balancer.
 func (s *Store) LoadBalancer(id string) (api.LoadBalancer, bool) { return s.LoadBalancers.Get(id) }
 
-// Begin starts a read of load balancers that ends in Saw.
+// Begin starts a read of load balancers that MergeLoadBalancer ends.
 func (s *Store) Begin() snapshot.Reading { return s.state.Begin() }
 
-// Saw stores a load balancer that was read.
-func (s *Store) Saw(r snapshot.Reading, lb api.LoadBalancer) {
+// MergeLoadBalancer stores a load balancer that was read.
+func (s *Store) MergeLoadBalancer(r snapshot.Reading, lb api.LoadBalancer) {
 	s.LoadBalancers.Merge(r, lb.ID, WithoutParts(lb))
 }
 
