@@ -21,7 +21,7 @@ func TestControllersOfAProvider(t *testing.T) {
 	} {
 		t.Run(tc.title, func(t *testing.T) {
 			if got := isEnabled(tc.name, tc.own, tc.controllers); got != tc.want {
-				t.Errorf("want %v", got)
+				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
@@ -70,9 +71,7 @@ func New(o Options, cloud cloudprovider.Interface) (*Audit, bool) {
 	if !ok {
 		return nil, false
 	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.Clock = clocks.OrReal(o.Clock)
 	process().set.Register()
 	// All series begin with zero: otherwise alerts do not see the increase by the first audits.
 	for _, result := range []string{resultFailed, resultClean, resultRepaired} {
@@ -90,10 +89,11 @@ func (a *Audit) Run(ctx context.Context) {
 	for minPause := min(startPause, a.options.Period); ctx.Err() == nil; {
 		keys := a.keys(ctx)
 		if len(keys) == 0 {
-			a.pause(ctx, min(idlePause, a.options.Period))
+			_ = clocks.Sleep(ctx, a.options.Clock, min(idlePause, a.options.Period))
 		}
 		for _, key := range keys {
-			if !a.pause(ctx, max(minPause, a.options.Period/time.Duration(len(keys)))) {
+			pause := max(minPause, a.options.Period/time.Duration(len(keys)))
+			if clocks.Sleep(ctx, a.options.Clock, pause) != nil {
 				return
 			}
 			minPause = 0
@@ -175,16 +175,4 @@ func (a *Audit) publish(service *v1.Service, status *v1.LoadBalancerStatus) erro
 		return fmt.Errorf("writing the new address into the Service's status: %w", err)
 	}
 	return nil
-}
-
-// pause waits for d. It returns false if ctx ends first.
-func (a *Audit) pause(ctx context.Context, d time.Duration) bool {
-	timer := a.options.Clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

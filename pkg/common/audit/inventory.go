@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +9,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	"github.com/unified-ccm/unified-ccm/pkg/common/orphans"
@@ -25,7 +25,7 @@ type InventoryOptions struct {
 	// Synced report whether the informers are filled.
 	Synced []cache.InformerSynced
 	// Clock is the real one if nil.
-	Clock clock.WithTicker
+	Clock clock.Clock
 }
 
 // Inventory counts the objects in the cloud by kind and state, with the lister and the classifier of ccm audit. The
@@ -39,8 +39,8 @@ type Inventory struct {
 // series is the values of the labels of a gauge behind the provider: the kind, and the state or the class.
 type series struct{ kind, value string }
 
-// countedStates are those that are counted also if there are no objects, so that their absence means that the kind is
-// not listed. Only routes are compared with what the cluster needs; they are in sync or drifted, too.
+// countedStates have a series even without objects: a kind without any series could not be listed. Only routes are
+// compared with what the cluster needs, so that they can also be in sync or drifted.
 var countedStates = []inventory.State{inventory.Orphaned, inventory.Unknown, inventory.Unidentified, inventory.Foreign,
 	inventory.Owned}
 
@@ -49,9 +49,7 @@ func NewInventory(o InventoryOptions) (*Inventory, bool) {
 	if o.Period <= 0 || !orphans.Supported(o.Session.Cloud) {
 		return nil, false
 	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.Clock = clocks.OrReal(o.Clock)
 	o.Session.Plan, o.Session.Parts = nil, false
 	process().set.Register()
 	return &Inventory{options: o}, true
@@ -63,33 +61,27 @@ func (i *Inventory) Run(ctx context.Context) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, i.options.Synced...) {
 		return
 	}
-	timer := i.options.Clock.NewTimer(min(startPause, i.options.Period))
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
-			return
-		}
+	pause := min(startPause, i.options.Period)
+	for clocks.Sleep(ctx, i.options.Clock, pause) == nil {
 		i.count(ctx)
-		timer.Reset(i.options.Period)
+		pause = i.options.Period
 	}
 }
 
-// count lists and classifies the objects, and sets the gauges. A list that fails is an own series, and its kind has no
-// other: it must not look empty.
+// count lists and classifies the objects, and sets the gauges. A kind with a failed list has only the series of that
+// failure: it must not look empty.
 func (i *Inventory) count(ctx context.Context) {
 	session := &i.options.Session
 	logger := klog.FromContext(ctx).WithValues("provider", session.Cloud.ProviderName())
 	if session.ClusterUID == "" {
 		session.ClusterUID = i.clusterUID(ctx)
 	}
-	found, err := orphans.Run(ctx, *session)
+	audit, err := orphans.Run(ctx, *session)
 	if err != nil {
 		return // ctx has ended
 	}
 	objects, failures := map[series]float64{}, map[series]float64{}
-	for _, k := range found.Inventory.Kinds {
+	for _, k := range audit.Inventory.Kinds {
 		if k.Err != nil {
 			failures[series{k.Name, string(cloudapi.ClassOf(k.Err))}] = 1
 			logger.Error(k.Err, "Failed to list the objects of a kind for the inventory", "kind", k.Name)
@@ -99,13 +91,13 @@ func (i *Inventory) count(ctx context.Context) {
 			objects[series{k.Name, string(state)}] = 0
 		}
 	}
-	for _, e := range found.Report.Entries {
+	for _, e := range audit.Report.Entries {
 		if _, listed := objects[series{e.Kind, string(inventory.Orphaned)}]; listed {
 			objects[series{e.Kind, string(e.State)}]++
 		}
 	}
 	i.expose(objects, failures)
-	if n := found.Report.Count()[inventory.Orphaned]; n > 0 {
+	if n := audit.Report.Count()[inventory.Orphaned]; n > 0 {
 		logger.Info("Found orphans in the cloud, which ccm audit lists", "orphans", n)
 	}
 }
@@ -141,5 +133,5 @@ func (i *Inventory) expose(objects, failures map[series]float64) {
 			process().listFailures.Delete(map[string]string{"provider": provider, "kind": s.kind, "class": s.value})
 		}
 	}
-	i.objects, i.failures = maps.Clone(objects), maps.Clone(failures)
+	i.objects, i.failures = objects, failures
 }

@@ -182,7 +182,7 @@ func (b *Batcher[K, V]) serve(ctx context.Context, entries []*entry[K, V]) {
 	if b.options.Provider != "" {
 		shared().size.WithLabelValues(b.options.Provider, b.options.Operation).Observe(float64(len(keys)))
 	}
-	answers, err := b.call(ctx, keys)
+	values, err := b.call(ctx, keys)
 	if err != nil && len(entries) > 1 && ctx.Err() == nil && b.options.Split != nil && b.options.Split(err) {
 		half := len(entries) / 2
 		b.serve(ctx, entries[:half])
@@ -193,7 +193,7 @@ func (b *Batcher[K, V]) serve(ctx context.Context, entries []*entry[K, V]) {
 		if err != nil {
 			e.err = err
 		} else {
-			e.value, e.found = answers[e.key]
+			e.value, e.found = values[e.key]
 		}
 		close(e.done)
 	}

@@ -58,8 +58,8 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return min(time.Duration(seconds)*time.Second, LongestRetryAfter)
 	}
-	if at, err := http.ParseTime(value); err == nil {
-		return min(max(at.Sub(now), 0), LongestRetryAfter)
+	if date, err := http.ParseTime(value); err == nil {
+		return min(max(date.Sub(now), 0), LongestRetryAfter)
 	}
 	return 0
 }

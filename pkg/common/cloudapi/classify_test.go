@@ -95,7 +95,7 @@ func TestPeekResponse(t *testing.T) {
 	}{
 		{name: "short", body: strings.NewReader("ab"), peek: "ab", read: "ab"},
 		{name: "long", body: strings.NewReader("abcdef"), peek: "abcd", read: "abcdef"},
-		{name: "broken", body: io.MultiReader(strings.NewReader("ab"), failing{broken}), peek: "ab", read: "ab", err: broken},
+		{name: "broken", body: io.MultiReader(strings.NewReader("ab"), errorReader{broken}), peek: "ab", read: "ab", err: broken},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

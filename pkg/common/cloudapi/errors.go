@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -76,13 +77,7 @@ func ClassOf(err error) Class {
 
 // Is reports whether err has one of these classes.
 func Is(err error, classes ...Class) bool {
-	c := ClassOf(err)
-	for _, want := range classes {
-		if c == want {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(classes, ClassOf(err))
 }
 
 // CauseOf returns the cause of an *Error, without its operation and class, and any other error unchanged. It

@@ -22,9 +22,10 @@ type Health struct {
 }
 
 type serviceHealth struct {
-	failures int
-	first    time.Time
-	last     Call
+	// failures counts the consecutive failed requests: the first was at failingSince, last is the most recent one.
+	failures     int
+	failingSince time.Time
+	last         Call
 	// err is the error of Set, and since when it was set first.
 	err   error
 	since time.Time
@@ -44,13 +45,13 @@ func (h *Health) Observe(call Call) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := h.ofLocked(call.Service)
+	s := h.serviceLocked(call.Service)
 	if call.Class != Unavailable && call.Class != Denied {
 		s.failures = 0
 		return
 	}
 	if s.failures == 0 {
-		s.first = h.clock.Now()
+		s.failingSince = h.clock.Now()
 	}
 	s.failures++
 	s.last = call
@@ -61,7 +62,7 @@ func (h *Health) Observe(call Call) {
 func (h *Health) Set(service string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := h.ofLocked(service)
+	s := h.serviceLocked(service)
 	if err != nil && s.err == nil {
 		s.since = h.clock.Now()
 	}
@@ -79,14 +80,14 @@ func (h *Health) Err(services ...string) (since time.Time, err error) {
 		case s.err != nil:
 			return s.since, s.err
 		case s.failures >= failureThreshold:
-			return s.first, fmt.Errorf("the last %d requests to the service %s failed, most recently %s: %s (%s)",
+			return s.failingSince, fmt.Errorf("the last %d requests to the service %s failed, most recently %s: %s (%s)",
 				s.failures, service, s.last.Operation, s.last.Class, s.last.Code)
 		}
 	}
 	return time.Time{}, nil
 }
 
-func (h *Health) ofLocked(service string) *serviceHealth {
+func (h *Health) serviceLocked(service string) *serviceHealth {
 	s := h.services[service]
 	if s == nil {
 		s = &serviceHealth{}

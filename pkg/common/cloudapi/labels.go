@@ -17,26 +17,26 @@ type labelSet struct {
 }
 
 // labels returns the request with names that are allowed as labels.
-func (v *labelSet) labels(r Request) Request {
+func (s *labelSet) labels(r Request) Request {
 	if !isName(r.Service) {
 		r.Service = otherName
 	}
 	if !isName(r.Operation) {
 		r.Operation = otherName
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if _, ok := v.known[r]; ok {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.known[r]; ok {
 		return r
 	}
-	if len(v.known) >= maxOperations {
+	if len(s.known) >= maxOperations {
 		r.Service, r.Operation = otherName, otherName
 		return r
 	}
-	if v.known == nil {
-		v.known = map[Request]struct{}{}
+	if s.known == nil {
+		s.known = map[Request]struct{}{}
 	}
-	v.known[r] = struct{}{}
+	s.known[r] = struct{}{}
 	return r
 }
 

@@ -64,8 +64,8 @@ func newLimiter(limits Limits, c clock.Clock) *limiter {
 	return &limiter{limits: limits, clock: c, buckets: map[bucketKey]*bucket{}}
 }
 
-// of returns the bucket for a request.
-func (l *limiter) of(r Request) *bucket {
+// bucketFor returns the bucket of a request.
+func (l *limiter) bucketFor(r Request) *bucket {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := bucketKey{r.Service, r.kind()}
@@ -110,13 +110,13 @@ func (l *limiter) acquire(ctx context.Context, b *bucket, operation string) (tim
 	return l.clock.Since(start), nil
 }
 
-func deadlineError(operation string, wait, left time.Duration) error {
+func deadlineError(operation string, wait, remaining time.Duration) error {
 	return &Error{
 		Class:      Throttled,
 		Operation:  operation,
 		RetryAfter: wait,
 		Err: fmt.Errorf("rate limited: the next slot is in %v, after the deadline in %v",
-			wait.Round(time.Millisecond), max(left, 0).Round(time.Millisecond)),
+			wait.Round(time.Millisecond), max(remaining, 0).Round(time.Millisecond)),
 	}
 }
 
@@ -137,21 +137,21 @@ func (b *bucket) limited() bool { return b.tokens != nil }
 func (b *bucket) reserve(now time.Time) (time.Duration, *rate.Reservation) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at := b.notBefore(now)
-	wait := at.Sub(now)
+	start := b.notBefore(now)
+	wait := start.Sub(now)
 	if b.tokens == nil {
 		return wait, nil
 	}
-	r := b.tokens.ReserveN(at, 1)
-	return wait + r.DelayFrom(at), r
+	r := b.tokens.ReserveN(start, 1)
+	return wait + r.DelayFrom(start), r
 }
 
 // cancel returns a reserved token.
-func (b *bucket) cancel(r *rate.Reservation, now time.Time) {
+func (b *bucket) cancel(reservation *rate.Reservation, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if r != nil {
-		r.CancelAt(b.notBefore(now))
+	if reservation != nil {
+		reservation.CancelAt(b.notBefore(now))
 	}
 }
 

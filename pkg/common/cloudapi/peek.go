@@ -54,7 +54,7 @@ func (p *peekable) getBody() (io.ReadCloser, error) {
 	// The request sends what was read, then the rest or the error of the read.
 	rest := io.Reader(original)
 	if err != nil {
-		rest = failing{err}
+		rest = errorReader{err}
 	} else {
 		err = errTooLongToPeek
 	}
@@ -72,7 +72,7 @@ func PeekResponse(resp *http.Response, limit int64) []byte {
 	head, err := io.ReadAll(io.LimitReader(resp.Body, limit))
 	rest := io.Reader(resp.Body)
 	if err != nil {
-		rest = failing{err}
+		rest = errorReader{err}
 	}
 	resp.Body = readCloser{io.MultiReader(bytes.NewReader(head), rest), resp.Body}
 	return head
@@ -83,7 +83,7 @@ type readCloser struct {
 	io.Closer
 }
 
-// failing is a reader that returns only an error.
-type failing struct{ err error }
+// errorReader is a reader that returns only an error.
+type errorReader struct{ err error }
 
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
+func (f errorReader) Read([]byte) (int, error) { return 0, f.err }

@@ -45,8 +45,8 @@ func redactResponse(req *http.Request, resp *http.Response) {
 	if resp == nil || resp.Body == nil || resp.StatusCode < http.StatusBadRequest {
 		return
 	}
-	inBody, _ := req.Context().Value(secretsKey{}).([]string)
-	secrets := slices.Clone(inBody)
+	bodySecrets, _ := req.Context().Value(secretsKey{}).([]string)
+	secrets := slices.Clone(bodySecrets)
 	for _, name := range secretHeaders {
 		for _, value := range req.Header.Values(name) {
 			secrets = append(secrets, value)
@@ -55,7 +55,7 @@ func redactResponse(req *http.Request, resp *http.Response) {
 			}
 		}
 	}
-	replacer := redactor(secrets)
+	replacer := newRedactor(secrets)
 	if replacer == nil {
 		return
 	}
@@ -63,7 +63,7 @@ func redactResponse(req *http.Request, resp *http.Response) {
 	content := []byte(replacer.Replace(string(head)))
 	rest := io.Reader(http.NoBody)
 	if err != nil {
-		rest = failing{err}
+		rest = errorReader{err}
 	}
 	resp.Body = readCloser{io.MultiReader(bytes.NewReader(content), rest), resp.Body}
 	resp.ContentLength = int64(len(content))
@@ -72,16 +72,16 @@ func redactResponse(req *http.Request, resp *http.Response) {
 	}
 }
 
-// redactor returns a replacer of the secrets in the forms in which JSON, XML and URLs have them, or nil without any.
-func redactor(secrets []string) *strings.Replacer {
+// newRedactor returns a replacer of the secrets in the forms in which JSON, XML and URLs have them, or nil without any.
+func newRedactor(secrets []string) *strings.Replacer {
 	var forms []string
 	for _, secret := range secrets {
 		if len(secret) >= shortestSecret {
-			forms = append(forms, secret, inJSON(secret, true), inJSON(secret, false), url.QueryEscape(secret),
+			forms = append(forms, secret, escapeJSON(secret, true), escapeJSON(secret, false), url.QueryEscape(secret),
 				url.PathEscape(secret))
-			for _, escaped := range []string{inXML.Replace(secret), html.EscapeString(secret)} {
+			for _, escaped := range []string{xmlEscaper.Replace(secret), html.EscapeString(secret)} {
 				// A request in XML that is repeated as text in an error in XML is escaped twice.
-				forms = append(forms, escaped, inXML.Replace(escaped))
+				forms = append(forms, escaped, xmlEscaper.Replace(escaped))
 			}
 		}
 	}
@@ -97,11 +97,11 @@ func redactor(secrets []string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// inXML has the names of the characters, package html some of their numbers.
-var inXML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
+// xmlEscaper writes the names of the characters; package html writes the numbers of some.
+var xmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
 
-// inJSON returns a text in a JSON string. Encoders differ in whether they escape <, > and &.
-func inJSON(text string, escapeHTML bool) string {
+// escapeJSON returns a text as a JSON string has it. Encoders differ in whether they escape <, > and &.
+func escapeJSON(text string, escapeHTML bool) string {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(escapeHTML)

@@ -57,7 +57,7 @@ func TestErrorResponsesHaveNoSecretsOfTheRequest(t *testing.T) {
 
 func TestRedactionKeepsErrorsOfTheBody(t *testing.T) {
 	broken := errors.New("connection reset")
-	resp := &http.Response{StatusCode: http.StatusInternalServerError, Body: io.NopCloser(io.MultiReader(strings.NewReader("half secret-1"), failing{broken}))}
+	resp := &http.Response{StatusCode: http.StatusInternalServerError, Body: io.NopCloser(io.MultiReader(strings.NewReader("half secret-1"), errorReader{broken}))}
 	request := (&http.Request{}).WithContext(WithSecrets(t.Context(), "secret-1"))
 	redactResponse(request, resp)
 	body, err := io.ReadAll(resp.Body)

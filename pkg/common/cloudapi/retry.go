@@ -40,7 +40,7 @@ type Retry struct {
 //   - All others: never. A retry would get the same response, or requires a decision of the caller.
 //
 // Next does not retry if the cloud requests more than two minutes; that is left to the caller's queue.
-func (r Retry) Next(req Request, attempt int, err error) (wait time.Duration, again bool) {
+func (r Retry) Next(req Request, attempt int, err error) (wait time.Duration, retry bool) {
 	if err == nil || attempt >= orDefault(r.Attempts, DefaultAttempts) {
 		return 0, false
 	}
@@ -67,11 +67,11 @@ func (r Retry) Next(req Request, attempt int, err error) (wait time.Duration, ag
 
 // backoff returns an exponential backoff, half of it jitter.
 func (r Retry) backoff(attempt int) time.Duration {
-	longest := orDefault(r.Max, DefaultRetryMax)
-	d := min(orDefault(r.Base, DefaultRetryBase), longest)
+	maxWait := orDefault(r.Max, DefaultRetryMax)
+	d := min(orDefault(r.Base, DefaultRetryBase), maxWait)
 	for range attempt - 1 {
-		if d *= 2; d >= longest {
-			d = longest
+		if d *= 2; d >= maxWait {
+			d = maxWait
 			break
 		}
 	}
@@ -85,14 +85,14 @@ func (r Retry) random() float64 {
 	return r.Random()
 }
 
-// Do retries a call while Next reports so, and returns its last error. It stops at once if ctx is done, or if its
+// Do makes a call, retries it as Next decides, and returns its last error. It stops at once if ctx is done, or if its
 // deadline is before the end of the next wait.
 func (r Retry) Do(ctx context.Context, req Request, call func(context.Context) error) error {
 	c := clocks.OrReal(r.Clock)
 	for attempt := 1; ; attempt++ {
 		err := call(ctx)
-		wait, again := r.Next(req, attempt, err)
-		if !again || ctx.Err() != nil {
+		wait, retry := r.Next(req, attempt, err)
+		if !retry || ctx.Err() != nil {
 			return err
 		}
 		if deadline, ok := ctx.Deadline(); ok && c.Now().Add(wait).After(deadline) {

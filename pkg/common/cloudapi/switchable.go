@@ -22,17 +22,17 @@ var _ http.RoundTripper = (*SwitchableTransport)(nil)
 // Set sets the base of all later requests, and closes idle connections of the previous one. It adapts the
 // connection limits of a *http.Transport to connsPerHost.
 func (s *SwitchableTransport) Set(base http.RoundTripper) {
-	if own, ok := base.(*http.Transport); ok {
-		own.MaxIdleConnsPerHost = max(own.MaxIdleConnsPerHost, connsPerHost)
-		if own.MaxConnsPerHost == 0 {
-			own.MaxConnsPerHost = connsPerHost
+	if transport, ok := base.(*http.Transport); ok {
+		transport.MaxIdleConnsPerHost = max(transport.MaxIdleConnsPerHost, connsPerHost)
+		if transport.MaxConnsPerHost == 0 {
+			transport.MaxConnsPerHost = connsPerHost
 		}
 	}
 	s.mu.Lock()
-	before := s.base
+	previous := s.base
 	s.base = base
 	s.mu.Unlock()
-	CloseIdleConnections(before)
+	CloseIdleConnections(previous)
 }
 
 // HasBase reports whether a base is set.

@@ -100,7 +100,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	// Describe may have read the body: only this request still has the whole body.
 	req = p.req
 	labels := t.labels.labels(call.Request)
-	bucket := t.limiter.of(labels)
+	bucket := t.limiter.bucketFor(labels)
 	ctx, span := tracing.StartRequest(req.Context(), labels.Service+" "+labels.Operation,
 		tracing.Provider.String(t.o.Provider), tracing.System.String(labels.Service),
 		tracing.Operation.String(labels.Operation), tracing.Mutating.Bool(call.Mutating))
@@ -121,7 +121,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if call.Sent {
 		t.metrics.duration.WithLabelValues(t.o.Provider, labels.Service, labels.Operation, call.Code).
 			Observe(call.Duration.Seconds())
-		t.throttled(resp, call, labels, bucket)
+		t.recordThrottling(resp, call, labels, bucket)
 	}
 	if t.o.Observe != nil {
 		t.o.Observe(call)
@@ -131,7 +131,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// endSpan ends the span of a call. The class of an error is enough: its text may have what clouds repeat of a request.
+// endSpan ends the span of a call. Of an error it has only the class: texts of clouds may repeat parts of the request.
 func endSpan(span trace.Span, call Call) {
 	tracing.SetAttributes(span, tracing.Code.String(call.Code), tracing.Waited.Float64(call.Waited.Seconds()))
 	if call.Class != "" {
@@ -169,8 +169,8 @@ func (t *transport) send(req *http.Request, call *Call, labels Request, b *bucke
 	return resp, err
 }
 
-// throttled counts a throttled request, and pauses the bucket if the cloud sent Retry-After.
-func (t *transport) throttled(resp *http.Response, call Call, labels Request, b *bucket) {
+// recordThrottling counts a throttled request, and pauses the bucket if the cloud sent Retry-After.
+func (t *transport) recordThrottling(resp *http.Response, call Call, labels Request, b *bucket) {
 	if call.Class != Throttled {
 		return
 	}

@@ -189,7 +189,7 @@ func TestDescribeReadsBody(t *testing.T) {
 		{name: "too long", describe: twice, body: strings.NewReader(long), operation: errTooLongToPeek.Error(), sent: long},
 		{name: "not requested", describe: func(*http.Request) Request { return Request{Operation: "None"} },
 			body: strings.NewReader("a=b"), operation: "None", sent: "a=b"},
-		{name: "broken", describe: twice, body: io.MultiReader(strings.NewReader("Action"), failing{broken}),
+		{name: "broken", describe: twice, body: io.MultiReader(strings.NewReader("Action"), errorReader{broken}),
 			operation: broken.Error(), sent: "Action", err: broken},
 	}
 	for _, tt := range tests {

@@ -60,9 +60,9 @@ func (d *Deduplicator) Forget(object string, sources ...string) {
 
 // Shorten cuts a message to MaxMessage bytes, at the end of a character.
 func Shorten(message string) string {
-	const more = "… (more in the log)"
+	const suffix = "… (more in the log)"
 	if len(message) <= MaxMessage {
 		return message
 	}
-	return strings.ToValidUTF8(message[:MaxMessage-len(more)], "") + more
+	return strings.ToValidUTF8(message[:MaxMessage-len(suffix)], "") + suffix
 }

@@ -16,9 +16,9 @@ func (n *Names) Replace(text string) string {
 
 // Expand replaces names by IDs.
 func (n *Names) Expand(text string) string {
-	turned := make([]string, 0, len(n.pairs))
+	inverse := make([]string, 0, len(n.pairs))
 	for i := 0; i < len(n.pairs); i += 2 {
-		turned = append(turned, n.pairs[i+1], n.pairs[i])
+		inverse = append(inverse, n.pairs[i+1], n.pairs[i])
 	}
-	return strings.NewReplacer(turned...).Replace(text)
+	return strings.NewReplacer(inverse...).Replace(text)
 }

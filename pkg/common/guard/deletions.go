@@ -58,31 +58,31 @@ func newDeletions(o Options) *deletions {
 	return &deletions{options: o, absent: map[types.UID]*absence{}}
 }
 
-// found records that the node's instance exists. It reports whether the instance was absent before.
-func (d *deletions) found(uid types.UID) bool {
+// recordFound records that the node's instance exists. It reports whether the instance was absent before.
+func (d *deletions) recordFound(uid types.UID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, was := d.absent[uid]
+	_, wasAbsent := d.absent[uid]
 	delete(d.absent, uid)
-	return was
+	return wasAbsent
 }
 
-// keeping reports whether the node is being kept although its instance was last found absent.
-func (d *deletions) keeping(uid types.UID) bool {
+// isKept reports whether the node is being kept although its instance was last found absent.
+func (d *deletions) isKept(uid types.UID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a, ok := d.absent[uid]
 	return ok && a.kept != ""
 }
 
-// missing records an authoritative answer that the node's instance does not exist, and decides about the node.
-func (d *deletions) missing(uid types.UID, owner provider.Ownership) verdict {
+// recordMissing records an authoritative answer that the node's instance does not exist, and decides about the node.
+func (d *deletions) recordMissing(uid types.UID, owner provider.Ownership) verdict {
 	now := d.options.Clock.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sweepLocked(now)
 	a := d.absent[uid]
-	isNew := a == nil || now.Sub(a.last) > d.memory()
+	isNew := a == nil || now.Sub(a.last) > d.retention()
 	if isNew {
 		a = &absence{first: now}
 		d.absent[uid] = a
@@ -132,17 +132,17 @@ func (d *deletions) sweepLocked(now time.Time) {
 		expired++
 	}
 	d.allowed = d.allowed[expired:]
-	keep := d.memory()
-	if now.Sub(d.sweptAt) < keep/10 {
+	retention := d.retention()
+	if now.Sub(d.sweptAt) < retention/10 {
 		return
 	}
 	d.sweptAt = now
 	for uid, a := range d.absent {
-		if now.Sub(a.last) > keep {
+		if now.Sub(a.last) > retention {
 			delete(d.absent, uid)
 		}
 	}
 }
 
-// memory returns the time after which an absence that was not observed again expires.
-func (d *deletions) memory() time.Duration { return max(forgetAfter, 2*d.options.Confirmation) }
+// retention returns the time after which an absence that was not observed again expires.
+func (d *deletions) retention() time.Duration { return max(forgetAfter, 2*d.options.Confirmation) }

@@ -9,7 +9,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 )
 
-// recorder sends Events. It drops them until use is called.
+// recorder sends Events. It drops them until setRecorder is called.
 type recorder struct {
 	current atomic.Pointer[record.EventRecorder]
 	sent    *events.Deduplicator
@@ -25,21 +25,21 @@ func (r *recorder) setRecorder(current record.EventRecorder) { r.current.Store(&
 
 func (r *recorder) get() record.EventRecorder { return *r.current.Load() }
 
-// node sends an Event about a node.
-func (r *recorder) node(node *v1.Node, reason events.Reason, text string) {
+// sendNode sends an Event about a node.
+func (r *recorder) sendNode(node *v1.Node, reason events.Reason, text string) {
 	events.Send(r.get(), node, reason, text)
 }
 
-// nodeOnce sends an Event about a node unless it was the last one for that reason.
-func (r *recorder) nodeOnce(node *v1.Node, reason events.Reason, text string) {
+// sendNodeOnce sends an Event about a node unless it was the last one for that reason.
+func (r *recorder) sendNodeOnce(node *v1.Node, reason events.Reason, text string) {
 	if r.isNew(string(identity(node)), reason, text) {
-		r.node(node, reason, text)
+		r.sendNode(node, reason, text)
 	}
 }
 
-// serviceOnce sends an Event about a Service unless it was the last one for that reason. It reports whether
+// sendServiceOnce sends an Event about a Service unless it was the last one for that reason. It reports whether
 // it did.
-func (r *recorder) serviceOnce(service *v1.Service, reason events.Reason, text string) bool {
+func (r *recorder) sendServiceOnce(service *v1.Service, reason events.Reason, text string) bool {
 	object := service.Namespace + "/" + service.Name + "/" + string(service.UID)
 	if !r.isNew(object, reason, text) {
 		return false

@@ -122,13 +122,13 @@ func (g *guarded) Health() []provider.PartHealth {
 // StartController implements provider.ControllerStarter. It passes node ownership, dry run and the Event
 // recorder to the provider's controller. Call it after Initialize. A provider without controllers starts
 // none.
-func (g *guarded) StartController(ctx context.Context, name string, given provider.ControllerContext) (bool, error) {
+func (g *guarded) StartController(ctx context.Context, name string, c provider.ControllerContext) (bool, error) {
 	starter, ok := g.inner.(provider.ControllerStarter)
 	if !ok {
 		return false, nil
 	}
-	given.Owns, given.DryRun, given.Recorder = g.OwnsNode, g.dryRun, g.shared.events.get()
-	return starter.StartController(ctx, name, given)
+	c.Owns, c.DryRun, c.Recorder = g.OwnsNode, g.dryRun, g.shared.events.get()
+	return starter.StartController(ctx, name, c)
 }
 
 // Inventory implements inventory.Provider.

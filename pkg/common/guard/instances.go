@@ -45,13 +45,13 @@ func (i *instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, er
 	}
 	uid := identity(node)
 	if exists {
-		if i.deletions.found(uid) {
-			i.events.node(node, events.InstanceFound,
+		if i.deletions.recordFound(uid) {
+			i.events.sendNode(node, events.InstanceFound,
 				"The cloud reports the instance of this node again; the node stays.")
 		}
 		return true, nil
 	}
-	v := i.deletions.missing(uid, owner)
+	v := i.deletions.recordMissing(uid, owner)
 	if v.kept == "" {
 		return false, nil
 	}
@@ -83,7 +83,7 @@ func (i *instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, 
 	shutdown, err := observed(ctx, i.observe, "InstancesV2", "InstanceShutdown", func(ctx context.Context) (bool, error) {
 		return i.inner.InstanceShutdown(ctx, node)
 	}, tracing.Node.String(node.Name))
-	if errors.Is(err, cloudprovider.InstanceNotFound) && i.deletions.keeping(identity(node)) {
+	if errors.Is(err, cloudprovider.InstanceNotFound) && i.deletions.isKept(identity(node)) {
 		return false, nil
 	}
 	return shutdown, err
@@ -96,7 +96,7 @@ func (i *instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, 
 func (i *instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
 	foreign := i.ownership(node) == provider.Foreign
 	if foreign {
-		i.events.nodeOnce(node, events.NodeNotOurs, "This node is skipped, because "+i.whyForeign(node)+
+		i.events.sendNodeOnce(node, events.NodeNotOurs, "This node is skipped, because "+i.foreignReason(node)+
 			". The manager of its own cloud has to initialise it and to delete it.")
 	}
 	if foreign || i.dryRun {

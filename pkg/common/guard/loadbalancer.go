@@ -32,11 +32,11 @@ var (
 // newBalancer panics if the provider's load balancers cannot plan: that is a programming error, because every
 // provider built on package loadbalancer can.
 func newBalancer(s *shared, inner cloudprovider.LoadBalancer, dryRun bool) loadbalancer.Interface {
-	full, ok := inner.(loadbalancer.Interface)
+	planning, ok := inner.(loadbalancer.Interface)
 	if !ok {
 		panic(fmt.Errorf("provider %s: its load balancers (%T) do not implement loadbalancer.Interface", s.provider, inner))
 	}
-	b := &balancer{shared: s, inner: full}
+	b := &balancer{shared: s, inner: planning}
 	if dryRun {
 		return &dryBalancer{b}
 	}
@@ -64,7 +64,7 @@ func (b *balancer) EnsureLoadBalancer(
 	ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node,
 ) (status *v1.LoadBalancerStatus, err error) {
 	err = b.call(ctx, "EnsureLoadBalancer", service, func(ctx context.Context) (err error) {
-		status, err = b.inner.EnsureLoadBalancer(ctx, cluster, service, b.ours(nodes))
+		status, err = b.inner.EnsureLoadBalancer(ctx, cluster, service, b.filterOwned(nodes))
 		return err
 	})
 	return status, err
@@ -74,7 +74,7 @@ func (b *balancer) EnsureLoadBalancer(
 func (b *balancer) UpdateLoadBalancer(ctx context.Context, cluster string, service *v1.Service,
 	nodes []*v1.Node) error {
 	return b.call(ctx, "UpdateLoadBalancer", service, func(ctx context.Context) error {
-		return b.inner.UpdateLoadBalancer(ctx, cluster, service, b.ours(nodes))
+		return b.inner.UpdateLoadBalancer(ctx, cluster, service, b.filterOwned(nodes))
 	})
 }
 
@@ -90,7 +90,7 @@ func (b *balancer) PlanLoadBalancer(
 	ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node, o loadbalancer.PlanOptions,
 ) (p plan.Plan, err error) {
 	err = b.call(ctx, "PlanLoadBalancer", service, func(ctx context.Context) (err error) {
-		p, err = b.inner.PlanLoadBalancer(ctx, cluster, service, b.ours(nodes), o)
+		p, err = b.inner.PlanLoadBalancer(ctx, cluster, service, b.filterOwned(nodes), o)
 		return err
 	})
 	return p, err
@@ -104,7 +104,7 @@ func (b *balancer) AuditLoadBalancer(
 		drift, status, err = b.inner.AuditLoadBalancer(ctx, cluster, func() (*v1.Service, []*v1.Node) {
 			service, nodes := current()
 			trace.SpanFromContext(ctx).SetAttributes(serviceAttributes(service)...)
-			return service, b.ours(nodes)
+			return service, b.filterOwned(nodes)
 		})
 		return err
 	})
@@ -185,7 +185,7 @@ func (d *dryBalancer) report(ctx context.Context, service *v1.Service, p plan.Pl
 	for _, warning := range p.Warnings {
 		text += "; " + warning
 	}
-	if d.events.serviceOnce(service, events.DryRunPlan, text) {
+	if d.events.sendServiceOnce(service, events.DryRunPlan, text) {
 		klog.FromContext(ctx).Info("Dry run: not applying the plan", "service", klog.KObj(service), "plan", text)
 	}
 }

@@ -100,9 +100,9 @@ func serviceAttributes(s *v1.Service) []attribute.KeyValue {
 	return []attribute.KeyValue{tracing.Namespace.String(s.Namespace), tracing.Service.String(s.Name)}
 }
 
-func (o *observer) record(iface, method string, took time.Duration, err error) {
+func (o *observer) record(iface, method string, duration time.Duration, err error) {
 	result := resultOf(err)
-	process().duration.WithLabelValues(o.provider, iface, method, result).Observe(took.Seconds())
+	process().duration.WithLabelValues(o.provider, iface, method, result).Observe(duration.Seconds())
 	if result == "error" {
 		process().errors.WithLabelValues(o.provider, iface, method, string(cloudapi.ClassOf(err))).Inc()
 	}

@@ -16,12 +16,12 @@ type nodeLister struct{ nodes.LazyLister }
 // setInformer sets the informer, and counts its nodes by ownership.
 func (n *nodeLister) setInformer(informer coreinformers.NodeInformer, s *shared) {
 	n.Set(informer.Lister(), nil)
-	count := func(obj any, by float64) {
+	count := func(obj any, delta float64) {
 		if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 			obj = tombstone.Obj
 		}
 		if node, ok := obj.(*v1.Node); ok {
-			process().nodes.WithLabelValues(s.provider, string(s.ownership(node))).Add(by)
+			process().nodes.WithLabelValues(s.provider, string(s.ownership(node))).Add(delta)
 		}
 	}
 	// A stopped informer accepts no handler; then there is nothing to count.

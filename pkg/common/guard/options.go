@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -150,23 +151,11 @@ func (o *Options) NodeSelector() (labels.Selector, error) {
 }
 
 func (o Options) withDefaults() Options {
-	if o.NotFoundGrace == 0 {
-		o.NotFoundGrace = DefaultNotFoundGrace
-	}
-	if o.Confirmation == 0 {
-		o.Confirmation = DefaultConfirmation
-	}
-	if o.MaxDeletions == 0 {
-		o.MaxDeletions = DefaultMaxDeletions
-	}
-	if o.DeletionInterval == 0 {
-		o.DeletionInterval = DefaultDeletionInterval
-	}
-	if o.Disruption == "" {
-		o.Disruption = provider.HoldDisruption
-	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.NotFoundGrace = cmp.Or(o.NotFoundGrace, DefaultNotFoundGrace)
+	o.Confirmation = cmp.Or(o.Confirmation, DefaultConfirmation)
+	o.MaxDeletions = cmp.Or(o.MaxDeletions, DefaultMaxDeletions)
+	o.DeletionInterval = cmp.Or(o.DeletionInterval, DefaultDeletionInterval)
+	o.Disruption = cmp.Or(o.Disruption, provider.HoldDisruption)
+	o.Clock = clocks.OrReal(o.Clock)
 	return o
 }

@@ -19,16 +19,16 @@ func (s *shared) ownership(node *v1.Node) provider.Ownership {
 
 func optedOut(node *v1.Node) bool { return node.Labels[provider.ManagedLabel] == "false" }
 
-// whyForeign explains to users why a node is foreign.
-func (s *shared) whyForeign(node *v1.Node) string {
+// foreignReason explains to users why a node is foreign.
+func (s *shared) foreignReason(node *v1.Node) string {
 	if optedOut(node) {
 		return "it has the label " + provider.ManagedLabel + "=false"
 	}
 	return "its provider ID " + node.Spec.ProviderID + " is not one of " + s.provider
 }
 
-// ours returns the nodes that may be targets.
-func (s *shared) ours(nodes []*v1.Node) []*v1.Node {
+// filterOwned returns the nodes that may be targets.
+func (s *shared) filterOwned(nodes []*v1.Node) []*v1.Node {
 	if nodes == nil {
 		return nil
 	}

@@ -134,13 +134,13 @@ func (r *planningRouter) PlanRoutes(ctx context.Context, cluster string, nodes [
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	others := map[string]bool{}
+	notOwned := map[string]bool{}
 	for _, node := range nodes {
-		others[node.Name] = r.ownership(node) != provider.Mine
+		notOwned[node.Name] = r.ownership(node) != provider.Mine
 	}
 	p.Changes = slices.DeleteFunc(slices.Clone(p.Changes), func(c plan.Change) bool {
 		return c.Action == plan.Create && slices.ContainsFunc(c.Fields, func(f plan.Field) bool {
-			return f.Name == routes.FieldNode && others[f.After]
+			return f.Name == routes.FieldNode && notOwned[f.After]
 		})
 	})
 	return p, nil
