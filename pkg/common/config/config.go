@@ -35,14 +35,14 @@ type File struct {
 // location is a key of a section; section and key are in lower case, sub as written.
 type location struct{ section, sub, key string }
 
-// Decode parses content into the struct that into points to, by gcfg's rules: sections are structs, or maps
+// Decode parses content into the struct that target points to, by gcfg's rules: sections are structs, or maps
 // from subsection to pointer-to-struct; repeated keys fill slices. Name is used in messages only. Well-formed
 // lines are set even if others are not, so that validation can report their problems too.
-func Decode(name string, content []byte, into any) *File {
+func Decode(name string, content []byte, target any) *File {
 	f := newFile(name)
 	statements, malformed := scan(name, content)
 	f.errors = malformed
-	d := newDecoder(f, into)
+	d := newDecoder(f, target)
 	for _, st := range statements {
 		d.check(st)
 	}
@@ -82,14 +82,14 @@ func (f *File) Warnf(section, key, format string, args ...any) {
 }
 
 // Warnings returns the problems that do not prevent the use of the file, in file order.
-func (f *File) Warnings() Problems { return sorted(f.warnings) }
+func (f *File) Warnings() Problems { return sortByLine(f.warnings) }
 
 // Err returns all errors as Problems in file order, or nil.
 func (f *File) Err() error {
 	if len(f.errors) == 0 {
 		return nil
 	}
-	return sorted(f.errors)
+	return sortByLine(f.errors)
 }
 
 func (f *File) problem(section, key, format string, args ...any) Problem {
@@ -97,12 +97,12 @@ func (f *File) problem(section, key, format string, args ...any) Problem {
 	if line == 0 {
 		line = f.Line(section, "")
 	}
-	return Problem{File: f.Name, Line: line, Message: f.place(section, key) + ": " + fmt.Sprintf(format, args...)}
+	return Problem{File: f.Name, Line: line, Message: f.keyText(section, key) + ": " + fmt.Sprintf(format, args...)}
 }
 
-func (f *File) place(section, key string) string {
+func (f *File) keyText(section, key string) string {
 	if f.yaml != nil {
-		return f.yamlPlace(section, key)
+		return f.yamlKeyText(section, key)
 	}
 	return strings.TrimSpace(fmt.Sprintf("[%s] %s", section, key))
 }
@@ -119,8 +119,8 @@ func splitSection(section string) (name, sub string) {
 	return name, sub
 }
 
-// sorted orders by line; problems without a line come last. It keeps the order within a line.
-func sorted(ps Problems) Problems {
+// sortByLine orders by line; problems without a line come last. It keeps the order within a line.
+func sortByLine(ps Problems) Problems {
 	ps = slices.Clone(ps)
 	sorting.StableFunc(ps, func(a, b Problem) int {
 		if a.Line == 0 || b.Line == 0 {
@@ -154,8 +154,8 @@ func FileName(r io.Reader) string {
 	return "cloud.conf"
 }
 
-// nearest returns a suggestion of a similar word, for the end of a message.
-func nearest(word string, known []string) string {
+// suggestNearest returns a suggestion of a similar word, for the end of a message.
+func suggestNearest(word string, known []string) string {
 	if near := spell.Nearest(word, known); near != "" {
 		return fmt.Sprintf("; did you mean %s?", near)
 	}

@@ -10,36 +10,36 @@ import (
 
 // decoder sets the statements of a file into a struct, one by one, so that every problem gets its line.
 type decoder struct {
-	file     *File
-	into     any
-	sections []field
-	accepted []accepted
+	file        *File
+	target      any
+	sections    []field
+	assignments []assignment
 	// unknown are the sections with a warning.
 	unknown map[string]bool
 }
 
-// accepted is a statement with a matching field in the struct.
-type accepted struct {
+// assignment is a statement with a matching field in the struct.
+type assignment struct {
 	statement
 	section, key field
 }
 
-func newDecoder(f *File, into any) *decoder {
-	t := reflect.TypeOf(into)
+func newDecoder(f *File, target any) *decoder {
+	t := reflect.TypeOf(target)
 	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-		panic(fmt.Errorf("config: the target must be a pointer to a struct, not %T", into))
+		panic(fmt.Errorf("config: the target must be a pointer to a struct, not %T", target))
 	}
-	return &decoder{file: f, into: into, sections: fields(t.Elem()), unknown: map[string]bool{}}
+	return &decoder{file: f, target: target, sections: structFields(t.Elem()), unknown: map[string]bool{}}
 }
 
-// check finds the field of a statement, and warns if there is none.
+// check finds the field of a statement, and warns if the struct has none.
 func (d *decoder) check(st statement) {
 	f := d.file
-	section, ok := find(d.sections, st.section)
+	section, ok := findField(d.sections, st.section)
 	if !ok {
-		if id := strings.ToLower(st.section); !d.unknown[id] {
-			d.unknown[id] = true
-			f.warn(st.line, "unknown section [%s]%s", st.section, nearest(st.section, names(d.sections)))
+		if name := strings.ToLower(st.section); !d.unknown[name] {
+			d.unknown[name] = true
+			f.warn(st.line, "unknown section [%s]%s", st.section, suggestNearest(st.section, fieldNames(d.sections)))
 		}
 		return
 	}
@@ -49,48 +49,48 @@ func (d *decoder) check(st statement) {
 		}
 		return
 	}
-	at := location{strings.ToLower(st.section), st.sub, strings.ToLower(st.key)}
+	loc := location{strings.ToLower(st.section), st.sub, strings.ToLower(st.key)}
 	if st.header {
-		f.lines[at] = st.line
-		d.accepted = append(d.accepted, accepted{st, section, field{}})
+		f.lines[loc] = st.line
+		d.assignments = append(d.assignments, assignment{st, section, field{}})
 		return
 	}
-	key, ok := find(sectionKeys(section), st.key)
+	key, ok := findField(sectionKeys(section), st.key)
 	if !ok {
 		f.warn(st.line, "unknown key %s in section [%s]%s", st.key, section.name, d.suggestion(section, st.key))
 		return
 	}
-	if st.cut {
+	if st.truncated {
 		f.warn(st.line, "%s: the value ends at the comment character (# or ;) in its middle; put the value in double "+
-			"quotes to keep all of it", f.place(section.name, key.name))
+			"quotes to keep all of it", f.keyText(section.name, key.name))
 	}
-	if earlier := f.lines[at]; earlier > 0 && !repeatable(key) {
-		f.warn(st.line, "%s is set again and overrides line %d", f.place(section.name, key.name), earlier)
+	if earlier := f.lines[loc]; earlier > 0 && !repeatable(key) {
+		f.warn(st.line, "%s is set again and overrides line %d", f.keyText(section.name, key.name), earlier)
 	}
-	f.lines[at] = st.line
-	d.accepted = append(d.accepted, accepted{st, section, key})
+	f.lines[loc] = st.line
+	d.assignments = append(d.assignments, assignment{st, section, key})
 }
 
 // suggestion names a similar key of this section, or the same key of another one.
 func (d *decoder) suggestion(section field, key string) string {
 	for _, other := range d.sections {
-		if k, ok := find(sectionKeys(other), key); ok {
+		if k, ok := findField(sectionKeys(other), key); ok {
 			return fmt.Sprintf("; %s belongs in section [%s]", k.name, other.name)
 		}
 	}
-	return nearest(key, names(sectionKeys(section)))
+	return suggestNearest(key, fieldNames(sectionKeys(section)))
 }
 
-// assign sets the accepted statements. Sections with subsections come second: new subsections start with the values
+// assign sets the assignments. Sections with subsections come second: new subsections start with the values
 // of the default-NAME section, which may be anywhere in the file.
 func (d *decoder) assign() {
-	sorting.StableFunc(d.accepted, func(a, b accepted) int {
+	sorting.StableFunc(d.assignments, func(a, b assignment) int {
 		return rank(a.section) - rank(b.section)
 	})
-	for _, st := range d.accepted {
+	for _, st := range d.assignments {
 		if err := d.set(st); err != nil {
 			d.file.errors = append(d.file.errors, Problem{File: d.file.Name, Line: st.line,
-				Message: d.file.place(st.section.name, st.key.name) + ": " + explain(st, err)})
+				Message: d.file.keyText(st.section.name, st.key.name) + ": " + explain(st, err)})
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (f *File) warn(line int, format string, args ...any) {
 }
 
 // explain turns an error about a value into an instruction.
-func explain(st accepted, err error) string {
+func explain(st assignment, err error) string {
 	t := st.key.typ
 	if repeatable(st.key) || t.Kind() == reflect.Pointer {
 		t = t.Elem()

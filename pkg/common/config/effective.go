@@ -20,7 +20,7 @@ func WriteEffective(w io.Writer, cfg any) error {
 	}
 	out := bufio.NewWriter(w)
 	p := &printer{out: out}
-	for _, section := range fields(v.Type()) {
+	for _, section := range structFields(v.Type()) {
 		value := v.FieldByIndex(section.index)
 		if !hasSubsections(section) {
 			p.section("["+section.name+"]", value)
@@ -52,8 +52,8 @@ func (p *printer) section(header string, value reflect.Value) {
 		return
 	}
 	var lines []string
-	for _, key := range fields(value.Type()) {
-		for _, text := range texts(value.FieldByIndex(key.index)) {
+	for _, key := range structFields(value.Type()) {
+		for _, text := range formatValues(value.FieldByIndex(key.index)) {
 			lines = append(lines, key.name+" = "+quote(text))
 		}
 	}
@@ -67,9 +67,9 @@ func (p *printer) section(header string, value reflect.Value) {
 	_, _ = p.out.WriteString(header + "\n" + strings.Join(lines, "\n") + "\n")
 }
 
-// texts returns the values of a key as they would be written: none for an empty one, several for a repeated
+// formatValues returns the values of a key as they would be written: none for an empty one, several for a repeated
 // key.
-func texts(v reflect.Value) []string {
+func formatValues(v reflect.Value) []string {
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil
 	}
@@ -84,7 +84,7 @@ func texts(v reflect.Value) []string {
 	case reflect.Slice:
 		var all []string
 		for i := range v.Len() {
-			all = append(all, texts(v.Index(i))...)
+			all = append(all, formatValues(v.Index(i))...)
 		}
 		return all
 	case reflect.String:

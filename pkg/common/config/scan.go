@@ -14,13 +14,13 @@ type statement struct {
 	header bool
 	// section as written, in headers and keys alike; sub is the subsection, "" for none.
 	section, sub string
-	// key as written; blank says that it has no "= value".
+	// key as written; blank is set if it has no "= value".
 	key   string
 	blank bool
 	// value as written, quotes included, without a comment.
 	value string
-	// cut is set if a comment starts in the middle of a word of the value, as in "pass#word".
-	cut bool
+	// truncated is set if a comment starts in the middle of a word of the value, as in "pass#word".
+	truncated bool
 }
 
 // scan splits a file into statements. gcfg's own reader stops at the first malformed statement and keeps no
@@ -31,13 +31,13 @@ func scan(file string, content []byte) ([]statement, Problems) {
 		statements []statement
 		problems   Problems
 		section    statement
-		rest       = bytes.TrimPrefix(content, []byte("\ufeff"))
+		unread     = bytes.TrimPrefix(content, []byte("\ufeff"))
 		line       = 1
 		inSection  bool
 	)
-	for len(rest) > 0 {
-		st, size, message := next(rest)
-		st.line = line + leadingLines(rest[:size])
+	for len(unread) > 0 {
+		st, size, message := scanStatement(unread)
+		st.line = line + leadingLines(unread[:size])
 		switch {
 		case message != "":
 			problems = append(problems, Problem{File: file, Line: st.line, Message: message})
@@ -53,8 +53,8 @@ func scan(file string, content []byte) ([]statement, Problems) {
 			problems = append(problems, Problem{File: file, Line: st.line,
 				Message: "key " + st.key + " stands before any [Section] header"})
 		}
-		line += bytes.Count(rest[:size], []byte("\n"))
-		rest = rest[size:]
+		line += bytes.Count(unread[:size], []byte("\n"))
+		unread = unread[size:]
 	}
 	return statements, problems
 }
@@ -65,9 +65,9 @@ func leadingLines(chunk []byte) int {
 	return bytes.Count(chunk[:len(chunk)-len(trimmed)], []byte("\n"))
 }
 
-// next reads the statement at the start of src and returns its length in bytes, including its line end. A
+// scanStatement reads the statement at the start of src and returns its length in bytes, including its line end. A
 // message means that it is malformed and ends with its line.
-func next(src []byte) (st statement, size int, message string) {
+func scanStatement(src []byte) (st statement, size int, message string) {
 	p := newTokens(src)
 	tok, lit := p.next()
 	switch tok {
@@ -123,7 +123,7 @@ func (p *tokens) next() (token.Token, string) {
 	return p.tok, lit
 }
 
-// end is the offset after the last token, which is a line end or the end of the file.
+// end returns the offset after the last token, which is a line end or the end of the file.
 func (p *tokens) end() int {
 	offset := p.file.Offset(p.pos)
 	if p.tok == token.EOL {
@@ -189,9 +189,9 @@ func (p *tokens) readValue(st *statement) string {
 		return "expected key = value; a key is made of letters, digits and hyphens"
 	}
 	_, value := p.next()
-	after := p.file.Offset(p.pos) + len(value)
+	end := p.file.Offset(p.pos) + len(value)
 	st.value = value
-	st.cut = value != "" && after < len(p.src) && (p.src[after] == '#' || p.src[after] == ';')
+	st.truncated = value != "" && end < len(p.src) && (p.src[end] == '#' || p.src[end] == ';')
 	if tok, _ = p.next(); tok != token.EOL && tok != token.EOF {
 		return "nothing but a comment may follow the value on its line"
 	}

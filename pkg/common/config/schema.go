@@ -13,7 +13,7 @@ import (
 type field struct {
 	// name is the form for messages.
 	name string
-	// ident is the form for comparisons, ignoring case; tagged reports that it comes from a tag.
+	// ident is the form for comparisons, ignoring case; tagged is set if it comes from a tag.
 	ident  string
 	tagged bool
 	// yaml is the name in YAML files, "" for a field that they do not have.
@@ -22,8 +22,8 @@ type field struct {
 	index []int
 }
 
-// fields returns the fields of a struct type that can be set, in source order, embedded structs included.
-func fields(t reflect.Type) []field {
+// structFields returns the fields of a struct type that can be set, in source order, embedded structs included.
+func structFields(t reflect.Type) []field {
 	var all []field
 	for _, sf := range reflect.VisibleFields(t) {
 		if !sf.IsExported() || sf.Anonymous && !hasIdent(sf) {
@@ -47,8 +47,8 @@ func hasIdent(sf reflect.StructField) bool {
 	return ident != ""
 }
 
-// find returns the field for a name in the file.
-func find(all []field, name string) (field, bool) {
+// findField returns the field for a name in the file.
+func findField(all []field, name string) (field, bool) {
 	folded := strings.ReplaceAll(name, "-", "_")
 	if r, _ := utf8.DecodeRuneInString(name); unicode.IsLetter(r) && !unicode.IsLower(r) && !unicode.IsUpper(r) {
 		// gcfg's rule for scripts without case: their Go field names start with an X.
@@ -74,7 +74,7 @@ func sectionKeys(section field) []field {
 	if t.Kind() != reflect.Struct {
 		return nil
 	}
-	return fields(t)
+	return structFields(t)
 }
 
 func hasSubsections(section field) bool { return section.typ.Kind() == reflect.Map }
@@ -88,7 +88,7 @@ func repeatable(key field) bool {
 	return t.Name() == "" && t.Kind() == reflect.Slice
 }
 
-func names(all []field) []string {
+func fieldNames(all []field) []string {
 	list := make([]string, len(all))
 	for i, f := range all {
 		list[i] = f.name
@@ -96,5 +96,5 @@ func names(all []field) []string {
 	return list
 }
 
-// textUnmarshaler returns the encoding.TextUnmarshaler of a type, if it has one.
+// textUnmarshaler is the type of encoding.TextUnmarshaler.
 var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()

@@ -13,8 +13,8 @@ var errNoValue = errors.New("a value is missing")
 
 // set assigns a statement to its field by gcfg's rules. gcfg itself links encoding/gob, to copy the defaults of
 // subsections; the tests of this package compare both.
-func (d *decoder) set(st accepted) error {
-	section := reflect.ValueOf(d.into).Elem().FieldByIndex(st.section.index)
+func (d *decoder) set(st assignment) error {
+	section := reflect.ValueOf(d.target).Elem().FieldByIndex(st.section.index)
 	if hasSubsections(st.section) {
 		section = d.subsection(st, section)
 	}
@@ -45,15 +45,15 @@ func (d *decoder) set(st accepted) error {
 }
 
 // subsection returns the struct of a subsection. A new one starts with the values of the section default-NAME.
-func (d *decoder) subsection(st accepted, all reflect.Value) reflect.Value {
+func (d *decoder) subsection(st assignment, all reflect.Value) reflect.Value {
 	if all.IsNil() {
 		all.Set(reflect.MakeMap(all.Type()))
 	}
 	sub := all.MapIndex(reflect.ValueOf(st.sub))
 	if !sub.IsValid() {
 		sub = reflect.New(all.Type().Elem().Elem())
-		if defaults, ok := find(d.sections, "default-"+st.statement.section); ok {
-			sub.Elem().Set(reflect.ValueOf(d.into).Elem().FieldByIndex(defaults.index))
+		if defaults, ok := findField(d.sections, "default-"+st.statement.section); ok {
+			sub.Elem().Set(reflect.ValueOf(d.target).Elem().FieldByIndex(defaults.index))
 		}
 		all.SetMapIndex(reflect.ValueOf(st.sub), sub)
 	}
@@ -111,10 +111,10 @@ func setBool(target reflect.Value, text string, blank bool) error {
 	return nil
 }
 
-// scanValue parses all of a text. The format ends with %s, for what is left over.
+// scanValue parses all of a text. The format ends with %s for the remainder, which must be empty.
 func scanValue(target reflect.Value, text, format string) error {
-	var rest []byte
-	n, err := fmt.Sscanf(text, format, target.Addr().Interface(), &rest)
+	var remainder []byte
+	n, err := fmt.Sscanf(text, format, target.Addr().Interface(), &remainder)
 	if n != 1 || !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%q is not a value of type %v", text, target.Type())
 	}

@@ -23,7 +23,7 @@ func (f *File) RequireOneOf(section, key, value string, allowed ...string) {
 	if len(words) < len(allowed) {
 		choice += ", or unset"
 	}
-	f.Errorf(section, key, "must be %s, not %q%s", choice, value, nearest(value, words))
+	f.Errorf(section, key, "must be %s, not %q%s", choice, value, suggestNearest(value, words))
 }
 
 // IsBaseURL reports whether requests can be sent below the URL: it has a host, and neither a query, which

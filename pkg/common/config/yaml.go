@@ -15,12 +15,12 @@ import (
 // DecodeINIOrYAML is Decode for clouds with two forms of files: that of Decode, and YAML. A YAML file has one map
 // for each section, and one more level for subsections. The names in it are those of the yaml tags of the struct;
 // sections and keys without such a tag exist only in the other form. Case matters in YAML.
-func DecodeINIOrYAML(name string, content []byte, into any) *File {
+func DecodeINIOrYAML(name string, content []byte, target any) *File {
 	if IsINI(content) {
-		return Decode(name, content, into)
+		return Decode(name, content, target)
 	}
 	f := newFile(name)
-	d := newDecoder(f, into)
+	d := newDecoder(f, target)
 	f.yaml = d.sections
 	y := yamlReader{file: f, decoder: d}
 	y.read(content)
@@ -52,9 +52,9 @@ func (y yamlReader) read(content []byte) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(content, &document); err != nil {
 		p := Problem{File: y.file.Name, Message: strings.TrimPrefix(err.Error(), "yaml: ")}
-		if at := yamlLine.FindStringSubmatch(err.Error()); at != nil {
-			p.Line, _ = strconv.Atoi(at[1])
-			p.Message = strings.TrimPrefix(err.Error(), at[0])
+		if match := yamlLine.FindStringSubmatch(err.Error()); match != nil {
+			p.Line, _ = strconv.Atoi(match[1])
+			p.Message = strings.TrimPrefix(err.Error(), match[0])
 		}
 		if strings.Contains(p.Message, "anchor") {
 			// The message has the value, which may be a secret.
@@ -66,12 +66,12 @@ func (y yamlReader) read(content []byte) {
 	if len(document.Content) == 0 {
 		return
 	}
-	y.each(document.Content[0], "the file", func(key, value *yaml.Node) {
-		section, ok := y.find("section", "", key, y.decoder.sections)
+	y.forEach(document.Content[0], "the file", func(key, value *yaml.Node) {
+		section, ok := y.findField("section", "", key, y.decoder.sections)
 		switch {
 		case !ok:
 		case hasSubsections(section):
-			y.each(value, section.yaml, func(sub, keys *yaml.Node) { y.section(section, sub, keys) })
+			y.forEach(value, section.yaml, func(sub, keys *yaml.Node) { y.section(section, sub, keys) })
 		default:
 			y.section(section, &yaml.Node{Line: key.Line}, value)
 		}
@@ -86,33 +86,33 @@ func (y yamlReader) section(section field, sub, keys *yaml.Node) {
 	if sub.Value != "" {
 		path += "." + sub.Value
 	}
-	y.each(keys, path, func(key, value *yaml.Node) {
-		known, ok := y.find("key", path, key, sectionKeys(section))
+	y.forEach(keys, path, func(key, value *yaml.Node) {
+		field, ok := y.findField("key", path, key, sectionKeys(section))
 		if !ok {
 			return
 		}
-		for _, text := range y.texts(path+"."+key.Value, known, value) {
-			y.decoder.check(statement{line: key.Line, section: section.ident, sub: sub.Value, key: known.name,
+		for _, text := range y.values(path+"."+key.Value, field, value) {
+			y.decoder.check(statement{line: key.Line, section: section.ident, sub: sub.Value, key: field.name,
 				value: quote(text)})
 		}
 	})
 }
 
-// each calls add for each entry of a map. A node without a value is an empty map.
-func (y yamlReader) each(node *yaml.Node, path string, add func(key, value *yaml.Node)) {
-	node = resolved(node)
+// forEach calls visit for each entry of a map. A node without a value is an empty map.
+func (y yamlReader) forEach(node *yaml.Node, path string, visit func(key, value *yaml.Node)) {
+	node = resolveAlias(node)
 	switch {
 	case node.Kind == yaml.MappingNode:
 		for i := 0; i+1 < len(node.Content); i += 2 {
-			add(node.Content[i], resolved(node.Content[i+1]))
+			visit(node.Content[i], resolveAlias(node.Content[i+1]))
 		}
 	case node.Tag != "!!null":
 		y.errorf(node, "%s must be a map with a line \"key: value\" for each setting", path)
 	}
 }
 
-// find returns the field of a key, and warns if there is none.
-func (y yamlReader) find(what, path string, key *yaml.Node, all []field) (field, bool) {
+// findField returns the field of a key, and warns if there is none.
+func (y yamlReader) findField(what, path string, key *yaml.Node, all []field) (field, bool) {
 	var spellings []string
 	for _, f := range all {
 		if f.yaml == key.Value && f.yaml != "" {
@@ -120,8 +120,8 @@ func (y yamlReader) find(what, path string, key *yaml.Node, all []field) (field,
 		}
 		spellings = append(spellings, f.yaml)
 	}
-	suggestion := nearest(key.Value, spellings)
-	if f, ok := find(all, key.Value); ok && f.yaml != "" {
+	suggestion := suggestNearest(key.Value, spellings)
+	if f, ok := findField(all, key.Value); ok && f.yaml != "" {
 		suggestion = fmt.Sprintf("; in YAML it is written %s", f.yaml)
 	}
 	if path != "" {
@@ -131,8 +131,8 @@ func (y yamlReader) find(what, path string, key *yaml.Node, all []field) (field,
 	return field{}, false
 }
 
-// texts returns the values of a key: one, several for a repeated key, or none.
-func (y yamlReader) texts(path string, key field, value *yaml.Node) []string {
+// values returns the values of a key: one, several for a repeated key, or none.
+func (y yamlReader) values(path string, key field, value *yaml.Node) []string {
 	switch {
 	case value.Tag == "!!null":
 		return nil
@@ -156,7 +156,7 @@ func (y yamlReader) texts(path string, key field, value *yaml.Node) []string {
 	}
 	var texts []string
 	for _, item := range value.Content {
-		if item = resolved(item); item.Kind != yaml.ScalarNode {
+		if item = resolveAlias(item); item.Kind != yaml.ScalarNode {
 			y.errorf(item, "%s must be a list of texts", path)
 			return nil
 		}
@@ -173,25 +173,25 @@ func (y yamlReader) errorf(node *yaml.Node, format string, args ...any) {
 	y.file.errors = append(y.file.errors, p)
 }
 
-func resolved(node *yaml.Node) *yaml.Node {
+func resolveAlias(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode {
 		return node.Alias
 	}
 	return node
 }
 
-// yamlPlace returns the name of a key in a YAML file: global.insecureFlag.
-func (f *File) yamlPlace(section, key string) string {
+// yamlKeyText returns the name of a key in a YAML file: global.insecureFlag.
+func (f *File) yamlKeyText(section, key string) string {
 	name, sub := splitSection(section)
 	parts := []string{name}
-	known, ok := find(f.yaml, name)
+	known, ok := findField(f.yaml, name)
 	if ok {
 		parts[0] = known.yaml
 	}
 	if sub != "" {
 		parts = append(parts, sub)
 	}
-	if k, found := find(sectionKeys(known), key); ok && found {
+	if k, found := findField(sectionKeys(known), key); ok && found {
 		key = k.yaml
 	}
 	if key != "" {
@@ -204,20 +204,20 @@ func (f *File) yamlPlace(section, key string) string {
 func MarshalYAML(cfg any) ([]byte, error) {
 	v := reflect.Indirect(reflect.ValueOf(cfg))
 	document := &yaml.Node{Kind: yaml.MappingNode}
-	for _, section := range fields(v.Type()) {
+	for _, section := range structFields(v.Type()) {
 		value := v.FieldByIndex(section.index)
 		if section.yaml == "" || value.IsZero() {
 			continue
 		}
 		if !hasSubsections(section) {
-			add(document, section.yaml, yamlSection(value))
+			appendEntry(document, section.yaml, yamlSection(value))
 			continue
 		}
 		subsections := &yaml.Node{Kind: yaml.MappingNode}
 		for _, sub := range sortedKeys(value) {
-			add(subsections, sub.String(), yamlSection(value.MapIndex(sub)))
+			appendEntry(subsections, sub.String(), yamlSection(value.MapIndex(sub)))
 		}
-		add(document, section.yaml, subsections)
+		appendEntry(document, section.yaml, subsections)
 	}
 	return yaml.Marshal(document)
 }
@@ -226,7 +226,7 @@ func MarshalYAML(cfg any) ([]byte, error) {
 func yamlSection(section reflect.Value) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.MappingNode}
 	section = reflect.Indirect(section)
-	for _, key := range fields(section.Type()) {
+	for _, key := range structFields(section.Type()) {
 		value := section.FieldByIndex(key.index)
 		if key.yaml == "" || value.IsZero() {
 			continue
@@ -237,14 +237,14 @@ func yamlSection(section reflect.Value) *yaml.Node {
 			plain = value.String() // also of a Secret
 		}
 		if err := leaf.Encode(plain); err == nil {
-			add(node, key.yaml, &leaf)
+			appendEntry(node, key.yaml, &leaf)
 		}
 	}
 	return node
 }
 
-// add appends an entry to a map.
-func add(node *yaml.Node, key string, value *yaml.Node) {
+// appendEntry appends an entry to a map.
+func appendEntry(node *yaml.Node, key string, value *yaml.Node) {
 	var name yaml.Node
 	name.SetString(key)
 	node.Content = append(node.Content, &name, value)

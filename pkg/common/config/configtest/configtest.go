@@ -19,15 +19,15 @@ func VerifyDocumented(t testing.TB, cfg any, rows []provider.ConfigKey) {
 	t.Helper()
 	var documented []string
 	for _, row := range rows {
-		documented = append(documented, show(row.Section, row.Key, row.Secret))
+		documented = append(documented, formatKey(row.Section, row.Key, row.Secret))
 		if row.Type == "" || row.Doc == "" {
 			t.Errorf("[%s] %s has no type or no text", row.Section, row.Key)
 		}
 	}
-	read := keys(reflect.TypeOf(cfg))
+	fieldKeys := keysOf(reflect.TypeOf(cfg))
 	slices.Sort(documented)
-	slices.Sort(read)
-	if diff := cmp.Diff(read, documented); diff != "" {
+	slices.Sort(fieldKeys)
+	if diff := cmp.Diff(fieldKeys, documented); diff != "" {
 		t.Errorf("keys that are read (-) and rows of the reference (+):\n%s", diff)
 	}
 }
@@ -42,12 +42,12 @@ func VerifyLocated(t testing.TB, file string, err error) {
 	}
 }
 
-// keys returns the keys of a configuration struct. Its fields are sections, or maps of sections by
+// keysOf returns the keys of a configuration struct. Its fields are sections, or maps of sections by
 // subsection.
-func keys(cfg reflect.Type) []string {
+func keysOf(cfg reflect.Type) []string {
 	var out []string
 	for _, section := range reflect.VisibleFields(cfg) {
-		typ, name := section.Type, keyOf(section)
+		typ, name := section.Type, fieldName(section)
 		if typ.Kind() == reflect.Map {
 			typ, name = typ.Elem().Elem(), config.Section(name, "NAME")
 		}
@@ -55,22 +55,22 @@ func keys(cfg reflect.Type) []string {
 			if key.Anonymous && key.Tag.Get("gcfg") == "" {
 				continue // its fields are keys of the section
 			}
-			out = append(out, show(name, keyOf(key), key.Type == reflect.TypeFor[config.Secret]()))
+			out = append(out, formatKey(name, fieldName(key), key.Type == reflect.TypeFor[config.Secret]()))
 		}
 	}
 	return out
 }
 
-// keyOf returns the name of a field in files.
-func keyOf(field reflect.StructField) string {
+// fieldName returns the name of a field in files.
+func fieldName(field reflect.StructField) string {
 	if tag := field.Tag.Get("gcfg"); tag != "" {
 		return tag
 	}
 	return strings.ReplaceAll(field.Name, "_", "-")
 }
 
-// show normalizes a key for the comparison: case does not matter in files.
-func show(section, key string, secret bool) string {
+// formatKey normalizes a key for the comparison: case does not matter in files.
+func formatKey(section, key string, secret bool) string {
 	text := strings.ToLower("[" + section + "] " + key)
 	if secret {
 		text += " (secret)"
