@@ -49,45 +49,45 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 	}
 	t, err := c.target(ctx, key, service, nodes)
 	if err != nil {
-		return plan.Plan{}, nil, c.keptMembers(ctx, t, service, nodes, err)
+		return plan.Plan{}, nil, c.followNodesAndFail(ctx, t, service, nodes, err)
 	}
-	have, todo, err := c.confirmed(ctx, t)
+	have, p, err := c.compareAuthoritative(ctx, t)
 	if err != nil {
-		return plan.Plan{}, nil, c.keptMembers(ctx, t, service, nodes, err)
+		return plan.Plan{}, nil, c.followNodesAndFail(ctx, t, service, nodes, err)
 	}
-	c.recordPlanWarnings(service, todo)
-	if !todo.Empty() {
-		if !c.isEdited(t, have, todo) {
-			drift = todo
+	c.recordPlanWarnings(service, p)
+	if !p.Empty() {
+		if !c.isEdited(t, have, p) {
+			drift = p
 		}
-		todo = c.withRecord(t, have, todo)
-		if shown := reported(drift); !shown.Empty() {
+		p = c.withRecord(t, have, p)
+		if shown := filterReported(drift); !shown.Empty() {
 			c.event(service, events.LoadBalancerDrift,
 				"The load balancer drifted from this Service, changed outside of this manager; correcting: "+plan.Summary(shown))
 		}
-		if err := c.apply(ctx, service, todo); err != nil {
+		if err := c.apply(ctx, service, p); err != nil {
 			return drift, nil, err
 		}
-		if have, err = c.settled(ctx, t); err != nil {
+		if have, err = c.verifyApplied(ctx, t); err != nil {
 			return drift, nil, err
 		}
 	}
-	c.deferRecord(t, have, todo)
-	c.rebase(t, have, todo)
-	now := c.cloud.Status(t.in, have)
-	c.annotate(ctx, service, now.Annotations)
-	return drift, now.LoadBalancer, nil
+	c.deferRecord(t, have, p)
+	c.setBaseline(t, have, p)
+	expected := c.cloud.Status(t.in, have)
+	c.annotate(ctx, service, expected.Annotations)
+	return drift, expected.LoadBalancer, nil
 }
 
-// isEdited reports whether a field of the Service has changed since it was last applied, other than those that a plan
-// does not apply: a sync of it has failed or is still to come, and the changes are not drift.
-func (c *Controller[S, D, O]) isEdited(t target[S, D], have O, todo plan.Plan) bool {
+// isEdited reports whether a field of the Service that the plan applies has changed since it was last applied: then a
+// sync of the Service has failed or is still to come, and the changes are not drift.
+func (c *Controller[S, D, O]) isEdited(t target[S, D], have O, p plan.Plan) bool {
 	applied, _ := c.lastApplied(t, have)
 	names := slices.Collect(maps.Keys(t.in.Fields))
-	for _, change := range todo.Changes {
-		names = append(names, change.Follows...) // Fields that were removed, too.
+	for _, change := range p.Changes {
+		names = append(names, change.Follows...) // Also fields that were removed.
 	}
-	unapplied := unappliedFields(todo)
+	unapplied := unappliedFields(p)
 	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(unapplied, name) })
 	return len(applied.Changed(t.in.Fields, names)) > 0
 }

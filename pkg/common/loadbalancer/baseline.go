@@ -8,17 +8,17 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// baselines replace the records of load balancers without a stored one, such as those that were taken over:
-// they have the fields of a Service when this process first saw it, or when it last applied them. The
-// existing objects then count as applied, and a field that the user changes afterwards is a cause. Baselines
-// are lost at a restart, which can only hold more changes.
+// baselines replace the records of load balancers without a stored one, such as those that were taken over. A baseline
+// has the fields of a Service at the time when this process first saw it, or last applied them. The existing objects
+// then count as applied, and a field that the user changes afterwards is a cause. Baselines are lost at a restart,
+// which can only hold more changes.
 type baselines struct {
 	mu      sync.Mutex
 	records map[types.UID]AppliedRecord
 }
 
-// first returns the baseline of a Service; without one, now becomes the baseline.
-func (b *baselines) first(service types.UID, now AppliedRecord) AppliedRecord {
+// getOrSet returns the baseline of a Service, and sets it to now if there is none.
+func (b *baselines) getOrSet(service types.UID, now AppliedRecord) AppliedRecord {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, ok := b.records[service]; !ok {
@@ -56,11 +56,11 @@ func (c *Controller[S, D, O]) lastApplied(t target[S, D], have O) (record Applie
 	if !t.applied.IsZero() {
 		return t.applied, false
 	}
-	return c.baselines.first(t.key.UID, NewRecord("", "", t.in.Fields)), false
+	return c.baselines.getOrSet(t.key.UID, NewRecord("", "", t.in.Fields)), false
 }
 
-// rebase sets the baseline to the applied fields. Fields that were not applied keep their previous values.
-func (c *Controller[S, D, O]) rebase(t target[S, D], have O, made plan.Plan) {
-	before, _ := c.lastApplied(t, have)
-	c.baselines.set(t.key.UID, NewRecord("", "", t.in.Fields).WithPending(before, unappliedFields(made)))
+// setBaseline sets the baseline to the applied fields. Fields that were not applied keep their previous values.
+func (c *Controller[S, D, O]) setBaseline(t target[S, D], have O, applied plan.Plan) {
+	previous, _ := c.lastApplied(t, have)
+	c.baselines.set(t.key.UID, NewRecord("", "", t.in.Fields).WithPending(previous, unappliedFields(applied)))
 }

@@ -10,6 +10,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
@@ -71,9 +72,9 @@ type Controller[S, D, O any] struct {
 	missing *keySet
 	created creations
 	due     dueRecords[O]
-	// ensured has the Service of each key's last Ensure, because Update may get an older one; see latest.
+	// ensured has the Service of each key's last Ensure, because Update may get an older one; see latestService.
 	ensured sync.Map
-	// valid has the settings of each UID at its last successful Ensure; see selecting.
+	// valid has the settings of each UID at its last successful Ensure; see lastValidSettings.
 	valid sync.Map
 	// baselines are used if no record is stored.
 	baselines baselines
@@ -92,9 +93,7 @@ func New[S, D, O any](o Options, cloud Cloud[S, D, O]) *Controller[S, D, O] {
 	if o.RetryAfter <= 0 {
 		o.RetryAfter = DefaultRetryAfter
 	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.Clock = clocks.OrReal(o.Clock)
 	if o.Vocabulary.Provider == "" {
 		o.Vocabulary.Provider = o.Provider
 	}
@@ -120,10 +119,10 @@ func (c *Controller[S, D, O]) GetLoadBalancerName(_ context.Context, clusterName
 func (c *Controller[S, D, O]) GetLoadBalancer(ctx context.Context, clusterName string,
 	service *v1.Service) (*v1.LoadBalancerStatus, bool, error) {
 	key := c.key(clusterName, service)
-	if c.missing.take(lockName(key)) {
+	if c.missing.remove(lockName(key)) {
 		return nil, false, c.missingError(key)
 	}
-	have, removal, err := c.removal(ctx, key, service)
+	have, removal, err := c.compareRemoval(ctx, key, service)
 	if err != nil {
 		return nil, false, err
 	}
@@ -150,31 +149,31 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 		return nil, err
 	}
 	defer release()
-	c.missing.take(lockName(key))
-	nodes = c.current(c.created.newest(lockName(key), nodes))
+	c.missing.remove(lockName(key))
+	nodes = c.currentNodes(c.created.takeNodes(lockName(key), nodes))
 	c.ensured.Store(lockName(key), service)
 
 	t, err := c.target(ctx, key, service, nodes)
 	if err != nil {
-		return nil, c.keptMembers(ctx, t, service, nodes, err)
+		return nil, c.followNodesAndFail(ctx, t, service, nodes, err)
 	}
-	have, todo, err := c.compare(ctx, t)
+	have, p, err := c.compare(ctx, t)
 	if err != nil {
-		return nil, c.keptMembers(ctx, t, service, nodes, err)
+		return nil, c.followNodesAndFail(ctx, t, service, nodes, err)
 	}
-	c.recordPlanWarnings(service, todo)
-	todo = c.withRecord(t, have, todo)
-	if !todo.Empty() {
-		if err := c.apply(ctx, service, todo); err != nil {
+	c.recordPlanWarnings(service, p)
+	p = c.withRecord(t, have, p)
+	if !p.Empty() {
+		if err := c.apply(ctx, service, p); err != nil {
 			return nil, err
 		}
-		if have, err = c.settled(ctx, t); err != nil {
+		if have, err = c.verifyApplied(ctx, t); err != nil {
 			return nil, err
 		}
 	}
-	c.created.finish(lockName(key))
-	c.deferRecord(t, have, todo)
-	c.rebase(t, have, todo)
+	c.created.recordDone(lockName(key))
+	c.deferRecord(t, have, p)
+	c.setBaseline(t, have, p)
 	c.valid.Store(key.UID, t.in)
 	status := c.cloud.Status(t.in, have)
 	c.annotate(ctx, service, status.Annotations)
@@ -199,7 +198,7 @@ func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterNam
 	}
 	defer release()
 
-	service, nodes = c.latest(key, service), c.current(nodes)
+	service, nodes = c.latestService(key, service), c.currentNodes(nodes)
 	t, err := c.target(ctx, key, service, nodes)
 	if err != nil {
 		return c.followNodes(ctx, t, service, nodes, err)
@@ -207,10 +206,10 @@ func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterNam
 	return c.updateMembers(ctx, t, service, nodes)
 }
 
-// latest returns the Service of the last Ensure instead of the one that Update got. When a node and a Service
+// latestService returns the Service of the last Ensure instead of the one that Update got. When a node and a Service
 // change at the same time, the framework may call Ensure with the new Service and then Update with the old
 // one: a listener that Ensure has just created would then lack the node, and no retry follows.
-func (c *Controller[S, D, O]) latest(key Key, service *v1.Service) *v1.Service {
+func (c *Controller[S, D, O]) latestService(key Key, service *v1.Service) *v1.Service {
 	last, ok := c.ensured.Load(lockName(key))
 	if !ok {
 		return service
@@ -233,22 +232,22 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 	}
 	defer release()
 
-	t := c.nothing(key, service)
-	_, todo, err := c.confirmed(ctx, t)
+	t := c.emptyTarget(key, service)
+	_, p, err := c.compareAuthoritative(ctx, t)
 	if err != nil {
 		return err
 	}
-	c.recordPlanWarnings(service, todo)
-	if !todo.Empty() {
-		if err := c.apply(ctx, service, todo); err != nil {
+	c.recordPlanWarnings(service, p)
+	if !p.Empty() {
+		if err := c.apply(ctx, service, p); err != nil {
 			return err
 		}
-		if _, err := c.settled(ctx, t); err != nil {
+		if _, err := c.verifyApplied(ctx, t); err != nil {
 			return err
 		}
 	}
-	c.missing.take(lockName(key))
-	c.due.take(lockName(key))
+	c.missing.remove(lockName(key))
+	c.due.remove(lockName(key))
 	c.created.forget(lockName(key))
 	c.baselines.forget(key.UID)
 	setHeld(c.options.Provider, lockName(key), 0)
@@ -264,8 +263,8 @@ func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName 
 	nodes []*v1.Node, o PlanOptions) (plan.Plan, error) {
 	key := c.key(clusterName, service)
 	if o.Remove {
-		_, todo, err := c.confirmed(ctx, c.nothing(key, service))
-		return todo, err
+		_, p, err := c.compareAuthoritative(ctx, c.emptyTarget(key, service))
+		return p, err
 	}
 	if !c.handles(service) {
 		return plan.Plan{Subject: intent.Subject(service),
@@ -283,15 +282,15 @@ func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName 
 		live, _, _ := intent.Read(o.Live, c.options.Vocabulary)
 		t.applied = NewRecord("", "", live.Fields)
 	}
-	have, todo, err := c.confirmed(ctx, t)
+	have, p, err := c.compareAuthoritative(ctx, t)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	todo = c.withRecords(t, have, todo)
-	texts := make([]string, 0, len(warnings)+len(todo.Warnings))
+	p = c.withRecords(t, have, p)
+	texts := make([]string, 0, len(warnings)+len(p.Warnings))
 	for _, w := range warnings {
 		texts = append(texts, w.Message)
 	}
-	todo.Warnings = append(texts, todo.Warnings...)
-	return todo, nil
+	p.Warnings = append(texts, p.Warnings...)
+	return p, nil
 }

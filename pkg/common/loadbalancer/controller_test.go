@@ -335,16 +335,16 @@ func TestDeletionLeavesAnotherClustersObjectsAlone(t *testing.T) {
 
 func TestPlanMakesNoMutation(t *testing.T) {
 	f := newFixture(t)
-	todo, err := f.PlanLoadBalancer(t.Context(), "prod", web(annotated(intent.Prefix+"schem", "internal")), []*v1.Node{node("a")},
+	p, err := f.PlanLoadBalancer(t.Context(), "prod", web(annotated(intent.Prefix+"schem", "internal")), []*v1.Node{node("a")},
 		PlanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := todo.Count()[plan.Create]; n != 6 || todo.Subject != "Service default/web" {
-		t.Errorf("%d creations about %q", n, todo.Subject)
+	if n := p.Count()[plan.Create]; n != 6 || p.Subject != "Service default/web" {
+		t.Errorf("%d creations about %q", n, p.Subject)
 	}
-	if len(todo.Warnings) != 1 || !strings.Contains(todo.Warnings[0], "did you mean") {
-		t.Errorf("warnings %q", todo.Warnings)
+	if len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "did you mean") {
+		t.Errorf("warnings %q", p.Warnings)
 	}
 	if len(f.cloud.mutations) > 0 {
 		t.Errorf("mutations %v", f.cloud.mutations)
@@ -355,9 +355,9 @@ func TestPlanMakesNoMutation(t *testing.T) {
 
 	f.mustEnsure(t, web(), node("a"))
 	mutations := len(f.cloud.mutations)
-	todo, err = f.PlanLoadBalancer(t.Context(), "prod", web(annotated(intent.KeyScheme, "?")), nil, PlanOptions{Remove: true})
-	if err != nil || todo.Count()[plan.Delete] != 6 || len(f.cloud.mutations) != mutations {
-		t.Errorf("removal: %v, %s, %d mutations", err, plan.Summary(todo), len(f.cloud.mutations)-mutations)
+	p, err = f.PlanLoadBalancer(t.Context(), "prod", web(annotated(intent.KeyScheme, "?")), nil, PlanOptions{Remove: true})
+	if err != nil || p.Count()[plan.Delete] != 6 || len(f.cloud.mutations) != mutations {
+		t.Errorf("removal: %v, %s, %d mutations", err, plan.Summary(p), len(f.cloud.mutations)-mutations)
 	}
 }
 

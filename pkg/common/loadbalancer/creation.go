@@ -13,21 +13,21 @@ import (
 
 // refuseCreation refuses a plan that creates a load balancer for a Service with problems of intent.Service.AtCreation.
 // A load balancer that exists, and one that replaces it, keep what they have, with a warning for each problem.
-func refuseCreation(in intent.Service, todo plan.Plan) (plan.Plan, error) {
+func refuseCreation(in intent.Service, p plan.Plan) (plan.Plan, error) {
 	if len(in.AtCreation) == 0 {
-		return todo, nil
+		return p, nil
 	}
-	replaces := slices.ContainsFunc(todo.Changes, func(c plan.Change) bool {
+	replaces := slices.ContainsFunc(p.Changes, func(c plan.Change) bool {
 		return c.Kind == KindLoadBalancer && c.Action == plan.Delete
 	})
-	if createsLoadBalancer(todo) && !replaces {
-		return plan.Plan{Subject: todo.Subject}, in.Refuse()
+	if createsLoadBalancer(p) && !replaces {
+		return plan.Plan{Subject: p.Subject}, in.Refuse()
 	}
-	todo.Warnings = slices.Clone(todo.Warnings)
+	p.Warnings = slices.Clone(p.Warnings)
 	for _, problem := range in.AtCreation {
-		todo.Warnings = append(todo.Warnings, fmt.Sprint(problem))
+		p.Warnings = append(p.Warnings, fmt.Sprint(problem))
 	}
-	return todo, nil
+	return p, nil
 }
 
 // creations tracks the load balancers that do not exist yet. Between a Service's creation and the end of its
@@ -68,8 +68,8 @@ func (c *creations) enter(name string) (leave func()) {
 	return func() { c.change(name, func(s *creation) { s.ensuring-- }) }
 }
 
-// newest returns the nodes of an EnsureLoadBalancer that now has the lock, or those of a later update.
-func (c *creations) newest(name string, nodes []*v1.Node) []*v1.Node {
+// takeNodes returns the nodes for an EnsureLoadBalancer that now has the lock: its own, or those of a later update.
+func (c *creations) takeNodes(name string, nodes []*v1.Node) []*v1.Node {
 	c.change(name, func(s *creation) {
 		if s.updated {
 			nodes = s.nodes
@@ -79,10 +79,10 @@ func (c *creations) newest(name string, nodes []*v1.Node) []*v1.Node {
 	return nodes
 }
 
-// pass passes the nodes of an UpdateLoadBalancer without a load balancer on to the EnsureLoadBalancer that creates
+// passNodes passes the nodes of an UpdateLoadBalancer without a load balancer on to the EnsureLoadBalancer that creates
 // it. It returns false if the load balancer was created before: then it has been deleted. An EnsureLoadBalancer that
 // has not been called yet lists the nodes itself.
-func (c *creations) pass(service *v1.Service, nodes []*v1.Node) (passed bool) {
+func (c *creations) passNodes(service *v1.Service, nodes []*v1.Node) (passed bool) {
 	if len(service.Status.LoadBalancer.Ingress) > 0 {
 		return false
 	}
@@ -95,7 +95,7 @@ func (c *creations) pass(service *v1.Service, nodes []*v1.Node) (passed bool) {
 	return passed
 }
 
-func (c *creations) finish(name string) { c.change(name, func(s *creation) { s.done = true }) }
+func (c *creations) recordDone(name string) { c.change(name, func(s *creation) { s.done = true }) }
 
 // forget removes a Service after the deletion of its load balancer, unless it is being created again.
 func (c *creations) forget(name string) {

@@ -13,7 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// HoldInput has the inputs of the decision whether a disruptive change has a cause in its Service.
+// HoldInput has what Hold needs to decide whether a disruptive change has a cause in its Service.
 type HoldInput struct {
 	Policy provider.DisruptionPolicy
 	// Applied is the last applied record. Desired is the record of the desired state.
@@ -28,39 +28,39 @@ type HoldInput struct {
 // A change that disrupts more than members is applied if one of the fields that it follows from has changed
 // since the record was stored, or if it only restores traffic as it was applied. Changes that depend on held
 // ones are held with them.
-func Hold(p plan.Plan, cause HoldInput) plan.Plan {
+func Hold(p plan.Plan, in HoldInput) plan.Plan {
 	reasons := map[plan.Ref]string{}
 	for _, c := range p.Changes {
-		if reason := cause.holds(c); reason != "" {
+		if reason := in.holdReason(c); reason != "" {
 			reasons[c.Ref] = reason
 		}
 	}
 	if len(reasons) == 0 {
 		return p
 	}
-	for more := true; more; {
-		more = false
+	for found := true; found; {
+		found = false
 		for _, c := range p.Changes {
 			i := slices.IndexFunc(c.After, func(r plan.Ref) bool { return reasons[r] != "" })
 			if i >= 0 && reasons[c.Ref] == "" {
-				reasons[c.Ref], more = "it waits for: "+c.After[i].String(), true
+				reasons[c.Ref], found = "it waits for: "+c.After[i].String(), true
 			}
 		}
 	}
-	apply := p
-	apply.Changes, apply.Held = nil, nil
+	split := p
+	split.Changes, split.Held = nil, nil
 	for _, c := range p.Changes {
 		if reason := reasons[c.Ref]; reason != "" {
-			apply.Held = append(apply.Held, plan.HeldChange{Change: c, Reason: reason})
+			split.Held = append(split.Held, plan.HeldChange{Change: c, Reason: reason})
 		} else {
-			apply.Changes = append(apply.Changes, c)
+			split.Changes = append(split.Changes, c)
 		}
 	}
-	return apply
+	return split
 }
 
-// holds returns the reason why a change is held, or "".
-func (c HoldInput) holds(change plan.Change) string {
+// holdReason returns the reason why a change is held, or "".
+func (c HoldInput) holdReason(change plan.Change) string {
 	if !change.Disrupts.Severe() || c.Policy == provider.AllowDisruption {
 		return ""
 	}
@@ -74,23 +74,23 @@ func (c HoldInput) holds(change plan.Change) string {
 	case len(change.Follows) == 0:
 		return "it does not follow from the Service"
 	case c.TakenOver:
-		return "no change was seen since the load balancer was taken over: " + c.inputs(change)
+		return "no change was seen since the load balancer was taken over: " + c.formatInputs(change)
 	default:
-		return "not changed since it was applied: " + c.inputs(change)
+		return "not changed since it was applied: " + c.formatInputs(change)
 	}
 }
 
 // maxInputs is the maximum number of fields in a reason. The plan has all of them.
 const maxInputs = 3
 
-// inputs lists the fields that a change follows from, those that the Service sets first.
-func (c HoldInput) inputs(change plan.Change) string {
+// formatInputs lists the fields that a change follows from, those that the Service sets first.
+func (c HoldInput) formatInputs(change plan.Change) string {
 	isSet := func(name string) bool { _, ok := c.Fields[name]; return ok }
 	names := slices.Concat(
 		slices.DeleteFunc(slices.Clone(change.Follows), func(name string) bool { return !isSet(name) }),
 		slices.DeleteFunc(slices.Clone(change.Follows), isSet))
-	if more := len(names) - maxInputs; more > 1 {
-		names = append(names[:maxInputs:maxInputs], fmt.Sprintf("and %d more", more))
+	if hidden := len(names) - maxInputs; hidden > 1 {
+		names = append(names[:maxInputs:maxInputs], fmt.Sprintf("and %d more", hidden))
 	}
 	return strings.Join(names, ", ")
 }
@@ -105,48 +105,48 @@ func unappliedFields(p plan.Plan) []string {
 	return names
 }
 
-// cause returns the inputs of the decision about the disruptive changes of a plan for t.
-func (c *Controller[S, D, O]) cause(t target[S, D], have O) HoldInput {
-	cause := HoldInput{Fields: t.in.Fields}
+// holdInput returns the input of Hold for a plan of t.
+func (c *Controller[S, D, O]) holdInput(t target[S, D], have O) HoldInput {
+	in := HoldInput{Fields: t.in.Fields}
 	if r := c.runtime.Load(); r != nil {
-		cause.Policy = r.Disruption
+		in.Policy = r.Disruption
 	}
 	applied, stored := c.lastApplied(t, have)
-	cause.Applied, cause.TakenOver = applied, !stored
+	in.Applied, in.TakenOver = applied, !stored
 	if keeper, ok := any(c.cloud).(RecordKeeper[D, O]); ok {
-		cause.Desired = keeper.DesiredRecord(*t.want)
+		in.Desired = keeper.DesiredRecord(*t.want)
 	}
-	return cause
+	return in
 }
 
 // hold applies the policy to a plan. Held changes leave existing objects unchanged, except for the members,
 // which follow the nodes.
-func (c *Controller[S, D, O]) hold(t target[S, D], have O, todo plan.Plan) (plan.Plan, error) {
+func (c *Controller[S, D, O]) hold(t target[S, D], have O, p plan.Plan) (plan.Plan, error) {
 	if t.want == nil {
-		return todo, nil
+		return p, nil
 	}
-	cause := c.cause(t, have)
-	applied := Hold(todo, cause)
-	if todo.Replan != nil && len(applied.Held) > 0 {
-		rest, err := todo.Replan(applied.Held)
+	in := c.holdInput(t, have)
+	split := Hold(p, in)
+	if p.Replan != nil && len(split.Held) > 0 {
+		replanned, err := p.Replan(split.Held)
 		if err != nil {
-			return rest, err
+			return replanned, err
 		}
-		rest = Hold(rest, cause)
-		applied.Changes, applied.Held = rest.Changes, slices.Concat(applied.Held, rest.Held)
+		replanned = Hold(replanned, in)
+		split.Changes, split.Held = replanned.Changes, slices.Concat(split.Held, replanned.Held)
 	}
-	if len(applied.Held) == 0 {
-		return withoutIdleMarks(todo, cause), nil
+	if len(split.Held) == 0 {
+		return withoutIdleMarks(p, in), nil
 	}
-	applied.HeldID = HeldID(applied.Held)
-	if approves(t.in.Annotations[intent.KeyApprove], applied.HeldID) {
-		return todo, nil
+	split.HeldID = HeldID(split.Held)
+	if approves(t.in.Annotations[intent.KeyApprove], split.HeldID) {
+		return p, nil
 	}
 	members, err := c.cloud.DiffMembers(t.key, t.in, t.nodes, t.shared, have)
 	if err != nil {
-		return applied, err
+		return split, err
 	}
-	return withHeldWarning(withoutIdleMarks(withMembers(applied, members), cause)), nil
+	return withHeldWarning(withoutIdleMarks(withMembers(split, members), in)), nil
 }
 
 // withMembers adds the changes of members for which a plan has none, held ones included, unless the plan deletes their

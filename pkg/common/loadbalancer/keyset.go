@@ -16,8 +16,8 @@ func (s *keySet) add(name string) {
 	s.names[name] = struct{}{}
 }
 
-// take removes the name and reports whether it was present.
-func (s *keySet) take(name string) bool {
+// remove removes the name and reports whether it was present.
+func (s *keySet) remove(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.names[name]

@@ -8,11 +8,11 @@ import (
 
 // withoutIdleMarks removes the marks from a plan for a load balancer that was taken over, unless the plan has
 // other changes than members, or a field that the marks follow from has changed.
-func withoutIdleMarks(p plan.Plan, cause HoldInput) plan.Plan {
-	made := func(c plan.Change) bool {
-		return !c.Mark && !c.Membership || c.Mark && len(cause.Applied.Changed(cause.Fields, c.Follows)) > 0
+func withoutIdleMarks(p plan.Plan, in HoldInput) plan.Plan {
+	needsMarks := func(c plan.Change) bool {
+		return !c.Mark && !c.Membership || c.Mark && len(in.Applied.Changed(in.Fields, c.Follows)) > 0
 	}
-	if !cause.TakenOver || slices.ContainsFunc(p.Changes, made) {
+	if !in.TakenOver || slices.ContainsFunc(p.Changes, needsMarks) {
 		return p
 	}
 	p.Changes = slices.DeleteFunc(slices.Clone(p.Changes), func(c plan.Change) bool { return c.Mark })

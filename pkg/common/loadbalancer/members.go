@@ -13,8 +13,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// unknownMembers is the digest of members in the record of a load balancer with members that differ from the
-// last applied ones of its Service. No list of members has this digest.
+// unknownMembers replaces the digest of members in a record once the members differ from those that were last applied.
+// No list of members has this digest.
 var unknownMembers = Digest("unknown members")
 
 // updateMembers applies the changes of a target that only affect which nodes receive traffic. Members of a
@@ -22,28 +22,28 @@ var unknownMembers = Digest("unknown members")
 func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[S, D], service *v1.Service,
 	nodes []*v1.Node) error {
 	key := t.key
-	have, todo, err := c.memberChanges(ctx, t)
+	have, p, err := c.compareMembers(ctx, t)
 	if err != nil {
 		return c.followNodes(ctx, t, service, nodes, err)
 	}
-	if countMembership(todo) < len(todo.Changes) {
+	if countMembership(p) < len(p.Changes) {
 		switch absent, err := c.absent(key, have); {
 		case err != nil:
 			return err
-		case absent && c.created.pass(service, nodes):
+		case absent && c.created.passNodes(service, nodes):
 			return nil
 		case absent:
 			return c.reportMissing(key)
 		}
 	}
-	c.recordPlanWarnings(service, todo)
-	todo = c.withRecord(t, have, todo)
-	members := todo.Membership()
+	c.recordPlanWarnings(service, p)
+	p = c.withRecord(t, have, p)
+	members := p.Membership()
 	if err := c.apply(ctx, service, members); err != nil {
 		return errors.Join(err, c.missingAfter(ctx, t, err))
 	}
 	c.deferMembers(ctx, t, members)
-	return c.waitingError(key, countMembership(todo)-countMembership(members)+countHeldMembers(todo))
+	return c.waitingError(key, countMembership(p)-countMembership(members)+countHeldMembers(p))
 }
 
 // waitingError returns the error about changes of members that cannot be made yet; nil if there are none.
@@ -73,8 +73,8 @@ func countHeldMembers(p plan.Plan) int {
 // updated. A Service that never had an address has no load balancer, so nothing is read.
 func (c *Controller[S, D, O]) followNodes(ctx context.Context, t target[S, D], service *v1.Service, nodes []*v1.Node,
 	cause error) error {
-	_, seen := c.valid.Load(t.key.UID)
-	if !cloudapi.Is(cause, cloudapi.Invalid) || !seen && len(service.Status.LoadBalancer.Ingress) == 0 {
+	_, wasValid := c.valid.Load(t.key.UID)
+	if !cloudapi.Is(cause, cloudapi.Invalid) || !wasValid && len(service.Status.LoadBalancer.Ingress) == 0 {
 		return cause
 	}
 	t, err := c.withNodes(ctx, t, nodes)
@@ -89,32 +89,32 @@ func (c *Controller[S, D, O]) followNodes(ctx context.Context, t target[S, D], s
 	if absent, err := c.absent(t.key, have); absent || err != nil {
 		return errors.Join(cause, err)
 	}
-	todo, err := c.cloud.DiffMembers(t.key, c.selecting(t, have), t.nodes, t.shared, have)
+	p, err := c.cloud.DiffMembers(t.key, c.lastValidSettings(t, have), t.nodes, t.shared, have)
 	if err != nil {
 		return errors.Join(cause, err)
 	}
-	todo.Subject = t.key.Subject()
-	if err := c.apply(ctx, service, c.withUnknownMembers(t.key, have, todo)); err != nil {
+	p.Subject = t.key.Subject()
+	if err := c.apply(ctx, service, c.withUnknownMembers(t.key, have, p)); err != nil {
 		return errors.Join(cause, err)
 	}
-	if err := c.waitingError(t.key, countHeldMembers(todo)); err != nil {
+	if err := c.waitingError(t.key, countHeldMembers(p)); err != nil {
 		return errors.Join(cause, err)
 	}
 	return nil
 }
 
-// keptMembers is followNodes for callers that return the cause in any case.
-func (c *Controller[S, D, O]) keptMembers(ctx context.Context, t target[S, D], service *v1.Service, nodes []*v1.Node,
-	cause error) error {
+// followNodesAndFail is followNodes for callers that return the cause in any case.
+func (c *Controller[S, D, O]) followNodesAndFail(ctx context.Context, t target[S, D], service *v1.Service,
+	nodes []*v1.Node, cause error) error {
 	if err := c.followNodes(ctx, t, service, nodes, cause); err != nil {
 		return err
 	}
 	return cause
 }
 
-// selecting returns the settings that select the nodes of an invalid Service: those of its last valid form,
+// lastValidSettings returns the settings that select the nodes of an invalid Service: those of its last valid form,
 // if this process has seen it. Otherwise it omits the annotations that the applied record shows to be new.
-func (c *Controller[S, D, O]) selecting(t target[S, D], have O) intent.Service {
+func (c *Controller[S, D, O]) lastValidSettings(t target[S, D], have O) intent.Service {
 	if valid, ok := c.valid.Load(t.key.UID); ok {
 		if in, ok := valid.(intent.Service); ok {
 			return in
@@ -134,20 +134,20 @@ func (c *Controller[S, D, O]) selecting(t target[S, D], have O) intent.Service {
 
 // withUnknownMembers adds, to changes of members, the update of a stored record that no longer proves any
 // members.
-func (c *Controller[S, D, O]) withUnknownMembers(key Key, have O, todo plan.Plan) plan.Plan {
+func (c *Controller[S, D, O]) withUnknownMembers(key Key, have O, p plan.Plan) plan.Plan {
 	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
-	if !ok || todo.Empty() {
-		return todo
+	if !ok || p.Empty() {
+		return p
 	}
 	record, writable := keeper.StoredRecord(key, have)
 	if !writable || record.Members == "" || record.Members == unknownMembers {
-		return todo
+		return p
 	}
 	record.Members = unknownMembers
 	changes := keeper.StoreRecords([]RecordUpdate[O]{{Key: key, Have: have, Record: record}})
 	for i := range changes {
 		changes[i].Membership = true
 	}
-	todo.Changes = append(changes, todo.Changes...)
-	return todo
+	p.Changes = append(changes, p.Changes...)
+	return p
 }

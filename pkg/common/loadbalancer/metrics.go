@@ -30,9 +30,8 @@ var process = sync.OnceValue(func() *instruments {
 	}), changes: s.Counter(metrics.Doc{
 		Name:   "ccm_plan_changes_total",
 		Labels: []string{"provider", "kind", "action", "result"},
-		Help: "Changes of cloud objects that were attempted, by the kind of object (listener, pool, …) and action (create, " +
-			"update, delete). " +
-			"result is success, or the class of the error.",
+		Help: "Changes of cloud objects that were attempted, by the kind of object (listener, pool, …) and action " +
+			"(create, update, delete). result is success, or the class of the error.",
 	})}
 })
 
@@ -63,8 +62,8 @@ func setHeld(provider, service string, n int) {
 	p.held.WithLabelValues(provider).Set(float64(sum))
 }
 
-// count counts a change once its outcome is known.
-func count(provider string, change plan.Change, status plan.Status, err error) {
+// countChange counts a change once its outcome is known.
+func countChange(provider string, change plan.Change, status plan.Status, err error) {
 	result := "success"
 	switch {
 	case err != nil:

@@ -12,12 +12,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// targets returns the nodes that may receive traffic: ours, and not opted out. It omits a node with an
+// filterTargets returns the nodes that may receive traffic: ours, and not opted out. It omits a node with an
 // unknown owner; as soon as the node has a provider ID, the framework syncs again.
 //
 // externalTrafficPolicy: Local has no effect here. All nodes stay targets and the health check decides,
 // because pods move faster than members can be changed.
-func (c *Controller[S, D, O]) targets(nodes []*v1.Node) []*v1.Node {
+func (c *Controller[S, D, O]) filterTargets(nodes []*v1.Node) []*v1.Node {
 	kept := make([]*v1.Node, 0, len(nodes))
 	for _, node := range nodes {
 		if node.Labels[provider.ManagedLabel] == "false" {
@@ -31,24 +31,24 @@ func (c *Controller[S, D, O]) targets(nodes []*v1.Node) []*v1.Node {
 	return kept
 }
 
-// current returns the nodes that should receive traffic now. The framework lists nodes before it calls, and
-// calls for one Service are serialized: one with an older list may come second and would remove a node that
-// has just joined, and no retry follows.
-func (c *Controller[S, D, O]) current(given []*v1.Node) []*v1.Node {
+// currentNodes returns the nodes that should receive traffic now, instead of those of a call. The framework lists nodes
+// before it calls, and calls for one Service are serialized: a call with an older list may come second and would remove
+// a node that has just joined, and no retry follows.
+func (c *Controller[S, D, O]) currentNodes(nodes []*v1.Node) []*v1.Node {
 	if c.options.Nodes.Lister() == nil {
-		return given
+		return nodes
 	}
 	all, err := c.options.Nodes.All()
 	if err != nil {
-		return given
+		return nodes
 	}
 	return TrafficNodes(all)
 }
 
-// addressed returns the nodes with the addresses that their status is about to get. A node that has IP
+// withAddresses returns the nodes with the addresses that their status is about to get. A node that has IP
 // addresses keeps them, so that the cloud is called only between the two writes of a node's initialisation,
 // when the node has only the kubelet's host name.
-func (c *Controller[S, D, O]) addressed(ctx context.Context, nodes []*v1.Node) ([]*v1.Node, error) {
+func (c *Controller[S, D, O]) withAddresses(ctx context.Context, nodes []*v1.Node) ([]*v1.Node, error) {
 	if c.options.NodeAddresses == nil {
 		return nodes, nil
 	}

@@ -34,7 +34,7 @@ func (c *Controller[S, D, O]) RemoveOrphans(ctx context.Context, clusterName str
 	}
 	defer release()
 	read := func(ctx context.Context) (plan.Plan, error) {
-		_, removal, err := c.confirmed(ctx, c.nothing(key, service))
+		_, removal, err := c.compareAuthoritative(ctx, c.emptyTarget(key, service))
 		if err != nil {
 			return plan.Plan{}, err
 		}
@@ -56,11 +56,11 @@ func (c *Controller[S, D, O]) RemoveOrphans(ctx context.Context, clusterName str
 func confirmFirst(change plan.Change, read func(context.Context) (plan.Plan, error)) func(context.Context,
 	*plan.Handles) error {
 	return func(ctx context.Context, ids *plan.Handles) error {
-		now, err := read(ctx)
+		current, err := read(ctx)
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(now.Changes, func(c plan.Change) bool { return c.Ref == change.Ref && c.ID == change.ID }) {
+		if !current.Has(change) {
 			return &cloudapi.Error{Class: cloudapi.Conflict, Operation: change.String(),
 				Err: errors.New("it has changed since the plan was made; run the audit again")}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
@@ -28,8 +29,8 @@ type target[S, D any] struct {
 	shared S
 }
 
-// nothing is the target of a Service that needs no load balancer.
-func (c *Controller[S, D, O]) nothing(key Key, service *v1.Service) target[S, D] {
+// emptyTarget is the target of a Service that needs no load balancer.
+func (c *Controller[S, D, O]) emptyTarget(key Key, service *v1.Service) target[S, D] {
 	return target[S, D]{key: key, reference: c.cloud.Reference(service)}
 }
 
@@ -88,7 +89,7 @@ func (c *Controller[S, D, O]) desired(ctx context.Context, t target[S, D], nodes
 // withNodes adds to a target the nodes that may receive traffic, and the state that Services share.
 func (c *Controller[S, D, O]) withNodes(ctx context.Context, t target[S, D], nodes []*v1.Node) (target[S, D], error) {
 	var err error
-	if t.nodes, err = c.addressed(ctx, c.targets(nodes)); err != nil {
+	if t.nodes, err = c.withAddresses(ctx, c.filterTargets(nodes)); err != nil {
 		return t, err
 	}
 	if t.shared, err = c.cloud.SharedState(ctx, t.nodes); err != nil {
@@ -104,46 +105,46 @@ func (c *Controller[S, D, O]) compare(ctx context.Context, t target[S, D]) (O, p
 	return c.planIf(ctx, t, plan.Plan.Empty)
 }
 
-// confirmed is compare without the snapshot.
-func (c *Controller[S, D, O]) confirmed(ctx context.Context, t target[S, D]) (O, plan.Plan, error) {
+// compareAuthoritative is compare without the snapshot.
+func (c *Controller[S, D, O]) compareAuthoritative(ctx context.Context, t target[S, D]) (O, plan.Plan, error) {
 	return c.planIf(ctx, t, nil)
 }
 
 // planIf plans from a snapshot if that plan is enough, and from an authoritative read otherwise. A nil function skips
 // the snapshot.
 func (c *Controller[S, D, O]) planIf(ctx context.Context, t target[S, D], enough func(plan.Plan) bool) (have O,
-	todo plan.Plan, err error) {
+	p plan.Plan, err error) {
 	ctx, span := tracing.Start(ctx, "plan")
 	defer func() {
-		tracing.SetAttributes(span, tracing.Changes.Int(len(todo.Changes)), tracing.Held.Int(len(todo.Held)))
+		tracing.SetAttributes(span, tracing.Changes.Int(len(p.Changes)), tracing.Held.Int(len(p.Held)))
 		tracing.End(span, err)
 	}()
 	if enough != nil {
 		if have, err = c.observe(ctx, t, Cached); err != nil {
 			return have, plan.Plan{}, err
 		}
-		if todo, err = c.diff(ctx, t, have); err == nil && enough(todo) {
-			return have, todo, nil
+		if p, err = c.diff(ctx, t, have); err == nil && enough(p) {
+			return have, p, nil
 		}
 	}
 	if have, err = c.observe(ctx, t, Authoritative); err != nil {
 		return have, plan.Plan{}, err
 	}
-	todo, err = c.diff(ctx, t, have)
-	return have, todo, err
+	p, err = c.diff(ctx, t, have)
+	return have, p, err
 }
 
-// memberChanges is compare for a change of nodes. Adding and removing members is idempotent and creates
+// compareMembers is compare for a change of nodes. Adding and removing members is idempotent and creates
 // nothing, so a snapshot is enough if there are no other changes: one node that joins 200 load balancers
 // costs 200 changes, without as many reads before them.
-func (c *Controller[S, D, O]) memberChanges(ctx context.Context, t target[S, D]) (O, plan.Plan, error) {
-	return c.planIf(ctx, t, func(todo plan.Plan) bool { return countMembership(todo) == len(todo.Changes) })
+func (c *Controller[S, D, O]) compareMembers(ctx context.Context, t target[S, D]) (O, plan.Plan, error) {
+	return c.planIf(ctx, t, func(p plan.Plan) bool { return countMembership(p) == len(p.Changes) })
 }
 
 // absent reports whether no object of a load balancer exists.
 func (c *Controller[S, D, O]) absent(key Key, have O) (bool, error) {
-	left, err := c.cloud.Diff(key, nil, have)
-	return err == nil && left.Empty(), err
+	removal, err := c.cloud.Diff(key, nil, have)
+	return err == nil && removal.Empty(), err
 }
 
 // reportMissing returns the error about a load balancer that was deleted, and stores it for GetLoadBalancer:
@@ -169,10 +170,10 @@ func (c *Controller[S, D, O]) missingAfter(ctx context.Context, t target[S, D], 
 	return c.reportMissing(t.key)
 }
 
-// removal returns the existing objects of a load balancer and the changes that would delete them. A snapshot
+// compareRemoval returns the existing objects of a load balancer and the changes that would delete them. A snapshot
 // can prove that something exists, but never that nothing does.
-func (c *Controller[S, D, O]) removal(ctx context.Context, key Key, service *v1.Service) (O, plan.Plan, error) {
-	return c.planIf(ctx, c.nothing(key, service), func(todo plan.Plan) bool { return !todo.Empty() })
+func (c *Controller[S, D, O]) compareRemoval(ctx context.Context, key Key, service *v1.Service) (O, plan.Plan, error) {
+	return c.planIf(ctx, c.emptyTarget(key, service), func(p plan.Plan) bool { return !p.Empty() })
 }
 
 // observe reads the objects for the comparison with the target. Settings do not matter if nothing should
@@ -191,53 +192,53 @@ func (c *Controller[S, D, O]) observe(ctx context.Context, t target[S, D], fresh
 }
 
 // diff returns the changes to apply, and those that are held.
-func (c *Controller[S, D, O]) diff(ctx context.Context, t target[S, D], have O) (todo plan.Plan, err error) {
+func (c *Controller[S, D, O]) diff(ctx context.Context, t target[S, D], have O) (p plan.Plan, err error) {
 	_, span := tracing.Start(ctx, "diff")
 	defer func() { tracing.End(span, err) }()
-	todo, err = c.cloud.Diff(t.key, t.want, have)
-	if todo.Subject == "" {
-		todo.Subject = "Service " + lockName(t.key)
+	p, err = c.cloud.Diff(t.key, t.want, have)
+	if p.Subject == "" {
+		p.Subject = t.key.Subject()
 	}
 	if err != nil {
-		return todo, err
+		return p, err
 	}
-	if todo, err = refuseCreation(t.in, todo); err != nil {
-		return todo, err
+	if p, err = refuseCreation(t.in, p); err != nil {
+		return p, err
 	}
-	if todo, err = c.hold(t, have, todo); err == nil && t.want != nil {
-		setHeld(c.options.Provider, lockName(t.key), len(todo.Held))
+	if p, err = c.hold(t, have, p); err == nil && t.want != nil {
+		setHeld(c.options.Provider, lockName(t.key), len(p.Held))
 	}
-	return todo, err
+	return p, err
 }
 
-// settled verifies after an apply that the diff is empty. The snapshot includes the responses to every
+// verifyApplied verifies after an apply that the diff is empty. The snapshot includes the responses to every
 // change, so it is enough if it agrees; otherwise the cloud is read. Remaining changes are an error, since
 // the framework would not retry before the Service's next change.
-func (c *Controller[S, D, O]) settled(ctx context.Context, t target[S, D]) (O, error) {
-	have, rest, err := c.compare(ctx, t)
-	if err == nil && !rest.Empty() {
+func (c *Controller[S, D, O]) verifyApplied(ctx context.Context, t target[S, D]) (O, error) {
+	have, remaining, err := c.compare(ctx, t)
+	if err == nil && !remaining.Empty() {
 		err = fmt.Errorf("load balancer %s still differs from the desired state after all changes; remaining: %s",
-			c.cloud.Name(t.key), plan.Summary(rest))
+			c.cloud.Name(t.key), plan.Summary(remaining))
 	}
 	return have, err
 }
 
 // apply runs the plan, and sends an Event about the applied changes.
-func (c *Controller[S, D, O]) apply(ctx context.Context, service *v1.Service, todo plan.Plan) error {
-	if todo.Empty() {
+func (c *Controller[S, D, O]) apply(ctx context.Context, service *v1.Service, p plan.Plan) error {
+	if p.Empty() {
 		return nil
 	}
 	logger := klog.FromContext(ctx).WithValues("provider", c.options.Provider, "service", klog.KObj(service))
-	result, err := c.run(ctx, logger, todo)
-	c.recordChanged(service, result.AppliedChanges(todo))
+	result, err := c.run(ctx, logger, p)
+	c.recordChanged(service, result.AppliedChanges(p))
 	return c.withRetry(err)
 }
 
 // run applies the plan, logs and counts its changes.
-func (c *Controller[S, D, O]) run(ctx context.Context, logger klog.Logger, todo plan.Plan) (_ plan.Result, err error) {
-	ctx, span := tracing.Start(ctx, "apply", tracing.Changes.Int(len(todo.Changes)))
+func (c *Controller[S, D, O]) run(ctx context.Context, logger klog.Logger, p plan.Plan) (_ plan.Result, err error) {
+	ctx, span := tracing.Start(ctx, "apply", tracing.Changes.Int(len(p.Changes)))
 	defer func() { tracing.End(span, err) }()
-	return todo.Apply(ctx, plan.ApplyOptions{
+	return p.Apply(ctx, plan.ApplyOptions{
 		Parallel: c.options.Parallel,
 		Clock:    c.options.Clock,
 		Observer: func(change plan.Change, status plan.Status, err error) {
@@ -245,7 +246,7 @@ func (c *Controller[S, D, O]) run(ctx context.Context, logger klog.Logger, todo 
 				logger.V(2).Info("Load balancer change", "action", change.Action, "kind", change.Kind, "name", change.Name,
 					"status", status, "err", err)
 			}
-			count(c.options.Provider, change, status, err)
+			countChange(c.options.Provider, change, status, err)
 			if c.options.Observer != nil {
 				c.options.Observer(change, status, err)
 			}
@@ -264,24 +265,24 @@ func (c *Controller[S, D, O]) noAddressError(key Key, failure string) error {
 		c.cloud.Name(key)))
 }
 
-// annotate sets the annotations that the Service lacks. A failure is only logged: the next sync or audit retries.
+// annotate sets the annotations that the Service lacks, or has with other values. A failure is only logged: the next
+// sync or audit retries.
 func (c *Controller[S, D, O]) annotate(ctx context.Context, service *v1.Service, annotations map[string]string) {
 	r := c.runtime.Load()
 	if r == nil || r.Annotate == nil {
 		return
 	}
-	missing := map[string]string{}
-	for key, value := range annotations {
-		if old, set := service.Annotations[key]; !set || old != value {
-			missing[key] = value
-		}
-	}
-	if len(missing) == 0 {
+	changed := maps.Clone(annotations)
+	maps.DeleteFunc(changed, func(key, value string) bool {
+		current, set := service.Annotations[key]
+		return set && current == value
+	})
+	if len(changed) == 0 {
 		return
 	}
-	if err := r.Annotate(ctx, service, missing); err != nil {
+	if err := r.Annotate(ctx, service, changed); err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to annotate the Service", "service", klog.KObj(service),
-			"annotations", missing)
+			"annotations", changed)
 	}
 }
 
@@ -289,8 +290,7 @@ func (c *Controller[S, D, O]) missingError(key Key) error {
 	return &cloudapi.Error{
 		Class:     cloudapi.NotFound,
 		Operation: "load balancer " + c.cloud.Name(key),
-		Err: fmt.Errorf("it does not exist, but Service %s/%s needs it; it is created at the next sync of the Service",
-			key.Namespace, key.Name),
+		Err:       fmt.Errorf("it does not exist, but %s needs it; it is created at the next sync of the Service", key.Subject()),
 	}
 }
 

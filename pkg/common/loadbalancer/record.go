@@ -110,9 +110,9 @@ func (r AppliedRecord) Changed(now map[string]string, names []string) []string {
 	}
 	var changed []string
 	for _, name := range names {
-		before, was := r.values[hashName(name)]
-		value, is := now[name]
-		if was != is || is && hashValue(name, value)[:len(before)] != before {
+		applied, wasSet := r.values[hashName(name)]
+		value, isSet := now[name]
+		if wasSet != isSet || isSet && hashValue(name, value)[:len(applied)] != applied {
 			changed = append(changed, name)
 		}
 	}
@@ -205,8 +205,8 @@ func (r AppliedRecord) width() int {
 	for _, value := range r.values {
 		width = min(width, len(value))
 	}
-	room := MaxRecord - len(recordVersion) - 3 - 2*encoding.EncodedLen(digestLength)
-	for width > 0 && encoding.EncodedLen(1+len(r.values)*(2+width)) > room {
+	available := MaxRecord - len(recordVersion) - 3 - 2*encoding.EncodedLen(digestLength)
+	for width > 0 && encoding.EncodedLen(1+len(r.values)*(2+width)) > available {
 		width--
 	}
 	return width

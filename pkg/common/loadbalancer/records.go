@@ -73,7 +73,7 @@ func (r *dueRecords[O]) add(update RecordUpdate[O], now time.Time) {
 	r.changed = now
 }
 
-func (r *dueRecords[O]) take(name string) (RecordUpdate[O], bool) {
+func (r *dueRecords[O]) remove(name string) (RecordUpdate[O], bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	update, ok := r.updates[name]
@@ -87,28 +87,28 @@ func (r *dueRecords[O]) names() (names []string, changed time.Time) {
 	return slices.Sorted(maps.Keys(r.updates)), r.changed
 }
 
-// recordUpdate returns the update of the stored record that is due once the target is applied. It is false if
-// there is none. A load balancer that was taken over gets its first record with the first change that is made
-// anyway: not without a change, and not with a change of only members that the record does not describe. So does a
-// record of an earlier release, which has no ports, while every Service has some.
-func (c *Controller[S, D, O]) recordUpdate(t target[S, D], have O, made plan.Plan) (RecordUpdate[O], bool) {
+// recordUpdate returns the update of the stored record that is due once the plan is applied, or false if there is none.
+// A load balancer that was taken over gets its first record with the first change that is made anyway: not without a
+// change, and not with a change of only members that the record does not describe. So does a record of an earlier
+// release, which has no ports, while every Service has some.
+func (c *Controller[S, D, O]) recordUpdate(t target[S, D], have O, applied plan.Plan) (RecordUpdate[O], bool) {
 	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
 	if !ok || t.want == nil {
 		return RecordUpdate[O]{}, false
 	}
 	stored, writable := keeper.StoredRecord(t.key, have)
 	want := keeper.DesiredRecord(*t.want)
-	if fields := unappliedFields(made); len(fields) > 0 {
-		applied, _ := c.lastApplied(t, have)
-		want = want.WithPending(applied, fields)
-		if membersOnly(made) {
+	if fields := unappliedFields(applied); len(fields) > 0 {
+		previous, _ := c.lastApplied(t, have)
+		want = want.WithPending(previous, fields)
+		if membersOnly(applied) {
 			want.State = stored.State // still that of the load balancer
 		}
 	}
 	if !writable || want.IsZero() || !stored.IsOutdated(want) {
 		return RecordUpdate[O]{}, false
 	}
-	if !stored.Has(intent.FieldPorts) && (made.Empty() || membersOnly(made) && want.Members == "") {
+	if !stored.Has(intent.FieldPorts) && (applied.Empty() || membersOnly(applied) && want.Members == "") {
 		return RecordUpdate[O]{}, false
 	}
 	return RecordUpdate[O]{Key: t.key, Have: have, Record: want}, true
@@ -119,56 +119,56 @@ func membersOnly(p plan.Plan) bool { return countMembership(p) == len(p.Changes)
 
 // withRecord adds the updates of the stored record to a plan, unless they are deferred: if the plan only
 // changes members.
-func (c *Controller[S, D, O]) withRecord(t target[S, D], have O, todo plan.Plan) plan.Plan {
-	if c.options.DeferRecords && membersOnly(todo) {
-		return todo
+func (c *Controller[S, D, O]) withRecord(t target[S, D], have O, p plan.Plan) plan.Plan {
+	if c.options.DeferRecords && membersOnly(p) {
+		return p
 	}
-	return c.withRecords(t, have, todo)
+	return c.withRecords(t, have, p)
 }
 
 // withRecords adds the updates of the stored record to a plan, deferred ones included.
-func (c *Controller[S, D, O]) withRecords(t target[S, D], have O, todo plan.Plan) plan.Plan {
-	if createsLoadBalancer(todo) {
-		return todo
+func (c *Controller[S, D, O]) withRecords(t target[S, D], have O, p plan.Plan) plan.Plan {
+	if createsLoadBalancer(p) {
+		return p
 	}
-	todo = c.withCause(t, have, todo)
-	update, ok := c.recordUpdate(t, have, todo)
+	p = c.withCause(t, have, p)
+	update, ok := c.recordUpdate(t, have, p)
 	if !ok {
-		return todo
+		return p
 	}
 	keeper, _ := any(c.cloud).(RecordKeeper[D, O])
 	changes := keeper.StoreRecords([]RecordUpdate[O]{update})
 	for i := range changes {
-		changes[i].After, changes[i].Membership = plan.Refs(todo.Changes), membersOnly(todo)
+		changes[i].After, changes[i].Membership = plan.Refs(p.Changes), membersOnly(p)
 	}
-	todo.Changes = slices.Concat(todo.Changes, changes)
-	return todo
+	p.Changes = slices.Concat(p.Changes, changes)
+	return p
 }
 
 // withCause stores the applied fields before the first disruptive change of a load balancer that was taken
 // over. If the change is interrupted, the next process finds its cause in the record.
-func (c *Controller[S, D, O]) withCause(t target[S, D], have O, todo plan.Plan) plan.Plan {
+func (c *Controller[S, D, O]) withCause(t target[S, D], have O, p plan.Plan) plan.Plan {
 	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
 	severe := func(change plan.Change) bool { return change.Disrupts.Severe() }
-	if !ok || !slices.ContainsFunc(todo.Changes, severe) {
-		return todo
+	if !ok || !slices.ContainsFunc(p.Changes, severe) {
+		return p
 	}
 	stored, writable := keeper.StoredRecord(t.key, have)
-	before, _ := c.lastApplied(t, have)
-	if !writable || !stored.IsZero() || before.IsZero() {
-		return todo
+	previous, _ := c.lastApplied(t, have)
+	if !writable || !stored.IsZero() || previous.IsZero() {
+		return p
 	}
-	causes := keeper.StoreRecords([]RecordUpdate[O]{{Key: t.key, Have: have, Record: before.AsCause()}})
+	causes := keeper.StoreRecords([]RecordUpdate[O]{{Key: t.key, Have: have, Record: previous.AsCause()}})
 	for i := range causes {
 		causes[i].Action = plan.Create
 	}
-	todo.Changes = slices.Concat(causes, todo.Changes)
-	for i := range todo.Changes {
-		if severe(todo.Changes[i]) {
-			todo.Changes[i].After = slices.Concat(todo.Changes[i].After, plan.Refs(causes))
+	p.Changes = slices.Concat(causes, p.Changes)
+	for i := range p.Changes {
+		if severe(p.Changes[i]) {
+			p.Changes[i].After = slices.Concat(p.Changes[i].After, plan.Refs(causes))
 		}
 	}
-	return todo
+	return p
 }
 
 // createsLoadBalancer reports whether the plan creates or replaces the load balancer; the record is then part
@@ -180,18 +180,18 @@ func createsLoadBalancer(p plan.Plan) bool {
 }
 
 // deferRecord stores the update of the stored record for WriteRecords. Have are the existing objects after
-// the target was applied, made the applied plan.
-func (c *Controller[S, D, O]) deferRecord(t target[S, D], have O, made plan.Plan) {
-	update, ok := c.recordUpdate(t, have, made)
+// the plan was applied.
+func (c *Controller[S, D, O]) deferRecord(t target[S, D], have O, applied plan.Plan) {
+	update, ok := c.recordUpdate(t, have, applied)
 	if !ok || !c.options.DeferRecords {
-		c.due.take(lockName(t.key))
+		c.due.remove(lockName(t.key))
 		return
 	}
 	c.due.add(update, c.options.Clock.Now())
 }
 
 // deferMembers stores the update of the stored record after members were changed, if the target is reached.
-func (c *Controller[S, D, O]) deferMembers(ctx context.Context, t target[S, D], made plan.Plan) {
+func (c *Controller[S, D, O]) deferMembers(ctx context.Context, t target[S, D], applied plan.Plan) {
 	if !c.options.DeferRecords {
 		return
 	}
@@ -199,11 +199,11 @@ func (c *Controller[S, D, O]) deferMembers(ctx context.Context, t target[S, D], 
 	if err != nil {
 		return // the next sync stores it
 	}
-	if rest, err := c.diff(ctx, t, have); err != nil || !rest.Empty() {
-		c.due.take(lockName(t.key))
+	if remaining, err := c.diff(ctx, t, have); err != nil || !remaining.Empty() {
+		c.due.remove(lockName(t.key))
 		return
 	}
-	c.deferRecord(t, have, made)
+	c.deferRecord(t, have, applied)
 }
 
 // Run writes deferred records until ctx ends. In a dry run it returns at once.
@@ -235,13 +235,13 @@ func (c *Controller[S, D, O]) WriteRecords(ctx context.Context) error {
 	if r := c.runtime.Load(); !ok || r != nil && r.DryRun {
 		return nil
 	}
-	updates, unlock := c.takeRecords()
+	updates, unlock := c.lockDueRecords()
 	defer unlock()
 	if len(updates) == 0 {
 		return nil
 	}
-	todo := plan.Plan{Subject: "applied records", Changes: keeper.StoreRecords(updates)}
-	_, err := c.run(ctx, klog.FromContext(ctx).WithValues("provider", c.options.Provider), todo)
+	p := plan.Plan{Subject: "applied records", Changes: keeper.StoreRecords(updates)}
+	_, err := c.run(ctx, klog.FromContext(ctx).WithValues("provider", c.options.Provider), p)
 	if err != nil {
 		for _, update := range updates {
 			c.due.add(update, c.options.Clock.Now())
@@ -250,9 +250,9 @@ func (c *Controller[S, D, O]) WriteRecords(ctx context.Context) error {
 	return err
 }
 
-// takeRecords removes the due records of the Services that are not being synced, and locks these until
+// lockDueRecords removes the due records of the Services that are not being synced, and locks these until
 // unlock.
-func (c *Controller[S, D, O]) takeRecords() (updates []RecordUpdate[O], unlock func()) {
+func (c *Controller[S, D, O]) lockDueRecords() (updates []RecordUpdate[O], unlock func()) {
 	var locked []func()
 	names, _ := c.due.names()
 	for _, name := range names {
@@ -261,7 +261,7 @@ func (c *Controller[S, D, O]) takeRecords() (updates []RecordUpdate[O], unlock f
 			continue // the sync in progress stores it again
 		}
 		locked = append(locked, unlock)
-		if update, ok := c.due.take(name); ok {
+		if update, ok := c.due.remove(name); ok {
 			updates = append(updates, update)
 		}
 	}
@@ -273,14 +273,14 @@ func (c *Controller[S, D, O]) takeRecords() (updates []RecordUpdate[O], unlock f
 }
 
 // recordChanged sends an Event about the applied changes.
-func (c *Controller[S, D, O]) recordChanged(service *v1.Service, made plan.Plan) {
-	if made = reported(made); !made.Empty() {
-		c.event(service, events.LoadBalancerChanged, plan.Summary(made))
+func (c *Controller[S, D, O]) recordChanged(service *v1.Service, applied plan.Plan) {
+	if applied = filterReported(applied); !applied.Empty() {
+		c.event(service, events.LoadBalancerChanged, plan.Summary(applied))
 	}
 }
 
-// reported returns the changes of a plan that Events report: all but records and the retries of denied ones.
-func reported(p plan.Plan) plan.Plan {
+// filterReported returns the changes of a plan that Events report: all but records and the retries of denied ones.
+func filterReported(p plan.Plan) plan.Plan {
 	p.Changes = slices.DeleteFunc(slices.Clone(p.Changes), func(c plan.Change) bool {
 		return c.Kind == KindRecord || c.Retry
 	})

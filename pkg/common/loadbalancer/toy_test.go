@@ -271,9 +271,9 @@ func (f *fixture) mustEnsure(t *testing.T, svc *v1.Service, nodes ...*v1.Node) *
 // converged asserts that the cloud matches the Service exactly.
 func (f *fixture) converged(t *testing.T, svc *v1.Service, nodes ...*v1.Node) {
 	t.Helper()
-	todo, err := f.PlanLoadBalancer(t.Context(), "prod", svc, nodes, PlanOptions{})
-	if err != nil || !todo.Empty() {
-		t.Fatalf("not converged: %v, %s", err, plan.Summary(todo))
+	p, err := f.PlanLoadBalancer(t.Context(), "prod", svc, nodes, PlanOptions{})
+	if err != nil || !p.Empty() {
+		t.Fatalf("not converged: %v, %s", err, plan.Summary(p))
 	}
 }
 

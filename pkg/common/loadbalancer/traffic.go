@@ -45,6 +45,6 @@ func excluded(node *v1.Node) bool {
 	if !labelled {
 		return false
 	}
-	is, err := strconv.ParseBool(value)
-	return err != nil || is
+	exclude, err := strconv.ParseBool(value)
+	return err != nil || exclude
 }

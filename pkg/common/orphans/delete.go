@@ -153,17 +153,12 @@ func (r Removal) Apply(ctx context.Context) []Deletion {
 			return plan.Plan{}, err
 		}
 		approved, refusals := inventory.Select(whole, r.orphans, r.kinds)
-		approved.Changes = slices.DeleteFunc(approved.Changes, func(c plan.Change) bool { return !hasChange(shown, c) })
+		approved.Changes = slices.DeleteFunc(approved.Changes, func(c plan.Change) bool { return !shown.Has(c) })
 		once.Do(func() { r.Plan, r.refusals = approved, refusals })
 		return approved, nil
 	}
 	result, err := r.apply(ctx, approve)
 	return r.outcomes(result.Outcomes, err)
-}
-
-// hasChange reports whether a plan has a change of the same object.
-func hasChange(p plan.Plan, change plan.Change) bool {
-	return slices.ContainsFunc(p.Changes, func(c plan.Change) bool { return c.Ref == change.Ref && c.ID == change.ID })
 }
 
 // confirmDeleted returns an error unless the API server reports that the Service does not exist, or that the orphans

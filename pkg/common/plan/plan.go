@@ -5,6 +5,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 )
@@ -122,3 +123,8 @@ type Plan struct {
 
 // Empty reports whether the plan has no changes.
 func (p Plan) Empty() bool { return len(p.Changes) == 0 }
+
+// Has reports whether the plan has a change of the same object.
+func (p Plan) Has(change Change) bool {
+	return slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Ref == change.Ref && c.ID == change.ID })
+}
