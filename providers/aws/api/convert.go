@@ -15,11 +15,7 @@ func Filter(name string, values ...string) ec2types.Filter {
 
 // TagMap returns EC2's tags as a map.
 func TagMap(list []ec2types.Tag) map[string]string {
-	tags := make(map[string]string, len(list))
-	for _, t := range list {
-		tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
-	}
-	return tags
+	return ToMap(list, func(t ec2types.Tag) (key, value *string) { return t.Key, t.Value })
 }
 
 // EC2Tags returns the tags of a request to EC2, sorted by key.
@@ -27,8 +23,19 @@ func EC2Tags(tags map[string]string) []ec2types.Tag {
 	return KeyValues(tags, func(key, value *string) ec2types.Tag { return ec2types.Tag{Key: key, Value: value} })
 }
 
-// KeyValues converts a map to the keys and values of a request, such as tags or attributes, sorted by key. Each service
-// has its own type for them, which newItem returns.
+// ToMap converts the keys and values of a response, such as tags or attributes, to a map. keyValue returns those of an
+// item: each service has its own type for them.
+func ToMap[T any](list []T, keyValue func(T) (key, value *string)) map[string]string {
+	out := make(map[string]string, len(list))
+	for _, item := range list {
+		key, value := keyValue(item)
+		out[aws.ToString(key)] = aws.ToString(value)
+	}
+	return out
+}
+
+// KeyValues converts a map to the keys and values of a request, sorted by key. newItem returns an item of the service's
+// type.
 func KeyValues[T any](m map[string]string, newItem func(key, value *string) T) []T {
 	out := make([]T, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -10,7 +10,7 @@ import (
 
 func TestChangesFollowFromFieldsThatExist(t *testing.T) {
 	vocabulary := annotation.Vocabulary("aws")
-	intenttest.VerifyFollows(t, vocabulary, Effects(), annotation.FollowsTags())
+	intenttest.VerifyFollows(t, vocabulary, Effects(), annotation.TagFields())
 	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(vocabulary)); err != nil {
 		t.Error(err)
 	}

@@ -32,7 +32,7 @@ const kindClassicListener = "classic listener"
 // groups, security groups of load balancers, and the rules for them in other groups.
 func (c *Cloud) ListInventory(ctx context.Context, request inventory.Request) inventory.Inventory {
 	kinds := []string{observe.KindBalancer, observe.KindTargetGroup, vpc.KindGroup, vpc.KindRules}
-	made, err := c.made.Get(ctx)
+	g, err := c.generations.Get(ctx)
 	if err != nil {
 		found := inventory.Inventory{}
 		for _, kind := range kinds {
@@ -40,11 +40,11 @@ func (c *Cloud) ListInventory(ctx context.Context, request inventory.Request) in
 		}
 		return found
 	}
-	l := &lister{cluster: made.cluster, users: map[string][]string{}, byName: map[string]inventory.Object{}}
-	l.found.Cluster = made.cluster.ID
-	networks := made.network.Store().List(ctx, request.Parts)
-	classics, classicErr := made.classic.List(ctx)
-	groups, groupsErr := made.reader.Groups().List(ctx)
+	l := &lister{cluster: g.cluster, users: map[string][]string{}, byName: map[string]inventory.Object{}}
+	l.found.Cluster = g.cluster.ID
+	networks := g.network.Store().List(ctx, request.Parts)
+	classics, classicErr := g.classic.List(ctx)
+	groups, groupsErr := g.reader.Groups().List(ctx)
 	balancersErr := networks.BalancersErr
 	if balancersErr == nil {
 		balancersErr = classicErr
@@ -61,9 +61,9 @@ func (c *Cloud) ListInventory(ctx context.Context, request inventory.Request) in
 			inventory.Kind{Name: observe.KindListener, Needs: needs, Err: networks.ListenersErr},
 			inventory.Kind{Name: kindClassicListener, Needs: needs, Err: classicErr})
 	}
-	l.networks(networks)
-	l.classics(classics, request.Parts)
-	l.groups(groups)
+	l.addNetworks(networks)
+	l.addClassics(classics, request.Parts)
+	l.addGroups(groups)
 	return l.found
 }
 
@@ -71,7 +71,7 @@ func (c *Cloud) ListInventory(ctx context.Context, request inventory.Request) in
 type lister struct {
 	cluster vpc.Cluster
 	found   inventory.Inventory
-	// users are the IDs of load balancers by that of a security group, byName the load balancers by name.
+	// users are the IDs of the load balancers that use a security group, by its ID. byName are the load balancers by name.
 	users  map[string][]string
 	byName map[string]inventory.Object
 }
@@ -110,28 +110,30 @@ func owners(tags map[string]string, loadBalancer string) []inventory.Owner {
 	return []inventory.Owner{owner}
 }
 
-// balancer adds a load balancer of either generation. It returns false for one without a mark.
-func (l *lister) balancer(o inventory.Object, tags map[string]string, groups []string) (inventory.Object, bool) {
+// addBalancer adds a load balancer of either generation. It returns false for one without a mark.
+func (l *lister) addBalancer(
+	o inventory.Object, tags map[string]string, groups []string,
+) (inventory.Object, bool) {
 	for _, id := range groups {
 		l.users[id] = append(l.users[id], o.ID)
 	}
 	o.Kind, o.Mark, o.Owners = observe.KindBalancer, l.mark(tags), owners(tags, o.Name)
 	if o.Mark == (inventory.Mark{}) || len(o.Owners) == 0 && o.Mark.UID == "" {
-		return o, false // of no Service
+		return o, false // it belongs to no Service
 	}
 	l.byName[o.Name] = o
 	l.add(o)
 	return o, true
 }
 
-func (l *lister) networks(listed observe.Listed) {
+func (l *lister) addNetworks(listed observe.Listed) {
 	for _, b := range listed.Balancers {
 		object := inventory.Object{ID: b.ARN, Name: b.Name, Created: b.Created,
 			Fields: []inventory.Field{{Name: "dns", Value: b.DNSName}}}
 		if b.State == "provisioning" {
 			object.Settling = b.State
 		}
-		object, ok := l.balancer(object, b.Tags, b.SecurityGroups)
+		object, ok := l.addBalancer(object, b.Tags, b.SecurityGroups)
 		if !ok {
 			continue
 		}
@@ -150,9 +152,9 @@ func (l *lister) networks(listed observe.Listed) {
 	}
 }
 
-func (l *lister) classics(list []classic.Balancer, parts bool) {
+func (l *lister) addClassics(list []classic.Balancer, parts bool) {
 	for _, b := range list {
-		object, ok := l.balancer(inventory.Object{ID: classic.InventoryID(b.Name), Name: b.Name, Created: b.Created,
+		object, ok := l.addBalancer(inventory.Object{ID: classic.InventoryID(b.Name), Name: b.Name, Created: b.Created,
 			Fields: []inventory.Field{{Name: "dns", Value: b.DNS}}}, b.Tags, b.Groups)
 		if !ok || !parts {
 			continue
@@ -165,29 +167,30 @@ func (l *lister) classics(list []classic.Balancer, parts bool) {
 	}
 }
 
-// groups adds the security groups of load balancers, and the rules for load balancers and for those groups.
-func (l *lister) groups(all []vpc.Group) {
-	ours := map[string]inventory.Object{}
+// addGroups adds the security groups of load balancers, and the rules for load balancers and for those groups.
+func (l *lister) addGroups(all []vpc.Group) {
+	managed := map[string]inventory.Object{}
 	for _, g := range all {
 		loadBalancer, isClassic := strings.CutPrefix(g.Name, names.ClassicGroupName(""))
-		of := owners(g.Tags, loadBalancer)
-		if parts := groupDescription.FindStringSubmatch(g.Description); len(of) == 0 && len(parts) == 3 {
-			of = owners(map[string]string{names.ServiceTag: parts[2]}, parts[1])
+		groupOwners := owners(g.Tags, loadBalancer)
+		if parts := groupDescription.FindStringSubmatch(g.Description); len(groupOwners) == 0 && len(parts) == 3 {
+			groupOwners = owners(map[string]string{names.ServiceTag: parts[2]}, parts[1])
 		}
 		mark := l.mark(g.Tags)
-		if mark == (inventory.Mark{}) || len(of) == 0 || !isClassic && !strings.HasPrefix(g.Name, "k8s-") {
+		if mark == (inventory.Mark{}) || len(groupOwners) == 0 || !isClassic && !strings.HasPrefix(g.Name, "k8s-") {
 			continue
 		}
-		object := inventory.Object{Kind: vpc.KindGroup, ID: g.ID, Name: g.Name, Mark: mark, Owners: of, UsedBy: l.users[g.ID],
+		object := inventory.Object{Kind: vpc.KindGroup, ID: g.ID, Name: g.Name, Mark: mark, Owners: groupOwners,
+			UsedBy: l.users[g.ID],
 			Fields: []inventory.Field{{Name: "rules", Value: fmt.Sprint(len(g.Rules))}}}
-		ours[g.ID] = object
+		managed[g.ID] = object
 		l.add(object)
 	}
 	for _, g := range all {
 		counts, sources := map[string]int{}, []string{}
 		for _, r := range g.Rules {
 			source := ruleSource(r)
-			if _, ok := ours[r.SourceGroup]; ok && r.SourceGroup != g.ID {
+			if _, ok := managed[r.SourceGroup]; ok && r.SourceGroup != g.ID {
 				source = r.SourceGroup
 			}
 			if source == "" {
@@ -198,7 +201,7 @@ func (l *lister) groups(all []vpc.Group) {
 			}
 		}
 		for _, source := range sources {
-			l.add(l.rules(g, source, ours, counts[source]))
+			l.add(l.rulesObject(g, source, managed, counts[source]))
 		}
 	}
 }
@@ -213,17 +216,18 @@ func ruleSource(r vpc.Rule) string {
 	return ""
 }
 
-// rules returns the rules of a group for the traffic from a load balancer or from its group, which proves their owner.
-func (l *lister) rules(g vpc.Group, source string, groups map[string]inventory.Object, n int) inventory.Object {
+// rulesObject returns the object of n rules of a group for the traffic from a load balancer or from its group, which
+// proves their owner.
+func (l *lister) rulesObject(g vpc.Group, source string, groups map[string]inventory.Object, n int) inventory.Object {
 	object := inventory.Object{Kind: vpc.KindRules, ID: vpc.RulesID(g.ID, source), Name: g.String(),
 		Mark: inventory.Mark{Cluster: l.mark(g.Tags).Cluster}, Note: "nothing shows the cluster of load balancer " + source,
 		Fields: []inventory.Field{{Name: "from", Value: source}, {Name: "rules", Value: fmt.Sprint(n)}}}
-	proof, ok := groups[source]
+	parent, ok := groups[source]
 	if !ok {
-		proof, ok = l.byName[source]
+		parent, ok = l.byName[source]
 	}
 	if ok {
-		object.Mark, object.Owners, object.Parent = proof.Mark, proof.Owners, proof.ID
+		object.Mark, object.Owners, object.Parent = parent.Mark, parent.Owners, parent.ID
 	} else if defaultName.MatchString(source) {
 		object.Owners = []inventory.Owner{{LoadBalancer: source, UID: source[1:]}}
 	}

@@ -26,7 +26,7 @@ import (
 )
 
 // Connection has the clients and identity of an AWS account for load balancers. It may become known only when
-// the first call is made.
+// the first call is g.
 type Connection struct {
 	EC2   api.EC2
 	ELB   api.ELB
@@ -78,8 +78,8 @@ type generations struct {
 // Cloud implements lbcommon.Cloud. It is safe for concurrent use.
 type Cloud struct {
 	options Options
-	// made is set with the first call.
-	made *snapshot.Value[*generations]
+	// generations is set with the first call.
+	generations *snapshot.Value[*generations]
 }
 
 var (
@@ -91,14 +91,14 @@ var (
 func New(o Options) *Cloud {
 	o.Clock = clocks.OrReal(o.Clock)
 	c := &Cloud{options: o}
-	c.made = snapshot.NewValue(snapshot.ValueOptions[*generations]{Read: c.connect, Clock: o.Clock})
+	c.generations = snapshot.NewValue(snapshot.ValueOptions[*generations]{Read: c.connect, Clock: o.Clock})
 	return c
 }
 
-// SharedState are what Services share and do not own.
+// SharedState is the part of the cloud that Services share and do not own.
 type SharedState struct {
 	vpc.SharedState
-	made *generations
+	generations *generations
 }
 
 // Desired are the objects that should exist for one Service: those of one generation.
@@ -109,9 +109,9 @@ type Desired struct {
 
 // Observed has the existing objects of one Service's load balancer, in both generations.
 type Observed struct {
-	Network model.Observed
-	Classic classic.Observed
-	made    *generations
+	Network     model.Observed
+	Classic     classic.Observed
+	generations *generations
 }
 
 // Name implements lbcommon.Cloud. A network load balancer may have another name that its Service chose.
@@ -132,24 +132,24 @@ func (c *Cloud) Validate(in intent.Service) error { return annotation.Validate(i
 
 // connect builds both generations.
 func (c *Cloud) connect(ctx context.Context) (*generations, error) {
-	to, err := c.options.Connect(ctx)
+	conn, err := c.options.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	settings := c.options.Settings
 	reader := vpc.NewReader(vpc.Options{
-		API: to.EC2, VPC: to.VPC, Cluster: to.Cluster, FallbackSubnet: to.FallbackSubnet, Instances: to.Instances,
+		API: conn.EC2, VPC: conn.VPC, Cluster: conn.Cluster, FallbackSubnet: conn.FallbackSubnet, Instances: conn.Instances,
 		Clock: c.options.Clock,
 	})
 	networks := nlb.Options{
-		API: to.ELBV2, Groups: reader.Groups(), Instances: to.Instances, VPC: to.VPC, Cluster: to.Cluster,
+		API: conn.ELBV2, Groups: reader.Groups(), Instances: conn.Instances, VPC: conn.VPC, Cluster: conn.Cluster,
 		Clock:    c.options.Clock,
 		Settings: settings.network(),
 	}
 	return &generations{
-		reader: reader, cluster: to.Cluster, network: nlb.New(networks),
+		reader: reader, cluster: conn.Cluster, network: nlb.New(networks),
 		classic: classic.New(classic.Options{
-			API: to.ELB, VPC: to.VPC, Cluster: to.Cluster, Groups: reader.Groups(), Instances: to.Instances,
+			API: conn.ELB, VPC: conn.VPC, Cluster: conn.Cluster, Groups: reader.Groups(), Instances: conn.Instances,
 			SecurityGroup:  settings.ClassicGroup,
 			DisableIngress: settings.NoNodeRules, SharedProbe: settings.Shared, Clock: c.options.Clock,
 		}),
@@ -158,12 +158,12 @@ func (c *Cloud) connect(ctx context.Context) (*generations, error) {
 
 // SharedState implements lbcommon.Cloud: the VPC, and the instances of nodes with their security groups.
 func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (SharedState, error) {
-	made, err := c.made.Get(ctx)
+	g, err := c.generations.Get(ctx)
 	if err != nil {
 		return SharedState{}, err
 	}
-	shared, err := made.reader.SharedState(ctx, instanceIDs(c.targets(nodes)))
-	return SharedState{SharedState: shared, made: made}, err
+	shared, err := g.reader.SharedState(ctx, instanceIDs(c.targets(nodes)))
+	return SharedState{SharedState: shared, generations: g}, err
 }
 
 func instanceIDs(members []model.Node) []string {
@@ -212,11 +212,11 @@ func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, all []*v1.Node, sha
 	}
 	subject := "Service " + in.Namespace + "/" + in.Name
 	if options.Type == annotation.Network {
-		d, more := model.Desire(model.Request{Key: key, Service: in, Options: options, Nodes: members,
+		d, desireErr := model.Desire(model.Request{Key: key, Service: in, Options: options, Nodes: members,
 			Shared: shared.SharedState}, c.options.Settings.network())
-		return Desired{Network: &d}, intent.Join(subject, err, more)
+		return Desired{Network: &d}, intent.Join(subject, err, desireErr)
 	}
-	d, more := shared.made.classic.Desire(classic.Request{Key: key, Service: in, Options: options,
+	d, desireErr := shared.generations.classic.Desire(classic.Request{Key: key, Service: in, Options: options,
 		Instances: instanceIDs(members), Shared: shared.SharedState})
-	return Desired{Classic: &d}, intent.Join(subject, err, more)
+	return Desired{Classic: &d}, intent.Join(subject, err, desireErr)
 }

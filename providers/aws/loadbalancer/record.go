@@ -20,12 +20,12 @@ func (c *Cloud) DesiredRecord(want Desired) lbcommon.AppliedRecord {
 // StoredRecord implements lbcommon.RecordKeeper.
 func (c *Cloud) StoredRecord(key lbcommon.Key, have Observed) (record lbcommon.AppliedRecord, writable bool) {
 	switch {
-	case have.made == nil:
+	case have.generations == nil:
 		return lbcommon.AppliedRecord{}, false
 	case have.Network.Balancer != nil:
-		return have.made.network.StoredRecord(key, have.Network)
+		return have.generations.network.StoredRecord(key, have.Network)
 	default:
-		return have.made.classic.StoredRecord(key, have.Classic)
+		return have.generations.classic.StoredRecord(key, have.Classic)
 	}
 }
 
@@ -45,6 +45,6 @@ func (c *Cloud) StoreRecords(updates []lbcommon.RecordUpdate[Observed]) []plan.C
 				Record: u.Record})
 		}
 	}
-	made := updates[0].Have.made
-	return append(made.network.StoreRecords(networks), made.classic.StoreRecords(classics)...)
+	g := updates[0].Have.generations
+	return append(g.network.StoreRecords(networks), g.classic.StoreRecords(classics)...)
 }

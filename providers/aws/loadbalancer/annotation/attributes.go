@@ -18,12 +18,12 @@ const (
 )
 
 // groupAttributes maps the attributes of the target groups of network load balancers to parsers of
-// their values. AWS documents them, and their ranges, at TargetGroupAttribute.
+// their values. AWS documents them and their ranges in the API reference of TargetGroupAttribute.
 func groupAttributes() map[string]func(string) (string, error) {
 	boolean := intent.OneOf("true", "false")
 	const health = "target_group_health."
 	return map[string]func(string) (string, error){
-		attributeDraining: within(0, 3600),
+		attributeDraining: intBetween(0, 3600),
 		"deregistration_delay.connection_termination.enabled": boolean,
 		"stickiness.enabled": boolean,
 		"stickiness.type":    intent.OneOf("source_ip"),
@@ -31,12 +31,12 @@ func groupAttributes() map[string]func(string) (string, error) {
 			"use_load_balancer_configuration"),
 		AttributePreserveClientIP:                                             boolean,
 		AttributeProxyProtocol:                                                boolean,
-		health + "dns_failover.minimum_healthy_targets.count":                 orOff(1, 5000),
-		health + "dns_failover.minimum_healthy_targets.percentage":            orOff(1, 100),
-		health + "unhealthy_state_routing.minimum_healthy_targets.count":      within(1, 5000),
-		health + "unhealthy_state_routing.minimum_healthy_targets.percentage": orOff(1, 100),
+		health + "dns_failover.minimum_healthy_targets.count":                 intOrOff(1, 5000),
+		health + "dns_failover.minimum_healthy_targets.percentage":            intOrOff(1, 100),
+		health + "unhealthy_state_routing.minimum_healthy_targets.count":      intBetween(1, 5000),
+		health + "unhealthy_state_routing.minimum_healthy_targets.percentage": intOrOff(1, 100),
 		"target_health_state.unhealthy.connection_termination.enabled":        boolean,
-		"target_health_state.unhealthy.draining_interval_seconds":             within(0, 360000),
+		"target_health_state.unhealthy.draining_interval_seconds":             intBetween(0, 360000),
 	}
 }
 
@@ -44,8 +44,8 @@ func groupAttributes() map[string]func(string) (string, error) {
 func GroupAttributeKeys() []string { return slices.Sorted(maps.Keys(groupAttributes())) }
 
 // parseGroupAttributes parses key=value,key=value, and rejects what AWS would reject later. The last of
-// several values of an attribute takes effect; twice are such attributes.
-func parseGroupAttributes(value string) (out map[string]string, twice []string, err error) {
+// several values of an attribute takes effect; duplicates are such attributes.
+func parseGroupAttributes(value string) (out map[string]string, duplicates []string, err error) {
 	known := groupAttributes()
 	items, _ := split(value)
 	out = make(map[string]string, len(items))
@@ -63,32 +63,32 @@ func parseGroupAttributes(value string) (out map[string]string, twice []string, 
 		if _, err := parse(val); err != nil {
 			return nil, nil, fmt.Errorf("the value %q of %s is invalid: %w", val, key, err)
 		}
-		if _, again := out[key]; again {
-			twice = append(twice, key)
+		if _, exists := out[key]; exists {
+			duplicates = append(duplicates, key)
 		}
 		out[key] = val
 	}
-	return out, twice, nil
+	return out, duplicates, nil
 }
 
 func unknownAttribute(key string) error {
-	if near := provider.Nearest(key, GroupAttributeKeys()); near != "" {
-		return fmt.Errorf("target groups have no attribute %q: did you mean %s?", key, near)
+	if nearest := provider.Nearest(key, GroupAttributeKeys()); nearest != "" {
+		return fmt.Errorf("target groups have no attribute %q: did you mean %s?", key, nearest)
 	}
-	return fmt.Errorf("target groups of network load balancers have no attribute %q: use one of "+
-		"%s", key, strings.Join(GroupAttributeKeys(), ", "))
+	return fmt.Errorf("target groups of network load balancers have no attribute %q: use one of %s",
+		key, strings.Join(GroupAttributeKeys(), ", "))
 }
 
-func within(least, most int) func(string) (string, error) {
+func intBetween(minimum, maximum int) func(string) (string, error) {
 	return func(value string) (string, error) {
-		_, err := intent.Int(least, most)(value)
+		_, err := intent.Int(minimum, maximum)(value)
 		return value, err
 	}
 }
 
-func orOff(least, most int) func(string) (string, error) {
+func intOrOff(minimum, maximum int) func(string) (string, error) {
 	return func(value string) (string, error) {
-		if _, err := intent.Int(least, most)(value); err != nil && value != "off" {
+		if _, err := intent.Int(minimum, maximum)(value); err != nil && value != "off" {
 			return "", fmt.Errorf("%w, or off", err)
 		}
 		return value, nil

@@ -46,8 +46,8 @@ const (
 	KeyIPv6                 = OwnPrefix + "ipv6-addresses"
 )
 
-// onlyThere is the start of the advice about annotations of the AWS Load Balancer Controller.
-const onlyThere = "only the AWS Load Balancer Controller reads it, so it has no effect here; "
+// noEffectHere begins the advice about annotations of the AWS Load Balancer Controller.
+const noEffectHere = "only the AWS Load Balancer Controller reads it, so it has no effect here; "
 
 // Portable returns the keys of the portable annotations that the provider supports: all of them.
 func Portable() []string { return intent.Keys() }
@@ -78,7 +78,7 @@ func Advice() map[string]string {
 	}
 	out := make(map[string]string, len(advice))
 	for name, text := range advice {
-		out[Prefix+name] = onlyThere + text
+		out[Prefix+name] = noEffectHere + text
 	}
 	return out
 }

@@ -1,7 +1,7 @@
 // Package annotation documents the Service annotations of the AWS provider and parses them once into
 // typed options. Problems name the annotation, its value and what to write instead. Classic and
 // network load balancers use the same options. Its files are in layers, and refer only to earlier ones: keys.go and
-// options.go, parse.go and attributes.go, set.go, table.go, and read.go with Read. follows.go has the keys that changes
+// options.go, parse.go and attributes.go, set.go, table.go, and read.go with Read. fields.go has the keys that changes
 // of load balancers follow from.
 package annotation
 

@@ -18,26 +18,26 @@ var errEmptyList = errors.New("the list is empty: fill it in, or remove the anno
 
 // split splits a comma list and trims the spaces of its entries. It skips empty entries, which templates
 // leave behind, and returns duplicates.
-func split(value string) (items, twice []string) {
+func split(value string) (items, duplicates []string) {
 	for item := range strings.SplitSeq(value, ",") {
 		item = strings.TrimSpace(item)
 		switch {
 		case item == "":
 		case slices.Contains(items, item):
-			twice = append(twice, item)
+			duplicates = append(duplicates, item)
 		default:
 			items = append(items, item)
 		}
 	}
-	return items, twice
+	return items, duplicates
 }
 
-// list splits a comma list and rejects duplicates.
-func list(value string) ([]string, error) {
-	items, twice := split(value)
+// parseList splits a comma list and rejects duplicates.
+func parseList(value string) ([]string, error) {
+	items, duplicates := split(value)
 	switch {
-	case len(twice) > 0:
-		return nil, fmt.Errorf("%s is listed twice: list it once", intent.Quote(twice[0]))
+	case len(duplicates) > 0:
+		return nil, fmt.Errorf("%s is listed twice: list it once", intent.Quote(duplicates[0]))
 	case len(items) == 0:
 		return nil, errEmptyList
 	default:
@@ -45,10 +45,10 @@ func list(value string) ([]string, error) {
 	}
 }
 
-// listOf parses lists with a condition on every entry.
-func listOf(valid func(string) bool, form string) func(string) ([]string, error) {
+// parseListOf returns a parser of lists with a condition on every entry.
+func parseListOf(valid func(string) bool, form string) func(string) ([]string, error) {
 	return func(value string) ([]string, error) {
-		items, err := list(value)
+		items, err := parseList(value)
 		if err != nil {
 			return nil, err
 		}
@@ -61,11 +61,11 @@ func listOf(valid func(string) bool, form string) func(string) ([]string, error)
 	}
 }
 
-func securityGroups(value string) ([]string, error) {
-	return listOf(withPrefix("sg-"), "the ID of a security group, sg-…")(value)
+func parseSecurityGroups(value string) ([]string, error) {
+	return parseListOf(hasIDPrefix("sg-"), "the ID of a security group, sg-…")(value)
 }
 
-func withPrefix(prefix string) func(string) bool {
+func hasIDPrefix(prefix string) func(string) bool {
 	return func(s string) bool { return strings.HasPrefix(s, prefix) && len(s) > len(prefix) }
 }
 
@@ -77,7 +77,8 @@ func isIPv6(s string) bool {
 }
 
 // arn matches certificates of ACM and IAM server certificates, in any partition. AWS checks their existence.
-var arn = regexp.MustCompile(`^arn:aws[a-z-]*:(acm:[a-z0-9-]+:[0-9]{12}:certificate/.+|iam::[0-9]{12}:server-certificate/.+)$`)
+var arn = regexp.MustCompile(
+	`^arn:aws[a-z-]*:(acm:[a-z0-9-]+:[0-9]{12}:certificate/.+|iam::[0-9]{12}:server-certificate/.+)$`)
 
 // balancerName matches the load balancer names that AWS accepts.
 var balancerName = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?$`)
@@ -117,14 +118,14 @@ func parseEmitInterval(value string) (time.Duration, error) {
 	return time.ParseDuration(minutes + "m")
 }
 
-// healthCheckProtocol accepts either case and returns upper case.
-func healthCheckProtocol(kind Type) func(string) (string, error) {
+// parseHealthCheckProtocol returns a parser that accepts either case and returns upper case.
+func parseHealthCheckProtocol(kind Type) func(string) (string, error) {
 	words := []string{"tcp", "http", "https", "ssl"}
 	if kind == Network {
 		words = words[:3]
 	}
 	return func(value string) (string, error) {
-		protocol, err := lower(words...)(value)
+		protocol, err := parseWord(words...)(value)
 		return strings.ToUpper(protocol), err
 	}
 }
@@ -143,13 +144,13 @@ func parsePath(value string) (string, error) {
 	return value, nil
 }
 
-// lower accepts words in either case and returns them in lower case.
-func lower(words ...string) func(string) (string, error) {
+// parseWord returns a parser that accepts words in either case and returns them in lower case.
+func parseWord(words ...string) func(string) (string, error) {
 	return func(value string) (string, error) { return intent.OneOf(words...)(strings.ToLower(value)) }
 }
 
-// boolean accepts what strconv.ParseBool does: existing Services rely on it.
-func boolean(value string) (bool, error) {
+// parseBool accepts what strconv.ParseBool does: existing Services rely on it.
+func parseBool(value string) (bool, error) {
 	b, err := strconv.ParseBool(value)
 	if err != nil {
 		return false, fmt.Errorf("write true or false")
@@ -157,21 +158,21 @@ func boolean(value string) (bool, error) {
 	return b, nil
 }
 
-// seconds accepts a number of seconds without a unit.
-func seconds(least, most int) func(string) (time.Duration, error) {
+// parseSeconds returns a parser of a number of seconds without a unit.
+func parseSeconds(minimum, maximum int) func(string) (time.Duration, error) {
 	return func(value string) (time.Duration, error) {
-		n, err := intent.Int(least, most)(value)
+		n, err := intent.Int(minimum, maximum)(value)
 		if err != nil {
-			return 0, fmt.Errorf("write whole seconds from %d to %d, without a unit", least, most)
+			return 0, fmt.Errorf("write whole seconds from %d to %d, without a unit", minimum, maximum)
 		}
 		return time.Duration(n) * time.Second, nil
 	}
 }
 
-// pairs parses k=v,k2=,k3 with the rules that existing Services rely on: a key may have no value, empty
+// parsePairs parses k=v,k2=,k3 with the rules that existing Services rely on: a key may have no value, empty
 // entries are skipped, spaces outside of a pair are trimmed, and a value ends at its second equal sign;
-// truncated reports whether one did. The last of several values of a key takes effect; twice are such keys.
-func pairs(value string) (out map[string]string, twice []string, truncated bool, err error) {
+// truncated reports whether one did. The last of several values of a key takes effect; duplicates are such keys.
+func parsePairs(value string) (out map[string]string, duplicates []string, truncated bool, err error) {
 	items, _ := split(value)
 	out = make(map[string]string, len(items))
 	for _, item := range items {
@@ -180,8 +181,8 @@ func pairs(value string) (out map[string]string, twice []string, truncated bool,
 		if key == "" {
 			return nil, nil, false, fmt.Errorf("the entry %s has no key: write key=value", intent.Quote(item))
 		}
-		if _, again := out[key]; again {
-			twice = append(twice, key)
+		if _, exists := out[key]; exists {
+			duplicates = append(duplicates, key)
 		}
 		out[key] = ""
 		if len(parts) > 1 {
@@ -189,5 +190,5 @@ func pairs(value string) (out map[string]string, twice []string, truncated bool,
 		}
 		truncated = truncated || len(parts) > 2
 	}
-	return out, twice, truncated, nil
+	return out, duplicates, truncated, nil
 }

@@ -27,7 +27,7 @@ func TypeOf(annotations map[string]string) Type {
 // Read parses the provider's own annotations of a Service and merges the portable settings.
 // The error, of class cloudapi.Invalid, names every problem.
 func Read(in intent.Service) (Options, error) {
-	o, problems := readOwn(in)
+	o, problems := readAnnotations(in)
 	o.mergePortable(in, &problems)
 	o.check(in, &problems)
 	o.Sources = problems.Sources
@@ -37,12 +37,12 @@ func Read(in intent.Service) (Options, error) {
 // Validate returns the error of Read without the portable settings, for a Service with invalid portable
 // annotations or an invalid spec.
 func Validate(in intent.Service) error {
-	o, problems := readOwn(in)
+	o, problems := readAnnotations(in)
 	o.check(in, &problems)
 	return problems.Err(in.Subject())
 }
 
-func readOwn(in intent.Service) (Options, intent.Problems) {
+func readAnnotations(in intent.Service) (Options, intent.Problems) {
 	o, problems := Options{Type: TypeOf(in.Annotations)}, in.NewProblems()
 	table(&o).Read(in.Annotations, &problems)
 	return o, problems
@@ -51,7 +51,7 @@ func readOwn(in intent.Service) (Options, intent.Problems) {
 // mergePortable adds the portable settings. Different values in a portable and an own annotation are a problem.
 func (o *Options) mergePortable(in intent.Service, problems *intent.Problems) {
 	if _, set := in.Annotations[intent.KeyScheme]; set {
-		if _, own := in.Annotations[KeyInternal]; own && o.Internal != (in.Scheme == intent.Internal) {
+		if _, exists := in.Annotations[KeyInternal]; exists && o.Internal != (in.Scheme == intent.Internal) {
 			problems.Conflict(intent.KeyScheme, KeyInternal)
 		}
 		o.Internal = in.Scheme == intent.Internal
@@ -61,7 +61,7 @@ func (o *Options) mergePortable(in intent.Service, problems *intent.Problems) {
 	intent.Merge(problems, &o.IdleTimeout, in.IdleTimeout, intent.KeyIdleTimeout, KeyIdleTimeout)
 	for _, key := range slices.Sorted(maps.Keys(in.Tags)) {
 		value := in.Tags[key]
-		if have, twice := o.Tags[key]; twice && have != value {
+		if own, exists := o.Tags[key]; exists && own != value {
 			problems.Addf(intent.KeyTags, key+"="+value, "%s gives this key another value: remove one of them", KeyTags)
 		}
 		if o.Tags == nil {
@@ -149,7 +149,7 @@ func (o *Options) mergeProxyProtocol(in intent.Service, problems *intent.Problem
 // mergeAttribute sets an attribute of target groups to that of a portable annotation with this value.
 func (o *Options) mergeAttribute(problems *intent.Problems, attribute, want, value, key string) {
 	if have := o.GroupAttributes[attribute]; have != "" && have != want {
-		problems.Addf(key, value, "%s says %s=%s: remove one of them", KeyGroupAttributes, attribute, have)
+		problems.Addf(key, value, "%s sets %s=%s: remove one of them", KeyGroupAttributes, attribute, have)
 	}
 	if o.GroupAttributes == nil {
 		o.GroupAttributes = map[string]string{}
@@ -217,8 +217,7 @@ func (o *Options) check(in intent.Service, problems *intent.Problems) {
 	o.checkType(in.Annotations, problems)
 	if in.ClientIPAffinity > 0 {
 		problems.Add("spec.sessionAffinity", "ClientIP", "load balancers of AWS don't keep it: write None; on a network "+
-			"load balancer, "+
-			KeyGroupAttributes+": stickiness.enabled=true comes close")
+			"load balancer, "+KeyGroupAttributes+": stickiness.enabled=true comes close")
 	}
 	for _, p := range o.TLSPorts {
 		known := slices.ContainsFunc(in.Ports, func(port intent.Port) bool {
@@ -228,16 +227,16 @@ func (o *Options) check(in intent.Service, problems *intent.Problems) {
 			o.warnf(KeyTLSPorts, "%v; until then it has no effect", err)
 		}
 	}
-	o.warnIdle(in.Annotations, len(o.Certificates) > 0, KeyCertificates, KeyTLSPorts, KeyTLSPolicy)
-	o.warnIdle(in.Annotations, len(o.Certificates) > 0, intent.KeyTLSCertificate, intent.KeyTLSPorts)
+	o.warnNoEffect(in.Annotations, len(o.Certificates) > 0, KeyCertificates, KeyTLSPorts, KeyTLSPolicy)
+	o.warnNoEffect(in.Annotations, len(o.Certificates) > 0, intent.KeyTLSCertificate, intent.KeyTLSPorts)
 	logs := []string{KeyAccessLogBucket, KeyAccessLogPrefix}
 	if o.Type == Classic {
-		logs = append(logs, KeyAccessLogInterval) // network load balancers: see OnlyClassic
-		o.warnIdle(in.Annotations, o.DrainConnections, KeyDraining+": \"true\"", KeyDrainTimeout)
+		logs = append(logs, KeyAccessLogInterval) // network load balancers: see WarnClassicOnly
+		o.warnNoEffect(in.Annotations, o.DrainConnections, KeyDraining+": \"true\"", KeyDrainTimeout)
 	}
-	o.warnIdle(in.Annotations, o.AccessLog.Enabled, KeyAccessLog+": \"true\"", logs...)
+	o.warnNoEffect(in.Annotations, o.AccessLog.Enabled, KeyAccessLog+": \"true\"", logs...)
 	if value, ok := in.Annotations[KeyType]; ok && o.Type == Classic && value != "" {
-		o.warnf(KeyType, "%s is no type, so the load balancer is a classic one; for a network load balancer write nlb, "+
+		o.warnf(KeyType, "%s is not a type, so the load balancer is a classic one; for a network load balancer write nlb, "+
 			"which must be done before it is created", intent.Quote(value))
 	}
 }
@@ -259,22 +258,22 @@ func (o *Options) checkType(annotations map[string]string, problems *intent.Prob
 	}
 }
 
-// warnIdle warns about annotations that have no effect without another one.
-func (o *Options) warnIdle(annotations map[string]string, met bool, other string, keys ...string) {
+// warnNoEffect warns about annotations that have no effect, because a required setting is not set.
+func (o *Options) warnNoEffect(annotations map[string]string, isSet bool, required string, keys ...string) {
 	for _, key := range keys {
-		if value, set := annotations[key]; set && !met && strings.TrimSpace(value) != "" {
-			o.warnf(key, "it has no effect without %s; set that, or remove it", other)
+		if value, set := annotations[key]; set && !isSet && strings.TrimSpace(value) != "" {
+			o.warnf(key, "it has no effect without %s; set that, or remove it", required)
 		}
 	}
 }
 
-// NoPath warns about the path of a TCP probe.
-func (o *Options) NoPath(annotations map[string]string) {
-	o.warnIdle(annotations, false, KeyHealthCheckProtocol+": http or https", KeyHealthCheckPath)
+// WarnUnusedPath warns about the path of a TCP probe.
+func (o *Options) WarnUnusedPath(annotations map[string]string) {
+	o.warnNoEffect(annotations, false, KeyHealthCheckProtocol+": http or https", KeyHealthCheckPath)
 }
 
-// OnlyClassic warns about annotations that a network load balancer ignores.
-func (o *Options) OnlyClassic(annotations map[string]string) {
+// WarnClassicOnly warns about annotations that a network load balancer ignores.
+func (o *Options) WarnClassicOnly(annotations map[string]string) {
 	advice := map[string]string{
 		KeyProxyProtocol: "write " + KeyGroupAttributes + ": proxy_protocol_v2.enabled=true",
 		KeyIdleTimeout:   "write " + intent.KeyIdleTimeout + " with a unit, such as 350s",
@@ -292,8 +291,8 @@ func (o *Options) OnlyClassic(annotations map[string]string) {
 	}
 }
 
-// OnlyNetwork warns about annotations that a classic load balancer ignores.
-func (o *Options) OnlyNetwork(annotations map[string]string) {
+// WarnNetworkOnly warns about annotations that a classic load balancer ignores.
+func (o *Options) WarnNetworkOnly(annotations map[string]string) {
 	for _, key := range []string{KeyAllocations, KeyPrivateIPv4, KeyIPv6, KeyName, KeyTargetType} {
 		if _, set := annotations[key]; set {
 			o.warnf(key, "classic load balancers have no such setting, so it has no effect; remove it, or set %s to nlb on a "+

@@ -16,11 +16,11 @@ func (o *Options) setInternal(value string) error {
 }
 
 func (o *Options) setTags(value string) error {
-	tags, twice, truncated, err := pairs(value)
+	tags, duplicates, truncated, err := parsePairs(value)
 	if err != nil {
 		return err
 	}
-	o.warnTwice(KeyTags, twice)
+	o.warnDuplicates(KeyTags, duplicates)
 	if truncated {
 		o.warnf(KeyTags, "a value is cut at its second equal sign; to keep all of it, write %s instead", intent.KeyTags)
 	}
@@ -29,11 +29,11 @@ func (o *Options) setTags(value string) error {
 }
 
 func (o *Options) setNodeLabels(value string) error {
-	labels, twice, _, err := pairs(value)
+	labels, duplicates, _, err := parsePairs(value)
 	if err != nil {
 		return err
 	}
-	o.warnTwice(KeyNodeLabels, twice)
+	o.warnDuplicates(KeyNodeLabels, duplicates)
 	o.NodeLabels = labels
 	return nil
 }
@@ -43,28 +43,28 @@ func (o *Options) setTLSPorts(value string) error {
 	if value == "*" {
 		return nil
 	}
-	items, twice := split(value)
+	items, duplicates := split(value)
 	if len(items) == 0 {
 		return errEmptyList
 	}
-	o.warnTwice(KeyTLSPorts, twice)
+	o.warnDuplicates(KeyTLSPorts, duplicates)
 	o.TLSPorts = items
 	return nil
 }
 
 func (o *Options) setGroupAttributes(value string) error {
-	attributes, twice, err := parseGroupAttributes(value)
+	attributes, duplicates, err := parseGroupAttributes(value)
 	if err != nil {
 		return err
 	}
-	o.warnTwice(KeyGroupAttributes, twice)
+	o.warnDuplicates(KeyGroupAttributes, duplicates)
 	o.GroupAttributes = attributes
 	return nil
 }
 
-// warnTwice warns about duplicate entries of a list: existing Services have such lists.
-func (o *Options) warnTwice(key string, twice []string) {
-	for _, entry := range twice {
+// warnDuplicates warns about duplicate entries of a list: existing Services have such lists.
+func (o *Options) warnDuplicates(key string, duplicates []string) {
+	for _, entry := range duplicates {
 		o.warnf(key, "%s is given twice, and the last one takes effect; give it once", intent.Quote(entry))
 	}
 }

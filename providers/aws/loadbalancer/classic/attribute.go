@@ -13,11 +13,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 )
 
-// defaultIdle is the default idle timeout, which is AWS' own.
-const defaultIdle = 60
+// defaultIdleTimeout is the default idle timeout in seconds, the same as AWS'.
+const defaultIdleTimeout = 60
 
-// initialDrain is the draining timeout of a new load balancer in AWS, in seconds.
-const initialDrain = 300
+// initialDrainTimeout is the draining timeout of a new load balancer in AWS, in seconds.
+const initialDrainTimeout = 300
 
 //nolint:gosec // the annotations are at most 4,000 s and 60 min
 func desireAttributes(o annotation.Options) Attributes {
@@ -28,7 +28,7 @@ func desireAttributes(o annotation.Options) Attributes {
 			Bucket: o.AccessLog.Bucket, Prefix: o.AccessLog.Prefix},
 	}
 	if a.IdleTimeout == 0 {
-		a.IdleTimeout = defaultIdle
+		a.IdleTimeout = defaultIdleTimeout
 	}
 	return a
 }
@@ -43,9 +43,9 @@ func (d *differ) diffAttributes(have Attributes) {
 		after.CrossZone = want.CrossZone
 		request.CrossZoneLoadBalancing = &elbtypes.CrossZoneLoadBalancing{Enabled: want.CrossZone}
 	}
-	after.AccessLog = want.AccessLog.over(have.AccessLog)
-	if diffLog(&f, have.AccessLog, after.AccessLog) {
-		request.AccessLog = after.AccessLog.request()
+	after.AccessLog = want.AccessLog.fillUnset(have.AccessLog)
+	if diffAccessLog(&f, have.AccessLog, after.AccessLog) {
+		request.AccessLog = after.AccessLog.toRequest()
 	}
 	draining := f.Diff("draining", strconv.FormatBool(have.Draining), strconv.FormatBool(want.Draining))
 	after.Draining = want.Draining
@@ -68,23 +68,24 @@ func (d *differ) diffAttributes(have Attributes) {
 	}
 }
 
-func (d *differ) attributesUpdate(f plan.Fields, request *elbtypes.LoadBalancerAttributes,
-	after Attributes) plan.Change {
+func (d *differ) attributesUpdate(
+	f plan.Fields, request *elbtypes.LoadBalancerAttributes, after Attributes,
+) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: "attributes", Name: d.name, Action: plan.Update},
 		Fields: f,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.ModifyLoadBalancerAttributes(ctx,
 				&elb.ModifyLoadBalancerAttributesInput{LoadBalancerName: &d.name, LoadBalancerAttributes: request})
-			return d.wrote(d.blame("ModifyLoadBalancerAttributes", err), func(s *store) {
+			return d.finish(d.advise("ModifyLoadBalancerAttributes", err), func(s *store) {
 				s.attributes.Update(d.name, func(have *Attributes) { *have = after })
 			})
 		},
 	}
 }
 
-// over returns the settings, with unset ones filled from the existing ones.
-func (l AccessLog) over(have AccessLog) AccessLog {
+// fillUnset returns the settings, with unset ones filled from the existing ones.
+func (l AccessLog) fillUnset(have AccessLog) AccessLog {
 	if !l.Enabled {
 		have.Enabled = false
 		return have
@@ -101,7 +102,7 @@ func (l AccessLog) over(have AccessLog) AccessLog {
 	return l
 }
 
-func (l AccessLog) request() *elbtypes.AccessLog {
+func (l AccessLog) toRequest() *elbtypes.AccessLog {
 	out := &elbtypes.AccessLog{Enabled: l.Enabled}
 	if !l.Enabled {
 		return out
@@ -116,8 +117,8 @@ func (l AccessLog) request() *elbtypes.AccessLog {
 	return out
 }
 
-// diffLog compares access logs. Their settings do not matter while they are disabled.
-func diffLog(f *plan.Fields, have, after AccessLog) bool {
+// diffAccessLog compares access logs. Their settings do not matter while they are disabled.
+func diffAccessLog(f *plan.Fields, have, after AccessLog) bool {
 	before := len(*f)
 	f.Diff("accessLog", strconv.FormatBool(have.Enabled), strconv.FormatBool(after.Enabled))
 	if after.Enabled {
@@ -130,5 +131,5 @@ func diffLog(f *plan.Fields, have, after AccessLog) bool {
 
 // initialAttributes are those of a new load balancer, by the documentation of the API.
 func initialAttributes() Attributes {
-	return Attributes{DrainTimeout: initialDrain, IdleTimeout: defaultIdle}
+	return Attributes{DrainTimeout: initialDrainTimeout, IdleTimeout: defaultIdleTimeout}
 }

@@ -20,8 +20,8 @@ const (
 	kindSubnets      = "subnets"
 )
 
-// initial is the load balancer as AWS creates it for our request.
-func (d *differ) initial() Balancer {
+// initialBalancer is the load balancer as AWS creates it for our request.
+func (d *differ) initialBalancer() Balancer {
 	return Balancer{
 		Name: d.name, Scheme: d.want.Scheme, VPC: d.cloud.options.VPC, Listeners: d.want.Listeners,
 		Backends: map[int32][]string{},
@@ -30,9 +30,9 @@ func (d *differ) initial() Balancer {
 	}
 }
 
-// create plans the creation of the load balancer with its listeners, subnets, groups and tags, which is one
+// balancerCreate plans the creation of the load balancer with its listeners, subnets, groups and tags, which is one
 // call.
-func (d *differ) create(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
+func (d *differ) balancerCreate(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
 	var f plan.Fields
 	f.Diff("scheme", "", d.want.Scheme)
 	f.Diff("listeners", "", showListeners(d.want.Listeners))
@@ -44,7 +44,7 @@ func (d *differ) create(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
 		Fields: f,
 		After:  after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
-			groupIDs, err := resolve(groups, ids)
+			groupIDs, err := vpc.ResolveGroups(groups, ids)
 			if err != nil {
 				return err
 			}
@@ -55,9 +55,9 @@ func (d *differ) create(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
 			}
 			out, err := d.cloud.options.API.CreateLoadBalancer(ctx, in)
 			if err != nil {
-				return d.created(ctx, d.blame("CreateLoadBalancer", err))
+				return d.checkExisting(ctx, d.advise("CreateLoadBalancer", err))
 			}
-			b := d.initial()
+			b := d.initialBalancer()
 			b.DNS, b.Groups = aws.ToString(out.DNSName), groupIDs
 			d.cloud.store.create(b)
 			return nil
@@ -65,9 +65,9 @@ func (d *differ) create(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
 	}
 }
 
-// created reads the existing load balancer of the name: an earlier reply may have been lost, or it has
-// another owner.
-func (d *differ) created(ctx context.Context, err error) error {
+// checkExisting reads the load balancer after its creation failed. If it exists, the reply to an earlier creation was
+// lost, or it has another owner.
+func (d *differ) checkExisting(ctx context.Context, err error) error {
 	d.cloud.store.state.MarkUncertain(d.name)
 	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
 		return err
@@ -86,7 +86,7 @@ func (d *differ) created(ctx context.Context, err error) error {
 	return nil // What differs from the desired state is planned by the next Diff.
 }
 
-func (d *differ) delete(after []plan.Ref) plan.Change {
+func (d *differ) balancerDelete(after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:   plan.Ref{Kind: kindLoadBalancer, Name: d.name, Action: plan.Delete},
 		ID:    InventoryID(d.name),
@@ -104,9 +104,9 @@ func (d *differ) delete(after []plan.Ref) plan.Change {
 	}
 }
 
-// wantedSubnets returns the desired subnets of the load balancer. If they are discovered, it keeps those in
-// use, even if discovery now prefers others, and gets those of additional zones.
-func (d *differ) wantedSubnets(have []string) []string {
+// desiredSubnets returns the desired subnets of the load balancer. If they are discovered, it keeps the subnets
+// in use, even if discovery now prefers others, and adds those of further zones.
+func (d *differ) desiredSubnets(have []string) []string {
 	if d.want.Listed {
 		return d.want.Subnets
 	}
@@ -123,51 +123,51 @@ func (d *differ) wantedSubnets(have []string) []string {
 // continues; in a zone that keeps a subnet the old one is detached first, since a load balancer has one in
 // each zone.
 func (d *differ) diffSubnets(have, want []string) {
-	join, leave := without(want, have), without(have, want)
-	var first, later []string
-	for _, id := range join {
-		if slices.ContainsFunc(leave, func(old string) bool { return d.want.Zones[old] == d.want.Zones[id] }) {
-			later = append(later, id)
+	toAttach, toDetach := difference(want, have), difference(have, want)
+	var newZones, sameZones []string
+	for _, id := range toAttach {
+		if slices.ContainsFunc(toDetach, func(old string) bool { return d.want.Zones[old] == d.want.Zones[id] }) {
+			sameZones = append(sameZones, id)
 		} else {
-			first = append(first, id)
+			newZones = append(newZones, id)
 		}
 	}
-	if len(leave) == len(have) && len(first) == 0 && len(leave) > 0 {
-		d.plan.Warnf("%s: load balancer %s stays in %s, because AWS takes no second subnet in a zone and does not "+
-			"let go of the last one: to move it to %s, list a subnet of another zone for a while, then the wanted one",
+	if len(toDetach) == len(have) && len(newZones) == 0 && len(toDetach) > 0 {
+		d.plan.Warnf("%s: load balancer %s stays in %s, because AWS accepts no second subnet in a zone and does not "+
+			"detach the last one: to move it to %s, list a subnet of another zone for a while, then the wanted one",
 			annotation.KeySubnets, d.name, plan.ShowSet(have), plan.ShowSet(want))
 		return
 	}
 	var attached, detached []plan.Ref
-	if len(first) > 0 {
-		change := d.attach("new zones", first, nil)
+	if len(newZones) > 0 {
+		change := d.subnetsAttach("new zones", newZones, nil)
 		d.add(change)
 		attached = []plan.Ref{change.Ref}
 	}
-	if len(leave) > 0 {
-		change := d.detach(leave, attached)
+	if len(toDetach) > 0 {
+		change := d.subnetsDetach(toDetach, attached)
 		d.add(change)
 		detached = []plan.Ref{change.Ref}
 	}
-	if len(later) > 0 {
-		d.add(d.attach("same zones", later, detached))
+	if len(sameZones) > 0 {
+		d.add(d.subnetsAttach("same zones", sameZones, detached))
 	}
 }
 
-func (d *differ) attach(where string, ids []string, after []plan.Ref) plan.Change {
+func (d *differ) subnetsAttach(zones string, ids []string, after []plan.Ref) plan.Change {
 	return plan.Change{
-		Ref:    plan.Ref{Kind: kindSubnets, Name: d.name + ", " + where, Action: plan.Create},
+		Ref:    plan.Ref{Kind: kindSubnets, Name: d.name + ", " + zones, Action: plan.Create},
 		Fields: []plan.Field{{Name: "subnets", After: plan.ShowSet(ids)}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			out, err := d.cloud.options.API.AttachLoadBalancerToSubnets(ctx,
 				&elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &d.name, Subnets: ids})
-			return d.write(d.blame("AttachLoadBalancerToSubnets", err), func(b *Balancer) { b.Subnets = out.Subnets })
+			return d.finishBalancer(d.advise("AttachLoadBalancerToSubnets", err), func(b *Balancer) { b.Subnets = out.Subnets })
 		},
 	}
 }
 
-func (d *differ) detach(ids []string, after []plan.Ref) plan.Change {
+func (d *differ) subnetsDetach(ids []string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:      plan.Ref{Kind: kindSubnets, Name: d.name, Action: plan.Delete},
 		Fields:   []plan.Field{{Name: "subnets", Before: plan.ShowSet(ids)}},
@@ -176,7 +176,8 @@ func (d *differ) detach(ids []string, after []plan.Ref) plan.Change {
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			out, err := d.cloud.options.API.DetachLoadBalancerFromSubnets(ctx,
 				&elb.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: &d.name, Subnets: ids})
-			return d.write(awserr.Wrap("DetachLoadBalancerFromSubnets", err), func(b *Balancer) { b.Subnets = out.Subnets })
+			return d.finishBalancer(awserr.Wrap("DetachLoadBalancerFromSubnets", err),
+				func(b *Balancer) { b.Subnets = out.Subnets })
 		},
 	}
 }

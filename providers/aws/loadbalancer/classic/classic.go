@@ -47,10 +47,10 @@ func New(o Options) *Cloud {
 	return &Cloud{options: o, store: newStore(o.API, o.Clock)}
 }
 
-// foreign returns the owner of a load balancer of our name, "" for ours. One without any mark is ours: its
-// name contains the Service's UID.
-func (c *Cloud) foreign(key lbcommon.Key, b Balancer) string {
-	if owner := tags.Foreign(b.Tags, c.options.Cluster.ID, key); owner != "" && tags.Marked(b.Tags) {
+// foreignOwner returns the owner of a load balancer with the name of the Service's, "" if that is this Service. One
+// without any mark is the Service's: its name contains the UID.
+func (c *Cloud) foreignOwner(key lbcommon.Key, b Balancer) string {
+	if owner := tags.ForeignOwner(b.Tags, c.options.Cluster.ID, key); owner != "" && tags.Marked(b.Tags) {
 		return owner
 	}
 	if b.VPC != c.options.VPC {

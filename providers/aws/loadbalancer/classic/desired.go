@@ -19,7 +19,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	in, o := r.Service, r.Options
 	problems := o.NewProblems()
 	service := types.NamespacedName{Namespace: in.Namespace, Name: in.Name}
-	o.OnlyNetwork(in.Annotations)
+	o.WarnNetworkOnly(in.Annotations)
 	d := Desired{
 		Name: Name(r.Key), Scheme: schemePublic, TLSPolicy: o.TLSPolicy, ProxyProtocol: o.ProxyProtocol,
 		Attributes: desireAttributes(o), Instances: running(r.Instances, r.Shared.Instances),
@@ -39,7 +39,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	d.Listeners = desireListeners(in, o, &problems)
 	d.HealthCheck = c.desireHealthCheck(in, o, &problems)
 	if !strings.HasPrefix(d.HealthCheck.Target, protocolHTTP) {
-		o.NoPath(in.Annotations)
+		o.WarnUnusedPath(in.Annotations)
 	}
 	d.Warnings, d.Refusal = slices.AppendSeq(o.Warnings, maps.Keys(d.Reasons)), refuseDualStack(in)
 	d.desireGroups(c.options, r)

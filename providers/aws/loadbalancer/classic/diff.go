@@ -52,15 +52,15 @@ func (d *differ) ensure() error {
 	var applied []plan.Ref
 	var b Balancer
 	if d.have.Balancer == nil {
-		creation := d.create(refs, created)
+		creation := d.balancerCreate(refs, created)
 		d.add(creation)
 		d.base = []plan.Ref{creation.Ref}
-		b = d.initial()
+		b = d.initialBalancer()
 	} else {
 		b = *d.have.Balancer
 		applied = d.diffGroups(b.Groups, refs, created)
 		if d.diffScheme(b.Scheme) {
-			d.diffSubnets(b.Subnets, d.wantedSubnets(b.Subnets))
+			d.diffSubnets(b.Subnets, d.desiredSubnets(b.Subnets))
 		}
 		d.diffListeners(b.Listeners)
 		d.diffTags(b.Tags)
@@ -90,23 +90,22 @@ func (d *differ) diffScheme(have string) bool {
 func (d *differ) remove() {
 	var after []plan.Ref
 	if b := d.have.Balancer; b != nil {
-		if owner := d.foreign(*b); owner != "" {
+		if owner := d.foreignOwner(*b); owner != "" {
 			d.plan.Warnf("load balancer %s belongs to %s and is left alone", b.Name, owner)
-			return // Its security group is its own too.
+			return // Its security group belongs to that owner too.
 		}
 		after = d.removeNodeRules()
-		removal := d.delete(after)
-		d.add(removal)
-		after = []plan.Ref{removal.Ref}
+		deletion := d.balancerDelete(after)
+		d.add(deletion)
+		after = []plan.Ref{deletion.Ref}
 	}
 	if group, ok := d.managedGroup(); ok {
 		d.plan.Add(d.cloud.options.Groups.GroupDeleteChanges(d.have.Groups, group, after)...)
 	}
 }
 
-// removeNodeRules plans the removal of the rules that allow the traffic of groups in that are not deleted
-// with the load balancer and that no other one uses. It comes first, since the load balancer identifies those
-// groups.
+// removeNodeRules plans the removal of the rules that allow traffic from groups that stay when the load balancer is
+// deleted, and that no other load balancer uses. It comes first, since the load balancer identifies those groups.
 func (d *differ) removeNodeRules() []plan.Ref {
 	if d.cloud.options.DisableIngress {
 		return nil
@@ -114,7 +113,7 @@ func (d *differ) removeNodeRules() []plan.Ref {
 	managed, _ := d.managedGroup()
 	var refs []plan.Ref
 	for _, change := range d.cloud.options.Groups.NodeRuleChanges(d.have.Groups,
-		vpc.NodeRules{NotFrom: d.exclusive(nil, managed.ID)}, nil) {
+		vpc.NodeRules{NotFrom: d.exclusiveGroups(nil, managed.ID)}, nil) {
 		d.plan.Add(change)
 		refs = append(refs, change.Ref)
 	}

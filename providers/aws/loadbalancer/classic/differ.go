@@ -21,9 +21,9 @@ type differ struct {
 	want  Desired
 	have  Observed
 	plan  plan.Plan
-	// base is what every change of the load balancer waits for: its creation.
+	// base is the creation of the load balancer, which every other change of it waits for.
 	base []plan.Ref
-	// listeners is the change that policies of new listeners wait for.
+	// listeners is the creation of listeners, which their policies wait for.
 	listeners []plan.Ref
 }
 
@@ -33,10 +33,10 @@ func (d *differ) add(change plan.Change) {
 	d.plan.Add(change)
 }
 
-func (d *differ) foreign(b Balancer) string { return d.cloud.foreign(d.key, b) }
+func (d *differ) foreignOwner(b Balancer) string { return d.cloud.foreignOwner(d.key, b) }
 
 func (d *differ) refuseForeign(b Balancer) error {
-	owner := d.foreign(b)
+	owner := d.foreignOwner(b)
 	if owner == "" {
 		return nil
 	}
@@ -46,9 +46,8 @@ func (d *differ) refuseForeign(b Balancer) error {
 			b.Name, owner, d.cloud.options.Cluster.ID, d.cloud.options.VPC)}
 }
 
-// wrote records the outcome of a write in the snapshot: the change, or, if it failed, that its outcome is
-// uncertain. It returns err.
-func (d *differ) wrote(err error, change func(*store)) error {
+// finish records a write in the snapshot, or, if it failed, that its outcome is uncertain. It returns err.
+func (d *differ) finish(err error, change func(*store)) error {
 	if err != nil {
 		d.cloud.store.state.MarkUncertain(d.name)
 		return err
@@ -57,13 +56,13 @@ func (d *differ) wrote(err error, change func(*store)) error {
 	return nil
 }
 
-// write is wrote for properties of the load balancer itself.
-func (d *differ) write(err error, change func(*Balancer)) error {
-	return d.wrote(err, func(s *store) { s.balancers.Update(d.name, change) })
+// finishBalancer is finish for properties of the load balancer itself.
+func (d *differ) finishBalancer(err error, change func(*Balancer)) error {
+	return d.finish(err, func(s *store) { s.balancers.Update(d.name, change) })
 }
 
-// blame classifies an error, and names the annotation that caused it.
-func (d *differ) blame(operation string, err error) error {
+// advise classifies an error, and adds the annotation that caused it with its fix.
+func (d *differ) advise(operation string, err error) error {
 	wrapped := awserr.Wrap(operation, err)
 	if err == nil {
 		return nil

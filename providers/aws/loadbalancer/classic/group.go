@@ -1,10 +1,10 @@
 package classic
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	v1 "k8s.io/api/core/v1"
@@ -19,12 +19,12 @@ const kindGroups = "security groups of load balancer"
 
 // desireGroups selects the security groups: those that the Service lists, else the one that all share, else
 // one for this load balancer; then the extra ones. The first is the source in the rules on nodes.
-func (d *Desired) desireGroups(c Options, r Request) {
+func (d *Desired) desireGroups(o Options, r Request) {
 	switch {
 	case len(r.Options.SecurityGroups) > 0:
 		d.Groups = r.Options.SecurityGroups
-	case c.SecurityGroup != "":
-		d.Groups = []string{c.SecurityGroup}
+	case o.SecurityGroup != "":
+		d.Groups = []string{o.SecurityGroup}
 	default:
 		d.Managed = &vpc.ManagedGroup{
 			Name: names.ClassicGroupName(d.Name), Description: names.ClassicGroupDescription(d.Name, tags.Service(r.Key)),
@@ -38,7 +38,7 @@ func (d *Desired) desireGroups(c Options, r Request) {
 	}
 }
 
-// groupTags are the load balancer's without the name of the Service, which its group has never had.
+// groupTags returns the tags of the load balancer without the name of the Service, which its group has never had.
 func groupTags(balancer map[string]string) map[string]string {
 	tags := maps.Clone(balancer)
 	delete(tags, names.ServiceTag)
@@ -85,13 +85,14 @@ func (d *differ) diffGroups(have []string, refs []vpc.GroupRef, created []plan.R
 		Fields: []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(have), After: showRefs(refs)}},
 		After:  created,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
-			groupIDs, err := resolve(refs, ids)
+			groupIDs, err := vpc.ResolveGroups(refs, ids)
 			if err != nil {
 				return err
 			}
 			_, err = d.cloud.options.API.ApplySecurityGroupsToLoadBalancer(ctx,
 				&elb.ApplySecurityGroupsToLoadBalancerInput{LoadBalancerName: &d.name, SecurityGroups: groupIDs})
-			return d.write(d.blame("ApplySecurityGroupsToLoadBalancer", err), func(b *Balancer) { b.Groups = groupIDs })
+			return d.finishBalancer(d.advise("ApplySecurityGroupsToLoadBalancer", err),
+				func(b *Balancer) { b.Groups = groupIDs })
 		},
 	}
 	vpc.DeclareGroups(&change, have, want)
@@ -106,13 +107,13 @@ func (d *differ) diffNodeRules(refs []vpc.GroupRef, created, applied []plan.Ref,
 		return
 	}
 	rules := vpc.NodeRules{Groups: d.want.NodeGroups.IDs, Keep: d.want.NodeGroups.Unclear, From: &refs[0],
-		NotFrom: d.exclusive(refs, retired), RevokeAfter: applied}
+		NotFrom: d.exclusiveGroups(refs, retired), RevokeAfter: applied}
 	d.plan.Add(d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, rules, created)...)
 }
 
-// exclusive returns the existing and desired groups of the load balancer that no other load balancer uses. It
+// exclusiveGroups returns the existing and desired groups of the load balancer that no other load balancer uses. It
 // omits the retired one: its deletion includes its rules.
-func (d *differ) exclusive(refs []vpc.GroupRef, retired string) []string {
+func (d *differ) exclusiveGroups(refs []vpc.GroupRef, retired string) []string {
 	var groups []string
 	if b := d.have.Balancer; b != nil {
 		groups = append(groups, b.Groups...)
@@ -143,26 +144,10 @@ func (d *differ) retireManaged(applied []plan.Ref) (retired string) {
 	return group.ID
 }
 
-func resolve(refs []vpc.GroupRef, ids *plan.Handles) ([]string, error) {
-	list := make([]string, len(refs))
-	for i, ref := range refs {
-		id, err := ref.Resolve(ids)
-		if err != nil {
-			return nil, err
-		}
-		list[i] = id
-	}
-	return list, nil
-}
-
 func showRefs(refs []vpc.GroupRef) string {
-	list := make([]string, len(refs))
+	shown := make([]string, len(refs))
 	for i, ref := range refs {
-		list[i] = ref.Name
-		if ref.ID != "" {
-			list[i] = ref.ID
-		}
+		shown[i] = cmp.Or(ref.ID, ref.Name)
 	}
-	slices.Sort(list)
-	return strings.Join(list, ", ")
+	return plan.ShowSet(shown)
 }

@@ -30,7 +30,7 @@ const maxTimeout = 60 * time.Second
 
 // desireHealthCheck sets the defaults. The first port represents all.
 func (c *Cloud) desireHealthCheck(in intent.Service, o annotation.Options, problems *intent.Problems) HealthCheck {
-	chosen := o.HealthCheck
+	probe := o.HealthCheck
 	protocol, port, path := protocolTCP, annotation.TrafficPort, "/"
 	if o.BackendProtocol == "https" || o.BackendProtocol == "ssl" {
 		protocol = protocolSSL
@@ -42,7 +42,7 @@ func (c *Cloud) desireHealthCheck(in intent.Service, o annotation.Options, probl
 	case c.options.SharedProbe != nil:
 		protocol, port, path = protocolHTTP, strconv.Itoa(int(c.options.SharedProbe.Port)), c.options.SharedProbe.Path
 	}
-	protocol, port, path = cmp.Or(chosen.Protocol, protocol), cmp.Or(chosen.Port, port), cmp.Or(chosen.Path, path)
+	protocol, port, path = cmp.Or(probe.Protocol, protocol), cmp.Or(probe.Port, port), cmp.Or(probe.Path, path)
 	if port == annotation.TrafficPort && len(in.Ports) > 0 {
 		port = strconv.Itoa(int(in.Ports[0].NodePort))
 	}
@@ -50,23 +50,22 @@ func (c *Cloud) desireHealthCheck(in intent.Service, o annotation.Options, probl
 	if protocol == protocolHTTP || protocol == protocolHTTPS {
 		target += path
 	}
-	interval := cmp.Or(chosen.Interval, defaultInterval)
-	timeout := cmp.Or(chosen.Timeout, min(defaultTimeout, interval-time.Second))
+	interval := cmp.Or(probe.Interval, defaultInterval)
+	timeout := cmp.Or(probe.Timeout, min(defaultTimeout, interval-time.Second))
 	switch {
 	case timeout > maxTimeout:
 		problems.Addf(annotation.KeyHealthCheckTimeout, inSeconds(timeout),
 			"classic load balancers wait at most %s for a probe: write at most that", inSeconds(maxTimeout))
 	case timeout >= interval:
 		problems.Addf(annotation.KeyHealthCheckTimeout, inSeconds(timeout),
-			"it must be less than the interval of a classic load balancer's probes, which is %s seconds: write less, or raise "+
-				"%s",
-			inSeconds(interval), annotation.KeyHealthCheckInterval)
+			"it must be less than the interval of a classic load balancer's probes, which is %s seconds: write less, or "+
+				"raise %s", inSeconds(interval), annotation.KeyHealthCheckInterval)
 	}
 	//nolint:gosec // at most 300 s and 10 checks
 	return HealthCheck{
 		Target: target, Interval: int32(interval / time.Second), Timeout: int32(timeout / time.Second),
-		Healthy:   int32(cmp.Or(chosen.Healthy, defaultHealthy)),
-		Unhealthy: int32(cmp.Or(chosen.Unhealthy, defaultUnhealthy)),
+		Healthy:   int32(cmp.Or(probe.Healthy, defaultHealthy)),
+		Unhealthy: int32(cmp.Or(probe.Unhealthy, defaultUnhealthy)),
 	}
 }
 
@@ -93,7 +92,7 @@ func (d *differ) diffHealthCheck(have HealthCheck) {
 					Target: &want.Target, Interval: aws.Int32(want.Interval), Timeout: aws.Int32(want.Timeout),
 					HealthyThreshold: aws.Int32(want.Healthy), UnhealthyThreshold: aws.Int32(want.Unhealthy),
 				}})
-			return d.write(d.blame("ConfigureHealthCheck", err), func(b *Balancer) { b.HealthCheck = want })
+			return d.finishBalancer(d.advise("ConfigureHealthCheck", err), func(b *Balancer) { b.HealthCheck = want })
 		},
 	})
 }

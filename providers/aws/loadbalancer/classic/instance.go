@@ -8,6 +8,7 @@ import (
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
@@ -24,34 +25,34 @@ const codeNoSuchInstance = "InvalidInstance"
 
 // diffInstances plans the registered instances. They are added before others are removed.
 func (d *differ) diffInstances(have []string) {
-	join, leave := without(d.want.Instances, have), without(have, d.want.Instances)
+	toRegister, toDeregister := difference(d.want.Instances, have), difference(have, d.want.Instances)
 	var after []plan.Ref
-	if len(join) > 0 {
-		change := d.register(join)
+	if len(toRegister) > 0 {
+		change := d.instancesRegister(toRegister)
 		d.add(change)
 		after = []plan.Ref{change.Ref}
 	}
-	if len(leave) > 0 {
-		d.add(d.deregister(leave, after))
+	if len(toDeregister) > 0 {
+		d.add(d.instancesDeregister(toDeregister, after))
 	}
 }
 
-func (d *differ) register(ids []string) plan.Change {
+func (d *differ) instancesRegister(ids []string) plan.Change {
 	return plan.Change{
 		Ref:        plan.Ref{Kind: kindInstances, Name: d.name, Action: plan.Create},
 		Fields:     []plan.Field{{Name: "instances", After: showInstances(ids)}},
 		Membership: true,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			joining := ids
-			registered, err := d.registerOnce(ctx, joining)
+			requested := ids
+			registered, err := d.registerOnce(ctx, requested)
 			if awserr.Is(err, codeNoSuchInstance) {
 				// One of them was terminated since it was last read, and AWS has registered none.
-				if left := d.stillThere(ctx, ids); len(left) > 0 && len(left) < len(ids) {
-					joining = left
-					registered, err = d.registerOnce(ctx, joining)
+				if existing := d.runningInstances(ctx, ids); len(existing) > 0 && len(existing) < len(ids) {
+					requested = existing
+					registered, err = d.registerOnce(ctx, requested)
 				}
 			}
-			return d.recordInstances(err, registered, len(without(joining, registered)) == 0)
+			return d.recordInstances(err, registered, len(difference(requested, registered)) == 0)
 		},
 	}
 }
@@ -65,8 +66,8 @@ func (d *differ) registerOnce(ctx context.Context, ids []string) ([]string, erro
 	return fromInstances(out.Instances), nil
 }
 
-// stillThere reads from EC2 which instances exist; nil if EC2 does not answer.
-func (d *differ) stillThere(ctx context.Context, ids []string) []string {
+// runningInstances reads from EC2 which instances can be registered; nil if EC2 does not answer.
+func (d *differ) runningInstances(ctx context.Context, ids []string) []string {
 	if d.cloud.options.Instances == nil {
 		return nil
 	}
@@ -77,27 +78,27 @@ func (d *differ) stillThere(ctx context.Context, ids []string) []string {
 	return running(ids, known)
 }
 
-func (d *differ) deregister(ids []string, after []plan.Ref) plan.Change {
+func (d *differ) instancesDeregister(ids []string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:        plan.Ref{Kind: kindInstances, Name: d.name, Action: plan.Delete},
 		Fields:     []plan.Field{{Name: "instances", Before: showInstances(ids)}},
 		After:      after,
 		Membership: true,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			left, err := d.deregisterOnce(ctx, ids)
+			registered, err := d.deregisterOnce(ctx, ids)
 			if awserr.Is(err, codeNoSuchInstance) {
 				// Terminated instances are deregistered automatically, and AWS has removed none of the others.
 				have, readErr := d.cloud.store.read(ctx, d.name, shallow)
 				switch {
 				case readErr != nil:
 					err = fmt.Errorf("%w; reading it failed: %w", err, readErr)
-				case have == nil || len(common(ids, have.Instances)) == 0:
+				case have == nil || len(intersection(ids, have.Instances)) == 0:
 					return nil
 				default:
-					left, err = d.deregisterOnce(ctx, common(ids, have.Instances))
+					registered, err = d.deregisterOnce(ctx, intersection(ids, have.Instances))
 				}
 			}
-			return d.recordInstances(err, left, len(common(ids, left)) == 0)
+			return d.recordInstances(err, registered, len(intersection(ids, registered)) == 0)
 		},
 	}
 }
@@ -115,7 +116,7 @@ func (d *differ) deregisterOnce(ctx context.Context, ids []string) ([]string, er
 // registered after the write. If they contradict the write, the load balancer has to be read again: such a response
 // would keep instances registered, or leave them out, until the next audit.
 func (d *differ) recordInstances(err error, listed []string, consistent bool) error {
-	return d.wrote(err, func(s *store) {
+	return d.finish(err, func(s *store) {
 		if !consistent || slices.Contains(listed, "") {
 			s.state.MarkUncertain(d.name)
 			return
@@ -124,17 +125,15 @@ func (d *differ) recordInstances(err error, listed []string, consistent bool) er
 	})
 }
 
-// without returns the sorted items that are not among others.
-func without(items, others []string) []string {
-	there := make(map[string]bool, len(others))
-	for _, s := range others {
-		there[s] = true
-	}
-	return slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(items), func(s string) bool { return there[s] })))
+// difference returns the items that are not among others, sorted.
+func difference(items, others []string) []string {
+	return sets.List(sets.New(items...).Difference(sets.New(others...)))
 }
 
-// common returns the items that are among others.
-func common(items, others []string) []string { return without(items, without(items, others)) }
+// intersection returns the items that are among others, sorted.
+func intersection(items, others []string) []string {
+	return sets.List(sets.New(items...).Intersection(sets.New(others...)))
+}
 
 func showInstances(ids []string) string {
 	if len(ids) > instancesShown {
@@ -146,7 +145,7 @@ func showInstances(ids []string) string {
 // running returns the instances that can be registered, sorted: AWS rejects a whole request for a terminated
 // one.
 func running(ids []string, known map[string]*ec2types.Instance) []string {
-	kept := make([]string, 0, len(ids))
+	runningIDs := make([]string, 0, len(ids))
 	for _, id := range ids {
 		instance, ok := known[id]
 		if !ok {
@@ -156,8 +155,8 @@ func running(ids []string, known map[string]*ec2types.Instance) []string {
 			s.Name == ec2types.InstanceStateNameShuttingDown) {
 			continue
 		}
-		kept = append(kept, id)
+		runningIDs = append(runningIDs, id)
 	}
-	slices.Sort(kept)
-	return slices.Compact(kept)
+	slices.Sort(runningIDs)
+	return slices.Compact(runningIDs)
 }

@@ -50,7 +50,7 @@ func desireListeners(in intent.Service, o annotation.Options, problems *intent.P
 
 // encryptedProtocols returns the protocols of a listener with a certificate, on both sides: the clients' side
 // is of the same layer as that of the nodes.
-func encryptedProtocols(backend string) (front, back string) {
+func encryptedProtocols(backend string) (frontend, instance string) {
 	switch backend {
 	case "http":
 		return protocolHTTPS, protocolHTTP
@@ -66,38 +66,38 @@ func encryptedProtocols(backend string) (front, back string) {
 // diffListeners plans the listeners. A listener that gets another protocol or node port has to be
 // replaced; between the two calls its port is closed.
 func (d *differ) diffListeners(have []Listener) {
-	var fresh, renewed, surplus []Listener
+	var added, replaced, removed []Listener
 	for _, want := range d.want.Listeners {
 		i := slices.IndexFunc(have, func(l Listener) bool { return l.Port == want.Port })
 		switch {
 		case i < 0:
-			fresh = append(fresh, want)
-		case !have[i].sameBut(want):
-			renewed = append(renewed, want)
-			surplus = append(surplus, have[i])
+			added = append(added, want)
+		case !have[i].sameImmutableFields(want):
+			replaced = append(replaced, want)
+			removed = append(removed, have[i])
 		case have[i].Certificate != want.Certificate:
 			d.add(d.certificateUpdate(have[i], want))
 		}
 	}
 	for _, l := range have {
 		if !slices.ContainsFunc(d.want.Listeners, func(w Listener) bool { return w.Port == l.Port }) {
-			surplus = append(surplus, l)
+			removed = append(removed, l)
 		}
 	}
 	var after []plan.Ref
 	creation, removal := d.listenersRef(plan.Create), d.listenersRef(plan.Delete)
-	if len(surplus) > 0 {
-		if len(renewed) == 0 && len(fresh) > 0 {
+	if len(removed) > 0 {
+		if len(replaced) == 0 && len(added) > 0 {
 			after = []plan.Ref{creation} // the load balancer is never without a listener
 		}
-		d.add(d.listenersDelete(surplus, after))
+		d.add(d.listenersDelete(removed, after))
 		after = nil
 	}
-	if len(renewed) > 0 {
+	if len(replaced) > 0 {
 		after = []plan.Ref{removal}
 	}
-	if fresh = append(fresh, renewed...); len(fresh) > 0 {
-		d.add(d.listenersCreate(fresh, after))
+	if added = append(added, replaced...); len(added) > 0 {
+		d.add(d.listenersCreate(added, after))
 		d.listeners = []plan.Ref{creation}
 	}
 }
@@ -111,7 +111,7 @@ func (d *differ) listenersCreate(want []Listener, after []plan.Ref) plan.Change 
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.CreateLoadBalancerListeners(ctx,
 				&elb.CreateLoadBalancerListenersInput{LoadBalancerName: &d.name, Listeners: toListeners(want)})
-			return d.write(d.blame("CreateLoadBalancerListeners", err), func(b *Balancer) {
+			return d.finishBalancer(d.advise("CreateLoadBalancerListeners", err), func(b *Balancer) {
 				for _, l := range want {
 					b.Listeners = slices.DeleteFunc(slices.Clone(b.Listeners), func(x Listener) bool { return x.Port == l.Port })
 					b.Listeners = append(b.Listeners, l)
@@ -122,21 +122,21 @@ func (d *differ) listenersCreate(want []Listener, after []plan.Ref) plan.Change 
 	}
 }
 
-func (d *differ) listenersDelete(surplus []Listener, after []plan.Ref) plan.Change {
-	sorting.Func(surplus, compareListeners)
-	ports := make([]int32, len(surplus))
-	for i, l := range surplus {
+func (d *differ) listenersDelete(listeners []Listener, after []plan.Ref) plan.Change {
+	sorting.Func(listeners, compareListeners)
+	ports := make([]int32, len(listeners))
+	for i, l := range listeners {
 		ports[i] = l.Port
 	}
 	return plan.Change{
 		Ref:      d.listenersRef(plan.Delete),
-		Fields:   []plan.Field{{Name: "listeners", Before: showListeners(surplus)}},
+		Fields:   []plan.Field{{Name: "listeners", Before: showListeners(listeners)}},
 		Disrupts: deletesListeners.Disrupts, Follows: deletesListeners.Follows(),
 		After: after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.DeleteLoadBalancerListeners(ctx,
 				&elb.DeleteLoadBalancerListenersInput{LoadBalancerName: &d.name, LoadBalancerPorts: ports})
-			return d.write(awserr.Wrap("DeleteLoadBalancerListeners", err), func(b *Balancer) {
+			return d.finishBalancer(awserr.Wrap("DeleteLoadBalancerListeners", err), func(b *Balancer) {
 				b.Listeners = slices.DeleteFunc(slices.Clone(b.Listeners), func(l Listener) bool {
 					return slices.Contains(ports, l.Port)
 				})
@@ -155,7 +155,7 @@ func (d *differ) certificateUpdate(have, want Listener) plan.Change {
 				&elb.SetLoadBalancerListenerSSLCertificateInput{
 					LoadBalancerName: &d.name, LoadBalancerPort: want.Port, SSLCertificateId: &want.Certificate,
 				})
-			return d.write(d.blame("SetLoadBalancerListenerSSLCertificate", err), func(b *Balancer) {
+			return d.finishBalancer(d.advise("SetLoadBalancerListenerSSLCertificate", err), func(b *Balancer) {
 				b.changeListener(want.Port, func(l *Listener) { l.Certificate = want.Certificate })
 			})
 		},

@@ -3,6 +3,7 @@ package classic
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -53,15 +54,15 @@ type Balancer struct {
 // be created.
 func (b Balancer) listener(want Listener) Listener {
 	for _, l := range b.Listeners {
-		if l.sameBut(want) {
+		if l.sameImmutableFields(want) {
 			return l
 		}
 	}
 	return want
 }
 
-// sendsTo reports whether a listener forwards to a node port.
-func (b Balancer) sendsTo(port int32) bool {
+// forwardsTo reports whether a listener forwards to a node port.
+func (b Balancer) forwardsTo(port int32) bool {
 	return slices.ContainsFunc(b.Listeners, func(l Listener) bool { return l.InstancePort == port })
 }
 
@@ -77,10 +78,8 @@ func (b *Balancer) changeListener(port int32, change func(*Listener)) {
 
 // setBackend changes the policies of one node port in a copy of the map.
 func (b *Balancer) setBackend(port int32, policies []string) {
-	backends := make(map[int32][]string, len(b.Backends)+1)
-	for p, names := range b.Backends {
-		backends[p] = names
-	}
+	backends := map[int32][]string{}
+	maps.Copy(backends, b.Backends)
 	backends[port] = policies
 	b.Backends = backends
 }
@@ -104,8 +103,8 @@ func (l Listener) String() string {
 
 func (l Listener) encrypted() bool { return l.Protocol == protocolSSL || l.Protocol == protocolHTTPS }
 
-// sameBut reports whether two listeners differ at most in fields that can be changed in place.
-func (l Listener) sameBut(other Listener) bool {
+// sameImmutableFields reports whether two listeners differ at most in fields that can be changed in place.
+func (l Listener) sameImmutableFields(other Listener) bool {
 	return l.Protocol == other.Protocol && l.Port == other.Port && l.InstanceProtocol == other.InstanceProtocol &&
 		l.InstancePort == other.InstancePort
 }

@@ -39,7 +39,7 @@ const (
 // created once and then referenced.
 func (d *differ) diffPolicies(have Balancer) {
 	created := map[string][]plan.Ref{}
-	need := func(name, kind, attribute, value string) []plan.Ref {
+	ensurePolicy := func(name, kind, attribute, value string) []plan.Ref {
 		if slices.Contains(have.Policies, name) {
 			return nil
 		}
@@ -55,13 +55,15 @@ func (d *differ) diffPolicies(have Balancer) {
 		if slices.Contains(policies, names.ProxyProtocolPolicy) == d.want.ProxyProtocol {
 			continue
 		}
-		wanted, after := remove(policies, names.ProxyProtocolPolicy), []plan.Ref(nil)
+		wanted := slices.DeleteFunc(slices.Clone(policies),
+			func(p string) bool { return p == names.ProxyProtocolPolicy })
+		var after []plan.Ref
 		if d.want.ProxyProtocol {
 			wanted = append(wanted, names.ProxyProtocolPolicy)
-			after = need(names.ProxyProtocolPolicy, proxyPolicyType, proxyPolicyAttribute, "true")
+			after = ensurePolicy(names.ProxyProtocolPolicy, proxyPolicyType, proxyPolicyAttribute, "true")
 		}
 		change := d.backendPolicies(port, policies, wanted, after)
-		if d.have.Balancer != nil && have.sendsTo(port) {
+		if d.have.Balancer != nil && have.forwardsTo(port) {
 			switchesProxy.Declare(&change)
 		}
 		d.add(change)
@@ -75,7 +77,7 @@ func (d *differ) diffPolicies(have Balancer) {
 		if name == "" || slices.Contains(listener.Policies, name) {
 			continue
 		}
-		after := need(name, tlsPolicyType, tlsPolicyAttribute, reference)
+		after := ensurePolicy(name, tlsPolicyType, tlsPolicyAttribute, reference)
 		// Of the listener's policies only those for sticky sessions stay: it has one for encryption.
 		policies := append(slices.DeleteFunc(slices.Clone(listener.Policies),
 			func(p string) bool { return !slices.Contains(have.Sticky, p) }), name)
@@ -88,7 +90,7 @@ func (d *differ) diffPolicies(have Balancer) {
 	}
 }
 
-// nodePorts are those of the desired listeners, without duplicates.
+// nodePorts returns the node ports of the desired listeners, without duplicates.
 func (d *differ) nodePorts() []int32 {
 	var ports []int32
 	for _, l := range d.want.Listeners {
@@ -127,11 +129,11 @@ func (d *differ) policyCreate(name, kind, attribute, value string) plan.Change {
 				PolicyAttributes: []elbtypes.PolicyAttribute{{AttributeName: aws.String(attribute),
 					AttributeValue: aws.String(value)}},
 			})
-			err = d.blame("CreateLoadBalancerPolicy", err)
+			err = d.advise("CreateLoadBalancerPolicy", err)
 			if cloudapi.Is(err, cloudapi.AlreadyExists) {
 				err = nil // An earlier reply was lost. The name identifies the content of the policy.
 			}
-			return d.write(err, func(b *Balancer) {
+			return d.finishBalancer(err, func(b *Balancer) {
 				if !slices.Contains(b.Policies, name) {
 					b.Policies = append(slices.Clone(b.Policies), name)
 				}
@@ -150,7 +152,7 @@ func (d *differ) backendPolicies(port int32, before, policies []string, after []
 				&elb.SetLoadBalancerPoliciesForBackendServerInput{
 					LoadBalancerName: &d.name, InstancePort: aws.Int32(port), PolicyNames: policies,
 				})
-			return d.write(awserr.Wrap("SetLoadBalancerPoliciesForBackendServer", err),
+			return d.finishBalancer(awserr.Wrap("SetLoadBalancerPoliciesForBackendServer", err),
 				func(b *Balancer) { b.setBackend(port, policies) })
 		},
 	}
@@ -165,13 +167,9 @@ func (d *differ) listenerPolicies(port int32, before, policies []string, after [
 			_, err := d.cloud.options.API.SetLoadBalancerPoliciesOfListener(ctx, &elb.SetLoadBalancerPoliciesOfListenerInput{
 				LoadBalancerName: &d.name, LoadBalancerPort: port, PolicyNames: policies,
 			})
-			return d.write(awserr.Wrap("SetLoadBalancerPoliciesOfListener", err), func(b *Balancer) {
+			return d.finishBalancer(awserr.Wrap("SetLoadBalancerPoliciesOfListener", err), func(b *Balancer) {
 				b.changeListener(port, func(l *Listener) { l.Policies = policies })
 			})
 		},
 	}
-}
-
-func remove(items []string, unwanted string) []string {
-	return slices.DeleteFunc(slices.Clone(items), func(s string) bool { return s == unwanted })
 }

@@ -31,21 +31,18 @@ func recordTags(record lbcommon.AppliedRecord) map[string]string {
 	return map[string]string{names.AppliedTag: record.Encode()}
 }
 
-// creationTags are the tags of a new load balancer.
+// creationTags returns the tags of a new load balancer.
 func (d Desired) creationTags() map[string]string {
 	tags := maps.Clone(d.Tags)
 	maps.Copy(tags, recordTags(d.Record))
 	return tags
 }
 
-// DesiredRecord returns the applied record of a desired state.
-func (c *Cloud) DesiredRecord(want Desired) lbcommon.AppliedRecord { return want.Record }
-
 // StoredRecord returns the applied record of a load balancer, and whether one can be stored with it: not with the load
 // balancer of another owner, or with unknown tags.
 func (c *Cloud) StoredRecord(key lbcommon.Key, have Observed) (record lbcommon.AppliedRecord, writable bool) {
 	b := have.Balancer
-	if b == nil || b.Tags == nil || c.foreign(key, *b) != "" {
+	if b == nil || b.Tags == nil || c.foreignOwner(key, *b) != "" {
 		return lbcommon.AppliedRecord{}, false
 	}
 	return lbcommon.ParseRecord(b.Tags[names.AppliedTag]), true

@@ -137,6 +137,11 @@ type seam struct {
 	reader *vpc.Reader
 }
 
+var _ lbcommon.RecordKeeper[Desired, Observed] = seam{}
+
+// DesiredRecord implements lbcommon.RecordKeeper.
+func (seam) DesiredRecord(want Desired) lbcommon.AppliedRecord { return want.Record }
+
 func ids(nodes []*v1.Node) []string {
 	var list []string
 	for _, node := range nodes {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -57,8 +58,8 @@ type store struct {
 	balancers  *snapshot.Table[Balancer]
 	tags       *snapshot.Table[map[string]string]
 	attributes *snapshot.Table[Attributes]
-	// tagging serializes reads of tags.
-	tagging locks.Mutex
+	// tagReads serializes reads of tags.
+	tagReads locks.Mutex
 }
 
 func newStore(client api.ELB, c clock.PassiveClock) *store {
@@ -118,7 +119,7 @@ func (s *store) read(ctx context.Context, name string, d depth) (*Balancer, erro
 	s.attributes.Forget(name)
 	s.state.Confirm(name, r)
 	if _, exists := s.balancers.Get(name); exists && d > shallow {
-		if err := s.readDetails(ctx, name, d); err != nil && !s.isNew(name, err) {
+		if err := s.readDetails(ctx, name, d); err != nil && !s.isSettling(name, err) {
 			return nil, err
 		}
 	}
@@ -138,8 +139,8 @@ func (s *store) readDetails(ctx context.Context, name string, d depth) error {
 	return nil
 }
 
-// isNew reports whether an error only means that AWS does not show a load balancer yet that we created.
-func (s *store) isNew(name string, err error) bool {
+// isSettling reports whether an error only means that AWS does not show a load balancer yet that we created.
+func (s *store) isSettling(name string, err error) bool {
 	return cloudapi.Is(err, cloudapi.NotFound) && s.balancers.Settling(name)
 }
 
@@ -153,7 +154,7 @@ func (s *store) list(ctx context.Context) ([]Balancer, error) {
 
 // readTags reads the tags of one load balancer, together with those of others that will be needed.
 func (s *store) readTags(ctx context.Context, name string) error {
-	unlock, err := s.tagging.Lock(ctx)
+	unlock, err := s.tagReads.Lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -161,16 +162,16 @@ func (s *store) readTags(ctx context.Context, name string) error {
 	if s.tags.Fresh(name) {
 		return nil
 	}
-	batch := s.untagged(name)
-	err = s.readTagsOf(ctx, batch)
+	batch := s.tagBatch(name)
+	err = s.readTagBatch(ctx, batch)
 	if len(batch) > 1 && cloudapi.Is(err, cloudapi.NotFound) {
-		err = s.readTagsOf(ctx, []string{name}) // One of the others was deleted, for which AWS rejects the whole call.
+		err = s.readTagBatch(ctx, []string{name}) // One of the others was deleted, for which AWS rejects the whole call.
 	}
 	return err
 }
 
-// untagged returns a name and others with unknown tags, as many as one call accepts.
-func (s *store) untagged(name string) []string {
+// tagBatch returns a name and others with unknown tags, as many as one call accepts.
+func (s *store) tagBatch(name string) []string {
 	batch := []string{name}
 	for _, other := range slices.Sorted(maps.Keys(s.balancers.All())) {
 		skip := other == name || s.tags.Fresh(other) || s.state.IsUncertain(other) || !ourName.MatchString(other)
@@ -181,17 +182,14 @@ func (s *store) untagged(name string) []string {
 	return batch
 }
 
-func (s *store) readTagsOf(ctx context.Context, batch []string) error {
+func (s *store) readTagBatch(ctx context.Context, batch []string) error {
 	r := s.state.Begin()
 	out, err := s.api.DescribeTags(ctx, &elb.DescribeTagsInput{LoadBalancerNames: batch})
 	if err != nil {
 		return awserr.Wrap("DescribeTags", err)
 	}
 	for _, d := range out.TagDescriptions {
-		tags := make(map[string]string, len(d.Tags))
-		for _, tag := range d.Tags {
-			tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
-		}
+		tags := api.ToMap(d.Tags, func(t elbtypes.Tag) (key, value *string) { return t.Key, t.Value })
 		s.tags.Merge(r, aws.ToString(d.LoadBalancerName), tags)
 	}
 	return nil

@@ -36,11 +36,11 @@ func (d *differ) tagsSet(set map[string]string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindTags, Name: d.name, Action: plan.Update},
 		Fields: []plan.Field{{Name: "tags", After: plan.ShowMap(set)}},
-		Mark:   true, Follows: annotation.FollowsTags(),
+		Mark:   true, Follows: annotation.TagFields(),
 		After: after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{d.name}, Tags: toTags(set)})
-			return d.wroteTags(awserr.Wrap("AddTags", err), func(tags map[string]string) { maps.Copy(tags, set) })
+			return d.finishTags(awserr.Wrap("AddTags", err), func(tags map[string]string) { maps.Copy(tags, set) })
 		},
 	}
 }
@@ -55,17 +55,17 @@ func (d *differ) tagsRemove(keys []string, have map[string]string) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindTags, Name: d.name, Action: plan.Delete},
 		Fields: []plan.Field{{Name: "tags", Before: plan.ShowMap(before)}},
-		Mark:   true, Follows: annotation.FollowsTags(),
+		Mark:   true, Follows: annotation.TagFields(),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.RemoveTags(ctx, &elb.RemoveTagsInput{LoadBalancerNames: []string{d.name}, Tags: list})
-			return d.wroteTags(awserr.Wrap("RemoveTags", err), func(tags map[string]string) {
+			return d.finishTags(awserr.Wrap("RemoveTags", err), func(tags map[string]string) {
 				maps.DeleteFunc(tags, func(key, _ string) bool { return slices.Contains(keys, key) })
 			})
 		},
 	}
 }
 
-// wroteTags records a change of the tags in the snapshot.
-func (d *differ) wroteTags(err error, change func(tags map[string]string)) error {
-	return d.wrote(err, func(s *store) { s.updateTags(d.name, change) })
+// finishTags records a change of the tags in the snapshot.
+func (d *differ) finishTags(err error, change func(tags map[string]string)) error {
+	return d.finish(err, func(s *store) { s.updateTags(d.name, change) })
 }

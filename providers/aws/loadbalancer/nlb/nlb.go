@@ -75,7 +75,7 @@ func (c *Cloud) diffOptions(key lbcommon.Key) diff.Options {
 // load balancer of another owner, or with one whose tags are unknown.
 func (c *Cloud) StoredRecord(key lbcommon.Key, have model.Observed) (record lbcommon.AppliedRecord, writable bool) {
 	b := have.Balancer
-	if b == nil || b.Tags == nil || tags.Foreign(b.Tags, c.options.Cluster.ID, key) != "" {
+	if b == nil || b.Tags == nil || tags.ForeignOwner(b.Tags, c.options.Cluster.ID, key) != "" {
 		return lbcommon.AppliedRecord{}, false
 	}
 	return model.RecordOf(b.Tags), true

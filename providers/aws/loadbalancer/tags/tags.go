@@ -49,31 +49,31 @@ func Desired(clusterID string, legacy bool, key lbcommon.Key, extra map[string]s
 		tags[names.ClusterUIDTag] = key.ClusterUID
 	}
 	if len(extra) > 0 {
-		tags[ExtraTag] = list(extra)
+		tags[ExtraTag] = encodeKeys(extra)
 	}
 	return tags
 }
 
-// Check adds a problem for each tag that a Service cannot have. The annotation own sets extra,
-// except for those that the portable annotation sets.
-func Check(extra, portable map[string]string, own string, problems *intent.Problems) {
+// Check adds a problem for each tag that a Service cannot have. The annotation sets extra, except for the tags that the
+// portable annotation sets.
+func Check(extra, portable map[string]string, annotation string, problems *intent.Problems) {
 	for _, key := range slices.Sorted(maps.Keys(extra)) {
-		where := own
+		source := annotation
 		if _, ok := portable[key]; ok {
-			where = intent.KeyTags
+			source = intent.KeyTags
 		}
 		switch {
 		case strings.HasPrefix(strings.ToLower(key), awsPrefix):
-			problems.Addf(where, key+"="+extra[key], "AWS reserves keys that begin with %s: choose another key", awsPrefix)
+			problems.Addf(source, key+"="+extra[key], "AWS reserves keys that begin with %s: choose another key", awsPrefix)
 		case strings.HasPrefix(key, ownPrefix):
-			problems.Addf(where, key+"="+extra[key], "keys that begin with %s mark the owner of an object: choose another key",
+			problems.Addf(source, key+"="+extra[key], "keys that begin with %s mark the owner of an object: choose another key",
 				ownPrefix)
 		case len(key) > 128 || len(extra[key]) > 256:
-			problems.Addf(where, key+"="+extra[key], "a key has at most 128 and a value at most 256 characters: shorten it")
+			problems.Addf(source, key+"="+extra[key], "a key has at most 128 and a value at most 256 characters: shorten it")
 		}
 	}
 	if len(extra) > maxListed {
-		problems.Addf(own, "", "there are %d tags: at most %d are possible", len(extra), maxListed)
+		problems.Addf(annotation, "", "there are %d tags: at most %d are possible", len(extra), maxListed)
 	}
 }
 
@@ -82,22 +82,22 @@ func Check(extra, portable map[string]string, own string, problems *intent.Probl
 // change; they are added together with the next one.
 func Diff(have, want map[string]string) (set map[string]string, remove []string) {
 	set = map[string]string{}
-	reason := false
+	changed := false
 	for key, value := range want {
 		old, ok := have[key]
 		if ok && (old == value || strings.HasPrefix(key, names.ClusterTagPrefix)) {
 			continue // the value of a cluster's tag is never changed
 		}
 		set[key] = value
-		reason = reason || ok || key != names.ClusterUIDTag && key != ExtraTag
+		changed = changed || ok || key != names.ClusterUIDTag && key != ExtraTag
 	}
 	for _, key := range slices.Sorted(maps.Keys(have)) {
-		if _, wanted := want[key]; !wanted && ours(key, have[ExtraTag]) {
+		if _, wanted := want[key]; !wanted && isListed(key, have[ExtraTag]) {
 			remove = append(remove, key)
-			reason = true
+			changed = true
 		}
 	}
-	if !reason {
+	if !changed {
 		return nil, nil
 	}
 	if _, listed := have[ExtraTag]; listed && want[ExtraTag] == "" && len(remove) > 0 {
@@ -106,9 +106,9 @@ func Diff(have, want map[string]string) (set map[string]string, remove []string)
 	return set, remove
 }
 
-// Foreign returns the owner of an object, "" if it is the cluster's. An object without any cluster's tag is
+// ForeignOwner returns the owner of an object, "" if it is the cluster's. An object without any cluster's tag is
 // ours if it names the Service, as objects of earlier managers do.
-func Foreign(have map[string]string, clusterID string, key lbcommon.Key) string {
+func ForeignOwner(have map[string]string, clusterID string, key lbcommon.Key) string {
 	uid := have[names.ClusterUIDTag]
 	switch {
 	case uid != "" && key.ClusterUID != "" && uid != key.ClusterUID:
@@ -148,8 +148,8 @@ func clusters(have map[string]string) []string {
 	return ids
 }
 
-// list returns the value of ExtraTag.
-func list(extra map[string]string) string {
+// encodeKeys returns the value of ExtraTag.
+func encodeKeys(extra map[string]string) string {
 	var hashes []string
 	for key := range extra {
 		hashes = append(hashes, hash(key))
@@ -158,9 +158,9 @@ func list(extra map[string]string) string {
 	return strings.Join(hashes[:min(len(hashes), maxListed)], ".")
 }
 
-// ours reports whether a key is listed as having come from the Service. Marks never are, whatever the list
+// isListed reports whether ExtraTag lists a key as set by the Service. Marks never are, whatever the list
 // contains.
-func ours(key, listed string) bool {
+func isListed(key, listed string) bool {
 	if listed == "" || strings.HasPrefix(key, ownPrefix) || strings.HasPrefix(key, names.ClusterTagPrefix) ||
 		key == names.ServiceTag {
 		return false

@@ -69,7 +69,7 @@ func TestForeign(t *testing.T) {
 		{"our own UID", map[string]string{"kubernetes.io/cluster/prod": "owned", "unified-ccm.io/cluster-uid": "c-1"}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if owner := Foreign(tc.have, "prod", web); (owner != "") != tc.foreign {
+			if owner := ForeignOwner(tc.have, "prod", web); (owner != "") != tc.foreign {
 				t.Errorf("belongs to %q", owner)
 			}
 		})

@@ -10,42 +10,49 @@ import (
 // one description: if two load balancers are probed at the same port, the rule has the name of the first.
 // When that one is deleted, the rule has to be written again for the other.
 //
+// NodeRuleChanges records claims while a plan is computed: the only effect of a Diff. The changes of the plan cannot
+// record them, because a load balancer with all of its rules has an empty plan, and still needs them. Observe cannot
+// either: it also runs without a desired state for Services that stay, and a claim that is removed too early costs the
+// load balancer its rules when another one is deleted. A plan that is printed and not applied records claims too. They
+// are those of the current Service, so that they are right for the next plan.
+//
 // A manager that has just started has the claims of the Services that it has reconciled. Missing rules of the
 // others are restored when it reconciles them, moments later.
 type claims struct {
 	mu sync.Mutex
-	// wanted is by the load balancer's name.
-	wanted map[string]NodeRules
+	// rules are by the load balancer's name.
+	rules map[string]NodeRules
 }
 
-func (c *claims) set(n NodeRules) {
+// record replaces the claim of a load balancer, or removes it if there are no rules.
+func (c *claims) record(n NodeRules) {
 	if n.LoadBalancer == "" {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(n.Groups) == 0 || len(n.Rules) == 0 {
-		delete(c.wanted, n.LoadBalancer)
+		delete(c.rules, n.LoadBalancer)
 		return
 	}
-	if c.wanted == nil {
-		c.wanted = map[string]NodeRules{}
+	if c.rules == nil {
+		c.rules = map[string]NodeRules{}
 	}
-	c.wanted[n.LoadBalancer] = n
+	c.rules[n.LoadBalancer] = n
 }
 
-// stillNeeded returns, of the rules that a load balancer gives up in a group, those that another one needs, with
+// neededByOthers returns, of the rules that a load balancer gives up in a group, those that another one needs, with
 // the description of that one.
-func (c *claims) stillNeeded(loadBalancer, groupID string, revoked []Rule) []Rule {
+func (c *claims) neededByOthers(loadBalancer, groupID string, revoked []Rule) []Rule {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var stillNeeded []Rule
-	for _, name := range slices.Sorted(maps.Keys(c.wanted)) {
-		n := c.wanted[name]
+	var needed []Rule
+	for _, name := range slices.Sorted(maps.Keys(c.rules)) {
+		n := c.rules[name]
 		if name == loadBalancer || !slices.Contains(n.Groups, groupID) {
 			continue
 		}
-		stillNeeded = append(stillNeeded, difference(intersection(n.Rules, revoked), stillNeeded)...)
+		needed = append(needed, difference(intersection(n.Rules, revoked), needed)...)
 	}
-	return stillNeeded
+	return needed
 }

@@ -45,7 +45,7 @@ type GroupQuery struct {
 type GroupStore struct {
 	options Options
 	state   *snapshot.Store
-	// groups are those with the cluster's tag and those of queries, all those of the VPC as of the last sweep.
+	// groups are those with the cluster's tag and those of queries. all are those of the VPC as of the last sweep.
 	groups, all *snapshot.Table[Group]
 
 	mu sync.Mutex
@@ -77,7 +77,7 @@ func newGroupStore(o Options) *GroupStore {
 
 // Get returns the cluster's groups and those of the query.
 func (s *GroupStore) Get(ctx context.Context, q GroupQuery) (Groups, error) {
-	s.need(q.IDs)
+	s.addNeeded(q.IDs)
 	if err := s.groups.Refresh(ctx); err != nil {
 		return Groups{}, err
 	}
@@ -94,12 +94,12 @@ func (s *GroupStore) Get(ctx context.Context, q GroupQuery) (Groups, error) {
 	return Groups{cluster: s.options.Cluster, byID: s.groups.All()}, nil
 }
 
-// need adds IDs for future lists.
-func (s *GroupStore) need(ids []string) {
+// addNeeded adds IDs for future lists.
+func (s *GroupStore) addNeeded(ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
-		if _, noted := s.needed[id]; !noted {
+		if _, known := s.needed[id]; !known {
 			s.needed[id] = s.state.Begin()
 		}
 	}
@@ -136,11 +136,11 @@ func (s *GroupStore) list(ctx context.Context) ([]Group, error) {
 		return slices.ContainsFunc(list, func(g Group) bool { return g.ID == id })
 	})
 	for chunk := range slices.Chunk(missing, filterValues) {
-		more, err := s.describe(ctx, inVPC(s.options.VPC), api.Filter("group-id", chunk...))
+		needed, err := s.describe(ctx, inVPC(s.options.VPC), api.Filter("group-id", chunk...))
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, more...)
+		list = append(list, needed...)
 	}
 	return list, nil
 }
@@ -168,14 +168,14 @@ func (s *GroupStore) neededIDs() []string {
 // readNamed reads the group of a name, whatever its tags are.
 func (s *GroupStore) readNamed(ctx context.Context, name string) error {
 	r := s.state.Begin()
-	read, err := s.describe(ctx, inVPC(s.options.VPC), api.Filter("group-name", name))
+	found, err := s.describe(ctx, inVPC(s.options.VPC), api.Filter("group-name", name))
 	if err != nil {
 		return err
 	}
-	for _, g := range read {
-		s.need([]string{g.ID}) // it may lack the cluster's tag
+	for _, g := range found {
+		s.addNeeded([]string{g.ID}) // it may lack the cluster's tag
 	}
-	s.groups.MergeSome(r, read, func(g Group) bool { return g.Name == name })
+	s.groups.MergeSome(r, found, func(g Group) bool { return g.Name == name })
 	return nil
 }
 

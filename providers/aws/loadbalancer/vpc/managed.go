@@ -57,7 +57,7 @@ func (s *GroupStore) ManagedGroupChanges(have Groups, want ManagedGroup, after [
 	}
 	ref.ID = group.ID
 	var changes []plan.Change
-	changes = append(changes, s.groupTags(group, want, after)...)
+	changes = append(changes, s.groupTagChanges(group, want, after)...)
 	authorize, revoke := diffRules(want.Rules, group.Rules)
 	removalAfter := after
 	if len(authorize) > 0 {
@@ -125,8 +125,8 @@ func (s *GroupStore) create(ctx context.Context, want ManagedGroup) (string, err
 	return found[0].ID, nil
 }
 
-// groupTags plans the tags that are missing or differ, and those that the Service no longer sets.
-func (s *GroupStore) groupTags(group Group, want ManagedGroup, after []plan.Ref) []plan.Change {
+// groupTagChanges plans the tags that are missing or differ, and those that the Service no longer sets.
+func (s *GroupStore) groupTagChanges(group Group, want ManagedGroup, after []plan.Ref) []plan.Change {
 	set, surplus := tags.Diff(group.Tags, want.Tags)
 	if len(surplus) == 0 && onlyMarks(group.Tags, set) {
 		return nil
@@ -136,7 +136,7 @@ func (s *GroupStore) groupTags(group Group, want ManagedGroup, after []plan.Ref)
 		changes = append(changes, plan.Change{
 			Ref:    plan.Ref{Kind: kindGroupTags, Name: want.Name, Action: plan.Update},
 			Fields: []plan.Field{{Name: "tags", After: plan.ShowMap(set)}},
-			Mark:   true, Follows: annotation.FollowsTags(),
+			Mark:   true, Follows: annotation.TagFields(),
 			After: slices.Clone(after),
 			Do:    func(ctx context.Context, _ *plan.Handles) error { return s.tag(ctx, group.ID, set) },
 		})
@@ -145,7 +145,7 @@ func (s *GroupStore) groupTags(group Group, want ManagedGroup, after []plan.Ref)
 		changes = append(changes, plan.Change{
 			Ref:    plan.Ref{Kind: kindGroupTags, Name: want.Name, Action: plan.Delete},
 			Fields: []plan.Field{{Name: "tags", Before: strings.Join(surplus, ", ")}},
-			Mark:   true, Follows: annotation.FollowsTags(),
+			Mark:   true, Follows: annotation.TagFields(),
 			After: slices.Clone(after),
 			Do:    func(ctx context.Context, _ *plan.Handles) error { return s.untag(ctx, group.ID, surplus) },
 		})
@@ -195,7 +195,7 @@ func (s *GroupStore) groupRevoke(group Group, rules []Rule, reason string, after
 // the time of the retry: no worker waits for it.
 func (s *GroupStore) GroupDeleteChanges(have Groups, group Group, after []plan.Ref) []plan.Change {
 	var changes []plan.Change
-	last := slices.Clone(after)
+	deletionAfter := slices.Clone(after)
 	for _, other := range have.All() {
 		var referring []Rule
 		for _, r := range other.Rules {
@@ -215,12 +215,12 @@ func (s *GroupStore) GroupDeleteChanges(have Groups, group Group, after []plan.R
 			Do:     func(ctx context.Context, _ *plan.Handles) error { return s.revoke(ctx, other.ID, referring) },
 		}
 		changes = append(changes, change)
-		last = append(last, change.Ref)
+		deletionAfter = append(deletionAfter, change.Ref)
 	}
 	return append(changes, plan.Change{
 		Ref:   plan.Ref{Kind: KindGroup, Name: group.Name, Action: plan.Delete},
 		ID:    group.ID,
-		After: last,
+		After: deletionAfter,
 		Do:    func(ctx context.Context, _ *plan.Handles) error { return s.delete(ctx, group) },
 	})
 }
@@ -235,29 +235,29 @@ func (s *GroupStore) delete(ctx context.Context, group Group) error {
 	if readErr != nil {
 		return readErr
 	}
-	own := fromRule(group.ID, "")
-	var others []string
+	ownKey := fromRule(group.ID, "").key()
+	var foreignRules []string
 	for _, other := range referring {
 		if other.ID == group.ID {
 			continue
 		}
-		var ours []Rule
+		var ownRules []Rule
 		for _, r := range other.Rules {
-			if r.key() == own.key() {
-				ours = append(ours, r)
+			if r.key() == ownKey {
+				ownRules = append(ownRules, r)
 			} else if r.SourceGroup == group.ID {
-				others = append(others, other.String()+": "+r.String())
+				foreignRules = append(foreignRules, other.String()+": "+r.String())
 			}
 		}
-		if err := s.revoke(ctx, other.ID, ours); err != nil {
+		if err := s.revoke(ctx, other.ID, ownRules); err != nil {
 			return err
 		}
 	}
-	if len(others) == 0 && len(referring) > 0 {
+	if len(foreignRules) == 0 && len(referring) > 0 {
 		err = s.deleteOnce(ctx, group.ID)
 	}
 	if cloudapi.Is(err, cloudapi.Conflict) {
-		return stillInUse(group, others, s.releasePause(group.ID), err)
+		return inUseError(group, foreignRules, s.releasePause(group.ID), err)
 	}
 	return err
 }
@@ -288,12 +288,12 @@ func (s *GroupStore) deleteOnce(ctx context.Context, id string) error {
 	return err
 }
 
-func stillInUse(group Group, others []string, pause time.Duration, err error) error {
-	slices.Sort(others)
-	what := "the network interfaces of the load balancer are released a while after it is deleted"
-	if len(others) > 0 {
-		what = "rules of other groups refer to it, remove them: " + strings.Join(others, "; ")
+func inUseError(group Group, foreignRules []string, pause time.Duration, err error) error {
+	slices.Sort(foreignRules)
+	reason := "the network interfaces of the load balancer are released a while after it is deleted"
+	if len(foreignRules) > 0 {
+		reason = "rules of other groups refer to it, remove them: " + strings.Join(foreignRules, "; ")
 	}
 	return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "DeleteSecurityGroup", RetryAfter: pause,
-		Err: fmt.Errorf("security group %s is still in use (%s) and is tried again: %w", group, what, err)}
+		Err: fmt.Errorf("security group %s is still in use (%s) and is tried again: %w", group, reason, err)}
 }

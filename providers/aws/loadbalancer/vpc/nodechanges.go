@@ -12,9 +12,9 @@ import (
 const KindRules = "security group rules"
 
 // NodeRuleChanges plans the desired rules of the groups: for each group one call that adds and then one that
-// removes. They wait for after. The store records the desired rules, see claims.
+// removes. They wait for after. The store records the desired rules: see claims.
 func (s *GroupStore) NodeRuleChanges(have Groups, n NodeRules, after []plan.Ref) []plan.Change {
-	s.claims.set(n)
+	s.claims.record(n)
 	var changes []plan.Change
 	for _, d := range n.diff(have) {
 		removalAfter := slices.Concat(after, n.RevokeAfter)
@@ -65,7 +65,7 @@ func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Re
 		Membership: true,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			// One after the other: of two load balancers that are deleted at once, the second one detects that their
-			// shared rules are not needed any more.
+			// shared rules are no longer needed.
 			release, err := s.removals.Lock(ctx, d.group.ID)
 			if err != nil {
 				return err
@@ -75,8 +75,8 @@ func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Re
 			if err := s.revoke(ctx, d.group.ID, revoke); err != nil {
 				return err
 			}
-			if stillNeeded := s.claims.stillNeeded(loadBalancer, d.group.ID, revoke); len(stillNeeded) > 0 {
-				return s.authorize(ctx, d.group.ID, stillNeeded)
+			if needed := s.claims.neededByOthers(loadBalancer, d.group.ID, revoke); len(needed) > 0 {
+				return s.authorize(ctx, d.group.ID, needed)
 			}
 			return nil
 		},

@@ -41,31 +41,30 @@ func (g NodeGroups) Refuse(exists bool) (warning string, err error) {
 
 // NodeGroupsOf returns the security groups of instances. It omits instances that are not in the shared state.
 func NodeGroupsOf(s SharedState, instanceIDs []string) NodeGroups {
-	set, kept := map[string]bool{}, map[string]bool{}
+	clearGroups, unclearGroups := map[string]bool{}, map[string]bool{}
 	unclear := map[string][]string{} // instances by the reason why their group is not clear
 	for _, id := range instanceIDs {
 		instance, ok := s.Instances[id]
 		if !ok {
 			continue
 		}
-		groups, why := nodeGroups(instance, s.Groups)
-		if why != "" {
-			unclear[why] = append(unclear[why], id)
+		groups, reason := nodeGroups(instance, s.Groups)
+		if reason != "" {
+			unclear[reason] = append(unclear[reason], id)
 			for _, group := range instance.SecurityGroups {
-				kept[aws.ToString(group.GroupId)] = true
+				unclearGroups[aws.ToString(group.GroupId)] = true
 			}
 		}
 		for _, group := range groups {
-			set[group] = true
+			clearGroups[group] = true
 		}
 	}
 	var problems intent.Problems
-	for _, why := range slices.Sorted(maps.Keys(unclear)) {
-		problems.Addf(ShowInstances(unclear[why]), "", "%s: give the tag %s=%s to the security group in which load "+
-			"balancers may open ports",
-			why, names.ClusterTag(s.Cluster.ID), names.Owned)
+	for _, reason := range slices.Sorted(maps.Keys(unclear)) {
+		problems.Addf(ShowInstances(unclear[reason]), "", "%s: give the tag %s=%s to the security group in which load "+
+			"balancers may open ports", reason, names.ClusterTag(s.Cluster.ID), names.Owned)
 	}
-	return NodeGroups{IDs: slices.Sorted(maps.Keys(set)), Unclear: slices.Sorted(maps.Keys(kept)),
+	return NodeGroups{IDs: slices.Sorted(maps.Keys(clearGroups)), Unclear: slices.Sorted(maps.Keys(unclearGroups)),
 		Problem: problems.Err("security groups of nodes")}
 }
 
@@ -73,13 +72,13 @@ func NodeGroupsOf(s SharedState, instanceIDs []string) NodeGroups {
 // As with cloud-provider-aws, they receive no traffic.
 func (s SharedState) Untagged(ids []string) (untagged []string, warning string) {
 	key := names.ClusterTag(s.Cluster.ID)
-	ours := func(t ec2types.Tag) bool { // without a map of each instance's tags, for each of many Services
+	isClusterTag := func(t ec2types.Tag) bool { // without a map of each instance's tags, for each of many Services
 		tag := aws.ToString(t.Key)
 		return tag == key || tag == names.LegacyClusterTag && aws.ToString(t.Value) == s.Cluster.ID
 	}
 	untagged = slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		instance, ok := s.Instances[id]
-		return !ok || slices.ContainsFunc(instance.Tags, ours)
+		return !ok || slices.ContainsFunc(instance.Tags, isClusterTag)
 	})))
 	if len(untagged) == 0 {
 		return nil, ""
@@ -93,7 +92,7 @@ func (s SharedState) Untagged(ids []string) (untagged []string, warning string) 
 }
 
 // nodeGroups returns the groups of one instance, or the reason why they are not clear.
-func nodeGroups(instance *ec2types.Instance, known Groups) (groups []string, why string) {
+func nodeGroups(instance *ec2types.Instance, known Groups) (groups []string, reason string) {
 	var attached []string
 	for _, group := range instance.SecurityGroups {
 		attached = append(attached, aws.ToString(group.GroupId))
@@ -119,8 +118,8 @@ func ShowInstances(list []string) string {
 		return "instance " + list[0]
 	}
 	shown := strings.Join(list[:min(len(list), instancesShown)], ", ")
-	if more := len(list) - instancesShown; more > 0 {
-		shown += fmt.Sprintf(" and %d more", more)
+	if hidden := len(list) - instancesShown; hidden > 0 {
+		shown += fmt.Sprintf(" and %d more", hidden)
 	}
 	return "instances " + shown
 }

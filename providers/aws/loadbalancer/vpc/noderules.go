@@ -40,10 +40,10 @@ func (b ByCIDR) Rules() []Rule {
 		}
 	}
 	for _, source := range b.Sources {
-		rules = append(rules, TooBig(source, names.MTURule))
+		rules = append(rules, PathMTURule(source, names.MTURule))
 	}
 	for _, subnet := range b.Subnets {
-		if b.open(subnet.Addr().Is4()) {
+		if b.opensProbedPorts(subnet.Addr().Is4()) {
 			continue // the rules for clients include probes
 		}
 		for _, port := range b.Health {
@@ -54,8 +54,8 @@ func (b ByCIDR) Rules() []Rule {
 	return difference(rules, nil)
 }
 
-// open reports whether all addresses of a family may connect by TCP to the probed ports.
-func (b ByCIDR) open(v4 bool) bool {
+// opensProbedPorts reports whether all addresses of a family may connect by TCP to the probed ports.
+func (b ByCIDR) opensProbedPorts(v4 bool) bool {
 	var ports []int32
 	for _, port := range b.Traffic {
 		sources := slices.DeleteFunc(slices.Clone(port.Sources), func(p netip.Prefix) bool { return p.Addr().Is4() != v4 })
@@ -81,6 +81,19 @@ func (r GroupRef) Resolve(ids *plan.Handles) (string, error) {
 		return r.ID, nil
 	}
 	return ids.ID(r.Handle)
+}
+
+// ResolveGroups returns the IDs of groups, which are known after their creation.
+func ResolveGroups(refs []GroupRef, ids *plan.Handles) ([]string, error) {
+	groupIDs := make([]string, len(refs))
+	for i, ref := range refs {
+		id, err := ref.Resolve(ids)
+		if err != nil {
+			return nil, err
+		}
+		groupIDs[i] = id
+	}
+	return groupIDs, nil
 }
 
 // NodeRules are the rules on the security groups of nodes that belong to one load balancer.
@@ -124,18 +137,18 @@ type ruleDiff struct {
 // closes reports whether a network loses access to nodes that receive traffic. Rules that refer to a security
 // group are removed after the load balancer has left the group.
 func (d ruleDiff) closes() bool {
-	left := slices.Concat(difference(d.group.Rules, d.revoke), d.authorize)
+	remaining := slices.Concat(difference(d.group.Rules, d.revoke), d.authorize)
 	return d.used && slices.ContainsFunc(d.revoke, func(r Rule) bool {
 		return r.CIDR.IsValid() && r.Description != names.MTURule &&
-			!slices.ContainsFunc(left, func(l Rule) bool { return l.covers(r) })
+			!slices.ContainsFunc(remaining, func(rule Rule) bool { return rule.covers(r) })
 	})
 }
 
 // covers reports whether a rule allows everything that another rule for a network does.
 func (r Rule) covers(other Rule) bool {
-	ports := r.Protocol == ProtocolAll || r.Protocol == other.Protocol && r.FromPort <= other.FromPort &&
+	coversPorts := r.Protocol == ProtocolAll || r.Protocol == other.Protocol && r.FromPort <= other.FromPort &&
 		other.ToPort <= r.ToPort
-	return ports && r.CIDR.IsValid() && r.CIDR.Bits() <= other.CIDR.Bits() && r.CIDR.Contains(other.CIDR.Addr())
+	return coversPorts && r.CIDR.IsValid() && r.CIDR.Bits() <= other.CIDR.Bits() && r.CIDR.Contains(other.CIDR.Addr())
 }
 
 // Satisfied reports whether the groups already have the rules.
@@ -156,7 +169,7 @@ func (n NodeRules) diff(have Groups) []ruleDiff {
 			d.from = n.From != nil && n.From.ID == ""
 		}
 		d.authorize = difference(desired, group.Rules)
-		d.revoke = difference(n.own(group.Rules), desired)
+		d.revoke = difference(n.ownRules(group.Rules), desired)
 		if slices.Contains(n.Keep, group.ID) {
 			d.revoke = nil
 		}
@@ -168,8 +181,8 @@ func (n NodeRules) diff(have Groups) []ruleDiff {
 	return diffs
 }
 
-// own returns the rules that belong to the load balancer alone.
-func (n NodeRules) own(rules []Rule) []Rule {
+// ownRules returns the rules that belong to the load balancer alone.
+func (n NodeRules) ownRules(rules []Rule) []Rule {
 	var own []Rule
 	for _, r := range rules {
 		described := n.LoadBalancer != "" && (r.Description == names.ClientRule(n.LoadBalancer) ||

@@ -16,7 +16,7 @@ func TestTooBig(t *testing.T) {
 		"2001:db8::/32": {Protocol: "icmpv6", FromPort: 2, ToPort: 0, Description: "d"},
 	} {
 		want.CIDR = netip.MustParsePrefix(source)
-		if diff := cmp.Diff(want, TooBig(want.CIDR, "d"), cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
+		if diff := cmp.Diff(want, PathMTURule(want.CIDR, "d"), cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", source, diff)
 		}
 	}
@@ -31,8 +31,8 @@ func TestUnusedMTU(t *testing.T) {
 	client := func(balancer string, source netip.Prefix) Rule {
 		return Rule{Protocol: ProtocolTCP, FromPort: ports[balancer], ToPort: ports[balancer], CIDR: source, Description: names.ClientRule(balancer)}
 	}
-	mtu := func(source netip.Prefix) Rule { return TooBig(source, names.MTURule) }
-	byHand := TooBig(ten, "by hand")
+	mtu := func(source netip.Prefix) Rule { return PathMTURule(source, names.MTURule) }
+	byHand := PathMTURule(ten, "by hand")
 	health := Rule{Protocol: ProtocolTCP, FromPort: 30080, ToPort: 30080, CIDR: ten, Description: names.HealthRule("a")}
 	for _, tc := range []struct {
 		name                         string

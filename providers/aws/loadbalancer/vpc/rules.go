@@ -61,8 +61,8 @@ func (r Rule) key() ruleKey {
 	return ruleKey{r.Protocol, r.FromPort, r.ToPort, r.CIDR, r.SourceGroup, r.PrefixList}
 }
 
-// TooBig returns the rule that allows path MTU discovery from a source.
-func TooBig(source netip.Prefix, description string) Rule {
+// PathMTURule returns the rule that allows path MTU discovery from a source.
+func PathMTURule(source netip.Prefix, description string) Rule {
 	if source.Addr().Is4() {
 		return Rule{Protocol: ProtocolICMP, FromPort: icmpUnreachable, ToPort: icmpFragmentationNeeded, CIDR: source,
 			Description: description}
@@ -81,7 +81,7 @@ func ClientRules(in intent.Service, families []v1.IPFamily) []Rule {
 		for _, family := range families {
 			for _, source := range in.AllowedAt(port, family) {
 				rules = append(rules, Rule{Protocol: protocol, FromPort: port.Port, ToPort: port.Port, CIDR: source},
-					TooBig(source, ""))
+					PathMTURule(source, ""))
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func difference(rules, others []Rule) []Rule {
 	return out
 }
 
-// intersection returns the rules that are among others, too, in a stable order.
+// intersection returns the rules that are also among others, in a stable order.
 func intersection(rules, others []Rule) []Rule { return difference(rules, difference(rules, others)) }
 
 func compareRules(a, b Rule) int {
@@ -184,17 +184,17 @@ func permissions(rules []Rule) []ec2types.IpPermission {
 	index := map[ruleKey]int{}
 	for _, r := range rules {
 		ports := ruleKey{protocol: r.Protocol, from: r.FromPort, to: r.ToPort}
-		at, ok := index[ports]
+		i, ok := index[ports]
 		if !ok {
-			at = len(out)
-			index[ports] = at
+			i = len(out)
+			index[ports] = i
 			p := ec2types.IpPermission{IpProtocol: aws.String(r.Protocol)}
 			if r.Protocol != ProtocolAll {
 				p.FromPort, p.ToPort = aws.Int32(r.FromPort), aws.Int32(r.ToPort)
 			}
 			out = append(out, p)
 		}
-		addSource(&out[at], r)
+		addSource(&out[i], r)
 	}
 	return out
 }
@@ -255,8 +255,7 @@ func toRules(groupID string, permissions []ec2types.IpPermission) ([]Rule, error
 		}
 		for _, x := range p.UserIdGroupPairs {
 			add(x.Description, func(r *Rule) {
-				r.SourceGroup, r.SourceAccount = aws.ToString(x.GroupId),
-					aws.ToString(x.UserId)
+				r.SourceGroup, r.SourceAccount = aws.ToString(x.GroupId), aws.ToString(x.UserId)
 			})
 		}
 		for _, x := range p.PrefixListIds {

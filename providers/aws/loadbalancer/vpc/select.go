@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
 // subnetIDPrefix distinguishes the ID of a subnet from a name.
@@ -29,22 +30,22 @@ type Request struct {
 // intent.Problems, to be merged with those of other settings by intent.Join.
 func Select(s SharedState, r Request) ([]Subnet, error) {
 	var problems intent.Problems
-	var chosen []Subnet
+	var selected []Subnet
 	if r.IDsOrNames != nil {
-		chosen = listed(s, r, &problems)
+		selected = selectListed(s, r, &problems)
 	} else {
-		chosen = discovered(s, r, &problems)
+		selected = selectByTags(s, r, &problems)
 	}
-	return chosen, problems.Err("subnets")
+	return selected, problems.Err("subnets")
 }
 
-// listed returns the subnets that the user names.
-func listed(s SharedState, r Request, problems *intent.Problems) []Subnet {
+// selectListed returns the subnets that the user names.
+func selectListed(s SharedState, r Request, problems *intent.Problems) []Subnet {
 	value := strings.Join(r.IDsOrNames, ",")
-	var chosen []Subnet
+	var selected []Subnet
 	zones := map[string]Subnet{}
 	for _, item := range r.IDsOrNames {
-		subnet, ok := lookup(s.Subnets, item, r.Annotation, value, problems)
+		subnet, ok := findSubnet(s.Subnets, item, r.Annotation, value, problems)
 		if !ok {
 			continue
 		}
@@ -59,16 +60,16 @@ func listed(s SharedState, r Request, problems *intent.Problems) []Subnet {
 			continue
 		}
 		zones[subnet.Zone] = subnet
-		chosen = append(chosen, subnet)
+		selected = append(selected, subnet)
 	}
 	if len(r.IDsOrNames) == 0 {
 		problems.Add(r.Annotation, value, "it lists no subnet: list IDs or names, separated by commas, or remove it")
 	}
-	return chosen
+	return selected
 }
 
-// lookup finds a subnet by its ID, or by its tag Name.
-func lookup(subnets []Subnet, item, where, value string, problems *intent.Problems) (Subnet, bool) {
+// findSubnet finds a subnet by its ID, or by its tag Name.
+func findSubnet(subnets []Subnet, item, where, value string, problems *intent.Problems) (Subnet, bool) {
 	item = strings.TrimSpace(item)
 	if item == "" {
 		problems.Add(where, value, "an item is empty: remove the superfluous comma")
@@ -85,7 +86,7 @@ func lookup(subnets []Subnet, item, where, value string, problems *intent.Proble
 		return found[0], true
 	case len(found) > 1:
 		problems.Addf(where, value, "%d subnets of the VPC have the name %s: list IDs instead, which are %s", len(found),
-			intent.Quote(item), ids(found))
+			intent.Quote(item), subnetIDs(found))
 	case strings.HasPrefix(item, subnetIDPrefix):
 		problems.Addf(where, value, "the cluster's VPC has no subnet %s: list subnets of it", intent.Quote(item))
 	default:
@@ -95,8 +96,8 @@ func lookup(subnets []Subnet, item, where, value string, problems *intent.Proble
 	return Subnet{}, false
 }
 
-// discovered returns the best subnet of each zone.
-func discovered(s SharedState, r Request, problems *intent.Problems) []Subnet {
+// selectByTags returns the best subnet of each zone.
+func selectByTags(s SharedState, r Request, problems *intent.Problems) []Subnet {
 	best := map[string]Subnet{}
 	for _, subnet := range candidates(s) {
 		if r.Scheme != intent.Internal && !subnet.Public || r.Family6 && len(subnet.CIDR6) == 0 {
@@ -110,20 +111,20 @@ func discovered(s SharedState, r Request, problems *intent.Problems) []Subnet {
 		}
 	}
 	if len(best) == 0 {
-		problems.Add(r.Annotation, "", noSubnet(s, r))
+		problems.Add(r.Annotation, "", noSubnetProblem(s, r))
 	}
-	chosen := make([]Subnet, 0, len(best))
+	selected := make([]Subnet, 0, len(best))
 	for _, zone := range slices.Sorted(maps.Keys(best)) {
-		chosen = append(chosen, best[zone])
+		selected = append(selected, best[zone])
 	}
-	return chosen
+	return selected
 }
 
-// candidates are the subnets that are marked for this cluster or for none, or else the fallback.
+// candidates returns the subnets that are marked for this cluster or for none, or else the fallback.
 func candidates(s SharedState) []Subnet {
-	ours := slices.DeleteFunc(slices.Clone(s.Subnets), func(subnet Subnet) bool { return subnet.ForeignTagged })
-	if len(ours) > 0 {
-		return ours
+	usable := slices.DeleteFunc(slices.Clone(s.Subnets), func(subnet Subnet) bool { return subnet.ForeignTagged })
+	if len(usable) > 0 {
+		return usable
 	}
 	return slices.DeleteFunc(slices.Clone(s.Subnets), func(subnet Subnet) bool { return subnet.ID != s.FallbackSubnet })
 }
@@ -152,21 +153,20 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// noSubnet returns the error that none of the VPC's subnets qualifies, with the fix.
-func noSubnet(s SharedState, r Request) string {
-	wanted := "a subnet"
+// noSubnetProblem returns the problem that none of the VPC's subnets qualifies, with the fix.
+func noSubnetProblem(s SharedState, r Request) string {
+	required := "a subnet"
 	if r.Scheme != intent.Internal {
-		wanted = "a public subnet (one whose route table leads to an internet gateway)"
+		required = "a public subnet (one whose route table leads to an internet gateway)"
 	}
 	if r.Family6 {
-		wanted += " with an IPv6 network"
+		required += " with an IPv6 network"
 	}
-	return fmt.Sprintf("none of the %d subnets of VPC %s will do: a load balancer needs %s in an availability zone "+
-		"that is not marked for other clusters only (tags %s)",
-		len(s.Subnets), s.VPC, wanted, "kubernetes.io/cluster/*")
+	return fmt.Sprintf("none of the %d subnets of VPC %s qualifies: a load balancer needs %s in an availability zone "+
+		"that is not marked for other clusters only (tags %s*)", len(s.Subnets), s.VPC, required, names.ClusterTagPrefix)
 }
 
-func ids(subnets []Subnet) string {
+func subnetIDs(subnets []Subnet) string {
 	list := make([]string, len(subnets))
 	for i, s := range subnets {
 		list[i] = s.ID

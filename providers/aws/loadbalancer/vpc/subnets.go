@@ -124,7 +124,7 @@ func (r *subnetReader) publicSubnets(ctx context.Context) (func(subnetID string)
 	if err != nil {
 		return nil, err
 	}
-	own, main := map[string]bool{}, false
+	associated, main := map[string]bool{}, false
 	for _, table := range tables {
 		public := slices.ContainsFunc(table.Routes,
 			func(r ec2types.Route) bool { return strings.HasPrefix(aws.ToString(r.GatewayId), "igw") })
@@ -132,19 +132,20 @@ func (r *subnetReader) publicSubnets(ctx context.Context) (func(subnetID string)
 			if aws.ToBool(a.Main) {
 				main = public
 			} else if a.SubnetId != nil {
-				own[*a.SubnetId] = public
+				associated[*a.SubnetId] = public
 			}
 		}
 	}
 	return func(subnetID string) bool {
-		public, ok := own[subnetID]
+		public, ok := associated[subnetID]
 		return public || !ok && main
 	}, nil
 }
 
 // zoneTypes returns the types of zones by name, and reads them again for an unknown zone.
-func (r *subnetReader) zoneTypes(ctx context.Context, subnets []ec2types.Subnet, started time.Time) (map[string]string,
-	error) {
+func (r *subnetReader) zoneTypes(
+	ctx context.Context, subnets []ec2types.Subnet, started time.Time,
+) (map[string]string, error) {
 	types, err := r.zones.Get(ctx)
 	if err != nil {
 		return nil, err
@@ -175,9 +176,8 @@ func toSubnet(in ec2types.Subnet, cluster Cluster) (Subnet, error) {
 	_, internal := tags[names.RoleInternalELBTag]
 	subnet := Subnet{
 		ID: aws.ToString(in.SubnetId), Zone: aws.ToString(in.AvailabilityZone), VPC: aws.ToString(in.VpcId),
-		Name: tags[names.NameTag], ClusterTagged: cluster.has(tags), ForeignTagged: !cluster.has(tags) &&
-			names.HasAnyCluster(tags),
-		RoleELB: elb, RoleInternal: internal,
+		Name: tags[names.NameTag], RoleELB: elb, RoleInternal: internal, ClusterTagged: cluster.has(tags),
+		ForeignTagged: !cluster.has(tags) && names.HasAnyCluster(tags),
 	}
 	var err error
 	if cidr := aws.ToString(in.CidrBlock); cidr != "" {

@@ -22,8 +22,8 @@ func (o RuleOwner) hasRulesIn(group Group) bool {
 	})
 }
 
-// Sweep reads all groups of the VPC, for Find. EC2 has
-// no filter for descriptions, so it reads them all, 1,000 a page, once for all callers within half a minute.
+// Sweep reads all groups of the VPC, for Find: 1,000 a page, once for all callers within half a minute. EC2 has no
+// filter for descriptions.
 func (s *GroupStore) Sweep(ctx context.Context) error { return s.all.Refresh(ctx) }
 
 // Find adds to the snapshot the groups of the last sweep that have rules of a load balancer, and its own groups. Groups
@@ -33,7 +33,7 @@ func (s *GroupStore) Find(o RuleOwner) {
 	for _, group := range s.all.Select(func(g Group) bool { return o.hasRulesIn(g) || slices.Contains(o.Groups, g.ID) }) {
 		if _, known := s.groups.Get(group.ID); !known {
 			s.groups.Merge(swept, group.ID, group)
-			s.need([]string{group.ID}) // until its rules are removed
+			s.addNeeded([]string{group.ID}) // until its rules are removed
 		}
 	}
 }

@@ -30,7 +30,7 @@ func NewReader(o Options) *Reader {
 	return &Reader{options: o, subnets: newSubnetReader(o), groups: newGroupStore(o)}
 }
 
-// Groups is the store of security groups.
+// Groups returns the store of security groups.
 func (r *Reader) Groups() *GroupStore { return r.groups }
 
 // SharedState is the part of the VPC that Services share and do not own. Readers must not modify it.

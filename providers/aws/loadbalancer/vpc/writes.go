@@ -61,7 +61,7 @@ func (s *GroupStore) authorizeOnce(ctx context.Context, groupID string, rules []
 		IpPermissions: permissions(rules)})
 	if err != nil {
 		s.markUncertain()
-		return explainFullGroup(awserr.Wrap("AuthorizeSecurityGroupIngress", err), groupID)
+		return adviseFullGroup(awserr.Wrap("AuthorizeSecurityGroupIngress", err), groupID)
 	}
 	s.groups.Update(groupID, func(g *Group) {
 		g.Rules = slices.Clone(g.Rules)
@@ -73,14 +73,14 @@ func (s *GroupStore) authorizeOnce(ctx context.Context, groupID string, rules []
 	return nil
 }
 
-// explainFullGroup adds to an error that a group is full what to do about it.
-func explainFullGroup(err error, groupID string) error {
+// adviseFullGroup adds the fix to an error about a group without room for more rules.
+func adviseFullGroup(err error, groupID string) error {
 	if !cloudapi.Is(err, cloudapi.Quota) {
 		return err
 	}
 	return fmt.Errorf("security group %s has no room for more rules; raise the quota \"Inbound or outbound rules per "+
-		"security group\", "+
-		"or set NLBSecurityGroupMode=Managed, with which a network load balancer needs one rule: %w", groupID, err)
+		"security group\", or set NLBSecurityGroupMode=Managed, with which a network load balancer needs one rule: %w",
+		groupID, err)
 }
 
 // revoke removes rules of a group in one call. Missing rules count as removed.
@@ -94,11 +94,11 @@ func (s *GroupStore) revoke(ctx context.Context, groupID string, rules []Rule) e
 		if readErr != nil {
 			return fmt.Errorf("%w; reading the group failed: %w", err, readErr)
 		}
-		left := intersection(rules, group.Rules)
-		if len(left) == 0 {
+		remaining := intersection(rules, group.Rules)
+		if len(remaining) == 0 {
 			return nil
 		}
-		err = s.revokeOnce(ctx, groupID, left)
+		err = s.revokeOnce(ctx, groupID, remaining)
 	}
 	if awserr.Is(err, codeNoSuchGroup) {
 		s.forget(groupID)
@@ -109,12 +109,12 @@ func (s *GroupStore) revoke(ctx context.Context, groupID string, rules []Rule) e
 
 func (s *GroupStore) revokeOnce(ctx context.Context, groupID string, rules []Rule) error {
 	// Descriptions are omitted: EC2 finds a rule by its ports and source.
-	bare := slices.Clone(rules)
-	for i := range bare {
-		bare[i].Description = ""
+	undescribed := slices.Clone(rules)
+	for i := range undescribed {
+		undescribed[i].Description = ""
 	}
 	_, err := s.options.API.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &groupID,
-		IpPermissions: permissions(bare)})
+		IpPermissions: permissions(undescribed)})
 	if err != nil {
 		s.markUncertain()
 		return awserr.Wrap("RevokeSecurityGroupIngress", err)

@@ -27,7 +27,7 @@ func Plan(o Options, want *model.Desired, have model.Observed) (changes []plan.C
 	d.want = *want
 	d.warnings = slices.Clone(want.Warnings)
 	if b := have.Balancer; b != nil {
-		if owner := tags.Foreign(b.Tags, o.Cluster.ID, d.key); owner != "" {
+		if owner := tags.ForeignOwner(b.Tags, o.Cluster.ID, d.key); owner != "" {
 			return nil, nil, model.RefuseForeign(d.key, *b, owner)
 		}
 	}
@@ -99,7 +99,7 @@ func (d *differ) remove() {
 	var after []plan.Ref
 	var attached []string
 	if b := d.have.Balancer; b != nil {
-		if owner := tags.Foreign(b.Tags, d.Cluster.ID, d.key); owner != "" {
+		if owner := tags.ForeignOwner(b.Tags, d.Cluster.ID, d.key); owner != "" {
 			d.warnf("load balancer %s belongs to %s and is left alone", b.Name, owner)
 		} else {
 			marked := d.markUnmarked()

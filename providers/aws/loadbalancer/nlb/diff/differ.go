@@ -106,7 +106,7 @@ func (d *differ) unmarked(g model.TargetGroup) bool {
 // keepGroup reports whether a target group stays when the Service is deleted: a foreign load balancer uses
 // it, or its tags do not name this Service's cluster.
 func (d *differ) keepGroup(g model.TargetGroup) bool {
-	foreign := g.Tags != nil && tags.Foreign(g.Tags, d.Cluster.ID, d.key) != ""
+	foreign := g.Tags != nil && tags.ForeignOwner(g.Tags, d.Cluster.ID, d.key) != ""
 	if len(g.Balancers) > 1 || foreign && !d.unmarked(g) {
 		return true
 	}
@@ -114,7 +114,7 @@ func (d *differ) keepGroup(g model.TargetGroup) bool {
 		return false
 	}
 	b := d.have.Balancer
-	return b == nil || tags.Foreign(b.Tags, d.Cluster.ID, d.key) != "" || g.Balancers[0] != b.ARN
+	return b == nil || tags.ForeignOwner(b.Tags, d.Cluster.ID, d.key) != "" || g.Balancers[0] != b.ARN
 }
 
 // foreignGroup reports whether a target group has another owner, such as one that a user attached.

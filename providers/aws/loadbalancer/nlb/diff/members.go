@@ -11,7 +11,7 @@ import (
 func Members(o Options, r model.Request, have model.Observed) []plan.Change {
 	d := newDiffer(o, have)
 	b := have.Balancer
-	if b == nil || tags.Foreign(b.Tags, o.Cluster.ID, d.key) != "" {
+	if b == nil || tags.ForeignOwner(b.Tags, o.Cluster.ID, d.key) != "" {
 		return nil
 	}
 	serving := serving(have.Listeners)

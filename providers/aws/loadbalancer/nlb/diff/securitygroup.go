@@ -117,7 +117,7 @@ func (d *differ) managedGroups() []vpc.Group {
 	for _, g := range d.have.Groups.All() {
 		made := strings.HasPrefix(g.Name, "k8s-") && !strings.HasPrefix(g.Name, names.ClassicGroupName("")) &&
 			tags.IsFor(g.Tags, d.Cluster.ID, d.key)
-		if (g.Name == name || made) && d.have.Groups.Owned(g.ID) && tags.Foreign(g.Tags, d.Cluster.ID,
+		if (g.Name == name || made) && d.have.Groups.Owned(g.ID) && tags.ForeignOwner(g.Tags, d.Cluster.ID,
 			d.key) == "" {
 			out = append(out, g)
 		}

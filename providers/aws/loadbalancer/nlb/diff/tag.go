@@ -88,7 +88,7 @@ func (d *differ) retag(name string, c tagChange, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindTags, Name: name, Action: plan.Update},
 		Fields: []plan.Field{{Name: "tags", Before: strings.Join(c.remove, ", "), After: plan.ShowMap(c.set)}},
-		Mark:   true, Follows: annotation.FollowsTags(),
+		Mark:   true, Follows: annotation.TagFields(),
 		After: after,
 		Do:    func(ctx context.Context, _ *plan.Handles) error { return d.Write.SetTags(ctx, c.arns, c.set, c.remove) },
 	}

@@ -28,7 +28,7 @@ func Desire(r Request, settings Settings) (Desired, error) {
 	subject := "Service " + r.Service.Namespace + "/" + r.Service.Name
 	o := r.Options
 	o.Warnings = nil
-	o.OnlyClassic(r.Service.Annotations)
+	o.WarnClassicOnly(r.Service.Annotations)
 	b.check()
 	zones, zonesErr := b.zones()
 	invalid := b.creation.Err(subject)
@@ -50,7 +50,7 @@ func Desire(r Request, settings Settings) (Desired, error) {
 	}
 	d.Listeners = b.listeners()
 	if len(d.Listeners) > 0 && d.Listeners[0].Group.Health.Path == "" {
-		o.NoPath(r.Service.Annotations)
+		o.WarnUnusedPath(r.Service.Annotations)
 	}
 	b.warnings = append(b.warnings, o.Warnings...)
 	for _, l := range d.Listeners {

@@ -106,7 +106,7 @@ func (d describer) completeListener(ctx context.Context, l *model.Listener) erro
 		if err != nil {
 			return cloudapi.IgnoreNotFound(awserr.Wrap("DescribeListenerAttributes", err))
 		}
-		l.Attributes = toMap(out.Attributes, func(a types.ListenerAttribute) (key, value *string) { return a.Key, a.Value })
+		l.Attributes = api.ToMap(out.Attributes, func(a types.ListenerAttribute) (*string, *string) { return a.Key, a.Value })
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (d describer) describeAttributes(ctx context.Context, balancer string) (map
 	if err != nil {
 		return nil, awserr.Wrap("DescribeLoadBalancerAttributes", err)
 	}
-	return toMap(out.Attributes, func(a types.LoadBalancerAttribute) (key, value *string) { return a.Key, a.Value }), nil
+	return api.ToMap(out.Attributes, func(a types.LoadBalancerAttribute) (*string, *string) { return a.Key, a.Value }), nil
 }
 
 func (d describer) describeGroupAttributes(ctx context.Context, group string) (map[string]string, error) {
@@ -142,7 +142,7 @@ func (d describer) describeGroupAttributes(ctx context.Context, group string) (m
 	if err != nil {
 		return nil, awserr.Wrap("DescribeTargetGroupAttributes", err)
 	}
-	return toMap(out.Attributes, func(a types.TargetGroupAttribute) (key, value *string) { return a.Key, a.Value }), nil
+	return api.ToMap(out.Attributes, func(a types.TargetGroupAttribute) (*string, *string) { return a.Key, a.Value }), nil
 }
 
 func (d describer) describeTargets(ctx context.Context, group string) (model.Health, error) {
@@ -181,17 +181,7 @@ func (d describer) describeTags(ctx context.Context, arns []string) (map[string]
 	}
 	read := make(map[string]map[string]string, len(out.TagDescriptions))
 	for _, o := range out.TagDescriptions {
-		read[aws.ToString(o.ResourceArn)] = toMap(o.Tags, func(t types.Tag) (key, value *string) { return t.Key, t.Value })
+		read[aws.ToString(o.ResourceArn)] = api.ToMap(o.Tags, func(t types.Tag) (*string, *string) { return t.Key, t.Value })
 	}
 	return read, nil
-}
-
-// toMap returns a list of pairs as a map.
-func toMap[T any](list []T, pair func(T) (key, value *string)) map[string]string {
-	m := make(map[string]string, len(list))
-	for _, item := range list {
-		key, value := pair(item)
-		m[aws.ToString(key)] = aws.ToString(value)
-	}
-	return m
 }

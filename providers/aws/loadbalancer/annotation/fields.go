@@ -5,7 +5,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// These are the fields of a Service that kinds of objects follow from, for plan.Effect.Causes.
+// These functions return the fields of a Service that determine a property of its load balancer, for
+// plan.Effect.Causes.
 
 // Zones returns the fields of subnets and addresses.
 func Zones() plan.FieldSet {
@@ -63,5 +64,5 @@ func Certificates() plan.FieldSet {
 	return plan.FieldSet{Name: "certificates", Fields: []string{KeyCertificates, intent.KeyTLSCertificate}}
 }
 
-// FollowsTags returns the fields of tags, for plan.Change.Follows.
-func FollowsTags() []string { return []string{KeyTags, intent.KeyTags} }
+// TagFields returns the fields of tags, for plan.Change.Follows.
+func TagFields() []string { return []string{KeyTags, intent.KeyTags} }
