@@ -28,9 +28,9 @@ func newProgress(w io.Writer) *progress {
 
 // step runs do. On a terminal it counts the seconds in place; otherwise it prints the name at once, and the
 // duration when the step has ended.
-func (p *progress) step(ctx context.Context, what string, do func(context.Context) error) error {
+func (p *progress) step(ctx context.Context, name string, do func(context.Context) error) error {
 	started := time.Now()
-	p.begin(what)
+	p.begin(name)
 	done := make(chan error, 1)
 	go func() { done <- do(ctx) }()
 	tick := time.NewTicker(time.Second)
@@ -50,11 +50,11 @@ func (p *progress) step(ctx context.Context, what string, do func(context.Contex
 	}
 }
 
-func (p *progress) begin(what string) {
+func (p *progress) begin(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.current, p.open = what, true
-	fmt.Fprintf(p.w, "%s…", what)
+	p.current, p.open = name, true
+	fmt.Fprintf(p.w, "%s…", name)
 }
 
 func (p *progress) count(elapsed time.Duration) {

@@ -57,8 +57,8 @@ func checkProvider(flag, name string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	if near := provider.Nearest(name, known); near != "" {
-		return cli.UsageErrorf("%s: there is no simulated cloud %q; did you mean %s?", flag, name, near)
+	if nearest := provider.Nearest(name, known); nearest != "" {
+		return cli.UsageErrorf("%s: there is no simulated cloud %q; did you mean %s?", flag, name, nearest)
 	}
 	return cli.UsageErrorf("%s: there is no simulated cloud %q; there are: %s", flag, name, strings.Join(known, ", "))
 }

@@ -23,8 +23,8 @@ and a simulated cloud over HTTP. Demo nodes join as they would with a kubelet,
 and demo Services of type LoadBalancer are created: web (public), internal,
 restricted (source ranges) and dns (UDP), then more of the same.
 
-The simulated fake cloud forwards traffic: curl reaches a stand-in for the pods
-through each load balancer, on loopback addresses of this machine. Everything
+The simulated fake cloud forwards traffic: curl reaches echo servers in place of
+the pods through each load balancer, on loopback addresses of this machine. Everything
 else is as in a real cluster: run the printed export KUBECONFIG line, then use
 kubectl, and watch what happens in the cloud.
 
@@ -91,11 +91,11 @@ func (o runOptions) validate() error {
 
 // supported returns what the demo waits for: only nodes on a cloud without load balancers and routes.
 func (o runOptions) supported() screen.Want {
-	want, can := screen.Want{Nodes: o.nodes}, lab.Capabilities(o.provider)
-	if can.LoadBalancer {
+	want, capabilities := screen.Want{Nodes: o.nodes}, lab.Capabilities(o.provider)
+	if capabilities.LoadBalancer {
 		want.Services = o.services
 	}
-	if can.Routes {
+	if capabilities.Routes {
 		want.Routes = o.nodes
 	}
 	return want
@@ -126,9 +126,9 @@ func run(ctx context.Context, o runOptions, s streams) (err error) {
 	}
 	args := []string{"--cluster-cidr=" + lab.PodRange, "--configure-cloud-routes=true"}
 	if o.traces != "" {
-		traces, failed := lab.StartTraces(o.traces, dir.path)
-		if failed != nil {
-			return cli.UsageErrorf("--traces=%s: %v", o.traces, failed)
+		traces, traceErr := lab.StartTraces(o.traces, dir.path)
+		if traceErr != nil {
+			return cli.UsageErrorf("--traces=%s: %v", o.traces, traceErr)
 		}
 		// The cluster is stopped first: ccm sends its last spans then.
 		defer func() { err = errors.Join(err, closeTraces(traces, o.traces, s.err)) }()
@@ -151,8 +151,8 @@ func run(ctx context.Context, o runOptions, s streams) (err error) {
 		},
 	}
 	if proxy {
-		view.observer.StandIns = lab.NewStandIns()
-		defer func() { err = errors.Join(err, view.observer.StandIns.Close()) }()
+		view.observer.EchoServers = lab.NewEchoServers()
+		defer func() { err = errors.Join(err, view.observer.EchoServers.Close()) }()
 	}
 	if o.kubeconfigOut != "" {
 		remove, err := writeKubeconfig(cluster.Plane.Kubeconfig, o.kubeconfigOut)

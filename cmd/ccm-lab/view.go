@@ -19,11 +19,11 @@ const (
 	// observeInterval is the interval at which the cluster is observed.
 	observeInterval = 500 * time.Millisecond
 	// answerTime is the time that the final tables wait for an answer through every load balancer: health checks
-	// and stand-ins take a moment.
+	// and echo servers take a moment.
 	answerTime = 10 * time.Second
 	// initialiseTime is the time that the demo Services wait for the nodes.
 	initialiseTime = 20 * time.Second
-	// firstNodePort is the first node port of the demo Services. The lab chooses them, so that stand-ins can
+	// firstNodePort is the first node port of the demo Services. The lab chooses them, so that echo servers can
 	// listen before the Services exist.
 	firstNodePort = 30001
 	// logTail is the number of warnings and errors of ccm's log in a failure message.
@@ -48,16 +48,16 @@ func (v *view) join(ctx context.Context) error {
 			return err
 		}
 	}
-	waiting, cancel := context.WithTimeout(ctx, initialiseTime)
+	initCtx, cancel := context.WithTimeout(ctx, initialiseTime)
 	defer cancel()
-	err := v.follow(waiting, func(s screen.State) bool { return s.Ended != "" || s.Initialised() })
+	err := v.follow(initCtx, func(s screen.State) bool { return s.Ended != "" || s.Initialised() })
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil
 	}
 	return err
 }
 
-// createServices creates the demo Services. Their stand-ins listen before the first health check: a member
+// createServices creates the demo Services. Their echo servers listen before the first health check: a member
 // that fails it is only checked again after an interval.
 func (v *view) createServices(ctx context.Context) error {
 	client := v.cluster.Plane.Client
@@ -114,7 +114,7 @@ func (v *view) waitReady(ctx context.Context) (state screen.State, err error) {
 		})
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = nil // The missing parts of the state say more.
+		err = nil // The missing parts of the state are more precise.
 	}
 	return state, err
 }
@@ -153,11 +153,11 @@ func (v *view) notReady(s screen.State) error {
 	if !v.options.keep {
 		missing = append(missing, "run it again with --keep to keep all logs")
 	}
-	what := "not ready after " + v.options.timeout.String()
+	summary := "not ready after " + v.options.timeout.String()
 	if s.Ended != "" {
-		what = "ccm ended"
+		summary = "ccm ended"
 	}
-	return notReady(what+": "+s.Summary(), missing)
+	return notReady(summary+": "+s.Summary(), missing)
 }
 
 func (v *view) printTables(s screen.State) {
@@ -223,7 +223,7 @@ func (v *view) liveLines(ctx context.Context) error {
 // hints returns what a user can do now.
 func (v *view) hints(s screen.State) []string {
 	var out []string
-	if v.observer.StandIns != nil {
+	if v.observer.EchoServers != nil {
 		out = append(out, curl(s)...)
 	}
 	return append(out,
@@ -233,7 +233,7 @@ func (v *view) hints(s screen.State) []string {
 	)
 }
 
-// curl returns a command that reaches a stand-in through the first load balancer that supports it.
+// curl returns a command that reaches an echo server through the first load balancer that supports it.
 func curl(s screen.State) []string {
 	for _, name := range []string{"web", ""} {
 		for _, svc := range s.Services {

@@ -2,12 +2,7 @@ package e2e
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -117,40 +112,14 @@ func (c *cluster) read(path string) string {
 // the function that reads it.
 func metricsPort(t *testing.T) (flags []string, scrape func(context.Context) (string, error)) {
 	t.Helper()
-	var config net.ListenConfig
-	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	port, err := lab.FreePort(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
+	flags = []string{
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--authorization-always-allow-paths=/metrics",
 	}
-	client := &http.Client{Transport: &http.Transport{
-		// The manager makes a certificate of its own at each start.
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the loopback of a test
-		DisableKeepAlives: true,
-	}}
-	_, port, _ := net.SplitHostPort(addr)
-	flags = []string{"--bind-address=127.0.0.1", "--secure-port=" + port, "--authorization-always-allow-paths=/metrics"}
-	return flags, func(ctx context.Context) (string, error) { return get(ctx, client, "https://"+addr+"/metrics") }
-}
-
-func get(ctx context.Context, client *http.Client, url string) (text string, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return "", err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	body, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s answers %s: %s", url, response.Status, body)
-	}
-	return string(body), err
+	return flags, func(ctx context.Context) (string, error) { return lab.GetFromManager(ctx, port, "/metrics") }
 }
 
 // sum adds up the samples of a metric that have all the labels, written name="value".

@@ -28,9 +28,9 @@ const (
 // error is one line with the make target that builds the missing ones.
 func FindBinaries() (Binaries, error) {
 	bin := binDirectory()
-	assets, from := os.Getenv(AssetsVariable), " ($"+AssetsVariable+")"
+	assets, origin := os.Getenv(AssetsVariable), " ($"+AssetsVariable+")"
 	if assets == "" {
-		assets, from = bin, ""
+		assets, origin = bin, ""
 	}
 	b := Binaries{
 		Etcd:      filepath.Join(assets, "etcd"),
@@ -40,11 +40,11 @@ func FindBinaries() (Binaries, error) {
 	if b.CCM == "" {
 		b.CCM = filepath.Join(bin, "ccm")
 	}
-	if absent := absent(b.Etcd, b.APIServer); len(absent) > 0 {
-		names := strings.Join(absent, " and no ")
-		return Binaries{}, fmt.Errorf("no %s in %s%s: run `make apiserver`", names, assets, from)
+	if missing := absentFiles(b.Etcd, b.APIServer); len(missing) > 0 {
+		names := strings.Join(missing, " and no ")
+		return Binaries{}, fmt.Errorf("no %s in %s%s: run `make apiserver`", names, assets, origin)
 	}
-	if len(absent(b.CCM)) > 0 {
+	if len(absentFiles(b.CCM)) > 0 {
 		return Binaries{}, fmt.Errorf("no %s: run `make build`", b.CCM)
 	}
 	return b, nil
@@ -79,8 +79,8 @@ func binDirectory() string {
 	return filepath.Dir(self)
 }
 
-// absent returns the base names of the files that do not exist.
-func absent(paths ...string) []string {
+// absentFiles returns the base names of the files that do not exist.
+func absentFiles(paths ...string) []string {
 	var out []string
 	for _, path := range paths {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

@@ -20,13 +20,13 @@ type ClusterOptions struct {
 	Cloud SimulatorOptions
 	// Listen is the address of the simulated cloud; empty for a free port of the loopback.
 	Listen string
-	// CloudConfig returns the content of ccm's cloud.conf, given the cloud's URL and the simulator's own
+	// CloudConfig returns the content of ccm's cloud.conf, given the cloud's URL and the simulator's
 	// cloud.conf; nil uses the latter.
-	CloudConfig func(endpoint, own string) string
+	CloudConfig func(endpoint, generated string) string
 	// ManagerArgs are ccm's arguments in addition to paths and addresses.
 	ManagerArgs []string
 	// Step runs one step of the start and reports its progress; nil runs it silently.
-	Step func(ctx context.Context, what string, do func(context.Context) error) error
+	Step func(ctx context.Context, name string, do func(context.Context) error) error
 }
 
 // Cluster is a whole cluster: control plane, simulated cloud and ccm.
@@ -44,8 +44,8 @@ type Cluster struct {
 // ClusterName is the --cluster-name of a lab's cluster.
 const ClusterName = "lab"
 
-// StartCluster starts the simulated cloud, the control plane and ccm. On an error, or when ctx ends, it stops what it
-// has started.
+// StartCluster starts the simulated cloud, the control plane and ccm. On an error, or when ctx ends, it stops all of
+// them.
 func StartCluster(ctx context.Context, b Binaries, o ClusterOptions) (_ *Cluster, err error) {
 	step := o.Step
 	if step == nil {
@@ -94,7 +94,7 @@ func StartCluster(ctx context.Context, b Binaries, o ClusterOptions) (_ *Cluster
 // or reports healthy: another manager may make no call while the cluster is empty. Only one ccm runs at a
 // time, so it needs no lease.
 func (c *Cluster) StartManager(ctx context.Context, args ...string) error {
-	port, err := freePort(ctx)
+	port, err := FreePort(ctx)
 	if err != nil {
 		return err
 	}
@@ -149,12 +149,12 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// freePort returns a TCP port of the loopback that was free when it was checked.
-func freePort(ctx context.Context) (int, error) {
+// FreePort returns a TCP port of the loopback that was free when it was checked.
+func FreePort(ctx context.Context) (int, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, fmt.Errorf("looking for a free port: %w", err)
+		return 0, fmt.Errorf("finding a free port: %w", err)
 	}
 	port := listener.Addr().(*net.TCPAddr).Port
 	return port, listener.Close()

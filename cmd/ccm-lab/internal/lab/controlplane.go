@@ -64,7 +64,7 @@ func StartControlPlane(ctx context.Context, b Binaries, dir string) (*ControlPla
 	select {
 	case err = <-started:
 	case <-ctx.Done():
-		// Start cannot be cancelled: wait until it returns, and stop what it has started.
+		// Start cannot be cancelled: wait until it returns, and stop the processes.
 		if err := <-started; err == nil {
 			_ = c.Stop()
 		}
@@ -99,7 +99,7 @@ func (c *ControlPlane) connect() error {
 // Stop ends both processes. Their directory stays.
 func (c *ControlPlane) Stop() error {
 	err := c.plane.Stop()
-	if err == nil || !c.answers() {
+	if err == nil || !c.accepts() {
 		// envtest kills an API server that still waits for its clients' watches, and returns an error. The
 		// processes have ended, so this counts as success.
 		return nil
@@ -107,8 +107,8 @@ func (c *ControlPlane) Stop() error {
 	return fmt.Errorf("stopping the control plane: %w", err)
 }
 
-// answers reports whether one of the processes still accepts connections a second after it was killed.
-func (c *ControlPlane) answers() bool {
+// accepts reports whether one of the processes still accepts connections a second after it was killed.
+func (c *ControlPlane) accepts() bool {
 	serving := c.plane.APIServer.SecureServing
 	deadline := time.Now().Add(time.Second)
 	for _, address := range []string{net.JoinHostPort(serving.Address, serving.Port), c.plane.Etcd.URL.Host} {

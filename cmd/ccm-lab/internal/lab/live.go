@@ -197,27 +197,27 @@ func (l *Live) Plan(ctx context.Context, namespace, name string) (plan.Plan, err
 	if len(document.Plans) != 1 {
 		return plan.Plan{}, fmt.Errorf("ccm plan printed %d plans, want 1:\n%s", len(document.Plans), out)
 	}
-	one := document.Plans[0]
-	p := plan.Plan{Subject: one.Subject, Warnings: one.Warnings, HeldID: one.HeldID}
+	printed := document.Plans[0]
+	p := plan.Plan{Subject: printed.Subject, Warnings: printed.Warnings, HeldID: printed.HeldID}
 	change := func(c plan.DocumentChange) plan.Change {
 		return plan.Change{Ref: c.Ref, Fields: c.Fields, Reason: c.Reason, After: c.After, Membership: c.Membership}
 	}
-	for _, c := range one.Changes {
+	for _, c := range printed.Changes {
 		p.Changes = append(p.Changes, change(c))
 	}
-	for _, h := range one.Held {
+	for _, h := range printed.Held {
 		p.Held = append(p.Held, plan.HeldChange{Change: change(h), Reason: h.Held})
 	}
 	return p, nil
 }
 
-// changesExit is the exit code of `ccm plan` when there are changes.
-const changesExit = 2
+// exitChanges is the exit code of `ccm plan` when there are changes.
+const exitChanges = 2
 
 // RunPlan runs `ccm plan` with the manager's flags and returns its output. Planned changes are not an error.
 func (l *Live) RunPlan(ctx context.Context, args ...string) ([]byte, error) {
 	r, err := l.RunCommand(ctx, "plan", args...)
-	if err == nil && r.Code != 0 && (r.Code != changesExit || len(r.Stdout) == 0) {
+	if err == nil && r.Code != 0 && (r.Code != exitChanges || len(r.Stdout) == 0) {
 		err = fmt.Errorf("ccm plan: exit status %d: %s", r.Code, r.Stderr)
 	}
 	return r.Stdout, err

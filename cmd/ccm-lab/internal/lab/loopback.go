@@ -6,7 +6,7 @@ import (
 	"net/netip"
 )
 
-// loopback is three neighbouring /16 of the loopback network that no other lab on this machine uses: for
+// loopback is three adjacent /16 ranges of the loopback network that no other lab on this machine uses: for
 // instances, for public and for internal load balancers.
 type loopback struct {
 	net.Listener

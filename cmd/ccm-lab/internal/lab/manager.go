@@ -79,9 +79,9 @@ const managerStartTimeout = 30 * time.Second
 
 // awaitStart waits until a condition shows that the manager has started.
 func (m *Manager) awaitStart(ctx context.Context, o ManagerOptions, started func() bool) error {
-	waiting, cancel := context.WithTimeout(ctx, managerStartTimeout)
+	startCtx, cancel := context.WithTimeout(ctx, managerStartTimeout)
 	defer cancel()
-	err := wait.PollUntilContextCancel(waiting, poll, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(startCtx, poll, true, func(context.Context) (bool, error) {
 		select {
 		case <-m.done:
 			return false, m.ended(o, endLines)
@@ -101,11 +101,11 @@ const endLines = 3
 
 // ended describes how the process has ended, with the last n lines of its log. It must be called after Done.
 func (m *Manager) ended(o ManagerOptions, n int) error {
-	how := "exit status 0"
+	status := "exit status 0"
 	if m.err != nil {
-		how = m.err.Error()
+		status = m.err.Error()
 	}
-	return fmt.Errorf("ccm ended: %s: %s", how, strings.Join(Tail(o.Log, n), "; "))
+	return fmt.Errorf("ccm ended: %s: %s", status, strings.Join(Tail(o.Log, n), "; "))
 }
 
 // Kill kills the process as the kernel does when memory runs out, and waits until it has exited.
@@ -149,7 +149,8 @@ func LastWarnings(path string, n int) []string {
 // maxLine is the maximum length of a log line in a message.
 const maxLine = 300
 
-func tail(path string, n int, keep func(line string) bool) []string {
+// tail returns the last n lines of a log file that match a filter, each shortened for a message.
+func tail(path string, n int, filter func(line string) bool) []string {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
@@ -160,7 +161,7 @@ func tail(path string, n int, keep func(line string) bool) []string {
 	scanner.Buffer(nil, 1<<20)
 	for scanner.Scan() {
 		line := strings.TrimRight(scanner.Text(), "\r")
-		if !keep(line) {
+		if !filter(line) {
 			continue
 		}
 		if runes := []rune(line); len(runes) > maxLine {

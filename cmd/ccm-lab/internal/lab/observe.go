@@ -34,8 +34,8 @@ type Observer struct {
 	// settled is set once everything expected exists. From then on the user adds and deletes, and the existing
 	// objects are the expected ones.
 	settled bool
-	// StandIns follow the observed state, and are probed through the load balancers; nil without a data plane.
-	StandIns *StandIns
+	// EchoServers follow the observed state, and are probed through the load balancers; nil without a data plane.
+	EchoServers *EchoServers
 	// Provider and Started are displayed.
 	Provider string
 	Started  time.Time
@@ -72,9 +72,9 @@ func (o *Observer) Observe(ctx context.Context) (screen.State, error) {
 		state.Want = screen.Want{Routes: min(o.Want.Routes, 1) * len(nodes.Items)}
 	}
 	o.settled = o.settled || state.Ready()
-	if o.StandIns != nil {
-		o.StandIns.Sync(ctx, nodes.Items, services)
-		state.Problems = firstOf(o.StandIns.Problems(), problemsShown)
+	if o.EchoServers != nil {
+		o.EchoServers.Sync(ctx, nodes.Items, services)
+		state.Problems = firstOf(o.EchoServers.Problems(), problemsShown)
 		o.probeAll(ctx, services)
 		for i, svc := range state.Services {
 			state.Services[i].Answers = o.answers[svc.Namespace+"/"+svc.Name]
@@ -83,9 +83,9 @@ func (o *Observer) Observe(ctx context.Context) (screen.State, error) {
 	return state, nil
 }
 
-// Expect creates stand-ins for Services that will be created with these node ports.
+// Expect creates echo servers for Services that will be created with these node ports.
 func (o *Observer) Expect(ctx context.Context, services []*v1.Service) error {
-	if o.StandIns == nil {
+	if o.EchoServers == nil {
 		return nil
 	}
 	nodes, err := o.Cluster.Plane.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -96,11 +96,11 @@ func (o *Observer) Expect(ctx context.Context, services []*v1.Service) error {
 	for _, svc := range services {
 		expected = append(expected, *svc)
 	}
-	o.StandIns.Sync(ctx, nodes.Items, expected)
+	o.EchoServers.Sync(ctx, nodes.Items, expected)
 	return nil
 }
 
-// firstOf returns the first n of a list, and the number of the others.
+// firstOf returns the first n of a list, and a line with the number of the others.
 func firstOf(list []string, n int) []string {
 	if len(list) <= n+1 {
 		return list
@@ -124,17 +124,17 @@ func (o *Observer) probeAll(ctx context.Context, services []v1.Service) {
 		}
 		address, port := svc.Status.LoadBalancer.Ingress[0].IP, svc.Spec.Ports[0]
 		wg.Go(func() {
-			who := probe(ctx, port.Protocol, address, port.Port)
+			responder := probe(ctx, port.Protocol, address, port.Port)
 			mu.Lock()
 			defer mu.Unlock()
-			o.answers[svc.Namespace+"/"+svc.Name] = who
+			o.answers[svc.Namespace+"/"+svc.Name] = responder
 		})
 	}
 	wg.Wait()
 	o.probedAt = time.Now()
 }
 
-// Answered reports whether a stand-in answers through every load balancer that was probed.
+// Answered reports whether an echo server answers through every load balancer that was probed.
 func Answered(s screen.State) bool {
 	return !slices.ContainsFunc(s.Services, func(svc screen.Service) bool { return svc.Answers == noAnswer })
 }

@@ -131,16 +131,16 @@ func TestDescribeEvents(t *testing.T) {
 	}
 }
 
-func TestStandIns(t *testing.T) {
-	stand := NewStandIns()
+func TestEchoServers(t *testing.T) {
+	servers := NewEchoServers()
 	t.Cleanup(func() {
-		if err := stand.Close(); err != nil {
+		if err := servers.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	ports := [2]int32{}
 	for i := range ports {
-		port, err := freePort(t.Context())
+		port, err := FreePort(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,8 +148,8 @@ func TestStandIns(t *testing.T) {
 	}
 	nodes := []v1.Node{testNode("node-1", "127.0.0.1"), testNode("remote", "192.0.2.1")}
 	web, dns := testService("web", v1.ProtocolTCP, ports[0]), testService("dns", v1.ProtocolUDP, ports[1])
-	stand.Sync(t.Context(), nodes, []v1.Service{web, dns})
-	if problems := stand.Problems(); len(problems) > 0 {
+	servers.Sync(t.Context(), nodes, []v1.Service{web, dns})
+	if problems := servers.Problems(); len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	who := func(protocol v1.Protocol, port int32) string {
@@ -163,12 +163,12 @@ func TestStandIns(t *testing.T) {
 	if got := who(v1.ProtocolUDP, ports[1]); got != "node-1" {
 		t.Errorf("%s answers over UDP, want node-1", got)
 	}
-	stand.Sync(t.Context(), nodes, []v1.Service{dns})
+	servers.Sync(t.Context(), nodes, []v1.Service{dns})
 	if got := who(v1.ProtocolTCP, ports[0]); got != noAnswer {
 		t.Errorf("%s answers for a deleted Service", got)
 	}
 	// A second one finds the port taken, and says so.
-	second := NewStandIns()
+	second := NewEchoServers()
 	second.Sync(t.Context(), nodes, []v1.Service{dns})
 	if got := second.Problems(); len(got) != 1 {
 		t.Errorf("problems are %q, want one", got)

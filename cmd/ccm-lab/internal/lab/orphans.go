@@ -29,9 +29,9 @@ func Orphans(ctx context.Context, cloud func() []world.Object, before []world.Ob
 }
 
 // NewObjects returns kind and name of each object that did not exist before.
-func NewObjects(before, now []world.Object) []string {
+func NewObjects(before, after []world.Object) []string {
 	var out []string
-	for _, o := range world.MissingObjects(now, before) {
+	for _, o := range world.MissingObjects(after, before) {
 		out = append(out, o.Kind+" "+cmp.Or(o.Name, o.ID))
 	}
 	return out

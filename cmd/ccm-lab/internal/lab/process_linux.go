@@ -26,7 +26,7 @@ func (m *Manager) Usage() (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
-	// The name of the program, in parentheses, may contain any characters; fields count from behind it.
+	// The name of the program, in parentheses, may contain any characters; fields count from the end of it.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if len(fields) < 13 {
 		return Usage{}, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))

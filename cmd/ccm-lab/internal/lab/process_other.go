@@ -11,7 +11,7 @@ import (
 // program.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// Usage returns what the running process has used so far.
+// Usage returns an error: the resource usage of a running process is available on Linux only.
 func (m *Manager) Usage() (Usage, error) {
 	return Usage{}, errors.New("the usage of a running process is available on Linux only")
 }

@@ -3,9 +3,11 @@ package lab
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -13,26 +15,27 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// managerTimeout limits a request to a manager on this machine.
-const managerTimeout = time.Second
+// managerTimeout limits a request to a manager on this machine, which may be busy.
+const managerTimeout = 5 * time.Second
 
 // healthy checks the health of a manager on this machine.
 func healthy(ctx context.Context, port int) bool {
-	return getFromManager(ctx, port, "/healthz", func(io.Reader) error { return nil }) == nil
+	_, err := GetFromManager(ctx, port, "/healthz")
+	return err == nil
 }
 
 // SyncedServices returns the number of syncs of the framework's service controller that have succeeded since the
-// manager started: those that its work queue has ended, without those that it retries. Events do not say it: client-go
+// manager started: those that its work queue has ended, without those that it retries. Events do not have it: client-go
 // drops Events while a thousand wait to be sent.
 func (c *Cluster) SyncedServices(ctx context.Context) (int, error) {
-	var families map[string]*dto.MetricFamily
-	err := getFromManager(ctx, c.port, "/metrics", func(body io.Reader) (err error) {
-		parser := expfmt.NewTextParser(model.UTF8Validation)
-		families, err = parser.TextToMetricFamilies(body)
-		return err
-	})
+	text, err := GetFromManager(ctx, c.port, "/metrics")
 	if err != nil {
 		return 0, fmt.Errorf("reading the metrics of ccm: %w", err)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	if err != nil {
+		return 0, fmt.Errorf("parsing the metrics of ccm: %w", err)
 	}
 	const queue = "service"
 	var ended, retried float64
@@ -59,8 +62,8 @@ func hasName(metric *dto.Metric, name string) bool {
 	return false
 }
 
-// getFromManager gets a path of a manager on this machine, which uses a self-signed certificate.
-func getFromManager(ctx context.Context, port int, path string, read func(body io.Reader) error) error {
+// GetFromManager returns the response of a manager on this machine, which has a self-signed certificate.
+func GetFromManager(ctx context.Context, port int, path string) (body string, err error) {
 	client := &http.Client{Timeout: managerTimeout, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the loopback
@@ -68,15 +71,16 @@ func getFromManager(ctx context.Context, port int, path string, read func(body i
 	url := fmt.Sprintf("https://127.0.0.1:%d%s", port, path)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return err
+		return "", err
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return err
+		return "", err
 	}
-	defer func() { _ = response.Body.Close() }() // The body was read.
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s of ccm: %s", path, response.Status)
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	content, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s of ccm: %s: %s", path, response.Status, content)
 	}
-	return read(response.Body)
+	return string(content), err
 }

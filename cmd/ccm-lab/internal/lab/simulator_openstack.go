@@ -14,7 +14,7 @@ import (
 const settleTime = 500 * time.Millisecond
 
 const (
-	// PhaseAddNodeFew is PhaseAddNode with FewServices, and not as many as the benchmark has.
+	// PhaseAddNodeFew is PhaseAddNode with FewServices, instead of all Services of the benchmark.
 	PhaseAddNodeFew = "add-node-few"
 	// FewServices is the number of Services that the target of PhaseAddNodeFew is set for.
 	FewServices = 50

@@ -198,8 +198,8 @@ func ServiceAnnotations(provider string) map[string]string {
 
 // Budgets returns the maximum cost of the benchmark's phases on a cloud, by their names.
 func Budgets(provider string, nodes, services int) map[string]Budget {
-	if of := simulators()[provider].Budgets; of != nil {
-		return of(nodes, services)
+	if budgets := simulators()[provider].Budgets; budgets != nil {
+		return budgets(nodes, services)
 	}
 	return nil
 }

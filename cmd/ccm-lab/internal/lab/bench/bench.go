@@ -19,7 +19,7 @@ import (
 type Options struct {
 	// Provider, Dir and Step are those of lab.ClusterOptions.
 	Provider, Dir string
-	Step          func(ctx context.Context, what string, do func(context.Context) error) error
+	Step          func(ctx context.Context, name string, do func(context.Context) error) error
 	// Notify prints what a stalled phase waits for; nil prints nothing.
 	Notify func(message string)
 	// Nodes and Services are their numbers; Latency is the duration of each call to the cloud.
@@ -56,12 +56,12 @@ type Manager struct {
 	Args []string
 }
 
-// Config returns the content of the configuration file, given the cloud's URL and the simulator's own cloud.conf.
-func (m Manager) Config(endpoint, own string) string {
+// Config returns the content of the configuration file, given the cloud's URL and the simulator's cloud.conf.
+func (m Manager) Config(endpoint, generated string) string {
 	if m.CloudConfig == "" {
-		return own
+		return generated
 	}
-	return strings.NewReplacer(EndpointVariable, endpoint, ConfigVariable, own).Replace(m.CloudConfig)
+	return strings.NewReplacer(EndpointVariable, endpoint, ConfigVariable, generated).Replace(m.CloudConfig)
 }
 
 // In Manager.CloudConfig, EndpointVariable stands for the cloud's URL, and ConfigVariable for the complete
@@ -132,12 +132,12 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 	}()
 	r := &runner{Options: o, cluster: cluster, budgets: lab.Budgets(o.Provider, o.Nodes, o.Services)}
 	if _, ok := r.budgets[lab.PhaseCreateSlow]; ok {
-		r.settle(lab.QuickSettle, lab.QuickSettle)
+		r.setProvisionTimes(lab.QuickSettle, lab.QuickSettle)
 	}
 	// The API server waits for open watches when it stops, so they are closed first.
-	watching, stopWatching := context.WithCancel(ctx)
+	watchCtx, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
-	r.watch, err = startWatch(watching, cluster.Plane.Client)
+	r.watch, err = startWatch(watchCtx, cluster.Plane.Client)
 	if err != nil {
 		return Report{}, err
 	}
@@ -184,7 +184,7 @@ func (r *runner) runPhase(ctx context.Context, p phase) (measured Phase, err err
 		measured.Target = &budget
 	}
 	if r.Again && p.key != lab.PhaseRestart {
-		measured.Again, err = r.again(ctx)
+		measured.Again, err = r.measureRestart(ctx)
 	}
 	return measured, err
 }
@@ -210,11 +210,11 @@ func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {
 		before = lab.Usage{} // The process of the last phase has ended: the next one starts at zero.
 	}
 	started := time.Now()
-	took, err := p.do(ctx)
-	if err == nil && took == 0 {
-		took = time.Since(started)
+	duration, err := p.do(ctx)
+	if err == nil && duration == 0 {
+		duration = time.Since(started)
 		if last := r.lastCall(started); p.lastCall && last > 0 {
-			took = last
+			duration = last
 		}
 	}
 	if err != nil {
@@ -228,7 +228,7 @@ func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {
 		before = lab.Usage{}
 	}
 	out := Phase{
-		Key: p.key, Name: p.name, Seconds: lab.Seconds(took),
+		Key: p.key, Name: p.name, Seconds: lab.Seconds(duration),
 		CPUSeconds: lab.Seconds(after.CPU - before.CPU), PeakMemoryBytes: after.PeakMemory, Operations: log.Count(),
 	}
 	for _, s := range log.Stats() {

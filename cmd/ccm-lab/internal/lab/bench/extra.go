@@ -11,9 +11,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 )
 
-// extra returns the optional phases that the cloud has a budget for.
-func (r *runner) extra(phases ...phase) (out []phase) {
-	for _, p := range phases {
+// optionalPhases returns the phases that the cloud has a budget for.
+func (r *runner) optionalPhases(candidates ...phase) (out []phase) {
+	for _, p := range candidates {
 		if _, ok := r.budgets[p.key]; ok && !r.realServices() {
 			out = append(out, p)
 		}
@@ -24,17 +24,17 @@ func (r *runner) extra(phases ...phase) (out []phase) {
 // realServices reports whether the cloud consists of real services, which have fixed latencies.
 func (r *runner) realServices() bool { return r.ServicesAt != "" }
 
-// settle sets the provisioning time of load balancers, if the simulator supports it.
-func (r *runner) settle(provision, settle time.Duration) {
+// setProvisionTimes sets the provisioning time of load balancers, if the simulator supports it.
+func (r *runner) setProvisionTimes(provision, change time.Duration) {
 	if cloud, ok := r.cluster.Cloud.World.(lab.Settler); ok {
-		cloud.SetSettleTimes(provision, settle)
+		cloud.SetSettleTimes(provision, change)
 	}
 }
 
 // stopReporting makes some nodes stop reporting while their machines run. The controllers then look up their
 // instances repeatedly.
 func (r *runner) stopReporting(ctx context.Context) error {
-	return errors.Join(r.untilQuiet(ctx, quietPeriod), each(ctx, min(lab.SilentNodes, r.Nodes),
+	return errors.Join(r.waitUntilQuiet(ctx, quietPeriod), each(ctx, min(lab.SilentNodes, r.Nodes),
 		func(ctx context.Context, i int) error {
 			return lab.SetReady(ctx, r.cluster.Plane.Client, lab.DemoMachine(i).Name, false)
 		}))
@@ -54,8 +54,8 @@ func (r *runner) resumeReporting(ctx context.Context) error {
 // phase.
 func (r *runner) slowDown(ctx context.Context) error {
 	err := r.deleteExtra(ctx)
-	r.settle(lab.SlowSettle, lab.QuickSettle)
-	return errors.Join(err, r.untilQuiet(ctx, quietPeriod))
+	r.setProvisionTimes(lab.SlowSettle, lab.QuickSettle)
+	return errors.Join(err, r.waitUntilQuiet(ctx, quietPeriod))
 }
 
 // create creates Services concurrently, in addition to the existing ones.
@@ -67,17 +67,17 @@ func (r *runner) create(n int) func(context.Context) (time.Duration, error) {
 		})
 		r.extraServices = n
 		if err == nil {
-			err = r.until(ctx, r.servicesAddressed(before+n))
+			err = r.waitFor(ctx, r.servicesAddressed(before+n))
 		}
 		took := time.Since(started)
 		// Calls that follow belong to the Services too.
-		return took, errors.Join(err, r.untilQuiet(ctx, quietPeriod))
+		return took, errors.Join(err, r.waitUntilQuiet(ctx, quietPeriod))
 	}
 }
 
 // deleteExtra deletes the Services that create has created.
 func (r *runner) deleteExtra(ctx context.Context) error {
-	left := r.watch.services() - r.extraServices
+	remaining := r.watch.services() - r.extraServices
 	err := each(ctx, r.extraServices, func(ctx context.Context, i int) error {
 		services := r.cluster.Plane.Client.CoreV1().Services(lab.DemoNamespace)
 		return services.Delete(ctx, r.service(r.Services+i).Name, metav1.DeleteOptions{})
@@ -86,7 +86,7 @@ func (r *runner) deleteExtra(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.until(ctx, r.servicesLeft(left))
+	return r.waitFor(ctx, r.servicesLeft(remaining))
 }
 
 // createFew creates some Services before the first ones, and sets the duration of a change of members.
@@ -94,7 +94,7 @@ func (r *runner) createFew(ctx context.Context) error {
 	if err := r.restart(ctx); err != nil {
 		return err
 	}
-	r.settle(lab.QuickSettle, lab.MemberSettle)
+	r.setProvisionTimes(lab.QuickSettle, lab.MemberSettle)
 	_, err := r.create(lab.FewServices)(ctx)
 	return err
 }
@@ -104,13 +104,13 @@ func (r *runner) addNodeToFew(ctx context.Context) (time.Duration, error) {
 	started := time.Now()
 	_, err := r.addNode(ctx)
 	took := r.lastCall(started)
-	return took, errors.Join(err, r.untilQuiet(ctx, quietPeriod))
+	return took, errors.Join(err, r.waitUntilQuiet(ctx, quietPeriod))
 }
 
-// beforeServices deletes the Services and restarts the manager.
-func (r *runner) beforeServices(ctx context.Context) error {
+// prepareServices deletes the Services and restarts the manager.
+func (r *runner) prepareServices(ctx context.Context) error {
 	if r.extraServices > 0 {
-		r.settle(lab.QuickSettle, lab.QuickSettle)
+		r.setProvisionTimes(lab.QuickSettle, lab.QuickSettle)
 		if err := r.deleteExtra(ctx); err != nil {
 			return err
 		}
@@ -118,19 +118,19 @@ func (r *runner) beforeServices(ctx context.Context) error {
 	return r.restart(ctx)
 }
 
-// beforeNode makes changes of members take as long as they do when a node joins.
-func (r *runner) beforeNode(ctx context.Context) error {
+// prepareNode makes changes of members take as long as they do when a node joins.
+func (r *runner) prepareNode(ctx context.Context) error {
 	err := r.deleteExtra(ctx)
 	if _, ok := r.budgets[lab.PhaseCreateSlow]; ok {
-		r.settle(lab.QuickSettle, lab.MemberSettle)
+		r.setProvisionTimes(lab.QuickSettle, lab.MemberSettle)
 	}
-	return errors.Join(err, r.untilQuiet(ctx, quietPeriod))
+	return errors.Join(err, r.waitUntilQuiet(ctx, quietPeriod))
 }
 
 // stopQuick stops the manager, and resets the provisioning time of load balancers.
 func (r *runner) stopQuick(ctx context.Context) error {
 	if _, ok := r.budgets[lab.PhaseCreateSlow]; ok {
-		r.settle(lab.QuickSettle, lab.QuickSettle)
+		r.setProvisionTimes(lab.QuickSettle, lab.QuickSettle)
 	}
 	return r.stop(ctx)
 }
@@ -151,7 +151,7 @@ func (r *runner) restartForRoutes(ctx context.Context) error {
 		return lab.JoinNode(ctx, r.cluster.Plane.Client, r.cluster.Cloud.World, m)
 	})
 	if err == nil {
-		err = r.until(ctx, r.nodesInitialized(lab.RoutedNodes))
+		err = r.waitFor(ctx, r.nodesInitialized(lab.RoutedNodes))
 	}
 	r.cluster.StopManager(ctx)
 	return err
@@ -162,6 +162,6 @@ func (r *runner) makeRoutes(ctx context.Context) (time.Duration, error) {
 	if err := r.cluster.StartManager(ctx, "--configure-cloud-routes=true", "--cluster-cidr="+lab.PodRange); err != nil {
 		return 0, err
 	}
-	err := r.until(ctx, r.routesCreated(lab.RoutedNodes))
-	return 0, errors.Join(err, r.untilQuiet(ctx, quietPeriod))
+	err := r.waitFor(ctx, r.routesCreated(lab.RoutedNodes))
+	return 0, errors.Join(err, r.waitUntilQuiet(ctx, quietPeriod))
 }

@@ -12,9 +12,9 @@ import (
 
 // follower reads lines that are appended to a log file.
 type follower struct {
-	path   string
-	offset int64
-	rest   string
+	path    string
+	offset  int64
+	partial string
 }
 
 func follow(path string) (*follower, error) {
@@ -34,8 +34,8 @@ func (f *follower) lines() ([]string, error) {
 	_, seekErr := file.Seek(f.offset, io.SeekStart)
 	content, readErr := io.ReadAll(file)
 	f.offset += int64(len(content))
-	lines := strings.Split(f.rest+string(content), "\n")
-	f.rest = lines[len(lines)-1]
+	lines := strings.Split(f.partial+string(content), "\n")
+	f.partial = lines[len(lines)-1]
 	return lines[:len(lines)-1], errors.Join(seekErr, readErr, file.Close())
 }
 

@@ -32,16 +32,16 @@ type phase struct {
 
 // phases returns all phases for this cloud, in order.
 func (r *runner) phases() []phase {
-	usual := r.usualPhases()
+	phases := r.usualPhases()
 	if len(r.Phases) > 0 {
-		return slices.DeleteFunc(usual, func(p phase) bool { return !slices.Contains(r.Phases, p.key) })
+		return slices.DeleteFunc(phases, func(p phase) bool { return !slices.Contains(r.Phases, p.key) })
 	}
 	var out []phase
-	for _, p := range usual {
+	for _, p := range phases {
 		out = append(out, p)
 		switch p.key {
 		case lab.PhaseRefresh:
-			out = append(out, r.extra(
+			out = append(out, r.optionalPhases(
 				phase{
 					key: lab.PhaseSilent, name: count(lab.SilentNodes, "node") + " silent, 1 min",
 					prepare: r.stopReporting, do: r.idle,
@@ -52,7 +52,7 @@ func (r *runner) phases() []phase {
 				},
 			)...)
 		case lab.PhaseDeleteOne:
-			out = append(out, r.extra(
+			out = append(out, r.optionalPhases(
 				phase{
 					key: lab.PhaseCreateSlow, name: "1 Service, settles in " + lab.SlowSettle.String(),
 					prepare: r.slowDown, do: r.create(1),
@@ -64,7 +64,7 @@ func (r *runner) phases() []phase {
 				},
 			)...)
 		case lab.PhaseDeleteAll:
-			out = append(out, r.extra(phase{
+			out = append(out, r.optionalPhases(phase{
 				key: lab.PhaseRoutes, name: count(lab.RoutedNodes, "new route"),
 				prepare: r.restartForRoutes, do: r.makeRoutes, lastCall: true,
 			})...)
@@ -77,11 +77,11 @@ func (r *runner) usualPhases() []phase {
 	return []phase{
 		{key: lab.PhaseJoin, name: count(r.Nodes, "node") + " joining", do: r.join},
 		{key: lab.PhaseRefresh, name: count(r.Nodes, "node") + " refreshed", prepare: r.restartForRefresh, do: r.refresh},
-		{key: lab.PhaseCreateAll, name: count(r.Services, "Service") + " created", prepare: r.beforeServices,
+		{key: lab.PhaseCreateAll, name: count(r.Services, "Service") + " created", prepare: r.prepareServices,
 			do: r.createServices},
 		{key: lab.PhaseCreateOne, name: "1 Service created", prepare: r.warmUp, do: r.createOne, lastCall: true},
 		{key: lab.PhaseDeleteOne, name: "1 Service deleted", prepare: r.warmUpDeleted, do: r.deleteOne, lastCall: true},
-		{key: lab.PhaseAddNode, name: "1 node added", prepare: r.beforeNode, do: r.addNode, lastCall: true},
+		{key: lab.PhaseAddNode, name: "1 node added", prepare: r.prepareNode, do: r.addNode, lastCall: true},
 		{key: lab.PhaseRestart, name: "restart", prepare: r.stopQuick, do: r.start},
 		{key: lab.PhaseRestartAgain, name: "restart again", prepare: r.stopWhenRecorded, do: r.start},
 		{key: lab.PhaseDeleteAll, name: "delete all", do: r.deleteAll, lastCall: true},
@@ -103,7 +103,7 @@ func (r *runner) join(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return 0, r.until(ctx, r.nodesInitialized(r.Nodes))
+	return 0, r.waitFor(ctx, r.nodesInitialized(r.Nodes))
 }
 
 // joinNode launches the machine in the cloud and registers its node, optionally as a target of load
@@ -129,7 +129,7 @@ func (r *runner) createServices(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return 0, r.until(ctx, r.servicesAddressed(r.Services))
+	return 0, r.waitFor(ctx, r.servicesAddressed(r.Services))
 }
 
 // service returns Service number i, from 1: two TCP ports, which every kind of load balancer supports.
@@ -161,50 +161,50 @@ func (r *runner) service(i int) *v1.Service {
 // warmUp creates a Service before the one that is measured, so that the manager's caches are filled as in
 // normal operation. Without it the result would depend on the speed of this machine.
 func (r *runner) warmUp(ctx context.Context) error {
-	if err := r.untilQuiet(ctx, quietPeriod); err != nil {
+	if err := r.waitUntilQuiet(ctx, quietPeriod); err != nil {
 		return err
 	}
-	if err := lab.CreateService(ctx, r.cluster.Plane.Client, r.service(r.Services+warmUp)); err != nil {
+	if err := lab.CreateService(ctx, r.cluster.Plane.Client, r.service(r.Services+warmUpService)); err != nil {
 		return err
 	}
-	err := r.until(ctx, r.servicesAddressed(r.Services+1))
-	return errors.Join(err, r.untilQuiet(ctx, quietPeriod))
+	err := r.waitFor(ctx, r.servicesAddressed(r.Services+1))
+	return errors.Join(err, r.waitUntilQuiet(ctx, quietPeriod))
 }
 
 // warmUpDeleted deletes that Service.
 func (r *runner) warmUpDeleted(ctx context.Context) error {
-	if err := r.deleteService(ctx, r.Services+warmUp, r.Services+1); err != nil {
+	if err := r.deleteService(ctx, r.Services+warmUpService, r.Services+1); err != nil {
 		return err
 	}
-	return r.untilQuiet(ctx, quietPeriod)
+	return r.waitUntilQuiet(ctx, quietPeriod)
 }
 
-// warmUp and measured are the numbers, after those of all other Services, of two temporary Services.
+// warmUpService and measuredService are the numbers, after those of all other Services, of two temporary Services.
 const (
-	warmUp   = 1
-	measured = 2
+	warmUpService   = 1
+	measuredService = 2
 )
 
 // createOne creates one more Service on a running manager.
 func (r *runner) createOne(ctx context.Context) (time.Duration, error) {
-	if err := lab.CreateService(ctx, r.cluster.Plane.Client, r.service(r.Services+measured)); err != nil {
+	if err := lab.CreateService(ctx, r.cluster.Plane.Client, r.service(r.Services+measuredService)); err != nil {
 		return 0, err
 	}
-	return 0, r.until(ctx, r.servicesAddressed(r.Services+2))
+	return 0, r.waitFor(ctx, r.servicesAddressed(r.Services+2))
 }
 
 func (r *runner) deleteOne(ctx context.Context) (time.Duration, error) {
-	return 0, r.deleteService(ctx, r.Services+measured, r.Services)
+	return 0, r.deleteService(ctx, r.Services+measuredService, r.Services)
 }
 
 // deleteService deletes the Service with that number, and waits until the given number is left.
-func (r *runner) deleteService(ctx context.Context, number, left int) error {
+func (r *runner) deleteService(ctx context.Context, number, remaining int) error {
 	err := r.cluster.Plane.Client.CoreV1().Services(lab.DemoNamespace).Delete(ctx, r.service(number).Name,
 		metav1.DeleteOptions{})
 	if err != nil {
 		return err
 	}
-	return r.until(ctx, r.servicesLeft(left))
+	return r.waitFor(ctx, r.servicesLeft(remaining))
 }
 
 // addNode adds one more node, and waits until every load balancer has it as a member.
@@ -214,10 +214,10 @@ func (r *runner) addNode(ctx context.Context) (time.Duration, error) {
 	if err := r.joinNode(ctx, added, true); err != nil {
 		return 0, err
 	}
-	if err := r.until(ctx, r.nodesInitialized(r.Nodes+r.extraNodes)); err != nil {
+	if err := r.waitFor(ctx, r.nodesInitialized(r.Nodes+r.extraNodes)); err != nil {
 		return 0, err
 	}
-	return 0, r.until(ctx, r.memberOfAll(added.Name))
+	return 0, r.waitFor(ctx, r.memberOfAll(added.Name))
 }
 
 func (r *runner) stop(ctx context.Context) error {
@@ -227,7 +227,7 @@ func (r *runner) stop(ctx context.Context) error {
 
 // stopWhenRecorded stops the manager after it has stored its deferred records.
 func (r *runner) stopWhenRecorded(ctx context.Context) error {
-	return errors.Join(r.untilQuiet(ctx, recordsPeriod), r.stop(ctx))
+	return errors.Join(r.waitUntilQuiet(ctx, recordsPeriod), r.stop(ctx))
 }
 
 // start returns when every Service has been ensured again and calls to the cloud have stopped.
@@ -237,12 +237,12 @@ func (r *runner) start(ctx context.Context) (time.Duration, error) {
 	if err := r.cluster.StartManager(ctx); err != nil {
 		return 0, err
 	}
-	if err := r.until(ctx, r.servicesEnsured(ctx, r.Services)); err != nil {
+	if err := r.waitFor(ctx, r.servicesEnsured(ctx, r.Services)); err != nil {
 		return 0, err
 	}
 	// A Service without changes makes no call, so the last call alone does not mark the end.
 	ensured := time.Since(started)
-	if err := r.untilQuiet(ctx, quietPeriod); err != nil {
+	if err := r.waitUntilQuiet(ctx, quietPeriod); err != nil {
 		return 0, err
 	}
 	return max(ensured, r.lastCall(started)), nil
@@ -266,7 +266,7 @@ func (r *runner) restart(ctx context.Context) error {
 	if err := r.cluster.StartManager(ctx); err != nil {
 		return err
 	}
-	return r.untilQuiet(ctx, quietPeriod)
+	return r.waitUntilQuiet(ctx, quietPeriod)
 }
 
 // restartForRefresh starts ccm with a short refresh interval, and waits for the refresh that every start
@@ -280,7 +280,7 @@ func (r *runner) restartForRefresh(ctx context.Context) error {
 	if err := r.cluster.StartManager(ctx, "--node-status-update-frequency="+refreshEvery.String()); err != nil {
 		return err
 	}
-	_, err = r.refreshed(ctx, log)
+	_, err = r.waitForRefresh(ctx, log)
 	return err
 }
 
@@ -290,12 +290,13 @@ func (r *runner) refresh(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return r.refreshed(ctx, log)
+	return r.waitForRefresh(ctx, log)
 }
 
-func (r *runner) refreshed(ctx context.Context, log *follower) (took time.Duration, err error) {
+func (r *runner) waitForRefresh(ctx context.Context, log *follower) (took time.Duration, err error) {
 	var readErr error
-	err = r.until(ctx, goal{what: "the next refresh of " + count(r.Nodes, "node") + ", every " + refreshEvery.String(),
+	err = r.waitFor(ctx, goal{
+		description: "the next refresh of " + count(r.Nodes, "node") + ", every " + refreshEvery.String(),
 		missing: func() int {
 			var lines []string
 			lines, readErr = log.lines()
@@ -317,12 +318,12 @@ func (r *runner) deleteAll(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := r.until(ctx, r.servicesLeft(0)); err != nil {
+	if err := r.waitFor(ctx, r.servicesLeft(0)); err != nil {
 		return 0, err
 	}
-	if left := r.cluster.Cloud.World.LoadBalancers(); len(left) > 0 {
-		return 0, fmt.Errorf("the Services are deleted, but %s left, the first is %s", count(len(left), "load balancer"),
-			left[0].Name)
+	if orphans := r.cluster.Cloud.World.LoadBalancers(); len(orphans) > 0 {
+		return 0, fmt.Errorf("the Services are deleted, but %s left, the first is %s", count(len(orphans), "load balancer"),
+			orphans[0].Name)
 	}
 	err = each(ctx, r.Nodes+r.extraNodes, func(ctx context.Context, i int) error {
 		return client.Nodes().Delete(ctx, lab.DemoMachine(i).Name, metav1.DeleteOptions{})
@@ -342,10 +343,10 @@ func (r *runner) restartWithRoutes(ctx context.Context) error {
 	if err := r.cluster.StartManager(ctx, "--configure-cloud-routes=true", "--cluster-cidr="+lab.PodRange); err != nil {
 		return err
 	}
-	err := r.until(ctx, goal{what: "a route to the node's pods", missing: func() int {
+	err := r.waitFor(ctx, goal{description: "a route to the node's pods", missing: func() int {
 		return boolToInt(len(r.cluster.Cloud.World.Routes()) == 0)
 	}})
-	return errors.Join(err, r.untilQuiet(ctx, quietPeriod))
+	return errors.Join(err, r.waitUntilQuiet(ctx, quietPeriod))
 }
 
 // idle waits.

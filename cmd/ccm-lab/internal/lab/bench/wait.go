@@ -14,7 +14,7 @@ import (
 
 // goal is the condition that a phase waits for.
 type goal struct {
-	what string
+	description string
 	// missing returns the number of objects that have not reached the goal. It is 0 once the goal is reached.
 	missing func() int
 	// examples returns the names of at most maxExamples of these objects, with the reason if it is known.
@@ -32,7 +32,7 @@ const (
 
 // describe formats the goal in one line.
 func (g goal) describe() string {
-	text := g.what
+	text := g.description
 	if n := g.missing(); n > 1 {
 		text += fmt.Sprintf(" (%d missing)", n)
 	}
@@ -69,8 +69,8 @@ func (s *stall) due(now time.Time, g goal) (message string, due bool) {
 	return message, due
 }
 
-// until waits for a goal, and prints what is missing when there is no progress.
-func (r *runner) until(ctx context.Context, g goal) error {
+// waitFor waits for a goal, and prints what is missing when there is no progress.
+func (r *runner) waitFor(ctx context.Context, g goal) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	var stalled stall
@@ -92,13 +92,13 @@ func (r *runner) until(ctx context.Context, g goal) error {
 	return nil
 }
 
-// untilQuiet waits until no call has reached the cloud for the period.
-func (r *runner) untilQuiet(ctx context.Context, period time.Duration) error {
+// waitUntilQuiet waits until no call has reached the cloud for the period.
+func (r *runner) waitUntilQuiet(ctx context.Context, period time.Duration) error {
 	log := r.cluster.Cloud.World.Front().Log()
 	idle := lab.NewIdle(period, log.Len)
-	return r.until(ctx, goal{
-		what:    "a cloud without calls for " + period.String(),
-		missing: func() int { return boolToInt(!idle.Reached()) },
+	return r.waitFor(ctx, goal{
+		description: "a cloud without calls for " + period.String(),
+		missing:     func() int { return boolToInt(!idle.Reached()) },
 		examples: func() []string {
 			all := log.Calls()
 			if len(all) == 0 {
@@ -112,19 +112,19 @@ func (r *runner) untilQuiet(ctx context.Context, period time.Duration) error {
 // nodesInitialized is the goal that the watch counts the given number of initialized nodes.
 func (r *runner) nodesInitialized(want int) goal {
 	return goal{
-		what:     count(want, "node") + " initialized",
-		missing:  func() int { return want - r.watch.initialized() },
-		examples: r.watch.uninitialized,
+		description: count(want, "node") + " initialized",
+		missing:     func() int { return want - r.watch.initialized() },
+		examples:    r.watch.uninitialized,
 	}
 }
 
-// servicesEnsured is the goal that a manager that has just started has ensured all Services. Events say which ones.
-// While their number stands still, the manager's metrics say how many: Events get lost.
+// servicesEnsured is the goal that a manager that has just started has ensured all Services. Events identify them.
+// While their number stands still, the manager's metrics have the number: Events get lost.
 func (r *runner) servicesEnsured(ctx context.Context, services int) goal {
 	var ensured, synced int
 	var changed time.Time
 	return goal{
-		what: count(services, "Service") + " ensured",
+		description: count(services, "Service") + " ensured",
 		missing: func() int {
 			if n := r.watch.ensured(); n != ensured {
 				ensured, changed = n, time.Now()
@@ -143,32 +143,32 @@ func (r *runner) servicesEnsured(ctx context.Context, services int) goal {
 // servicesAddressed is the goal that the given number of Services have an address.
 func (r *runner) servicesAddressed(want int) goal {
 	return goal{
-		what:     "the address of " + count(want, "Service"),
-		missing:  func() int { return want - r.watch.addressed() },
-		examples: r.watch.unaddressed,
+		description: "the address of " + count(want, "Service"),
+		missing:     func() int { return want - r.watch.addressed() },
+		examples:    r.watch.unaddressed,
 	}
 }
 
 // servicesLeft is the goal that the given number of Services remain after deletions.
 func (r *runner) servicesLeft(want int) goal {
 	return goal{
-		what:     "the deletion of Services",
-		missing:  func() int { return r.watch.services() - want },
-		examples: r.watch.deleting,
+		description: "the deletion of Services",
+		missing:     func() int { return r.watch.services() - want },
+		examples:    r.watch.deleting,
 	}
 }
 
 // routesCreated is the goal that the cloud has exactly the given number of routes.
 func (r *runner) routesCreated(want int) goal {
 	return goal{
-		what:    count(want, "route"),
-		missing: func() int { return want - len(r.cluster.Cloud.World.Routes()) },
+		description: count(want, "route"),
+		missing:     func() int { return want - len(r.cluster.Cloud.World.Routes()) },
 	}
 }
 
 // memberOfAll is the goal that a node is a member of every listener of every load balancer.
 func (r *runner) memberOfAll(node string) goal {
-	without := func() (names []string) {
+	incomplete := func() (names []string) {
 		for _, lb := range r.cluster.Cloud.World.LoadBalancers() {
 			if !isMember(lb, node) {
 				names = append(names, lb.Name)
@@ -177,9 +177,9 @@ func (r *runner) memberOfAll(node string) goal {
 		return names
 	}
 	return goal{
-		what:     "member " + node + " in all load balancers",
-		missing:  func() int { return len(without()) },
-		examples: func() []string { return firstOf(without()) },
+		description: "member " + node + " in all load balancers",
+		missing:     func() int { return len(incomplete()) },
+		examples:    func() []string { return firstExamples(incomplete()) },
 	}
 }
 
@@ -190,8 +190,8 @@ func isMember(lb world.LoadBalancer, node string) bool {
 	})
 }
 
-// firstOf returns at most maxExamples of a list.
-func firstOf(list []string) []string { return list[:min(len(list), maxExamples)] }
+// firstExamples returns at most maxExamples of a list.
+func firstExamples(list []string) []string { return list[:min(len(list), maxExamples)] }
 
 func boolToInt(b bool) int {
 	if b {

@@ -13,7 +13,7 @@ import (
 func TestStallReportsAfterTenSecondsWithoutProgress(t *testing.T) {
 	missing, reason := 5, "address pool exhausted"
 	g := goal{
-		what: "the address of 5 Services", missing: func() int { return missing },
+		description: "the address of 5 Services", missing: func() int { return missing },
 		examples: func() []string { return []string{"demo/bench-1 (" + reason + ")", "demo/bench-2"} },
 	}
 	const first = "the address of 5 Services (5 missing): demo/bench-1 (address pool exhausted); demo/bench-2"
@@ -61,7 +61,7 @@ func TestWatchDescribesMissingObjectsWithTheirReason(t *testing.T) {
 		InvolvedObject: v1.ObjectReference{Kind: "Service", Namespace: "demo", Name: "b"},
 		Type:           v1.EventTypeWarning, Reason: "SyncLoadBalancerFailed", Message: "address pool exhausted",
 	}
-	w.event(event)
+	w.recordEvent(event)
 	if n := w.addressed(); n != 1 {
 		t.Errorf("%d Services with an address, want 1", n)
 	}
@@ -72,7 +72,7 @@ func TestWatchDescribesMissingObjectsWithTheirReason(t *testing.T) {
 	if diff := cmp.Diff([]string{"node-1 (no provider ID)"}, w.uninitialized()); diff != "" {
 		t.Errorf("nodes that are not initialized (-want +got):\n%s", diff)
 	}
-	w.event(&v1.Event{InvolvedObject: event.InvolvedObject, Type: v1.EventTypeNormal, Reason: ensuredReason})
+	w.recordEvent(&v1.Event{InvolvedObject: event.InvolvedObject, Type: v1.EventTypeNormal, Reason: ensuredReason})
 	want = []string{"demo/a", "demo/c", "demo/d"}
 	if diff := cmp.Diff(want, w.unensured()); diff != "" {
 		t.Errorf("Services that are not ensured (-want +got):\n%s", diff)

@@ -19,8 +19,8 @@ import (
 // watch tracks the cluster through watches, because lists of a thousand nodes would use CPU time that is
 // measured.
 type watch struct {
-	nodes corelisters.NodeLister
-	all   corelisters.ServiceLister
+	nodeLister    corelisters.NodeLister
+	serviceLister corelisters.ServiceLister
 
 	mu              sync.Mutex
 	ensuredServices map[objectKey]bool
@@ -40,12 +40,12 @@ func startWatch(ctx context.Context, client kubernetes.Interface) (*watch, error
 	factory := informers.NewSharedInformerFactory(client, 0)
 	core := factory.Core().V1()
 	w := &watch{
-		nodes: core.Nodes().Lister(), all: core.Services().Lister(),
+		nodeLister: core.Nodes().Lister(), serviceLister: core.Services().Lister(),
 		ensuredServices: map[objectKey]bool{}, warnings: map[objectKey]string{},
 	}
 	_, err := core.Events().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    w.event,
-		UpdateFunc: func(_, event any) { w.event(event) },
+		AddFunc:    w.recordEvent,
+		UpdateFunc: func(_, event any) { w.recordEvent(event) },
 	})
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func startWatch(ctx context.Context, client kubernetes.Interface) (*watch, error
 	return w, nil
 }
 
-func (w *watch) event(object any) {
+func (w *watch) recordEvent(object any) {
 	event, ok := object.(*v1.Event)
 	if !ok {
 		return
@@ -103,7 +103,7 @@ func (w *watch) unensured() []string {
 
 // initialized counts the nodes that a cloud controller manager has initialized.
 func (w *watch) initialized() int {
-	nodes, _ := w.nodes.List(labels.Everything()) // A lister over a cache returns no error.
+	nodes, _ := w.nodeLister.List(labels.Everything()) // A lister over a cache returns no error.
 	n := 0
 	for _, node := range nodes {
 		if uninitializedReason(node) == "" {
@@ -115,7 +115,7 @@ func (w *watch) initialized() int {
 
 // uninitialized describes some of the other nodes.
 func (w *watch) uninitialized() []string {
-	nodes, _ := w.nodes.List(labels.Everything()) // As in initialized.
+	nodes, _ := w.nodeLister.List(labels.Everything()) // As in initialized.
 	var list []string
 	for _, node := range nodes {
 		if reason := uninitializedReason(node); reason != "" {
@@ -123,7 +123,7 @@ func (w *watch) uninitialized() []string {
 		}
 	}
 	slices.Sort(list)
-	return firstOf(list)
+	return firstExamples(list)
 }
 
 // uninitializedReason returns what an uninitialized node lacks, or "".
@@ -168,9 +168,9 @@ func (w *watch) deleting() []string {
 }
 
 // describeServices returns the names of some Services with their last Warning Event.
-func (w *watch) describeServices(keep func(*v1.Service) bool) []string {
+func (w *watch) describeServices(filter func(*v1.Service) bool) []string {
 	var list []string
-	for _, svc := range w.list(keep) {
+	for _, svc := range w.list(filter) {
 		text := svc.Namespace + "/" + svc.Name
 		if warning := w.warning(serviceKey(svc)); warning != "" {
 			text += " " + warning
@@ -178,13 +178,13 @@ func (w *watch) describeServices(keep func(*v1.Service) bool) []string {
 		list = append(list, text)
 	}
 	slices.Sort(list)
-	return firstOf(list)
+	return firstExamples(list)
 }
 
-// list returns the Services of type LoadBalancer that match keep.
-func (w *watch) list(keep func(*v1.Service) bool) []*v1.Service {
-	services, _ := w.all.List(labels.Everything()) // As in initialized.
+// list returns the Services of type LoadBalancer that match filter.
+func (w *watch) list(filter func(*v1.Service) bool) []*v1.Service {
+	services, _ := w.serviceLister.List(labels.Everything()) // As in initialized.
 	return slices.DeleteFunc(services, func(svc *v1.Service) bool {
-		return svc.Spec.Type != v1.ServiceTypeLoadBalancer || !keep(svc)
+		return svc.Spec.Type != v1.ServiceTypeLoadBalancer || !filter(svc)
 	})
 }

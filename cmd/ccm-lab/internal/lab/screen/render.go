@@ -20,8 +20,8 @@ type Options struct {
 
 // section is a part of the screen: a header, and rows that can be truncated.
 type section struct {
-	head []line
-	rows []line
+	header []line
+	rows   []line
 	// newest is set if the last rows matter most.
 	newest bool
 }
@@ -39,18 +39,18 @@ func Screen(s State, o Options) string {
 	top := line{{bold, "unified-ccm lab"}, {dim, "  cloud "}, {plain, s.Provider}, {dim, "  up "},
 		{plain, s.Running.Truncate(time.Second).String()}}
 	sections := []section{
-		{head: []line{top, {status, {plain, s.Summary()}}}},
-		split(fmt.Sprintf("NODES %d/%d", t.nodes, t.wantNodes), nodeTable(s.Nodes, o.Width)),
-		split(fmt.Sprintf("SERVICES %d/%d", t.services, t.wantServices), serviceTable(s.Services, o.Width)),
-		{head: []line{{}, heading("CLOUD OBJECTS")}, rows: objects(s, o.Width)},
-		{head: []line{{}, heading(callsTitle(s.Calls))}, rows: calls(s.Calls, o.Width)},
-		{head: []line{{}, heading("EVENTS")}, rows: events(s.Events), newest: true},
+		{header: []line{top, {status, {plain, s.Summary()}}}},
+		tableSection(fmt.Sprintf("NODES %d/%d", t.nodes, t.wantNodes), nodeTable(s.Nodes, o.Width)),
+		tableSection(fmt.Sprintf("SERVICES %d/%d", t.services, t.wantServices), serviceTable(s.Services, o.Width)),
+		{header: []line{{}, heading("CLOUD OBJECTS")}, rows: objects(s, o.Width)},
+		{header: []line{{}, heading(callsTitle(s.Calls))}, rows: calls(s.Calls, o.Width)},
+		{header: []line{{}, heading("EVENTS")}, rows: events(s.Events), newest: true},
 	}
 	if len(s.Problems) > 0 {
-		sections = append(sections, section{head: []line{{}, {{bad, "PROBLEMS"}}}, rows: texts(s.Problems)})
+		sections = append(sections, section{header: []line{{}, {{bad, "PROBLEMS"}}}, rows: textLines(s.Problems)})
 	}
-	hints := section{head: []line{{}}}
-	hints.head = append(hints.head, texts(o.Hints)...)
+	hints := section{header: []line{{}}}
+	hints.header = append(hints.header, textLines(o.Hints)...)
 	sections = append(sections, hints)
 	return paint(fit(sections, o.Height), o)
 }
@@ -58,13 +58,13 @@ func Screen(s State, o Options) string {
 // Tables renders the final state: nodes, Services and the cloud, without events.
 func Tables(s State, o Options) string {
 	sections := []section{
-		{head: nodeTable(s.Nodes, o.Width)},
-		{head: append([]line{{}}, serviceTable(s.Services, o.Width)...)},
-		{head: append([]line{{}, {{dim, "CLOUD OBJECTS"}}}, objects(s, o.Width)...)},
-		{head: append([]line{{}, {{dim, callsTitle(s.Calls)}}}, calls(s.Calls, o.Width)...)},
+		{header: nodeTable(s.Nodes, o.Width)},
+		{header: append([]line{{}}, serviceTable(s.Services, o.Width)...)},
+		{header: append([]line{{}, {{dim, "CLOUD OBJECTS"}}}, objects(s, o.Width)...)},
+		{header: append([]line{{}, {{dim, callsTitle(s.Calls)}}}, calls(s.Calls, o.Width)...)},
 	}
 	if len(s.Problems) > 0 {
-		sections = append(sections, section{head: append([]line{{}, {{bad, "PROBLEMS"}}}, texts(s.Problems)...)})
+		sections = append(sections, section{header: append([]line{{}, {{bad, "PROBLEMS"}}}, textLines(s.Problems)...)})
 	}
 	return paint(fit(sections, 0), o)
 }
@@ -80,11 +80,11 @@ func paint(lines []line, o Options) string {
 
 func heading(t string) line { return line{{bold, t}} }
 
-func split(title string, table []line) section {
-	return section{head: []line{{}, heading(title), table[0]}, rows: table[1:]}
+func tableSection(title string, table []line) section {
+	return section{header: []line{{}, heading(title), table[0]}, rows: table[1:]}
 }
 
-func texts(list []string) []line {
+func textLines(list []string) []line {
 	out := make([]line, len(list))
 	for i, t := range list {
 		out[i] = text(oneLine(t))
@@ -98,7 +98,7 @@ func fit(sections []section, height int) []line {
 	for i, s := range sections {
 		shown[i] = len(s.rows)
 	}
-	for height > 0 && count(sections, shown) > height {
+	for height > 0 && lineCount(sections, shown) > height {
 		longest := 0
 		for i := range sections {
 			if shown[i] > shown[longest] {
@@ -112,7 +112,7 @@ func fit(sections []section, height int) []line {
 	}
 	var out []line
 	for i, s := range sections {
-		out = append(out, s.head...)
+		out = append(out, s.header...)
 		out = append(out, s.visible(shown[i])...)
 	}
 	if height > 0 && len(out) > height {
@@ -121,11 +121,11 @@ func fit(sections []section, height int) []line {
 	return out
 }
 
-// count returns the number of lines for the given number of rows of each section.
-func count(sections []section, shown []int) int {
+// lineCount returns the number of lines for the given number of rows of each section.
+func lineCount(sections []section, shown []int) int {
 	total := 0
 	for i, s := range sections {
-		total += len(s.head) + len(s.visible(shown[i]))
+		total += len(s.header) + len(s.visible(shown[i]))
 	}
 	return total
 }
@@ -136,18 +136,18 @@ func (s section) visible(n int) []line {
 	if hidden <= 1 {
 		return s.rows // A line that counts one row would take the place of that row.
 	}
-	more := line{{dim, fmt.Sprintf("… and %d more", hidden)}}
+	hiddenRows := line{{dim, fmt.Sprintf("… and %d more", hidden)}}
 	if s.newest {
 		return append([]line{{{dim, fmt.Sprintf("… %d earlier", hidden)}}}, s.rows[hidden:]...)
 	}
-	return append(slices.Clone(s.rows[:n]), more)
+	return append(slices.Clone(s.rows[:n]), hiddenRows)
 }
 
 func nodeTable(nodes []Node, width int) []line {
 	var rows [][]span
 	for _, n := range nodes {
 		rows = append(rows, []span{
-			{plain, n.Name}, mark(n.Ready), mark(n.Initialised && n.ProviderID != ""),
+			{plain, n.Name}, yesOrNo(n.Ready), yesOrNo(n.Initialised && n.ProviderID != ""),
 			orDash(n.ProviderID), orDash(n.Zone), orDash(n.Type), orDash(n.InternalIP),
 		})
 	}
@@ -184,13 +184,13 @@ func scheme(lb *LoadBalancer) string {
 }
 
 func objects(s State, width int) []line {
-	most := 0
+	largest := 0
 	for _, c := range s.Objects {
-		most = max(most, c.N)
+		largest = max(largest, c.N)
 	}
 	var cells []line
 	for _, c := range s.Objects {
-		cells = append(cells, line{{plain, number(c.N, most)}, {plain, c.Kind}})
+		cells = append(cells, line{{plain, number(c.N, largest)}, {plain, c.Kind}})
 	}
 	if len(cells) == 0 {
 		return []line{{{dim, "none yet"}}}
@@ -211,13 +211,13 @@ func callsTitle(list []Operation) string {
 }
 
 func calls(list []Operation, width int) []line {
-	most := 0
+	largest := 0
 	for _, c := range list {
-		most = max(most, c.Calls)
+		largest = max(largest, c.Calls)
 	}
 	var cells []line
 	for _, c := range list {
-		cell := line{{plain, number(c.Calls, most)}, {plain, c.Name}}
+		cell := line{{plain, number(c.Calls, largest)}, {plain, c.Name}}
 		if c.Failed > 0 {
 			cell = append(cell, span{bad, fmt.Sprintf(" (%d failed)", c.Failed)})
 		}
@@ -261,8 +261,8 @@ func eventLine(e Event) line {
 // String formats the event in one line.
 func (e Event) String() string { return eventLine(e).paint(0, false) }
 
-func mark(yes bool) span {
-	if yes {
+func yesOrNo(ok bool) span {
+	if ok {
 		return span{good, "yes"}
 	}
 	return span{busy, "no"}

@@ -52,7 +52,7 @@ type Service struct {
 	Addresses []string
 	// LoadBalancer is the cloud's load balancer with one of these addresses, nil without one.
 	LoadBalancer *LoadBalancer
-	// Answers is the name of the last stand-in that answered through the load balancer; empty before the first
+	// Answers is the name of the last echo server that answered through the load balancer; empty before the first
 	// probe.
 	Answers string
 }
@@ -190,7 +190,7 @@ func (s State) Missing() []string {
 	}
 	for _, n := range s.Nodes {
 		if problem := n.problem(); problem != "" {
-			out = append(out, fmt.Sprintf("node %s %s%s", n.Name, problem, s.why("Node "+n.Name)))
+			out = append(out, fmt.Sprintf("node %s %s%s", n.Name, problem, s.warningAbout("Node "+n.Name)))
 		}
 	}
 	if n := t.wantServices - len(s.Services); n > 0 {
@@ -199,7 +199,7 @@ func (s State) Missing() []string {
 	for _, svc := range s.Services {
 		if problem := svc.problem(); problem != "" {
 			name := svc.Namespace + "/" + svc.Name
-			out = append(out, fmt.Sprintf("Service %s %s%s", name, problem, s.why("Service "+name)))
+			out = append(out, fmt.Sprintf("Service %s %s%s", name, problem, s.warningAbout("Service "+name)))
 		}
 	}
 	if s.Routes.Blackholes > 0 {
@@ -211,8 +211,8 @@ func (s State) Missing() []string {
 	return out
 }
 
-// why returns the last warning about an object.
-func (s State) why(object string) string {
+// warningAbout returns the last warning about an object.
+func (s State) warningAbout(object string) string {
 	return s.lastWarning(func(e Event) bool { return e.Object == object && !isAboutRoutes(e) })
 }
 

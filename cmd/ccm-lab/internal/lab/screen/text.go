@@ -36,12 +36,12 @@ func text(t string) line { return line{{plain, t}} }
 // paint writes the line in at most width columns, 0 for unlimited, with or without colours.
 func (l line) paint(width int, colour bool) string {
 	var b strings.Builder
-	left := width
+	available := width
 	for _, s := range l {
 		t := s.text
 		if width > 0 {
-			t = clip(t, left)
-			left -= utf8.RuneCountInString(t)
+			t = clip(t, available)
+			available -= utf8.RuneCountInString(t)
 		}
 		if t == "" {
 			continue
@@ -57,7 +57,7 @@ func (l line) paint(width int, colour bool) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// clip shortens text to at most width columns; an ellipsis replaces the rest.
+// clip shortens text to at most width columns; an ellipsis replaces the end.
 func clip(t string, width int) string {
 	if utf8.RuneCountInString(t) <= width {
 		return t
@@ -88,11 +88,11 @@ func table(header []string, rows [][]span, width int) []line {
 		}
 	}
 	shrink(widths, width)
-	first := make([]span, len(header))
+	titles := make([]span, len(header))
 	for i, h := range header {
-		first[i] = span{dim, h}
+		titles[i] = span{dim, h}
 	}
-	out := []line{align(first, widths)}
+	out := []line{align(titles, widths)}
 	for _, row := range rows {
 		out = append(out, align(row, widths))
 	}

@@ -24,10 +24,10 @@ type Interruption struct {
 	Left []string `json:"left,omitempty"`
 }
 
-// again restarts the manager and counts the calls until every Service is ensured and calls have stopped: the cost of
-// what exists already.
-func (r *runner) again(ctx context.Context) (*Calls, error) {
-	if err := errors.Join(r.untilQuiet(ctx, quietPeriod), r.stop(ctx)); err != nil {
+// measureRestart restarts the manager and counts the calls until every Service is ensured and calls have stopped: the cost
+// of existing objects.
+func (r *runner) measureRestart(ctx context.Context) (*Calls, error) {
+	if err := errors.Join(r.waitUntilQuiet(ctx, quietPeriod), r.stop(ctx)); err != nil {
 		return nil, err
 	}
 	log := r.cluster.Cloud.World.Front().Log()
@@ -36,9 +36,9 @@ func (r *runner) again(ctx context.Context) (*Calls, error) {
 	if err := r.cluster.StartManager(ctx); err != nil {
 		return nil, err
 	}
-	err := r.until(ctx, r.servicesEnsured(ctx, r.watch.services()))
+	err := r.waitFor(ctx, r.servicesEnsured(ctx, r.watch.services()))
 	if err == nil {
-		err = r.untilQuiet(ctx, quietPeriod)
+		err = r.waitUntilQuiet(ctx, quietPeriod)
 	}
 	mutations := log.MutationCount()
 	return &Calls{Reads: log.Len() - mutations, Mutations: mutations}, err
@@ -59,9 +59,9 @@ func (r *runner) interrupt(ctx context.Context, mutations int) (*Interruption, e
 		return lab.CreateService(ctx, r.cluster.Plane.Client, r.service(i))
 	})
 	if err == nil {
-		err = r.until(ctx, goal{
-			what:    "half of the mutations",
-			missing: func() int { return max(0, mutations/2-log.MutationCount()) },
+		err = r.waitFor(ctx, goal{
+			description: "half of the mutations",
+			missing:     func() int { return max(0, mutations/2-log.MutationCount()) },
 		})
 	}
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *runner) interrupt(ctx context.Context, mutations int) (*Interruption, e
 	if err := r.cluster.StartManager(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.until(ctx, r.servicesAddressed(r.Services)); err != nil {
+	if err := r.waitFor(ctx, r.servicesAddressed(r.Services)); err != nil {
 		return nil, err
 	}
 	err = each(ctx, r.Services, func(ctx context.Context, i int) error {
@@ -80,7 +80,7 @@ func (r *runner) interrupt(ctx context.Context, mutations int) (*Interruption, e
 		return services.Delete(ctx, r.service(i).Name, metav1.DeleteOptions{})
 	})
 	if err == nil {
-		err = r.until(ctx, r.servicesLeft(0))
+		err = r.waitFor(ctx, r.servicesLeft(0))
 	}
 	if err != nil {
 		return out, err

@@ -17,29 +17,29 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// StandIns answer in place of the pods behind Services, which a cluster without kubelets does not have: at
+// EchoServers answer in place of the pods behind Services, which a cluster without kubelets does not have: at
 // each node's internal address and each Service's node port, where kube-proxy would listen. They listen on
-// loopback addresses only. Safe for concurrent use.
-type StandIns struct {
+// loopback addresses only, and are safe for concurrent use.
+type EchoServers struct {
 	mu       sync.Mutex
 	closed   bool
-	open     map[standIn]io.Closer
+	open     map[echoServer]io.Closer
 	problems []string
 }
 
-// standIn is one port of one node.
-type standIn struct {
+// echoServer is one port of one node.
+type echoServer struct {
 	node, service string
 	protocol      v1.Protocol
 	address       netip.AddrPort
 }
 
-// NewStandIns returns an empty set of stand-ins. The caller must close them.
-func NewStandIns() *StandIns { return &StandIns{open: map[standIn]io.Closer{}} }
+// NewEchoServers returns an empty set of echo servers. The caller must close them.
+func NewEchoServers() *EchoServers { return &EchoServers{open: map[echoServer]io.Closer{}} }
 
 // Sync listens for exactly these nodes and Services.
-func (s *StandIns) Sync(ctx context.Context, nodes []v1.Node, services []v1.Service) {
-	want := standInsOf(nodes, services)
+func (s *EchoServers) Sync(ctx context.Context, nodes []v1.Node, services []v1.Service) {
+	want := echoServersOf(nodes, services)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -58,22 +58,23 @@ func (s *StandIns) Sync(ctx context.Context, nodes []v1.Node, services []v1.Serv
 		}
 		closer, err := w.listen(ctx)
 		if err != nil {
-			s.problems = append(s.problems, fmt.Sprintf("the stand-in for %s on %s cannot listen: %s", w.service, w.node, err))
+			problem := fmt.Sprintf("the echo server for %s on %s cannot listen: %s", w.service, w.node, err)
+			s.problems = append(s.problems, problem)
 			continue
 		}
 		s.open[w] = closer
 	}
 }
 
-// Problems returns the stand-ins that could not listen, with the reason.
-func (s *StandIns) Problems() []string {
+// Problems returns the echo servers that could not listen, with the reason.
+func (s *EchoServers) Problems() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.problems)
 }
 
-// Close ends all.
-func (s *StandIns) Close() error {
+// Close stops all servers.
+func (s *EchoServers) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
@@ -85,8 +86,8 @@ func (s *StandIns) Close() error {
 	return errors.Join(errs...)
 }
 
-func standInsOf(nodes []v1.Node, services []v1.Service) []standIn {
-	var out []standIn
+func echoServersOf(nodes []v1.Node, services []v1.Service) []echoServer {
+	var out []echoServer
 	for _, node := range nodes {
 		addr, err := netip.ParseAddr(internalIP(node))
 		if err != nil || !addr.IsLoopback() {
@@ -97,7 +98,7 @@ func standInsOf(nodes []v1.Node, services []v1.Service) []standIn {
 				if port.NodePort == 0 || port.Protocol == v1.ProtocolSCTP {
 					continue
 				}
-				out = append(out, standIn{
+				out = append(out, echoServer{
 					node: node.Name, service: svc.Name, protocol: port.Protocol,
 					address: netip.AddrPortFrom(addr, uint16(port.NodePort)),
 				})
@@ -116,16 +117,18 @@ func internalIP(node v1.Node) string {
 	return ""
 }
 
-// greeting is the answer of a stand-in; answeredBy parses it.
-func (s standIn) greeting() string { return "hello from " + s.node + " through service " + s.service }
+// greeting is the answer of an echo server; answeredBy parses it.
+func (s echoServer) greeting() string {
+	return "hello from " + s.node + " through service " + s.service
+}
 
 func answeredBy(greeting string) (node string, ok bool) {
-	rest, ok := strings.CutPrefix(greeting, "hello from ")
-	node, _, found := strings.Cut(rest, " ")
+	sender, ok := strings.CutPrefix(greeting, "hello from ")
+	node, _, found := strings.Cut(sender, " ")
 	return node, ok && found
 }
 
-func (s standIn) listen(ctx context.Context) (io.Closer, error) {
+func (s echoServer) listen(ctx context.Context) (io.Closer, error) {
 	var config net.ListenConfig
 	if s.protocol == v1.ProtocolUDP {
 		conn, err := config.ListenPacket(ctx, "udp", s.address.String())
@@ -151,11 +154,11 @@ func (s standIn) listen(ctx context.Context) (io.Closer, error) {
 	return server, nil
 }
 
-// maxDatagram is the most that fits into one UDP datagram.
+// maxDatagram is the largest payload of a UDP datagram.
 const maxDatagram = 65507
 
 // echo answers each datagram with the greeting and its content, until the socket is closed.
-func (s standIn) echo(conn net.PacketConn) {
+func (s echoServer) echo(conn net.PacketConn) {
 	buffer := make([]byte, maxDatagram)
 	for {
 		n, from, err := conn.ReadFrom(buffer)
@@ -170,7 +173,7 @@ func (s standIn) echo(conn net.PacketConn) {
 	}
 }
 
-// noAnswer is the result of a probe without an answer from a stand-in.
+// noAnswer is the result of a probe without an answer from an echo server.
 const noAnswer = "no answer"
 
 // probe sends a request to a load balancer and returns the name of the node that answered, or noAnswer.
@@ -193,12 +196,12 @@ func probeHTTP(ctx context.Context, target string) (string, error) {
 		return "", err
 	}
 	transport := &http.Transport{DisableKeepAlives: true} // Ignores proxies of the environment.
-	answer, err := transport.RoundTrip(request)
+	response, err := transport.RoundTrip(request)
 	if err != nil {
 		return "", err
 	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxDatagram))
-	return string(body), errors.Join(err, answer.Body.Close())
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxDatagram))
+	return string(body), errors.Join(err, response.Body.Close())
 }
 
 func probeUDP(ctx context.Context, target string) (answer string, err error) {
