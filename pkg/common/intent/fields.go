@@ -30,9 +30,9 @@ func RangeFields() []string {
 // SourceRanges is the set of RangeFields.
 func SourceRanges() plan.FieldSet { return plan.FieldSet{Name: "source ranges", Fields: RangeFields()} }
 
-// fields returns the values that the user set and that the load balancer is computed from: annotations by key, spec
-// fields by path. Fields with the API server's default count as unset.
-func (r *reader) fields() map[string]string {
+// collectFields returns the values that the user set and that the load balancer is computed from: annotations by key,
+// spec fields by path. Fields with the API server's default count as unset.
+func (r *reader) collectFields() map[string]string {
 	fields := map[string]string{}
 	for key, value := range r.svc.Annotations {
 		read := r.supports(key) || slices.Contains(r.vocabulary.Own, key) || key == v1.AnnotationLoadBalancerSourceRangesKey

@@ -16,15 +16,15 @@ import (
 // allPorts selects every TCP port.
 const allPorts = "*"
 
-// Is reports whether a reference names the port: its name, its number, or NUMBER/PROTOCOL.
-func (p Port) Is(reference string) bool {
+// Matches reports whether a reference names the port: its name, its number, or NUMBER/PROTOCOL.
+func (p Port) Matches(reference string) bool {
 	number := strconv.Itoa(int(p.Port))
 	return reference == number || reference == number+"/"+string(p.Protocol) || reference == p.Name && p.Name != ""
 }
 
 // UnknownPort returns an error that names the nearest port if a reference names none of the Service.
 func (s Service) UnknownPort(reference string) error {
-	if slices.ContainsFunc(s.Ports, func(p Port) bool { return p.Is(reference) }) {
+	if slices.ContainsFunc(s.Ports, func(p Port) bool { return p.Matches(reference) }) {
 		return nil
 	}
 	var known, shown []string
@@ -41,8 +41,8 @@ func (s Service) UnknownPort(reference string) error {
 		}
 		known, shown = append(known, p.Name), append(shown, p.Name+" ("+number+")")
 	}
-	if near := spell.Nearest(reference, known); near != "" {
-		return fmt.Errorf("the Service has no port %s: did you mean %s?", Quote(reference), near)
+	if nearest := spell.Nearest(reference, known); nearest != "" {
+		return fmt.Errorf("the Service has no port %s: did you mean %s?", Quote(reference), nearest)
 	}
 	return fmt.Errorf("the Service has no port %s: write one of %s", Quote(reference), strings.Join(shown, ", "))
 }
@@ -62,7 +62,7 @@ func (s *Service) parseTCPPorts(value string) ([]string, error) {
 	}
 	switch {
 	case len(problems) > 0:
-		return nil, joinTexts(problems)
+		return nil, joinMessages(problems)
 	case slices.Contains(references, allPorts):
 		return nil, nil
 	}
@@ -76,7 +76,7 @@ func (s *Service) parseForwardedHeaders(value string) error {
 		return err
 	}
 	for i := range s.Ports {
-		s.Ports[i].ForwardedHeaders = TLS{Ports: references}.At(s.Ports[i])
+		s.Ports[i].ForwardedHeaders = TLS{Ports: references}.Selects(s.Ports[i])
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (s *Service) checkTCP(reference string) error {
 		}
 	}
 	for _, p := range s.Ports {
-		if p.Protocol == v1.ProtocolTCP && (reference == allPorts || p.Is(reference)) {
+		if p.Protocol == v1.ProtocolTCP && (reference == allPorts || p.Matches(reference)) {
 			return nil
 		}
 	}
@@ -106,24 +106,24 @@ func (s *Service) checkTCP(reference string) error {
 
 // parsePortRanges parses PORT=CIDR,CIDR; PORT=CIDR and stores the source ranges of each port.
 func (s *Service) parsePortRanges(value string) error {
-	own := make([][]netip.Prefix, len(s.Ports))
+	ranges := make([][]netip.Prefix, len(s.Ports))
 	var problems []error
 	for entry := range strings.SplitSeq(value, ";") {
-		if err := s.parsePortEntry(strings.TrimSpace(entry), own); err != nil {
+		if err := s.parsePortEntry(strings.TrimSpace(entry), ranges); err != nil {
 			problems = append(problems, err)
 		}
 	}
 	if len(problems) > 0 {
-		return joinTexts(problems)
+		return joinMessages(problems)
 	}
 	for i := range s.Ports {
-		s.Ports[i].SourceRanges = own[i]
+		s.Ports[i].SourceRanges = ranges[i]
 	}
 	return nil
 }
 
 // parsePortEntry parses the source ranges of one port. Host bits are refused: there are no older values to accept.
-func (s *Service) parsePortEntry(entry string, own [][]netip.Prefix) error {
+func (s *Service) parsePortEntry(entry string, byPort [][]netip.Prefix) error {
 	reference, list, found := strings.Cut(entry, "=")
 	reference = strings.TrimSpace(reference)
 	if !found || reference == "" {
@@ -148,19 +148,19 @@ func (s *Service) parsePortEntry(entry string, own [][]netip.Prefix) error {
 		ranges = append(ranges, prefix)
 	}
 	for i, p := range s.Ports {
-		if !p.Is(reference) {
+		if !p.Matches(reference) {
 			continue
 		}
-		if own[i] != nil {
+		if byPort[i] != nil {
 			return fmt.Errorf("the port %s is listed twice: list it once, with all of its ranges", Quote(reference))
 		}
-		own[i] = canonicalRanges(slices.Clone(ranges))
+		byPort[i] = canonicalRanges(slices.Clone(ranges))
 	}
 	return nil
 }
 
-// joinTexts joins errors on one line.
-func joinTexts(problems []error) error {
+// joinMessages joins errors on one line.
+func joinMessages(problems []error) error {
 	texts := make([]string, len(problems))
 	for i, err := range problems {
 		texts[i] = err.Error()
@@ -177,19 +177,19 @@ func (s Service) RangesAt(p Port) []netip.Prefix {
 	case len(s.SourceRanges) == 0:
 		return p.SourceRanges
 	}
-	both := []netip.Prefix{}
+	common := []netip.Prefix{}
 	for _, a := range s.SourceRanges {
 		for _, b := range p.SourceRanges {
 			switch {
 			case !a.Overlaps(b):
 			case a.Bits() > b.Bits(): // one of them contains the other
-				both = append(both, a)
+				common = append(common, a)
 			default:
-				both = append(both, b)
+				common = append(common, b)
 			}
 		}
 	}
-	return canonicalRanges(both)
+	return canonicalRanges(common)
 }
 
 // AllowedAt returns the source ranges of one family that may connect to a port: the whole family if there are no
@@ -197,7 +197,7 @@ func (s Service) RangesAt(p Port) []netip.Prefix {
 // empty list would mean "no restriction".
 func (s Service) AllowedAt(p Port, family v1.IPFamily) []netip.Prefix {
 	if len(s.SourceRanges)+len(p.SourceRanges) == 0 {
-		return []netip.Prefix{everyone(family)}
+		return []netip.Prefix{allAddresses(family)}
 	}
 	var allowed []netip.Prefix
 	for _, prefix := range s.RangesAt(p) {
@@ -216,17 +216,17 @@ func (s Service) RestrictsPorts() bool {
 	return slices.ContainsFunc(s.Ports, func(p Port) bool { return len(p.SourceRanges) > 0 })
 }
 
-// everyone returns the range of all addresses of a family.
-func everyone(family v1.IPFamily) netip.Prefix {
+// allAddresses returns the range of all addresses of a family.
+func allAddresses(family v1.IPFamily) netip.Prefix {
 	if family == v1.IPv6Protocol {
 		return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
 	}
 	return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
 }
 
-// portRanges refuses a port that no client could connect to: its ranges and those of the Service exclude each other,
-// or are of another family.
-func (r *reader) portRanges() {
+// checkPortRanges refuses a port that no client could connect to: its ranges and those of the Service exclude each
+// other, or are of another family.
+func (r *reader) checkPortRanges() {
 	for _, p := range r.out.Ports {
 		if len(p.SourceRanges) == 0 {
 			continue
@@ -234,7 +234,7 @@ func (r *reader) portRanges() {
 		if !slices.ContainsFunc(r.out.Families, func(f v1.IPFamily) bool { return len(r.out.AllowedAt(p, f)) > 0 }) {
 			r.problems.Addf(KeyPortSourceRanges, r.svc.Annotations[KeyPortSourceRanges], "no client could connect to the port "+
 				"%d, because it needs an address in its ranges and in those of the Service (%s), of a family of the Service: add "+
-				"one that both contain", p.Port, r.out.Sources.Where(KeySourceRanges))
+				"one that both contain", p.Port, r.out.Sources.FieldOf(KeySourceRanges))
 		}
 	}
 }

@@ -158,8 +158,8 @@ func TestReadTLSAndForwardedHeaders(t *testing.T) {
 		t.Errorf("TLS (-want +got):\n%s", diff)
 	}
 	for i, want := range []bool{false, true, false} {
-		if in.Ports[i].ForwardedHeaders != want || in.TLS.At(in.Ports[i]) != (i < 2) {
-			t.Errorf("port %+v: TLS %t", in.Ports[i], in.TLS.At(in.Ports[i]))
+		if in.Ports[i].ForwardedHeaders != want || in.TLS.Selects(in.Ports[i]) != (i < 2) {
+			t.Errorf("port %+v: TLS %t", in.Ports[i], in.TLS.Selects(in.Ports[i]))
 		}
 	}
 	if in.DrainingTimeout == nil || *in.DrainingTimeout != 0 {
@@ -167,8 +167,8 @@ func TestReadTLSAndForwardedHeaders(t *testing.T) {
 	}
 	all, _, err := Read(threePorts(annotated(KeyTLSCertificate, "arn:x", KeyTLSPorts, "*", KeyForwardedHeaders, "*")), everything())
 	for i, want := range []bool{true, true, false} {
-		if p := all.Ports[i]; err != nil || all.TLS.At(p) != want || p.ForwardedHeaders != want {
-			t.Errorf("with *: port %+v: TLS %t, error %v", p, all.TLS.At(p), err)
+		if p := all.Ports[i]; err != nil || all.TLS.Selects(p) != want || p.ForwardedHeaders != want {
+			t.Errorf("with *: port %+v: TLS %t, error %v", p, all.TLS.Selects(p), err)
 		}
 	}
 }
@@ -207,7 +207,7 @@ func TestReadRefusesRequiredSettingsThatACloudLacks(t *testing.T) {
 		}
 	}
 	for _, key := range []string{KeyTLSPorts, KeyConnectionDrainingTimeout} {
-		if !slices.ContainsFunc(warnings, func(w Warning) bool { return w.Where == key && w.Reason == Unsupported }) || HasProblem(err, key) {
+		if !slices.ContainsFunc(warnings, func(w Warning) bool { return w.Field == key && w.Reason == Unsupported }) || HasProblem(err, key) {
 			t.Errorf("%s: warnings %v, error %v", key, warnings, err)
 		}
 	}

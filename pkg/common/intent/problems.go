@@ -16,8 +16,8 @@ const clipLength = 80
 
 // Problem is a field or annotation of a Service that its author has to change.
 type Problem struct {
-	// Where is the field or annotation that the user wrote: "spec.ports[1].protocol".
-	Where string
+	// Field is the field or annotation that the user wrote: "spec.ports[1].protocol".
+	Field string
 	// Value is the current value; empty if the problem is a missing value.
 	Value string
 	// Fix is the instruction how to correct it, as a sentence without a full stop.
@@ -27,9 +27,9 @@ type Problem struct {
 // String formats the problem for Events and terminals.
 func (p Problem) String() string {
 	if p.Value == "" {
-		return fmt.Sprintf("%s: %s", p.Where, p.Fix)
+		return fmt.Sprintf("%s: %s", p.Field, p.Fix)
 	}
-	return fmt.Sprintf("%s is %s: %s", p.Where, Quote(p.Value), p.Fix)
+	return fmt.Sprintf("%s is %s: %s", p.Field, Quote(p.Value), p.Fix)
 }
 
 // Problems collects the problems of a Service, so that all of them are reported at once. Providers use it for
@@ -48,20 +48,20 @@ func (s Service) NewProblems() Problems {
 	return Problems{Sources: s.Sources.Clone(), Written: s.Annotations}
 }
 
-// Add adds a problem. Where is a field path, or the key of the annotation of the setting, even if the user
+// Add adds a problem. Field is a field path, or the key of the annotation of the setting, even if the user
 // wrote it in another way: see Sources.
-func (p *Problems) Add(where, value, fix string) {
-	p.list = append(p.list, Problem{Where: p.Sources.Where(where), Value: value, Fix: fix})
+func (p *Problems) Add(field, value, fix string) {
+	p.list = append(p.list, Problem{Field: p.Sources.FieldOf(field), Value: value, Fix: fix})
 }
 
 // Addf adds a problem with a formatted fix.
-func (p *Problems) Addf(where, value, format string, args ...any) {
-	p.Add(where, value, fmt.Sprintf(format, args...))
+func (p *Problems) Addf(field, value, format string, args ...any) {
+	p.Add(field, value, fmt.Sprintf(format, args...))
 }
 
 // Conflict adds the problem that a portable setting and a provider's own annotation differ.
 func (p *Problems) Conflict(portable, own string) {
-	p.Addf(portable, p.Written[p.Sources.Where(portable)], "%s is set too and conflicts: remove one of "+
+	p.Addf(portable, p.Written[p.Sources.FieldOf(portable)], "%s is set too and conflicts: remove one of "+
 		"them", own)
 }
 
@@ -70,7 +70,7 @@ func (p *Problems) Override(own, portable string) {
 	if p.Sources == nil {
 		p.Sources = Sources{}
 	}
-	p.Sources[own] = p.Sources.Where(portable)
+	p.Sources[own] = p.Sources.FieldOf(portable)
 }
 
 // Refuse returns the problems of AtCreation as an error of class cloudapi.Invalid, or nil.
@@ -95,9 +95,9 @@ func (p *Problems) Err(subject string) error {
 type ProblemsError struct{ Problems []Problem }
 
 // HasProblem reports whether a setting is among the problems of an error.
-func HasProblem(err error, where string) bool {
+func HasProblem(err error, field string) bool {
 	var pe *ProblemsError
-	return errors.As(err, &pe) && slices.ContainsFunc(pe.Problems, func(p Problem) bool { return p.Where == where })
+	return errors.As(err, &pe) && slices.ContainsFunc(pe.Problems, func(p Problem) bool { return p.Field == field })
 }
 
 // Error lists all problems on one line.
@@ -114,7 +114,7 @@ func (e *ProblemsError) Error() string {
 // errors, and returns nil when all are nil.
 func Join(subject string, errs ...error) error {
 	var merged Problems
-	var others []error
+	var otherErrs []error
 	for _, err := range errs {
 		var pe *ProblemsError
 		switch {
@@ -122,13 +122,13 @@ func Join(subject string, errs ...error) error {
 		case errors.As(err, &pe):
 			merged.list = append(merged.list, pe.Problems...)
 		default:
-			others = append(others, err)
+			otherErrs = append(otherErrs, err)
 		}
 	}
-	if len(others) == 0 {
+	if len(otherErrs) == 0 {
 		return merged.Err(subject)
 	}
-	return errors.Join(append([]error{merged.Err(subject)}, others...)...)
+	return errors.Join(append([]error{merged.Err(subject)}, otherErrs...)...)
 }
 
 // Quote returns a user's value for use in a message: in quotes, clipped, and with control

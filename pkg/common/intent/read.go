@@ -50,8 +50,8 @@ const (
 // Warning is a message for the author of a Service that does not block reconciliation.
 type Warning struct {
 	Reason Reason
-	// Where is the annotation's key or the field's path.
-	Where string
+	// Field is the annotation's key or the field's path.
+	Field string
 	// Message is the whole text, which names the key, the value if relevant, and the fix.
 	Message string
 }
@@ -70,15 +70,15 @@ func Read(svc *v1.Service, vocabulary Vocabulary) (Service, []Warning, error) {
 		Scheme:      Public,
 		Annotations: maps.Clone(svc.Annotations),
 	}
-	r.spec()
-	r.portable()
-	r.sourceRanges()
-	r.portRanges()
-	r.listeners()
-	r.staticAddresses()
-	r.healthCheck()
+	r.readSpec()
+	r.readPortable()
+	r.readSourceRanges()
+	r.checkPortRanges()
+	r.checkListeners()
+	r.readStaticAddresses()
+	r.readHealthCheck()
 	r.warnUnknownAnnotations()
-	r.out.Fields = r.fields()
+	r.out.Fields = r.collectFields()
 	return r.out, r.warnings, r.problems.Err(Subject(svc))
 }
 
@@ -97,29 +97,29 @@ type reader struct {
 	warnings   []Warning
 }
 
-func (r *reader) warn(reason Reason, where, message string) {
-	r.warnings = append(r.warnings, Warning{Reason: reason, Where: where, Message: where + ": " + message})
+func (r *reader) warn(reason Reason, field, message string) {
+	r.warnings = append(r.warnings, Warning{Reason: reason, Field: field, Message: field + ": " + message})
 }
 
-// set reports whether a portable annotation is present and supported.
-func (r *reader) set(key string) bool {
+// isSet reports whether a portable annotation is present and supported.
+func (r *reader) isSet(key string) bool {
 	_, ok := r.svc.Annotations[key]
 	return ok && r.supports(key)
 }
 
 func (r *reader) supports(key string) bool { return slices.Contains(r.vocabulary.Portable, key) }
 
-// source records that a portable setting was written as a field or as another annotation.
-func (r *reader) source(key, where string) {
+// recordSource records that a portable setting was written as a field or as another annotation.
+func (r *reader) recordSource(key, field string) {
 	if r.out.Sources == nil {
 		r.out.Sources = Sources{}
 	}
-	r.out.Sources[key] = where
+	r.out.Sources[key] = field
 }
 
-// portable reads the portable annotations that the cloud supports, and warns about the others.
-func (r *reader) portable() {
-	honoured := slices.DeleteFunc(portableTable(&r.out), func(e Entry) bool {
+// readPortable reads the portable annotations that the cloud supports, and warns about the others.
+func (r *reader) readPortable() {
+	supported := slices.DeleteFunc(portableTable(&r.out), func(e Entry) bool {
 		if r.supports(e.Key) {
 			return false
 		}
@@ -131,12 +131,12 @@ func (r *reader) portable() {
 		}
 		return true
 	})
-	honoured.Read(r.svc.Annotations, &r.problems)
+	supported.Read(r.svc.Annotations, &r.problems)
 }
 
-// listeners checks the settings of TLS and HTTP together.
-func (r *reader) listeners() {
-	if r.out.TLS.Certificate != "" && !slices.ContainsFunc(r.out.Ports, r.out.TLS.At) {
+// checkListeners checks the settings of TLS and HTTP together.
+func (r *reader) checkListeners() {
+	if r.out.TLS.Certificate != "" && !slices.ContainsFunc(r.out.Ports, r.out.TLS.Selects) {
 		r.problems.Add(KeyTLSCertificate, r.out.TLS.Certificate, "it works for TCP, and the Service has no TCP "+
 			"port: remove it")
 	}
@@ -146,6 +146,6 @@ func (r *reader) listeners() {
 	}
 }
 
-func (r *reader) warnUnsupported(where string) {
-	r.warn(Unsupported, where, "the cloud "+r.vocabulary.Provider+" does not support it, so it has no effect; remove it")
+func (r *reader) warnUnsupported(field string) {
+	r.warn(Unsupported, field, "the cloud "+r.vocabulary.Provider+" does not support it, so it has no effect; remove it")
 }

@@ -273,7 +273,7 @@ func TestReadReportsAllProblemsInOrder(t *testing.T) {
 	}
 	var where []string
 	for _, p := range problems.Problems {
-		where = append(where, p.Where)
+		where = append(where, p.Field)
 	}
 	want := []string{"spec.ports[0].protocol", KeyScheme, KeyIdleTimeout, KeySubnets}
 	if diff := cmp.Diff(want, where); diff != "" {

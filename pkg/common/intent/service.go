@@ -89,9 +89,9 @@ type TLS struct {
 	Ports []string
 }
 
-// At reports whether the settings select a port.
-func (t TLS) At(p Port) bool {
-	return p.Protocol == v1.ProtocolTCP && (t.Ports == nil || slices.ContainsFunc(t.Ports, p.Is))
+// Selects reports whether the settings select a port.
+func (t TLS) Selects(p Port) bool {
+	return p.Protocol == v1.ProtocolTCP && (t.Ports == nil || slices.ContainsFunc(t.Ports, p.Matches))
 }
 
 // HealthCheckProtocol is the protocol of probes.

@@ -10,10 +10,10 @@ import (
 // "spec.loadBalancerIP". Settings that were written under their own key are absent.
 type Sources map[string]string
 
-// Where returns the field path or annotation key under which the user wrote a setting.
-func (s Sources) Where(key string) string {
-	if where, ok := s[key]; ok {
-		return where
+// FieldOf returns the field path or annotation key under which the user wrote a setting.
+func (s Sources) FieldOf(key string) string {
+	if field, ok := s[key]; ok {
+		return field
 	}
 	return key
 }

@@ -11,10 +11,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// spec reads the fields of the Service.
-func (r *reader) spec() {
-	r.ports()
-	r.families()
+// readSpec reads the fields of the Service.
+func (r *reader) readSpec() {
+	r.readPorts()
+	r.readFamilies()
 	spec := r.svc.Spec
 	r.out.LocalTraffic = spec.ExternalTrafficPolicy == v1.ServiceExternalTrafficPolicyLocal
 	if spec.SessionAffinity == v1.ServiceAffinityClientIP {
@@ -26,10 +26,10 @@ func (r *reader) spec() {
 	}
 }
 
-func (r *reader) ports() {
+func (r *reader) readPorts() {
 	ports := r.svc.Spec.Ports
 	if len(ports) == 0 {
-		r.problems.Add("spec.ports", "", "a load balancer needs at least one port: add one")
+		r.problems.Add(FieldPorts, "", "a load balancer needs at least one port: add one")
 	}
 	type listener struct {
 		protocol v1.Protocol
@@ -43,13 +43,13 @@ func (r *reader) ports() {
 		if port.Protocol == "" {
 			port.Protocol = v1.ProtocolTCP // the default of the API server
 		}
-		r.protocol(path+"protocol", port.Protocol)
+		r.checkProtocol(path+"protocol", port.Protocol)
 		if p.Port < 1 || p.Port > maxPort {
 			r.problems.Add(path+"port", strconv.Itoa(int(p.Port)), "write a number from 1 to 65535")
 		}
-		r.nodePort(path+"nodePort", p.NodePort)
+		r.checkNodePort(path+"nodePort", p.NodePort)
 		id := listener{port.Protocol, port.Port}
-		if first, twice := seen[id]; twice {
+		if first, duplicate := seen[id]; duplicate {
 			r.problems.Addf(path+"port", strconv.Itoa(int(p.Port)), "spec.ports[%d] already takes %s port %d: remove one of "+
 				"them", first, port.Protocol, p.Port)
 		} else {
@@ -59,7 +59,7 @@ func (r *reader) ports() {
 	}
 }
 
-func (r *reader) protocol(path string, protocol v1.Protocol) {
+func (r *reader) checkProtocol(path string, protocol v1.Protocol) {
 	switch {
 	case protocol == v1.ProtocolTCP, protocol == v1.ProtocolUDP:
 	case protocol == v1.ProtocolSCTP && r.vocabulary.SCTP:
@@ -71,15 +71,15 @@ func (r *reader) protocol(path string, protocol v1.Protocol) {
 	}
 }
 
-// nodePort refuses a port without a node port if the Service disables their allocation; where other managers create
-// such ports, only that of a new load balancer. A port that has none yet comes from a manifest that was not sent to
-// the API server.
-func (r *reader) nodePort(path string, port int32) {
+// checkNodePort refuses a port without a node port if the Service disables their allocation. On clouds where other
+// managers create such ports, it refuses only new load balancers. A port that has none yet comes from a manifest that
+// was not sent to the API server.
+func (r *reader) checkNodePort(path string, port int32) {
 	if port != 0 {
 		return
 	}
 	if allocate := r.svc.Spec.AllocateLoadBalancerNodePorts; allocate != nil && !*allocate {
-		problem := Problem{Where: path, Fix: fmt.Sprintf("there is none and spec.allocateLoadBalancerNodePorts is false, "+
+		problem := Problem{Field: path, Fix: fmt.Sprintf("there is none and spec.allocateLoadBalancerNodePorts is false, "+
 			"but load balancers of the cloud %s reach pods through node ports: set spec.allocateLoadBalancerNodePorts to true, "+
 			"or write a node port", r.vocabulary.Provider)}
 		if r.vocabulary.EmptyPools {
@@ -92,9 +92,9 @@ func (r *reader) nodePort(path string, port int32) {
 	r.warn(Ignored, path, "not assigned yet; the API server assigns it when the Service is created")
 }
 
-// families reads spec.ipFamilies. A manifest that was not sent to the API server has IPv4, unless
+// readFamilies reads spec.ipFamilies. A manifest that was not sent to the API server has IPv4, unless
 // its cluster IPs are of another family.
-func (r *reader) families() {
+func (r *reader) readFamilies() {
 	families := slices.Clone(r.svc.Spec.IPFamilies)
 	for i, f := range families {
 		path := fmt.Sprintf("spec.ipFamilies[%d]", i)
@@ -119,46 +119,46 @@ func (r *reader) families() {
 	r.out.RequiresDualStack = policy != nil && *policy == v1.IPFamilyPolicyRequireDualStack
 }
 
-// sourceRanges reads the first of the three sources that has a value. The framework prefers the field to the
+// readSourceRanges reads the first of the three sources that has a value. The framework prefers the field to the
 // beta annotation; the portable annotation is between them.
-func (r *reader) sourceRanges() {
-	const field, beta = "spec.loadBalancerSourceRanges", v1.AnnotationLoadBalancerSourceRangesKey
-	var where, value string
+func (r *reader) readSourceRanges() {
+	const beta = v1.AnnotationLoadBalancerSourceRangesKey
+	var source, value string
 	var items []string
 	var err error
 	switch old := strings.TrimSpace(r.svc.Annotations[beta]); {
 	case len(r.svc.Spec.LoadBalancerSourceRanges) > 0:
-		where, items = field, r.svc.Spec.LoadBalancerSourceRanges
+		source, items = FieldSourceRanges, r.svc.Spec.LoadBalancerSourceRanges
 		value = strings.Join(items, ",")
-		r.warnOverridden(KeySourceRanges, field)
-		r.warnOverridden(beta, field)
-	case r.set(KeySourceRanges):
-		where, value = KeySourceRanges, strings.TrimSpace(r.svc.Annotations[KeySourceRanges])
+		r.warnOverridden(KeySourceRanges, FieldSourceRanges)
+		r.warnOverridden(beta, FieldSourceRanges)
+	case r.isSet(KeySourceRanges):
+		source, value = KeySourceRanges, strings.TrimSpace(r.svc.Annotations[KeySourceRanges])
 		if value == "" {
 			return // reported by Table.Read
 		}
 		items, err = splitList(value)
 		r.warnOverridden(beta, KeySourceRanges)
 	case old != "":
-		where, value = beta, old
+		source, value = beta, old
 		items, err = splitList(old)
 	default:
 		return
 	}
-	if where != KeySourceRanges && !r.supports(KeySourceRanges) {
-		r.warn(Unsupported, where, "the cloud "+r.vocabulary.Provider+" cannot restrict who connects: the load balancer is "+
+	if source != KeySourceRanges && !r.supports(KeySourceRanges) {
+		r.warn(Unsupported, source, "the cloud "+r.vocabulary.Provider+" cannot restrict who connects: the load balancer is "+
 			"open to everyone")
 		return
 	}
 	if err != nil {
-		r.problems.Add(where, value, err.Error())
+		r.problems.Add(source, value, err.Error())
 		return
 	}
-	if where != KeySourceRanges {
-		r.source(KeySourceRanges, where)
+	if source != KeySourceRanges {
+		r.recordSource(KeySourceRanges, source)
 	}
-	r.out.SourceRanges = r.ranges(where, items)
-	r.rangeFamilies(where, value)
+	r.out.SourceRanges = r.parseRanges(source, items)
+	r.checkRangeFamilies(source, value)
 }
 
 // warnOverridden warns about a setting that another one overrides.
@@ -169,38 +169,38 @@ func (r *reader) warnOverridden(key, winner string) {
 	}
 }
 
-func (r *reader) ranges(where string, items []string) []netip.Prefix {
+func (r *reader) parseRanges(source string, items []string) []netip.Prefix {
 	ranges := make([]netip.Prefix, 0, len(items))
 	for _, item := range items {
 		item = strings.TrimSpace(item)
 		prefix, changed, err := parseRange(item)
 		switch {
 		case err != nil:
-			r.problems.Add(where, "", err.Error())
+			r.problems.Add(source, "", err.Error())
 			continue
 		case changed:
-			r.warn(Ignored, where, fmt.Sprintf("%s is read as %s; write it so", Quote(item), prefix))
+			r.warn(Ignored, source, fmt.Sprintf("%s is read as %s; write it so", Quote(item), prefix))
 		}
 		ranges = append(ranges, prefix)
 	}
 	return canonicalRanges(ranges)
 }
 
-// rangeFamilies warns about ranges of a family that the Service lacks, and refuses ranges that would exclude
+// checkRangeFamilies warns about ranges of a family that the Service lacks, and refuses ranges that would exclude
 // all clients.
-func (r *reader) rangeFamilies(where, value string) {
-	useful := false
+func (r *reader) checkRangeFamilies(source, value string) {
+	usable := false
 	for _, prefix := range r.out.SourceRanges {
 		family := familyOf(prefix.Addr())
 		if slices.Contains(r.out.Families, family) {
-			useful = true
+			usable = true
 			continue
 		}
-		r.warn(Ignored, where, fmt.Sprintf("%s has no effect, because the Service has no %s "+
+		r.warn(Ignored, source, fmt.Sprintf("%s has no effect, because the Service has no %s "+
 			"(spec.ipFamilies)", prefix, family))
 	}
-	if len(r.out.SourceRanges) > 0 && !useful {
-		r.problems.Addf(where, value, "no range is %s, so no client could connect: add one of the Service's own "+
+	if len(r.out.SourceRanges) > 0 && !usable {
+		r.problems.Addf(source, value, "no range is %s, so no client could connect: add one of the Service's own "+
 			"family", joinFamilies(r.out.Families))
 	}
 }
@@ -213,36 +213,36 @@ func joinFamilies(families []v1.IPFamily) string {
 	return strings.Join(names, " or ")
 }
 
-// staticAddresses reads the deprecated field if the annotation is not set, and checks the
+// readStaticAddresses reads the deprecated field if the annotation is not set, and checks the
 // addresses of both against the families.
-func (r *reader) staticAddresses() {
-	const field = "spec.loadBalancerIP"
-	where := KeyStaticAddresses
+func (r *reader) readStaticAddresses() {
+	source := KeyStaticAddresses
 	if ip := strings.TrimSpace(r.svc.Spec.LoadBalancerIP); ip != "" {
 		switch {
-		case r.set(KeyStaticAddresses):
+		case r.isSet(KeyStaticAddresses):
 			if !slices.Equal(r.out.StaticAddresses, []string{ip}) {
-				r.warn(Ignored, field, KeyStaticAddresses+" is set too and takes precedence; remove the field, which is deprecated")
+				r.warn(Ignored, FieldLoadBalancerIP,
+					KeyStaticAddresses+" is set too and takes precedence; remove the field, which is deprecated")
 			}
 		case !r.supports(KeyStaticAddresses):
-			r.warnUnsupported(field)
+			r.warnUnsupported(FieldLoadBalancerIP)
 		default:
-			where = field
-			r.source(KeyStaticAddresses, field)
+			source = FieldLoadBalancerIP
+			r.recordSource(KeyStaticAddresses, FieldLoadBalancerIP)
 			r.out.StaticAddresses = []string{ip}
 		}
 	}
 	for _, item := range r.out.StaticAddresses {
 		addr, err := netip.ParseAddr(item)
 		if err == nil && !slices.Contains(r.out.Families, familyOf(addr)) {
-			r.problems.Addf(where, item, "it is %s, but the Service is %s (spec.ipFamilies): use an address of that "+
+			r.problems.Addf(source, item, "it is %s, but the Service is %s (spec.ipFamilies): use an address of that "+
 				"family", familyOf(addr), joinFamilies(r.out.Families))
 		}
 	}
 }
 
-// healthCheck checks the probe annotations together, and overrides them with externalTrafficPolicy: Local.
-func (r *reader) healthCheck() {
+// readHealthCheck checks the probe annotations together, and overrides them with externalTrafficPolicy: Local.
+func (r *reader) readHealthCheck() {
 	h := &r.out.HealthCheck
 	if h.Interval > 0 && h.Timeout > h.Interval {
 		r.problems.Addf(KeyHealthCheckTimeout, formatDuration(h.Timeout), "it exceeds %s, which is %s: write at most "+
@@ -258,16 +258,16 @@ func (r *reader) healthCheck() {
 	// Only the health check node port reports which nodes have a ready pod, so another probe would send traffic
 	// to nodes that drop it.
 	for _, key := range []string{KeyHealthCheckProtocol, KeyHealthCheckPort, KeyHealthCheckPath} {
-		if r.set(key) {
+		if r.isSet(key) {
 			r.warn(Ignored, key, "no effect with externalTrafficPolicy: Local, where the Service's health check node port is "+
 				"probed; remove it")
 		}
 	}
 	h.Protocol, h.Port, h.Path = HealthCheckHTTP, r.svc.Spec.HealthCheckNodePort, localProbePath
-	r.source(KeyHealthCheckProtocol, "spec.externalTrafficPolicy")
-	r.source(KeyHealthCheckPort, "spec.healthCheckNodePort")
-	r.source(KeyHealthCheckPath, "spec.externalTrafficPolicy")
+	r.recordSource(KeyHealthCheckProtocol, FieldExternalTrafficPolicy)
+	r.recordSource(KeyHealthCheckPort, FieldHealthCheckNodePort)
+	r.recordSource(KeyHealthCheckPath, FieldExternalTrafficPolicy)
 	if h.Port == 0 {
-		r.warn(Ignored, "spec.healthCheckNodePort", "not assigned yet; the API server assigns it when the Service is created")
+		r.warn(Ignored, FieldHealthCheckNodePort, "not assigned yet; the API server assigns it when the Service is created")
 	}
 }

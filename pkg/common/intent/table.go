@@ -119,8 +119,8 @@ func OneOf[T ~string](words ...T) func(string) (T, error) {
 }
 
 // Int accepts whole numbers within bounds.
-func Int(least, most int) func(string) (int, error) {
-	return func(value string) (int, error) { return parseInt(value, least, most) }
+func Int(minimum, maximum int) func(string) (int, error) {
+	return func(value string) (int, error) { return parseInt(value, minimum, maximum) }
 }
 
 // alternatives joins words for a sentence: "a, b or c".

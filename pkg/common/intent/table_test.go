@@ -82,8 +82,8 @@ func TestMergeReportsConflictsAndSources(t *testing.T) {
 			problems := Service{Sources: tc.sources, Annotations: map[string]string{KeyIdleTimeout: "7ns"}}.NewProblems()
 			option := tc.option
 			Merge(&problems, &option, tc.value, KeyIdleTimeout, own)
-			if option != tc.want || problems.Sources.Where(own) != tc.where || errText(problems.Err("toy")) != tc.conflict {
-				t.Errorf("%s from %s, %v", option, problems.Sources.Where(own), problems.Err("toy"))
+			if option != tc.want || problems.Sources.FieldOf(own) != tc.where || errText(problems.Err("toy")) != tc.conflict {
+				t.Errorf("%s from %s, %v", option, problems.Sources.FieldOf(own), problems.Err("toy"))
 			}
 			if len(tc.sources) > 1 {
 				t.Errorf("the sources of the Service were modified: %v", tc.sources)

@@ -21,7 +21,7 @@ func (r *reader) warnUnknownAnnotations() {
 		case slices.Contains(r.vocabulary.Own, key), key == v1.AnnotationLoadBalancerSourceRangesKey:
 		case strings.HasPrefix(key, Prefix):
 			if known := append(Keys(), KeyApprove); !slices.Contains(known, key) {
-				r.unknown(key, "no such annotation", append(slices.Clone(r.vocabulary.Portable), KeyApprove))
+				r.warnUnknown(key, "no such annotation", append(slices.Clone(r.vocabulary.Portable), KeyApprove))
 			}
 		default:
 			r.warnByPrefix(key)
@@ -47,33 +47,33 @@ func (r *reader) warnByPrefix(key string) {
 	switch {
 	case longest == "":
 	case cloud == r.vocabulary.Provider:
-		r.unknown(key, "the cloud "+cloud+" has no such annotation", r.vocabulary.Own)
+		r.warnUnknown(key, "the cloud "+cloud+" has no such annotation", r.vocabulary.Own)
 	default:
 		r.warn(Unsupported, key, "it is for the cloud "+cloud+" and has no effect on "+r.vocabulary.Provider)
 	}
 }
 
-func (r *reader) unknown(key, message string, known []string) {
+func (r *reader) warnUnknown(key, message string, known []string) {
 	advice := "remove it"
-	if near := nearest(key, known); near != "" {
-		advice = "did you mean " + near + "?"
+	if nearest := nearestKey(key, known); nearest != "" {
+		advice = "did you mean " + nearest + "?"
 	}
 	r.warn(UnknownKey, key, message+", so it has no effect; "+advice)
 }
 
-// nearest compares the keys without their common prefix, which is most of a key and would make any
+// nearestKey compares the keys without their common prefix, which is most of a key and would make any
 // two of them similar.
-func nearest(key string, known []string) string {
+func nearestKey(key string, known []string) string {
 	common := commonPrefix(key, known)
-	tails := make([]string, len(known))
+	suffixes := make([]string, len(known))
 	for i, k := range known {
-		tails[i] = k[len(common):]
+		suffixes[i] = k[len(common):]
 	}
-	near := spell.Nearest(key[len(common):], tails)
-	if near == "" {
+	suffix := spell.Nearest(key[len(common):], suffixes)
+	if suffix == "" {
 		return ""
 	}
-	return common + near
+	return common + suffix
 }
 
 // commonPrefix returns the common prefix of key and all known keys, up to the last separator.

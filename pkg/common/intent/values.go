@@ -90,7 +90,7 @@ func familyOf(addr netip.Addr) v1.IPFamily {
 }
 
 // durationBetween parses durations that clouds count in whole seconds.
-func durationBetween(least, most time.Duration) func(string) (time.Duration, error) {
+func durationBetween(shortest, longest time.Duration) func(string) (time.Duration, error) {
 	return func(value string) (time.Duration, error) {
 		d, err := time.ParseDuration(value)
 		if err != nil {
@@ -99,8 +99,8 @@ func durationBetween(least, most time.Duration) func(string) (time.Duration, err
 			}
 			return 0, fmt.Errorf("write a duration such as 30s or 5m")
 		}
-		if d < least || d > most || d%time.Second != 0 {
-			return 0, fmt.Errorf("write whole seconds from %s to %s", formatDuration(least), formatDuration(most))
+		if d < shortest || d > longest || d%time.Second != 0 {
+			return 0, fmt.Errorf("write whole seconds from %s to %s", formatDuration(shortest), formatDuration(longest))
 		}
 		return d, nil
 	}
@@ -119,10 +119,10 @@ func formatDuration(d time.Duration) string {
 }
 
 // parseInt parses a decimal number within bounds.
-func parseInt(value string, least, most int) (int, error) {
+func parseInt(value string, minimum, maximum int) (int, error) {
 	n, err := strconv.Atoi(value)
-	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("write a whole number from %d to %d", least, most)
+	if err != nil || n < minimum || n > maximum {
+		return 0, fmt.Errorf("write a whole number from %d to %d", minimum, maximum)
 	}
 	return n, nil
 }
@@ -155,10 +155,10 @@ func parseTags(value string) (map[string]string, error) {
 	for _, item := range items {
 		key, val, found := strings.Cut(item, "=")
 		key, val = strings.TrimSpace(key), strings.TrimSpace(val)
-		switch _, twice := tags[key]; {
+		switch _, duplicate := tags[key]; {
 		case !found || key == "":
 			return nil, fmt.Errorf("%s is not key=value: write for example team=web,stage=prod", Quote(item))
-		case twice:
+		case duplicate:
 			return nil, fmt.Errorf("the key %s is given twice: give it once", Quote(key))
 		case strings.ContainsFunc(item, unicode.IsControl):
 			return nil, fmt.Errorf("%s contains a control character: remove it", Quote(item))
@@ -170,8 +170,8 @@ func parseTags(value string) (map[string]string, error) {
 
 // parsePath parses the path of an HTTP probe.
 func parsePath(value string) (string, error) {
-	bad := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == '#' }
-	if !strings.HasPrefix(value, "/") || strings.ContainsFunc(value, bad) {
+	isInvalid := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == '#' }
+	if !strings.HasPrefix(value, "/") || strings.ContainsFunc(value, isInvalid) {
 		return "", fmt.Errorf("write a path that begins with a slash and has no spaces, such as /healthz")
 	}
 	return value, nil

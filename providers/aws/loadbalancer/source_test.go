@@ -16,22 +16,22 @@ func TestProblemsNameTheUsersField(t *testing.T) {
 	shared := []intenttest.InvalidValue{
 		{Setting: intent.KeySubnets, Value: "nosuchsubnet"},
 		{Setting: intent.KeyTags, Value: "aws:x=1"},
-		{Setting: intent.KeyTags, Value: "unified-ccm.io/x=1", Given: map[string]string{annotation.KeyTags: "team=web"}},
-		{Setting: intent.KeyHealthCheckTimeout, Value: "9s", Given: map[string]string{annotation.KeyHealthCheckInterval: "8"}},
+		{Setting: intent.KeyTags, Value: "unified-ccm.io/x=1", Annotations: map[string]string{annotation.KeyTags: "team=web"}},
+		{Setting: intent.KeyHealthCheckTimeout, Value: "9s", Annotations: map[string]string{annotation.KeyHealthCheckInterval: "8"}},
 	}
 	for kind, own := range map[annotation.Type][]intenttest.InvalidValue{
 		onClassic: {
 			{Setting: intent.KeyStaticAddresses, Value: "192.0.2.1"},
 			{Setting: intent.KeyProxyProtocol, Value: "v2"},
-			{Setting: intent.KeyHealthCheckTimeout, Value: "70s", Given: map[string]string{intent.KeyHealthCheckInterval: "80s"}},
+			{Setting: intent.KeyHealthCheckTimeout, Value: "70s", Annotations: map[string]string{intent.KeyHealthCheckInterval: "80s"}},
 		},
 		onNetwork: {
 			{Setting: intent.KeyStaticAddresses, Value: "192.0.2.1"},
 			{Setting: intent.KeyStaticAddresses, Value: "web"},
 			{Setting: intent.KeyStaticAddresses, Value: "eipalloc-1"},
-			{Setting: intent.KeyStaticAddresses, Value: "eipalloc-1", Given: internal},
-			{Setting: intent.KeyStaticAddresses, Value: "192.0.2.1", Given: internal},
-			{Setting: intent.KeyStaticAddresses, Value: "eipalloc-1", Given: map[string]string{annotation.KeyAllocations: "eipalloc-2,eipalloc-3,eipalloc-4"}},
+			{Setting: intent.KeyStaticAddresses, Value: "eipalloc-1", Annotations: internal},
+			{Setting: intent.KeyStaticAddresses, Value: "192.0.2.1", Annotations: internal},
+			{Setting: intent.KeyStaticAddresses, Value: "eipalloc-1", Annotations: map[string]string{annotation.KeyAllocations: "eipalloc-2,eipalloc-3,eipalloc-4"}},
 			{Setting: intent.KeyProxyProtocol, Value: "v1"},
 			{Setting: intent.KeyIdleTimeout, Value: "10s"},
 			{Setting: intent.KeyHealthCheckInterval, Value: "2s"},

@@ -16,7 +16,7 @@ func TestProblemsNameWhatTheUserWrote(t *testing.T) {
 	internal := map[string]string{intent.KeyScheme: "internal"}
 	bad := append(intenttest.InvalidValues(),
 		intenttest.InvalidValue{Setting: intent.KeyStaticAddresses, Value: "web"},
-		intenttest.InvalidValue{Setting: intent.KeyStaticAddresses, Value: "198.51.100.7", Given: internal},
+		intenttest.InvalidValue{Setting: intent.KeyStaticAddresses, Value: "198.51.100.7", Annotations: internal},
 		intenttest.InvalidValue{Setting: intent.KeyTags, Value: tagPrefix + "x=1"},
 	)
 	service := func() *v1.Service {

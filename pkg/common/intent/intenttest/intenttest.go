@@ -53,37 +53,37 @@ func VerifySuggestions(t testing.TB, keys []string, events func(typo string) []s
 type InvalidValue struct {
 	// Setting is the key of the portable annotation; Value is an invalid value for it.
 	Setting, Value string
-	// Given are other annotations of the Service, without which the value would be valid.
-	Given map[string]string
+	// Annotations are other annotations of the Service, without which the value would be valid.
+	Annotations map[string]string
 }
 
 // VerifySources fails the test unless a problem with a portable setting names the field or annotation
 // that the user wrote, for every way in which the setting can be written. refuse returns the error of
-// a Service; bad covers every portable annotation. The cloud ignores some settings, with a warning.
-func VerifySources(t testing.TB, bad []InvalidValue, service func() *v1.Service, refuse func(*v1.Service) error,
+// a Service; invalid covers every portable annotation. The cloud ignores some settings, with a warning.
+func VerifySources(t testing.TB, invalid []InvalidValue, service func() *v1.Service, refuse func(*v1.Service) error,
 	ignored ...string) {
 	t.Helper()
 	covered := map[string]bool{}
-	for _, b := range bad {
+	for _, b := range invalid {
 		covered[b.Setting] = true
 		if slices.Contains(ignored, b.Setting) {
 			continue
 		}
-		for where, write := range writers(b.Setting) {
+		for source, write := range writers(b.Setting) {
 			svc := service()
 			if svc.Annotations == nil {
 				svc.Annotations = map[string]string{}
 			}
-			maps.Copy(svc.Annotations, b.Given)
+			maps.Copy(svc.Annotations, b.Annotations)
 			write(svc, b.Value)
 			var problems *intent.ProblemsError
 			if err := refuse(svc); !errors.As(err, &problems) {
-				t.Errorf("%s=%s: no problem is reported: %v", where, b.Value, err)
+				t.Errorf("%s=%s: no problem is reported: %v", source, b.Value, err)
 				continue
 			}
 			for _, p := range problems.Problems {
-				if p.Where != where {
-					t.Errorf("%s=%s: the problem names %s: %s", where, b.Value, p.Where, p)
+				if p.Field != source {
+					t.Errorf("%s=%s: the problem names %s: %s", source, b.Value, p.Field, p)
 				}
 			}
 		}
@@ -158,7 +158,7 @@ func InvalidValues() []InvalidValue {
 		{Setting: intent.KeyConnectionDrainingTimeout, Value: "2h"},
 		{Setting: intent.KeyHealthCheckProtocol, Value: "ping"},
 		{Setting: intent.KeyHealthCheckPort, Value: "0"},
-		{Setting: intent.KeyHealthCheckPath, Value: "healthz", Given: http},
+		{Setting: intent.KeyHealthCheckPath, Value: "healthz", Annotations: http},
 		{Setting: intent.KeyHealthCheckInterval, Value: "10"},
 		{Setting: intent.KeyHealthCheckTimeout, Value: "2h"},
 		{Setting: intent.KeyHealthCheckHealthyThreshold, Value: "0"},

@@ -76,7 +76,7 @@ func refuseDualStack(in intent.Service) error {
 
 func (d *Desired) desireSubnets(r Request) error {
 	request := vpc.Request{Scheme: intent.Public, IDsOrNames: r.Options.Subnets,
-		Annotation: r.Options.Sources.Where(annotation.KeySubnets)}
+		Annotation: r.Options.Sources.FieldOf(annotation.KeySubnets)}
 	if r.Options.Internal {
 		request.Scheme = intent.Internal
 	}

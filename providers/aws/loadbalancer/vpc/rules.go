@@ -109,7 +109,7 @@ func CheckRanges(in intent.Service, group string, problems *intent.Problems) map
 		return nil
 	}
 	text := fmt.Sprintf("%s has no effect: the rules of %s decide who may connect, and they are never edited; write the "+
-		"ranges there and remove them here, or remove the group", in.Sources.Where(intent.KeySourceRanges), group)
+		"ranges there and remove them here, or remove the group", in.Sources.FieldOf(intent.KeySourceRanges), group)
 	return map[string]events.Reason{text: events.LoadBalancerSourceRangesIgnored}
 }
 

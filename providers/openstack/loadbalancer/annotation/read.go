@@ -136,7 +136,7 @@ func (o *Options) check(in intent.Service, problems *intent.Problems) {
 	if o.ProxyProtocol != 0 && o.XForwardedFor {
 		problems.Addf(KeyXForwardedFor, "true", "%s is on too, and both report the client's address to the nodes: remove "+
 			"one of them",
-			problems.Sources.Where(KeyProxyProtocol))
+			problems.Sources.FieldOf(KeyProxyProtocol))
 	}
 	if in.ProxyProtocol == 0 && o.ProxyProtocol != 0 && in.AddsForwardedHeaders() {
 		problems.Conflict(intent.KeyForwardedHeaders, KeyProxyProtocol)
@@ -147,6 +147,6 @@ func (o *Options) check(in intent.Service, problems *intent.Problems) {
 	}
 	if o.PortID != "" && len(in.StaticAddresses) > 0 && o.Internal != nil && *o.Internal {
 		problems.Addf(KeyPortID, o.PortID, "the port has its address already: remove %s",
-			problems.Sources.Where(intent.KeyStaticAddresses))
+			problems.Sources.FieldOf(intent.KeyStaticAddresses))
 	}
 }

@@ -68,7 +68,7 @@ func (d *differ) addAnnotations(err error, spec loadbalancers.CreateOpts) error 
 		{explicit.Network, annotation.KeyNetworkID, spec.VipNetworkID},
 	} {
 		if setting.explicit && setting.value != "" {
-			suspects = append(suspects, fmt.Sprintf("%s is %q", d.want.Sources.Where(setting.key), setting.value))
+			suspects = append(suspects, fmt.Sprintf("%s is %q", d.want.Sources.FieldOf(setting.key), setting.value))
 		}
 	}
 	if len(suspects) == 0 {

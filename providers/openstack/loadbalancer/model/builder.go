@@ -110,7 +110,7 @@ func (b *builder) tlsContainer() string {
 
 // tlsContainerAt returns the certificate of a port; empty for none.
 func (b *builder) tlsContainerAt(port intent.Port) string {
-	if !b.in.TLS.At(port) {
+	if !b.in.TLS.Selects(port) {
 		return ""
 	}
 	return b.tlsContainer()

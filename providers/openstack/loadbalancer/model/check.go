@@ -23,7 +23,7 @@ func (b *builder) check() {
 	} {
 		key := c.key
 		_, own := b.in.Annotations[key]
-		value := b.in.Annotations[b.problems.Sources.Where(key)]
+		value := b.in.Annotations[b.problems.Sources.FieldOf(key)]
 		switch {
 		case !c.on:
 		case b.shared.Features.OVN:

@@ -24,7 +24,7 @@ func (b *builder) addressed() bool {
 func (b *builder) zones() ([]Zone, error) {
 	o := b.Options
 	request := vpc.Request{Scheme: intent.Public, IDsOrNames: o.Subnets,
-		Annotation: o.Sources.Where(annotation.KeySubnets)}
+		Annotation: o.Sources.FieldOf(annotation.KeySubnets)}
 	if o.Internal {
 		request.Scheme = intent.Internal
 	}
