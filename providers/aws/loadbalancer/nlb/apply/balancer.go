@@ -20,8 +20,9 @@ import (
 // CreateBalancer creates a load balancer with security groups, by their IDs, and returns its ARN. It gets the tags
 // extra in addition to those of all objects of the Service. AWS returns an existing load balancer if it has the same
 // name and settings: an earlier call created it, and its reply was lost. One of another owner is an error.
-func (w Writer) CreateBalancer(ctx context.Context, want model.Desired, extra map[string]string,
-	groups []string) (string, error) {
+func (w Writer) CreateBalancer(
+	ctx context.Context, want model.Desired, extra map[string]string, groups []string,
+) (string, error) {
 	tags := map[string]string{}
 	maps.Copy(tags, want.Tags)
 	maps.Copy(tags, extra)
@@ -35,16 +36,16 @@ func (w Writer) CreateBalancer(ctx context.Context, want model.Desired, extra ma
 		in.EnablePrefixForIpv6SourceNat = types.EnablePrefixForIpv6SourceNatEnumOn
 	}
 	out, err := w.api.CreateLoadBalancer(ctx, in)
-	made, err := first("CreateLoadBalancer", err, func() []types.LoadBalancer { return out.LoadBalancers })
+	created, err := singleItem("CreateLoadBalancer", err, func() []types.LoadBalancer { return out.LoadBalancers })
 	if err != nil {
 		w.store.MarkUncertain(w.Key)
 		return "", adviseCreate(want.Name, err)
 	}
-	b := observe.ToBalancer(made)
+	b := observe.ToBalancer(created)
 	if want.Name != model.DefaultName(w.Key) {
 		// A name that the user chose may be in use, and AWS then returns the existing load balancer.
-		ours, err := w.store.ReadIsFor(ctx, b.ARN, w.Key)
-		if err == nil && !ours {
+		isFor, err := w.store.ReadIsFor(ctx, b.ARN, w.Key)
+		if err == nil && !isFor {
 			err = model.RefuseForeign(w.Key, b, "another Service or to an owner that its tags do not name")
 		}
 		if err != nil {
@@ -88,11 +89,11 @@ func (w Writer) SetSubnets(ctx context.Context, b model.Balancer, zones []model.
 }
 
 // SetAddressType sets the families of a load balancer's addresses.
-func (w Writer) SetAddressType(ctx context.Context, arn, to string) error {
+func (w Writer) SetAddressType(ctx context.Context, arn, addressType string) error {
 	_, err := w.api.SetIpAddressType(ctx, &elbv2.SetIpAddressTypeInput{LoadBalancerArn: &arn,
-		IpAddressType: types.IpAddressType(to)})
+		IpAddressType: types.IpAddressType(addressType)})
 	return w.finish(awserr.Wrap("SetIpAddressType", err), func() {
-		w.store.UpdateBalancer(arn, func(b *model.Balancer) { b.AddressType = to })
+		w.store.UpdateBalancer(arn, func(b *model.Balancer) { b.AddressType = addressType })
 	})
 }
 
@@ -122,12 +123,12 @@ func (w Writer) DeleteBalancer(ctx context.Context, arn string) error {
 		func() { w.store.DeleteBalancer(arn) })
 }
 
-// toMappings converts subnets for requests: without an address if none was chosen.
-func toMappings(zones []model.Zone) (plain []string, mappings []types.SubnetMapping) {
-	chosen := slices.ContainsFunc(zones, func(z model.Zone) bool { return z.Allocation+z.PrivateIPv4+z.IPv6 != "" })
+// toMappings converts subnets for requests: to IDs if the user chose no address, else to mappings.
+func toMappings(zones []model.Zone) (subnets []string, mappings []types.SubnetMapping) {
+	addressed := slices.ContainsFunc(zones, func(z model.Zone) bool { return z.Allocation+z.PrivateIPv4+z.IPv6 != "" })
 	for _, z := range zones {
-		if !chosen {
-			plain = append(plain, z.Subnet)
+		if !addressed {
+			subnets = append(subnets, z.Subnet)
 			continue
 		}
 		mappings = append(mappings, types.SubnetMapping{
@@ -135,5 +136,5 @@ func toMappings(zones []model.Zone) (plain []string, mappings []types.SubnetMapp
 			IPv6Address: optional(z.IPv6),
 		})
 	}
-	return plain, mappings
+	return subnets, mappings
 }

@@ -18,23 +18,23 @@ import (
 
 // CreateListener creates a listener that forwards to a target group, and returns its ARN. Load balancer and target
 // group are ARNs.
-func (w Writer) CreateListener(ctx context.Context, balancer, group string, want model.WantedListener,
+func (w Writer) CreateListener(ctx context.Context, balancer, group string, want model.DesiredListener,
 	tags map[string]string) (string, error) {
 	out, err := w.api.CreateListener(ctx, &elbv2.CreateListenerInput{
 		LoadBalancerArn: &balancer, Port: aws.Int32(want.Port), Protocol: types.ProtocolEnum(want.Protocol),
 		SslPolicy:    optional(want.Policy),
 		Certificates: defaultCertificate(want), DefaultActions: forwardTo(group), Tags: toTags(tags),
 	})
-	made, err := first("CreateListener", err, func() []types.Listener { return out.Listeners })
+	created, err := singleItem("CreateListener", err, func() []types.Listener { return out.Listeners })
 	if err != nil {
 		w.store.MarkUncertain(w.Key)
 		if cloudapi.Is(err, cloudapi.AlreadyExists) {
-			// seen and changed by the next reconcile
+			// The next reconcile observes it.
 			err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateListener", Err: err}
 		}
 		return "", err
 	}
-	l := observe.ToListener(made)
+	l := observe.ToListener(created)
 	l.CertificatesRead = true
 	if l.Protocol == model.ProtocolTCP {
 		l.Attributes = model.NewListenerAttributes()
@@ -45,7 +45,7 @@ func (w Writer) CreateListener(ctx context.Context, balancer, group string, want
 
 // UpdateListener changes a listener of a load balancer in place, and lets it forward to a target group. Draining is the
 // ARN of another target group that stays attached with weight 0 while its connections drain, or "".
-func (w Writer) UpdateListener(ctx context.Context, balancer string, have model.Listener, want model.WantedListener,
+func (w Writer) UpdateListener(ctx context.Context, balancer string, have model.Listener, want model.DesiredListener,
 	group, draining string) error {
 	in := &elbv2.ModifyListenerInput{ListenerArn: aws.String(have.ARN), DefaultActions: forwardTo(group)}
 	if draining != "" {
@@ -62,8 +62,9 @@ func (w Writer) UpdateListener(ctx context.Context, balancer string, have model.
 
 // AttachGroup lets a listener that forwards to the target group old forward to another one as well, with weight 0: only
 // then does AWS probe its targets. It returns false without an error if AWS does not attach these two together.
-func (w Writer) AttachGroup(ctx context.Context, balancer string, have model.Listener,
-	old, group string) (bool, error) {
+func (w Writer) AttachGroup(
+	ctx context.Context, balancer string, have model.Listener, old, group string,
+) (bool, error) {
 	err := w.modifyListener(ctx, balancer, have, &elbv2.ModifyListenerInput{ListenerArn: aws.String(have.ARN),
 		DefaultActions: forwardToBoth(old, 1, group, 0)})
 	if cloudapi.Is(err, cloudapi.Invalid) {
@@ -75,9 +76,9 @@ func (w Writer) AttachGroup(ctx context.Context, balancer string, have model.Lis
 func (w Writer) modifyListener(ctx context.Context, balancer string, have model.Listener,
 	in *elbv2.ModifyListenerInput) error {
 	out, err := w.api.ModifyListener(ctx, in)
-	changed, err := first("ModifyListener", err, func() []types.Listener { return out.Listeners })
+	modified, err := singleItem("ModifyListener", err, func() []types.Listener { return out.Listeners })
 	return w.finish(err, func() {
-		l := observe.ToListener(changed)
+		l := observe.ToListener(modified)
 		l.CertificatesRead, l.Attributes = have.CertificatesRead, have.Attributes
 		if l.Protocol == have.Protocol {
 			l.Certificates = append(l.Certificates, have.Certificates[min(1, len(have.Certificates)):]...)
@@ -135,12 +136,12 @@ func (w Writer) DeleteListener(ctx context.Context, balancer, arn string) error 
 // detachGroup removes a target group without connections from the listeners of a load balancer that still name it.
 func (w Writer) detachGroup(ctx context.Context, balancer, group string) error {
 	for _, l := range w.store.ListenersWith(balancer, group) {
-		others := slices.DeleteFunc(slices.Clone(l.Forwards), func(f model.Forward) bool { return f.Group == group })
-		if len(others) != 1 {
+		remaining := slices.DeleteFunc(slices.Clone(l.Forwards), func(f model.Forward) bool { return f.Group == group })
+		if len(remaining) != 1 {
 			continue
 		}
 		if err := w.modifyListener(ctx, balancer, l, &elbv2.ModifyListenerInput{ListenerArn: aws.String(l.ARN),
-			DefaultActions: forwardTo(others[0].Group)}); err != nil {
+			DefaultActions: forwardTo(remaining[0].Group)}); err != nil {
 			return err
 		}
 	}
@@ -151,15 +152,15 @@ func forwardTo(arn string) []types.Action {
 	return []types.Action{{Type: types.ActionTypeEnumForward, TargetGroupArn: aws.String(arn)}}
 }
 
-func forwardToBoth(old string, oldWeight int32, fresh string, freshWeight int32) []types.Action {
+func forwardToBoth(old string, oldWeight int32, group string, weight int32) []types.Action {
 	return []types.Action{{Type: types.ActionTypeEnumForward,
 		ForwardConfig: &types.ForwardActionConfig{TargetGroups: []types.TargetGroupTuple{
-			{TargetGroupArn: aws.String(old), Weight: aws.Int32(oldWeight)}, {TargetGroupArn: aws.String(fresh),
-				Weight: aws.Int32(freshWeight)},
+			{TargetGroupArn: aws.String(old), Weight: aws.Int32(oldWeight)},
+			{TargetGroupArn: aws.String(group), Weight: aws.Int32(weight)},
 		}}}}
 }
 
-func defaultCertificate(want model.WantedListener) []types.Certificate {
+func defaultCertificate(want model.DesiredListener) []types.Certificate {
 	if len(want.Certificates) == 0 {
 		return nil
 	}

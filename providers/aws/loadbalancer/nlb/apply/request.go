@@ -22,14 +22,14 @@ func optional(s string) *string {
 	return &s
 }
 
-// first returns the only object in the response to a creation, or its error. Items is not called with an error.
-func first[T any](operation string, err error, items func() []T) (zero T, _ error) {
+// singleItem returns the only object in a response, or the error of the call. items is not called after an error.
+func singleItem[T any](operation string, err error, items func() []T) (zero T, _ error) {
 	if err != nil {
 		return zero, awserr.Wrap(operation, err)
 	}
-	list := items()
-	if len(list) == 0 {
+	objects := items()
+	if len(objects) == 0 {
 		return zero, &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation, Err: errors.New("the response is empty")}
 	}
-	return list[0], nil
+	return objects[0], nil
 }

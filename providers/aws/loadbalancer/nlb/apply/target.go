@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// targetsAtOnce is the maximum number of targets in one call.
-	targetsAtOnce = 100
+	// maxTargetsPerCall is the maximum number of targets in one call.
+	maxTargetsPerCall = 100
 	// codeInvalidTarget is AWS' error if any of the targets cannot be registered.
 	codeInvalidTarget = "InvalidTarget"
-	// startTime is the time until the retry of an instance that is not running yet.
-	startTime = 15 * time.Second
+	// startRetryAfter is the time until the retry of an instance that is not running yet.
+	startRetryAfter = 15 * time.Second
 )
 
 // SetTargets registers targets with a target group and removes others. A target that cannot join does not prevent
@@ -42,32 +42,33 @@ func (w Writer) SetTargets(ctx context.Context, arn string, join, leave []model.
 	return adviseTargets(errors.Join(err, w.deregister(ctx, arn, leave)))
 }
 
-// register registers targets. AWS rejects a whole call for one bad target: it finds those, registers the
-// others, and returns an error with the bad ones.
+// register registers targets. AWS rejects a whole call for one bad target: register finds the bad ones, registers the
+// others, and returns an error with the rejected ones.
 func (w Writer) register(ctx context.Context, arn string, targets []model.Target) error {
-	var refused []string
+	var rejected []string
 	var errs []error
-	for chunk := range slices.Chunk(targets, targetsAtOnce) {
-		bad, err := w.registerSome(ctx, arn, chunk)
-		refused = append(refused, bad...)
+	for chunk := range slices.Chunk(targets, maxTargetsPerCall) {
+		chunkRejected, err := w.registerSome(ctx, arn, chunk)
+		rejected = append(rejected, chunkRejected...)
 		if err != nil {
 			errs = append(errs, err)
 		}
 	}
-	if len(refused) > 0 {
-		errs = append(errs, &cloudapi.Error{Class: cloudapi.Conflict, Operation: "RegisterTargets", RetryAfter: startTime,
-			Err: fmt.Errorf("AWS does not take %s as targets, most likely because they are not running; all others are "+
-				"registered, and these are tried again", strings.Join(refused, ", "))})
+	if len(rejected) > 0 {
+		errs = append(errs, &cloudapi.Error{Class: cloudapi.Conflict, Operation: "RegisterTargets",
+			RetryAfter: startRetryAfter,
+			Err: fmt.Errorf("AWS does not accept %s as targets, most likely because they are not running; all others "+
+				"are registered, and these are retried", strings.Join(rejected, ", "))})
 	}
 	return errors.Join(errs...)
 }
 
 // registerSome registers a chunk and returns the targets that AWS rejects.
-func (w Writer) registerSome(ctx context.Context, arn string, targets []model.Target) (refused []string, err error) {
+func (w Writer) registerSome(ctx context.Context, arn string, targets []model.Target) (rejected []string, err error) {
 	_, err = w.api.RegisterTargets(ctx, &elbv2.RegisterTargetsInput{TargetGroupArn: &arn,
 		Targets: descriptions(targets)})
 	if !awserr.Is(err, codeInvalidTarget) {
-		return nil, w.wroteTargets(awserr.Wrap("RegisterTargets", err), arn, targets, types.TargetHealthStateEnumInitial)
+		return nil, w.finishTargets(awserr.Wrap("RegisterTargets", err), arn, targets, types.TargetHealthStateEnumInitial)
 	}
 	if len(targets) == 1 {
 		return []string{targets[0].ID}, nil
@@ -75,15 +76,15 @@ func (w Writer) registerSome(ctx context.Context, arn string, targets []model.Ta
 	// AWS rejects instances that are not running. If their states do not explain the error, halves are tried.
 	stopped, running := w.splitStopped(ctx, targets)
 	if len(stopped) == 0 || len(running) == 0 {
-		bad, err := w.registerSome(ctx, arn, targets[:len(targets)/2])
-		more, otherErr := w.registerSome(ctx, arn, targets[len(targets)/2:])
-		return append(bad, more...), errors.Join(err, otherErr)
+		first, firstErr := w.registerSome(ctx, arn, targets[:len(targets)/2])
+		second, secondErr := w.registerSome(ctx, arn, targets[len(targets)/2:])
+		return append(first, second...), errors.Join(firstErr, secondErr)
 	}
 	for _, t := range stopped {
-		refused = append(refused, t.ID)
+		rejected = append(rejected, t.ID)
 	}
-	more, err := w.registerSome(ctx, arn, running)
-	return append(refused, more...), err
+	runningRejected, err := w.registerSome(ctx, arn, running)
+	return append(rejected, runningRejected...), err
 }
 
 // splitStopped separates the targets with instances that do not run, as EC2 reports now. If EC2 does not
@@ -114,7 +115,7 @@ func (w Writer) splitStopped(ctx context.Context, targets []model.Target) (stopp
 // deregister removes targets. An unknown one counts as removed.
 func (w Writer) deregister(ctx context.Context, arn string, targets []model.Target) error {
 	var errs []error
-	for chunk := range slices.Chunk(targets, targetsAtOnce) {
+	for chunk := range slices.Chunk(targets, maxTargetsPerCall) {
 		errs = append(errs, w.deregisterSome(ctx, arn, chunk))
 	}
 	return errors.Join(errs...)
@@ -127,14 +128,14 @@ func (w Writer) deregisterSome(ctx context.Context, arn string, targets []model.
 		if awserr.Is(err, codeInvalidTarget) {
 			err = nil
 		}
-		return w.wroteTargets(awserr.Wrap("DeregisterTargets", err), arn, targets, types.TargetHealthStateEnumDraining)
+		return w.finishTargets(awserr.Wrap("DeregisterTargets", err), arn, targets, types.TargetHealthStateEnumDraining)
 	}
 	half := len(targets) / 2
 	return errors.Join(w.deregisterSome(ctx, arn, targets[:half]), w.deregisterSome(ctx, arn, targets[half:]))
 }
 
-// wroteTargets records targets that were registered or removed.
-func (w Writer) wroteTargets(err error, arn string, targets []model.Target, state types.TargetHealthStateEnum) error {
+// finishTargets records targets that were registered or removed.
+func (w Writer) finishTargets(err error, arn string, targets []model.Target, state types.TargetHealthStateEnum) error {
 	return w.finish(err, func() { w.store.UpdateTargets(arn, targets, state) })
 }
 
@@ -144,8 +145,7 @@ func adviseTargets(err error) error {
 		return err
 	}
 	return fmt.Errorf("there are more nodes than the load balancer may have targets; raise the quota \"Targets per "+
-		"Availability Zone per Network Load Balancer\", "+
-		"or choose fewer nodes by labels: %w", err)
+		"Availability Zone per Network Load Balancer\", or choose fewer nodes by labels: %w", err)
 }
 
 func descriptions(targets []model.Target) []types.TargetDescription {

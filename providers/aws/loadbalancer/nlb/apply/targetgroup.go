@@ -23,8 +23,8 @@ import (
 const (
 	// defaultTimeout is AWS' timeout of a TCP probe, in seconds.
 	defaultTimeout = 10
-	// releaseTime is the time until the retry for objects that a deleted load balancer still uses.
-	releaseTime = 15 * time.Second
+	// releaseRetryAfter is the time until the retry for objects that a deleted load balancer still uses.
+	releaseRetryAfter = 15 * time.Second
 	// healthPoll is the interval of reads of the health of targets. The minimum interval of probes is 5 s.
 	healthPoll = 5 * time.Second
 	// healthWait bounds how long a new target group may take to become healthy before it is used anyway. AWS
@@ -34,7 +34,7 @@ const (
 )
 
 // CreateGroup creates a target group in a VPC, by its ID, and returns its ARN.
-func (w Writer) CreateGroup(ctx context.Context, want model.WantedGroup, vpc string,
+func (w Writer) CreateGroup(ctx context.Context, want model.DesiredGroup, vpc string,
 	tags map[string]string) (string, error) {
 	h := want.Health
 	in := &elbv2.CreateTargetGroupInput{
@@ -56,7 +56,7 @@ func (w Writer) CreateGroup(ctx context.Context, want model.WantedGroup, vpc str
 		in.IpAddressType = types.TargetGroupIpAddressTypeEnum(want.AddressType)
 	}
 	out, err := w.api.CreateTargetGroup(ctx, in)
-	made, err := first("CreateTargetGroup", err, func() []types.TargetGroup { return out.TargetGroups })
+	created, err := singleItem("CreateTargetGroup", err, func() []types.TargetGroup { return out.TargetGroups })
 	if err != nil {
 		w.store.MarkUncertain(w.Key)
 		if cloudapi.Is(err, cloudapi.AlreadyExists) {
@@ -66,7 +66,7 @@ func (w Writer) CreateGroup(ctx context.Context, want model.WantedGroup, vpc str
 		}
 		return "", err
 	}
-	g := observe.ToGroup(made)
+	g := observe.ToGroup(created)
 	w.store.AddGroup(g, maps.Clone(tags))
 	return g.ARN, nil
 }
@@ -97,13 +97,14 @@ func (w Writer) SetGroupAttributes(ctx context.Context, arn string, set map[stri
 	return w.finish(awserr.Wrap("ModifyTargetGroupAttributes", err), func() { w.store.UpdateGroupAttributes(arn, set) })
 }
 
-// DeleteGroup deletes a target group that no listener uses any more. A missing one counts as deleted.
+// DeleteGroup deletes a target group that no listener uses. A missing one counts as deleted.
 func (w Writer) DeleteGroup(ctx context.Context, arn string) error {
 	_, err := w.api.DeleteTargetGroup(ctx, &elbv2.DeleteTargetGroupInput{TargetGroupArn: &arn})
 	err = cloudapi.IgnoreNotFound(awserr.Wrap("DeleteTargetGroup", err))
 	if cloudapi.Is(err, cloudapi.Conflict) {
 		// For some seconds, a deleted load balancer may count as a user of its target groups.
-		err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "DeleteTargetGroup", RetryAfter: releaseTime, Err: err}
+		err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "DeleteTargetGroup",
+			RetryAfter: releaseRetryAfter, Err: err}
 	}
 	return w.finish(err, func() { w.store.DeleteGroup(arn) })
 }
@@ -132,7 +133,7 @@ func (w Writer) RetireGroup(ctx context.Context, balancer string, have model.Tar
 			return err
 		}
 	}
-	if left, ok := w.store.Group(have.ARN); ok && left.Draining() {
+	if current, ok := w.store.Group(have.ARN); ok && current.Draining() {
 		return nil
 	}
 	if err := w.detachGroup(ctx, balancer, have.ARN); err != nil {
@@ -151,13 +152,13 @@ func (w Writer) AwaitHealthy(ctx context.Context, fresh, old string) error {
 				return err
 			}
 		}
-		a, okA := s.Group(fresh)
-		b, okB := s.Group(old)
-		if !okA || !okB || a.Healthy() > 0 || b.Healthy() == 0 {
+		freshGroup, freshExists := s.Group(fresh)
+		oldGroup, oldExists := s.Group(old)
+		if !freshExists || !oldExists || freshGroup.Healthy() > 0 || oldGroup.Healthy() == 0 {
 			return nil
 		}
 		if err := clocks.Sleep(ctx, c, healthPoll); err != nil {
-			return fmt.Errorf("waiting until targets of %s are healthy: %w", a.Name, err)
+			return fmt.Errorf("waiting until targets of %s are healthy: %w", freshGroup.Name, err)
 		}
 	}
 	return nil

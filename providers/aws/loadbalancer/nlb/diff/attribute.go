@@ -10,9 +10,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
-// changed returns the desired attributes that differ, and the fields for the plan. Attributes that were not
+// diffAttributes returns the desired attributes that differ, and the fields for the plan. Attributes that were not
 // read count as different: the authoritative read that follows decides.
-func changed(have, want map[string]string) (map[string]string, plan.Fields) {
+func diffAttributes(have, want map[string]string) (map[string]string, plan.Fields) {
 	var f plan.Fields
 	set := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(want)) {
@@ -26,14 +26,14 @@ func changed(have, want map[string]string) (map[string]string, plan.Fields) {
 
 // attributesAfterCreate sets the attributes that differ from those of a new load balancer.
 func (d *differ) attributesAfterCreate(after []plan.Ref) {
-	if set, f := changed(model.NewAttributes(), d.want.Attributes); len(set) > 0 {
+	if set, f := diffAttributes(model.NewAttributes(), d.want.Attributes); len(set) > 0 {
 		d.add(d.attributesChange(set, f, after))
 	}
 }
 
 // attributesUpdate returns the change of the load balancer's attributes, if they differ.
 func (d *differ) attributesUpdate() (plan.Change, bool) {
-	set, f := changed(d.have.Attributes, d.want.Attributes)
+	set, f := diffAttributes(d.have.Attributes, d.want.Attributes)
 	return d.attributesChange(set, f, nil), len(set) > 0
 }
 
@@ -47,9 +47,9 @@ func (d *differ) attributesChange(set map[string]string, f plan.Fields, after []
 }
 
 // groupAttributes returns the change of the attributes that the Service sets, if they differ.
-func (d *differ) groupAttributes(g reference, have map[string]string, want model.WantedGroup,
+func (d *differ) groupAttributes(g reference, have map[string]string, want model.DesiredGroup,
 	after []plan.Ref) (plan.Change, bool) {
-	set, f := changed(have, want.Attributes)
+	set, f := diffAttributes(have, want.Attributes)
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindTargetGroup + " " + kindAttributes, Name: want.Name, Action: plan.Update}, Fields: f,
 		After: after,
@@ -60,15 +60,15 @@ func (d *differ) groupAttributes(g reference, have map[string]string, want model
 }
 
 // listenerAttributes returns the change of the idle timeout, if it differs.
-func (d *differ) listenerAttributes(l reference, have map[string]string, want model.WantedListener,
+func (d *differ) listenerAttributes(l reference, have map[string]string, want model.DesiredListener,
 	after []plan.Ref) (plan.Change, bool) {
 	if want.IdleTimeout == 0 {
 		return plan.Change{}, false
 	}
-	set, f := changed(have, map[string]string{model.AttributeIdleTimeout: strconv.Itoa(int(want.IdleTimeout))})
+	set, f := diffAttributes(have, map[string]string{model.AttributeIdleTimeout: strconv.Itoa(int(want.IdleTimeout))})
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindListener + " " + kindAttributes, Name: l.name, Action: plan.Update}, Fields: f, After: after,
-		Do: d.inBalancer(l, func(ctx context.Context, balancer, arn string) error {
+		Do: d.withBalancer(l, func(ctx context.Context, balancer, arn string) error {
 			return d.Write.SetListenerAttributes(ctx, balancer, arn, set)
 		}),
 	}, len(set) > 0

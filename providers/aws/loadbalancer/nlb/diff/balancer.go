@@ -11,7 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
 
-// balancerCreate is the change that creates the load balancer.
+// balancerCreate returns the change that creates the load balancer.
 func (d *differ) balancerCreate(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
 	var f plan.Fields
 	f.Diff("scheme", "", d.want.Scheme)
@@ -22,11 +22,11 @@ func (d *differ) balancerCreate(groups []vpc.GroupRef, after []plan.Ref) plan.Ch
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindBalancer, Name: d.name(), Action: plan.Create}, Fields: f, After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
-			attach, err := groupIDs(groups, ids)
+			groupIDs, err := vpc.ResolveGroups(groups, ids)
 			if err != nil {
 				return err
 			}
-			arn, err := d.Write.CreateBalancer(ctx, d.want, d.creationTags, attach)
+			arn, err := d.Write.CreateBalancer(ctx, d.want, d.creationTags, groupIDs)
 			if err == nil {
 				ids.Set(balancerHandle, arn)
 			}
@@ -35,8 +35,8 @@ func (d *differ) balancerCreate(groups []vpc.GroupRef, after []plan.Ref) plan.Ch
 	}
 }
 
-// balancerUpdate plans the changes of an existing load balancer. It returns those that target groups and
-// listeners have to wait for.
+// balancerUpdate plans the changes of an existing load balancer. It returns the changes that target groups and
+// listeners wait for.
 func (d *differ) balancerUpdate(groups []vpc.GroupRef, after []plan.Ref) (base []plan.Ref) {
 	b := *d.have.Balancer
 	if failure := model.Failure(d.have); failure != "" {
@@ -47,10 +47,10 @@ func (d *differ) balancerUpdate(groups []vpc.GroupRef, after []plan.Ref) (base [
 			b.Scheme, d.want.Scheme)
 	}
 	if b.Name != d.want.Name && d.want.Name != model.DefaultName(d.key) {
-		d.warnf("load balancer %s was made under that name, which cannot become %s: delete the Service and create it again",
-			b.Name, d.want.Name)
+		d.warnf("load balancer %s was created with that name, which cannot become %s: delete the Service and create it "+
+			"again", b.Name, d.want.Name)
 	}
-	if change, ok := d.placeUpdate(b); ok {
+	if change, ok := d.addressUpdate(b); ok {
 		d.add(change)
 		base = append(base, change.Ref)
 	}
@@ -61,13 +61,13 @@ func (d *differ) balancerUpdate(groups []vpc.GroupRef, after []plan.Ref) (base [
 	return base
 }
 
-// widens reports whether the load balancer gets IPv6 now.
-func (d *differ) widens(b model.Balancer) bool {
+// addsIPv6 reports whether the load balancer gets IPv6 now.
+func (d *differ) addsIPv6(b model.Balancer) bool {
 	return d.want.AddressType == string(types.IpAddressTypeDualstack) && b.AddressType != d.want.AddressType
 }
 
-// placeUpdate returns the change of subnets, addresses and, to IPv6, the address type, if they differ.
-func (d *differ) placeUpdate(b model.Balancer) (plan.Change, bool) {
+// addressUpdate returns the change of subnets, addresses and, to IPv6, the address type, if they differ.
+func (d *differ) addressUpdate(b model.Balancer) (plan.Change, bool) {
 	var f plan.Fields
 	zones := b.Zones
 	if !model.SameZones(b.Zones, d.want.Zones) {
@@ -75,7 +75,7 @@ func (d *differ) placeUpdate(b model.Balancer) (plan.Change, bool) {
 		f.Diff("subnets", showZones(b.Zones), showZones(zones))
 	}
 	moved := len(f) > 0
-	widens := d.widens(b) && f.Diff("addressType", b.AddressType, d.want.AddressType)
+	addsIPv6 := d.addsIPv6(b) && f.Diff("addressType", b.AddressType, d.want.AddressType)
 	nat := d.want.SourceNAT && !b.SourceNAT && f.Diff("enablePrefixForIpv6SourceNat", "off", "on")
 	if len(f) == 0 {
 		return plan.Change{}, false
@@ -86,27 +86,27 @@ func (d *differ) placeUpdate(b model.Balancer) (plan.Change, bool) {
 		if !moved && !nat {
 			return d.Write.SetAddressType(ctx, b.ARN, d.want.AddressType)
 		}
-		return d.Write.SetSubnets(ctx, b, zones, widens, nat)
+		return d.Write.SetSubnets(ctx, b, zones, addsIPv6, nat)
 	}
 	return change, true
 }
 
-// narrows reports whether the load balancer loses IPv6.
-func (d *differ) narrows() bool {
+// removesIPv6 reports whether the load balancer loses IPv6.
+func (d *differ) removesIPv6() bool {
 	b := d.have.Balancer
-	return b != nil && b.AddressType != d.want.AddressType && !d.widens(*b)
+	return b != nil && b.AddressType != d.want.AddressType && !d.addsIPv6(*b)
 }
 
-// narrowsFirst reports whether the load balancer has to lose IPv6 before it can get its listeners: those for UDP.
-func (d *differ) narrowsFirst() bool {
+// removesIPv6First reports whether the load balancer has to lose IPv6 before it can get its listeners: those for UDP.
+func (d *differ) removesIPv6First() bool {
 	ipv6 := func(g model.TargetGroup) bool { return g.AddressType != model.AddressIPv4 }
-	return d.narrows() && slices.ContainsFunc(d.want.Listeners, model.WantedListener.Datagrams) &&
+	return d.removesIPv6() && slices.ContainsFunc(d.want.Listeners, model.DesiredListener.Datagrams) &&
 		!slices.ContainsFunc(d.have.TargetGroups, ipv6)
 }
 
-// narrow removes IPv6, after the listeners no longer forward to IPv6 targets.
-func (d *differ) narrow(after []plan.Ref) []plan.Ref {
-	if !d.narrows() {
+// removeIPv6 removes IPv6, after the listeners no longer forward to IPv6 targets.
+func (d *differ) removeIPv6(after []plan.Ref) []plan.Ref {
+	if !d.removesIPv6() {
 		return nil
 	}
 	b := d.have.Balancer
@@ -140,11 +140,11 @@ func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []p
 			Fields: []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(b.SecurityGroups), After: showGroups(groups)}},
 			After:  after,
 			Do: func(ctx context.Context, ids *plan.Handles) error {
-				attach, err := groupIDs(groups, ids)
+				groupIDs, err := vpc.ResolveGroups(groups, ids)
 				if err != nil {
 					return err
 				}
-				return d.Write.SetSecurityGroups(ctx, b.ARN, attach)
+				return d.Write.SetSecurityGroups(ctx, b.ARN, groupIDs)
 			},
 		}
 		vpc.DeclareGroups(&change, b.SecurityGroups, want)
@@ -158,25 +158,12 @@ func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []p
 	}
 }
 
-// balancerDelete is the change that deletes the load balancer with its listeners.
+// balancerDelete returns the change that deletes the load balancer with its listeners.
 func (d *differ) balancerDelete(b model.Balancer) plan.Change {
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Delete}, ID: b.ARN,
 		Do: func(ctx context.Context, _ *plan.Handles) error { return d.Write.DeleteBalancer(ctx, b.ARN) },
 	}
-}
-
-// groupIDs returns the IDs of security groups, once the plan has created the missing ones.
-func groupIDs(groups []vpc.GroupRef, ids *plan.Handles) ([]string, error) {
-	var out []string
-	for _, g := range groups {
-		id, err := g.Resolve(ids)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, id)
-	}
-	return out, nil
 }
 
 func showGroups(groups []vpc.GroupRef) string {
@@ -191,13 +178,13 @@ func showGroups(groups []vpc.GroupRef) string {
 func showZones(zones []model.Zone) string {
 	var shown []string
 	for _, z := range zones {
-		text := z.Subnet
+		zone := z.Subnet
 		for _, a := range []string{z.Allocation, z.PrivateIPv4, z.IPv6} {
 			if a != "" {
-				text += " " + a
+				zone += " " + a
 			}
 		}
-		shown = append(shown, text)
+		shown = append(shown, zone)
 	}
 	return plan.ShowSet(shown)
 }

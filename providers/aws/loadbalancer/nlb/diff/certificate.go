@@ -9,27 +9,28 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// certificates plans the additional certificates of a TLS listener. On a listener of an earlier manager,
+// certificateChanges plans the additional certificates of a TLS listener. On a listener of an earlier manager,
 // users add such certificates by hand: as long as the Service lists one certificate, they stay.
-func (d *differ) certificates(ref reference, have model.Listener, want model.WantedListener,
-	after []plan.Ref) []plan.Change {
+func (d *differ) certificateChanges(
+	ref reference, have model.Listener, want model.DesiredListener, after []plan.Ref,
+) []plan.Change {
 	if want.Protocol != model.ProtocolTLS {
 		return nil
 	}
-	wanted, there := rest(want.Certificates), rest(have.Certificates)
+	wanted, existing := additionalCertificates(want.Certificates), additionalCertificates(have.Certificates)
 	byHand := len(wanted) == 0 && (!have.CertificatesRead || have.Tags != nil && have.Tags[names.ClusterUIDTag] == "")
 	if byHand {
 		return nil
 	}
 	var changes []plan.Change
 	// A certificate that becomes the default one may stay in the list, where AWS keeps it as well.
-	superfluous := without(there, append(slices.Clone(wanted), want.Certificates[0]))
-	if missing := without(wanted, there); len(missing) > 0 {
+	surplus := without(existing, append(slices.Clone(wanted), want.Certificates[0]))
+	if missing := without(wanted, existing); len(missing) > 0 {
 		changes = append(changes, d.certificateChange(ref, plan.Create, missing, after))
 	}
-	if len(superfluous) > 0 {
+	if len(surplus) > 0 {
 		after = slices.Concat(after, plan.Refs(changes))
-		changes = append(changes, d.certificateChange(ref, plan.Delete, superfluous, after))
+		changes = append(changes, d.certificateChange(ref, plan.Delete, surplus, after))
 	}
 	return changes
 }
@@ -41,7 +42,7 @@ func (d *differ) certificateChange(ref reference, action plan.Action, arns []str
 	}
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindCertificate, Name: ref.name, Action: action}, Fields: []plan.Field{field}, After: after,
-		Do: d.inBalancer(ref, func(ctx context.Context, balancer, arn string) error {
+		Do: d.withBalancer(ref, func(ctx context.Context, balancer, arn string) error {
 			change := d.Write.AddCertificate
 			if action == plan.Delete {
 				change = d.Write.RemoveCertificate
@@ -56,9 +57,5 @@ func (d *differ) certificateChange(ref reference, action plan.Action, arns []str
 	}
 }
 
-func rest(items []string) []string {
-	if len(items) == 0 {
-		return nil
-	}
-	return items[1:]
-}
+// additionalCertificates returns all certificates but the default one, which is the first.
+func additionalCertificates(arns []string) []string { return arns[min(1, len(arns)):] }

@@ -1,6 +1,6 @@
 // Package diff computes the changes from the existing to the desired objects of a network load balancer. It makes no
 // calls: only the functions of the changes use the Writer of package apply. Planning the rules on nodes has one effect:
-// vpc.GroupStore remembers which rules each load balancer needs. Its files are in layers, and refer only to earlier
+// vpc.GroupStore records which rules each load balancer needs. Its files are in layers, and refer only to earlier
 // ones: differ.go and disruption.go, then one file for each kind of object, then diff.go and members.go with the plans.
 package diff
 
@@ -49,33 +49,33 @@ func Plan(o Options, want *model.Desired, have model.Observed) (changes []plan.C
 
 // ensure plans the changes to the desired objects.
 func (d *differ) ensure() error {
-	attach, groups, err := d.securityGroups()
+	groups, created, err := d.diffSecurityGroups()
 	if err != nil {
 		return err
 	}
-	var base []plan.Ref // what new target groups and listeners wait for
+	var base []plan.Ref // the changes that new target groups and listeners wait for
 	if d.have.Balancer == nil {
-		creation := d.balancerCreate(attach, groups)
+		creation := d.balancerCreate(groups, created)
 		d.add(creation)
 		base = []plan.Ref{creation.Ref}
 		d.attributesAfterCreate(base)
 	} else {
-		base = d.balancerUpdate(attach, groups)
+		base = d.balancerUpdate(groups, created)
 	}
 	d.adoptGroups()
-	narrowsFirst := d.narrowsFirst()
-	if narrowsFirst {
-		base = append(base, d.narrow(base)...)
+	removesIPv6First := d.removesIPv6First()
+	if removesIPv6First {
+		base = append(base, d.removeIPv6(base)...)
 	}
-	listeners := d.ports(base)
+	listeners := d.diffPorts(base)
 	for _, i := range d.closing {
-		// Node ports close when no listener forwards to them any more, and no subnet probes them.
+		// Node ports close once no listener forwards to them, and no subnet probes them.
 		d.changes[i].After = slices.Concat(d.changes[i].After, base, listeners)
 	}
-	if !narrowsFirst {
-		d.narrow(listeners)
+	if !removesIPv6First {
+		d.removeIPv6(listeners)
 	}
-	d.tags(listeners)
+	d.diffTags(listeners)
 	d.createRecord()
 	d.warnUnserved()
 	return nil

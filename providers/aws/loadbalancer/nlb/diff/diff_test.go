@@ -34,10 +34,10 @@ func wanted(change ...func(*model.Desired)) *model.Desired {
 	d := &model.Desired{
 		Key: web, Name: webName, Scheme: "internet-facing", VPC: "vpc-1", AddressType: "ipv4",
 		Zones: []model.Zone{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}, Attributes: model.NewAttributes(), Tags: tags.Desired(cluster.ID, false, web, nil),
-		Listeners: []model.WantedListener{{Port: 80, Protocol: "TCP", Group: model.WantedGroup{
+		Listeners: []model.DesiredListener{{Port: 80, Protocol: "TCP", Group: model.DesiredGroup{
 			Name: "group", Protocol: "TCP", Port: 30080, TargetType: "instance", AddressType: "ipv4",
 			Health:  model.HealthCheck{Protocol: "TCP", Port: "traffic-port", Interval: 30, Healthy: 3, Unhealthy: 3},
-			Targets: []model.WantedTarget{{Target: model.Target{ID: "i-1", Port: 30080}}},
+			Targets: []model.DesiredTarget{{Target: model.Target{ID: "i-1", Port: 30080}}},
 		}}},
 		ByCIDR: vpc.ByCIDR{LoadBalancer: webName},
 	}

@@ -49,8 +49,7 @@ type differ struct {
 	have     model.Observed
 	changes  []plan.Change
 	warnings []string
-	// opened are the changes that allow the load balancer to reach nodes, closing are the indexes of those that
-	// revoke it.
+	// opened are the changes that add rules on nodes, closing the indexes of the changes that remove some.
 	opened  []plan.Ref
 	closing []int
 	// keptPorts are ports of the Service that get no listener. One that exists there stays.
@@ -151,8 +150,8 @@ func withARN(resolve func(*plan.Handles) (string, error), do func(ctx context.Co
 	}
 }
 
-// inBalancer is withARN for an object that the load balancer uses, with the ARN of that as well.
-func (d *differ) inBalancer(r reference, do func(ctx context.Context, balancer, arn string) error,
+// withBalancer is withARN for an object that the load balancer uses. It also passes the ARN of the load balancer.
+func (d *differ) withBalancer(r reference, do func(ctx context.Context, balancer, arn string) error,
 ) func(context.Context, *plan.Handles) error {
 	return func(ctx context.Context, ids *plan.Handles) error {
 		balancer, err := d.balancerARN(ids)
@@ -167,9 +166,9 @@ func (d *differ) inBalancer(r reference, do func(ctx context.Context, balancer, 
 	}
 }
 
-// replaced reports whether a listener must make room for another on its port. TCP and TLS change into
-// each other in place; to and from UDP they don't.
-func replaced(have model.Listener, want model.WantedListener) bool {
+// mustReplace reports whether a listener has to be deleted before the desired one can be created on its port. A
+// listener changes between TCP and TLS in place, but not to and from UDP.
+func mustReplace(have model.Listener, want model.DesiredListener) bool {
 	stream := func(protocol string) bool { return protocol == model.ProtocolTCP || protocol == model.ProtocolTLS }
 	return have.Protocol != want.Protocol && (!stream(have.Protocol) || !stream(want.Protocol))
 }

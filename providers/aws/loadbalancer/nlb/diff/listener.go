@@ -11,34 +11,33 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 )
 
-// ports plans target groups and listeners. Creations wait for base. It returns the changes of listeners.
-func (d *differ) ports(base []plan.Ref) []plan.Ref {
-	var done []plan.Ref
+// diffPorts plans target groups and listeners. Creations wait for base. It returns the changes of listeners.
+func (d *differ) diffPorts(base []plan.Ref) []plan.Ref {
 	deletions := d.listenersDelete()
-	done = append(done, plan.Refs(deletions)...)
-	moved := map[string][]plan.Ref{} // target groups that listeners leave, with the changes by which they do
+	changed := plan.Refs(deletions)
+	moved := map[string][]plan.Ref{} // the changes by which listeners leave a target group, by its ARN
 	for _, want := range d.want.Listeners {
 		have, exists := d.listenerOn(want.Port)
 		planned := len(d.changes)
 		group, ready := d.targetGroup(want.Group, base)
 		name := fmt.Sprintf("%s/%d", d.name(), want.Port)
 		after := slices.Concat(base, ready)
-		if exists && replaced(have, want) {
+		if exists && mustReplace(have, want) {
 			after = append(after, refOf(deletions, observe.ListenerName(d.name(), have)))
 			exists = false
 		}
 		if !exists {
-			done = append(done, d.listenerCreate(name, group, want, after)...)
+			changed = append(changed, d.listenerCreate(name, group, want, after)...)
 			continue
 		}
-		moves := !d.moved(have.Forwards, group.arn)
+		moves := !d.forwardsOnlyTo(have.Forwards, group.arn)
 		updates := d.listenerUpdate(name, have, want, group, after)
 		for i := planned; i < len(d.changes) && (moves || have.Protocol != want.Protocol); i++ {
 			if c := &d.changes[i]; !c.Membership {
 				movesListener.Declare(c)
 			}
 		}
-		done = append(done, updates...)
+		changed = append(changed, updates...)
 		if len(updates) > 0 {
 			for _, f := range have.Forwards {
 				if f.Group != group.arn {
@@ -49,7 +48,7 @@ func (d *differ) ports(base []plan.Ref) []plan.Ref {
 	}
 	d.add(deletions...)
 	d.surplusGroups(deletions, moved)
-	return done
+	return changed
 }
 
 func refOf(changes []plan.Change, name string) plan.Ref {
@@ -66,8 +65,8 @@ func refOf(changes []plan.Change, name string) plan.Ref {
 func (d *differ) listenersDelete() []plan.Change {
 	var changes []plan.Change
 	for _, have := range d.have.Listeners {
-		i := slices.IndexFunc(d.want.Listeners, func(w model.WantedListener) bool { return w.Port == have.Port })
-		if i >= 0 && !replaced(have, d.want.Listeners[i]) || slices.Contains(d.keptPorts, have.Port) {
+		i := slices.IndexFunc(d.want.Listeners, func(w model.DesiredListener) bool { return w.Port == have.Port })
+		if i >= 0 && !mustReplace(have, d.want.Listeners[i]) || slices.Contains(d.keptPorts, have.Port) {
 			continue
 		}
 		balancer := d.have.Balancer.ARN
@@ -83,8 +82,8 @@ func (d *differ) listenersDelete() []plan.Change {
 	return changes
 }
 
-// listenerCreate creates a listener.
-func (d *differ) listenerCreate(name string, group reference, want model.WantedListener, after []plan.Ref) []plan.Ref {
+// listenerCreate plans the creation of a listener with its parts.
+func (d *differ) listenerCreate(name string, group reference, want model.DesiredListener, after []plan.Ref) []plan.Ref {
 	var f plan.Fields
 	f.Diff("protocol", "", want.Protocol)
 	f.Diff("port", "", plan.ShowInt(want.Port))
@@ -95,7 +94,7 @@ func (d *differ) listenerCreate(name string, group reference, want model.WantedL
 	creation := plan.Change{
 		Ref: plan.Ref{Kind: kindListener, Name: name, Action: plan.Create}, Fields: f, After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
-			return d.inBalancer(group, func(ctx context.Context, balancer, target string) error {
+			return d.withBalancer(group, func(ctx context.Context, balancer, target string) error {
 				arn, err := d.Write.CreateListener(ctx, balancer, target, want, d.want.Tags)
 				if err == nil {
 					ids.Set(ref.handle(), arn)
@@ -105,15 +104,15 @@ func (d *differ) listenerCreate(name string, group reference, want model.WantedL
 		},
 	}
 	d.add(creation)
-	done := []plan.Ref{creation.Ref}
-	made := model.Listener{CertificatesRead: true, Attributes: model.NewListenerAttributes()}
-	return append(done, d.listenerParts(ref, made, want, done)...)
+	created := []plan.Ref{creation.Ref}
+	initial := model.Listener{CertificatesRead: true, Attributes: model.NewListenerAttributes()}
+	return append(created, d.listenerParts(ref, initial, want, created)...)
 }
 
 // listenerParts plans the parts with their own calls: additional certificates and attributes.
-func (d *differ) listenerParts(ref reference, have model.Listener, want model.WantedListener,
+func (d *differ) listenerParts(ref reference, have model.Listener, want model.DesiredListener,
 	after []plan.Ref) []plan.Ref {
-	changes := d.certificates(ref, have, want, after)
+	changes := d.certificateChanges(ref, have, want, after)
 	if change, ok := d.listenerAttributes(ref, have.Attributes, want, after); ok {
 		changes = append(changes, change)
 	}
@@ -124,7 +123,7 @@ func (d *differ) listenerParts(ref reference, have model.Listener, want model.Wa
 // listenerUpdate returns the changes of a listener in place, if it differs. A listener that moves to another
 // target group forwards to both first, to the new one with weight 0: only then does AWS probe its targets.
 // Afterwards the old one stays, with weight 0, while its connections drain.
-func (d *differ) listenerUpdate(name string, have model.Listener, want model.WantedListener, group reference,
+func (d *differ) listenerUpdate(name string, have model.Listener, want model.DesiredListener, group reference,
 	after []plan.Ref) []plan.Ref {
 	ref := reference{kind: kindListener, name: name, arn: have.ARN}
 	var f plan.Fields
@@ -136,11 +135,11 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Wan
 		f.Diff("certificate", firstOf(have.Certificates), want.Certificates[0])
 	}
 	m := &move{listener: have, group: group}
-	if !d.moved(have.Forwards, group.arn) {
-		f.Diff("targetGroup", d.showForwards(have.Forwards), group.name)
+	if !d.forwardsOnlyTo(have.Forwards, group.arn) {
+		f.Diff("targetGroup", showForwards(have.Forwards), group.name)
 		// IPv6 can only be removed once no listener names an IPv6 group: then there is no time to drain.
-		if have.Protocol == want.Protocol && !d.narrows() {
-			after = d.listenerJoin(name, m, after)
+		if have.Protocol == want.Protocol && !d.removesIPv6() {
+			after = d.listenerAttach(name, m, after)
 		}
 	}
 	if len(f) == 0 {
@@ -148,7 +147,7 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Wan
 	}
 	change := plan.Change{
 		Ref: plan.Ref{Kind: kindListener, Name: name, Action: plan.Update}, Fields: f, After: after,
-		Do: d.inBalancer(group, func(ctx context.Context, balancer, arn string) error {
+		Do: d.withBalancer(group, func(ctx context.Context, balancer, arn string) error {
 			return d.Write.UpdateListener(ctx, balancer, have, want, arn, m.old)
 		}),
 	}
@@ -160,39 +159,39 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Wan
 	if have.Protocol != want.Protocol {
 		have.CertificatesRead, have.Certificates, have.Attributes = true, nil, model.NewListenerAttributes()
 	}
-	done := []plan.Ref{change.Ref}
-	return append(done, d.listenerParts(ref, have, want, done)...)
+	updated := []plan.Ref{change.Ref}
+	return append(updated, d.listenerParts(ref, have, want, updated)...)
 }
 
 // surplusGroups plans the removal of target groups that are not desired. Those that a listener leaves are
 // retired; those with a deleted listener, and those without a listener, are deleted. One with draining
-// connections stays for now.
+// connections stays until they have drained.
 func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.Ref) {
 	for _, g := range d.have.TargetGroups {
-		if slices.ContainsFunc(d.want.Listeners, func(w model.WantedListener) bool { return w.Group.Name == g.Name }) ||
+		if slices.ContainsFunc(d.want.Listeners, func(w model.DesiredListener) bool { return w.Group.Name == g.Name }) ||
 			d.foreignGroup(g) {
 			continue
 		}
-		var closed []plan.Ref
+		var listenerDeletions []plan.Ref
 		for _, l := range d.have.Listeners {
 			name := observe.ListenerName(d.name(), l)
 			i := slices.IndexFunc(deletions, func(c plan.Change) bool { return c.Name == name })
 			if i >= 0 && slices.ContainsFunc(l.Forwards, func(f model.Forward) bool { return f.Group == g.ARN }) {
-				closed = append(closed, deletions[i].Ref)
+				listenerDeletions = append(listenerDeletions, deletions[i].Ref)
 			}
 		}
 		switch {
 		case len(moved[g.ARN]) > 0:
-			d.add(d.groupRetire(g, slices.Concat(moved[g.ARN], closed)))
-		case len(closed) > 0:
-			d.add(d.groupDelete(g, closed, "its listener goes"))
+			d.add(d.groupRetire(g, slices.Concat(moved[g.ARN], listenerDeletions)))
+		case len(listenerDeletions) > 0:
+			d.add(d.groupDelete(g, listenerDeletions, "its listener is deleted"))
 		case len(g.Balancers) == 0 && !g.Draining():
 			d.add(d.groupRetire(g, nil))
 		}
 	}
 }
 
-func (d *differ) showForwards(forwards []model.Forward) string {
+func showForwards(forwards []model.Forward) string {
 	var shown []string
 	for _, f := range forwards {
 		shown = append(shown, nameInARN(f.Group))

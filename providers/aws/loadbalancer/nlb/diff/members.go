@@ -14,12 +14,12 @@ func Members(o Options, r model.Request, have model.Observed) []plan.Change {
 	if b == nil || tags.ForeignOwner(b.Tags, o.Cluster.ID, d.key) != "" {
 		return nil
 	}
-	serving := serving(have.Listeners)
+	serving := servingGroups(have.Listeners)
 	for _, g := range have.TargetGroups {
 		if !serving[g.ARN] || d.foreignGroup(g) {
 			continue
 		}
-		want := model.WantedGroup{Name: g.Name, Port: g.Port, TargetType: g.TargetType, AddressType: g.AddressType}
+		want := model.DesiredGroup{Name: g.Name, Port: g.Port, TargetType: g.TargetType, AddressType: g.AddressType}
 		want.Targets = r.Targets(want)
 		if change, ok := d.targetsUpdate(reference{kind: kindTargetGroup, name: g.Name, arn: g.ARN}, g, want, nil); ok {
 			d.add(change)
@@ -28,9 +28,9 @@ func Members(o Options, r model.Request, have model.Observed) []plan.Change {
 	return d.changes
 }
 
-// serving returns the target groups that get new connections. A group with weight 0 drains, or waits for its
+// servingGroups returns the target groups that get new connections. A group with weight 0 drains, or waits for its
 // listener.
-func serving(listeners []model.Listener) map[string]bool {
+func servingGroups(listeners []model.Listener) map[string]bool {
 	arns := map[string]bool{}
 	for _, l := range listeners {
 		for _, f := range l.Forwards {

@@ -17,24 +17,24 @@ type move struct {
 	old string
 }
 
-// moved reports whether a listener forwards to a target group only, except for others that drain.
-func (d *differ) moved(forwards []model.Forward, group string) bool {
-	there := false
+// forwardsOnlyTo reports whether a listener forwards to a target group only, except for others that drain.
+func (d *differ) forwardsOnlyTo(forwards []model.Forward, group string) bool {
+	attached := false
 	for _, f := range forwards {
 		if f.Group == group {
-			there = true
+			attached = true
 			continue
 		}
 		if g, ok := d.have.Group(f.Group); !ok || f.Weight != 0 || !g.Draining() || g.Active() > 0 {
 			return false
 		}
 	}
-	return there
+	return attached
 }
 
-// listenerJoin lets a listener forward to its new target group as well, with weight 0, and waits until that
-// can take over. It returns what the move waits for.
-func (d *differ) listenerJoin(name string, m *move, after []plan.Ref) []plan.Ref {
+// listenerAttach plans that a listener also forwards to its new target group, with weight 0, until that can take over.
+// It returns the changes that the move waits for.
+func (d *differ) listenerAttach(name string, m *move, after []plan.Ref) []plan.Ref {
 	forwards, group := m.listener.Forwards, m.group
 	others := slices.DeleteFunc(slices.Clone(forwards), func(f model.Forward) bool { return f.Group == group.arn })
 	if len(others) == 0 {
@@ -54,7 +54,7 @@ func (d *differ) listenerJoin(name string, m *move, after []plan.Ref) []plan.Ref
 		Fields: []plan.Field{{Name: "targetGroup", After: group.name + " with weight 0"}},
 		Reason: "the new target group becomes healthy before the listener moves to it",
 		After:  slices.Concat(after, d.opened),
-		Do: d.inBalancer(group, func(ctx context.Context, balancer, arn string) error {
+		Do: d.withBalancer(group, func(ctx context.Context, balancer, arn string) error {
 			attached, err := d.Write.AttachGroup(ctx, balancer, m.listener, old, arn)
 			if attached {
 				m.old = old // else the listener moves at once

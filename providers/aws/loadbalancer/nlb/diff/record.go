@@ -59,7 +59,9 @@ func StoreRecords(write *apply.Applier, updates []lbcommon.RecordUpdate[model.Ob
 		if len(set) == 0 {
 			continue
 		}
-		i := slices.IndexFunc(calls, func(c *call) bool { return len(c.arns) < observe.TagsAtOnce && maps.Equal(c.set, set) })
+		i := slices.IndexFunc(calls, func(c *call) bool {
+			return len(c.arns) < observe.MaxTagResources && maps.Equal(c.set, set)
+		})
 		if i < 0 {
 			i = len(calls)
 			calls = append(calls, &call{set: set, change: recordChange(b.Name, model.RecordOf(b.Tags), u.Record)})
@@ -67,12 +69,12 @@ func StoreRecords(write *apply.Applier, updates []lbcommon.RecordUpdate[model.Ob
 		calls[i].arns = append(calls[i].arns, b.ARN)
 	}
 	changes := make([]plan.Change, len(calls))
-	for i, one := range calls {
-		if more := len(one.arns) - 1; more > 0 {
-			one.change.Name += fmt.Sprintf(" and %d more", more)
+	for i, c := range calls {
+		if others := len(c.arns) - 1; others > 0 {
+			c.change.Name += fmt.Sprintf(" and %d more", others)
 		}
-		one.change.Do = func(ctx context.Context, _ *plan.Handles) error { return write.AddTags(ctx, one.arns, one.set) }
-		changes[i] = one.change
+		c.change.Do = func(ctx context.Context, _ *plan.Handles) error { return write.AddTags(ctx, c.arns, c.set) }
+		changes[i] = c.change
 	}
 	return changes
 }

@@ -11,25 +11,25 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// securityGroups plans the load balancer's security groups and the rules on nodes. It returns the desired
-// groups of the load balancer, nil to keep the existing ones, and the changes that this waits for.
-func (d *differ) securityGroups() (attach []vpc.GroupRef, after []plan.Ref, err error) {
+// diffSecurityGroups plans the load balancer's security groups and the rules on nodes. It returns the desired
+// groups of the load balancer, nil to keep the existing ones, and the changes that create one of them.
+func (d *differ) diffSecurityGroups() (groups []vpc.GroupRef, created []plan.Ref, err error) {
 	b := d.have.Balancer
 	if b == nil && !d.want.Secured || b != nil && len(b.SecurityGroups) == 0 {
 		if d.want.Secured && len(d.want.SecurityGroups) > 0 {
-			d.warnf("load balancer %s was made without security groups, and AWS gives none to it later: to use the listed "+
+			d.warnf("load balancer %s was created without security groups, and AWS cannot add any: to use the listed "+
 				"ones, delete the Service and create it again", b.Name)
 		}
 		d.nodeRules(nil)
 		return nil, nil, nil
 	}
 	if b != nil && !d.want.Secured {
-		return nil, nil, d.keptGroups(*b)
+		return nil, nil, d.updateKeptGroups(*b)
 	}
 	for _, id := range d.want.SecurityGroups {
-		attach = append(attach, vpc.GroupRef{ID: id, Name: id})
+		groups = append(groups, vpc.GroupRef{ID: id, Name: id})
 	}
-	if len(attach) == 0 {
+	if len(groups) == 0 {
 		changes, ref, err := d.Groups.ManagedGroupChanges(d.have.Groups, d.want.Managed, nil)
 		if err != nil {
 			return nil, nil, err
@@ -37,18 +37,18 @@ func (d *differ) securityGroups() (attach []vpc.GroupRef, after []plan.Ref, err 
 		d.add(changes...)
 		for _, change := range changes {
 			if change.Kind == vpc.KindGroup && change.Action == plan.Create {
-				after = append(after, change.Ref)
+				created = append(created, change.Ref)
 			}
 		}
-		attach = []vpc.GroupRef{ref}
+		groups = []vpc.GroupRef{ref}
 	}
-	d.nodeRulesAfter(&attach[0], after)
-	return attach, after, nil
+	d.nodeRulesAfter(&groups[0], created)
+	return groups, created, nil
 }
 
-// keptGroups keeps the rules of a managed group up to date after the mode was disabled: the load balancer
-// keeps its groups.
-func (d *differ) keptGroups(b model.Balancer) error {
+// updateKeptGroups plans the rules of a managed group after NLBSecurityGroupMode was disabled: the load balancer keeps
+// its groups.
+func (d *differ) updateKeptGroups(b model.Balancer) error {
 	if group, ok := d.have.Groups.Named(d.want.Managed.Name); ok && slices.Contains(b.SecurityGroups, group.ID) {
 		changes, _, err := d.Groups.ManagedGroupChanges(d.have.Groups, d.want.Managed, nil)
 		if err != nil {
@@ -83,7 +83,7 @@ func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
 		rules = vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: byCIDR.Groups, Keep: byCIDR.Keep, From: from,
 			FromDescription: fromDescription}
 		if b := d.have.Balancer; b != nil {
-			rules.NotFrom = without(d.ownSources(b.SecurityGroups, d.managedGroups()), []string{from.ID})
+			rules.NotFrom = without(d.exclusiveGroups(b.SecurityGroups, d.managedGroups()), []string{from.ID})
 		}
 	}
 	for _, change := range d.Groups.NodeRuleChanges(d.have.Groups, rules, after) {
@@ -102,7 +102,7 @@ func (d *differ) removeRules(attached []string, after []plan.Ref) {
 	managed := d.managedGroups()
 	if !d.NoNodeRules {
 		rules := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key), FromDescription: fromDescription,
-			NotFrom: d.ownSources(attached, managed)}
+			NotFrom: d.exclusiveGroups(attached, managed)}
 		d.add(groups.NodeRuleChanges(d.have.Groups, rules, nil)...)
 	}
 	for _, group := range managed {
@@ -110,25 +110,24 @@ func (d *differ) removeRules(attached []string, after []plan.Ref) {
 	}
 }
 
-// managedGroups are the security groups that were created for the Service's load balancer.
+// managedGroups returns the security groups that were created for the Service's load balancer.
 func (d *differ) managedGroups() []vpc.Group {
 	name := names.ManagedGroupName(d.key.ClusterName, tags.Service(d.key), d.key.UID)
 	var out []vpc.Group
 	for _, g := range d.have.Groups.All() {
-		made := strings.HasPrefix(g.Name, "k8s-") && !strings.HasPrefix(g.Name, names.ClassicGroupName("")) &&
+		tagged := strings.HasPrefix(g.Name, "k8s-") && !strings.HasPrefix(g.Name, names.ClassicGroupName("")) &&
 			tags.IsFor(g.Tags, d.Cluster.ID, d.key)
-		if (g.Name == name || made) && d.have.Groups.Owned(g.ID) && tags.ForeignOwner(g.Tags, d.Cluster.ID,
-			d.key) == "" {
+		if (g.Name == name || tagged) && d.have.Groups.Owned(g.ID) &&
+			tags.ForeignOwner(g.Tags, d.Cluster.ID, d.key) == "" {
 			out = append(out, g)
 		}
 	}
 	return out
 }
 
-// ownSources are the security groups of a load balancer that no other network load balancer has. Rules of
-// ours that refer to them are removed with it; those that refer to a deleted group are removed with that
-// anyway.
-func (d *differ) ownSources(attached []string, managed []vpc.Group) []string {
+// exclusiveGroups returns the security groups of a load balancer that no other network load balancer has. Rules of
+// this manager that refer to them are removed with it. It omits managed groups: their deletion includes such rules.
+func (d *differ) exclusiveGroups(attached []string, managed []vpc.Group) []string {
 	return slices.DeleteFunc(slices.Clone(attached), func(id string) bool {
 		return slices.Contains(d.have.SharedGroups, id) || slices.ContainsFunc(managed,
 			func(g vpc.Group) bool { return g.ID == id })

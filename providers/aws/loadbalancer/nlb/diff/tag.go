@@ -27,23 +27,23 @@ type tagChange struct {
 	arns   []string
 }
 
-// tags plans the tags of existing objects: objects with the same change share a call, and the load balancer
-// comes last. So its tags prove, without reading those of its listeners and target groups, that all of them
-// are up to date.
-func (d *differ) tags(after []plan.Ref) {
+// diffTags plans the tags of existing objects: objects with the same change share a call, and the load balancer
+// comes last, so that its tags prove, without a read of those of its listeners and target groups, that all of
+// them are up to date.
+func (d *differ) diffTags(after []plan.Ref) {
 	b := d.have.Balancer
 	if b == nil {
 		return
 	}
 	var parts []tagged
 	for _, l := range d.have.Listeners {
-		if i := slices.IndexFunc(d.want.Listeners, func(w model.WantedListener) bool { return w.Port == l.Port }); i >= 0 &&
-			!replaced(l, d.want.Listeners[i]) {
+		if i := slices.IndexFunc(d.want.Listeners, func(w model.DesiredListener) bool { return w.Port == l.Port }); i >= 0 &&
+			!mustReplace(l, d.want.Listeners[i]) {
 			parts = append(parts, tagged{l.ARN, observe.ListenerName(b.Name, l), l.Tags})
 		}
 	}
 	for _, g := range d.have.TargetGroups {
-		if slices.ContainsFunc(d.want.Listeners, func(w model.WantedListener) bool { return w.Group.Name == g.Name }) {
+		if slices.ContainsFunc(d.want.Listeners, func(w model.DesiredListener) bool { return w.Group.Name == g.Name }) {
 			parts = append(parts, tagged{g.ARN, g.Name, g.Tags})
 		}
 	}
@@ -54,7 +54,7 @@ func (d *differ) tags(after []plan.Ref) {
 }
 
 // tagChanges groups objects by their changes. Those with unread tags get none.
-func (d *differ) tagChanges(what string, objects []tagged, after []plan.Ref) []plan.Change {
+func (d *differ) tagChanges(name string, objects []tagged, after []plan.Ref) []plan.Change {
 	var groups []tagChange
 	for _, o := range objects {
 		if o.tags == nil {
@@ -65,7 +65,7 @@ func (d *differ) tagChanges(what string, objects []tagged, after []plan.Ref) []p
 			continue
 		}
 		i := slices.IndexFunc(groups, func(c tagChange) bool {
-			return len(c.arns) < observe.TagsAtOnce && maps.Equal(c.set, set) && slices.Equal(c.remove, remove)
+			return len(c.arns) < observe.MaxTagResources && maps.Equal(c.set, set) && slices.Equal(c.remove, remove)
 		})
 		if i < 0 {
 			groups = append(groups, tagChange{set: set, remove: remove})
@@ -75,16 +75,16 @@ func (d *differ) tagChanges(what string, objects []tagged, after []plan.Ref) []p
 	}
 	var changes []plan.Change
 	for i, g := range groups {
-		name := what
+		groupName := name
 		if i > 0 {
-			name += " (" + strconv.Itoa(i+1) + ")"
+			groupName += " (" + strconv.Itoa(i+1) + ")"
 		}
-		changes = append(changes, d.retag(name, g, after))
+		changes = append(changes, d.tagUpdate(groupName, g, after))
 	}
 	return changes
 }
 
-func (d *differ) retag(name string, c tagChange, after []plan.Ref) plan.Change {
+func (d *differ) tagUpdate(name string, c tagChange, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindTags, Name: name, Action: plan.Update},
 		Fields: []plan.Field{{Name: "tags", Before: strings.Join(c.remove, ", "), After: plan.ShowMap(c.set)}},

@@ -18,15 +18,17 @@ const targetsShown = 10
 
 // targetsUpdate returns the registrations and deregistrations of targets, if any. Draining ones count as
 // absent.
-func (d *differ) targetsUpdate(g reference, have model.TargetGroup, want model.WantedGroup,
+func (d *differ) targetsUpdate(g reference, have model.TargetGroup, want model.DesiredGroup,
 	after []plan.Ref) (plan.Change, bool) {
 	join, leave := diffTargets(have.Targets, want.Targets)
 	if len(join)+len(leave) == 0 {
 		return plan.Change{}, false
 	}
 	return plan.Change{
-		Ref:        plan.Ref{Kind: kindTargets, Name: want.Name, Action: plan.Update},
-		Fields:     []plan.Field{{Name: "targets", Before: suffix("leaving: ", leave), After: suffix("joining: ", join)}},
+		Ref: plan.Ref{Kind: kindTargets, Name: want.Name, Action: plan.Update},
+		Fields: []plan.Field{{
+			Name: "targets", Before: showTargets("leaving: ", leave), After: showTargets("joining: ", join),
+		}},
 		After:      slices.Clone(after),
 		Membership: true,
 		Do: withARN(g.resolve, func(ctx context.Context, arn string) error {
@@ -36,7 +38,7 @@ func (d *differ) targetsUpdate(g reference, have model.TargetGroup, want model.W
 }
 
 // diffTargets returns which targets to register and which to remove, sorted.
-func diffTargets(have model.Health, want []model.WantedTarget) (join, leave []model.Target) {
+func diffTargets(have model.Health, want []model.DesiredTarget) (join, leave []model.Target) {
 	keep := make(map[model.Target]bool, len(want))
 	for _, w := range want {
 		keep[w.Target] = true
@@ -55,8 +57,8 @@ func diffTargets(have model.Health, want []model.WantedTarget) (join, leave []mo
 	return join, leave
 }
 
-// suffix formats targets after a label: one by one, or counted if there are many.
-func suffix(label string, targets []model.Target) string {
+// showTargets formats targets after a label: one by one, or counted if there are many.
+func showTargets(label string, targets []model.Target) string {
 	if len(targets) == 0 {
 		return ""
 	}

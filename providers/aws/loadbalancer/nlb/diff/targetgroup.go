@@ -11,7 +11,7 @@ import (
 
 // targetGroup plans a desired target group with its targets. It returns the group, and the changes after
 // which listeners may forward to it. Creations wait for base.
-func (d *differ) targetGroup(want model.WantedGroup, base []plan.Ref) (reference, []plan.Ref) {
+func (d *differ) targetGroup(want model.DesiredGroup, base []plan.Ref) (reference, []plan.Ref) {
 	have, exists := d.have.GroupNamed(want.Name)
 	if exists && !sameKind(have, want) && len(have.Balancers) == 0 {
 		// An unusable object of our name blocks the name.
@@ -42,7 +42,7 @@ func (d *differ) targetGroup(want model.WantedGroup, base []plan.Ref) (reference
 	return ref, nil
 }
 
-func (d *differ) newTargetGroup(want model.WantedGroup, base []plan.Ref) (reference, []plan.Ref) {
+func (d *differ) newTargetGroup(want model.DesiredGroup, base []plan.Ref) (reference, []plan.Ref) {
 	creation := d.groupCreate(want, base)
 	d.add(creation)
 	ref, ready := reference{kind: kindTargetGroup, name: want.Name}, []plan.Ref{creation.Ref}
@@ -75,18 +75,18 @@ func (d *differ) adoptGroups() {
 }
 
 // inPlace reports whether a target group can become the desired one in place.
-func inPlace(have model.TargetGroup, want model.WantedGroup) bool {
+func inPlace(have model.TargetGroup, want model.DesiredGroup) bool {
 	return sameKind(have, want) && have.Health.Protocol == want.Health.Protocol &&
 		have.Health.Interval == want.Health.Interval
 }
 
 // sameKind compares immutable fields.
-func sameKind(have model.TargetGroup, want model.WantedGroup) bool {
+func sameKind(have model.TargetGroup, want model.DesiredGroup) bool {
 	return have.Protocol == want.Protocol && have.Port == want.Port && have.TargetType == want.TargetType &&
 		have.AddressType == want.AddressType
 }
 
-func (d *differ) groupCreate(want model.WantedGroup, after []plan.Ref) plan.Change {
+func (d *differ) groupCreate(want model.DesiredGroup, after []plan.Ref) plan.Change {
 	var f plan.Fields
 	f.Diff("protocol", "", want.Protocol)
 	f.Diff("port", "", plan.ShowInt(want.Port))
@@ -107,7 +107,7 @@ func (d *differ) groupCreate(want model.WantedGroup, after []plan.Ref) plan.Chan
 }
 
 // groupUpdate returns the change of a target group's health check, if it differs.
-func (d *differ) groupUpdate(have model.TargetGroup, want model.WantedGroup) (plan.Change, bool) {
+func (d *differ) groupUpdate(have model.TargetGroup, want model.DesiredGroup) (plan.Change, bool) {
 	h := want.Health
 	if h.Timeout == 0 {
 		h.Timeout = have.Health.Timeout
@@ -124,7 +124,7 @@ func (d *differ) groupUpdate(have model.TargetGroup, want model.WantedGroup) (pl
 	}, true
 }
 
-// healthFields are the differing settings of two health checks, by their names in the API. All of them are
+// healthFields returns the differing settings of two health checks, by their names in the API. All of them are
 // compared with the existing ones.
 func healthFields(have, want model.HealthCheck) plan.Fields {
 	var f plan.Fields
@@ -138,7 +138,7 @@ func healthFields(have, want model.HealthCheck) plan.Fields {
 	return f
 }
 
-// groupDelete deletes a target group that no listener uses any more.
+// groupDelete returns the deletion of a target group that no listener uses.
 func (d *differ) groupDelete(have model.TargetGroup, after []plan.Ref, reason string) plan.Change {
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, ID: have.ARN, After: slices.Clone(after),
@@ -147,8 +147,8 @@ func (d *differ) groupDelete(have model.TargetGroup, after []plan.Ref, reason st
 	}
 }
 
-// groupRetire takes a target group out of service after its listener has moved to another one. The group is deleted
-// once its connections have drained.
+// groupRetire returns the change that takes a target group out of service after its listener has moved to another one.
+// The group is deleted once its connections have drained.
 func (d *differ) groupRetire(have model.TargetGroup, after []plan.Ref) plan.Change {
 	balancer := ""
 	if b := d.have.Balancer; b != nil {
@@ -156,7 +156,7 @@ func (d *differ) groupRetire(have model.TargetGroup, after []plan.Ref) plan.Chan
 	}
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, ID: have.ARN, After: slices.Clone(after),
-		Reason: "no listener sends to it any more: its targets are removed, and it goes when their connections have finished",
+		Reason: "no listener forwards to it: its targets are removed, and it is deleted when their connections have drained",
 		Do:     func(ctx context.Context, _ *plan.Handles) error { return d.Write.RetireGroup(ctx, balancer, have) },
 	}
 }

@@ -22,7 +22,7 @@ func (d *differ) reconcileZones() error {
 		want.Zones = b.Zones
 	default:
 		if !want.Listed {
-			want.Zones = model.InSubnetsOf(b.Zones, want.Zones, want.ZoneOf)
+			want.Zones = model.KeepSubnets(b.Zones, want.Zones, want.ZoneOf)
 		}
 		want.Zones = model.KeepAllocations(b.Zones, want.Zones)
 	}
@@ -43,7 +43,7 @@ func (d *differ) keepDualStack() {
 		return
 	}
 	want.AddressType, want.SourceNAT = b.AddressType, b.SourceNAT
-	var listeners []model.WantedListener
+	var listeners []model.DesiredListener
 	for _, l := range want.Listeners {
 		if !l.Datagrams() {
 			listeners = append(listeners, l)

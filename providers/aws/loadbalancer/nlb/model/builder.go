@@ -20,17 +20,18 @@ type builder struct {
 	// creation are problems that only prevent the creation of a load balancer.
 	creation intent.Problems
 	warnings []string
-	// reasons are those of further warnings, by their texts.
+	// reasons has further warnings with the reasons of their Events.
 	reasons map[string]events.Reason
-	seen    map[string]bool
+	// reportedKeys are the annotations with a reported problem.
+	reportedKeys map[string]bool
 }
 
 func (b *builder) warnf(format string, args ...any) {
 	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
 }
 
-// instanceState classifies instances by whether they can be registered; an unknown one can.
-func instanceState(i *ec2types.Instance) (can, keep bool) {
+// instanceState reports whether an instance can be registered, and whether a registered one stays. An unknown one can.
+func instanceState(i *ec2types.Instance) (canRegister, keep bool) {
 	if i == nil || i.State == nil {
 		return true, true
 	}

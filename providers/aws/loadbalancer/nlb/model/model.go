@@ -1,7 +1,7 @@
 // Package model has the state of network load balancers: the existing objects, and those that should exist for a
 // Service. It is pure: package observe reads the former, package diff plans the changes to the latter. Its files are in
-// layers, and refer only to earlier ones: model.go and status.go with the existing objects, wanted.go with the desired
-// ones, record.go, then builder.go, ports.go, zones.go, and desired.go with Desire.
+// layers, and refer only to earlier ones: model.go and status.go with the existing objects, desired.go with the desired
+// ones, record.go, then builder.go, ports.go, zones.go, and desire.go with Desire.
 package model
 
 import (

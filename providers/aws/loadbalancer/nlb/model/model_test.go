@@ -17,9 +17,9 @@ func TestImpairedLoadBalancerKeepsItsAddress(t *testing.T) {
 
 // wanted is a load balancer with one port and one node.
 func wanted(change ...func(*Desired)) *Desired {
-	d := &Desired{Listeners: []WantedListener{{Port: 80, Protocol: "TCP", Group: WantedGroup{
+	d := &Desired{Listeners: []DesiredListener{{Port: 80, Protocol: "TCP", Group: DesiredGroup{
 		Name: "group", Protocol: "TCP", Port: 30080, TargetType: "instance", AddressType: "ipv4",
-		Targets: []WantedTarget{{Target: Target{ID: "i-1", Port: 30080}}},
+		Targets: []DesiredTarget{{Target: Target{ID: "i-1", Port: 30080}}},
 	}}}}
 	for _, f := range change {
 		f(d)
@@ -32,7 +32,7 @@ func TestRecordCoversStateAndMembers(t *testing.T) {
 	members := func(d *Desired) string { return d.AppliedRecord(nil).Members }
 	base := wanted()
 	node := wanted(func(d *Desired) {
-		d.Listeners[0].Group.Targets = append(d.Listeners[0].Group.Targets, WantedTarget{Target: Target{ID: "i-2", Port: 30080}})
+		d.Listeners[0].Group.Targets = append(d.Listeners[0].Group.Targets, DesiredTarget{Target: Target{ID: "i-2", Port: 30080}})
 	})
 	policy := wanted(func(d *Desired) { d.Listeners[0].Policy = "x" })
 	port := wanted(func(d *Desired) { d.Listeners[0].Group.Targets[0].Port = 1 })

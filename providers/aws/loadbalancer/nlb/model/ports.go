@@ -26,53 +26,53 @@ const (
 )
 
 // Bounds of the idle timeout, as AWS documents them.
-const leastIdle, mostIdle = time.Minute, 6000 * time.Second
+const minIdleTimeout, maxIdleTimeout = time.Minute, 6000 * time.Second
 
-// listeners returns one for each port number: TCP and UDP on one number share one.
-func (b *builder) listeners() []WantedListener {
-	var out []WantedListener
+// listeners returns a listener for each port number: TCP and UDP on one number share it.
+func (b *builder) listeners() []DesiredListener {
+	var out []DesiredListener
 	for i, p := range b.Service.Ports {
 		first := slices.IndexFunc(b.Service.Ports, func(q intent.Port) bool { return q.Port == p.Port })
 		if first < i {
-			continue // joined to the first of its number
+			continue // joined with the first port of this number
 		}
 		l := b.listener(p)
 		for _, q := range b.Service.Ports[i+1:] {
 			if q.Port == p.Port {
-				b.join(&l, p, q)
+				b.joinPorts(&l, p, q)
 			}
 		}
 		l.Group = b.targetGroup(l, p)
 		out = append(out, l)
 	}
-	sorting.Func(out, func(a, b WantedListener) int { return cmp.Compare(a.Port, b.Port) })
+	sorting.Func(out, func(a, b DesiredListener) int { return cmp.Compare(a.Port, b.Port) })
 	return out
 }
 
-func (b *builder) listener(p intent.Port) WantedListener {
-	l := WantedListener{Port: p.Port, Protocol: string(p.Protocol)}
+func (b *builder) listener(p intent.Port) DesiredListener {
+	l := DesiredListener{Port: p.Port, Protocol: string(p.Protocol)}
 	if p.Protocol == v1.ProtocolTCP && b.Options.TLSPort(p.Name, p.Port) {
 		l.Protocol, l.Policy, l.Certificates = ProtocolTLS, b.Options.TLSPolicy, b.Options.Certificates
 	}
 	if idle := b.Options.IdleTimeout; idle > 0 && l.Protocol == ProtocolTCP {
-		if idle < leastIdle || idle > mostIdle {
+		if idle < minIdleTimeout || idle > maxIdleTimeout {
 			b.problems.Addf(intent.KeyIdleTimeout, idle.String(), "network load balancers keep TCP connections from %s to "+
-				"%s: write that much", leastIdle, mostIdle)
+				"%s: write that much", minIdleTimeout, maxIdleTimeout)
 		}
 		l.IdleTimeout = int32(idle / time.Second) //nolint:gosec // checked above
 	}
 	return l
 }
 
-// join makes a listener accept both protocols on its port.
-func (b *builder) join(l *WantedListener, p, q intent.Port) {
-	where := "spec.ports (" + strconv.Itoa(int(p.Port)) + "/" + string(q.Protocol) + ")"
+// joinPorts makes a listener accept both protocols on its port.
+func (b *builder) joinPorts(l *DesiredListener, p, q intent.Port) {
+	field := "spec.ports (" + strconv.Itoa(int(p.Port)) + "/" + string(q.Protocol) + ")"
 	switch {
 	case l.Protocol == ProtocolTLS || q.Protocol == v1.ProtocolTCP && b.Options.TLSPort(q.Name, q.Port):
-		b.problems.Addf(where, "", "a port cannot be TLS and UDP at once: leave it out of %s, or move one of them to "+
+		b.problems.Addf(field, "", "a port cannot be TLS and UDP at once: leave it out of %s, or move one of them to "+
 			"another port", annotation.KeyTLSPorts)
 	case p.NodePort != q.NodePort:
-		b.problems.Addf(where, strconv.Itoa(int(q.NodePort)), "TCP and UDP on one port share one listener, which sends to "+
+		b.problems.Addf(field, strconv.Itoa(int(q.NodePort)), "TCP and UDP on one port share one listener, which sends to "+
 			"one node port: give both the same nodePort, such as %d", p.NodePort)
 	default:
 		l.Protocol, l.IdleTimeout = protocolTCPUDP, 0
@@ -80,8 +80,8 @@ func (b *builder) join(l *WantedListener, p, q intent.Port) {
 }
 
 // targetGroup returns the target group of a listener.
-func (b *builder) targetGroup(l WantedListener, p intent.Port) WantedGroup {
-	g := WantedGroup{Protocol: l.Protocol, Port: p.NodePort, TargetType: targetInstance, Health: b.health(),
+func (b *builder) targetGroup(l DesiredListener, p intent.Port) DesiredGroup {
+	g := DesiredGroup{Protocol: l.Protocol, Port: p.NodePort, TargetType: targetInstance, Health: b.health(),
 		Attributes: b.Options.GroupAttributes}
 	if l.Protocol == ProtocolTLS && b.Options.BackendProtocol != "ssl" {
 		g.Protocol = ProtocolTCP
@@ -107,7 +107,7 @@ func (b *builder) targetGroup(l WantedListener, p intent.Port) WantedGroup {
 	return g
 }
 
-// targetFamily is the family of the targets' addresses: the Service's first.
+// targetFamily returns the family of the targets' addresses: the Service's first.
 func (b *builder) targetFamily() string {
 	if len(b.Service.Families) > 0 && b.Service.Families[0] == v1.IPv6Protocol {
 		return addressIPv6
@@ -141,67 +141,69 @@ func (b *builder) health() HealthCheck {
 	return h
 }
 
-// checkHealth refuses what AWS would reject. Portable annotations allow more than network load balancers do.
+// checkHealth refuses values that AWS would reject. Portable annotations allow more than network load balancers do.
 func (b *builder) checkHealth(h HealthCheck) {
 	for _, c := range []struct {
-		key                string
-		value, least, most int32
+		key                     string
+		value, minimum, maximum int32
 	}{
 		{intent.KeyHealthCheckInterval, h.Interval, 5, 300},
 		{intent.KeyHealthCheckHealthyThreshold, h.Healthy, 2, 10},
 		{intent.KeyHealthCheckUnhealthyThreshold, h.Unhealthy, 2, 10},
 		{intent.KeyHealthCheckTimeout, cmp.Or(h.Timeout, 2), 2, 120},
 	} {
-		if _, portable := b.Service.Annotations[c.key]; portable && (c.value < c.least || c.value > c.most) &&
+		if _, portable := b.Service.Annotations[c.key]; portable && (c.value < c.minimum || c.value > c.maximum) &&
 			!b.reported(c.key) {
-			b.problems.Addf(c.key, b.Service.Annotations[c.key], "network load balancers take %d to %d", c.least, c.most)
+			b.problems.Addf(c.key, b.Service.Annotations[c.key], "network load balancers accept %d to %d", c.minimum, c.maximum)
 		}
 	}
 }
 
 // reported reports whether there is already a problem with a key: every listener has the same health check.
 func (b *builder) reported(key string) bool {
-	if b.seen == nil {
-		b.seen = map[string]bool{}
+	if b.reportedKeys == nil {
+		b.reportedKeys = map[string]bool{}
 	}
-	was := b.seen[key]
-	b.seen[key] = true
-	return was
+	reported := b.reportedKeys[key]
+	b.reportedKeys[key] = true
+	return reported
 }
 
 func seconds(d time.Duration) int32 { return int32(d / time.Second) } //nolint:gosec // at most 6000
 
 // Targets returns the nodes as targets of a group, sorted.
-func (r Request) Targets(g WantedGroup) []WantedTarget {
-	var out []WantedTarget
+func (r Request) Targets(g DesiredGroup) []DesiredTarget {
+	var out []DesiredTarget
 	for _, node := range r.Nodes {
 		instance, ok := r.Shared.Instances[node.InstanceID]
 		if !ok {
 			continue // it does not exist, or is in another VPC
 		}
-		can, keep := instanceState(instance)
+		canRegister, keep := instanceState(instance)
 		if !keep {
 			continue
 		}
-		can = can && (g.TargetType != targetInstance || g.AddressType == AddressIPv4 || vpc.HasPrimaryIPv6(instance))
+		if g.TargetType == targetInstance && g.AddressType != AddressIPv4 && !vpc.HasPrimaryIPv6(instance) {
+			canRegister = false
+		}
 		id := node.InstanceID
 		if g.TargetType == targetIP {
 			if id = address(node.Addresses, g.AddressType); id == "" {
 				continue
 			}
 		}
-		out = append(out, WantedTarget{Target: Target{ID: id, Port: g.Port}, Keep: !can})
+		out = append(out, DesiredTarget{Target: Target{ID: id, Port: g.Port}, Keep: !canRegister})
 	}
-	sorting.Func(out, func(a, b WantedTarget) int { return cmp.Compare(a.ID, b.ID) })
-	return slices.CompactFunc(out, func(a, b WantedTarget) bool { return a.ID == b.ID })
+	sorting.Func(out, func(a, b DesiredTarget) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(out, func(a, b DesiredTarget) bool { return a.ID == b.ID })
 }
 
-// checkPrimaryIPv6 warns about nodes that AWS does not take as IPv6 targets, and refuses a Service without any others.
+// checkPrimaryIPv6 warns about nodes that AWS does not accept as IPv6 targets, and refuses a Service without others.
 func (b *builder) checkPrimaryIPv6() {
 	if b.Options.IPTargets || b.targetFamily() == AddressIPv4 {
 		return
 	}
-	var lacking []string
+	var rejected []string
 	targets := 0
 	for _, node := range b.Nodes {
 		instance, ok := b.Shared.Instances[node.InstanceID]
@@ -210,16 +212,16 @@ func (b *builder) checkPrimaryIPv6() {
 		}
 		targets++
 		if !vpc.HasPrimaryIPv6(instance) {
-			lacking = append(lacking, node.InstanceID)
+			rejected = append(rejected, node.InstanceID)
 		}
 	}
-	if len(lacking) == 0 {
+	if len(rejected) == 0 {
 		return
 	}
-	slices.Sort(lacking)
+	slices.Sort(rejected)
 	problem := fmt.Sprintf("%s without a primary IPv6 address cannot be targets: enable it on the network interfaces "+
-		"(EnablePrimaryIpv6), or set %s to ip", vpc.ShowInstances(lacking), annotation.KeyTargetType)
-	if len(lacking) == targets {
+		"(EnablePrimaryIpv6), or set %s to ip", vpc.ShowInstances(rejected), annotation.KeyTargetType)
+	if len(rejected) == targets {
 		b.problems.Add("spec.ipFamilies", string(v1.IPv6Protocol), problem)
 	} else {
 		b.warnf("spec.ipFamilies: %s", problem)
@@ -237,7 +239,7 @@ func address(addresses []string, family string) string {
 }
 
 // healthPort returns the probed port of the nodes.
-func healthPort(g WantedGroup) int32 {
+func healthPort(g DesiredGroup) int32 {
 	port, err := strconv.ParseInt(g.Health.Port, 10, 32)
 	if err != nil {
 		return g.Port

@@ -43,10 +43,10 @@ func (d Desired) stateDigest() string {
 }
 
 // RecordOf returns the applied record in the tags of a load balancer.
-func RecordOf(all map[string]string) lbcommon.AppliedRecord {
-	record := lbcommon.ParseRecord(all[names.AppliedTag])
+func RecordOf(tags map[string]string) lbcommon.AppliedRecord {
+	record := lbcommon.ParseRecord(tags[names.AppliedTag])
 	if !record.IsZero() {
-		record.Members = all[names.TargetsTag]
+		record.Members = tags[names.TargetsTag]
 	}
 	return record
 }
@@ -62,8 +62,8 @@ func RecordTags(record lbcommon.AppliedRecord) map[string]string {
 	return set
 }
 
-// Applied returns a listener as it was applied. Its ARN is unknown: before a change, it is read.
-func (l WantedListener) Applied(group string) Listener {
+// Applied returns a listener as it was applied. Its ARN is unknown: the listener is read before a change.
+func (l DesiredListener) Applied(group string) Listener {
 	applied := Listener{
 		Port: l.Port, Protocol: l.Protocol, Policy: l.Policy,
 		Certificates: l.Certificates, CertificatesRead: true, Forwards: []Forward{{Group: group}},

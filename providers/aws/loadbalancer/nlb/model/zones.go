@@ -37,15 +37,15 @@ func (b *builder) zones() ([]Zone, error) {
 	for i, s := range subnets {
 		zones[i].Subnet = s.ID
 	}
-	b.match(annotation.KeyAllocations, o.Allocations, subnets, func(i int, v string) { zones[i].Allocation = v })
-	b.match(annotation.KeyPrivateIPv4, o.PrivateIPv4, subnets, func(i int, v string) {
+	b.matchAddresses(annotation.KeyAllocations, o.Allocations, subnets, func(i int, v string) { zones[i].Allocation = v })
+	b.matchAddresses(annotation.KeyPrivateIPv4, o.PrivateIPv4, subnets, func(i int, v string) {
 		if addr, err := netip.ParseAddr(v); err == nil && !subnets[i].CIDR4.Contains(addr) {
 			b.creation.Addf(annotation.KeyPrivateIPv4, v, "it is not in %s, the network of subnet %s at the same "+
 				"position: write an address of that network", subnets[i].CIDR4, subnets[i])
 		}
 		zones[i].PrivateIPv4 = v
 	})
-	b.match(annotation.KeyIPv6, o.IPv6, subnets, func(i int, v string) {
+	b.matchAddresses(annotation.KeyIPv6, o.IPv6, subnets, func(i int, v string) {
 		if addr, err := netip.ParseAddr(v); err == nil && !contains(subnets[i].CIDR6, addr) {
 			b.creation.Addf(annotation.KeyIPv6, v, "it is in no IPv6 network of subnet %s at the same position: "+
 				"write an address of one", subnets[i])
@@ -64,7 +64,7 @@ func (b *builder) checkAddresses() {
 	}
 	if len(o.PrivateIPv4) > 0 && !o.Internal {
 		b.problems.Add(annotation.KeyPrivateIPv4, strings.Join(o.PrivateIPv4, ","),
-			"only an internal load balancer takes private addresses: set "+annotation.KeyInternal+" as well, or remove it")
+			"only an internal load balancer accepts private addresses: set "+annotation.KeyInternal+" as well, or remove it")
 	}
 	if len(o.IPv6) > 0 && !b.dual {
 		b.problems.Add(annotation.KeyIPv6, strings.Join(o.IPv6, ","),
@@ -72,8 +72,8 @@ func (b *builder) checkAddresses() {
 	}
 }
 
-// match calls set for each subnet with the value at the same position.
-func (b *builder) match(key string, values []string, subnets []vpc.Subnet, set func(i int, value string)) {
+// matchAddresses calls set for each subnet with the value at the same position.
+func (b *builder) matchAddresses(key string, values []string, subnets []vpc.Subnet, set func(i int, value string)) {
 	if len(values) == 0 {
 		return
 	}
@@ -103,19 +103,20 @@ func (b *builder) dualStack(subnets []vpc.Subnet) bool {
 	if !slices.Contains(families, v1.IPv6Protocol) {
 		return false
 	}
-	why := b.noDualStack(subnets)
-	if why == "" {
+	obstacle := b.dualStackObstacle(subnets)
+	if obstacle == "" {
 		return true
 	}
 	if families[0] == v1.IPv4Protocol {
-		b.warnf("spec.ipFamilies: the load balancer has IPv4 only, because %s", why)
+		b.warnf("spec.ipFamilies: the load balancer has IPv4 only, because %s", obstacle)
 		return false
 	}
-	b.problems.Add("spec.ipFamilies", string(families[0]), "the load balancer cannot have IPv6, because "+why)
+	b.problems.Add("spec.ipFamilies", string(families[0]), "the load balancer cannot have IPv6, because "+obstacle)
 	return false
 }
 
-func (b *builder) noDualStack(subnets []vpc.Subnet) string {
+// dualStackObstacle returns why the load balancer cannot have both families, or "".
+func (b *builder) dualStackObstacle(subnets []vpc.Subnet) string {
 	for _, s := range subnets {
 		if len(s.CIDR6) == 0 {
 			return fmt.Sprintf("subnet %s has no IPv6 network: give it one, or list other subnets in %s", s,
@@ -142,8 +143,8 @@ func contains(networks []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// InSubnetsOf replaces the discovered subnets of zones in which the load balancer already has one.
-func InSubnetsOf(have, want []Zone, zoneOf map[string]string) []Zone {
+// KeepSubnets replaces the discovered subnets of zones in which the load balancer already has one.
+func KeepSubnets(have, want []Zone, zoneOf map[string]string) []Zone {
 	subnets := map[string]string{}
 	for _, z := range have {
 		subnets[zoneOf[z.Subnet]] = z.Subnet
@@ -161,26 +162,26 @@ func InSubnetsOf(have, want []Zone, zoneOf map[string]string) []Zone {
 // and cloud-provider-aws matched them with subnets in another order. It assigns the others in the order of the
 // subnets.
 func KeepAllocations(have, want []Zone) []Zone {
-	at := map[string]string{}
+	allocations := map[string]string{}
 	for _, z := range have {
-		at[z.Subnet] = z.Allocation
+		allocations[z.Subnet] = z.Allocation
 	}
-	var rest []string
+	var unused []string
 	for _, z := range want {
-		rest = append(rest, z.Allocation)
+		unused = append(unused, z.Allocation)
 	}
 	zones := slices.Clone(want)
 	var unassigned []int
 	for i, z := range zones {
-		if kept := slices.Index(rest, at[z.Subnet]); kept >= 0 {
-			zones[i].Allocation = at[z.Subnet]
-			rest = slices.Delete(rest, kept, kept+1)
+		if kept := slices.Index(unused, allocations[z.Subnet]); kept >= 0 {
+			zones[i].Allocation = allocations[z.Subnet]
+			unused = slices.Delete(unused, kept, kept+1)
 		} else {
 			unassigned = append(unassigned, i)
 		}
 	}
 	for n, i := range unassigned {
-		zones[i].Allocation = rest[n]
+		zones[i].Allocation = unused[n]
 	}
 	return zones
 }
@@ -197,12 +198,12 @@ func SameZones(have, want []Zone) bool {
 	if subnets(have) != subnets(want) {
 		return false
 	}
-	in := map[string]Zone{}
+	existing := map[string]Zone{}
 	for _, z := range have {
-		in[z.Subnet] = z
+		existing[z.Subnet] = z
 	}
 	return !slices.ContainsFunc(want, func(z Zone) bool {
-		h := in[z.Subnet]
+		h := existing[z.Subnet]
 		return differs(h.Allocation, z.Allocation) || differs(h.PrivateIPv4, z.PrivateIPv4) || differs(h.IPv6, z.IPv6)
 	})
 }

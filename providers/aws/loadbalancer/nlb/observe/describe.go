@@ -22,10 +22,10 @@ import (
 const (
 	// listPage is the largest page of Elastic Load Balancing.
 	listPage = 400
-	// TagsAtOnce is the maximum number of objects in DescribeTags and AddTags.
-	TagsAtOnce = 20
-	// readsAtOnce bounds the parallel calls that read one load balancer.
-	readsAtOnce = 4
+	// MaxTagResources is the maximum number of objects in DescribeTags and AddTags.
+	MaxTagResources = 20
+	// maxConcurrentReads bounds the parallel calls that read one load balancer.
+	maxConcurrentReads = 4
 )
 
 // describer makes the calls that read, and converts their responses. It is stateless.
@@ -34,7 +34,7 @@ type describer struct{ api api.ELBV2 }
 // newReads returns a group of parallel reads of one load balancer.
 func newReads(ctx context.Context) (*errgroup.Group, context.Context) {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(readsAtOnce)
+	group.SetLimit(maxConcurrentReads)
 	return group, ctx
 }
 
@@ -118,8 +118,8 @@ func (d describer) describeCertificates(ctx context.Context, listener string) ([
 	})
 	list, err := awserr.Collect(ctx, "DescribeListenerCertificates", pages,
 		func(page *elbv2.DescribeListenerCertificatesOutput) []string {
-			more := slices.DeleteFunc(page.Certificates, func(c types.Certificate) bool { return aws.ToBool(c.IsDefault) })
-			return awserr.Convert(more, func(c types.Certificate) string { return aws.ToString(c.CertificateArn) })
+			additional := slices.DeleteFunc(page.Certificates, func(c types.Certificate) bool { return aws.ToBool(c.IsDefault) })
+			return awserr.Convert(additional, func(c types.Certificate) string { return aws.ToString(c.CertificateArn) })
 		})
 	slices.Sort(list)
 	return list, err
@@ -169,19 +169,19 @@ func (d describer) describeTags(ctx context.Context, arns []string) (map[string]
 		return nil, nil
 	case cloudapi.Is(err, cloudapi.NotFound):
 		half := len(arns) / 2
-		read, err := d.describeTags(ctx, arns[:half])
-		others, otherErr := d.describeTags(ctx, arns[half:])
-		if read == nil {
-			return others, errors.Join(err, otherErr)
+		first, firstErr := d.describeTags(ctx, arns[:half])
+		second, secondErr := d.describeTags(ctx, arns[half:])
+		if first == nil {
+			first = second
 		}
-		maps.Copy(read, others)
-		return read, errors.Join(err, otherErr)
+		maps.Copy(first, second)
+		return first, errors.Join(firstErr, secondErr)
 	case err != nil:
 		return nil, err
 	}
-	read := make(map[string]map[string]string, len(out.TagDescriptions))
+	byARN := make(map[string]map[string]string, len(out.TagDescriptions))
 	for _, o := range out.TagDescriptions {
-		read[aws.ToString(o.ResourceArn)] = api.ToMap(o.Tags, func(t types.Tag) (*string, *string) { return t.Key, t.Value })
+		byARN[aws.ToString(o.ResourceArn)] = api.ToMap(o.Tags, func(t types.Tag) (*string, *string) { return t.Key, t.Value })
 	}
-	return read, nil
+	return byARN, nil
 }

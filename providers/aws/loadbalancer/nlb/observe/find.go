@@ -10,8 +10,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// find returns the ARN of the Service's load balancer, or "" if there is none.
-func (s *Store) find(key lbcommon.Key) string {
+// findBalancer returns the ARN of the Service's load balancer, or "" if there is none.
+func (s *Store) findBalancer(key lbcommon.Key) string {
 	if arns := s.balancers.LookupIDs(indexName + model.DefaultName(key)); len(arns) > 0 {
 		return arns[0]
 	}
@@ -48,7 +48,7 @@ func (s *Store) groupsOf(key lbcommon.Key, balancer string) []string {
 
 // ReadIsFor reads the tags of an object and reports whether they name the Service. It returns the error of the read.
 func (s *Store) ReadIsFor(ctx context.Context, arn string, key lbcommon.Key) (bool, error) {
-	err := s.readTagsOf(ctx, []string{arn})
+	err := s.readTagBatch(ctx, []string{arn})
 	return err == nil && s.isFor(arn, key), err
 }
 

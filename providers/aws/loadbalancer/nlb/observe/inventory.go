@@ -62,7 +62,7 @@ func (s *Store) List(ctx context.Context, parts bool) Listed {
 	return l
 }
 
-// listGroupTags lists the target groups, and reads the tags of those in use, which the shared list leaves out.
+// listGroupTags lists the target groups, and reads the tags of those in use, which the shared list omits.
 func (s *Store) listGroupTags(ctx context.Context) error {
 	if err := s.groups.Refresh(ctx); err != nil {
 		return err

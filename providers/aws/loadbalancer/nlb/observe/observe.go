@@ -17,12 +17,12 @@ import (
 
 // Observe returns the existing objects of a Service's load balancer, or the error of a read.
 //
-// It does not read what the applied record proves to equal the desired state, unless the observation is
+// It does not read details that the applied record proves to equal the desired state, unless the observation is
 // authoritative. A nil want proves nothing.
 func (s *Store) Observe(ctx context.Context, key lbcommon.Key, want *model.Desired,
 	fresh lbcommon.Freshness) (model.Observed, error) {
 	if fresh == lbcommon.Authoritative || s.state.IsUncertain(serviceName(key)) {
-		if err := s.readOne(ctx, key, true); err != nil {
+		if err := s.readService(ctx, key, true); err != nil {
 			return model.Observed{}, err
 		}
 		return s.view(ctx, key)
@@ -40,7 +40,7 @@ func (s *Store) Observe(ctx context.Context, key lbcommon.Key, want *model.Desir
 func (s *Store) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (model.Observed, error) {
 	read := s.refresh
 	if fresh == lbcommon.Authoritative || s.state.IsUncertain(serviceName(key)) {
-		read = func(ctx context.Context) error { return s.readOne(ctx, key, false) }
+		read = func(ctx context.Context) error { return s.readService(ctx, key, false) }
 	}
 	if err := read(ctx); err != nil {
 		return model.Observed{}, err
@@ -55,7 +55,7 @@ func (s *Store) view(ctx context.Context, key lbcommon.Key) (model.Observed, err
 		return model.Observed{}, err
 	}
 	have := model.Observed{Groups: groups}
-	arn := s.find(key)
+	arn := s.findBalancer(key)
 	if b, exists := s.balancers.Get(arn); exists {
 		b.Tags, _ = s.tags.Get(arn)
 		have.Balancer = &b

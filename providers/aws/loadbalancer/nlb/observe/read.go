@@ -22,17 +22,17 @@ func (s *Store) refresh(ctx context.Context) error {
 	return s.groups.Refresh(ctx)
 }
 
-// readOne reads one Service's load balancer, bypassing the snapshot: with all its settings, or only the
+// readService reads one Service's load balancer, bypassing the snapshot: with all its settings, or only the
 // existing objects.
-func (s *Store) readOne(ctx context.Context, key lbcommon.Key, full bool) error {
+func (s *Store) readService(ctx context.Context, key lbcommon.Key, full bool) error {
 	r := s.state.Begin()
 	if err := s.refresh(ctx); err != nil {
 		return err
 	}
-	arn := s.find(key)
+	arn := s.findBalancer(key)
 	// An object in a recent list can be deleted, and one that the list lacks can be created: if it exists after
-	// all, AWS rejects the creation or returns that object. Proving that nothing is left, or a setting, takes
-	// its own read.
+	// all, AWS rejects the creation or returns that object. Only another read proves that nothing is left, or the
+	// value of a setting.
 	if !s.justListed() || (arn == "") != full {
 		var err error
 		if arn, err = s.readBalancer(ctx, arn, key); err != nil {
@@ -44,7 +44,7 @@ func (s *Store) readOne(ctx context.Context, key lbcommon.Key, full bool) error 
 			}
 		}
 	}
-	if err := s.readRest(ctx, key, arn, full); err != nil {
+	if err := s.readSettings(ctx, key, arn, full); err != nil {
 		return err
 	}
 	s.state.Confirm(serviceName(key), r)
@@ -53,10 +53,10 @@ func (s *Store) readOne(ctx context.Context, key lbcommon.Key, full bool) error 
 
 // justListed reports whether the shared lists were read a moment ago.
 func (s *Store) justListed() bool {
-	balancers, usable := s.balancers.Listed()
-	groups, alsoUsable := s.groups.Listed()
+	balancers, balancersListed := s.balancers.Listed()
+	groups, groupsListed := s.groups.Listed()
 	now := s.options.Clock.Now()
-	return usable && alsoUsable && now.Sub(balancers.At()) < confirmAge && now.Sub(groups.At()) < confirmAge
+	return balancersListed && groupsListed && now.Sub(balancers.At()) < confirmAge && now.Sub(groups.At()) < confirmAge
 }
 
 // readBalancer reads the load balancer itself and returns its ARN, or "" if there is none.
@@ -99,15 +99,15 @@ func (s *Store) readGroups(ctx context.Context, balancer string) error {
 		s.groups.Merge(r, g.ARN, g)
 	}
 	for _, g := range s.groups.Lookup(indexBalancer + balancer) {
-		if !slices.ContainsFunc(list, func(seen model.TargetGroup) bool { return seen.ARN == g.ARN }) {
+		if !slices.ContainsFunc(list, func(read model.TargetGroup) bool { return read.ARN == g.ARN }) {
 			s.groups.Merge(r, g.ARN, g.Unlinked(balancer))
 		}
 	}
 	return nil
 }
 
-// readRest reads the tags and, if full, every setting of the existing objects.
-func (s *Store) readRest(ctx context.Context, key lbcommon.Key, balancer string, full bool) error {
+// readSettings reads the tags and, if full, every setting of the existing objects.
+func (s *Store) readSettings(ctx context.Context, key lbcommon.Key, balancer string, full bool) error {
 	groups := s.groupsOf(key, balancer)
 	arns := slices.Clone(groups)
 	if balancer != "" {
@@ -116,14 +116,14 @@ func (s *Store) readRest(ctx context.Context, key lbcommon.Key, balancer string,
 	if !full {
 		return s.readTags(ctx, arns)
 	}
-	work, ctx2 := newReads(ctx)
+	work, workCtx := newReads(ctx)
 	if balancer != "" {
-		work.Go(func() error { return s.readListeners(ctx2, balancer, s.describeFullListeners) })
-		work.Go(func() error { return s.readAttributes(ctx2, balancer) })
+		work.Go(func() error { return s.readListeners(workCtx, balancer, s.describeFullListeners) })
+		work.Go(func() error { return s.readAttributes(workCtx, balancer) })
 	}
 	for _, arn := range groups {
-		work.Go(func() error { return s.ReadTargets(ctx2, arn) })
-		work.Go(func() error { return s.readGroupAttributes(ctx2, arn) })
+		work.Go(func() error { return s.ReadTargets(workCtx, arn) })
+		work.Go(func() error { return s.readGroupAttributes(workCtx, arn) })
 	}
 	if err := work.Wait(); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (s *Store) readRest(ctx context.Context, key lbcommon.Key, balancer string,
 // readDetails reads the details of a Service's load balancer that lists lack, unless they are cached or its
 // applied record proves them.
 func (s *Store) readDetails(ctx context.Context, key lbcommon.Key, want *model.Desired) error {
-	arn := s.find(key)
+	arn := s.findBalancer(key)
 	s.prove(arn, want)
 	work, ctx := newReads(ctx)
 	if arn != "" && (!s.listeners.Fresh(arn) || !s.attributes.Fresh(arn)) {

@@ -154,16 +154,16 @@ func (s *Store) listGroups(ctx context.Context) ([]model.TargetGroup, error) {
 // readTags reads the tags of objects, as many at once as AWS allows.
 func (s *Store) readTags(ctx context.Context, arns []string) error {
 	work, ctx := newReads(ctx)
-	for chunk := range slices.Chunk(arns, TagsAtOnce) {
-		work.Go(func() error { return s.readTagsOf(ctx, chunk) })
+	for chunk := range slices.Chunk(arns, MaxTagResources) {
+		work.Go(func() error { return s.readTagBatch(ctx, chunk) })
 	}
 	return work.Wait()
 }
 
-func (s *Store) readTagsOf(ctx context.Context, arns []string) error {
+func (s *Store) readTagBatch(ctx context.Context, arns []string) error {
 	r := s.state.Begin()
-	read, err := s.describeTags(ctx, arns)
-	for arn, tags := range read {
+	byARN, err := s.describeTags(ctx, arns)
+	for arn, tags := range byARN {
 		s.tags.Merge(r, arn, tags)
 	}
 	return err

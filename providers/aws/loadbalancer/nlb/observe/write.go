@@ -35,7 +35,7 @@ func (s *Store) UpdateBalancer(arn string, change func(*model.Balancer)) {
 
 // UpdateAttributes sets attributes of a load balancer after a write.
 func (s *Store) UpdateAttributes(arn string, set map[string]string) {
-	s.attributes.Update(arn, func(have *map[string]string) { *have = merged(*have, set) })
+	s.attributes.Update(arn, func(have *map[string]string) { *have = merge(*have, set) })
 }
 
 // AddGroup records a target group that was created. It has no targets yet.
@@ -53,7 +53,7 @@ func (s *Store) UpdateHealthCheck(arn string, h model.HealthCheck) {
 
 // UpdateGroupAttributes sets attributes of a target group after a write.
 func (s *Store) UpdateGroupAttributes(arn string, set map[string]string) {
-	s.groupAttributes.Update(arn, func(have *map[string]string) { *have = merged(*have, set) })
+	s.groupAttributes.Update(arn, func(have *map[string]string) { *have = merge(*have, set) })
 }
 
 // DeleteGroup removes a target group.
@@ -79,7 +79,7 @@ func (s *Store) UpdateListener(balancer, arn string, change func(*model.Listener
 
 // UpdateListenerAttributes sets attributes of a listener after a write.
 func (s *Store) UpdateListenerAttributes(balancer, arn string, set map[string]string) {
-	s.UpdateListener(balancer, arn, func(l *model.Listener) { l.Attributes = merged(l.Attributes, set) })
+	s.UpdateListener(balancer, arn, func(l *model.Listener) { l.Attributes = merge(l.Attributes, set) })
 }
 
 // PutListener replaces or adds a listener after a write.
@@ -142,13 +142,13 @@ func (s *Store) UpdateTargets(group string, targets []model.Target, state types.
 // UpdateTags changes the tags of an object after a write.
 func (s *Store) UpdateTags(arn string, set map[string]string, remove []string) {
 	s.tags.Update(arn, func(tags *map[string]string) {
-		*tags = merged(*tags, set)
+		*tags = merge(*tags, set)
 		maps.DeleteFunc(*tags, func(key, _ string) bool { return slices.Contains(remove, key) })
 	})
 }
 
-// merged returns a copy of a map with changes.
-func merged(have, set map[string]string) map[string]string {
+// merge returns a copy of a map with changes.
+func merge(have, set map[string]string) map[string]string {
 	after := maps.Clone(have)
 	if after == nil {
 		after = map[string]string{}
