@@ -86,31 +86,31 @@ func readPackages(list io.Reader) (graph, error) {
 func render(page string, imports graph) (string, error) {
 	var out strings.Builder
 	for {
-		at := beginMarker.FindStringSubmatchIndex(page)
-		if at == nil {
+		match := beginMarker.FindStringSubmatchIndex(page)
+		if match == nil {
 			out.WriteString(page)
 			return out.String(), nil
 		}
-		end := strings.Index(page[at[1]:], endMarker)
+		end := strings.Index(page[match[1]:], endMarker)
 		if end < 0 {
-			return "", fmt.Errorf("%s has no %s", page[at[0]:at[1]], endMarker)
+			return "", fmt.Errorf("%s has no %s", page[match[0]:match[1]], endMarker)
 		}
-		out.WriteString(page[:at[1]] + "\n\n" + diagram(page[at[2]:at[3]], imports) + "\n")
-		page = page[at[1]+end:]
+		out.WriteString(page[:match[1]] + "\n\n" + diagram(page[match[2]:match[3]], imports) + "\n")
+		page = page[match[1]+end:]
 	}
 }
 
 // diagram draws the packages in a folder. It omits imports that a longer path of imports implies.
 func diagram(folder string, imports graph) string {
-	in := func(name string) bool { return name == folder || strings.HasPrefix(name, folder+"/") }
+	inFolder := func(name string) bool { return name == folder || strings.HasPrefix(name, folder+"/") }
 	var lines []string
 	for _, from := range slices.Sorted(maps.Keys(imports)) {
-		if !in(from) {
+		if !inFolder(from) {
 			continue
 		}
 		lines = append(lines, fmt.Sprintf("  %s[%s]", node(folder, from), label(folder, from)))
 		for _, to := range slices.Sorted(maps.Keys(imports[from])) {
-			if in(to) && !implied(imports, from, to) {
+			if inFolder(to) && !isImplied(imports, from, to) {
 				lines = append(lines, fmt.Sprintf("  %s --> %s", node(folder, from), node(folder, to)))
 			}
 		}
@@ -118,8 +118,8 @@ func diagram(folder string, imports graph) string {
 	return "```mermaid\nflowchart TD\n" + strings.Join(lines, "\n") + "\n```\n"
 }
 
-// implied reports whether from also reaches to through another package that it imports.
-func implied(imports graph, from, to string) bool {
+// isImplied reports whether from also reaches to through another package that it imports.
+func isImplied(imports graph, from, to string) bool {
 	seen := map[string]bool{}
 	var reaches func(string) bool
 	reaches = func(name string) bool {

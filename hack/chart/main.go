@@ -1,5 +1,5 @@
-// Command chart writes what is derived from the values of the chart: the schema, the list of keys that the templates
-// check, and the README. Usage: go run . CHART-FOLDER
+// Command chart generates files from the values of the chart: the schema, the list of keys that the templates check,
+// and the README. Usage: go run . CHART-FOLDER
 package main
 
 import (
@@ -49,18 +49,18 @@ func generate(folder string) error {
 	if err != nil {
 		return err
 	}
-	head, err := os.ReadFile(filepath.Join(folder, "README.md.head"))
+	header, err := os.ReadFile(filepath.Join(folder, "README.md.head"))
 	if err != nil {
 		return err
 	}
 	return errors.Join(
 		os.WriteFile(filepath.Join(folder, "values.schema.json"), schema, 0o644),
 		os.WriteFile(filepath.Join(folder, "files", "keys.txt"), []byte(strings.Join(Keys(values), "\n")+"\n"), 0o644),
-		os.WriteFile(filepath.Join(folder, "README.md"), append(head, Table(values)...), 0o644),
+		os.WriteFile(filepath.Join(folder, "README.md"), append(header, Table(values)...), 0o644),
 	)
 }
 
-// Read returns the values of a values.yaml, with all that lack a description as an error.
+// Read returns the values of a values.yaml. Its error lists all values without a description.
 func Read(text []byte) ([]Value, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
@@ -76,9 +76,9 @@ func children(path string, node *yaml.Node) (values []Value, err error) {
 		problem := v.readComment(key.HeadComment)
 		// A described map is a value of its own, such as a probe; others group values.
 		if value.Kind == yaml.MappingNode && v.Description == "" {
-			var below error
-			v.Children, below = children(v.Path, value)
-			problem = errors.Join(problem, below)
+			var childErr error
+			v.Children, childErr = children(v.Path, value)
+			problem = errors.Join(problem, childErr)
 		} else if v.Description == "" {
 			problem = errors.Join(problem, fmt.Errorf(`%s has no description: write a line "# -- …" above it`, v.Path))
 		}
@@ -132,7 +132,7 @@ func Schema(values []Value) ([]byte, error) {
 func properties(values []Value) map[string]any {
 	all := map[string]any{}
 	for _, v := range values {
-		property := map[string]any{"type": kind(v.Default)}
+		property := map[string]any{"type": schemaType(v.Default)}
 		if v.Description != "" {
 			property["description"] = v.Description
 		}
@@ -147,7 +147,8 @@ func properties(values []Value) map[string]any {
 	return all
 }
 
-func kind(node *yaml.Node) string {
+// schemaType returns the type of a value in a JSON schema.
+func schemaType(node *yaml.Node) string {
 	switch {
 	case node.Kind == yaml.MappingNode:
 		return "object"
@@ -166,21 +167,21 @@ func kind(node *yaml.Node) string {
 func Table(values []Value) []byte {
 	var out bytes.Buffer
 	out.WriteString("| value | default | description |\n|---|---|---|\n")
-	rows(&out, values)
+	writeRows(&out, values)
 	return out.Bytes()
 }
 
-func rows(out *bytes.Buffer, values []Value) {
+func writeRows(out *bytes.Buffer, values []Value) {
 	for _, v := range values {
 		if len(v.Children) > 0 {
-			rows(out, v.Children)
+			writeRows(out, v.Children)
 			continue
 		}
 		fmt.Fprintf(out, "| `%s` | %s | %s |\n", v.Path, defaultOf(v.Default), strings.ReplaceAll(v.Description, "|", "\\|"))
 	}
 }
 
-// defaultOf returns a default in one cell; a long one is left to values.yaml.
+// defaultOf returns a default in one cell; it refers to values.yaml for a long one.
 func defaultOf(node *yaml.Node) string {
 	var value any
 	if err := node.Decode(&value); err != nil {

@@ -22,22 +22,22 @@ var kinds = []string{"added", "changed", "deprecated", "removed", "fixed", "secu
 
 func heading(kind string) string { return "### " + strings.ToUpper(kind[:1]) + kind[1:] }
 
-// fragmentName is what-it-is-about.kind.md.
+// fragmentName matches SUBJECT.KIND.md.
 var fragmentName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*\.([a-z]+)\.md$`)
 
-// versionName is a release, with v.
+// versionName matches the version of a release, such as v1.2.3.
 var versionName = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
 
 // readFragments returns the entries of the fragments by kind, and the files. Each file is one or more entries: lines
 // that start with "- ", with indented lines below.
 func readFragments(dir string) (entries map[string][]string, files []string, err error) {
-	found, err := os.ReadDir(filepath.Join(dir, fragments))
+	listed, err := os.ReadDir(filepath.Join(dir, fragments))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, err
 	}
 	entries = map[string][]string{}
 	var problems []error
-	for _, file := range found {
+	for _, file := range listed {
 		path := filepath.Join(dir, fragments, file.Name())
 		if file.Name() == "README.md" {
 			continue
@@ -93,11 +93,11 @@ func releaseChangelog(dir, version, date string) error {
 	if strings.Contains("\n"+string(content), "\n## ["+version[1:]+"]") {
 		return fmt.Errorf("%s has a section for %s already", changelog, version)
 	}
-	before, section, after, err := cut(string(content), unreleased)
+	before, section, after, err := cutSection(string(content), unreleased)
 	if err != nil {
 		return err
 	}
-	merged, err := merge(section, entries)
+	merged, err := mergeEntries(section, entries)
 	if err != nil {
 		return err
 	}
@@ -116,35 +116,35 @@ func releaseChangelog(dir, version, date string) error {
 	return errors.Join(problems...)
 }
 
-// notes returns the section of a version, without its heading.
-func notes(dir, version string) (string, error) {
+// releaseNotes returns the section of a version, without its heading.
+func releaseNotes(dir, version string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(dir, changelog))
 	if err != nil {
 		return "", err
 	}
 	for _, line := range strings.Split(string(content), "\n") {
 		if strings.HasPrefix(line, "## ["+strings.TrimPrefix(version, "v")+"]") {
-			_, section, _, err := cut(string(content), line)
+			_, section, _, err := cutSection(string(content), line)
 			return section, err
 		}
 	}
 	return "", fmt.Errorf("%s has no section for %s: hack/release-prepare.sh writes it", changelog, version)
 }
 
-// cut returns what stands before a heading of level two, its section, and the sections after it.
-func cut(text, title string) (before, section, after string, err error) {
-	before, rest, found := strings.Cut(text, title+"\n")
+// cutSection returns the text before a heading of level two, its section, and the sections after it.
+func cutSection(text, title string) (before, section, after string, err error) {
+	before, section, found := strings.Cut(text, title+"\n")
 	if !found {
 		return "", "", "", fmt.Errorf("%s has no line %q", changelog, title)
 	}
-	if end := strings.Index(rest, "\n## "); end >= 0 {
-		rest, after = rest[:end+1], rest[end+1:]
+	if end := strings.Index(section, "\n## "); end >= 0 {
+		section, after = section[:end+1], section[end+1:]
 	}
-	return before, strings.Trim(rest, "\n") + "\n", after, nil
+	return before, strings.Trim(section, "\n") + "\n", after, nil
 }
 
-// merge returns a section with the entries of the fragments below those that it has.
-func merge(section string, entries map[string][]string) (string, error) {
+// mergeEntries returns a section with the entries of the fragments below those that it has.
+func mergeEntries(section string, entries map[string][]string) (string, error) {
 	byKind := map[string][]string{}
 	kind := ""
 	for _, line := range strings.Split(strings.TrimSpace(section), "\n") {

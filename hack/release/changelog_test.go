@@ -67,11 +67,11 @@ func TestReleaseMovesFragmentsIntoChangelog(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(dir, "changelog.d", "*")); len(left) != 1 {
 		t.Errorf("files remain: %q", left)
 	}
-	got, err := notes(dir, "v0.2.0")
+	got, err := releaseNotes(dir, "v0.2.0")
 	if err != nil || got != section {
 		t.Errorf("notes\n%s\nwant\n%s (%v)", got, section, err)
 	}
-	_, err = notes(dir, "v0.3.0")
+	_, err = releaseNotes(dir, "v0.3.0")
 	wantError(t, err, "has no section for v0.3.0")
 	wantError(t, releaseChangelog(dir, "v0.3.0", "2026-02-01"), "no entry")
 }

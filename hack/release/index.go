@@ -54,12 +54,12 @@ func (l layout) blob(digest string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(string(l), "blobs", filepath.FromSlash(strings.ReplaceAll(digest, ":", "/"))))
 }
 
-func (l layout) read(digest string, into any) error {
+func (l layout) read(digest string, value any) error {
 	content, err := l.blob(digest)
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(content, into)
+	return json.Unmarshal(content, value)
 }
 
 // CheckIndex returns an error unless the layout has one image index with an image for each of the platforms, and no
@@ -70,14 +70,14 @@ func CheckIndex(folder string, want []string) error {
 	if err != nil {
 		return err
 	}
-	var top, images index
-	if err := json.Unmarshal(content, &top); err != nil {
+	var root, images index
+	if err := json.Unmarshal(content, &root); err != nil {
 		return err
 	}
-	if len(top.Manifests) != 1 || top.Manifests[0].MediaType != typeIndex {
-		return fmt.Errorf("%s/index.json does not name one image index: %+v", folder, top.Manifests)
+	if len(root.Manifests) != 1 || root.Manifests[0].MediaType != typeIndex {
+		return fmt.Errorf("%s/index.json does not name one image index: %+v", folder, root.Manifests)
 	}
-	if err := l.read(top.Manifests[0].Digest, &images); err != nil {
+	if err := l.read(root.Manifests[0].Digest, &images); err != nil {
 		return err
 	}
 	var have []string

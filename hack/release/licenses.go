@@ -9,17 +9,18 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// allowed are the licences that linked modules may have: those that the Cloud Native Computing Foundation allows
-// without an exception, as far as a module uses them today. Another one is a decision for the approvers: add it here.
-var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
+// allowedLicenses are the licences that linked modules may have: of those that the Cloud Native Computing Foundation
+// allows without an exception, the ones that modules have today. Another one is a decision for the approvers: add it
+// here.
+var allowedLicenses = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 
-// minCoverage is the percentage of a licence file's words that known licences must cover. The rest are copyright
+// minCoverage is the percentage of a licence file's words that known licences must cover. Other words are copyright
 // lines and headings.
 const minCoverage = 75
 
-// identify returns the SPDX identifiers of the licences in a text, sorted. A text that is not covered by known
+// identifyLicenses returns the SPDX identifiers of the licences in a text, sorted. A text that is not covered by known
 // licences is an error.
-func identify(text []byte) ([]string, error) {
+func identifyLicenses(text []byte) ([]string, error) {
 	coverage := licensecheck.Scan(text)
 	if coverage.Percent < minCoverage {
 		return nil, fmt.Errorf("%.0f%% of the text are known licences, less than %d%%", coverage.Percent, minCoverage)
@@ -46,7 +47,7 @@ func (m Module) licenses() ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		ids, err := identify(text)
+		ids, err := identifyLicenses(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %s: %w", m.Path, m.Version, file, err)
 		}
@@ -55,9 +56,9 @@ func (m Module) licenses() ([]string, error) {
 	slices.Sort(all)
 	all = slices.Compact(all)
 	for _, id := range all {
-		if !slices.Contains(allowed, id) {
+		if !slices.Contains(allowedLicenses, id) {
 			return nil, fmt.Errorf("%s %s has the licence %s; allowed are %s: use another module, or change the list in "+
-				"hack/release/licenses.go with the approvers", m.Path, m.Version, id, strings.Join(allowed, ", "))
+				"hack/release/licenses.go with the approvers", m.Path, m.Version, id, strings.Join(allowedLicenses, ", "))
 		}
 	}
 	return all, nil

@@ -1,5 +1,5 @@
-// Command release makes the parts of a release that need more than a shell script, and checks them. Run it in the root
-// of the repository: hack/lib.sh has a function for it.
+// Command release generates the parts of a release that need more than a shell script, and checks them. Run it in the
+// root of the repository: hack/lib.sh has a function for it.
 package main
 
 import (
@@ -76,7 +76,7 @@ func runChangelog(command string, args []string) error {
 	case command == "release" && len(args) == 2:
 		return releaseChangelog(".", args[0], args[1])
 	case command == "notes" && len(args) == 1:
-		text, err := notes(".", args[0])
+		text, err := releaseNotes(".", args[0])
 		if err == nil {
 			fmt.Print(text)
 		}

@@ -23,8 +23,8 @@ type Module struct {
 	Packages []string
 }
 
-// own reports whether the module is part of this repository.
-func own(path string) bool {
+// isOwn reports whether the module is part of this repository.
+func isOwn(path string) bool {
 	return path == repository || strings.HasPrefix(path, repository+"/")
 }
 
@@ -41,7 +41,7 @@ func Linked(platforms []string, programs ...string) ([]Module, error) {
 		if err != nil {
 			return nil, fmt.Errorf("go list for %s: %w", platform, err)
 		}
-		if err := add(modules, out); err != nil {
+		if err := addPackages(modules, out); err != nil {
 			return nil, err
 		}
 	}
@@ -55,8 +55,8 @@ func Linked(platforms []string, programs ...string) ([]Module, error) {
 	return sorted, nil
 }
 
-// add adds the packages that go list printed to their modules.
-func add(modules map[string]*Module, list []byte) error {
+// addPackages adds the packages that go list printed to their modules.
+func addPackages(modules map[string]*Module, list []byte) error {
 	decoder := json.NewDecoder(strings.NewReader(string(list)))
 	for {
 		var p struct {
@@ -69,7 +69,7 @@ func add(modules map[string]*Module, list []byte) error {
 		case err != nil:
 			return fmt.Errorf("output of go list: %w", err)
 		}
-		if p.Module == nil || own(p.Module.Path) {
+		if p.Module == nil || isOwn(p.Module.Path) {
 			continue
 		}
 		m := modules[p.Module.Path]
@@ -81,21 +81,21 @@ func add(modules map[string]*Module, list []byte) error {
 	}
 }
 
-// legal are the files of a module that its licence is in, and those that a copy has to include.
-type legal struct {
+// legalFiles are the files with the licences of a module, and the notices that a copy has to include.
+type legalFiles struct {
 	licenses, notices []string
 }
 
 // files returns the licence files that apply to the linked packages: those in the folder of a package and in each
 // folder above it, up to the root of the module.
-func (m Module) files() (legal, error) {
+func (m Module) files() (legalFiles, error) {
 	folders := map[string]bool{m.Dir: true}
 	for _, dir := range m.Packages {
 		for ; len(dir) > len(m.Dir); dir = filepath.Dir(dir) {
 			folders[dir] = true
 		}
 	}
-	var found legal
+	var found legalFiles
 	for dir := range folders {
 		entries, err := os.ReadDir(dir)
 		if err != nil {

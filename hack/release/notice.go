@@ -10,10 +10,10 @@ import (
 	"text/tabwriter"
 )
 
-// programs are those of a release.
+// programs are the programs of a release.
 var programs = []string{"./cmd/ccm", "./cmd/ccm-lab"}
 
-// platforms are those of a release.
+// platforms are the platforms of a release.
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}
 
 const noticeHead = `unified-ccm
@@ -26,31 +26,31 @@ below. Their licences and notices follow. hack/update-notice.sh writes this file
 
 `
 
-// text is a licence or notice with the modules that have it word for word.
-type text struct {
+// legalText is a licence or notice with the modules that have the same words.
+type legalText struct {
 	modules []string
 	content string
 }
 
-// texts collects equal texts once, in the order of their first module.
-type texts struct {
-	byWords map[string]*text
-	all     []*text
+// legalTexts collects equal texts once, in the order of their first module.
+type legalTexts struct {
+	byWords map[string]*legalText
+	all     []*legalText
 }
 
-func (t *texts) add(module, content string) {
+func (t *legalTexts) add(module, content string) {
 	words := strings.Join(strings.Fields(content), " ")
 	if t.byWords == nil {
-		t.byWords = map[string]*text{}
+		t.byWords = map[string]*legalText{}
 	}
-	known := t.byWords[words]
-	if known == nil {
-		known = &text{content: strings.TrimSpace(content)}
-		t.byWords[words] = known
-		t.all = append(t.all, known)
+	existing := t.byWords[words]
+	if existing == nil {
+		existing = &legalText{content: strings.TrimSpace(content)}
+		t.byWords[words] = existing
+		t.all = append(t.all, existing)
 	}
-	if n := len(known.modules); n == 0 || known.modules[n-1] != module {
-		known.modules = append(known.modules, module)
+	if n := len(existing.modules); n == 0 || existing.modules[n-1] != module {
+		existing.modules = append(existing.modules, module)
 	}
 }
 
@@ -60,7 +60,7 @@ func WriteNotice(w io.Writer, modules []Module) error {
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	var collected texts
+	var collected legalTexts
 	var problems []error
 	for _, m := range modules {
 		ids, err := m.licenses()
@@ -84,7 +84,7 @@ func WriteNotice(w io.Writer, modules []Module) error {
 }
 
 // collect adds the texts that a copy of the module has to include.
-func (m Module) collect(collected *texts) error {
+func (m Module) collect(collected *legalTexts) error {
 	files, err := m.files()
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (m Module) collect(collected *texts) error {
 		if err != nil {
 			return err
 		}
-		if ids, err := identify(content); err == nil && expression(ids) == "Apache-2.0" {
+		if ids, err := identifyLicenses(content); err == nil && expression(ids) == "Apache-2.0" {
 			continue
 		}
 		name := m.Path

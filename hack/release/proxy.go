@@ -46,7 +46,7 @@ func workspaceModules() ([]string, error) {
 	return folders, nil
 }
 
-// publish writes the files of one module at a version: what is in its folder, and not in a module below it.
+// publish writes the files of one module at a version: those of its folder without the modules below it.
 func publish(dir, version, proxy string) error {
 	gomod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
@@ -63,20 +63,20 @@ func publish(dir, version, proxy string) error {
 	if err != nil {
 		return err
 	}
-	at := filepath.Join(proxy, escaped, "@v")
-	if err := os.MkdirAll(at, 0o755); err != nil {
+	dest := filepath.Join(proxy, escaped, "@v")
+	if err := os.MkdirAll(dest, 0o755); err != nil {
 		return err
 	}
-	archive, err := os.Create(filepath.Join(at, version+".zip"))
+	archive, err := os.Create(filepath.Join(dest, version+".zip"))
 	if err != nil {
 		return err
 	}
 	return errors.Join(
 		modzip.CreateFromDir(archive, m, dir),
 		archive.Close(),
-		os.WriteFile(filepath.Join(at, version+".mod"), gomod, 0o644),
-		os.WriteFile(filepath.Join(at, version+".info"), fmt.Appendf(nil, `{"Version":%q}`, version), 0o644),
-		os.WriteFile(filepath.Join(at, "list"), []byte(version+"\n"), 0o644),
+		os.WriteFile(filepath.Join(dest, version+".mod"), gomod, 0o644),
+		os.WriteFile(filepath.Join(dest, version+".info"), fmt.Appendf(nil, `{"Version":%q}`, version), 0o644),
+		os.WriteFile(filepath.Join(dest, "list"), []byte(version+"\n"), 0o644),
 	)
 }
 
@@ -86,15 +86,15 @@ func checkVersions(gomod []byte, version string) error {
 	if err != nil {
 		return err
 	}
-	var wrong []string
+	var mismatches []string
 	for _, r := range parsed.Require {
-		if own(r.Mod.Path) && r.Mod.Version != version {
-			wrong = append(wrong, r.Mod.String())
+		if isOwn(r.Mod.Path) && r.Mod.Version != version {
+			mismatches = append(mismatches, r.Mod.String())
 		}
 	}
-	if len(wrong) > 0 {
+	if len(mismatches) > 0 {
 		return fmt.Errorf("go.mod of release %s requires %s: hack/release-prepare.sh sets the versions", version,
-			strings.Join(wrong, ", "))
+			strings.Join(mismatches, ", "))
 	}
 	return nil
 }

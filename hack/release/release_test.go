@@ -127,7 +127,7 @@ func TestContentsOfProgram(t *testing.T) {
 		{Path: "example.com/M", Version: "v1.0.0", Sum: "h1:abc="},
 	}}
 	modules := []Module{{Path: "example.com/M", Version: "v1.0.0", Dir: dir}}
-	packages, err := contents(info, "v0.1.0", modules)
+	packages, err := linkedPackages(info, "v0.1.0", modules)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestContentsOfProgram(t *testing.T) {
 	}
 
 	modules[0].Version = "v1.0.1"
-	_, err = contents(info, "v0.1.0", modules)
+	_, err = linkedPackages(info, "v0.1.0", modules)
 	wantError(t, err, "links example.com/M v1.0.0", "build it again")
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/spdx/tools-golang/spdxlib"
 )
 
-// notAllowedInID matches what SPDX does not allow in the identifier of an element.
-var notAllowedInID = regexp.MustCompile(`[^a-zA-Z0-9.-]+`)
+// invalidInID matches characters that SPDX does not allow in the identifier of an element.
+var invalidInID = regexp.MustCompile(`[^a-zA-Z0-9.-]+`)
 
 // creator is the tool that SBOMs name.
 const creator = "github.com/unified-ccm/unified-ccm/hack/release"
@@ -65,22 +65,22 @@ func WriteSBOM(w io.Writer, binary, version, platform string) error {
 	program.PrimaryPackagePurpose = "APPLICATION"
 	program.PackageChecksums = []common.Checksum{{Algorithm: common.SHA256, Value: hex.EncodeToString(digest[:])}}
 	document.Packages = []*spdx.Package{program}
-	document.Relationships = []*spdx.Relationship{relate("DOCUMENT", common.TypeRelationshipDescribe, program)}
+	document.Relationships = []*spdx.Relationship{newRelationship("DOCUMENT", common.TypeRelationshipDescribe, program)}
 
-	parts, err := contents(info, version, modules)
+	parts, err := linkedPackages(info, version, modules)
 	if err != nil {
 		return err
 	}
 	for _, part := range parts {
 		document.Packages = append(document.Packages, part)
 		document.Relationships = append(document.Relationships,
-			relate(program.PackageSPDXIdentifier, common.TypeRelationshipContains, part))
+			newRelationship(program.PackageSPDXIdentifier, common.TypeRelationshipContains, part))
 	}
 	return spdxjson.Write(document, w, spdxjson.Indent("  "))
 }
 
-// contents returns the packages that a program contains: the standard library and its modules.
-func contents(info *buildinfo.BuildInfo, version string, modules []Module) ([]*spdx.Package, error) {
+// linkedPackages returns the packages that a program contains: the standard library and its modules.
+func linkedPackages(info *buildinfo.BuildInfo, version string, modules []Module) ([]*spdx.Package, error) {
 	byPath := map[string]Module{}
 	for _, m := range modules {
 		byPath[m.Path] = m
@@ -88,12 +88,12 @@ func contents(info *buildinfo.BuildInfo, version string, modules []Module) ([]*s
 	goVersion, _, _ := strings.Cut(strings.TrimPrefix(info.GoVersion, "go"), " ")
 	all := []*spdx.Package{newPackage("stdlib", goVersion, "BSD-3-Clause")}
 	for _, dependency := range info.Deps {
-		if own(dependency.Path) {
+		if isOwn(dependency.Path) {
 			all = append(all, newPackage(dependency.Path, version, "Apache-2.0"))
 			continue
 		}
-		m, known := byPath[dependency.Path]
-		if !known || m.Version != dependency.Version {
+		m, ok := byPath[dependency.Path]
+		if !ok || m.Version != dependency.Version {
 			return nil, fmt.Errorf("the program links %s %s, and its sources have %q: build it again", dependency.Path,
 				dependency.Version, m.Version)
 		}
@@ -112,7 +112,7 @@ func contents(info *buildinfo.BuildInfo, version string, modules []Module) ([]*s
 func newPackage(path, version, license string) *spdx.Package {
 	return &spdx.Package{
 		PackageName: path, PackageVersion: version,
-		PackageSPDXIdentifier:   common.ElementID("Package-" + notAllowedInID.ReplaceAllString(path, "-")),
+		PackageSPDXIdentifier:   common.ElementID("Package-" + invalidInID.ReplaceAllString(path, "-")),
 		PackageDownloadLocation: "NOASSERTION", PackageCopyrightText: "NOASSERTION",
 		PackageLicenseDeclared: license, PackageLicenseConcluded: license,
 		PackageExternalReferences: []*spdx.PackageExternalReference{{
@@ -122,7 +122,7 @@ func newPackage(path, version, license string) *spdx.Package {
 	}
 }
 
-func relate(from common.ElementID, kind string, to *spdx.Package) *spdx.Relationship {
+func newRelationship(from common.ElementID, kind string, to *spdx.Package) *spdx.Relationship {
 	return &spdx.Relationship{RefA: common.MakeDocElementID("", string(from)), Relationship: kind,
 		RefB: common.MakeDocElementID("", string(to.PackageSPDXIdentifier))}
 }

@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// graph has the names that a file uses of other files: names by "from" and "to".
+// graph has the names that a file uses of other files, by the names of both files.
 type graph map[string]map[string]map[string]bool
 
 // readPackage returns the references between the files of one package, tests not included.
@@ -62,7 +62,7 @@ func readPackage(folder string) (graph, error) {
 	// Imports are not resolved: only names of this package count, and the errors about others are ignored.
 	config := types.Config{Importer: noImporter{}, Error: func(error) {}, FakeImportC: true}
 	pkg, _ := config.Check(folder, set, files, info)
-	found := graph{}
+	references := graph{}
 	for ident, object := range info.Uses {
 		if object.Pkg() != pkg || !isDeclaration(object) {
 			continue
@@ -71,15 +71,15 @@ func readPackage(folder string) (graph, error) {
 		if from == to {
 			continue
 		}
-		if found[from] == nil {
-			found[from] = map[string]map[string]bool{}
+		if references[from] == nil {
+			references[from] = map[string]map[string]bool{}
 		}
-		if found[from][to] == nil {
-			found[from][to] = map[string]bool{}
+		if references[from][to] == nil {
+			references[from][to] = map[string]bool{}
 		}
-		found[from][to][object.Name()] = true
+		references[from][to][object.Name()] = true
 	}
-	return found, nil
+	return references, nil
 }
 
 // isDeclaration reports whether an object is declared at the top level of a file, or is a method. A field belongs to

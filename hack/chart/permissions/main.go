@@ -74,9 +74,9 @@ func run(account, manifest, log, recorded string) ([]string, error) {
 	return problems, nil
 }
 
-// otherRoles has the resources that Kubernetes' own roles allow, to which the chart binds the account:
+// sharedResources are the resources that Kubernetes' own roles allow, to which the chart binds the account:
 // system:auth-delegator and extension-apiserver-authentication-reader.
-var otherRoles = []string{"tokenreviews", "subjectaccessreviews", "configmaps"}
+var sharedResources = []string{"tokenreviews", "subjectaccessreviews", "configmaps"}
 
 // Record returns the used permissions, one a line and sorted. A permission has the name of an object if the role
 // restricts it to that object.
@@ -86,7 +86,7 @@ func Record(granted []Permission, used map[Permission]bool) string {
 		restricted := slices.ContainsFunc(granted, func(g Permission) bool {
 			return g.Name != "" && g.Verb == p.Verb && g.Group == p.Group && g.Resource == p.Resource
 		})
-		if restricted == (p.Name != "") && !slices.Contains(otherRoles, p.Resource) {
+		if restricted == (p.Name != "") && !slices.Contains(sharedResources, p.Resource) {
 			lines = append(lines, p.String()+"\n")
 		}
 	}
