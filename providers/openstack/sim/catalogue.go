@@ -30,12 +30,11 @@ func catalogue() map[string][]operation {
 }
 
 // bind adds the operations of a service, which run on its part of the state.
-func bind[X any](all map[string][]operation, service string, list []core.Operation[X], part func(*tx) X) {
+func bind[X any](catalogue map[string][]operation, service string, list []core.Operation[X], part func(*tx) X) {
 	for _, o := range list {
-		do := o.Do
-		all[service] = append(all[service], operation{service: service, Operation: core.Operation[*tx]{
+		catalogue[service] = append(catalogue[service], operation{service: service, Operation: core.Operation[*tx]{
 			Name: o.Name, Method: o.Method, Path: o.Path, Mutating: o.Mutating, Open: o.Open,
-			Do: func(t *tx) (core.Answer, error) { return do(part(t)) },
+			Do: func(t *tx) (core.Response, error) { return o.Do(part(t)) },
 		}})
 	}
 }

@@ -2,7 +2,7 @@
 // with state, at one endpoint, each under the path of its type. Clients with its Keystone URL, /identity/v3,
 // find the other services in the catalog and work unchanged.
 //
-// It simulates control, not traffic: nothing is forwarded, and members are healthy when their server runs.
+// It simulates control, not traffic: nothing is forwarded, and members are healthy if their server runs.
 package sim
 
 import (
@@ -38,7 +38,7 @@ type Cloud struct {
 // fixtureSeed gives fixtures the same IDs in all clouds, so that one configuration fits them all.
 const fixtureSeed = 0
 
-// New builds a cloud. All bad options are reported at once.
+// New returns a cloud. It reports all problems of the options at once.
 func New(o Options) (*Cloud, error) {
 	o = o.WithDefaults()
 	if err := o.Validate(); err != nil {
@@ -75,7 +75,7 @@ func (c *Cloud) UnusedAccessRules() []AccessRule {
 	return c.state.keystone.UnusedAccessRules()
 }
 
-// state is that of all services.
+// state has the state of all services.
 type state struct {
 	core     *core.State
 	keystone *keystone.State
@@ -115,7 +115,7 @@ func (c *Cloud) begin(k *core.Call) *tx {
 
 // do runs one operation. Operations check everything before they change anything, so that an
 // error leaves the state as it was.
-func (c *Cloud) do(k *core.Call, work func(*tx) (core.Answer, error)) (core.Answer, error) {
+func (c *Cloud) do(k *core.Call, work func(*tx) (core.Response, error)) (core.Response, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.begin(k)
@@ -125,8 +125,8 @@ func (c *Cloud) do(k *core.Call, work func(*tx) (core.Answer, error)) (core.Answ
 
 // console runs an operation of an administrator: no latency, limit, fault or settle time applies.
 func (c *Cloud) console(work func(*tx) error) error {
-	_, err := c.do(&core.Call{}, func(t *tx) (core.Answer, error) {
-		return core.Answer{}, work(t)
+	_, err := c.do(&core.Call{}, func(t *tx) (core.Response, error) {
+		return core.Response{}, work(t)
 	})
 	return err
 }

@@ -1,8 +1,6 @@
 package sim
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // CloudConfig returns the cloud.conf of a manager for this cloud, reached at endpoint, a URL.
 func (c *Cloud) CloudConfig(endpoint string) string {

@@ -70,46 +70,45 @@ func (c *Cloud) SetServerStatus(nodeName, status string) error {
 // DeleteFlavor deletes a flavor. Existing servers of it stay unchanged.
 func (c *Cloud) DeleteFlavor(name string) error {
 	return c.console(func(t *tx) error {
-		for _, f := range t.Flavors {
-			if f.Name == name && !f.Deleted {
-				f.Deleted = true
-				return nil
-			}
+		f, err := t.FlavorNamed(name)
+		if err == nil {
+			f.Deleted = true
 		}
-		return fmt.Errorf("no flavor is called %q", name)
+		return err
 	})
 }
 
 // Account holds credentials for a project.
 func (c *Cloud) Account() (a Account) {
 	c.inspect(func(t *tx) {
-		u, p, trustee := t.keystone.UserNamed(userName), t.keystone.Projects[t.Cluster.Project], t.keystone.UserNamed(
-			"trustee")
-		cred, trust := core.BySeq(t.keystone.AppCreds)[0], core.BySeq(t.keystone.Trusts)[0]
-		a = Account{
-			UserID: u.ID, Username: u.Name, Password: u.Password, ProjectID: p.ID, ProjectName: p.Name,
-			DomainID: keystone.DomainID, DomainName: keystone.DomainName, Region: t.Options.Region,
-			ApplicationCredentialID: cred.ID, ApplicationCredentialName: cred.Name, ApplicationCredentialSecret: cred.Secret,
-			TrustID: trust.ID, TrusteeID: trustee.ID, TrusteeUsername: trustee.Name, TrusteePassword: trustee.Password,
-		}
+		a = t.account(userName, t.Options.Cluster)
+		cred := core.BySeq(t.keystone.AppCreds)[0]
+		a.ApplicationCredentialID, a.ApplicationCredentialName = cred.ID, cred.Name
+		a.ApplicationCredentialSecret = cred.Secret
+		trustee := t.keystone.UserNamed(trusteeUser)
+		a.TrustID, a.TrusteeID = core.BySeq(t.keystone.Trusts)[0].ID, trustee.ID
+		a.TrusteeUsername, a.TrusteePassword = trustee.Name, trustee.Password
 	})
 	return a
 }
 
 // OtherAccount returns credentials for another project than the cluster's.
-func (c *Cloud) OtherAccount() Account { return c.accountOf(otherUser, otherProject) }
+func (c *Cloud) OtherAccount() (a Account) {
+	c.inspect(func(t *tx) { a = t.account(otherUser, otherProject) })
+	return a
+}
 
 // Administrator returns credentials of the cloud's administrator.
-func (c *Cloud) Administrator() Account { return c.accountOf(adminUser, "admin") }
-
-func (c *Cloud) accountOf(userName, projectName string) (a Account) {
-	c.inspect(func(t *tx) {
-		u, p := t.keystone.UserNamed(userName), t.keystone.ProjectOf(&keystone.Reference{Name: projectName,
-			Domain: &keystone.Reference{ID: keystone.DomainID}})
-		a = Account{UserID: u.ID, Username: u.Name, Password: u.Password, ProjectID: p.ID, ProjectName: p.Name,
-			DomainID: keystone.DomainID, DomainName: keystone.DomainName, Region: t.Options.Region}
-	})
+func (c *Cloud) Administrator() (a Account) {
+	c.inspect(func(t *tx) { a = t.account(adminUser, adminProject) })
 	return a
+}
+
+// account returns the credentials of a user for a project.
+func (t *tx) account(user, project string) Account {
+	u, p := t.keystone.UserNamed(user), t.keystone.ProjectNamed(project)
+	return Account{UserID: u.ID, Username: u.Name, Password: u.Password, ProjectID: p.ID, ProjectName: p.Name,
+		DomainID: keystone.DomainID, DomainName: keystone.DomainName, Region: t.Options.Region}
 }
 
 // SetPassword changes the password of the manager's user. Tokens stay valid.
@@ -117,8 +116,8 @@ func (c *Cloud) SetPassword(password string) {
 	c.inspect(func(t *tx) { t.keystone.UserNamed(userName).Password = password })
 }
 
-// SetAccessRules limits the manager's application credential to the operations for which allows returns true; nil lifts
-// the limit. Real rules name methods and paths instead of operations.
+// SetAccessRules limits the manager's application credential to the operations for which allows returns true; nil
+// removes the limit. Unlike real rules it gets operations instead of methods and paths.
 func (c *Cloud) SetAccessRules(allows func(service, operation string) bool) {
 	c.inspect(func(t *tx) { core.BySeq(t.keystone.AppCreds)[0].Allows = allows })
 }
@@ -137,13 +136,10 @@ func (c *Cloud) EndTokensAfter(calls int) {
 func (c *Cloud) Routes() []world.Route {
 	var out []world.Route
 	c.inspect(func(t *tx) {
+		names := t.NodeNames()
 		for _, r := range t.Routers[t.Cluster.Router].Routes {
-			name, ok := t.NodeOf(r.NextHop)
-			foreign := t.Foreign[r.Destination]
-			if !ok {
-				name = ""
-			}
-			out = append(out, world.Route{Destination: r.Destination, NodeName: name, Blackhole: !ok && !foreign,
+			name, foreign := names[r.NextHop], t.Foreign[r.Destination]
+			out = append(out, world.Route{Destination: r.Destination, NodeName: name, Blackhole: name == "" && !foreign,
 				Owned: !foreign})
 		}
 	})
@@ -159,7 +155,7 @@ func (c *Cloud) AddForeignRoute(destination string) error {
 			return fmt.Errorf("foreign route: %w", err)
 		}
 		r := t.Routers[t.Cluster.Router]
-		if slices.ContainsFunc(r.Routes, func(x neutron.Route) bool { return x.Destination == p.Masked().String() }) {
+		if slices.ContainsFunc(r.Routes, func(old neutron.Route) bool { return old.Destination == p.Masked().String() }) {
 			return fmt.Errorf("foreign route: a route to %s exists", p)
 		}
 		hop := neutron.LastOf(t.Options.Private).Prev().Prev()
@@ -200,10 +196,9 @@ func (c *Cloud) Check() (err error) {
 	return err
 }
 
-// inspect reads the state.
-func (c *Cloud) inspect(read func(*tx)) {
-	// A function that returns no error makes console return none.
-	_ = c.console(func(t *tx) error { read(t); return nil })
+// inspect runs a function of an administrator that cannot fail.
+func (c *Cloud) inspect(work func(*tx)) {
+	_ = c.console(func(t *tx) error { work(t); return nil })
 }
 
 // onMachine runs a function on the server of a machine.

@@ -16,16 +16,12 @@ func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 
 // DeleteLoadBalancer implements world.World: floating IPs and security groups stay.
 func (c *Cloud) DeleteLoadBalancer(name string) error {
-	return c.console(func(t *tx) error {
-		return t.Delete(name)
-	})
+	return c.console(func(t *tx) error { return t.Delete(name) })
 }
 
 // SetLoadBalancerStatus puts a load balancer into a provisioning status, such as ERROR, until its next change.
 func (c *Cloud) SetLoadBalancerStatus(name, status string) error {
-	return c.console(func(t *tx) error {
-		return t.SetProvisioning(name, status)
-	})
+	return c.console(func(t *tx) error { return t.SetProvisioning(name, status) })
 }
 
 // SetSettleTimes replaces Options.ProvisionTime and SettleTime for future changes.

@@ -18,7 +18,7 @@ type Places struct {
 	PrivateSubnet6 string
 	// DefaultGroup is the project's security group of machines.
 	DefaultGroup string
-	// LoadBalancerFlavors are Octavia's, by name.
+	// LoadBalancerFlavors are the IDs of Octavia's flavors by name.
 	LoadBalancerFlavors map[string]string
 }
 
@@ -26,11 +26,11 @@ type Places struct {
 func (c *Cloud) Places() (p Places) {
 	c.inspect(func(t *tx) {
 		public := t.External()
-		p = Places{PrivateNetwork: t.Cluster.Network, PrivateSubnet: t.SubnetsOf(t.Cluster.Network, 4)[0].ID,
-			PublicNetwork: public.ID,
-			PublicSubnet:  t.SubnetsOf(public.ID, 4)[0].ID, Router: t.Cluster.Router,
-			DefaultGroup:        t.DefaultGroup(t.Cluster.Project).ID,
-			LoadBalancerFlavors: map[string]string{}}
+		p = Places{
+			PrivateNetwork: t.Cluster.Network, PrivateSubnet: t.SubnetsOf(t.Cluster.Network, 4)[0].ID,
+			PublicNetwork: public.ID, PublicSubnet: t.SubnetsOf(public.ID, 4)[0].ID, Router: t.Cluster.Router,
+			DefaultGroup: t.DefaultGroup(t.Cluster.Project).ID, LoadBalancerFlavors: map[string]string{},
+		}
 		if s := t.SubnetsOf(t.Cluster.Network, 6); len(s) > 0 {
 			p.PrivateSubnet6 = s[0].ID
 		}
@@ -46,7 +46,7 @@ func (c *Cloud) Places() (p Places) {
 func (c *Cloud) AddNetwork(name string, prefix netip.Prefix, external bool) (networkID, subnetID string, err error) {
 	err = c.console(func(t *tx) error {
 		if prefix != prefix.Masked() {
-			return fmt.Errorf("network %s has bits set that are its hosts'", prefix)
+			return fmt.Errorf("network %s has host bits set: use %s", prefix, prefix.Masked())
 		}
 		project := t.Cluster.Project
 		if external {
@@ -157,8 +157,7 @@ func (c *Cloud) AttachFloatingIP(nodeName string) (address string, err error) {
 	return address, err
 }
 
-// SetServer changes the addresses that a machine's owner declares, and metadata. Nil leaves a field
-// unchanged.
+// SetServer changes the access addresses and the metadata of a machine. Nil leaves a field unchanged.
 func (c *Cloud) SetServer(nodeName string, access4, access6 *string, metadata map[string]string) error {
 	return c.onMachine(nodeName, func(t *tx, s *nova.Server) error {
 		neutron.Set(&s.Access4, access4)
@@ -179,27 +178,29 @@ func (c *Cloud) AddSecret(base, name string, inContainer bool) (reference string
 		t.barbican.Secrets[s.ID] = s
 		reference = t.barbican.KeyRef("secrets", s.ID)
 		if inContainer {
-			k := &barbican.Secret{Object: t.NewObject(t.NewID()), Name: name, Project: t.Cluster.Project,
-				Kind:    "certificate",
-				Secrets: map[string]string{"certificate": s.ID, "private_key": s.ID}}
-			t.barbican.Containers[k.ID] = k
-			reference = t.barbican.KeyRef("containers", k.ID)
+			container := &barbican.Secret{Object: t.NewObject(t.NewID()), Name: name, Project: t.Cluster.Project,
+				Kind: "certificate", Secrets: map[string]string{"certificate": s.ID, "private_key": s.ID}}
+			t.barbican.Containers[container.ID] = container
+			reference = t.barbican.KeyRef("containers", container.ID)
 		}
 	})
 	return reference
 }
 
-// Leaks names the unused objects of a manager in the cluster's project: VIP ports without their load
-// balancer, floating IPs without a port, security groups without a port.
+// Leaks returns the unused objects of a manager in the cluster's project: VIP ports without their load balancer,
+// floating IPs without a port, security groups without a port.
 func (c *Cloud) Leaks() []string {
 	var out []string
 	c.inspect(func(t *tx) {
-		inUse := map[string]bool{}
+		usedGroups, vipPorts := map[string]bool{}, map[string]bool{}
+		for _, b := range t.Balancers {
+			vipPorts[b.VIPPort] = true
+		}
 		for _, p := range t.Ports {
 			for _, g := range p.Groups {
-				inUse[g] = true
+				usedGroups[g] = true
 			}
-			if p.DeviceOwner == neutron.OwnerLoadBalancer && !t.hasVIP(p.ID) {
+			if p.DeviceOwner == neutron.OwnerLoadBalancer && !vipPorts[p.ID] {
 				out = append(out, "port "+p.Name)
 			}
 		}
@@ -209,20 +210,11 @@ func (c *Cloud) Leaks() []string {
 			}
 		}
 		for _, g := range t.Groups {
-			if g.Project == t.Cluster.Project && g.Name != neutron.DefaultGroupName && !inUse[g.ID] {
+			if g.Project == t.Cluster.Project && g.Name != neutron.DefaultGroupName && !usedGroups[g.ID] {
 				out = append(out, "security group "+cmp.Or(g.Name, g.ID))
 			}
 		}
 	})
 	slices.Sort(out)
 	return out
-}
-
-func (t *tx) hasVIP(port string) bool {
-	for _, b := range t.Balancers {
-		if b.VIPPort == port {
-			return true
-		}
-	}
-	return false
 }

@@ -2,21 +2,24 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/nova"
 )
 
-// discovery finds the version document of a path: the root of a service, or one version of it.
-func discovery(service string, rest []string) *operation {
-	if len(rest) > 1 || !core.Contains(core.ServiceTypes(), service) {
+// discoveryOperation returns the operation for a version document: at the root of a service, or of one of its
+// versions. It returns nil for other paths.
+func discoveryOperation(service string, rest []string) *operation {
+	if len(rest) > 1 || !slices.Contains(core.ServiceTypes(), service) {
 		return nil
 	}
 	o := &operation{service: service}
 	o.Name, o.Open, o.Do = "ListVersions", true, (*tx).listVersions
 	if len(rest) == 1 {
-		if !core.Contains(versionsOf(service), rest[0]) {
+		if !slices.Contains(versionsOf(service), rest[0]) {
 			return nil
 		}
 		o.Name, o.Do = "ShowVersion", (*tx).showVersion
@@ -26,17 +29,10 @@ func discovery(service string, rest []string) *operation {
 	return o
 }
 
-type versionLink struct {
-	HRef string `json:"href"`
-	Rel  string `json:"rel"`
-}
-
-func (t *tx) versionView(id, status, path string, more map[string]any) map[string]any {
+func (t *tx) versionView(id, status, path string, details map[string]any) map[string]any {
 	out := map[string]any{"id": id, "status": status,
-		"links": []versionLink{{HRef: t.Call.Base + "/" + t.Call.Service + "/" + path, Rel: "self"}}}
-	for k, v := range more {
-		out[k] = v
-	}
+		"links": []core.Link{{Rel: "self", HRef: t.Call.Base + "/" + t.Call.Service + "/" + path}}}
+	maps.Copy(out, details)
 	return out
 }
 
@@ -78,29 +74,26 @@ func (t *tx) versions() []any {
 	return out
 }
 
-// listVersions responds at the root of a service. Keystone, older Nova and Barbican respond with 300.
-func (t *tx) listVersions() (core.Answer, error) {
+// listVersions responds at the root of a service. Keystone, Barbican and Glance respond with 300.
+func (t *tx) listVersions() (core.Response, error) {
 	versions := t.versions()
+	r := core.Response{Status: http.StatusOK, Body: map[string]any{"versions": versions}}
 	switch t.Call.Service {
 	case core.ServiceIdentity, core.ServiceKeyManager:
-		return core.Answer{Status: http.StatusMultipleChoices,
-			Body: map[string]any{"versions": map[string]any{"values": versions}}}, nil
+		r.Status, r.Body = http.StatusMultipleChoices, map[string]any{"versions": map[string]any{"values": versions}}
+	case core.ServiceImage:
+		r.Status = http.StatusMultipleChoices
 	}
-	status := http.StatusOK
-	if t.Call.Service == core.ServiceImage {
-		status = http.StatusMultipleChoices
-	}
-	return core.Answer{Status: status, Body: map[string]any{"versions": versions}}, nil
+	return r, nil
 }
 
-func (t *tx) showVersion() (core.Answer, error) {
-	versions := t.versions()
-	one := versions[len(versions)-1]
+func (t *tx) showVersion() (core.Response, error) {
 	switch t.Call.Service {
 	case core.ServiceNetwork:
-		return core.Answer{Status: http.StatusOK, Body: map[string]any{"resources": []any{}}}, nil
+		return core.Response{Status: http.StatusOK, Body: map[string]any{"resources": []any{}}}, nil
 	case core.ServiceLoadBalancer, core.ServiceImage:
-		return core.Answer{}, core.ErrNoResource()
+		return core.Response{}, core.ErrNoResource()
 	}
-	return core.Answer{Status: http.StatusOK, Body: map[string]any{"version": one}}, nil
+	versions := t.versions()
+	return core.Response{Status: http.StatusOK, Body: map[string]any{"version": versions[len(versions)-1]}}, nil
 }

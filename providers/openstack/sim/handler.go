@@ -2,6 +2,7 @@ package sim
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -22,29 +23,29 @@ var _ http.Handler = (*handler)(nil)
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k, o, err := h.parseCall(r)
-	var a core.Answer
+	var response core.Response
 	if err == nil {
-		if body, bad := io.ReadAll(r.Body); bad == nil {
-			k.Body = body
+		if k.Body, err = io.ReadAll(r.Body); err == nil {
+			response, err = h.serve(k, o)
 		}
-		a, err = h.serve(k, o)
 	}
 	if err != nil {
 		sendError(w, k, core.RefusalOf(err))
 		return
 	}
-	send(w, k, a)
+	send(w, k, response)
 }
 
-// parseCall finds the operation of a request. With an error, the call holds what was parsed before it.
+// parseCall returns the call and the operation of a request. With an error, the call has the parts that were parsed
+// before it.
 func (h *handler) parseCall(r *http.Request) (*core.Call, *operation, error) {
-	service, rest := serviceOf(r.URL.Path)
+	service, rest := splitPath(r.URL.Path)
 	k := &core.Call{Service: service, Method: r.Method, Query: r.URL.Query(), Header: r.Header, Base: baseOf(r),
 		Path: r.URL.Path, Micro: nova.MinMicro}
 	if slices.Contains(h.cloud.options.Without, service) {
 		return k, nil, core.ErrNoResource()
 	}
-	if o := discovery(service, rest); o != nil && r.Method == http.MethodGet {
+	if o := discoveryOperation(service, rest); o != nil && r.Method == http.MethodGet {
 		return k, o, nil
 	}
 	if len(rest) < 2 || !slices.Contains(versionsOf(service), rest[0]) {
@@ -59,11 +60,11 @@ func (h *handler) parseCall(r *http.Request) (*core.Call, *operation, error) {
 		return k, o, nil
 	}
 	var err error
-	k.Micro, err = nova.MicroOf(r.Header)
+	k.Micro, err = nova.ParseMicro(r.Header)
 	return k, o, err
 }
 
-// versionsOf returns the versions that a service answers at.
+// versionsOf returns the versions of a service in its paths.
 func versionsOf(service string) []string {
 	switch service {
 	case core.ServiceLoadBalancer:
@@ -75,29 +76,29 @@ func versionsOf(service string) []string {
 }
 
 // serve authenticates and runs a call.
-func (h *handler) serve(k *core.Call, o *operation) (core.Answer, error) {
-	return h.cloud.do(k, func(t *tx) (core.Answer, error) {
+func (h *handler) serve(k *core.Call, o *operation) (core.Response, error) {
+	return h.cloud.do(k, func(t *tx) (core.Response, error) {
 		if !o.Open {
 			if err := t.authorize(k); err != nil {
-				return core.Answer{}, err
+				return core.Response{}, err
 			}
 		}
 		if err := t.CheckVersion(); err != nil {
-			return core.Answer{}, err
+			return core.Response{}, err
 		}
-		a, err := o.Do(t)
+		response, err := o.Do(t)
 		if err == nil && !o.Open {
-			a.Body, err = withoutHidden(a.Body, t.Hidden)
+			response.Body, err = withoutHidden(response.Body, t.Hidden)
 		}
 		if err == nil {
 			// Encoded under the lock: the body refers to the state.
-			err = a.Encode()
+			err = response.Encode()
 		}
-		return a, err
+		return response, err
 	})
 }
 
-// authorize checks the token of a call and what it may do.
+// authorize checks the token of a call and the policy.
 func (t *tx) authorize(k *core.Call) error {
 	if err := t.keystone.Identify(k); err != nil {
 		return err
@@ -121,60 +122,53 @@ func (h *handler) describe(r *http.Request) kit.Operation {
 
 // dialect formats the errors of the front.
 func (h *handler) dialect() kit.Dialect {
+	respond := func(status int, message string) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, r *http.Request) {
+			k, _, _ := h.parseCall(r)
+			sendError(w, k, &core.RefusalError{Status: status, Message: message})
+		}
+	}
 	return kit.Dialect{
-		Error: func(w http.ResponseWriter, r *http.Request) {
-			k, _, _ := h.parseCall(r)
-			sendError(w, k, &core.RefusalError{Status: http.StatusInternalServerError,
-				Message: "Unexpected API Error. Please try again later."})
-		},
-		Throttled: func(w http.ResponseWriter, r *http.Request) {
-			k, _, _ := h.parseCall(r)
-			sendError(w, k, &core.RefusalError{Status: http.StatusTooManyRequests, Message: "This request was rate-limited."})
-		},
-		Denied: func(w http.ResponseWriter, r *http.Request) {
-			k, _, _ := h.parseCall(r)
-			sendError(w, k, &core.RefusalError{Status: http.StatusForbidden,
-				Message: "Policy does not allow this request to be performed."})
-		},
+		Error:     respond(http.StatusInternalServerError, "Unexpected API Error. Please try again later."),
+		Throttled: respond(http.StatusTooManyRequests, "This request was rate-limited."),
+		Denied:    respond(http.StatusForbidden, "Policy does not allow this request to be performed."),
 	}
 }
 
-// Dialect returns how the APIs name operations and format errors, for a front before real services. Their
-// URLs must have the layout of the simulator's: all at one address, each under the path of its type.
+// Dialect returns the names of operations and the format of errors, for a front before real services. Their URLs must
+// have the layout of the simulator's: all at one address, each under the path of its type.
 func Dialect() (kit.Describe, kit.Dialect) {
 	h := &handler{cloud: &Cloud{}, catalogue: catalogue()}
 	return h.describe, h.dialect()
 }
 
 func sendError(w http.ResponseWriter, k *core.Call, e *core.RefusalError) {
-	a := core.Answer{Status: e.Status, Body: e.Document(k.Service)}
+	response := core.Response{Status: e.Status, Body: e.Document(k.Service)}
 	if e.Status == http.StatusUnauthorized {
-		a.Header = http.Header{"Www-Authenticate": {`Keystone uri="` + k.Base + `/identity"`}}
+		response.Header = http.Header{"Www-Authenticate": {`Keystone uri="` + k.Base + `/identity"`}}
 	}
-	if err := a.Encode(); err != nil {
+	if err := response.Encode(); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	send(w, k, a)
+	send(w, k, response)
 }
 
-func send(w http.ResponseWriter, k *core.Call, a core.Answer) {
+func send(w http.ResponseWriter, k *core.Call, response core.Response) {
 	header := w.Header()
-	for name, values := range a.Header {
-		header[name] = values
-	}
+	maps.Copy(header, response.Header)
 	if k.Service == core.ServiceCompute {
 		version := "2." + strconv.Itoa(k.Micro)
 		header.Set("OpenStack-API-Version", "compute "+version)
 		header.Set("X-OpenStack-Nova-API-Version", version)
 		header.Add("Vary", "OpenStack-API-Version, X-OpenStack-Nova-API-Version")
 	}
-	if a.Document == nil {
-		w.WriteHeader(a.Status)
+	if response.Document == nil {
+		w.WriteHeader(response.Status)
 		return
 	}
 	header.Set("Content-Type", "application/json")
-	w.WriteHeader(a.Status)
+	w.WriteHeader(response.Status)
 	// This fails only if the client has disconnected.
-	_, _ = w.Write(a.Document)
+	_, _ = w.Write(response.Document)
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
@@ -31,12 +32,9 @@ func removeKeys(body any, names []string) {
 			removeKeys(x, names)
 		}
 	case map[string]any:
-		for name := range v {
-			if slices.Contains(names, name) {
-				delete(v, name)
-			} else {
-				removeKeys(v[name], names)
-			}
+		maps.DeleteFunc(v, func(name string, _ any) bool { return slices.Contains(names, name) })
+		for _, x := range v {
+			removeKeys(x, names)
 		}
 	}
 }

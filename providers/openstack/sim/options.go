@@ -12,7 +12,7 @@ type Options = core.Options
 // AccessRule allows the holder of an application credential to send requests to a service.
 type AccessRule = core.AccessRule
 
-// DefaultPassword is that of the manager's user, if the options name none.
+// DefaultPassword is the password of the manager's user unless the options have another.
 const DefaultPassword = core.DefaultPassword
 
 // Names of quotas, as Neutron and Octavia call them.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// baseOf returns where a client reached the cloud.
+// baseOf returns scheme and host of the URL of a request.
 func baseOf(r *http.Request) string {
 	scheme := "http"
 	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
@@ -14,8 +14,8 @@ func baseOf(r *http.Request) string {
 	return scheme + "://" + r.Host
 }
 
-// serviceOf splits a path into the service and the rest.
-func serviceOf(path string) (service string, rest []string) {
+// splitPath splits a path into the service and the rest.
+func splitPath(path string) (service string, rest []string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	return parts[0], parts[1:]
 }

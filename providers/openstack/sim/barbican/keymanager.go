@@ -16,9 +16,7 @@ type State struct {
 
 // NewState returns the state without objects.
 func NewState() *State {
-	return &State{
-		Secrets: map[string]*Secret{}, Containers: map[string]*Secret{},
-	}
+	return &State{Secrets: map[string]*Secret{}, Containers: map[string]*Secret{}}
 }
 
 // Tx is one operation on the state.
@@ -43,9 +41,10 @@ func Operations() []core.Operation[*Tx] {
 }
 
 // keyOperations returns the reads of secrets or containers.
-func keyOperations(kind, path string, all func(*Tx) map[string]*Secret, view func(*Tx,
-	*Secret) any) []core.Operation[*Tx] {
-	subject := map[string]string{"Secret": "Secret", "Container": "Secrets container"}[kind]
+func keyOperations(
+	kind, path string, all func(*Tx) map[string]*Secret, view func(*Tx, *Secret) any,
+) []core.Operation[*Tx] {
+	noun := map[string]string{"Secret": "Secret", "Container": "Secrets container"}[kind]
 	return []core.Operation[*Tx]{
 		core.Read("List"+kind+"s", path, func(t *Tx) (any, error) {
 			out := []any{}
@@ -59,7 +58,7 @@ func keyOperations(kind, path string, all func(*Tx) map[string]*Secret, view fun
 		core.Read("Show"+kind, path+"/{id}", func(t *Tx) (any, error) {
 			s := all(t)[t.Call.Params["id"]]
 			if s == nil {
-				return nil, core.Refuse(http.StatusNotFound, "", "%s not found.", subject)
+				return nil, core.Refuse(http.StatusNotFound, "", "%s not found.", noun)
 			}
 			if !t.Call.May(s.Project) {
 				return nil, core.Refuse(http.StatusForbidden, "",
@@ -77,9 +76,9 @@ func (t *Tx) KeyRef(kind, id string) string {
 
 func (t *Tx) secretView(s *Secret) any {
 	return map[string]any{"secret_ref": t.KeyRef("secrets", s.ID), "name": s.Name, "status": "ACTIVE",
-		"secret_type": s.Kind, "algorithm": nil,
-		"bit_length": nil, "mode": nil, "expiration": nil, "created": "2024-01-01T00:00:00", "updated": "2024-01-01T00:00:00",
-		"creator_id": s.Project, "content_types": map[string]string{"default": "application/octet-stream"}}
+		"secret_type": s.Kind, "algorithm": nil, "bit_length": nil, "mode": nil, "expiration": nil,
+		"created": "2024-01-01T00:00:00", "updated": "2024-01-01T00:00:00", "creator_id": s.Project,
+		"content_types": map[string]string{"default": "application/octet-stream"}}
 }
 
 func (t *Tx) containerView(c *Secret) any {
@@ -88,8 +87,8 @@ func (t *Tx) containerView(c *Secret) any {
 		refs = append(refs, map[string]string{"name": name, "secret_ref": t.KeyRef("secrets", c.Secrets[name])})
 	}
 	return map[string]any{"container_ref": t.KeyRef("containers", c.ID), "name": c.Name, "type": c.Kind,
-		"status": "ACTIVE", "secret_refs": refs,
-		"consumers": []any{}, "created": "2024-01-01T00:00:00", "updated": "2024-01-01T00:00:00", "creator_id": c.Project}
+		"status": "ACTIVE", "secret_refs": refs, "consumers": []any{}, "created": "2024-01-01T00:00:00",
+		"updated": "2024-01-01T00:00:00", "creator_id": c.Project}
 }
 
 // SecretExists reports whether a reference is to an existing secret or container. Only its last part matters,

@@ -13,7 +13,7 @@ const (
 	ServiceNetwork      = "network"
 	ServiceLoadBalancer = "load-balancer"
 	ServiceKeyManager   = "key-manager"
-	// ServiceImage is Glance, without any image: command lines query it when they list servers.
+	// ServiceImage is Glance, without any image: command-line clients query it when they list servers.
 	ServiceImage = "image"
 )
 
@@ -22,7 +22,7 @@ func ServiceTypes() []string {
 	return []string{ServiceIdentity, ServiceCompute, ServiceNetwork, ServiceLoadBalancer, ServiceKeyManager, ServiceImage}
 }
 
-// VersionOf returns the part of a service's paths that names its version.
+// VersionOf returns the version of a service in its paths.
 func VersionOf(service string) string {
 	switch service {
 	case ServiceIdentity:
@@ -41,19 +41,18 @@ func VersionOf(service string) string {
 // Call is a parsed request with its operation.
 type Call struct {
 	Service string
-	// Method is that of the request.
-	Method string
+	Method  string
+	// Params are the variable parts of the path by name.
 	Params map[string]string
 	Query  url.Values
 	Header http.Header
 	Body   []byte
-	// Base is scheme and host in the client's URL, and path the path of the request.
+	// Base has the scheme and the host of the client's URL.
 	Base, Path string
 	// Micro is the minor part of Nova's microversion 2.x.
 	Micro int
 	// Caller is nil for the console.
-	Caller *Caller
-	// Operation is the name of the operation.
+	Caller    *Caller
 	Operation string
 }
 
@@ -71,7 +70,8 @@ func (k *Call) Project() string {
 	return k.Caller.Project
 }
 
-// Admin callers see and change the objects of all projects. So does the console.
+// Admin reports whether the caller may read and change the objects of all projects, as administrators and the console
+// may.
 func (k *Call) Admin() bool { return k.Caller == nil || k.Caller.Admin }
 
 // May reports whether the caller may read and change objects of a project.

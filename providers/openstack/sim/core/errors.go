@@ -16,16 +16,12 @@ type RefusalError struct {
 
 func (r *RefusalError) Error() string { return r.Message }
 
-// Refuse builds an error response.
+// Refuse returns an error response.
 func Refuse(status int, kind, format string, args ...any) error {
-	message := format
-	if len(args) > 0 {
-		message = fmt.Sprintf(format, args...)
-	}
-	return &RefusalError{Status: status, Kind: kind, Message: message}
+	return &RefusalError{Status: status, Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// RefusalOf returns the response for any error. Other errors than refusals are bugs of the simulator.
+// RefusalOf returns the response for any error. Errors other than refusals are bugs of the simulator.
 func RefusalOf(err error) *RefusalError {
 	var r *RefusalError
 	if errors.As(err, &r) {
@@ -39,7 +35,7 @@ func ErrUnauthorized() error {
 	return Refuse(http.StatusUnauthorized, "", "The request you have made requires authentication.")
 }
 
-// ErrNoResource is the error for a path or method that a service does not have.
+// ErrNoResource returns the error for a path or method that a service does not have.
 func ErrNoResource() error {
 	return Refuse(http.StatusNotFound, "HTTPNotFound", "The resource could not be found.")
 }
@@ -88,7 +84,7 @@ func computeKind(status int) string {
 	return "computeFault"
 }
 
-// ErrPolicy is the error for a call that the policy does not allow.
+// ErrPolicy returns the error for a call that the policy does not allow.
 func ErrPolicy() error {
 	return Refuse(http.StatusForbidden, "", "Policy does not allow this request to be performed.")
 }

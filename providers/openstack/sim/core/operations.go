@@ -17,39 +17,39 @@ type Operation[X any] struct {
 	Mutating bool
 	// Open operations need no token.
 	Open bool
-	Do   func(X) (Answer, error)
+	Do   func(X) (Response, error)
 }
 
-// Answer is the result of an operation; a body of nil is sent as none.
-type Answer struct {
+// Response is the result of an operation. A nil body is not sent.
+type Response struct {
 	Status int
 	Body   any
 	Header http.Header
-	// Document is the body as it is sent.
+	// Document is the encoded body.
 	Document []byte
 }
 
 // Encode encodes the body.
-func (a *Answer) Encode() (err error) {
-	if a.Body != nil {
-		a.Document, err = json.Marshal(a.Body)
+func (r *Response) Encode() (err error) {
+	if r.Body != nil {
+		r.Document, err = json.Marshal(r.Body)
 	}
 	return err
 }
 
 // Read builds an operation that reads.
 func Read[X any](name, path string, do func(X) (any, error)) Operation[X] {
-	return Operation[X]{Name: name, Method: http.MethodGet, Path: Split(path), Do: func(t X) (Answer, error) {
+	return Operation[X]{Name: name, Method: http.MethodGet, Path: Split(path), Do: func(t X) (Response, error) {
 		body, err := do(t)
-		return Answer{Status: http.StatusOK, Body: body}, err
+		return Response{Status: http.StatusOK, Body: body}, err
 	}}
 }
 
 // Write builds an operation that changes the cloud.
 func Write[X any](name, method, path string, status int, do func(X) (any, error)) Operation[X] {
-	return Operation[X]{Name: name, Method: method, Path: Split(path), Mutating: true, Do: func(t X) (Answer, error) {
+	return Operation[X]{Name: name, Method: method, Path: Split(path), Mutating: true, Do: func(t X) (Response, error) {
 		body, err := do(t)
-		return Answer{Status: status, Body: body}, err
+		return Response{Status: status, Body: body}, err
 	}}
 }
 
@@ -82,20 +82,21 @@ func Decode[T any](t *Tx, key string) (T, error) {
 	if !ok {
 		return in, BadBody(t.Call.Service, "Unable to find '%s' in request body", key)
 	}
-	return in, strict(t.Call.Service, raw, &in)
+	return in, decodeStrict(t.Call.Service, raw, &in)
 }
 
-// strict decodes JSON and rejects unknown fields and wrong types.
-func strict(service string, raw []byte, into any) error {
+// decodeStrict decodes JSON and rejects unknown fields and wrong types.
+func decodeStrict(service string, raw []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	err := d.Decode(into)
-	var wrong *json.UnmarshalTypeError
+	var typeError *json.UnmarshalTypeError
 	switch {
 	case err == nil, errors.Is(err, io.EOF):
 		return nil
-	case errors.As(err, &wrong):
-		return BadBody(service, "Invalid input for field/attribute %s. Value: '%s'. Wrong type.", wrong.Field, wrong.Value)
+	case errors.As(err, &typeError):
+		return BadBody(service, "Invalid input for field/attribute %s. Value: '%s'. Wrong type.", typeError.Field,
+			typeError.Value)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		name = strings.Trim(name, `"`)
@@ -107,7 +108,7 @@ func strict(service string, raw []byte, into any) error {
 	return Malformed(service)
 }
 
-// Malformed is the error for a body that is not valid JSON.
+// Malformed returns the error for a body that is not valid JSON.
 func Malformed(service string) error {
 	if service == ServiceLoadBalancer {
 		return BadBody(service, "Request is not in valid JSON format")
@@ -115,7 +116,7 @@ func Malformed(service string) error {
 	return BadBody(service, "Malformed request body: it is not valid JSON.")
 }
 
-// BadBody is the error for a body with invalid content.
+// BadBody returns the error for a body with invalid content.
 func BadBody(service, format string, args ...any) error {
 	kind := ""
 	if service == ServiceNetwork {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -32,7 +33,7 @@ type Options struct {
 	// PublicNodes attaches a floating IP to every machine.
 	PublicNodes bool
 
-	// Services that are missing from the catalog, by type: load-balancer, key-manager, network, compute.
+	// Without are the types of services that are missing from the catalog: load-balancer, key-manager, network, compute.
 	Without []string
 	// WithoutExtensions are disabled Neutron extensions, by alias.
 	WithoutExtensions []string
@@ -46,13 +47,13 @@ type Options struct {
 	AllowFailover bool
 	// TokenLife is how long a token is valid; an hour by default.
 	TokenLife time.Duration
-	// Providers are those of Octavia, beginning with the default one: amphora and ovn by default.
+	// Providers are Octavia's providers, the default one first: amphora and ovn by default.
 	Providers []string
 
 	// Deny is the services' policy for users: it reports whether an operation such as CreateFloatingIP of the
 	// service network is denied. Nil denies nothing.
 	Deny func(service, operation string) bool
-	// AccessRules are those of the application credential of the cluster's user. Nil restricts nothing.
+	// AccessRules are the access rules of the application credential of the cluster's user. Nil restricts nothing.
 	AccessRules []AccessRule
 
 	// BootTime is how long a launched server is in BUILD.
@@ -108,30 +109,20 @@ func defaultQuotas() map[string]int {
 
 // WithDefaults returns the options with the defaults of those that are not set.
 func (o Options) WithDefaults() Options {
-	if o.Region == "" {
-		o.Region = "RegionOne"
-	}
+	o.Region = cmp.Or(o.Region, "RegionOne")
 	if len(o.Zones) == 0 {
 		o.Zones = []string{"az-1", "az-2"}
 	}
-	if o.Cluster == "" {
-		o.Cluster = "k8s"
-	}
-	if o.Password == "" {
-		o.Password = DefaultPassword
-	}
+	o.Cluster = cmp.Or(o.Cluster, "k8s")
+	o.Password = cmp.Or(o.Password, DefaultPassword)
 	if !o.Private.IsValid() {
 		o.Private = netip.MustParsePrefix("10.0.0.0/16")
 	}
 	if !o.Public.IsValid() {
 		o.Public = netip.MustParsePrefix("172.24.4.0/22")
 	}
-	if o.OctaviaVersion == "" {
-		o.OctaviaVersion = fmt.Sprintf("2.%d", DefaultOctavia)
-	}
-	if o.TokenLife == 0 {
-		o.TokenLife = time.Hour
-	}
+	o.OctaviaVersion = cmp.Or(o.OctaviaVersion, fmt.Sprintf("2.%d", DefaultOctavia))
+	o.TokenLife = cmp.Or(o.TokenLife, time.Hour)
 	if len(o.Providers) == 0 {
 		o.Providers = []string{providerAmphora, ProviderOVN}
 	}
@@ -187,7 +178,7 @@ func parseOctaviaVersion(text string) (int, error) {
 	return n, nil
 }
 
-// Octavia is the minor version of Octavia's API.
+// Octavia returns the minor version of Octavia's API.
 func (o *Options) Octavia() int {
 	n, err := parseOctaviaVersion(o.OctaviaVersion)
 	if err != nil {
@@ -196,11 +187,11 @@ func (o *Options) Octavia() int {
 	return n
 }
 
-// Octavia's providers, and their unsupported features.
+// Octavia's providers.
 const (
 	providerAmphora = "amphora"
 	ProviderOVN     = "ovn"
 )
 
-// DefaultPassword is the manager's user's, if the options name none.
+// DefaultPassword is the password of the manager's user unless the options have another.
 const DefaultPassword = "simulated"

@@ -1,28 +1,24 @@
 package core
 
-import (
-	"slices"
-)
-
 // transaction is an operation on a part of the state.
 type transaction interface{ Base() *Tx }
 
 // Base returns the part of an operation that all services share.
 func (t *Tx) Base() *Tx { return t }
 
-// Resource is one kind of object with the usual reads: a list, and one object by its ID.
+// Resource is a kind of object with two reads: a list, and one object by its ID.
 type Resource[X transaction, T Entity] struct {
-	// Name is the singular in names of operations, such as FloatingIP; key that of JSON, such as floatingip.
+	// Name is the singular in names of operations, such as FloatingIP; Key that of JSON, such as floatingip.
 	Name, Key string
-	// Path is that of the list; paths of single objects end in their ID.
+	// Path is the path of the list; paths of single objects end in their ID.
 	Path string
 	// List returns the objects that the caller may see, in the order in which the service lists them.
 	List func(X) ([]T, error)
 	// Get returns the object that the call names.
 	Get func(X) (T, error)
-	// Filters are those of the list besides filters by field.
+	// Filters are the filters of the list other than those by field.
 	Filters map[string]Filter[T]
-	// refresh, where set, updates the fields of an object that show related objects.
+	// Refresh, if set, updates the fields of an object that show related objects.
 	Refresh func(X, T)
 }
 
@@ -34,7 +30,7 @@ func (r Resource[X, T]) Operations(further ...Operation[X]) []Operation[X] {
 			return nil, err
 		}
 		r.RefreshAll(t, objects...)
-		return Listing[T]{Plural: r.Key + "s", filters: r.Filters}.Answer(t.Base(), objects)
+		return Listing[T]{Plural: r.Key + "s", filters: r.Filters}.Response(t.Base(), objects)
 	}
 	show := func(t X) (any, error) {
 		x, err := r.Get(t)
@@ -56,6 +52,3 @@ func (r Resource[X, T]) RefreshAll(t X, objects ...T) {
 		}
 	}
 }
-
-// Contains reports whether a list has an element.
-func Contains(list []string, x string) bool { return slices.Contains(list, x) }

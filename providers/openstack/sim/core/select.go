@@ -5,30 +5,29 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// Filter decides by the values of a query parameter whether to list an object.
+// Filter reports whether an object matches the values of a query parameter.
 type Filter[T any] func(x T, values []string) bool
 
 // Listing lists objects of one kind.
 type Listing[T Entity] struct {
 	Plural string
-	// filters besides those by field. A nil one disables the field of its name.
+	// filters are the filters other than those by field. A nil one disables the field of its name.
 	filters map[string]Filter[T]
 }
 
 // pagingParameters are parameters of lists that are not filters.
 var pagingParameters = []string{"fields", "limit", "marker", "page_reverse", "sort_key", "sort_dir", "sort"}
 
-// Answer filters, sorts and pages objects, and selects their fields.
-func (l Listing[T]) Answer(t *Tx, objects []T) (any, error) {
+// Response filters, sorts and pages objects, and selects their fields.
+func (l Listing[T]) Response(t *Tx, objects []T) (any, error) {
 	q := t.Call.Query
-	if of := q.Get("project_id"); of != "" && t.Call.Service == ServiceLoadBalancer && !t.Call.May(of) {
+	if project := q.Get("project_id"); project != "" && t.Call.Service == ServiceLoadBalancer && !t.Call.May(project) {
 		return nil, ErrPolicy()
 	}
 	for _, name := range SortedKeys(q) {
@@ -44,11 +43,11 @@ func (l Listing[T]) Answer(t *Tx, objects []T) (any, error) {
 	if err := l.sort(t, objects); err != nil {
 		return nil, err
 	}
-	page, links, err := Paged(t, objects, l.limit(t))
+	page, links, err := Page(t, objects, l.limit(t))
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]any{l.Plural: picked(page, q["fields"])}
+	out := map[string]any{l.Plural: selectFields(page, q["fields"])}
 	if t.Call.Service == ServiceLoadBalancer || len(links) > 0 {
 		out[l.Plural+"_links"] = links
 	}
@@ -67,8 +66,7 @@ func (l Listing[T]) filterBy(t *Tx, name string, values []string) (func(T) bool,
 	if name == "id" && len(values) > 1 && t.Call.Service == ServiceLoadBalancer {
 		return nil, Refuse(http.StatusInternalServerError, "", "Internal Server Error") // Octavia fails here.
 	}
-	if name != "id" && slices.Contains(t.Hidden,
-		strings.TrimPrefix(strings.TrimSuffix(name, "-any"), "not-")) {
+	if name != "id" && slices.Contains(t.Hidden, strings.TrimPrefix(strings.TrimSuffix(name, "-any"), "not-")) {
 		return func(T) bool { return true }, nil // Neutron ignores the filters of a missing extension.
 	}
 	f, special := l.filters[name]
@@ -78,22 +76,22 @@ func (l Listing[T]) filterBy(t *Tx, name string, values []string) (func(T) bool,
 	if f != nil {
 		return func(x T) bool { return f(x, values) }, nil
 	}
-	index, known := fieldIndex[T](name)
-	if special || !known {
+	index, isField := fieldIndex[T](name)
+	if special || !isField {
 		if t.Call.Service == ServiceNetwork {
 			return func(T) bool { return true }, nil // Neutron ignores unknown parameters.
 		}
 		return nil, Refuse(http.StatusBadRequest, "", "One or more arguments are either duplicate or invalid")
 	}
 	return func(x T) bool {
-		have := texts(reflect.ValueOf(x).Elem().FieldByIndex(index))
-		return slices.ContainsFunc(values, func(v string) bool { return slices.Contains(have, normal(v)) })
+		fieldValues := queryValues(reflect.ValueOf(x).Elem().FieldByIndex(index))
+		return slices.ContainsFunc(values, func(v string) bool { return slices.Contains(fieldValues, normalized(v)) })
 	}, nil
 }
 
-// tagFilters returns the four ways to select by tags, each a comma-separated list.
+// tagFilters returns the four filters by tags, each a comma-separated list.
 func tagFilters[T any]() map[string]Filter[T] {
-	count := func(x T, values []string) (has, of int) {
+	count := func(x T, values []string) (found, total int) {
 		index, _ := fieldIndex[T]("tags")
 		if index == nil {
 			return 0, len(values)
@@ -101,19 +99,19 @@ func tagFilters[T any]() map[string]Filter[T] {
 		tags, _ := reflect.ValueOf(x).Elem().FieldByIndex(index).Interface().([]string)
 		for _, v := range values {
 			for tag := range strings.SplitSeq(v, ",") {
-				of++
+				total++
 				if slices.Contains(tags, tag) {
-					has++
+					found++
 				}
 			}
 		}
-		return has, of
+		return found, total
 	}
 	return map[string]Filter[T]{
-		"tags":         func(x T, v []string) bool { has, of := count(x, v); return has == of },
-		"tags-any":     func(x T, v []string) bool { has, _ := count(x, v); return has > 0 },
-		"not-tags":     func(x T, v []string) bool { has, of := count(x, v); return has < of },
-		"not-tags-any": func(x T, v []string) bool { has, _ := count(x, v); return has == 0 },
+		"tags":         func(x T, v []string) bool { found, total := count(x, v); return found == total },
+		"tags-any":     func(x T, v []string) bool { found, _ := count(x, v); return found > 0 },
+		"not-tags":     func(x T, v []string) bool { found, total := count(x, v); return found < total },
+		"not-tags-any": func(x T, v []string) bool { found, _ := count(x, v); return found == 0 },
 	}
 }
 
@@ -123,8 +121,8 @@ func fieldIndex[T any](name string) ([]int, bool) {
 	return f.Index, ok
 }
 
-// texts returns a field's values in the format of queries.
-func texts(v reflect.Value) []string {
+// queryValues returns a field's values in the format of queries.
+func queryValues(v reflect.Value) []string {
 	switch v.Kind() {
 	case reflect.String:
 		return []string{v.String()}
@@ -136,23 +134,23 @@ func texts(v reflect.Value) []string {
 		if v.IsNil() {
 			return []string{""}
 		}
-		return texts(v.Elem())
+		return queryValues(v.Elem())
 	case reflect.Slice:
 		var out []string
 		for i := range v.Len() {
-			out = append(out, texts(v.Index(i))...)
+			out = append(out, queryValues(v.Index(i))...)
 		}
 		return out
 	case reflect.Struct:
 		if id := v.FieldByName("ID"); id.IsValid() {
-			return texts(id)
+			return queryValues(id)
 		}
 	}
 	return nil
 }
 
-// normal converts a boolean of Python to that of Go.
-func normal(v string) string {
+// normalized returns a value of a query with booleans as Go formats them.
+func normalized(v string) string {
 	switch v {
 	case "True", "TRUE":
 		return "true"
@@ -165,10 +163,10 @@ func normal(v string) string {
 func (Listing[T]) sort(t *Tx, objects []T) error {
 	q := t.Call.Query
 	keys, dirs := q["sort_key"], q["sort_dir"]
-	if both := q.Get("sort"); both != "" {
+	if list := q.Get("sort"); list != "" {
 		keys, dirs = nil, nil
-		for one := range strings.SplitSeq(both, ",") {
-			key, dir, _ := strings.Cut(one, ":")
+		for entry := range strings.SplitSeq(list, ",") {
+			key, dir, _ := strings.Cut(entry, ":")
 			keys, dirs = append(keys, key), append(dirs, dir)
 		}
 	}
@@ -179,8 +177,8 @@ func (Listing[T]) sort(t *Tx, objects []T) error {
 		}
 		descending := i < len(dirs) && dirs[i] == "desc"
 		slices.SortStableFunc(objects, func(a, b T) int {
-			c := slices.Compare(texts(reflect.ValueOf(a).Elem().FieldByIndex(index)),
-				texts(reflect.ValueOf(b).Elem().FieldByIndex(index)))
+			c := slices.Compare(queryValues(reflect.ValueOf(a).Elem().FieldByIndex(index)),
+				queryValues(reflect.ValueOf(b).Elem().FieldByIndex(index)))
 			if descending {
 				return -c
 			}
@@ -196,87 +194,75 @@ type Link struct {
 	HRef string `json:"href"`
 }
 
-// Paged returns the requested page of a list. most is the maximum size; 0 means unlimited.
-func Paged[T Entity](t *Tx, objects []T, most int) (page []T, links []Link, err error) {
+// Page returns the requested page of a list. maxSize is the maximum size; 0 means unlimited.
+func Page[T Entity](t *Tx, objects []T, maxSize int) (page []T, links []Link, err error) {
 	q, links := t.Call.Query, []Link{}
-	limit := most
+	limit := maxSize
 	if text := q.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
 			return nil, nil, BadBody(t.Call.Service, "Supplied pagination limit '%s' is not valid.", text)
 		}
-		if n > 0 && (most == 0 || n < most) {
+		if n > 0 && (maxSize == 0 || n < maxSize) {
 			limit = n
 		}
 	}
-	from := 0
+	start := 0
 	if marker := q.Get("marker"); marker != "" {
-		at := slices.IndexFunc(objects, func(x T) bool { return x.Meta().ID == marker })
-		if at < 0 {
+		i := slices.IndexFunc(objects, func(x T) bool { return x.Meta().ID == marker })
+		if i < 0 {
 			if t.Call.Service == ServiceNetwork {
 				return nil, nil, Refuse(http.StatusNotFound, "PortNotFound", "Port %s could not be found.", marker)
 			}
 			return nil, nil, BadBody(t.Call.Service, "Supplied pagination marker '%s' is not valid.", marker)
 		}
-		from = at + 1
+		start = i + 1
 	}
-	page = objects[from:]
+	page = objects[start:]
 	if limit > 0 && len(page) >= limit {
 		page = page[:limit]
 		links = append(links, Link{Rel: "next", HRef: t.pageURL(page[limit-1].Meta().ID, limit)})
 	}
-	if from > 0 && len(page) > 0 && t.Call.Service != ServiceCompute {
-		q := url.Values{"page_reverse": {"True"}}
-		links = append(links, Link{Rel: "previous", HRef: t.pageURL(page[0].Meta().ID, limit) + "&" + q.Encode()})
+	if start > 0 && len(page) > 0 && t.Call.Service != ServiceCompute {
+		links = append(links, Link{Rel: "previous", HRef: t.pageURL(page[0].Meta().ID, limit) + "&page_reverse=True"})
 	}
 	return page, links, nil
 }
 
 // pageURL returns the request with another marker.
 func (t *Tx) pageURL(marker string, limit int) string {
-	q := url.Values{}
-	for name, values := range t.Call.Query {
-		q[name] = values
-	}
+	q := maps.Clone(t.Call.Query)
 	q.Set("marker", marker)
 	q.Set("limit", strconv.Itoa(limit))
 	q.Del("page_reverse")
 	return t.Call.Base + t.Call.Path + "?" + q.Encode()
 }
 
-// picked returns objects with the selected fields; without a selection, with all.
-func picked[T any](objects []T, fields []string) any {
+// selectFields returns objects with some fields; without a selection, with all.
+func selectFields[T any](objects []T, fields []string) any {
 	if objects == nil {
 		objects = []T{}
 	}
 	if len(fields) == 0 {
 		return objects
 	}
-	var all []string
-	for _, f := range fields {
-		all = append(all, strings.Split(f, ",")...)
-	}
+	names := strings.Split(strings.Join(fields, ","), ",")
 	out := make([]map[string]any, 0, len(objects))
 	for _, x := range objects {
-		have := AsMap(x)
-		one := map[string]any{}
-		for _, f := range all {
-			if v, ok := have[f]; ok {
-				one[f] = v
-			}
-		}
-		out = append(out, one)
+		selected := AsMap(x)
+		maps.DeleteFunc(selected, func(name string, _ any) bool { return !slices.Contains(names, name) })
+		out = append(out, selected)
 	}
 	return out
 }
 
-// show returns the response with one object. The query may select fields.
+// show returns the response with one object, with the fields that the query selects.
 func show[T any](t *Tx, singular string, x T) any {
 	fields := t.Call.Query["fields"]
 	if len(fields) == 0 {
 		return map[string]any{singular: x}
 	}
-	list, _ := picked([]T{x}, fields).([]map[string]any)
+	list, _ := selectFields([]T{x}, fields).([]map[string]any)
 	return map[string]any{singular: list[0]}
 }
 

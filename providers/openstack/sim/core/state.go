@@ -4,16 +4,17 @@ package core
 
 import (
 	"cmp"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
 )
 
-// State is what all services share.
+// State has the shared state of all services.
 type State struct {
 	Cluster Cluster
-	// Made counts objects in the order of creation.
-	Made int
+	// Created counts the objects that were created.
+	Created int
 }
 
 // Tx is one operation on the state. It holds the lock of the cloud.
@@ -27,54 +28,45 @@ type Tx struct {
 	Hidden []string
 }
 
-// Cluster has the IDs of where machines are launched, and of their user.
+// Cluster has the IDs of the project, router and network of machines, and of their user.
 type Cluster struct{ Project, Router, Network, User string }
 
-// Object is embedded in all objects. seq is the number of its creation.
+// Object is embedded in all objects.
 type Object struct {
-	ID  string `json:"id"`
+	ID string `json:"id"`
+	// seq is the number of the object in the order of creation.
 	seq int
 }
 
 // Meta returns the fields that all objects have.
 func (o *Object) Meta() *Object { return o }
 
-// Entity is a pointer to a struct that embeds object.
+// Entity is a pointer to a struct that embeds Object.
 type Entity interface{ Meta() *Object }
 
-// NewObject returns the common field of the next object.
+// NewObject returns the common fields of a new object.
 func (t *Tx) NewObject(id string) Object {
-	t.Made++
-	return Object{ID: id, seq: t.Made}
+	t.Created++
+	return Object{ID: id, seq: t.Created}
 }
 
 // ByID returns objects in the order of their IDs, in which Neutron lists them.
 func ByID[T Entity](m map[string]T) []T {
-	out := make([]T, 0, len(m))
-	for _, x := range m {
-		out = append(out, x)
-	}
-	slices.SortFunc(out, func(a, b T) int { return cmp.Compare(a.Meta().ID, b.Meta().ID) })
-	return out
+	return slices.SortedFunc(maps.Values(m), func(a, b T) int { return cmp.Compare(a.Meta().ID, b.Meta().ID) })
 }
 
 // BySeq returns objects in the order of creation.
 func BySeq[T Entity](m map[string]T) []T {
-	out := make([]T, 0, len(m))
-	for _, x := range m {
-		out = append(out, x)
-	}
-	slices.SortFunc(out, func(a, b T) int { return cmp.Compare(a.Meta().seq, b.Meta().seq) })
-	return out
+	return slices.SortedFunc(maps.Values(m), func(a, b T) int { return cmp.Compare(a.Meta().seq, b.Meta().seq) })
 }
 
-// Only returns the objects that pass.
-func Only[T any](list []T, pass func(T) bool) []T {
-	return slices.DeleteFunc(list, func(x T) bool { return !pass(x) })
+// Only returns the objects to keep. It changes the list.
+func Only[T any](list []T, keep func(T) bool) []T {
+	return slices.DeleteFunc(list, func(x T) bool { return !keep(x) })
 }
 
-// RoleID returns the same at every start, as clients do not use it.
-func RoleID(name string) string {
+// FixedID returns an ID that depends on the name only, for objects that nothing refers to by ID.
+func FixedID(name string) string {
 	const hex = "0123456789abcdef"
 	out := make([]byte, 32)
 	for i := range out {

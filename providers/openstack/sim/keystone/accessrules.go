@@ -8,8 +8,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// accessRules are those of an application credential. The services enforce them, in keystonemiddleware/auth_token: a
-// request that no rule allows has an invalid token.
+// accessRules are the rules of an application credential. The services enforce them, in keystonemiddleware/auth_token:
+// a request that no rule allows has an invalid token.
 type accessRules struct {
 	rules []core.AccessRule
 	paths []*regexp.Regexp
@@ -35,14 +35,14 @@ func pathPattern(path string) *regexp.Regexp {
 	var pattern strings.Builder
 	pattern.WriteByte('^')
 	rest := 0
-	for _, at := range wildcards.FindAllStringIndex(path, -1) {
-		pattern.WriteString(regexp.QuoteMeta(path[rest:at[0]]))
-		if path[at[0]:at[1]] == "**" {
+	for _, match := range wildcards.FindAllStringIndex(path, -1) {
+		pattern.WriteString(regexp.QuoteMeta(path[rest:match[0]]))
+		if path[match[0]:match[1]] == "**" {
 			pattern.WriteString(".*")
 		} else {
 			pattern.WriteString("[^/]+")
 		}
-		rest = at[1]
+		rest = match[1]
 	}
 	pattern.WriteString(regexp.QuoteMeta(path[rest:]) + "$")
 	return regexp.MustCompile(pattern.String())

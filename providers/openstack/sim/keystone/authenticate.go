@@ -8,7 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// Reference references an object in a domain by ID, or by name.
+// Reference refers to an object by ID, or by name and domain.
 type Reference struct {
 	ID     string     `json:"id"`
 	Name   string     `json:"name"`
@@ -79,7 +79,7 @@ func (t *Tx) authenticate(in authRequest) (*token, error) {
 }
 
 func (t *Tx) byPassword(k *token, in authRequest) bool {
-	u := t.userOf(&in.Identity.Password.User.Reference)
+	u := t.findUser(&in.Identity.Password.User.Reference)
 	if u == nil || u.Password != in.Identity.Password.User.Password {
 		return false
 	}
@@ -87,9 +87,9 @@ func (t *Tx) byPassword(k *token, in authRequest) bool {
 	return true
 }
 
-// byToken exchanges a token for another, which ends when the first does.
+// byToken exchanges a token for another, which expires with the first.
 func (t *Tx) byToken(k *token, id string) bool {
-	old := t.valid(id)
+	old := t.validToken(id)
 	if old == nil {
 		return false
 	}
@@ -105,12 +105,12 @@ func (t *Tx) byToken(k *token, id string) bool {
 func (t *Tx) byAppCred(k *token, in authRequest) bool {
 	want := in.Identity.AppCred
 	for _, a := range t.AppCreds {
-		found := a.ID == want.ID
+		matches := a.ID == want.ID
 		if want.ID == "" && want.Name != "" && want.User != nil {
-			u := t.userOf(want.User)
-			found = u != nil && u.ID == a.User && a.Name == want.Name
+			u := t.findUser(want.User)
+			matches = u != nil && u.ID == a.User && a.Name == want.Name
 		}
-		if found && a.Secret == want.Secret {
+		if matches && a.Secret == want.Secret {
 			k.User, k.Project, k.appCred = a.User, a.Project, a.ID
 			return true
 		}
@@ -118,23 +118,32 @@ func (t *Tx) byAppCred(k *token, in authRequest) bool {
 	return false
 }
 
-func (t *Tx) userOf(r *Reference) *User {
+// findUser returns the user that a reference names, nil if there is none.
+func (t *Tx) findUser(r *Reference) *User {
 	for _, u := range t.users {
-		if u.ID == r.ID && r.ID != "" || r.ID == "" && u.Name == r.Name && r.Name != "" && isDefault(r.Domain) {
+		if r.matches(u.ID, u.Name) {
 			return u
 		}
 	}
 	return nil
 }
 
-// ProjectOf returns the project that a reference names, nil if there is none.
-func (t *Tx) ProjectOf(r *Reference) *Project {
+// findProject returns the project that a reference names, nil if there is none.
+func (t *Tx) findProject(r *Reference) *Project {
 	for _, p := range t.Projects {
-		if p.ID == r.ID && r.ID != "" || r.ID == "" && p.Name == r.Name && r.Name != "" && isDefault(r.Domain) {
+		if r.matches(p.ID, p.Name) {
 			return p
 		}
 	}
 	return nil
+}
+
+// matches reports whether a reference names the object of the default domain with an ID and a name.
+func (r *Reference) matches(id, name string) bool {
+	if r.ID != "" {
+		return r.ID == id
+	}
+	return r.Name == name && r.Name != "" && isDefault(r.Domain)
 }
 
 func isDefault(d *Reference) bool {
@@ -158,13 +167,13 @@ func (t *Tx) scope(k *token, in authRequest) error {
 	}
 	switch {
 	case want.Trust != nil:
-		x := t.Trusts[want.Trust.ID]
-		if x == nil || x.Trustee != k.User {
+		trust := t.Trusts[want.Trust.ID]
+		if trust == nil || trust.Trustee != k.User {
 			return core.Refuse(http.StatusForbidden, "", "You are not authorized to perform the requested action.")
 		}
-		k.trust, k.User, k.Project = x.ID, x.Trustor, x.Project
+		k.trust, k.User, k.Project = trust.ID, trust.Trustor, trust.Project
 	case want.Project != nil:
-		p := t.ProjectOf(want.Project)
+		p := t.findProject(want.Project)
 		if p == nil {
 			return core.ErrUnauthorized()
 		}
@@ -183,15 +192,15 @@ func (t *Tx) scope(k *token, in authRequest) error {
 
 // Identify finds the caller by the token of a call.
 func (t *Tx) Identify(k *core.Call) error {
-	valid := t.valid(k.Header.Get("X-Auth-Token"))
-	if valid == nil {
+	token := t.validToken(k.Header.Get("X-Auth-Token"))
+	if token == nil {
 		return core.ErrUnauthorized()
 	}
-	if a := t.AppCreds[valid.appCred]; a != nil && !a.allow(k) {
+	if a := t.AppCreds[token.appCred]; a != nil && !a.allow(k) {
 		// The middleware of the services rejects the token, with the response for a token that has expired.
 		return core.ErrUnauthorized()
 	}
-	k.Caller = &valid.Caller
+	k.Caller = &token.Caller
 	if t.TokensEndAfter > 0 {
 		if t.TokensEndAfter--; t.TokensEndAfter == 0 {
 			clear(t.Tokens)

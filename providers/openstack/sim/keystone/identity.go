@@ -2,7 +2,9 @@
 package keystone
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
@@ -15,16 +17,15 @@ type State struct {
 	AppCreds map[string]*AppCred
 	Trusts   map[string]*Trust
 	Tokens   map[string]*token
-	// TokensEndAfter is the number of authenticated calls after which all tokens end; 0 means never.
+	// TokensEndAfter is the number of authenticated calls after which all tokens expire; 0 means never.
 	TokensEndAfter int
 }
 
 // NewState returns the state without objects.
 func NewState() *State {
 	return &State{
-		Projects: map[string]*Project{}, users: map[string]*User{},
-		AppCreds: map[string]*AppCred{}, Trusts: map[string]*Trust{},
-		Tokens: map[string]*token{},
+		Projects: map[string]*Project{}, users: map[string]*User{}, AppCreds: map[string]*AppCred{},
+		Trusts: map[string]*Trust{}, Tokens: map[string]*token{},
 	}
 }
 
@@ -87,7 +88,7 @@ type token struct {
 	roles           []string
 }
 
-// The one domain.
+// The only domain.
 const (
 	DomainID   = "default"
 	DomainName = "Default"
@@ -138,8 +139,8 @@ func (t *Tx) listProjects() (any, error) {
 		"previous": nil}}, nil
 }
 
-// valid returns the token with the ID unless it has expired.
-func (t *Tx) valid(id string) *token {
+// validToken returns the token with the ID unless it has expired.
+func (t *Tx) validToken(id string) *token {
 	k := t.Tokens[id]
 	if k == nil || !t.Now.Before(k.expires) {
 		return nil
@@ -147,51 +148,50 @@ func (t *Tx) valid(id string) *token {
 	return k
 }
 
+func errUnknownToken() error {
+	return core.Refuse(http.StatusNotFound, "", "Could not recognize Fernet token")
+}
+
 func (t *Tx) revokeToken() error {
 	id := t.Call.Header.Get("X-Subject-Token")
-	if t.valid(id) == nil {
-		return core.Refuse(http.StatusNotFound, "", "Could not recognize Fernet token")
+	if t.validToken(id) == nil {
+		return errUnknownToken()
 	}
 	delete(t.Tokens, id)
 	return nil
 }
 
-func (t *Tx) showToken() (core.Answer, error) {
+func (t *Tx) showToken() (core.Response, error) {
 	id := t.Call.Header.Get("X-Subject-Token")
-	k := t.valid(id)
+	k := t.validToken(id)
 	if k == nil {
-		return core.Answer{}, core.Refuse(http.StatusNotFound, "", "Could not recognize Fernet token")
+		return core.Response{}, errUnknownToken()
 	}
-	return core.Answer{Status: http.StatusOK, Body: map[string]any{"token": t.tokenView(k)},
+	return core.Response{Status: http.StatusOK, Body: map[string]any{"token": t.tokenView(k)},
 		Header: http.Header{"X-Subject-Token": {id}}}, nil
 }
 
-func (t *Tx) issueToken() (core.Answer, error) {
+func (t *Tx) issueToken() (core.Response, error) {
 	in, err := decodeAuth(t.Call.Body)
 	if err != nil {
-		return core.Answer{}, err
+		return core.Response{}, err
 	}
 	k, err := t.authenticate(in)
 	if err == nil {
 		err = t.scope(k, in)
 	}
 	if err != nil {
-		return core.Answer{}, err
+		return core.Response{}, err
 	}
 	t.deleteExpiredTokens()
 	k.ID, k.issued = "gAAAAA"+t.NewHex()+t.NewHex(), t.Now
 	t.Tokens[k.ID] = k
-	body := t.tokenView(k)
-	return core.Answer{Status: http.StatusCreated, Body: map[string]any{"token": body},
+	return core.Response{Status: http.StatusCreated, Body: map[string]any{"token": t.tokenView(k)},
 		Header: http.Header{"X-Subject-Token": {k.ID}}}, nil
 }
 
 func (t *Tx) deleteExpiredTokens() {
-	for id, k := range t.Tokens {
-		if !t.Now.Before(k.expires) {
-			delete(t.Tokens, id)
-		}
-	}
+	maps.DeleteFunc(t.Tokens, func(_ string, k *token) bool { return !t.Now.Before(k.expires) })
 }
 
 func (t *Tx) tokenView(k *token) map[string]any {
@@ -209,15 +209,15 @@ func (t *Tx) tokenView(k *token) map[string]any {
 	out["is_domain"] = false
 	roles := []any{}
 	for _, r := range k.roles {
-		roles = append(roles, map[string]any{"id": core.RoleID(r), "name": r})
+		roles = append(roles, map[string]any{"id": core.FixedID(r), "name": r})
 	}
 	out["roles"] = roles
 	if !t.Call.Query.Has("nocatalog") {
 		out["catalog"] = t.catalog()
 	}
-	if x := t.Trusts[k.trust]; x != nil {
-		out["OS-TRUST:trust"] = map[string]any{"id": x.ID, "impersonation": true,
-			"trustor_user": map[string]any{"id": x.Trustor}, "trustee_user": map[string]any{"id": x.Trustee}}
+	if trust := t.Trusts[k.trust]; trust != nil {
+		out["OS-TRUST:trust"] = map[string]any{"id": trust.ID, "impersonation": true,
+			"trustor_user": map[string]any{"id": trust.Trustor}, "trustee_user": map[string]any{"id": trust.Trustee}}
 	}
 	if a := t.AppCreds[k.appCred]; a != nil {
 		out["application_credential"] = map[string]any{"id": a.ID, "name": a.Name, "restricted": true}
@@ -225,17 +225,17 @@ func (t *Tx) tokenView(k *token) map[string]any {
 	return out
 }
 
-// catalog names every service's endpoints in the region, after those of other regions.
+// catalog returns the endpoints of all services in the other regions and then in the region.
 func (t *Tx) catalog() []any {
 	out := []any{}
 	for _, service := range core.ServiceTypes() {
-		if core.Contains(t.Options.Without, service) {
+		if slices.Contains(t.Options.Without, service) {
 			continue
 		}
 		endpoints := []any{}
 		add := func(region, url string) {
 			for _, kind := range []string{"public", "internal", "admin"} {
-				endpoints = append(endpoints, map[string]any{"id": core.RoleID(service + kind + region), "interface": kind,
+				endpoints = append(endpoints, map[string]any{"id": core.FixedID(service + kind + region), "interface": kind,
 					"region": region, "region_id": region, "url": url})
 			}
 		}
@@ -243,7 +243,7 @@ func (t *Tx) catalog() []any {
 			add(other, t.Call.Base+"/other-region/"+other+"/"+service)
 		}
 		add(t.Options.Region, t.endpoint(t.Call.Base, service))
-		out = append(out, map[string]any{"id": core.RoleID(service), "type": service, "name": serviceNames()[service],
+		out = append(out, map[string]any{"id": core.FixedID(service), "type": service, "name": serviceNames()[service],
 			"endpoints": endpoints})
 	}
 	return out
@@ -287,5 +287,10 @@ func (t *Tx) NewUser(name string, p *Project, roles ...string) *User {
 
 // UserNamed returns the user with a name.
 func (t *Tx) UserNamed(name string) *User {
-	return t.userOf(&Reference{Name: name, Domain: &Reference{ID: DomainID}})
+	return t.findUser(&Reference{Name: name, Domain: &Reference{ID: DomainID}})
+}
+
+// ProjectNamed returns the project with a name.
+func (t *Tx) ProjectNamed(name string) *Project {
+	return t.findProject(&Reference{Name: name, Domain: &Reference{ID: DomainID}})
 }

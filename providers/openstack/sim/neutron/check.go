@@ -32,15 +32,15 @@ func (t *Tx) Check() []error {
 	return append(problems, t.checkAddresses()...)
 }
 
-// checkAddresses compares the addresses that are taken with those in use. The hop of a foreign route is allocated
+// checkAddresses compares the allocated addresses with those in use. The next hop of a foreign route is allocated
 // without an owner.
 func (t *Tx) checkAddresses() []error {
-	want := map[string]map[string]bool{}
+	used := map[string]map[string]bool{}
 	use := func(subnet, address string) {
-		if want[subnet] == nil {
-			want[subnet] = map[string]bool{}
+		if used[subnet] == nil {
+			used[subnet] = map[string]bool{}
 		}
-		want[subnet][address] = true
+		used[subnet][address] = true
 	}
 	for _, p := range t.Ports {
 		for _, f := range p.FixedIPs {
@@ -58,16 +58,16 @@ func (t *Tx) checkAddresses() []error {
 		}
 	}
 	var problems []error
-	for subnet, addresses := range want {
+	for subnet, addresses := range used {
 		for address := range addresses {
 			ip, err := netip.ParseAddr(address)
 			gateway := t.Subnets[subnet].Gateway
 			if err != nil || !t.Used[subnet][ip] && core.Deref(gateway) != address {
-				problems = append(problems, fmt.Errorf("address %s of subnet %s is used and not taken", address, subnet))
+				problems = append(problems, fmt.Errorf("address %s of subnet %s is used and not allocated", address, subnet))
 			}
 		}
 		if free := len(t.Used[subnet]) - len(addresses); free > len(t.Foreign) && !t.Exhausted[subnet] {
-			problems = append(problems, fmt.Errorf("%d addresses of subnet %s are taken and not used", free, subnet))
+			problems = append(problems, fmt.Errorf("%d addresses of subnet %s are allocated and not used", free, subnet))
 		}
 	}
 	return problems

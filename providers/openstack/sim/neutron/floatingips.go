@@ -2,6 +2,7 @@ package neutron
 
 import (
 	"encoding/json"
+	"net/http"
 	"net/netip"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
@@ -34,7 +35,7 @@ func floatingIPOperations() []core.Operation[*Tx] {
 }
 
 func (t *Tx) floatingIP(id string) (*FloatingIP, error) {
-	return lookup(t, t.Addresses, id, missing("FloatingIP"))
+	return lookup(t, t.Addresses, id, errMissing("FloatingIP"))
 }
 
 type floatingIPInput struct {
@@ -49,8 +50,8 @@ type floatingIPInput struct {
 	Port json.RawMessage `json:"port_id"`
 }
 
-// portOf parses the port of a request; given is false if the request does not set it.
-func (in floatingIPInput) portOf() (id string, given bool) {
+// port returns the ID of the port in a request; given is false if the request does not set it.
+func (in floatingIPInput) port() (id string, given bool) {
 	if len(in.Port) == 0 {
 		return "", false
 	}
@@ -71,19 +72,13 @@ func (t *Tx) createFloatingIP() (any, error) {
 	case !n.External:
 		return nil, badRequest("BadRequest", "Bad floatingip request: Network %s is not a valid external network.", n.ID)
 	case in.Address != "" && !t.Call.Admin():
-		return nil, core.Refuse(403, "PolicyNotAuthorized",
+		return nil, core.Refuse(http.StatusForbidden, "PolicyNotAuthorized",
 			"(rule:create_floatingip and rule:create_floatingip:floating_ip_address) is disallowed by policy")
 	}
-	used := 0
-	for _, f := range t.Addresses {
-		if f.Project == t.Call.Project() {
-			used++
-		}
-	}
-	if err := t.overQuota(core.QuotaFloatingIPs, used, 1); err != nil {
+	if err := checkQuota(t, core.QuotaFloatingIPs, t.Addresses, 1); err != nil {
 		return nil, err
 	}
-	portID, _ := in.portOf()
+	portID, _ := in.port()
 	if err := t.checkAssociation(n.ID, portID, in.Fixed, nil); err != nil {
 		return nil, err
 	}
@@ -107,9 +102,7 @@ func (t *Tx) Allocate(project string, n *Network, subnetID, address string) (*Fl
 			return nil, notFound("Subnet", subnetID)
 		}
 		if s.Network != n.ID {
-			return nil, badRequest("InvalidInput",
-				"Invalid input for operation: Failed to create port on network %s, because fixed_ips included invalid subnet %s.",
-				n.ID, s.ID)
+			return nil, errSubnetOfOtherNetwork(n, s)
 		}
 		candidates = []*Subnet{s}
 	}
@@ -122,8 +115,7 @@ func (t *Tx) Allocate(project string, n *Network, subnetID, address string) (*Fl
 		}
 		candidates = core.Only(candidates, func(s *Subnet) bool { return s.Contains(want) })
 		if len(candidates) == 0 {
-			return nil, badRequest("InvalidIpForNetwork",
-				"IP address %s is not a valid IP for any of the subnets on the specified network.", address)
+			return nil, errAddressOfOtherNetwork(address)
 		}
 	}
 	if len(candidates) == 0 {
@@ -133,7 +125,7 @@ func (t *Tx) Allocate(project string, n *Network, subnetID, address string) (*Fl
 	for _, s := range candidates {
 		var ip netip.Addr
 		if ip, err = t.AllocateIP(s, want); err == nil {
-			f := &FloatingIP{Base: t.newNeutron(project, ip.String()), Network: n.ID, Address: ip.String(),
+			f := &FloatingIP{Base: t.newBase(project, ip.String()), Network: n.ID, Address: ip.String(),
 				Status: StatusDown, Forwardings: []any{}, subnet: s.ID}
 			t.Addresses[f.ID] = f
 			return f, nil
@@ -151,12 +143,12 @@ func (t *Tx) checkAssociation(external, portID, fixed string, self *FloatingIP) 
 	if err != nil {
 		return err
 	}
-	f, err := t.fixedOf(p, fixed)
+	f, err := t.fixedIPv4(p, fixed)
 	if err != nil {
 		return err
 	}
 	if t.routerTo(external, f.Subnet) == nil {
-		return core.Refuse(404, "ExternalGatewayForFloatingIPNotFound",
+		return core.Refuse(http.StatusNotFound, "ExternalGatewayForFloatingIPNotFound",
 			"External network %s is not reachable from subnet %s.  Therefore, cannot associate Port %s with a Floating IP.",
 			external, f.Subnet, p.ID)
 	}
@@ -171,8 +163,8 @@ func (t *Tx) checkAssociation(external, portID, fixed string, self *FloatingIP) 
 	return nil
 }
 
-// fixedOf returns the IPv4 address of a port for a floating IP.
-func (t *Tx) fixedOf(p *Port, fixed string) (FixedIP, error) {
+// fixedIPv4 returns the IPv4 address of a port for a floating IP: the requested one, or the first.
+func (t *Tx) fixedIPv4(p *Port, fixed string) (FixedIP, error) {
 	for _, f := range p.FixedIPs {
 		if t.Subnets[f.Subnet].Version == 4 && (fixed == "" || fixed == f.Address) {
 			return f, nil
@@ -187,18 +179,16 @@ func (t *Tx) fixedOf(p *Port, fixed string) (FixedIP, error) {
 
 // Attach associates a floating IP with a port. The association was checked.
 func (t *Tx) Attach(f *FloatingIP, p *Port, fixed string) {
-	at, err := t.fixedOf(p, fixed)
+	address, err := t.fixedIPv4(p, fixed)
 	if err != nil {
 		return // Checked before.
 	}
-	id, r := p.ID, t.routerTo(f.Network, at.Subnet)
-	f.Port, f.Fixed, f.Status = &id, &at.Address, StatusActive
-	if r != nil {
+	f.Port, f.Fixed, f.Status = new(p.ID), &address.Address, StatusActive
+	if r := t.routerTo(f.Network, address.Subnet); r != nil {
 		f.Router = &r.ID
 	}
 	f.Details = map[string]any{"name": p.Name, "network_id": p.Network, "mac_address": p.MAC,
-		"admin_state_up": p.AdminStateUp,
-		"status":         p.Status, "device_id": p.DeviceID, "device_owner": p.DeviceOwner}
+		"admin_state_up": p.AdminStateUp, "status": p.Status, "device_id": p.DeviceID, "device_owner": p.DeviceOwner}
 	t.MarkUpdated(&f.Base)
 }
 
@@ -208,7 +198,7 @@ func (t *Tx) detach(f *FloatingIP) {
 }
 
 func (t *Tx) updateFloatingIP(f *FloatingIP, in floatingIPInput) error {
-	portID, given := in.portOf()
+	portID, given := in.port()
 	if err := t.checkAssociation(f.Network, portID, in.Fixed, f); err != nil {
 		return err
 	}

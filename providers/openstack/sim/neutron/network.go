@@ -18,7 +18,7 @@ type State struct {
 	Addresses map[string]*FloatingIP
 	Groups    map[string]*SecurityGroup
 	Rules     map[string]*securityRule
-	// Used are the addresses taken in each subnet.
+	// Used are the allocated addresses of each subnet.
 	Used map[string]map[netip.Addr]bool
 	// Exhausted are subnets without free addresses.
 	Exhausted map[string]bool
@@ -29,11 +29,10 @@ type State struct {
 // NewState returns the state without objects.
 func NewState() *State {
 	return &State{
-		Networks: map[string]*Network{}, Subnets: map[string]*Subnet{},
-		Ports: map[string]*Port{}, Routers: map[string]*Router{},
-		Addresses: map[string]*FloatingIP{}, Groups: map[string]*SecurityGroup{},
-		Rules: map[string]*securityRule{},
-		Used:  map[string]map[netip.Addr]bool{}, Exhausted: map[string]bool{}, Foreign: map[string]bool{},
+		Networks: map[string]*Network{}, Subnets: map[string]*Subnet{}, Ports: map[string]*Port{},
+		Routers: map[string]*Router{}, Addresses: map[string]*FloatingIP{}, Groups: map[string]*SecurityGroup{},
+		Rules: map[string]*securityRule{}, Used: map[string]map[netip.Addr]bool{}, Exhausted: map[string]bool{},
+		Foreign: map[string]bool{},
 	}
 }
 
@@ -82,9 +81,9 @@ type Subnet struct {
 	Segment      *string        `json:"segment_id"`
 	ServiceTypes []string       `json:"service_types"`
 
-	prefix      netip.Prefix
-	first, last netip.Addr
-	cursor      netip.Addr
+	prefix netip.Prefix
+	// The allocation pool is from first to last; next is where the search for a free address starts.
+	first, last, next netip.Addr
 }
 
 func networkOperations() []core.Operation[*Tx] {
@@ -105,13 +104,13 @@ func networkOperations() []core.Operation[*Tx] {
 	)
 }
 
-// notFound is the error of Neutron for an object that does not exist or is not visible to the caller.
+// notFound returns the error of Neutron for an object that does not exist or is not visible to the caller.
 func notFound(kind, id string) error {
 	return core.Refuse(http.StatusNotFound, kind+"NotFound", "%s %s could not be found.", kind, id)
 }
 
-// missing returns a function that returns the error for an object of a kind that does not exist.
-func missing(kind string) func(id string) error {
+// errMissing returns the function that returns notFound for objects of a kind.
+func errMissing(kind string) func(id string) error {
 	return func(id string) error { return notFound(kind, id) }
 }
 
@@ -127,8 +126,7 @@ func badRequest(kind, format string, args ...any) error {
 func (t *Tx) SeesNetwork(n *Network) bool { return t.Call.May(n.Project) || n.Shared || n.External }
 
 func (t *Tx) seesSubnet(s *Subnet) bool {
-	n := t.Networks[s.Network]
-	return t.Call.May(s.Project) || n.Shared || n.External
+	return t.Call.May(s.Project) || t.SeesNetwork(t.Networks[s.Network])
 }
 
 func (t *Tx) network(id string) (*Network, error) {
@@ -148,7 +146,7 @@ func (t *Tx) Subnet(id string) (*Subnet, error) {
 	return s, nil
 }
 
-// extensions returns the extensions that a controller may look for, and their names.
+// extensions returns the names of the extensions that a client may check, by alias.
 func extensions() map[string]string {
 	return map[string]string{
 		"address-scope": "Address scope", "allowed-address-pairs": "Allowed Address Pairs",
@@ -208,17 +206,9 @@ func (t *Tx) showNetworkQuota() (any, error) {
 	return map[string]any{"quota": out}, nil
 }
 
-// overQuota returns an error if n more objects exceed the quota.
-func (t *Tx) overQuota(name string, used, n int) error {
-	if limit := t.Options.Quotas[name]; limit >= 0 && used+n > limit && !t.Call.Admin() {
-		return conflict("OverQuota", "Quota exceeded for resources: ['%s'].", name)
-	}
-	return nil
-}
-
-// NewNetwork and newSubnet create fixtures; the API cannot create networks.
+// NewNetwork creates a network without subnets. The simulated API cannot create networks and subnets.
 func (t *Tx) NewNetwork(project, name string, external bool) *Network {
-	n := &Network{Base: t.newNeutron(project, name), AdminStateUp: true, Status: "ACTIVE", External: external,
+	n := &Network{Base: t.newBase(project, name), AdminStateUp: true, Status: "ACTIVE", External: external,
 		MTU: 1450, Subnets: []string{}, PortSecurity: true, Zones: []string{"nova"}, ZoneHints: []string{}}
 	t.Networks[n.ID] = n
 	return n
@@ -227,21 +217,19 @@ func (t *Tx) NewNetwork(project, name string, external bool) *Network {
 // NewSubnet creates a subnet of a network.
 func (t *Tx) NewSubnet(n *Network, name string, p netip.Prefix) *Subnet {
 	gateway := p.Addr().Next()
-	text := gateway.String()
 	last := LastOf(p)
 	if p.Addr().Is4() {
 		last = last.Prev() // The broadcast address is reserved.
 	}
-	s := &Subnet{Base: t.newNeutron(n.Project, name), Network: n.ID, CIDR: p.String(), Version: 4, Gateway: &text,
-		DHCP:        !n.External,
-		Nameservers: []string{}, HostRoutes: []Route{}, ServiceTypes: []string{}, prefix: p, first: gateway.Next(),
-		last: last}
+	s := &Subnet{
+		Base: t.newBase(n.Project, name), Network: n.ID, CIDR: p.String(), Version: 4, Gateway: new(gateway.String()),
+		DHCP: !n.External, Nameservers: []string{}, HostRoutes: []Route{}, ServiceTypes: []string{},
+		prefix: p, first: gateway.Next(), last: last, next: gateway.Next(),
+	}
 	if p.Addr().Is6() {
-		mode := "slaac"
-		s.Version, s.RAMode, s.AddressMode = 6, &mode, &mode
+		s.Version, s.RAMode, s.AddressMode = 6, new("slaac"), new("slaac")
 	}
 	s.Pools = []addressRange{{Start: s.first.String(), End: s.last.String()}}
-	s.cursor = s.first
 	t.Subnets[s.ID], t.Used[s.ID] = s, map[netip.Addr]bool{}
 	n.Subnets = append(n.Subnets, s.ID)
 	return s
@@ -257,7 +245,7 @@ func LastOf(p netip.Prefix) netip.Addr {
 	return last
 }
 
-// AllocateIP reserves an address of the subnet: the requested one, or any.
+// AllocateIP allocates an address of the subnet: the requested one, or any if want is not valid.
 func (t *Tx) AllocateIP(s *Subnet, want netip.Addr) (netip.Addr, error) {
 	used := t.Used[s.ID]
 	if want.IsValid() {
@@ -270,14 +258,14 @@ func (t *Tx) AllocateIP(s *Subnet, want netip.Addr) (netip.Addr, error) {
 		used[want] = true
 		return want, nil
 	}
-	start := s.cursor
+	start := s.next
 	for ip := start; ; {
 		next := ip.Next()
 		if next.Compare(s.last) > 0 {
 			next = s.first
 		}
 		if !used[ip] {
-			used[ip], s.cursor = true, next
+			used[ip], s.next = true, next
 			return ip, nil
 		}
 		if ip = next; ip == start {
@@ -286,11 +274,10 @@ func (t *Tx) AllocateIP(s *Subnet, want netip.Addr) (netip.Addr, error) {
 	}
 }
 
-// SubnetsOf returns a network's, those of IPv4 first.
+// SubnetsOf returns the subnets of a network with an IP version, or with any for version 0.
 func (t *Tx) SubnetsOf(network string, version int) []*Subnet {
 	return core.Only(core.BySeq(t.Subnets), func(s *Subnet) bool {
-		return s.Network == network &&
-			(version == 0 || s.Version == version)
+		return s.Network == network && (version == 0 || s.Version == version)
 	})
 }
 

@@ -2,6 +2,7 @@ package neutron
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -87,10 +88,10 @@ func portOperations() []core.Operation[*Tx] {
 	)
 }
 
-func (t *Tx) port(id string) (*Port, error) { return lookup(t, t.Ports, id, missing("Port")) }
+func (t *Tx) port(id string) (*Port, error) { return lookup(t, t.Ports, id, errMissing("Port")) }
 
-// matchesFixedIPs reports whether the port has one of the addresses and one of the subnets that are named, on whichever
-// of its IPs.
+// matchesFixedIPs reports whether a port has one of the addresses and one of the subnets of a query, at the same or at
+// different IPs.
 func matchesFixedIPs(p *Port, values []string) bool {
 	wanted := map[string][]string{}
 	for _, v := range values {
@@ -101,11 +102,11 @@ func matchesFixedIPs(p *Port, values []string) bool {
 		if !slices.ContainsFunc(p.FixedIPs, func(f FixedIP) bool {
 			switch name {
 			case "ip_address":
-				return core.Contains(options, f.Address)
+				return slices.Contains(options, f.Address)
 			case "ip_address_substr":
 				return slices.ContainsFunc(options, func(o string) bool { return strings.Contains(f.Address, o) })
 			}
-			return name == "subnet_id" && core.Contains(options, f.Subnet)
+			return name == "subnet_id" && slices.Contains(options, f.Subnet)
 		}) {
 			return false
 		}
@@ -142,7 +143,7 @@ func (t *Tx) createPort() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.overQuota(core.QuotaPorts, t.portsOf(t.Call.Project()), 1); err != nil {
+	if err := checkQuota(t, core.QuotaPorts, t.Ports, 1); err != nil {
 		return nil, err
 	}
 	var wanted []FixedIP
@@ -163,16 +164,6 @@ func (t *Tx) createPort() (any, error) {
 	return map[string]any{"port": p}, nil
 }
 
-func (t *Tx) portsOf(project string) int {
-	n := 0
-	for _, p := range t.Ports {
-		if p.Project == project {
-			n++
-		}
-	}
-	return n
-}
-
 // NewPort creates a port with the requested addresses, or one of each IP version of the network.
 func (t *Tx) NewPort(project, name string, n *Network, wanted []FixedIP) (*Port, error) {
 	if wanted == nil {
@@ -183,29 +174,23 @@ func (t *Tx) NewPort(project, name string, n *Network, wanted []FixedIP) (*Port,
 		}
 	}
 	p := &Port{Network: n.ID, AdminStateUp: true, Status: StatusDown, FixedIPs: []FixedIP{}, Pairs: []addressPair{},
-		Groups:       []string{},
-		PortSecurity: true, VNICType: "normal", DHCPOptions: []any{}}
+		Groups: []string{}, PortSecurity: true, VNICType: "normal", DHCPOptions: []any{}}
 	for _, w := range wanted {
 		f, err := t.allocateFixedIP(n, w)
 		if err != nil {
-			t.releaseAddresses(p)
+			t.releaseAddresses(p.FixedIPs)
 			return nil, err
 		}
 		p.FixedIPs = append(p.FixedIPs, f)
 	}
-	p.Base = t.newNeutron(project, name)
+	p.Base = t.newBase(project, name)
 	r := t.Random.Uint64()
-	p.MAC = "fa:16:3e:" + hexByte(r) + ":" + hexByte(r>>8) + ":" + hexByte(r>>16)
+	p.MAC = fmt.Sprintf("fa:16:3e:%02x:%02x:%02x", byte(r), byte(r>>8), byte(r>>16))
 	t.Ports[p.ID] = p
 	return p, nil
 }
 
-func hexByte(n uint64) string {
-	const digits = "0123456789abcdef"
-	return string([]byte{digits[n>>4&15], digits[n&15]})
-}
-
-// allocateFixedIP reserves an address by subnet, by address, or by both.
+// allocateFixedIP allocates an address by subnet, by address, or by both.
 func (t *Tx) allocateFixedIP(n *Network, want FixedIP) (FixedIP, error) {
 	var ip netip.Addr
 	if want.Address != "" {
@@ -222,9 +207,7 @@ func (t *Tx) allocateFixedIP(n *Network, want FixedIP) (FixedIP, error) {
 			return want, notFound("Subnet", want.Subnet)
 		}
 		if s.Network != n.ID {
-			return want, badRequest("InvalidInput",
-				"Invalid input for operation: Failed to create port on network %s, because fixed_ips included invalid subnet %s.",
-				n.ID, s.ID)
+			return want, errSubnetOfOtherNetwork(n, s)
 		}
 		candidates = []*Subnet{s}
 	}
@@ -238,12 +221,22 @@ func (t *Tx) allocateFixedIP(n *Network, want FixedIP) (FixedIP, error) {
 		}
 		return FixedIP{Subnet: s.ID, Address: got.String()}, nil
 	}
-	return want, badRequest("InvalidIpForNetwork",
-		"IP address %s is not a valid IP for any of the subnets on the specified network.", want.Address)
+	return want, errAddressOfOtherNetwork(want.Address)
 }
 
-func (t *Tx) releaseAddresses(p *Port) {
-	for _, f := range p.FixedIPs {
+func errSubnetOfOtherNetwork(n *Network, s *Subnet) error {
+	return badRequest("InvalidInput",
+		"Invalid input for operation: Failed to create port on network %s, because fixed_ips included invalid subnet %s.",
+		n.ID, s.ID)
+}
+
+func errAddressOfOtherNetwork(address string) error {
+	return badRequest("InvalidIpForNetwork",
+		"IP address %s is not a valid IP for any of the subnets on the specified network.", address)
+}
+
+func (t *Tx) releaseAddresses(list []FixedIP) {
+	for _, f := range list {
 		if ip, err := netip.ParseAddr(f.Address); err == nil {
 			delete(t.Used[f.Subnet], ip)
 		}
@@ -252,7 +245,7 @@ func (t *Tx) releaseAddresses(p *Port) {
 
 // RemovePort deletes a port; floating IPs at it are detached.
 func (t *Tx) RemovePort(p *Port) {
-	t.releaseAddresses(p)
+	t.releaseAddresses(p.FixedIPs)
 	delete(t.Ports, p.ID)
 	for _, f := range t.Addresses {
 		if f.Port != nil && *f.Port == p.ID {
@@ -298,7 +291,7 @@ func (p *Port) checkSecurity(in portInput) error {
 
 // replaceFixedIPs replaces a port's addresses; existing ones that stay keep their allocation.
 func (t *Tx) replaceFixedIPs(p *Port, wanted []FixedIP) error {
-	kept, fresh := []FixedIP{}, &Port{}
+	kept, added := []FixedIP{}, []FixedIP{}
 	for _, w := range wanted {
 		if i := slices.IndexFunc(p.FixedIPs, func(f FixedIP) bool {
 			return (w.Address == "" || w.Address == f.Address) && (w.Subnet == "" || w.Subnet == f.Subnet) &&
@@ -309,26 +302,22 @@ func (t *Tx) replaceFixedIPs(p *Port, wanted []FixedIP) error {
 		}
 		f, err := t.allocateFixedIP(t.Networks[p.Network], w)
 		if err != nil {
-			t.releaseAddresses(fresh)
+			t.releaseAddresses(added)
 			return err
 		}
-		fresh.FixedIPs = append(fresh.FixedIPs, f)
+		added = append(added, f)
 	}
-	removed := &Port{FixedIPs: core.Only(slices.Clone(p.FixedIPs), func(f FixedIP) bool {
-		return !slices.Contains(kept,
-			f)
-	})}
-	t.releaseAddresses(removed)
-	p.FixedIPs = append(kept, fresh.FixedIPs...)
+	t.releaseAddresses(core.Only(p.FixedIPs, func(f FixedIP) bool { return !slices.Contains(kept, f) }))
+	p.FixedIPs = append(kept, added...)
 	return nil
 }
 
-// checkPort checks references of a port.
+// checkPort checks the security groups and the address pairs of a request.
 func (t *Tx) checkPort(in portInput) error {
 	if in.Groups != nil {
 		for _, id := range *in.Groups {
-			if g := t.Groups[id]; g == nil || !t.Call.May(g.Project) {
-				return core.Refuse(http.StatusNotFound, "SecurityGroupNotFound", "Security group %s does not exist", id)
+			if _, err := t.group(id); err != nil {
+				return err
 			}
 		}
 	}
@@ -369,15 +358,15 @@ func (t *Tx) applyPort(p *Port, in portInput) {
 	}
 }
 
-// Set sets a field if the request gives a value.
+// Set sets a field unless the value is nil.
 func Set[T any](field, value *T) {
 	if value != nil {
 		*field = *value
 	}
 }
 
-// ifMatch rejects a change with another revision of an object.
-func (t *Tx) ifMatch(n *Base) error {
+// checkRevision rejects a change with the header If-Match for another revision of an object.
+func (t *Tx) checkRevision(n *Base) error {
 	want := t.Call.Header.Get("If-Match")
 	if want == "" || !t.HasExtension("revision-if-match") {
 		return nil
@@ -386,9 +375,9 @@ func (t *Tx) ifMatch(n *Base) error {
 	if !ok {
 		return badRequest("HTTPBadRequest", "The 'If-Match' header must be of the form 'revision_number=X'")
 	}
-	if have := strconv.Itoa(n.Revision); number != have {
+	if current := strconv.Itoa(n.Revision); number != current {
 		return core.Refuse(http.StatusPreconditionFailed, "RevisionNumberConstraintFailed",
-			"Constrained to %s, but current revision is %s", number, have)
+			"Constrained to %s, but current revision is %s", number, current)
 	}
 	return nil
 }

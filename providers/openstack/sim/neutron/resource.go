@@ -7,7 +7,7 @@ import (
 )
 
 // newResource returns a resource of Neutron: objects of the caller's project, sorted by ID.
-func newResource[T neutronEntity](
+func newResource[T entity](
 	name, key, path string, all func(*Tx) map[string]T, get func(*Tx, string) (T, error),
 ) core.Resource[*Tx, T] {
 	return core.Resource[*Tx, T]{
@@ -19,14 +19,14 @@ func newResource[T neutronEntity](
 	}
 }
 
-// update builds the operation that changes an object; In has the fields that a request may give.
-func update[T neutronEntity, In any](
+// update builds the operation that changes an object; In has the fields of a request.
+func update[T entity, In any](
 	r core.Resource[*Tx, T], apply func(*Tx, T, In) error,
 ) core.Operation[*Tx] {
 	return core.Change("Update"+r.Name, r.Path+"/{id}", func(t *Tx) (any, error) { return change(t, r, apply) })
 }
 
-func change[T neutronEntity, In any](t *Tx, r core.Resource[*Tx, T], apply func(*Tx, T, In) error) (any, error) {
+func change[T entity, In any](t *Tx, r core.Resource[*Tx, T], apply func(*Tx, T, In) error) (any, error) {
 	x, err := r.Get(t)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func change[T neutronEntity, In any](t *Tx, r core.Resource[*Tx, T], apply func(
 	if err != nil {
 		return nil, err
 	}
-	if err := t.ifMatch(x.common()); err != nil {
+	if err := t.checkRevision(x.common()); err != nil {
 		return nil, err
 	}
 	if err := apply(t, x, in); err != nil {
@@ -45,27 +45,40 @@ func change[T neutronEntity, In any](t *Tx, r core.Resource[*Tx, T], apply func(
 }
 
 // remove builds the operation that deletes an object.
-func remove[T neutronEntity](r core.Resource[*Tx, T], do func(*Tx, T) error) core.Operation[*Tx] {
+func remove[T entity](r core.Resource[*Tx, T], do func(*Tx, T) error) core.Operation[*Tx] {
 	return core.Remove("Delete"+r.Name, r.Path+"/{id}", func(t *Tx) error {
 		x, err := r.Get(t)
 		if err != nil {
 			return err
 		}
-		if err := t.ifMatch(x.common()); err != nil {
+		if err := t.checkRevision(x.common()); err != nil {
 			return err
 		}
 		return do(t, x)
 	})
 }
 
-// lookup returns an object of Neutron by its ID; objects of other projects are not visible.
-func lookup[T neutronEntity](t *Tx, all map[string]T, id string, missing func(id string) error) (T, error) {
+// lookup returns an object by its ID, or an error if the caller does not see one.
+func lookup[T entity](t *Tx, all map[string]T, id string, missing func(id string) error) (T, error) {
 	x, ok := all[id]
 	if !ok || !t.Call.May(x.common().Project) {
 		var none T
 		return none, missing(id)
 	}
 	return x, nil
+}
+
+// checkQuota returns an error if n more objects of a kind exceed the quota of the caller's project.
+func checkQuota[T entity](t *Tx, name string, all map[string]T, n int) error {
+	for _, x := range all {
+		if x.common().Project == t.Call.Project() {
+			n++
+		}
+	}
+	if limit := t.Options.Quotas[name]; limit >= 0 && n > limit && !t.Call.Admin() {
+		return conflict("OverQuota", "Quota exceeded for resources: ['%s'].", name)
+	}
+	return nil
 }
 
 // Base is embedded in all objects of Neutron.
@@ -83,8 +96,8 @@ type Base struct {
 
 func (n *Base) common() *Base { return n }
 
-// neutronEntity is a pointer to a struct that embeds Base.
-type neutronEntity interface {
+// entity is a pointer to a struct that embeds Base.
+type entity interface {
 	core.Entity
 	common() *Base
 }
@@ -92,8 +105,8 @@ type neutronEntity interface {
 // TimeFormat is the time format of Neutron and Nova.
 const TimeFormat = "2006-01-02T15:04:05Z"
 
-// newNeutron returns the common fields of a new Neutron object.
-func (t *Tx) newNeutron(project, name string) Base {
+// newBase returns the common fields of a new object.
+func (t *Tx) newBase(project, name string) Base {
 	now := t.Now.UTC().Format(TimeFormat)
 	return Base{Object: t.NewObject(t.NewID()), Name: name, Project: project, Tenant: project,
 		Created: now, Updated: now, Revision: 1, Tags: []string{}}

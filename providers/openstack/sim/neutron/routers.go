@@ -1,6 +1,7 @@
 package neutron
 
 import (
+	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -9,7 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// Route is one of a router's extra routes, and of a subnet's routes for hosts.
+// Route is an extra route of a router, or a host route of a subnet.
 type Route struct {
 	Destination string `json:"destination"`
 	NextHop     string `json:"nexthop"`
@@ -37,21 +38,23 @@ func routerOperations() []core.Operation[*Tx] {
 	r := newResource("Router", "router", "routers", func(t *Tx) map[string]*Router { return t.Routers }, (*Tx).router)
 	return r.Operations(
 		update(r, (*Tx).updateRouter),
-		extraRoutes(r, "add", func(have, given []Route) []Route {
-			for _, g := range given {
-				if !slices.Contains(have, g) {
-					have = append(have, g)
+		extraRoutes(r, "add", func(current, added []Route) []Route {
+			for _, r := range added {
+				if !slices.Contains(current, r) {
+					current = append(current, r)
 				}
 			}
-			return have
+			return current
 		}),
-		extraRoutes(r, "remove", func(have, given []Route) []Route {
-			return core.Only(have, func(r Route) bool { return !slices.Contains(given, r) })
+		extraRoutes(r, "remove", func(current, removed []Route) []Route {
+			return core.Only(current, func(r Route) bool { return !slices.Contains(removed, r) })
 		}),
 	)
 }
 
-func (t *Tx) router(id string) (*Router, error) { return lookup(t, t.Routers, id, missing("Router")) }
+func (t *Tx) router(id string) (*Router, error) {
+	return lookup(t, t.Routers, id, errMissing("Router"))
+}
 
 type routerInput struct {
 	Name         *string      `json:"name"`
@@ -76,9 +79,10 @@ func (t *Tx) updateRouter(r *Router, in routerInput) error {
 	return nil
 }
 
-// extraRoutes merges the given routes into those of the router. A change without effect keeps the revision.
+// extraRoutes builds the operation that merges the routes of a request into those of a router. A change without effect
+// keeps the revision.
 func extraRoutes(
-	r core.Resource[*Tx, *Router], verb string, merge func(have, given []Route) []Route,
+	r core.Resource[*Tx, *Router], verb string, merge func(current, requested []Route) []Route,
 ) core.Operation[*Tx] {
 	name := strings.ToUpper(verb[:1]) + verb[1:] + "ExtraRoutes"
 	return core.Change(name, "routers/{id}/"+verb+"_extraroutes", func(t *Tx) (any, error) {
@@ -102,11 +106,11 @@ func extraRoutes(
 	})
 }
 
-// checkRoutes refuses routes that Neutron cannot install. Routes that the router has already pass.
+// checkRoutes rejects routes that Neutron cannot install. It accepts all that the router already has.
 func (t *Tx) checkRoutes(r *Router, routes []Route) error {
-	if most := t.Options.Quotas[core.QuotaRoutes]; len(routes) > most {
+	if limit := t.Options.Quotas[core.QuotaRoutes]; len(routes) > limit {
 		return badRequest("RoutesExhausted", "Unable to complete operation for %s. The number of routes exceeds the "+
-			"maximum %d.", r.ID, most)
+			"maximum %d.", r.ID, limit)
 	}
 	seen := map[Route]bool{}
 	for _, x := range routes {
@@ -137,20 +141,17 @@ func (t *Tx) checkNextHop(r *Router, x Route, hop netip.Addr) error {
 		return badRequest("InvalidRoutes", "Invalid format for routes: [{'destination': '%s', 'nexthop': '%s'}], %s",
 			x.Destination, x.NextHop, reason)
 	}
-	connected := false
+	var addresses []FixedIP
 	for _, p := range t.interfacesOf(r) {
-		for _, f := range p.FixedIPs {
-			if f.Address == hop.String() {
-				return invalid("the nexthop is used by router")
-			}
-			connected = connected || t.Subnets[f.Subnet].Contains(hop)
-		}
+		addresses = append(addresses, p.FixedIPs...)
+	}
+	if slices.ContainsFunc(addresses, func(f FixedIP) bool { return f.Address == hop.String() }) {
+		return invalid("the nexthop is used by router")
 	}
 	if r.Gateway != nil {
-		for _, f := range r.Gateway.FixedIPs {
-			connected = connected || t.Subnets[f.Subnet].Contains(hop)
-		}
+		addresses = append(addresses, r.Gateway.FixedIPs...)
 	}
+	connected := slices.ContainsFunc(addresses, func(f FixedIP) bool { return t.Subnets[f.Subnet].Contains(hop) })
 	if !connected {
 		return invalid("the nexthop is not connected with router")
 	}
@@ -160,14 +161,13 @@ func (t *Tx) checkNextHop(r *Router, x Route, hop netip.Addr) error {
 // interfacesOf returns the router's ports in its networks.
 func (t *Tx) interfacesOf(r *Router) []*Port {
 	return core.Only(core.BySeq(t.Ports), func(p *Port) bool {
-		return p.DeviceID == r.ID &&
-			p.DeviceOwner == ownerInterface
+		return p.DeviceID == r.ID && p.DeviceOwner == ownerInterface
 	})
 }
 
 // NewRouter creates a router with a gateway in an external subnet, if there is one.
 func (t *Tx) NewRouter(project, name string, external *Subnet) (*Router, error) {
-	r := &Router{Base: t.newNeutron(project, name), AdminStateUp: true, Status: StatusActive, Routes: []Route{},
+	r := &Router{Base: t.newBase(project, name), AdminStateUp: true, Status: StatusActive, Routes: []Route{},
 		Zones: []string{"nova"}, ZoneHints: []string{}}
 	if external != nil {
 		ip, err := t.AllocateIP(external, netip.Addr{})
@@ -186,26 +186,25 @@ func (t *Tx) AddInterface(r *Router, s *Subnet) error {
 	if s.Gateway == nil {
 		return core.Refuse(http.StatusBadRequest, "", "Subnet %s has no gateway", s.ID)
 	}
-	p := &Port{Base: t.newNeutron(r.Project, ""), Network: s.Network, MAC: "fa:16:3e:00:00:" +
-		hexByte(uint64(t.Made)), AdminStateUp: true,
-		Status: StatusActive, DeviceID: r.ID, DeviceOwner: ownerInterface,
-		FixedIPs: []FixedIP{{Subnet: s.ID, Address: *s.Gateway}},
-		Pairs:    []addressPair{}, Groups: []string{}, VNICType: "normal", DHCPOptions: []any{}}
+	p := &Port{
+		Base: t.newBase(r.Project, ""), Network: s.Network, MAC: fmt.Sprintf("fa:16:3e:00:00:%02x", t.Created&0xff),
+		AdminStateUp: true, Status: StatusActive, DeviceID: r.ID, DeviceOwner: ownerInterface,
+		FixedIPs: []FixedIP{{Subnet: s.ID, Address: *s.Gateway}}, Pairs: []addressPair{}, Groups: []string{},
+		VNICType: "normal", DHCPOptions: []any{},
+	}
 	t.Ports[p.ID] = p
 	return nil
 }
 
-// routerTo returns the router by which a floating network reaches a subnet, or nil.
+// routerTo returns the router between an external network and a subnet, nil if there is none.
 func (t *Tx) routerTo(external, subnet string) *Router {
 	for _, r := range core.BySeq(t.Routers) {
 		if r.Gateway == nil || r.Gateway.Network != external {
 			continue
 		}
 		for _, p := range t.interfacesOf(r) {
-			for _, f := range p.FixedIPs {
-				if f.Subnet == subnet {
-					return r
-				}
+			if slices.ContainsFunc(p.FixedIPs, func(f FixedIP) bool { return f.Subnet == subnet }) {
+				return r
 			}
 		}
 	}

@@ -82,8 +82,7 @@ func (t *Tx) createGroup() (any, error) {
 	if in.Name != nil && *in.Name == DefaultGroupName {
 		return nil, conflict("SecurityGroupDefaultAlreadyExists", "Default security group already exists.")
 	}
-	used := len(core.Only(core.BySeq(t.Groups), func(g *SecurityGroup) bool { return g.Project == t.Call.Project() }))
-	if err := t.overQuota(core.QuotaGroups, used, 1); err != nil {
+	if err := checkQuota(t, core.QuotaGroups, t.Groups, 1); err != nil {
 		return nil, err
 	}
 	g := t.newGroup(t.Call.Project(), "")
@@ -96,7 +95,7 @@ const DefaultGroupName = "default"
 
 // newGroup creates a group with the two rules that allow all egress.
 func (t *Tx) newGroup(project, name string) *SecurityGroup {
-	g := &SecurityGroup{Base: t.newNeutron(project, name), Stateful: true, Rules: []*securityRule{}}
+	g := &SecurityGroup{Base: t.newBase(project, name), Stateful: true, Rules: []*securityRule{}}
 	t.Groups[g.ID] = g
 	for _, ether := range []string{"IPv4", "IPv6"} {
 		t.addRule(g, &securityRule{Direction: "egress", EtherType: ether})
@@ -120,7 +119,7 @@ func (t *Tx) DefaultGroup(project string) *SecurityGroup {
 }
 
 func (t *Tx) addRule(g *SecurityGroup, r *securityRule) {
-	r.Base, r.Group = t.newNeutron(g.Project, ""), g.ID
+	r.Base, r.Group = t.newBase(g.Project, ""), g.ID
 	t.Rules[r.ID] = r
 	g.Rules = append(g.Rules, r)
 	t.MarkUpdated(&g.Base)
@@ -128,7 +127,7 @@ func (t *Tx) addRule(g *SecurityGroup, r *securityRule) {
 
 func (t *Tx) removeRule(r *securityRule) {
 	g := t.Groups[r.Group]
-	g.Rules = core.Only(g.Rules, func(x *securityRule) bool { return x != r })
+	g.Rules = core.Only(g.Rules, func(other *securityRule) bool { return other != r })
 	delete(t.Rules, r.ID)
 	t.MarkUpdated(&g.Base)
 }
@@ -138,12 +137,12 @@ func (t *Tx) deleteGroup(g *SecurityGroup) error {
 		return conflict("SecurityGroupCannotRemoveDefault", "Insufficient rights for removing default security group.")
 	}
 	for _, p := range t.Ports {
-		if core.Contains(p.Groups, g.ID) {
+		if slices.Contains(p.Groups, g.ID) {
 			return conflict("SecurityGroupInUse", "Security Group %s in use.", g.ID)
 		}
 	}
 	for _, r := range core.BySeq(t.Rules) {
-		if r.Group == g.ID || r.RemoteGroup != nil && *r.RemoteGroup == g.ID {
+		if r.Group == g.ID || core.Deref(r.RemoteGroup) == g.ID {
 			t.removeRule(r)
 		}
 	}
@@ -179,69 +178,66 @@ func (t *Tx) createRules() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	used := len(core.Only(core.BySeq(t.Rules), func(r *securityRule) bool { return r.Project == t.Call.Project() }))
-	if err := t.overQuota(core.QuotaRules, used, len(list)); err != nil {
+	if err := checkQuota(t, core.QuotaRules, t.Rules, len(list)); err != nil {
 		return nil, err
 	}
-	made := make([]*securityRule, 0, len(list))
+	rules := make([]*securityRule, 0, len(list))
 	for _, in := range list {
-		r, err := t.rule(in)
+		r, err := t.newRule(in)
 		if err != nil {
 			return nil, err
 		}
-		for _, other := range append(slices.Clone(t.Groups[in.Group].Rules), made...) {
-			if same(other, r) && (other.Group == in.Group) {
+		for _, other := range slices.Concat(t.Groups[in.Group].Rules, rules) {
+			if r.equals(other) {
 				return nil, conflict("SecurityGroupRuleExists", "Security group rule already exists. Rule id is %s.", other.ID)
 			}
 		}
-		r.Group = in.Group
-		made = append(made, r)
+		rules = append(rules, r)
 	}
-	for _, r := range made {
+	for _, r := range rules {
 		description := r.Description
 		t.addRule(t.Groups[r.Group], r)
 		r.Description = description
 	}
 	if bulk {
-		return map[string]any{"security_group_rules": made}, nil
+		return map[string]any{"security_group_rules": rules}, nil
 	}
-	return map[string]any{"security_group_rule": made[0]}, nil
+	return map[string]any{"security_group_rule": rules[0]}, nil
 }
 
-func same(a, b *securityRule) bool {
-	return a.Direction == b.Direction && a.EtherType == b.EtherType && equal(a.Protocol, b.Protocol) &&
-		equal(a.PortMin, b.PortMin) &&
-		equal(a.PortMax, b.PortMax) && equal(a.RemoteIP, b.RemoteIP) && equal(a.RemoteGroup, b.RemoteGroup)
+func (r *securityRule) equals(other *securityRule) bool {
+	return r.Group == other.Group && r.Direction == other.Direction && r.EtherType == other.EtherType &&
+		equal(r.Protocol, other.Protocol) && equal(r.PortMin, other.PortMin) && equal(r.PortMax, other.PortMax) &&
+		equal(r.RemoteIP, other.RemoteIP) && equal(r.RemoteGroup, other.RemoteGroup)
 }
 
 func equal[T comparable](a, b *T) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
-// rule validates a requested rule.
-func (t *Tx) rule(in ruleInput) (*securityRule, error) {
+// newRule validates a requested rule and returns it.
+func (t *Tx) newRule(in ruleInput) (*securityRule, error) {
 	if _, err := t.group(in.Group); err != nil {
 		return nil, err
 	}
-	r := &securityRule{Direction: in.Direction, EtherType: cmp.Or(in.EtherType, "IPv4"), PortMin: in.PortMin,
-		PortMax: in.PortMax, RemoteGroup: in.RemoteGroup}
+	r := &securityRule{Group: in.Group, Direction: in.Direction, EtherType: cmp.Or(in.EtherType, "IPv4"),
+		Protocol: parseProtocol(in.Protocol), PortMin: in.PortMin, PortMax: in.PortMax, RemoteGroup: in.RemoteGroup}
 	r.Description = in.Description
-	if !core.Contains([]string{"ingress", "egress"}, in.Direction) {
+	if !slices.Contains([]string{"ingress", "egress"}, in.Direction) {
 		return nil, badRequest("HTTPBadRequest", "Invalid input for direction. Reason: %s is not in valid_values.",
 			in.Direction)
 	}
-	if !core.Contains([]string{"IPv4", "IPv6"}, r.EtherType) {
+	if !slices.Contains([]string{"IPv4", "IPv6"}, r.EtherType) {
 		return nil, badRequest("SecurityGroupRuleInvalidEtherType",
 			"Security group rule for ethertype '%s' not supported. Allowed values are ['IPv4', 'IPv6'].", r.EtherType)
 	}
-	r.Protocol = protocolOf(in.Protocol)
 	if err := r.checkPorts(); err != nil {
 		return nil, err
 	}
 	if in.RemoteIP != nil && *in.RemoteIP != "" {
 		p, err := netip.ParsePrefix(*in.RemoteIP)
-		if addr, bad := netip.ParseAddr(*in.RemoteIP); err != nil && bad == nil {
-			p, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+		if ip, ipErr := netip.ParseAddr(*in.RemoteIP); ipErr == nil {
+			p, err = netip.PrefixFrom(ip, ip.BitLen()), nil
 		}
 		if err != nil {
 			return nil, badRequest("HTTPBadRequest",
@@ -251,8 +247,7 @@ func (t *Tx) rule(in ruleInput) (*securityRule, error) {
 			return nil, badRequest("SecurityGroupRuleParameterConflict", "Conflicting value ethertype %s for CIDR %s",
 				r.EtherType, *in.RemoteIP)
 		}
-		text, normalized := p.String(), p.Masked().String()
-		r.RemoteIP, r.Normalized = &text, &normalized
+		r.RemoteIP, r.Normalized = new(p.String()), new(p.Masked().String())
 	}
 	if in.RemoteGroup != nil {
 		if r.RemoteIP != nil {
@@ -266,9 +261,8 @@ func (t *Tx) rule(in ruleInput) (*securityRule, error) {
 	return r, nil
 }
 
-// protocolOf returns a protocol's name; a number becomes a text, and an empty or null value means any
-// protocol.
-func protocolOf(raw json.RawMessage) *string {
+// parseProtocol returns the protocol of a request, a number as text too; nil for an empty value, null or "any".
+func parseProtocol(raw json.RawMessage) *string {
 	text := string(bytes.Trim(raw, `"`))
 	if text == "" || text == "null" || text == "any" {
 		return nil
@@ -293,7 +287,6 @@ func (r *securityRule) checkPorts() error {
 
 // Opens reports whether a rule allows a network on a port.
 func (r *securityRule) Opens(protocol string, port int) bool {
-	return r.Direction == "ingress" && r.RemoteIP != nil && r.Protocol != nil &&
-		strings.EqualFold(*r.Protocol, protocol) &&
+	return r.Direction == "ingress" && r.RemoteIP != nil && strings.EqualFold(core.Deref(r.Protocol), protocol) &&
 		r.PortMin != nil && *r.PortMin <= port && port <= *r.PortMax
 }

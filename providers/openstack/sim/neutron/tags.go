@@ -8,7 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// maxTag is the longest tag of Neutron.
+// maxTag is the maximum length of a tag.
 const maxTag = 60
 
 func tagOperations() []core.Operation[*Tx] {
@@ -61,39 +61,37 @@ func tagOperations() []core.Operation[*Tx] {
 	}
 }
 
-// taggable finds the object whose tags are requested.
+// taggable returns the object that the call names.
 func (t *Tx) taggable() (*Base, error) {
 	if !t.HasExtension("standard-attr-tag") {
 		return nil, core.ErrNoResource()
 	}
-	kind, id := t.Call.Params["kind"], t.Call.Params["id"]
-	var x neutronEntity
-	var found bool
-	switch kind {
+	switch t.Call.Params["kind"] {
 	case "ports":
-		x, found = find(t.Ports, id)
+		return taggableOf(t, t.Ports)
 	case "networks":
-		x, found = find(t.Networks, id)
+		return taggableOf(t, t.Networks)
 	case "subnets":
-		x, found = find(t.Subnets, id)
+		return taggableOf(t, t.Subnets)
 	case "routers":
-		x, found = find(t.Routers, id)
+		return taggableOf(t, t.Routers)
 	case "floatingips":
-		x, found = find(t.Addresses, id)
+		return taggableOf(t, t.Addresses)
 	case "security-groups":
-		x, found = find(t.Groups, id)
-	default:
-		return nil, core.ErrNoResource()
+		return taggableOf(t, t.Groups)
 	}
-	if !found || !t.Call.May(x.common().Project) {
-		return nil, core.Refuse(http.StatusNotFound, "TagResourceNotFound", "Resource %s %s could not be found.", kind, id)
-	}
-	return x.common(), nil
+	return nil, core.ErrNoResource()
 }
 
-func find[T any](m map[string]T, id string) (T, bool) {
-	x, ok := m[id]
-	return x, ok
+func taggableOf[T entity](t *Tx, all map[string]T) (*Base, error) {
+	x, err := lookup(t, all, t.Call.Params["id"], func(id string) error {
+		return core.Refuse(http.StatusNotFound, "TagResourceNotFound", "Resource %s %s could not be found.",
+			t.Call.Params["kind"], id)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return x.common(), nil
 }
 
 func (t *Tx) replaceTags() (any, error) {
@@ -110,9 +108,7 @@ func (t *Tx) replaceTags() (any, error) {
 	if err := checkTags(in.Tags); err != nil {
 		return nil, err
 	}
-	n.Tags = append([]string{}, in.Tags...)
-	slices.Sort(n.Tags)
-	n.Tags = slices.Compact(n.Tags)
+	n.Tags = append([]string{}, slices.Compact(slices.Sorted(slices.Values(in.Tags)))...)
 	t.MarkUpdated(n)
 	return map[string]any{"tags": n.Tags}, nil
 }

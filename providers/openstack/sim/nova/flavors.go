@@ -1,6 +1,8 @@
 package nova
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
@@ -33,7 +35,17 @@ func flavorOperations() []core.Operation[*Tx] {
 	}
 }
 
-// flavor returns the one that the call names.
+// FlavorNamed returns the flavor with a name that is not deleted.
+func (t *Tx) FlavorNamed(name string) (*Flavor, error) {
+	for _, f := range t.Flavors {
+		if f.Name == name && !f.Deleted {
+			return f, nil
+		}
+	}
+	return nil, fmt.Errorf("no flavor is called %q", name)
+}
+
+// flavor returns the flavor that the call names.
 func (t *Tx) flavor() (*Flavor, error) {
 	f := t.Flavors[t.Call.Params["id"]]
 	if f == nil || f.Deleted {
@@ -43,8 +55,8 @@ func (t *Tx) flavor() (*Flavor, error) {
 }
 
 func (t *Tx) listFlavors(detail bool) (any, error) {
-	page, links, err := core.Paged(t.Base(), core.Only(core.BySeq(t.Flavors), func(f *Flavor) bool { return !f.Deleted }),
-		1000)
+	flavors := core.Only(core.BySeq(t.Flavors), func(f *Flavor) bool { return !f.Deleted })
+	page, links, err := core.Page(t.Base(), flavors, maxPage)
 	if err != nil {
 		return nil, err
 	}
@@ -65,11 +77,9 @@ func (t *Tx) flavorView(f *Flavor, detail bool) map[string]any {
 		{Rel: "self", HRef: self + "/v2.1/flavors/" + f.ID}, {Rel: "bookmark", HRef: self + "/flavors/" + f.ID},
 	}}
 	if detail {
-		more := map[string]any{"vcpus": f.VCPUs, "ram": f.RAM, "disk": f.Disk, "swap": "", "OS-FLV-EXT-DATA:ephemeral": 0,
-			"OS-FLV-DISABLED:disabled": false, "os-flavor-access:is_public": true, "rxtx_factor": 1.0}
-		for k, v := range more {
-			out[k] = v
-		}
+		maps.Copy(out, map[string]any{"vcpus": f.VCPUs, "ram": f.RAM, "disk": f.Disk, "swap": "",
+			"OS-FLV-EXT-DATA:ephemeral": 0, "OS-FLV-DISABLED:disabled": false, "os-flavor-access:is_public": true,
+			"rxtx_factor": 1.0})
 	}
 	return out
 }

@@ -21,26 +21,21 @@ func (t *Tx) Launch(m world.Machine) (*Server, error) {
 	if !slices.Contains(t.Options.Zones, zone) {
 		return nil, fmt.Errorf("availability zone %q is unknown: zones are %v", zone, t.Options.Zones)
 	}
-	var kind *Flavor
-	for _, f := range t.Flavors {
-		if f.Name == cmp.Or(m.Type, DefaultFlavor) && !f.Deleted {
-			kind = f
-		}
-	}
-	if kind == nil {
-		return nil, fmt.Errorf("no flavor is called %q", m.Type)
+	flavor, err := t.FlavorNamed(cmp.Or(m.Type, DefaultFlavor))
+	if err != nil {
+		return nil, err
 	}
 	p, err := t.NewPort(t.Cluster.Project, "", t.Networks[t.Cluster.Network], nil)
 	if err != nil {
 		return nil, err
 	}
 	t.launched++
-	s := &Server{Object: t.NewObject(t.NewID()),
-		Name:    cmp.Or(m.Name, fmt.Sprintf("%s-node-%d", t.Options.Cluster, t.launched)),
+	s := &Server{
+		Object: t.NewObject(t.NewID()), Name: cmp.Or(m.Name, fmt.Sprintf("%s-node-%d", t.Options.Cluster, t.launched)),
 		Project: t.Cluster.Project, Status: statusBuild, Zone: zone, User: t.Cluster.User, Host: t.NewHex(),
-		Flavor:   kind.ID,
-		Metadata: map[string]string{}, created: t.Now, updated: t.Now, ready: t.Now.Add(t.Options.BootTime),
-		PodCIDRs: slices.Clone(m.PodCIDRs)}
+		Flavor: flavor.ID, Metadata: map[string]string{}, PodCIDRs: slices.Clone(m.PodCIDRs),
+		created: t.Now, updated: t.Now, ready: t.Now.Add(t.Options.BootTime),
+	}
 	p.DeviceID, p.DeviceOwner, p.Groups = s.ID, neutron.OwnerCompute+zone, []string{t.DefaultGroup(t.Cluster.Project).ID}
 	t.Servers[s.ID] = s
 	t.FinishBuilds()
@@ -71,21 +66,6 @@ func (t *Tx) Machine(name string) (*Server, error) {
 		return s, nil
 	}
 	return nil, fmt.Errorf("no machine is called %q", name)
-}
-
-// NodeOf returns the name of the server with an address in the cluster's project; any other address is returned as it
-// is.
-func (t *Tx) NodeOf(address string) (name string, ok bool) {
-	for _, p := range t.Ports {
-		if p.Project != t.Cluster.Project || !slices.ContainsFunc(p.FixedIPs,
-			func(f neutron.FixedIP) bool { return f.Address == address }) {
-			continue
-		}
-		if s := t.Servers[p.DeviceID]; s != nil {
-			return s.Name, true
-		}
-	}
-	return address, false
 }
 
 // NodeNames returns the names of the cluster's servers by their addresses.

@@ -14,9 +14,9 @@ const (
 	MaxMicro = 93
 )
 
-// MicroOf returns the minor part of the requested microversion, from the header OpenStack-API-Version or the older
+// ParseMicro returns the minor part of the requested microversion, from the header OpenStack-API-Version or the older
 // X-OpenStack-Nova-API-Version.
-func MicroOf(h http.Header) (int, error) {
+func ParseMicro(h http.Header) (int, error) {
 	text := h.Get("X-OpenStack-Nova-API-Version")
 	for _, line := range h.Values("OpenStack-API-Version") {
 		for entry := range strings.SplitSeq(line, ",") {
@@ -33,7 +33,7 @@ func MicroOf(h http.Header) (int, error) {
 	}
 	major, minor, _ := strings.Cut(text, ".")
 	n, err := strconv.Atoi(minor)
-	if _, bad := strconv.Atoi(major); err != nil || bad != nil {
+	if _, majorErr := strconv.Atoi(major); err != nil || majorErr != nil {
 		return 0, core.Refuse(http.StatusBadRequest, "badRequest",
 			"API Version String %s is of invalid format. Must be of format MajorNum.MinorNum.", text)
 	}

@@ -23,9 +23,7 @@ type State struct {
 
 // NewState returns the state without objects.
 func NewState() *State {
-	return &State{
-		Servers: map[string]*Server{}, Flavors: map[string]*Flavor{},
-	}
+	return &State{Servers: map[string]*Server{}, Flavors: map[string]*Flavor{}}
 }
 
 // Tx is one operation on the state.
@@ -91,11 +89,9 @@ func serverOperations() []core.Operation[*Tx] {
 			return map[string]any{"metadata": s.Metadata}, nil
 		})),
 		core.Write("UpdateServerMetadata", http.MethodPost, "servers/{id}/metadata", http.StatusOK,
-			func(t *Tx) (any, error) { return t.setMetadata(false) }),
-		core.Change("ReplaceServerMetadata", "servers/{id}/metadata", func(t *Tx) (any,
-			error) {
-			return t.setMetadata(true)
-		}),
+			onServer(func(t *Tx, s *Server) (any, error) { return t.setMetadata(s, false) })),
+		core.Change("ReplaceServerMetadata", "servers/{id}/metadata",
+			onServer(func(t *Tx, s *Server) (any, error) { return t.setMetadata(s, true) })),
 		core.Remove("DeleteServerMetadataItem", "servers/{id}/metadata/{key}", func(t *Tx) error {
 			s, err := t.server()
 			if err != nil {
@@ -130,6 +126,9 @@ func (t *Tx) server() (*Server, error) {
 	return s, nil
 }
 
+// maxPage bounds the number of servers and of flavors on a page.
+const maxPage = 1000
+
 // listServers lists the newest first, as Nova does.
 func (t *Tx) listServers(view func(*Server) map[string]any) (any, error) {
 	list := core.BySeq(t.Servers)
@@ -139,7 +138,7 @@ func (t *Tx) listServers(view func(*Server) map[string]any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, links, err := core.Paged(t.Base(), core.Only(list, keep), 1000)
+	page, links, err := core.Page(t.Base(), core.Only(list, keep), maxPage)
 	if err != nil {
 		return nil, err
 	}
@@ -170,26 +169,24 @@ func (t *Tx) serverFilter() (func(*Server) bool, error) {
 	}
 	return func(s *Server) bool {
 		for name, p := range patterns {
-			if name == "name" && !p.MatchString(s.Name) || name != "name" &&
-				!slices.ContainsFunc(t.serverIPs(s), p.MatchString) {
+			values := []string{s.Name}
+			if name != "name" {
+				values = t.serverIPs(s)
+			}
+			if !slices.ContainsFunc(values, p.MatchString) {
 				return false
 			}
 		}
-		return t.hasValues(s)
+		return t.matchesValues(s)
 	}, nil
 }
 
-// hasValues applies the filters that name a value.
-func (t *Tx) hasValues(s *Server) bool {
+// matchesValues reports whether a server has the values of the filters for status, flavor and zone.
+func (t *Tx) matchesValues(s *Server) bool {
 	q := t.Call.Query
-	if want := q.Get("status"); want != "" && !strings.EqualFold(want, s.Status) {
-		return false
-	}
-	if want := q.Get("flavor"); want != "" && want != s.Flavor {
-		return false
-	}
-	zone := q.Get("availability_zone")
-	return zone == "" || t.Call.Micro < microUserFilters || zone == s.Zone
+	status, flavor, zone := q.Get("status"), q.Get("flavor"), q.Get("availability_zone")
+	return (status == "" || strings.EqualFold(status, s.Status)) && (flavor == "" || flavor == s.Flavor) &&
+		(zone == "" || zone == s.Zone || t.Call.Micro < microUserFilters)
 }
 
 // microUserFilters is the microversion since which users may filter by availability zone.
@@ -219,7 +216,7 @@ func (t *Tx) serverStub(s *Server) map[string]any {
 	}}
 }
 
-// vmStates returns Nova's words for power and task of a server, by status.
+// vmStates returns Nova's VM state and power state of a server with a status.
 func vmStates(status string) (vm string, power int) {
 	switch status {
 	case neutron.StatusActive:
@@ -237,8 +234,7 @@ func (t *Tx) serverView(s *Server) map[string]any {
 	vm, power := vmStates(s.Status)
 	var task *string
 	if s.Status == statusBuild {
-		spawning := "spawning"
-		task = &spawning
+		task = new("spawning")
 	}
 	groups := []any{}
 	seen := map[string]bool{}
@@ -252,16 +248,13 @@ func (t *Tx) serverView(s *Server) map[string]any {
 	}
 	maps.Copy(out, map[string]any{
 		"status": s.Status, "tenant_id": s.Project, "user_id": s.User, "metadata": s.Metadata, "hostId": s.Host, "image": "",
-		"key_name":   nil,
-		"accessIPv4": s.Access4, "accessIPv6": s.Access6, "addresses": t.serverAddresses(s), "flavor": t.flavorOf(s),
-		"config_drive": "",
-		"created":      s.created.UTC().Format(neutron.TimeFormat), "updated": s.updated.UTC().Format(neutron.TimeFormat),
-		"security_groups":   groups,
+		"key_name": nil, "accessIPv4": s.Access4, "accessIPv6": s.Access6, "addresses": t.serverAddresses(s),
+		"flavor": t.serverFlavor(s), "config_drive": "", "security_groups": groups,
+		"created": s.created.UTC().Format(neutron.TimeFormat), "updated": s.updated.UTC().Format(neutron.TimeFormat),
 		"OS-DCF:diskConfig": "MANUAL", "OS-EXT-AZ:availability_zone": s.Zone, "OS-EXT-STS:vm_state": vm,
-		"OS-EXT-STS:power_state": power,
-		"OS-EXT-STS:task_state":  task, "OS-SRV-USG:launched_at": s.created.UTC().Format("2006-01-02T15:04:05.000000"),
-		"OS-SRV-USG:terminated_at":             nil,
-		"os-extended-volumes:volumes_attached": []any{},
+		"OS-EXT-STS:power_state": power, "OS-EXT-STS:task_state": task,
+		"OS-SRV-USG:launched_at":   s.created.UTC().Format("2006-01-02T15:04:05.000000"),
+		"OS-SRV-USG:terminated_at": nil, "os-extended-volumes:volumes_attached": []any{},
 	})
 	if s.Status == neutron.StatusActive {
 		out["progress"] = 0
@@ -278,13 +271,12 @@ func (t *Tx) serverView(s *Server) map[string]any {
 	return out
 }
 
-// flavorOf returns a reference to the flavor, or since 2.47 what it was at the launch.
-func (t *Tx) flavorOf(s *Server) any {
+// serverFlavor returns a reference to the flavor of a server, or since 2.47 its properties at the launch.
+func (t *Tx) serverFlavor(s *Server) any {
 	f := t.Flavors[s.Flavor]
 	if t.Call.Micro < 47 || f == nil {
-		return map[string]any{"id": s.Flavor, "links": []core.Link{{Rel: "bookmark", HRef: t.Call.Base + "/" +
-			core.ServiceCompute +
-			"/flavors/" + s.Flavor}}}
+		url := t.Call.Base + "/" + core.ServiceCompute + "/flavors/" + s.Flavor
+		return map[string]any{"id": s.Flavor, "links": []core.Link{{Rel: "bookmark", HRef: url}}}
 	}
 	return map[string]any{"original_name": f.Name, "vcpus": f.VCPUs, "ram": f.RAM, "disk": f.Disk, "swap": 0,
 		"ephemeral": 0, "extra_specs": map[string]string{}}
@@ -314,11 +306,7 @@ func (t *Tx) serverAddresses(s *Server) map[string][]serverAddress {
 	return out
 }
 
-func (t *Tx) setMetadata(replace bool) (any, error) {
-	s, err := t.server()
-	if err != nil {
-		return nil, err
-	}
+func (t *Tx) setMetadata(s *Server, replace bool) (any, error) {
 	var in struct {
 		Metadata map[string]string `json:"metadata"`
 	}

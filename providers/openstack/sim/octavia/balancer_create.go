@@ -1,9 +1,11 @@
 package octavia
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/netip"
+	"slices"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/neutron"
@@ -25,7 +27,7 @@ type balancerSpec struct {
 	Pools      []poolSpec      `json:"pools"`
 }
 
-// checkTypes validates every value of a create by itself, including members, which Octavia does first.
+// checkTypes validates each value of a request by itself, which Octavia does first.
 func (in *balancerSpec) checkTypes() error {
 	errs := []error{checkTexts(in.Name.v, in.Description.v, in.Tags.v)}
 	for i := range in.Listeners {
@@ -39,9 +41,9 @@ func (in *balancerSpec) checkTypes() error {
 		errs = append(errs, in.Pools[i].checkTypes(true))
 	}
 	if in.VIP != "" {
-		errs = append(errs, isAddress("vip_address", in.VIP))
+		errs = append(errs, checkIP("vip_address", in.VIP))
 	}
-	return firstOf(errs...)
+	return cmp.Or(errs...)
 }
 
 // createBalancer creates a load balancer with all objects of the request. It creates the VIP port first, and
@@ -74,7 +76,7 @@ func (t *Tx) createBalancer() (any, error) {
 	if err := t.overQuota(core.QuotaLoadBalancers, "Load Balancer", len(t.Balancers), 1); err != nil {
 		return nil, err
 	}
-	b := &balancer{base: t.newOctavia(project), Provider: in.Provider, VIPNetwork: n.ID,
+	b := &balancer{base: t.newBase(project), Provider: in.Provider, VIPNetwork: n.ID,
 		Additional: []additionalVIP{}}
 	merge(b, &in.balancerUpdate)
 	if in.Flavor != "" {
@@ -84,7 +86,7 @@ func (t *Tx) createBalancer() (any, error) {
 		b.Zone = &in.Zone
 	}
 	if err := t.assignVIP(b, in, n, s); err != nil {
-		return nil, ofProvider(in.Provider, err)
+		return nil, wrapNeutronError(in.Provider, err)
 	}
 	if err := t.createChildren(b, in); err != nil {
 		t.removeChildren(b) // The VIP port stays, and is marked as used by a load balancer that does not exist.
@@ -111,7 +113,7 @@ func (t *Tx) resolveVIPSubnet(in balancerSpec) (*neutron.Network, *neutron.Subne
 		}
 		return t.Networks[p.Network], t.Subnets[p.FixedIPs[0].Subnet], nil
 	case in.VIPNetwork != "":
-		return t.vipOnNetwork(in)
+		return t.resolveVIPOnNetwork(in)
 	case in.VIPSubnet != "":
 		s, err := t.Subnet(in.VIPSubnet)
 		if err != nil {
@@ -122,7 +124,8 @@ func (t *Tx) resolveVIPSubnet(in balancerSpec) (*neutron.Network, *neutron.Subne
 	return nil, nil, invalid("VIP must contain one of: vip_port_id, vip_network_id, vip_subnet_id.")
 }
 
-func (t *Tx) vipOnNetwork(in balancerSpec) (*neutron.Network, *neutron.Subnet, error) {
+// resolveVIPOnNetwork finds the subnet of a VIP in the network of the request.
+func (t *Tx) resolveVIPOnNetwork(in balancerSpec) (*neutron.Network, *neutron.Subnet, error) {
 	n := t.Networks[in.VIPNetwork]
 	if n == nil || !t.SeesNetwork(n) {
 		return nil, nil, errUnknown("Network", in.VIPNetwork)
@@ -148,7 +151,7 @@ func (t *Tx) vipOnNetwork(in balancerSpec) (*neutron.Network, *neutron.Subnet, e
 
 // checkPlacement checks provider, flavor and availability zone.
 func (t *Tx) checkPlacement(in balancerSpec) error {
-	if !core.Contains(t.Options.Providers, in.Provider) {
+	if !slices.Contains(t.Options.Providers, in.Provider) {
 		return core.Refuse(http.StatusBadRequest, "", "Provider '%s' is not enabled.", in.Provider)
 	}
 	if in.Flavor != "" {
@@ -159,17 +162,17 @@ func (t *Tx) checkPlacement(in balancerSpec) error {
 			return unsupported(core.ProviderOVN, "OVN provider does not support flavors")
 		}
 	}
-	if in.Zone != "" && !core.Contains(t.Options.Zones, in.Zone) {
+	if in.Zone != "" && !slices.Contains(t.Options.Zones, in.Zone) {
 		return invalid("Invalid availability zone.")
 	}
 	return nil
 }
 
-// ofProvider wraps the error of Neutron about the address of a VIP as Octavia does.
-func ofProvider(name string, err error) error {
+// wrapNeutronError wraps Neutron's error for the address of a VIP as Octavia does.
+func wrapNeutronError(provider string, err error) error {
 	var r *core.RefusalError
 	if errors.As(err, &r) && (r.Kind == "InvalidIpForSubnet" || r.Kind == "IpAddressAlreadyAllocated") {
-		return core.Refuse(http.StatusInternalServerError, "", "Provider '%s' reports error: %s", name, r.Message)
+		return core.Refuse(http.StatusInternalServerError, "", "Provider '%s' reports error: %s", provider, r.Message)
 	}
 	return err
 }
@@ -201,8 +204,7 @@ func (t *Tx) assignVIP(b *balancer, in balancerSpec, n *neutron.Network, s *neut
 	p.DeviceID = "lb-" + b.ID
 	b.VIPPort, b.VIPSubnet, b.VIP = p.ID, p.FixedIPs[0].Subnet, p.FixedIPs[0].Address
 	for i := range in.Additional {
-		f := p.FixedIPs[i+1]
-		b.Additional = append(b.Additional, additionalVIP(f))
+		b.Additional = append(b.Additional, additionalVIP(p.FixedIPs[i+1]))
 	}
 	return nil
 }
@@ -228,7 +230,7 @@ func (t *Tx) createChildren(b *balancer, in balancerSpec) error {
 		p := t.newPool(b, spec)
 		t.Pools[p.ID] = p
 		b.pools = append(b.pools, p)
-		if err := firstOf(p.validate(t), t.addMembersAndMonitor(p, spec)); err != nil {
+		if err := cmp.Or(p.validate(t), t.addMembersAndMonitor(p, spec)); err != nil {
 			return err
 		}
 		byName[p.Name] = p
@@ -240,7 +242,7 @@ func (t *Tx) createChildren(b *balancer, in balancerSpec) error {
 		l := t.newListener(b, spec)
 		if spec.Pool != nil {
 			p := byName[spec.Pool.Name.v]
-			if err := compatible(l.Protocol, p.Protocol); err != nil {
+			if err := checkProtocols(l.Protocol, p.Protocol); err != nil {
 				return err
 			}
 			l.DefaultPool = &p.ID
@@ -254,10 +256,10 @@ func (t *Tx) createChildren(b *balancer, in balancerSpec) error {
 	return nil
 }
 
-// collectPools returns the pools of a new load balancer, in the list or inside of listeners. A listener may also name
-// one of the list.
+// collectPools returns the pools of a request, from its list and from its listeners. A listener may also refer to one
+// by name.
 func collectPools(in balancerSpec) ([]poolSpec, error) {
-	specs := append([]poolSpec{}, in.Pools...)
+	specs := slices.Clone(in.Pools)
 	var named []string
 	for _, l := range in.Listeners {
 		switch {
@@ -304,23 +306,19 @@ func (t *Tx) fullView(b *balancer) any {
 	out := core.AsMap(b)
 	listeners, pools := []any{}, []any{}
 	for _, l := range b.listeners {
-		one := core.AsMap(l)
-		delete(one, "loadbalancers")
-		listeners = append(listeners, one)
+		view := core.AsMap(l)
+		delete(view, "loadbalancers")
+		listeners = append(listeners, view)
 	}
 	for _, p := range b.pools {
 		p.refresh()
-		one := core.AsMap(p)
-		members := []any{}
-		for _, m := range p.members {
-			members = append(members, m)
-		}
-		one["members"] = members
+		view := core.AsMap(p)
+		view["members"] = append([]*member{}, p.members...)
 		// Octavia returns none here, although there may be one.
-		one["healthmonitor"] = nil
-		delete(one, "healthmonitor_id")
-		delete(one, "loadbalancers")
-		pools = append(pools, one)
+		view["healthmonitor"] = nil
+		delete(view, "healthmonitor_id")
+		delete(view, "loadbalancers")
+		pools = append(pools, view)
 	}
 	out["listeners"], out["pools"] = listeners, pools
 	return out

@@ -2,6 +2,8 @@
 package octavia
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -19,7 +21,7 @@ type State struct {
 	Pools     map[string]*pool
 	Monitors  map[string]*monitor
 	LBFlavors map[string]*LBFlavor
-	// changes of load balancers in progress, and the outcomes of future ones.
+	// changes are in progress; outcomeRules are for future changes.
 	changes      []*pendingChange
 	outcomeRules []*outcomeRule
 }
@@ -27,9 +29,8 @@ type State struct {
 // NewState returns the state without objects.
 func NewState() *State {
 	return &State{
-		Balancers: map[string]*balancer{}, Listeners: map[string]*listener{},
-		Pools: map[string]*pool{}, Monitors: map[string]*monitor{},
-		LBFlavors: map[string]*LBFlavor{},
+		Balancers: map[string]*balancer{}, Listeners: map[string]*listener{}, Pools: map[string]*pool{},
+		Monitors: map[string]*monitor{}, LBFlavors: map[string]*LBFlavor{},
 	}
 }
 
@@ -68,21 +69,20 @@ type base struct {
 	Tags         []string `json:"tags" default:"[]"`
 }
 
-func (o *base) octavia() *base { return o }
+func (o *base) common() *base { return o }
 
-// octaviaEntity is a pointer to a struct that embeds base.
-type octaviaEntity interface {
+// entity is a pointer to a struct that embeds base.
+type entity interface {
 	core.Entity
-	octavia() *base
+	common() *base
 }
 
-func (t *Tx) newOctavia(project string) base {
-	return base{Object: t.NewObject(t.NewID()), Project: project, Tenant: project,
-		AdminStateUp: true, Provisioning: pendingCreate,
-		Operating: operatingOffline, Created: t.Now.UTC().Format(timeFormat), Tags: []string{}}
+func (t *Tx) newBase(project string) base {
+	return base{Object: t.NewObject(t.NewID()), Project: project, Tenant: project, AdminStateUp: true,
+		Provisioning: pendingCreate, Operating: operatingOffline, Created: t.Now.UTC().Format(timeFormat), Tags: []string{}}
 }
 
-// ref names another object.
+// ref refers to another object.
 type ref struct {
 	ID string `json:"id"`
 }
@@ -126,22 +126,24 @@ func balancerOperations() []core.Operation[*Tx] {
 			_, err := t.balancer(t.Call.Params["id"])
 			return noTraffic(), err
 		}),
-		core.Write("FailoverLoadBalancer", http.MethodPut, r.Path+"/{id}/failover", http.StatusAccepted, func(t *Tx) (any,
-			error) {
-			b, err := t.balancer(t.Call.Params["id"])
-			if err != nil {
-				return nil, err
-			}
-			if !t.Call.Admin() && !t.Options.AllowFailover {
-				return nil, core.ErrPolicy()
-			}
-			if b.Provisioning != neutron.StatusActive && b.Provisioning != statusError {
-				return nil, errState(b)
-			}
-			t.startChange(b, pendingUpdate, nil)
-			return nil, nil
-		}),
+		core.Write("FailoverLoadBalancer", http.MethodPut, r.Path+"/{id}/failover", http.StatusAccepted,
+			(*Tx).failoverBalancer),
 	)
+}
+
+func (t *Tx) failoverBalancer() (any, error) {
+	b, err := t.balancer(t.Call.Params["id"])
+	if err != nil {
+		return nil, err
+	}
+	if !t.Call.Admin() && !t.Options.AllowFailover {
+		return nil, core.ErrPolicy()
+	}
+	if b.Provisioning != neutron.StatusActive && b.Provisioning != statusError {
+		return nil, errState(b)
+	}
+	t.startChange(b, pendingUpdate, nil)
+	return nil, nil
 }
 
 // noTraffic returns the statistics of a load balancer or a listener: the simulator forwards nothing.
@@ -162,22 +164,22 @@ func (b *balancer) refresh() {
 	}
 }
 
-// errMissing is the error of Octavia for an object that does not exist.
+// errMissing returns the error of Octavia for an object that does not exist.
 func errMissing(kind, id string) error {
 	return core.Refuse(http.StatusNotFound, "", "%s %s not found.", kind, id)
 }
 
-// errUnknown is the error of Octavia for a reference to an object that does not exist.
+// errUnknown returns the error of Octavia for a reference to an object that does not exist.
 func errUnknown(kind, id string) error {
 	return core.Refuse(http.StatusBadRequest, "", "%s %s not found.", kind, id)
 }
 
-// errImmutable refuses a change of a child of a load balancer that cannot be changed now.
+// errImmutable returns the error for a change of a child of a load balancer that cannot be changed now.
 func errImmutable(kind, id string) error {
 	return core.Refuse(http.StatusConflict, "", "%s %s is immutable and cannot be updated.", kind, id)
 }
 
-// errState refuses a change of a load balancer that cannot be changed now.
+// errState returns the error for a change of a load balancer that cannot be changed now.
 func errState(b *balancer) error {
 	return core.Refuse(http.StatusConflict, "", "Invalid state %s of loadbalancer resource %s", b.Provisioning, b.ID)
 }
@@ -190,13 +192,13 @@ func (t *Tx) balancer(id string) (*balancer, error) {
 	return lookup(t, t.Balancers, "Load Balancer", id)
 }
 
-// mutable returns an error unless load balancer and children can be changed: none of them may be pending.
-func (t *Tx) mutable(b *balancer, children ...octaviaEntity) error {
+// checkMutable returns an error unless a load balancer and children can be changed: none of them may be pending.
+func (t *Tx) checkMutable(b *balancer, children ...entity) error {
 	if b.Provisioning != neutron.StatusActive {
 		return errImmutable("Load Balancer", b.ID)
 	}
 	for _, c := range children {
-		switch c.octavia().Provisioning {
+		switch c.common().Provisioning {
 		case pendingCreate, pendingUpdate, pendingDelete:
 			return errImmutable(kindOf(c), c.Meta().ID)
 		}
@@ -204,7 +206,7 @@ func (t *Tx) mutable(b *balancer, children ...octaviaEntity) error {
 	return nil
 }
 
-func kindOf(c octaviaEntity) string {
+func kindOf(c entity) string {
 	switch c.(type) {
 	case *listener:
 		return "Listener"
@@ -220,22 +222,24 @@ func kindOf(c octaviaEntity) string {
 
 // pendingChange is a change of a load balancer in progress.
 type pendingChange struct {
-	at       time.Time
+	// due is when the change ends.
+	due      time.Time
 	balancer *balancer
 	// parts are the changed children of the load balancer.
-	parts   []octaviaEntity
+	parts   []entity
 	outcome Outcome
 }
 
-// startChange starts a change of a load balancer. Parts that have no pending status yet are being updated.
-func (t *Tx) startChange(b *balancer, status string, parts []octaviaEntity) {
-	took := t.Options.SettleTime
+// startChange starts a change of a load balancer. Parts without the status of a creation or deletion become
+// PENDING_UPDATE.
+func (t *Tx) startChange(b *balancer, status string, parts []entity) {
+	duration := t.Options.SettleTime
 	if status == pendingCreate {
-		took = t.Options.ProvisionTime
+		duration = t.Options.ProvisionTime
 	}
 	now := t.Now.UTC().Format(timeFormat)
 	for _, p := range parts {
-		if o := p.octavia(); o.Provisioning != pendingCreate && o.Provisioning != pendingDelete {
+		if o := p.common(); o.Provisioning != pendingCreate && o.Provisioning != pendingDelete {
 			o.Provisioning, o.Updated = pendingUpdate, &now
 		}
 	}
@@ -243,31 +247,33 @@ func (t *Tx) startChange(b *balancer, status string, parts []octaviaEntity) {
 	if status != pendingCreate {
 		b.Updated = &now
 	}
-	t.changes = append(t.changes, &pendingChange{at: t.Now.Add(took), balancer: b, parts: parts, outcome: t.nextOutcome()})
+	t.changes = append(t.changes, &pendingChange{
+		due: t.Now.Add(duration), balancer: b, parts: parts, outcome: t.nextOutcome(),
+	})
 }
 
 // FinishDueChanges finishes the changes that are due.
 func (t *Tx) FinishDueChanges() {
-	var later []*pendingChange
-	for _, g := range t.changes {
-		if t.Now.Before(g.at) || g.outcome == OutcomeStuck {
-			later = append(later, g)
+	var pending []*pendingChange
+	for _, c := range t.changes {
+		if t.Now.Before(c.due) || c.outcome == OutcomeStuck {
+			pending = append(pending, c)
 			continue
 		}
-		t.finishChange(g)
+		t.finishChange(c)
 	}
-	t.changes = later
+	t.changes = pending
 }
 
 // finishChange applies the outcome of a change.
-func (t *Tx) finishChange(g *pendingChange) {
-	b := g.balancer
+func (t *Tx) finishChange(c *pendingChange) {
+	b := c.balancer
 	if t.Balancers[b.ID] != b {
 		return
 	}
 	deleting := b.Provisioning == pendingDelete
 	switch {
-	case g.outcome == OutcomeError:
+	case c.outcome == OutcomeError:
 		b.Provisioning, b.Operating = statusError, operatingError
 	case deleting:
 		t.removeBalancer(b)
@@ -275,11 +281,11 @@ func (t *Tx) finishChange(g *pendingChange) {
 	default:
 		b.Provisioning, b.Operating = neutron.StatusActive, operatingOnline
 	}
-	for _, p := range g.parts {
-		o := p.octavia()
+	for _, p := range c.parts {
+		o := p.common()
 		switch {
-		case g.outcome == OutcomeChildrenStuck:
-		case g.outcome == OutcomeError, g.outcome == OutcomeChildrenError:
+		case c.outcome == OutcomeChildrenStuck:
+		case c.outcome == OutcomeError, c.outcome == OutcomeChildrenError:
 			o.Provisioning, o.Operating = statusError, operatingError
 		case o.Provisioning == pendingDelete:
 			t.removePart(b, p)
@@ -289,8 +295,8 @@ func (t *Tx) finishChange(g *pendingChange) {
 	}
 }
 
-// removePart deletes a child at the end of its deletion.
-func (t *Tx) removePart(b *balancer, part octaviaEntity) {
+// removePart deletes a child from the state.
+func (t *Tx) removePart(b *balancer, part entity) {
 	switch x := part.(type) {
 	case *listener:
 		delete(t.Listeners, x.ID)
@@ -302,7 +308,7 @@ func (t *Tx) removePart(b *balancer, part octaviaEntity) {
 			delete(t.Monitors, x.monitor.ID)
 		}
 		for _, l := range b.listeners {
-			if l.DefaultPool != nil && *l.DefaultPool == x.ID {
+			if core.Deref(l.DefaultPool) == x.ID {
 				l.DefaultPool = nil
 			}
 		}
@@ -363,7 +369,7 @@ func (t *Tx) deleteBalancer() error {
 	if err != nil {
 		return err
 	}
-	cascade := core.Contains([]string{"true", "True", "1", "yes"}, t.Call.Query.Get("cascade"))
+	cascade := slices.Contains([]string{"true", "True", "1", "yes"}, t.Call.Query.Get("cascade"))
 	if len(b.listeners)+len(b.pools) > 0 && !cascade {
 		return invalid("Cannot delete Load Balancer %s - it has children", b.ID)
 	}
@@ -374,21 +380,19 @@ func (t *Tx) deleteBalancer() error {
 	return nil
 }
 
-// maxText is the longest name, description and tag of Octavia.
+// maxText is the maximum length of a name, description or tag.
 const maxText = 255
 
 func checkTexts(name, description string, tags []string) error {
-	for field, text := range map[string]string{"name": name, "description": description} {
-		if len(text) > maxText {
-			return core.BadBody(core.ServiceLoadBalancer,
-				"Invalid input for field/attribute %s. Value: '%s'. Value should have a "+
-					"maximum character requirement of %d", field, text, maxText)
+	check := func(field, text string) error {
+		if len(text) <= maxText {
+			return nil
 		}
+		return badField(field, text, fmt.Sprintf("Value should have a maximum character requirement of %d", maxText))
 	}
-	if i := slices.IndexFunc(tags, func(s string) bool { return len(s) > maxText }); i >= 0 {
-		return core.BadBody(core.ServiceLoadBalancer,
-			"Invalid input for field/attribute tags. Value: '%s'. Value should have a "+
-				"maximum character requirement of %d", tags[i], maxText)
+	errs := []error{check("name", name), check("description", description)}
+	for _, tag := range tags {
+		errs = append(errs, check("tags", tag))
 	}
-	return nil
+	return cmp.Or(errs...)
 }

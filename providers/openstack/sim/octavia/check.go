@@ -40,7 +40,7 @@ func (t *Tx) checkBalancer(b *balancer) []error {
 	}
 	for _, l := range b.listeners {
 		if l.DefaultPool != nil && (t.Pools[*l.DefaultPool] == nil || t.Pools[*l.DefaultPool].balancer != b) {
-			problems = append(problems, fmt.Errorf("listener %s has pool %s, which its load balancer has not", l.ID,
+			problems = append(problems, fmt.Errorf("listener %s has pool %s, which its load balancer does not have", l.ID,
 				*l.DefaultPool))
 		}
 	}

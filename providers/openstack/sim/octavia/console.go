@@ -24,7 +24,7 @@ func (t *Tx) LoadBalancers() []world.LoadBalancer {
 	return out
 }
 
-// toWorld shows a load balancer; it is internal if no floating IP leads to it.
+// toWorld converts a load balancer. It is internal if its VIP port has no floating IP.
 func (t *Tx) toWorld(b *balancer, names map[string]string) world.LoadBalancer {
 	out := world.LoadBalancer{Name: b.Name, Internal: true, Addresses: []string{b.VIP}}
 	for _, f := range t.Addresses {
@@ -53,27 +53,27 @@ func (t *Tx) toWorld(b *balancer, names map[string]string) world.LoadBalancer {
 			}
 		}
 		if b.Provider == core.ProviderOVN {
-			listener.SourceRanges = t.openSources(l)
+			listener.SourceRanges = t.memberSources(l)
 		}
 		out.Listeners = append(out.Listeners, listener)
 	}
 	return out
 }
 
-// openSources returns the networks that the security groups of a listener's members allow on the members'
-// port, except the project's own group. They restrict clients if the load balancer keeps their addresses. It returns
-// noSource if members accept no client.
-func (t *Tx) openSources(l *listener) []string {
+// memberSources returns the networks that the security groups of a listener's members allow on the members' port,
+// except those of the project's default group. They restrict clients if the load balancer keeps their addresses. It
+// returns noSource if members accept no client.
+func (t *Tx) memberSources(l *listener) []string {
 	p := t.Pools[core.Deref(l.DefaultPool)]
 	if p == nil || len(p.members) == 0 {
 		return nil
 	}
 	var out []string
-	for _, owner := range t.Ports {
-		if !slices.ContainsFunc(owner.FixedIPs, func(f neutron.FixedIP) bool { return f.Address == p.members[0].Address }) {
+	for _, port := range t.Ports {
+		if !slices.ContainsFunc(port.FixedIPs, func(f neutron.FixedIP) bool { return f.Address == p.members[0].Address }) {
 			continue
 		}
-		for _, id := range owner.Groups {
+		for _, id := range port.Groups {
 			g := t.Groups[id]
 			if g == nil || g.Name == neutron.DefaultGroupName {
 				continue
@@ -105,7 +105,7 @@ func (t *Tx) balancerByName(name string) (*balancer, error) {
 	return nil, fmt.Errorf("load balancer %q does not exist", name)
 }
 
-// Delete deletes a load balancer with all that it has.
+// Delete deletes a load balancer with its children.
 func (t *Tx) Delete(name string) error {
 	b, err := t.balancerByName(name)
 	if err == nil {

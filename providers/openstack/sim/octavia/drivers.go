@@ -8,11 +8,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// unsupported is the error of Octavia for an option that the driver of a provider does not support.
+// unsupported returns the error of Octavia for an option that the driver of a provider does not support.
 func unsupported(provider, format string, args ...any) error {
 	return core.Refuse(http.StatusNotImplemented, "",
-		"Provider '"+provider+"' does not support a requested option: "+format,
-		args...)
+		"Provider '"+provider+"' does not support a requested option: "+format, args...)
 }
 
 // checkOVNListener rejects options of a listener that the OVN driver does not support.
@@ -20,7 +19,7 @@ func checkOVNListener(b *balancer, l *listener) error {
 	if b.Provider != core.ProviderOVN {
 		return nil
 	}
-	if !core.Contains([]string{protocolTCP, protocolUDP, protocolSCTP}, l.Protocol) {
+	if !slices.Contains([]string{protocolTCP, protocolUDP, protocolSCTP}, l.Protocol) {
 		return unsupported(core.ProviderOVN, "OVN provider does not support %s protocol", l.Protocol)
 	}
 	if len(l.CIDRs) > 0 {
@@ -37,7 +36,7 @@ func checkDriverPool(p *pool) error {
 		}
 		return nil
 	}
-	if !core.Contains([]string{protocolTCP, protocolUDP, protocolSCTP}, p.Protocol) {
+	if !slices.Contains([]string{protocolTCP, protocolUDP, protocolSCTP}, p.Protocol) {
 		return unsupported(core.ProviderOVN, "OVN provider does not support %s protocol", p.Protocol)
 	}
 	if p.Algorithm != algorithmSourceIPPort {
@@ -49,14 +48,14 @@ func checkDriverPool(p *pool) error {
 	return nil
 }
 
-// checkOVNFamily rejects a new member with an address of another IP version than the VIP, as the driver's method
+// checkOVNFamily rejects a new member with an address of another IP version than the VIPs, as the driver's method
 // member_create does. It does not check the members of a load balancer that is created with them.
 func checkOVNFamily(p *pool, address string) error {
 	ip, err := netip.ParseAddr(address)
 	if p.balancer.Provider != core.ProviderOVN || err != nil {
 		return nil //nolint:nilerr // invalid addresses were rejected before
 	}
-	if !slices.Contains(p.balancer.families(netip.MustParseAddr(p.balancer.VIP)), ip.Is4()) {
+	if !slices.Contains(p.balancer.families(), ip.Is4()) {
 		return unsupported(core.ProviderOVN,
 			"OVN provider does not support mixing IPv4/IPv6 configuration within the same Load Balancer.")
 	}

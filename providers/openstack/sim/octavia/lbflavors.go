@@ -21,8 +21,8 @@ type lbZone struct {
 	Profile     string `json:"availability_zone_profile_id"`
 }
 
-// choiceOperations list the options for new load balancers.
-func choiceOperations() []core.Operation[*Tx] {
+// placementOperations returns the reads of providers, flavors, availability zones and quotas.
+func placementOperations() []core.Operation[*Tx] {
 	return []core.Operation[*Tx]{
 		core.Read("ListProviders", "lbaas/providers", func(t *Tx) (any, error) {
 			out := []any{}
@@ -32,7 +32,7 @@ func choiceOperations() []core.Operation[*Tx] {
 			return map[string]any{"providers": out, "providers_links": []any{}}, nil
 		}),
 		core.Read("ListLoadBalancerFlavors", "lbaas/flavors", func(t *Tx) (any, error) {
-			return core.Listing[*LBFlavor]{Plural: "flavors"}.Answer(t.Base(), core.BySeq(t.LBFlavors))
+			return core.Listing[*LBFlavor]{Plural: "flavors"}.Response(t.Base(), core.BySeq(t.LBFlavors))
 		}),
 		core.Read("ShowLoadBalancerFlavor", "lbaas/flavors/{id}", func(t *Tx) (any, error) {
 			f := t.LBFlavors[t.Call.Params["id"]]
@@ -44,21 +44,21 @@ func choiceOperations() []core.Operation[*Tx] {
 		core.Read("ListLoadBalancerAvailabilityZones", "lbaas/availabilityzones", func(t *Tx) (any, error) {
 			zones := []*lbZone{}
 			for _, name := range t.Options.Zones {
-				zones = append(zones, &lbZone{Object: core.Object{ID: name}, Name: name, Enabled: true, Profile: core.RoleID(name)})
+				zones = append(zones, &lbZone{Object: core.Object{ID: name}, Name: name, Enabled: true,
+					Profile: core.FixedID(name)})
 			}
-			return core.Listing[*lbZone]{Plural: "availability_zones"}.Answer(t.Base(), zones)
+			return core.Listing[*lbZone]{Plural: "availability_zones"}.Response(t.Base(), zones)
 		}),
 		core.Read("ShowLoadBalancerQuota", "lbaas/quotas/{id}", func(t *Tx) (any, error) {
 			if !t.Call.May(t.Call.Params["id"]) {
 				return nil, core.ErrPolicy()
 			}
 			out := map[string]int{"l7policy": -1, "l7rule": -1}
-			for shown, name := range map[string]string{
+			for field, name := range map[string]string{
 				"load_balancer": core.QuotaLoadBalancers, "listener": core.QuotaListeners, "pool": core.QuotaPools,
-				"member":         core.QuotaMembers,
-				"health_monitor": core.QuotaHealthMonitors,
+				"member": core.QuotaMembers, "health_monitor": core.QuotaHealthMonitors,
 			} {
-				out[shown] = t.Options.Quotas[name]
+				out[field] = t.Options.Quotas[name]
 			}
 			return map[string]any{"quota": out}, nil
 		}),

@@ -1,9 +1,11 @@
 package octavia
 
 import (
+	"cmp"
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
@@ -50,7 +52,7 @@ const (
 
 func listenerOperations() []core.Operation[*Tx] {
 	r := newResource("Listener", "listener", func(t *Tx) map[string]*listener { return t.Listeners }, (*Tx).listener)
-	byBalancer := func(l *listener, ids []string) bool { return core.Contains(ids, l.balancer.ID) }
+	byBalancer := func(l *listener, ids []string) bool { return slices.Contains(ids, l.balancer.ID) }
 	r.Filters = map[string]core.Filter[*listener]{"loadbalancer_id": byBalancer, "load_balancer_id": byBalancer}
 	return append(childOperations[listener, listenerSettings](r, (*Tx).createListener),
 		core.Read("ShowListenerStatistics", r.Path+"/{id}/stats", func(t *Tx) (any, error) {
@@ -63,7 +65,7 @@ func (t *Tx) listener(id string) (*listener, error) {
 	return lookup(t, t.Listeners, "Listener", id)
 }
 
-// listenerSettings are what a create and an update may give.
+// listenerSettings are the fields of requests to create and to update a listener.
 type listenerSettings struct {
 	Name          opt[string]            `json:"name"`
 	Description   opt[string]            `json:"description"`
@@ -105,7 +107,7 @@ const (
 )
 
 func (t *Tx) newListener(b *balancer, in listenerInput) *listener {
-	l := &listener{base: t.newOctavia(b.Project), Protocol: in.Protocol, Port: in.Port, Policies: []any{},
+	l := &listener{base: t.newBase(b.Project), Protocol: in.Protocol, Port: in.Port, Policies: []any{},
 		LoadBalancers: []ref{{b.ID}}, balancer: b}
 	setDefaults(l)
 	if in.Protocol == protocolTerminated {
@@ -115,7 +117,6 @@ func (t *Tx) newListener(b *balancer, in listenerInput) *listener {
 	return l
 }
 
-// apply sets what was given.
 func (l *listener) apply(in listenerSettings) {
 	merge(l, &in)
 	if len(l.CIDRs) == 0 {
@@ -147,7 +148,7 @@ func (t *Tx) createListener() (any, error) {
 			return nil, err
 		}
 	}
-	if err := t.mutable(b); err != nil {
+	if err := t.checkMutable(b); err != nil {
 		return nil, err
 	}
 	l := t.newListener(b, in)
@@ -156,21 +157,21 @@ func (t *Tx) createListener() (any, error) {
 	}
 	t.Listeners[l.ID] = l
 	b.listeners = append(b.listeners, l)
-	t.startChange(b, pendingUpdate, []octaviaEntity{l})
+	t.startChange(b, pendingUpdate, []entity{l})
 	return map[string]any{"listener": l}, nil
 }
 
-// checkDefaultPool checks the pool that a listener of a load balancer is to use.
+// checkDefaultPool checks the default pool of a listener.
 func (t *Tx) checkDefaultPool(b *balancer, protocol, id string) error {
 	p := t.Pools[id]
 	if p == nil || p.balancer != b {
 		return errMissing("Pool", id)
 	}
-	return compatible(protocol, p.Protocol)
+	return checkProtocols(protocol, p.Protocol)
 }
 
 // compatible returns an error unless a listener can forward to the pool.
-func compatible(listenerProtocol, poolProtocol string) error {
+func checkProtocols(listenerProtocol, poolProtocol string) error {
 	pools := map[string][]string{
 		protocolTCP:        {protocolHTTP, protocolHTTPS, protocolPROXY, protocolPROXYv2, protocolTCP},
 		protocolHTTP:       {protocolHTTP, protocolPROXY, protocolPROXYv2},
@@ -179,14 +180,14 @@ func compatible(listenerProtocol, poolProtocol string) error {
 		protocolUDP:        {protocolUDP},
 		protocolSCTP:       {protocolSCTP},
 	}
-	if !core.Contains(pools[listenerProtocol], poolProtocol) {
+	if !slices.Contains(pools[listenerProtocol], poolProtocol) {
 		return invalid("The pool protocol '%s' is invalid while the listener protocol is '%s'.", poolProtocol,
 			listenerProtocol)
 	}
 	return nil
 }
 
-// transportOf returns the transport protocol, on which two listeners cannot share a port.
+// transportOf returns the transport protocol of a listener or pool. Two listeners cannot share a port of one.
 func transportOf(protocol string) string {
 	switch protocol {
 	case protocolUDP, protocolSCTP:
@@ -215,7 +216,7 @@ func (l *listener) validate(t *Tx) error {
 			return err
 		}
 	}
-	return firstOf(l.checkHeaders(), t.checkTLS(l), checkCIDRs(l.balancer, l), checkOVNListener(l.balancer, l))
+	return cmp.Or(l.checkHeaders(), t.checkTLS(l), checkCIDRs(l.balancer, l), checkOVNListener(l.balancer, l))
 }
 
 // checkTLS validates certificates and related settings.
@@ -247,22 +248,21 @@ func (t *Tx) checkTLS(l *listener) error {
 }
 
 func checkCIDRs(b *balancer, l *listener) error {
-	vip := netip.MustParseAddr(b.VIP)
 	for _, cidr := range l.CIDRs {
 		p, err := netip.ParsePrefix(cidr)
 		if err != nil {
 			return badField("allowed_cidrs", "['"+cidr+"']", "Value should be IPv4 or IPv6 CIDR format")
 		}
-		if !slices.Contains(b.families(vip), p.Addr().Is4()) {
+		if !slices.Contains(b.families(), p.Addr().Is4()) {
 			return invalid("CIDR %s IP version incompatible with VIP %s IP version.", cidr, b.VIP)
 		}
 	}
 	return nil
 }
 
-// families returns the IP versions of a load balancer's addresses.
-func (b *balancer) families(vip netip.Addr) []bool {
-	out := []bool{vip.Is4()}
+// families returns for each address of a load balancer whether it is an IPv4 address.
+func (b *balancer) families() []bool {
+	out := []bool{netip.MustParseAddr(b.VIP).Is4()}
 	for _, a := range b.Additional {
 		if ip, err := netip.ParseAddr(a.Address); err == nil {
 			out = append(out, ip.Is4())
@@ -280,10 +280,10 @@ func (l *listener) checkHeaders() error {
 		return core.Refuse(http.StatusBadRequest, "", "insert-headers is not a valid option for a %s protocol listener.",
 			l.Protocol)
 	}
-	plain := []string{"X-Forwarded-For", "X-Forwarded-Port", "X-Forwarded-Proto"}
+	forwarded := []string{"X-Forwarded-For", "X-Forwarded-Port", "X-Forwarded-Proto"}
 	for _, name := range core.SortedKeys(l.Headers) {
-		tls := len(name) > 6 && name[:6] == "X-SSL-"
-		if !core.Contains(plain, name) && !tls {
+		tls := strings.HasPrefix(name, "X-SSL-")
+		if !slices.Contains(forwarded, name) && !tls {
 			return core.Refuse(http.StatusBadRequest, "", "dict_keys(['%s']) is not a valid option for insert_headers", name)
 		}
 		if tls && l.Protocol != protocolTerminated {

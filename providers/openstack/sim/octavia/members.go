@@ -1,6 +1,7 @@
 package octavia
 
 import (
+	"cmp"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -54,11 +55,11 @@ func (t *Tx) member() (*member, error) {
 // updateMemberStatus sets the operating status of members: with a health monitor, a member is online while its server
 // runs.
 func (t *Tx) updateMemberStatus(members []*member) {
-	up := map[string]bool{}
+	running := map[string]bool{}
 	for _, p := range t.Ports {
 		if s := t.Servers[p.DeviceID]; s != nil && s.Status == neutron.StatusActive {
 			for _, f := range p.FixedIPs {
-				up[f.Address] = true
+				running[f.Address] = true
 			}
 		}
 	}
@@ -68,7 +69,7 @@ func (t *Tx) updateMemberStatus(members []*member) {
 			m.Operating = operatingNoMonitor
 		case m.Provisioning == pendingCreate:
 			m.Operating = operatingOffline
-		case up[m.Address]:
+		case running[m.Address]:
 			m.Operating = operatingOnline
 		default:
 			m.Operating = operatingError
@@ -98,17 +99,17 @@ type memberSpec struct {
 const defaultWeight = 1
 
 func (in memberSettings) check() error {
-	errs := []error{checkTexts(in.Name.v, "", in.Tags.v), within("weight", in.Weight.or(defaultWeight), 0, 256)}
+	errs := []error{checkTexts(in.Name.v, "", in.Tags.v), checkBounds("weight", in.Weight.or(defaultWeight), 0, 256)}
 	if in.MonitorPort.given && !in.MonitorPort.null {
-		errs = append(errs, within("monitor_port", in.MonitorPort.v, 1, 65535))
+		errs = append(errs, checkBounds("monitor_port", in.MonitorPort.v, 1, 65535))
 	}
 	if in.MonitorAddress.v != "" {
-		errs = append(errs, isAddress("monitor_address", in.MonitorAddress.v))
+		errs = append(errs, checkIP("monitor_address", in.MonitorAddress.v))
 	}
-	return firstOf(errs...)
+	return cmp.Or(errs...)
 }
 
-func isAddress(field, value string) error {
+func checkIP(field, value string) error {
 	if _, err := netip.ParseAddr(value); err != nil {
 		return badField(field, value, "Value should be IPv4 or IPv6 format")
 	}
@@ -124,14 +125,12 @@ func (in *memberSpec) checkReserved() error {
 }
 
 func (in *memberSpec) checkTypes() error {
-	return firstOf(isAddress("address", in.Address), within("protocol_port", in.Port, 1, 65535), in.check())
+	return cmp.Or(checkIP("address", in.Address), checkBounds("protocol_port", in.Port, 1, 65535), in.check())
 }
 
-func (m *member) apply(in memberSettings) {
-	merge(m, &in)
-}
+func (m *member) apply(in memberSettings) { merge(m, &in) }
 
-// addMember puts a new member into a pool. Like Octavia it does not check the subnet when a load balancer is created
+// addMember adds a new member to a pool. Like Octavia it does not check the subnet when a load balancer is created
 // with its children.
 func (t *Tx) addMember(p *pool, in memberSpec) (*member, error) {
 	if err := in.checkReserved(); err != nil {
@@ -139,10 +138,11 @@ func (t *Tx) addMember(p *pool, in memberSpec) (*member, error) {
 	}
 	for _, other := range p.members {
 		if other.Address == in.Address && other.Port == in.Port && other.Provisioning != pendingDelete {
-			return nil, errDuplicateMember(in)
+			return nil, core.Refuse(http.StatusConflict, "",
+				"Another member on this pool is already using ip %s on protocol_port %d", in.Address, in.Port)
 		}
 	}
-	m := &member{base: t.newOctavia(p.Project), Address: in.Address, Port: in.Port, pool: p}
+	m := &member{base: t.newBase(p.Project), Address: in.Address, Port: in.Port, pool: p}
 	setDefaults(m)
 	m.Operating = operatingNoMonitor
 	if in.Subnet.v != "" {
@@ -156,12 +156,7 @@ func (t *Tx) addMember(p *pool, in memberSpec) (*member, error) {
 	return m, nil
 }
 
-func errDuplicateMember(in memberSpec) error {
-	return core.Refuse(http.StatusConflict, "", "Another member on this pool is already using ip %s on protocol_port %d",
-		in.Address, in.Port)
-}
-
-// checkSubnet checks the subnet of a member. It need not be one that the caller sees.
+// checkSubnet checks the subnet of a member. The caller need not see it.
 func (t *Tx) checkSubnet(in memberSpec) error {
 	if id := in.Subnet.v; id != "" && t.Subnets[id] == nil {
 		return errUnknown("Subnet", id)
@@ -196,7 +191,7 @@ func (t *Tx) createMember() (any, error) {
 	if err := t.overQuota(core.QuotaMembers, "Member", t.MemberCount(), 1); err != nil {
 		return nil, err
 	}
-	if err := t.mutable(p.balancer, p); err != nil {
+	if err := t.checkMutable(p.balancer, p); err != nil {
 		return nil, err
 	}
 	if err := checkOVNFamily(p, in.Address); err != nil {
@@ -228,7 +223,7 @@ func (t *Tx) batchUpdate() (any, error) {
 		return nil, err
 	}
 	stuck := hasDuplicates(list)
-	additive := core.Contains([]string{"true", "True", "1"}, t.Call.Query.Get("additive_only")) &&
+	additive := slices.Contains([]string{"true", "True", "1"}, t.Call.Query.Get("additive_only")) &&
 		t.Options.Octavia() >= octaviaAdditiveOnly
 	parts, kept := p.affected(), map[*member]bool{}
 	for _, in := range list {
@@ -282,16 +277,16 @@ func (t *Tx) checkBatch(p *pool, list []memberSpec) error {
 		if err := in.checkTypes(); err != nil {
 			return err
 		}
-		trial := &member{Address: in.Address, Port: in.Port, pool: p}
-		trial.apply(in.memberSettings)
-		if err := firstOf(in.checkReserved(), checkOVNFamily(p, in.Address), checkOVNMember(trial)); err != nil {
+		m := &member{Address: in.Address, Port: in.Port, pool: p}
+		m.apply(in.memberSettings)
+		if err := cmp.Or(in.checkReserved(), checkOVNFamily(p, in.Address), checkOVNMember(m)); err != nil {
 			return err
 		}
 	}
 	if err := t.overQuota(core.QuotaMembers, "Member", t.MemberCount()-len(p.members), len(list)); err != nil {
 		return err
 	}
-	return t.mutable(p.balancer, p)
+	return t.checkMutable(p.balancer, p)
 }
 
 func (p *pool) memberAt(address string, port int) *member {

@@ -8,13 +8,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// opt is a field of a request that may be absent, null, or given.
+// opt is an optional field of a request: absent, null, or with a value.
 type opt[T any] struct {
 	given, null bool
 	v           T
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It is called for null too, and not for what is absent.
+// UnmarshalJSON implements json.Unmarshaler. It is called for null too, but not for an absent field.
 func (o *opt[T]) UnmarshalJSON(raw []byte) error {
 	o.given = true
 	if string(raw) == "null" {
@@ -27,16 +27,15 @@ func (o *opt[T]) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &o.v)
 }
 
-// or returns the given value, or the default.
-func (o opt[T]) or(standard T) T {
+// or returns the value, or for an absent or null field the default.
+func (o opt[T]) or(defaultValue T) T {
 	if o.given && !o.null {
 		return o.v
 	}
-	return standard
+	return defaultValue
 }
 
-// value returns a pointer to the value that the request gives: an invalid one for null. given is false for an absent
-// field.
+// value returns a pointer to the value, an invalid one for null. given is false for an absent field.
 func (o *opt[T]) value() (v reflect.Value, given bool) {
 	if o.null || !o.given {
 		return reflect.Value{}, o.given
@@ -44,12 +43,12 @@ func (o *opt[T]) value() (v reflect.Value, given bool) {
 	return reflect.ValueOf(&o.v), true
 }
 
-// merge sets the fields of an object that a request gives, matched by their names in JSON. Null restores the default.
+// merge sets the fields of an object that a request has, matched by their names in JSON. Null restores the default.
 func merge[Object, Request any](object *Object, request *Request) {
-	fields, in := reflect.ValueOf(object).Elem(), reflect.ValueOf(request).Elem()
-	known := core.FieldsOf(fields.Type())
-	for name, source := range core.FieldsOf(in.Type()) {
-		o, ok := in.FieldByIndex(source.Index).Addr().Interface().(interface{ value() (reflect.Value, bool) })
+	to, from := reflect.ValueOf(object).Elem(), reflect.ValueOf(request).Elem()
+	targets := core.FieldsOf(to.Type())
+	for name, source := range core.FieldsOf(from.Type()) {
+		o, ok := from.FieldByIndex(source.Index).Addr().Interface().(interface{ value() (reflect.Value, bool) })
 		if !ok {
 			continue
 		}
@@ -57,8 +56,8 @@ func merge[Object, Request any](object *Object, request *Request) {
 		if !given {
 			continue
 		}
-		target := known[name]
-		field := fields.FieldByIndex(target.Index)
+		target := targets[name]
+		field := to.FieldByIndex(target.Index)
 		switch {
 		case !v.IsValid():
 			target.SetDefault(field)
@@ -74,7 +73,7 @@ func merge[Object, Request any](object *Object, request *Request) {
 func setDefaults[Object any](object *Object) {
 	fields := reflect.ValueOf(object).Elem()
 	for _, f := range core.FieldsOf(fields.Type()) {
-		if f.Standard.IsValid() {
+		if f.Default.IsValid() {
 			f.SetDefault(fields.FieldByIndex(f.Index))
 		}
 	}

@@ -1,7 +1,9 @@
 package octavia
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
@@ -37,7 +39,7 @@ func monitorOperations() []core.Operation[*Tx] {
 	r := newResource("HealthMonitor", "healthmonitor", func(t *Tx) map[string]*monitor { return t.Monitors },
 		(*Tx).monitor)
 	r.Filters = map[string]core.Filter[*monitor]{
-		"pool_id": func(m *monitor, ids []string) bool { return core.Contains(ids, m.pool.ID) }, "pools": nil,
+		"pool_id": func(m *monitor, ids []string) bool { return slices.Contains(ids, m.pool.ID) }, "pools": nil,
 	}
 	return childOperations[monitor, monitorSettings](r, (*Tx).createMonitor)
 }
@@ -71,28 +73,28 @@ type monitorSpec struct {
 
 func (in monitorSettings) check() error {
 	var errs []error
-	number := func(field string, o opt[int], most int) {
+	checkUpTo := func(field string, o opt[int], upper int) {
 		if o.given && !o.null {
-			errs = append(errs, within(field, o.v, 1, most))
+			errs = append(errs, checkBounds(field, o.v, 1, upper))
 		}
 	}
-	number("delay", in.Delay, 1<<31-1)
-	number("timeout", in.Timeout, 1<<31-1)
-	number("max_retries", in.Retries, 10)
-	number("max_retries_down", in.Down, 10)
+	checkUpTo("delay", in.Delay, 1<<31-1)
+	checkUpTo("timeout", in.Timeout, 1<<31-1)
+	checkUpTo("max_retries", in.Retries, 10)
+	checkUpTo("max_retries_down", in.Down, 10)
 	if in.Method.v != "" {
-		errs = append(errs, oneOf("http_method", in.Method.v, "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST",
+		errs = append(errs, checkValue("http_method", in.Method.v, "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST",
 			"PUT", "TRACE"))
 	}
 	if in.Path.v != "" && !strings.HasPrefix(in.Path.v, "/") {
 		errs = append(errs, badField("url_path", in.Path.v, "Value must be a valid URL Path string"))
 	}
-	return firstOf(append(errs, checkTexts(in.Name.v, "", in.Tags.v))...)
+	return cmp.Or(append(errs, checkTexts(in.Name.v, "", in.Tags.v))...)
 }
 
-// checkTypes checks a new monitor's values; one inside a pool has no pool ID.
-func (in *monitorSpec) checkTypes(inside bool) error {
-	if err := oneOf("type", in.Type, monitorHTTP, protocolHTTPS, monitorPing, monitorSCTP, monitorTCP, "TLS-HELLO",
+// checkTypes validates each value of a new monitor by itself. A monitor inside a pool has no pool ID.
+func (in *monitorSpec) checkTypes(inPool bool) error {
+	if err := checkValue("type", in.Type, monitorHTTP, protocolHTTPS, monitorPing, monitorSCTP, monitorTCP, "TLS-HELLO",
 		monitorUDP); err != nil {
 		return err
 	}
@@ -101,7 +103,7 @@ func (in *monitorSpec) checkTypes(inside bool) error {
 			return badField(field, "None", "Mandatory field missing.")
 		}
 	}
-	if !inside && in.Pool == "" {
+	if !inPool && in.Pool == "" {
 		return badField("pool_id", "None", "Mandatory field missing.")
 	}
 	return in.check()
@@ -110,9 +112,9 @@ func (in *monitorSpec) checkTypes(inside bool) error {
 func (m *monitor) apply(in monitorSettings) {
 	merge(m, &in)
 	if m.isHTTP() {
-		for field, standard := range map[**string]string{&m.Method: http.MethodGet, &m.Path: "/", &m.Codes: "200"} {
+		for field, value := range map[**string]string{&m.Method: http.MethodGet, &m.Path: "/", &m.Codes: "200"} {
 			if *field == nil {
-				*field = &standard
+				*field = &value
 			}
 		}
 	}
@@ -120,12 +122,12 @@ func (m *monitor) apply(in monitorSettings) {
 
 func (m *monitor) isHTTP() bool { return m.Type == monitorHTTP || m.Type == protocolHTTPS }
 
-// addMonitor gives a pool its monitor.
+// addMonitor adds a health monitor to a pool.
 func (t *Tx) addMonitor(p *pool, in monitorSpec) (*monitor, error) {
 	if p.monitor != nil {
 		return nil, core.Refuse(http.StatusConflict, "", "This pool already has a health monitor")
 	}
-	m := &monitor{base: t.newOctavia(p.Project), Type: in.Type, PoolRefs: []ref{{p.ID}}, pool: p}
+	m := &monitor{base: t.newBase(p.Project), Type: in.Type, PoolRefs: []ref{{p.ID}}, pool: p}
 	setDefaults(m)
 	m.apply(in.monitorSettings)
 	if err := m.validate(t); err != nil {
@@ -135,7 +137,7 @@ func (t *Tx) addMonitor(p *pool, in monitorSpec) (*monitor, error) {
 	return m, nil
 }
 
-// validate checks the settings against each other. That the timeout may not exceed the delay is not checked.
+// validate checks the settings against each other. Like Octavia it accepts a timeout above the delay.
 func (m *monitor) validate(t *Tx) error {
 	if err := m.checkType(t); err != nil {
 		return err
@@ -155,7 +157,7 @@ func (m *monitor) checkType(t *Tx) error {
 	switch {
 	case datagrams && t.Options.Octavia() < octaviaUDPMonitors && m.Type != monitorUDP:
 		return invalid("The associated pool protocol is UDP, so only a UDP-CONNECT health monitor is supported.")
-	case datagrams && !core.Contains([]string{monitorUDP, monitorHTTP, monitorTCP, monitorSCTP}, m.Type):
+	case datagrams && !slices.Contains([]string{monitorUDP, monitorHTTP, monitorTCP, monitorSCTP}, m.Type):
 		return invalid("The associated pool protocol is %s, so only a HTTP, SCTP, TCP, UDP-CONNECT health monitor is "+
 			"supported.", m.pool.Protocol)
 	case !datagrams && (m.Type == monitorUDP || m.Type == monitorSCTP):
@@ -179,7 +181,7 @@ func (t *Tx) createMonitor() (any, error) {
 	if err := t.overQuota(core.QuotaHealthMonitors, "Health Monitor", len(t.Monitors), 1); err != nil {
 		return nil, err
 	}
-	if err := t.mutable(p.balancer, p); err != nil {
+	if err := t.checkMutable(p.balancer, p); err != nil {
 		return nil, err
 	}
 	m, err := t.addMonitor(p, in)

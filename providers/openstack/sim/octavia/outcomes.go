@@ -12,20 +12,20 @@ type Outcome string
 const (
 	// OutcomeActive is success.
 	OutcomeActive Outcome = ""
-	// OutcomeError leaves the load balancer and what was changed in ERROR.
+	// OutcomeError leaves the load balancer and the changed children in ERROR.
 	OutcomeError Outcome = "error"
-	// OutcomeChildrenError leaves what was changed in ERROR under a load balancer that is ACTIVE.
+	// OutcomeChildrenError leaves the changed children in ERROR under a load balancer that is ACTIVE.
 	OutcomeChildrenError Outcome = "children-error"
 	// OutcomeStuck never ends: the load balancer stays PENDING until Unstick.
 	OutcomeStuck Outcome = "stuck"
-	// OutcomeChildrenStuck leaves what was changed PENDING under a load balancer that is ACTIVE, until Unstick.
+	// OutcomeChildrenStuck leaves the changed children PENDING under a load balancer that is ACTIVE, until Unstick.
 	OutcomeChildrenStuck Outcome = "children-stuck"
 )
 
 // OutcomeRule selects changes of load balancers and their outcome.
 type OutcomeRule struct {
 	Outcome Outcome
-	// Operation, where set, restricts the rule to changes by that operation, such as CreateLoadBalancer.
+	// Operation, if set, restricts the rule to changes by that operation, such as CreateLoadBalancer.
 	Operation string
 	// Call is the number of the first change with this outcome, counted from 1 since SetOutcomes; 0 is the first
 	// one.
@@ -36,27 +36,29 @@ type OutcomeRule struct {
 
 type outcomeRule struct {
 	OutcomeRule
-	seen, met int
+	// seen counts the changes that the rule selects, applied those with its outcome.
+	seen, applied int
 }
 
 // nextOutcome returns the outcome of the change that starts now.
 func (t *Tx) nextOutcome() Outcome {
 	chosen := OutcomeActive
-	for _, f := range t.outcomeRules {
-		if f.Operation != "" && f.Operation != t.Call.Operation {
+	for _, r := range t.outcomeRules {
+		if r.Operation != "" && r.Operation != t.Call.Operation {
 			continue
 		}
-		f.seen++
-		if chosen == OutcomeActive && f.seen >= f.Call && (f.Times < 0 || f.met < max(f.Times, 1)) {
-			f.met++
-			chosen = f.Outcome
+		r.seen++
+		if chosen == OutcomeActive && r.seen >= r.Call && (r.Times < 0 || r.applied < max(r.Times, 1)) {
+			r.applied++
+			chosen = r.Outcome
 		}
 	}
 	return chosen
 }
 
-func (t *Tx) unstick(b *balancer, part octaviaEntity) {
-	o := part.octavia()
+// unstick finishes the change of a child that is PENDING under a load balancer that is ACTIVE.
+func (t *Tx) unstick(b *balancer, part entity) {
+	o := part.common()
 	switch {
 	case b.Provisioning != neutron.StatusActive:
 	case o.Provisioning == pendingDelete:
@@ -67,8 +69,8 @@ func (t *Tx) unstick(b *balancer, part octaviaEntity) {
 }
 
 // descendants returns all children of a load balancer, parents first.
-func (b *balancer) descendants() []octaviaEntity {
-	var out []octaviaEntity
+func (b *balancer) descendants() []entity {
+	var out []entity
 	for _, l := range b.listeners {
 		out = append(out, l)
 	}
@@ -78,8 +80,8 @@ func (b *balancer) descendants() []octaviaEntity {
 	return out
 }
 
-func (p *pool) descendants() []octaviaEntity {
-	out := []octaviaEntity{p}
+func (p *pool) descendants() []entity {
+	out := []entity{p}
 	for _, m := range p.members {
 		out = append(out, m)
 	}
@@ -92,16 +94,16 @@ func (p *pool) descendants() []octaviaEntity {
 // SetOutcomes replaces all rules.
 func (t *Tx) SetOutcomes(rules []OutcomeRule) {
 	t.outcomeRules = nil
-	for _, f := range rules {
-		t.outcomeRules = append(t.outcomeRules, &outcomeRule{OutcomeRule: f})
+	for _, r := range rules {
+		t.outcomeRules = append(t.outcomeRules, &outcomeRule{OutcomeRule: r})
 	}
 }
 
 // Unstick lets all stuck changes succeed.
 func (t *Tx) Unstick() {
-	for _, g := range t.changes {
-		if g.outcome == OutcomeStuck {
-			g.outcome = OutcomeActive
+	for _, c := range t.changes {
+		if c.outcome == OutcomeStuck {
+			c.outcome = OutcomeActive
 		}
 	}
 	t.FinishDueChanges()

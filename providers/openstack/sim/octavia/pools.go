@@ -1,6 +1,7 @@
 package octavia
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
@@ -51,7 +52,7 @@ func poolOperations() []core.Operation[*Tx] {
 	r := newResource("Pool", "pool", func(t *Tx) map[string]*pool { return t.Pools }, (*Tx).pool)
 	r.Refresh = func(_ *Tx, p *pool) { p.refresh() }
 	r.Filters = map[string]core.Filter[*pool]{
-		"loadbalancer_id": func(p *pool, ids []string) bool { return core.Contains(ids, p.balancer.ID) }, "listeners": nil,
+		"loadbalancer_id": func(p *pool, ids []string) bool { return slices.Contains(ids, p.balancer.ID) }, "listeners": nil,
 		"members": nil,
 	}
 	return childOperations[pool, poolSettings](r, (*Tx).createPool)
@@ -76,7 +77,7 @@ func (p *pool) refresh() {
 // referrers returns the listeners with the pool as their default pool.
 func (p *pool) referrers() []*listener {
 	return core.Only(slices.Clone(p.balancer.listeners),
-		func(l *listener) bool { return l.DefaultPool != nil && *l.DefaultPool == p.ID })
+		func(l *listener) bool { return core.Deref(l.DefaultPool) == p.ID })
 }
 
 type poolSettings struct {
@@ -118,20 +119,20 @@ func poolProtocols() []string {
 func (in poolSettings) check() error {
 	errs := []error{checkTexts(in.Name.v, in.Description.v, in.Tags.v)}
 	if in.Algorithm.given {
-		errs = append(errs, oneOf("lb_algorithm", in.Algorithm.v, algorithms()...))
+		errs = append(errs, checkValue("lb_algorithm", in.Algorithm.v, algorithms()...))
 	}
 	if in.Persistence.given && !in.Persistence.null {
-		errs = append(errs, oneOf("type", in.Persistence.v.Type, "APP_COOKIE", "HTTP_COOKIE", persistenceSourceIP))
+		errs = append(errs, checkValue("type", in.Persistence.v.Type, "APP_COOKIE", "HTTP_COOKIE", persistenceSourceIP))
 	}
-	return firstOf(errs...)
+	return cmp.Or(errs...)
 }
 
-// checkTypes checks the values by themselves, also of what the pool contains. A pool that is only named has no
-// protocol.
+// checkTypes validates each value of a pool, its members and its monitor by itself. A pool that refers to another by
+// name has no protocol.
 func (in *poolSpec) checkTypes(named bool) error {
 	errs := []error{in.check()}
 	if !named || in.Protocol != "" {
-		errs = append(errs, oneOf("protocol", in.Protocol, poolProtocols()...))
+		errs = append(errs, checkValue("protocol", in.Protocol, poolProtocols()...))
 	}
 	for i := range in.Members {
 		errs = append(errs, in.Members[i].checkTypes())
@@ -139,19 +140,17 @@ func (in *poolSpec) checkTypes(named bool) error {
 	if in.Monitor != nil {
 		errs = append(errs, in.Monitor.checkTypes(true))
 	}
-	return firstOf(errs...)
+	return cmp.Or(errs...)
 }
 
 func (t *Tx) newPool(b *balancer, in poolSpec) *pool {
-	p := &pool{base: t.newOctavia(b.Project), Protocol: in.Protocol, LoadBalancers: []ref{{b.ID}}, balancer: b}
+	p := &pool{base: t.newBase(b.Project), Protocol: in.Protocol, LoadBalancers: []ref{{b.ID}}, balancer: b}
 	setDefaults(p)
 	p.apply(in.poolSettings)
 	return p
 }
 
-func (p *pool) apply(in poolSettings) {
-	merge(p, &in)
-}
+func (p *pool) apply(in poolSettings) { merge(p, &in) }
 
 func (t *Tx) createPool() (any, error) {
 	in, err := core.Decode[poolSpec](t.Base(), "pool")
@@ -164,7 +163,7 @@ func (t *Tx) createPool() (any, error) {
 	if !in.Algorithm.given {
 		return nil, badField("lb_algorithm", "None", "Mandatory field missing.")
 	}
-	b, l, err := t.parentsOf(in)
+	b, l, err := t.findParents(in)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +177,7 @@ func (t *Tx) createPool() (any, error) {
 	if l != nil && l.DefaultPool != nil {
 		return nil, core.Refuse(http.StatusConflict, "", "This Listener already has a default pool")
 	}
-	if err := t.mutable(b); err != nil {
+	if err := t.checkMutable(b); err != nil {
 		return nil, err
 	}
 	t.Pools[p.ID] = p
@@ -195,8 +194,8 @@ func (t *Tx) createPool() (any, error) {
 	return map[string]any{"pool": p}, nil
 }
 
-// parentsOf returns the load balancer and, if one is named, the listener that a new pool is for.
-func (t *Tx) parentsOf(in poolSpec) (*balancer, *listener, error) {
+// findParents returns the load balancer of a new pool, and the listener if the request names one.
+func (t *Tx) findParents(in poolSpec) (*balancer, *listener, error) {
 	if in.Listener == "" {
 		if in.Balancer == "" {
 			return nil, nil, invalid("Must provide at least one of: loadbalancer_id, listener_id")
@@ -208,7 +207,7 @@ func (t *Tx) parentsOf(in poolSpec) (*balancer, *listener, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return l.balancer, l, compatible(l.Protocol, in.Protocol)
+	return l.balancer, l, checkProtocols(l.Protocol, in.Protocol)
 }
 
 // addMembersAndMonitor creates the members and the health monitor of a new pool.
@@ -235,11 +234,11 @@ func (t *Tx) addMembersAndMonitor(p *pool, in poolSpec) error {
 // validate checks the settings of a pool against each other.
 func (p *pool) validate(*Tx) error {
 	if s := p.Persistence; s != nil {
-		app := s.Type == "APP_COOKIE"
+		app, cookie := s.Type == "APP_COOKIE", core.Deref(s.Cookie) != ""
 		switch {
-		case s.Cookie != nil && *s.Cookie != "" && !app:
+		case cookie && !app:
 			return invalid(`Field "cookie_name" can only be specified with session persistence of type "APP_COOKIE".`)
-		case app && (s.Cookie == nil || *s.Cookie == ""):
+		case app && !cookie:
 			return invalid(`Field "cookie_name" must be specified when using the "APP_COOKIE" session persistence type.`)
 		case transportOf(p.Protocol) != protocolTCP && s.Type != persistenceSourceIP:
 			return invalid("Session persistence of type %s is not supported for UDP/SCTP protocol pools.", s.Type)

@@ -9,69 +9,70 @@ import (
 // child is a pointer to a listener, pool, member or health monitor of a load balancer.
 type child[T, S any] interface {
 	*T
-	octaviaEntity
+	entity
 	octaviaChild
-	// apply sets the fields that a request gives.
+	// apply sets the fields that a request has.
 	apply(settings S)
 	// validate checks the fields against each other and against related objects.
 	validate(*Tx) error
 }
 
 type octaviaChild interface {
-	octaviaEntity
-	// parent is the load balancer, and lineage the objects from it down to the child that must not be pending for a
+	entity
+	// parent is the load balancer; lineage are the objects from it down to the child, which must not be pending for a
 	// change.
 	parent() *balancer
-	lineage() []octaviaEntity
+	lineage() []entity
 	// affected are the objects that a change makes pending besides the load balancer.
-	affected() []octaviaEntity
+	affected() []entity
 }
 
-// settings are the fields of a child that an update may give.
+// settings are the fields of a request to update a child.
 type settings interface{ check() error }
 
 // newResource returns a resource of Octavia: objects of the caller's project in the order of their creation.
-func newResource[T octaviaEntity](
+func newResource[T entity](
 	name, key string, all func(*Tx) map[string]T, get func(*Tx, string) (T, error),
 ) core.Resource[*Tx, T] {
 	return core.Resource[*Tx, T]{
 		Name: name, Key: key, Path: "lbaas/" + key + "s",
 		List: func(t *Tx) ([]T, error) {
-			return core.Only(core.BySeq(all(t)), func(x T) bool { return t.Call.May(x.octavia().Project) }), nil
+			return core.Only(core.BySeq(all(t)), func(x T) bool { return t.Call.May(x.common().Project) }), nil
 		},
 		Get: func(t *Tx) (T, error) { return get(t, t.Call.Params["id"]) },
 	}
 }
 
-// lookup returns an object of Octavia by its ID.
-func lookup[T octaviaEntity](t *Tx, all map[string]T, kind, id string) (T, error) {
+// lookup returns an object by its ID, or an error unless the caller may read it.
+func lookup[T entity](t *Tx, all map[string]T, kind, id string) (T, error) {
 	x, ok := all[id]
 	var none T
 	switch {
 	case !ok:
 		return none, errMissing(kind, id)
-	case !t.Call.May(x.octavia().Project):
+	case !t.Call.May(x.common().Project):
 		return none, core.ErrPolicy()
 	}
 	return x, nil
 }
 
 // childOperations returns reads, create, update and delete of a kind of child.
-func childOperations[T any, S settings, P child[T, S]](r core.Resource[*Tx, P], createChild func(*Tx) (any,
-	error)) []core.Operation[*Tx] {
+func childOperations[T any, S settings, P child[T, S]](
+	r core.Resource[*Tx, P], createChild func(*Tx) (any, error),
+) []core.Operation[*Tx] {
 	return r.Operations(
 		core.Create("Create"+r.Name, r.Path, createChild),
 		core.Change("Update"+r.Name, r.Path+"/{id}", func(t *Tx) (any, error) { return updateChild[T, S](t, r) }),
 		core.Remove("Delete"+r.Name, r.Path+"/{id}", func(t *Tx) error {
 			x, err := r.Get(t)
 			if err == nil {
-				err = t.mutable(x.parent(), x.lineage()...)
+				err = t.checkMutable(x.parent(), x.lineage()...)
 			}
 			if err != nil {
 				return err
 			}
 			parts := x.affected()
-			x.octavia().Provisioning = pendingDelete
+			x.common().Provisioning = pendingDelete
 			t.startChange(x.parent(), pendingUpdate, parts)
 			return nil
 		}),
@@ -96,7 +97,7 @@ func updateChild[T any, S settings, P child[T, S]](t *Tx, r core.Resource[*Tx, P
 	if err := P(&changed).validate(t); err != nil {
 		return nil, err
 	}
-	if err := t.mutable(x.parent(), x.lineage()...); err != nil {
+	if err := t.checkMutable(x.parent(), x.lineage()...); err != nil {
 		return nil, err
 	}
 	*x = changed
@@ -105,29 +106,29 @@ func updateChild[T any, S settings, P child[T, S]](t *Tx, r core.Resource[*Tx, P
 	return map[string]any{r.Key: x}, nil
 }
 
-func (l *listener) parent() *balancer         { return l.balancer }
-func (l *listener) lineage() []octaviaEntity  { return []octaviaEntity{l} }
-func (l *listener) affected() []octaviaEntity { return []octaviaEntity{l} }
+func (l *listener) parent() *balancer  { return l.balancer }
+func (l *listener) lineage() []entity  { return []entity{l} }
+func (l *listener) affected() []entity { return []entity{l} }
 
-func (p *pool) parent() *balancer        { return p.balancer }
-func (p *pool) lineage() []octaviaEntity { return []octaviaEntity{p} }
+func (p *pool) parent() *balancer { return p.balancer }
+func (p *pool) lineage() []entity { return []entity{p} }
 
 // affected returns the pool and its listeners.
-func (p *pool) affected() []octaviaEntity {
-	out := []octaviaEntity{p}
+func (p *pool) affected() []entity {
+	out := []entity{p}
 	for _, l := range p.referrers() {
 		out = append(out, l)
 	}
 	return out
 }
 
-func (m *member) parent() *balancer         { return m.pool.balancer }
-func (m *member) lineage() []octaviaEntity  { return []octaviaEntity{m.pool, m} }
-func (m *member) affected() []octaviaEntity { return append(m.pool.affected(), m) }
+func (m *member) parent() *balancer  { return m.pool.balancer }
+func (m *member) lineage() []entity  { return []entity{m.pool, m} }
+func (m *member) affected() []entity { return append(m.pool.affected(), m) }
 
-func (m *monitor) parent() *balancer         { return m.pool.balancer }
-func (m *monitor) lineage() []octaviaEntity  { return []octaviaEntity{m.pool, m} }
-func (m *monitor) affected() []octaviaEntity { return append(m.pool.affected(), m) }
+func (m *monitor) parent() *balancer  { return m.pool.balancer }
+func (m *monitor) lineage() []entity  { return []entity{m.pool, m} }
+func (m *monitor) affected() []entity { return append(m.pool.affected(), m) }
 
 // timeFormat is the time format of Octavia.
 const timeFormat = "2006-01-02T15:04:05"
@@ -135,5 +136,5 @@ const timeFormat = "2006-01-02T15:04:05"
 // Operations returns the operations of Octavia.
 func Operations() []core.Operation[*Tx] {
 	return slices.Concat(balancerOperations(), listenerOperations(), poolOperations(), memberOperations(),
-		monitorOperations(), choiceOperations())
+		monitorOperations(), placementOperations())
 }

@@ -4,46 +4,45 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// statusTree returns the response of /status: little more than names and statuses below listeners.
+// statusTree returns the names and statuses of a load balancer and its children below its listeners.
 func (t *Tx) statusTree() (any, error) {
 	b, err := t.balancer(t.Call.Params["id"])
 	if err != nil {
 		return nil, err
 	}
-	out := statusOf(&b.base)
+	out := newStatus(&b.base)
 	listeners := []any{}
 	for _, l := range b.listeners {
-		one := statusOf(&l.base)
-		own := []any{}
+		status, pools := newStatus(&l.base), []any{}
 		if p := t.Pools[core.Deref(l.DefaultPool)]; p != nil {
-			own = append(own, t.poolStatus(p))
+			pools = append(pools, t.poolStatus(p))
 		}
-		one["pools"] = own
-		listeners = append(listeners, one)
+		status["pools"] = pools
+		listeners = append(listeners, status)
 	}
 	out["listeners"] = listeners
 	return map[string]any{"statuses": map[string]any{"loadbalancer": out}}, nil
 }
 
-func statusOf(o *base) map[string]any {
+func newStatus(o *base) map[string]any {
 	return map[string]any{"id": o.ID, "name": o.Name, "provisioning_status": o.Provisioning,
 		"operating_status": o.Operating}
 }
 
 func (t *Tx) poolStatus(p *pool) map[string]any {
-	out := statusOf(&p.base)
+	out := newStatus(&p.base)
 	t.updateMemberStatus(p.members)
 	members := []any{}
 	for _, m := range p.members {
-		one := statusOf(&m.base)
-		one["address"], one["protocol_port"] = m.Address, m.Port
-		members = append(members, one)
+		status := newStatus(&m.base)
+		status["address"], status["protocol_port"] = m.Address, m.Port
+		members = append(members, status)
 	}
 	out["members"] = members
 	if p.monitor != nil {
-		one := statusOf(&p.monitor.base)
-		one["type"] = p.monitor.Type
-		out["health_monitor"] = one
+		status := newStatus(&p.monitor.base)
+		status["type"] = p.monitor.Type
+		out["health_monitor"] = status
 	}
 	return out
 }

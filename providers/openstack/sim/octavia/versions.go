@@ -2,6 +2,7 @@ package octavia
 
 import (
 	"encoding/json"
+	"net/http"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
@@ -40,7 +41,7 @@ func (t *Tx) CheckVersion() error {
 	}
 	for _, name := range core.SortedKeys(t.Call.Query) {
 		if octaviaAttributes[name] > t.Options.Octavia() {
-			return core.Refuse(400, "", "One or more arguments are either duplicate or invalid")
+			return core.Refuse(http.StatusBadRequest, "", "One or more arguments are either duplicate or invalid")
 		}
 	}
 	var body any
