@@ -127,8 +127,8 @@ func withFlags(f *flags) Option { return func(o *options) { o.flags = f } }
 // configuration refers to it.
 func NewCloud(cfg config.Config, opts ...Option) (*Cloud, error) {
 	o := options{clock: clock.RealClock{}, regional: os.Getenv(envRegional) == "true", flags: &flags{}}
-	for _, set := range opts {
-		set(&o)
+	for _, apply := range opts {
+		apply(&o)
 	}
 	complete, _, err := cfg.Global.Complete()
 	if err != nil {
@@ -149,38 +149,39 @@ func NewCloud(cfg config.Config, opts ...Option) (*Cloud, error) {
 }
 
 func (c *Cloud) build(o options) {
-	calls, region := api.New(c.client), c.config.Global.Region
+	clients, region := api.New(c.client), c.config.Global.Region
 	ids := names.ProviderIDs(region)
-	servers := instances.NewSource(instances.Options{
-		Compute: calls, Network: calls, ProviderIDs: ids, Region: region, Regional: o.regional,
+	instanceSource := instances.NewSource(instances.Options{
+		Compute: clients, Network: clients, ProviderIDs: ids, Region: region, Regional: o.regional,
 		Networking: c.config.Networking, Clock: o.clock,
 	})
 	c.instances = commoninstances.New(commoninstances.Options{
 		Provider: ProviderName, Clock: o.clock, Nodes: c.Nodes(),
-	}, servers, ids)
-	table := routes.NewSource(routes.Options{
-		Network: calls, RouterID: c.config.Route.RouterID, Ports: servers.Ports(), Nodes: c.Nodes(), ProviderIDs: ids,
-		Clock: o.clock, ClusterUID: c.knownClusterUID,
+	}, instanceSource, ids)
+	routeSource := routes.NewSource(routes.Options{
+		Network: clients, RouterID: c.config.Route.RouterID, Ports: instanceSource.Ports(), Nodes: c.Nodes(),
+		ProviderIDs: ids, Clock: o.clock, ClusterUID: c.runtimeClusterUID,
 	})
-	c.routes = commonroutes.New(commonroutes.Options{Provider: ProviderName, RejectsForeign: true}, table, c.instances)
-	balancing := loadbalancer.New(loadbalancer.Options{
-		API: calls, ServerID: ids.Parse, Settings: loadBalancerSettings(c.config), Clock: o.clock,
+	c.routes = commonroutes.New(commonroutes.Options{Provider: ProviderName, RejectsForeign: true}, routeSource,
+		c.instances)
+	loadBalancers := loadbalancer.New(loadbalancer.Options{
+		API: clients, ServerID: ids.Parse, Settings: loadBalancerSettings(c.config), Clock: o.clock,
 		Nodes: c.Nodes(), OwnsNode: c.instances.OwnsNode,
 	})
 	c.loadBalancer = lbcommon.NewBalancers(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock, Nodes: c.Nodes(),
-	}, balancing)
+	}, loadBalancers)
 	if c.config.LoadBalancer.Enabled {
-		c.inventory = append(c.inventory, balancing)
+		c.inventory = append(c.inventory, loadBalancers)
 	}
 	if c.config.Route.RouterID != "" {
 		c.inventory = append(c.inventory, c.routes)
 	}
 }
 
-// knownClusterUID returns the UID of the cluster, "" before SetRuntime.
-func (c *Cloud) knownClusterUID() string {
+// runtimeClusterUID returns the UID of the cluster, "" before SetRuntime.
+func (c *Cloud) runtimeClusterUID() string {
 	uid, _ := c.clusterUID.Load().(string)
 	return uid
 }

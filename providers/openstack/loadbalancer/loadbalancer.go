@@ -35,7 +35,7 @@ type (
 	Place = model.Place
 	// Desired are the objects that should exist for one Service.
 	Desired = model.Desired
-	// SharedState is what Services share and do not own.
+	// SharedState has the objects that Services share and do not own.
 	SharedState = model.SharedState
 	// Observed has the existing objects of one Service's load balancer.
 	Observed = observe.Observed
@@ -71,11 +71,11 @@ var _ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
 // New returns a Cloud. It makes no call.
 func New(o Options) *Cloud {
 	c := clocks.OrReal(o.Clock)
-	s := observe.NewStore(o.API, c)
+	store := observe.NewStore(o.API, c)
 	settings := o.Settings.WithDefaults()
 	return &Cloud{
 		serverID: o.ServerID, nodes: o.Nodes, ownsNode: o.OwnsNode, settings: settings,
-		store: s, applier: apply.New(apply.Options{API: o.API, Clock: c, Store: s, Settings: settings}),
+		store: store, applier: apply.New(apply.Options{API: o.API, Clock: c, Store: store, Settings: settings}),
 		shared: observe.NewSharedReader(o.API, c, o.Settings, o.ServerID),
 	}
 }
@@ -144,7 +144,7 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 		d.Checksums = observe.ParseChecksums(request.Want.MemberNote)
 	}
 	have, err := c.store.Observe(ctx, key, d)
-	if err == nil && d.Checksums != nil && c.keepsMore(request, have) {
+	if err == nil && d.Checksums != nil && c.keepsSurplusPools(request, have) {
 		d.Checksums = nil
 		have, err = c.store.Observe(ctx, key, d)
 	}
@@ -156,10 +156,10 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 	return have, err
 }
 
-// keepsMore reports whether a held change can keep pools that the desired state does not have: those of other ports,
-// and all of a failed load balancer. Their members follow the nodes, so that they have to be known: Diff compares
+// keepsSurplusPools reports whether a held change can keep pools that the desired state does not have: those of other
+// ports, and all of a failed load balancer. Their members follow the nodes, so that they must be known: Diff compares
 // checksums only with the members of the Service's ports.
-func (c *Cloud) keepsMore(request lbcommon.Request[Desired], have Observed) bool {
+func (c *Cloud) keepsSurplusPools(request lbcommon.Request[Desired], have Observed) bool {
 	if have.LoadBalancer == nil {
 		return false
 	}
@@ -178,7 +178,7 @@ func (c *Cloud) DiffMembers(key lbcommon.Key, in intent.Service, nodes []*v1.Nod
 	return diff.Members(c.writer(key, have), c.input(key, in, nodes, shared), have)
 }
 
-// writer returns what makes the changes of a Service.
+// writer returns the writer of a Service.
 func (c *Cloud) writer(key lbcommon.Key, have Observed) apply.Writer {
 	return c.applier.Writer(observe.Key{Key: key, Named: have.Named})
 }

@@ -2,7 +2,6 @@ package loadbalancer
 
 import (
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -54,16 +53,16 @@ func (c *Cloud) status(in intent.Service, have observe.Observed) *v1.LoadBalance
 // its removal may be held.
 func addresses(in intent.Service, have observe.Observed, internal bool) []string {
 	lb := have.LoadBalancer
-	main := lb.VipAddress
-	created := names.FloatingIPMark + " " + in.Namespace + "/" + in.Name + " from cluster "
+	primary := lb.VipAddress
 	for _, f := range have.FloatingIPs {
-		serves := !internal || strings.HasPrefix(f.Description, created)
+		service, _, _ := names.ParseFloatingIPDescription(f.Description)
+		serves := !internal || service == in.Namespace+"/"+in.Name
 		if serves && f.PortID != "" && f.PortID == lb.VipPortID {
-			main = f.FloatingIP
+			primary = f.FloatingIP
 			break
 		}
 	}
-	ips := []string{main}
+	ips := []string{primary}
 	for _, vip := range lb.AdditionalVips {
 		if slices.Contains(in.Families, model.FamilyOf(vip.IPAddress)) {
 			ips = append(ips, vip.IPAddress)
@@ -86,19 +85,20 @@ func (c *Cloud) annotations(in intent.Service, have observe.Observed) map[string
 	}
 	options, _ := annotation.Read(in)
 	internal := c.settings.Internal || options.Internal != nil && *options.Internal
-	notes := map[string]string{annotation.KeyLoadBalancerID: have.LoadBalancer.ID}
+	annotations := map[string]string{annotation.KeyLoadBalancerID: have.LoadBalancer.ID}
 	if ips := addresses(in, have, internal); len(ips) > 0 {
-		notes[annotation.KeyLoadBalancerAddress] = ips[0]
+		annotations[annotation.KeyLoadBalancerAddress] = ips[0]
 	}
-	_, noted := in.Annotations[annotation.KeyMembers]
-	if text, ok := observe.EncodeChecksums(have.Pools); ok && (noted || !model.StoredRecord(*have.LoadBalancer).IsZero()) {
-		notes[annotation.KeyMembers] = text
+	_, hasChecksums := in.Annotations[annotation.KeyMembers]
+	hasChecksums = hasChecksums || !model.StoredRecord(*have.LoadBalancer).IsZero()
+	if checksums, ok := observe.EncodeChecksums(have.Pools); ok && hasChecksums {
+		annotations[annotation.KeyMembers] = checksums
 	}
 	if in.Annotations[annotation.KeyFailoverRefused] != "" && have.LoadBalancer.ProvisioningStatus != api.Error {
-		notes[annotation.KeyFailoverRefused] = "" // the next failure is another one
+		annotations[annotation.KeyFailoverRefused] = "" // the next failure is another one
 	}
 	if have.FailoverRefused && have.LoadBalancer.ProvisioningStatus == api.Error {
-		notes[annotation.KeyFailoverRefused] = have.LoadBalancer.ID
+		annotations[annotation.KeyFailoverRefused] = have.LoadBalancer.ID
 	}
-	return notes
+	return annotations
 }

@@ -16,7 +16,7 @@ func FuzzProviderID(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !serverID.MatchString(id) {
+		if !uuid.MatchString(id) {
 			t.Fatalf("%q is read as the server %q", text, id)
 		}
 		for _, regional := range []bool{false, true} {

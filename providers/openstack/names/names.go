@@ -34,9 +34,26 @@ func LegacyLoadBalancer(uid types.UID) string {
 	return name[:min(len(name), maxLegacyName)]
 }
 
+// Parts of the descriptions of load balancers and floating IPs.
+const (
+	loadBalancerMark = "Kubernetes external service"
+	fromCluster      = " from cluster "
+)
+
 // LoadBalancerDescription returns the description of a load balancer, also of an internal one.
 func LoadBalancerDescription(clusterName string, service types.NamespacedName) string {
-	return fmt.Sprintf("Kubernetes external service %s from cluster %s", service, clusterName)
+	return loadBalancerMark + " " + service.String() + fromCluster + clusterName
+}
+
+// ParseLoadBalancerDescription returns the namespace and name of a Service, and its cluster.
+func ParseLoadBalancerDescription(description string) (service, cluster string, ok bool) {
+	return parseDescription(loadBalancerMark, description)
+}
+
+func parseDescription(mark, description string) (service, cluster string, ok bool) {
+	rest, ok := strings.CutPrefix(description, mark+" ")
+	service, cluster, _ = strings.Cut(rest, fromCluster)
+	return service, cluster, ok
 }
 
 // Listener returns the name of the listener for the port with that index in the Service's list.
@@ -60,24 +77,52 @@ func SerialMember(node, address string, port int) string {
 	return cut(fmt.Sprintf("member_%s_%s_%d", node, address, port))
 }
 
+// Parts of the name and the description of a security group. uidLength is the length of UIDs.
+const (
+	groupPrefix      = "lb-sg-"
+	groupDescription = "Security Group for "
+	groupCluster     = " Service LoadBalancer in cluster "
+	uidLength        = 36
+)
+
 // SecurityGroup returns the name of the group that opens a Service's node ports on the ports of nodes.
 func SecurityGroup(uid types.UID, service types.NamespacedName) string {
-	return cut(fmt.Sprintf("lb-sg-%s-%s-%s", uid, service.Namespace, service.Name))
+	return cut(fmt.Sprintf("%s%s-%s-%s", groupPrefix, uid, service.Namespace, service.Name))
 }
 
 // SecurityGroupDescription returns the description of that group.
 func SecurityGroupDescription(clusterName string, service types.NamespacedName) string {
-	return fmt.Sprintf("Security Group for %s Service LoadBalancer in cluster %s", service, clusterName)
+	return groupDescription + service.String() + groupCluster + clusterName
+}
+
+// ParseSecurityGroup returns the UID of a Service, its namespace and name, and its cluster, from the name and the
+// description of its security group.
+func ParseSecurityGroup(name, description string) (uid, service, cluster string, ok bool) {
+	rest, named := strings.CutPrefix(name, groupPrefix)
+	text, described := strings.CutPrefix(description, groupDescription)
+	service, cluster, ok = strings.Cut(text, groupCluster)
+	if !ok || !named || !described || len(rest) < uidLength {
+		return "", "", "", false
+	}
+	return rest[:uidLength], service, cluster, true
 }
 
 // FloatingIPMark is the prefix of the description of every floating IP that was created for a Service. The
 // complete description identifies the owner.
-const FloatingIPMark = "Floating IP for Kubernetes external service"
+const FloatingIPMark = "Floating IP for " + loadBalancerMark
 
 // FloatingIPDescription returns the description of a floating IP.
 func FloatingIPDescription(clusterName string, service types.NamespacedName) string {
-	return fmt.Sprintf("%s %s from cluster %s", FloatingIPMark, service, clusterName)
+	return FloatingIPMark + " " + service.String() + fromCluster + clusterName
 }
+
+// ParseFloatingIPDescription returns the namespace and name of a Service, and its cluster.
+func ParseFloatingIPDescription(description string) (service, cluster string, ok bool) {
+	return parseDescription(FloatingIPMark, description)
+}
+
+// IsCut reports whether a name may have been cut.
+func IsCut(name string) bool { return len(name) >= maxName }
 
 // cut shortens a name to the limit of the APIs, in bytes as names have always been cut.
 func cut(name string) string { return name[:min(len(name), maxName)] }

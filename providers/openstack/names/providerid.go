@@ -16,8 +16,11 @@ const (
 	formRegional = "with a region"
 )
 
-// serverID is the form of Nova's IDs, with and without hyphens.
-var serverID = regexp.MustCompile(`\A[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}\z`)
+// uuid matches the IDs of OpenStack's services, with and without hyphens.
+var uuid = regexp.MustCompile(`\A[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}\z`)
+
+// IsUUID reports whether a text has the form of an ID of OpenStack's services.
+func IsUUID(text string) bool { return uuid.MatchString(text) }
 
 // ProviderIDs returns the forms of spec.providerID that were ever accepted. region is the configured region
 // of this manager, "" for none. A node of another region is foreign, because the Nova of our region would
@@ -32,7 +35,7 @@ func ProviderIDs(region string) *instances.TableScheme {
 			{Name: "without the scheme, with a region", Template: "{region}/{id}"},
 			{Name: "bare", Template: "{id}"},
 		},
-		Valid: map[string]func(string) bool{"id": serverID.MatchString},
+		Valid: map[string]func(string) bool{"id": IsUUID},
 		Foreign: func(fields instances.Fields) string {
 			theirs := fields["region"]
 			if theirs == "" || region == "" || theirs == region {

@@ -26,6 +26,14 @@ const (
 	KeepTag = "unified-ccm:keep"
 )
 
+// MaxTag is the maximum length of a tag in Octavia.
+const MaxTag = 255
+
+// IsReservedTag reports whether a tag has the form of the tags that mark the owner of an object.
+func IsReservedTag(tag string) bool {
+	return strings.HasPrefix(tag, LoadBalancerPrefix) || strings.HasPrefix(tag, "unified-ccm:")
+}
+
 // ClusterTag returns the tag of objects of the cluster with that UID.
 func ClusterTag(clusterUID string) string { return ClusterTagPrefix + clusterUID }
 
@@ -61,14 +69,14 @@ func Services(tags []string) []string {
 // RouteTagPrefix is the prefix of the tags of a router that identify a cluster's routes.
 const RouteTagPrefix = "unified-ccm:route="
 
-// RouteTagsOf returns the common prefix of the tags of all routes of one cluster. cluster is the UID of the
+// RouteTagPrefixOf returns the common prefix of the tags of all routes of one cluster. cluster is the UID of the
 // namespace kube-system, or the cluster's name if the UID is unknown.
-func RouteTagsOf(cluster string) string { return RouteTagPrefix + digest(8, cluster) + "-" }
+func RouteTagPrefixOf(cluster string) string { return RouteTagPrefix + digest(8, cluster) + "-" }
 
 // RouteTag returns the router's tag for a route of the cluster. Routes have no names or tags of their own,
 // and the text of an IPv6 route is longer than a tag: hence the hash.
 func RouteTag(cluster, destination, nextHop string) string {
-	return RouteTagsOf(cluster) + digest(16, destination, nextHop)
+	return RouteTagPrefixOf(cluster) + digest(16, destination, nextHop)
 }
 
 // digest returns the first digits of a hash over the parts.

@@ -56,14 +56,14 @@ func Changed(err error) bool { return Status(err) == http.StatusPreconditionFail
 // a status 404 alone comes from proxies and wrong endpoints too.
 func Classify(err error) cloudapi.Class {
 	var (
-		own      *cloudapi.Error
-		response gophercloud.ErrUnexpectedResponseCode
+		classified *cloudapi.Error
+		response   gophercloud.ErrUnexpectedResponseCode
 	)
 	switch {
 	case err == nil:
 		return ""
-	case errors.As(err, &own):
-		return own.Class
+	case errors.As(err, &classified):
+		return classified.Class
 	case errors.Is(err, context.Canceled):
 		return cloudapi.Canceled
 	case errors.As(err, &response):
@@ -145,17 +145,17 @@ func isImmutable(message string) bool {
 // message and the status, and no request ID, so that equal errors have equal messages and Events about them
 // are aggregated. service and operation identify the call.
 func Wrap(service, operation string, now time.Time, err error) error {
-	var own *cloudapi.Error
-	if err == nil || errors.As(err, &own) {
+	var classified *cloudapi.Error
+	if err == nil || errors.As(err, &classified) {
 		return err
 	}
 	return &cloudapi.Error{
 		Class: Classify(err), Operation: operation, RetryAfter: retryAfter(err, now),
-		Err: &readable{service: service, err: err},
+		Err: &serviceError{service: service, err: err},
 	}
 }
 
-// retryAfter returns the wait that the service requested.
+// retryAfter returns the time after which the service accepts a retry; 0 if it is unknown.
 func retryAfter(err error, now time.Time) time.Duration {
 	var response gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &response) {
@@ -170,27 +170,27 @@ func retryAfter(err error, now time.Time) time.Duration {
 	return 0
 }
 
-// readable is an error of the SDK with a message for users.
-type readable struct {
+// serviceError is an error of the SDK with a message for users.
+type serviceError struct {
 	service string
 	err     error
 }
 
 // Error implements error.
-func (r *readable) Error() string {
+func (e *serviceError) Error() string {
 	var response gophercloud.ErrUnexpectedResponseCode
-	if !errors.As(r.err, &response) {
-		return r.service + ": " + r.err.Error()
+	if !errors.As(e.err, &response) {
+		return e.service + ": " + e.err.Error()
 	}
 	text := parse(response.Body).message
 	if text == "" {
 		text = "the response has no message of an OpenStack service; check the endpoint in the catalog"
 	}
-	return fmt.Sprintf("%s: %s (HTTP %d)", r.service, text, response.Actual)
+	return fmt.Sprintf("%s: %s (HTTP %d)", e.service, text, response.Actual)
 }
 
 // Unwrap returns the SDK's error.
-func (r *readable) Unwrap() error { return r.err }
+func (e *serviceError) Unwrap() error { return e.err }
 
 func messageOf(err error) string {
 	var response gophercloud.ErrUnexpectedResponseCode
@@ -223,7 +223,7 @@ func parse(body []byte) fault {
 	if text, ok := stringAt(document, "description"); ok { // Barbican
 		return fault{message: clean(text), service: true}
 	}
-	for kind, raw := range document { // one key in all others
+	for kind, raw := range document { // the other services send one key
 		var inner struct {
 			Type    string `json:"type"`
 			Message string `json:"message"`
@@ -261,6 +261,7 @@ func stringAt(document map[string]json.RawMessage, key string) (string, bool) {
 	return text, ok
 }
 
+// clean removes the request ID from a message, so that equal errors have equal messages.
 func clean(message string) string {
 	return strings.TrimSpace(requestID.ReplaceAllString(strings.TrimSpace(message), ""))
 }

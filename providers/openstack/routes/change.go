@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// attempts limits the attempts of a change that fails because of a concurrent change.
-	attempts = 5
+	// maxAttempts limits the attempts of a change that fails because of a concurrent change.
+	maxAttempts = 5
 	// concurrentPorts limits the ports that are changed concurrently.
 	concurrentPorts = 8
 	// tagsRetryAfter delays the next attempt to tag the router after Neutron has rejected it.
 	tagsRetryAfter = time.Hour
 )
 
-// Extensions of Neutron that routes need, or use.
+// Extensions of Neutron that routes require or use.
 const (
 	extensionRoutes  = "extraroute"
 	extensionAtomic  = "extraroute-atomic"
@@ -34,43 +34,43 @@ const (
 	extensionOldTags = "tag-ext"
 )
 
-// verb is the operation on routes.
-type verb int
+// operation is the operation on routes.
+type operation int
 
 const (
-	add verb = iota
+	add operation = iota
 	remove
 )
 
 // changeEach changes all routes that have no error, in one call. If Neutron rejects the call as invalid, it
 // changes them in halves, so that an invalid route fails alone.
-func (s *Source) changeEach(ctx context.Context, list []api.ExtraRoute, errs []error, v verb) {
+func (s *Source) changeEach(ctx context.Context, list []api.ExtraRoute, errs []error, op operation) {
 	var indexes []int
 	for i, r := range list {
 		if errs[i] == nil && r != (api.ExtraRoute{}) {
 			indexes = append(indexes, i)
 		}
 	}
-	s.changeSome(ctx, list, errs, indexes, v)
+	s.changeSome(ctx, list, errs, indexes, op)
 }
 
-func (s *Source) changeSome(ctx context.Context, list []api.ExtraRoute, errs []error, indexes []int, v verb) {
+func (s *Source) changeSome(ctx context.Context, list []api.ExtraRoute, errs []error, indexes []int, op operation) {
 	if len(indexes) == 0 {
 		return
 	}
-	some := make([]api.ExtraRoute, len(indexes))
+	routes := make([]api.ExtraRoute, len(indexes))
 	for n, i := range indexes {
-		some[n] = list[i]
+		routes[n] = list[i]
 	}
-	err := s.change(ctx, some, v)
+	err := s.change(ctx, routes, op)
 	if half := len(indexes) / 2; half > 0 && cloudapi.Is(err, cloudapi.Invalid) {
-		s.changeSome(ctx, list, errs, indexes[:half], v)
-		s.changeSome(ctx, list, errs, indexes[half:], v)
+		s.changeSome(ctx, list, errs, indexes[:half], op)
+		s.changeSome(ctx, list, errs, indexes[half:], op)
 		return
 	}
 	for _, i := range indexes {
 		errs[i] = err
-		if err == nil && v == add {
+		if err == nil && op == add {
 			s.owned[list[i]] = true
 		}
 	}
@@ -79,16 +79,16 @@ func (s *Source) changeSome(ctx context.Context, list []api.ExtraRoute, errs []e
 // change adds routes to the router or removes them. With Neutron's extension extraroute-atomic it changes
 // only these routes; without, it writes the whole list on the condition that the router has not changed
 // since it was read.
-func (s *Source) change(ctx context.Context, list []api.ExtraRoute, v verb) error {
+func (s *Source) change(ctx context.Context, list []api.ExtraRoute, op operation) error {
 	if len(list) == 0 {
 		return nil
 	}
-	atomic, err := s.has(ctx, extensionAtomic)
+	atomic, err := s.hasExtension(ctx, extensionAtomic)
 	if err != nil {
 		return err
 	}
-	if classic, err := s.has(ctx, extensionRoutes); err != nil || !atomic && !classic {
-		return errors.Join(err, noExtraRoutes(classic))
+	if classic, err := s.hasExtension(ctx, extensionRoutes); err != nil || !atomic && !classic {
+		return errors.Join(err, checkExtraRoutes(classic))
 	}
 	for attempt := 1; ; attempt++ {
 		if !atomic {
@@ -96,21 +96,22 @@ func (s *Source) change(ctx context.Context, list []api.ExtraRoute, v verb) erro
 				return err
 			}
 		}
-		r, err := s.send(ctx, list, v, atomic)
+		r, err := s.send(ctx, list, op, atomic)
 		if err == nil {
-			s.known, s.readAt = &r, s.clock.Now()
+			s.router, s.readAt = &r, s.clock.Now()
 			return nil
 		}
 		// The outcome is uncertain, so the router must be read again.
-		s.known = nil
-		if !oserr.Changed(err) || attempt == attempts {
+		s.router = nil
+		if !oserr.Changed(err) || attempt == maxAttempts {
 			return err
 		}
 	}
 }
 
-func noExtraRoutes(has bool) error {
-	if has {
+// checkExtraRoutes returns an error if Neutron has neither extension for extra routes.
+func checkExtraRoutes(supported bool) error {
+	if supported {
 		return nil
 	}
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "ListExtensions",
@@ -118,22 +119,23 @@ func noExtraRoutes(has bool) error {
 			"from section [Route]")}
 }
 
-func (s *Source) send(ctx context.Context, list []api.ExtraRoute, v verb, atomic bool) (api.Router, error) {
+func (s *Source) send(ctx context.Context, list []api.ExtraRoute, op operation, atomic bool) (api.Router, error) {
 	switch {
-	case atomic && v == add:
-		return s.api.AddRoutes(ctx, s.router, list)
+	case atomic && op == add:
+		return s.api.AddRoutes(ctx, s.routerID, list)
 	case atomic:
-		return s.api.RemoveRoutes(ctx, s.router, list)
+		return s.api.RemoveRoutes(ctx, s.routerID, list)
 	}
-	all := slices.DeleteFunc(slices.Clone(s.known.Routes), func(r api.ExtraRoute) bool { return slices.Contains(list, r) })
-	if v == add {
+	all := slices.DeleteFunc(slices.Clone(s.router.Routes),
+		func(r api.ExtraRoute) bool { return slices.Contains(list, r) })
+	if op == add {
 		all = append(all, list...)
 	}
-	return s.api.SetRoutes(ctx, s.router, s.known.RevisionNumber, all)
+	return s.api.SetRoutes(ctx, s.routerID, s.router.RevisionNumber, all)
 }
 
-// has reports whether Neutron has one of the extensions.
-func (s *Source) has(ctx context.Context, aliases ...string) (bool, error) {
+// hasExtension reports whether Neutron has one of the extensions.
+func (s *Source) hasExtension(ctx context.Context, aliases ...string) (bool, error) {
 	if s.extensions == nil {
 		list, err := s.api.ListExtensions(ctx)
 		if err != nil {
@@ -144,38 +146,37 @@ func (s *Source) has(ctx context.Context, aliases ...string) (bool, error) {
 	return slices.ContainsFunc(aliases, func(alias string) bool { return slices.Contains(s.extensions, alias) }), nil
 }
 
-// mark tags the router with the cluster's routes before they are created. The tags matter only if a node and
+// tagRouter tags the router with the cluster's routes before they are created. The tags matter only if a node and
 // its server are deleted while no manager runs, so a failure is only logged.
-func (s *Source) mark(ctx context.Context, cluster string, wanted []api.ExtraRoute) {
+func (s *Source) tagRouter(ctx context.Context, cluster string, desired []api.ExtraRoute) {
 	now := s.clock.Now()
 	if !s.tagsFailedAt.IsZero() && now.Sub(s.tagsFailedAt) < tagsRetryAfter {
 		return
 	}
-	if can, err := s.has(ctx, extensionTags, extensionOldTags); err != nil || !can {
+	if supported, err := s.hasExtension(ctx, extensionTags, extensionOldTags); err != nil || !supported {
 		return
 	}
-	prefix := names.RouteTagsOf(cluster)
-	tags := slices.DeleteFunc(slices.Clone(s.known.Tags), func(tag string) bool { return strings.HasPrefix(tag, prefix) })
-	for _, r := range append(slices.Clone(wanted), s.known.Routes...) {
-		if slices.Contains(wanted, r) || s.owned[r] {
+	prefix := names.RouteTagPrefixOf(cluster)
+	tags := slices.DeleteFunc(slices.Clone(s.router.Tags), func(tag string) bool { return strings.HasPrefix(tag, prefix) })
+	for _, r := range append(slices.Clone(desired), s.router.Routes...) {
+		if slices.Contains(desired, r) || s.owned[r] {
 			if tag := names.RouteTag(cluster, r.DestinationCIDR, r.NextHop); !slices.Contains(tags, tag) {
 				tags = append(tags, tag)
 			}
 		}
 	}
-	if !slices.ContainsFunc(tags, func(tag string) bool { return !slices.Contains(s.known.Tags, tag) }) {
+	if !slices.ContainsFunc(tags, func(tag string) bool { return !slices.Contains(s.router.Tags, tag) }) {
 		return
 	}
-	written, err := s.api.SetTags(ctx, api.Routers, s.router, tags)
+	written, err := s.api.SetTags(ctx, api.Routers, s.routerID, tags)
 	if err != nil {
 		s.tagsFailedAt = now
 		klog.FromContext(ctx).Info("Failed to tag the router; routes of nodes that are deleted while no manager runs "+
-			"will remain",
-			"router", s.router, "err", err)
+			"will remain", "router", s.routerID, "err", err)
 		return
 	}
 	// Writing tags changes the revision, which the response does not contain.
-	s.known.Tags, s.readAt = written, time.Time{}
+	s.router.Tags, s.readAt = written, time.Time{}
 }
 
 // pairChange changes the allowed address pairs of a port. It reports whether they differ.
@@ -188,12 +189,11 @@ func addPair(pairs []api.AddressPair, destination string) ([]api.AddressPair, bo
 	return append(slices.Clone(pairs), api.AddressPair{IPAddress: destination}), true
 }
 
-func dropPair(pairs []api.AddressPair, destination string) ([]api.AddressPair, bool) {
-	left := slices.DeleteFunc(slices.Clone(pairs), func(p api.AddressPair) bool { return p.IPAddress == destination })
-	if left == nil {
-		left = []api.AddressPair{}
-	}
-	return left, len(left) != len(pairs)
+func removePair(pairs []api.AddressPair, destination string) ([]api.AddressPair, bool) {
+	// An empty list is sent, nil is not.
+	remaining := slices.DeleteFunc(append([]api.AddressPair{}, pairs...),
+		func(p api.AddressPair) bool { return p.IPAddress == destination })
+	return remaining, len(remaining) != len(pairs)
 }
 
 func hasPair(port api.Port, destination string) bool {
@@ -204,23 +204,23 @@ func hasPair(port api.Port, destination string) bool {
 // portFinder returns ports by their addresses.
 type portFinder func(ctx context.Context, addresses []string) (map[string]api.Port, error)
 
-// pairAll changes the ports at the next hops of all routes that have no error.
-func (s *Source) pairAll(
+// updateAllPairs changes the ports at the next hops of all routes without an error.
+func (s *Source) updateAllPairs(
 	ctx context.Context, list []api.ExtraRoute, errs []error, find portFinder, change pairChange,
 ) {
-	var hops []string
+	var nextHops []string
 	for i, r := range list {
 		if errs[i] == nil && r.NextHop != "" {
-			hops = append(hops, r.NextHop)
+			nextHops = append(nextHops, r.NextHop)
 		}
 	}
-	can, err := s.has(ctx, extensionPairs)
-	if err == nil && (!can || len(hops) == 0) {
+	supported, err := s.hasExtension(ctx, extensionPairs)
+	if err == nil && (!supported || len(nextHops) == 0) {
 		return
 	}
 	var ports map[string]api.Port
 	if err == nil {
-		ports, err = find(ctx, hops)
+		ports, err = find(ctx, nextHops)
 	}
 	if err != nil {
 		copy(errs, slices.Repeat([]error{err}, len(errs)))
@@ -239,7 +239,7 @@ func (s *Source) pairAll(
 		changes.Go(func() error {
 			port := ports[list[indexes[0]].NextHop]
 			for _, i := range indexes {
-				port, errs[i] = s.pair(ctx, port, list[i].DestinationCIDR, change)
+				port, errs[i] = s.updatePairs(ctx, port, list[i].DestinationCIDR, change)
 			}
 			return nil
 		})
@@ -247,27 +247,29 @@ func (s *Source) pairAll(
 	_ = changes.Wait() // each route has its own error
 }
 
-// pair changes one port, on the condition that it has not changed since it was read. It returns the current
+// updatePairs changes one port, on the condition that it has not changed since it was read. It returns the current
 // port.
-func (s *Source) pair(ctx context.Context, port api.Port, destination string, change pairChange) (api.Port, error) {
+func (s *Source) updatePairs(
+	ctx context.Context, port api.Port, destination string, change pairChange,
+) (api.Port, error) {
 	for attempt := 1; ; attempt++ {
 		pairs, needed := change(port.AllowedAddressPairs, destination)
 		if !needed || port.PortSecurity != nil && !*port.PortSecurity {
 			return port, nil
 		}
-		changed, err := s.api.UpdatePort(ctx, port.ID, api.PortUpdate{
+		updated, err := s.api.UpdatePort(ctx, port.ID, api.PortUpdate{
 			AllowedAddressPairs: &pairs, RevisionNumber: &port.Revision,
 		})
 		if err == nil {
-			s.ports.Put(changed)
-			return changed, nil
+			s.ports.Put(updated)
+			return updated, nil
 		}
 		s.ports.Invalidate(port)
 		if cloudapi.Is(err, cloudapi.NotFound) {
 			// The server is deleted; the next list shows it.
 			return port, nil
 		}
-		if !oserr.Changed(err) || attempt == attempts {
+		if !oserr.Changed(err) || attempt == maxAttempts {
 			return port, err
 		}
 		if port, err = s.api.GetPort(ctx, port.ID); err != nil {

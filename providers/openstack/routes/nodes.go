@@ -6,8 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// byAddress returns the Nodes by each IP address in their status.
-func byAddress(nodes []*v1.Node) map[string]*v1.Node {
+// nodesByAddress returns the Nodes by each IP address in their status.
+func nodesByAddress(nodes []*v1.Node) map[string]*v1.Node {
 	out := make(map[string]*v1.Node, len(nodes))
 	for _, node := range nodes {
 		for _, a := range node.Status.Addresses {

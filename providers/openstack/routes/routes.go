@@ -46,19 +46,19 @@ const (
 //
 // All other routes are foreign, wherever they lead, and are never changed.
 type Source struct {
-	api    api.NetworkAPI
-	router string
-	ports  *instances.Ports
-	nodes  *nodes.LazyLister
-	ids    *commoninstances.TableScheme
-	clock  clock.Clock
+	api         api.NetworkAPI
+	routerID    string
+	ports       *instances.Ports
+	nodes       *nodes.LazyLister
+	providerIDs *commoninstances.TableScheme
+	clock       clock.Clock
 	// clusterUID returns "" until the manager runs, and where the UID cannot be read.
 	clusterUID func() string
 
 	// mu is held while the router is read or changed. It guards the fields below.
 	mu locks.Mutex
 
-	known      *api.Router
+	router     *api.Router
 	readAt     time.Time
 	owned      map[api.ExtraRoute]bool
 	foreign    map[api.ExtraRoute]time.Time
@@ -81,7 +81,7 @@ type Options struct {
 // NewSource returns a Source. It makes no call.
 func NewSource(o Options) *Source {
 	return &Source{
-		api: o.Network, router: o.RouterID, ports: o.Ports, nodes: o.Nodes, ids: o.ProviderIDs,
+		api: o.Network, routerID: o.RouterID, ports: o.Ports, nodes: o.Nodes, providerIDs: o.ProviderIDs,
 		clock: o.Clock, clusterUID: o.ClusterUID,
 		owned: map[api.ExtraRoute]bool{}, foreign: map[api.ExtraRoute]time.Time{},
 	}
@@ -114,23 +114,23 @@ func (s *Source) List(ctx context.Context, clusterName string) ([]common.Route, 
 	if err := s.read(ctx); err != nil {
 		return nil, err
 	}
-	nodesByIP := byAddress(all)
+	nodesByIP := nodesByAddress(all)
 	owned, err := s.ownedRoutes(ctx, s.cluster(clusterName), nodesByIP)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]common.Route, 0, len(s.known.Routes))
-	for _, r := range s.known.Routes {
+	out := make([]common.Route, 0, len(s.router.Routes))
+	for _, r := range s.router.Routes {
 		route := common.Route{
 			Name: routeName(r), Destination: canonicalCIDR(r.DestinationCIDR),
 			Owned: owned[r], Blackhole: nodesByIP[r.NextHop] == nil,
 			Marked: s.clusterUID() != "" &&
-				slices.Contains(s.known.Tags, names.RouteTag(s.clusterUID(), r.DestinationCIDR, r.NextHop)),
+				slices.Contains(s.router.Tags, names.RouteTag(s.clusterUID(), r.DestinationCIDR, r.NextHop)),
 		}
 		if node := nodesByIP[r.NextHop]; node != nil {
 			route.NodeName = node.Name
 			// A node with an invalid provider ID keeps its route.
-			route.InstanceID, _ = s.ids.Parse(node.Spec.ProviderID)
+			route.InstanceID, _ = s.providerIDs.Parse(node.Spec.ProviderID)
 		}
 		out = append(out, route)
 	}
@@ -144,11 +144,11 @@ func (s *Source) read(ctx context.Context) error {
 
 // readSince reads the router unless the last read is not older than since.
 func (s *Source) readSince(ctx context.Context, since time.Time) error {
-	if s.known != nil && !s.readAt.Before(since) {
+	if s.router != nil && !s.readAt.Before(since) {
 		return nil
 	}
-	at := s.clock.Now()
-	r, err := s.api.GetRouter(ctx, s.router)
+	readAt := s.clock.Now()
+	r, err := s.api.GetRouter(ctx, s.routerID)
 	if cloudapi.Is(err, cloudapi.NotFound) {
 		return &cloudapi.Error{
 			Class: cloudapi.Invalid, Operation: "ShowRouter", Err: fmt.Errorf("router-id in section [Route]: %w", err),
@@ -157,7 +157,7 @@ func (s *Source) readSince(ctx context.Context, since time.Time) error {
 	if err != nil {
 		return err
 	}
-	s.known, s.readAt = &r, at
+	s.router, s.readAt = &r, readAt
 	maps.DeleteFunc(s.owned, func(route api.ExtraRoute, _ bool) bool { return !slices.Contains(r.Routes, route) })
 	maps.DeleteFunc(s.foreign, func(route api.ExtraRoute, _ time.Time) bool { return !slices.Contains(r.Routes, route) })
 	return nil
@@ -170,14 +170,14 @@ func (s *Source) ownedRoutes(
 	out := map[api.ExtraRoute]bool{}
 	var candidates []api.ExtraRoute
 	now := s.clock.Now()
-	for _, r := range s.known.Routes {
+	for _, r := range s.router.Routes {
 		destination, err := netip.ParsePrefix(r.DestinationCIDR)
 		if err != nil {
 			continue
 		}
 		node := nodesByIP[r.NextHop]
 		switch {
-		case s.owned[r], slices.Contains(s.known.Tags, names.RouteTag(cluster, r.DestinationCIDR, r.NextHop)),
+		case s.owned[r], slices.Contains(s.router.Tags, names.RouteTag(cluster, r.DestinationCIDR, r.NextHop)),
 			node != nil && hasRange(node, destination.Masked()):
 			out[r] = true
 		case now.Sub(s.foreign[r]) >= foreignMaxAge:
@@ -200,13 +200,13 @@ func (s *Source) addByPorts(ctx context.Context, candidates []api.ExtraRoute, ou
 	if len(candidates) == 0 {
 		return nil
 	}
-	var hops []string
+	var nextHops []string
 	for _, r := range candidates {
-		hops = append(hops, r.NextHop)
+		nextHops = append(nextHops, r.NextHop)
 	}
-	slices.Sort(hops)
+	slices.Sort(nextHops)
 	visible, match := map[string]bool{}, matchPairs(candidates)
-	ports, err := s.ports.ByAddress(ctx, slices.Compact(hops), func(address string, port api.Port) bool {
+	ports, err := s.ports.ByAddress(ctx, slices.Compact(nextHops), func(address string, port api.Port) bool {
 		visible[address] = true
 		return match(address, port)
 	})
@@ -220,7 +220,7 @@ func (s *Source) addByPorts(ctx context.Context, candidates []api.ExtraRoute, ou
 		}
 		if s.foreign[r].IsZero() && !visible[r.NextHop] {
 			klog.FromContext(ctx).Info("Skipping a route that leads to no visible port and is not known to belong to this "+
-				"cluster; remove it if nothing needs it", "router", s.router, "route", routeName(r))
+				"cluster; remove it if nothing needs it", "router", s.routerID, "route", routeName(r))
 		}
 		s.foreign[r] = s.clock.Now()
 	}
@@ -228,10 +228,10 @@ func (s *Source) addByPorts(ctx context.Context, candidates []api.ExtraRoute, ou
 }
 
 // Create implements routes.Source. It changes the ports first and the routes last, because an existing route
-// implies that its port is done.
+// implies that its port has the address pair.
 func (s *Source) Create(ctx context.Context, clusterName string, list []common.Route) []error {
 	errs := make([]error, len(list))
-	at := s.clock.Now()
+	startedAt := s.clock.Now()
 	if err := clocks.Sleep(ctx, s.clock, batchWindow); err != nil {
 		return slices.Repeat([]error{err}, len(errs))
 	}
@@ -243,37 +243,37 @@ func (s *Source) Create(ctx context.Context, clusterName string, list []common.R
 	all, err := s.nodes.All()
 	if err == nil {
 		// Neutron accepts a second route to a destination, and splits its traffic.
-		err = s.readSince(ctx, at)
+		err = s.readSince(ctx, startedAt)
 	}
 	if err != nil {
 		return slices.Repeat([]error{err}, len(errs))
 	}
-	nodesByIP := byAddress(all)
+	nodesByIP := nodesByAddress(all)
 	owned, err := s.ownedRoutes(ctx, s.cluster(clusterName), nodesByIP)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(errs))
 	}
-	wanted := make([]api.ExtraRoute, len(list))
+	desired := make([]api.ExtraRoute, len(list))
 	var stale []api.ExtraRoute
 	for i, r := range list {
 		var replaced []api.ExtraRoute
-		wanted[i], errs[i] = s.wanted(r, all)
+		desired[i], errs[i] = s.desiredRoute(r, all)
 		if errs[i] == nil {
-			replaced, errs[i] = s.replacedBy(wanted[i], owned, nodesByIP)
+			replaced, errs[i] = s.replacedBy(desired[i], owned, nodesByIP)
 		}
 		stale = append(stale, replaced...)
 	}
-	s.pairAll(ctx, wanted, errs, s.findServerPorts(list, wanted, errs), addPair)
-	s.mark(ctx, s.cluster(clusterName), withoutErrors(wanted, errs))
+	s.updateAllPairs(ctx, desired, errs, s.findServerPorts(list, desired, errs), addPair)
+	s.tagRouter(ctx, s.cluster(clusterName), filterSucceeded(desired, errs))
 	if err := s.change(ctx, stale, remove); err != nil {
 		return slices.Repeat([]error{err}, len(errs))
 	}
-	s.changeEach(ctx, wanted, errs, add)
+	s.changeEach(ctx, desired, errs, add)
 	return errs
 }
 
-// wanted returns the route to a node's address.
-func (s *Source) wanted(r common.Route, all []*v1.Node) (api.ExtraRoute, error) {
+// desiredRoute returns the route to the address of a node.
+func (s *Source) desiredRoute(r common.Route, all []*v1.Node) (api.ExtraRoute, error) {
 	destination, err := netip.ParsePrefix(r.Destination)
 	if err != nil {
 		return api.ExtraRoute{}, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "AddExtraRoutes", Err: err}
@@ -282,8 +282,8 @@ func (s *Source) wanted(r common.Route, all []*v1.Node) (api.ExtraRoute, error) 
 		if node.Name != r.NodeName {
 			continue
 		}
-		if hop := nextHop(node, destination); hop != "" {
-			return api.ExtraRoute{DestinationCIDR: r.Destination, NextHop: hop}, nil
+		if address := nextHop(node, destination); address != "" {
+			return api.ExtraRoute{DestinationCIDR: r.Destination, NextHop: address}, nil
 		}
 		family := "IPv6"
 		if destination.Addr().Is4() {
@@ -306,7 +306,7 @@ func (s *Source) replacedBy(
 	want api.ExtraRoute, owned map[api.ExtraRoute]bool, nodesByIP map[string]*v1.Node,
 ) ([]api.ExtraRoute, error) {
 	var stale []api.ExtraRoute
-	for _, r := range s.known.Routes {
+	for _, r := range s.router.Routes {
 		if canonicalCIDR(r.DestinationCIDR) != canonicalCIDR(want.DestinationCIDR) || r.NextHop == want.NextHop {
 			continue
 		}
@@ -314,12 +314,12 @@ func (s *Source) replacedBy(
 			stale = append(stale, r)
 			continue
 		}
-		relation := "does not belong to this cluster; remove it, or use other pod CIDRs"
+		owner := "does not belong to this cluster; remove it, or use other pod CIDRs"
 		if node := nodesByIP[r.NextHop]; owned[r] && node != nil {
-			relation = "belongs to node " + node.Name
+			owner = "belongs to node " + node.Name
 		}
 		return nil, &cloudapi.Error{Class: cloudapi.AlreadyExists, Operation: "AddExtraRoutes",
-			Err: fmt.Errorf("router %s has the route %s, which %s", s.router, routeName(r), relation)}
+			Err: fmt.Errorf("router %s has the route %s, which %s", s.routerID, routeName(r), owner)}
 	}
 	return stale, nil
 }
@@ -336,15 +336,15 @@ func (s *Source) Delete(ctx context.Context, _ string, list []common.Route) []er
 	if err := s.read(ctx); err != nil {
 		return slices.Repeat([]error{err}, len(errs))
 	}
-	unwanted := make([]api.ExtraRoute, len(list))
+	deleted := make([]api.ExtraRoute, len(list))
 	for i, r := range list {
-		unwanted[i] = s.existing(r)
+		deleted[i] = s.findRoute(r)
 	}
-	s.pairAll(ctx, unwanted, errs, func(ctx context.Context, hops []string) (map[string]api.Port, error) {
-		return s.ports.ByAddress(ctx, hops, matchPairs(unwanted))
-	}, dropPair)
-	s.changeEach(ctx, unwanted, errs, remove)
-	for i, r := range unwanted {
+	s.updateAllPairs(ctx, deleted, errs, func(ctx context.Context, nextHops []string) (map[string]api.Port, error) {
+		return s.ports.ByAddress(ctx, nextHops, matchPairs(deleted))
+	}, removePair)
+	s.changeEach(ctx, deleted, errs, remove)
+	for i, r := range deleted {
 		if errs[i] == nil {
 			delete(s.owned, r)
 		}
@@ -352,9 +352,9 @@ func (s *Source) Delete(ctx context.Context, _ string, list []common.Route) []er
 	return errs
 }
 
-// existing returns the route with the name that List returned, or the zero value if it is deleted.
-func (s *Source) existing(r common.Route) api.ExtraRoute {
-	for _, have := range s.known.Routes {
+// findRoute returns the route with the name that List returned, or the zero value if it is deleted.
+func (s *Source) findRoute(r common.Route) api.ExtraRoute {
+	for _, have := range s.router.Routes {
 		if routeName(have) == r.Name {
 			return have
 		}
@@ -362,8 +362,8 @@ func (s *Source) existing(r common.Route) api.ExtraRoute {
 	return api.ExtraRoute{}
 }
 
-// withoutErrors returns the routes that have no error.
-func withoutErrors(list []api.ExtraRoute, errs []error) []api.ExtraRoute {
+// filterSucceeded returns the routes that have no error.
+func filterSucceeded(list []api.ExtraRoute, errs []error) []api.ExtraRoute {
 	var out []api.ExtraRoute
 	for i, r := range list {
 		if errs[i] == nil {
@@ -384,8 +384,8 @@ func canonicalCIDR(text string) string {
 // matchPairs matches ports of servers with one of the routed destinations as an allowed address pair.
 func matchPairs(list []api.ExtraRoute) func(string, api.Port) bool {
 	return func(address string, port api.Port) bool {
-		ofServer := strings.HasPrefix(port.DeviceOwner, "compute:") || port.DeviceOwner == "trunk:subport"
-		return ofServer && slices.ContainsFunc(list, func(r api.ExtraRoute) bool {
+		isServerPort := strings.HasPrefix(port.DeviceOwner, "compute:") || port.DeviceOwner == "trunk:subport"
+		return isServerPort && slices.ContainsFunc(list, func(r api.ExtraRoute) bool {
 			return r.NextHop == address && hasPair(port, r.DestinationCIDR)
 		})
 	}
@@ -394,14 +394,14 @@ func matchPairs(list []api.ExtraRoute) func(string, api.Port) bool {
 // findServerPorts finds the ports of the servers that the routes lead to: those of the project, or else those that
 // belong to the server or to its trunks. A route without a port gets an error, because Neutron would drop the traffic
 // of its pods.
-func (s *Source) findServerPorts(list []common.Route, wanted []api.ExtraRoute, errs []error) portFinder {
-	return func(ctx context.Context, hops []string) (map[string]api.Port, error) {
-		ports, err := s.ports.ByAddress(ctx, hops, matchServers(list, wanted))
+func (s *Source) findServerPorts(list []common.Route, desired []api.ExtraRoute, errs []error) portFinder {
+	return func(ctx context.Context, nextHops []string) (map[string]api.Port, error) {
+		ports, err := s.ports.ByAddress(ctx, nextHops, matchServers(list, desired))
 		if err != nil {
 			return nil, err
 		}
 		servers := map[string]string{}
-		for i, r := range wanted {
+		for i, r := range desired {
 			if _, ok := ports[r.NextHop]; !ok && errs[i] == nil {
 				servers[r.NextHop] = list[i].InstanceID
 			}
@@ -409,12 +409,12 @@ func (s *Source) findServerPorts(list []common.Route, wanted []api.ExtraRoute, e
 		if len(servers) == 0 {
 			return ports, nil
 		}
-		others, err := s.ports.ByServer(ctx, servers)
+		serverPorts, err := s.ports.ByServer(ctx, servers)
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(ports, others)
-		for i, r := range wanted {
+		maps.Copy(ports, serverPorts)
+		for i, r := range desired {
 			if _, ok := ports[r.NextHop]; !ok && errs[i] == nil {
 				errs[i] = &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "ListPorts", Err: fmt.Errorf(
 					"node %s: its server %s has no visible port with the address %s, which needs %s as an allowed address pair",
@@ -426,9 +426,9 @@ func (s *Source) findServerPorts(list []common.Route, wanted []api.ExtraRoute, e
 }
 
 // matchServers matches the ports of the servers that the routes lead to.
-func matchServers(list []common.Route, wanted []api.ExtraRoute) func(string, api.Port) bool {
+func matchServers(list []common.Route, desired []api.ExtraRoute) func(string, api.Port) bool {
 	return func(address string, port api.Port) bool {
-		for i, r := range wanted {
+		for i, r := range desired {
 			if r.NextHop == address && list[i].InstanceID == port.DeviceID {
 				return true
 			}

@@ -424,7 +424,7 @@ func TestInvalidRouteFailsAlone(t *testing.T) {
 func TestMissingRouterNamesTheKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, 1)
-	w.source.router = "00000000-0000-0000-0000-000000000000"
+	w.source.routerID = "00000000-0000-0000-0000-000000000000"
 	if err := w.sync(); err == nil || !strings.Contains(err.Error(), "router-id in section [Route]") {
 		t.Errorf("error %v, want one that names the key", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
 // FuzzRead checks that Read returns usable options or an error that names the key.
@@ -30,7 +31,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, tag := range slices.Concat(o.LoadBalancerTags, o.ListenerTags, o.PoolTags) {
-			if tag == "" || len(tag) > maxTag || isReserved(tag) {
+			if tag == "" || len(tag) > names.MaxTag || names.IsReservedTag(tag) {
 				t.Errorf("%s=%q gives the tag %q", key, value, tag)
 			}
 		}

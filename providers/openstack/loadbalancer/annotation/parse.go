@@ -8,16 +8,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
 
-// uuid matches the IDs of Octavia and Neutron, with and without hyphens.
-var uuid = regexp.MustCompile(`\A[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}\z`)
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
 
 // maxDelay is the maximum time between two probes.
 const maxDelay = time.Hour
-
-// maxTag is the maximum length of a tag in Octavia.
-const maxTag = 255
 
 func parseBool(value string) (bool, error) {
 	switch value {
@@ -31,7 +27,7 @@ func parseBool(value string) (bool, error) {
 
 // parseID accepts the IDs of Octavia and Neutron, and an empty value, which means none.
 func parseID(value string) (string, error) {
-	if value != "" && !uuid.MatchString(value) {
+	if value != "" && !names.IsUUID(value) {
 		return "", fmt.Errorf("write an ID such as 8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d")
 	}
 	return value, nil
@@ -171,20 +167,15 @@ func parseTags(value string) ([]string, error) {
 		switch {
 		case item == "":
 			return nil, fmt.Errorf("an entry is empty: remove the comma or fill it in")
-		case len(item) > maxTag:
-			return nil, fmt.Errorf("a tag has %d characters: write at most %d", len(item), maxTag)
-		case isReserved(item):
+		case len(item) > names.MaxTag:
+			return nil, fmt.Errorf("a tag has %d characters: write at most %d", len(item), names.MaxTag)
+		case names.IsReservedTag(item):
 			return nil, fmt.Errorf("%q marks the owner of an object; write another tag", item)
 		case !slices.Contains(list, item):
 			list = append(list, item)
 		}
 	}
 	return list, nil
-}
-
-// isReserved reports whether a tag has the form of the manager's own tags.
-func isReserved(tag string) bool {
-	return strings.HasPrefix(tag, "kube_service_") || strings.HasPrefix(tag, "unified-ccm:")
 }
 
 // Container is a reference to a certificate in Barbican.

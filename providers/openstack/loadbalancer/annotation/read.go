@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
 // Read parses the provider's own annotations of a Service and merges the portable settings.
@@ -81,9 +82,10 @@ func (o *Options) mergeTags(in intent.Service, problems *intent.Problems) {
 		if in.Tags[key] != "" {
 			tag += "=" + in.Tags[key]
 		}
-		if isReserved(tag) || len(tag) > maxTag {
+		if names.IsReservedTag(tag) || len(tag) > names.MaxTag {
 			problems.Addf(intent.KeyTags, tag,
-				"such tags mark the owner of an object, or are too long: choose another of at most %d characters", maxTag)
+				"such tags mark the owner of an object, or are too long: choose another of at most %d characters",
+				names.MaxTag)
 			continue
 		}
 		for _, list := range []*[]string{&o.LoadBalancerTags, &o.ListenerTags, &o.PoolTags} {
@@ -103,7 +105,7 @@ func (o *Options) mergeSubnet(in intent.Service, problems *intent.Problems) {
 	switch {
 	case len(in.Subnets) > 1:
 		problems.Add(intent.KeySubnets, value, "a load balancer has its address in one subnet: write one")
-	case !uuid.MatchString(value):
+	case !names.IsUUID(value):
 		problems.Add(intent.KeySubnets, value, "write the ID of the subnet, not its name")
 	default:
 		intent.Merge(problems, &o.Place.SubnetID, value, intent.KeySubnets, KeySubnetID)

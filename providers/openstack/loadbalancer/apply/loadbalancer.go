@@ -52,7 +52,7 @@ func (w Writer) creationFailed(ctx context.Context, id string, want model.Desire
 	cause := ""
 	if subnet := want.MemberSubnet; subnet.ID != "" && subnet.ID != want.LoadBalancer.SubnetID {
 		if _, err := w.API.GetSubnet(ctx, subnet.ID); cloudapi.Is(err, cloudapi.NotFound) {
-			cause = fmt.Sprintf("there is no subnet %s, which %s names for the members: correct it", subnet.ID, subnet.From)
+			cause = fmt.Sprintf("there is no subnet %s, which %s names for the members: correct it", subnet.ID, subnet.Source)
 		}
 	}
 	return w.failed.record(w.Key.Service(), id, want.CreationDigest(), cause)

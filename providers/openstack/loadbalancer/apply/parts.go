@@ -24,7 +24,7 @@ func (w Writer) CreateListener(ctx context.Context, spec listeners.CreateOpts) e
 	if lb, ok := w.store.LoadBalancer(spec.LoadbalancerID); ok {
 		families = model.VIPFamilies(lb)
 	}
-	spec.AllowedCIDRs = model.OfFamilies(spec.AllowedCIDRs, families)
+	spec.AllowedCIDRs = model.FilterFamilies(spec.AllowedCIDRs, families)
 	var created api.Listener
 	return w.mutate(ctx, spec.LoadbalancerID, func(ctx context.Context) (err error) {
 		created, err = w.API.CreateListener(ctx, spec)

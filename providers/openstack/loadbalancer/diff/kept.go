@@ -120,10 +120,10 @@ func (d *differ) warnImmutable(lb api.LoadBalancer) {
 	}
 	var ignored []string
 	for _, c := range []struct{ source, field, have, want string }{
-		{want.From.Subnet, "subnet", lb.VipSubnetID, want.SubnetID},
-		{want.From.Network, "network", lb.VipNetworkID, want.NetworkID},
-		{want.From.Flavor, "flavor", lb.FlavorID, want.FlavorID},
-		{want.From.Zone, "availability zone", lb.AvailabilityZone, want.Zone},
+		{want.Source.Subnet, "subnet", lb.VipSubnetID, want.SubnetID},
+		{want.Source.Network, "network", lb.VipNetworkID, want.NetworkID},
+		{want.Source.Flavor, "flavor", lb.FlavorID, want.FlavorID},
+		{want.Source.Zone, "availability zone", lb.AvailabilityZone, want.Zone},
 		{provider, "provider", lb.Provider, want.Provider},
 	} {
 		if c.source != "" && c.have != c.want {

@@ -140,7 +140,7 @@ func (d *differ) listenerPatch(have api.Listener, port model.Port, f plan.Fields
 		patch.ConnLimit = want.ConnLimit
 	}
 	if f.Has("allowed_cidrs") {
-		patch.AllowedCIDRs = ptr.To(model.OfFamilies(want.AllowedCIDRs, model.VIPFamilies(*d.have.LoadBalancer)))
+		patch.AllowedCIDRs = ptr.To(model.FilterFamilies(want.AllowedCIDRs, model.VIPFamilies(*d.have.LoadBalancer)))
 	}
 	if f.Has("insert_headers") {
 		patch.InsertHeaders = ptr.To(insertHeaders(have, port))
@@ -205,7 +205,7 @@ func (d *differ) listenerFields(have api.Listener, port model.Port, pool poolRef
 	if d.want.Features.AllowedCIDRs() {
 		cidrs := want.AllowedCIDRs
 		if d.have.LoadBalancer != nil {
-			cidrs = model.OfFamilies(cidrs, model.VIPFamilies(*d.have.LoadBalancer))
+			cidrs = model.FilterFamilies(cidrs, model.VIPFamilies(*d.have.LoadBalancer))
 		}
 		f.Diff("allowed_cidrs", plan.ShowSet(have.AllowedCIDRs), plan.ShowSet(cidrs))
 	}

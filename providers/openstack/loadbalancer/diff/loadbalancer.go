@@ -144,7 +144,7 @@ func (d *differ) listenerSpecs(families []v1.IPFamily) []listeners.CreateOpts {
 	for _, port := range d.want.Ports {
 		listener, pool := port.Listener, port.Pool
 		listener.Tags, pool.Tags = d.listenerTags(nil, port), d.poolTags(nil, port)
-		listener.AllowedCIDRs = model.OfFamilies(listener.AllowedCIDRs, families)
+		listener.AllowedCIDRs = model.FilterFamilies(listener.AllowedCIDRs, families)
 		for _, m := range port.Members {
 			pool.Members = append(pool.Members, m.CreateOpts())
 		}

@@ -21,24 +21,24 @@ func IdentityOf(m api.Member) Identity { return Identity{m.Address, m.Port} }
 
 // Same reports whether a member is as desired. The subnet of an existing one is immutable, and a member
 // without a subnet in Octavia matches any.
-func Same(have api.Member, want api.Member) bool {
+func Same(have, want api.Member) bool {
 	return have.Name == want.Name && model.SameIP(have.Address, want.Address) && have.Port == want.Port &&
 		have.MonitorPort == want.MonitorPort
 }
 
 // ChangesSubnet reports whether a member that stays has to be reached from another subnet.
-func ChangesSubnet(have []api.Member, want []api.Member) bool {
+func ChangesSubnet(have, want []api.Member) bool {
 	subnets := map[Identity]string{}
 	for _, m := range have {
 		subnets[IdentityOf(m)] = m.SubnetID
 	}
 	return slices.ContainsFunc(want, func(s api.Member) bool {
-		before := subnets[IdentityOf(s)]
-		return before != "" && s.SubnetID != "" && before != s.SubnetID
+		current := subnets[IdentityOf(s)]
+		return current != "" && s.SubnetID != "" && current != s.SubnetID
 	})
 }
 
-// KeepSubnets returns the wanted members with the subnets of those that exist, which cannot change.
+// KeepSubnets returns the wanted members, with the subnets of existing ones: these cannot change.
 func KeepSubnets(have, want []api.Member) []api.Member {
 	want = slices.Clone(want)
 	if aligned(have, want) {
@@ -58,7 +58,7 @@ func KeepSubnets(have, want []api.Member) []api.Member {
 }
 
 // Equal compares members as sets.
-func Equal(have []api.Member, want []api.Member) bool {
+func Equal(have, want []api.Member) bool {
 	if len(have) != len(want) {
 		return false
 	}
@@ -76,7 +76,7 @@ func Equal(have []api.Member, want []api.Member) bool {
 }
 
 // aligned reports whether two lists have the same members in the same order, as lists of our own writes do. Each sync
-// compares all members of a load balancer, and a map of thousands is most of its time.
+// compares all members of a load balancer, and a map of thousands would take most of its time.
 func aligned(have, want []api.Member) bool {
 	return slices.EqualFunc(have, want, func(a, b api.Member) bool { return IdentityOf(a) == IdentityOf(b) })
 }

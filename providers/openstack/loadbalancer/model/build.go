@@ -41,7 +41,7 @@ func (b *builder) build(nodes []*v1.Node) (Desired, error) {
 	d.FloatingIP = b.floatingIP()
 	d.MemberSubnet = b.memberSubnet(d.LoadBalancer)
 	members := b.members(nodes, d.MemberSubnet.ID)
-	b.unowned = b.withAddress(commonnodes.FilterByLabels(b.shared.Unowned, b.selector()), d.MemberSubnet.ID)
+	b.unowned = b.nodesWithAddress(commonnodes.FilterByLabels(b.shared.Unowned, b.selector()), d.MemberSubnet.ID)
 	for i, port := range b.in.Ports {
 		d.Ports = append(d.Ports, b.port(d.Name, i, port, members))
 	}

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,7 +44,7 @@ type Input struct {
 	Nodes    []*v1.Node
 }
 
-// node is one that receives traffic.
+// node is a node that receives traffic.
 type node struct{ name, address, subnet, server string }
 
 func (b *builder) service() types.NamespacedName {
@@ -58,8 +57,8 @@ func (b *builder) warnf(format string, args ...any) {
 	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
 }
 
-// warnAs is warnf with an Event reason of earlier managers, for existing alerts.
-func (b *builder) warnAs(reason events.Reason, format string, args ...any) {
+// warnWithReason is warnf with an Event reason of earlier managers, for existing alerts.
+func (b *builder) warnWithReason(reason events.Reason, format string, args ...any) {
 	b.warnf(format, args...)
 	if b.reasons == nil {
 		b.reasons = map[string]events.Reason{}
@@ -67,17 +66,18 @@ func (b *builder) warnAs(reason events.Reason, format string, args ...any) {
 	b.reasons[b.warnings[len(b.warnings)-1]] = reason
 }
 
-// first returns the first text that is set: a pointer to an empty one means none.
-func first(given *string, others ...string) (value string, own bool) {
-	if given != nil {
-		return *given, *given != ""
+// optionOr returns the option of the Service if it is set, and else the default. A pointer to an empty text means none.
+// explicit reports that the Service sets a value.
+func optionOr(option *string, defaultValue string) (value string, explicit bool) {
+	if option != nil {
+		return *option, *option != ""
 	}
-	return cmp.Or(others...), false
+	return defaultValue, false
 }
 
-// unsupported warns about a setting that this Octavia does not support.
-func (b *builder) unsupported(own bool, key, value string) {
-	if own {
+// warnUnsupported warns about a setting of the Service that this Octavia does not support.
+func (b *builder) warnUnsupported(explicit bool, key, value string) {
+	if explicit {
 		b.warnf("%s", b.unsupportedText(key, value))
 	}
 }
@@ -104,7 +104,7 @@ func (b *builder) selector() map[string]string {
 
 // tlsContainer returns the certificate for TLS termination at the load balancer; empty for none.
 func (b *builder) tlsContainer() string {
-	ref, _ := first(b.options.TLSContainer, b.settings.TLSContainer)
+	ref, _ := optionOr(b.options.TLSContainer, b.settings.TLSContainer)
 	return strings.TrimSpace(ref)
 }
 
@@ -116,8 +116,8 @@ func (b *builder) tlsContainerAt(port intent.Port) string {
 	return b.tlsContainer()
 }
 
-// problemOnce adds a problem that every port would add.
-func (b *builder) problemOnce(key, value, fix string) {
+// addProblemOnce adds a problem that every port would add.
+func (b *builder) addProblemOnce(key, value, fix string) {
 	if slices.Contains(b.reported, key) {
 		return
 	}

@@ -13,22 +13,22 @@ import (
 
 // check validates combinations of settings.
 func (b *builder) check() {
-	tcp := slices.ContainsFunc(b.in.Ports, func(p intent.Port) bool { return p.Protocol == v1.ProtocolTCP })
-	for _, c := range []struct {
-		key string
-		on  bool
+	hasTCP := slices.ContainsFunc(b.in.Ports, func(p intent.Port) bool { return p.Protocol == v1.ProtocolTCP })
+	for _, setting := range []struct {
+		key     string
+		enabled bool
 	}{
 		{annotation.KeyProxyProtocol, b.options.ProxyProtocol != 0}, {annotation.KeyXForwardedFor, b.options.XForwardedFor},
 		{annotation.KeyTLSContainer, b.tlsContainer() != ""}, {intent.KeyForwardedHeaders, b.in.AddsForwardedHeaders()},
 	} {
-		key := c.key
-		_, own := b.in.Annotations[key]
+		key := setting.key
+		_, explicit := b.in.Annotations[key]
 		value := b.in.Annotations[b.problems.Sources.FieldOf(key)]
 		switch {
-		case !c.on:
+		case !setting.enabled:
 		case b.shared.Features.OVN:
 			b.problems.Addf(key, value, "Octavia's provider ovn only passes connections on: remove it, or use another provider")
-		case !tcp && own:
+		case !hasTCP && explicit:
 			b.problems.Add(key, value, "it works for TCP, and the Service has no TCP port: remove it")
 		}
 	}
@@ -72,25 +72,22 @@ func (b *builder) checkFeatures() {
 		for _, key := range []string{annotation.KeyClientTimeout, annotation.KeyConnectTimeout, annotation.KeyMemberTimeout,
 			annotation.KeyInspectTimeout, intent.KeyIdleTimeout} {
 			value := strings.TrimSpace(b.in.Annotations[key])
-			b.unsupported(value != "", key, value)
+			b.warnUnsupported(value != "", key, value)
 		}
 	}
-	filtered := f.AllowedCIDRs() || f.OVN && b.settings.ManageSecurityGroups
-	if len(b.in.SourceRanges) > 0 && !filtered {
-		b.warnAs(events.LoadBalancerSourceRangesIgnored, "spec.loadBalancerSourceRanges has no effect: Octavia's provider "+
-			"%s, with "+
-			"version %s of its API, cannot restrict who connects; set manage-security-groups in the configuration where the "+
-			"provider is ovn",
-			b.settings.Provider, f.Version)
+	restrictable := f.AllowedCIDRs() || f.OVN && b.settings.ManageSecurityGroups
+	if len(b.in.SourceRanges) > 0 && !restrictable {
+		b.warnWithReason(events.LoadBalancerSourceRangesIgnored, "spec.loadBalancerSourceRanges has no effect: "+
+			"Octavia's provider %s, with version %s of its API, cannot restrict who connects; set manage-security-groups "+
+			"in the configuration where the provider is ovn", b.settings.Provider, f.Version)
 	}
-	if b.in.RestrictsPorts() && !filtered {
+	if b.in.RestrictsPorts() && !restrictable {
 		b.problems.Addf(intent.KeyPortSourceRanges, b.in.Annotations[intent.KeyPortSourceRanges], "Octavia's provider %s, "+
 			"with version %s of its API, cannot restrict who connects: remove it, or set manage-security-groups in the "+
 			"configuration where the provider is ovn", b.settings.Provider, f.Version)
 	}
 	if b.settings.Internal && b.options.Internal != nil && !*b.options.Internal {
-		b.warnAs(events.LoadBalancerForcedInternal, "%s is \"false\", but internal-lb in the configuration makes every "+
-			"load balancer "+
-			"internal", annotation.KeyInternal)
+		b.warnWithReason(events.LoadBalancerForcedInternal, "%s is \"false\", but internal-lb in the configuration makes "+
+			"every load balancer internal", annotation.KeyInternal)
 	}
 }

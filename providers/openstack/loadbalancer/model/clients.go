@@ -13,22 +13,22 @@ import (
 
 // allowedCIDRs returns the ranges that may connect to a port: all addresses of each family by default.
 func (b *builder) allowedCIDRs(port intent.Port) []string {
-	var texts []string
+	var cidrs []string
 	for _, family := range b.in.Families {
 		for _, prefix := range b.in.AllowedAt(port, family) {
-			texts = append(texts, prefix.String())
+			cidrs = append(cidrs, prefix.String())
 		}
 	}
-	return texts
+	return cidrs
 }
 
-// OfFamilies filters ranges by the families of a load balancer: Octavia rejects the others. If none is left, it returns
-// a range that no client has: an empty list would let all clients connect.
-func OfFamilies(cidrs []string, families []v1.IPFamily) []string {
+// FilterFamilies returns the ranges of the families of a load balancer: Octavia rejects the others. If there are none,
+// it returns a range that no client has: an empty list would let all clients connect.
+func FilterFamilies(cidrs []string, families []v1.IPFamily) []string {
 	kept := []string{}
-	for _, text := range cidrs {
-		if prefix, err := netip.ParsePrefix(text); err == nil && slices.Contains(families, FamilyOf(prefix.Addr().String())) {
-			kept = append(kept, text)
+	for _, cidr := range cidrs {
+		if prefix, err := netip.ParsePrefix(cidr); err == nil && slices.Contains(families, FamilyOf(prefix.Addr().String())) {
+			kept = append(kept, cidr)
 		}
 	}
 	switch {
@@ -48,7 +48,7 @@ func Narrows(have, want []string, families []v1.IPFamily) bool {
 		return false
 	}
 	if len(have) == 0 {
-		have = OfFamilies([]string{"0.0.0.0/0", "::/0"}, families)
+		have = FilterFamilies([]string{"0.0.0.0/0", "::/0"}, families)
 	}
 	return slices.ContainsFunc(have, func(text string) bool {
 		prefix, err := netip.ParsePrefix(text)
@@ -64,7 +64,7 @@ func Restricts(cidrs []string) bool {
 	return slices.ContainsFunc(cidrs, func(text string) bool { return !strings.HasSuffix(text, "/0") })
 }
 
-// VIPFamilies are the families of a load balancer's addresses.
+// VIPFamilies returns the families of a load balancer's addresses.
 func VIPFamilies(lb api.LoadBalancer) []v1.IPFamily {
 	families := []v1.IPFamily{FamilyOf(lb.VipAddress)}
 	for _, vip := range lb.AdditionalVips {

@@ -64,13 +64,13 @@ type LoadBalancer struct {
 	// Explicit are the fields above that the Service itself sets. Only they are a reason to replace an existing
 	// load balancer: a key of the configuration is for new ones.
 	Explicit Explicit
-	// From is the source of the others: the Service's class, or a key of the configuration.
-	From From
+	// Source has the source of the others: the Service's class, or a key of the configuration.
+	Source Source
 }
 
-// MemberSubnet is the subnet from which members are reached, and the annotation or key that names it.
+// MemberSubnet is the subnet from which members are reached. Source is the annotation or key that names it.
 type MemberSubnet struct {
-	ID, From string
+	ID, Source string
 	// Explicit is set if the Service or its class names the subnet.
 	Explicit bool
 }
@@ -78,9 +78,9 @@ type MemberSubnet struct {
 // Explicit are the settings of a load balancer that a Service itself names.
 type Explicit struct{ Subnet, Network, Port, Address, Flavor, Zone bool }
 
-// From is the other source of a setting of a load balancer: the Service's class or a key of the
-// configuration. Empty for the Service itself.
-type From struct{ Subnet, Network, Flavor, Zone string }
+// Source has the sources of settings that the Service itself does not name: its class or a key of the configuration. A
+// field is empty for a setting of the Service.
+type Source struct{ Subnet, Network, Flavor, Zone string }
 
 // Port has the objects of one port of the Service: a listener with its pool, the pool's members and health
 // monitor.
@@ -104,12 +104,12 @@ type Port struct {
 type FloatingIP struct {
 	// NetworkID is empty if it has to be looked up.
 	NetworkID string
-	// SubnetID wins over the pattern and the tags, all of which may be empty.
+	// SubnetID overrides the pattern and the tags. All of them may be empty.
 	SubnetID, SubnetPattern, SubnetTags string
 	// Address is empty for any.
 	Address     string
 	Description string
-	// Explicit names the annotations that say where it comes from, with their values; NetworkExplicit says that
+	// Explicit has the annotations that select its source, with their values. NetworkExplicit reports that
 	// NetworkID is one of them.
 	Explicit        []string
 	NetworkExplicit bool
@@ -140,10 +140,10 @@ func (d Desired) CreationDigest() string {
 	for i, p := range d.Ports {
 		ports[i] = port{p.Listener, p.Pool}
 	}
-	text, err := json.Marshal([]any{d.LoadBalancer, ports, d.MemberSubnet.ID})
+	content, err := json.Marshal([]any{d.LoadBalancer, ports, d.MemberSubnet.ID})
 	if err != nil {
 		return "" // plain values can always be encoded
 	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:8])
 }

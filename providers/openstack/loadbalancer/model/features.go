@@ -29,7 +29,7 @@ var (
 // NewestVersion returns the newest of versions such as v2.26. A response without any is an error: treating it
 // as an old version would disable features that load balancers use.
 func NewestVersion(versions []string) (Version, error) {
-	var best Version
+	var newest Version
 	for _, text := range versions {
 		major, minor, _ := strings.Cut(strings.TrimPrefix(text, "v"), ".")
 		x, errX := strconv.Atoi(major)
@@ -37,14 +37,14 @@ func NewestVersion(versions []string) (Version, error) {
 		if errX != nil || minor != "" && errY != nil {
 			continue
 		}
-		if v := (Version{x, y}); best.before(v) {
-			best = v
+		if v := (Version{x, y}); newest.before(v) {
+			newest = v
 		}
 	}
-	if best.major == 0 {
-		return best, fmt.Errorf("octavia returned no known version of its API: %q", versions)
+	if newest.major == 0 {
+		return newest, fmt.Errorf("octavia returned no known version of its API: %q", versions)
 	}
-	return best, nil
+	return newest, nil
 }
 
 func (v Version) before(other Version) bool {

@@ -17,15 +17,15 @@ import (
 )
 
 // floatingIP returns the public address of the Service if its load balancer has an IPv4 address; nil for none.
-// The class wins over the Service here, and the Service over the configuration.
+// The class overrides the Service here, and the Service the configuration.
 func (b *builder) floatingIP() *FloatingIP {
 	if b.internal {
 		return nil
 	}
 	f := b.floatingPlace()
-	for _, text := range b.options.StaticAddresses {
-		if FamilyOf(text) == v1.IPv4Protocol {
-			f.Address = text
+	for _, address := range b.options.StaticAddresses {
+		if FamilyOf(address) == v1.IPv4Protocol {
+			f.Address = address
 		}
 	}
 	if f.NetworkID == "" {
@@ -35,55 +35,55 @@ func (b *builder) floatingIP() *FloatingIP {
 		if b.in.Families[0] != v1.IPv4Protocol {
 			return nil
 		}
-		b.warnAs(events.LoadBalancerExternalNetworkSearchFailed, "there is no external network, so that the load balancer "+
-			"gets no floating IP: set "+
-			"%s, or floating-network-id in section [LoadBalancer] of the configuration; or set %s to \"true\" if it is meant "+
-			"to be internal", annotation.KeyFloatingNetworkID, annotation.KeyInternal)
+		b.warnWithReason(events.LoadBalancerExternalNetworkSearchFailed, "there is no external network, so that the load "+
+			"balancer gets no floating IP: set %s, or floating-network-id in section [LoadBalancer] of the configuration; or "+
+			"set %s to \"true\" if it is meant to be internal", annotation.KeyFloatingNetworkID, annotation.KeyInternal)
 		return nil
 	}
 	return f
 }
 
-// floatingPlace returns where the floating IP comes from, as far as it is configured.
+// floatingPlace returns a floating IP with its source, as far as that is configured.
 func (b *builder) floatingPlace() *FloatingIP {
-	p, c, s := b.options.Place, b.class, b.settings
+	place, class, settings := b.options.Place, b.class, b.settings
 	f := &FloatingIP{Description: names.FloatingIPDescription(b.key.ClusterName, b.service())}
-	explicit := func(key string) {
+	addExplicit := func(key string) {
 		if text := key + " " + intent.Quote(b.in.Annotations[key]); !slices.Contains(f.Explicit, text) {
 			f.Explicit = append(f.Explicit, text)
 		}
 	}
-	f.NetworkID, f.NetworkExplicit = cmp.Or(p.FloatingNetworkID, s.FloatingNetworkID), p.FloatingNetworkID != ""
+	f.NetworkID, f.NetworkExplicit = cmp.Or(place.FloatingNetworkID, settings.FloatingNetworkID),
+		place.FloatingNetworkID != ""
 	if b.options.AnyFloatingNetwork {
 		f.NetworkID = ""
 	}
 	switch {
-	case c.FloatingNetworkID != "":
-		f.NetworkID, f.NetworkExplicit = c.FloatingNetworkID, true
-		explicit(annotation.KeyClass)
+	case class.FloatingNetworkID != "":
+		f.NetworkID, f.NetworkExplicit = class.FloatingNetworkID, true
+		addExplicit(annotation.KeyClass)
 	case f.NetworkExplicit:
-		explicit(annotation.KeyFloatingNetworkID)
+		addExplicit(annotation.KeyFloatingNetworkID)
 	}
-	from := s.Place
+	source := settings.Place
 	switch {
-	case c.ChoosesFloatingSubnet():
-		from = c
-		explicit(annotation.KeyClass)
-	case p.ChoosesFloatingSubnet():
-		from = p
+	case class.ChoosesFloatingSubnet():
+		source = class
+		addExplicit(annotation.KeyClass)
+	case place.ChoosesFloatingSubnet():
+		source = place
 		for _, key := range []string{annotation.KeyFloatingSubnetID, annotation.KeyFloatingSubnet,
 			annotation.KeyFloatingSubnetTags} {
 			if strings.TrimSpace(b.in.Annotations[key]) != "" {
-				explicit(key)
+				addExplicit(key)
 			}
 		}
 	}
-	f.SubnetID, f.SubnetPattern, f.SubnetTags = from.FloatingSubnetID, from.FloatingSubnet, from.FloatingSubnetTags
+	f.SubnetID, f.SubnetPattern, f.SubnetTags = source.FloatingSubnetID, source.FloatingSubnet, source.FloatingSubnetTags
 	return f
 }
 
-// PlaceDigest is a short hash of where the Service asks its floating IP to come from, for a tag; "" where it
-// names nothing.
+// PlaceDigest returns a short hash of the source that the Service requests for its floating IP, for a tag; "" if it
+// requests none.
 func (f *FloatingIP) PlaceDigest() string {
 	if f == nil || len(f.Explicit) == 0 {
 		return ""

@@ -1,38 +1,40 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// shortestUDPProbe is the shortest time between two probes of a UDP pool that Octavia accepts.
-const shortestUDPProbe = 3 * time.Second
+// minUDPDelay is the minimum time between two probes of a UDP pool that Octavia accepts.
+const minUDPDelay = 3 * time.Second
 
-// monitored reports whether members are probed. With externalTrafficPolicy: Local they are unless the Service
-// disables it: most nodes have no pod then, and only a probe detects which have.
-func (b *builder) monitored() bool {
+// monitorsMembers reports whether members are probed. With externalTrafficPolicy: Local they are unless the Service
+// disables it: most nodes have no pod then, and only a probe detects which ones have.
+func (b *builder) monitorsMembers() bool {
 	if on := b.options.Monitor.Enabled; on != nil {
 		return *on
 	}
 	return b.settings.CreateMonitor || b.in.LocalTraffic
 }
 
-// probedForLocal reports whether they are probed only for that reason.
+// probedForLocal reports whether members are probed only because of externalTrafficPolicy: Local.
 func (b *builder) probedForLocal() bool {
 	return b.in.LocalTraffic && b.options.Monitor.Enabled == nil && !b.settings.CreateMonitor
 }
 
 // monitor returns the health monitor of one port; nil for none.
 func (b *builder) monitor(lbName string, index int, port intent.Port) *monitors.CreateOpts {
-	if !b.monitored() {
+	if !b.monitorsMembers() {
 		if index == 0 && b.in.LocalTraffic {
 			b.warnf("%s is off, so that with externalTrafficPolicy: Local the connections that reach a node without a pod are "+
 				"lost: remove the annotation", annotation.KeyMonitor)
@@ -44,28 +46,25 @@ func (b *builder) monitor(lbName string, index int, port intent.Port) *monitors.
 		return nil
 	}
 	m, s := b.options.Monitor, b.settings
-	delay, timeout := valueOr(m.Delay, s.MonitorDelay), valueOr(m.Timeout, s.MonitorTimeout)
+	delay, timeout := ptr.Deref(m.Delay, s.MonitorDelay), ptr.Deref(m.Timeout, s.MonitorTimeout)
 	if m.Delay != nil && m.Timeout == nil {
 		timeout = min(timeout, delay)
 	}
 	if timeout > delay {
-		b.problemOnce(annotation.KeyMonitorTimeout, timeout.String(), fmt.Sprintf("it exceeds the time between two probes, "+
-			"which is %s: write at most that", delay))
+		b.addProblemOnce(annotation.KeyMonitorTimeout, timeout.String(), fmt.Sprintf("it exceeds the time between two "+
+			"probes, which is %s: write at most that", delay))
 	}
 	spec := &monitors.CreateOpts{
 		Name: names.HealthMonitor(index, lbName), Type: b.monitorType(port.Protocol),
-		Delay: seconds(delay), Timeout: seconds(timeout), MaxRetries: valueOr(m.Retries, s.MonitorMaxRetries),
-		MaxRetriesDown: valueOr(m.Down, s.MonitorMaxRetryDown),
+		Delay: seconds(delay), Timeout: seconds(timeout), MaxRetries: ptr.Deref(m.Retries, s.MonitorMaxRetries),
+		MaxRetriesDown: ptr.Deref(m.Down, s.MonitorMaxRetryDown),
 	}
-	if spec.Type == monitors.TypeUDPConnect && delay < shortestUDPProbe {
-		b.problemOnce(annotation.KeyMonitorDelay, delay.String(), fmt.Sprintf("Octavia probes UDP ports every %s at most: "+
-			"write that or more", shortestUDPProbe))
+	if spec.Type == monitors.TypeUDPConnect && delay < minUDPDelay {
+		b.addProblemOnce(annotation.KeyMonitorDelay, delay.String(), fmt.Sprintf("Octavia probes UDP ports every %s at "+
+			"most: write that or more", minUDPDelay))
 	}
 	if spec.Type == monitors.TypeHTTP {
-		spec.URLPath, spec.HTTPMethod, spec.ExpectedCodes = m.Path, http.MethodGet, "200"
-		if spec.URLPath == "" {
-			spec.URLPath = "/"
-		}
+		spec.URLPath, spec.HTTPMethod, spec.ExpectedCodes = cmp.Or(m.Path, "/"), http.MethodGet, "200"
 	}
 	return spec
 }
@@ -82,7 +81,7 @@ func (b *builder) monitorType(protocol v1.Protocol) string {
 	f := b.shared.Features
 	switch {
 	case f.OVN && !b.in.LocalTraffic:
-		b.problemOnce(intent.KeyHealthCheckProtocol, "HTTP", "Octavia's provider ovn has no HTTP probes: write TCP")
+		b.addProblemOnce(intent.KeyHealthCheckProtocol, "HTTP", "Octavia's provider ovn has no HTTP probes: write TCP")
 		return plain
 	case f.OVN, protocol == v1.ProtocolUDP && !f.UDPMonitors():
 		return plain
@@ -91,18 +90,11 @@ func (b *builder) monitorType(protocol v1.Protocol) string {
 }
 
 // probePort returns the port of probes; 0 for the port of the traffic.
-func (b *builder) probePort(kind string) int {
-	if kind != monitors.TypeHTTP && b.in.LocalTraffic {
+func (b *builder) probePort(monitorType string) int {
+	if monitorType != monitors.TypeHTTP && b.in.LocalTraffic {
 		return 0
 	}
 	return int(b.options.Monitor.Port)
-}
-
-func valueOr[T any](given *T, standard T) T {
-	if given != nil {
-		return *given
-	}
-	return standard
 }
 
 // seconds rounds up, because a zero would mean "off" or "the default".

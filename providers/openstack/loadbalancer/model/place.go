@@ -23,24 +23,24 @@ func (b *builder) loadBalancer() LoadBalancer {
 	} else {
 		b.place(&lb)
 	}
-	lb.FlavorID, lb.Explicit.Flavor = first(b.options.FlavorID, b.settings.FlavorID)
+	lb.FlavorID, lb.Explicit.Flavor = optionOr(b.options.FlavorID, b.settings.FlavorID)
 	if lb.FlavorID != "" && !f.Flavors() {
-		b.unsupported(lb.Explicit.Flavor, annotation.KeyFlavorID, lb.FlavorID)
+		b.warnUnsupported(lb.Explicit.Flavor, annotation.KeyFlavorID, lb.FlavorID)
 		lb.FlavorID, lb.Explicit.Flavor = "", false
 	}
-	lb.Zone, lb.Explicit.Zone = first(b.options.AvailabilityZone, b.settings.AvailabilityZone)
+	lb.Zone, lb.Explicit.Zone = optionOr(b.options.AvailabilityZone, b.settings.AvailabilityZone)
 	if lb.Zone != "" && !f.Zones() {
 		if lb.Explicit.Zone {
-			b.warnAs(events.LoadBalancerAvailabilityZonesIgnored, "%s",
+			b.warnWithReason(events.LoadBalancerAvailabilityZonesIgnored, "%s",
 				b.unsupportedText(annotation.KeyAvailabilityZone, lb.Zone))
 		}
 		lb.Zone, lb.Explicit.Zone = "", false
 	}
 	if lb.FlavorID != "" && !lb.Explicit.Flavor {
-		lb.From.Flavor = InConfiguration("flavor-id")
+		lb.Source.Flavor = InConfiguration("flavor-id")
 	}
 	if lb.Zone != "" && !lb.Explicit.Zone {
-		lb.From.Zone = InConfiguration("availability-zone")
+		lb.Source.Zone = InConfiguration("availability-zone")
 	}
 	lb.Address = b.vipAddress()
 	lb.Explicit.Address = lb.Address != ""
@@ -50,21 +50,21 @@ func (b *builder) loadBalancer() LoadBalancer {
 	return lb
 }
 
-// overrule replaces a value by the class's, if the class sets it.
-func overrule(class string, value *string, explicit *bool) {
+// overrideByClass replaces a setting by that of the class, if the class sets it.
+func overrideByClass(class string, value *string, explicit *bool) {
 	if class != "" {
 		*value, *explicit = class, false
 	}
 }
 
-// placedByClass records which settings of the place come from the Service's class.
-func (b *builder) placedByClass(lb *LoadBalancer) {
+// recordClass records which settings of the place come from the Service's class.
+func (b *builder) recordClass(lb *LoadBalancer) {
 	class := annotation.KeyClass + " " + intent.Quote(b.options.Class)
 	if lb.SubnetID != "" && lb.SubnetID == b.class.SubnetID && !lb.Explicit.Subnet {
-		lb.From.Subnet = class
+		lb.Source.Subnet = class
 	}
 	if lb.NetworkID != "" && lb.NetworkID == b.class.NetworkID && !lb.Explicit.Network {
-		lb.From.Network = class
+		lb.Source.Network = class
 	}
 }
 
@@ -75,8 +75,8 @@ func (b *builder) place(lb *LoadBalancer) {
 	lb.SubnetID, lb.Explicit.Subnet = cmp.Or(p.SubnetID, b.class.SubnetID, b.settings.SubnetID), p.SubnetID != ""
 	lb.NetworkID, lb.Explicit.Network = cmp.Or(p.NetworkID, b.class.NetworkID, b.settings.NetworkID), p.NetworkID != ""
 	if !b.internal {
-		overrule(b.class.SubnetID, &lb.SubnetID, &lb.Explicit.Subnet)
-		overrule(b.class.NetworkID, &lb.NetworkID, &lb.Explicit.Network)
+		overrideByClass(b.class.SubnetID, &lb.SubnetID, &lb.Explicit.Subnet)
+		overrideByClass(b.class.NetworkID, &lb.NetworkID, &lb.Explicit.Network)
 	}
 	// A network of the Service or its class must not be combined with the configured subnet, nor their subnet
 	// with the configured network.
@@ -86,7 +86,7 @@ func (b *builder) place(lb *LoadBalancer) {
 	if b.class.NetworkID == "" && p.NetworkID == "" && lb.SubnetID != "" && lb.SubnetID != b.settings.SubnetID {
 		lb.NetworkID = ""
 	}
-	b.placedByClass(lb)
+	b.recordClass(lb)
 	if lb.SubnetID != "" || lb.NetworkID != "" {
 		return
 	}
@@ -99,14 +99,14 @@ func (b *builder) place(lb *LoadBalancer) {
 
 // vipAddress returns the address of the load balancer itself that the Service requests.
 func (b *builder) vipAddress() string {
-	for _, text := range b.options.StaticAddresses {
-		family := FamilyOf(text)
+	for _, address := range b.options.StaticAddresses {
+		family := FamilyOf(address)
 		if family == "" {
-			b.problems.Add(intent.KeyStaticAddresses, text, "write an IP address")
+			b.problems.Add(intent.KeyStaticAddresses, address, "write an IP address")
 			continue
 		}
 		if family == b.in.Families[0] && (b.internal || family == v1.IPv6Protocol) {
-			return text
+			return address
 		}
 	}
 	return ""
@@ -115,13 +115,13 @@ func (b *builder) vipAddress() string {
 // memberSubnet returns the subnet from which members are reached. The configured subnet of addresses replaces
 // an unset configured one of members, before the Service's own.
 func (b *builder) memberSubnet(lb LoadBalancer) MemberSubnet {
-	own := b.options.Place.MemberSubnetID
-	subnet := cmp.Or(own, b.class.MemberSubnetID, b.settings.MemberSubnetID, b.settings.SubnetID, lb.SubnetID)
+	explicit := b.options.Place.MemberSubnetID
+	subnet := cmp.Or(explicit, b.class.MemberSubnetID, b.settings.MemberSubnetID, b.settings.SubnetID, lb.SubnetID)
 	switch {
-	case own != "":
-		return MemberSubnet{ID: subnet, From: annotation.KeyMemberSubnetID, Explicit: true}
+	case explicit != "":
+		return MemberSubnet{ID: subnet, Source: annotation.KeyMemberSubnetID, Explicit: true}
 	case subnet == b.class.MemberSubnetID && subnet != "":
-		return MemberSubnet{ID: subnet, From: annotation.KeyClass + " " + intent.Quote(b.options.Class), Explicit: true}
+		return MemberSubnet{ID: subnet, Source: annotation.KeyClass + " " + intent.Quote(b.options.Class), Explicit: true}
 	}
-	return MemberSubnet{ID: subnet, From: InConfiguration("member-subnet-id")}
+	return MemberSubnet{ID: subnet, Source: InConfiguration("member-subnet-id")}
 }

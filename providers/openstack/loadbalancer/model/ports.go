@@ -8,6 +8,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
@@ -26,7 +27,7 @@ const (
 	defaultInspectTimeout = 0
 )
 
-// noLimit of connections.
+// noLimit is the connection limit of a listener that accepts any number.
 const noLimit = -1
 
 // The headers that a Service can request. ForwardedFor has the client's address.
@@ -44,15 +45,15 @@ func (b *builder) members(list []*v1.Node, subnet string) []node {
 		b.warnf("no node has the labels %s, so the load balancer has no members: correct %s or label nodes",
 			annotation.ShowNodeLabels(selector), annotation.KeyNodeSelector)
 	}
-	found := b.withAddress(selected, subnet)
+	found := b.nodesWithAddress(selected, subnet)
 	if len(found) == 0 && len(selected) > 0 {
 		b.warnf("no node has an %s address, so the load balancer has no members", b.in.Families[0])
 	}
 	return found
 }
 
-// withAddress returns the nodes that have an address of the Service's family, sorted by name.
-func (b *builder) withAddress(list []*v1.Node, subnet string) []node {
+// nodesWithAddress returns the nodes that have an address of the Service's family, sorted by name.
+func (b *builder) nodesWithAddress(list []*v1.Node, subnet string) []node {
 	found := make([]node, 0, len(list))
 	for _, n := range list {
 		address := NodeAddress(n, b.in.Families[0])
@@ -85,16 +86,16 @@ func (b *builder) port(lbName string, index int, port intent.Port, nodes []node)
 		Transport: transport, Number: int(port.Port),
 		Listener: listeners.CreateOpts{
 			Name: names.Listener(index, lbName), Protocol: listeners.Protocol(listener), ProtocolPort: int(port.Port),
-			ConnLimit: orDefault(b.options.ConnectionLimit, noLimit),
+			ConnLimit: cmp.Or(b.options.ConnectionLimit, ptr.To(noLimit)),
 		},
 		Pool: pools.CreateOpts{Name: names.Pool(index, lbName), Protocol: pools.Protocol(pool), LBMethod: b.algorithm()},
 	}
 	if f.Timeouts() {
 		t := b.options.Timeouts
-		p.Listener.TimeoutClientData = orDefault(t.Client, defaultClientTimeout)
-		p.Listener.TimeoutMemberConnect = orDefault(t.Connect, defaultConnectTimeout)
-		p.Listener.TimeoutMemberData = orDefault(t.Member, defaultMemberTimeout)
-		p.Listener.TimeoutTCPInspect = orDefault(t.Inspect, defaultInspectTimeout)
+		p.Listener.TimeoutClientData = cmp.Or(t.Client, ptr.To(defaultClientTimeout))
+		p.Listener.TimeoutMemberConnect = cmp.Or(t.Connect, ptr.To(defaultConnectTimeout))
+		p.Listener.TimeoutMemberData = cmp.Or(t.Member, ptr.To(defaultMemberTimeout))
+		p.Listener.TimeoutTCPInspect = cmp.Or(t.Inspect, ptr.To(defaultInspectTimeout))
 	}
 	if f.AllowedCIDRs() {
 		p.Listener.AllowedCIDRs = b.allowedCIDRs(port)
@@ -120,14 +121,7 @@ func (b *builder) port(lbName string, index int, port intent.Port, nodes []node)
 	return p
 }
 
-func orDefault(given *int, standard int) *int {
-	if given != nil {
-		return given
-	}
-	return &standard
-}
-
-// protocols returns those of the listener and its pool. HTTP, TLS and the PROXY header apply to TCP ports;
+// protocols returns the protocols of the listener and its pool. HTTP, TLS and the PROXY header apply to TCP ports;
 // the other ports of the Service are forwarded unchanged.
 func (b *builder) protocols(port intent.Port) (listener, pool string) {
 	listener, pool = string(port.Protocol), string(port.Protocol)
@@ -152,14 +146,14 @@ func (b *builder) protocols(port intent.Port) (listener, pool string) {
 // algorithm returns the load balancing algorithm. The provider ovn supports only its own; the default of the
 // configuration does not apply to it.
 func (b *builder) algorithm() pools.LBMethod {
-	name, own := first(b.options.Method, b.settings.Method)
+	name, explicit := optionOr(b.options.Method, b.settings.Method)
 	method, ovn := pools.LBMethod(name), b.shared.Features.OVN
 	switch {
-	case own && ovn && method != api.AlgorithmSourceIPPort:
-		b.problemOnce(annotation.KeyMethod, name, "Octavia's provider ovn has SOURCE_IP_PORT only: write that, or remove "+
+	case explicit && ovn && method != api.AlgorithmSourceIPPort:
+		b.addProblemOnce(annotation.KeyMethod, name, "Octavia's provider ovn has SOURCE_IP_PORT only: write that, or remove "+
 			"the annotation")
-	case !ovn && method == api.AlgorithmSourceIPPort && own:
-		b.problemOnce(annotation.KeyMethod, name, "only Octavia's provider ovn has it: write ROUND_ROBIN, "+
+	case !ovn && method == api.AlgorithmSourceIPPort && explicit:
+		b.addProblemOnce(annotation.KeyMethod, name, "only Octavia's provider ovn has it: write ROUND_ROBIN, "+
 			"LEAST_CONNECTIONS or SOURCE_IP")
 	case ovn:
 		return api.AlgorithmSourceIPPort
@@ -173,42 +167,42 @@ func (b *builder) membersOf(port intent.Port, nodes []node, monitor *monitors.Cr
 	if port.NodePort == 0 {
 		return members
 	}
-	probe := 0
+	probePort := 0
 	if monitor != nil && !b.shared.Features.OVN {
-		probe = b.probePort(monitor.Type)
+		probePort = b.probePort(monitor.Type)
 	}
 	for _, n := range nodes {
-		members = append(members, b.member(n, int(port.NodePort), probe))
+		members = append(members, b.member(n, int(port.NodePort), probePort))
 	}
 	return members
 }
 
 // member returns a node as the member of a pool.
-func (b *builder) member(n node, port, probe int) api.Member {
+func (b *builder) member(n node, port, probePort int) api.Member {
 	name := n.name
 	if b.settings.Serial {
 		name = names.SerialMember(n.name, n.address, port)
 	}
-	return api.Member{Name: name, Address: n.address, Port: port, SubnetID: n.subnet, MonitorPort: probe}
+	return api.Member{Name: name, Address: n.address, Port: port, SubnetID: n.subnet, MonitorPort: probePort}
 }
 
 // MembersLike returns the members of an existing pool: the nodes that the Service selects, with the port, the
-// subnet and the probed port of another member. Unowned are those of nodes of other clouds and regions. Both
-// are nil without a port.
-func (i Input) MembersLike(like api.Member) (members, unowned []api.Member) {
-	if like.Port == 0 {
+// subnet and the probed port of the template. unowned are those of nodes of other clouds and regions. Both are nil
+// without a port.
+func (i Input) MembersLike(template api.Member) (members, unowned []api.Member) {
+	if template.Port == 0 {
 		return nil, nil
 	}
 	b := builder{key: i.Key, in: i.Service, settings: i.Settings, shared: i.Shared, serverID: i.ServerID}
-	b.options, _ = annotation.Read(i.Service) // other problems do not matter to members
-	subnet := cmp.Or(like.SubnetID, i.Shared.NodeSubnets[i.Service.Families[0]])
-	list := func(nodes []node) []api.Member {
+	b.options, _ = annotation.Read(i.Service) // other problems do not affect members
+	subnet := cmp.Or(template.SubnetID, i.Shared.NodeSubnets[i.Service.Families[0]])
+	toMembers := func(nodes []node) []api.Member {
 		list := []api.Member{}
 		for _, n := range nodes {
-			list = append(list, b.member(n, like.Port, like.MonitorPort))
+			list = append(list, b.member(n, template.Port, template.MonitorPort))
 		}
 		return list
 	}
-	return list(b.members(i.Nodes, subnet)),
-		list(b.withAddress(nodes.FilterByLabels(i.Shared.Unowned, b.selector()), subnet))
+	return toMembers(b.members(i.Nodes, subnet)),
+		toMembers(b.nodesWithAddress(nodes.FilterByLabels(i.Shared.Unowned, b.selector()), subnet))
 }

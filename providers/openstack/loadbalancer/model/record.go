@@ -31,9 +31,9 @@ func DesiredRecord(want Desired) lbcommon.AppliedRecord {
 	return lbcommon.NewRecord(trafficDigest(want), "", AppliedFields(want))
 }
 
-// trafficDigest returns the digest of what replaces listeners and pools, or restricts clients, when it changes. Equal
-// digests show that a listener or pool has drifted. Ports without restriction add no ranges, so that most records of
-// earlier releases stay valid.
+// trafficDigest returns the digest of the settings that replace listeners and pools, or restrict clients, when they
+// change. Equal digests show that a listener or pool has drifted. Ports without restriction add no ranges,
+// so that most records of earlier releases stay valid.
 func trafficDigest(want Desired) string {
 	items := make([]string, 0, len(want.Ports)+1)
 	for _, p := range want.Ports {

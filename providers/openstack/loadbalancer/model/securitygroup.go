@@ -13,8 +13,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// group computes the managed security group. Connections come from the load balancer's place in the members'
-// subnet, or, with the provider ovn, from the clients themselves.
+// group computes the managed security group. Connections come from the members' subnets, or, with the provider ovn,
+// from the clients themselves.
 func (b *builder) group(ports []Port, nodes []node) *Group {
 	g := &Group{
 		Name:        names.SecurityGroup(b.key.UID, b.service()),
@@ -40,41 +40,41 @@ func (b *builder) group(ports []Port, nodes []node) *Group {
 	}
 	sorting.Func(g.Ports, func(a, b api.Port) int { return cmp.Compare(a.ID, b.ID) })
 	g.Ports = slices.CompactFunc(g.Ports, func(a, b api.Port) bool { return a.ID == b.ID })
-	var inside []string
+	var subnetCIDRs []string
 	for _, id := range subnets {
 		if s, ok := b.shared.Subnets[id]; ok {
-			inside = append(inside, s.CIDR)
+			subnetCIDRs = append(subnetCIDRs, s.CIDR)
 		}
 	}
-	slices.Sort(inside)
+	slices.Sort(subnetCIDRs)
 	for i, port := range ports {
 		nodePort := int(b.in.Ports[i].NodePort)
 		if nodePort == 0 {
 			continue
 		}
-		from := inside
+		sources := subnetCIDRs
 		if b.shared.Features.OVN {
-			from = b.allowedCIDRs(b.in.Ports[i])
+			sources = b.allowedCIDRs(b.in.Ports[i])
 		}
-		for _, cidr := range from {
-			g.Rules = append(g.Rules, rule(strings.ToLower(port.Transport), nodePort, cidr))
+		for _, cidr := range sources {
+			g.Rules = append(g.Rules, newRule(strings.ToLower(port.Transport), nodePort, cidr))
 		}
 	}
 	if probe := int(b.in.HealthCheck.Port); probe != 0 {
-		for _, cidr := range inside {
-			g.Rules = append(g.Rules, rule("tcp", probe, cidr))
+		for _, cidr := range subnetCIDRs {
+			g.Rules = append(g.Rules, newRule("tcp", probe, cidr))
 		}
 	}
 	g.Rules = sortRules(g.Rules)
 	return g
 }
 
-func rule(protocol string, port int, cidr string) rules.CreateOpts {
-	ether := rules.EtherType4
+func newRule(protocol string, port int, cidr string) rules.CreateOpts {
+	etherType := rules.EtherType4
 	if strings.Contains(cidr, ":") {
-		ether = rules.EtherType6
+		etherType = rules.EtherType6
 	}
-	return rules.CreateOpts{Direction: rules.DirIngress, EtherType: ether, Protocol: rules.RuleProtocol(protocol),
+	return rules.CreateOpts{Direction: rules.DirIngress, EtherType: etherType, Protocol: rules.RuleProtocol(protocol),
 		PortRangeMin: port, PortRangeMax: port, RemoteIPPrefix: cidr}
 }
 

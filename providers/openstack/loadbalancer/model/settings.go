@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
@@ -15,7 +16,7 @@ const ContainerStoreBarbican = "barbican"
 // Place selects the networks and subnets of addresses: a section of the configuration.
 type Place = annotation.Place
 
-// Settings are what the configuration says about load balancers.
+// Settings are the configuration of load balancers.
 type Settings struct {
 	// Provider is Octavia's provider.
 	Provider string
@@ -37,8 +38,7 @@ type Settings struct {
 	NoCascade bool
 	// FlavorID and AvailabilityZone are Octavia's.
 	FlavorID, AvailabilityZone string
-	// IngressHostname makes the status contain a host name, IP address and suffix, if the PROXY protocol is
-	// used.
+	// IngressHostname puts a host name, of address and suffix, into the status if the PROXY protocol is used.
 	IngressHostname       bool
 	IngressHostnameSuffix string
 	// TLSContainer is used if the Service does not set one.
@@ -52,29 +52,13 @@ type Settings struct {
 
 // WithDefaults sets the defaults of unset keys of the configuration.
 func (s Settings) WithDefaults() Settings {
-	if s.Provider == "" {
-		s.Provider = "amphora"
-	}
-	if s.MaxShared == 0 {
-		s.MaxShared = 2
-	}
-	if s.MonitorDelay == 0 {
-		s.MonitorDelay = 5 * time.Second
-	}
-	if s.MonitorTimeout == 0 {
-		s.MonitorTimeout = 3 * time.Second
-	}
-	if s.MonitorMaxRetries == 0 {
-		s.MonitorMaxRetries = 1
-	}
-	if s.MonitorMaxRetryDown == 0 {
-		s.MonitorMaxRetryDown = 3
-	}
-	if s.ContainerStore == "" {
-		s.ContainerStore = ContainerStoreBarbican
-	}
-	if s.IngressHostnameSuffix == "" {
-		s.IngressHostnameSuffix = "nip.io"
-	}
+	s.Provider = cmp.Or(s.Provider, "amphora")
+	s.MaxShared = cmp.Or(s.MaxShared, 2)
+	s.MonitorDelay = cmp.Or(s.MonitorDelay, 5*time.Second)
+	s.MonitorTimeout = cmp.Or(s.MonitorTimeout, 3*time.Second)
+	s.MonitorMaxRetries = cmp.Or(s.MonitorMaxRetries, 1)
+	s.MonitorMaxRetryDown = cmp.Or(s.MonitorMaxRetryDown, 3)
+	s.ContainerStore = cmp.Or(s.ContainerStore, ContainerStoreBarbican)
+	s.IngressHostnameSuffix = cmp.Or(s.IngressHostnameSuffix, "nip.io")
 	return s
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
-// SharedState are what Services share and do not own.
+// SharedState has the objects that Services share and do not own.
 type SharedState struct {
 	Features Features
-	// NodeSubnets are the subnets of the nodes by family; known if the configuration sets no subnet.
+	// NodeSubnets are the subnets of the nodes by family; set if the configuration sets no subnet.
 	NodeSubnets map[v1.IPFamily]string
-	// Subnets by ID; known if security groups are managed.
+	// Subnets are keyed by ID; set if security groups are managed.
 	Subnets map[string]api.Subnet
-	// NodePorts are the ports of each server; known if security groups are managed.
+	// NodePorts are the ports of each server; set if security groups are managed.
 	NodePorts map[string][]api.Port
 	// External is the default network of floating IPs; NoExternal reports that there is none.
 	External   string
@@ -40,9 +40,9 @@ func PortWithAddress(ports []api.Port, address string) (port api.Port, subnet st
 // NodeAddress returns the address at which a node receives traffic: its first internal address of the family,
 // else its first external one.
 func NodeAddress(n *v1.Node, family v1.IPFamily) string {
-	for _, kind := range []v1.NodeAddressType{v1.NodeInternalIP, v1.NodeExternalIP} {
+	for _, addressType := range []v1.NodeAddressType{v1.NodeInternalIP, v1.NodeExternalIP} {
 		for _, a := range n.Status.Addresses {
-			if a.Type == kind && FamilyOf(a.Address) == family {
+			if a.Type == addressType && FamilyOf(a.Address) == family {
 				return a.Address
 			}
 		}
@@ -50,7 +50,7 @@ func NodeAddress(n *v1.Node, family v1.IPFamily) string {
 	return ""
 }
 
-// FamilyOf returns "" for an invalid address.
+// FamilyOf returns the family of an address, "" for an invalid one.
 func FamilyOf(ip string) v1.IPFamily {
 	addr, err := netip.ParseAddr(ip)
 	switch {

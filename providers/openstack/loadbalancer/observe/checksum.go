@@ -16,7 +16,7 @@ import (
 // IDs and one of the members when they were last read. Pools with unchanged IDs are not read. An audit
 // ignores the checksums and reads all members every half hour.
 
-// checksumLength is the number of digits of a checksum: 40 bits, for a handful of pools.
+// checksumLength is the number of digits of a checksum: 40 bits are enough for a handful of pools.
 const checksumLength = 10
 
 // Checksums are those of a Service's pools, by the beginning of the pool's ID.
@@ -36,9 +36,9 @@ func ParseChecksums(text string) Checksums {
 	return found
 }
 
-// of returns the checksum of a pool's members, or "" if their IDs prove none.
-func (c Checksums) of(p api.Pool) string {
-	one, ok := c[poolKey(p.ID)]
+// lookup returns the checksum of a pool's members, or "" if the IDs of its members have changed since it was stored.
+func (c Checksums) lookup(p api.Pool) string {
+	stored, ok := c[poolKey(p.ID)]
 	if !ok {
 		return ""
 	}
@@ -46,26 +46,26 @@ func (c Checksums) of(p api.Pool) string {
 	for i, m := range p.Members {
 		ids[i] = m.ID
 	}
-	if sum(ids) != one.ids {
+	if sum(ids) != stored.ids {
 		return ""
 	}
-	return one.members
+	return stored.members
 }
 
 func poolKey(pool string) string { return pool[:min(len(pool), checksumLength)] }
 
 // MemberChecksum returns a checksum of all compared fields of members.
 func MemberChecksum(members []api.Member) string {
-	texts := make([]string, len(members))
+	items := make([]string, len(members))
 	for i, m := range members {
-		texts[i] = fmt.Sprintf("%s %s %d %d", m.Name, m.Address, m.Port, m.MonitorPort)
+		items[i] = fmt.Sprintf("%s %s %d %d", m.Name, m.Address, m.Port, m.MonitorPort)
 	}
-	return sum(texts)
+	return sum(items)
 }
 
-// sum sorts the texts, so that it does not depend on their order.
-func sum(texts []string) string {
-	slices.Sort(texts)
-	digest := sha256.Sum256([]byte(strings.Join(texts, "\n")))
+// sum returns a checksum that does not depend on the order of the items. It sorts them.
+func sum(items []string) string {
+	slices.Sort(items)
+	digest := sha256.Sum256([]byte(strings.Join(items, "\n")))
 	return hex.EncodeToString(digest[:])[:checksumLength]
 }

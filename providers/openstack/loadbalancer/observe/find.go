@@ -12,17 +12,17 @@ import (
 // find selects the load balancer, and others of its name.
 func (s *Store) find(key Key) Observed {
 	have := Observed{Named: key.Named}
-	leaving := func(lb api.LoadBalancer) bool { return lb.ProvisioningStatus == api.PendingDelete }
-	named := s.named(key)
+	isDeleting := func(lb api.LoadBalancer) bool { return lb.ProvisioningStatus == api.PendingDelete }
+	named := s.lookupNames(key)
 	sorting.Func(named, func(a, b api.LoadBalancer) int {
 		return cmp.Or(cmp.Compare(rank(key, a), rank(key, b)), cmp.Compare(a.ID, b.ID))
 	})
-	if lb, ok := s.LoadBalancers.Get(key.Named); ok && key.Named != "" && !leaving(lb) {
+	if lb, ok := s.LoadBalancers.Get(key.Named); ok && key.Named != "" && !isDeleting(lb) {
 		have.LoadBalancer = &lb
-		have.Others = slices.DeleteFunc(named, func(o api.LoadBalancer) bool { return o.ID == lb.ID || leaving(o) })
+		have.Others = slices.DeleteFunc(named, func(o api.LoadBalancer) bool { return o.ID == lb.ID || isDeleting(o) })
 	} else if len(named) > 0 {
 		have.LoadBalancer = &named[0]
-		have.Others = slices.DeleteFunc(named[1:], leaving)
+		have.Others = slices.DeleteFunc(named[1:], isDeleting)
 	} else if shared := s.sharedBy(key); len(shared) > 0 {
 		have.LoadBalancer = &shared[0]
 	}
@@ -49,8 +49,8 @@ func (s *Store) find(key Key) Observed {
 	return have
 }
 
-// sharedBy returns load balancers of other Services with our tag: we shared them, and the annotation is lost.
-// On one of another cluster the tag is that of a Service of the same name there.
+// sharedBy returns the load balancers of other Services with the tag of this one: it shared them, and its annotation is
+// lost. On a load balancer of another cluster the tag is that of a Service of the same name there.
 func (s *Store) sharedBy(key Key) []api.LoadBalancer {
 	return slices.DeleteFunc(s.LoadBalancers.Lookup(indexTag+key.LoadBalancer()), func(lb api.LoadBalancer) bool {
 		return lb.ProvisioningStatus == api.PendingDelete || key.Foreign(lb) != ""

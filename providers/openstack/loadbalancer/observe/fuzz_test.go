@@ -15,7 +15,7 @@ func FuzzParseChecksums(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		checksums := ParseChecksums(text)
-		if got := checksums.of(pool); got != "" && checksums[poolKey(pool.ID)].ids != sum(nil) {
+		if got := checksums.lookup(pool); got != "" && checksums[poolKey(pool.ID)].ids != sum(nil) {
 			t.Errorf("%q proves %q", text, got)
 		}
 		for key, c := range checksums {

@@ -140,7 +140,7 @@ func (l *lister) loadBalancer(lb api.LoadBalancer) {
 	}
 }
 
-// parts adds listeners, pools and health monitors. Those of a Service that shares the load balancer are no parts of it:
+// parts adds listeners, pools and health monitors. Those of a Service that shares the load balancer have no parent:
 // they are deleted without it.
 func (l *lister) parts(parent inventory.Object, lb api.LoadBalancer) {
 	owners := map[string]inventory.Owner{}
@@ -177,11 +177,10 @@ func (l *lister) parts(parent inventory.Object, lb api.LoadBalancer) {
 
 // floatingIP adds a floating IP that was created for a Service.
 func (l *lister) floatingIP(f api.FloatingIP) {
-	rest, ok := strings.CutPrefix(f.Description, names.FloatingIPMark+" ")
+	service, cluster, ok := names.ParseFloatingIPDescription(f.Description)
 	if !ok {
 		return
 	}
-	service, cluster, _ := strings.Cut(rest, " from cluster ")
 	object := inventory.Object{
 		Kind: KindFloatingIP, ID: f.ID, Name: f.FloatingIP, Created: f.CreatedAt,
 		Mark:   inventory.Mark{Cluster: cluster, UID: names.ClusterUID(f.Tags)},
@@ -196,18 +195,10 @@ func (l *lister) floatingIP(f api.FloatingIP) {
 	l.add(object)
 }
 
-const (
-	groupPrefix      = "lb-sg-"
-	uidLength        = 36
-	groupDescription = "Security Group for "
-)
-
 // group adds a security group that opens the node ports of a Service.
 func (l *lister) group(g api.SecurityGroup) {
-	rest, ok := strings.CutPrefix(g.Name, groupPrefix)
-	text, described := strings.CutPrefix(g.Description, groupDescription)
-	service, cluster, split := strings.Cut(text, " Service LoadBalancer in cluster ")
-	if !ok || !described || !split || len(rest) < uidLength {
+	uid, service, cluster, ok := names.ParseSecurityGroup(g.Name, g.Description)
+	if !ok {
 		return
 	}
 	object := inventory.Object{
@@ -216,7 +207,7 @@ func (l *lister) group(g api.SecurityGroup) {
 		Fields: []inventory.Field{{Name: "rules", Value: fmt.Sprint(len(g.Rules))}},
 	}
 	if len(object.Owners) > 0 {
-		object.Owners[0].UID = rest[:uidLength]
+		object.Owners[0].UID = uid
 	}
 	ports := l.store.Ports.Lookup(g.ID)
 	for _, p := range ports {
@@ -249,10 +240,8 @@ func (l *lister) port(p api.Port) {
 // owner returns the Service in the name of a load balancer, or in its description, with the cluster's name. The name is
 // ambiguous for other clusters with underscores in their names, and where it is cut.
 func (l *lister) owner(name, description string) (owner inventory.Owner, cluster string) {
-	const mark = "Kubernetes external service "
-	if rest, ok := strings.CutPrefix(description, mark); ok {
-		service, cluster, _ := strings.Cut(rest, " from cluster ")
-		if owners := ownerOf(service); len(owners) > 0 && cluster != "" {
+	if service, cluster, ok := names.ParseLoadBalancerDescription(description); ok && cluster != "" {
+		if owners := ownerOf(service); len(owners) > 0 {
 			return owners[0], cluster
 		}
 	}
@@ -260,22 +249,19 @@ func (l *lister) owner(name, description string) (owner inventory.Owner, cluster
 	if !ok {
 		return inventory.Owner{}, ""
 	}
-	if len(name) >= maxName {
+	if names.IsCut(name) {
 		return inventory.Owner{LoadBalancer: name}, l.request.ClusterName
 	}
-	if service, ours := strings.CutPrefix(rest, l.request.ClusterName+"_"); ours && strings.Count(service, "_") == 1 {
+	if service, isOwn := strings.CutPrefix(rest, l.request.ClusterName+"_"); isOwn && strings.Count(service, "_") == 1 {
 		return ownerOf(strings.Replace(service, "_", "/", 1))[0], l.request.ClusterName
 	}
 	parts := strings.Split(rest, "_")
 	if len(parts) < 3 {
 		return inventory.Owner{LoadBalancer: name}, rest
 	}
-	last := len(parts) - 2
-	return ownerOf(strings.Join(parts[last:], "/"))[0], strings.Join(parts[:last], "_")
+	i := len(parts) - 2
+	return ownerOf(strings.Join(parts[i:], "/"))[0], strings.Join(parts[:i], "_")
 }
-
-// maxName is the length of names that may be cut.
-const maxName = 255
 
 // ownerOf returns the owner with that namespace and name, none for other texts.
 func ownerOf(service string) []inventory.Owner {

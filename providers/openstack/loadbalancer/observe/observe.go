@@ -22,7 +22,7 @@ func (s *Store) Observe(ctx context.Context, key Key, d Depth) (Observed, error)
 	return s.assemble(ctx, key, d)
 }
 
-// cached answers from the shared lists.
+// cached returns the objects in the shared lists.
 func (s *Store) cached(ctx context.Context, key Key, d Depth) (Observed, error) {
 	if s.state.IsUncertain(key.subject()) {
 		if err := s.read(ctx, key, d); err != nil {
@@ -30,8 +30,8 @@ func (s *Store) cached(ctx context.Context, key Key, d Depth) (Observed, error) 
 		}
 		return s.assemble(ctx, key, d)
 	}
-	if s.isKnown(key) && (key.Named == "" || s.isResolved(key.Named)) {
-		d.known = true
+	if s.isComplete(key) && (key.Named == "" || s.isResolved(key.Named)) {
+		d.complete = true
 		return s.assemble(ctx, key, d)
 	}
 	if err := refresh(ctx, s.LoadBalancers, s.FloatingIPs); err != nil {
@@ -76,15 +76,14 @@ func (s *Store) withParts(have Observed, d Depth) Observed {
 			if members, ok := s.Members.Get(p.ID); ok {
 				pool.Members = members
 			} else {
-				pool.Checksum = d.Checksums.of(p)
+				pool.Checksum = d.Checksums.lookup(p)
 			}
 			pool.Monitor = s.monitorOf(p)
 		}
 		have.Pools = append(have.Pools, pool)
 	}
 	sorting.Func(have.Pools, func(a, b Pool) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name),
-			cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 	return have
 }
@@ -99,7 +98,7 @@ func (s *Store) monitorOf(p api.Pool) *api.HealthMonitor {
 }
 
 // hasRequestedMonitors reports whether a health monitor of the Service's load balancer is known only from its
-// creation: it has to be read before it is changed.
+// creation: it must be read before it is changed.
 func (s *Store) hasRequestedMonitors(key Key) bool {
 	lb := s.find(key).LoadBalancer
 	return lb != nil && slices.ContainsFunc(s.Pools.Lookup(lb.ID),

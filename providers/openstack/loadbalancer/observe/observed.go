@@ -10,15 +10,15 @@ import (
 // Observed has the existing objects of one Service's load balancer. Readers share it and must not modify what
 // it points to.
 type Observed struct {
-	// LoadBalancer is nil if there is none: the one that the Service names if it exists, else the one of our name.
+	// LoadBalancer is nil if there is none: the one that the Service names if it exists, else the one with its name.
 	LoadBalancer *api.LoadBalancer
 	// FailoverRefused is set if Octavia refused the failover of the load balancer.
 	FailoverRefused bool
-	// Others have our name too.
+	// Others have the same name.
 	Others []api.LoadBalancer
-	// Denied is the ID that the Service names, if we may not read that load balancer.
+	// Denied is the ID that the Service names, if this client may not read that load balancer.
 	Denied string
-	// Listeners and Pools are all of the load balancer's, of all Services.
+	// Listeners and Pools are those of all Services.
 	Listeners []api.Listener
 	Pools     []Pool
 	// FloatingIPs are those at the load balancer's port, and those that were created for the Service.
@@ -55,8 +55,8 @@ type Depth struct {
 	Members bool
 	// Groups includes the security groups that open node ports.
 	Groups bool
-	// known is set if lists cannot show more than the snapshot.
-	known bool
+	// complete is set if lists cannot show more than the snapshot.
+	complete bool
 	// Checksums are those of the members, from the Service's annotation.
 	Checksums Checksums
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// read reads one Service from the cloud, in all clusters: a load balancer of our name that is another
+// read reads the objects of one Service from the cloud, of all clusters: a load balancer of this name that is another
 // cluster's must be found to be refused.
 func (s *Store) read(ctx context.Context, key Key, d Depth) error {
 	r := s.state.Begin()
@@ -109,7 +109,7 @@ func (s *Store) readParts(ctx context.Context, id string, d Depth) error {
 	return nil
 }
 
-// ensureParts makes sure that the parts of a load balancer are known.
+// ensureParts reads the parts of a load balancer that are not known.
 func (s *Store) ensureParts(ctx context.Context, id string, d Depth) error {
 	if s.state.IsUncertain(id) {
 		return s.readParts(ctx, id, d)
@@ -117,7 +117,7 @@ func (s *Store) ensureParts(ctx context.Context, id string, d Depth) error {
 	if d.Authoritative {
 		return nil // read has just read them
 	}
-	if !d.known {
+	if !d.complete {
 		if err := refresh(ctx, s.Listeners, s.Pools); err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (s *Store) ensureParts(ctx context.Context, id string, d Depth) error {
 		return nil
 	}
 	pools := s.Pools.Lookup(id)
-	if !d.known && slices.ContainsFunc(pools, func(p api.Pool) bool { return p.MonitorID != "" }) {
+	if !d.complete && slices.ContainsFunc(pools, func(p api.Pool) bool { return p.MonitorID != "" }) {
 		if err := refresh(ctx, s.Monitors); err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (s *Store) ensureParts(ctx context.Context, id string, d Depth) error {
 		}
 	}
 	for _, p := range pools {
-		if _, known := s.Members.Get(p.ID); !known && d.Checksums.of(p) != "" {
+		if _, known := s.Members.Get(p.ID); !known && d.Checksums.lookup(p) != "" {
 			continue
 		}
 		if _, _, err := s.Members.Ensure(ctx, p.ID); err != nil {
@@ -154,7 +154,7 @@ func (s *Store) lacksMonitor(p api.Pool) bool {
 	return p.MonitorID != "" && !ok
 }
 
-// IgnoreMissing turns "not found" into true, for reads of one object.
+// IgnoreMissing reports whether the read of one object has found none. It returns all other errors.
 func IgnoreMissing(err error) (bool, error) {
 	if cloudapi.Is(err, cloudapi.NotFound) {
 		return true, nil

@@ -1,50 +1,53 @@
 package observe
 
 import (
+	"cmp"
+
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/members"
 )
 
 // RecordCreation records the request and response of a creation. Fields that neither contains are read before use.
-func (s *Store) RecordCreation(spec loadbalancers.CreateOpts, made api.LoadBalancer) {
+func (s *Store) RecordCreation(spec loadbalancers.CreateOpts, created api.LoadBalancer) {
 	requested := requestedMonitors(spec)
-	for _, l := range made.Listeners {
-		l.Loadbalancers = []listeners.LoadBalancerID{{ID: made.ID}}
+	for _, l := range created.Listeners {
+		l.Loadbalancers = []listeners.LoadBalancerID{{ID: created.ID}}
 		s.Listeners.Create(l.ID, l)
 		if l.Protocol == "" || l.DefaultPoolID == "" {
-			s.state.MarkUncertain(made.ID)
+			s.state.MarkUncertain(created.ID)
 		}
 	}
-	for _, p := range made.Pools {
+	for _, p := range created.Pools {
 		if p.Protocol == "" {
-			s.state.MarkUncertain(made.ID)
+			s.state.MarkUncertain(created.ID)
 		}
 		pool := api.Pool{Pool: p}
-		pool.Pool.Members, pool.Loadbalancers = nil, []pools.LoadBalancerID{{ID: made.ID}}
+		pool.Pool.Members, pool.Loadbalancers = nil, []pools.LoadBalancerID{{ID: created.ID}}
 		if p.Monitor.ID != "" {
 			pool.MonitorID = p.Monitor.ID
 			s.Monitors.Create(p.Monitor.ID, p.Monitor)
 		} else if monitor, ok := requested[p.Name]; ok && p.MonitorID == "" {
 			pool.RequestedMonitor = &monitor
 		}
-		members := make([]api.Member, 0, len(p.Members))
+		list := make([]api.Member, 0, len(p.Members))
 		for _, m := range p.Members {
 			pool.Members = append(pool.Members, api.Ref{ID: m.ID})
-			members = append(members, api.Member{
+			list = append(list, api.Member{
 				ID: m.ID, Name: m.Name, Address: m.Address, Port: m.ProtocolPort, SubnetID: m.SubnetID, MonitorPort: m.MonitorPort,
 			})
 		}
 		s.Pools.Create(p.ID, pool)
-		s.Members.Create(p.ID, members)
+		s.Members.Create(p.ID, list)
 	}
-	s.LoadBalancers.Create(made.ID, WithoutParts(made))
+	s.LoadBalancers.Create(created.ID, WithoutParts(created))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.deleted, made.ID)
+	delete(s.deleted, created.ID)
 }
 
 // requestedMonitors returns the health monitors of a creation, by the names of their pools, which differ.
@@ -57,8 +60,7 @@ func requestedMonitors(spec loadbalancers.CreateOpts) map[string]api.HealthMonit
 		if m, ok := l.DefaultPool.Monitor.(monitors.CreateOpts); ok {
 			found[l.DefaultPool.Name] = api.HealthMonitor{
 				Name: m.Name, Type: m.Type, Delay: m.Delay, Timeout: m.Timeout, MaxRetries: m.MaxRetries,
-				MaxRetriesDown: m.MaxRetriesDown,
-				URLPath:        m.URLPath, HTTPMethod: m.HTTPMethod, ExpectedCodes: m.ExpectedCodes,
+				MaxRetriesDown: m.MaxRetriesDown, URLPath: m.URLPath, HTTPMethod: m.HTTPMethod, ExpectedCodes: m.ExpectedCodes,
 			}
 		}
 	}
@@ -72,7 +74,7 @@ func (s *Store) SetStatus(id, status string) {
 	}
 }
 
-// SettleParts records that what is in a load balancer is no longer changing: the load balancer is not.
+// SettleParts records that the parts of a load balancer are ACTIVE, because the load balancer is.
 func (s *Store) SettleParts(id string) {
 	for _, l := range s.Listeners.Lookup(id) {
 		if IsPending(l.ProvisioningStatus) {
@@ -93,22 +95,15 @@ func IsPending(status string) bool {
 
 // SetMembers records the members of a pool after a batch. The response of a batch does not contain them.
 func (s *Store) SetMembers(pool string, want []api.Member) {
-	type identity struct {
-		address string
-		port    int
-	}
-	known, _ := s.Members.Get(pool)
-	old := make(map[identity]api.Member, len(known))
-	for _, m := range known {
-		old[identity{m.Address, m.Port}] = m
+	cached, _ := s.Members.Get(pool)
+	previous := make(map[members.Identity]api.Member, len(cached))
+	for _, m := range cached {
+		previous[members.IdentityOf(m)] = m
 	}
 	list := make([]api.Member, len(want))
 	for i, m := range want {
-		before := old[identity{m.Address, m.Port}]
-		m.ID = before.ID
-		if before.SubnetID != "" {
-			m.SubnetID = before.SubnetID
-		}
+		old := previous[members.IdentityOf(m)]
+		m.ID, m.SubnetID = old.ID, cmp.Or(old.SubnetID, m.SubnetID)
 		list[i] = m
 	}
 	s.Members.Put(pool, list)
@@ -149,7 +144,7 @@ func (s *Store) Delete(id string) {
 	}
 }
 
-// Deny records that we may not change a load balancer: it is another project's.
+// Deny records that this client may not change a load balancer: it is another project's.
 func (s *Store) Deny(id string) {
 	s.LoadBalancers.Delete(id)
 	s.mu.Lock()

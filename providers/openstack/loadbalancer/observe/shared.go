@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// versionAge: an Octavia is upgraded about twice a year.
+	// versionAge is the max age of the API's version: an Octavia is upgraded about twice a year.
 	versionAge = time.Hour
-	// networkAge: networks and subnets change about as often as clusters are created.
+	// networkAge is that of networks and subnets, which change about as often as clusters are created.
 	networkAge = 10 * time.Minute
-	// nodePortsAge: the ports of a node change when it is created, which is detected by their absence.
+	// nodePortsAge is that of the ports of a node. They change when it is created, which is detected by their absence.
 	nodePortsAge = 5 * time.Minute
-	// manyServers is the maximum number of servers in one read of ports, so that the request line stays short
+	// maxServersPerRead is the maximum number of servers in one read of ports, so that the request line stays short
 	// enough for every proxy: an ID takes 47 characters of it.
-	manyServers = 50
+	maxServersPerRead = 50
 )
 
 // SharedReader reads the SharedState and caches it.
@@ -41,10 +41,10 @@ type SharedReader struct {
 	external *snapshot.Value[string]
 	subnets  *snapshot.Value[map[string]api.Subnet]
 
-	// reading serializes reads of ports; waiting callers use its result.
-	reading locks.Mutex
-	store   *snapshot.Store
-	// ports are those of each server.
+	// readLock serializes reads of ports, so that waiting callers use the result.
+	readLock locks.Mutex
+	store    *snapshot.Store
+	// ports are keyed by the ID of their server.
 	ports *snapshot.Table[[]api.Port]
 }
 
@@ -69,8 +69,8 @@ func NewSharedReader(client API, c clock.PassiveClock, s model.Settings,
 			Read: func(ctx context.Context) (map[string]api.Subnet, error) {
 				list, err := client.ListSubnets(ctx, "")
 				byID := make(map[string]api.Subnet, len(list))
-				for _, one := range list {
-					byID[one.ID] = one
+				for _, subnet := range list {
+					byID[subnet.ID] = subnet
 				}
 				return byID, err
 			}}),
@@ -122,11 +122,11 @@ func (s *SharedReader) servers(nodes []*v1.Node) []string {
 
 // portsOf reads the ports of servers, many at once.
 func (s *SharedReader) portsOf(ctx context.Context, servers []string) (map[string][]api.Port, error) {
-	done, err := s.reading.Lock(ctx)
+	unlock, err := s.readLock.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer unlock()
 	out := make(map[string][]api.Port, len(servers))
 	var missing []string
 	for _, id := range servers {
@@ -134,7 +134,7 @@ func (s *SharedReader) portsOf(ctx context.Context, servers []string) (map[strin
 			missing, out[id] = append(missing, id), nil
 		}
 	}
-	for chunk := range slices.Chunk(missing, manyServers) {
+	for chunk := range slices.Chunk(missing, maxServersPerRead) {
 		r := s.store.Begin()
 		list, err := s.api.ListPorts(ctx, api.PortFilter{DeviceIDs: chunk})
 		if err != nil {
@@ -218,10 +218,7 @@ func FloatingSubnets(ctx context.Context, client api.NetworkAPI, f model.Floatin
 		match = func(s api.Subnet) bool { return pattern.Match(s.Name) }
 	}
 	filter := annotation.ParseTagFilter(f.SubnetTags)
-	sorting.Func(subnets, func(a, b api.Subnet) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name),
-			cmp.Compare(a.ID, b.ID))
-	})
+	sortByName(subnets)
 	var ids []string
 	for _, s := range subnets {
 		if s.IPVersion == 4 && match(s) && (f.SubnetTags == "" || filter.Match(s.Tags)) {
@@ -237,20 +234,27 @@ func FloatingSubnets(ctx context.Context, client api.NetworkAPI, f model.Floatin
 	return ids, nil
 }
 
-// SecondSubnet returns a subnet of the other family in the network of the first, for a second
-// address. It is "" if there is none.
-func SecondSubnet(ctx context.Context, client api.NetworkAPI, place model.LoadBalancer, family v1.IPFamily) (string,
-	error) {
+func sortByName(subnets []api.Subnet) {
+	sorting.Func(subnets, func(a, b api.Subnet) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// SecondSubnet returns a subnet of the other family in the network of the first, for a second address; "" if there is
+// none.
+func SecondSubnet(
+	ctx context.Context, client api.NetworkAPI, place model.LoadBalancer, family v1.IPFamily,
+) (string, error) {
 	network := place.NetworkID
 	if network == "" {
 		if place.SubnetID == "" {
 			return "", nil
 		}
-		first, err := client.GetSubnet(ctx, place.SubnetID)
+		subnet, err := client.GetSubnet(ctx, place.SubnetID)
 		if err != nil {
 			return "", err
 		}
-		network = first.NetworkID
+		network = subnet.NetworkID
 	}
 	subnets, err := client.ListSubnets(ctx, network)
 	if err != nil {
@@ -260,10 +264,7 @@ func SecondSubnet(ctx context.Context, client api.NetworkAPI, place model.LoadBa
 	if family == v1.IPv6Protocol {
 		version = 6
 	}
-	sorting.Func(subnets, func(a, b api.Subnet) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name),
-			cmp.Compare(a.ID, b.ID))
-	})
+	sortByName(subnets)
 	for _, s := range subnets {
 		if s.IPVersion == version {
 			return s.ID, nil

@@ -1,12 +1,11 @@
 // Package observe reads the existing objects of load balancers. All Services share one snapshot of the
-// project's objects: lists fill it, and package loadbalancer records its changes there.
+// project's objects: lists fill it, and package apply records its changes there.
 package observe
 
 import (
 	"context"
 	"errors"
 	"maps"
-	"strings"
 	"sync"
 	"time"
 
@@ -69,8 +68,8 @@ type Store struct {
 	// denied are load balancers that we may not read; deleted ones do not exist. The failover of unrecoverable ones was
 	// refused.
 	denied, deleted, unrecoverable map[string]bool
-	// reads is when each Service was last read, writtenAt when it was last changed by us, which requires that
-	// all of it is known. Both forget Services after a while, because Services are deleted.
+	// reads are the last reads of each Service, and writtenAt the times of our last writes, after which all of its
+	// objects are known. Both forget Services after a while, because Services are deleted.
 	reads     map[string]lastRead
 	writtenAt map[string]time.Time
 }
@@ -161,8 +160,7 @@ func indexLoadBalancer(lb api.LoadBalancer) []string {
 
 func indexFloatingIP(f api.FloatingIP) []string {
 	keys := []string{indexPort + f.PortID}
-	if rest, ok := strings.CutPrefix(f.Description, names.FloatingIPMark+" "); ok {
-		service, _, _ := strings.Cut(rest, " from cluster ")
+	if service, _, ok := names.ParseFloatingIPDescription(f.Description); ok {
 		keys = append(keys, indexService+service)
 	}
 	return keys
@@ -184,7 +182,7 @@ func parentOfPool(p api.Pool) string {
 	return p.Loadbalancers[0].ID
 }
 
-// refresher is a table.
+// refresher is a table of any kind.
 type refresher interface {
 	Refresh(ctx context.Context) error
 	Reread(ctx context.Context) error
@@ -231,8 +229,8 @@ func (s *Store) MarkWritten(key Key) {
 	s.writtenAt[key.subject()] = now
 }
 
-// isKnown reports whether a Service was changed by us recently, so that no list can show more of it.
-func (s *Store) isKnown(key Key) bool {
+// isComplete reports whether a Service was changed by us recently, so that no list can show more of it.
+func (s *Store) isComplete(key Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, ok := s.writtenAt[key.subject()]
@@ -259,7 +257,7 @@ func (s *Store) justRead(key Key, d Depth) bool {
 		return true
 	}
 	return isFresh(s, s.LoadBalancers) && isFresh(s, s.FloatingIPs) && (!d.Groups || isFresh(s, s.Groups)) &&
-		s.hasNothing(key)
+		s.isAbsent(key)
 }
 
 func isFresh[T any](s *Store, t *snapshot.Table[T]) bool {
@@ -267,14 +265,14 @@ func isFresh[T any](s *Store, t *snapshot.Table[T]) bool {
 	return usable && s.clock.Since(last.At()) < confirmAge
 }
 
-// hasNothing reports whether a Service has no load balancer: lists prove that, while the settings of an
+// isAbsent reports whether a Service has no load balancer: lists prove that, while the settings of an
 // existing one are read in full.
-func (s *Store) hasNothing(key Key) bool {
-	return key.Named == "" && len(s.named(key)) == 0 && len(s.LoadBalancers.Lookup(indexTag+key.LoadBalancer())) == 0
+func (s *Store) isAbsent(key Key) bool {
+	return key.Named == "" && len(s.lookupNames(key)) == 0 && len(s.LoadBalancers.Lookup(indexTag+key.LoadBalancer())) == 0
 }
 
-// named returns the load balancers with the current or earlier name of a Service's.
-func (s *Store) named(key Key) []api.LoadBalancer {
+// lookupNames returns the load balancers with the current or earlier name of a Service's.
+func (s *Store) lookupNames(key Key) []api.LoadBalancer {
 	found := s.LoadBalancers.Lookup(indexName + key.LoadBalancer())
 	if key.UID != "" {
 		found = append(found, s.LoadBalancers.Lookup(indexName+names.LegacyLoadBalancer(key.UID))...)

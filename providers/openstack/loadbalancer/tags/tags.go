@@ -9,18 +9,15 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// maxTag is the maximum length of a tag in Octavia.
-const maxTag = 255
-
-// Merge returns the desired tags of an object: marks and the Service's tags, without those that the
-// Service requested earlier and no longer does, and existing ones of other clients.
+// Merge returns the desired tags of an object: the wanted ones, and existing ones of other clients, without those that
+// the Service requested before and no longer does. extra are the tags that the Service requests now.
 func Merge(have, want, extra []string) []string {
-	earlier := strings.Split(names.Value(have, names.ExtraTagPrefix), ",")
-	var merged []string
+	previous := strings.Split(names.Value(have, names.ExtraTagPrefix), ",")
+	merged := []string{}
 	for _, tag := range have {
 		switch {
 		case tag == "", strings.HasPrefix(tag, names.ExtraTagPrefix):
-		case slices.Contains(earlier, tag) && !slices.Contains(want, tag):
+		case slices.Contains(previous, tag) && !slices.Contains(want, tag):
 		case slices.Contains(merged, tag):
 		default:
 			merged = append(merged, tag)
@@ -32,18 +29,15 @@ func Merge(have, want, extra []string) []string {
 		}
 	}
 	if mark := names.ExtraTagPrefix + strings.Join(slices.Sorted(slices.Values(extra)), ","); len(extra) > 0 &&
-		len(mark) <= maxTag {
+		len(mark) <= names.MaxTag {
 		merged = append(merged, mark)
-	}
-	if merged == nil {
-		merged = []string{}
 	}
 	return merged
 }
 
-// Add returns tags with the missing ones of more.
-func Add(tags, more []string) []string {
-	for _, tag := range more {
+// Add returns tags with those of added that are missing.
+func Add(tags, added []string) []string {
+	for _, tag := range added {
 		if !slices.Contains(tags, tag) {
 			tags = append(tags, tag)
 		}
