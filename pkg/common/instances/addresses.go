@@ -30,14 +30,14 @@ func (l *AddressList) Add(kind v1.NodeAddressType, address string) {
 	case isIP && l.WithoutIPv6 && ip.Is6():
 		return
 	}
-	if one := (v1.NodeAddress{Type: kind, Address: address}); !slices.Contains(l.list, one) {
-		l.list = append(l.list, one)
+	if added := (v1.NodeAddress{Type: kind, Address: address}); !slices.Contains(l.list, added) {
+		l.list = append(l.list, added)
 	}
 }
 
 // Remove removes an address of any type.
 func (l *AddressList) Remove(address string) {
-	l.list = slices.DeleteFunc(l.list, func(one v1.NodeAddress) bool { return one.Address == address })
+	l.list = slices.DeleteFunc(l.list, func(a v1.NodeAddress) bool { return a.Address == address })
 }
 
 // Addresses returns the addresses; the caller may modify the slice. The error names the first invalid IP

@@ -19,7 +19,7 @@ import (
 // and those that no other part has: an instance does not exist only if every part has answered that it does not.
 // It is safe for concurrent use.
 type Federation struct {
-	answers
+	instancesV2
 
 	members []Member
 }
@@ -39,69 +39,70 @@ var (
 // NewFederation returns a federation of at least one member.
 func NewFederation(members ...Member) *Federation {
 	f := &Federation{members: members}
-	f.answers = answers{f}
+	f.instancesV2 = instancesV2{f}
 	return f
 }
 
 // OwnsNode implements provider.NodeOwner.
 func (f *Federation) OwnsNode(node *v1.Node) provider.Ownership { return f.members[0].OwnsNode(node) }
 
-// ofNode implements finder.
-func (f *Federation) ofNode(ctx context.Context, node *v1.Node, age time.Duration, bulk bool) (Instance, bool, error) {
+// lookupNode implements finder.
+func (f *Federation) lookupNode(ctx context.Context, node *v1.Node, age time.Duration,
+	bulk bool) (Instance, bool, error) {
 	r, err := f.members[0].refOf(node)
 	if err != nil {
 		return Instance{}, false, err
 	}
 	for _, m := range f.members {
-		if in, ok := m.cached(r, m.policy.oldest(age)); ok && r.proves(in) {
+		if in, ok := m.cached(r, m.policy.oldestRead(age)); ok && r.proves(in) {
 			m.observeCache("hit")
 			return in, true, nil
 		}
 	}
-	return f.ask(ctx, r, age, bulk)
+	return f.lookupAll(ctx, r, age, bulk)
 }
 
-// proves reports whether no other instance can be that of the reference: by ID or system UUID. Names are not unique.
+// proves reports whether the reference identifies only this instance: by ID or system UUID. Names are not unique.
 func (r ref) proves(in Instance) bool {
 	return r.id != "" || slices.Contains(in.SystemUUIDs, r.node.SystemUUID)
 }
 
-// answer is the answer of a member.
-type answer struct {
+// lookupResult is the result of a lookup in one member.
+type lookupResult struct {
 	in    Instance
 	found bool
 	err   error
 }
 
-// ask looks an instance up in all members at the same time. The first that has it ends the others.
-func (f *Federation) ask(ctx context.Context, r ref, age time.Duration, bulk bool) (Instance, bool, error) {
-	single, cancel := context.WithCancel(ctx)
+// lookupAll looks an instance up in all members at the same time. The first that has it ends the other lookups.
+func (f *Federation) lookupAll(ctx context.Context, r ref, age time.Duration, bulk bool) (Instance, bool, error) {
+	lookups, cancel := context.WithCancel(ctx)
 	defer cancel()
-	all := make(chan answer, len(f.members))
+	results := make(chan lookupResult, len(f.members))
 	for _, m := range f.members {
-		go func() { all <- m.answer(single, r, age, bulk) }()
+		go func() { results <- m.lookupResult(lookups, r, age, bulk) }()
 	}
 	var found []Instance
 	var errs []error
 	for range f.members {
-		var a answer
+		var result lookupResult
 		select {
-		case a = <-all:
+		case result = <-results:
 		case <-ctx.Done():
 			return Instance{}, false, ctx.Err()
 		}
 		switch {
-		case a.err != nil:
-			errs = append(errs, a.err)
-		case a.found && r.proves(a.in):
-			return a.in, true, nil
-		case a.found:
-			found = append(found, a.in)
+		case result.err != nil:
+			errs = append(errs, result.err)
+		case result.found && r.proves(result.in):
+			return result.in, true, nil
+		case result.found:
+			found = append(found, result.in)
 		}
 	}
 	switch {
 	case len(errs) > 0:
-		return Instance{}, false, joined(errs)
+		return Instance{}, false, joinErrors(errs)
 	case len(found) == 1:
 		return found[0], true, nil
 	case len(found) > 1:
@@ -112,27 +113,27 @@ func (f *Federation) ask(ctx context.Context, r ref, age time.Duration, bulk boo
 	return Instance{}, false, nil
 }
 
-// joined returns the errors of members as one, of the class of the first.
-func joined(errs []error) error {
+// joinErrors returns the errors of members as one, with the class of the first.
+func joinErrors(errs []error) error {
 	if len(errs) == 1 {
 		return errs[0]
 	}
 	return &cloudapi.Error{Class: cloudapi.ClassOf(errs[0]), Operation: "Find", Err: errors.Join(errs...)}
 }
 
-// answer looks an instance up in one member. A list serves all nodes, so that it does not end with the caller.
-func (m Member) answer(ctx context.Context, r ref, age time.Duration, bulk bool) answer {
-	_, behind := m.policy.behind()
-	if bulk || behind {
+// lookupResult looks an instance up in one member. A list serves all nodes, so it does not end with the caller.
+func (m Member) lookupResult(ctx context.Context, r ref, age time.Duration, bulk bool) lookupResult {
+	_, listDue := m.policy.needsList()
+	if bulk || listDue {
 		detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), listTimeout)
 		defer cancel()
 		if err := m.refresh(detached, m.options.Clock.Now().Add(-age)); err != nil {
-			return answer{err: fmt.Errorf("%s: %w", m.Name, err)}
+			return lookupResult{err: fmt.Errorf("%s: %w", m.Name, err)}
 		}
 	}
-	in, found, err := m.lookup(ctx, r, age, bulk || behind)
+	in, found, err := m.lookup(ctx, r, age, bulk || listDue)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", m.Name, err)
 	}
-	return answer{in: in, found: found, err: err}
+	return lookupResult{in: in, found: found, err: err}
 }

@@ -17,7 +17,7 @@ import (
 // Every method preserves the class of the Source's error, and never interprets an error as "does not
 // exist". A provider ID of another cloud is a *ForeignIDError, an invalid one a *MalformedIDError.
 type Instances struct {
-	answers
+	instancesV2
 
 	options Options
 	source  Source
@@ -45,7 +45,7 @@ func New(o Options, source Source, scheme Scheme) *Instances {
 		List:  i.list,
 		Index: indexKeys,
 	})
-	i.answers = answers{i}
+	i.instancesV2 = instancesV2{i}
 	i.policy = &listPolicy{clock: o.Clock, store: i.store}
 	i.get = batch.New(i.batchOptions("get"), i.getAll)
 	i.find = batch.New(i.batchOptions("find"), i.findAll)

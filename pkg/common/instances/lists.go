@@ -36,8 +36,8 @@ type listPolicy struct {
 	// err is the error of the last list, nil if it succeeded. It was returned at failedAt.
 	err      error
 	failedAt time.Time
-	// took is the duration of the last list that succeeded.
-	took time.Duration
+	// listDuration is the duration of the last list that succeeded.
+	listDuration time.Duration
 	// tokens are the single reads of joining nodes that are allowed now, filled at filledAt.
 	tokens   float64
 	filledAt time.Time
@@ -53,27 +53,27 @@ func (p *listPolicy) countReads(n int) {
 	}
 }
 
-// listed records the outcome of a list that started at r.
-func (p *listPolicy) listed(r snapshot.Reading, err error) {
+// recordList records the outcome of a list that started at r.
+func (p *listPolicy) recordList(r snapshot.Reading, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err = err; err != nil {
 		p.failedAt = p.clock.Now()
 		return
 	}
-	p.took = p.clock.Since(r.At())
+	p.listDuration = p.clock.Since(r.At())
 	if r.After(p.outdated) {
 		p.singleReads = 0
 	}
 }
 
-// oldest returns the time at which an instance must have been read at the earliest to be no older than age. The age
+// oldestRead returns the time at which an instance must have been read at the earliest to be no older than age. The age
 // counts from the end of the last list: a list of thousands of instances may take longer than age, and would be
 // outdated when it ends.
-func (p *listPolicy) oldest(age time.Duration) time.Time {
+func (p *listPolicy) oldestRead(age time.Duration) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.clock.Now().Add(-age - p.took)
+	return p.clock.Now().Add(-age - p.listDuration)
 }
 
 // lastError returns the error of the last list if it failed within JoinMaxAge: then it is not tried again.
@@ -89,9 +89,9 @@ func (p *listPolicy) lastError() error {
 // failedRecently reports whether the last list failed within JoinMaxAge.
 func (p *listPolicy) failedRecently() bool { return p.lastError() != nil }
 
-// behind reports whether so many instances were read singly that a list is cheaper. The list has to start
+// needsList reports whether so many instances were read singly that a list is cheaper. The list has to start
 // after the returned reading.
-func (p *listPolicy) behind() (snapshot.Reading, bool) {
+func (p *listPolicy) needsList() (snapshot.Reading, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.outdated, p.singleReads >= listAfter
@@ -129,7 +129,7 @@ func (i *Instances) list(ctx context.Context) ([]Instance, error) {
 	if ctx.Err() != nil {
 		return list, err // the error is this caller's own
 	}
-	i.policy.listed(r, err)
+	i.policy.recordList(r, err)
 	if err != nil {
 		klog.FromContext(ctx).Info("Failed to list instances", "provider", i.options.Provider, "err", err)
 	}
@@ -143,7 +143,7 @@ func (i *Instances) refresh(ctx context.Context, oldest time.Time) error {
 		return nil
 	}
 	err := i.known.RefreshSince(ctx, oldest)
-	if outdated, behind := i.policy.behind(); err == nil && behind {
+	if outdated, listDue := i.policy.needsList(); err == nil && listDue {
 		err = i.known.RefreshAfter(ctx, outdated)
 	}
 	return listError(ctx, err)

@@ -15,15 +15,16 @@ type ref struct {
 	node NodeRef
 }
 
-// ofNode implements finder: by provider ID if the node has one, else by system UUID and name. If so many instances were
-// read singly that a list is cheaper, it lists without bulk too.
-func (i *Instances) ofNode(ctx context.Context, node *v1.Node, age time.Duration, bulk bool) (Instance, bool, error) {
+// lookupNode implements finder: by provider ID if the node has one, else by system UUID and name. If so many instances
+// were read singly that a list is cheaper, it lists without bulk too.
+func (i *Instances) lookupNode(ctx context.Context, node *v1.Node, age time.Duration,
+	bulk bool) (Instance, bool, error) {
 	r, err := i.refOf(node)
 	if err != nil {
 		return Instance{}, false, err
 	}
-	_, behind := i.policy.behind()
-	return i.lookup(ctx, r, age, bulk || behind)
+	_, listDue := i.policy.needsList()
+	return i.lookup(ctx, r, age, bulk || listDue)
 }
 
 // refOf returns the reference of a node's instance.
@@ -46,7 +47,7 @@ func (i *Instances) refOf(node *v1.Node) (ref, error) {
 // lookup returns an instance from the snapshot if it is no older than age, from a list if one is due, and
 // else from a read of that instance.
 func (i *Instances) lookup(ctx context.Context, r ref, age time.Duration, bulk bool) (Instance, bool, error) {
-	oldest := i.policy.oldest(age)
+	oldest := i.policy.oldestRead(age)
 	if in, ok := i.cached(r, oldest); ok {
 		i.observeCache("hit")
 		return in, true, nil

@@ -160,8 +160,8 @@ type parsedID struct {
 
 // matchAny returns the fields of an ID of any of our forms and the name of the form, or nil.
 func (s *TableScheme) matchAny(providerID string) (Fields, string) {
-	if known, ok := s.parsed.Get(providerID); ok {
-		parsed, _ := known.(parsedID)
+	if cached, ok := s.parsed.Get(providerID); ok {
+		parsed, _ := cached.(parsedID)
 		return parsed.fields, parsed.form
 	}
 	for _, form := range s.forms {
@@ -212,10 +212,10 @@ func (s *TableScheme) FormatAs(name string, fields Fields) (string, error) {
 		if form.Name != name {
 			continue
 		}
-		id := form.write(fields)
-		back := s.match(form, id)
+		id := form.format(fields)
+		parsed := s.match(form, id)
 		for _, part := range form.segments {
-			if back == nil || back[part.field] != fields[part.field] {
+			if parsed == nil || parsed[part.field] != fields[part.field] {
 				return "", fmt.Errorf("fields %v make no provider ID of the form %s", map[string]string(fields), form.Template)
 			}
 		}
@@ -224,8 +224,8 @@ func (s *TableScheme) FormatAs(name string, fields Fields) (string, error) {
 	return "", fmt.Errorf("provider ID table %q has no form %q", s.table.Scheme, name)
 }
 
-// write fills the template; missing fields are empty.
-func (f compiledForm) write(fields Fields) string {
+// format fills the template; missing fields are empty.
+func (f compiledForm) format(fields Fields) string {
 	parts := make([]string, len(f.segments))
 	for i, part := range f.segments {
 		parts[i] = part.text + fields[part.field]

@@ -24,7 +24,7 @@ func (i *Instances) InstanceIDForNode(ctx context.Context, nodeName string) (str
 			return "", err
 		}
 	}
-	in, found, err := i.ofNode(ctx, node, SnapshotMaxAge, true)
+	in, found, err := i.lookupNode(ctx, node, SnapshotMaxAge, true)
 	if err != nil {
 		return "", err
 	}
@@ -44,7 +44,7 @@ func (i *Instances) NodeNames(ctx context.Context, ids []string) (map[string]str
 	names := make(map[string]string, len(ids))
 	var mu sync.Mutex
 	var group sync.WaitGroup
-	var failed error
+	var firstErr error
 	for _, id := range ids {
 		if name, ok := byNodes[id]; ok {
 			names[id] = name
@@ -58,7 +58,7 @@ func (i *Instances) NodeNames(ctx context.Context, ids []string) (map[string]str
 			defer mu.Unlock()
 			switch {
 			case err != nil:
-				failed = err
+				firstErr = err
 			case !found:
 				delete(names, id)
 			case names[id] == "":
@@ -67,8 +67,8 @@ func (i *Instances) NodeNames(ctx context.Context, ids []string) (map[string]str
 		})
 	}
 	group.Wait()
-	if failed != nil {
-		return nil, failed
+	if firstErr != nil {
+		return nil, firstErr
 	}
 	return names, nil
 }

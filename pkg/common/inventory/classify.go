@@ -147,8 +147,8 @@ type classifier struct {
 	byLoadBalancer, byName map[string]int
 	kinds                  map[string]Kind
 	entries                []Entry
-	// live is the index of the Service of each entry; -1 for those without one.
-	live []int
+	// services has the index of the Service of each entry; -1 for entries without one.
+	services []int
 }
 
 func newClassifier(in Input) *classifier {
@@ -165,16 +165,16 @@ func newClassifier(in Input) *classifier {
 
 // classify decides without the plans, which may turn Owned into another state.
 func (c *classifier) classify(o Object) Entry {
-	live := c.liveOwner(o)
-	c.live = append(c.live, live)
+	service := c.findService(o)
+	c.services = append(c.services, service)
 	e := Entry{Object: o}
-	e.State, e.Reason = c.foreign(o)
+	e.State, e.Reason = c.foreignState(o)
 	proven := c.in.ClusterUID != "" && o.Mark.UID == c.in.ClusterUID
 	switch {
 	case e.State != "":
 	case o.Kind == KindRoute:
-		e.State, e.Reason = c.route(o, proven)
-	case live >= 0:
+		e.State, e.Reason = c.routeState(o, proven)
+	case service >= 0:
 		e.State = Owned
 	case c.otherController(o) != "":
 		e.State, e.Reason = Owned, "the class of Service "+c.otherController(o)+" leaves it to another controller"
@@ -185,13 +185,13 @@ func (c *classifier) classify(o Object) Entry {
 	case o.Keep != "":
 		e.State, e.Reason = Owned, o.Keep
 	default:
-		e.State, e.Reason = c.orphan(o)
+		e.State, e.Reason = c.orphanState(o)
 	}
 	return e
 }
 
-// foreign returns the state of an object that may carry another cluster's mark; "" for all others.
-func (c *classifier) foreign(o Object) (State, string) {
+// foreignState returns the state of an object that may carry another cluster's mark; "" for all others.
+func (c *classifier) foreignState(o Object) (State, string) {
 	switch {
 	case o.Mark.UID != "" && c.in.ClusterUID == "":
 		return Unknown, "the UID of this cluster is unknown, and the object has the mark of a cluster"
@@ -215,16 +215,16 @@ func unprovenReason(o Object) string {
 	return "it is marked with the cluster's name only, which another cluster may have too"
 }
 
-// orphan returns the state of an object with our mark and without a Service.
-func (c *classifier) orphan(o Object) (State, string) {
-	if failed := c.unlisted(o.Kind); failed != "" {
-		return Unknown, failed + " cannot be listed, without which nothing proves that it is unused"
+// orphanState returns the state of an object with our mark and without a Service.
+func (c *classifier) orphanState(o Object) (State, string) {
+	if missing := c.unlisted(o.Kind); missing != "" {
+		return Unknown, missing + " cannot be listed, without which nothing proves that it is unused"
 	}
 	if len(o.Owners) == 0 {
 		return Orphaned, "no Service needs it"
 	}
-	if at, exists := c.byName[o.Service()]; exists {
-		if c.in.Services[at].Reconciled {
+	if i, exists := c.byName[o.Service()]; exists {
+		if c.in.Services[i].Reconciled {
 			return Orphaned, "it was created for an earlier Service " + o.Service()
 		}
 		return Orphaned, "Service " + o.Service() + " needs no load balancer"
@@ -242,11 +242,11 @@ func (c *classifier) unlisted(kind string) string {
 	return ""
 }
 
-// liveOwner returns the index of the Service with a load balancer that an object belongs to, or -1.
-func (c *classifier) liveOwner(o Object) int {
+// findService returns the index of the Service with a load balancer that an object belongs to, or -1.
+func (c *classifier) findService(o Object) int {
 	for _, owner := range o.Owners {
-		if at := c.find(owner); at >= 0 && c.in.Services[at].Reconciled {
-			return at
+		if i := c.serviceIndex(owner); i >= 0 && c.in.Services[i].Reconciled {
+			return i
 		}
 	}
 	return -1
@@ -255,27 +255,27 @@ func (c *classifier) liveOwner(o Object) int {
 // otherController returns the Service of another controller that an object belongs to, or "".
 func (c *classifier) otherController(o Object) string {
 	for _, owner := range o.Owners {
-		if at := c.find(owner); at >= 0 && c.in.Services[at].OtherController {
-			return c.in.Services[at].String()
+		if i := c.serviceIndex(owner); i >= 0 && c.in.Services[i].OtherController {
+			return c.in.Services[i].String()
 		}
 	}
 	return ""
 }
 
-// find returns the index of the Service, or -1.
-func (c *classifier) find(owner Owner) int {
-	at, ok := c.byName[owner.String()]
+// serviceIndex returns the index of the Service, or -1.
+func (c *classifier) serviceIndex(owner Owner) int {
+	i, ok := c.byName[owner.String()]
 	if owner.LoadBalancer != "" {
-		at, ok = c.byLoadBalancer[owner.LoadBalancer]
+		i, ok = c.byLoadBalancer[owner.LoadBalancer]
 	}
-	if ok && owner.Identifies(c.in.Services[at]) {
-		return at
+	if ok && owner.Identifies(c.in.Services[i]) {
+		return i
 	}
 	return -1
 }
 
-// route returns the state of a route of this cluster, by the plan of the routes.
-func (c *classifier) route(o Object, proven bool) (State, string) {
+// routeState returns the state of a route of this cluster, by the plan of the routes.
+func (c *classifier) routeState(o Object, proven bool) (State, string) {
 	if c.in.Routes == nil {
 		if c.in.RoutesErr != nil {
 			return Unknown, "the routes cannot be planned: " + cloudapi.OneLine(c.in.RoutesErr)
@@ -302,11 +302,11 @@ func (c *classifier) route(o Object, proven bool) (State, string) {
 
 // routeChange returns the first change of a route that matches.
 func routeChange(p plan.Plan, match func(plan.Change) bool) (plan.Change, bool) {
-	at := slices.IndexFunc(p.Changes, func(c plan.Change) bool { return c.Kind == KindRoute && match(c) })
-	if at < 0 {
+	i := slices.IndexFunc(p.Changes, func(c plan.Change) bool { return c.Kind == KindRoute && match(c) })
+	if i < 0 {
 		return plan.Change{}, false
 	}
-	return p.Changes[at], true
+	return p.Changes[i], true
 }
 
 // refuse sets the refusals of orphans that are not provably unused.
@@ -321,7 +321,7 @@ func (c *classifier) refuse() {
 			continue
 		}
 		switch {
-		case len(e.Owners) > 0 && c.find(e.Owners[0]) >= 0:
+		case len(e.Owners) > 0 && c.serviceIndex(e.Owners[0]) >= 0:
 			e.Refusal = "Service " + e.Service() + " exists: make its type LoadBalancer and back, and the manager deletes it"
 		case e.Settling != "":
 			e.Refusal = "the cloud is still changing it (" + e.Settling + ")"

@@ -11,26 +11,26 @@ import (
 // comparePlans replaces Owned by the state in the Service's plan, and adds an entry for each object that is missing.
 func (c *classifier) comparePlans() {
 	entriesOf := make([][]int, len(c.in.Services))
-	for i, at := range c.live {
-		if at >= 0 && c.entries[i].State == Owned {
-			entriesOf[at] = append(entriesOf[at], i)
+	for i, index := range c.services {
+		if index >= 0 && c.entries[i].State == Owned {
+			entriesOf[index] = append(entriesOf[index], i)
 		}
 	}
-	for at, s := range c.in.Services {
+	for index, s := range c.in.Services {
 		switch {
 		case s.Err != nil:
-			for _, i := range entriesOf[at] {
+			for _, i := range entriesOf[index] {
 				c.entries[i].State, c.entries[i].Reason = Unknown, "no plan: "+cloudapi.OneLine(s.Err)
 			}
 		case s.Plan != nil:
-			for _, i := range entriesOf[at] {
+			for _, i := range entriesOf[index] {
 				c.entries[i].State = InSync
 			}
 			for _, h := range s.Plan.Held {
-				c.mark(s, entriesOf[at], h.Change, Held)
+				c.mark(s, entriesOf[index], h.Change, Held)
 			}
 			for _, change := range s.Plan.Changes {
-				c.mark(s, entriesOf[at], change, Drifted)
+				c.mark(s, entriesOf[index], change, Drifted)
 			}
 		}
 	}
@@ -39,16 +39,16 @@ func (c *classifier) comparePlans() {
 
 // mark sets the state of the entry that a change is for: the one of its kind and ID or name, else a part of its name,
 // else the Service's first object. Without any, the change creates an object that is missing.
-func (c *classifier) mark(s Service, of []int, change plan.Change, state State) {
+func (c *classifier) mark(s Service, entries []int, change plan.Change, state State) {
 	found := -1
-	for _, same := range []func(Object) bool{
+	for _, matches := range []func(Object) bool{
 		func(o Object) bool { return o.Kind == change.Kind && o.ID == change.ID },
 		func(o Object) bool { return o.Kind == change.Kind && o.Name == change.Name },
 		func(o Object) bool { return change.Action != plan.Create && o.Name == change.Name },
 		func(o Object) bool { return change.Action != plan.Create && o.Parent == "" },
 	} {
-		if i := slices.IndexFunc(of, func(i int) bool { return same(c.entries[i].Object) }); i >= 0 {
-			found = of[i]
+		if i := slices.IndexFunc(entries, func(i int) bool { return matches(c.entries[i].Object) }); i >= 0 {
+			found = entries[i]
 			break
 		}
 	}

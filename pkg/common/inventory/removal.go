@@ -13,7 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
-// OrphanGroup is the deletable orphans of one deleted Service, or those of the whole cluster.
+// OrphanGroup has the deletable orphans of one deleted Service, or those of the whole cluster.
 type OrphanGroup struct {
 	// Service has the identity of the deleted one: its namespace, name, and the UID, as far as it is known. It is empty
 	// for objects of the whole cluster.
@@ -80,7 +80,7 @@ func Select(removal plan.Plan, orphans []Entry, kinds []Kind) (plan.Plan, []Refu
 			dropped[c.Ref] = "is not provably an orphan of this cluster"
 		}
 	}
-	partsFirst(removal, orphans, matched)
+	deletePartsFirst(removal, orphans, matched)
 	dropDependants(removal, dropped)
 	selected := removal
 	selected.Changes, selected.Held, selected.HeldID = nil, nil, ""
@@ -97,7 +97,7 @@ func Select(removal plan.Plan, orphans []Entry, kinds []Kind) (plan.Plan, []Refu
 		case e.Parent != "" && !ok:
 			// Deleted with its parent, which has a refusal of its own.
 		case !ok:
-			refusals = append(refusals, Refusal{e.Object, notPlanned(removal)})
+			refusals = append(refusals, Refusal{e.Object, unplannedReason(removal)})
 		case dropped[ref] != "":
 			refusals = append(refusals, Refusal{e.Object, dropped[ref]})
 		}
@@ -113,9 +113,9 @@ func (o Object) RemovedBy(c plan.Change) bool {
 	return o.Kind == c.Kind && c.Action == plan.Delete || o.Kind == KindTag && c.Action == plan.Update
 }
 
-// partsFirst makes the deletion of an orphan wait for those of its parts that the plan deletes by themselves. The
+// deletePartsFirst makes the deletion of an orphan wait for those of its parts that the plan deletes by themselves. The
 // parent proves their cluster: after an interruption, parts without it could not be identified.
-func partsFirst(p plan.Plan, orphans []Entry, matched map[int]plan.Ref) {
+func deletePartsFirst(p plan.Plan, orphans []Entry, matched map[int]plan.Ref) {
 	for i, part := range matched {
 		parent := slices.IndexFunc(orphans, func(e Entry) bool { return e.ID == orphans[i].Parent && e.ID != "" })
 		ref, ok := matched[parent]
@@ -136,8 +136,8 @@ func waitsFor(p plan.Plan, change, other plan.Ref) bool {
 	})
 }
 
-// notPlanned explains why the provider does not delete an orphan.
-func notPlanned(removal plan.Plan) string {
+// unplannedReason explains why the provider does not delete an orphan.
+func unplannedReason(removal plan.Plan) string {
 	if len(removal.Warnings) > 0 {
 		return "the provider does not delete it: " + strings.Join(removal.Warnings, "; ")
 	}
@@ -146,13 +146,13 @@ func notPlanned(removal plan.Plan) string {
 
 // dropDependants drops changes that wait for a dropped one.
 func dropDependants(p plan.Plan, dropped map[plan.Ref]string) {
-	for more := true; more; {
-		more = false
+	for found := true; found; {
+		found = false
 		for _, c := range p.Changes {
 			i := slices.IndexFunc(c.After, func(r plan.Ref) bool { return dropped[r] != "" })
 			if i >= 0 && dropped[c.Ref] == "" {
 				dropped[c.Ref] = fmt.Sprintf("it waits for: %s, which %s", c.After[i], dropped[c.After[i]])
-				more = true
+				found = true
 			}
 		}
 	}
@@ -164,12 +164,12 @@ func neededRefs(p plan.Plan, matched map[int]plan.Ref, dropped map[plan.Ref]stri
 	for _, ref := range matched {
 		needed[ref] = dropped[ref] == ""
 	}
-	for more := true; more; {
-		more = false
+	for found := true; found; {
+		found = false
 		for _, c := range p.Changes {
 			for _, before := range c.After {
 				if needed[c.Ref] && !needed[before] {
-					needed[before], more = true, true
+					needed[before], found = true, true
 				}
 			}
 		}

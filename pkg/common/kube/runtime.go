@@ -34,15 +34,15 @@ const (
 func NewRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}, dryRun bool) provider.Runtime {
 	ctx := wait.ContextForChannel(stop)
 	logger := klog.FromContext(ctx)
-	dropping := provider.Runtime{Recorder: &record.FakeRecorder{}, DryRun: dryRun}
+	withoutEvents := provider.Runtime{Recorder: &record.FakeRecorder{}, DryRun: dryRun}
 	if clients == nil {
-		return dropping
+		return withoutEvents
 	}
 	client, err := clients.Client(component)
 	if err != nil {
 		logger.Error(err, "Failed to create a client for the Kubernetes API: Events are dropped and the cluster's UID is "+
 			"unknown")
-		return dropping
+		return withoutEvents
 	}
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
@@ -86,7 +86,7 @@ func annotator(client kubernetes.Interface) func(context.Context, *v1.Service, m
 // when the namespace is forbidden or missing.
 func clusterUID(ctx context.Context, client kubernetes.Interface) (string, error) {
 	var uid string
-	var last error
+	var lastErr error
 	err := wait.PollUntilContextTimeout(ctx, uidRetryInterval, uidTimeout, true, func(ctx context.Context) (bool, error) {
 		namespace, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 		switch {
@@ -96,12 +96,12 @@ func clusterUID(ctx context.Context, client kubernetes.Interface) (string, error
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsNotFound(err):
 			return false, err
 		default:
-			last = err
+			lastErr = err
 			return false, nil
 		}
 	})
-	if err != nil && last != nil {
-		return "", last
+	if err != nil && lastErr != nil {
+		return "", lastErr
 	}
 	return uid, err
 }

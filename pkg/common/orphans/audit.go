@@ -80,19 +80,19 @@ func Run(ctx context.Context, s Session) (*Audit, error) {
 	in := inventory.Input{Inventory: a.Inventory, ClusterUID: s.ClusterUID, Now: s.Now(), MinAge: s.MinAge}
 	for _, k := range a.Inventory.Kinds {
 		if k.Err != nil {
-			a.fail("%s cannot be listed: %s", k.Name, cloudapi.OneLine(k.Err))
+			a.addFailure("%s cannot be listed: %s", k.Name, cloudapi.OneLine(k.Err))
 		}
 	}
 	nodes, nodesErr := s.Nodes(ctx)
 	if nodesErr != nil {
-		a.fail("%s", cloudapi.OneLine(nodesErr))
+		a.addFailure("%s", cloudapi.OneLine(nodesErr))
 	}
 	services, err := s.Services(ctx)
 	if err != nil {
 		in.ServicesErr = err
-		a.fail("%s", cloudapi.OneLine(err))
+		a.addFailure("%s", cloudapi.OneLine(err))
 	} else {
-		in.Services = a.plans(ctx, services, nodes, nodesErr)
+		in.Services = a.planServices(ctx, services, nodes, nodesErr)
 	}
 	a.planRoutes(ctx, &in, nodes, nodesErr)
 	if err := ctx.Err(); err != nil {
@@ -102,13 +102,13 @@ func Run(ctx context.Context, s Session) (*Audit, error) {
 	return a, nil
 }
 
-// plans returns the Services, with plans of those that have or need a load balancer. Without nodes there are no plans:
-// they would remove all members.
-func (a *Audit) plans(ctx context.Context, services []*v1.Service, nodes []*v1.Node,
+// planServices returns the Services, with plans of those that have or need a load balancer. Without nodes there are no
+// plans: they would remove all members.
+func (a *Audit) planServices(ctx context.Context, services []*v1.Service, nodes []*v1.Node,
 	nodesErr error) []inventory.Service {
 	s := a.session
 	list := make([]inventory.Service, len(services))
-	var balanced []*v1.Service
+	var planned []*v1.Service
 	var indexes []int
 	for i, service := range services {
 		list[i] = Describe(ctx, s.Cloud, s.ClusterName, service)
@@ -117,16 +117,16 @@ func (a *Audit) plans(ctx context.Context, services []*v1.Service, nodes []*v1.N
 		case nodesErr != nil:
 			list[i].Err = nodesErr
 		default:
-			balanced, indexes = append(balanced, service), append(indexes, i)
+			planned, indexes = append(planned, service), append(indexes, i)
 		}
 	}
-	if len(balanced) == 0 {
+	if len(planned) == 0 {
 		return list
 	}
-	plans, errs := s.Plan(ctx, balanced, nodes)
+	plans, errs := s.Plan(ctx, planned, nodes)
 	for n, i := range indexes {
 		if list[i].Err = errs[n]; errs[n] != nil {
-			a.fail("Service %s: %s", list[i], cloudapi.OneLine(errs[n]))
+			a.addFailure("Service %s: %s", list[i], cloudapi.OneLine(errs[n]))
 			continue
 		}
 		list[i].Plan = &plans[n]
@@ -161,12 +161,12 @@ func (a *Audit) planRoutes(ctx context.Context, in *inventory.Input, nodes []*v1
 	routes, err := a.session.PlanRoutes(ctx, nodes)
 	if err != nil {
 		in.RoutesErr = err
-		a.fail("routes: %s", cloudapi.OneLine(err))
+		a.addFailure("routes: %s", cloudapi.OneLine(err))
 		return
 	}
 	in.Routes = &routes
 }
 
-func (a *Audit) fail(format string, args ...any) {
+func (a *Audit) addFailure(format string, args ...any) {
 	a.Failures = append(a.Failures, fmt.Sprintf(format, args...))
 }

@@ -66,7 +66,7 @@ func (a *Audit) Refused() []Deletion {
 func (a *Audit) Removals(ctx context.Context) []Removal {
 	var all []Removal
 	for _, o := range a.Report.OrphanGroups() {
-		all = append(all, a.planService(ctx, o))
+		all = append(all, a.planRemoval(ctx, o))
 	}
 	routes := slices.DeleteFunc(slices.Clone(a.Report.Entries), func(e inventory.Entry) bool {
 		return e.Kind != inventory.KindRoute || !e.Deletable()
@@ -77,28 +77,28 @@ func (a *Audit) Removals(ctx context.Context) []Removal {
 	return all
 }
 
-// planService plans the removal of the orphans of one Service, through the same path as the manager's deletions.
-func (a *Audit) planService(ctx context.Context, o inventory.OrphanGroup) Removal {
+// planRemoval plans the removal of the orphans of one Service, through the same path as the manager's deletions.
+func (a *Audit) planRemoval(ctx context.Context, o inventory.OrphanGroup) Removal {
 	s := a.session
 	r := Removal{orphans: o.Orphans, kinds: a.Inventory.Kinds}
 	balancers, _ := s.Cloud.LoadBalancer()
-	full, ok := balancers.(loadbalancer.Interface)
+	planning, ok := balancers.(loadbalancer.Interface)
 	if !ok {
 		r.err = errors.New("the provider has no load balancers")
 		return r
 	}
 	r.apply = func(ctx context.Context, approve loadbalancer.ApproveFunc) (plan.Result, error) {
-		return full.RemoveOrphans(ctx, s.ClusterName, o.Service, approve)
+		return planning.RemoveOrphans(ctx, s.ClusterName, o.Service, approve)
 	}
 	r.confirm = func(ctx context.Context) error { return a.confirmDeleted(ctx, o) }
 	if o.Service.Name == "" {
 		r.confirm = a.confirmUnbalanced
 	}
-	whole, err := full.PlanLoadBalancer(ctx, s.ClusterName, o.Service, nil, loadbalancer.PlanOptions{Remove: true})
+	removal, err := planning.PlanLoadBalancer(ctx, s.ClusterName, o.Service, nil, loadbalancer.PlanOptions{Remove: true})
 	if o.Service.Name == "" {
-		whole.Subject = "objects of the whole cluster"
+		removal.Subject = "objects of the whole cluster"
 	}
-	return r.selected(whole, err)
+	return r.withSelection(removal, err)
 }
 
 // planRouteRemoval plans the removal of orphaned routes as a part of the plan of all routes.
@@ -114,24 +114,24 @@ func (a *Audit) planRouteRemoval(ctx context.Context, routes []inventory.Entry) 
 		return a.session.PlanRoutes(ctx, nodes)
 	}
 	r.apply = func(ctx context.Context, approve loadbalancer.ApproveFunc) (plan.Result, error) {
-		whole, err := read(ctx)
+		changes, err := read(ctx)
 		if err != nil {
 			return plan.Result{}, err
 		}
-		approved, err := approve(ctx, whole)
+		approved, err := approve(ctx, changes)
 		if err != nil {
 			return plan.Result{}, err
 		}
 		return approved.Apply(ctx, plan.ApplyOptions{})
 	}
-	whole, err := read(ctx)
-	return r.selected(whole, err)
+	changes, err := read(ctx)
+	return r.withSelection(changes, err)
 }
 
-// selected adds the part of a plan that deletes the orphans.
-func (r Removal) selected(whole plan.Plan, err error) Removal {
+// withSelection adds the part of a plan that deletes the orphans.
+func (r Removal) withSelection(p plan.Plan, err error) Removal {
 	if r.err = err; err == nil {
-		r.Plan, r.refusals = inventory.Select(whole, r.orphans, r.kinds)
+		r.Plan, r.refusals = inventory.Select(p, r.orphans, r.kinds)
 		r.Plan.Warnings = nil // they are about the refusals
 	}
 	return r
@@ -146,14 +146,14 @@ func (r Removal) Apply(ctx context.Context) []Deletion {
 	if err := ctx.Err(); err != nil {
 		return r.outcomes(nil, err)
 	}
-	shown := r.Plan
+	planned := r.Plan
 	var once sync.Once
-	approve := func(ctx context.Context, whole plan.Plan) (plan.Plan, error) {
+	approve := func(ctx context.Context, current plan.Plan) (plan.Plan, error) {
 		if err := r.confirm(ctx); err != nil {
 			return plan.Plan{}, err
 		}
-		approved, refusals := inventory.Select(whole, r.orphans, r.kinds)
-		approved.Changes = slices.DeleteFunc(approved.Changes, func(c plan.Change) bool { return !shown.Has(c) })
+		approved, refusals := inventory.Select(current, r.orphans, r.kinds)
+		approved.Changes = slices.DeleteFunc(approved.Changes, func(c plan.Change) bool { return !planned.Has(c) })
 		once.Do(func() { r.Plan, r.refusals = approved, refusals })
 		return approved, nil
 	}
@@ -172,7 +172,7 @@ func (a *Audit) confirmDeleted(ctx context.Context, o inventory.OrphanGroup) err
 	case err != nil:
 		return fmt.Errorf("nothing proves that Service %s is deleted: %w", name, err)
 	}
-	if a.belongTo(ctx, o, live) {
+	if a.mayBelongTo(ctx, o, live) {
 		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "Service " + name,
 			Err: errors.New("the Service exists now; run the audit again")}
 	}
@@ -186,11 +186,11 @@ func (a *Audit) confirmUnbalanced(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("nothing proves that no Service needs a load balancer: %w", err)
 	}
-	at := slices.IndexFunc(services, loadbalancer.IsReconciled)
-	if at < 0 {
+	i := slices.IndexFunc(services, loadbalancer.IsReconciled)
+	if i < 0 {
 		return nil
 	}
-	name := services[at].Namespace + "/" + services[at].Name
+	name := services[i].Namespace + "/" + services[i].Name
 	return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "Service " + name,
 		Err: errors.New("it needs a load balancer, and objects of the whole cluster stay until no Service does")}
 }
@@ -214,8 +214,8 @@ func (a *Audit) confirmUnneeded(ctx context.Context, routes []inventory.Entry) e
 	return nil
 }
 
-// belongTo reports whether any of the orphans may belong to a Service.
-func (a *Audit) belongTo(ctx context.Context, o inventory.OrphanGroup, service *v1.Service) bool {
+// mayBelongTo reports whether any of the orphans may belong to a Service.
+func (a *Audit) mayBelongTo(ctx context.Context, o inventory.OrphanGroup, service *v1.Service) bool {
 	described := Describe(ctx, a.session.Cloud, a.session.ClusterName, service)
 	return slices.ContainsFunc(o.Orphans, func(e inventory.Entry) bool { return e.Owners[0].Identifies(described) })
 }
@@ -239,7 +239,7 @@ func (r Removal) outcomes(steps []plan.Outcome, err error) []Deletion {
 		}
 		for i, c := range r.Plan.Changes {
 			if e.RemovedBy(c) && i < len(steps) {
-				d = d.after(steps[i])
+				d = d.withOutcome(steps[i])
 			}
 		}
 		byID[e.ID] = d
@@ -254,8 +254,8 @@ func (r Removal) outcomes(steps []plan.Outcome, err error) []Deletion {
 	return all
 }
 
-// after returns the outcome after a step of the plan.
-func (d Deletion) after(step plan.Outcome) Deletion {
+// withOutcome returns the outcome after a step of the plan.
+func (d Deletion) withOutcome(step plan.Outcome) Deletion {
 	switch {
 	case step.Err != nil:
 		d.Outcome, d.Detail = Failed, cloudapi.OneLine(step.Err)

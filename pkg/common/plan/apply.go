@@ -94,7 +94,7 @@ func (p Plan) Apply(ctx context.Context, o ApplyOptions) (Result, error) {
 		}
 	}
 	r := newRun(p, o)
-	r.all(ctx)
+	r.execute(ctx)
 	return r.result, r.err(ctx)
 }
 
@@ -141,8 +141,8 @@ func newRun(p Plan, o ApplyOptions) *run {
 	return r
 }
 
-// all runs the plan to its end.
-func (r *run) all(ctx context.Context) {
+// execute runs the plan to its end.
+func (r *run) execute(ctx context.Context) {
 	waits, stop := context.WithCancel(ctx)
 	defer stop()
 	for {
@@ -195,11 +195,11 @@ func startSpan(ctx context.Context, c Change, wait bool) (context.Context, trace
 }
 
 func (r *run) work(ctx context.Context, index int, wait bool, f func(context.Context, *Handles) error) {
-	began := r.options.Clock.Now()
+	start := r.options.Clock.Now()
 	ctx, span := startSpan(ctx, r.plan.Changes[index], wait)
 	err := f(ctx, r.result.IDs)
 	tracing.End(span, err)
-	r.events <- event{index: index, wait: wait, err: err, took: r.options.Clock.Since(began)}
+	r.events <- event{index: index, wait: wait, err: err, took: r.options.Clock.Since(start)}
 }
 
 // handle processes a worker's report.
@@ -214,7 +214,7 @@ func (r *run) handle(e event) {
 	switch {
 	case e.wait && e.err != nil:
 		if len(r.errs) > 0 && cloudapi.Is(e.err, cloudapi.Canceled) {
-			return // canceled by us, because of an error that is already in the list
+			return // canceled by execute, because of an error that is already in the list
 		}
 		r.fail(e.index, Applied, fmt.Errorf("%s: waiting until it is ready: %w", c.Ref, e.err))
 	case e.err != nil && (c.Action != Delete || !cloudapi.Is(e.err, cloudapi.NotFound)):

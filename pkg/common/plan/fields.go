@@ -26,7 +26,7 @@ func (f *Fields) Diff(name, before, after string) bool {
 
 // Has reports whether the field differs.
 func (f Fields) Has(name string) bool {
-	return slices.ContainsFunc(f, func(one Field) bool { return one.Name == name })
+	return slices.ContainsFunc(f, func(field Field) bool { return field.Name == name })
 }
 
 // ShowInt formats a number, and returns "" for 0, with which clouds report an unset value.

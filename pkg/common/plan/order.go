@@ -71,19 +71,13 @@ func (p Plan) Membership() Plan {
 	for changed := true; changed; {
 		changed = false
 		for _, c := range p.Changes {
-			if keep[c.Ref] && !all(c.After, keep) {
+			if keep[c.Ref] && !containsAll(keep, c.After) {
 				keep[c.Ref], changed = false, true
 			}
 		}
 	}
-	sub := p
-	sub.Changes = nil
-	for _, c := range p.Changes {
-		if keep[c.Ref] {
-			sub.Changes = append(sub.Changes, c)
-		}
-	}
-	return sub
+	p.Changes = slices.DeleteFunc(slices.Clone(p.Changes), func(c Change) bool { return !keep[c.Ref] })
+	return p
 }
 
 // Count returns the number of changes of each action.
@@ -95,13 +89,9 @@ func (p Plan) Count() map[Action]int {
 	return n
 }
 
-func all(refs []Ref, in map[Ref]bool) bool {
-	for _, r := range refs {
-		if !in[r] {
-			return false
-		}
-	}
-	return true
+// containsAll reports whether a set has all references.
+func containsAll(set map[Ref]bool, refs []Ref) bool {
+	return !slices.ContainsFunc(refs, func(r Ref) bool { return !set[r] })
 }
 
 // order returns the indexes of the changes in an order that can be run: always the first change of the list
@@ -112,7 +102,7 @@ func (p Plan) order() (order []int, cycle []Ref) {
 	for len(order) < len(p.Changes) {
 		next := -1
 		for i, c := range p.Changes {
-			if !done[c.Ref] && all(c.After, done) {
+			if !done[c.Ref] && containsAll(done, c.After) {
 				next = i
 				break
 			}

@@ -26,41 +26,39 @@ func Summary(p Plan) string {
 			if c.Action != action {
 				continue
 			}
-			text := join + summaryOf(c)
+			text := join + summarize(c)
 			more := fmt.Sprintf("; and %d more", len(p.Changes)-written)
 			if b.Len()+len(text)+len(more) > MaxSummary {
-				return changedEntries(b.String() + more)
+				return strings.TrimPrefix(b.String()+more, "; ")
 			}
 			b.WriteString(text)
 			written++
 			join = ", "
 		}
 	}
-	return changedEntries(b.String())
+	return strings.TrimPrefix(b.String(), "; ")
 }
 
-func changedEntries(s string) string { return strings.TrimPrefix(s, "; ") }
-
-// summaryOf names the change; an update also includes the fields and values, because nothing else
+// summarize names the change; an update also includes the fields and values, because nothing else
 // distinguishes it from the next one. Long values and names are shortened.
-func summaryOf(c Change) string {
+func summarize(c Change) string {
 	const maxName, maxValue = 300, 120
-	text := clip(printable(c.Kind+" "+c.Name), maxName)
+	text := clip(escape(c.Kind+" "+c.Name), maxName)
 	if c.Action != Update || len(c.Fields) == 0 {
 		return text
 	}
 	fields := make([]string, len(c.Fields))
 	for i, f := range c.Fields {
-		step := stepText(f, func(s string) bool { return len(s) <= maxValue })
-		fields[i] = printable(f.Name) + ": " + clip(step, maxValue)
+		step := formatStep(f, func(s string) bool { return len(s) <= maxValue })
+		fields[i] = escape(f.Name) + ": " + clip(step, maxValue)
 	}
 	return text + " (" + strings.Join(fields, ", ") + ")"
 }
 
-// stepText shows an update as "before → after". If that doesn't fit and the values are lists, it shows the
+// formatStep shows an update as "before → after". If that doesn't fit and the values are lists, it shows the
 // added and removed entries: in a list of a hundred members the others are irrelevant.
-func stepText(f Field, fits func(string) bool) string {
-	step := shown(f.Before) + " → " + shown(f.After)
+func formatStep(f Field, fits func(string) bool) string {
+	step := formatValue(f.Before) + " → " + formatValue(f.After)
 	if fits(step) {
 		return step
 	}
@@ -71,12 +69,12 @@ func stepText(f Field, fits func(string) bool) string {
 	var parts []string
 	for _, item := range after {
 		if item != "" && !slices.Contains(before, item) {
-			parts = append(parts, "+"+printable(strings.TrimSpace(item)))
+			parts = append(parts, "+"+escape(strings.TrimSpace(item)))
 		}
 	}
 	for _, item := range before {
 		if item != "" && !slices.Contains(after, item) {
-			parts = append(parts, "-"+printable(strings.TrimSpace(item)))
+			parts = append(parts, "-"+escape(strings.TrimSpace(item)))
 		}
 	}
 	if len(parts) == 0 {

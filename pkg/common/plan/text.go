@@ -41,7 +41,7 @@ func RenderText(w io.Writer, o TextOptions, plans ...Plan) error {
 		}
 		t.plan(sorted)
 	}
-	t.line(0, bold, totals(plans))
+	t.line(0, bold, formatTotals(plans))
 	_, err := w.Write(t.buffer.Bytes())
 	return err
 }
@@ -82,7 +82,7 @@ func (t *textWriter) plan(p Plan) {
 	if p.Empty() && len(p.Warnings) == 0 && !t.options.Verbose {
 		return
 	}
-	t.line(0, bold, printable(p.Subject))
+	t.line(0, bold, escape(p.Subject))
 	for _, c := range p.Changes {
 		t.change(c, "")
 	}
@@ -90,46 +90,46 @@ func (t *textWriter) plan(p Plan) {
 		t.line(2, dim, "no changes")
 	}
 	if len(p.Held) > 0 {
-		t.line(2, purple, "held until an approval of "+printable(p.HeldID)+":")
+		t.line(2, purple, "held until an approval of "+escape(p.HeldID)+":")
 	}
 	for _, h := range p.Held {
 		h.Change.Reason = h.Reason
 		t.change(h.Change, " (held)")
 	}
 	for _, warning := range p.Warnings {
-		t.line(2, purple, "! "+printable(warning))
+		t.line(2, purple, "! "+escape(warning))
 	}
 	t.buffer.WriteByte('\n')
 }
 
 func (t *textWriter) change(c Change, suffix string) {
 	sign, colour := actionStyle(c.Action)
-	t.line(2, colour, sign+" "+printable(c.Kind)+" "+printable(c.Name)+suffix)
+	t.line(2, colour, sign+" "+escape(c.Kind)+" "+escape(c.Name)+suffix)
 	if c.Reason != "" {
-		t.line(6, dim, "because "+printable(c.Reason))
+		t.line(6, dim, "because "+escape(c.Reason))
 	}
 	widest := 0
 	for _, f := range c.Fields {
-		widest = max(widest, utf8.RuneCountInString(printable(f.Name)))
+		widest = max(widest, utf8.RuneCountInString(escape(f.Name)))
 	}
 	for _, f := range c.Fields {
-		name := printable(f.Name) + ":"
+		name := escape(f.Name) + ":"
 		pad := strings.Repeat(" ", widest+1-utf8.RuneCountInString(name))
-		t.line(6, plain, t.field(name+pad+" ", c.Action, f))
+		t.line(6, plain, t.formatField(name+pad+" ", c.Action, f))
 	}
 	if c.Disrupts != DisruptsNothing {
 		t.line(6, yellow, "disrupts "+string(c.Disrupts))
 	}
 	if len(c.Follows) > 0 {
-		t.line(6, dim, "follows from "+printable(strings.Join(c.Follows, ", ")))
+		t.line(6, dim, "follows from "+escape(strings.Join(c.Follows, ", ")))
 	}
 	if len(c.After) > 0 {
-		t.line(6, dim, "after "+refs(c.After))
+		t.line(6, dim, "after "+formatRefs(c.After))
 	}
 }
 
-// field formats the value of a created or deleted object, or the change of an updated one.
-func (t *textWriter) field(head string, a Action, f Field) string {
+// formatField formats the value of a created or deleted object, or the change of an updated one.
+func (t *textWriter) formatField(head string, a Action, f Field) string {
 	const indent = 6
 	room := t.options.Width - indent - utf8.RuneCountInString(head)
 	room = max(room, 10) // A few letters of a value are useless; the terminal wraps the line instead.
@@ -139,11 +139,11 @@ func (t *textWriter) field(head string, a Action, f Field) string {
 	var value string
 	switch a {
 	case Create:
-		value = shown(f.After)
+		value = formatValue(f.After)
 	case Delete:
-		value = shown(f.Before)
+		value = formatValue(f.Before)
 	default:
-		value = stepText(f, fits)
+		value = formatStep(f, fits)
 	}
 	if !fits(value) {
 		value = string([]rune(value)[:room-1]) + "…"
@@ -151,13 +151,13 @@ func (t *textWriter) field(head string, a Action, f Field) string {
 	return head + value
 }
 
-// refs names the changes that a change depends on. These are mostly creations, so they need no verb.
-func refs(after []Ref) string {
+// formatRefs names the changes that a change depends on. These are mostly creations, so they need no verb.
+func formatRefs(after []Ref) string {
 	names := make([]string, len(after))
 	for i, r := range after {
-		names[i] = printable(r.Kind + " " + r.Name)
+		names[i] = escape(r.Kind + " " + r.Name)
 		if r.Action != Create {
-			names[i] = printable(r.String())
+			names[i] = escape(r.String())
 		}
 	}
 	return strings.Join(names, ", ")
@@ -172,8 +172,8 @@ func (t *textWriter) line(indent int, s style, text string) {
 	t.buffer.WriteByte('\n')
 }
 
-// totals is the summary line.
-func totals(plans []Plan) string {
+// formatTotals returns the summary line.
+func formatTotals(plans []Plan) string {
 	n, held := map[Action]int{}, 0
 	all, changed := tally{}, tally{}
 	for _, p := range plans {
@@ -208,7 +208,7 @@ func (t *tally) count(p Plan) {
 		t.services++
 		return
 	}
-	t.others = append(t.others, printable(p.Subject))
+	t.others = append(t.others, escape(p.Subject))
 }
 
 func (t *tally) total() int { return t.services + len(t.others) }
@@ -236,17 +236,17 @@ func plural(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// shown returns a field's value, and a placeholder for an empty one, which would look like missing output.
-func shown(value string) string {
+// formatValue returns a field's value, and a placeholder for an empty one, which would look like missing output.
+func formatValue(value string) string {
 	if value == "" {
 		return "(none)"
 	}
-	return printable(value)
+	return escape(value)
 }
 
-// printable escapes characters that could control a terminal or break a line: names and values come from
+// escape escapes characters that could control a terminal or break a line: names and values come from
 // users and clouds.
-func printable(s string) string {
+func escape(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return s
 	}

@@ -16,25 +16,25 @@ import (
 
 // finder finds the instances of nodes.
 type finder interface {
-	// ofNode returns the node's instance, as it was read at most age ago. With bulk, many nodes are looked up, so that
+	// lookupNode returns the node's instance, as it was read at most age ago. With bulk, many nodes are looked up, so that
 	// a list is worth its calls.
-	ofNode(ctx context.Context, node *v1.Node, age time.Duration, bulk bool) (Instance, bool, error)
+	lookupNode(ctx context.Context, node *v1.Node, age time.Duration, bulk bool) (Instance, bool, error)
 }
 
-// answers implements the methods of cloudprovider.InstancesV2 with the instances of a finder.
-type answers struct{ finder }
+// instancesV2 implements the methods of cloudprovider.InstancesV2 with the instances of a finder.
+type instancesV2 struct{ finder }
 
 // InstanceExists reports whether the node's instance exists. It returns false only after a read of that
 // instance that started after the call.
-func (a answers) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
-	_, found, err := a.ofNode(ctx, node, SnapshotMaxAge, false)
+func (a instancesV2) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
+	_, found, err := a.lookupNode(ctx, node, SnapshotMaxAge, false)
 	return found, err
 }
 
 // InstanceShutdown reports whether the node's instance is stopped. It returns
 // cloudprovider.InstanceNotFound if the instance does not exist.
-func (a answers) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {
-	in, found, err := a.ofNode(ctx, node, SnapshotMaxAge, false)
+func (a instancesV2) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {
+	in, found, err := a.lookupNode(ctx, node, SnapshotMaxAge, false)
 	if err != nil {
 		return false, err
 	}
@@ -46,12 +46,12 @@ func (a answers) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, err
 
 // InstanceMetadata returns the node's addresses and labels. It returns cloudprovider.InstanceNotFound if
 // the instance does not exist.
-func (a answers) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
+func (a instancesV2) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
 	age := SnapshotMaxAge
 	if nodes.Uninitialized(node) {
 		age = JoinMaxAge
 	}
-	in, found, err := a.ofNode(ctx, node, age, true)
+	in, found, err := a.lookupNode(ctx, node, age, true)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +75,8 @@ func (a answers) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudpro
 // NodeAddresses returns the addresses that the framework is about to set in the node's status: those of the
 // instance, restricted by the kubelet's --node-ip. It returns cloudprovider.InstanceNotFound if the
 // instance does not exist.
-func (a answers) NodeAddresses(ctx context.Context, node *v1.Node) ([]v1.NodeAddress, error) {
-	in, found, err := a.ofNode(ctx, node, SnapshotMaxAge, true)
+func (a instancesV2) NodeAddresses(ctx context.Context, node *v1.Node) ([]v1.NodeAddress, error) {
+	in, found, err := a.lookupNode(ctx, node, SnapshotMaxAge, true)
 	if err != nil {
 		return nil, err
 	}
