@@ -44,11 +44,11 @@ func (m *Mutex) unlock() { <-m.held }
 // KeyedMutex is one Mutex per key. Unlocked keys take no memory. The zero value is ready to use.
 type KeyedMutex struct {
 	mu    sync.Mutex
-	locks map[string]*counted
+	locks map[string]*countedMutex
 }
 
-// counted is a Mutex with the number of callers that hold it or wait for it.
-type counted struct {
+// countedMutex is a Mutex with the number of callers that hold it or wait for it.
+type countedMutex struct {
 	Mutex
 	users int
 }
@@ -80,13 +80,13 @@ func (k *KeyedMutex) TryLock(key string) (unlock func(), ok bool) {
 }
 
 // joinLocked returns the lock of a key with the caller as one of its users. k.mu is held.
-func (k *KeyedMutex) joinLocked(key string) *counted {
+func (k *KeyedMutex) joinLocked(key string) *countedMutex {
 	lock, ok := k.locks[key]
 	if !ok {
 		if k.locks == nil {
-			k.locks = map[string]*counted{}
+			k.locks = map[string]*countedMutex{}
 		}
-		lock = &counted{}
+		lock = &countedMutex{}
 		k.locks[key] = lock
 	}
 	lock.users++
@@ -100,7 +100,7 @@ func (k *KeyedMutex) Len() int {
 	return len(k.locks)
 }
 
-func (k *KeyedMutex) leave(key string, lock *counted) {
+func (k *KeyedMutex) leave(key string, lock *countedMutex) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if lock.users--; lock.users == 0 {

@@ -24,15 +24,15 @@ var registry = struct {
 	foreign map[string]string
 }{byName: map[string]Descriptor{}, foreign: map[string]string{}}
 
-// nameForm is the form of a provider name: it becomes a provider ID scheme, a metric label, a flag prefix, a
+// namePattern is the form of a provider name: it becomes a provider ID scheme, a metric label, a flag prefix, a
 // build tag and a Go package name.
-var nameForm = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
+var namePattern = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 
 // Register makes a provider available to --cloud-provider and stores its descriptor. It is called from the
 // provider's init function and panics on programming errors: a duplicate name, a missing factory, flags
 // without the provider's prefix.
 func Register(d Descriptor) {
-	if err := check(d); err != nil {
+	if err := validate(d); err != nil {
 		panic(err)
 	}
 	registry.Lock()
@@ -73,9 +73,9 @@ func Names() []string {
 // Nearest returns the entry of known that is most similar to word, or "" if none is near.
 func Nearest(word string, known []string) string { return spell.Nearest(word, known) }
 
-func check(d Descriptor) error {
+func validate(d Descriptor) error {
 	switch {
-	case !nameForm.MatchString(d.Name):
+	case !namePattern.MatchString(d.Name):
 		return fmt.Errorf("provider name %q: it must be lower-case letters and digits, starting with a letter", d.Name)
 	case d.New == nil:
 		return fmt.Errorf("provider %q: New is missing", d.Name)

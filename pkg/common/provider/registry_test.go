@@ -65,11 +65,11 @@ func TestRegisterRefusesProgrammersErrors(t *testing.T) {
 func TestFlagsThatAreInherited(t *testing.T) {
 	d := Descriptor{Name: "heir", Title: "T", New: factory, InheritedFlags: []string{"tags"}}
 	d.Flags = func(fs *pflag.FlagSet) { fs.Bool("tags", false, ""); fs.Bool("heir-x", false, "") }
-	if err := check(d); err != nil {
+	if err := validate(d); err != nil {
 		t.Error(err)
 	}
 	d.InheritedFlags = nil
-	if err := check(d); err == nil {
+	if err := validate(d); err == nil {
 		t.Error("a flag without the prefix passed")
 	}
 }

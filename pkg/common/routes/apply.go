@@ -27,7 +27,7 @@ func (r *Routes) apply(ctx context.Context, ops []operation) (map[operation]erro
 			if stale, ok := r.blackholeAt(op); ok {
 				deletions = append(deletions, stale)
 			}
-		case r.replaced(op):
+		case r.isReplaced(op):
 			// The route that exists at the destination now is wanted, and clouds delete by destination.
 		default:
 			deletions = append(deletions, op)
@@ -40,19 +40,19 @@ func (r *Routes) apply(ctx context.Context, ops []operation) (map[operation]erro
 			failed[op.route.Destination] = err
 		}
 	}
-	var possible []operation
+	var allowed []operation
 	for _, op := range creations {
 		err := failed[op.route.Destination]
 		if err == nil {
-			err = r.foreignAt(op)
+			err = r.checkForeign(op)
 		}
 		if err != nil {
 			results[op] = err
 			continue
 		}
-		possible = append(possible, op)
+		allowed = append(allowed, op)
 	}
-	for op, err := range bulk(ctx, possible, r.source.Create) {
+	for op, err := range bulk(ctx, allowed, r.source.Create) {
 		results[op] = err
 		if err == nil {
 			r.recordCreated(op.route)
@@ -91,19 +91,19 @@ func (r *Routes) blackholeAt(op operation) (operation, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	stale, ok := r.blackholes[op.route.Destination]
-	return operation{cluster: op.cluster, route: stale}, ok && !r.replaces
+	return operation{cluster: op.cluster, route: stale}, ok && !r.options.ReplacesBlackholes
 }
 
-// foreignAt returns an error if a foreign route has the destination of a creation. Clouds that accept both would split
-// the node's traffic between them. A route to the same target stays: the Source adopts it.
-func (r *Routes) foreignAt(op operation) error {
+// checkForeign returns an error if a foreign route has the destination of a creation. Clouds that accept both would
+// split the node's traffic between them. A route to the same target stays: the Source adopts it.
+func (r *Routes) checkForeign(op operation) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	other, ok := r.foreign[op.route.Destination]
-	if !ok || r.rejects || other.leadsTo(op.route.InstanceID, op.route.NodeName) {
+	foreign, ok := r.foreign[op.route.Destination]
+	if !ok || r.options.RejectsForeign || foreign.leadsTo(op.route.InstanceID, op.route.NodeName) {
 		return nil
 	}
-	return &cloudapi.Error{Class: cloudapi.AlreadyExists, Operation: "create route", Err: other.conflict()}
+	return &cloudapi.Error{Class: cloudapi.AlreadyExists, Operation: "create route", Err: foreign.foreignError()}
 }
 
 // leadsTo reports whether the route is to a node's instance.
@@ -111,8 +111,8 @@ func (r Route) leadsTo(instanceID, nodeName string) bool {
 	return r.InstanceID != "" && r.InstanceID == instanceID || r.NodeName != "" && r.NodeName == nodeName
 }
 
-// conflict says that the destination of a foreign route is a node's pod CIDR.
-func (r Route) conflict() error {
+// foreignError returns the error about a foreign route to a node's pod CIDR.
+func (r Route) foreignError() error {
 	return fmt.Errorf("there is a route to %s that does not belong to this cluster (%s): remove it, or give the node "+
 		"another pod CIDR", r.Destination, r.Name)
 }
@@ -134,9 +134,9 @@ func (r *Routes) recordCreated(route Route) {
 	delete(r.blackholes, route.Destination)
 }
 
-// replaced reports whether the destination of this deletion was assigned to another target since the last
+// isReplaced reports whether the destination of this deletion was assigned to another target since the last
 // list.
-func (r *Routes) replaced(op operation) bool {
+func (r *Routes) isReplaced(op operation) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	target, ok := r.created[op.route.Destination]

@@ -39,38 +39,38 @@ func (r *Routes) PlanRoutes(
 		return plan.Plan{}, err
 	}
 	p := plan.Plan{Subject: "routes of cluster " + clusterName}
-	want, warnings := wanted(nodes)
+	want, warnings := desiredRoutes(nodes)
 	p.Warnings = warnings
 	create, remove := diff(want, owned, clusterCIDRs)
-	others := byDestination(foreign)
+	foreignByDestination := byDestination(foreign)
 	deletions := map[string][]plan.Ref{}
 	for _, route := range remove {
-		c := r.deletion(clusterName, route, len(deletions[route.Destination]) > 0)
+		c := r.newDeletion(clusterName, route, len(deletions[route.Destination]) > 0)
 		deletions[route.Destination] = append(deletions[route.Destination], c.Ref)
 		p.Changes = append(p.Changes, c)
 	}
 	for _, w := range create {
-		if other, ok := others[w.destination]; ok && other.NodeName != w.node.Name {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("node %s: %v", w.node.Name, other.conflict()))
+		if other, ok := foreignByDestination[w.destination]; ok && other.NodeName != w.node.Name {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("node %s: %v", w.node.Name, other.foreignError()))
 			continue
 		}
-		p.Changes = append(p.Changes, r.creation(clusterName, w, deletions[w.destination]))
+		p.Changes = append(p.Changes, r.newCreation(clusterName, w, deletions[w.destination]))
 	}
 	return p, nil
 }
 
-// wantedRoute is one pod CIDR of one node.
-type wantedRoute struct {
+// desiredRoute is one pod CIDR of one node.
+type desiredRoute struct {
 	destination string
 	node        *v1.Node
 }
 
-// wanted returns the routes of the nodes, in their order. A pod CIDR of two nodes belongs to the first.
-func wanted(nodes []*v1.Node) (want []wantedRoute, warnings []string) {
+// desiredRoutes returns the routes of the nodes, in their order. A pod CIDR of two nodes belongs to the first.
+func desiredRoutes(nodes []*v1.Node) (want []desiredRoute, warnings []string) {
 	nodeOf := map[string]string{}
 	for _, node := range nodes {
 		for _, cidr := range node.Spec.PodCIDRs {
-			destination, err := canonical(cidr)
+			destination, err := canonicalCIDR(cidr)
 			if err != nil {
 				warnings = append(warnings, fmt.Sprintf("node %s: %v", node.Name, err))
 				continue
@@ -80,7 +80,7 @@ func wanted(nodes []*v1.Node) (want []wantedRoute, warnings []string) {
 				continue
 			}
 			nodeOf[destination] = node.Name
-			want = append(want, wantedRoute{destination, node})
+			want = append(want, desiredRoute{destination, node})
 		}
 	}
 	return want, warnings
@@ -89,8 +89,8 @@ func wanted(nodes []*v1.Node) (want []wantedRoute, warnings []string) {
 // diff is pure. It keeps routes with a target to a node with this pod CIDR, and routes outside of the cluster
 // CIDRs.
 func diff(
-	want []wantedRoute, have []Route, clusterCIDRs []netip.Prefix,
-) (create []wantedRoute, remove []Route) {
+	want []desiredRoute, have []Route, clusterCIDRs []netip.Prefix,
+) (create []desiredRoute, remove []Route) {
 	type key struct{ destination, node string }
 	wants := map[key]bool{}
 	for _, w := range want {
@@ -102,7 +102,7 @@ func diff(
 		switch {
 		case wants[k] && !route.Blackhole:
 			kept[k] = !route.Incomplete
-		case within(route.Destination, clusterCIDRs):
+		case isWithin(route.Destination, clusterCIDRs):
 			remove = append(remove, route)
 		}
 	}
@@ -114,23 +114,23 @@ func diff(
 	return create, remove
 }
 
-// within reports whether the destination starts or ends in one of the cluster CIDRs: the framework manages such
+// isWithin reports whether the destination starts or ends in one of the cluster CIDRs: the framework manages such
 // routes. A default route, which contains all of them, does not match.
-func within(destination string, clusterCIDRs []netip.Prefix) bool {
+func isWithin(destination string, clusterCIDRs []netip.Prefix) bool {
 	p, err := netip.ParsePrefix(destination)
 	if err != nil {
 		return false
 	}
 	for _, cidr := range clusterCIDRs {
-		if cidr.Contains(p.Masked().Addr()) || cidr.Contains(lastOf(p)) {
+		if cidr.Contains(p.Masked().Addr()) || cidr.Contains(lastAddress(p)) {
 			return true
 		}
 	}
 	return false
 }
 
-// lastOf returns the last address of a network.
-func lastOf(p netip.Prefix) netip.Addr {
+// lastAddress returns the last address of a network.
+func lastAddress(p netip.Prefix) netip.Addr {
 	bytes := p.Masked().Addr().AsSlice()
 	for bit := p.Bits(); bit < len(bytes)*8; bit++ {
 		bytes[bit/8] |= 1 << (7 - bit%8)
@@ -139,11 +139,11 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return last
 }
 
-// deletion returns the change that deletes the route. Further routes with the same destination (in other
+// newDeletion returns the change that deletes the route. Further routes with the same destination (in other
 // tables) are identified by their name in the cloud.
-func (r *Routes) deletion(clusterName string, route Route, another bool) plan.Change {
+func (r *Routes) newDeletion(clusterName string, route Route, duplicate bool) plan.Change {
 	name := route.Destination
-	if another {
+	if duplicate {
 		name += " " + route.Name
 	}
 	reason := "no node has this pod CIDR"
@@ -164,7 +164,7 @@ func (r *Routes) deletion(clusterName string, route Route, another bool) plan.Ch
 	}
 }
 
-func (r *Routes) creation(clusterName string, w wantedRoute, after []plan.Ref) plan.Change {
+func (r *Routes) newCreation(clusterName string, w desiredRoute, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindRoute, Name: w.destination, Action: plan.Create},
 		Fields: []plan.Field{{Name: FieldNode, After: w.node.Name}},

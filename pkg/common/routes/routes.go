@@ -43,14 +43,10 @@ const DefaultMaxBatch = 200
 
 // Routes implements cloudprovider.Routes over a Source. It is safe for concurrent use.
 type Routes struct {
+	options Options
 	source  Source
 	targets NodeTargets
 	batches *batch.Batcher[operation, error]
-	nodes   *nodes.LazyLister
-	// replaces is Options.ReplacesBlackholes.
-	replaces bool
-	// rejects is Options.RejectsForeign.
-	rejects bool
 
 	// mu guards the fields below, which hold from one list to the next.
 	mu sync.Mutex
@@ -71,8 +67,7 @@ func New(o Options, source Source, targets NodeTargets) *Routes {
 	if o.MaxBatch <= 0 {
 		o.MaxBatch = DefaultMaxBatch
 	}
-	r := &Routes{source: source, targets: targets, nodes: o.Nodes,
-		replaces: o.ReplacesBlackholes, rejects: o.RejectsForeign}
+	r := &Routes{options: o, source: source, targets: targets}
 	r.setListed(nil, nil)
 	r.batches = batch.New(batch.Options{
 		Provider: o.Provider, Operation: "routes", MaxSize: o.MaxBatch, Timeout: o.CallTimeout,
@@ -90,7 +85,7 @@ func (r *Routes) ListRoutes(ctx context.Context, clusterName string) ([]*cloudpr
 	r.setListed(owned, foreign)
 	result := make([]*cloudprovider.Route, 0, len(owned))
 	for _, route := range owned {
-		if route.Incomplete && r.nodeWants(route) {
+		if route.Incomplete && r.hasPodCIDR(route) {
 			// The framework creates routes that are not listed, and thereby completes it.
 			continue
 		}
@@ -159,7 +154,7 @@ func (r *Routes) setListed(owned, foreign []Route) {
 // at the same destination. A route to another target is left to the framework, which knows whether its node
 // still has the pod CIDR.
 func (r *Routes) CreateRoute(ctx context.Context, clusterName, nameHint string, route *cloudprovider.Route) error {
-	destination, err := canonical(route.DestinationCIDR)
+	destination, err := canonicalCIDR(route.DestinationCIDR)
 	if err != nil {
 		return err
 	}
@@ -198,12 +193,12 @@ func (e conflictError) Unwrap() error { return e.error }
 // DeleteRoute deletes the route if it exists. A route whose destination was assigned to another node in the
 // meantime stays.
 func (r *Routes) DeleteRoute(ctx context.Context, clusterName string, route *cloudprovider.Route) error {
-	full, err := r.listedRoute(route)
+	listed, err := r.listedRoute(route)
 	if err != nil {
 		return err
 	}
-	if err := r.do(ctx, operation{cluster: clusterName, route: full}); err != nil {
-		return fmt.Errorf("route %s (%s): %w", full.Destination, full.Name, err)
+	if err := r.do(ctx, operation{cluster: clusterName, route: listed}); err != nil {
+		return fmt.Errorf("route %s (%s): %w", listed.Destination, listed.Name, err)
 	}
 	return nil
 }
@@ -212,10 +207,10 @@ func (r *Routes) DeleteRoute(ctx context.Context, clusterName string, route *clo
 func (r *Routes) listedRoute(route *cloudprovider.Route) (Route, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if full, ok := r.listed[route.Name]; ok && full.Destination == route.DestinationCIDR {
-		return full, nil
+	if listed, ok := r.listed[route.Name]; ok && listed.Destination == route.DestinationCIDR {
+		return listed, nil
 	}
-	destination, err := canonical(route.DestinationCIDR)
+	destination, err := canonicalCIDR(route.DestinationCIDR)
 	return Route{
 		Name: route.Name, Destination: destination, NodeName: string(route.TargetNode),
 		Blackhole: route.Blackhole, Owned: true,
@@ -230,8 +225,8 @@ func (r *Routes) do(ctx context.Context, op operation) error {
 	return result
 }
 
-// canonical returns the CIDR in the form in which destinations are compared.
-func canonical(cidr string) (string, error) {
+// canonicalCIDR returns the CIDR in the form in which destinations are compared.
+func canonicalCIDR(cidr string) (string, error) {
 	p, err := netip.ParsePrefix(cidr)
 	if err != nil {
 		return "", fmt.Errorf("route destination %q is not a CIDR: %w", cidr, err)
@@ -239,9 +234,9 @@ func canonical(cidr string) (string, error) {
 	return p.Masked().String(), nil
 }
 
-// nodeWants reports whether the route's node has the destination as a pod CIDR.
-func (r *Routes) nodeWants(route Route) bool {
-	lister := r.nodes.Lister()
+// hasPodCIDR reports whether the route's node has the destination as a pod CIDR.
+func (r *Routes) hasPodCIDR(route Route) bool {
+	lister := r.options.Nodes.Lister()
 	if lister == nil || route.NodeName == "" || route.Blackhole {
 		return false
 	}
@@ -250,7 +245,7 @@ func (r *Routes) nodeWants(route Route) bool {
 		return false
 	}
 	return slices.ContainsFunc(node.Spec.PodCIDRs, func(cidr string) bool {
-		destination, err := canonical(cidr)
+		destination, err := canonicalCIDR(cidr)
 		return err == nil && destination == route.Destination
 	})
 }

@@ -39,7 +39,7 @@ func newBuckets(limits map[string]Bucket) buckets {
 
 // reserve takes a token for op at the time now. Without one it returns the time until the next.
 func (b buckets) reserve(op Operation, now time.Time) (wait time.Duration, ok bool) {
-	limiter := b.of(op)
+	limiter := b.limiterFor(op)
 	if limiter == nil {
 		return 0, true
 	}
@@ -52,8 +52,8 @@ func (b buckets) reserve(op Operation, now time.Time) (wait time.Duration, ok bo
 	return 0, true
 }
 
-// of returns the most specific bucket for op, or nil.
-func (b buckets) of(op Operation) *rate.Limiter {
+// limiterFor returns the most specific bucket for op, or nil.
+func (b buckets) limiterFor(op Operation) *rate.Limiter {
 	class := ClassRead
 	if op.Mutating {
 		class = ClassWrite

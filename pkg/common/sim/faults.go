@@ -59,7 +59,7 @@ func (s *script) next(op Operation) Fault {
 			continue
 		}
 		f.seen++
-		if chosen.Kind == "" && f.fires(s.random) {
+		if chosen.Kind == "" && f.shouldFail(s.random) {
 			f.fired++
 			chosen = f.Fault
 		}
@@ -73,8 +73,8 @@ func (s *script) next(op Operation) Fault {
 	return chosen
 }
 
-// fires reports whether the call just counted fails.
-func (f *faultState) fires(random *rand.Rand) bool {
+// shouldFail reports whether the call just counted fails.
+func (f *faultState) shouldFail(random *rand.Rand) bool {
 	if f.seen < f.Call || f.exhausted() {
 		return false
 	}

@@ -142,11 +142,11 @@ func (f *Front) Log() *Log { return f.log }
 // ServeHTTP implements http.Handler. A broken connection is a panic with http.ErrAbortHandler,
 // which net/http turns into a closed connection.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a, err := f.handle(r) //nolint:contextcheck // the request carries its context
+	resp, err := f.handle(r) //nolint:contextcheck // the request carries its context
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	a.sendTo(w)
+	resp.sendTo(w)
 }
 
 // Transport returns a round tripper that reaches the simulator without sockets. Calls run in the caller's
@@ -162,15 +162,15 @@ func (f *Front) Direct() http.RoundTripper { return direct{f.handler} }
 func (f *Front) handle(r *http.Request) (*response, error) {
 	start, gen := f.clock.Now(), f.generation()
 	if gen.isDead() {
-		return nil, broken()
+		return nil, brokenError()
 	}
-	r, rewind, err := receive(r)
+	r, rewind, err := readRequest(r)
 	op := f.describe(r)
 	if err == nil {
 		err = f.wait(r.Context(), gen)
 	}
 	if gen.isDead() {
-		return nil, broken()
+		return nil, brokenError()
 	}
 	if err != nil {
 		f.record(op, start, nil, "")
@@ -184,51 +184,51 @@ func (f *Front) handle(r *http.Request) (*response, error) {
 func (f *Front) arrive(r *http.Request, op Operation, start time.Time, gen *generation) (*response, error) {
 	fault, alive := f.next(op, gen)
 	if !alive {
-		return nil, broken()
+		return nil, brokenError()
 	}
 	if fault.Kind == FaultKillBefore {
 		f.kill(gen, func() { f.record(op, start, nil, fault.Kind) })
-		return nil, broken()
+		return nil, brokenError()
 	}
-	a, err := f.do(r, op, fault)
+	resp, err := f.do(r, op, fault)
 	if fault.Kind == FaultKillAfter {
 		f.kill(gen, func() { f.record(op, start, nil, fault.Kind) })
-		return nil, broken()
+		return nil, brokenError()
 	}
 	switch {
 	case fault.Kind == FaultLostReply, gen.isDead():
-		err = broken()
+		err = brokenError()
 	case err == nil:
 		err = r.Context().Err()
 	}
 	if err != nil {
-		a = nil
+		resp = nil
 	}
-	f.record(op, start, a, fault.Kind)
-	return a, err
+	f.record(op, start, resp, fault.Kind)
+	return resp, err
 }
 
 // do returns the response of the fault, the token bucket or the simulator.
 func (f *Front) do(r *http.Request, op Operation, fault Fault) (*response, error) {
-	a := newResponse()
+	resp := newResponse()
 	switch fault.Kind {
 	case FaultError:
-		f.dialect.Error(a, r)
-		a.WriteHeader(http.StatusInternalServerError)
-		return a, nil
+		f.dialect.Error(resp, r)
+		resp.WriteHeader(http.StatusInternalServerError)
+		return resp, nil
 	case FaultThrottle:
-		f.throttle(a, r, fault.RetryAfter)
-		return a, nil
+		f.throttle(resp, r, fault.RetryAfter)
+		return resp, nil
 	case FaultDenied:
-		f.dialect.Denied(a, r)
-		a.WriteHeader(http.StatusForbidden)
-		return a, nil
+		f.dialect.Denied(resp, r)
+		resp.WriteHeader(http.StatusForbidden)
+		return resp, nil
 	}
 	if wait, ok := f.buckets.reserve(op, f.clock.Now()); !ok {
-		f.throttle(a, r, wait)
-		return a, nil
+		f.throttle(resp, r, wait)
+		return resp, nil
 	}
-	aborted := aborts(func() { f.handler.ServeHTTP(a, r) })
+	aborted := runHandler(func() { f.handler.ServeHTTP(resp, r) })
 	if op.Mutating {
 		f.mu.Lock()
 		observe := f.after
@@ -238,16 +238,16 @@ func (f *Front) do(r *http.Request, op Operation, fault Fault) (*response, error
 		}
 	}
 	if aborted {
-		return nil, broken()
+		return nil, brokenError()
 	}
-	a.WriteHeader(http.StatusOK)
-	return a, nil
+	resp.WriteHeader(http.StatusOK)
+	return resp, nil
 }
 
-func (f *Front) throttle(a *response, r *http.Request, wait time.Duration) {
-	setRetryAfter(a.header, wait)
-	f.dialect.Throttled(a, r)
-	a.WriteHeader(http.StatusTooManyRequests)
+func (f *Front) throttle(resp *response, r *http.Request, wait time.Duration) {
+	setRetryAfter(resp.header, wait)
+	f.dialect.Throttled(resp, r)
+	resp.WriteHeader(http.StatusTooManyRequests)
 }
 
 // next numbers a call of gen and returns its fault, unless gen is dead.
@@ -282,10 +282,10 @@ func (f *Front) generation() *generation {
 }
 
 // record logs a call; a nil response means none.
-func (f *Front) record(op Operation, start time.Time, a *response, fault FaultKind) {
+func (f *Front) record(op Operation, start time.Time, resp *response, fault FaultKind) {
 	c := Call{Operation: op, At: start, Duration: f.clock.Since(start), Fault: fault}
-	if a != nil {
-		c.Status = a.status
+	if resp != nil {
+		c.Status = resp.status
 	}
 	f.log.add(c)
 }
@@ -303,6 +303,6 @@ func (f *Front) wait(ctx context.Context, gen *generation) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-gen.dead:
-		return broken()
+		return brokenError()
 	}
 }

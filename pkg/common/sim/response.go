@@ -20,49 +20,49 @@ var _ http.ResponseWriter = (*response)(nil)
 func newResponse() *response { return &response{header: http.Header{}} }
 
 // Header implements http.ResponseWriter.
-func (a *response) Header() http.Header { return a.header }
+func (resp *response) Header() http.Header { return resp.header }
 
 // WriteHeader implements http.ResponseWriter. Only the first status counts, as over a socket.
-func (a *response) WriteHeader(status int) {
-	if a.status == 0 {
-		a.status = status
+func (resp *response) WriteHeader(status int) {
+	if resp.status == 0 {
+		resp.status = status
 	}
 }
 
 // Write implements http.ResponseWriter.
-func (a *response) Write(p []byte) (int, error) {
-	a.WriteHeader(http.StatusOK)
-	return a.body.Write(p)
+func (resp *response) Write(p []byte) (int, error) {
+	resp.WriteHeader(http.StatusOK)
+	return resp.body.Write(p)
 }
 
 // sendTo writes the response to a socket.
-func (a *response) sendTo(w http.ResponseWriter) {
-	for k, v := range a.header {
+func (resp *response) sendTo(w http.ResponseWriter) {
+	for k, v := range resp.header {
 		w.Header()[k] = v
 	}
-	w.WriteHeader(a.status)
+	w.WriteHeader(resp.status)
 	// This fails only if the client has disconnected.
-	_, _ = w.Write(a.body.Bytes())
+	_, _ = w.Write(resp.body.Bytes())
 }
 
 // toHTTP returns the response for a client in process.
-func (a *response) toHTTP(r *http.Request) *http.Response {
-	body := a.body.Bytes()
+func (resp *response) toHTTP(r *http.Request) *http.Response {
+	body := resp.body.Bytes()
 	length := int64(len(body))
-	if len(body) > 0 && a.header.Get("Content-Type") == "" {
-		a.header.Set("Content-Type", http.DetectContentType(body))
+	if len(body) > 0 && resp.header.Get("Content-Type") == "" {
+		resp.header.Set("Content-Type", http.DetectContentType(body))
 	}
 	if r.Method == http.MethodHead {
 		// As over a socket: the header describes a body that is not sent.
 		body = nil
 	}
 	return &http.Response{
-		Status:        strconv.Itoa(a.status) + " " + http.StatusText(a.status),
-		StatusCode:    a.status,
+		Status:        strconv.Itoa(resp.status) + " " + http.StatusText(resp.status),
+		StatusCode:    resp.status,
 		Proto:         "HTTP/1.1",
 		ProtoMajor:    1,
 		ProtoMinor:    1,
-		Header:        a.header,
+		Header:        resp.header,
 		Body:          io.NopCloser(bytes.NewReader(body)),
 		ContentLength: length,
 		Request:       r,

@@ -19,9 +19,9 @@ type Call struct {
 	Operation
 	// At is when the call arrived, on the front's clock.
 	At time.Time
-	// Duration is from arrival to the answer, latency included.
+	// Duration is from arrival to the response, latency included.
 	Duration time.Duration
-	// Status is the HTTP status that the client saw; 0 if it saw no answer.
+	// Status is the HTTP status that the client saw; 0 if it saw no response.
 	Status int
 	// Fault is the fault that was injected into this call, if any.
 	Fault FaultKind

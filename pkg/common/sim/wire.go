@@ -14,9 +14,9 @@ import (
 // ErrBroken is wrapped by the error that an in-process client gets when the front breaks the connection.
 var ErrBroken = errors.New("sim: connection broken")
 
-// broken returns the error that a client in process gets when the connection breaks: the error of a reset TCP
+// brokenError returns the error that a client in process gets when the connection breaks: the error of a reset TCP
 // connection.
-func broken() error {
+func brokenError() error {
 	return fmt.Errorf("%w: %w", ErrBroken,
 		&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)})
 }
@@ -31,11 +31,11 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		defer func() { _ = r.Body.Close() }()
 	}
-	a, err := t.front.handle(asServerSees(r))
+	resp, err := t.front.handle(toServerRequest(r))
 	if err != nil {
 		return nil, err
 	}
-	return a.toHTTP(r), nil
+	return resp.toHTTP(r), nil
 }
 
 // direct is the simulator behind a front, as seen by a client in the same process.
@@ -48,20 +48,20 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		defer func() { _ = r.Body.Close() }()
 	}
-	in, _, err := receive(asServerSees(r))
+	in, _, err := readRequest(toServerRequest(r))
 	if err != nil {
 		return nil, err
 	}
-	a := newResponse()
-	if aborts(func() { d.handler.ServeHTTP(a, in) }) {
-		return nil, broken()
+	resp := newResponse()
+	if runHandler(func() { d.handler.ServeHTTP(resp, in) }) {
+		return nil, brokenError()
 	}
-	a.WriteHeader(http.StatusOK)
-	return a.toHTTP(r), nil
+	resp.WriteHeader(http.StatusOK)
+	return resp.toHTTP(r), nil
 }
 
-// asServerSees converts a client's request into the one that net/http passes to a handler.
-func asServerSees(r *http.Request) *http.Request {
+// toServerRequest converts a client's request into the one that net/http passes to a handler.
+func toServerRequest(r *http.Request) *http.Request {
 	in := r.Clone(r.Context())
 	in.RequestURI = r.URL.RequestURI()
 	in.URL.Scheme, in.URL.Host, in.URL.User, in.URL.Fragment = "", "", nil, ""
@@ -73,9 +73,9 @@ func asServerSees(r *http.Request) *http.Request {
 	return in
 }
 
-// receive reads the whole request, as a cloud does before it acts, and returns one with a body that can be
+// readRequest reads the whole request, as a cloud does before it acts, and returns one with a body that can be
 // read again after each rewind. Only then can a server detect that its client disconnects.
-func receive(r *http.Request) (in *http.Request, rewind func(), err error) {
+func readRequest(r *http.Request) (in *http.Request, rewind func(), err error) {
 	var content []byte
 	if r.Body != nil {
 		content, err = io.ReadAll(r.Body)
@@ -89,8 +89,8 @@ func receive(r *http.Request) (in *http.Request, rewind func(), err error) {
 	return in, rewind, err
 }
 
-// aborts runs a handler and reports whether it aborted the connection. It propagates other panics.
-func aborts(handle func()) (aborted bool) {
+// runHandler runs a handler and reports whether it aborted the connection. It propagates other panics.
+func runHandler(handle func()) (aborted bool) {
 	defer func() {
 		p := recover()
 		if p == nil {

@@ -38,12 +38,12 @@ func (t *table) Listed() (Reading, bool) {
 func (t *table) Invalidate() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.invalid = t.store.wrote()
+	t.invalid = t.store.recordWrite()
 }
 
 // list reads the list unless the last one is recent enough. One caller lists at a time.
-func (t *table) list(ctx context.Context, good func(last Reading) bool) error {
-	if last, usable := t.Listed(); usable && good(last) {
+func (t *table) list(ctx context.Context, isRecent func(last Reading) bool) error {
+	if last, usable := t.Listed(); usable && isRecent(last) {
 		return nil
 	}
 	unlock, err := t.listing.Lock(ctx)
@@ -51,7 +51,7 @@ func (t *table) list(ctx context.Context, good func(last Reading) bool) error {
 		return err
 	}
 	defer unlock()
-	if last, usable := t.Listed(); usable && good(last) {
+	if last, usable := t.Listed(); usable && isRecent(last) {
 		return nil
 	}
 	r := t.store.Begin()
@@ -101,7 +101,7 @@ func (t *table) MergeMissing(r Reading, id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	old := t.rows[id]
-	if old.generation > r.generation || old.exists && t.settles(old.createdAt, r.at) {
+	if old.generation > r.generation || old.exists && t.isSettling(old.createdAt, r.at) {
 		return
 	}
 	t.put(id, row{generation: r.generation, readAt: r.at, deletedAt: old.deletedAt})
@@ -121,8 +121,8 @@ func (t *table) MergeList(r Reading, list []any) {
 	t.evict()
 }
 
-// MergeSome implements Table.MergeSome.
-func (t *table) MergeSome(r Reading, list []any, selected func(any) bool) {
+// MergeSelected implements Table.MergeSelected.
+func (t *table) MergeSelected(r Reading, list []any, selected func(any) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mergeList(r, list, selected)
@@ -140,12 +140,12 @@ func (t *table) mergeList(r Reading, list []any, selected func(any) bool) {
 	for _, value := range list {
 		id := t.kind.ID(value)
 		seen[id] = true
-		if old := t.rows[id]; old.exists || !t.settles(old.deletedAt, r.at) {
+		if old := t.rows[id]; old.exists || !t.isSettling(old.deletedAt, r.at) {
 			t.merge(r, id, value)
 		}
 	}
 	for id, old := range t.rows {
-		newer := old.generation > r.generation || t.settles(old.createdAt, r.at)
+		newer := old.generation > r.generation || t.isSettling(old.createdAt, r.at)
 		if seen[id] || newer || !old.exists || !selected(old.value) {
 			continue
 		}
@@ -186,5 +186,5 @@ func (t *table) evict() {
 // evictable reports whether neither a list nor settling keeps an object.
 func (t *table) evictable(r row) bool {
 	listed := t.kind.List != nil && t.covers(r.value)
-	return t.kind.EvictAfter > 0 && !listed && !t.settles(r.createdAt, t.store.clock.Now())
+	return t.kind.EvictAfter > 0 && !listed && !t.isSettling(r.createdAt, t.store.clock.Now())
 }

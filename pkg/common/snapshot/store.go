@@ -41,15 +41,15 @@ func (s *Store) Begin() Reading {
 	return Reading{generation: s.generation.Add(1), at: s.clock.Now()}
 }
 
-// wrote returns the generation of a write that has just completed.
-func (s *Store) wrote() uint64 { return s.generation.Add(1) }
+// recordWrite returns the next generation, for a write that has just completed.
+func (s *Store) recordWrite() uint64 { return s.generation.Add(1) }
 
 // MarkUncertain records that a write failed and may have been applied nevertheless: the objects of this
 // owner, such as a Service or a single object, have to be read before use.
 func (s *Store) MarkUncertain(owner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.uncertain[owner] = s.wrote()
+	s.uncertain[owner] = s.recordWrite()
 }
 
 // IsUncertain reports whether an owner was marked and not confirmed since.

@@ -109,10 +109,10 @@ func (t *table) Settling(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.rows[id]
-	return r.exists && t.settles(r.createdAt, t.store.clock.Now())
+	return r.exists && t.isSettling(r.createdAt, t.store.clock.Now())
 }
 
-func (t *table) settles(since, now time.Time) bool {
+func (t *table) isSettling(since, now time.Time) bool {
 	return !since.IsZero() && now.Sub(since) < t.kind.Settle
 }
 

@@ -329,7 +329,7 @@ func TestMergeSomeReplacesOnlySelected(t *testing.T) {
 	refresh(t, table)
 	r := c.store.Begin()
 	table.Put("d", pool{"d", "x"})
-	table.MergeSome(r, []pool{{"b", "x"}, {"e", "x"}}, func(p pool) bool { return p.owner == "x" })
+	table.MergeSelected(r, []pool{{"b", "x"}, {"e", "x"}}, func(p pool) bool { return p.owner == "x" })
 	if got := names(table.Select(all)); got != "b c d e" {
 		t.Errorf("%q: want a removed, b read, c not selected, d written since, e new", got)
 	}

@@ -32,8 +32,8 @@ type Kind[T any] struct {
 	Index func(T) []string
 }
 
-// boxed returns the kind for values of any type.
-func (k Kind[T]) boxed() Kind[any] {
+// box returns the kind for values of any type.
+func (k Kind[T]) box() Kind[any] {
 	out := Kind[any]{MaxAge: k.MaxAge, Settle: k.Settle, EvictAfter: k.EvictAfter, ListsLag: k.ListsLag}
 	if out.EvictAfter == 0 {
 		out.EvictAfter = 2 * k.MaxAge
@@ -44,7 +44,7 @@ func (k Kind[T]) boxed() Kind[any] {
 	if k.List != nil {
 		out.List = func(ctx context.Context) ([]any, error) {
 			list, err := k.List(ctx)
-			return boxed(list), err
+			return box(list), err
 		}
 	}
 	if k.Covers != nil {
@@ -59,7 +59,7 @@ func (k Kind[T]) boxed() Kind[any] {
 	return out
 }
 
-func boxed[T any](list []T) []any {
+func box[T any](list []T) []any {
 	values := make([]any, len(list))
 	for i, value := range list {
 		values[i] = value
@@ -78,7 +78,7 @@ type Table[T any] struct {
 
 // NewTable returns an empty table. It reads nothing.
 func NewTable[T any](s *Store, k Kind[T]) *Table[T] {
-	return &Table[T]{table: table{store: s, kind: k.boxed(), rows: map[string]row{}, keys: map[string]map[string]bool{}}}
+	return &Table[T]{table: table{store: s, kind: k.box(), rows: map[string]row{}, keys: map[string]map[string]bool{}}}
 }
 
 // Get returns the cached object, whatever its age. False means that it does not exist or is unknown.
@@ -156,11 +156,11 @@ func (t *Table[T]) Read(ctx context.Context, id string) (T, bool, error) {
 func (t *Table[T]) Merge(r Reading, id string, value T) { t.table.Merge(r, id, value) }
 
 // MergeList stores a complete list, unless a newer one is stored.
-func (t *Table[T]) MergeList(r Reading, list []T) { t.table.MergeList(r, boxed(list)) }
+func (t *Table[T]) MergeList(r Reading, list []T) { t.table.MergeList(r, box(list)) }
 
-// MergeSome stores a list of the objects that selected matches.
-func (t *Table[T]) MergeSome(r Reading, list []T, selected func(T) bool) {
-	t.table.MergeSome(r, boxed(list), func(value any) bool { return selected(value.(T)) })
+// MergeSelected stores a list of the objects that selected matches.
+func (t *Table[T]) MergeSelected(r Reading, list []T, selected func(T) bool) {
+	t.table.MergeSelected(r, box(list), func(value any) bool { return selected(value.(T)) })
 }
 
 // Create stores an object that we created, and starts its settling.

@@ -67,9 +67,9 @@ func (v *Value[T]) fresh() bool {
 	return v.options.MaxAge == 0 || v.options.Clock.Since(v.readAt) < v.options.MaxAge
 }
 
-// obtain returns the cached value if good accepts it, and reads it otherwise. It calls good under the lock.
-func (v *Value[T]) obtain(ctx context.Context, good func() bool) (T, error) {
-	if value, err, ok := v.lookup(good); ok {
+// obtain returns the cached value if accept reports so, and reads it otherwise. It calls accept under the lock.
+func (v *Value[T]) obtain(ctx context.Context, accept func() bool) (T, error) {
+	if value, err, ok := v.lookup(accept); ok {
 		return value, err
 	}
 	var none T
@@ -79,7 +79,7 @@ func (v *Value[T]) obtain(ctx context.Context, good func() bool) (T, error) {
 	}
 	defer unlock()
 	// Another caller may have read in the meantime.
-	if value, err, ok := v.lookup(good); ok {
+	if value, err, ok := v.lookup(accept); ok {
 		return value, err
 	}
 	// The age counts from here, since the result may show the state of any later moment.
@@ -97,14 +97,14 @@ func (v *Value[T]) obtain(ctx context.Context, good func() bool) (T, error) {
 	return none, err
 }
 
-// lookup returns the answer that needs no read, if there is one.
+// lookup returns the cached value or error, if there is one to return without a read.
 //
 //nolint:revive // the error is part of what is known
-func (v *Value[T]) lookup(good func() bool) (value T, err error, ok bool) {
+func (v *Value[T]) lookup(accept func() bool) (value T, err error, ok bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {
-	case v.known && good():
+	case v.known && accept():
 		return v.value, nil, true
 	case v.err != nil && v.options.Clock.Since(v.failedAt) < v.options.RetryAfter:
 		return value, v.err, true

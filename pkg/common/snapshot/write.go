@@ -5,7 +5,7 @@ func (t *table) Create(id string, value any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.store.clock.Now()
-	t.put(id, row{value: value, exists: true, generation: t.store.wrote(), readAt: now, createdAt: now})
+	t.put(id, row{value: value, exists: true, generation: t.store.recordWrite(), readAt: now, createdAt: now})
 }
 
 // Put implements Table.Put.
@@ -13,7 +13,7 @@ func (t *table) Put(id string, value any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now, createdAt := t.store.clock.Now(), t.rows[id].createdAt
-	t.put(id, row{value: value, exists: true, generation: t.store.wrote(), readAt: now, createdAt: createdAt})
+	t.put(id, row{value: value, exists: true, generation: t.store.recordWrite(), readAt: now, createdAt: createdAt})
 }
 
 // Update implements Table.Update.
@@ -21,7 +21,7 @@ func (t *table) Update(id string, change func(value any) any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.rows[id]
-	r.generation = t.store.wrote()
+	r.generation = t.store.recordWrite()
 	if r.exists {
 		r.value = change(r.value)
 	} else {
@@ -34,13 +34,13 @@ func (t *table) Update(id string, change func(value any) any) {
 func (t *table) Delete(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now, generation := t.store.clock.Now(), t.store.wrote()
+	now, generation := t.store.clock.Now(), t.store.recordWrite()
 	t.put(id, row{generation: generation, readAt: now, deletedAt: now})
 	t.forgetDetails(id, generation)
 }
 
 // Forget drops the row of an object: it has to be read again.
-func (t *table) Forget(id string) { t.forget(id, t.store.wrote()) }
+func (t *table) Forget(id string) { t.forget(id, t.store.recordWrite()) }
 
 // forgetDetails drops the details of an object. The caller holds the lock.
 func (t *table) forgetDetails(id string, generation uint64) {

@@ -38,10 +38,10 @@ const (
 	Waited        = attribute.Key("ccm.request.wait_seconds")
 )
 
-// unset is the tracer provider of a process that sets none, and none the span of such a process.
+// defaultProvider is the tracer provider of a process that sets none, and noopSpan the span of such a process.
 var (
-	unset            = otel.GetTracerProvider()
-	none  trace.Span = noop.Span{}
+	defaultProvider            = otel.GetTracerProvider()
+	noopSpan        trace.Span = noop.Span{}
 )
 
 // Start starts a span inside of this process. End ends it.
@@ -58,8 +58,8 @@ func StartRequest(ctx context.Context, name string, attributes ...attribute.KeyV
 func start(ctx context.Context, name string, kind trace.SpanKind, attributes []attribute.KeyValue) (context.Context,
 	trace.Span) {
 	provider := otel.GetTracerProvider()
-	if provider == unset {
-		return ctx, none
+	if provider == defaultProvider {
+		return ctx, noopSpan
 	}
 	return provider.Tracer(scope).Start(ctx, name, trace.WithSpanKind(kind),
 		trace.WithAttributes(slices.Clone(attributes)...))

@@ -78,7 +78,7 @@ func (o *Object) add(name string, v reflect.Value) {
 		o.addStruct(name, v)
 	case reflect.Map:
 		for _, key := range v.MapKeys() {
-			o.add(join(name, fmt.Sprint(key)), v.MapIndex(key))
+			o.add(joinName(name, fmt.Sprint(key)), v.MapIndex(key))
 		}
 	case reflect.Slice, reflect.Array:
 		o.addList(name, v)
@@ -88,14 +88,14 @@ func (o *Object) add(name string, v reflect.Value) {
 func (o *Object) addStruct(name string, v reflect.Value) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
-		label := labelOf(field)
+		label := fieldName(field)
 		switch {
 		case label == "-":
 		case field.Anonymous, v.NumField() == 1 && (field.Name == "Member" || field.Name == "Item"):
 			// A list in AWS' XML has an element around its members.
 			o.add(name, v.Field(i))
 		case field.IsExported():
-			o.add(join(name, label), v.Field(i))
+			o.add(joinName(name, label), v.Field(i))
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (o *Object) addList(name string, v reflect.Value) {
 	for i := range v.Len() {
 		text, ok := scalar(v.Index(i))
 		if !ok {
-			o.add(join(name, strconv.Itoa(i)), v.Index(i))
+			o.add(joinName(name, strconv.Itoa(i)), v.Index(i))
 			continue
 		}
 		texts = append(texts, text)
@@ -142,8 +142,8 @@ func scalar(v reflect.Value) (string, bool) {
 	return "", false
 }
 
-// labelOf returns the name of a field in the cloud's API.
-func labelOf(field reflect.StructField) string {
+// fieldName returns the name of a field in the cloud's API.
+func fieldName(field reflect.StructField) string {
 	for _, tag := range []string{"json", "xml"} {
 		if label, _, _ := strings.Cut(field.Tag.Get(tag), ","); label != "" {
 			return strings.ReplaceAll(label, ">", ".")
@@ -152,7 +152,7 @@ func labelOf(field reflect.StructField) string {
 	return field.Name
 }
 
-func join(prefix, name string) string {
+func joinName(prefix, name string) string {
 	if prefix == "" {
 		return name
 	}
@@ -161,23 +161,23 @@ func join(prefix, name string) string {
 
 // ChangedObjects returns the objects of after that before lacks, or has with other fields, sorted as after.
 func ChangedObjects(before, after []Object) []Object {
-	had := map[string]Object{}
+	previous := map[string]Object{}
 	for _, o := range before {
-		had[o.key()] = o
+		previous[o.key()] = o
 	}
 	return slices.DeleteFunc(slices.Clone(after), func(o Object) bool {
-		old, ok := had[o.key()]
-		return ok && maps.Equal(old.Fields, o.Fields)
+		earlier, ok := previous[o.key()]
+		return ok && maps.Equal(earlier.Fields, o.Fields)
 	})
 }
 
 // MissingObjects returns the objects of before that do not exist in after.
 func MissingObjects(before, after []Object) []Object {
-	has := map[string]bool{}
+	existing := map[string]bool{}
 	for _, o := range after {
-		has[o.key()] = true
+		existing[o.key()] = true
 	}
-	return slices.DeleteFunc(slices.Clone(before), func(o Object) bool { return has[o.key()] })
+	return slices.DeleteFunc(slices.Clone(before), func(o Object) bool { return existing[o.key()] })
 }
 
 func (o Object) key() string { return o.Kind + "\x00" + o.ID }

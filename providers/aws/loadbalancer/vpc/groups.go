@@ -175,7 +175,7 @@ func (s *GroupStore) readNamed(ctx context.Context, name string) error {
 	for _, g := range found {
 		s.addNeeded([]string{g.ID}) // it may lack the cluster's tag
 	}
-	s.groups.MergeSome(r, found, func(g Group) bool { return g.Name == name })
+	s.groups.MergeSelected(r, found, func(g Group) bool { return g.Name == name })
 	return nil
 }
 

@@ -66,14 +66,14 @@ func (s *Store) readGroups(ctx context.Context, key Key) error {
 	if err != nil {
 		return err
 	}
-	s.Groups.MergeSome(r, groups, func(g api.SecurityGroup) bool { return g.Name == name })
+	s.Groups.MergeSelected(r, groups, func(g api.SecurityGroup) bool { return g.Name == name })
 	for _, g := range groups {
 		r := s.state.Begin()
 		ports, err := s.api.ListPorts(ctx, api.PortFilter{SecurityGroup: g.ID})
 		if err != nil {
 			return err
 		}
-		s.Ports.MergeSome(r, ports, func(p api.Port) bool { return slices.Contains(p.SecurityGroups, g.ID) })
+		s.Ports.MergeSelected(r, ports, func(p api.Port) bool { return slices.Contains(p.SecurityGroups, g.ID) })
 	}
 	return nil
 }
@@ -89,8 +89,8 @@ func (s *Store) readParts(ctx context.Context, id string, d Depth) error {
 	if err != nil {
 		return err
 	}
-	s.Listeners.MergeSome(r, listeners, func(l api.Listener) bool { return parentOfListener(l) == id })
-	s.Pools.MergeSome(r, pools, func(p api.Pool) bool { return parentOfPool(p) == id })
+	s.Listeners.MergeSelected(r, listeners, func(l api.Listener) bool { return parentOfListener(l) == id })
+	s.Pools.MergeSelected(r, pools, func(p api.Pool) bool { return parentOfPool(p) == id })
 	s.state.Confirm(id, r)
 	if !d.Members {
 		return nil
