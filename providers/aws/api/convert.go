@@ -8,6 +8,15 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
+// Convert converts the items of a list, for a request or from a response.
+func Convert[From, To any](list []From, convert func(From) To) []To {
+	out := make([]To, len(list))
+	for i, item := range list {
+		out[i] = convert(item)
+	}
+	return out
+}
+
 // Filter returns a filter of EC2's Describe actions. It matches objects that match any of the values.
 func Filter(name string, values ...string) ec2types.Filter {
 	return ec2types.Filter{Name: &name, Values: values}

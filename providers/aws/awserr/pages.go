@@ -21,12 +21,3 @@ func Collect[Page, Options, T any](ctx context.Context, operation string, pages 
 	}
 	return all, nil
 }
-
-// Convert converts a list.
-func Convert[From, To any](list []From, convert func(From) To) []To {
-	out := make([]To, len(list))
-	for i, item := range list {
-		out[i] = convert(item)
-	}
-	return out
-}

@@ -178,13 +178,7 @@ func readMetadata(ctx context.Context, client *imds.Client, path string) (string
 // clusterIDOf returns the cluster's ID from the tags of an instance. legacy reports that the legacy tag
 // has it.
 func clusterIDOf(self instance) (id string, legacy bool, err error) {
-	var ids []string
-	for key := range self.tags {
-		if id, ok := strings.CutPrefix(key, names.ClusterTagPrefix); ok && id != "" {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
+	ids := names.ClusterIDs(self.tags)
 	legacyID := self.tags[names.LegacyClusterTag]
 	legacy = legacyID != ""
 	switch {

@@ -115,7 +115,7 @@ func hasChanges(changes []plan.Change, _ []string, err error) bool {
 // Diff implements lbcommon.Cloud. If nothing should exist it removes both generations, whichever the Service selects by
 // then.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
-	subject := "Service " + key.Namespace + "/" + key.Name
+	subject := key.Subject()
 	switch {
 	case want == nil:
 		classicPlan, err := have.generations.classic.Diff(key, nil, have.Classic)
@@ -150,7 +150,7 @@ func (c *Cloud) DiffMembers(key lbcommon.Key, in intent.Service, all []*v1.Node,
 	}
 	targets := shared.generations.network.DiffMembers(model.Request{Key: key, Service: in, Options: options,
 		Nodes: members, Shared: shared.SharedState}, have.Network)
-	instances := shared.generations.classic.DiffMembers(classic.Request{Key: key, Instances: instanceIDs(members),
+	instances := shared.generations.classic.DiffMembers(classic.Request{Key: key, Instances: model.InstanceIDs(members),
 		Shared: shared.SharedState}, have.Classic)
 	return plan.Plan{Subject: key.Subject(), Changes: slices.Concat(targets, instances)}, nil
 }
@@ -186,7 +186,7 @@ func (c *Cloud) refuseChange(key lbcommon.Key, want annotation.Type, have Observ
 	default:
 		return nil
 	}
-	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + key.Namespace + "/" + key.Name,
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: key.Subject(),
 		Err: fmt.Errorf("%s: the Service has the %s load balancer %s, and no load balancer can change its type: %s, or "+
 			"delete the Service and create it again, which gives it a new address",
 			annotation.KeyType, kind, name, fix)}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -85,14 +84,8 @@ func (l *lister) mark(tags map[string]string) inventory.Mark {
 		m.Cluster = l.cluster.ID
 		return m
 	}
-	var ids []string
-	for key := range tags {
-		if id, ok := strings.CutPrefix(key, names.ClusterTagPrefix); ok {
-			ids = append(ids, id)
-		}
-	}
-	if len(ids) > 0 {
-		m.Cluster = slices.Min(ids)
+	if ids := names.ClusterIDs(tags); len(ids) > 0 {
+		m.Cluster = ids[0]
 	}
 	return m
 }

@@ -162,23 +162,15 @@ func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (SharedState,
 	if err != nil {
 		return SharedState{}, err
 	}
-	shared, err := g.reader.SharedState(ctx, instanceIDs(c.targets(nodes)))
+	shared, err := g.reader.SharedState(ctx, model.InstanceIDs(c.targets(nodes)))
 	return SharedState{SharedState: shared, generations: g}, err
-}
-
-func instanceIDs(members []model.Node) []string {
-	ids := make([]string, len(members))
-	for i, member := range members {
-		ids[i] = member.InstanceID
-	}
-	return ids
 }
 
 // members returns the nodes that receive traffic, and a warning about those with instances without the
 // cluster's tag.
 func (c *Cloud) members(all []*v1.Node, shared vpc.SharedState) (members []model.Node, warning string) {
 	members = c.targets(all)
-	untagged, warning := shared.Untagged(instanceIDs(members))
+	untagged, warning := shared.Untagged(model.InstanceIDs(members))
 	return slices.DeleteFunc(members, func(n model.Node) bool { return slices.Contains(untagged, n.InstanceID) }), warning
 }
 
@@ -210,13 +202,13 @@ func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, all []*v1.Node, sha
 	if warning != "" {
 		options.Warnings = append(options.Warnings, warning)
 	}
-	subject := "Service " + in.Namespace + "/" + in.Name
+	subject := in.Subject()
 	if options.Type == annotation.Network {
 		d, desireErr := model.Desire(model.Request{Key: key, Service: in, Options: options, Nodes: members,
 			Shared: shared.SharedState}, c.options.Settings.network())
 		return Desired{Network: &d}, intent.Join(subject, err, desireErr)
 	}
 	d, desireErr := shared.generations.classic.Desire(classic.Request{Key: key, Service: in, Options: options,
-		Instances: instanceIDs(members), Shared: shared.SharedState})
+		Instances: model.InstanceIDs(members), Shared: shared.SharedState})
 	return Desired{Classic: &d}, intent.Join(subject, err, desireErr)
 }

@@ -1,6 +1,7 @@
 package names
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -68,6 +69,18 @@ func HasAnyCluster(tags map[string]string) bool {
 		}
 	}
 	return false
+}
+
+// ClusterIDs returns the IDs of the clusters that the tags name, sorted. It ignores the legacy tag.
+func ClusterIDs(tags map[string]string) []string {
+	var ids []string
+	for key := range tags {
+		if id, ok := strings.CutPrefix(key, ClusterTagPrefix); ok && id != "" {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // OwnerTags returns the tags of an object that the manager creates for a Service and owns. With legacy they include the

@@ -17,6 +17,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	commonroutes "github.com/unified-ccm/unified-ccm/pkg/common/routes"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/instances"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -91,10 +92,7 @@ func (s *Source) Create(ctx context.Context, _ string, list []commonroutes.Route
 	if err != nil {
 		return slices.Repeat([]error{err}, len(list))
 	}
-	ids := make([]string, len(list))
-	for n, r := range list {
-		ids[n] = r.InstanceID
-	}
+	ids := api.Convert(list, func(r commonroutes.Route) string { return r.InstanceID })
 	described, err := s.instances.Described(ctx, ids, false)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(list))

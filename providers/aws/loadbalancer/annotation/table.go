@@ -143,7 +143,8 @@ func encryptionTable(o *Options) intent.Table {
 			Example: "arn:aws:acm:us-west-2:123456789012:certificate/12345678-1234-1234-1234-123456789012",
 			Doc: "The certificate of TLS listeners, of ACM or IAM. On a network load balancer more than one may be listed: " +
 				"the first is the default, the others are selected by the server name of a client. Changes apply in place.",
-			Set: intent.Store(&o.Certificates, parseListOf(arn.MatchString, "the ARN of a certificate: copy it from ACM or IAM")),
+			Set: intent.Store(&o.Certificates,
+				parseListOf(arn.MatchString, "the ARN of a certificate: copy it from ACM or IAM")),
 		},
 		{
 			Key: KeyTLSPorts, Type: "list of port numbers or names, or *", Default: "*", Example: "443,https",

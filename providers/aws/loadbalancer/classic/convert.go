@@ -85,18 +85,11 @@ func toListeners(listeners []Listener) []elbtypes.Listener {
 }
 
 func toInstances(ids []string) []elbtypes.Instance {
-	out := make([]elbtypes.Instance, len(ids))
-	for i, id := range ids {
-		out[i] = elbtypes.Instance{InstanceId: aws.String(id)}
-	}
-	return out
+	return api.Convert(ids, func(id string) elbtypes.Instance { return elbtypes.Instance{InstanceId: &id} })
 }
 
 func fromInstances(in []elbtypes.Instance) []string {
-	ids := make([]string, len(in))
-	for i, instance := range in {
-		ids[i] = aws.ToString(instance.InstanceId)
-	}
+	ids := api.Convert(in, func(i elbtypes.Instance) string { return aws.ToString(i.InstanceId) })
 	slices.Sort(ids)
 	return ids
 }

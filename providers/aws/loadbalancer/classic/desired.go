@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
@@ -18,7 +17,6 @@ import (
 func (c *Cloud) Desire(r Request) (Desired, error) {
 	in, o := r.Service, r.Options
 	problems := o.NewProblems()
-	service := types.NamespacedName{Namespace: in.Namespace, Name: in.Name}
 	o.WarnNetworkOnly(in.Annotations)
 	d := Desired{
 		Name: Name(r.Key), Scheme: schemePublic, TLSPolicy: o.TLSPolicy, ProxyProtocol: o.ProxyProtocol,
@@ -48,7 +46,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 		d.NodeGroups = vpc.NodeGroupsOf(r.Shared, d.Instances)
 	}
 	d.Record = d.record(in.Fields)
-	subject := "Service " + service.String()
+	subject := in.Subject()
 	err := intent.Join(subject, problems.Err(subject), subnetErr)
 	if err != nil {
 		err = intent.Join(subject, err, d.NodeGroups.Problem)
@@ -82,10 +80,7 @@ func (d *Desired) desireSubnets(r Request) error {
 	}
 	subnets, err := vpc.Select(r.Shared, request)
 	d.Listed = r.Options.Subnets != nil
-	for _, s := range subnets {
-		d.Subnets = append(d.Subnets, s.ID)
-	}
-	slices.Sort(d.Subnets)
+	d.Subnets = slices.Sorted(slices.Values(vpc.SubnetIDs(subnets)))
 	d.Zones = r.Shared.ZonesOfSubnets()
 	if warning := vpc.UnservedZones(r.Shared.ZonesOf(d.Instances), d.Subnets, d.Zones,
 		annotation.KeySubnets); warning != "" && err == nil {

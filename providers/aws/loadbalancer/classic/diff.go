@@ -13,7 +13,7 @@ import (
 // exist. It makes no call. An error refuses an object of another cluster, before the first change.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
 	d := &differ{cloud: c, key: key, name: Name(key), have: have}
-	d.plan.Subject = "Service " + key.Namespace + "/" + key.Name
+	d.plan.Subject = key.Subject()
 	if want == nil {
 		d.remove()
 		return d.plan, nil

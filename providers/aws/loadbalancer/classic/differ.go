@@ -40,7 +40,7 @@ func (d *differ) refuseForeign(b Balancer) error {
 	if owner == "" {
 		return nil
 	}
-	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + d.key.Namespace + "/" + d.key.Name,
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: d.key.Subject(),
 		Err: fmt.Errorf("the load balancer %s belongs to %s, not to cluster %q in VPC %s, and is left alone: delete it if "+
 			"that cluster no longer exists, or create the Service again under another name",
 			b.Name, owner, d.cloud.options.Cluster.ID, d.cloud.options.VPC)}

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -73,10 +74,7 @@ func (d *differ) diffManaged() (refs []vpc.GroupRef, created []plan.Ref, err err
 
 // diffGroups plans the groups of an existing load balancer.
 func (d *differ) diffGroups(have []string, refs []vpc.GroupRef, created []plan.Ref) (applied []plan.Ref) {
-	var want []string
-	for _, ref := range refs {
-		want = append(want, ref.ID)
-	}
+	want := api.Convert(refs, func(r vpc.GroupRef) string { return r.ID })
 	if slices.Equal(slices.Sorted(slices.Values(have)), slices.Sorted(slices.Values(want))) {
 		return nil
 	}
@@ -145,9 +143,5 @@ func (d *differ) retireManaged(applied []plan.Ref) (retired string) {
 }
 
 func showRefs(refs []vpc.GroupRef) string {
-	shown := make([]string, len(refs))
-	for i, ref := range refs {
-		shown[i] = cmp.Or(ref.ID, ref.Name)
-	}
-	return plan.ShowSet(shown)
+	return plan.ShowSet(api.Convert(refs, func(r vpc.GroupRef) string { return cmp.Or(r.ID, r.Name) }))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 )
@@ -124,10 +125,7 @@ func (d *differ) listenersCreate(want []Listener, after []plan.Ref) plan.Change 
 
 func (d *differ) listenersDelete(listeners []Listener, after []plan.Ref) plan.Change {
 	sorting.Func(listeners, compareListeners)
-	ports := make([]int32, len(listeners))
-	for i, l := range listeners {
-		ports[i] = l.Port
-	}
+	ports := api.Convert(listeners, func(l Listener) int32 { return l.Port })
 	return plan.Change{
 		Ref:      d.listenersRef(plan.Delete),
 		Fields:   []plan.Field{{Name: "listeners", Before: showListeners(listeners)}},
@@ -167,9 +165,5 @@ func (d *differ) listenersRef(action plan.Action) plan.Ref {
 }
 
 func showListeners(listeners []Listener) string {
-	shown := make([]string, len(listeners))
-	for i, l := range listeners {
-		shown[i] = l.String()
-	}
-	return strings.Join(shown, ", ")
+	return strings.Join(api.Convert(listeners, Listener.String), ", ")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -92,10 +93,7 @@ func (d *differ) diffPolicies(have Balancer) {
 
 // nodePorts returns the node ports of the desired listeners, without duplicates.
 func (d *differ) nodePorts() []int32 {
-	var ports []int32
-	for _, l := range d.want.Listeners {
-		ports = append(ports, l.InstancePort)
-	}
+	ports := api.Convert(d.want.Listeners, func(l Listener) int32 { return l.InstancePort })
 	slices.Sort(ports)
 	return slices.Compact(ports)
 }

@@ -148,7 +148,7 @@ func (s *store) isSettling(name string, err error) bool {
 func (s *store) list(ctx context.Context) ([]Balancer, error) {
 	pages := elb.NewDescribeLoadBalancersPaginator(s.api, &elb.DescribeLoadBalancersInput{PageSize: aws.Int32(listPage)})
 	return awserr.Collect(ctx, "DescribeLoadBalancers", pages, func(page *elb.DescribeLoadBalancersOutput) []Balancer {
-		return awserr.Convert(page.LoadBalancerDescriptions, toBalancer)
+		return api.Convert(page.LoadBalancerDescriptions, toBalancer)
 	})
 }
 

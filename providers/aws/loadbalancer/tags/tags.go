@@ -116,7 +116,7 @@ func ForeignOwner(have map[string]string, clusterID string, key lbcommon.Key) st
 	case names.HasCluster(have, clusterID):
 		return ""
 	case names.HasAnyCluster(have):
-		return "cluster " + strings.Join(clusters(have), ", ")
+		return "cluster " + strings.Join(names.ClusterIDs(have), ", ")
 	case have[names.LegacyClusterTag] != "":
 		return "cluster " + have[names.LegacyClusterTag]
 	case have[names.ServiceTag] == names.ServiceTagValue(Service(key)):
@@ -135,17 +135,6 @@ func Marked(have map[string]string) bool {
 // IsFor reports whether tags mark an object as created for the Service in the cluster.
 func IsFor(have map[string]string, clusterID string, key lbcommon.Key) bool {
 	return have[names.ServiceTag] == names.ServiceTagValue(Service(key)) && names.HasCluster(have, clusterID)
-}
-
-func clusters(have map[string]string) []string {
-	var ids []string
-	for key := range have {
-		if id, ok := strings.CutPrefix(key, names.ClusterTagPrefix); ok {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 // encodeKeys returns the value of ExtraTag.

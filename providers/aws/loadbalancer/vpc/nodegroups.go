@@ -10,6 +10,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -93,10 +94,8 @@ func (s SharedState) Untagged(ids []string) (untagged []string, warning string) 
 
 // nodeGroups returns the groups of one instance, or the reason why they are not clear.
 func nodeGroups(instance *ec2types.Instance, known Groups) (groups []string, reason string) {
-	var attached []string
-	for _, group := range instance.SecurityGroups {
-		attached = append(attached, aws.ToString(group.GroupId))
-	}
+	attached := api.Convert(instance.SecurityGroups,
+		func(g ec2types.GroupIdentifier) string { return aws.ToString(g.GroupId) })
 	tagged := slices.DeleteFunc(slices.Clone(attached), func(id string) bool { return !known.Tagged(id) })
 	switch {
 	case len(tagged) > 0:

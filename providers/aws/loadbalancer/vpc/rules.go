@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -171,11 +172,7 @@ func compareRules(a, b Rule) int {
 
 // showRules formats rules for users.
 func showRules(rules []Rule) string {
-	shown := make([]string, len(rules))
-	for i, r := range rules {
-		shown[i] = r.String()
-	}
-	return strings.Join(shown, ", ")
+	return strings.Join(api.Convert(rules, Rule.String), ", ")
 }
 
 // permissions converts rules for requests, grouped by protocol and ports.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -86,7 +87,7 @@ func findSubnet(subnets []Subnet, item, where, value string, problems *intent.Pr
 		return found[0], true
 	case len(found) > 1:
 		problems.Addf(where, value, "%d subnets of the VPC have the name %s: list IDs instead, which are %s", len(found),
-			intent.Quote(item), subnetIDs(found))
+			intent.Quote(item), strings.Join(SubnetIDs(found), ", "))
 	case strings.HasPrefix(item, subnetIDPrefix):
 		problems.Addf(where, value, "the cluster's VPC has no subnet %s: list subnets of it", intent.Quote(item))
 	default:
@@ -166,10 +167,7 @@ func noSubnetProblem(s SharedState, r Request) string {
 		"that is not marked for other clusters only (tags %s*)", len(s.Subnets), s.VPC, required, names.ClusterTagPrefix)
 }
 
-func subnetIDs(subnets []Subnet) string {
-	list := make([]string, len(subnets))
-	for i, s := range subnets {
-		list[i] = s.ID
-	}
-	return strings.Join(list, ", ")
+// SubnetIDs returns the IDs of subnets.
+func SubnetIDs(subnets []Subnet) []string {
+	return api.Convert(subnets, func(s Subnet) string { return s.ID })
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -157,10 +156,7 @@ func (s *GroupStore) tag(ctx context.Context, id string, tags map[string]string)
 }
 
 func (s *GroupStore) untag(ctx context.Context, id string, keys []string) error {
-	list := make([]ec2types.Tag, len(keys))
-	for i, key := range keys {
-		list[i] = ec2types.Tag{Key: aws.String(key)}
-	}
+	list := api.Convert(keys, func(key string) ec2types.Tag { return ec2types.Tag{Key: &key} })
 	_, err := s.options.API.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: list})
 	if err != nil {
 		s.markUncertain()

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
@@ -93,10 +93,7 @@ func (w Writer) splitStopped(ctx context.Context, targets []model.Target) (stopp
 	if w.instances == nil {
 		return nil, targets
 	}
-	ids := make([]string, len(targets))
-	for i, t := range targets {
-		ids[i] = t.ID
-	}
+	ids := api.Convert(targets, func(t model.Target) string { return t.ID })
 	instances, err := w.instances.Described(ctx, ids, true)
 	if err != nil {
 		return nil, targets
@@ -149,9 +146,7 @@ func adviseTargets(err error) error {
 }
 
 func descriptions(targets []model.Target) []types.TargetDescription {
-	out := make([]types.TargetDescription, len(targets))
-	for i, t := range targets {
-		out[i] = types.TargetDescription{Id: aws.String(t.ID), Port: aws.Int32(t.Port)}
-	}
-	return out
+	return api.Convert(targets, func(t model.Target) types.TargetDescription {
+		return types.TargetDescription{Id: &t.ID, Port: &t.Port}
+	})
 }

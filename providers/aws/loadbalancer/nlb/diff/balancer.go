@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
@@ -129,10 +130,7 @@ func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []p
 	if groups == nil {
 		return
 	}
-	var want []string
-	for _, g := range groups {
-		want = append(want, g.ID)
-	}
+	want := api.Convert(groups, func(g vpc.GroupRef) string { return g.ID })
 	var detached []plan.Ref
 	if plan.ShowSet(b.SecurityGroups) != plan.ShowSet(want) {
 		change := plan.Change{
@@ -167,11 +165,7 @@ func (d *differ) balancerDelete(b model.Balancer) plan.Change {
 }
 
 func showGroups(groups []vpc.GroupRef) string {
-	var shown []string
-	for _, g := range groups {
-		shown = append(shown, g.Name)
-	}
-	return plan.ShowSet(shown)
+	return plan.ShowSet(api.Convert(groups, func(g vpc.GroupRef) string { return g.Name }))
 }
 
 // showZones formats subnets with the chosen addresses.

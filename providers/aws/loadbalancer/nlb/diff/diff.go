@@ -83,11 +83,7 @@ func (d *differ) ensure() error {
 
 // warnUnserved warns about nodes in zones where the load balancer will have no subnet.
 func (d *differ) warnUnserved() {
-	zones := d.want.Zones
-	subnets := make([]string, len(zones))
-	for i, z := range zones {
-		subnets[i] = z.Subnet
-	}
+	subnets := model.Subnets(d.want.Zones)
 	if warning := vpc.UnservedZones(d.want.NodeZones, subnets, d.want.ZoneOf, annotation.KeySubnets); warning != "" {
 		d.warnf("%s", warning)
 	}

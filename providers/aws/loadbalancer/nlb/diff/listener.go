@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 )
@@ -192,11 +193,7 @@ func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.
 }
 
 func showForwards(forwards []model.Forward) string {
-	var shown []string
-	for _, f := range forwards {
-		shown = append(shown, nameInARN(f.Group))
-	}
-	return plan.ShowSet(shown)
+	return plan.ShowSet(api.Convert(forwards, func(f model.Forward) string { return nameInARN(f.Group) }))
 }
 
 // nameInARN returns the name of a load balancer or target group in its ARN.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
@@ -65,9 +66,6 @@ func showTargets(label string, targets []model.Target) string {
 	if len(targets) > targetsShown {
 		return fmt.Sprintf("%s%d targets", label, len(targets))
 	}
-	var shown []string
-	for _, t := range targets {
-		shown = append(shown, fmt.Sprintf("%s:%d", t.ID, t.Port))
-	}
+	shown := api.Convert(targets, func(t model.Target) string { return fmt.Sprintf("%s:%d", t.ID, t.Port) })
 	return label + strings.Join(shown, ", ")
 }

@@ -25,7 +25,7 @@ const managedHandle plan.Handle = "managed security group"
 func Desire(r Request, settings Settings) (Desired, error) {
 	b := &builder{Request: r, settings: settings, problems: r.Options.NewProblems(),
 		creation: r.Options.NewProblems(), warnings: slices.Clone(r.Options.Warnings)}
-	subject := "Service " + r.Service.Namespace + "/" + r.Service.Name
+	subject := r.Service.Subject()
 	o := r.Options
 	o.Warnings = nil
 	o.WarnClassicOnly(r.Service.Annotations)
@@ -44,7 +44,7 @@ func Desire(r Request, settings Settings) (Desired, error) {
 		Secured:    b.settings.Managed, SecurityGroups: o.SecurityGroups, NodeGroups: b.nodeGroups(),
 		NoNodeRules: b.settings.NoNodeRules,
 	}
-	d.NodeZones, d.ZoneOf = r.Shared.ZonesOf(r.instanceIDs()), r.Shared.ZonesOfSubnets()
+	d.NodeZones, d.ZoneOf = r.Shared.ZonesOf(InstanceIDs(r.Nodes)), r.Shared.ZonesOfSubnets()
 	if b.dual {
 		d.AddressType = string(types.IpAddressTypeDualstack)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
@@ -64,13 +65,9 @@ type Request struct {
 	Shared vpc.SharedState
 }
 
-// instanceIDs returns the instances of the nodes.
-func (r Request) instanceIDs() []string {
-	ids := make([]string, len(r.Nodes))
-	for i, n := range r.Nodes {
-		ids[i] = n.InstanceID
-	}
-	return ids
+// InstanceIDs returns the instances of nodes.
+func InstanceIDs(nodes []Node) []string {
+	return api.Convert(nodes, func(n Node) string { return n.InstanceID })
 }
 
 // DesiredTarget is a target that should be registered.

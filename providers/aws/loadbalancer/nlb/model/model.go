@@ -164,7 +164,7 @@ func (g TargetGroup) Unlinked(balancer string) TargetGroup {
 
 // RefuseForeign returns the error about a load balancer of our name that belongs to another owner.
 func RefuseForeign(key lbcommon.Key, b Balancer, owner string) error {
-	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + key.Namespace + "/" + key.Name,
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: key.Subject(),
 		Err: fmt.Errorf("the load balancer %s belongs to %s and is left alone: give each cluster an ID of its own, or "+
 			"delete that load balancer", b.Name, owner)}
 }

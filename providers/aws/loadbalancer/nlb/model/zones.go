@@ -10,6 +10,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
@@ -82,13 +83,9 @@ func (b *builder) matchAddresses(key string, values []string, subnets []vpc.Subn
 		if b.Options.Subnets == nil {
 			problems = &b.creation // an additional or missing zone must not refuse an existing load balancer
 		}
-		var ids []string
-		for _, s := range subnets {
-			ids = append(ids, s.ID)
-		}
 		problems.Addf(key, strings.Join(values, ","), "%d for %d subnets (%s): list one for each subnet in that "+
 			"order, and the subnets in %s",
-			len(values), len(subnets), strings.Join(ids, ", "), annotation.KeySubnets)
+			len(values), len(subnets), strings.Join(vpc.SubnetIDs(subnets), ", "), annotation.KeySubnets)
 		return
 	}
 	for i, v := range values {
@@ -186,16 +183,14 @@ func KeepAllocations(have, want []Zone) []Zone {
 	return zones
 }
 
+// Subnets returns the IDs of the subnets of zones.
+func Subnets(zones []Zone) []string {
+	return api.Convert(zones, func(z Zone) string { return z.Subnet })
+}
+
 // SameZones compares subnets, and addresses that the user chose.
 func SameZones(have, want []Zone) bool {
-	subnets := func(zones []Zone) string {
-		ids := make([]string, len(zones))
-		for i, z := range zones {
-			ids[i] = z.Subnet
-		}
-		return plan.ShowSet(ids)
-	}
-	if subnets(have) != subnets(want) {
+	if plan.ShowSet(Subnets(have)) != plan.ShowSet(Subnets(want)) {
 		return false
 	}
 	existing := map[string]Zone{}

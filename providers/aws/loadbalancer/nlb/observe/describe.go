@@ -45,7 +45,7 @@ func (d describer) describeBalancers(ctx context.Context) ([]model.Balancer, err
 	})
 	return awserr.Collect(ctx, "DescribeLoadBalancers", pages,
 		func(page *elbv2.DescribeLoadBalancersOutput) []model.Balancer {
-			return awserr.Convert(slices.DeleteFunc(page.LoadBalancers, isNotNetwork), ToBalancer)
+			return api.Convert(slices.DeleteFunc(page.LoadBalancers, isNotNetwork), ToBalancer)
 		})
 }
 
@@ -56,7 +56,7 @@ func (d describer) describeGroups(ctx context.Context,
 	pages := elbv2.NewDescribeTargetGroupsPaginator(d.api, in)
 	return awserr.Collect(ctx, "DescribeTargetGroups", pages,
 		func(page *elbv2.DescribeTargetGroupsOutput) []model.TargetGroup {
-			return awserr.Convert(page.TargetGroups, ToGroup)
+			return api.Convert(page.TargetGroups, ToGroup)
 		})
 }
 
@@ -68,7 +68,7 @@ func (d describer) describeListeners(ctx context.Context, balancer string) ([]mo
 	})
 	list, err := awserr.Collect(ctx, "DescribeListeners", pages,
 		func(page *elbv2.DescribeListenersOutput) []model.Listener {
-			return awserr.Convert(page.Listeners, ToListener)
+			return api.Convert(page.Listeners, ToListener)
 		})
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (d describer) describeCertificates(ctx context.Context, listener string) ([
 	list, err := awserr.Collect(ctx, "DescribeListenerCertificates", pages,
 		func(page *elbv2.DescribeListenerCertificatesOutput) []string {
 			additional := slices.DeleteFunc(page.Certificates, func(c types.Certificate) bool { return aws.ToBool(c.IsDefault) })
-			return awserr.Convert(additional, func(c types.Certificate) string { return aws.ToString(c.CertificateArn) })
+			return api.Convert(additional, func(c types.Certificate) string { return aws.ToString(c.CertificateArn) })
 		})
 	slices.Sort(list)
 	return list, err
