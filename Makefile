@@ -1,4 +1,4 @@
-# unified-ccm. `make` alone lists what there is to do.
+# unified-ccm. `make` without a target lists all targets.
 #
 # Only Go, git, make and a C compiler (for the race detector) are needed:
 # everything else, Kubernetes itself included, is built from pinned Go modules.
@@ -28,7 +28,7 @@ export HOME := $(shell echo ~)
 endif
 
 # One set of flags for every build, so that all of them share one build cache.
-# hack/lib.sh has the same and says why.
+# hack/lib.sh has the same flags, with the reasons.
 BUILD_TAGS := grpcnotrace
 export GOFLAGS := -trimpath -buildvcs=false -tags=$(BUILD_TAGS) -gcflags=github.com/aws/...=-l -gcflags=github.com/gophercloud/...=-l
 export GOWORK := $(CURDIR)/go.work

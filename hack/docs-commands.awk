@@ -1,6 +1,6 @@
 # Shell blocks of Markdown pages. Each has a comment in the line above it:
 #
-#   <!-- run: CLOUD -->          a test runs it, in a lab of that cloud; "run: CLOUD, exit 2" if that is how it ends
+#   <!-- run: CLOUD -->          a test runs it, in a lab of that cloud; "run: CLOUD, exit 2" for another exit code than 0
 #   <!-- not run: REASON -->     no test can
 #
 # With -v clouds="CLOUD|...", prints the blocks that have neither, and other mistakes, and fails if there are some. With

@@ -24,7 +24,7 @@ go build -o "$work/bin/" ./cmd/ccm ./cmd/ccm-lab
 ln -s "$helm4" "$work/bin/helm"
 ln -s "${KUBEBUILDER_ASSETS:-$root/bin}/kubectl" "$work/bin/"
 
-# start_lab starts a lab and sets KUBECONFIG, and makes the folder that the commands run in look like a checkout.
+# start_lab starts a lab, sets KUBECONFIG, and creates a folder like a checkout, in which the commands run.
 start_lab() { # cloud
 	local until=$((SECONDS + 120))
 	: >"$work/lab.log" # The line that ends the wait must not be that of the lab before.

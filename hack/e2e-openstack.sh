@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Tests on real OpenStack services, which hack/openstack-lab starts: the take-over of what another manager leaves there,
+# Tests on real OpenStack services, which hack/openstack-lab starts: the take-over of another manager's load balancers,
 # then the conformance list and the deletion of orphans with the ccm binary and a kube-apiserver. On a machine that cannot
 # run the services, it prints the reason in one line and succeeds.
 #
 #   hack/e2e-openstack.sh [go test flags]
 #
-#   OPENSTACK_LAB=DIR  a lab that runs, which keeps running; or the folder of a new one, which is kept
+#   OPENSTACK_LAB=DIR  a lab that runs, which keeps running; or the folder of a new one, which stays
 #   PORTS_FROM=N       moves the ports of a lab that this starts (0)
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -17,12 +17,12 @@ elif [[ $lab != /* ]]; then
 	lab=$OLDPWD/$lab
 fi
 
-# leave stops the lab that this has started.
-leave() {
+# cleanup stops the lab that this script has started.
+cleanup() {
 	if [[ -n ${started:-} ]]; then hack/openstack-lab/lab.sh down "$lab"; fi
 	if [[ -n ${temporary:-} ]]; then rm -rf "$lab"; fi
 }
-trap leave EXIT
+trap cleanup EXIT
 
 if ! { [[ -d $lab/run ]] && hack/openstack-lab/lab.sh status "$lab" >/dev/null; }; then
 	if ! reason=$(hack/openstack-lab/lab.sh check); then

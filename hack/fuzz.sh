@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs each fuzz target for a time. An input that fails is written to testdata/fuzz of its package, where every run of
-# the tests repeats it: add it to the repository with the correction.
+# the tests repeats it: add it to the repository with the fix.
 #
 #   hack/fuzz.sh [REGEXP]   those with "FOLDER FuzzName" like REGEXP
 #

@@ -12,7 +12,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 tags=$build_tags
 exclude=${PROVIDERS_EXCLUDE:-}
 for name in ${exclude//,/ }; do
-	# A misspelt name would otherwise silently ship what was to be left out.
+	# Without this check, a misspelt name would silently include the provider.
 	if ! grep -qsE "^//go:build .*!exclude_$name\b" cmd/ccm/*.go; then
 		echo "image: PROVIDERS_EXCLUDE names $name, which is no provider of ccm" >&2
 		exit 1

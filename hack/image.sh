@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the container image around a ccm compiled on this machine, with buildah
-# (no daemon, no privileges), podman or docker, whichever there is.
+# (no daemon, no privileges), podman or docker: the first that is installed.
 #
 #   BASE               base image (gcr.io/distroless/static:nonroot); scratch needs no registry
 #   IMAGE              name of the image (unified-ccm); its tag is the version
@@ -17,7 +17,7 @@ tag=${version//+/-} # a plus is not allowed in a tag
 context=bin/image
 
 # Certificates of this machine: a cloud's API is reached over TLS, and scratch
-# brings none.
+# has none.
 for bundle in "${SSL_CERT_FILE:-}" /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/cert.pem; do
 	[[ -n $bundle && -r $bundle ]] && break
 	bundle=""

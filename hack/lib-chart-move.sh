@@ -1,7 +1,7 @@
-# How hack/verify-chart.sh moves a release of a cloud's own chart to this chart and back. To be sourced by it.
+# How hack/verify-chart.sh moves a release of a cloud's own chart to this chart and back. Sourced by it.
 #
 # The charts are those of the Go modules of the clouds' own managers, which nothing imports. The managers that start
-# with the arguments and the account of those charts are ccm, under their names: their images cannot be had here.
+# with the arguments and the account of those charts are ccm, under their names: their images are not available here.
 # shellcheck shell=bash
 
 # upstream_chart prints the folder of a cloud's own chart.
@@ -39,11 +39,11 @@ common_chart() { # folder version
 	TPL
 }
 
-# election are flags with which the next manager need not wait long for the lease of one that was killed.
+# election are flags that shorten the wait for the lease of a killed manager.
 election=(--leader-elect-lease-duration=4s --leader-elect-renew-deadline=3s --leader-elect-retry-period=1s)
 
-# their_values prints values of a cloud's own chart.
-their_values() { # cloud
+# upstream_values prints values of a cloud's own chart.
+upstream_values() { # cloud
 	case $1 in
 	aws)
 		cat <<-YAML
@@ -86,7 +86,7 @@ move() { # cloud helm-that-installs helm-that-upgrades
 	local ours=deployment/$release-unified-ccm
 	# With this latency and one worker, the managers are killed before they have finished.
 	start_sim "$cloud" --latency=300ms
-	their_values "$cloud" >"$work/theirs.yaml"
+	upstream_values "$cloud" >"$work/theirs.yaml"
 	register_node
 	helm_on "$first" install "$release" "$(upstream_chart "$cloud")" -f "$work/theirs.yaml" >/dev/null
 	kubectl create clusterrole cluster-uid --verb=get --resource=namespaces --resource-name=kube-system >/dev/null
@@ -94,7 +94,7 @@ move() { # cloud helm-that-installs helm-that-upgrades
 		--serviceaccount=kube-system:cloud-controller-manager >/dev/null
 	uid=$(uid_of_account)
 	ccm_port=$(free_port)
-	start_theirs move-theirs
+	start_upstream move-theirs
 	await "the node's provider ID" 60 has '{{.spec.providerID}}' "^$cloud://" node node-1
 
 	for name in a b c d e f; do
@@ -110,13 +110,13 @@ move() { # cloud helm-that-installs helm-that-upgrades
 	helm_on "$second" upgrade "$release" deploy/chart -f "$work/values.yaml" >/dev/null
 	missing -n kube-system "$theirs"
 	[[ $cloud != openstack ]] || kubectl -n kube-system get secret cloud-config >/dev/null
-	# IAM roles name the account that AWS' chart has made.
+	# IAM roles name the account that AWS' chart has created.
 	[[ $cloud != aws || $(uid_of_account) == "$uid" ]]
 	read_config "$release-unified-ccm-cloud-config"
 	use_account_of "$ours"
 	start_ccm move-ours "$ours"
 	await "the load balancers of all Services" 120 addresses -eq 6
-	nothing_to_do "$cloud"
+	verify_no_changes "$cloud"
 
 	kubectl delete service a b c --wait=false >/dev/null
 	await "the deletion of a Service" 90 addresses -lt 6
@@ -124,10 +124,10 @@ move() { # cloud helm-that-installs helm-that-upgrades
 	addresses -gt 3
 	helm_on "$second" rollback "$release" 1 >/dev/null
 	missing -n kube-system "$ours"
-	start_theirs move-back
+	start_upstream move-back
 	await "the deletion of three Services" 120 missing service a b c
 	await "the other load balancers" 60 addresses -eq 3
-	nothing_to_do "$cloud"
+	verify_no_changes "$cloud"
 	kubectl delete service d e f >/dev/null
 	stop_running
 	helm_on "$second" uninstall "$release" >/dev/null
@@ -136,10 +136,10 @@ move() { # cloud helm-that-installs helm-that-upgrades
 	kubectl delete node --all >/dev/null
 }
 
-# start_theirs starts ccm as the cloud's own chart does with our image. AWS' chart has flags only: its image has the
-# manager as its entrypoint, and ours has ccm under that name. The first argument of OpenStack's is the manager. The
-# variables cloud and theirs are those of move.
-start_theirs() { # name of its log
+# start_upstream starts ccm as the cloud's own chart does with our image. AWS' chart has flags only: its image has the
+# manager as its entrypoint, and ours has ccm under that name. The first argument of OpenStack's is the manager. It
+# uses the variables cloud and theirs of move.
+start_upstream() { # name of its log
 	local program=ccm
 	[[ $cloud != aws ]] || program=aws-cloud-controller-manager
 	[[ $program == ccm ]] || ln -sf ccm "$work/$program"
@@ -148,7 +148,7 @@ start_theirs() { # name of its log
 	start_ccm "$1" "$theirs" "$program"
 }
 
-# uid_of_account prints the UID of the account that the clouds' own charts make.
+# uid_of_account prints the UID of the account that the clouds' own charts create.
 uid_of_account() {
 	kubectl -n kube-system get serviceaccount cloud-controller-manager -o 'go-template={{.metadata.uid}}'
 }
@@ -160,7 +160,7 @@ use_account_of() { # object
 	kubeconfig "$work/account" "token: $(kubectl -n kube-system create token "$account")"
 }
 
-# read_config replaces cloud.conf by that of a Secret that a chart has made; AWS' charts have none here.
+# read_config replaces cloud.conf by that of a Secret of a chart; AWS' charts have none here.
 read_config() { # Secret
 	if kubectl -n kube-system get secret "$1" -o 'go-template={{index .data "cloud.conf" | base64decode}}' \
 		>"$work/of-chart" 2>/dev/null; then
@@ -176,8 +176,8 @@ addresses() { # operator number
 	test "$(kubectl get services -o "go-template=$list" | grep -c '[a-z0-9]')" "$1" "$2"
 }
 
-# nothing_to_do checks that the cloud matches the Services.
-nothing_to_do() { # cloud
+# verify_no_changes checks that the cloud matches the Services.
+verify_no_changes() { # cloud
 	"$work/ccm" plan --cloud-provider="$1" --cloud-config="$work/cloud.conf" --kubeconfig="$work/admin" \
 		--cluster-name=move --configure-cloud-routes=false --all >"$work/plan" || { cat "$work/plan" && return 1; }
 }

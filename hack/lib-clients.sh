@@ -1,9 +1,9 @@
-# What the scripts share that drive a simulated cloud with its own command line. To be sourced, after lib.sh.
+# Functions for scripts that drive a simulated cloud with its own command line. Sourced after lib.sh.
 # shellcheck shell=bash
 
-# client_of prints the first command of a name whose Python interpreter finds the modules, and the interpreter
+# find_client prints the first command of a name whose Python interpreter finds the modules, and the interpreter
 # on a second line: of several command lines, the one that is installed for the packages that it needs.
-client_of() { # command modules
+find_client() { # command modules
 	local candidate interpreter
 	while IFS= read -r candidate; do
 		interpreter=$(sed -n '1s/^#! *//p' "$candidate")
@@ -16,7 +16,7 @@ client_of() { # command modules
 	done < <(type -ap "$1")
 }
 
-# build_simulators makes $work, where everything goes that a run leaves, with ccm-lab in it. Both go with the script.
+# build_simulators creates the folder $work, for all files of a run, with ccm-lab in it. It is removed at the end.
 build_simulators() {
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"; jobs -p | xargs -r kill 2>/dev/null || true' EXIT
@@ -37,7 +37,7 @@ start_simulator() { # folder provider [options]
 	done
 }
 
-# stop_simulator ends it in the way in which it says what went wrong.
+# stop_simulator stops it by SIGINT: it then reports errors in its exit code.
 stop_simulator() {
 	kill -INT "$simulator"
 	wait "$simulator"

@@ -1,6 +1,6 @@
-# Sourced by every script in hack/: where the repository is, which modules it
-# has, and the pinned tools. Nothing here is kept by hand: go.work and the file
-# tree say it.
+# Sourced by every script in hack/: the root of the repository, its modules, and
+# the pinned tools. go.work and the file tree are the only sources, so that
+# nothing is listed twice.
 # shellcheck shell=bash
 set -euo pipefail
 
@@ -10,7 +10,7 @@ cd "$root"
 # Go keeps its caches below it. Containers may run without the variable; the shell then finds the folder.
 export HOME=${HOME-~}
 
-# The owner of a checkout is often not who runs it, and git then refuses to read it.
+# git refuses to read the checkout of another user, which is common in containers.
 if [[ -z ${GIT_CONFIG_COUNT:-} ]] && ! git rev-parse HEAD >/dev/null 2>&1; then
 	export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=$root
 fi
@@ -21,7 +21,7 @@ export GOWORK=$root/go.work
 module_prefix=github.com/unified-ccm/unified-ccm
 
 # Without gRPC's trace pages nothing in ccm calls methods by name, and the linker drops all that are unused:
-# half of the binary. hack/verify-binary-size.sh finds out when that ends.
+# half of the binary. hack/verify-binary-size.sh fails when that changes.
 build_tags=grpcnotrace
 
 # The same flags in every build share one build cache: without them linting,
@@ -48,7 +48,7 @@ all_modules() {
 }
 
 # providers prints the providers that the binary can link, one name per line.
-# The build tags that leave one out, exclude_<name>, are what names them.
+# Their names are those of the build tags exclude_<name>.
 providers() {
 	local names
 	names=$(grep -hoE '^//go:build .*' cmd/ccm/*.go | grep -oE '!exclude_[a-z0-9]+' | sort -u | sed 's/^!exclude_//')
@@ -59,14 +59,14 @@ providers() {
 	printf '%s\n' "$names"
 }
 
-# go_files prints the Go files that people wrote here.
+# go_files prints the Go files of the repository, new ones included.
 go_files() {
 	git ls-files --cached --others --exclude-standard -- '*.go' | while IFS= read -r file; do
 		[[ ! -e $file ]] || printf '%s\n' "$file"
 	done
 }
 
-# documentation_pages prints the pages of the site that people wrote.
+# documentation_pages prints the hand-written pages of the site.
 documentation_pages() {
 	git ls-files --cached --others --exclude-standard -- README.md CONTRIBUTING.md SECURITY.md 'docs/*.md' 'deploy/*.md' \
 		'examples/*.md' ':!docs/reference/*'
@@ -95,4 +95,17 @@ helm() { # major version
 release() {
 	(cd hack/release && GOWORK=off go build -o "$root/bin/tools/release" .)
 	bin/tools/release "$@"
+}
+
+# verify_generated fails if a file differs from the one that its update script writes. The script writes to the path in
+# the variable.
+verify_generated() { # file script variable
+	generated=$(mktemp)
+	trap 'rm -f "$generated"' EXIT
+	cp "$1" "$generated"
+	env "$3=$generated" "$2"
+	if ! diff -u "$1" "$generated"; then
+		echo "$1 is not up to date: run $2 (or make generate)" >&2
+		return 1
+	fi
 }

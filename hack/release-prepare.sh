@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the changes of a release commit: the entries of changelog.d in CHANGELOG.md, the version at which the modules
+# Writes the changes of a release commit: the entries of changelog.d in CHANGELOG.md, the version at which the modules
 # require each other, and the sizes and start-up times that the next release is compared with, for which it builds
 # everything into dist and installs the chart with each preset.
 # Tag the commit when it is on main: hack/release-tags.sh prints the commands.

@@ -29,8 +29,8 @@ out=$(mkdir -p "${1:-dist}" && cd "${1:-dist}" && pwd)
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 
-# size records one for the comparison with the last release.
-size() { # what file
+# record_size records the size of a file for the comparison with the last release.
+record_size() { # name file
 	printf '%s %s\n' "$1" "$(wc -c <"$2")" >>"$out/sizes.txt"
 }
 
@@ -45,8 +45,8 @@ for platform in "${platforms[@]}"; do
 		release sbom "$stage/$name/$program" "$version" "$platform" >"$out/$name.spdx.json"
 		tar --create --directory "$stage/$name" --sort=name --owner=0 --group=0 --numeric-owner --mode='u=rwX,go=rX' \
 			--mtime="@$SOURCE_DATE_EPOCH" --transform 's|^\./||' "$program" LICENSE NOTICE | gzip -n -9 >"$out/$name.tar.gz"
-		size "${program}_${platform/\//_}" "$stage/$name/$program"
-		size "${program}_${platform/\//_}.tar.gz" "$out/$name.tar.gz"
+		record_size "${program}_${platform/\//_}" "$stage/$name/$program"
+		record_size "${program}_${platform/\//_}.tar.gz" "$out/$name.tar.gz"
 		rm -rf "${stage:?}/$name"
 	done
 done
@@ -63,7 +63,7 @@ done
 
 if [[ -z ${WITHOUT_IMAGE:-} ]]; then
 	hack/image-index.sh "$out/image"
-	size image_amd64_arm64 <(cat "$out"/image/blobs/sha256/*)
+	record_size image_amd64_arm64 <(cat "$out"/image/blobs/sha256/*)
 	tar --create --directory "$out/image" --sort=name --owner=0 --group=0 --numeric-owner --mode='u=rwX,go=rX' \
 		--mtime="@$SOURCE_DATE_EPOCH" --transform 's|^\./||' . >"$out/image_$version.oci.tar"
 	rm -rf "$out/image"
@@ -71,7 +71,7 @@ fi
 
 # The sizes are compared with those that hack/release-prepare.sh recorded for the last release.
 sort -o "$out/sizes.txt" "$out/sizes.txt"
-echo "sizes, and what the last release had:"
+echo "sizes, and those of the last release:"
 join -a1 "$out/sizes.txt" <(sort hack/release/sizes.txt) | awk '{
 	printf "  %-34s %6.1f MB", $1, $2 / 1e6
 	if (NF > 2) printf "  %6.1f MB  %+5.1f%%", $3 / 1e6, ($2 - $3) * 100 / $3

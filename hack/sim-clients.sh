@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Drives simulated AWS with the aws command line of Debian (awscli), operation by operation, and compares
-# the answers with AWS' documentation, which that package holds. Where it is not installed, says so and succeeds.
+# the responses with AWS' documentation, which that package has. Without it, prints a message and succeeds.
 # Arguments name the scripts to run: ec2, elb, elbv2, sts; without any, all.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$root/hack/lib-clients.sh"
 clients=$root/providers/aws/sim/clients
 
-{ read -r aws && read -r python; } < <(client_of aws awscli) || true
+{ read -r aws && read -r python; } < <(find_client aws awscli) || true
 if [[ -z $aws ]]; then
 	echo "sim-clients: skipped, because no aws command line is installed (Debian: apt-get install awscli)"
 	exit 0
@@ -14,8 +14,8 @@ fi
 
 build_simulators
 
-# drive runs one script against a simulator of its own, and records the requests that it got.
-drive() { # script
+# run_script runs one script against a simulator of its own, and records the requests.
+run_script() { # script
 	local here=$work/$1 endpoint simulator status=0
 	mkdir "$here"
 	start_simulator "$here" aws --instances=7 || return 1
@@ -31,7 +31,7 @@ scripts=("$@")
 ((${#scripts[@]})) || scripts=(ec2 elb elbv2 sts)
 pids=() failed=0
 for script in "${scripts[@]}"; do
-	drive "$script" &
+	run_script "$script" &
 	pids+=($!)
 done
 for pid in "${pids[@]}"; do

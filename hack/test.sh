@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Runs the tests of every module of the workspace, under the race detector where it pays.
+# Runs the tests of every module of the workspace, most of them under the race detector.
 #
 #   hack/test.sh all|unit|faults|e2e [go test flags]
 #
 # Unit tests come first and alone: end-to-end tests run whole control planes,
-# and on a small machine one beside the other would only make both wait.
+# and on a small machine both would only slow each other down.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-what=${1:?usage: hack/test.sh all|unit|faults|e2e [go test flags]}
+suite=${1:?usage: hack/test.sh all|unit|faults|e2e [go test flags]}
 shift
 
 # The race detector is the one thing here that needs cgo. No -trimpath: a bare
-# `go test -race` of a package shall find what this compiled, and the reverse.
+# `go test -race` of a package then shares the build cache with this script.
 export CGO_ENABLED=1 GOFLAGS=-buildvcs=false
 if ! command -v "$(go env CC)" >/dev/null; then
 	echo "test: the race detector needs a C compiler and there is no $(go env CC): install gcc or clang, or set CC" >&2
@@ -49,7 +49,7 @@ workspace_without_race() {
 		chmod -R u+w "$copy"
 		sed -i.old 's/cachedService\.state = service$/c.cache.mu.Lock(); &; c.cache.mu.Unlock()/' "$controller"
 		if cmp -s "$controller.old" "$controller"; then
-			echo "test: $controller does not have the race any more: remove workspace_without_race" >&2
+			echo "test: $controller no longer has the race: remove workspace_without_race" >&2
 			return 1
 		fi
 		touch "$copy.done"
@@ -68,11 +68,11 @@ conformance='^Test(Conformance|Faults|RandomLoad|Toy|Mistake|Truthful|Permission
 conformance+='|OptOutLabelSyncsLoadBalancers)'
 failed=()
 filter=(cat)
-if [[ $what == all || $what == unit ]]; then
+if [[ $suite == all || $suite == unit ]]; then
 	mapfile -t unit < <(go list "${patterns[@]}" | grep -vE "^$e2e(/|\$)")
 	run "unit tests" 30m "${unit[@]}" -- -race -short -skip "$conformance" "$@"
 	# A -run in the arguments replaces the one here. The race detector makes these tests several times slower: the shared
-	# code runs under it with the quickest provider, and the code of the others under it in their unit tests.
+	# code runs under it with the fastest provider, and the code of the others under it in their unit tests.
 	GOWORK=$(workspace_without_race)
 	run "conformance, under the race detector" 30m ./pkg/common/loadbalancer ./cmd/internal/ccmapp ./providers/fake -- \
 		-race -short -run "$conformance" "$@"
@@ -81,12 +81,12 @@ if [[ $what == all || $what == unit ]]; then
 		grep -E "^$module_prefix/(pkg/common/conformance|providers/[a-z0-9]+)\$" | grep -v /fake\$)
 	run "conformance of the other providers" 30m "${packages[@]}" -- -short -run "$conformance" "$@"
 fi
-if [[ $what == all || $what == faults ]]; then
+if [[ $suite == all || $suite == faults ]]; then
 	# -short interrupts a sample of calls under the race detector. Every call is then
-	# interrupted without it, several times faster; what can race was seen above.
-	# Only the quickest simulator gets that in every run: the others take minutes each.
+	# interrupted without it, several times faster; the tests above detect races.
+	# In every run, only the fastest simulator gets that: the others take minutes each.
 	providers=(./providers/fake)
-	[[ $what == all ]] || mapfile -t providers < <(workspace_modules | while read -r module; do
+	[[ $suite == all ]] || mapfile -t providers < <(workspace_modules | while read -r module; do
 		[[ $module == providers/* ]] && compgen -G "$module/conformance_test.go" >/dev/null && echo "./$module"
 	done)
 	# -v, because the number of faults is part of the result; a line for each test and
@@ -95,9 +95,9 @@ if [[ $what == all || $what == faults ]]; then
 	run "every fault at every call, and random load" 120m "${providers[@]}" -- -v -run '^Test(Faults|RandomLoad)$' "$@"
 	filter=(cat)
 fi
-if [[ $what == all || $what == e2e ]]; then
-	# -count=1: what these test, the binaries in bin/, is nothing that go test's
-	# own cache can see.
+if [[ $suite == all || $suite == e2e ]]; then
+	# -count=1: go test's cache does not depend on the binaries in bin/, which
+	# these tests run.
 	run "end-to-end tests" 30m "$e2e/..." -- -race -count=1 "$@"
 	if (($# == 0)); then
 		started=$SECONDS

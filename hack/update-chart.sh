@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes what is derived from the chart: its schema, its README, and the plain manifests, one file for each preset.
+# Writes the files that are derived from the chart: its schema, its README, and the plain manifests, one file for each preset.
 #
 #   hack/update-chart.sh          into deploy/
 #   hack/update-chart.sh FOLDER   into FOLDER, which is laid out like deploy/

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes docs/reference from what the binary itself knows: flags, config keys, annotations, metrics and capabilities of
+# Writes docs/reference from the definitions in the binary: flags, config keys, annotations, metrics and capabilities of
 # every provider, and the tables of disruptive changes in docs/guides. DOCS_DIR and GUIDES_DIR name other folders.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tidies go.mod and go.sum of every module, those of the workspace at the same
-# versions of what they share: that is what one binary links anyway, and alone or
+# versions of their dependencies: one binary links one version anyway, and alone or
 # together they then compile to the same packages in the build cache.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The chart is what it says: generated files are up to date, Helm 4 (and 3, with HELM3=1) lints it, and wrong values are
-# refused with the nearest key. Helm installs it with each preset on a real API server; ccm then runs with the arguments
+# The chart works as documented: generated files are up to date, Helm 4 (and 3, with HELM3=1) lints it, and wrong values are
+# rejected with the nearest key. Helm installs it with each preset on a real API server; ccm then runs with the arguments
 # and the account of the Deployment against the simulated cloud, initializes a node, makes a load balancer ready, and
 # serves /metrics. Each permission of the roles is used, and none is missing. Helm upgrades and uninstalls it.
 #
-# ccm chart-values converts the values of other managers' charts, and what it prints is valid. Releases of AWS' and
+# ccm chart-values converts the values of other managers' charts, and its output is valid. Releases of AWS' and
 # OpenStack's own charts, the real ones, are upgraded to this chart and rolled back, each time with a manager that is
 # killed in the middle of its work: hack/lib-chart-move.sh.
 #
@@ -26,7 +26,7 @@ work=$(mktemp -d)
 pids=()    # the control plane
 running=() # ccm and the simulator of one preset
 stop() {
-	# Nothing of theirs is kept, so they need not end in order.
+	# None of their files is kept, so that they need no orderly end.
 	kill -KILL "${pids[@]}" "${running[@]}" 2>/dev/null || true
 	wait 2>/dev/null || true
 	rm -rf "$work"
@@ -49,13 +49,13 @@ alive() {
 	for pid in "${pids[@]}" "${running[@]}"; do kill -0 "$pid" 2>/dev/null || return 1; done
 }
 
-await() { # what seconds command...
-	local what=$1 until=$((SECONDS + $2))
+await() { # description seconds command...
+	local description=$1 until=$((SECONDS + $2))
 	shift 2
 	until "$@" >"$work/last" 2>&1; do
-		# A process that has ended will not make anything happen any more.
+		# Without all processes, the condition cannot come true.
 		if ((SECONDS >= until)) || ! alive; then
-			echo "$what did not happen; last answer:"
+			echo "$description: not reached; the last output:"
 			cat "$work/last"
 			tail -n 8 "$work"/[!a]*.log
 			return 1
@@ -64,7 +64,7 @@ await() { # what seconds command...
 	done
 }
 
-# Helm takes a version for granted where it is built from its module.
+# Helm assumes a version of Kubernetes if it is built from its module.
 kube_version=$(hack/controlplane/build.sh --versions | sed -n 's/^kubernetes v//p')
 
 echo "== generated files"
@@ -85,7 +85,7 @@ for preset in deploy/chart/presets/*.yaml; do
 done
 
 echo "== wrong values"
-refuses() { # expected settings
+rejects() { # expected settings
 	for helm in "$helm3" "$helm4"; do
 		if answer=$("$helm" template unified-ccm deploy/chart --kube-version "$kube_version" --set "$2" 2>&1) ||
 			! grep -qF -- "$1" <<<"$answer"; then
@@ -94,13 +94,13 @@ refuses() { # expected settings
 		fi
 	done
 }
-refuses 'cloudProvider is required' clusterName=a
-refuses 'clustername is not a value of this chart: did you mean clusterName?' cloudProvider=fake,clustername=a
-refuses 'image.tga is not a value of this chart: did you mean image.tag?' cloudProvider=fake,image.tga=v1
-refuses 'args.--v: write the name of the flag without dashes: v' cloudProvider=fake,args.--v=1
-refuses 'routes.enabled needs routes.clusterCIDR' cloudProvider=fake,routes.enabled=true
-refuses "got string, want integer" cloudProvider=fake,replicaCount=two
-refuses "'hold-all'" cloudProvider=fake,loadBalancers.disruption=never
+rejects 'cloudProvider is required' clusterName=a
+rejects 'clustername is not a value of this chart: did you mean clusterName?' cloudProvider=fake,clustername=a
+rejects 'image.tga is not a value of this chart: did you mean image.tag?' cloudProvider=fake,image.tga=v1
+rejects 'args.--v: write the name of the flag without dashes: v' cloudProvider=fake,args.--v=1
+rejects 'routes.enabled needs routes.clusterCIDR' cloudProvider=fake,routes.enabled=true
+rejects "got string, want integer" cloudProvider=fake,replicaCount=two
+rejects "'hold-all'" cloudProvider=fake,loadBalancers.disruption=never
 
 etcd_port=$(free_port)
 api_port=$(free_port)
@@ -173,14 +173,14 @@ readiness() { # pattern
 		--token "$token" get --raw '/readyz?verbose' | grep -E -- "$1"
 }
 
-# Metrics are for those who may read them, and only for them.
+# metrics reads /metrics with a token: only callers with the permission get them.
 metrics() { # token
 	"$assets/kubectl" --kubeconfig /dev/null --server "https://127.0.0.1:$ccm_port" --insecure-skip-tls-verify \
 		--token "$1" get --raw /metrics
 }
 
-# arguments prints those of a workload's pods, with what differs outside of a pod: variables of the container are
-# expanded, and the port is free.
+# arguments prints the arguments of a workload's pods, adapted to a process outside of a pod: variables of the
+# container are expanded, and the port is free.
 arguments() { # [object]
 	local object=${1:-deployment/unified-ccm} container='(index .spec.template.spec.containers 0)' variables
 	variables=$(kubectl -n kube-system get "$object" \
@@ -206,7 +206,7 @@ install() { # preset
 	start_ccm "$name"
 	# The port is opened once the cloud and the API server have answered.
 	until (exec 3<>"/dev/tcp/127.0.0.1/$ccm_port") 2>/dev/null; do alive && sleep 0.02 || break; done
-	note_start "$name" $(((${EPOCHREALTIME//[.,]/} - started) / 1000))
+	record_start "$name" $(((${EPOCHREALTIME//[.,]/} - started) / 1000))
 
 	register_node
 	kubectl apply -f - >/dev/null <<-YAML
@@ -276,8 +276,8 @@ register_node() {
 	YAML
 }
 
-# note_start prints how long ccm took to serve /readyz, and what the last release took. STARTS is a file for these.
-note_start() { # preset milliseconds
+# record_start prints the time until ccm serves /readyz, beside that of the last release, and adds it to STARTS.
+record_start() { # preset milliseconds
 	local last
 	last=$(awk -v preset="$1" '$1 == preset { print $2 }' hack/release/starts.txt)
 	echo "note: $1 serves /readyz $2 ms after its start${last:+; the last release: $last ms}"
@@ -313,8 +313,8 @@ stop_running() {
 	running=()
 }
 
-# converted checks that what ccm chart-values prints is valid for the chart.
-converted() {
+# verify_conversion checks that the output of ccm chart-values is valid for the chart.
+verify_conversion() {
 	echo "== values of other managers' charts"
 	local file
 	for file in cmd/internal/chartvalues/testdata/*.yaml "$(upstream_chart aws)/values.yaml"; do
@@ -333,7 +333,7 @@ helm_on() { # helm arguments...
 missing() { ! kubectl get "$@" >/dev/null 2>&1; }
 
 mapfile -t presets < <(basename -s .yaml deploy/chart/presets/*.yaml)
-converted
+verify_conversion
 for name in "${@:-"${presets[@]}"}"; do
 	case $name in
 	move) move_all ;;

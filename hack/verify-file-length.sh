@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# No Go file grows past 500 lines, and no package past 25 files or 3,500 lines, tests not counted: in this field
-# the load balancer always does, and is rarely split again. From 400 lines of a file on there is a warning.
+# No Go file has more than 500 lines, and no package more than 25 files or 3,500 lines, tests not counted: load balancers
+# of cloud providers grow beyond that, and are rarely split later. From 400 lines of a file on, there is a warning.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 go_files | xargs -d '\n' wc -l | awk '

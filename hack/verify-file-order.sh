@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The files of a load balancer's package have an order: none refers to a file that refers back to it, directly or
-# through others. A reader can then start with what uses nothing else, and data flows one way: intent, desired, diff,
+# through others. A reader can then start with the file that refers to no other, and data flows one way: intent, desired, diff,
 # apply.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

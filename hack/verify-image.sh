@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The image builds on an empty base, where nothing can be missing by luck. Two builds have one digest and at most 35 MB.
+# The image builds on an empty base, so that no file comes from a base by accident. Two builds have one digest and at most 35 MB.
 # Its binary runs there as the user that the image names, also under the names of the clouds' own managers. Needs
-# buildah, which works without a daemon; where there is none this says so and passes.
+# buildah, which works without a daemon; without it, the check is skipped.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 if ! command -v buildah >/dev/null; then
@@ -48,7 +48,7 @@ fi
 answer=$(buildah run "$container" -- /ccm version)
 printf '%s\n' "$answer"
 if [[ $answer != *"$VERSION"* || $answer != *"${COMMIT:0:12}"* ]]; then
-	echo "the binary in the image does not say $VERSION and commit ${COMMIT:0:12}"
+	echo "the binary in the image does not report $VERSION and commit ${COMMIT:0:12}"
 	exit 1
 fi
 

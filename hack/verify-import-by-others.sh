@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Someone else's program can link a provider by `go get` of its version, without replace lines and without go.work: for
+# A program outside of this repository can link a provider by `go get` of its version, without replace lines and without go.work: for
 # each provider, a module outside of this repository builds and runs. The modules come from a proxy with all modules of
 # this tree at one version, as they are published when a release is tagged; all others from the module cache, as far as
 # it has them. Simulators and the conformance suite are not linked.
@@ -24,7 +24,7 @@ release changelog check # builds the program
 GOPROXY=file://$work/proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)
 export GOPROXY GOSUMDB=off GOWORK=off GOMODCACHE=$work/modules GOFLAGS="$GOFLAGS -modcacherw"
 
-# link makes a program that links one provider, in the folder $2, and runs it.
+# link builds a program that links one provider, in the folder $2, and runs it.
 link() {
 	local provider=$1
 	mkdir "$2"

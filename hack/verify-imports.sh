@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Who may import whom. pkg/common imports no provider and no command; a provider imports neither
+# Rules of imports. pkg/common imports no provider and no command; a provider imports neither
 # another provider nor a command. Only tests, simulators and ccm-lab import a simulator or the
 # conformance suite, so that a program that links a provider links neither; fake is a simulator.
 # This needs no edit for a new provider. The linter forbids the SDKs of clouds outside of providers.
@@ -28,11 +28,11 @@ allowed() { # module product|tests
 
 # check compares "package import" pairs on its input with what a module may import.
 check() { # module product|tests
-	awk -v prefix="$module_prefix/" -v modules="${modules[*]}" -v own="$1" -v what="$2" \
+	awk -v prefix="$module_prefix/" -v modules="${modules[*]}" -v own_module="$1" -v kind="$2" \
 		-v allowed="$(allowed "$1" "$2" | tr '\n' ' ')" '
 		BEGIN {
 			n = split(modules, module, " ")
-			split(allowed " " own, list, " ")
+			split(allowed " " own_module, list, " ")
 			for (i in list) may[list[i]] = 1
 		}
 		index($2, prefix) == 1 {
@@ -40,13 +40,13 @@ check() { # module product|tests
 			for (i = 1; i <= n; i++) {
 				if (path != module[i] && index(path, module[i] "/") != 1) continue
 				if (!(module[i] in may)) {
-					printf "%s (%s) imports %s of module %s\n", substr($1, length(prefix) + 1), what, path, module[i]
-					wrong = 1
+					printf "%s (%s) imports %s of module %s\n", substr($1, length(prefix) + 1), kind, path, module[i]
+					failed = 1
 				}
 				break
 			}
 		}
-		END { exit wrong }'
+		END { exit failed }'
 }
 
 failed=0

@@ -25,8 +25,8 @@ found=$(
 versions=$(cut -d' ' -f1 <<<"$found" | sort -u)
 if [[ $(wc -l <<<"$versions") != 1 ]]; then
 	echo "modules disagree about the release of the Kubernetes libraries:"
-	most=$(cut -d' ' -f1 <<<"$found" | sort | uniq -c | sort -rn | awk 'NR == 1 { print $2 }')
-	grep -v "^$most " <<<"$found" | awk -v most="$most" '{ printf "  %s: %s %s, in most modules %s\n", $3, $2, $1, most }'
+	majority=$(cut -d' ' -f1 <<<"$found" | sort | uniq -c | sort -rn | awk 'NR == 1 { print $2 }')
+	grep -v "^$majority " <<<"$found" | awk -v majority="$majority" '{ printf "  %s: %s %s, in most modules %s\n", $3, $2, $1, majority }'
 	exit 1
 fi
 

@@ -5,8 +5,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 cloud=vsphere
 
-# own are the files that only this cloud has outside of its folder. Each is modelled on that of another cloud.
-own=(
+# cloud_files are the files that only this cloud has outside of its folder. Each is modelled on that of another cloud.
+cloud_files=(
 	"cmd/ccm/providers_$cloud.go"
 	"cmd/ccm-lab/internal/lab/simulator_$cloud.go"
 	"deploy/chart/presets/$cloud.yaml"
@@ -31,25 +31,25 @@ examples=(
 
 failed=0 lines=0
 declare -A allowed
-for file in "${own[@]}" "${examples[@]}"; do allowed[$file]=any; done
+for file in "${cloud_files[@]}" "${examples[@]}"; do allowed[$file]=any; done
 for entry in "${shared[@]}"; do
-	read -r file most _ <<<"$entry"
-	allowed[$file]=$most
+	read -r file limit _ <<<"$entry"
+	allowed[$file]=$limit
 done
 while IFS=: read -r file count; do
-	most=${allowed[$file]:-0}
-	[[ $most != any ]] || continue
+	limit=${allowed[$file]:-0}
+	[[ $limit != any ]] || continue
 	lines=$((lines + count))
-	if ((count > most)); then
-		echo "$file: $count lines name $cloud, at most $most are expected: shared code takes what differs between clouds" \
+	if ((count > limit)); then
+		echo "$file: $count lines name $cloud, at most $limit are expected: shared code takes what differs between clouds" \
 			"from their descriptors and simulators"
 		failed=1
 	fi
 done < <(git grep -ciI --untracked -e "$cloud" -- . ":!providers/$cloud" ':!docs' ':!*.md' ':!changelog.d' \
 	':!*_test.go' ':!deploy/manifests' ':!hack/verify-provider-lines.sh')
-for file in "${own[@]}"; do
+for file in "${cloud_files[@]}"; do
 	[[ -e $file ]] || { echo "$file: is missing" && failed=1; }
 done
-echo "note: outside of its folder, a cloud has $lines lines in ${#shared[@]} shared files, and ${#own[@]} files of its" \
-	"own with $(cat "${own[@]}" | wc -l) lines"
+echo "note: outside of its folder, a cloud has $lines lines in ${#shared[@]} shared files, and ${#cloud_files[@]} files of its" \
+	"own with $(cat "${cloud_files[@]}" | wc -l) lines"
 exit $failed

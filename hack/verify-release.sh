@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # A release is reproducible: the same sources in two folders give the same files. The fragments of the changelog are
-# well-formed, SBOMs valid, and the program that makes them is tested.
+# well-formed, SBOMs valid, and the program that writes them is tested.
 #
-#   hack/verify-release.sh        ccm for this machine, from one build cache: what CI can afford
+#   hack/verify-release.sh        ccm for this machine, from one build cache: fast enough for CI
 #   hack/verify-release.sh full   every program, platform and image, the second time with an empty build cache
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -12,7 +12,7 @@ release changelog check
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Copies without .git: what a checkout adds to a build must come in by these.
+# The copies have no .git: these variables replace what a build reads from it.
 VERSION=$(hack/version.sh)
 COMMIT=$(git rev-parse HEAD)
 SOURCE_DATE_EPOCH=$(git show -s --format=%ct HEAD)

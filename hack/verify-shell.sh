@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shell scripts parse, and those that people run can be run.
+# Shell scripts parse, and all but sourced ones are executable.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 failed=0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The documentation site builds: each page has its place in the navigation, and links between pages, to headings and to
-# files of the repository lead to something.
+# files of the repository have a target.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 site=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Unit tests do not sleep, except in the bubble of testing/synctest, where time is
-# not real. Tests of whole processes, cmd/ccm-lab/e2e, poll with a deadline instead.
+# Unit tests do not sleep, except in the bubble of testing/synctest, which has a fake
+# clock. Tests of whole processes, cmd/ccm-lab/e2e, poll with a deadline instead.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 failed=0
@@ -11,6 +11,6 @@ while IFS= read -r file; do
 	fi
 done < <(git grep -lF --untracked 'time.Sleep(' -- '*_test.go' || true)
 if ((failed)); then
-	echo "these wait for real: use an injected clock, or testing/synctest"
+	echo "these sleep in real time: use an injected clock, or testing/synctest"
 fi
 exit $failed

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every go.mod and go.sum says exactly what its module needs. hack/update-tidy.sh
-# repairs it. Alone (GOWORK=off), because that is how others import the module.
+# Every go.mod and go.sum lists exactly the modules that are needed. hack/update-tidy.sh
+# repairs it. With GOWORK=off, because other repositories import the module without go.work.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 failed=0

@@ -16,7 +16,7 @@ fi
 work=$(mktemp -d)
 background= child=
 
-# stop ends the running scripts, which clean up behind themselves: API servers must not outlive this script.
+# stop ends the running scripts, which remove their processes: API servers must not outlive this script.
 stop() {
 	kill $child $background 2>/dev/null || true
 	wait $child $background 2>/dev/null || true
@@ -24,7 +24,7 @@ stop() {
 trap 'stop; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 
-# check runs one script and leaves its output, its exit code and its seconds in files.
+# check runs one script, and stores its output, its exit code and its seconds in files.
 check() { # script
 	local file=$work/${1##*/} started=$SECONDS code=0
 	"$1" >"$file" 2>&1 &
@@ -49,23 +49,23 @@ report() { # script
 }
 
 # This check mostly waits for API servers and managers: it runs beside the others, which need the processors.
-waits=hack/verify-chart.sh
-if ((${#scripts[@]} > 1)) && [[ " ${scripts[*]} " == *" $waits "* ]]; then
-	(trap 'stop; exit 1' INT TERM && check "$waits") &
+chart_check=hack/verify-chart.sh
+if ((${#scripts[@]} > 1)) && [[ " ${scripts[*]} " == *" $chart_check "* ]]; then
+	(trap 'stop; exit 1' INT TERM && check "$chart_check") &
 	background=$!
 fi
 for script in "${scripts[@]}"; do
-	if [[ -z $background || $script != "$waits" ]]; then
+	if [[ -z $background || $script != "$chart_check" ]]; then
 		printf '%-36s ' "$script"
 		check "$script"
 		report "$script"
 	fi
 done
 if [[ -n $background ]]; then
-	printf '%-36s ' "$waits"
+	printf '%-36s ' "$chart_check"
 	wait "$background" || true
 	background=
-	report "$waits"
+	report "$chart_check"
 fi
 
 if ((${#failed[@]} > 0)); then

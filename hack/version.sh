@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Prints the version of this checkout. Always a semantic version, because the
-# Kubernetes libraries parse what is stamped into them and panic on anything else.
+# Prints the version of this checkout. It is always a semantic version, because the
+# Kubernetes libraries parse the version in a binary and panic on anything else.
 #
 #   hack/version.sh            v0.3.0, or v0.3.0-5-g1a2b3c4, or v0.0.0-dev+1a2b3c4
 #   hack/version.sh --ldflags  the linker flags that stamp it into a binary
 #
-# VERSION and COMMIT, where set, win: an image is built from a context without .git.
+# VERSION and COMMIT override git: an image is built from a context without .git.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 commit=${COMMIT:-$(git rev-parse HEAD 2>/dev/null || echo unknown)}
@@ -30,8 +30,8 @@ fi
 number=${version#v}
 number=${number%%[-+]*}
 flags="-s -w"
-# Both: the first is what --version, /version and the build_info metric say, the
-# second is the user agent that the API server's audit log shows.
+# --version, /version and the build_info metric report the first, the user agent in
+# the API server's audit log the second.
 for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
 	flags+=" -X $package.gitVersion=$version -X $package.gitCommit=$commit"
 	flags+=" -X $package.gitTreeState=$state -X $package.buildDate=$date"

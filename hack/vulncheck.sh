@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# govulncheck over every module of the workspace. It asks vuln.go.dev, and what
-# it answers changes with the day: no part of verify. The workflow nightly runs it.
+# govulncheck over every module of the workspace. It queries vuln.go.dev, and the
+# answers change from day to day: the workflow nightly runs it, and verify does not.
 #
 #   hack/vulncheck.sh
 #   hack/vulncheck.sh -db=file:///srv/vulndb   a copy of the database, where vuln.go.dev cannot be reached

@@ -19,7 +19,7 @@ module=$here # of kubernetes
 # Go needs a home for its caches. Containers may run without the variable; the shell then finds the folder.
 export HOME=${HOME-~}
 
-# Neither the workspace nor the caller's build flags may change what comes out. -trimpath and the tag
+# Neither the workspace nor the caller's build flags may change the binaries. -trimpath and the tag
 # are those of hack/lib.sh, and hack/verify-k8s-versions.sh keeps the modules at the workspace's versions:
 # kube-apiserver then takes Kubernetes' libraries from the build cache that building ccm has filled.
 export GOWORK=off CGO_ENABLED=0
@@ -33,9 +33,9 @@ kubernetes=$(required_version k8s.io/kubernetes "$here/go.mod")
 etcd=$(required_version go.etcd.io/etcd/server/v3 "$here/etcd/go.mod")
 staging=$(awk '$1 == "k8s.io/component-base" && $2 == "=>" { print $4 }' "$here/go.mod")
 
-# pin_other writes the module that builds another release: the requirements of that release, at the versions of its
+# write_module writes the module that builds another release: the requirements of that release, at the versions of its
 # staging modules that are published with it. Sums that are missing come from Go's checksum database.
-pin_other() {
+write_module() {
 	local sources
 	sources=$(cd / && GOFLAGS=-mod=mod go mod download -json "k8s.io/kubernetes@$kubernetes" | sed -n 's|.*"Dir": "\(.*\)".*|\1|p')
 	mkdir -p "$module"
@@ -59,7 +59,7 @@ if [[ -n ${KUBERNETES_VERSION:-} ]]; then
 	bin=$bin/kubernetes-$kubernetes
 	module=$bin/module
 	GOFLAGS=${GOFLAGS/readonly/mod}
-	[[ -f $module/go.mod ]] || pin_other
+	[[ -f $module/go.mod ]] || write_module
 fi
 stamps=$bin/.controlplane
 
@@ -88,8 +88,8 @@ if [[ -n ${KUBEBUILDER_ASSETS:-} ]]; then
 	exit 0
 fi
 
-# Upstream's own binaries take their version from the same variables; "v1.37.1"
-# is also what the API server answers to clients that ask for its version.
+# Kubernetes' own builds set their version in the same variables. The API server
+# reports it, such as "v1.37.1", to its clients.
 version_flags() {
 	local version=${kubernetes#v} package flags=""
 	local major=${version%%.*} minor=${version#*.}
@@ -102,7 +102,7 @@ version_flags() {
 }
 
 # Comments and checksums do not change a binary: without them, editing a comment rebuilds nothing.
-build_key() { # package directory linker-flags -> a hash of everything that decides the output
+build_key() { # package directory linker-flags -> a hash of all inputs of the build
 	local package=$1 directory=$2 flags=$3
 	{
 		go version
@@ -116,7 +116,7 @@ up_to_date() { # name key
 	[[ -x $bin/$1 && -f $stamps/$1 && $(<"$stamps/$1") == "$2" ]]
 }
 
-# show_progress reads `go build -v` and passes on only what is an error. On a
+# show_progress reads `go build -v` and prints only errors. On a
 # terminal it keeps one line moving.
 show_progress() { # name
 	local line compiled=0 fetched=0
@@ -142,7 +142,7 @@ build() { # name package version directory linker-flags
 	fi
 	built=$((built + 1))
 	[[ -t 1 ]] || printf '  %-24s %-9s building\n' "$name" "$version"
-	# The binary gets its name when it is complete: an interrupted build leaves nothing that a later run would use.
+	# The binary gets its name when it is complete: a later run never uses the result of an interrupted build.
 	(cd "$directory" && go build -v -ldflags "$flags" -o "$bin/.$name.new" "$package" 2>&1) | show_progress "$name"
 	mv "$bin/.$name.new" "$bin/$name"
 	printf '%s\n' "$key" >"$stamps/$name"
@@ -151,7 +151,7 @@ build() { # name package version directory linker-flags
 
 mkdir -p "$stamps"
 
-# Two builds at once would only compile everything twice.
+# Two concurrent builds would compile everything twice.
 if command -v flock >/dev/null; then
 	exec 9>"$stamps/lock"
 	flock -n 9 || { echo "control plane: waiting for another build of it" && flock 9; }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2034,SC2154 # variables are shared with lab.sh
-# Sourced by lab.sh: whether there can be a lab on this machine.
+# Sourced by lab.sh: checks whether this machine can run a lab.
 
-# cannot is the exit code of what cannot be done on this machine: one line on standard output has said why.
-cannot=3
+# unsupported is the exit code if this machine cannot run a lab. One line on standard output has the reason.
+unsupported=3
 
 say() { printf 'openstack-lab: %s (%d s)\n' "$*" "$SECONDS"; }
 die() {
@@ -16,8 +16,8 @@ release=bookworm
 # memory is what all services need, in MiB, with a reserve.
 memory=3500
 
-# cannot_run prints why this machine cannot run a lab, and fails if it can.
-cannot_run() {
+# print_unsupported prints why this machine cannot run a lab, and fails if it can run one.
+print_unsupported() {
 	local reason='' codename free
 	codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release 2>/dev/null || true)
 	free=$(awk '$1 == "MemAvailable:" { print int($2 / 1024) }' /proc/meminfo 2>/dev/null || true)

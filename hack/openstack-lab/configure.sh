@@ -21,7 +21,7 @@ configure() {
 	configure_neutron >"$etc/neutron.conf"
 	certificates
 	configure_octavia >"$etc/octavia.conf"
-	# Barbican's API looks for its configuration in the home folder, and nothing can tell it another place.
+	# Barbican's API reads its configuration from the home folder only.
 	configure_barbican >"$lab/home/.barbican/barbican.conf"
 	cat >"$etc/barbican_wsgi.py" <<-END
 		from paste import deploy
@@ -31,8 +31,8 @@ configure() {
 
 database_url() { echo "mysql+pymysql://root@localhost/$1?unix_socket=$socket&charset=utf8"; }
 
-# database is the section of a service that keeps its data in the database of its name.
-database() { # name
+# database_section is the section of a service that keeps its data in the database of its name.
+database_section() { # name
 	cat <<-END
 		[database]
 		connection = $(database_url "$1")
@@ -41,8 +41,8 @@ database() { # name
 	END
 }
 
-# login is a section by which one service calls another: as the user of its name in the project service.
-login() { # section user
+# login_section is the section by which one service calls another: as the user of its name in the project service.
+login_section() { # section user
 	cat <<-END
 		[$1]
 		auth_type = password
@@ -56,23 +56,23 @@ login() { # section user
 	END
 }
 
-# guarded is how a service checks the tokens of its callers.
-guarded() { # user
-	login keystone_authtoken "$1"
+# token_section is the section by which a service checks the tokens of its callers.
+token_section() { # user
+	login_section keystone_authtoken "$1"
 	cat <<-END
 		www_authenticate_uri = $keystone_url
 		service_token_roles_required = true
 	END
 }
 
-# On a busy machine, an answer takes longer than the usual minute: Nova then fails, and so does Octavia's load balancer.
-bus() {
+# On a busy machine, a response takes longer than the default of a minute: Nova then fails, and so does Octavia's load balancer.
+bus_settings() {
 	echo "transport_url = rabbit://guest:guest@127.0.0.1:$amqp_port/"
 	echo "rpc_response_timeout = 600"
 }
 
 configure_keystone() {
-	database keystone
+	database_section keystone
 	cat <<-END
 		[token]
 		provider = fernet
@@ -100,16 +100,16 @@ configure_glance() {
 		default_store = file
 		filesystem_store_datadir = $state/images
 	END
-	database glance
-	guarded glance
+	database_section glance
+	token_section glance
 }
 
 configure_placement() {
-	database placement | sed 's/^\[database\]/[placement_database]/'
-	guarded placement
+	database_section placement | sed 's/^\[database\]/[placement_database]/'
+	token_section placement
 }
 
-# configure_nova is what all parts of Nova have; the hypervisor, which may have no database, has no more.
+# configure_nova has the settings of all parts of Nova. The hypervisor has only these, because it must have no database.
 configure_nova() {
 	cat <<-END
 		[DEFAULT]
@@ -121,7 +121,7 @@ configure_nova() {
 		osapi_compute_listen = 127.0.0.1
 		osapi_compute_listen_port = $nova_port
 		osapi_compute_workers = 1
-		$(bus)
+		$(bus_settings)
 		[oslo_concurrency]
 		lock_path = $state/nova/locks
 		[vnc]
@@ -138,19 +138,19 @@ configure_nova() {
 		ram = -1
 		server_groups = -1
 	END
-	login placement placement
-	login neutron neutron
-	login service_user nova
+	login_section placement placement
+	login_section neutron neutron
+	login_section service_user nova
 	echo "send_service_user_token = true"
 }
 
 configure_nova_databases() {
-	database nova
-	database nova_api | sed 's/^\[database\]/[api_database]/'
-	guarded nova
+	database_section nova
+	database_section nova_api | sed 's/^\[database\]/[api_database]/'
+	token_section nova
 }
 
-# No agent listens to Neutron, so that it needs no bus: unattended.py answers in their place.
+# No agent listens to Neutron, so that it needs no bus: agentless.py reports in their place.
 configure_neutron() {
 	cat <<-END
 		[DEFAULT]
@@ -160,7 +160,7 @@ configure_neutron() {
 		api_paste_config = $lab/debian/usr/share/neutron-common/api-paste.ini
 		transport_url = fake://
 		core_plugin = ml2
-		service_plugins = unattended.Routers
+		service_plugins = agentless.Routers
 		api_workers = 0
 		rpc_workers = 1
 		rpc_state_report_workers = 0
@@ -174,7 +174,7 @@ configure_neutron() {
 		[ml2]
 		type_drivers = flat,vxlan
 		tenant_network_types = vxlan
-		mechanism_drivers = unattended
+		mechanism_drivers = agentless
 		extension_drivers = port_security
 		[ml2_type_flat]
 		flat_networks = *
@@ -183,27 +183,27 @@ configure_neutron() {
 		[quotas]
 	END
 	printf 'quota_%s = -1\n' network subnet port router floatingip security_group security_group_rule
-	database neutron
-	guarded neutron
-	login nova nova
-	login placement placement
+	database_section neutron
+	token_section neutron
+	login_section nova nova
+	login_section placement placement
 }
 
-# certificates are those by which Octavia and its amphorae, which never run here, would know each other.
+# certificates creates those by which Octavia and its amphorae, which never run here, authenticate each other.
 certificates() {
-	local at=$state/octavia
-	if [[ -s $at/client.pem ]]; then return; fi
+	local folder=$state/octavia
+	if [[ -s $folder/client.pem ]]; then return; fi
 	openssl req -x509 -newkey rsa:2048 -days 3650 -subj /CN=authority -passout "pass:$password" \
-		-keyout "$at/authority.key" -out "$at/authority.pem" 2>/dev/null
+		-keyout "$folder/authority.key" -out "$folder/authority.pem" 2>/dev/null
 	openssl req -x509 -newkey rsa:2048 -days 3650 -subj /CN=octavia -nodes \
-		-keyout "$at/client.key" -out "$at/client.crt" 2>/dev/null
-	cat "$at/client.crt" "$at/client.key" >"$at/client.pem"
+		-keyout "$folder/client.key" -out "$folder/client.crt" 2>/dev/null
+	cat "$folder/client.crt" "$folder/client.key" >"$folder/client.pem"
 }
 
 configure_octavia() {
 	cat <<-END
 		[DEFAULT]
-		$(bus)
+		$(bus_settings)
 		[api_settings]
 		api_base_uri = http://127.0.0.1:$octavia_port
 		auth_strategy = keystone
@@ -243,9 +243,9 @@ configure_octavia() {
 		lock_path = $state/octavia/locks
 	END
 	printf '[%s]\nregion_name = RegionOne\n' nova neutron glance
-	database octavia
-	guarded octavia
-	login service_auth octavia
+	database_section octavia
+	token_section octavia
+	login_section service_auth octavia
 }
 
 configure_barbican() {
@@ -261,5 +261,5 @@ configure_barbican() {
 		[crypto]
 		enabled_crypto_plugins = simple_crypto
 	END
-	guarded barbican
+	token_section barbican
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Real OpenStack services on this machine's loopback, from Debian's packages: Keystone, Glance, Placement,
-# Nova, Neutron, Octavia and Barbican. README.md beside this says what is real in them and what is not.
+# Nova, Neutron, Octavia and Barbican. README.md in this folder lists which parts are real.
 #
-#   hack/openstack-lab/lab.sh up DIR       start what is not running; everything is kept in DIR
-#   hack/openstack-lab/lab.sh status DIR   what runs; succeeds if all of it does
-#   hack/openstack-lab/lab.sh down DIR     stop what was started; what is in DIR stays
-#   hack/openstack-lab/lab.sh check        succeed, or say in one line why there can be no lab here
+#   hack/openstack-lab/lab.sh up DIR       start the services that do not run; all files are in DIR
+#   hack/openstack-lab/lab.sh status DIR   list the services; succeeds if all of them run
+#   hack/openstack-lab/lab.sh down DIR     stop the services; the files in DIR stay
+#   hack/openstack-lab/lab.sh check        succeed, or print in one line why this machine cannot run a lab
 #
-#   PORTS_FROM=N  the lab's ports are the services' usual ones plus N (0), settled by the first up in DIR
+#   PORTS_FROM=N  the lab's ports are the services' usual ones plus N (0), set by the first up in DIR
 # shellcheck source=../lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 here=$root/hack/openstack-lab
@@ -27,9 +27,9 @@ usage() {
 	exit 2
 }
 
-# enter takes the folder of a lab, and from it all paths and ports.
-enter() { # directory
-	# The calling shell's folder is not the repository's root, in which this runs.
+# select_lab sets all paths and ports from the folder of a lab.
+select_lab() { # directory
+	# Relative paths are relative to the folder of the caller; this script runs in the root of the repository.
 	[[ $1 == /* ]] || set -- "$OLDPWD/$1"
 	lab=$1 etc=$1/etc logs=$1/log state=$1/state run=$1/run finished=$1/done
 	# A Unix socket's name has room for 107 bytes.
@@ -40,7 +40,7 @@ enter() { # directory
 }
 
 up() {
-	if cannot_run; then exit "$cannot"; fi
+	if print_unsupported; then exit "$unsupported"; fi
 	mkdir -p "$lab" "$etc" "$logs" "$state" "$run" "$finished"
 	chmod 700 "$lab" # It holds passwords.
 	exec 9>"$run/lock"
@@ -58,7 +58,7 @@ up() {
 status() {
 	local name code=0
 	for name in "${stores[@]}" "${services[@]}"; do
-		if alive "$name"; then
+		if is_running "$name"; then
 			printf '%-16s runs\n' "$name"
 		else
 			printf '%-16s does not run\n' "$name"
@@ -68,26 +68,26 @@ status() {
 	return $code
 }
 
-# down ends the services side by side, and then, one by one, what they keep their data in.
+# down stops the services in parallel, and then, one by one, the stores of their data.
 down() {
 	local name i
-	for name in "${services[@]}"; do signal TERM "$name"; done
-	for name in "${services[@]}"; do end "$name"; done
+	for name in "${services[@]}"; do send_signal TERM "$name"; done
+	for name in "${services[@]}"; do stop_process "$name"; done
 	for ((i = ${#stores[@]} - 1; i >= 0; i--)); do
-		signal TERM "${stores[i]}"
-		end "${stores[i]}"
+		send_signal TERM "${stores[i]}"
+		stop_process "${stores[i]}"
 	done
-	say "down: what the services kept is still in $lab"
+	say "down: the data of the services is still in $lab"
 }
 
 case ${1:-} in
 check)
 	(($# == 1)) || usage
-	if cannot_run; then exit "$cannot"; fi
+	if print_unsupported; then exit "$unsupported"; fi
 	;;
 up | status | down)
 	(($# == 2)) || usage
-	enter "$2"
+	select_lab "$2"
 	"$1"
 	;;
 *) usage ;;

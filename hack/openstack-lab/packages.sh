@@ -20,19 +20,19 @@ install_packages() {
 	done
 	((${#missing[@]} + ${#absent[@]})) || return 0
 	say "${#missing[@]} packages to install, ${#absent[@]} to unpack"
-	# A list of packages from before may do.
+	# An older list of packages may be enough.
 	apt-get update >"$logs/packages.log" 2>&1 || true
 	((${#missing[@]} == 0)) || without_daemons apt-get install --yes --no-install-recommends "${missing[@]}"
 	((${#absent[@]} == 0)) || unpack "${absent[@]}"
 }
 
-# unavailable ends this as what cannot be done here: without the packages there is no lab.
+# unavailable exits with the code unsupported: without the packages there is no lab.
 unavailable() {
-	echo "Debian's packages for it cannot be had: $(grep -m1 -E '^(E|Err)' "$logs/packages.log" || echo "see $logs/packages.log")"
-	exit "$cannot"
+	echo "Debian's packages for it are not available: $(grep -m1 -E '^(E|Err)' "$logs/packages.log" || echo "see $logs/packages.log")"
+	exit "$unsupported"
 }
 
-# without_daemons runs a command of apt's that starts none: policy-rc.d is how Debian asks a machine's owner for leave.
+# without_daemons runs an apt command that starts no daemons: Debian's policy-rc.d forbids it.
 without_daemons() {
 	local policy=/usr/sbin/policy-rc.d ours='' failed=0
 	if [[ ! -e $policy ]]; then
@@ -56,13 +56,13 @@ unpack() { # package...
 	rm -rf "$state/packages"
 }
 
-# python_environment makes every program use Debian's Python, and find what this lab replaces in the services.
-# What a driver is called is something that Neutron looks for in a package's description.
+# python_environment makes every program use Debian's Python, and the modules with which this lab replaces parts of
+# the services. Neutron finds a driver by the entry points of a package.
 python_environment() {
 	local description=$lab/python/ccm_openstack_lab-1.dist-info
 	mkdir -p "$description" "$lab/home"
 	printf 'Metadata-Version: 2.1\nName: ccm-openstack-lab\nVersion: 1\n' >"$description/METADATA"
-	printf '[neutron.ml2.mechanism_drivers]\nunattended = unattended:Ports\n' >"$description/entry_points.txt"
+	printf '[neutron.ml2.mechanism_drivers]\nagentless = agentless:Ports\n' >"$description/entry_points.txt"
 	unset PYTHONHOME VIRTUAL_ENV "${!OS_@}"
 	export PATH=$lab/debian/usr/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=$lab/home LC_ALL=C.UTF-8
 	export PYTHONPATH=$here/python:$lab/python PYTHONNOUSERSITE=1 PYTHONDONTWRITEBYTECODE=1

@@ -1,33 +1,33 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2034,SC2154 # variables are shared with lab.sh
-# Sourced by lab.sh: processes that outlive it, known by a file in $run with their number and their time of birth,
-# so that one which has got the number of another since is never taken for it.
+# Sourced by lab.sh: processes that outlive it. A file in $run has the process ID and the start time of each, so that
+# another process with a reused ID is not mistaken for it.
 
-# born prints the time at which a process was started, in ticks since this machine was, after which number of boots.
-born() { # pid
+# start_time prints when a process was started: the ID of the boot, and the ticks since then.
+start_time() { # pid
 	local line
 	line=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
-	read -ra line <<<"${line##*) }" # The command, in parentheses, may hold anything.
+	read -ra line <<<"${line##*) }" # The command, in parentheses, may have any characters.
 	[[ ${line[0]} != Z ]] && printf '%s %s\n' "$(</proc/sys/kernel/random/boot_id)" "${line[19]}"
 }
 
-alive() { # name
+is_running() { # name
 	local pid birth
 	{ read -r pid && read -r birth; } 2>/dev/null <"$run/$1" || return 1
-	[[ $(born "$pid") == "$birth" ]]
+	[[ $(start_time "$pid") == "$birth" ]]
 }
 
-# signal is for a process and its children, and has no effect if it has ended.
-signal() { # signal name
-	if alive "$2"; then kill -s "$1" -- "-$(head -1 "$run/$2")" 2>/dev/null || true; fi
+# send_signal signals a process and its children. It has no effect if the process has ended.
+send_signal() { # signal name
+	if is_running "$2"; then kill -s "$1" -- "-$(head -1 "$run/$2")" 2>/dev/null || true; fi
 }
 
-# end waits until a process that has got a signal has ended, and kills it after half a minute.
-end() { # name
+# stop_process waits until a process that has got a signal has ended, and kills it after half a minute.
+stop_process() { # name
 	local until=$((SECONDS + 30))
-	while alive "$1" && ((SECONDS < until)); do pause; done
-	if alive "$1"; then
-		signal KILL "$1"
+	while is_running "$1" && ((SECONDS < until)); do pause; done
+	if is_running "$1"; then
+		send_signal KILL "$1"
 		say "$1 did not end by itself and was killed"
 	fi
 	rm -f "$run/$1"
@@ -39,12 +39,12 @@ pause() { read -rt 0.3 <> <(:) || true; }
 start() { # name port command...
 	local name=$1 port=$2
 	shift 2
-	if alive "$name"; then return; fi
+	if is_running "$name"; then return; fi
 	if [[ $port != - ]] && (: <>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
 		die "port $port, for $name, is taken: use a new folder with PORTS_FROM=10000"
 	fi
 	setsid "$@" </dev/null >>"$logs/$name.log" 2>&1 9>&- &
-	printf '%s\n%s\n' $! "$(born $!)" >"$run/$name"
+	printf '%s\n%s\n' $! "$(start_time $!)" >"$run/$name"
 }
 
 # await waits until a command succeeds while a process lives.
@@ -52,26 +52,26 @@ await() { # name command...
 	local name=$1 until=$((SECONDS + 300))
 	shift
 	until "$@" >/dev/null 2>&1; do
-		alive "$name" || fails "$name" "has ended"
-		((SECONDS < until)) || fails "$name" "is not ready after 5 minutes"
+		is_running "$name" || fail "$name" "has ended"
+		((SECONDS < until)) || fail "$name" "is not ready after 5 minutes"
 		pause
 	done
 }
 
-fails() { # log what
+fail() { # log message
 	tail -n 15 "$logs/$1.log" >&2
 	die "$1 $2; its log is $logs/$1.log"
 }
 
-# once runs a command if it has not succeeded in this lab before.
-once() { # name command...
+# run_once runs a command if it has not succeeded in this lab before.
+run_once() { # name command...
 	local name=$1
 	shift
 	if [[ -e $finished/$name ]]; then return; fi
-	"$@" >>"$logs/$name.log" 2>&1 || fails "$name" "failed"
+	"$@" >>"$logs/$name.log" 2>&1 || fail "$name" "failed"
 	touch "$finished/$name"
 	say "$name: done"
 }
 
-# answers reports whether a web server answers, be it with an error.
-answers() { curl --silent --output /dev/null --noproxy '*' --max-time 5 "http://127.0.0.1:$1/"; }
+# http_responds reports whether a web server answers, be it with an error.
+http_responds() { curl --silent --output /dev/null --noproxy '*' --max-time 5 "http://127.0.0.1:$1/"; }

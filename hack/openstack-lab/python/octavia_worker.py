@@ -1,9 +1,9 @@
-"""Octavia's worker, with a fault of its version 11.0.0 mended.
+"""Octavia's worker, with a fix for a bug of version 11.0.0.
 
 A load balancer that is created together with its listeners becomes ACTIVE there,
-while the listeners and all below them stay PENDING_CREATE for good: what a
-task flow should be built from is lost on the way to its builder, and the flow that
-would then be built lacks one of its tasks. Later versions have neither.
+while the listeners and all their children stay PENDING_CREATE: the arguments of a
+task flow do not reach its builder, and the flow lacks one of its tasks. Later
+versions have neither bug.
 """
 
 import functools
@@ -18,7 +18,7 @@ from octavia.controller.worker.v2.tasks import network_tasks
 
 
 def keeping_arguments(run_flow):
-    """Makes run_flow hand its keyword arguments, but the store, to the builder of the flow."""
+    """Makes run_flow pass its keyword arguments, except the store, to the builder of the flow."""
     @functools.wraps(run_flow)
     def run(worker, build, *args, **kwargs):
         store = {'store': kwargs.pop('store')} if 'store' in kwargs else {}
@@ -27,7 +27,7 @@ def keeping_arguments(run_flow):
 
 
 def with_network_configuration(create_listeners_flow):
-    """Puts the task in front of the first one that needs what it provides."""
+    """Adds the task before the first one that needs its result."""
     @functools.wraps(create_listeners_flow)
     def create(flows):
         out = []
@@ -40,11 +40,11 @@ def with_network_configuration(create_listeners_flow):
     return create
 
 
-def mend(owner, name, decorator):
+def patch(owner, name, decorator):
     setattr(owner, name, decorator(getattr(owner, name)))
 
 
 if __name__ == '__main__':
-    mend(controller_worker.ControllerWorker, 'run_flow', keeping_arguments)
-    mend(load_balancer_flows.LoadBalancerFlows, '_create_listeners_flow', with_network_configuration)
+    patch(controller_worker.ControllerWorker, 'run_flow', keeping_arguments)
+    patch(load_balancer_flows.LoadBalancerFlows, '_create_listeners_flow', with_network_configuration)
     sys.exit(octavia_worker.main())

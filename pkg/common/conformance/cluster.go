@@ -33,14 +33,12 @@ const (
 	// tick is the period of every controller: longer than the max age of snapshots, and than the interval
 	// between the two answers after which the guards count a machine as deleted.
 	tick = 45 * time.Second
-	// statusPeriod is the framework's default: the interval at which the addresses of initialised nodes are
-	// compared.
+	// statusPeriod is the framework's default: the interval at which the addresses of initialised nodes are compared.
 	statusPeriod = 5 * time.Minute
 	// quietTicks is the number of ticks without a change that end Settle: during one, the guards may wait for
 	// their second answer.
 	quietTicks = 2
-	// quietFailingTicks is the same if a call failed last: more than the service controller's longest backoff, 5
-	// minutes.
+	// quietFailingTicks is the same if a call failed last: more than the service controller's longest backoff, 5 minutes.
 	quietFailingTicks = 8
 	// settleTimeout is the timeout of Settle.
 	settleTimeout = 4 * time.Hour

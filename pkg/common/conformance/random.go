@@ -118,8 +118,7 @@ func (c *randomLoad) run(t testing.TB, subject Subject) error {
 	return nil
 }
 
-// round makes a few changes, runs the controllers with faults, and verifies the world after the faults have
-// ended.
+// round makes a few changes, runs the controllers with faults, and verifies the world after the faults have ended.
 func (c *randomLoad) round(ctx context.Context) error {
 	c.rounds++
 	c.last = nil

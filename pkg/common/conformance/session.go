@@ -61,8 +61,7 @@ type machine struct {
 	cidrs              []string
 }
 
-// NewSession returns a session on an empty cluster; the objects that exist in the world now must exist after
-// Clear.
+// NewSession returns a session on an empty cluster; the objects that exist in the world now must exist after Clear.
 func NewSession(cluster Cluster, world World, capabilities provider.Capabilities) *Session {
 	return &Session{
 		Cluster: cluster, World: world, Capabilities: capabilities,

@@ -72,7 +72,6 @@ func Run(t *testing.T, subject Subject) {
 
 // skipReason returns why the suite skips a scenario, or "".
 func (s Subject) skipReason(t *testing.T, scenario Scenario) (reason string) {
-	t.Helper()
 	if lack := scenario.Missing(s.Capabilities, s.Portable); lack != "" {
 		return fmt.Sprintf("provider %s has no %s", s.Name, lack)
 	}
@@ -103,15 +102,13 @@ func inBubble(t *testing.T, f func(t *testing.T) error) {
 // outcome is the result of one run.
 type outcome struct {
 	end endState
-	// calls are the names of the calls, in order, without those of deleting everything unless the scenario
-	// includes them.
+	// calls are the names of the calls, in order, without those of deleting everything unless the scenario includes them.
 	calls []string
 	// injected is the number of faults that were injected.
 	injected int
 }
 
-// run executes one scenario in a fresh world, with a fault if one is given. It must be called
-// inside a bubble.
+// run executes one scenario in a fresh world, with a fault if one is given. It must be called inside a bubble.
 func (s Subject) run(t testing.TB, scenario Scenario, fault *sim.Fault) (outcome, error) {
 	world, start := s.New(t)
 	ctx := klog.NewContext(t.Context(), logr.Discard())
@@ -252,18 +249,15 @@ func (s Subject) interruptAt(t *testing.T, scenario Scenario, fault sim.Fault, c
 	synctest.Test(t, func(t *testing.T) {
 		var got outcome
 		got, err = s.run(t, scenario, &fault)
-		if err == nil {
-			if diff := cmp.Diff(clean.end, got.end); diff != "" {
-				err = fmt.Errorf("the final state differs from that without the fault (-without +with):\n%s", diff)
-			}
+		if diff := cmp.Diff(clean.end, got.end); err == nil && diff != "" {
+			err = fmt.Errorf("the final state differs from that without the fault (-without +with):\n%s", diff)
 		}
 		tally.add(scenario.Name, got.injected)
 	})
 	return err
 }
 
-// callsToInterrupt returns 1 to n, or with -short an evenly spread sample, which differs for each kind of
-// fault.
+// callsToInterrupt returns 1 to n, or with -short an evenly spread sample, which differs for each kind of fault.
 func callsToInterrupt(n, sample int, kind sim.FaultKind) []int {
 	stride, first := 1, 0
 	if testing.Short() {

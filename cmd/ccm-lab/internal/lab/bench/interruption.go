@@ -24,8 +24,8 @@ type Interruption struct {
 	Left []string `json:"left,omitempty"`
 }
 
-// measureRestart restarts the manager and counts the calls until every Service is ensured and calls have stopped: the cost
-// of existing objects.
+// measureRestart restarts the manager and counts the calls until every Service is ensured and calls have stopped: the
+// cost of existing objects.
 func (r *runner) measureRestart(ctx context.Context) (*Calls, error) {
 	if err := errors.Join(r.waitUntilQuiet(ctx, quietPeriod), r.stop(ctx)); err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
-"""Neutron without agents: what they would report is reported at once.
+"""Neutron without agents: the reports of agents come immediately.
 
-Requests, checks and records are Neutron's own. Without this every port would
-stay unbound and every floating IP DOWN, because nobody wires them.
+Requests, checks and records are Neutron's own. Without this, every port would
+stay unbound and every floating IP DOWN, because no agent wires them.
 """
 
 from neutron.services.l3_router import l3_router_plugin
@@ -16,12 +16,12 @@ from neutron_lib.plugins.ml2 import api
 
 
 class Ports(api.MechanismDriver):
-    """Wires every port on whatever host it is asked for."""
+    """Binds every port on the requested host."""
 
     connectivity = portbindings.CONNECTIVITY_L2
 
     def initialize(self):
-        """Has nothing to prepare."""
+        """Needs no preparation."""
 
     def bind_port(self, context):
         segment = context.segments_to_bind[0]
@@ -37,7 +37,7 @@ class Ports(api.MechanismDriver):
 
 
 def report_router_port(port):
-    """Says of a router's port that it is up: routers live on no host, so nothing binds those."""
+    """Reports a router's port as active: routers have no host, so that no driver binds these."""
     owners = (constants.DEVICE_OWNER_ROUTER_INTF, constants.DEVICE_OWNER_ROUTER_GW)
     if port['device_owner'] in owners and port['status'] != constants.PORT_STATUS_ACTIVE:
         directory.get_plugin().update_port_status(
@@ -46,11 +46,11 @@ def report_router_port(port):
 
 @registry.has_registry_receivers
 class Routers(l3_router_plugin.L3RouterPlugin):
-    """Says of floating IPs whether they lead somewhere."""
+    """Reports floating IPs as active while they have a port."""
 
     @registry.receives(resources.FLOATING_IP, (events.AFTER_CREATE, events.AFTER_UPDATE))
     def report_floating_ip(self, resource, event, trigger, payload):
-        leads = bool(payload.latest_state['port_id'])
+        has_port = bool(payload.latest_state['port_id'])
         self.update_floatingip_status(
             payload.context.elevated(), payload.resource_id,
-            constants.FLOATINGIP_STATUS_ACTIVE if leads else constants.FLOATINGIP_STATUS_DOWN)
+            constants.FLOATINGIP_STATUS_ACTIVE if has_port else constants.FLOATINGIP_STATUS_DOWN)

@@ -1,10 +1,10 @@
-"""Makes in the lab's cloud what is missing in it, and nothing twice.
+"""Creates the objects that are missing in the lab's cloud.
 
-    furnish.py identity    projects, users, roles, and the catalogue
-    furnish.py cloud       networks, flavors and images, and the files of clients
-    furnish.py hypervisor  fails unless Nova has one with an inventory
+    provision.py identity    projects, users, roles, and the catalogue
+    provision.py cloud       networks, flavors and images, and the files of clients
+    provision.py hypervisor  fails unless Nova has one with an inventory
 
-Passwords and addresses come in the environment; see furnish in services.sh.
+Passwords and addresses come in the environment; see provision in services.sh.
 """
 
 import os
@@ -18,10 +18,10 @@ KEYSTONE = os.environ['KEYSTONE']
 REGION = 'RegionOne'
 TENANT = 'k8s'
 
-# The services but Keystone, which has entered itself: type, and the user that each works as.
+# The services except Keystone, which registers itself: the type and the user of each.
 SERVICES = {'image': 'glance', 'placement': 'placement', 'compute': 'nova', 'network': 'neutron',
             'load-balancer': 'octavia', 'key-manager': 'barbican'}
-# What the default policies of Octavia and Barbican want of somebody who makes load balancers and certificates.
+# The roles that the default policies of Octavia and Barbican require for load balancers and certificates.
 TENANT_ROLES = ['member', 'load-balancer_member', 'creator']
 OTHER_ROLES = ['service', 'load-balancer_observer', 'load-balancer_global_observer',
                'load-balancer_quota_admin', 'load-balancer_admin']
@@ -49,8 +49,8 @@ def identity():
     user(TENANT, TENANT, TENANT_ROLES)
     for name in SERVICES.values():
         user(name, 'service', ['admin', 'service'])
-    entered = {service.type for service in keystone.services()}
-    for kind in SERVICES.keys() - entered:
+    registered = {service.type for service in keystone.services()}
+    for kind in SERVICES.keys() - registered:
         service = keystone.create_service(type=kind, name=SERVICES[kind])
         url = os.environ[kind.upper().replace('-', '_')]
         for interface in ('public', 'internal', 'admin'):
@@ -62,7 +62,7 @@ def cloud():
     public, _ = network(admin, 'public', '172.24.0.0/16', gateway_ip='172.24.0.1', enable_dhcp=False,
                         of_network={'is_router_external': True, 'provider_network_type': 'flat',
                                     'provider_physical_network': 'outside'})
-    # The upper quarter is never given out unasked: it is for addresses that somebody wants by number.
+    # The upper quarter is outside of the allocation pool: it is for addresses that a request names.
     private, subnet = network(tenant, 'private', '10.0.0.0/22', gateway_ip='10.0.0.1',
                               allocation_pools=[{'start': '10.0.0.2', 'end': '10.0.2.255'}])
     router = tenant.network.find_router('router') or tenant.network.create_router(
@@ -71,12 +71,12 @@ def cloud():
         tenant.network.add_interface_to_router(router, subnet_id=subnet.id)
     for number, (name, megabytes, for_all) in enumerate(
             [('m1.tiny', 512, True), ('m1.small', 2048, True), ('amphora', 1024, False)], start=1):
-        # Extra specs would be one request more, which needs a version that the SDK does not ask for.
+        # Extra specs would need another request, with a version that the SDK does not negotiate.
         if not admin.compute.find_flavor(name, get_extra_specs=False):
             admin.compute.create_flavor(name=name, id=str(number), vcpus=1, ram=megabytes, disk=1, is_public=for_all)
     image(admin, 'tiny', visibility='public')
     amphorae(connect('octavia', 'service'))
-    files_of_clients({'PROJECT_ID': tenant.current_project_id, 'PUBLIC_NETWORK': public.id,
+    write_client_files({'PROJECT_ID': tenant.current_project_id, 'PUBLIC_NETWORK': public.id,
                       'PRIVATE_NETWORK': private.id, 'PRIVATE_SUBNET': subnet.id, 'ROUTER': router.id})
 
 
@@ -89,7 +89,7 @@ def network(conn, name, cidr, of_network=None, **of_subnet):
 
 
 def image(conn, name, **attributes):
-    """An image of a single byte: the fake hypervisor does not look into it."""
+    """An image of a single byte: the fake hypervisor does not read it."""
     if conn.image.find_image(name):
         return
     path = os.path.join(LAB, 'state', 'image')
@@ -110,8 +110,8 @@ def amphorae(octavia):
                    % (octavia.current_project_id, management.id, group.id))
 
 
-def files_of_clients(ids):
-    """openrc and openrc-admin for shells, and cloud.conf for a cloud controller manager of the tenant's."""
+def write_client_files(ids):
+    """openrc and openrc-admin for shells, and cloud.conf for a cloud controller manager of the tenant."""
     for name, user in (('openrc', TENANT), ('openrc-admin', 'admin')):
         variables = {'OS_AUTH_URL': KEYSTONE, 'OS_IDENTITY_API_VERSION': '3', 'OS_REGION_NAME': REGION,
                      'OS_USERNAME': user, 'OS_PASSWORD': PASSWORD, 'OS_PROJECT_NAME': user,
