@@ -22,8 +22,8 @@ const (
 	// limitDuration is how long a class stays limited after AWS throttled it last. It outlasts the refill
 	// of every bucket, the slowest of which takes 50 seconds.
 	limitDuration = time.Minute
-	// minShare is the smallest share of AWS' rate that a class is limited to, in accounts whose
-	// buckets are shared with other clients.
+	// minShare is the smallest share of AWS' rate that a class is limited to: other clients of the account may
+	// use its buckets too.
 	minShare = 1. / 8
 )
 
@@ -105,7 +105,7 @@ type classLimit struct {
 	next, loweredAt, throttledAt time.Time
 }
 
-// RoundTrip implements http.RoundTripper. It does not send a request whose slot is after its deadline.
+// RoundTrip implements http.RoundTripper. It does not send a request with a slot after its deadline.
 func (l *adaptiveLimiter) RoundTrip(r *http.Request) (*http.Response, error) {
 	req, arrivedAt := describe(r), l.clock.Now()
 	if err := l.wait(r.Context(), req); err != nil {

@@ -22,7 +22,7 @@ const (
 	metadataCallTimeout = 10 * time.Second
 	// metadataAttempts is low, because without a metadata service every attempt runs into its timeout.
 	metadataAttempts = 2
-	// metadataOperation names calls of the metadata service, whose client sets no operation name.
+	// metadataOperation names calls of the metadata service: its client sets no operation name.
 	metadataOperation = "GetMetadata"
 )
 

@@ -73,8 +73,8 @@ func newTransport(base http.RoundTripper, c clock.Clock, observe func(cloudapi.C
 // metadataPath is the prefix of the paths of the metadata service, and of no other service.
 const metadataPath = "/latest/"
 
-// describe returns the service and operation of a request, from its context or, for the metadata
-// service, whose client stores nothing in the context, from its path.
+// describe returns the service and operation of a request: from its context, or from its path for the
+// metadata service, because that client stores nothing in the context.
 func describe(r *http.Request) cloudapi.Request {
 	switch {
 	case !strings.HasPrefix(r.URL.Path, metadataPath):
@@ -115,7 +115,7 @@ func serviceOf(serviceID string) api.Service {
 	}
 }
 
-// codeInBody matches the error code in responses of the query protocol, whose formats differ by service.
+// codeInBody matches the error code in responses of the query protocol. Their formats differ by service.
 var codeInBody = regexp.MustCompile(`<Code>([A-Za-z0-9._]+)</Code>`)
 
 // classify returns the class of a response, for metrics and rate limits.

@@ -74,7 +74,7 @@ const (
 	// defaultProbePort and defaultProbePath are where kube-proxy serves its health by default.
 	defaultProbePort = 10256
 	defaultProbePath = "/healthz"
-	// defaultTopologyPattern matches the instance types whose Nodes must not become ready without
+	// defaultTopologyPattern matches the instance types of Nodes that must not become ready without
 	// labels of their network topology: those for tightly coupled work.
 	defaultTopologyPattern = `^(hpc|trn|p)[0-9]+[a-z]*(-[a-z0-9]+)?(\.[0-9a-z]*)$`
 )

@@ -138,7 +138,7 @@ func (t *tagging) label(ctx context.Context, node string) error {
 	return err
 }
 
-// untag removes the tags from instances whose Nodes were deleted, unless a Node of the instance exists again.
+// untag removes the tags from the instances of deleted Nodes, unless a Node of the instance exists again.
 func (t *tagging) untag(ctx context.Context, ec2Client api.EC2, work map[string]nodeWork) map[nodeTask]error {
 	if len(work) == 0 {
 		return nil

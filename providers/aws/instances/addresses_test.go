@@ -89,8 +89,8 @@ func TestStates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := &ec2types.Instance{State: tc.state}
-			if terminated(i) != tc.gone || stateOf(i) != tc.want {
-				t.Errorf("terminated %v, state %s", terminated(i), stateOf(i))
+			if isTerminated(i) != tc.gone || stateOf(i) != tc.want {
+				t.Errorf("terminated %v, state %s", isTerminated(i), stateOf(i))
 			}
 		})
 	}

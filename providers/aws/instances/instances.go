@@ -48,7 +48,7 @@ type Options struct {
 	ProviderIDs *commoninstances.TableScheme
 	// Families are the IP families of node addresses in order: ipv4, ipv6.
 	Families []string
-	// TopologyTypes matches the instance types whose Nodes are not initialized before their network
+	// TopologyTypes matches the instance types of Nodes that are not initialized before their network
 	// topology is known; nil matches none.
 	TopologyTypes *regexp.Regexp
 	Clock         clock.Clock
@@ -122,7 +122,7 @@ func (s *Source) list(ctx context.Context, conn Connection) ([]ec2types.Instance
 // owned returns the instances that exist and carry the cluster's tag.
 func (s Scope) owned(list []ec2types.Instance) []ec2types.Instance {
 	return slices.DeleteFunc(list, func(i ec2types.Instance) bool {
-		return terminated(&i) || !s.has(&i)
+		return isTerminated(&i) || !s.has(&i)
 	})
 }
 
@@ -163,13 +163,13 @@ func (s *Source) get(ctx context.Context, conn Connection, ids []string) ([]ec2t
 	if err != nil {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(i ec2types.Instance) bool { return terminated(&i) })
+	found = slices.DeleteFunc(found, func(i ec2types.Instance) bool { return isTerminated(&i) })
 	s.cache.put(r, conn.Scope, ids, found)
 	return found, nil
 }
 
 // validateIDs rejects IDs that no instance can have. A filter matches nothing for them, and the Node of
-// an invalid ID would count as one whose instance was deleted.
+// an invalid ID would count as one with a deleted instance.
 func validateIDs(ids []string) error {
 	for _, id := range ids {
 		if !names.IsInstanceID(id) {

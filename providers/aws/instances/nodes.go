@@ -6,7 +6,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 )
 
-// initializedInstances returns the IDs of the instances whose Nodes are initialized. Nodes get their labels when they
+// initializedInstances returns the IDs of the instances of initialized Nodes. Nodes get their labels when they
 // are initialized and never later, so that a restart reads nothing for labels.
 func (s *Source) initializedInstances() map[string]bool {
 	lister := s.nodes.Lister()

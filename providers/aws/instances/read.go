@@ -117,7 +117,7 @@ func trim(i *ec2types.Instance) ec2types.Instance {
 	}
 }
 
-// terminated reports whether an instance is deleted. An instance without a state exists.
-func terminated(i *ec2types.Instance) bool {
+// isTerminated reports whether an instance is deleted. An instance without a state exists.
+func isTerminated(i *ec2types.Instance) bool {
 	return i.State != nil && i.State.Name == ec2types.InstanceStateNameTerminated
 }

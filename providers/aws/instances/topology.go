@@ -54,7 +54,7 @@ type topologyOptions struct {
 	Existing func(ctx context.Context, ids []string) ([]string, error)
 	// Initialized returns the IDs of instances with initialized Nodes, which get no further labels.
 	Initialized func() map[string]bool
-	// Required matches the types whose Nodes must not be initialized without a topology; nil matches none.
+	// Required matches the instance types of Nodes that must not be initialized without a topology; nil matches none.
 	Required *regexp.Regexp
 	Clock    clock.Clock
 }
@@ -81,7 +81,7 @@ func newTopology(o topologyOptions) *topology {
 	return &topology{topologyOptions: o, byID: map[string]cachedLayers{}, byType: map[string]cachedType{}}
 }
 
-// get returns the topology of instances. It reads what is not cached.
+// get returns the topology of instances. It reads the topology that is not cached.
 func (t *topology) get(ctx context.Context, found []ec2types.Instance) knownTopology {
 	known := knownTopology{layers: map[string][]string{}, errs: map[string]error{}}
 	unlock, err := t.mu.Lock(ctx) // The holder of the lock may be waiting for EC2.
@@ -116,15 +116,15 @@ func (t *topology) get(ctx context.Context, found []ec2types.Instance) knownTopo
 
 // requiredFor reports whether the Node of an instance waits for the topology, which EC2 has only of running ones.
 func (t *topology) requiredFor(i *ec2types.Instance) bool {
-	return t.requires(string(i.InstanceType)) && running(i)
+	return t.requires(string(i.InstanceType)) && isRunning(i)
 }
 
 func (t *topology) requires(instanceType string) bool {
 	return t.Required != nil && t.Required.MatchString(instanceType)
 }
 
-// running reports whether an instance runs. EC2 knows the topology only of instances that do.
-func running(i *ec2types.Instance) bool {
+// isRunning reports whether an instance runs. EC2 knows the topology only of instances that do.
+func isRunning(i *ec2types.Instance) bool {
 	return i.State != nil && i.State.Name == ec2types.InstanceStateNameRunning
 }
 
@@ -158,14 +158,14 @@ func (t *topology) readLocked(ctx context.Context, found []ec2types.Instance, no
 	return nil
 }
 
-// missingLocked returns the running instances whose topology is not cached and worth a read.
+// missingLocked returns the running instances with a topology that is not cached and worth a read.
 func (t *topology) missingLocked(found []ec2types.Instance, initialized map[string]bool) []string {
 	var ids []string
 	probed := map[string]bool{}
 	for n := range found {
 		i := &found[n]
 		id, instanceType := aws.ToString(i.InstanceId), string(i.InstanceType)
-		if _, cached := t.byID[id]; cached || initialized[id] || !running(i) {
+		if _, cached := t.byID[id]; cached || initialized[id] || !isRunning(i) {
 			continue
 		}
 		known, ok := t.byType[instanceType]
@@ -181,7 +181,7 @@ func (t *topology) missingLocked(found []ec2types.Instance, initialized map[stri
 }
 
 // readChunkLocked reads the topology of at most maxTopologyIDs instances. EC2 rejects the call if one of them was
-// deleted meanwhile; it is then retried with those that exist.
+// deleted meanwhile. readChunkLocked then retries it with the instances that exist.
 func (t *topology) readChunkLocked(ctx context.Context, ids []string, types map[string]string, now time.Time) error {
 	found, err := t.Describe(ctx, ids)
 	if cloudapi.Is(err, cloudapi.NotFound) {

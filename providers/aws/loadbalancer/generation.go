@@ -63,13 +63,13 @@ func (c *Cloud) inventory(ctx context.Context, request lbcommon.Request[Desired]
 			return Observed{}, err
 		}
 	}
-	have, err := g.listed(ctx, key)
+	have, err := g.readLists(ctx, key)
 	if err != nil {
 		return Observed{}, err
 	}
 	groups.Find(ruleOwner(key, have))
 	// Find may have added groups of the load balancer.
-	if have, err = g.listed(ctx, key); err != nil || fresh == lbcommon.Cached {
+	if have, err = g.readLists(ctx, key); err != nil || fresh == lbcommon.Cached {
 		return have, err
 	}
 	if class == string(annotation.Network) || class == string(annotation.External) ||
@@ -85,8 +85,8 @@ func (c *Cloud) inventory(ctx context.Context, request lbcommon.Request[Desired]
 	return have, err
 }
 
-// listed returns the objects of both generations in the shared lists.
-func (g *generations) listed(ctx context.Context, key lbcommon.Key) (Observed, error) {
+// readLists returns the objects of both generations in the shared lists.
+func (g *generations) readLists(ctx context.Context, key lbcommon.Key) (Observed, error) {
 	have := Observed{generations: g}
 	var err error
 	if have.Network, err = g.network.Store().Inventory(ctx, key, lbcommon.Cached); err != nil {

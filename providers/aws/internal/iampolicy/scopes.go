@@ -20,19 +20,19 @@ type statement struct {
 	Condition conditions `json:",omitempty"`
 }
 
-// tagged requires that the resource has the cluster's tag.
-func tagged() conditions {
+// requireTag requires that the resource has the cluster's tag.
+func requireTag() conditions {
 	return conditions{"Null": {"aws:ResourceTag/" + clusterTag: "false"}}
 }
 
-// requestTagged requires that the request sets the cluster's tag on the object that it creates.
-func requestTagged() conditions {
+// requireRequestTag requires that the request sets the cluster's tag on the object that it creates.
+func requireRequestTag() conditions {
 	return conditions{"Null": {"aws:RequestTag/" + clusterTag: "false"}}
 }
 
-// requestTaggedBy is requestTagged for tagging as part of one of the actions, and forbids separate tagging.
-func requestTaggedBy(key string, actions ...string) conditions {
-	c := requestTagged()
+// requireRequestTagBy is requireRequestTag for tagging as part of one of the actions, and forbids separate tagging.
+func requireRequestTagBy(key string, actions ...string) conditions {
+	c := requireRequestTag()
 	c["StringEquals"] = map[string]any{key: actions}
 	return c
 }
@@ -61,23 +61,24 @@ func statements() []statement {
 	return []statement{
 		// AWS defines no resource types for these.
 		{Sid: readOnly, Resource: "*"},
-		{Sid: routes, Resource: ec2 + "route-table/*", Condition: tagged()},
-		{Sid: instances, Resource: ec2 + "instance/*", Condition: tagged()},
-		{Sid: newGroup, Resource: ec2 + "security-group/*", Condition: requestTagged()},
+		{Sid: routes, Resource: ec2 + "route-table/*", Condition: requireTag()},
+		{Sid: instances, Resource: ec2 + "instance/*", Condition: requireTag()},
+		{Sid: newGroup, Resource: ec2 + "security-group/*", Condition: requireRequestTag()},
 		// Creating a group also requires permission for its VPC, which need not have a tag.
 		{Sid: newGroupVPC, Resource: ec2 + "vpc/*"},
 		{
 			Sid: newGroupTags, Resource: ec2 + "security-group/*",
-			Condition: requestTaggedBy("ec2:CreateAction", "CreateSecurityGroup"),
+			Condition: requireRequestTagBy("ec2:CreateAction", "CreateSecurityGroup"),
 		},
-		{Sid: groups, Resource: ec2 + "security-group/*", Condition: tagged()},
-		{Sid: ec2Tags, Resource: []string{ec2 + "instance/*", ec2 + "security-group/*"}, Condition: tagged()},
-		{Sid: createBalancer, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*"}, Condition: requestTagged()},
+		{Sid: groups, Resource: ec2 + "security-group/*", Condition: requireTag()},
+		{Sid: ec2Tags, Resource: []string{ec2 + "instance/*", ec2 + "security-group/*"}, Condition: requireTag()},
+		{Sid: createBalancer, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*"},
+			Condition: requireRequestTag()},
 		{Sid: createBalancerTags, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*", elb + "listener/net/*"},
-			Condition: requestTaggedBy("elasticloadbalancing:CreateAction",
+			Condition: requireRequestTagBy("elasticloadbalancing:CreateAction",
 				"CreateLoadBalancer", "CreateTargetGroup", "CreateListener")},
 		{Sid: balancers, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*", elb + "listener/net/*"},
-			Condition: tagged()},
+			Condition: requireTag()},
 		// Earlier managers did not tag listeners and target groups, which had the same names. Those with the tags of
 		// another cluster's Service, or of the AWS Load Balancer Controller, stay out of reach. Objects that are being
 		// created have no tags either: they are those of createBalancerTags.

@@ -61,7 +61,7 @@ func (o *Options) mergePortable(in intent.Service, problems *intent.Problems) {
 	intent.Merge(problems, &o.IdleTimeout, in.IdleTimeout, intent.KeyIdleTimeout, KeyIdleTimeout)
 	for _, key := range slices.Sorted(maps.Keys(in.Tags)) {
 		value := in.Tags[key]
-		if own, exists := o.Tags[key]; exists && own != value {
+		if existing, ok := o.Tags[key]; ok && existing != value {
 			problems.Addf(intent.KeyTags, key+"="+value, "%s gives this key another value: remove one of them", KeyTags)
 		}
 		if o.Tags == nil {
@@ -197,7 +197,7 @@ func (o *Options) mergeDraining(in intent.Service, problems *intent.Problems) {
 			intent.KeyConnectionDrainingTimeout)
 		return
 	}
-	if own := in.Annotations[KeyDraining]; own != "" && o.DrainConnections != (timeout > 0) {
+	if in.Annotations[KeyDraining] != "" && o.DrainConnections != (timeout > 0) {
 		problems.Conflict(intent.KeyConnectionDrainingTimeout, KeyDraining)
 	}
 	o.DrainConnections = timeout > 0

@@ -20,7 +20,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	o.WarnNetworkOnly(in.Annotations)
 	d := Desired{
 		Name: Name(r.Key), Scheme: schemePublic, TLSPolicy: o.TLSPolicy, ProxyProtocol: o.ProxyProtocol,
-		Attributes: desireAttributes(o), Instances: running(r.Instances, r.Shared.Instances),
+		Attributes: desireAttributes(o), Instances: filterRegistrable(r.Instances, r.Shared.Instances),
 		Tags: tags.Desired(c.options.Cluster.ID, c.options.Cluster.Legacy, r.Key, o.Tags),
 	}
 	if o.Internal {

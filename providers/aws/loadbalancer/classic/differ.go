@@ -85,7 +85,7 @@ func (d *differ) advise(operation string, err error) error {
 	case operation == "ModifyLoadBalancerAttributes" && d.want.Attributes.AccessLog.Enabled &&
 		cloudapi.Is(wrapped, cloudapi.Invalid):
 		key, value, fix = annotation.KeyAccessLogBucket, d.want.Attributes.AccessLog.Bucket,
-			"name a bucket of this region whose policy lets AWS write there"
+			"name a bucket of this region with a policy that lets AWS write there"
 	default:
 		return wrapped
 	}

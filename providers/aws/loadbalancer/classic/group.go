@@ -18,7 +18,7 @@ import (
 
 const kindGroups = "security groups of load balancer"
 
-// desireGroups selects the security groups: those that the Service lists, else the one that all share, else
+// desireGroups selects the security groups: the groups that the Service lists, else the one that all share, else
 // one for this load balancer; then the extra ones. The first is the source in the rules on nodes.
 func (d *Desired) desireGroups(o Options, r Request) {
 	switch {

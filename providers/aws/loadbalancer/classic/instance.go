@@ -75,7 +75,7 @@ func (d *differ) runningInstances(ctx context.Context, ids []string) []string {
 	if err != nil {
 		return nil // The refusal itself is reported.
 	}
-	return running(ids, known)
+	return filterRegistrable(ids, known)
 }
 
 func (d *differ) instancesDeregister(ids []string, after []plan.Ref) plan.Change {
@@ -142,9 +142,9 @@ func showInstances(ids []string) string {
 	return strings.Join(ids, ", ")
 }
 
-// running returns the instances that can be registered, sorted: AWS rejects a whole request for a terminated
+// filterRegistrable returns the instances that can be registered, sorted: AWS rejects a whole request for a terminated
 // one.
-func running(ids []string, known map[string]*ec2types.Instance) []string {
+func filterRegistrable(ids []string, known map[string]*ec2types.Instance) []string {
 	runningIDs := make([]string, 0, len(ids))
 	for _, id := range ids {
 		instance, ok := known[id]

@@ -8,7 +8,7 @@ func (c *Cloud) DiffMembers(r Request, have Observed) []plan.Change {
 	if have.Balancer == nil || d.foreignOwner(*have.Balancer) != "" {
 		return nil
 	}
-	d.want.Instances = running(r.Instances, r.Shared.Instances)
+	d.want.Instances = filterRegistrable(r.Instances, r.Shared.Instances)
 	d.diffInstances(have.Balancer.Instances)
 	return d.plan.Changes
 }

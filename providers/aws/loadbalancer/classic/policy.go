@@ -56,14 +56,14 @@ func (d *differ) diffPolicies(have Balancer) {
 		if slices.Contains(policies, names.ProxyProtocolPolicy) == d.want.ProxyProtocol {
 			continue
 		}
-		wanted := slices.DeleteFunc(slices.Clone(policies),
+		desired := slices.DeleteFunc(slices.Clone(policies),
 			func(p string) bool { return p == names.ProxyProtocolPolicy })
 		var after []plan.Ref
 		if d.want.ProxyProtocol {
-			wanted = append(wanted, names.ProxyProtocolPolicy)
+			desired = append(desired, names.ProxyProtocolPolicy)
 			after = ensurePolicy(names.ProxyProtocolPolicy, proxyPolicyType, proxyPolicyAttribute, "true")
 		}
-		change := d.backendPolicies(port, policies, wanted, after)
+		change := d.backendPolicies(port, policies, desired, after)
 		if d.have.Balancer != nil && have.forwardsTo(port) {
 			switchesProxy.Declare(&change)
 		}

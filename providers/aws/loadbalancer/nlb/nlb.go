@@ -72,7 +72,7 @@ func (c *Cloud) diffOptions(key lbcommon.Key) diff.Options {
 }
 
 // StoredRecord returns the applied record of a load balancer, and whether one can be stored with it: not with the
-// load balancer of another owner, or with one whose tags are unknown.
+// load balancer of another owner, or with unknown tags.
 func (c *Cloud) StoredRecord(key lbcommon.Key, have model.Observed) (record lbcommon.AppliedRecord, writable bool) {
 	b := have.Balancer
 	if b == nil || b.Tags == nil || tags.ForeignOwner(b.Tags, c.options.Cluster.ID, key) != "" {

@@ -84,15 +84,15 @@ func Diff(have, want map[string]string) (set map[string]string, remove []string)
 	set = map[string]string{}
 	changed := false
 	for key, value := range want {
-		old, ok := have[key]
-		if ok && (old == value || strings.HasPrefix(key, names.ClusterTagPrefix)) {
+		existing, ok := have[key]
+		if ok && (existing == value || strings.HasPrefix(key, names.ClusterTagPrefix)) {
 			continue // the value of a cluster's tag is never changed
 		}
 		set[key] = value
 		changed = changed || ok || key != names.ClusterUIDTag && key != ExtraTag
 	}
 	for _, key := range slices.Sorted(maps.Keys(have)) {
-		if _, wanted := want[key]; !wanted && isListed(key, have[ExtraTag]) {
+		if _, desired := want[key]; !desired && isListed(key, have[ExtraTag]) {
 			remove = append(remove, key)
 			changed = true
 		}

@@ -81,7 +81,7 @@ func (s *GroupStore) Get(ctx context.Context, q GroupQuery) (Groups, error) {
 	if err := s.groups.Refresh(ctx); err != nil {
 		return Groups{}, err
 	}
-	if since, missing := s.missing(q.IDs); missing {
+	if since, missing := s.hasMissing(q.IDs); missing {
 		if err := s.groups.RefreshAfter(ctx, since); err != nil {
 			return Groups{}, err
 		}
@@ -105,8 +105,9 @@ func (s *GroupStore) addNeeded(ids []string) {
 	}
 }
 
-// missing reports whether some of these IDs are unknown, and the last list did not include them.
-func (s *GroupStore) missing(ids []string) (since snapshot.Reading, missing bool) {
+// hasMissing reports whether some of these IDs are unknown and were not part of the last list, and since when they are
+// needed.
+func (s *GroupStore) hasMissing(ids []string) (since snapshot.Reading, missing bool) {
 	listed, _ := s.groups.Listed()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +146,7 @@ func (s *GroupStore) list(ctx context.Context) ([]Group, error) {
 	return list, nil
 }
 
-// listAll reads all groups of the VPC. Those that list would return are cached as well.
+// listAll reads all groups of the VPC. It also caches the groups that list would return.
 func (s *GroupStore) listAll(ctx context.Context) ([]Group, error) {
 	r := s.state.Begin()
 	needed := s.neededIDs()

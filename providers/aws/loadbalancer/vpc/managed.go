@@ -125,7 +125,7 @@ func (s *GroupStore) create(ctx context.Context, want ManagedGroup) (string, err
 	return found[0].ID, nil
 }
 
-// groupTagChanges plans the tags that are missing or differ, and those that the Service no longer sets.
+// groupTagChanges plans the tags that are missing or differ, and the removal of tags that the Service no longer sets.
 func (s *GroupStore) groupTagChanges(group Group, want ManagedGroup, after []plan.Ref) []plan.Change {
 	set, surplus := tags.Diff(group.Tags, want.Tags)
 	if len(surplus) == 0 && onlyMarks(group.Tags, set) {
@@ -153,8 +153,8 @@ func (s *GroupStore) groupTagChanges(group Group, want ManagedGroup, after []pla
 	return changes
 }
 
-// onlyMarks reports whether the only missing tags are those that earlier managers have never set on a
-// security group. They are added together with the next change.
+// onlyMarks reports whether the only missing tags are marks that earlier managers never set on a security group. They
+// are added together with the next change.
 func onlyMarks(have, set map[string]string) bool {
 	for key := range set {
 		_, exists := have[key]

@@ -85,10 +85,10 @@ func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Re
 	return change
 }
 
-// unneeded returns the rules that a load balancer gives up, with the current need of the shared rules: since
-// the plan was made, another load balancer may have come to need one, or have been deleted.
+// unneeded returns the rules to revoke, with the shared rules that no load balancer needs now: since the plan was
+// computed, another load balancer may have been created or deleted.
 func (s *GroupStore) unneeded(groupID string, revoke []Rule) []Rule {
 	group, _ := s.groups.Get(groupID)
-	own := slices.DeleteFunc(slices.Clone(revoke), func(r Rule) bool { return r.Description == names.MTURule })
-	return append(own, unusedMTU(group.Rules, own, nil)...)
+	unshared := slices.DeleteFunc(slices.Clone(revoke), func(r Rule) bool { return r.Description == names.MTURule })
+	return append(unshared, unusedMTU(group.Rules, unshared, nil)...)
 }

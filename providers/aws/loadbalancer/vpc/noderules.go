@@ -115,7 +115,7 @@ type NodeRules struct {
 	// NotFrom are IDs of groups of the load balancer, including From if no other load balancer uses it: rules
 	// that allow all their traffic are the load balancer's own too.
 	NotFrom []string
-	// RevokeAfter are changes that removals of rules wait for, in addition to those that add some.
+	// RevokeAfter are changes that removals of rules wait for, in addition to the changes that add rules.
 	RevokeAfter []plan.Ref
 }
 
@@ -144,7 +144,7 @@ func (d ruleDiff) closes() bool {
 	})
 }
 
-// covers reports whether a rule allows everything that another rule for a network does.
+// covers reports whether a rule allows all traffic that another rule for a network allows.
 func (r Rule) covers(other Rule) bool {
 	coversPorts := r.Protocol == ProtocolAll || r.Protocol == other.Protocol && r.FromPort <= other.FromPort &&
 		other.ToPort <= r.ToPort
@@ -158,10 +158,9 @@ func (n NodeRules) Satisfied(have Groups) bool { return len(n.diff(have)) == 0 }
 func (n NodeRules) diff(have Groups) []ruleDiff {
 	var diffs []ruleDiff
 	for _, group := range have.All() {
-		wanted := slices.Contains(n.Groups, group.ID)
-		d := ruleDiff{group: group, used: wanted}
+		d := ruleDiff{group: group, used: slices.Contains(n.Groups, group.ID)}
 		var desired []Rule
-		if wanted {
+		if d.used {
 			desired = slices.Clone(n.Rules)
 			if n.From != nil && n.From.ID != "" {
 				desired = append(desired, fromRule(n.From.ID, n.FromDescription))
@@ -183,17 +182,17 @@ func (n NodeRules) diff(have Groups) []ruleDiff {
 
 // ownRules returns the rules that belong to the load balancer alone.
 func (n NodeRules) ownRules(rules []Rule) []Rule {
-	var own []Rule
+	var owned []Rule
 	for _, r := range rules {
 		described := n.LoadBalancer != "" && (r.Description == names.ClientRule(n.LoadBalancer) ||
 			r.Description == names.HealthRule(n.LoadBalancer))
 		from := r.SourceGroup != "" && r.Protocol == ProtocolAll && r.Description == n.FromDescription &&
 			slices.Contains(n.NotFrom, r.SourceGroup)
 		if described || from {
-			own = append(own, r)
+			owned = append(owned, r)
 		}
 	}
-	return own
+	return owned
 }
 
 // unusedMTU returns the rules for path MTU discovery that no load balancer needs once some rules are revoked:

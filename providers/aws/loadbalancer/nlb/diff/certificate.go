@@ -17,15 +17,15 @@ func (d *differ) certificateChanges(
 	if want.Protocol != model.ProtocolTLS {
 		return nil
 	}
-	wanted, existing := additionalCertificates(want.Certificates), additionalCertificates(have.Certificates)
-	byHand := len(wanted) == 0 && (!have.CertificatesRead || have.Tags != nil && have.Tags[names.ClusterUIDTag] == "")
+	desired, existing := additionalCertificates(want.Certificates), additionalCertificates(have.Certificates)
+	byHand := len(desired) == 0 && (!have.CertificatesRead || have.Tags != nil && have.Tags[names.ClusterUIDTag] == "")
 	if byHand {
 		return nil
 	}
 	var changes []plan.Change
 	// A certificate that becomes the default one may stay in the list, where AWS keeps it as well.
-	surplus := without(existing, append(slices.Clone(wanted), want.Certificates[0]))
-	if missing := without(wanted, existing); len(missing) > 0 {
+	surplus := difference(existing, append(slices.Clone(desired), want.Certificates[0]))
+	if missing := difference(desired, existing); len(missing) > 0 {
 		changes = append(changes, d.certificateChange(ref, plan.Create, missing, after))
 	}
 	if len(surplus) > 0 {

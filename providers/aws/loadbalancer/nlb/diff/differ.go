@@ -121,8 +121,8 @@ func (d *differ) foreignGroup(g model.TargetGroup) bool {
 	return g.Tags != nil && d.keepGroup(g)
 }
 
-// without returns the items that are not among others.
-func without(items, others []string) []string {
+// difference returns the items that are not among others.
+func difference(items, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(items), func(s string) bool { return slices.Contains(others, s) })
 }
 

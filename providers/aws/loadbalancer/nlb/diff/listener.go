@@ -164,9 +164,9 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Des
 	return append(updated, d.listenerParts(ref, have, want, updated)...)
 }
 
-// surplusGroups plans the removal of target groups that are not desired. Those that a listener leaves are
-// retired; those with a deleted listener, and those without a listener, are deleted. One with draining
-// connections stays until they have drained.
+// surplusGroups plans the removal of target groups that are not desired. A group that a listener leaves is retired;
+// a group with a deleted listener, or without a listener, is deleted. One with draining connections stays until they
+// have drained.
 func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.Ref) {
 	for _, g := range d.have.TargetGroups {
 		if slices.ContainsFunc(d.want.Listeners, func(w model.DesiredListener) bool { return w.Group.Name == g.Name }) ||

@@ -32,7 +32,7 @@ func (d *differ) createRecord() {
 }
 
 // provenByLists reports whether a new load balancer is complete as soon as the lists show its target groups
-// in use: a listener is created after everything that its target group needs. Then the creation of the load
+// in use: a listener is created after all changes of its target group. Then the creation of the load
 // balancer writes the record, although later changes are still pending.
 func (d *differ) provenByLists() bool {
 	return !slices.ContainsFunc(d.changes, func(c plan.Change) bool {
@@ -40,8 +40,8 @@ func (d *differ) provenByLists() bool {
 	})
 }
 
-// StoreRecords plans updates of the records of existing load balancers, which write makes. Those that get the same tags
-// share a call.
+// StoreRecords plans updates of the records of existing load balancers, which write makes. Load balancers that get the
+// same tags share a call.
 func StoreRecords(write *apply.Applier, updates []lbcommon.RecordUpdate[model.Observed]) []plan.Change {
 	type call struct {
 		set    map[string]string

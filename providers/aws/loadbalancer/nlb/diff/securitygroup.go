@@ -83,7 +83,7 @@ func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
 		rules = vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: byCIDR.Groups, Keep: byCIDR.Keep, From: from,
 			FromDescription: fromDescription}
 		if b := d.have.Balancer; b != nil {
-			rules.NotFrom = without(d.exclusiveGroups(b.SecurityGroups, d.managedGroups()), []string{from.ID})
+			rules.NotFrom = difference(d.exclusiveGroups(b.SecurityGroups, d.managedGroups()), []string{from.ID})
 		}
 	}
 	for _, change := range d.Groups.NodeRuleChanges(d.have.Groups, rules, after) {

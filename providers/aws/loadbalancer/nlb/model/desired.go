@@ -39,13 +39,13 @@ const (
 	AttributeIdleTimeout = "tcp.idle_timeout.seconds"
 )
 
-// NewAttributes returns the attributes of every new network load balancer in AWS, of those that we own.
+// NewAttributes returns the attributes of a new network load balancer in AWS, limited to those that we own.
 func NewAttributes() map[string]string {
 	return map[string]string{AttributeCrossZone: "false", AttributeLogs: "false", AttributeLogBucket: "",
 		AttributeLogPrefix: ""}
 }
 
-// NewListenerAttributes returns the attributes of a new TCP listener in AWS, of those that we own.
+// NewListenerAttributes returns the attributes of a new TCP listener in AWS, limited to those that we own.
 func NewListenerAttributes() map[string]string { return map[string]string{AttributeIdleTimeout: "350"} }
 
 // Node is a node as a target.

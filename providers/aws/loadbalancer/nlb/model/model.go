@@ -114,7 +114,7 @@ func (g TargetGroup) count(state types.TargetHealthStateEnum) (n int) {
 }
 
 // Observed has the existing objects of one Service's network load balancer. Readers share it and must not
-// modify what it points to.
+// modify the objects that it points to.
 type Observed struct {
 	// Balancer is nil if there is none.
 	Balancer *Balancer
