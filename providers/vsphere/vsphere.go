@@ -119,8 +119,8 @@ type options struct {
 }
 
 // WithTransport sends all requests to a vCenter through the round tripper that the function returns for it.
-func WithTransport(of func(server string) http.RoundTripper) Option {
-	return func(o *options) { o.transport = of }
+func WithTransport(transport func(server string) http.RoundTripper) Option {
+	return func(o *options) { o.transport = transport }
 }
 
 // WithClock sets the clock of everything but deadlines.
@@ -136,8 +136,8 @@ func withLabels(labels map[string]string) Option { return func(o *options) { o.l
 // NewCloud returns the provider for a valid configuration. It makes no call.
 func NewCloud(cfg config.Config, opts ...Option) (*Cloud, error) {
 	o := options{clock: clock.RealClock{}}
-	for _, set := range opts {
-		set(&o)
+	for _, apply := range opts {
+		apply(&o)
 	}
 	if len(cfg.VCenters) == 0 {
 		return nil, errors.New("the configuration has no vCenter")
@@ -146,24 +146,24 @@ func NewCloud(cfg config.Config, opts ...Option) (*Cloud, error) {
 	ids := names.NewProviderIDs()
 	var members []commoninstances.Member
 	for _, v := range cfg.VCenters {
-		own := client.Options{
+		clientOptions := client.Options{
 			VCenter: v, Clock: o.clock, Retry: o.retry, UserAgent: "unified-ccm/" + version.Get().GitVersion,
 			Credentials: client.NewCredentials(v, o.configFile, c.secrets),
 		}
 		if o.transport != nil {
-			own.Transport = o.transport(v.Server)
+			clientOptions.Transport = o.transport(v.Server)
 		}
-		calls := client.New(own)
-		c.clients = append(c.clients, calls)
+		vcenter := client.New(clientOptions)
+		c.clients = append(c.clients, vcenter)
 		source := instances.NewSource(instances.Options{
-			Name: v.Name, API: calls, Datacenters: v.Datacenters,
+			Name: v.Name, API: vcenter, Datacenters: v.Datacenters,
 			Addresses: instances.AddressRules{Families: v.Families, Addresses: cfg.Addresses},
 			Region:    cfg.Region, Zone: cfg.Zone, Labels: o.labels, KeepDeleted: cfg.KeepDeleted, Clock: o.clock,
 			Nodes: c.Nodes(),
 		})
-		all := commoninstances.Options{Provider: ProviderName, Clock: o.clock, Nodes: c.Nodes()}
+		instancesOptions := commoninstances.Options{Provider: ProviderName, Clock: o.clock, Nodes: c.Nodes()}
 		members = append(members, commoninstances.Member{
-			Name: "vCenter " + v.Name, Instances: commoninstances.New(all, source, ids),
+			Name: "vCenter " + v.Name, Instances: commoninstances.New(instancesOptions, source, ids),
 		})
 	}
 	c.instances = members[0].Instances
@@ -178,24 +178,24 @@ func (c *Cloud) buildNSXT(cfg config.Config, o options, ids names.ProviderIDs) e
 	if cfg.NSXT == nil {
 		return nil
 	}
-	own := client.PolicyOptions{
+	policyOptions := client.PolicyOptions{
 		NSX: *cfg.NSXT, Secrets: c.secrets, Clock: o.clock, Retry: o.retry,
 		UserAgent: "unified-ccm/" + version.Get().GitVersion,
 	}
 	if o.transport != nil {
-		own.Transport = o.transport(cfg.NSXT.Host)
+		policyOptions.Transport = o.transport(cfg.NSXT.Host)
 	}
 	var err error
-	if c.nsxt, err = client.NewPolicy(own); err != nil {
+	if c.nsxt, err = client.NewPolicy(policyOptions); err != nil {
 		return err
 	}
 	if cfg.LoadBalancer != nil {
-		balancing := loadbalancer.New(c.nsxt, *cfg.LoadBalancer, o.clock)
+		loadBalancers := loadbalancer.New(c.nsxt, *cfg.LoadBalancer, o.clock)
 		c.loadBalancer = lbcommon.NewBalancers(lbcommon.Options{
 			Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName), OwnsNode: c.instances.OwnsNode,
 			NodeAddresses: c.instances.NodeAddresses, Nodes: c.Nodes(), Clock: o.clock,
-		}, balancing)
-		c.inventory = append(c.inventory, balancing)
+		}, loadBalancers)
+		c.inventory = append(c.inventory, loadBalancers)
 	}
 	if cfg.RouterPath != "" {
 		c.routes = routes.New(routes.Options{Provider: ProviderName}, vsphereroutes.NewSource(vsphereroutes.Options{
@@ -235,8 +235,8 @@ func (c *Cloud) Initialize(builder cloudprovider.ControllerClientBuilder, stop <
 		<-stop
 		ctx, cancel := context.WithTimeout(context.Background(), logoutTimeout)
 		defer cancel()
-		for _, one := range c.clients {
-			one.Logout(ctx)
+		for _, vcenter := range c.clients {
+			vcenter.Logout(ctx)
 		}
 	}()
 }
@@ -268,8 +268,8 @@ func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership { return c.instances.
 // recover, and their error has a class that does not end the manager. Nodes do not need NSX-T.
 func (c *Cloud) Check(ctx context.Context) error {
 	results := make(chan error, len(c.clients))
-	for _, one := range c.clients {
-		go func() { results <- one.Check(ctx) }()
+	for _, vcenter := range c.clients {
+		go func() { results <- vcenter.Check(ctx) }()
 	}
 	var errs []error
 	for range c.clients {
@@ -291,17 +291,17 @@ func (c *Cloud) Check(ctx context.Context) error {
 
 // Health implements provider.HealthReporter.
 func (c *Cloud) Health() []provider.PartHealth {
-	out := provider.PartHealth{Part: provider.PartNodes}
-	for _, one := range c.clients {
-		if since, err := one.Health(); err != nil && out.Err == nil {
-			out.Since, out.Err = since, err
+	nodes := provider.PartHealth{Part: provider.PartNodes}
+	for _, vcenter := range c.clients {
+		if since, err := vcenter.Health(); err != nil && nodes.Err == nil {
+			nodes.Since, nodes.Err = since, err
 		}
 	}
-	parts := []provider.PartHealth{out}
-	for part, on := range map[string]bool{
+	parts := []provider.PartHealth{nodes}
+	for part, enabled := range map[string]bool{
 		provider.PartLoadBalancers: c.loadBalancer != nil, provider.PartRoutes: c.routes != nil,
 	} {
-		if on {
+		if enabled {
 			since, err := c.nsxt.Health()
 			parts = append(parts, provider.PartHealth{Part: part, Since: since, Err: err})
 		}

@@ -24,11 +24,10 @@ const (
 	IPPools          = "/infra/ip-pools"
 )
 
-// Allocations returns the collection of the allocated addresses of a pool, StaticRoutes that of the routes of a Tier-1
-// gateway.
+// Allocations returns the collection of the allocated addresses of a pool.
 func Allocations(pool string) string { return IPPools + "/" + pool + "/ip-allocations" }
 
-// StaticRoutes is described at Allocations.
+// StaticRoutes returns the collection of the routes of a Tier-1 gateway.
 func StaticRoutes(tier1 string) string { return tier1 + "/static-routes" }
 
 // NSXT makes the calls to a manager of NSX-T. Documents are objects in JSON. Errors have a class of package cloudapi.
@@ -123,7 +122,7 @@ type (
 		ActiveMonitorPaths []string       `json:"active_monitor_paths"`
 		SNATTranslation    *SNAT          `json:"snat_translation,omitempty"`
 	}
-	// LBPoolMember is a member, without the port of its virtual server. Weight and the others are those that a user set.
+	// LBPoolMember is a member, without the port of its virtual server. Weight and the fields after it are set by users.
 	LBPoolMember struct {
 		DisplayName string `json:"display_name,omitempty"`
 		IPAddress   string `json:"ip_address"`
@@ -199,14 +198,14 @@ func ParseObject[T any, P NSXObject[T]](document []byte) (T, error) {
 	return out, nil
 }
 
-// EncodeObject returns the document of an object: with fields that its type lacks as they were read.
+// EncodeObject returns the document of an object. Fields that its type lacks are those that were read.
 func EncodeObject[T any, P NSXObject[T]](object T) ([]byte, error) {
 	content, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
 	}
-	var own map[string]json.RawMessage
-	if err := json.Unmarshal(content, &own); err != nil {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(content, &fields); err != nil {
 		return nil, err
 	}
 	merged := maps.Clone(P(&object).resource().document)
@@ -217,6 +216,6 @@ func EncodeObject[T any, P NSXObject[T]](object T) ([]byte, error) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		delete(merged, name)
 	}
-	maps.Copy(merged, own)
+	maps.Copy(merged, fields)
 	return json.Marshal(merged)
 }

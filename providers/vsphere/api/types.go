@@ -74,9 +74,8 @@ type Inventory struct {
 // end it.
 func (i Inventory) Chain(from Ref) []Ref {
 	var chain []Ref
-	for at := from; at != (Ref{}) && len(chain) <= len(i.Entities); {
-		chain = append(chain, at)
-		at = i.Entities[at].Parent
+	for ref := from; ref != (Ref{}) && len(chain) <= len(i.Entities); ref = i.Entities[ref].Parent {
+		chain = append(chain, ref)
 	}
 	return chain
 }

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// shortestWait and longestWait bound the time that a caller waits for a call. The framework's loops visit nodes
+	// minWait and maxWait bound the time that a caller waits for a call. The framework's loops visit nodes
 	// one by one, so that a silent vCenter must not occupy them for long.
-	shortestWait = 5 * time.Second
-	longestWait  = 30 * time.Second
+	minWait = 5 * time.Second
+	maxWait = 30 * time.Second
 	// waitFactor relates the wait to the slowest recent call.
 	waitFactor = 4
 	// retryAfter is the time between calls to a vCenter that does not answer.
@@ -30,7 +30,7 @@ type circuit struct {
 	clock clock.Clock
 
 	mu sync.Mutex
-	// err is why the circuit is open, nil while it is closed.
+	// err is the reason of an open circuit; nil while it is closed.
 	err     error
 	retryAt time.Time
 	// probing is set while a call is in flight that may close the circuit.
@@ -51,14 +51,14 @@ func (c *circuit) enter() (wait time.Duration, err error) {
 		}
 		c.probing = true
 	}
-	return min(max(shortestWait, waitFactor*c.slowest), longestWait), nil
+	return min(max(minWait, waitFactor*c.slowest), maxWait), nil
 }
 
-// flight is one call. The circuit's mutex guards it.
-type flight struct{ ended bool }
+// inFlight is one call. The circuit's mutex guards it.
+type inFlight struct{ ended bool }
 
 // exit records the result of a call.
-func (c *circuit) exit(f *flight, took time.Duration, err error) {
+func (c *circuit) exit(f *inFlight, duration time.Duration, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f.ended = true
@@ -70,13 +70,13 @@ func (c *circuit) exit(f *flight, took time.Duration, err error) {
 	if !cloudapi.Is(err, cloudapi.Canceled) {
 		c.err = nil
 		// One slow call counts for a few calls after it.
-		c.slowest = max(took, c.slowest*3/4)
+		c.slowest = max(duration, c.slowest*3/4)
 	}
 }
 
 // open opens the circuit while a call is still in flight, and returns the reason. It returns nil if the call has ended:
 // then nothing would close the circuit.
-func (c *circuit) open(f *flight, method string, waited time.Duration) error {
+func (c *circuit) open(f *inFlight, method string, waited time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f.ended {
@@ -88,9 +88,11 @@ func (c *circuit) open(f *flight, method string, waited time.Duration) error {
 	return c.err
 }
 
-// through makes a call of which the caller may not see the end. The call gets a context that outlives that of its
-// caller, because a login or a collection that was started serves others too.
-func through[T any](ctx context.Context, c *circuit, method string, call func(context.Context) (T, error)) (T, error) {
+// callDetached makes a call that may take longer than its caller waits. The call gets a context that outlives that of
+// its caller, because a login or a collection that was started serves others too.
+func callDetached[T any](
+	ctx context.Context, c *circuit, method string, call func(context.Context) (T, error),
+) (T, error) {
 	var none T
 	if err := ctx.Err(); err != nil {
 		return none, err
@@ -105,7 +107,7 @@ func through[T any](ctx context.Context, c *circuit, method string, call func(co
 	}
 	done := make(chan result, 1)
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
-	started, current := c.clock.Now(), &flight{}
+	started, current := c.clock.Now(), &inFlight{}
 	go func() {
 		defer cancel()
 		value, err := call(detached)

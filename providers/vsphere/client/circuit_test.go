@@ -15,12 +15,12 @@ func TestCircuitClosesAfterCallThatEndsAtItsTimeout(t *testing.T) {
 	for range 50 { // The select of both events is random.
 		synctest.Test(t, func(t *testing.T) {
 			c := newCircuit("vc", clock.RealClock{})
-			_, _ = through(t.Context(), c, "Slow", func(context.Context) (int, error) {
-				time.Sleep(shortestWait)
+			_, _ = callDetached(t.Context(), c, "Slow", func(context.Context) (int, error) {
+				time.Sleep(minWait)
 				return 1, nil
 			})
-			time.Sleep(retryAfter + longestWait)
-			if _, err := through(t.Context(), c, "Fast", func(context.Context) (int, error) { return 2, nil }); err != nil {
+			time.Sleep(retryAfter + maxWait)
+			if _, err := callDetached(t.Context(), c, "Fast", func(context.Context) (int, error) { return 2, nil }); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -31,18 +31,18 @@ func TestCircuitIsOpenWhileCallIsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCircuit("vc", clock.RealClock{})
 		slow := func(context.Context) (int, error) {
-			time.Sleep(2 * shortestWait)
+			time.Sleep(2 * minWait)
 			return 1, nil
 		}
 		fast := func(context.Context) (int, error) { return 2, nil }
-		if _, err := through(t.Context(), c, "Slow", slow); err == nil {
+		if _, err := callDetached(t.Context(), c, "Slow", slow); err == nil {
 			t.Error("the caller waited for the slow call")
 		}
-		if _, err := through(t.Context(), c, "Fast", fast); err == nil {
+		if _, err := callDetached(t.Context(), c, "Fast", fast); err == nil {
 			t.Error("a call was made while the slow one is in flight")
 		}
-		time.Sleep(2 * shortestWait)
-		if _, err := through(t.Context(), c, "Fast", fast); err != nil {
+		time.Sleep(2 * minWait)
+		if _, err := callDetached(t.Context(), c, "Fast", fast); err != nil {
 			t.Errorf("after the slow call has ended: %v", err)
 		}
 	})

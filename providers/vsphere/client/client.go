@@ -56,7 +56,7 @@ type Client struct {
 	mu      sync.Mutex
 	current *session
 	denied  denial
-	tls     tlsFiles
+	tls     caFileStamp
 }
 
 var _ api.VCenter = (*Client)(nil)
@@ -65,8 +65,8 @@ var _ api.VCenter = (*Client)(nil)
 func New(o Options) *Client {
 	o.Clock = clocks.OrReal(o.Clock)
 	if o.Credentials == nil {
-		own := []config.Credentials{o.VCenter.Credentials}
-		o.Credentials = func(context.Context) ([]config.Credentials, error) { return own, nil }
+		configured := []config.Credentials{o.VCenter.Credentials}
+		o.Credentials = func(context.Context) ([]config.Credentials, error) { return configured, nil }
 	}
 	c := &Client{
 		options: o, retry: o.Retry, health: cloudapi.NewHealth(o.Clock),
@@ -90,7 +90,7 @@ func New(o Options) *Client {
 // Name returns the name of the vCenter in the configuration.
 func (c *Client) Name() string { return c.options.VCenter.Name }
 
-// Health returns why the vCenter fails, and since when.
+// Health returns the error of the vCenter, and since when it fails.
 func (c *Client) Health() (time.Time, error) {
 	return c.health.Err(serviceLogin, api.ServiceInventory, api.ServiceTagging)
 }
@@ -124,7 +124,7 @@ func read[T any](
 	if service == api.ServiceTagging {
 		circuit = c.tagging
 	}
-	return through(ctx, circuit, method, func(ctx context.Context) (out T, err error) {
+	return callDetached(ctx, circuit, method, func(ctx context.Context) (out T, err error) {
 		err = c.retry.Do(ctx, request, func(ctx context.Context) error {
 			out, err = inSession(ctx, c, call)
 			return wrap(method, err)
@@ -152,18 +152,18 @@ func inSession[T any](
 		Err: errors.New("the session ended right after its login")}
 }
 
-// sessionEnded reports whether a call failed because its session does not exist any more.
+// sessionEnded reports whether a call failed because its session has ended.
 func sessionEnded(err error) bool {
 	var s *statusError
 	return faultKind(err) == faultNotAuthenticated || errors.As(err, &s) && s.status == http.StatusUnauthorized
 }
 
-// isTransport reports whether an error of the HTTP client means that there was no response.
-func isTransport(err error) bool {
+// isTransportError reports whether an error of the HTTP client means that there was no response.
+func isTransportError(err error) bool {
 	var u *url.Error
 	var n net.Error
 	unclassified := errors.As(err, &u) && cloudapi.ClassOf(u.Err) == cloudapi.Unknown
-	return unclassified || errors.Is(err, errCut) || errors.As(err, &n)
+	return unclassified || errors.Is(err, errTruncated) || errors.As(err, &n)
 }
 
 // requestKey is the context key of a request's description.

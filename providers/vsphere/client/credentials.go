@@ -22,7 +22,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
 )
 
-// CredentialSource returns the credentials of a vCenter as they are now. It is called at each login.
+// CredentialSource returns the current credentials of a vCenter. It is called at each login.
 type CredentialSource func(ctx context.Context) ([]config.Credentials, error)
 
 const (
@@ -36,13 +36,13 @@ const (
 )
 
 // cloneTicket requests a ticket for a shared session from a session manager.
-func (c *Client) cloneTicket(ctx context.Context, one config.Credentials) (string, error) {
+func (c *Client) cloneTicket(ctx context.Context, credentials config.Credentials) (string, error) {
 	const method = "GetSessionToken"
 	fail := func(class cloudapi.Class, err error) error {
 		return &cloudapi.Error{Class: class, Operation: method,
-			Err: fmt.Errorf("session manager %s: %w", one.SessionManagerURL, err)}
+			Err: fmt.Errorf("session manager %s: %w", credentials.SessionManagerURL, err)}
 	}
-	token := one.SessionManagerToken.Reveal()
+	token := credentials.SessionManagerToken.Reveal()
 	if token == "" {
 		content, err := os.ReadFile(podTokenFile)
 		if err != nil {
@@ -52,7 +52,7 @@ func (c *Client) cloneTicket(ctx context.Context, one config.Credentials) (strin
 	}
 	ctx, cancel := context.WithTimeout(withRequest(ctx, serviceLogin, method), ticketTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, one.SessionManagerURL, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, credentials.SessionManagerURL, http.NoBody)
 	if err != nil {
 		return "", fail(cloudapi.Invalid, err)
 	}
@@ -129,7 +129,7 @@ func NewCredentials(v config.VCenter, file string, secrets *Secrets) CredentialS
 	}
 }
 
-// inlineCredentials returns the credentials in the file as it is now. An invalid file changes nothing.
+// inlineCredentials returns the credentials in the current file. An invalid file changes nothing.
 func inlineCredentials(v config.VCenter, file string) config.Credentials {
 	if file == "" {
 		return v.Credentials
@@ -143,9 +143,9 @@ func inlineCredentials(v config.VCenter, file string) config.Credentials {
 		klog.Background().Error(err, "Config reload failed; keeping previous credentials", "file", file)
 		return v.Credentials
 	}
-	for _, one := range cfg.VCenters {
-		if one.Name == v.Name {
-			return one.Credentials
+	for _, vcenter := range cfg.VCenters {
+		if vcenter.Name == v.Name {
+			return vcenter.Credentials
 		}
 	}
 	return v.Credentials

@@ -21,28 +21,28 @@ const deniedAdvice = "changed credentials are used at once, the same ones are tr
 
 // denial is the last rejection of credentials.
 type denial struct {
-	of   []config.Credentials
-	err  error
-	at   time.Time
-	wait time.Duration
+	credentials []config.Credentials
+	err         error
+	at          time.Time
+	wait        time.Duration
 }
 
-// still returns the error of credentials that are not to be tried again yet; nil for others.
-func (d *denial) still(of []config.Credentials, now time.Time) error {
-	if d.err != nil && slices.Equal(d.of, of) && now.Sub(d.at) < d.wait {
+// check returns the error of credentials that are not to be tried again yet; nil for others.
+func (d *denial) check(credentials []config.Credentials, now time.Time) error {
+	if d.err != nil && slices.Equal(d.credentials, credentials) && now.Sub(d.at) < d.wait {
 		return d.err
 	}
 	return nil
 }
 
 // record records that credentials were rejected. Calls that were in flight then do not extend the wait.
-func (d *denial) record(of []config.Credentials, err error, now time.Time) {
-	if d.still(of, now) != nil {
+func (d *denial) record(credentials []config.Credentials, err error, now time.Time) {
+	if d.check(credentials, now) != nil {
 		return
 	}
 	wait := deniedRetryAfter
-	if d.err != nil && slices.Equal(d.of, of) {
+	if d.err != nil && slices.Equal(d.credentials, credentials) {
 		wait = min(d.wait*deniedFactor, deniedRetryMax)
 	}
-	*d = denial{of: of, err: err, at: now, wait: wait}
+	*d = denial{credentials: credentials, err: err, at: now, wait: wait}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// defaultPageSize is that of NSX-T, and the largest.
+	// defaultPageSize is the default of NSX-T, and the maximum.
 	defaultPageSize = 1000
 	// pageShrink divides the size of pages that are too long.
 	pageShrink = 4

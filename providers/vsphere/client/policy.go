@@ -63,7 +63,7 @@ type Policy struct {
 	// user and password are those of the Secret; token is an access token of VMware Cloud.
 	user, password string
 	token          string
-	tokenEnd       time.Time
+	tokenExpiry    time.Time
 	denied         denial
 }
 
@@ -94,7 +94,7 @@ func NewPolicy(o PolicyOptions) (*Policy, error) {
 	return p, nil
 }
 
-// Health returns why the manager fails, and since when.
+// Health returns the error of the manager, and since when it fails.
 func (p *Policy) Health() (time.Time, error) { return p.health.Err(api.ServiceNSXT) }
 
 // Check makes one cheap read.
@@ -179,17 +179,17 @@ func (p *Policy) call(ctx context.Context, method, path, query string, body []by
 	err = p.options.Retry.Do(ctx, request, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		content, err = p.authorized(ctx, request, method, path, query, body)
+		content, err = p.sendAuthorized(ctx, request, method, path, query, body)
 		return wrap(request.Operation, err)
 	})
 	return content, err
 }
 
-// authorized makes a request, and once more with new credentials if the manager rejects those in use.
-func (p *Policy) authorized(
+// sendAuthorized makes a request, and once more with new credentials if the manager rejects those in use.
+func (p *Policy) sendAuthorized(
 	ctx context.Context, request cloudapi.Request, method, path, query string, body []byte,
 ) ([]byte, error) {
-	content, err := []byte(nil), p.stillDenied()
+	content, err := []byte(nil), p.checkDenied()
 	if err == nil {
 		content, err = p.send(ctx, request, method, path, query, body)
 	}
@@ -197,7 +197,7 @@ func (p *Policy) authorized(
 	if !errors.As(err, &status) || status.status != http.StatusUnauthorized && status.status != http.StatusForbidden {
 		return content, err
 	}
-	if changed, refreshErr := p.refresh(ctx); refreshErr != nil || !changed {
+	if changed, refreshErr := p.refreshCredentials(ctx); refreshErr != nil || !changed {
 		return content, errors.Join(err, refreshErr)
 	}
 	return p.send(ctx, request, method, path, query, body)
@@ -210,29 +210,29 @@ func (p *Policy) credentials() config.Credentials {
 	return config.Credentials{User: p.user, Password: common.Secret(p.password)}
 }
 
-// stillDenied returns the error of the credentials in use if they are not to be tried again yet.
-func (p *Policy) stillDenied() error {
-	used := p.credentials()
+// checkDenied returns the error of the credentials in use if they are not to be tried again yet.
+func (p *Policy) checkDenied() error {
+	credentials := p.credentials()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.denied.still([]config.Credentials{used}, p.options.Clock.Now())
+	return p.denied.check([]config.Credentials{credentials}, p.options.Clock.Now())
 }
 
 // observe records whether the manager accepted the credentials of a request.
-func (p *Policy) observe(used config.Credentials, err error) {
+func (p *Policy) observe(credentials config.Credentials, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var status *statusError
 	switch {
 	case err == nil:
 		p.denied = denial{}
-	case errors.As(err, &status) && status.credentials && used.User != "":
-		p.denied.record([]config.Credentials{used}, err, p.options.Clock.Now())
+	case errors.As(err, &status) && status.credentials && credentials.User != "":
+		p.denied.record([]config.Credentials{credentials}, err, p.options.Clock.Now())
 	}
 }
 
-// refresh reads the Secret and drops the access token. It reports whether a retry can succeed.
-func (p *Policy) refresh(ctx context.Context) (bool, error) {
+// refreshCredentials reads the Secret and drops the access token. It reports whether a retry can succeed.
+func (p *Policy) refreshCredentials(ctx context.Context) (bool, error) {
 	n := p.options.NSX
 	if n.VMCToken != "" {
 		p.mu.Lock()
@@ -269,7 +269,7 @@ func (p *Policy) send(
 	if err != nil {
 		return nil, err
 	}
-	used, err := p.authorize(ctx, req)
+	credentials, err := p.authorize(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +283,7 @@ func (p *Policy) send(
 	if err == nil && resp.StatusCode >= http.StatusMultipleChoices {
 		content, err = nil, policyError(request.Operation, resp.StatusCode, content)
 	}
-	p.observe(used, err)
+	p.observe(credentials, err)
 	return content, err
 }
 
@@ -295,28 +295,28 @@ func (p *Policy) authorize(ctx context.Context, req *http.Request) (config.Crede
 		req.Header.Set("Authorization", "Bearer "+token)
 		return config.Credentials{}, err
 	}
-	used := p.credentials()
-	if used.User == "" && n.Secret.Name != "" {
-		if _, err := p.refresh(ctx); err != nil {
-			return used, err
+	credentials := p.credentials()
+	if credentials.User == "" && n.Secret.Name != "" {
+		if _, err := p.refreshCredentials(ctx); err != nil {
+			return credentials, err
 		}
-		used = p.credentials()
+		credentials = p.credentials()
 	}
-	switch password := used.Password.Reveal(); {
-	case used.User == "": // the certificate of a principal identity
+	switch password := credentials.Password.Reveal(); {
+	case credentials.User == "": // the certificate of a principal identity
 	case n.RemoteAuth:
-		req.Header.Set("Authorization", "Remote "+base64.StdEncoding.EncodeToString([]byte(used.User+":"+password)))
+		req.Header.Set("Authorization", "Remote "+base64.StdEncoding.EncodeToString([]byte(credentials.User+":"+password)))
 	default:
-		req.SetBasicAuth(used.User, password)
+		req.SetBasicAuth(credentials.User, password)
 	}
-	return used, nil
+	return credentials, nil
 }
 
 // accessToken returns an access token of VMware Cloud, and exchanges the refresh token if it ends soon.
 func (p *Policy) accessToken(ctx context.Context) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.token != "" && p.options.Clock.Now().Before(p.tokenEnd) {
+	if p.token != "" && p.options.Clock.Now().Before(p.tokenExpiry) {
 		return p.token, nil
 	}
 	n := p.options.NSX
@@ -346,7 +346,7 @@ func (p *Policy) accessToken(ctx context.Context) (string, error) {
 			Err: fmt.Errorf("%s rejects vmc-access-token of section [NSXT] (HTTP status %d)", n.VMCAuthHost, resp.StatusCode)}
 	}
 	p.token = out.Token
-	p.tokenEnd = p.options.Clock.Now().Add(time.Duration(out.Expires)*time.Second - tokenMargin)
+	p.tokenExpiry = p.options.Clock.Now().Add(time.Duration(out.Expires)*time.Second - tokenMargin)
 	return p.token, nil
 }
 

@@ -45,12 +45,12 @@ func machinePaths() []string {
 	}
 }
 
-// containerTypes are the types of objects that contain virtual machines, hosts or resource pools.
+// containerTypes returns the types of objects that contain virtual machines, hosts or resource pools.
 func containerTypes() []string {
 	return []string{api.TypeFolder, api.TypeDatacenter, "ComputeResource", "HostSystem", "ResourcePool"}
 }
 
-// traversals are the steps from the root folder to every virtual machine, host and resource pool: the type of an
+// traversals returns the steps from the root folder to every virtual machine, host and resource pool: the type of an
 // object, the property with its children, and the steps that follow. VirtualApp is a ResourcePool, and
 // ClusterComputeResource a ComputeResource.
 func traversals() []traversal {
@@ -225,7 +225,7 @@ type object struct {
 	} `xml:"missingSet"`
 }
 
-// value is the value of a property, of which one field is set.
+// value is the value of a property. One of its fields is set.
 type value struct {
 	Attributes []xml.Attr `xml:",any,attr"`
 	Text       string     `xml:",chardata"`
@@ -260,8 +260,8 @@ func (o object) lostSession() error {
 
 func (o object) properties() map[string]value {
 	p := make(map[string]value, len(o.PropSet))
-	for _, one := range o.PropSet {
-		p[one.Name] = one.Value
+	for _, property := range o.PropSet {
+		p[property.Name] = property.Value
 	}
 	return p
 }
@@ -279,13 +279,13 @@ func (o object) machine() (api.Machine, error) {
 		Metadata: p[pathMetadata].Option, MetadataEncoding: p[pathMetadataEnc].Option,
 	}
 	var errs []error
-	for path, into := range map[string]*int{pathCPUs: &m.CPUs, pathMemory: &m.MemoryMB} {
+	for path, field := range map[string]*int{pathCPUs: &m.CPUs, pathMemory: &m.MemoryMB} {
 		if text := p[path].Text; text != "" {
 			n, err := strconv.Atoi(text)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s of %s: %w", path, m.Ref.Value, err))
 			}
-			*into = n
+			*field = n
 		}
 	}
 	for _, n := range p[pathNICs].NICs {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 )
@@ -52,8 +51,8 @@ func (c *Client) AttachedTags(ctx context.Context, refs []api.Ref) (map[api.Ref]
 	err := c.callTagging(ctx, restRequest{method: http.MethodPost, path: associationPath,
 		query: "~action=list-attached-tags-on-objects", name: "ListAttachedTagsOnObjects", body: body}, &out)
 	attached := make(map[api.Ref][]string, len(out))
-	for _, one := range out {
-		attached[api.Ref{Type: one.Object.Type, Value: one.Object.ID}] = one.Tags
+	for _, item := range out {
+		attached[api.Ref{Type: item.Object.Type, Value: item.Object.ID}] = item.Tags
 	}
 	return attached, err
 }
@@ -78,29 +77,29 @@ func (c *Client) Category(ctx context.Context, id string) (api.Category, error) 
 }
 
 // callTagging makes a call in a session of the REST API, and decodes the value of the response.
-func (c *Client) callTagging(ctx context.Context, r restRequest, into any) error {
+func (c *Client) callTagging(ctx context.Context, r restRequest, target any) error {
 	content, err := read(ctx, c, api.ServiceTagging, r.name, func(ctx context.Context, s *session) ([]byte, error) {
-		return c.inRESTSession(ctx, s, r)
+		return c.callInRESTSession(ctx, s, r)
 	})
 	if err != nil {
 		return err
 	}
-	return wrap(r.name, decodeValue(content, into))
+	return wrap(r.name, decodeValue(content, target))
 }
 
 // decodeValue decodes the value in a response.
-func decodeValue(content []byte, into any) error {
+func decodeValue(content []byte, target any) error {
 	envelope := struct {
 		Value any `json:"value"`
-	}{Value: into}
+	}{Value: target}
 	if err := json.Unmarshal(content, &envelope); err != nil {
 		return fmt.Errorf("the response cannot be parsed: %w", err)
 	}
 	return nil
 }
 
-// inRESTSession sends a request, and once more with a new session if its session has ended.
-func (c *Client) inRESTSession(ctx context.Context, s *session, r restRequest) ([]byte, error) {
+// callInRESTSession sends a request, and once more with a new session if its session has ended.
+func (c *Client) callInRESTSession(ctx context.Context, s *session, r restRequest) ([]byte, error) {
 	for range 2 {
 		id, err := c.restSession(ctx, s)
 		if err != nil {
@@ -139,11 +138,11 @@ func (c *Client) restSession(ctx context.Context, s *session) (string, error) {
 	if id != "" {
 		return id, nil
 	}
-	if s.used.SessionManagerURL != "" {
+	if s.credentials.SessionManagerURL != "" {
 		return s.cookie, nil
 	}
 	status, content, err := c.send(ctx, restRequest{method: http.MethodPost, path: sessionPath, name: "CreateSession",
-		user: s.used.User, password: s.used.Password.Reveal()})
+		user: s.credentials.User, password: s.credentials.Password.Reveal()})
 	switch {
 	case err != nil:
 		return "", err
@@ -167,11 +166,8 @@ func (c *Client) send(ctx context.Context, r restRequest) (status int, content [
 			return 0, nil, err
 		}
 	}
-	target := c.address(r.path, r.query)
-	if _, err := url.Parse(target); err != nil {
-		return 0, nil, err
-	}
-	req, err := http.NewRequestWithContext(withRequest(ctx, api.ServiceTagging, r.name), r.method, target, &body)
+	req, err := http.NewRequestWithContext(withRequest(ctx, api.ServiceTagging, r.name), r.method,
+		c.address(r.path, r.query), &body)
 	if err != nil {
 		return 0, nil, err
 	}

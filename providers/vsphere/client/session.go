@@ -23,10 +23,10 @@ const (
 	responseLimit = 256 << 20
 )
 
-// errCut is the error of a response that ends early, errTooLong that of one that is longer than its limit.
+// errTruncated is the error of a response that ends early, errTooLong that of one that is longer than its limit.
 var (
-	errCut     = errors.New("the response ended early")
-	errTooLong = errors.New("the response is too long")
+	errTruncated = errors.New("the response ended early")
+	errTooLong   = errors.New("the response is too long")
 )
 
 // serviceInstance is the only object with a fixed reference.
@@ -47,8 +47,8 @@ type serviceContent struct {
 type session struct {
 	content serviceContent
 	cookie  string
-	// used are the credentials of the login, which the login of the REST API uses too.
-	used config.Credentials
+	// credentials are those of the login. The login of the REST API uses them too.
+	credentials config.Credentials
 
 	// rest is held while a session of the REST API is created. restID is guarded by the client's mutex.
 	rest   locks.Mutex
@@ -79,7 +79,7 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// rejection returns errors that no request shows as a failure of the service, such as a wrong password.
+// rejection returns the errors of a login that the transport does not count as failures, such as a wrong password.
 func rejection(err error) error {
 	if cloudapi.Is(err, cloudapi.Denied, cloudapi.Invalid, cloudapi.Unknown) {
 		return err
@@ -111,7 +111,7 @@ func (c *Client) logIn(ctx context.Context) (*session, error) {
 			Err: fmt.Errorf("credentials for vCenter %s: %w", c.Name(), err)}
 	}
 	c.mu.Lock()
-	denied := c.denied.still(list, c.options.Clock.Now())
+	denied := c.denied.check(list, c.options.Clock.Now())
 	c.mu.Unlock()
 	if denied != nil {
 		return nil, denied
@@ -128,8 +128,8 @@ func (c *Client) logIn(ctx context.Context) (*session, error) {
 		return nil, wrap(method, err)
 	}
 	s.content = out.Content
-	for _, one := range list {
-		if err = c.logInWith(ctx, s, one); err == nil || faultKind(err) != faultInvalidLogin {
+	for _, credentials := range list {
+		if err = c.logInWith(ctx, s, credentials); err == nil || faultKind(err) != faultInvalidLogin {
 			break
 		}
 	}
@@ -154,19 +154,19 @@ func (c *Client) logIn(ctx context.Context) (*session, error) {
 
 func describeUsers(list []config.Credentials) string {
 	var users []string
-	for _, one := range list {
-		users = append(users, one.Describe())
+	for _, credentials := range list {
+		users = append(users, credentials.Describe())
 	}
 	return strings.Join(users, ", ")
 }
 
 // logInWith logs in with one set of credentials.
-func (c *Client) logInWith(ctx context.Context, s *session, one config.Credentials) error {
+func (c *Client) logInWith(ctx context.Context, s *session, credentials config.Credentials) error {
 	manager := s.content.SessionManager.ref()
-	method, secret := methodLogin, one.Password.Reveal()
-	parameters := element("userName", "", one.User) + element("password", "", secret)
-	if one.SessionManagerURL != "" {
-		ticket, err := c.cloneTicket(ctx, one)
+	method, secret := methodLogin, credentials.Password.Reveal()
+	parameters := element("userName", "", credentials.User) + element("password", "", secret)
+	if credentials.SessionManagerURL != "" {
+		ticket, err := c.cloneTicket(ctx, credentials)
 		if err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (c *Client) logInWith(ctx context.Context, s *session, one config.Credentia
 	if err == nil && s.cookie == "" {
 		err = errors.New("the response to the login has no session cookie")
 	}
-	s.used = one
+	s.credentials = credentials
 	return err
 }
 
@@ -205,7 +205,7 @@ func (c *Client) Logout(ctx context.Context) {
 
 // soap makes one SOAP call. A session without a cookie gets that of the response; later ones are ignored, because the
 // session is shared by concurrent calls.
-func (c *Client) soap(ctx context.Context, s *session, method, body string, into any) error {
+func (c *Client) soap(ctx context.Context, s *session, method, body string, target any) error {
 	service := api.ServiceInventory
 	req, err := http.NewRequestWithContext(withRequest(ctx, service, method), http.MethodPost, c.address(soapPath, ""),
 		strings.NewReader(envelopeStart+body+envelopeEnd))
@@ -231,7 +231,7 @@ func (c *Client) soap(ctx context.Context, s *session, method, body string, into
 			s.cookie = cookie.Value
 		}
 	}
-	return decodeSOAP(resp.StatusCode, content, into)
+	return decodeSOAP(resp.StatusCode, content, target)
 }
 
 // readAll reads and closes the body of a response of at most limit bytes.
@@ -241,7 +241,7 @@ func readAll(resp *http.Response, limit int64) ([]byte, error) {
 	n, err := b.ReadFrom(io.LimitReader(resp.Body, limit+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", errCut, err)
+		return nil, fmt.Errorf("%w: %w", errTruncated, err)
 	case n > limit:
 		return nil, fmt.Errorf("%w: more than %d bytes", errTooLong, limit)
 	}

@@ -70,7 +70,7 @@ type envelope struct {
 type fault struct {
 	Text   string `xml:"faultstring"`
 	Detail struct {
-		Of []typedElement `xml:",any"`
+		Faults []typedElement `xml:",any"`
 	} `xml:"detail"`
 }
 
@@ -114,12 +114,13 @@ func faultKind(err error) string {
 	return ""
 }
 
-func (f *fault) err() error {
-	out := &faultError{text: strings.TrimSpace(f.Text)}
-	if len(f.Detail.Of) > 0 {
-		out.kind = f.Detail.Of[0].kind()
+// newError returns the fault as an error.
+func (f *fault) newError() error {
+	converted := &faultError{text: strings.TrimSpace(f.Text)}
+	if len(f.Detail.Faults) > 0 {
+		converted.kind = f.Detail.Faults[0].kind()
 	}
-	return out
+	return converted
 }
 
 // classOfFault classifies a fault. Anything that is not listed is Unknown, which proves nothing.
@@ -140,7 +141,7 @@ func classOfFault(kind string) cloudapi.Class {
 }
 
 // decodeSOAP decodes a response into the response of the method, or returns its fault.
-func decodeSOAP(status int, content []byte, into any) error {
+func decodeSOAP(status int, content []byte, target any) error {
 	var e envelope
 	if err := xml.Unmarshal(content, &e); err != nil {
 		if status != http.StatusOK {
@@ -150,11 +151,11 @@ func decodeSOAP(status int, content []byte, into any) error {
 	}
 	switch {
 	case e.Body.Fault != nil:
-		return e.Body.Fault.err()
+		return e.Body.Fault.newError()
 	case status != http.StatusOK:
 		return &statusError{status: status}
 	}
-	if err := xml.Unmarshal(bytes.TrimSpace(e.Body.Content), into); err != nil {
+	if err := xml.Unmarshal(bytes.TrimSpace(e.Body.Content), target); err != nil {
 		return fmt.Errorf("the response cannot be parsed: %w", err)
 	}
 	return nil
@@ -201,7 +202,7 @@ func classOf(err error) cloudapi.Class {
 			return cloudapi.Unknown
 		}
 		return cloudapi.ClassOfStatus(s.status)
-	case isTransport(err):
+	case isTransportError(err):
 		return cloudapi.Unavailable
 	}
 	return cloudapi.ClassOf(err)

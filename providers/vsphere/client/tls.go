@@ -21,11 +21,11 @@ const (
 	idleTimeout    = 90 * time.Second
 )
 
-// tlsFiles identifies the file of certificate authorities in use.
-type tlsFiles struct {
-	known bool
-	at    time.Time
-	size  int64
+// caFileStamp identifies the state of the file of certificate authorities in use.
+type caFileStamp struct {
+	loaded  bool
+	modTime time.Time
+	size    int64
 }
 
 // updateTransport builds the transport if the file of certificate authorities has changed, unless the caller of New
@@ -34,13 +34,13 @@ func (c *Client) updateTransport() error {
 	if c.options.Transport != nil {
 		return nil
 	}
-	stamp := tlsFiles{known: true}
+	stamp := caFileStamp{loaded: true}
 	if name := c.options.VCenter.CAFile; name != "" {
 		info, err := os.Stat(name)
 		if err != nil {
 			return fmt.Errorf("ca-file of vCenter %s: %w", c.Name(), err)
 		}
-		stamp.at, stamp.size = info.ModTime(), info.Size()
+		stamp.modTime, stamp.size = info.ModTime(), info.Size()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,17 +101,17 @@ func (s tlsSettings) config() (*tls.Config, error) {
 		settings.Certificates = []tls.Certificate{pair}
 	}
 	if s.thumbprint != "" && !s.insecure {
-		// The standard verification is repeated in verify, which also accepts the pinned certificate.
+		// The standard verification is repeated in verifyCertificate, which also accepts the pinned certificate.
 		settings.InsecureSkipVerify = true
 		settings.VerifyConnection = func(state tls.ConnectionState) error {
-			return verify(state, settings.RootCAs, s.thumbprint)
+			return verifyCertificate(state, settings.RootCAs, s.thumbprint)
 		}
 	}
 	return settings, nil
 }
 
-// verify accepts a certificate that an authority has signed, or that has the thumbprint.
-func verify(state tls.ConnectionState, roots *x509.CertPool, thumbprint string) error {
+// verifyCertificate accepts a certificate that an authority has signed, or that has the thumbprint.
+func verifyCertificate(state tls.ConnectionState, roots *x509.CertPool, thumbprint string) error {
 	if len(state.PeerCertificates) == 0 {
 		return errors.New("the vCenter has sent no certificate")
 	}
@@ -120,8 +120,8 @@ func verify(state tls.ConnectionState, roots *x509.CertPool, thumbprint string) 
 		return nil
 	}
 	options := x509.VerifyOptions{Roots: roots, DNSName: state.ServerName, Intermediates: x509.NewCertPool()}
-	for _, one := range state.PeerCertificates[1:] {
-		options.Intermediates.AddCert(one)
+	for _, intermediate := range state.PeerCertificates[1:] {
+		options.Intermediates.AddCert(intermediate)
 	}
 	if _, err := leaf.Verify(options); err != nil {
 		return fmt.Errorf("the certificate has another thumbprint than the configured one: %w", err)
@@ -133,6 +133,6 @@ func verify(state tls.ConnectionState, roots *x509.CertPool, thumbprint string) 
 // without colons.
 func hasThumbprint(certificate []byte, thumbprint string) bool {
 	want := strings.ToLower(strings.ReplaceAll(thumbprint, ":", ""))
-	short, long := sha1.Sum(certificate), sha256.Sum256(certificate) //nolint:gosec // as above
-	return want == hex.EncodeToString(short[:]) || want == hex.EncodeToString(long[:])
+	sha1Sum, sha256Sum := sha1.Sum(certificate), sha256.Sum256(certificate) //nolint:gosec // as above
+	return want == hex.EncodeToString(sha1Sum[:]) || want == hex.EncodeToString(sha256Sum[:])
 }

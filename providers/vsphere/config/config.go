@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -35,7 +36,7 @@ type Config struct {
 	KeepDeleted bool
 	// NSXT, LoadBalancer and RouterPath are empty if load balancers and routes are off.
 	NSXT         *NSX
-	LoadBalancer *Balancing
+	LoadBalancer *LoadBalancing
 	RouterPath   string
 }
 
@@ -83,7 +84,7 @@ type Addresses struct{ Internal, External AddressRule }
 
 // AddressRule selects the addresses of one type.
 type AddressRule struct {
-	// Ranges are those of which the first that has an address decides.
+	// Ranges are tried in order: the first one with an address of the node decides.
 	Ranges []netip.Prefix
 	// Exclude are ranges whose addresses are never used.
 	Exclude []netip.Prefix
@@ -122,14 +123,14 @@ type resolver struct {
 
 func (r *resolver) resolve() {
 	r.env.apply(&r.config.File)
-	r.nsxt()
+	r.resolveNSXT()
 	r.resolveLabels()
 	r.resolveAddresses()
 	r.warnIgnored()
 	for _, name := range slices.Sorted(maps.Keys(r.config.File.VirtualCenter)) {
-		r.vcenter(name, *r.config.File.VirtualCenter[name])
+		r.addVCenter(name, *r.config.File.VirtualCenter[name])
 	}
-	r.globalServer()
+	r.addGlobalServer()
 	if len(r.config.VCenters) == 0 && r.file.Err() == nil {
 		r.file.Errorf(sectionGlobal, "server", `names no vCenter: add a section [VirtualCenter "address"], or set server`)
 	}
@@ -137,32 +138,27 @@ func (r *resolver) resolve() {
 	r.config.KeepDeleted = r.env.keepDeleted
 }
 
-// globalServer adds the vCenter of [Global], unless a section has its name or its address.
-func (r *resolver) globalServer() {
+// addGlobalServer adds the vCenter of [Global], unless a section has its name or its address.
+func (r *resolver) addGlobalServer() {
 	server := r.config.File.Global.Server
 	if server == "" || slices.ContainsFunc(r.config.VCenters, func(v VCenter) bool {
 		return v.Name == server || v.Server == server
 	}) {
 		return
 	}
-	r.vcenter(server, VirtualCenter{Server: server})
+	r.addVCenter(server, VirtualCenter{Server: server})
 }
 
-// vcenter adds a vCenter with the defaults of [Global].
-func (r *resolver) vcenter(name string, c VirtualCenter) {
-	g, section := r.config.File.Global, common.Section(sectionCenter, name)
-	if c.Server == "" {
-		c.Server = name
-	}
+// addVCenter adds a vCenter with the defaults of [Global].
+func (r *resolver) addVCenter(name string, c VirtualCenter) {
+	g, section := r.config.File.Global, common.Section(sectionVCenter, name)
+	c.Server = cmp.Or(c.Server, name)
 	v := VCenter{
-		Name: name, Server: c.Server, Port: first(c.Port, g.Port, defaultPort), Insecure: c.Insecure || g.Insecure,
-		CAFile: first(c.CAFile, g.CAFile), Thumbprint: first(c.Thumbprint, g.Thumbprint),
+		Name: name, Server: c.Server, Port: cmp.Or(c.Port, g.Port, defaultPort), Insecure: c.Insecure || g.Insecure,
+		CAFile: cmp.Or(c.CAFile, g.CAFile), Thumbprint: cmp.Or(c.Thumbprint, g.Thumbprint),
 		Datacenters: firstList(c.Datacenters, g.Datacenters),
 		Secret:      SecretRef{Namespace: c.SecretNamespace, Name: c.SecretName},
-		Credentials: Credentials{User: first(c.User, g.User), Password: c.Password},
-	}
-	if v.Credentials.Password == "" {
-		v.Credentials.Password = g.Password
+		Credentials: Credentials{User: cmp.Or(c.User, g.User), Password: cmp.Or(c.Password, g.Password)},
 	}
 	v.Families = r.parseFamilies(section, firstList(c.IPFamily, g.IPFamily))
 	r.checkVCenter(section, v, c)
@@ -186,7 +182,7 @@ func (r *resolver) vcenter(name string, c VirtualCenter) {
 	r.config.VCenters = append(r.config.VCenters, v)
 }
 
-// first returns the first text that is not empty.
+// cmp.Or returns the first text that is not empty.
 func first(texts ...string) string {
 	for _, text := range texts {
 		if text != "" {
@@ -196,6 +192,7 @@ func first(texts ...string) string {
 	return ""
 }
 
+// firstList returns the first list that is not empty.
 func firstList(lists ...List) List {
 	for _, list := range lists {
 		if len(list) > 0 {

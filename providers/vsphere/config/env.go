@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"os"
 	"regexp"
@@ -14,8 +15,8 @@ import (
 // envSkipDeletion keeps the nodes of deleted machines if it is set, to any value but false.
 const envSkipDeletion = "SKIP_NODE_DELETION"
 
-// extraCenter is a variable with the address of a further vCenter: VSPHERE_VCENTER_<id>.
-var extraCenter = regexp.MustCompile(`\AVSPHERE_VCENTER_([A-Za-z0-9_]+)\z`)
+// vcenterVariable matches a variable with the address of a further vCenter: VSPHERE_VCENTER_<id>.
+var vcenterVariable = regexp.MustCompile(`\AVSPHERE_VCENTER_([A-Za-z0-9_]+)\z`)
 
 // environment has the settings of environment variables. A setting of the file has precedence over them.
 type environment struct {
@@ -43,7 +44,7 @@ func parseEnvironment(list []string) environment {
 // apply fills in the settings that the file does not have.
 func (e environment) apply(f *File) {
 	g := &f.Global
-	for name, into := range map[string]*string{
+	for name, field := range map[string]*string{
 		"VSPHERE_VCENTER": &g.Server, "VSPHERE_VCENTER_PORT": &g.Port, "VSPHERE_USER": &g.User,
 		"VSPHERE_CAFILE": &g.CAFile, "VSPHERE_THUMBPRINT": &g.Thumbprint, "VSPHERE_SECRET_NAME": &g.SecretName,
 		"VSPHERE_SECRET_NAMESPACE": &g.SecretNamespace, "VSPHERE_SECRETS_DIRECTORY": &g.SecretsDirectory,
@@ -51,33 +52,33 @@ func (e environment) apply(f *File) {
 		"VSPHERE_NODES_INTERNAL_VM_NETWORK_NAME": &f.Nodes.InternalNetwork,
 		"VSPHERE_NODES_EXTERNAL_VM_NETWORK_NAME": &f.Nodes.ExternalNetwork,
 	} {
-		if *into == "" {
-			*into = e.vars[name]
+		if *field == "" {
+			*field = e.vars[name]
 		}
 	}
-	for name, into := range map[string]*List{
+	for name, field := range map[string]*List{
 		"VSPHERE_DATACENTER": &g.Datacenters, "VSPHERE_NODES_INTERNAL_NETWORK_SUBNET_CIDR": &f.Nodes.InternalCIDR,
 		"VSPHERE_NODES_EXTERNAL_NETWORK_SUBNET_CIDR": &f.Nodes.ExternalCIDR,
 	} {
-		if len(*into) == 0 {
-			_ = into.UnmarshalText([]byte(e.vars[name])) // A List accepts every text.
+		if len(*field) == 0 {
+			_ = field.UnmarshalText([]byte(e.vars[name])) // A List accepts every text.
 		}
 	}
 	if g.Password == "" {
 		g.Password = common.Secret(e.vars["VSPHERE_PASSWORD"])
 	}
 	g.Insecure = g.Insecure || isTrue(e.vars["VSPHERE_INSECURE"])
-	e.addCenters(f)
+	e.addVCenters(f)
 }
 
 // applyNSXT replaces settings of the section [NSXT]: these variables have precedence over the file.
 func (e environment) applyNSXT(n *NSXT) {
-	for name, into := range map[string]*string{
+	for name, field := range map[string]*string{
 		"NSXT_MANAGER_HOST": &n.Host, "NSXT_USERNAME": &n.User, "NSXT_CA_FILE": &n.CAFile,
 		"NSXT_CLIENT_AUTH_CERT_FILE": &n.ClientAuthCertFile, "NSXT_CLIENT_AUTH_KEY_FILE": &n.ClientAuthKeyFile,
 		"NSXT_SECRET_NAME": &n.SecretName, "NSXT_SECRET_NAMESPACE": &n.SecretNamespace,
 	} {
-		*into = first(e.vars[name], *into)
+		*field = cmp.Or(e.vars[name], *field)
 	}
 	if password := e.vars["NSXT_PASSWORD"]; password != "" {
 		n.Password = common.Secret(password)
@@ -87,10 +88,10 @@ func (e environment) applyNSXT(n *NSXT) {
 	}
 }
 
-// addCenters adds the vCenters of variables VSPHERE_VCENTER_<id>, with their settings in VCENTER_<id>_….
-func (e environment) addCenters(f *File) {
+// addVCenters adds the vCenters of variables VSPHERE_VCENTER_<id>, with their settings in VCENTER_<id>_….
+func (e environment) addVCenters(f *File) {
 	for _, name := range slices.Sorted(maps.Keys(e.vars)) {
-		m := extraCenter.FindStringSubmatch(name)
+		m := vcenterVariable.FindStringSubmatch(name)
 		if m == nil || name == "VSPHERE_VCENTER_PORT" || e.vars[name] == "" {
 			continue
 		}
@@ -103,7 +104,7 @@ func (e environment) addCenters(f *File) {
 			continue
 		}
 		v := &VirtualCenter{
-			Server: first(get("SERVER"), server), Port: get("PORT"), User: get("USERNAME"),
+			Server: cmp.Or(get("SERVER"), server), Port: get("PORT"), User: get("USERNAME"),
 			Password: common.Secret(get("PASSWORD")), Insecure: isTrue(get("INSECURE")), CAFile: get("CAFILE"),
 			Thumbprint: get("THUMBPRINT"), SecretName: get("SECRET_NAME"), SecretNamespace: get("SECRET_NAMESPACE"),
 		}

@@ -124,12 +124,12 @@ type (
 
 // The names of the sections.
 const (
-	sectionGlobal  = "Global"
-	sectionCenter  = "VirtualCenter"
-	sectionLabels  = "Labels"
-	sectionNodes   = "Nodes"
-	sectionNSXT    = "NSXT"
-	sectionBalance = "LoadBalancer"
-	sectionClass   = "LoadBalancerClass"
-	sectionRoute   = "Route"
+	sectionGlobal       = "Global"
+	sectionVCenter      = "VirtualCenter"
+	sectionLabels       = "Labels"
+	sectionNodes        = "Nodes"
+	sectionNSXT         = "NSXT"
+	sectionLoadBalancer = "LoadBalancer"
+	sectionClass        = "LoadBalancerClass"
+	sectionRoute        = "Route"
 )

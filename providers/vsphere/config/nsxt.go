@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -24,8 +25,8 @@ type NSX struct {
 	Secret            SecretRef
 }
 
-// Balancing is the configuration of load balancers.
-type Balancing struct {
+// LoadBalancing is the configuration of load balancers.
+type LoadBalancing struct {
 	// Size, ServiceID and Tier1Path select the load balancer service: one with that ID, or one on the gateway, which is
 	// created with that size.
 	Size, ServiceID, Tier1Path string
@@ -48,30 +49,23 @@ type Named struct{ ID, Name string }
 // IsZero reports whether nothing is referenced.
 func (n Named) IsZero() bool { return n == Named{} }
 
-func (n Named) or(other Named) Named {
-	if n.IsZero() {
-		return other
-	}
-	return n
-}
-
-// sizes are the sizes of load balancer services.
+// sizes returns the sizes of load balancer services.
 func sizes() []string { return []string{"SMALL", "MEDIUM", "LARGE", "XLARGE"} }
 
-// nsxt reads the sections of NSX-T. Load balancers and routes are off without a section for them.
-func (r *resolver) nsxt() {
+// resolveNSXT reads the sections of NSX-T. Load balancers and routes are off without a section for them.
+func (r *resolver) resolveNSXT() {
 	f := r.config.File
 	r.env.applyNSXT(&f.NSXT)
-	balancing := f.LoadBalancer != (LoadBalancer{}) || len(f.LoadBalancerClass) > 0
-	if !balancing && f.Route == (Route{}) {
+	hasLoadBalancers := f.LoadBalancer != (LoadBalancer{}) || len(f.LoadBalancerClass) > 0
+	if !hasLoadBalancers && f.Route == (Route{}) {
 		if f.NSXT != (NSXT{}) {
 			r.file.Warnf(sectionNSXT, "", "has no effect without a section [LoadBalancer] or [Route]")
 		}
 		return
 	}
-	r.connection(f.NSXT)
-	if balancing {
-		r.balancing(f)
+	r.resolveConnection(f.NSXT)
+	if hasLoadBalancers {
+		r.resolveLoadBalancer(f)
 	}
 	if f.Route != (Route{}) {
 		r.config.RouterPath = f.Route.RouterPath
@@ -79,8 +73,8 @@ func (r *resolver) nsxt() {
 	}
 }
 
-// connection checks the connection to the manager.
-func (r *resolver) connection(f NSXT) {
+// resolveConnection sets and checks the connection to the manager.
+func (r *resolver) resolveConnection(f NSXT) {
 	n := NSX{
 		Host: f.Host, Insecure: f.Insecure, CAFile: f.CAFile, CertFile: f.ClientAuthCertFile, KeyFile: f.ClientAuthKeyFile,
 		User: f.User, Password: f.Password, RemoteAuth: f.RemoteAuth, VMCToken: f.VMCAccessToken, VMCAuthHost: f.VMCAuthHost,
@@ -113,9 +107,9 @@ func (r *resolver) connection(f NSXT) {
 	}
 }
 
-// balancing checks the configuration of load balancers.
-func (r *resolver) balancing(f File) {
-	b := Balancing{
+// resolveLoadBalancer sets and checks the configuration of load balancers.
+func (r *resolver) resolveLoadBalancer(f File) {
+	b := LoadBalancing{
 		Size: f.LoadBalancer.Size, ServiceID: f.LoadBalancer.LBServiceID, Tier1Path: f.LoadBalancer.Tier1GatewayPath,
 		SNATDisabled: f.LoadBalancer.SNATDisabled, Classes: map[string]Class{},
 	}
@@ -123,35 +117,36 @@ func (r *resolver) balancing(f File) {
 	switch {
 	case b.Size == "" && b.ServiceID != "":
 	case !slices.Contains(sizes(), b.Size):
-		r.file.Errorf(sectionBalance, "size", "must be one of %s, not %q", strings.Join(sizes(), ", "), b.Size)
+		r.file.Errorf(sectionLoadBalancer, "size", "must be one of %s, not %q", strings.Join(sizes(), ", "), b.Size)
 	}
 	if b.ServiceID == "" && b.Tier1Path == "" {
-		r.file.Errorf(sectionBalance, "lb-service-id", "set it to the ID of a load balancer service, or tier1-gateway-path "+
-			"to the path of the Tier-1 gateway on which to create one")
+		r.file.Errorf(sectionLoadBalancer, "lb-service-id", "set it to the ID of a load balancer service, or "+
+			"tier1-gateway-path to the path of the Tier-1 gateway on which to create one")
 	}
 	if b.Tier1Path != "" {
-		r.checkTier1(sectionBalance, "tier1-gateway-path", b.Tier1Path)
+		r.checkTier1(sectionLoadBalancer, "tier1-gateway-path", b.Tier1Path)
 	}
 	if text := f.LoadBalancer.Tags; text != "" {
 		if err := json.Unmarshal([]byte(text), &b.Tags); err != nil {
-			r.file.Errorf(sectionBalance, "tags", `must be a JSON object of texts, such as {"team": "web"}: %v`, err)
+			r.file.Errorf(sectionLoadBalancer, "tags", `must be a JSON object of texts, such as {"team": "web"}: %v`, err)
 		}
 	}
-	defaults := class(f.LoadBalancer.LoadBalancerClass)
-	if own, ok := f.LoadBalancerClass[names.DefaultClass]; ok {
-		defaults = class(*own).or(defaults)
+	defaults := newClass(f.LoadBalancer.LoadBalancerClass)
+	if section, ok := f.LoadBalancerClass[names.DefaultClass]; ok {
+		defaults = newClass(*section).withDefaults(defaults)
 	}
-	defaults = defaults.or(Class{TCP: Named{ID: names.DefaultTCPProfile}, UDP: Named{ID: names.DefaultUDPProfile}})
+	defaults = defaults.withDefaults(
+		Class{TCP: Named{ID: names.DefaultTCPProfile}, UDP: Named{ID: names.DefaultUDPProfile}})
 	b.Classes[names.DefaultClass] = defaults
 	for _, name := range slices.Sorted(maps.Keys(f.LoadBalancerClass)) {
-		b.Classes[name] = class(*f.LoadBalancerClass[name]).or(defaults)
+		b.Classes[name] = newClass(*f.LoadBalancerClass[name]).withDefaults(defaults)
 		if b.Classes[name].Pool.IsZero() {
 			r.file.Errorf(common.Section(sectionClass, name), "ip-pool-name", "set it or ip-pool-id to a pool of addresses, "+
 				"here or in section [LoadBalancer]")
 		}
 	}
 	if defaults.Pool.IsZero() && len(f.LoadBalancerClass) == 0 {
-		r.file.Errorf(sectionBalance, "ip-pool-name", "set it or ip-pool-id to a pool of addresses")
+		r.file.Errorf(sectionLoadBalancer, "ip-pool-name", "set it or ip-pool-id to a pool of addresses")
 	}
 }
 
@@ -162,13 +157,14 @@ func (r *resolver) checkTier1(section, key, path string) {
 	}
 }
 
-func class(c LoadBalancerClass) Class {
+func newClass(c LoadBalancerClass) Class {
 	return Class{
 		Pool: Named{c.IPPoolID, c.IPPoolName}, TCP: Named{c.TCPAppProfilePath, c.TCPAppProfileName},
 		UDP: Named{c.UDPAppProfilePath, c.UDPAppProfileName},
 	}
 }
 
-func (c Class) or(defaults Class) Class {
-	return Class{Pool: c.Pool.or(defaults.Pool), TCP: c.TCP.or(defaults.TCP), UDP: c.UDP.or(defaults.UDP)}
+// withDefaults returns the class with the defaults of unset references.
+func (c Class) withDefaults(defaults Class) Class {
+	return Class{Pool: cmp.Or(c.Pool, defaults.Pool), TCP: cmp.Or(c.TCP, defaults.TCP), UDP: cmp.Or(c.UDP, defaults.UDP)}
 }

@@ -12,7 +12,7 @@ import (
 	common "github.com/unified-ccm/unified-ccm/pkg/common/config"
 )
 
-// thumbprintForm is a SHA-1 or SHA-256 digest in hexadecimal, with or without colons.
+// thumbprintForm matches a SHA-1 or SHA-256 digest in hexadecimal, with or without colons.
 var thumbprintForm = regexp.MustCompile(`\A(?:[0-9A-Fa-f]{2}:?){19}` +
 	`(?:[0-9A-Fa-f]{2}|[0-9A-Fa-f]{2}:?(?:[0-9A-Fa-f]{2}:?){11}[0-9A-Fa-f]{2})\z`)
 
@@ -134,7 +134,7 @@ func (r *resolver) warnIgnored() {
 		}
 	}
 	for name := range r.config.File.VirtualCenter {
-		section := common.Section(sectionCenter, name)
+		section := common.Section(sectionVCenter, name)
 		if r.file.Has(section, "soap-roundtrip-count") {
 			r.file.Warnf(section, "soap-roundtrip-count", "has no effect: failed calls are retried by the class of their error")
 		}

@@ -28,9 +28,9 @@ type candidate struct {
 	network string
 }
 
-// of returns the addresses of a node: the name of the guest, and for each family at most one internal and one
-// external address. It returns an error and no address if a family has none.
-func (r AddressRules) of(m api.Machine) ([]v1.NodeAddress, error) {
+// nodeAddresses returns the addresses of a node: the name of the guest, and for each family at most one internal and
+// one external address. It returns an error and no address if a family has none.
+func (r AddressRules) nodeAddresses(m api.Machine) ([]v1.NodeAddress, error) {
 	if m.HostName == "" || len(m.NICs) == 0 {
 		return nil, errors.New("VMware Tools report no host name or no network interface: check that they run in the guest")
 	}
@@ -58,20 +58,20 @@ func (r AddressRules) of(m api.Machine) ([]v1.NodeAddress, error) {
 // candidates returns the usable addresses in the order of the guest, those of its metadata first.
 func (r AddressRules) candidates(m api.Machine) ([]candidate, error) {
 	var out []candidate
-	onNetwork := false
+	hasNetwork := false
 	for _, nic := range m.NICs {
 		if nic.Device == api.NoDevice {
 			continue
 		}
-		onNetwork = onNetwork || strings.EqualFold(nic.Network, r.Internal.Network) ||
+		hasNetwork = hasNetwork || strings.EqualFold(nic.Network, r.Internal.Network) ||
 			strings.EqualFold(nic.Network, r.External.Network)
 		for _, text := range nic.Addresses {
-			if ip, err := netip.ParseAddr(text); err == nil && usable(ip) {
+			if ip, err := netip.ParseAddr(text); err == nil && isUsable(ip) {
 				out = append(out, candidate{ip.Unmap(), nic.Network})
 			}
 		}
 	}
-	if r.Internal.Network != "" && r.External.Network != "" && !onNetwork {
+	if r.Internal.Network != "" && r.External.Network != "" && !hasNetwork {
 		return nil, fmt.Errorf("no network interface is on %s or %s: correct internal-vm-network-name and "+
 			"external-vm-network-name in section [Nodes]", r.Internal.Network, r.External.Network)
 	}
@@ -86,37 +86,37 @@ func (r AddressRules) candidates(m api.Machine) ([]candidate, error) {
 
 // rank returns the position of an address in a list; addresses that are not in it come last.
 func rank(list []netip.Addr, address netip.Addr) int {
-	if at := slices.Index(list, address); at >= 0 {
-		return at
+	if i := slices.Index(list, address); i >= 0 {
+		return i
 	}
 	return len(list)
 }
 
-func usable(ip netip.Addr) bool {
+func isUsable(ip netip.Addr) bool {
 	return !ip.IsUnspecified() && !ip.IsLoopback() && !ip.IsLinkLocalUnicast() && !ip.IsMulticast()
 }
 
 // choose returns the addresses of one family. If no rule finds one, the first address is both internal and external.
 func (r AddressRules) choose(family v1.IPFamily, all []candidate) (internal, external netip.Addr, err error) {
-	of := func(rule config.AddressRule) []candidate {
+	filter := func(rule config.AddressRule) []candidate {
 		return slices.DeleteFunc(slices.Clone(all), func(c candidate) bool {
-			return c.address.Is4() != (family == v1.IPv4Protocol) || inAny(rule.Exclude, c.address)
+			return c.address.Is4() != (family == v1.IPv4Protocol) || containsAddress(rule.Exclude, c.address)
 		})
 	}
-	internals, externals := of(r.Internal), of(r.External)
-	internal, external = find(r.Internal, internals), find(r.External, externals)
+	internals, externals := filter(r.Internal), filter(r.External)
+	internal, external = selectAddress(r.Internal, internals), selectAddress(r.External, externals)
 	if !internal.IsValid() && !external.IsValid() {
-		internal, external = firstOf(internals), firstOf(externals)
+		internal, external = firstAddress(internals), firstAddress(externals)
 	}
 	if !internal.IsValid() && !external.IsValid() {
-		return internal, external, fmt.Errorf("no usable %s address: the guest reports %s", family, describe(all))
+		return internal, external, fmt.Errorf("no usable %s address: the guest reports %s", family, formatCandidates(all))
 	}
 	return internal, external, nil
 }
 
-// find returns the address that a rule selects: the first one in the first range with one, or else the first one on
-// the network.
-func find(rule config.AddressRule, candidates []candidate) netip.Addr {
+// selectAddress returns the address that a rule selects: the first one in the first range with one, or else the first
+// one on the network.
+func selectAddress(rule config.AddressRule, candidates []candidate) netip.Addr {
 	for _, prefix := range rule.Ranges {
 		for _, c := range candidates {
 			if prefix.Contains(c.address) {
@@ -134,24 +134,24 @@ func find(rule config.AddressRule, candidates []candidate) netip.Addr {
 	return netip.Addr{}
 }
 
-func firstOf(candidates []candidate) netip.Addr {
+func firstAddress(candidates []candidate) netip.Addr {
 	if len(candidates) == 0 {
 		return netip.Addr{}
 	}
 	return candidates[0].address
 }
 
-func inAny(ranges []netip.Prefix, address netip.Addr) bool {
+func containsAddress(ranges []netip.Prefix, address netip.Addr) bool {
 	return slices.ContainsFunc(ranges, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-func describe(all []candidate) string {
+func formatCandidates(all []candidate) string {
 	if len(all) == 0 {
 		return "none"
 	}
-	var texts []string
+	var items []string
 	for _, c := range all {
-		texts = append(texts, fmt.Sprintf("%s on %s", c.address, c.network))
+		items = append(items, fmt.Sprintf("%s on %s", c.address, c.network))
 	}
-	return strings.Join(texts, ", ")
+	return strings.Join(items, ", ")
 }

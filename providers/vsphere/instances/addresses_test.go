@@ -85,7 +85,7 @@ func TestAddresses(t *testing.T) {
 			}
 			rules := AddressRules{Families: tc.families, Addresses: config.Addresses{Internal: tc.internal, External: tc.external}}
 			m := api.Machine{HostName: "node", NICs: tc.nics, Metadata: tc.metadata, MetadataEncoding: encodingBase64}
-			list, err := rules.of(m)
+			list, err := rules.nodeAddresses(m)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) || len(list) > 0 {
 					t.Errorf("%v, error %v, want %s", list, err, tc.err)

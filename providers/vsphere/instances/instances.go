@@ -51,9 +51,9 @@ type Options struct {
 
 // Source implements instances.Source with the machines of one vCenter.
 type Source struct {
-	options Options
-	ids     names.ProviderIDs
-	zones   *zones
+	options     Options
+	providerIDs names.ProviderIDs
+	zones       *zones
 
 	mu sync.Mutex
 	// seen has the machines of the last collection by UUID, to prove that one is deleted.
@@ -65,7 +65,7 @@ var _ common.Source = (*Source)(nil)
 // NewSource returns a Source. It makes no call.
 func NewSource(o Options) *Source {
 	return &Source{
-		options: o, ids: names.NewProviderIDs(), seen: map[string]api.Ref{},
+		options: o, providerIDs: names.NewProviderIDs(), seen: map[string]api.Ref{},
 		zones: newZones(o.API, o.Region, o.Zone, o.Clock),
 	}
 }
@@ -76,11 +76,11 @@ func (s *Source) List(ctx context.Context) ([]common.Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.all(found), nil
+	return s.instances(found), nil
 }
 
-// all returns the instances of a collection.
-func (s *Source) all(found *collection) []common.Instance {
+// instances returns the instances of a collection.
+func (s *Source) instances(found *collection) []common.Instance {
 	var out []common.Instance
 	for _, uuid := range slices.Sorted(maps.Keys(found.byUUID)) {
 		if machines := found.byUUID[uuid]; len(machines) == 1 {
@@ -99,7 +99,7 @@ func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, erro
 	if err != nil {
 		return nil, err
 	}
-	out := s.all(found)
+	out := s.instances(found)
 	for _, id := range ids {
 		machine, ok, err := found.unique(id, names.SwapUUID(id))
 		if err == nil && !ok {
@@ -128,7 +128,7 @@ func (s *Source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Ins
 	}
 	var out []common.Instance
 	for _, node := range nodes {
-		machine, ok, err := found.ofNode(node)
+		machine, ok, err := found.findNode(node)
 		if err != nil {
 			out = append(out, common.Instance{NodeName: node.Name, Uncertain: err})
 			continue
@@ -143,7 +143,7 @@ func (s *Source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Ins
 	return out, nil
 }
 
-// collect reads all machines in scope, and remembers where they are.
+// collect reads all machines in scope, and records their references.
 func (s *Source) collect(ctx context.Context) (*collection, error) {
 	inventory, err := s.options.API.Collect(ctx)
 	if err != nil {
@@ -158,9 +158,9 @@ func (s *Source) collect(ctx context.Context) (*collection, error) {
 	}
 	var machines []api.Machine
 	s.mu.Lock()
-	for uuid, all := range found.byUUID {
-		found.byUUID[uuid] = preferRunning(all)
-		s.seen[uuid] = all[0].Ref
+	for uuid, sameUUID := range found.byUUID {
+		found.byUUID[uuid] = preferRunning(sameUUID)
+		s.seen[uuid] = sameUUID[0].Ref
 		machines = append(machines, found.byUUID[uuid]...)
 	}
 	s.mu.Unlock()
@@ -168,7 +168,7 @@ func (s *Source) collect(ctx context.Context) (*collection, error) {
 	return found, nil
 }
 
-// preferRunning returns the machines with one UUID of which one is that of the node. A clone is usually powered off.
+// preferRunning returns the only running machine among those of one UUID, or else all. A clone is usually powered off.
 func preferRunning(machines []api.Machine) []api.Machine {
 	if len(machines) == 1 {
 		return machines
@@ -194,13 +194,13 @@ func inScope(inventory api.Inventory, m api.Machine, datacenters []string) bool 
 		return true
 	}
 	chain := inventory.Chain(container(m))
-	at := slices.IndexFunc(chain, func(r api.Ref) bool { return r.Type == api.TypeDatacenter })
-	if at < 0 {
+	i := slices.IndexFunc(chain, func(r api.Ref) bool { return r.Type == api.TypeDatacenter })
+	if i < 0 {
 		return false
 	}
-	dc := inventory.Entities[chain[at]]
+	dc := inventory.Entities[chain[i]]
 	var location strings.Builder
-	for _, ref := range slices.Backward(chain[at:]) {
+	for _, ref := range slices.Backward(chain[i:]) {
 		// The root folder has no name in paths.
 		if e := inventory.Entities[ref]; e.Parent != (api.Ref{}) {
 			location.WriteString("/" + e.Name)
@@ -220,23 +220,23 @@ func inScope(inventory api.Inventory, m api.Machine, datacenters []string) bool 
 }
 
 // proveDeleted returns nil if the machine with that UUID is deleted, and an error if that is uncertain. The
-// collection does not have it. It is deleted only if the search index does not have it in any form, and if the
-// object that it was does not exist; an account that has lost its permission, or a host that does not answer,
+// collection does not have it. It is deleted only if the search index does not have it in any form, and if its
+// object does not exist; an account that has lost its permission, or a host that does not answer,
 // proves nothing. The permissions of the account cannot prove it either: a vCenter lists only those on objects that
 // the account can see.
 func (s *Source) proveDeleted(ctx context.Context, vcenter, id string) error {
 	if s.options.KeepDeleted {
-		return uncertain(cloudapi.Unknown, "machine %s was not found in vCenter %s; its node stays because the environment "+
-			"variable SKIP_NODE_DELETION is set", id, s.options.Name)
+		return uncertainError(cloudapi.Unknown, "machine %s was not found in vCenter %s; its node stays because the "+
+			"environment variable SKIP_NODE_DELETION is set", id, s.options.Name)
 	}
-	seen, known := s.objectOf(vcenter, id)
+	seen, known := s.findObject(vcenter, id)
 	for _, uuid := range []string{id, names.SwapUUID(id)} {
 		refs, err := s.options.API.FindByUUID(ctx, uuid)
 		if err != nil {
 			return err
 		}
 		if len(refs) > 0 {
-			return s.outOfScope(ctx, id, refs)
+			return s.checkOutOfScope(ctx, id, refs)
 		}
 	}
 	if !known {
@@ -249,15 +249,15 @@ func (s *Source) proveDeleted(ctx context.Context, vcenter, id string) error {
 	case err != nil:
 		return err
 	case len(machines) > 0 && machines[0].UUID != "" && machines[0].UUID != id && machines[0].UUID != names.SwapUUID(id):
-		return nil // Its UUID was changed: the node's machine does not exist any more.
+		return nil // Its UUID was changed: the node's machine does not exist.
 	}
-	return uncertain(cloudapi.Unavailable, "machine %s (%s) exists in vCenter %s and cannot be read: check its host, and "+
-		"that the account has the permission System.Read for it", id, seen.Value, s.options.Name)
+	return uncertainError(cloudapi.Unavailable, "machine %s (%s) exists in vCenter %s and cannot be read: check its host, "+
+		"and that the account has the permission System.Read for it", id, seen.Value, s.options.Name)
 }
 
-// objectOf returns the object of the machine with that UUID in this vCenter: as it was seen, or according to the label
-// of its Node, if this process has never seen it.
-func (s *Source) objectOf(vcenter, id string) (api.Ref, bool) {
+// findObject returns the object of the machine with that UUID in this vCenter: that of the last collection, or that in
+// the label of its Node if this process has not collected it.
+func (s *Source) findObject(vcenter, id string) (api.Ref, bool) {
 	swapped := names.SwapUUID(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -271,34 +271,35 @@ func (s *Source) objectOf(vcenter, id string) (api.Ref, bool) {
 		return api.Ref{}, false // There is no cluster: nothing is deleted.
 	}
 	for _, node := range all {
-		if uuid, err := s.ids.Parse(node.Spec.ProviderID); err != nil || uuid != id && uuid != swapped {
+		if uuid, err := s.providerIDs.Parse(node.Spec.ProviderID); err != nil || uuid != id && uuid != swapped {
 			continue
 		}
-		at, object := names.ParseMachineLabel(node.Labels[names.MachineLabel])
-		if at != "" && at == vcenter {
+		labelVCenter, object := names.ParseMachineLabel(node.Labels[names.MachineLabel])
+		if labelVCenter != "" && labelVCenter == vcenter {
 			return api.Ref{Type: api.TypeMachine, Value: object}, true
 		}
 	}
 	return api.Ref{}, false
 }
 
-// outOfScope returns an error for machines that only the search index has, unless all of them are templates.
-func (s *Source) outOfScope(ctx context.Context, id string, refs []api.Ref) error {
+// checkOutOfScope returns an error for machines that only the search index has, unless all of them are templates.
+func (s *Source) checkOutOfScope(ctx context.Context, id string, refs []api.Ref) error {
 	machines, err := s.options.API.ReadMachines(ctx, refs)
 	if err != nil {
 		if cloudapi.Is(err, cloudapi.NotFound) {
-			return uncertain(cloudapi.Unavailable, "machine %s is being deleted from vCenter %s", id, s.options.Name)
+			return uncertainError(cloudapi.Unavailable, "machine %s is being deleted from vCenter %s", id, s.options.Name)
 		}
 		return err
 	}
 	if len(machines) > 0 && !slices.ContainsFunc(machines, func(m api.Machine) bool { return !m.Template }) {
 		return nil
 	}
-	return uncertain(cloudapi.Unknown, "machine %s (%s) of vCenter %s is not in the configured datacenters, or the "+
+	return uncertainError(cloudapi.Unknown, "machine %s (%s) of vCenter %s is not in the configured datacenters, or the "+
 		"account cannot read the folders above it", id, refs[0].Value, s.options.Name)
 }
 
-func uncertain(class cloudapi.Class, format string, args ...any) error {
+// uncertainError returns an error that does not prove that a machine is deleted.
+func uncertainError(class cloudapi.Class, format string, args ...any) error {
 	return &cloudapi.Error{Class: class, Operation: operation, Err: fmt.Errorf(format, args...)}
 }
 
@@ -314,27 +315,28 @@ type collection struct {
 func (c *collection) unique(uuids ...string) (api.Machine, bool, error) {
 	for _, uuid := range uuids {
 		if machines := c.byUUID[uuid]; len(machines) > 0 {
-			return c.only(machines, "the BIOS UUID "+uuid)
+			return c.single(machines, "the BIOS UUID "+uuid)
 		}
 	}
 	return api.Machine{}, false, nil
 }
 
-func (c *collection) only(machines []api.Machine, what string) (api.Machine, bool, error) {
+// single returns the only one of the machines. property is the property that they share.
+func (c *collection) single(machines []api.Machine, property string) (api.Machine, bool, error) {
 	if len(machines) == 1 {
 		return machines[0], true, nil
 	}
-	var all []string
+	var items []string
 	for _, m := range machines {
-		all = append(all, fmt.Sprintf("%s (%s)", m.Name, m.Ref.Value))
+		items = append(items, fmt.Sprintf("%s (%s)", m.Name, m.Ref.Value))
 	}
-	slices.Sort(all)
-	return api.Machine{}, false, uncertain(cloudapi.Invalid, "several machines in vCenter %s have %s: %s; change "+
-		"that of all but one", c.vcenter, what, strings.Join(all, ", "))
+	slices.Sort(items)
+	return api.Machine{}, false, uncertainError(cloudapi.Invalid, "several machines in vCenter %s have %s: %s; change "+
+		"that of all but one", c.vcenter, property, strings.Join(items, ", "))
 }
 
-// ofNode returns the machine of a Node.
-func (c *collection) ofNode(node common.NodeRef) (api.Machine, bool, error) {
+// findNode returns the machine of a Node.
+func (c *collection) findNode(node common.NodeRef) (api.Machine, bool, error) {
 	if uuid, ok := names.ParseUUID(node.SystemUUID); ok {
 		machine, found, err := c.unique(names.SwapUUID(uuid), uuid)
 		if found || err != nil {
@@ -354,7 +356,7 @@ func (c *collection) ofNode(node common.NodeRef) (api.Machine, bool, error) {
 			}
 		}
 		if len(machines) > 0 {
-			return c.only(machines, "the guest name or address "+node.Name)
+			return c.single(machines, "the guest name or address "+node.Name)
 		}
 	}
 	return api.Machine{}, false, nil
@@ -364,15 +366,15 @@ func hasAddress(m api.Machine, address string) bool {
 	return slices.ContainsFunc(m.NICs, func(n api.NIC) bool { return slices.Contains(n.Addresses, address) })
 }
 
-// convert returns the instance of a machine. What only a joining node needs, and is missing, makes it incomplete: a
+// convert returns the instance of a machine. It is incomplete if something is missing that only a joining node needs: a
 // node that has joined keeps its addresses and labels.
 func (s *Source) convert(found *collection, m api.Machine) common.Instance {
-	providerID, err := s.ids.Format(m.UUID)
+	providerID, err := s.providerIDs.Format(m.UUID)
 	if err != nil {
-		return common.Instance{ID: m.UUID, Uncertain: uncertain(cloudapi.Unknown, "machine %s: %w", m.Name, err)}
+		return common.Instance{ID: m.UUID, Uncertain: uncertainError(cloudapi.Unknown, "machine %s: %w", m.Name, err)}
 	}
-	addresses, addressErr := s.options.Addresses.of(m)
-	place, placeErr := found.places.of(m)
+	addresses, addressErr := s.options.Addresses.nodeAddresses(m)
+	place, placeErr := found.places.find(m)
 	in := common.Instance{
 		ID: m.UUID, ProviderID: providerID, NodeName: m.HostName,
 		SystemUUIDs: []string{m.UUID, names.SwapUUID(m.UUID)},
@@ -381,7 +383,7 @@ func (s *Source) convert(found *collection, m api.Machine) common.Instance {
 		Region: place.region, Zone: place.zone,
 	}
 	if err := errors.Join(addressErr, placeErr); err != nil {
-		in.Incomplete = uncertain(cloudapi.Unavailable, "machine %s of vCenter %s: %w", m.Name, s.options.Name, err)
+		in.Incomplete = uncertainError(cloudapi.Unavailable, "machine %s of vCenter %s: %w", m.Name, s.options.Name, err)
 	}
 	return in
 }
@@ -398,8 +400,8 @@ func (s *Source) labels(vcenter string, m api.Machine) map[string]string {
 }
 
 // stateOf maps the power states. Suspended machines count as stopped, as they always have.
-func stateOf(power string) common.State {
-	switch power {
+func stateOf(powerState string) common.State {
+	switch powerState {
 	case api.PoweredOff, api.Suspended:
 		return common.Stopped
 	default:

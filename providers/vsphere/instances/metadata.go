@@ -42,7 +42,7 @@ func staticAddresses(m api.Machine) ([]netip.Addr, error) {
 	if err != nil {
 		return nil, fmt.Errorf("network: %w", err)
 	}
-	return addressesIn(network), nil
+	return parseAddresses(network), nil
 }
 
 // decodeNetwork returns the network configuration, which is a document or an encoded text.
@@ -81,8 +81,8 @@ func decompress(content []byte) ([]byte, error) {
 	return out, err
 }
 
-// addressesIn returns the addresses below ethernets.*.addresses, in the order of the document.
-func addressesIn(network yaml.Node) []netip.Addr {
+// parseAddresses returns the addresses below ethernets.*.addresses, in the order of the document.
+func parseAddresses(network yaml.Node) []netip.Addr {
 	ethernets := child(&network, "ethernets")
 	if ethernets == nil {
 		// A document with the key network on its top level, as in netplan.

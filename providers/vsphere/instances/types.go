@@ -20,18 +20,18 @@ const unknownGuest = "unknown"
 
 // guestName returns the name of a guest operating system: its identifier without the suffix, with exceptions.
 func guestName(id string) string {
-	if name, ok := irregularGuests()[id]; ok {
+	if name, ok := irregularNames()[id]; ok {
 		return name
 	}
-	if !regularGuests(id) {
+	if !hasRegularName(id) {
 		return unknownGuest
 	}
 	name := strings.TrimSuffix(id, "Guest")
 	return strings.TrimSuffix(strings.TrimSuffix(name, "64"), "_")
 }
 
-// regularGuests reports whether a guest with that identifier has the regular name.
-func regularGuests(id string) bool {
+// hasRegularName reports whether a guest with that identifier has the regular name.
+func hasRegularName(id string) bool {
 	const ids = ` asianux3_64Guest asianux3Guest asianux4_64Guest asianux4Guest asianux5_64Guest asianux7_64Guest
 		centos6_64Guest centos6Guest centos7_64Guest centos7Guest centosGuest coreos64Guest
 		debian10_64Guest debian10Guest debian4_64Guest debian4Guest debian5_64Guest debian5Guest debian6_64Guest
@@ -54,8 +54,8 @@ func regularGuests(id string) bool {
 	return false
 }
 
-// irregularGuests are the guests with other names.
-func irregularGuests() map[string]string {
+// irregularNames returns the other names, by the identifier of the guest.
+func irregularNames() map[string]string {
 	names := map[string]string{
 		"centos64Guest": "centos64", "sles64Guest": "sles64", "redhatGuest": "rhel", "vmwarePhoton64Guest": "photon",
 		"genericLinuxGuest": "linux", "otherGuest": "other", "otherGuest64": "other",

@@ -14,10 +14,9 @@ import (
 )
 
 const (
-	// tagsMaxAge is the max age of what is known about tags. Labels of zones are set once, when a node joins.
+	// tagsMaxAge is the max age of the tags of an object. Labels of zones are set once, when a node joins.
 	tagsMaxAge = 10 * time.Minute
-	// missingMaxAge is the max age of the knowledge that tags are missing, so that a node joins soon after they were
-	// attached.
+	// missingMaxAge is that of objects without the needed tags, so that a node joins soon after these were attached.
 	missingMaxAge = 20 * time.Second
 	// namesMaxAge is the max age of the names of tags and categories.
 	namesMaxAge = time.Hour
@@ -38,7 +37,7 @@ type zones struct {
 	namesAt  time.Time
 }
 
-// attachment is the tags of an object.
+// attachment has the tags of an object.
 type attachment struct {
 	at   time.Time
 	tags []string
@@ -54,17 +53,17 @@ func newZones(a api.VCenter, region, zone string, c clock.PassiveClock) *zones {
 // place is the region and the zone of a machine.
 type place struct{ region, zone string }
 
-func (p place) complete() bool { return p.region != "" && p.zone != "" }
+func (p place) isComplete() bool { return p.region != "" && p.zone != "" }
 
-// places are those of all machines, or the reason why they are unknown.
+// places has the places of all machines, or the reason why they are unknown.
 type places struct {
 	zones *zones
 	byRef map[api.Ref]place
 	err   error
 }
 
-// of returns the place of a machine. It returns an error if the region or zone is missing.
-func (p places) of(m api.Machine) (place, error) {
+// find returns the place of a machine. It returns an error if the region or zone is missing.
+func (p places) find(m api.Machine) (place, error) {
 	if p.zones == nil {
 		return place{}, nil
 	}
@@ -72,7 +71,7 @@ func (p places) of(m api.Machine) (place, error) {
 		return place{}, p.err
 	}
 	found := p.byRef[m.Ref]
-	if found.complete() {
+	if found.isComplete() {
 		return found, nil
 	}
 	missing := p.zones.region
@@ -92,36 +91,36 @@ func (z *zones) read(ctx context.Context, inventory api.Inventory, machines []ap
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	out := places{zones: z, byRef: map[api.Ref]place{}}
-	above := map[api.Ref]bool{}
+	ancestors := map[api.Ref]bool{}
 	for _, m := range machines {
 		for _, chain := range chains(inventory, m) {
 			for _, ref := range chain {
-				above[ref] = above[ref] || ref.Type != api.TypeMachine
+				ancestors[ref] = ancestors[ref] || ref.Type != api.TypeMachine
 			}
 		}
 	}
-	if out.err = z.know(ctx, above, tagsMaxAge); out.err != nil {
+	if out.err = z.readTags(ctx, ancestors, tagsMaxAge); out.err != nil {
 		return out
 	}
 	incomplete := z.placeAll(inventory, machines, out.byRef)
 	if len(incomplete) == 0 {
 		return out
 	}
-	again := map[api.Ref]bool{}
+	rereads := map[api.Ref]bool{}
 	for _, m := range incomplete {
 		for _, chain := range chains(inventory, m) {
 			for _, ref := range chain {
-				again[ref] = true
+				rereads[ref] = true
 			}
 		}
 	}
-	if out.err = z.know(ctx, again, missingMaxAge); out.err == nil {
+	if out.err = z.readTags(ctx, rereads, missingMaxAge); out.err == nil {
 		z.placeAll(inventory, incomplete, out.byRef)
 	}
 	return out
 }
 
-// chains are the objects with the tags of a machine, in the order in which they are tried: its host, its resource
+// chains returns the objects with the tags of a machine, in the order in which they are tried: its host, its resource
 // pool and the machine, each with the objects above it.
 func chains(inventory api.Inventory, m api.Machine) [][]api.Ref {
 	return [][]api.Ref{
@@ -130,11 +129,11 @@ func chains(inventory api.Inventory, m api.Machine) [][]api.Ref {
 }
 
 // placeAll sets the places of machines, and returns those without one.
-func (z *zones) placeAll(inventory api.Inventory, machines []api.Machine, into map[api.Ref]place) []api.Machine {
+func (z *zones) placeAll(inventory api.Inventory, machines []api.Machine, places map[api.Ref]place) []api.Machine {
 	var incomplete []api.Machine
 	for _, m := range machines {
-		into[m.Ref] = z.placeOf(chains(inventory, m))
-		if !into[m.Ref].complete() {
+		places[m.Ref] = z.placeOf(chains(inventory, m))
+		if !places[m.Ref].isComplete() {
 			incomplete = append(incomplete, m)
 		}
 	}
@@ -157,32 +156,32 @@ func (z *zones) placeOf(chains [][]api.Ref) place {
 				}
 			}
 		}
-		if p.complete() {
+		if p.isComplete() {
 			break
 		}
 	}
 	return p
 }
 
-// know reads the tags of objects that are not known, or older than age.
-func (z *zones) know(ctx context.Context, wanted map[api.Ref]bool, age time.Duration) error {
+// readTags reads the tags of objects that are not known or older than maxAge.
+func (z *zones) readTags(ctx context.Context, objects map[api.Ref]bool, maxAge time.Duration) error {
 	now := z.clock.Now()
 	var refs []api.Ref
-	for ref, want := range wanted {
-		if a, known := z.attached[ref]; want && (!known || now.Sub(a.at) >= age) {
+	for ref, wanted := range objects {
+		if a, known := z.attached[ref]; wanted && (!known || now.Sub(a.at) >= maxAge) {
 			refs = append(refs, ref)
 		}
 	}
 	sorting.Func(refs, api.Ref.Compare)
-	for part := range slices.Chunk(refs, objectsPerCall) {
-		attached, err := z.api.AttachedTags(ctx, part)
+	for chunk := range slices.Chunk(refs, objectsPerCall) {
+		attached, err := z.api.AttachedTags(ctx, chunk)
 		if err != nil {
 			return fmt.Errorf("read the tags of zones: %w", err)
 		}
-		for _, ref := range part {
+		for _, ref := range chunk {
 			tags := attached[ref]
 			slices.Sort(tags)
-			if err := z.knowTags(ctx, tags); err != nil {
+			if err := z.readTagNames(ctx, tags); err != nil {
 				return fmt.Errorf("read the tags of zones: %w", err)
 			}
 			z.attached[ref] = attachment{at: now, tags: tags}
@@ -191,8 +190,8 @@ func (z *zones) know(ctx context.Context, wanted map[api.Ref]bool, age time.Dura
 	return nil
 }
 
-// knowTags reads the names of tags and of their categories, each once in a while.
-func (z *zones) knowTags(ctx context.Context, ids []string) error {
+// readTagNames reads the names of tags and of their categories, each once in a while.
+func (z *zones) readTagNames(ctx context.Context, ids []string) error {
 	if now := z.clock.Now(); z.tags == nil || now.Sub(z.namesAt) >= namesMaxAge {
 		z.tags, z.names, z.namesAt = map[string]tag{}, map[string]string{}, now
 	}

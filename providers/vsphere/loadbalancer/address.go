@@ -9,9 +9,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
 
-// ensureAddress finds the address of the load balancer, or plans its allocation. It returns the changes that the
-// address depends on, the address if it is known, and the allocations that are not needed.
-func (d *differ) ensureAddress() (base []plan.Ref, address string, surplus []api.IPAllocation) {
+// ensureAddress finds the address of the load balancer, or plans its allocation. It returns the changes that
+// allocate it, the address if it is known, and the allocations that are not needed.
+func (d *differ) ensureAddress() (after []plan.Ref, address string, surplus []api.IPAllocation) {
 	chosen := -1
 	for i, a := range d.have.Allocations {
 		if a.Pool != d.want.Pool || a.Address == "" || d.want.IP != "" && a.Address != d.want.IP {
@@ -73,7 +73,7 @@ func (d *differ) allocationCreate() (change plan.Change, existing string) {
 				return nil
 			}
 			object := api.IPAllocation{AllocationIP: d.want.IP}
-			object.Tags = tagged(nil, d.owner.tags(map[string]string{names.TagApplied: d.want.record().Encode()}))
+			object.Tags = setTags(nil, d.owner.tags(map[string]string{names.TagApplied: d.want.record().Encode()}))
 			_, err := c.put(ctx, path, object)
 			return err
 		},
@@ -105,7 +105,7 @@ func (d *differ) allocationMark(have api.IPAllocation) (plan.Change, bool) {
 		Ref: d.allocationRef(have.Pool, plan.Update), ID: have.Path, Fields: f, Mark: true,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return d.write.store.allocations(have.Pool).update(ctx, have.Path, func(a *api.IPAllocation) {
-				a.Tags = tagged(a.Tags, d.owner.tags(nil))
+				a.Tags = setTags(a.Tags, d.owner.tags(nil))
 			})
 		},
 	}, true

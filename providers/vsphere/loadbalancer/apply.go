@@ -91,7 +91,7 @@ func (w writer) newService() api.LBService {
 	want.DisplayName = names.ClusterDisplay(w.owner.key.ClusterName)
 	tags := w.owner.tags(nil)
 	delete(tags, names.TagService)
-	want.Tags = tagged(nil, tags)
+	want.Tags = setTags(nil, tags)
 	return want
 }
 
@@ -153,7 +153,7 @@ func (w writer) awaitAddress(ctx context.Context, pool, ip, path string) (string
 			return "", err
 		}
 		if address != "" {
-			w.store.remember(path, address)
+			w.store.recordAddress(path, address)
 			return address, nil
 		}
 		if err := clocks.Sleep(ctx, w.clock, allocationPoll); err != nil {
@@ -166,7 +166,7 @@ func (w writer) awaitAddress(ctx context.Context, pool, ip, path string) (string
 func (w writer) deleteAllocation(ctx context.Context, pool, path string) error {
 	err := w.store.allocations(pool).remove(ctx, path)
 	if err == nil {
-		w.store.remember(path, "")
+		w.store.recordAddress(path, "")
 	}
 	return err
 }

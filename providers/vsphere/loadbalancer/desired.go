@@ -35,7 +35,7 @@ const (
 // classInternal is the class of Services with the portable scheme internal.
 const classInternal = string(intent.Internal)
 
-// SharedState are the pools and profiles of the configuration, by display name.
+// SharedState has the pools and profiles of the configuration, by display name.
 type SharedState struct{ Pools, Profiles map[string][]string }
 
 // Desired are the objects that should exist for one Service.
@@ -67,9 +67,9 @@ type Port struct {
 // portName returns the value of the tag of a port.
 func portName(p intent.Port) string { return fmt.Sprintf("%s/%d", p.Protocol, p.Port) }
 
-// desire computes the objects that should exist for a Service. It is pure.
-func desire(
-	cfg config.Balancing, key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState,
+// newDesired returns the objects that should exist for a Service. It is pure.
+func newDesired(
+	cfg config.LoadBalancing, key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState,
 ) (Desired, error) {
 	problems := in.NewProblems()
 	d := Desired{Fields: in.Fields, Members: members(key, nodes), SNAT: "LBSnatAutoMap"}
@@ -89,20 +89,20 @@ func desire(
 	d.Class = classOf(cfg, in, &problems)
 	class := cfg.Classes[d.Class]
 	var errs []error
-	lookup := func(n config.Named, known map[string][]string, setting string) string {
+	resolve := func(n config.Named, byName map[string][]string, key string) string {
 		if n.IsZero() {
 			return ""
 		}
-		id, err := resolve(n, known, setting)
+		id, err := resolveName(n, byName, key)
 		if err != nil {
 			errs = append(errs, err)
 		}
 		return id
 	}
-	d.Pool = lookup(class.Pool, shared.Pools, "ip-pool-name")
+	d.Pool = resolve(class.Pool, shared.Pools, "ip-pool-name")
 	profiles := map[v1.Protocol]string{
-		v1.ProtocolTCP: lookup(class.TCP, shared.Profiles, "tcp-app-profile-name"),
-		v1.ProtocolUDP: lookup(class.UDP, shared.Profiles, "udp-app-profile-name"),
+		v1.ProtocolTCP: resolve(class.TCP, shared.Profiles, "tcp-app-profile-name"),
+		v1.ProtocolUDP: resolve(class.UDP, shared.Profiles, "udp-app-profile-name"),
 	}
 	for _, err := range errs {
 		problems.Add(names.ClassAnnotation, d.Class, err.Error())
@@ -111,14 +111,14 @@ func desire(
 	for _, p := range in.Ports {
 		d.Ports = append(d.Ports, Port{
 			Name: portName(p), Port: p.Port, NodePort: p.NodePort, Profile: profiles[p.Protocol],
-			Monitor: monitor(in.HealthCheck, p), Ranges: ranges(in, p, &problems),
+			Monitor: newMonitor(in.HealthCheck, p), Ranges: sourceRanges(in, p, &problems),
 		})
 	}
 	return d, problems.Err(in.Subject())
 }
 
 // classOf returns the name of the class of a Service.
-func classOf(cfg config.Balancing, in intent.Service, problems *intent.Problems) string {
+func classOf(cfg config.LoadBalancing, in intent.Service, problems *intent.Problems) string {
 	name, key, value := annotation.Read(in, problems).Class, annotation.KeyClass, in.Annotations[annotation.KeyClass]
 	switch {
 	case name == "" && in.Scheme == intent.Internal:
@@ -133,12 +133,12 @@ func classOf(cfg config.Balancing, in intent.Service, problems *intent.Problems)
 	return name
 }
 
-// resolve returns the ID or path of an object in the configuration.
-func resolve(n config.Named, known map[string][]string, key string) (string, error) {
+// resolveName returns the ID or path of an object that the configuration references.
+func resolveName(n config.Named, byName map[string][]string, key string) (string, error) {
 	if n.ID != "" {
 		return n.ID, nil
 	}
-	switch found := known[n.Name]; len(found) {
+	switch found := byName[n.Name]; len(found) {
 	case 1:
 		return found[0], nil
 	case 0:
@@ -149,8 +149,8 @@ func resolve(n config.Named, known map[string][]string, key string) (string, err
 	}
 }
 
-// ranges returns the ranges of clients that may connect to a port; none for all.
-func ranges(in intent.Service, p intent.Port, problems *intent.Problems) []string {
+// sourceRanges returns the ranges of clients that may connect to a port; none for all.
+func sourceRanges(in intent.Service, p intent.Port, problems *intent.Problems) []string {
 	if !in.Restricts() {
 		return nil
 	}
@@ -170,10 +170,10 @@ func ranges(in intent.Service, p intent.Port, problems *intent.Problems) []strin
 
 // staticAddress returns the address that a Service chooses.
 func staticAddress(in intent.Service, problems *intent.Problems) string {
-	for i, text := range in.StaticAddresses {
-		ip, err := netip.ParseAddr(text)
+	for i, address := range in.StaticAddresses {
+		ip, err := netip.ParseAddr(address)
 		if err != nil || !ip.Is4() || i > 0 {
-			problems.Add(intent.KeyStaticAddresses, text, "write one IPv4 address of the pool of the class")
+			problems.Add(intent.KeyStaticAddresses, address, "write one IPv4 address of the pool of the class")
 			return ""
 		}
 	}
@@ -183,8 +183,8 @@ func staticAddress(in intent.Service, problems *intent.Problems) string {
 	return in.StaticAddresses[0]
 }
 
-// monitor returns the monitor of a port; nil for UDP without a port to probe.
-func monitor(h intent.HealthCheck, p intent.Port) *api.LBMonitor {
+// newMonitor returns the monitor of a port; nil for UDP without a port to probe.
+func newMonitor(h intent.HealthCheck, p intent.Port) *api.LBMonitor {
 	if p.Protocol == v1.ProtocolUDP && h.Port == 0 {
 		return nil
 	}

@@ -45,7 +45,7 @@ func (d *differ) ensure() {
 		d.plan.Add(creation)
 		base = append(base, creation.Ref)
 	}
-	var leaving []plan.Ref
+	var serverRefs []plan.Ref
 	used := map[string]bool{}
 	for _, port := range d.want.Ports {
 		monitor, created := d.ensureMonitor(port)
@@ -55,7 +55,7 @@ func (d *differ) ensure() {
 		after := slices.Concat(base, poolCreated, groupCreated)
 		if change, ok := d.ensureServer(port, pool, group, address, after); ok {
 			d.plan.Add(change)
-			leaving = append(leaving, change.Ref)
+			serverRefs = append(serverRefs, change.Ref)
 		}
 	}
 	claims := d.claim(used)
@@ -63,10 +63,10 @@ func (d *differ) ensure() {
 		if !used[server.Path] {
 			deletion := d.serverDelete(server, claims)
 			d.plan.Add(deletion)
-			leaving = append(leaving, deletion.Ref)
+			serverRefs = append(serverRefs, deletion.Ref)
 		}
 	}
-	d.removeRest(used, surplus, leaving)
+	d.removeUnused(used, surplus, serverRefs)
 	d.plan.Warnings = append(d.plan.Warnings, d.want.Warnings...)
 }
 
@@ -79,7 +79,7 @@ func (d *differ) remove() {
 		d.plan.Add(deletion)
 		servers = append(servers, deletion.Ref)
 	}
-	d.removeRest(nil, d.have.Allocations, servers)
+	d.removeUnused(nil, d.have.Allocations, servers)
 	if s := d.have.Service; s != nil && !d.have.Used && d.ownsService(*s) {
 		d.plan.Add(d.serviceDelete(*s, servers))
 	}
@@ -106,14 +106,14 @@ func (d *differ) claim(used map[string]bool) []plan.Ref {
 	}
 	for _, p := range d.have.Pools {
 		add(kindPool, p.Tag(names.TagPort), p.Resource, func(ctx context.Context, path string) error {
-			return d.write.store.pools.update(ctx, path, func(p *api.LBPool) { p.Tags = tagged(p.Tags, d.owner.tags(nil)) })
+			return d.write.store.pools.update(ctx, path, func(p *api.LBPool) { p.Tags = setTags(p.Tags, d.owner.tags(nil)) })
 		})
 	}
 	for _, m := range d.have.Monitors {
 		name := monitorPort(m.Tag(names.TagPort), m.ResourceType)
 		add(kindMonitor, name, m.Resource, func(ctx context.Context, path string) error {
 			return d.write.store.monitors.update(ctx, path, func(m *api.LBMonitor) {
-				m.Tags = tagged(m.Tags, d.owner.tags(nil))
+				m.Tags = setTags(m.Tags, d.owner.tags(nil))
 			})
 		})
 	}
@@ -125,9 +125,9 @@ func (d *differ) claim(used map[string]bool) []plan.Ref {
 	return claims
 }
 
-// removeRest plans the deletion of allocations, and of pools, monitors and groups with paths that are not used any
-// more, after the changes of virtual servers.
-func (d *differ) removeRest(used map[string]bool, allocations []api.IPAllocation, after []plan.Ref) {
+// removeUnused plans the deletion of allocations, and of pools, monitors and groups with unused paths, after
+// the changes of virtual servers.
+func (d *differ) removeUnused(used map[string]bool, allocations []api.IPAllocation, after []plan.Ref) {
 	poolRefs := slices.Clone(after)
 	for _, pool := range d.have.Pools {
 		if !used[pool.Path] {

@@ -73,5 +73,5 @@ func showTags(tags []api.NSXTag) string {
 
 // diffTags adds the difference of the tags of an object, except for the applied record.
 func diffTags(f *plan.Fields, have []api.NSXTag, want map[string]string) bool {
-	return f.Diff("tags", showTags(have), showTags(tagged(have, want)))
+	return f.Diff("tags", showTags(have), showTags(setTags(have, want)))
 }

@@ -31,7 +31,7 @@ func Effects() []plan.Effect {
 	return []plan.Effect{deletesServer, closesServer, changesProfile, movesAddress}
 }
 
-// addressFields are the fields that the choice of the address follows from.
+// addressFields returns the fields that determine the address.
 func addressFields() plan.FieldSet {
 	return plan.FieldSet{Name: "class and addresses", Fields: []string{
 		annotation.KeyClass, intent.KeyScheme, intent.KeyStaticAddresses, intent.FieldLoadBalancerIP,

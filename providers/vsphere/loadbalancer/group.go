@@ -32,7 +32,7 @@ func (d *differ) ensureGroup(port Port) (path string, created []plan.Ref) {
 		Ref: d.portRef(kindGroup, port.Name, plan.Update), ID: have.Path, Fields: f, Mark: len(f) == 1 && f.Has("tags"),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return d.write.store.groups.update(ctx, have.Path, func(g *api.Group) {
-				g.Expression, g.Tags = expression, tagged(g.Tags, tags)
+				g.Expression, g.Tags = expression, setTags(g.Tags, tags)
 			})
 		},
 	}
@@ -47,7 +47,7 @@ func (d *differ) groupCreate(
 	port Port, expression []api.AddressExpression, tags map[string]string,
 ) (string, []plan.Ref) {
 	want := api.Group{Expression: expression}
-	want.DisplayName, want.Tags = d.name(), tagged(nil, tags)
+	want.DisplayName, want.Tags = d.name(), setTags(nil, tags)
 	path := api.Groups + "/" + d.owner.objectID(partGroup, port.Name)
 	change := plan.Change{
 		Ref:    d.portRef(kindGroup, port.Name, plan.Create),

@@ -43,31 +43,32 @@ type lister struct {
 	users map[string][]string
 }
 
-func (l *lister) use(object, user string) {
+// addUser records that an object uses another one.
+func (l *lister) addUser(object, user string) {
 	if object != "" {
 		l.users[object] = append(l.users[object], user)
 	}
 }
 
 // add adds the objects of one kind. Their users were added before.
-func add[T any](l *lister, kind string, needs []string, all []T, err error) {
+func add[T any](l *lister, kind string, needs []string, objects []T, err error) {
 	l.found.Kinds = append(l.found.Kinds, inventory.Kind{Name: kind, Needs: needs, Err: err})
-	for _, one := range all {
-		if r := common(one); r.Tag(names.TagOwner) == l.app {
-			object := inventoryObject(kind, r)
-			object.UsedBy = l.users[r.Path]
-			l.found.Objects = append(l.found.Objects, object)
+	for _, object := range objects {
+		if r := resourceOf(object); r.Tag(names.TagOwner) == l.app {
+			listed := inventoryObject(kind, r)
+			listed.UsedBy = l.users[r.Path]
+			l.found.Objects = append(l.found.Objects, listed)
 		}
 	}
 }
 
 func (l *lister) addServers(err error) {
 	for _, v := range l.servers {
-		l.use(v.PoolPath, v.Path)
-		l.use(v.LBServicePath, v.Path)
-		l.use(v.IPAddress, v.Path)
+		l.addUser(v.PoolPath, v.Path)
+		l.addUser(v.LBServicePath, v.Path)
+		l.addUser(v.IPAddress, v.Path)
 		if v.AccessListControl != nil {
-			l.use(v.AccessListControl.GroupPath, v.Path)
+			l.addUser(v.AccessListControl.GroupPath, v.Path)
 		}
 	}
 	add(l, kindServer, nil, l.servers, err)
@@ -76,7 +77,7 @@ func (l *lister) addServers(err error) {
 func (l *lister) addPools(pools []api.LBPool, err error) {
 	for _, p := range pools {
 		for _, monitor := range p.ActiveMonitorPaths {
-			l.use(monitor, p.Path)
+			l.addUser(monitor, p.Path)
 		}
 	}
 	add(l, kindPool, []string{kindServer}, pools, err)
@@ -84,9 +85,9 @@ func (l *lister) addPools(pools []api.LBPool, err error) {
 
 // addServices adds the load balancer services. They belong to the Services of their virtual servers.
 func (l *lister) addServices(services []api.LBService, err error) {
-	first := len(l.found.Objects)
+	start := len(l.found.Objects)
 	add(l, kindService, []string{kindServer}, services, err)
-	for i := first; i < len(l.found.Objects); i++ {
+	for i := start; i < len(l.found.Objects); i++ {
 		object := &l.found.Objects[i]
 		if id := l.config.ServiceID; id != "" && object.ID == api.LBServices+"/"+id {
 			object.Keep = "vsphere.conf sets it as lb-service-id"
@@ -153,14 +154,14 @@ func (l *lister) addAddressUsers(ctx context.Context, allocations []api.IPAlloca
 			addresses[id] = append(addresses[id], v.IPAddress)
 		}
 	}
-	same := map[identity]int{}
+	counts := map[identity]int{}
 	for _, a := range allocations {
-		same[identify(a.Pool, a.Resource)]++
+		counts[identify(a.Pool, a.Resource)]++
 	}
 	for _, a := range allocations {
 		id := identify(a.Pool, a.Resource)
 		address := a.AllocationIP
-		if address == "" && same[id] == 1 && len(addresses[id]) == 1 {
+		if address == "" && counts[id] == 1 && len(addresses[id]) == 1 {
 			address = addresses[id][0]
 		}
 		if address == "" {
@@ -171,7 +172,7 @@ func (l *lister) addAddressUsers(ctx context.Context, allocations []api.IPAlloca
 			}
 		}
 		for _, user := range l.users[address] {
-			l.use(a.Path, user)
+			l.addUser(a.Path, user)
 		}
 	}
 	return nil

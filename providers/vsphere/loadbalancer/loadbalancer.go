@@ -43,7 +43,7 @@ var (
 )
 
 // New returns a Cloud. It makes no call. A nil clock is the real one.
-func New(client api.NSXT, cfg config.Balancing, c clock.Clock) *Cloud {
+func New(client api.NSXT, cfg config.LoadBalancing, c clock.Clock) *Cloud {
 	c = clocks.OrReal(c)
 	return &Cloud{reader: newReader(client, cfg, c), clock: c}
 }
@@ -76,7 +76,7 @@ func (c *Cloud) Validate(in intent.Service) error {
 
 // Desired implements loadbalancer.Cloud.
 func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState) (Desired, error) {
-	return desire(c.reader.config, key, in, nodes, shared)
+	return newDesired(c.reader.config, key, in, nodes, shared)
 }
 
 // Observe implements loadbalancer.Cloud.
@@ -111,7 +111,7 @@ func (c *Cloud) DesiredRecord(want Desired) lbcommon.AppliedRecord { return want
 
 // StoredRecord implements loadbalancer.RecordKeeper.
 func (c *Cloud) StoredRecord(_ lbcommon.Key, have Observed) (record lbcommon.AppliedRecord, writable bool) {
-	a, ok := recorded(have)
+	a, ok := recordAllocation(have)
 	return lbcommon.ParseRecord(a.Tag(names.TagApplied)), ok
 }
 

@@ -21,7 +21,7 @@ func (d *differ) ensureMonitor(port Port) (path string, created []plan.Ref) {
 	})
 	if i < 0 {
 		want.DisplayName = names.MonitorDisplay(d.name(), int32(want.MonitorPort)) //nolint:gosec // a port
-		want.Tags = tagged(nil, tags)
+		want.Tags = setTags(nil, tags)
 		path = api.LBMonitors + "/" + d.owner.objectID(partMonitor, port.Name, want.ResourceType)
 		change := plan.Change{
 			Ref:    d.portRef(kindMonitor, monitorPort(port.Name, want.ResourceType), plan.Create),
@@ -45,7 +45,7 @@ func (d *differ) ensureMonitor(port Port) (path string, created []plan.Ref) {
 				return d.write.store.monitors.update(ctx, have.Path, func(m *api.LBMonitor) {
 					m.MonitorPort, m.Interval, m.Timeout = want.MonitorPort, want.Interval, want.Timeout
 					m.RiseCount, m.FallCount, m.RequestURL = want.RiseCount, want.FallCount, want.RequestURL
-					m.Tags = tagged(m.Tags, tags)
+					m.Tags = setTags(m.Tags, tags)
 				})
 			},
 		})

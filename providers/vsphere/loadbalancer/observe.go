@@ -36,14 +36,14 @@ type Observed struct {
 
 // reader reads the objects of all Services. It is safe for concurrent use.
 type reader struct {
-	config config.Balancing
+	config config.LoadBalancing
 	app    string
 	store  *store
 	// poolsByName and profilesByName are read only if the configuration has names.
 	poolsByName, profilesByName *snapshot.Value[map[string][]string]
 }
 
-func newReader(client api.NSXT, cfg config.Balancing, c clock.PassiveClock) *reader {
+func newReader(client api.NSXT, cfg config.LoadBalancing, c clock.PassiveClock) *reader {
 	return &reader{
 		config: cfg, app: cmp.Or(cfg.Tags[names.TagOwner], names.App), store: newStore(client, c),
 		poolsByName:    namesOf(client, c, api.IPPools, func(r api.Resource) string { return r.ID }),
@@ -82,21 +82,21 @@ func (r *reader) ownerOf(key lbcommon.Key, address string) owner {
 func (r *reader) sharedState(ctx context.Context) (SharedState, error) {
 	var s SharedState
 	var err error
-	named := func(of func(config.Class) config.Named) bool {
+	hasNames := func(reference func(config.Class) config.Named) bool {
 		for _, class := range r.config.Classes {
-			if n := of(class); n.ID == "" && n.Name != "" {
+			if n := reference(class); n.ID == "" && n.Name != "" {
 				return true
 			}
 		}
 		return false
 	}
-	if named(func(class config.Class) config.Named { return class.Pool }) {
+	if hasNames(func(class config.Class) config.Named { return class.Pool }) {
 		if s.Pools, err = r.poolsByName.Get(ctx); err != nil {
 			return s, err
 		}
 	}
-	if named(func(class config.Class) config.Named { return class.TCP }) ||
-		named(func(class config.Class) config.Named { return class.UDP }) {
+	if hasNames(func(class config.Class) config.Named { return class.TCP }) ||
+		hasNames(func(class config.Class) config.Named { return class.UDP }) {
 		s.Profiles, err = r.profilesByName.Get(ctx)
 	}
 	return s, err
@@ -104,14 +104,14 @@ func (r *reader) sharedState(ctx context.Context) (SharedState, error) {
 
 // observe returns the existing objects of a Service.
 func (r *reader) observe(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
-	now := request.Freshness == lbcommon.Authoritative
-	if err := r.store.refresh(ctx, now); err != nil {
+	reread := request.Freshness == lbcommon.Authoritative
+	if err := r.store.refresh(ctx, reread); err != nil {
 		return Observed{}, err
 	}
 	key, tag := request.Key, serviceTag(request.Key)
 	have := Observed{
-		Servers: r.store.servers.of(tag), Pools: r.store.pools.of(tag), Monitors: r.store.monitors.of(tag),
-		Groups: r.store.groups.of(tag),
+		Servers: r.store.servers.lookup(tag), Pools: r.store.pools.lookup(tag), Monitors: r.store.monitors.lookup(tag),
+		Groups: r.store.groups.lookup(tag),
 	}
 	pools, err := r.configuredPools(ctx)
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *reader) observe(ctx context.Context, request lbcommon.Request[Desired])
 			pools = append(pools, pool)
 		}
 	}
-	if have.Allocations, err = r.store.allocationsOf(ctx, tag, pools, now); err != nil {
+	if have.Allocations, err = r.store.allocationsOf(ctx, tag, pools, reread); err != nil {
 		return Observed{}, err
 	}
 	o := r.ownerOf(key, request.Reference.ID)
@@ -136,8 +136,8 @@ func (r *reader) observe(ctx context.Context, request lbcommon.Request[Desired])
 	if have.Service != nil {
 		have.Used = r.store.serviceHolds.Load() > 0
 		for path, server := range r.store.servers.table.All() {
-			own := slices.ContainsFunc(have.Servers, func(v api.LBVirtualServer) bool { return v.Path == path })
-			have.Used = have.Used || !own && server.LBServicePath == have.Service.Path
+			isOwn := slices.ContainsFunc(have.Servers, func(v api.LBVirtualServer) bool { return v.Path == path })
+			have.Used = have.Used || !isOwn && server.LBServicePath == have.Service.Path
 		}
 	}
 	return have, nil
@@ -151,7 +151,7 @@ func (r *reader) configuredPools(ctx context.Context) ([]string, error) {
 	}
 	var pools []string
 	for _, class := range r.config.Classes {
-		if pool, err := resolve(class.Pool, shared.Pools, "ip-pool-name"); err == nil {
+		if pool, err := resolveName(class.Pool, shared.Pools, "ip-pool-name"); err == nil {
 			pools = append(pools, pool)
 		}
 	}
@@ -163,7 +163,7 @@ func (r *reader) configuredPools(ctx context.Context) ([]string, error) {
 func (r *reader) addAddresses(ctx context.Context, o owner, have Observed) error {
 	candidates := map[string]int{}
 	for _, a := range have.Allocations {
-		if o.mayBe(a.Resource) {
+		if o.mayOwn(a.Resource) {
 			candidates[a.Pool]++
 		}
 	}
@@ -172,7 +172,7 @@ func (r *reader) addAddresses(ctx context.Context, o owner, have Observed) error
 		if address == "" && candidates[a.Pool] == 1 {
 			address = serverAddress(o, have.Servers, a.Pool)
 		}
-		if address == "" && o.mayBe(a.Resource) {
+		if address == "" && o.mayOwn(a.Resource) {
 			var err error
 			// A pool without a free address shows in the plan that waits for one.
 			if address, err = r.store.addressOf(ctx, a); err != nil && !cloudapi.Is(err, cloudapi.Quota) {
@@ -188,7 +188,7 @@ func (r *reader) addAddresses(ctx context.Context, o owner, have Observed) error
 func serverAddress(o owner, servers []api.LBVirtualServer, pool string) string {
 	address := ""
 	for _, v := range servers {
-		if !o.mayBe(v.Resource) || v.Tag(names.TagPool) != pool {
+		if !o.mayOwn(v.Resource) || v.Tag(names.TagPool) != pool {
 			continue
 		}
 		if address != "" && address != v.IPAddress {
@@ -203,10 +203,10 @@ func serverAddress(o owner, servers []api.LBVirtualServer, pool string) string {
 func (r *reader) service() (*api.LBService, error) {
 	for path, service := range r.store.services.table.All() {
 		if r.config.ServiceID != "" && path == api.LBServices+"/"+r.config.ServiceID {
-			if at := r.config.Tier1Path; at != "" && service.ConnectivityPath != at {
+			if tier1 := r.config.Tier1Path; tier1 != "" && service.ConnectivityPath != tier1 {
 				return nil, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "GET lb-services", Err: fmt.Errorf("lb-service-id "+
 					"in section [LoadBalancer]: the load balancer service %s is on %q, and tier1-gateway-path is %s: correct one of "+
-					"both", r.config.ServiceID, service.ConnectivityPath, at)}
+					"both", r.config.ServiceID, service.ConnectivityPath, tier1)}
 			}
 			return &service, nil
 		}
@@ -224,33 +224,34 @@ func (r *reader) service() (*api.LBService, error) {
 // selectOwned keeps the objects that belong to the Service, among those with its tag.
 func selectOwned(o owner, have Observed) Observed {
 	have.Servers = filter(have.Servers, func(v api.LBVirtualServer) bool {
-		return o.proven(v.Resource, partServer, v.Tag(names.TagPort)) ||
-			o.mayBe(v.Resource) && o.address != "" && v.IPAddress == o.address
+		return o.owns(v.Resource, partServer, v.Tag(names.TagPort)) ||
+			o.mayOwn(v.Resource) && o.address != "" && v.IPAddress == o.address
 	})
 	have.Allocations = filter(have.Allocations, func(a api.IPAllocation) bool {
 		used := slices.ContainsFunc(have.Servers, func(v api.LBVirtualServer) bool { return v.IPAddress == a.Address })
-		return o.proven(a.Resource, partAllocation, a.Pool) ||
-			o.mayBe(a.Resource) && a.Address != "" && (used || a.Address == o.address)
+		return o.owns(a.Resource, partAllocation, a.Pool) ||
+			o.mayOwn(a.Resource) && a.Address != "" && (used || a.Address == o.address)
 	})
 	have.Pools = filter(have.Pools, func(p api.LBPool) bool {
 		used := slices.ContainsFunc(have.Servers, func(v api.LBVirtualServer) bool { return v.PoolPath == p.Path })
-		return o.proven(p.Resource, partPool, p.Tag(names.TagPort)) || o.mayBe(p.Resource) && used
+		return o.owns(p.Resource, partPool, p.Tag(names.TagPort)) || o.mayOwn(p.Resource) && used
 	})
 	have.Monitors = filter(have.Monitors, func(m api.LBMonitor) bool {
 		used := slices.ContainsFunc(have.Pools, func(p api.LBPool) bool {
 			return slices.Contains(p.ActiveMonitorPaths, m.Path)
 		})
-		return o.proven(m.Resource, partMonitor, m.Tag(names.TagPort), m.ResourceType) || o.mayBe(m.Resource) && used
+		return o.owns(m.Resource, partMonitor, m.Tag(names.TagPort), m.ResourceType) || o.mayOwn(m.Resource) && used
 	})
 	have.Groups = filter(have.Groups, func(g api.Group) bool {
 		used := slices.ContainsFunc(have.Servers, func(v api.LBVirtualServer) bool {
 			return v.AccessListControl != nil && v.AccessListControl.GroupPath == g.Path
 		})
-		return o.proven(g.Resource, partGroup, g.Tag(names.TagPort)) || o.mayBe(g.Resource) && used
+		return o.owns(g.Resource, partGroup, g.Tag(names.TagPort)) || o.mayOwn(g.Resource) && used
 	})
 	return have
 }
 
-func filter[T any](all []T, keep func(T) bool) []T {
-	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !keep(one) })
+// filter returns the objects to keep.
+func filter[T any](objects []T, keep func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(objects), func(object T) bool { return !keep(object) })
 }

@@ -46,17 +46,17 @@ func balancerName(key lbcommon.Key) string {
 
 func serviceTag(key lbcommon.Key) string { return key.Namespace + "/" + key.Name }
 
-// candidate reports whether an object has the names of the Service and its cluster.
-func (o owner) candidate(r api.Resource) bool {
+// hasNames reports whether an object has the names of the Service and its cluster.
+func (o owner) hasNames(r api.Resource) bool {
 	return r.Tag(names.TagOwner) == o.app && r.Tag(names.TagCluster) == o.key.ClusterName &&
 		r.Tag(names.TagService) == serviceTag(o.key)
 }
 
-// proven reports whether an object belongs to the Service by itself.
-func (o owner) proven(r api.Resource, parts ...string) bool {
+// owns reports whether an object belongs to the Service by itself.
+func (o owner) owns(r api.Resource, parts ...string) bool {
 	uid := r.Tag(names.TagClusterUID)
 	switch {
-	case !o.candidate(r):
+	case !o.hasNames(r):
 		return false
 	case uid != "" && o.key.ClusterUID != "":
 		return uid == o.key.ClusterUID
@@ -65,10 +65,10 @@ func (o owner) proven(r api.Resource, parts ...string) bool {
 	}
 }
 
-// mayBe reports whether an object can belong to the Service by its address, or because another one refers to it.
-func (o owner) mayBe(r api.Resource) bool {
+// mayOwn reports whether an object can belong to the Service by its address, or because another one refers to it.
+func (o owner) mayOwn(r api.Resource) bool {
 	uid := r.Tag(names.TagClusterUID)
-	return o.candidate(r) && (uid == "" || o.key.ClusterUID == "" || uid == o.key.ClusterUID)
+	return o.hasNames(r) && (uid == "" || o.key.ClusterUID == "" || uid == o.key.ClusterUID)
 }
 
 // objectID returns the ID of an object of the Service.
@@ -81,30 +81,30 @@ func (o owner) objectID(parts ...string) string {
 }
 
 // tags returns the tags of an object of the Service.
-func (o owner) tags(more map[string]string) map[string]string {
+func (o owner) tags(extra map[string]string) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, o.extraTags)
 	out[names.TagOwner], out[names.TagCluster], out[names.TagService] = o.app, o.key.ClusterName, serviceTag(o.key)
 	if o.key.ClusterUID != "" {
 		out[names.TagClusterUID] = o.key.ClusterUID
 	}
-	maps.Copy(out, more)
+	maps.Copy(out, extra)
 	return out
 }
 
-// tagged returns tags with others set, in the order of their scopes; the others stay.
-func tagged(have []api.NSXTag, set map[string]string) []api.NSXTag {
-	set = maps.Clone(set)
-	out := make([]api.NSXTag, 0, len(have)+len(set))
+// setTags returns the tags with values set, new ones in the order of their scopes. All other tags stay.
+func setTags(have []api.NSXTag, values map[string]string) []api.NSXTag {
+	values = maps.Clone(values)
+	out := make([]api.NSXTag, 0, len(have)+len(values))
 	for _, t := range have {
-		if value, ok := set[t.Scope]; ok {
+		if value, ok := values[t.Scope]; ok {
 			t.Tag = value
-			delete(set, t.Scope)
+			delete(values, t.Scope)
 		}
 		out = append(out, t)
 	}
-	for _, scope := range slices.Sorted(maps.Keys(set)) {
-		out = append(out, api.NSXTag{Scope: scope, Tag: set[scope]})
+	for _, scope := range slices.Sorted(maps.Keys(values)) {
+		out = append(out, api.NSXTag{Scope: scope, Tag: values[scope]})
 	}
 	return out
 }

@@ -33,7 +33,7 @@ func (d *differ) ensurePool(port Port, monitor string, after []plan.Ref) (path s
 			Mark: len(f) == 1 && f.Has("tags"),
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				return d.write.store.pools.update(ctx, have.Path, func(p *api.LBPool) {
-					p.ActiveMonitorPaths, p.Tags = monitors, tagged(p.Tags, tags)
+					p.ActiveMonitorPaths, p.Tags = monitors, setTags(p.Tags, tags)
 				})
 			},
 		})
@@ -51,7 +51,7 @@ func (d *differ) poolCreate(
 	want := api.LBPool{
 		Members: d.want.Members, ActiveMonitorPaths: monitors, SNATTranslation: &api.SNAT{Type: d.want.SNAT},
 	}
-	want.DisplayName, want.Tags = d.name(), tagged(nil, tags)
+	want.DisplayName, want.Tags = d.name(), setTags(nil, tags)
 	path := api.LBPools + "/" + d.owner.objectID(partPool, port.Name)
 	var f plan.Fields
 	f.Diff("snat_translation", "", d.want.SNAT)
@@ -80,15 +80,15 @@ func (d *differ) membersUpdate(have api.LBPool, want []api.LBPoolMember) (plan.C
 		Ref: d.portRef(kindMembers, have.Tag(names.TagPort), plan.Update), ID: have.Path, Membership: true,
 		Fields: []plan.Field{{Name: "members", Before: before, After: after}},
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.write.store.pools.update(ctx, have.Path, func(p *api.LBPool) { p.Members = merged(p.Members, want) })
+			return d.write.store.pools.update(ctx, have.Path, func(p *api.LBPool) { p.Members = mergeMembers(p.Members, want) })
 		},
 	}, true
 }
 
-// merged returns the wanted members: those that exist as they are, then the others.
-func merged(have, want []api.LBPoolMember) []api.LBPoolMember {
-	wanted := addressesOf(want)
-	out := filter(have, func(m api.LBPoolMember) bool { return slices.Contains(wanted, m.IPAddress) })
+// mergeMembers returns the wanted members: first the existing ones, unchanged, then the others.
+func mergeMembers(have, want []api.LBPoolMember) []api.LBPoolMember {
+	wantedAddresses := addressesOf(want)
+	out := filter(have, func(m api.LBPoolMember) bool { return slices.Contains(wantedAddresses, m.IPAddress) })
 	existing := addressesOf(out)
 	for _, m := range want {
 		if !slices.Contains(existing, m.IPAddress) {

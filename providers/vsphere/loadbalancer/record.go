@@ -17,8 +17,8 @@ func (d Desired) record() lbcommon.AppliedRecord {
 	return lbcommon.NewRecord(lbcommon.Digest(d), "", fields)
 }
 
-// recorded returns the allocation with the record: the one in use.
-func recorded(have Observed) (api.IPAllocation, bool) {
+// recordAllocation returns the allocation with the record: the one in use.
+func recordAllocation(have Observed) (api.IPAllocation, bool) {
 	for _, a := range have.Allocations {
 		for _, server := range have.Servers {
 			if a.Address != "" && a.Address == server.IPAddress {
@@ -34,13 +34,13 @@ func recorded(have Observed) (api.IPAllocation, bool) {
 
 // storeRecord is the change that stores a record.
 func storeRecord(write writer, have Observed, record string) plan.Change {
-	a, _ := recorded(have)
+	a, _ := recordAllocation(have)
 	return plan.Change{
 		Ref:    plan.Ref{Kind: lbcommon.KindRecord, Name: balancerName(write.owner.key), Action: plan.Update},
 		Fields: []plan.Field{{Name: "record", Before: a.Tag(names.TagApplied), After: record}},
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return write.store.allocations(a.Pool).update(ctx, a.Path, func(a *api.IPAllocation) {
-				a.Tags = tagged(a.Tags, map[string]string{names.TagApplied: record})
+				a.Tags = setTags(a.Tags, map[string]string{names.TagApplied: record})
 			})
 		},
 	}

@@ -29,7 +29,7 @@ func (d *differ) ensureServer(port Port, pool, group, address string, after []pl
 		if group != "" {
 			v.AccessListControl = &api.AccessControl{Action: "ALLOW", Enabled: true, GroupPath: group}
 		}
-		v.Tags = tagged(v.Tags, d.owner.tags(map[string]string{
+		v.Tags = setTags(v.Tags, d.owner.tags(map[string]string{
 			names.TagPort: port.Name, names.TagPool: d.want.Pool, names.TagClass: d.want.Class,
 		}))
 	}

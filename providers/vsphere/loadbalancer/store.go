@@ -33,14 +33,14 @@ type collection[T any, P api.NSXObject[T]] struct {
 func newCollection[T any, P api.NSXObject[T]](client api.NSXT, state *snapshot.Store, path string) *collection[T, P] {
 	c := &collection[T, P]{api: client, path: path}
 	c.table = snapshot.NewTable(state, snapshot.Kind[T]{
-		ID: func(object T) string { return common(object).Path }, MaxAge: snapshotAge, List: c.list,
-		Index: func(object T) []string { return []string{common(object).Tag(names.TagService)} },
+		ID: func(object T) string { return resourceOf(object).Path }, MaxAge: snapshotAge, List: c.list,
+		Index: func(object T) []string { return []string{resourceOf(object).Tag(names.TagService)} },
 	})
 	return c
 }
 
-// common returns the fields that all objects have.
-func common[T any](object T) api.Resource {
+// resourceOf returns the fields that all objects have.
+func resourceOf[T any](object T) api.Resource {
 	return any(object).(interface{ Common() api.Resource }).Common()
 }
 
@@ -64,16 +64,16 @@ func parseAll[T any, P api.NSXObject[T]](documents []json.RawMessage) ([]T, erro
 	return out, nil
 }
 
-// refresh reads the list unless it is fresh; with now set, in any case.
-func (c *collection[T, P]) refresh(ctx context.Context, now bool) error {
-	if now {
+// refresh reads the list unless it is fresh; with reread set, in any case.
+func (c *collection[T, P]) refresh(ctx context.Context, reread bool) error {
+	if reread {
 		return c.table.Reread(ctx)
 	}
 	return c.table.Refresh(ctx)
 }
 
-// of returns the objects with the tag of a Service, sorted by path.
-func (c *collection[T, P]) of(service string) []T { return c.table.Lookup(service) }
+// lookup returns the objects with the tag of a Service, sorted by path.
+func (c *collection[T, P]) lookup(service string) []T { return c.table.Lookup(service) }
 
 // store is the snapshot of all objects of load balancers.
 type store struct {
@@ -91,9 +91,9 @@ type store struct {
 	serviceHolds atomic.Int32
 
 	mu sync.Mutex
-	// byPool are the allocations of each pool that was needed, by its ID.
+	// byPool has the allocations of each pool that was read, by its ID.
 	byPool map[string]*collection[api.IPAllocation, *api.IPAllocation]
-	// addresses are those of allocations, by path. They never change.
+	// addresses has the addresses of allocations, by path. They never change.
 	addresses map[string]string
 }
 
@@ -110,12 +110,12 @@ func newStore(client api.NSXT, c clock.PassiveClock) *store {
 	}
 }
 
-// refresh reads all collections that are not fresh; with now set, all.
-func (s *store) refresh(ctx context.Context, now bool) error {
-	for _, read := range []func(context.Context, bool) error{
+// refresh reads all collections that are not fresh; with reread set, all.
+func (s *store) refresh(ctx context.Context, reread bool) error {
+	for _, refresh := range []func(context.Context, bool) error{
 		s.services.refresh, s.servers.refresh, s.pools.refresh, s.monitors.refresh, s.groups.refresh,
 	} {
-		if err := read(ctx, now); err != nil {
+		if err := refresh(ctx, reread); err != nil {
 			return err
 		}
 	}
@@ -132,9 +132,9 @@ func (s *store) allocations(pool string) *collection[api.IPAllocation, *api.IPAl
 	return s.byPool[pool]
 }
 
-// allocationsOf returns the allocations of a Service in these pools, and in those that were needed before.
+// allocationsOf returns the allocations of a Service in these pools, and in those that were read before.
 func (s *store) allocationsOf(
-	ctx context.Context, service string, pools []string, now bool,
+	ctx context.Context, service string, pools []string, reread bool,
 ) ([]api.IPAllocation, error) {
 	s.mu.Lock()
 	for pool := range s.byPool {
@@ -145,14 +145,14 @@ func (s *store) allocationsOf(
 	var out []api.IPAllocation
 	for _, pool := range slices.Compact(pools) {
 		c := s.allocations(pool)
-		err := c.refresh(ctx, now)
+		err := c.refresh(ctx, reread)
 		if cloudapi.Is(err, cloudapi.NotFound) {
 			continue // The pool was deleted.
 		}
 		if err != nil {
 			return nil, err
 		}
-		for _, a := range c.of(service) {
+		for _, a := range c.lookup(service) {
 			a.Pool = pool
 			out = append(out, a)
 		}
@@ -173,7 +173,7 @@ func (s *store) addressOf(ctx context.Context, a api.IPAllocation) (string, erro
 	}
 	address, err := s.api.AllocatedAddress(ctx, a.Path)
 	if err == nil && address != "" {
-		s.remember(a.Path, address)
+		s.recordAddress(a.Path, address)
 	}
 	return address, err
 }
@@ -188,8 +188,8 @@ func (s *store) usesService(path string) bool {
 	return false
 }
 
-// remember stores the address of an allocation; "" for a deleted one.
-func (s *store) remember(path, address string) {
+// recordAddress stores the address of an allocation; "" for a deleted one.
+func (s *store) recordAddress(path, address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if address == "" {

@@ -18,6 +18,7 @@ const Scheme = "vsphere"
 // of the value can never change.
 const MachineLabel = "vsphere.unified-ccm.io/machine"
 
+// uuidForm matches a UUID in lower case.
 var uuidForm = regexp.MustCompile(`\A[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\z`)
 
 // ProviderIDs parses and formats provider IDs: vsphere://UUID, where UUID is the BIOS UUID of the virtual machine in
@@ -88,8 +89,8 @@ func SwapUUID(uuid string) string {
 	groups := strings.SplitN(uuid, "-", 4)
 	for i, group := range groups[:3] {
 		var b strings.Builder
-		for at := len(group) - 2; at >= 0; at -= 2 {
-			b.WriteString(group[at : at+2])
+		for i := len(group) - 2; i >= 0; i -= 2 {
+			b.WriteString(group[i : i+2])
 		}
 		groups[i] = b.String()
 	}

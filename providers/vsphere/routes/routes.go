@@ -84,7 +84,7 @@ func (s *Source) List(ctx context.Context, clusterName string) ([]common.Route, 
 // convert returns a route in the terms of package routes.
 func (s *Source) convert(cluster string, r api.StaticRoute, byIP map[string]*v1.Node, all []*v1.Node) common.Route {
 	out := common.Route{
-		Name: r.Path, Destination: r.Network, Owned: s.owned(cluster, r, all), Created: r.Created(),
+		Name: r.Path, Destination: r.Network, Owned: s.isOwned(cluster, r, all), Created: r.Created(),
 	}
 	out.Marked = s.options.ClusterUID() != "" && r.Tag(names.TagClusterUID) == s.options.ClusterUID()
 	for _, hop := range r.NextHops {
@@ -98,20 +98,21 @@ func (s *Source) convert(cluster string, r api.StaticRoute, byIP map[string]*v1.
 	return out
 }
 
-// owned reports whether a route belongs to the cluster.
-func (s *Source) owned(cluster string, r api.StaticRoute, all []*v1.Node) bool {
+// isOwned reports whether a route belongs to the cluster.
+func (s *Source) isOwned(cluster string, r api.StaticRoute, all []*v1.Node) bool {
 	if cluster == "" || r.Tag(names.TagRouteCluster) != cluster {
 		return false
 	}
-	own, uid := s.options.ClusterUID(), r.Tag(names.TagClusterUID)
-	if own != "" && uid != "" {
-		return own == uid
+	clusterUID, uid := s.options.ClusterUID(), r.Tag(names.TagClusterUID)
+	if clusterUID != "" && uid != "" {
+		return clusterUID == uid
 	}
 	return slices.ContainsFunc(all, func(node *v1.Node) bool {
 		return node.Name == r.Tag(names.TagRouteNode) && hasRange(node, r.Network)
 	}) || r.ID == s.routeID(cluster, r.Network)
 }
 
+// routeID returns the ID of the static route to a destination.
 func (s *Source) routeID(cluster, destination string) string {
 	if uid := s.options.ClusterUID(); uid != "" {
 		cluster = uid
@@ -121,8 +122,8 @@ func (s *Source) routeID(cluster, destination string) string {
 
 // hasRange reports whether the destination is one of the Node's pod ranges.
 func hasRange(node *v1.Node, destination string) bool {
-	return slices.ContainsFunc(node.Spec.PodCIDRs, func(text string) bool {
-		p, err := netip.ParsePrefix(text)
+	return slices.ContainsFunc(node.Spec.PodCIDRs, func(cidr string) bool {
+		p, err := netip.ParsePrefix(cidr)
 		return err == nil && p.Masked().String() == destination
 	})
 }
@@ -134,10 +135,10 @@ func nextHop(node *v1.Node, destination string) string {
 	if err != nil {
 		return ""
 	}
-	for _, kind := range []v1.NodeAddressType{v1.NodeInternalIP, v1.NodeExternalIP} {
+	for _, addressType := range []v1.NodeAddressType{v1.NodeInternalIP, v1.NodeExternalIP} {
 		for _, a := range node.Status.Addresses {
 			ip, err := netip.ParseAddr(a.Address)
-			if err == nil && a.Type == kind && ip.Is4() == p.Addr().Is4() {
+			if err == nil && a.Type == addressType && ip.Is4() == p.Addr().Is4() {
 				return a.Address
 			}
 		}
@@ -158,17 +159,17 @@ func (s *Source) Create(ctx context.Context, clusterName string, list []common.R
 }
 
 func (s *Source) create(ctx context.Context, cluster string, r common.Route, all []*v1.Node) error {
-	at := slices.IndexFunc(all, func(node *v1.Node) bool { return node.Name == r.NodeName })
-	hop := ""
-	if at >= 0 {
-		hop = nextHop(all[at], r.Destination)
+	i := slices.IndexFunc(all, func(node *v1.Node) bool { return node.Name == r.NodeName })
+	address := ""
+	if i >= 0 {
+		address = nextHop(all[i], r.Destination)
 	}
-	if hop == "" {
+	if address == "" {
 		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "PUT static-routes",
 			Err: fmt.Errorf("the node of the route to %s has no address of its family yet", r.Destination)}
 	}
-	node := all[at].Name
-	want := api.StaticRoute{Network: r.Destination, NextHops: []api.NextHop{{IPAddress: hop, AdminDistance: 1}}}
+	node := all[i].Name
+	want := api.StaticRoute{Network: r.Destination, NextHops: []api.NextHop{{IPAddress: address, AdminDistance: 1}}}
 	want.DisplayName = names.RouteDisplay(cluster, node, r.Destination)
 	want.Tags = []api.NSXTag{{Scope: names.TagRouteCluster, Tag: cluster}, {Scope: names.TagRouteNode, Tag: node}}
 	if uid := s.options.ClusterUID(); uid != "" {
@@ -185,7 +186,7 @@ func (s *Source) create(ctx context.Context, cluster string, r common.Route, all
 		return listErr
 	}
 	for _, have := range found {
-		if have.Path == path && s.owned(cluster, have, all) {
+		if have.Path == path && s.isOwned(cluster, have, all) {
 			have.NextHops, have.Tags, have.DisplayName = want.NextHops, want.Tags, want.DisplayName
 			return s.put(ctx, path, have)
 		}
