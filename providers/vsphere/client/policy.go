@@ -337,6 +337,10 @@ func (p *Policy) accessToken(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if class := cloudapi.ClassOfStatus(resp.StatusCode); class == cloudapi.Unavailable || class == cloudapi.Throttled {
+		return "", &cloudapi.Error{Class: class, Operation: request.Operation,
+			Err: fmt.Errorf("%s issues no access token now (HTTP status %d)", n.VMCAuthHost, resp.StatusCode)}
+	}
 	var out struct {
 		Token   string `json:"access_token"`
 		Expires int64  `json:"expires_in"`

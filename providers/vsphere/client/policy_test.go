@@ -216,6 +216,44 @@ func TestAuthorizationOfNSXT(t *testing.T) {
 	}
 }
 
+// tokenHost issues access tokens of VMware Cloud after it has answered with other statuses, and accepts them.
+type tokenHost struct{ statuses []int }
+
+func (h *tokenHost) RoundTrip(r *http.Request) (*http.Response, error) {
+	status, body := http.StatusOK, `{"results": []}`
+	if r.URL.Host == "vmc.test" {
+		body = `{"access_token": "token", "expires_in": 1799}`
+		if len(h.statuses) > 0 {
+			status, body, h.statuses = h.statuses[0], "", h.statuses[1:]
+		}
+	}
+	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+}
+
+func TestOnlyRejectedRefreshTokensAreDenied(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		want   cloudapi.Class
+	}{
+		{http.StatusServiceUnavailable, ""}, {http.StatusTooManyRequests, ""},
+		{http.StatusBadRequest, cloudapi.Denied}, {http.StatusUnauthorized, cloudapi.Denied},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p, err := NewPolicy(PolicyOptions{
+				NSX:       config.NSX{Host: "nsx.test", VMCToken: "refresh", VMCAuthHost: "vmc.test"},
+				Transport: &tokenHost{statuses: []int{tt.status}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = p.Check(t.Context())
+			if tt.want == "" && err != nil || tt.want != "" && !cloudapi.Is(err, tt.want) {
+				t.Errorf("status %d: %v, want class %q", tt.status, err, tt.want)
+			}
+		})
+	}
+}
+
 // certificate writes a certificate that signs itself, with its key, and returns the names of the files.
 func certificate(t *testing.T) (certFile, keyFile string) {
 	t.Helper()
