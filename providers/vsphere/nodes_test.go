@@ -49,7 +49,7 @@ func TestNodeIsFoundInEveryFormOfItsUUID(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		_, _, v2, nodes := one(t, 3)
 		swapped := strings.ToLower(nodes[0].Status.NodeInfo.SystemUUID)
-		bios := sim.Swapped(uuid.MustParse(swapped))
+		bios := sim.SwapBytes(uuid.MustParse(swapped))
 		for name, node := range map[string]v1.Node{
 			"system UUID swapped":                {Status: v1.NodeStatus{NodeInfo: v1.NodeSystemInfo{SystemUUID: strings.ToUpper(swapped)}}},
 			"system UUID as the BIOS has it":     {Status: v1.NodeStatus{NodeInfo: v1.NodeSystemInfo{SystemUUID: bios}}},
@@ -154,7 +154,7 @@ func TestForeignAndMalformedProviderIDsProveNothing(t *testing.T) {
 func TestNodeWithPresetProviderIDJoinsOnceToolsReport(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w, _, v2, nodes := one(t, 2)
-		initializedID := "vsphere://" + sim.Swapped(uuid.MustParse(nodes[0].Status.NodeInfo.SystemUUID))
+		initializedID := "vsphere://" + sim.SwapBytes(uuid.MustParse(nodes[0].Status.NodeInfo.SystemUUID))
 		nodes[0].Spec.ProviderID = initializedID
 		var guest *types.GuestInfo
 		if err := w.Update("node-0", func(vm *simulator.VirtualMachine) { guest, vm.Guest = vm.Guest, &types.GuestInfo{} }); err != nil {

@@ -53,7 +53,7 @@ const (
 type Options struct {
 	// Name distinguishes vCenters: it is part of the UUIDs of machines.
 	Name string
-	// Latency is the latency of each call, ErrorRate the part of the calls that fails.
+	// Latency is the latency of each call, ErrorRate the probability that one fails.
 	Latency   time.Duration
 	ErrorRate float64
 	Seed      int64
@@ -83,9 +83,10 @@ type Cloud struct {
 
 	mu       sync.Mutex
 	password string
-	next     int
+	// launched counts machines.
+	launched int
 	machines map[string]*machine
-	// restID is the session of the simulator's own calls. sessions are those of clients: false for one that has ended.
+	// restID is the session of the simulator's own calls. sessions are those of clients, with false if they have ended.
 	restID   string
 	sessions map[session]bool
 }
@@ -162,8 +163,8 @@ func (c *Cloud) Close() error {
 	return nil
 }
 
-// describe returns the name of a request: the method of SOAP, which is the first element of the body, or the resource
-// and the action of REST.
+// describe returns the operation of a request. Its name is the method of SOAP, which is the first element of the body,
+// or the resource and the action of REST.
 func describe(r *http.Request) sim.Operation {
 	if path, ok := strings.CutPrefix(r.URL.Path, nsxt.Prefix+"/"); ok {
 		name := r.Method + " " + nsxt.Collection(path)
@@ -171,9 +172,7 @@ func describe(r *http.Request) sim.Operation {
 	}
 	if strings.HasPrefix(r.URL.Path, "/rest/") {
 		name := r.Method + " " + strings.TrimPrefix(r.URL.Path, "/rest/com/vmware/cis/")
-		if at := strings.Index(name, "/id:"); at >= 0 {
-			name = name[:at]
-		}
+		name, _, _ = strings.Cut(name, "/id:")
 		if action := r.URL.Query().Get("~action"); action != "" {
 			name += " " + action
 		}
@@ -206,15 +205,15 @@ func soapMethod(r *http.Request) string {
 
 // dialect returns the format of the front's own errors, which are those of a vCenter's proxy.
 func dialect() sim.Dialect {
-	answer := func(w http.ResponseWriter, _ *http.Request) {
+	unavailable := func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, "503 Service Unavailable")
 	}
-	return sim.Dialect{Error: answer, Throttled: answer}
+	return sim.Dialect{Error: unavailable, Throttled: unavailable}
 }
 
-// rest makes a call of the REST API that does not appear in the log, and decodes the value of its response.
-func (c *Cloud) rest(method, path string, body, into any) error {
+// rest makes a call of the REST API that does not appear in the log, and decodes the value of its response into out.
+func (c *Cloud) rest(method, path string, body, out any) error {
 	content, err := json.Marshal(body)
 	if err != nil {
 		return err
@@ -228,12 +227,12 @@ func (c *Cloud) rest(method, path string, body, into any) error {
 	if w.Code != http.StatusOK {
 		return fmt.Errorf("%s %s: status %d: %s", method, path, w.Code, w.Body)
 	}
-	if into == nil {
+	if out == nil {
 		return nil
 	}
 	return json.Unmarshal(w.Body.Bytes(), &struct {
 		Value any `json:"value"`
-	}{into})
+	}{out})
 }
 
 // tagZones creates the categories, a tag for the datacenter, and one for each cluster.
@@ -257,15 +256,15 @@ func (c *Cloud) tagZones() error {
 
 func zoneName(cluster int) string { return fmt.Sprintf("zone-%d", cluster+1) }
 
-// clusters returns the clusters, sorted by reference.
+// clusters returns the clusters in the order of their numbers.
 func (c *Cloud) clusters() []mo.Entity {
 	registry := c.model.Map()
 	var out []mo.Entity
 	for i := range c.options.Zones {
 		name := fmt.Sprintf("DC0_C%d", i)
-		for _, one := range registry.All("ClusterComputeResource") {
-			if one.Entity().Name == name {
-				out = append(out, one)
+		for _, cluster := range registry.All("ClusterComputeResource") {
+			if cluster.Entity().Name == name {
+				out = append(out, cluster)
 			}
 		}
 	}
@@ -274,11 +273,11 @@ func (c *Cloud) clusters() []mo.Entity {
 
 // Attach attaches a tag of a category to an object, and creates the tag if necessary.
 func (c *Cloud) Attach(category, tag string, object types.ManagedObjectReference) error {
-	categoryID, err := c.idOf("tagging/category", category, "")
+	categoryID, err := c.findID("tagging/category", category, "")
 	if err != nil {
 		return err
 	}
-	tagID, err := c.idOf("tagging/tag", tag, categoryID)
+	tagID, err := c.findID("tagging/tag", tag, categoryID)
 	if err != nil {
 		if err := c.rest(http.MethodPost, "tagging/tag", map[string]any{"create_spec": map[string]any{
 			"name": tag, "category_id": categoryID}}, &tagID); err != nil {
@@ -289,21 +288,21 @@ func (c *Cloud) Attach(category, tag string, object types.ManagedObjectReference
 		"object_id": map[string]string{"type": object.Type, "id": object.Value}}, nil)
 }
 
-// idOf returns the ID of a category or tag with that name.
-func (c *Cloud) idOf(path, name, categoryID string) (string, error) {
+// findID returns the ID of the category or tag with a name.
+func (c *Cloud) findID(path, name, categoryID string) (string, error) {
 	var ids []string
 	if err := c.rest(http.MethodGet, path, nil, &ids); err != nil {
 		return "", err
 	}
 	for _, id := range ids {
-		var one struct {
+		var object struct {
 			Name       string `json:"name"`
 			CategoryID string `json:"category_id"`
 		}
-		if err := c.rest(http.MethodGet, path+"/id:"+id, nil, &one); err != nil {
+		if err := c.rest(http.MethodGet, path+"/id:"+id, nil, &object); err != nil {
 			return "", err
 		}
-		if one.Name == name && one.CategoryID == categoryID {
+		if object.Name == name && object.CategoryID == categoryID {
 			return id, nil
 		}
 	}
@@ -348,24 +347,23 @@ func (c *Cloud) endSessions(kind string) {
 	}
 }
 
-// session is a session that a client has used.
+// session identifies a session of a client: kind is soapCookie or restHeader.
 type session struct{ kind, id string }
 
-// known reports whether a client has used a session, ended or not.
-func (c *Cloud) known(s session) bool {
+// isKnown reports whether a client has used a session, ended or not.
+func (c *Cloud) isKnown(s session) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, known := c.sessions[s]
 	return known
 }
 
-// alive records the use of a session, and reports whether it is valid.
-func (c *Cloud) alive(kind, id string) bool {
+// useSession records the use of a session, and reports whether it is valid.
+func (c *Cloud) useSession(s session) (valid bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := session{kind, id}
-	if alive, known := c.sessions[s]; known {
-		return alive
+	if valid, known := c.sessions[s]; known {
+		return valid
 	}
 	c.sessions[s] = true
 	return true
@@ -373,7 +371,7 @@ func (c *Cloud) alive(kind, id string) bool {
 
 // ServeHTTP implements http.Handler, behind the front. It removes a session that has ended from the request.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if cookie, err := r.Cookie(soapCookie); err == nil && !c.alive(soapCookie, cookie.Value) {
+	if cookie, err := r.Cookie(soapCookie); err == nil && !c.useSession(session{soapCookie, cookie.Value}) {
 		r.Header.Del("Cookie")
 	}
 	if c.nsx != nil && strings.HasPrefix(r.URL.Path, nsxt.Prefix+"/") {
@@ -382,16 +380,16 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch id := r.Header.Get(restHeader); {
 	case id == "":
-	case c.known(session{soapCookie, id}):
+	case c.isKnown(session{soapCookie, id}):
 		// A vCenter accepts a session of the SOAP API here too; vcsim does not.
 		r.Header.Del(restHeader)
-		if c.alive(soapCookie, id) {
+		if c.useSession(session{soapCookie, id}) {
 			r.Header.Set(restHeader, c.restID)
 		}
-	case !c.alive(restHeader, id):
+	case !c.useSession(session{restHeader, id}):
 		r.Header.Del(restHeader)
 	}
-	if !strings.HasPrefix(describe(r).Name, "WaitFor") { // these wait for a change
+	if !strings.HasPrefix(describe(r).Name, "WaitFor") { // WaitForUpdates waits for a change of the inventory.
 		c.inventory.RLock()
 		defer c.inventory.RUnlock()
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -25,7 +26,7 @@ var (
 // HostNameFirst implements world.HostNameFirst.
 func (c *Cloud) HostNameFirst() {}
 
-// The type label of machines, as they are created.
+// The properties of machines.
 const (
 	cpus         = 2
 	memoryMB     = 4096
@@ -57,24 +58,24 @@ func (c *Cloud) Launch(m world.Machine) (*v1.Node, error) {
 		return nil, fmt.Errorf("machine %s exists", m.Name)
 	}
 	clusters := c.clusters()
-	at := c.next % len(clusters)
+	cluster := c.launched % len(clusters)
 	for i := range clusters {
 		if m.Zone == zoneName(i) {
-			at = i
+			cluster = i
 		}
 	}
-	c.next++
+	c.launched++
 	if m.Name == "" {
-		m.Name = fmt.Sprintf("vm-%d", c.next)
+		m.Name = fmt.Sprintf("vm-%d", c.launched)
 	}
-	bios, err := uuid.NewRandomFromReader(rand.NewChaCha8(seed(c.options.Name, m.Name, c.next)))
+	bios, err := uuid.NewRandomFromReader(rand.NewChaCha8(seed(c.options.Name, m.Name, c.launched)))
 	if err != nil {
 		return nil, err
 	}
-	vm := c.newMachine(m.Name, bios.String(), clusters[at])
-	c.machines[m.Name] = &machine{vm: vm, zone: zoneName(at), address: vm.Guest.IpAddress}
+	vm := c.newMachine(m.Name, bios.String(), clusters[cluster])
+	c.machines[m.Name] = &machine{vm: vm, zone: zoneName(cluster), address: vm.Guest.IpAddress}
 	node := m.Node()
-	node.Status.NodeInfo.SystemUUID = strings.ToUpper(Swapped(bios))
+	node.Status.NodeInfo.SystemUUID = strings.ToUpper(SwapBytes(bios))
 	return node, nil
 }
 
@@ -84,17 +85,15 @@ func seed(cloud, name string, n int) (out [32]byte) {
 	return out
 }
 
-// Swapped returns a UUID with the other byte order in its first three groups.
-func Swapped(u uuid.UUID) string {
+// SwapBytes returns a UUID with the other byte order in its first three groups.
+func SwapBytes(u uuid.UUID) string {
 	for _, group := range [][]byte{u[0:4], u[4:6], u[6:8]} {
-		for i, j := 0, len(group)-1; i < j; i, j = i+1, j-1 {
-			group[i], group[j] = group[j], group[i]
-		}
+		slices.Reverse(group)
 	}
 	return u.String()
 }
 
-// newMachine adds a running virtual machine to a cluster. The caller holds the lock.
+// newMachine adds a running virtual machine to a cluster. The caller holds both locks.
 func (c *Cloud) newMachine(name, bios string, cluster mo.Entity) *simulator.VirtualMachine {
 	registry, ctx := c.model.Map(), c.model.Service.Context
 	compute := cluster.(*simulator.ClusterComputeResource)
@@ -108,7 +107,7 @@ func (c *Cloud) newMachine(name, bios string, cluster mo.Entity) *simulator.Virt
 	vm.Summary.Config = types.VirtualMachineConfigSummary{
 		Name: name, Uuid: bios, GuestId: guestID, NumCpu: cpus, MemorySizeMB: memoryMB,
 	}
-	address := fmt.Sprintf("10.%d.%d.%d", c.next>>16&255, c.next>>8&255, c.next&255)
+	address := fmt.Sprintf("10.%d.%d.%d", c.launched>>16&255, c.launched>>8&255, c.launched&255)
 	vm.Guest = &types.GuestInfo{
 		HostName: name, IpAddress: address,
 		ToolsRunningStatus: string(types.VirtualMachineToolsRunningStatusGuestToolsRunning),
@@ -137,18 +136,30 @@ func (c *Cloud) find(nodeName string) (*machine, error) {
 	return m, nil
 }
 
-// Update changes a virtual machine, as its owner or VMware Tools would.
-func (c *Cloud) Update(nodeName string, change func(*simulator.VirtualMachine)) error {
+// change calls a function with a machine while no call reads the inventory.
+func (c *Cloud) change(nodeName string, change func(*machine)) error {
 	c.inventory.Lock()
 	defer c.inventory.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m, err := c.find(nodeName)
-	if err != nil {
-		return err
+	if err == nil {
+		change(m)
 	}
-	c.model.Map().WithLock(c.model.Service.Context, m.vm.Self, func() { change(m.vm) })
-	return nil
+	return err
+}
+
+// Update changes a virtual machine, as its owner or VMware Tools would.
+func (c *Cloud) Update(nodeName string, update func(*simulator.VirtualMachine)) error {
+	return c.change(nodeName, func(m *machine) {
+		c.model.Map().WithLock(c.model.Service.Context, m.vm.Self, func() { update(m.vm) })
+	})
+}
+
+// removeFromFolder removes a virtual machine from the folder. The caller holds the lock of the inventory.
+func (c *Cloud) removeFromFolder(vm *simulator.VirtualMachine) {
+	folder := c.folder()
+	c.model.Map().RemoveReference(c.model.Service.Context, folder, &folder.ChildEntity, vm.Self)
 }
 
 // Machine implements world.World.
@@ -164,19 +175,11 @@ func (c *Cloud) Machine(nodeName string) (world.Machine, error) {
 
 // Terminate implements world.World.
 func (c *Cloud) Terminate(nodeName string) error {
-	c.inventory.Lock()
-	defer c.inventory.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m, err := c.find(nodeName)
-	if err != nil {
-		return err
-	}
-	delete(c.machines, nodeName)
-	registry, ctx, folder := c.model.Map(), c.model.Service.Context, c.folder()
-	registry.RemoveReference(ctx, folder, &folder.ChildEntity, m.vm.Self)
-	registry.Remove(ctx, m.vm.Self)
-	return nil
+	return c.change(nodeName, func(m *machine) {
+		delete(c.machines, nodeName)
+		c.removeFromFolder(m.vm)
+		c.model.Map().Remove(c.model.Service.Context, m.vm.Self)
+	})
 }
 
 // Stop implements world.World. The guest's data is cleared, as a vCenter does some time after a machine was
@@ -188,20 +191,12 @@ func (c *Cloud) Stop(nodeName string) error {
 	})
 }
 
-// Hide removes a machine from what the account can see, and does not delete it: vcsim has no permissions.
+// Hide makes a machine invisible to the account: vcsim has no permissions.
 func (c *Cloud) Hide(nodeName string) error {
-	c.inventory.Lock()
-	defer c.inventory.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m, err := c.find(nodeName)
-	if err != nil {
-		return err
-	}
-	registry, ctx, folder := c.model.Map(), c.model.Service.Context, c.folder()
-	registry.RemoveReference(ctx, folder, &folder.ChildEntity, m.vm.Self)
-	m.vm.Config.Uuid = ""
-	return nil
+	return c.change(nodeName, func(m *machine) {
+		c.removeFromFolder(m.vm)
+		m.vm.Config.Uuid = ""
+	})
 }
 
 // NSXT returns the NSX-T manager; nil without one.
@@ -275,38 +270,31 @@ func (c *Cloud) Datacenter() types.ManagedObjectReference {
 	return c.model.Map().Any("Datacenter").Reference()
 }
 
-// HostOf and ClusterOf return the host and the cluster of a machine.
+// HostOf returns the host of a machine.
 func (c *Cloud) HostOf(nodeName string) types.ManagedObjectReference {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return *c.machines[nodeName].vm.Runtime.Host
+	return *c.vm(nodeName).Runtime.Host
 }
 
-// ClusterOf is described at HostOf.
+// ClusterOf returns the cluster of a machine.
 func (c *Cloud) ClusterOf(nodeName string) types.ManagedObjectReference {
-	host := c.HostOf(nodeName)
-	return *c.model.Map().Get(host).(*simulator.HostSystem).Parent
+	return *c.model.Map().Get(c.HostOf(nodeName)).(*simulator.HostSystem).Parent
 }
 
-// RefOf returns a machine, PoolOf its resource pool, and FolderOf its folder.
-func (c *Cloud) RefOf(nodeName string) types.ManagedObjectReference {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.machines[nodeName].vm.Self
-}
+// RefOf returns the reference of a machine.
+func (c *Cloud) RefOf(nodeName string) types.ManagedObjectReference { return c.vm(nodeName).Self }
 
-// PoolOf is described at RefOf.
+// PoolOf returns the resource pool of a machine.
 func (c *Cloud) PoolOf(nodeName string) types.ManagedObjectReference {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return *c.machines[nodeName].vm.ResourcePool
+	return *c.vm(nodeName).ResourcePool
 }
 
-// FolderOf is described at RefOf.
-func (c *Cloud) FolderOf(nodeName string) types.ManagedObjectReference {
+// FolderOf returns the folder of a machine.
+func (c *Cloud) FolderOf(nodeName string) types.ManagedObjectReference { return *c.vm(nodeName).Parent }
+
+func (c *Cloud) vm(nodeName string) *simulator.VirtualMachine {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return *c.machines[nodeName].vm.Parent
+	return c.machines[nodeName].vm
 }
 
 // Root returns the root folder, which contains the datacenter.
@@ -318,9 +306,7 @@ func (c *Cloud) Root() types.ManagedObjectReference {
 func (c *Cloud) MoveToVApp(nodeName string) types.ManagedObjectReference {
 	c.inventory.Lock()
 	defer c.inventory.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	vm, registry, ctx := c.machines[nodeName].vm, c.model.Map(), c.model.Service.Context
+	vm, registry, ctx := c.vm(nodeName), c.model.Map(), c.model.Service.Context
 	pool := registry.Get(*vm.ResourcePool).(mo.Entity)
 	app := &simulator.VirtualApp{}
 	app.Name = nodeName + "-app"
@@ -329,8 +315,7 @@ func (c *Cloud) MoveToVApp(nodeName string) types.ManagedObjectReference {
 		list := &pool.(*simulator.ResourcePool).ResourcePool.ResourcePool
 		*list = append(*list, app.Self)
 	})
-	folder := c.folder()
-	registry.RemoveReference(ctx, folder, &folder.ChildEntity, vm.Self)
+	c.removeFromFolder(vm)
 	registry.WithLock(ctx, vm.Self, func() {
 		vm.Parent, vm.ParentVApp, vm.ResourcePool = nil, &app.Self, &app.Self
 	})

@@ -31,7 +31,7 @@ type listener struct {
 	CIDRs         []string `json:"allowed_cidrs"`
 	Pool          string   `json:"default_pool_id"`
 	Status        string   `json:"provisioning_status"`
-	LoadBalancers []named  `json:"loadbalancers"`
+	LoadBalancers []ref    `json:"loadbalancers"`
 	// Headers has "true" for each header that the listener inserts, as a text or a boolean.
 	Headers map[string]any `json:"insert_headers"`
 }
@@ -63,7 +63,7 @@ func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 	defer cancel()
 	out, err := c.loadBalancers(ctx)
 	if err != nil {
-		return []world.LoadBalancer{{Name: unreadable("load balancers", err)}}
+		return []world.LoadBalancer{{Name: failedRead("load balancers", err)}}
 	}
 	return out
 }
@@ -76,9 +76,9 @@ func (c *Cloud) loadBalancers(ctx context.Context) ([]world.LoadBalancer, error)
 		names     map[string]string
 	)
 	err := runParallel(
-		into(ctx, c.tenant, "load-balancer/lbaas/loadbalancers", &balancers),
-		into(ctx, c.tenant, "load-balancer/lbaas/listeners", &listeners),
-		into(ctx, c.tenant, "network/floatingips", &addresses),
+		listInto(ctx, c.tenant, "load-balancer/lbaas/loadbalancers", &balancers),
+		listInto(ctx, c.tenant, "load-balancer/lbaas/listeners", &listeners),
+		listInto(ctx, c.tenant, "network/floatingips", &addresses),
 		func() (err error) { names, err = c.nodeNames(ctx); return err },
 	)
 	if err != nil {
@@ -91,21 +91,18 @@ func (c *Cloud) loadBalancers(ctx context.Context) ([]world.LoadBalancer, error)
 		}
 		lb := b.toWorld(addresses)
 		for _, l := range listeners {
-			if l.Status == pendingDelete || !slices.ContainsFunc(l.LoadBalancers, func(n named) bool { return n.ID == b.ID }) {
+			if l.Status == pendingDelete || !slices.ContainsFunc(l.LoadBalancers, func(n ref) bool { return n.ID == b.ID }) {
 				continue
 			}
-			seen, err := c.listener(ctx, l, names)
+			converted, err := c.listener(ctx, l, names)
 			if err != nil {
 				return nil, err
 			}
-			lb.Listeners = append(lb.Listeners, seen)
+			lb.Listeners = append(lb.Listeners, converted)
 		}
-		slices.SortFunc(lb.Listeners, func(a, b world.Listener) int {
-			return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
-		})
 		out = append(out, lb)
 	}
-	slices.SortFunc(out, func(a, b world.LoadBalancer) int { return cmp.Compare(a.Name, b.Name) })
+	world.SortLoadBalancers(out)
 	return out, nil
 }
 
@@ -123,6 +120,7 @@ func (b balancer) toWorld(addresses []floatingIP) world.LoadBalancer {
 	return out
 }
 
+// listener converts a listener, and reads the members of its pool.
 func (c *Cloud) listener(ctx context.Context, l listener, names map[string]string) (world.Listener, error) {
 	out := world.Listener{
 		Protocol: transportOf(l.Protocol), Port: l.Port, SourceRanges: l.CIDRs,
@@ -140,7 +138,6 @@ func (c *Cloud) listener(ctx context.Context, l listener, names map[string]strin
 			out.Members, out.MemberPort = append(out.Members, cmp.Or(names[m.Address], m.Address)), m.Port
 		}
 	}
-	slices.Sort(out.Members)
 	return out, nil
 }
 
@@ -178,7 +175,7 @@ func (c *Cloud) DeleteLoadBalancer(name string) error {
 
 // removeBalancer deletes a load balancer, once it is not in a PENDING state, and waits until it is deleted.
 func (c *Cloud) removeBalancer(ctx context.Context, id string) error {
-	return until(ctx, "the deletion of load balancer "+id, func() (bool, error) {
+	return poll(ctx, "the deletion of load balancer "+id, func() (bool, error) {
 		err := c.tenant.call(ctx, "DELETE load-balancer/lbaas/loadbalancers/"+id+"?cascade=true", nil, nil)
 		if hasStatus(err, http.StatusNotFound) {
 			return true, nil
@@ -217,7 +214,7 @@ func (c *Cloud) Drift(name string) (fields []string, err error) {
 		return nil, fmt.Errorf("load balancer %q has no listener to change", name)
 	}
 	l := listeners[0]
-	change := func(field, request string, body object) {
+	change := func(field, request string, body any) {
 		if err == nil {
 			fields, err = append(fields, field), c.change(ctx, b.ID, request, body)
 		}
@@ -241,15 +238,11 @@ func (c *Cloud) Drift(name string) (fields []string, err error) {
 }
 
 // change changes a part of a load balancer, and waits until the load balancer is ACTIVE.
-func (c *Cloud) change(ctx context.Context, balancerID, request string, body object) error {
-	var in any
-	if body != nil {
-		in = body
-	}
-	if err := c.tenant.call(ctx, request, in, nil); err != nil {
+func (c *Cloud) change(ctx context.Context, balancerID, request string, body any) error {
+	if err := c.tenant.call(ctx, request, body, nil); err != nil {
 		return err
 	}
-	return until(ctx, "load balancer "+balancerID+" to become ACTIVE", func() (bool, error) {
+	return poll(ctx, "load balancer "+balancerID+" to become ACTIVE", func() (bool, error) {
 		var out struct{ LoadBalancer balancer }
 		err := c.tenant.call(ctx, "GET load-balancer/lbaas/loadbalancers/"+balancerID, nil, &out)
 		return out.LoadBalancer.Status == active, err

@@ -22,8 +22,8 @@ type listing struct {
 	kind, path string
 	// name is the field with the name of an object.
 	name string
-	// without are the fields that contain other objects of the inventory.
-	without []string
+	// omit are the fields that contain other objects of the inventory.
+	omit []string
 }
 
 // listings are the lists of the kinds that the simulator's inventory has, with the same names.
@@ -38,7 +38,7 @@ func listings() []listing {
 		{kind: "floating IP", path: "network/floatingips", name: "floating_ip_address"},
 		{
 			kind: "security group", path: "network/security-groups", name: "name",
-			without: []string{"security_group_rules"},
+			omit: []string{"security_group_rules"},
 		},
 		{kind: "security group rule", path: "network/security-group-rules", name: "direction"},
 	}
@@ -50,23 +50,23 @@ func (c *Cloud) Inventory() []world.Object {
 	defer cancel()
 	out, err := c.inventory(ctx)
 	if err != nil {
-		return []world.Object{{Kind: unreadable("objects", err)}}
+		return []world.Object{{Kind: failedRead("objects", err)}}
 	}
 	return out
 }
 
 func (c *Cloud) inventory(ctx context.Context) ([]world.Object, error) {
 	kinds := listings()
-	found := make([][]world.Object, len(kinds))
+	objects := make([][]world.Object, len(kinds))
 	var routes []route
-	todo := []func() error{func() (err error) { routes, err = c.routerRoutes(ctx); return err }}
+	reads := []func() error{func() (err error) { routes, err = c.routerRoutes(ctx); return err }}
 	for i, k := range kinds {
-		todo = append(todo, func() (err error) { found[i], err = c.listObjects(ctx, k); return err })
+		reads = append(reads, func() (err error) { objects[i], err = c.listObjects(ctx, k); return err })
 	}
-	if err := runParallel(todo...); err != nil {
+	if err := runParallel(reads...); err != nil {
 		return nil, err
 	}
-	out := slices.Concat(found...)
+	out := slices.Concat(objects...)
 	members, err := c.members(ctx, out)
 	if err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func (c *Cloud) inventory(ctx context.Context) ([]world.Object, error) {
 	return out, nil
 }
 
-// isHidden reports whether an object is a spare server or its port, the port of a VIP, or another project's: the owner
-// of a network can list all of its ports, also those of the amphorae, which belong to Octavia's project.
+// isHidden reports whether an object is a spare server or its port, the port of a VIP, or belongs to another project:
+// the owner of a network can list all of its ports, also those of the amphorae, which belong to Octavia's project.
 func (c *Cloud) isHidden(o world.Object) bool {
 	if owner := o.Fields["project_id"]; owner != "" && owner != c.places.project {
 		return true
@@ -109,7 +109,7 @@ func (c *Cloud) listObjects(ctx context.Context, l listing) ([]world.Object, err
 		if err := decoder.Decode(&fields); err != nil {
 			return nil, fmt.Errorf("list %s: %w", l.path, err)
 		}
-		for _, name := range l.without {
+		for _, name := range l.omit {
 			delete(fields, name)
 		}
 		text := func(key string) string { value, _ := fields[key].(string); return value }
@@ -125,20 +125,21 @@ func (c *Cloud) members(ctx context.Context, objects []world.Object) ([]world.Ob
 		if o.Kind != "pool" {
 			continue
 		}
-		found, err := c.listObjects(ctx, listing{kind: "member", path: "load-balancer/lbaas/pools/" + o.ID + "/members",
-			name: "name"})
+		members, err := c.listObjects(ctx, listing{
+			kind: "member", path: "load-balancer/lbaas/pools/" + o.ID + "/members", name: "name",
+		})
 		if err != nil && !hasStatus(err, http.StatusNotFound) { // The pool may have been deleted since it was listed.
 			return nil, err
 		}
-		out = append(out, found...)
+		out = append(out, members...)
 	}
 	return out, nil
 }
 
 var _ world.Reserver = (*Cloud)(nil)
 
-// Reserve implements world.Reserver: it creates a floating IP. Only an administrator may choose its address, so Neutron
-// allocates it.
+// Reserve implements world.Reserver: it creates a floating IP. Only an administrator may choose its address, so
+// Neutron allocates it.
 func (c *Cloud) Reserve() (names []string, ip string, err error) {
 	ctx, cancel := withTimeout()
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-// server has the used fields of Nova's servers.
+// server has the fields of Nova's servers that this package uses.
 type server struct {
 	ID, Name, Status string
 	Zone             string `json:"OS-EXT-AZ:availability_zone"`
@@ -35,18 +35,18 @@ func (c *Cloud) Launch(m world.Machine) (*v1.Node, error) {
 	return m.Node(), nil
 }
 
-// specOf returns the request for a server.
-func (c *Cloud) specOf(name string) object {
+// newServerSpec returns the request for a server.
+func (c *Cloud) newServerSpec(name string) object {
 	return object{"name": name, "flavorRef": c.places.flavor, "imageRef": c.places.image,
 		"networks": []object{{"uuid": c.places.network}}}
 }
 
 func (c *Cloud) boot(ctx context.Context, m world.Machine) error {
-	spec := c.specOf(m.Name)
+	spec := c.newServerSpec(m.Name)
 	if m.Zone != "" {
 		spec["availability_zone"] = m.Zone
 	}
-	id, err := c.tenant.make(ctx, "compute/servers", "server", spec)
+	id, err := c.tenant.create(ctx, "compute/servers", "server", spec)
 	if err != nil {
 		return err
 	}
@@ -55,12 +55,12 @@ func (c *Cloud) boot(ctx context.Context, m world.Machine) error {
 
 // bootSpares boots servers without waiting until they run: useSpare does.
 func (c *Cloud) bootSpares(ctx context.Context, n int) error {
-	spec := c.specOf("spare")
+	spec := c.newServerSpec("spare")
 	spec["min_count"] = n
-	if _, err := c.tenant.make(ctx, "compute/servers", "server", spec); err != nil {
+	if _, err := c.tenant.create(ctx, "compute/servers", "server", spec); err != nil {
 		return err
 	}
-	all, err := list[named](ctx, c.tenant, "compute/servers")
+	all, err := list[ref](ctx, c.tenant, "compute/servers")
 	for _, s := range all {
 		c.spares = append(c.spares, s.ID)
 	}
@@ -91,7 +91,7 @@ func (c *Cloud) useSpare(ctx context.Context, id, name string) error {
 }
 
 func (c *Cloud) awaitServer(ctx context.Context, id, status string) error {
-	return until(ctx, "server "+id+" in state "+status, func() (bool, error) {
+	return poll(ctx, "server "+id+" in state "+status, func() (bool, error) {
 		var out struct{ Server server }
 		err := c.tenant.call(ctx, "GET compute/servers/"+id, nil, &out)
 		if err == nil && out.Server.Status == "ERROR" {
@@ -121,7 +121,7 @@ func (c *Cloud) Machine(nodeName string) (world.Machine, error) {
 	if err != nil {
 		return world.Machine{}, err
 	}
-	var out struct{ Flavor named }
+	var out struct{ Flavor ref }
 	if err := c.tenant.call(ctx, "GET compute/flavors/"+s.Flavor.ID, nil, &out); err != nil {
 		return world.Machine{}, err
 	}
@@ -143,19 +143,19 @@ func (c *Cloud) removeServer(ctx context.Context, id string) error {
 	if err := c.tenant.remove(ctx, "compute/servers/"+id); err != nil {
 		return err
 	}
-	return until(ctx, "the deletion of server "+id, func() (bool, error) {
+	return poll(ctx, "the deletion of server "+id, func() (bool, error) {
 		err := c.tenant.call(ctx, "GET compute/servers/"+id, nil, nil)
 		if !hasStatus(err, http.StatusNotFound) {
 			return false, err
 		}
-		ports, err := list[named](ctx, c.tenant, "network/ports?device_id="+id)
+		ports, err := list[ref](ctx, c.tenant, "network/ports?device_id="+id)
 		return len(ports) == 0, err
 	})
 }
 
 // removeServers starts all deletions before it waits for any.
 func (c *Cloud) removeServers(ctx context.Context) error {
-	all, err := list[named](ctx, c.tenant, "compute/servers")
+	all, err := list[ref](ctx, c.tenant, "compute/servers")
 	errs := []error{err}
 	for _, s := range all {
 		errs = append(errs, c.tenant.remove(ctx, "compute/servers/"+s.ID))
@@ -180,7 +180,7 @@ func (c *Cloud) Stop(nodeName string) error {
 	return c.awaitServer(ctx, s.ID, "SHUTOFF")
 }
 
-// port has the used fields of Neutron's ports.
+// port has the fields of Neutron's ports that this package uses.
 type port struct {
 	ID, Name string
 	DeviceID string `json:"device_id"`
@@ -193,7 +193,7 @@ type port struct {
 
 // nodeNames returns the names of servers by their addresses.
 func (c *Cloud) nodeNames(ctx context.Context) (map[string]string, error) {
-	servers, err := list[named](ctx, c.tenant, "compute/servers")
+	servers, err := list[ref](ctx, c.tenant, "compute/servers")
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (c *Cloud) nodeNames(ctx context.Context) (map[string]string, error) {
 	}
 	out := map[string]string{}
 	for _, p := range ports {
-		i := slices.IndexFunc(servers, func(s named) bool { return s.ID == p.DeviceID })
+		i := slices.IndexFunc(servers, func(s ref) bool { return s.ID == p.DeviceID })
 		if i < 0 {
 			continue
 		}
@@ -214,5 +214,5 @@ func (c *Cloud) nodeNames(ctx context.Context) (map[string]string, error) {
 	return out, nil
 }
 
-// unreadable returns the result of a failed read, so that a check fails with the error.
-func unreadable(what string, err error) string { return what + " cannot be read: " + err.Error() }
+// failedRead returns the result of a failed read, so that a check fails with the error.
+func failedRead(objects string, err error) string { return objects + " cannot be read: " + err.Error() }

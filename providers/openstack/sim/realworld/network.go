@@ -3,14 +3,13 @@ package realworld
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"slices"
 	"sync"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-// route is one of the router's.
+// route is an extra route of the router.
 type route struct {
 	Destination string `json:"destination"`
 	NextHop     string `json:"nexthop"`
@@ -25,14 +24,14 @@ func (c *Cloud) Routes() []world.Route {
 	defer cancel()
 	out, err := c.routes(ctx)
 	if err != nil {
-		return []world.Route{{Destination: unreadable("routes", err)}}
+		return []world.Route{{Destination: failedRead("routes", err)}}
 	}
 	return out
 }
 
 func (c *Cloud) routes(ctx context.Context) ([]world.Route, error) {
-	have, err := c.routerRoutes(ctx)
-	if err != nil || len(have) == 0 {
+	routes, err := c.routerRoutes(ctx)
+	if err != nil || len(routes) == 0 {
 		return nil, err
 	}
 	names, err := c.nodeNames(ctx)
@@ -42,14 +41,12 @@ func (c *Cloud) routes(ctx context.Context) ([]world.Route, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []world.Route
-	for _, r := range have {
+	for _, r := range routes {
 		name, foreign := names[r.NextHop], c.foreign[r.Destination]
 		out = append(out, world.Route{Destination: r.Destination, NodeName: name, Blackhole: name == "" && !foreign,
 			Owned: !foreign})
 	}
-	slices.SortFunc(out, func(a, b world.Route) int {
-		return netip.MustParsePrefix(a.Destination).Compare(netip.MustParsePrefix(b.Destination))
-	})
+	world.SortRoutes(out)
 	return out, nil
 }
 
@@ -76,35 +73,35 @@ func (c *Cloud) Objects() map[string]int {
 	defer cancel()
 	out, err := c.objects(ctx)
 	if err != nil {
-		return map[string]int{unreadable("objects", err): 1}
+		return map[string]int{failedRead("objects", err): 1}
 	}
 	return out
 }
 
 func (c *Cloud) objects(ctx context.Context) (map[string]int, error) {
 	var (
-		servers, addresses, groups, rules, balancers, listeners, monitors []named
+		servers, addresses, groups, rules, balancers, listeners, monitors []ref
 
 		ports  []port
-		pools  []struct{ Members []named }
+		pools  []struct{ Members []ref }
 		routes []route
 	)
 	err := runParallel(
-		into(ctx, c.tenant, "compute/servers", &servers),
-		into(ctx, c.tenant, "network/floatingips", &addresses),
-		into(ctx, c.tenant, "network/security-groups", &groups),
-		into(ctx, c.tenant, "network/security-group-rules", &rules),
-		into(ctx, c.tenant, "load-balancer/lbaas/loadbalancers", &balancers),
-		into(ctx, c.tenant, "load-balancer/lbaas/listeners", &listeners),
-		into(ctx, c.tenant, "load-balancer/lbaas/healthmonitors", &monitors),
-		into(ctx, c.tenant, "network/ports", &ports),
-		into(ctx, c.tenant, "load-balancer/lbaas/pools", &pools),
+		listInto(ctx, c.tenant, "compute/servers", &servers),
+		listInto(ctx, c.tenant, "network/floatingips", &addresses),
+		listInto(ctx, c.tenant, "network/security-groups", &groups),
+		listInto(ctx, c.tenant, "network/security-group-rules", &rules),
+		listInto(ctx, c.tenant, "load-balancer/lbaas/loadbalancers", &balancers),
+		listInto(ctx, c.tenant, "load-balancer/lbaas/listeners", &listeners),
+		listInto(ctx, c.tenant, "load-balancer/lbaas/healthmonitors", &monitors),
+		listInto(ctx, c.tenant, "network/ports", &ports),
+		listInto(ctx, c.tenant, "load-balancer/lbaas/pools", &pools),
 		func() (err error) { routes, err = c.routerRoutes(ctx); return err },
 	)
 	if err != nil {
 		return nil, err
 	}
-	servers = slices.DeleteFunc(servers, func(s named) bool { return c.isSpare(s.ID) })
+	servers = slices.DeleteFunc(servers, func(s ref) bool { return c.isSpare(s.ID) })
 	ports = slices.DeleteFunc(ports, func(p port) bool { return c.isSpare(p.DeviceID) })
 	out := map[string]int{
 		"servers": len(servers), "ports": len(ports), "routes": len(routes), "floating-ips": len(addresses),
@@ -121,8 +118,8 @@ func (c *Cloud) objects(ctx context.Context) (map[string]int, error) {
 	return out, nil
 }
 
-// into reads a list.
-func into[T any](ctx context.Context, s *session, path string, out *[]T) func() error {
+// listInto returns a function that reads a list into out.
+func listInto[T any](ctx context.Context, s *session, path string, out *[]T) func() error {
 	return func() (err error) {
 		*out, err = list[T](ctx, s, path)
 		return err
@@ -130,12 +127,12 @@ func into[T any](ctx context.Context, s *session, path string, out *[]T) func() 
 }
 
 // runParallel runs all functions at the same time.
-func runParallel(todo ...func() error) error {
-	errs := make([]error, len(todo))
-	var all sync.WaitGroup
-	for i, do := range todo {
-		all.Go(func() { errs[i] = do() })
+func runParallel(functions ...func() error) error {
+	errs := make([]error, len(functions))
+	var running sync.WaitGroup
+	for i, f := range functions {
+		running.Go(func() { errs[i] = f() })
 	}
-	all.Wait()
+	running.Wait()
 	return errors.Join(errs...)
 }

@@ -8,21 +8,22 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
 // roles returns the roles that the services' policies require for load balancers.
 func roles() []string { return []string{"member", "load-balancer_member", "creator"} }
 
-// named is an object of which only name and ID matter.
-type named struct{ ID, Name string }
+// ref has the ID and the name of an object.
+type ref struct{ ID, Name string }
 
 // createProject creates the project, and the network of machines.
 func (c *Cloud) createProject(ctx context.Context, ipv6 bool) error {
 	name := "ccm-" + strings.ToLower(rand.Text()[:10])
 	var err error
 	p := &c.places
-	if p.project, err = c.admin.make(ctx, "identity/projects", "project",
+	if p.project, err = c.admin.create(ctx, "identity/projects", "project",
 		object{"name": name, "domain_id": "default"}); err != nil {
 		return err
 	}
@@ -39,16 +40,16 @@ func (c *Cloud) createProject(ctx context.Context, ipv6 bool) error {
 	if c.tenant, err = login(ctx, c.admin.auth, name, password, name); err != nil {
 		return err
 	}
-	if err := c.choose(ctx); err != nil {
+	if err := c.selectFixtures(ctx); err != nil {
 		return err
 	}
-	return c.connect(ctx, ipv6)
+	return c.createNetwork(ctx, ipv6)
 }
 
 // createUser creates a user with roles in the project, and returns its password.
 func (c *Cloud) createUser(ctx context.Context, name string, roles ...string) (password string, err error) {
 	password = rand.Text()
-	id, err := c.admin.make(ctx, "identity/users", "user",
+	id, err := c.admin.create(ctx, "identity/users", "user",
 		object{"name": name, "password": password, "domain_id": "default"})
 	if err != nil {
 		return "", err
@@ -56,19 +57,16 @@ func (c *Cloud) createUser(ctx context.Context, name string, roles ...string) (p
 	c.mu.Lock()
 	c.users = append(c.users, id)
 	c.mu.Unlock()
-	known, err := list[named](ctx, c.admin, "identity/roles")
+	cloudRoles, err := list[ref](ctx, c.admin, "identity/roles")
 	if err != nil {
 		return "", err
 	}
-	ids := map[string]string{}
-	for _, r := range known {
-		ids[r.Name] = r.ID
-	}
 	for _, role := range roles {
-		if ids[role] == "" {
+		i := slices.IndexFunc(cloudRoles, func(r ref) bool { return r.Name == role })
+		if i < 0 {
 			return "", fmt.Errorf("the cloud has no role %s", role)
 		}
-		grant := fmt.Sprintf("PUT identity/projects/%s/users/%s/roles/%s", c.places.project, id, ids[role])
+		grant := fmt.Sprintf("PUT identity/projects/%s/users/%s/roles/%s", c.places.project, id, cloudRoles[i].ID)
 		if err := c.admin.call(ctx, grant, nil, nil); err != nil {
 			return "", err
 		}
@@ -76,24 +74,24 @@ func (c *Cloud) createUser(ctx context.Context, name string, roles ...string) (p
 	return password, nil
 }
 
-// choose selects the image or volume of machines, and the network of floating IPs.
-func (c *Cloud) choose(ctx context.Context) error {
-	first := func(path string, id *string) func() error {
+// selectFixtures selects the flavor and the image of machines, and the network of floating IPs.
+func (c *Cloud) selectFixtures(ctx context.Context) error {
+	selectFirst := func(path string, id *string) func() error {
 		return func() error {
-			found, err := list[named](ctx, c.tenant, path)
-			if err == nil && len(found) == 0 {
+			objects, err := list[ref](ctx, c.tenant, path)
+			if err == nil && len(objects) == 0 {
 				err = fmt.Errorf("the cloud has none of %s", path)
 			}
 			if err == nil {
-				*id = found[0].ID
+				*id = objects[0].ID
 			}
 			return err
 		}
 	}
 	return runParallel(
-		first("compute/flavors", &c.places.flavor),
-		first("image/images?visibility=public", &c.places.image),
-		first("network/networks?router:external=true", &c.places.public),
+		selectFirst("compute/flavors", &c.places.flavor),
+		selectFirst("image/images?visibility=public", &c.places.image),
+		selectFirst("network/networks?router:external=true", &c.places.public),
 	)
 }
 
@@ -103,13 +101,13 @@ var (
 	privateRange6 = netip.MustParsePrefix("2001:db8:a::/64")
 )
 
-// connect creates the machines' network. Its subnet reserves addresses for next hops of foreign routes.
-func (c *Cloud) connect(ctx context.Context, ipv6 bool) (err error) {
+// createNetwork creates the machines' network. Its subnet reserves addresses for next hops of foreign routes.
+func (c *Cloud) createNetwork(ctx context.Context, ipv6 bool) (err error) {
 	p := &c.places
-	if p.network, err = c.tenant.make(ctx, "network/networks", "network", object{"name": "private"}); err != nil {
+	if p.network, err = c.tenant.create(ctx, "network/networks", "network", object{"name": "private"}); err != nil {
 		return err
 	}
-	p.router, err = c.tenant.make(ctx, "network/routers", "router",
+	p.router, err = c.tenant.create(ctx, "network/routers", "router",
 		object{"name": "router", "external_gateway_info": object{"network_id": p.public}})
 	if err != nil {
 		return err
@@ -126,18 +124,20 @@ func (c *Cloud) connect(ctx context.Context, ipv6 bool) (err error) {
 		}
 	}
 	// Neutron creates a project's default group at the first list.
-	_, err = list[named](ctx, c.tenant, "network/security-groups")
+	_, err = list[ref](ctx, c.tenant, "network/security-groups")
 	return err
 }
 
 // connectSubnet adds a subnet to the machines' network, and connects it to the router.
-func (c *Cloud) connectSubnet(ctx context.Context, name string, cidr netip.Prefix, more object) (id string, err error) {
+func (c *Cloud) connectSubnet(
+	ctx context.Context, name string, cidr netip.Prefix, options object,
+) (id string, err error) {
 	spec := object{"name": name, "network_id": c.places.network, "cidr": cidr.String(), "ip_version": 4}
 	if cidr.Addr().Is6() {
 		spec["ip_version"] = 6
 	}
-	maps.Copy(spec, more)
-	if id, err = c.tenant.make(ctx, "network/subnets", "subnet", spec); err != nil {
+	maps.Copy(spec, options)
+	if id, err = c.tenant.create(ctx, "network/subnets", "subnet", spec); err != nil {
 		return "", err
 	}
 	return id, c.tenant.call(ctx, "PUT network/routers/"+c.places.router+"/add_router_interface",
@@ -150,7 +150,7 @@ func (c *Cloud) Close() error {
 	defer cancel()
 	var errs []error
 	if c.tenant != nil {
-		errs = append(errs, c.empty(ctx))
+		errs = append(errs, c.removeObjects(ctx))
 	}
 	// Users and project are deleted last: without them, errors of the services could not be investigated.
 	for _, id := range c.users {
@@ -162,35 +162,35 @@ func (c *Cloud) Close() error {
 	return errors.Join(errs...)
 }
 
-// empty removes all objects of the project, dependents first.
-func (c *Cloud) empty(ctx context.Context) error {
+// removeObjects removes all objects of the project, dependents first.
+func (c *Cloud) removeObjects(ctx context.Context) error {
 	p := c.places
 	var errs []error
-	note := func(err error) { errs = append(errs, err) }
-	note(c.removeBalancers(ctx))
-	note(c.removeAll(ctx, "network/floatingips"))
-	note(c.removeServers(ctx))
+	add := func(err error) { errs = append(errs, err) }
+	add(c.removeBalancers(ctx))
+	add(c.removeAll(ctx, "network/floatingips"))
+	add(c.removeServers(ctx))
 	if p.router != "" {
-		note(c.tenant.call(ctx, "PUT network/routers/"+p.router, object{"router": object{"routes": []object{}}}, nil))
-		note(c.disconnect(ctx))
-		note(c.tenant.remove(ctx, "network/routers/"+p.router))
+		add(c.tenant.call(ctx, "PUT network/routers/"+p.router, object{"router": object{"routes": []object{}}}, nil))
+		add(c.disconnect(ctx))
+		add(c.tenant.remove(ctx, "network/routers/"+p.router))
 	}
 	if p.network != "" {
-		note(c.removeAll(ctx, "network/ports"))
-		note(c.tenant.remove(ctx, "network/networks/"+p.network))
+		add(c.removeAll(ctx, "network/ports"))
+		add(c.tenant.remove(ctx, "network/networks/"+p.network))
 	}
-	groups, err := list[named](ctx, c.tenant, "network/security-groups")
-	note(err)
+	groups, err := list[ref](ctx, c.tenant, "network/security-groups")
+	add(err)
 	for _, g := range groups {
 		// Only the administrator can remove the default one, together with the project.
-		note(c.admin.remove(ctx, "network/security-groups/"+g.ID))
+		add(c.admin.remove(ctx, "network/security-groups/"+g.ID))
 	}
 	return errors.Join(errs...)
 }
 
 // disconnect removes the router's interfaces to all subnets.
 func (c *Cloud) disconnect(ctx context.Context) error {
-	subnets, err := list[named](ctx, c.tenant, "network/subnets?network_id="+c.places.network)
+	subnets, err := list[ref](ctx, c.tenant, "network/subnets?network_id="+c.places.network)
 	for _, s := range subnets {
 		removed := c.tenant.call(ctx, "PUT network/routers/"+c.places.router+"/remove_router_interface",
 			object{"subnet_id": s.ID}, nil)
@@ -201,11 +201,11 @@ func (c *Cloud) disconnect(ctx context.Context) error {
 	return err
 }
 
-// removeAll deletes what is on a list of the project's.
+// removeAll deletes all objects of a list.
 func (c *Cloud) removeAll(ctx context.Context, path string) error {
-	found, err := list[named](ctx, c.tenant, path)
-	for _, x := range found {
-		err = errors.Join(err, c.tenant.remove(ctx, path+"/"+x.ID))
+	objects, err := list[ref](ctx, c.tenant, path)
+	for _, o := range objects {
+		err = errors.Join(err, c.tenant.remove(ctx, path+"/"+o.ID))
 	}
 	return err
 }

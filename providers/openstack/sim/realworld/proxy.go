@@ -14,8 +14,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// newFront puts the front before services. As in the simulator, all of them are at one address, each under
-// the path of its type, so that the call log names their operations alike.
+// newFront returns a front before services. As in the simulator, all of them are at one address, each under the path
+// of its type, so that the call log has the same names of operations.
 func newFront(roots map[string]string, o Options) *kit.Front {
 	describe, dialect := sim.Dialect()
 	return kit.NewFront(kit.FrontOptions{
@@ -24,7 +24,7 @@ func newFront(roots map[string]string, o Options) *kit.Front {
 	})
 }
 
-// newProxy forwards calls to services, and replaces their URLs by its own.
+// newProxy returns a handler that forwards calls to services, and replaces their URLs by its own.
 func newProxy(roots map[string]string) http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -33,12 +33,12 @@ func newProxy(roots map[string]string) http.Handler {
 				r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = target.Scheme, target.Host, target.Host
 			}
 			r.Out.URL.Path, r.Out.URL.RawPath = "/"+path, ""
-			r.Out.Header.Set(whereHeader, "http://"+r.In.Host)
+			r.Out.Header.Set(frontHeader, "http://"+r.In.Host)
 			r.Out.Header.Del("Accept-Encoding") // Bodies are rewritten, so that they must be text.
-			translate(r.Out.Header, &r.Out.Body, &r.Out.ContentLength, names(roots, "http://"+r.In.Host, true))
+			replaceURLs(r.Out.Header, &r.Out.Body, &r.Out.ContentLength, urlReplacer(roots, "http://"+r.In.Host, true))
 		},
 		ModifyResponse: func(r *http.Response) error {
-			translate(r.Header, &r.Body, &r.ContentLength, names(roots, r.Request.Header.Get(whereHeader), false))
+			replaceURLs(r.Header, &r.Body, &r.ContentLength, urlReplacer(roots, r.Request.Header.Get(frontHeader), false))
 			return nil
 		},
 		Transport: newTransport(),
@@ -51,11 +51,11 @@ func newProxy(roots map[string]string) http.Handler {
 // connection, and the idle connections of a few worlds would block all other clients.
 func newTransport() *http.Transport { return &http.Transport{DisableKeepAlives: true} }
 
-// whereHeader carries the address at which the client reached the front. The services ignore it.
-const whereHeader = "X-Front"
+// frontHeader carries the address at which the client reached the front. The services ignore it.
+const frontHeader = "X-Front"
 
-// names replaces the addresses of services by those behind the front, or the reverse.
-func names(roots map[string]string, front string, toServices bool) *strings.Replacer {
+// urlReplacer replaces the URLs of services by those behind the front, or the reverse.
+func urlReplacer(roots map[string]string, front string, toServices bool) *strings.Replacer {
 	var pairs []string
 	for service, root := range roots {
 		pair := []string{root, front + "/" + service}
@@ -67,11 +67,11 @@ func names(roots map[string]string, front string, toServices bool) *strings.Repl
 	return strings.NewReplacer(pairs...)
 }
 
-// translate replaces addresses in a message.
-func translate(header http.Header, body *io.ReadCloser, length *int64, names *strings.Replacer) {
+// replaceURLs replaces URLs in the header and the body of a message.
+func replaceURLs(header http.Header, body *io.ReadCloser, length *int64, urls *strings.Replacer) {
 	for _, name := range []string{"Location", "Www-Authenticate", "Link"} {
 		if value := header.Get(name); value != "" {
-			header.Set(name, names.Replace(value))
+			header.Set(name, urls.Replace(value))
 		}
 	}
 	if *body == nil || *body == http.NoBody {
@@ -82,7 +82,7 @@ func translate(header http.Header, body *io.ReadCloser, length *int64, names *st
 		panic(http.ErrAbortHandler) // A truncated message is discarded.
 	}
 	_ = (*body).Close() // All of it has been read.
-	translated := []byte(names.Replace(string(content)))
-	*body, *length = io.NopCloser(bytes.NewReader(translated)), int64(len(translated))
-	header.Set("Content-Length", strconv.Itoa(len(translated)))
+	replaced := []byte(urls.Replace(string(content)))
+	*body, *length = io.NopCloser(bytes.NewReader(replaced)), int64(len(replaced))
+	header.Set("Content-Length", strconv.Itoa(len(replaced)))
 }

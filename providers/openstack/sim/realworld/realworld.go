@@ -60,8 +60,8 @@ const changeTimeout = 15 * time.Minute
 // credentials is the file that Options.Dir must have.
 const credentials = "openrc-admin"
 
-// New creates a project with a network that is connected to the outside, for machines that Launch boots. The
-// caller must close it.
+// New creates a project with a network for machines, which a router connects to the external network. The caller must
+// close it.
 func New(ctx context.Context, o Options) (*Cloud, error) {
 	env, err := readCredentials(filepath.Join(o.Dir, credentials))
 	if err != nil {
@@ -122,10 +122,11 @@ create-monitor = true
 
 [Route]
 router-id = %q
-`, endpoint+"/identity/v3", c.tenant.user, c.tenant.password, c.tenant.project, region, c.places.subnet, c.places.public, c.places.router)
+`, endpoint+"/identity/v3", c.tenant.user, c.tenant.password, c.tenant.project, region, c.places.subnet,
+		c.places.public, c.places.router)
 }
 
-// withTimeout bounds a change by an administrator.
+// withTimeout returns the context of one change.
 func withTimeout() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), changeTimeout)
 }
@@ -133,15 +134,15 @@ func withTimeout() (context.Context, context.CancelFunc) {
 // pollEvery is the interval of polls for a change.
 const pollEvery = 300 * time.Millisecond
 
-// until polls until done, or an error.
-func until(ctx context.Context, what string, done func() (bool, error)) error {
+// poll calls a function until it reports true or an error.
+func poll(ctx context.Context, subject string, done func() (bool, error)) error {
 	for {
 		if ok, err := done(); ok || err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
+			return fmt.Errorf("waiting for %s: %w", subject, ctx.Err())
 		case <-time.After(pollEvery):
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 )
 
-// region is the region of the used endpoints.
+// region is the region of the endpoints.
 const region = "RegionOne"
 
 // session calls services as one user in one project. gophercloud renews the token when it expires.
@@ -51,11 +51,11 @@ func login(ctx context.Context, auth, user, password, project string) (*session,
 	if !ok {
 		return nil, fmt.Errorf("logging in as %s: no catalog of Keystone v3", user)
 	}
-	catalogue, err := issued.ExtractServiceCatalog()
+	catalog, err := issued.ExtractServiceCatalog()
 	if err != nil {
 		return nil, fmt.Errorf("logging in as %s: %w", user, err)
 	}
-	for _, service := range catalogue.Entries {
+	for _, service := range catalog.Entries {
 		for _, e := range service.Endpoints {
 			if e.Interface == "public" {
 				s.roots[service.Type] = rootOf(e.URL)
@@ -74,7 +74,7 @@ func rootOf(endpoint string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// object is one of JSON's.
+// object is a JSON object.
 type object = map[string]any
 
 // hasStatus reports whether an error is a response with this status.
@@ -109,8 +109,8 @@ func list[T any](ctx context.Context, s *session, path string) ([]T, error) {
 	return items, nil
 }
 
-// make creates an object under its key and returns its ID.
-func (s *session) make(ctx context.Context, path, key string, attributes object) (id string, err error) {
+// create creates an object under its key and returns its ID.
+func (s *session) create(ctx context.Context, path, key string, attributes object) (id string, err error) {
 	var out map[string]struct{ ID string }
 	err = s.call(ctx, "POST "+path, object{key: attributes}, &out)
 	return out[key].ID, err

@@ -39,11 +39,11 @@ func TestSession(t *testing.T) {
 	}
 	s.roots = roots
 
-	networks, err := list[named](t.Context(), s, "network/networks?name=private")
+	networks, err := list[ref](t.Context(), s, "network/networks?name=private")
 	if err != nil || len(networks) != 1 {
 		t.Fatalf("networks %v, %v", networks, err)
 	}
-	id, err := s.make(t.Context(), "network/security-groups", "security_group", object{"name": "a"})
+	id, err := s.create(t.Context(), "network/security-groups", "security_group", object{"name": "a"})
 	if err != nil || id == "" {
 		t.Fatalf("security group %q, %v", id, err)
 	}
@@ -51,12 +51,12 @@ func TestSession(t *testing.T) {
 	t.Run("an expired token is renewed", func(t *testing.T) {
 		c.EndTokens()
 		var out struct {
-			Group named `json:"security_group"`
+			Group ref `json:"security_group"`
 		}
 		if err := s.call(t.Context(), "GET network/security-groups/"+id, nil, &out); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(named{ID: id, Name: "a"}, out.Group); diff != "" {
+		if diff := cmp.Diff(ref{ID: id, Name: "a"}, out.Group); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})

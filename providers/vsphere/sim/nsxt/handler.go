@@ -30,6 +30,10 @@ func notFound(path string) *apiError {
 		"The requested object : " + path + " could not be found. Object identifiers are case sensitive."}
 }
 
+func methodNotAllowed() *apiError {
+	return &apiError{http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", 0, "Method not allowed"}
+}
+
 // ServeHTTP implements http.Handler.
 func (m *Manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
@@ -71,7 +75,7 @@ func (m *Manager) serve(r *http.Request) (document, *apiError) {
 	}
 	if _, known := collections()[pattern(path)]; known {
 		if r.Method != http.MethodGet {
-			return nil, &apiError{http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", 0, "Method not allowed"}
+			return nil, methodNotAllowed()
 		}
 		return m.page(path, r)
 	}
@@ -86,13 +90,13 @@ func (m *Manager) serve(r *http.Request) (document, *apiError) {
 		if !exists {
 			return nil, notFound(path)
 		}
-		return m.shown(d), nil
+		return shown(d), nil
 	case http.MethodPut:
 		return m.replace(path, collection, kind, r)
 	case http.MethodDelete:
 		return nil, m.remove(path)
 	}
-	return nil, &apiError{http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", 0, "Method not allowed"}
+	return nil, methodNotAllowed()
 }
 
 // pattern returns a path with the IDs of nested collections replaced by a star.
@@ -124,7 +128,7 @@ func (m *Manager) page(collection string, r *http.Request) (document, *apiError)
 	end := min(start+size, len(all))
 	results := make([]any, 0, end-start)
 	for _, d := range all[start:end] {
-		results = append(results, m.shown(d))
+		results = append(results, shown(d))
 	}
 	out := document{"results": results, "result_count": len(all), "sort_by": "display_name", "sort_ascending": true}
 	if end < len(all) {
@@ -133,14 +137,14 @@ func (m *Manager) page(collection string, r *http.Request) (document, *apiError)
 	return out, nil
 }
 
-// shown returns an object as a response shows it.
-func (m *Manager) shown(d document) document {
+// shown returns an object without the fields of its realized state, as responses show it.
+func shown(d document) document {
 	d = maps.Clone(d)
 	maps.DeleteFunc(d, func(key string, _ any) bool { return strings.HasPrefix(key, "-") })
 	return d
 }
 
-// replace creates an object, or replaces the one of the request's revision.
+// replace creates an object, or replaces one with the revision in the request.
 func (m *Manager) replace(path, collection string, k kind, r *http.Request) (document, *apiError) {
 	var d document
 	if err := json.NewDecoder(r.Body).Decode(&d); err != nil {
@@ -151,10 +155,10 @@ func (m *Manager) replace(path, collection string, k kind, r *http.Request) (doc
 		return nil, invalid(500012, "The path=[%s] is invalid", parent)
 	}
 	before, exists := m.objects[path]
-	if err := k.accepts(path, d, before); err != nil {
+	if err := k.checkCommon(path, d, before); err != nil {
 		return nil, err
 	}
-	if err := m.checkTags(d); err != nil {
+	if err := checkTags(d); err != nil {
 		return nil, err
 	}
 	if err := k.check(m, path, d, before); err != nil {
@@ -164,12 +168,12 @@ func (m *Manager) replace(path, collection string, k kind, r *http.Request) (doc
 	if collectionOf(path) == "ip-allocations" && !exists {
 		m.allocate(path)
 	}
-	return m.shown(stored), nil
+	return shown(stored), nil
 }
 
-// accepts checks what all kinds have in common: the revision, the required fields, and the resource type, which it
-// completes.
-func (k kind) accepts(path string, d, before document) *apiError {
+// checkCommon checks the fields that all kinds share: the revision, the required fields, and the resource type, for
+// which it sets the default.
+func (k kind) checkCommon(path string, d, before document) *apiError {
 	exists := before != nil
 	if exists && d["_revision"] != before["_revision"] {
 		return &apiError{http.StatusPreconditionFailed, "PRECONDITION_FAILED", 604, fmt.Sprintf("The object %s is "+
@@ -194,7 +198,7 @@ func (k kind) accepts(path string, d, before document) *apiError {
 }
 
 // checkTags checks the limits of tags.
-func (m *Manager) checkTags(d document) *apiError {
+func checkTags(d document) *apiError {
 	tags := d.documents("tags")
 	if len(tags) > 30 {
 		return invalid(500041, "The number of tags exceeds 30.")
@@ -207,14 +211,14 @@ func (m *Manager) checkTags(d document) *apiError {
 	return nil
 }
 
-// remove deletes an object that no other one refers to.
+// remove deletes an object without children and references.
 func (m *Manager) remove(path string) *apiError {
 	if _, exists := m.objects[path]; !exists {
 		return notFound(path)
 	}
-	if all := m.referrers(path); len(all) > 0 {
+	if referrers := m.referrers(path); len(referrers) > 0 {
 		return invalid(500030, "The object path=[%s] cannot be deleted as either it has children or it is being referenced "+
-			"by other objects path=[%s].", path, strings.Join(all, ","))
+			"by other objects path=[%s].", path, strings.Join(referrers, ","))
 	}
 	delete(m.objects, path)
 	delete(m.realizedAt, path)

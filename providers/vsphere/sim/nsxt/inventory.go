@@ -26,7 +26,7 @@ func (m *Manager) Inventory() []world.Object {
 		if !created {
 			continue
 		}
-		view := m.shown(d)
+		view := shown(d)
 		maps.DeleteFunc(view, func(key string, _ any) bool { return key == "tags" || strings.HasPrefix(key, "_") })
 		tags := map[string]any{}
 		for _, t := range d.documents("tags") {

@@ -5,11 +5,11 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 )
 
-// kind is the schema of the objects of a collection. The first type is that of documents without one.
+// kind is the schema of the objects of a collection.
 type kind struct {
+	// types are the resource types; the first is the default.
 	types    []string
 	required []string
 	check    func(m *Manager, path string, d, before document) *apiError
@@ -21,7 +21,7 @@ func unchecked(*Manager, string, document, document) *apiError { return nil }
 func collections() map[string]kind {
 	return map[string]kind{
 		"/infra/lb-services": {[]string{"LBService"}, nil, (*Manager).checkService},
-		"/infra/lb-virtual-servers": {[]string{"LBVirtualServer"},
+		servers: {[]string{"LBVirtualServer"},
 			[]string{"ip_address", "ports", "application_profile_path"}, (*Manager).checkServer},
 		"/infra/lb-pools": {[]string{"LBPool"}, nil, (*Manager).checkPool},
 		"/infra/lb-monitor-profiles": {[]string{"", "LBTcpMonitorProfile", "LBHttpMonitorProfile"}, []string{"resource_type"},
@@ -36,44 +36,41 @@ func collections() map[string]kind {
 	}
 }
 
+// collectionOf returns the name of the collection of an object, such as lb-pools.
 func collectionOf(path string) string {
 	collection, _ := cutLast(path)
 	_, name := cutLast(collection)
 	return name
 }
 
-// limits are the virtual servers, pools and pool members of a load balancer, by its size.
-func limits() map[string][3]int {
-	return map[string][3]int{
-		"SMALL": {20, 60, 300}, "MEDIUM": {100, 300, 2000}, "LARGE": {1000, 3000, 7500}, "XLARGE": {2000, 4000, 10000},
-	}
+// maxServers returns the maximum number of virtual servers of a load balancer service by its size.
+func maxServers() map[string]int {
+	return map[string]int{"SMALL": 20, "MEDIUM": 100, "LARGE": 1000, "XLARGE": 2000}
 }
 
-// exists returns an error for a reference to an object that does not exist. The caller holds the lock.
-func (m *Manager) exists(d document, field string) *apiError {
-	path := d.text(field)
-	if path == "" {
-		return nil
-	}
-	if _, exists := m.objects[path]; !exists {
-		return invalid(500012, "The path=[%s] is invalid in field %s", path, field)
+// checkRefs returns an error for references of a field to objects that do not exist. The caller holds the lock.
+func (m *Manager) checkRefs(field string, paths ...string) *apiError {
+	for _, path := range paths {
+		if _, exists := m.objects[path]; !exists && path != "" {
+			return invalid(500012, "The path=[%s] is invalid in field %s", path, field)
+		}
 	}
 	return nil
 }
 
 func (m *Manager) checkService(path string, d, _ document) *apiError {
 	if size := d.text("size"); size != "" {
-		if _, known := limits()[size]; !known && size != "DLB" {
+		if _, known := maxServers()[size]; !known && size != "DLB" {
 			return invalid(255, "Field level validation errors: {size has an invalid value %s}", size)
 		}
 	}
-	if err := m.exists(d, "connectivity_path"); err != nil {
+	gateway := d.text("connectivity_path")
+	if err := m.checkRefs("connectivity_path", gateway); err != nil {
 		return err
 	}
 	for _, other := range m.list("/infra/lb-services") {
-		at := d.text("connectivity_path")
-		if at != "" && other.text("path") != path && other.text("connectivity_path") == at {
-			return invalid(503040, "The gateway %s has the load balancer service %s already.", at, other.text("path"))
+		if gateway != "" && other.text("path") != path && other.text("connectivity_path") == gateway {
+			return invalid(503040, "The gateway %s has the load balancer service %s already.", gateway, other.text("path"))
 		}
 	}
 	return nil
@@ -84,7 +81,7 @@ func (m *Manager) checkServer(path string, d, _ document) *apiError {
 		return invalid(255, "Field level validation errors: {ip_address %s is invalid}", d.text("ip_address"))
 	}
 	for _, field := range []string{"application_profile_path", "pool_path", "lb_service_path"} {
-		if err := m.exists(d, field); err != nil {
+		if err := m.checkRefs(field, d.text(field)); err != nil {
 			return err
 		}
 	}
@@ -94,34 +91,34 @@ func (m *Manager) checkServer(path string, d, _ document) *apiError {
 		}
 	}
 	if list, ok := d["access_list_control"].(map[string]any); ok {
-		if err := m.exists(list, "group_path"); err != nil {
+		if err := m.checkRefs("group_path", document(list).text("group_path")); err != nil {
 			return err
 		}
 		if action := document(list).text("action"); action != "ALLOW" && action != "DROP" {
 			return invalid(255, "Field level validation errors: {action has an invalid value %s}", action)
 		}
 	}
-	return m.checkOthers(path, d)
+	return m.checkConflicts(path, d)
 }
 
-// checkOthers checks a virtual server beside all others: one for each address, port and protocol, and as many on a load
-// balancer service as its size allows.
-func (m *Manager) checkOthers(path string, d document) *apiError {
-	same := 0
+// checkConflicts checks a virtual server against all others: only one has an address, port and protocol, and the size
+// of a load balancer service limits their number.
+func (m *Manager) checkConflicts(path string, d document) *apiError {
+	siblings := 0
 	for _, other := range m.list("/infra/lb-virtual-servers") {
 		if other.text("path") == path {
 			continue
 		}
 		if other.text("lb_service_path") == d.text("lb_service_path") && d.text("lb_service_path") != "" {
-			same++
+			siblings++
 		}
 		if other.text("ip_address") == d.text("ip_address") && m.protocol(other) == m.protocol(d) &&
 			slices.ContainsFunc(other.texts("ports"), func(p string) bool { return slices.Contains(d.texts("ports"), p) }) {
 			return invalid(503141, "The address and the port of %s are those of %s.", path, other.text("path"))
 		}
 	}
-	service, exists := m.objects[d.text("lb_service_path")]
-	if limit := limits()[service.text("size")][0]; exists && limit > 0 && same >= limit {
+	service := m.objects[d.text("lb_service_path")]
+	if limit := maxServers()[service.text("size")]; limit > 0 && siblings >= limit {
 		return invalid(503051, "The load balancer service %s of size %s has the maximum of %d virtual servers.",
 			service.text("path"), service.text("size"), limit)
 	}
@@ -145,14 +142,12 @@ func (m *Manager) checkPool(_ string, d, _ document) *apiError {
 		}
 		seen[id] = true
 	}
-	for _, path := range d.texts("active_monitor_paths") {
-		if _, exists := m.objects[path]; !exists {
-			return invalid(500012, "The path=[%s] is invalid in field active_monitor_paths", path)
-		}
+	if err := m.checkRefs("active_monitor_paths", d.texts("active_monitor_paths")...); err != nil {
+		return err
 	}
 	if snat, ok := d["snat_translation"].(map[string]any); ok {
-		known := []string{"LBSnatAutoMap", "LBSnatDisabled", "LBSnatIpPool"}
-		if t := document(snat).text("type"); !slices.Contains(known, t) {
+		types := []string{"LBSnatAutoMap", "LBSnatDisabled", "LBSnatIpPool"}
+		if t := document(snat).text("type"); !slices.Contains(types, t) {
 			return invalid(255, "Field level validation errors: {snat_translation has an invalid type %s}", t)
 		}
 	}
@@ -188,7 +183,7 @@ func (m *Manager) checkAllocation(path string, d, before document) *apiError {
 	if want == "" {
 		return nil
 	}
-	pool, _ := cutLast(strings.TrimSuffix(path, "/"+last(path)))
+	pool := poolOf(path)
 	address, err := netip.ParseAddr(want)
 	if err != nil || !m.pools[pool].Contains(address) {
 		return invalid(500110, "The address %s is not in the pool %s.", want, pool)
@@ -199,9 +194,11 @@ func (m *Manager) checkAllocation(path string, d, before document) *apiError {
 	return nil
 }
 
-func last(path string) string {
-	_, id := cutLast(path)
-	return id
+// poolOf returns the path of the pool of an allocation.
+func poolOf(allocation string) string {
+	collection, _ := cutLast(allocation)
+	pool, _ := cutLast(collection)
+	return pool
 }
 
 func (m *Manager) checkGroup(_ string, d, _ document) *apiError {
@@ -251,7 +248,7 @@ func (m *Manager) allocated() map[string]string {
 	return out
 }
 
-// allocate gives a new allocation an address of its pool, which only the realized state shows. The caller holds the
+// allocate assigns an address of its pool to a new allocation. Only the realized state shows it. The caller holds the
 // lock.
 func (m *Manager) allocate(path string) {
 	d := m.objects[path]
@@ -260,10 +257,7 @@ func (m *Manager) allocate(path string) {
 		d["-address"] = d.text("allocation_ip")
 		return
 	}
-	collection, _ := cutLast(path)
-	pool, _ := cutLast(collection)
-	used := m.allocated()
-	prefix := m.pools[pool]
+	used, prefix := m.allocated(), m.pools[poolOf(path)]
 	for address := prefix.Addr().Next(); prefix.Contains(address); address = address.Next() {
 		if used[address.String()] == "" {
 			d["-address"] = address.String()

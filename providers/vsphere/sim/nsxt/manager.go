@@ -51,7 +51,8 @@ type Manager struct {
 	password   string
 }
 
-// document is an object of the API. Numbers are float64.
+// document is an object of the API. Numbers are float64. Keys with the prefix "-" have the realized state, which
+// responses omit.
 type document map[string]any
 
 func (d document) text(key string) string {
@@ -74,8 +75,8 @@ func (d document) documents(key string) []document {
 	list, _ := d[key].([]any)
 	var out []document
 	for _, item := range list {
-		if one, ok := item.(map[string]any); ok {
-			out = append(out, one)
+		if d, ok := item.(map[string]any); ok {
+			out = append(out, d)
 		}
 	}
 	return out
@@ -119,7 +120,7 @@ func (m *Manager) put(path string, d document) document {
 		revision, created = before["_revision"].(float64)+1, before["_create_time"].(float64)
 		for key, value := range before {
 			if strings.HasPrefix(key, "-") {
-				d[key] = value // The realized state does not follow from the document.
+				d[key] = value // Requests do not have the realized state.
 			}
 		}
 	}
@@ -134,8 +135,8 @@ func (m *Manager) put(path string, d document) document {
 
 // cutLast splits a path at its last slash.
 func cutLast(path string) (parent, id string) {
-	at := strings.LastIndex(path, "/")
-	return path[:max(at, 0)], path[at+1:]
+	i := strings.LastIndex(path, "/")
+	return path[:max(i, 0)], path[i+1:]
 }
 
 // list returns the objects of a collection, sorted by path. The caller holds the lock.
@@ -149,27 +150,29 @@ func (m *Manager) list(collection string) []document {
 	return out
 }
 
-// referrers returns the paths of the objects that contain a reference to a path. The caller holds the lock.
+// referrers returns the paths of the children of an object and of the objects that refer to it. The caller holds the
+// lock.
 func (m *Manager) referrers(path string) []string {
 	var out []string
-	for at, d := range m.objects {
-		if at != path && (strings.HasPrefix(at, path+"/") || refers(map[string]any(d), path)) {
-			out = append(out, at)
+	for other, d := range m.objects {
+		if other != path && (strings.HasPrefix(other, path+"/") || refers(map[string]any(d), path)) {
+			out = append(out, other)
 		}
 	}
 	slices.Sort(out)
 	return out
 }
 
+// refers reports whether a value contains a reference to a path.
 func refers(value any, path string) bool {
 	switch v := value.(type) {
 	case string:
 		return v == path
 	case []any:
-		return slices.ContainsFunc(v, func(one any) bool { return refers(one, path) })
+		return slices.ContainsFunc(v, func(item any) bool { return refers(item, path) })
 	case map[string]any:
-		for key, one := range v {
-			if key != "path" && key != "parent_path" && refers(one, path) {
+		for key, item := range v {
+			if key != "path" && key != "parent_path" && refers(item, path) {
 				return true
 			}
 		}

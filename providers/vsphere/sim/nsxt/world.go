@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,7 @@ const (
 	routes  = Tier1 + "/static-routes"
 )
 
+// tag returns the value of the tag with a scope.
 func tag(d document, scope string) string {
 	for _, t := range d.documents("tags") {
 		if t.text("scope") == scope {
@@ -26,7 +28,7 @@ func tag(d document, scope string) string {
 	return ""
 }
 
-// LoadBalancers returns the virtual servers, grouped by address. The function returns the node of an address.
+// LoadBalancers returns the virtual servers, grouped by address. nodeOf returns the node with an address.
 func (m *Manager) LoadBalancers(nodeOf func(address string) string) []world.LoadBalancer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -39,8 +41,8 @@ func (m *Manager) LoadBalancers(nodeOf func(address string) string) []world.Load
 				Internal: m.pools["/infra/ip-pools/"+InternalPool].Contains(netip.MustParseAddr(ip))}
 			byAddress[ip] = lb
 		}
-		l := world.Listener{Protocol: v1.Protocol(m.protocol(d)), Port: number(d.texts("ports"))}
-		l.MemberPort = number(d.texts("default_pool_member_ports"))
+		l := world.Listener{Protocol: v1.Protocol(m.protocol(d)), Port: firstPort(d.texts("ports"))}
+		l.MemberPort = firstPort(d.texts("default_pool_member_ports"))
 		for _, member := range m.objects[d.text("pool_path")].documents("members") {
 			l.Members = append(l.Members, nodeOf(member.text("ip_address")))
 		}
@@ -60,7 +62,8 @@ func (m *Manager) LoadBalancers(nodeOf func(address string) string) []world.Load
 	return out
 }
 
-func number(ports []string) int32 {
+// firstPort returns the first port of a list, 0 if it is empty.
+func firstPort(ports []string) int32 {
 	if len(ports) == 0 {
 		return 0
 	}
@@ -68,36 +71,38 @@ func number(ports []string) int32 {
 	return int32(n)
 }
 
-// DeleteLoadBalancer deletes the virtual servers of a name, as a user of the console would.
+// serversNamed returns the virtual servers with a name. The caller holds the lock.
+func (m *Manager) serversNamed(name string) ([]document, error) {
+	out := slices.DeleteFunc(m.list(servers), func(d document) bool { return d.text("display_name") != name })
+	if len(out) == 0 {
+		return nil, fmt.Errorf("no virtual server %s", name)
+	}
+	return out, nil
+}
+
+// DeleteLoadBalancer deletes the virtual servers with a name, as a user of the console would.
 func (m *Manager) DeleteLoadBalancer(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	found := false
-	for _, d := range m.list(servers) {
-		if d.text("display_name") == name {
-			delete(m.objects, d.text("path"))
-			found = true
-		}
+	list, err := m.serversNamed(name)
+	for _, d := range list {
+		delete(m.objects, d.text("path"))
 	}
-	if !found {
-		return fmt.Errorf("no virtual server %s", name)
-	}
-	return nil
+	return err
 }
 
-// Drift changes the node port of a virtual server.
+// Drift changes the node port of the first virtual server with a name.
 func (m *Manager) Drift(name string) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, d := range m.list(servers) {
-		if d.text("display_name") == name {
-			changed := maps.Clone(d)
-			changed["default_pool_member_ports"] = []any{"1"}
-			m.put(d.text("path"), changed)
-			return []string{"default_pool_member_ports"}, nil
-		}
+	list, err := m.serversNamed(name)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("no virtual server %s", name)
+	changed := maps.Clone(list[0])
+	changed["default_pool_member_ports"] = []any{"1"}
+	m.put(changed.text("path"), changed)
+	return []string{"default_pool_member_ports"}, nil
 }
 
 // Routes returns the static routes of the Tier-1 gateway.
