@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/memapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -99,7 +101,7 @@ func (c *inProcess) boot(ctx context.Context) error {
 	return nil
 }
 
-// kill has the effect of SIGKILL: no response reaches the process any more.
+// kill has the effect of SIGKILL: no more responses reach the process.
 func (c *inProcess) kill() {
 	c.killed.Store(true)
 	c.mu.Lock()
@@ -197,22 +199,18 @@ func setReady(node *v1.Node, ready bool) {
 // Node implements Cluster.
 func (c *inProcess) Node(ctx context.Context, nodeName string) (*v1.Node, error) {
 	node, err := c.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
-	return orNil(node, err)
+	return nilIfNotFound(node, err)
 }
 
 // DeleteNode implements Cluster. The manager may have deleted it before.
 func (c *inProcess) DeleteNode(ctx context.Context, nodeName string) error {
-	err := c.client.CoreV1().Nodes().Delete(ctx, nodeName, metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return ignoreNotFound(c.client.CoreV1().Nodes().Delete(ctx, nodeName, metav1.DeleteOptions{}))
 }
 
 // Service implements Cluster.
 func (c *inProcess) Service(ctx context.Context, namespace, name string) (*v1.Service, error) {
 	svc, err := c.client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
-	return orNil(svc, err)
+	return nilIfNotFound(svc, err)
 }
 
 // PutService implements Cluster.
@@ -236,11 +234,7 @@ func (c *inProcess) PutService(ctx context.Context, svc *v1.Service) error {
 
 // DeleteService implements Cluster.
 func (c *inProcess) DeleteService(ctx context.Context, namespace, name string) error {
-	err := c.client.CoreV1().Services(namespace).Delete(ctx, name, metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return ignoreNotFound(c.client.CoreV1().Services(namespace).Delete(ctx, name, metav1.DeleteOptions{}))
 }
 
 // SetServiceStatus implements Cluster.
@@ -280,11 +274,11 @@ func (c *inProcess) Events(ctx context.Context, kind, namespace, name string) ([
 			out = append(out, e.Reason+": "+e.Message)
 		}
 	}
-	modern, err := c.client.EventsV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	eventsV1, err := c.client.EventsV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range modern.Items {
+	for _, e := range eventsV1.Items {
 		if about(e.Regarding) {
 			out = append(out, e.Reason+": "+e.Note)
 		}
@@ -351,30 +345,29 @@ func (c *inProcess) Settle(ctx context.Context) error {
 		}
 	}
 	return errors.Join(fmt.Errorf("%w: the controllers still make changes after %s", ErrUnsettled, settleTimeout),
-		prefixed("the last failures", failures))
+		steps.Wrap("the last failures", failures))
 }
 
 func hasTaint(node *v1.Node, key string) bool {
-	for _, t := range node.Spec.Taints {
-		if t.Key == key {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == key })
 }
 
 func keyOf(svc *v1.Service) types.NamespacedName {
 	return types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
 }
 
-func orNil[T runtime.Object](object T, err error) (T, error) {
-	var none T
-	switch {
-	case apierrors.IsNotFound(err):
-		return none, nil
-	case err != nil:
-		return none, err
-	default:
-		return object, nil
+// nilIfNotFound returns nil instead of an object that does not exist.
+func nilIfNotFound[T runtime.Object](object T, err error) (T, error) {
+	if err != nil {
+		var none T
+		return none, ignoreNotFound(err)
 	}
+	return object, nil
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/controller-manager/pkg/features"
 	"k8s.io/klog/v2"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/memapi"
 )
 
@@ -49,8 +50,8 @@ var prepareProcess = sync.OnceValue(func() error {
 	return features.SetupCurrentKubernetesSpecificFeatureGates(utilfeature.DefaultMutableFeatureGate)
 })
 
-// silence drops the framework's log lines for the duration of a test: it logs every injected failure.
-func silence(t testing.TB) {
+// discardLogs drops the framework's log lines for the duration of a test: it logs every injected failure.
+func discardLogs(t testing.TB) {
 	t.Helper()
 	if err := prepareProcess(); err != nil {
 		t.Fatal(err)
@@ -71,11 +72,11 @@ type manager struct {
 
 // startManager starts the controllers of k8s.io/cloud-provider on a provider, and waits for their caches.
 func startManager(ctx context.Context, server *memapi.Server, cloud cloudprovider.Interface) (*manager, error) {
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	m := &manager{cloud: cloud, results: newResults(), ctx: life, end: end}
-	client := server.Client(life)
+	processCtx, end := context.WithCancel(context.WithoutCancel(ctx))
+	m := &manager{cloud: cloud, results: newResults(), ctx: processCtx, end: end}
+	client := server.Client(processCtx)
 	factory := informers.NewSharedInformerFactory(client, tick)
-	cloud.Initialize(memapi.ClientBuilder{Interface: client}, life.Done())
+	cloud.Initialize(memapi.ClientBuilder{Interface: client}, processCtx.Done())
 	if user, ok := cloud.(cloudprovider.InformerUser); ok {
 		user.SetInformers(factory)
 	}
@@ -95,8 +96,8 @@ func startManager(ctx context.Context, server *memapi.Server, cloud cloudprovide
 			return nil, fmt.Errorf("node lifecycle controller: %w", err)
 		}
 		runs = append(runs,
-			func() { controller.RunWithContext(life, controllerMetrics()) },
-			func() { lifecycle.Run(life, controllerMetrics()) })
+			func() { controller.RunWithContext(processCtx, controllerMetrics()) },
+			func() { lifecycle.Run(processCtx, controllerMetrics()) })
 	}
 	if _, ok := cloud.LoadBalancer(); ok {
 		controller, err := servicecontroller.New(observed, client, services, nodes, ClusterName,
@@ -105,7 +106,7 @@ func startManager(ctx context.Context, server *memapi.Server, cloud cloudprovide
 			end()
 			return nil, fmt.Errorf("service controller: %w", err)
 		}
-		runs = append(runs, func() { controller.Run(life, serviceWorkers, controllerMetrics()) })
+		runs = append(runs, func() { controller.Run(processCtx, serviceWorkers, controllerMetrics()) })
 	}
 	if routes, ok := observed.Routes(); ok {
 		_, cidr, err := net.ParseCIDR(ClusterCIDR)
@@ -118,13 +119,13 @@ func startManager(ctx context.Context, server *memapi.Server, cloud cloudprovide
 			end()
 			return nil, fmt.Errorf("route controller: %w", err)
 		}
-		runs = append(runs, func() { controller.Run(life, tick, controllerMetrics()) })
+		runs = append(runs, func() { controller.Run(processCtx, tick, controllerMetrics()) })
 	}
 	for _, run := range runs {
 		go run()
 	}
-	factory.StartWithContext(life)
-	factory.WaitForCacheSync(life.Done())
+	factory.StartWithContext(processCtx)
+	factory.WaitForCacheSync(processCtx.Done())
 	return m, nil
 }
 
@@ -161,7 +162,7 @@ func (r *results) failures() error {
 	defer r.mu.Unlock()
 	var errs []error
 	for call, err := range r.errs {
-		errs = append(errs, prefixed(call, err))
+		errs = append(errs, steps.Wrap(call, err))
 	}
 	return errors.Join(errs...)
 }

@@ -47,7 +47,7 @@ var randomSeeds = []uint64{1, 2, 3}
 // rounds all disruption is held: then listeners stay, members follow, and approved changes are applied.
 func RunRandom(t *testing.T, subject Subject) {
 	t.Helper()
-	silence(t)
+	discardLogs(t)
 	seeds := randomSeeds
 	if testing.Short() {
 		seeds = seeds[:1]
@@ -137,12 +137,12 @@ func (c *randomLoad) round(ctx context.Context) error {
 	front := c.session.World.Front()
 	front.SetFaults(c.script()...)
 	for range 1 + c.random.IntN(randomChanges) {
-		what, err := c.change(ctx)
+		description, err := c.change(ctx)
 		if err != nil {
-			return fmt.Errorf("%s: %w", what, err)
+			return fmt.Errorf("%s: %w", description, err)
 		}
 		c.changes++
-		c.last = append(c.last, what)
+		c.last = append(c.last, description)
 	}
 	// Errors of the controllers are expected with faults; only the final state counts.
 	_ = c.session.Cluster.Settle(ctx)
@@ -187,13 +187,11 @@ func (c *randomLoad) verifyHeld(ctx context.Context, before map[string][]int32) 
 			if err != nil {
 				return err
 			}
-			lost := slices.Clone(before[name])
-			for _, l := range lb.Listeners {
-				lost = slices.DeleteFunc(lost, func(p int32) bool { return p == l.Port })
-				if !slices.Equal(sorted(l.Members), members) {
-					return fmt.Errorf("port %d of service %s has the members %v, want %v", l.Port, name, l.Members, members)
-				}
+			ports, err := portsWithMembers(name, lb, members)
+			if err != nil {
+				return err
 			}
+			lost := slices.DeleteFunc(slices.Clone(before[name]), func(p int32) bool { return slices.Contains(ports, p) })
 			if len(lost) > 0 {
 				return fmt.Errorf("service %s has lost the ports %v", name, lost)
 			}
@@ -217,15 +215,15 @@ func (c *randomLoad) approve(ctx context.Context, name string) error {
 	if svc.Annotations[intent.KeyScheme] != "" {
 		return nil // invalid: it has no plan
 	}
-	todo, err := c.session.Plan(ctx, name)
-	if err != nil || len(todo.Held) == 0 {
+	p, err := c.session.Plan(ctx, name)
+	if err != nil || len(p.Held) == 0 {
 		return err
 	}
 	if c.held++; c.held%2 == 0 {
 		return nil
 	}
 	c.approved++
-	svc.Annotations[intent.KeyApprove] = todo.HeldID
+	svc.Annotations[intent.KeyApprove] = p.HeldID
 	if err := c.session.Put(ctx, svc); err != nil {
 		return err
 	}

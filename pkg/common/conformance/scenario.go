@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
@@ -74,12 +75,12 @@ func (s Scenario) execute(ctx context.Context, r *Session) (endState, error) {
 	}
 	if !r.dryRun {
 		if err := r.Converge(ctx); err != nil {
-			return endState{}, prefixed("at the end of the scenario", err)
+			return endState{}, steps.Wrap("at the end of the scenario", err)
 		}
 	}
 	end := r.endState()
 	r.stepCalls = r.World.Front().Log().Len()
-	return end, prefixed("after deleting everything", r.Clear(ctx))
+	return end, steps.Wrap("after deleting everything", r.Clear(ctx))
 }
 
 // loadBalancerService returns a Service of type LoadBalancer with TCP ports.
@@ -100,14 +101,4 @@ func port(protocol v1.Protocol, p int32) v1.ServicePort {
 		name = fmt.Sprintf("udp-%d", p)
 	}
 	return v1.ServicePort{Name: name, Protocol: protocol, Port: p}
-}
-
-// steps runs functions in order and stops at the first error.
-func steps(todo ...func() error) error {
-	for _, do := range todo {
-		if err := do(); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -3,6 +3,8 @@ package conformance
 import (
 	"context"
 	"fmt"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 )
 
 // lifeScenarios are about restarts of the manager and load balancers that other clients delete.
@@ -30,14 +32,14 @@ func lifeScenarios() []Scenario {
 			Name: "changed while away", Needs: needsBalancer,
 			Doc: "A new manager applies changes that were made while no manager ran.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
-				return steps(
+				return steps.Run(
 					func() error { return r.Put(ctx, loadBalancerService("web", 80)) },
 					func() error { return r.change(ctx, loadBalancerService("api", 443)) },
 					func() error { return r.Delete(ctx, "api") },
 					func() error { return r.Put(ctx, loadBalancerService("web", 80, 8080)) },
 					func() error { return r.Join(ctx, Machine{Name: "node-3"}) },
 					func() error { return r.Restart(ctx, ManagerOptions{}) },
-					func() error { return r.Converge(ctx, r.gone("api")) },
+					func() error { return r.Converge(ctx, r.deleted("api")) },
 				)
 			}),
 		},
@@ -45,7 +47,7 @@ func lifeScenarios() []Scenario {
 			Name: "load balancer deleted behind our back", Needs: needsBalancer,
 			Doc: "A load balancer that another client deleted is recreated, and its orphans are used or removed.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
-				return steps(
+				return steps.Run(
 					func() error { return r.change(ctx, loadBalancerService("web", 80)) },
 					func() error { return r.deleteBalancer(ctx, "web") },
 					func() error { return r.Restart(ctx, ManagerOptions{}) },
@@ -57,11 +59,11 @@ func lifeScenarios() []Scenario {
 			Name: "Service deleted after its load balancer", Needs: needsBalancer,
 			Doc: "Deleting a Service after another client deleted its load balancer removes the orphans too.",
 			Steps: withNodes(1, func(ctx context.Context, r *Session) error {
-				return steps(
+				return steps.Run(
 					func() error { return r.change(ctx, loadBalancerService("web", 80)) },
 					func() error { return r.deleteBalancer(ctx, "web") },
 					func() error { return r.Delete(ctx, "web") },
-					func() error { return r.Converge(ctx, r.gone("web")) },
+					func() error { return r.Converge(ctx, r.deleted("web")) },
 				)
 			}),
 		},
@@ -74,14 +76,13 @@ func (r *Session) populate(ctx context.Context) error {
 		return err
 	}
 	if r.Capabilities.LoadBalancer {
-		for _, put := range []func() error{
+		err := steps.Run(
 			func() error { return r.Put(ctx, loadBalancerService("web", 80, 443)) },
 			func() error { return r.Put(ctx, internal(loadBalancerService("db", 5432))) },
 			func() error { return r.Put(ctx, open(loadBalancerService("admin", 8443), "203.0.113.0/24")) },
-		} {
-			if err := put(); err != nil {
-				return err
-			}
+		)
+		if err != nil {
+			return err
 		}
 	}
 	return r.Converge(ctx)

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
@@ -45,7 +46,7 @@ func nodeScenarios() []Scenario {
 			Name: "shutdown taint", Needs: needsInstances,
 			Doc: "A machine that is powered off keeps its node, which has the shutdown taint until it is ready again.",
 			Steps: func(ctx context.Context, r *Session) error {
-				return steps(
+				return steps.Run(
 					func() error { return r.JoinN(ctx, 2) },
 					func() error { return r.Converge(ctx) },
 					func() error { return r.World.Stop("node-1") },
@@ -60,7 +61,7 @@ func nodeScenarios() []Scenario {
 			Name: "vanished instance", Needs: needsInstances,
 			Doc: "The node of a machine that was terminated is deleted once it stops reporting; no other node is.",
 			Steps: func(ctx context.Context, r *Session) error {
-				return steps(
+				return steps.Run(
 					func() error { return r.JoinN(ctx, 3) },
 					func() error { return r.Converge(ctx) },
 					func() error { return r.Terminate(ctx, "node-2", true) },
@@ -72,7 +73,7 @@ func nodeScenarios() []Scenario {
 			Name: "silent node", Needs: needsInstances,
 			Doc: "The node of a running machine that stops reporting is neither deleted nor tainted.",
 			Steps: func(ctx context.Context, r *Session) error {
-				return steps(
+				return steps.Run(
 					func() error { return r.JoinN(ctx, 2) },
 					func() error { return r.Converge(ctx) },
 					func() error { return r.Silence(ctx, "node-1") },
@@ -89,7 +90,7 @@ func nodeScenarios() []Scenario {
 			Name: "unknown node", Needs: needsInstances,
 			Doc: "A node without a provider ID and without a machine in this cloud is not changed while it reports.",
 			Steps: func(ctx context.Context, r *Session) error {
-				return steps(
+				return steps.Run(
 					func() error { return r.JoinN(ctx, 1) },
 					func() error { return r.AddForeignNode(ctx, "unheard-of", "") },
 					func() error { return r.Converge(ctx) },
@@ -100,7 +101,7 @@ func nodeScenarios() []Scenario {
 			Name: "failing cloud", Needs: needsInstances, OwnFaults: true,
 			Doc: "While every call to the cloud fails, no node is deleted or tainted, however long nodes have been silent.",
 			Steps: func(ctx context.Context, r *Session) error {
-				return steps(
+				return steps.Run(
 					func() error { return r.JoinN(ctx, 2) },
 					func() error { return r.Converge(ctx) },
 					func() error {
@@ -118,16 +119,16 @@ func nodeScenarios() []Scenario {
 func nodeAddresses(ctx context.Context, r *Session) error {
 	var first []v1.NodeAddress
 	same := func(ctx context.Context) error {
-		node, err := r.Cluster.Node(ctx, "node-1")
-		if err != nil || node == nil {
-			return fmt.Errorf("node node-1: %w", errors.Join(err))
+		node, err := r.node(ctx, "node-1")
+		if err != nil {
+			return err
 		}
 		if !slices.Equal(first, node.Status.Addresses) {
 			return fmt.Errorf("the addresses of node node-1 went from %v to %v", first, node.Status.Addresses)
 		}
 		return nil
 	}
-	return steps(
+	return steps.Run(
 		func() error { return r.JoinN(ctx, 1) },
 		func() error { return r.Converge(ctx, r.orderedAddresses("node-1")) },
 		func() error {
@@ -144,7 +145,7 @@ func nodeAddresses(ctx context.Context, r *Session) error {
 }
 
 func foreignNode(ctx context.Context, r *Session) error {
-	return steps(
+	return steps.Run(
 		func() error { return r.JoinN(ctx, 2) },
 		func() error { return r.AddForeignNode(ctx, "node-foreign", "elsewhere:///zone/i-0123456789") },
 		func() error {
@@ -162,9 +163,9 @@ func foreignNode(ctx context.Context, r *Session) error {
 func (r *Session) distinctProviderIDs(ctx context.Context) error {
 	owner := map[string]string{}
 	for name := range r.machines {
-		node, err := r.Cluster.Node(ctx, name)
-		if err != nil || node == nil {
-			return fmt.Errorf("node %s: %w", name, errors.Join(err))
+		node, err := r.node(ctx, name)
+		if err != nil {
+			return err
 		}
 		if other, taken := owner[node.Spec.ProviderID]; taken {
 			return fmt.Errorf("nodes %s and %s share provider ID %s", name, other, node.Spec.ProviderID)
@@ -176,9 +177,9 @@ func (r *Session) distinctProviderIDs(ctx context.Context) error {
 
 func (r *Session) orderedAddresses(name string) Check {
 	return func(ctx context.Context) error {
-		node, err := r.Cluster.Node(ctx, name)
-		if err != nil || node == nil {
-			return fmt.Errorf("node %s: %w", name, errors.Join(err))
+		node, err := r.node(ctx, name)
+		if err != nil {
+			return err
 		}
 		addresses := node.Status.Addresses
 		seen := map[v1.NodeAddress]bool{}
@@ -212,9 +213,9 @@ func (r *Session) orderedAddresses(name string) Check {
 func (r *Session) verifyLabels(ctx context.Context) error {
 	var errs []error
 	for name := range r.machines {
-		node, err := r.Cluster.Node(ctx, name)
-		if err != nil || node == nil {
-			return fmt.Errorf("node %s: %w", name, errors.Join(err))
+		node, err := r.node(ctx, name)
+		if err != nil {
+			return err
 		}
 		m, err := r.World.Machine(name)
 		if err != nil {
@@ -236,9 +237,9 @@ func (r *Session) verifyLabels(ctx context.Context) error {
 // tainted checks the shutdown taint of the node.
 func (r *Session) tainted(name string, want bool) Check {
 	return func(ctx context.Context) error {
-		node, err := r.Cluster.Node(ctx, name)
-		if err != nil || node == nil {
-			return fmt.Errorf("node %s: %w", name, errors.Join(err))
+		node, err := r.node(ctx, name)
+		if err != nil {
+			return err
 		}
 		if have := hasTaint(node, cloudproviderapi.TaintNodeShutdown); have != want {
 			return fmt.Errorf("node %s carries the shutdown taint: %t, want %t", name, have, want)

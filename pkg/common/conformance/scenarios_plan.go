@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -30,7 +31,7 @@ func planScenarios() []Scenario {
 			Doc: "A plan names the field that was changed by hand; the next manager corrects it.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				var fields []string
-				return steps(
+				return steps.Run(
 					func() error { return r.change(ctx, loadBalancerService("web", 80)) },
 					func() (err error) { fields, err = r.drift(ctx, "web"); return err },
 					// Without Settled: a manager that starts in the meantime corrects the drift.
@@ -51,7 +52,7 @@ func planScenarios() []Scenario {
 					return err
 				}
 				untouched := r.Unchanged()
-				return steps(
+				return steps.Run(
 					func() error { return r.Put(ctx, loadBalancerService("web", 80, 443)) },
 					func() error { return r.Put(ctx, loadBalancerService("api", 443)) },
 					func() error { return r.Settled(ctx, untouched, r.planned("api", creates)) },
@@ -68,9 +69,9 @@ func (r *Session) planned(name string, check func(plan.Plan) error) Check {
 	return func(ctx context.Context) error {
 		p, err := r.Plan(ctx, name)
 		if err != nil {
-			return prefixed("planning service "+name, err)
+			return steps.Wrap("planning service "+name, err)
 		}
-		return prefixed("the plan of service "+name, check(p))
+		return steps.Wrap("the plan of service "+name, check(p))
 	}
 }
 
@@ -92,16 +93,14 @@ func creates(p plan.Plan) error {
 func changesFields(fields *[]string) func(plan.Plan) error {
 	return func(p plan.Plan) error {
 		for _, want := range *fields {
-			if !slices.ContainsFunc(p.Changes, func(c plan.Change) bool { return c.Kind == want || hasField(c, want) }) {
+			if !slices.ContainsFunc(p.Changes, func(c plan.Change) bool {
+				return c.Kind == want || plan.Fields(c.Fields).Has(want)
+			}) {
 				return fmt.Errorf("does not name %q, which was changed by hand: %s", want, strings.Join(summaries(p), "; "))
 			}
 		}
 		return nil
 	}
-}
-
-func hasField(c plan.Change, name string) bool {
-	return slices.ContainsFunc(c.Fields, func(f plan.Field) bool { return f.Name == name })
 }
 
 func summaries(p plan.Plan) []string {

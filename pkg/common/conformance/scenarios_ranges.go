@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
@@ -37,20 +38,20 @@ func portRanges(ctx context.Context, r *Session) error {
 // changesWithin puts versions of one Service one after the other. During each change, a port may be open to the clients
 // of the previous and of the next version, and to no others.
 func (r *Session) changesWithin(ctx context.Context, versions ...*v1.Service) error {
-	o := &openness{world: r.World}
+	o := &rangeObserver{world: r.World}
 	r.World.Front().AfterMutations(o.observe)
 	defer r.World.Front().AfterMutations(nil)
 	for i, svc := range versions {
 		o.allow(versions[max(i-1, 0)], svc)
 		if err := r.change(ctx, svc); err != nil {
-			return prefixed(fmt.Sprintf("version %d of service %s", i+1, svc.Name), err)
+			return steps.Wrap(fmt.Sprintf("version %d of service %s", i+1, svc.Name), err)
 		}
 	}
 	return o.err()
 }
 
-// openness compares the source ranges of all listeners with those that some versions of a Service allow.
-type openness struct {
+// rangeObserver compares the source ranges of all listeners with those that some versions of a Service allow.
+type rangeObserver struct {
 	world World
 
 	mu       sync.Mutex
@@ -58,20 +59,20 @@ type openness struct {
 	problems []error
 }
 
-func (o *openness) allow(versions ...*v1.Service) {
+func (o *rangeObserver) allow(versions ...*v1.Service) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.versions = versions
 }
 
-func (o *openness) err() error {
+func (o *rangeObserver) err() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return errors.Join(o.problems...)
 }
 
-// observe checks the present state.
-func (o *openness) observe() {
+// observe checks the current state.
+func (o *rangeObserver) observe() {
 	balancers := o.world.LoadBalancers()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -87,17 +88,17 @@ func (o *openness) observe() {
 }
 
 // allowed returns the ranges of all versions for a port; it is not restricted if one version allows all clients.
-func (o *openness) allowed(l Listener) (ranges []string, restricted bool) {
+func (o *rangeObserver) allowed(l Listener) (ranges []string, restricted bool) {
 	for _, svc := range o.versions {
 		for _, p := range svc.Spec.Ports {
 			if p.Port != l.Port || p.Protocol != l.Protocol {
 				continue
 			}
-			own := rangesAt(svc, p)
-			if own == nil {
+			atPort := rangesAt(svc, p)
+			if atPort == nil {
 				return nil, false
 			}
-			ranges, restricted = append(ranges, own...), true
+			ranges, restricted = append(ranges, atPort...), true
 		}
 	}
 	return ranges, restricted

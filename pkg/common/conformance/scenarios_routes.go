@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 )
 
 func routeScenarios() []Scenario {
@@ -14,7 +16,7 @@ func routeScenarios() []Scenario {
 			Name: "routes added", Needs: needsRoutes,
 			Doc: "Every node's pod CIDR gets one route to its machine, on joining and once.",
 			Steps: func(ctx context.Context, r *Session) error {
-				return steps(
+				return steps.Run(
 					func() error { return r.JoinN(ctx, 2) },
 					func() error { return r.Converge(ctx) },
 					func() error { return r.Join(ctx, Machine{Name: "node-3"}) },
@@ -26,7 +28,7 @@ func routeScenarios() []Scenario {
 			Name: "routes removed", Needs: needsRoutes,
 			Doc: "Deleting a node deletes its route.",
 			Steps: func(ctx context.Context, r *Session) error {
-				return steps(
+				return steps.Run(
 					func() error { return r.JoinN(ctx, 2) },
 					func() error { return r.Converge(ctx) },
 					func() error { return r.Terminate(ctx, "node-1", true) },
@@ -39,7 +41,7 @@ func routeScenarios() []Scenario {
 			Name: "blackhole", Needs: needsRoutes,
 			Doc: "A route to a deleted machine is removed with its node, and the others stay.",
 			Steps: func(ctx context.Context, r *Session) error {
-				return steps(
+				return steps.Run(
 					func() error { return r.JoinN(ctx, 3) },
 					func() error { return r.Converge(ctx) },
 					func() error { return r.Terminate(ctx, "node-2", false) },
@@ -53,7 +55,7 @@ func routeScenarios() []Scenario {
 			Name: "foreign routes", Needs: needsRoutes,
 			Doc: "Foreign routes are never changed, inside the cluster's CIDR or outside of it.",
 			Steps: func(ctx context.Context, r *Session) error {
-				return steps(
+				return steps.Run(
 					func() error { return r.AddForeignRoute("192.168.77.0/24") },
 					func() error { return r.AddForeignRoute("10.244.200.0/24") },
 					func() error { return r.JoinN(ctx, 2) },
@@ -68,7 +70,7 @@ func routeScenarios() []Scenario {
 			Doc: "A foreign route to a node's pod CIDR stays, and the node gets no second one: an Event names the range. " +
 				"Other nodes get their routes.",
 			Steps: func(ctx context.Context, r *Session) error {
-				return steps(
+				return steps.Run(
 					func() error { return r.AddForeignRoute("10.244.2.0/24") },
 					func() error { return r.JoinN(ctx, 2) },
 					func() error { return r.Converge(ctx, r.refusesRoute("node-2", "10.244.2.0/24")) },

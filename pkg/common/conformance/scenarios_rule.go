@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -23,7 +24,7 @@ func ruleScenarios() []Scenario {
 			Doc: "A Service that becomes invalid keeps its load balancer, and nodes join and leave it, also after a restart.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				var before LoadBalancer
-				return steps(
+				return steps.Run(
 					func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
 					func() (err error) { before, err = r.Balancer(ctx, "web"); return err },
 					func() error { return r.Put(ctx, invalid(loadBalancerService("web", 80, 443))) },
@@ -69,7 +70,7 @@ func heldChanges(ctx context.Context, r *Session) error {
 		}
 	}
 	converge := func() error { return r.Converge(ctx) }
-	return steps(
+	return steps.Run(
 		func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
 		policy(provider.HoldAllDisruption),
 		put(80, ""), held(80, 443),
@@ -110,19 +111,24 @@ func (r *Session) listens(name string, ports ...int32) Check {
 		if err != nil {
 			return err
 		}
-		var have []int32
-		for _, l := range lb.Listeners {
-			have = append(have, l.Port)
-			if !slices.Equal(sorted(l.Members), members) {
-				err = errors.Join(err, fmt.Errorf("port %d of service %s has the members %v, want %v", l.Port, name, l.Members,
-					members))
-			}
-		}
+		have, err := portsWithMembers(name, lb, members)
 		if !slices.Equal(have, ports) {
 			err = errors.Join(err, fmt.Errorf("service %s has the ports %v, want %v", name, have, ports))
 		}
 		return err
 	}
+}
+
+// portsWithMembers returns the ports of a load balancer, and an error if one has other members.
+func portsWithMembers(service string, lb LoadBalancer, members []string) (ports []int32, err error) {
+	for _, l := range lb.Listeners {
+		ports = append(ports, l.Port)
+		if !slices.Equal(sorted(l.Members), members) {
+			err = errors.Join(err, fmt.Errorf("port %d of service %s has the members %v, want %v", l.Port, service, l.Members,
+				members))
+		}
+	}
+	return ports, err
 }
 
 // invalid gives the Service an annotation that no cloud can apply.
@@ -134,10 +140,10 @@ func invalid(svc *v1.Service) *v1.Service {
 // keeps checks that a Service has the load balancer and the addresses that it had.
 func (r *Session) keeps(name string, before *LoadBalancer) Check {
 	return func(ctx context.Context) error {
-		now, err := r.Balancer(ctx, name)
-		if err == nil && (now.Name != before.Name || !slices.Equal(now.Addresses, before.Addresses)) {
+		current, err := r.Balancer(ctx, name)
+		if err == nil && (current.Name != before.Name || !slices.Equal(current.Addresses, before.Addresses)) {
 			err = fmt.Errorf("service %s moved from %s to %s", name, describe([]LoadBalancer{*before}),
-				describe([]LoadBalancer{now}))
+				describe([]LoadBalancer{current}))
 		}
 		return err
 	}

@@ -2,12 +2,13 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
@@ -25,7 +26,7 @@ func serviceScenarios() []Scenario {
 			Name: "Service before nodes", Needs: needsBalancer,
 			Doc: "A load balancer that is created before there are nodes gets them as members as they join.",
 			Steps: func(ctx context.Context, r *Session) error {
-				return steps(
+				return steps.Run(
 					func() error { return r.change(ctx, loadBalancerService("web", 80)) },
 					func() error { return r.JoinN(ctx, 2) },
 					func() error { return r.Converge(ctx) },
@@ -85,11 +86,11 @@ func serviceScenarios() []Scenario {
 			Name: "deletion", Needs: needsBalancer,
 			Doc: "Deleting a Service deletes all of its objects, and none of other Services.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
-				return steps(
+				return steps.Run(
 					func() error { return r.Put(ctx, loadBalancerService("web", 80, 443)) },
 					func() error { return r.change(ctx, loadBalancerService("api", 443)) },
 					func() error { return r.Delete(ctx, "web") },
-					func() error { return r.Converge(ctx, r.gone("web")) },
+					func() error { return r.Converge(ctx, r.deleted("web")) },
 				)
 			}),
 		},
@@ -99,10 +100,10 @@ func serviceScenarios() []Scenario {
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				plain := loadBalancerService("web", 80)
 				plain.Spec.Type = v1.ServiceTypeClusterIP
-				return steps(
+				return steps.Run(
 					func() error { return r.change(ctx, loadBalancerService("web", 80)) },
 					func() error { return r.Put(ctx, plain) },
-					func() error { return r.Converge(ctx, r.withoutBalancer("web")) },
+					func() error { return r.Converge(ctx, r.hasNoBalancer("web")) },
 				)
 			}),
 		},
@@ -110,10 +111,10 @@ func serviceScenarios() []Scenario {
 			Name: "made again under the same name", Needs: needsBalancer,
 			Doc: "A Service that is deleted and recreated under its name has one load balancer, its own.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
-				return steps(
+				return steps.Run(
 					func() error { return r.change(ctx, loadBalancerService("web", 80)) },
 					func() error { return r.Delete(ctx, "web") },
-					func() error { return r.Converge(ctx, r.gone("web")) },
+					func() error { return r.Converge(ctx, r.deleted("web")) },
 					func() error { return r.change(ctx, loadBalancerService("web", 80)) },
 				)
 			}),
@@ -122,7 +123,7 @@ func serviceScenarios() []Scenario {
 			Name: "two Services at once", Needs: needsBalancer,
 			Doc: "Services that are synced concurrently don't mix and don't take each other's addresses.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
-				return steps(
+				return steps.Run(
 					func() error { return r.Put(ctx, loadBalancerService("web", 80)) },
 					func() error { return r.Put(ctx, internal(loadBalancerService("db", 5432))) },
 					func() error { return r.Converge(ctx) },
@@ -133,13 +134,11 @@ func serviceScenarios() []Scenario {
 }
 
 func nodesChanged(ctx context.Context, r *Session) error {
-	return steps(
+	return steps.Run(
 		func() error { return r.JoinN(ctx, 2) },
 		func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
 		func() error { return r.Join(ctx, Machine{Name: "node-3"}) },
-		func() error {
-			return r.Join(ctx, Machine{Name: "node-4"})
-		},
+		func() error { return r.Join(ctx, Machine{Name: "node-4"}) },
 		func() error { return r.Converge(ctx) },
 		func() error { return r.Terminate(ctx, "node-1", true) },
 		func() error { return r.Converge(ctx) },
@@ -147,12 +146,12 @@ func nodesChanged(ctx context.Context, r *Session) error {
 }
 
 // withNodes returns steps that start with n initialised nodes.
-func withNodes(n int, then func(context.Context, *Session) error) func(context.Context, *Session) error {
+func withNodes(n int, next func(context.Context, *Session) error) func(context.Context, *Session) error {
 	return func(ctx context.Context, r *Session) error {
-		return steps(
+		return steps.Run(
 			func() error { return r.JoinN(ctx, n) },
 			func() error { return r.Converge(ctx) },
-			func() error { return then(ctx, r) },
+			func() error { return next(ctx, r) },
 		)
 	}
 }
@@ -167,25 +166,25 @@ func (r *Session) change(ctx context.Context, svc *v1.Service) error {
 
 // changes puts versions of one Service one after the other, and checks that its address stays.
 func (r *Session) changes(ctx context.Context, versions ...*v1.Service) error {
-	var before LoadBalancer
+	var previous LoadBalancer
 	for i, svc := range versions {
 		if err := r.change(ctx, svc); err != nil {
-			return prefixed(fmt.Sprintf("version %d of service %s", i+1, svc.Name), err)
+			return steps.Wrap(fmt.Sprintf("version %d of service %s", i+1, svc.Name), err)
 		}
-		now, err := r.Balancer(ctx, svc.Name)
+		current, err := r.Balancer(ctx, svc.Name)
 		if err != nil {
 			return err
 		}
-		if i > 0 && (now.Name != before.Name || !slices.Equal(now.Addresses, before.Addresses)) {
+		if i > 0 && (current.Name != previous.Name || !slices.Equal(current.Addresses, previous.Addresses)) {
 			return fmt.Errorf("version %d of service %s moved it from %s to %s", i+1, svc.Name,
-				describe([]LoadBalancer{before}), describe([]LoadBalancer{now}))
+				describe([]LoadBalancer{previous}), describe([]LoadBalancer{current}))
 		}
-		before = now
+		previous = current
 	}
 	return nil
 }
 
-func (r *Session) gone(name string) Check {
+func (r *Session) deleted(name string) Check {
 	return func(ctx context.Context) error {
 		svc, err := r.Cluster.Service(ctx, Namespace, name)
 		if err == nil && svc != nil {
@@ -195,13 +194,13 @@ func (r *Session) gone(name string) Check {
 	}
 }
 
-// withoutBalancer checks that the Service has no finalizer and no address of a load balancer.
-func (r *Session) withoutBalancer(name string) Check {
+// hasNoBalancer checks that the Service has no finalizer and no address of a load balancer.
+func (r *Session) hasNoBalancer(name string) Check {
 	return func(ctx context.Context) error {
-		svc, err := r.Cluster.Service(ctx, Namespace, name)
+		svc, err := r.service(ctx, types.NamespacedName{Namespace: Namespace, Name: name})
 		switch {
-		case err != nil || svc == nil:
-			return fmt.Errorf("service %s: %w", name, errors.Join(err))
+		case err != nil:
+			return err
 		case len(svc.Finalizers) > 0:
 			return fmt.Errorf("service %s still has finalizers %v", name, svc.Finalizers)
 		case len(svc.Status.LoadBalancer.Ingress) > 0:

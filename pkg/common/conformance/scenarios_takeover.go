@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -21,18 +22,18 @@ func takenOver(ctx context.Context, r *Session) error {
 	if r.TakeOver == nil {
 		return r.change(ctx, web) // nothing can be taken over
 	}
-	return steps(
+	return steps.Run(
 		func() error { return r.Converge(ctx) }, // nodes have provider IDs
 		func() error { return r.Restart(ctx, ManagerOptions{DryRun: true}) },
 		func() error { return r.createByOther(ctx, web) },
 		func() error { return r.createByOther(ctx, api) },
-		func() error { return r.surround(ctx) },
-		func() error { return r.fail(ctx, web) },
+		func() error { return r.takeOverDuringChanges(ctx) },
+		func() error { return r.takeOverFailed(ctx, web) },
 		func() error { return r.Join(ctx, Machine{Name: "node-3"}) },
 		func() error { return r.Terminate(ctx, "node-1", true) },
 		func() error { return r.Converge(ctx) },
 		func() error { return r.approveAfterTakeOver(ctx, web) },
-		func() error { return r.approved(ctx, api, 9443) },
+		func() error { return r.changeApproved(ctx, api, 9443) },
 	)
 }
 
@@ -55,7 +56,7 @@ func (r *Session) createByOther(ctx context.Context, svc *v1.Service) error {
 	}
 	written, err := r.TakeOver.Create(ctx, r.World, live, nodes)
 	if err != nil {
-		return prefixed("creating what another manager leaves", err)
+		return steps.Wrap("creating what another manager leaves", err)
 	}
 	maps.Copy(svc.Annotations, written.Annotations)
 	if err := r.Put(ctx, svc); err != nil {
@@ -64,14 +65,15 @@ func (r *Session) createByOther(ctx context.Context, svc *v1.Service) error {
 	return r.Cluster.SetServiceStatus(ctx, svc.Namespace, svc.Name, written.Status)
 }
 
-// surround takes the load balancers over under each kind of change of what surrounds them. Nothing is written.
-func (r *Session) surround(ctx context.Context) error {
+// takeOverDuringChanges takes the load balancers over while subnets, networks, configuration or the readability of the
+// cluster UID change. Nothing is written.
+func (r *Session) takeOverDuringChanges(ctx context.Context) error {
 	restart := func(name string, o ManagerOptions) func() error {
 		return func() error {
-			unchanged, few := r.Unchanged(), r.fewReads(ctx)
-			return prefixed(name, steps(
+			unchanged, checkReads := r.Unchanged(), r.checkReads(ctx)
+			return steps.Wrap(name, steps.Run(
 				func() error { return r.Restart(ctx, o) },
-				few,
+				checkReads,
 				func() error { return r.Converge(ctx, unchanged) },
 			))
 		}
@@ -81,9 +83,9 @@ func (r *Session) surround(ctx context.Context) error {
 		if err := r.skipTime(ctx, idleDelay); err != nil {
 			return err
 		}
-		return prefixed("minutes later", unchanged(ctx))
+		return steps.Wrap("minutes later", unchanged(ctx))
 	}
-	return steps(
+	return steps.Run(
 		restart("taking over", ManagerOptions{}),
 		rest,
 		r.discover,
@@ -101,9 +103,9 @@ const (
 	defaultReads = 2
 )
 
-// fewReads returns a check of the calls of the first sync after now: each call once, as the list of one kind of
+// checkReads returns a check of the calls of the first sync after now: each call once, as the list of one kind of
 // objects, and some more for each load balancer. With faults, and where a driver cannot skip time, it succeeds.
-func (r *Session) fewReads(ctx context.Context) func() error {
+func (r *Session) checkReads(ctx context.Context) func() error {
 	log := r.World.Front().Log()
 	before := log.Len()
 	return func() error {
@@ -114,17 +116,18 @@ func (r *Session) fewReads(ctx context.Context) func() error {
 			return err
 		}
 		counts := map[string]int{}
-		more := 0
+		repeated := 0
 		for _, call := range log.Calls()[before:] {
 			if call.Status == 0 {
 				continue // of the manager before, which ended while it waited for the response
 			}
 			if counts[call.Name]++; counts[call.Name] > 1 {
-				more++
+				repeated++
 			}
 		}
-		if allowed := cmp.Or(r.TakeOver.ReadsPerLoadBalancer, defaultReads) * len(r.World.LoadBalancers()); more > allowed {
-			return fmt.Errorf("the first sync makes %d calls beside one of each kind, want at most %d: %v", more, allowed,
+		allowed := cmp.Or(r.TakeOver.ReadsPerLoadBalancer, defaultReads) * len(r.World.LoadBalancers())
+		if repeated > allowed {
+			return fmt.Errorf("the first sync makes %d calls beside one of each kind, want at most %d: %v", repeated, allowed,
 				counts)
 		}
 		return nil
@@ -139,8 +142,8 @@ func (r *Session) skipTime(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// fail takes over a load balancer in a failed state: what would recover it is held.
-func (r *Session) fail(ctx context.Context, svc *v1.Service) error {
+// takeOverFailed takes over a load balancer in a failed state: what would recover it is held.
+func (r *Session) takeOverFailed(ctx context.Context, svc *v1.Service) error {
 	if r.TakeOver.SetFailed == nil {
 		return nil
 	}
@@ -157,7 +160,7 @@ func (r *Session) fail(ctx context.Context, svc *v1.Service) error {
 	}
 	err = r.Settled(ctx, unchanged, r.keeps(svc.Name, &lb), r.warned(svc.Name, events.LoadBalancerChangesHeld.String()))
 	if err != nil {
-		return prefixed("in a failed state", err)
+		return steps.Wrap("in a failed state", err)
 	}
 	if err := r.TakeOver.SetFailed(r.World, lb.Name, false); err != nil {
 		return err
@@ -177,7 +180,7 @@ func (r *Session) approveAfterTakeOver(ctx context.Context, svc *v1.Service) err
 	held := func() error {
 		return r.Settled(ctx, r.listens(svc.Name, 80, 443), r.planned(svc.Name, holds))
 	}
-	return steps(
+	return steps.Run(
 		func() error { return r.Restart(ctx, ManagerOptions{Disruption: provider.HoldAllDisruption}) },
 		func() error { return r.Put(ctx, svc) }, held,
 		put("another"), held,
@@ -194,9 +197,9 @@ func (r *Session) approveAfterTakeOver(ctx context.Context, svc *v1.Service) err
 	)
 }
 
-// approved gives a Service other ports and approves what is held. A manager that was killed when it had not recorded
-// what it saw first applies the Service's settings.
-func (r *Session) approved(ctx context.Context, svc *v1.Service, ports ...int32) error {
+// changeApproved gives a Service other ports and approves what is held. A manager that was killed before it had
+// recorded what it saw first applies the Service's settings.
+func (r *Session) changeApproved(ctx context.Context, svc *v1.Service, ports ...int32) error {
 	svc.Spec.Ports = loadBalancerService(svc.Name, ports...).Spec.Ports
 	if err := r.Put(ctx, svc); err != nil {
 		return err

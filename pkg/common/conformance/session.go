@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -56,7 +57,7 @@ type Session struct {
 // machine is a machine of the world and the node it registered.
 type machine struct {
 	uid types.UID
-	// gone: terminated, and its kubelet silent, so that the node must be deleted too.
+	// A machine that is terminated and silent must lose its node.
 	terminated, silent bool
 	cidrs              []string
 }
@@ -86,9 +87,9 @@ func (r *Session) Join(ctx context.Context, machines ...Machine) error {
 		if err := r.Cluster.AddNode(ctx, node); err != nil {
 			return fmt.Errorf("registering node %s: %w", m.Name, err)
 		}
-		registered, err := r.Cluster.Node(ctx, m.Name)
-		if err != nil || registered == nil {
-			return fmt.Errorf("node %s does not exist after its registration: %w", m.Name, errors.Join(err))
+		registered, err := r.node(ctx, m.Name)
+		if err != nil {
+			return steps.Wrap("after its registration", err)
 		}
 		r.machines[m.Name] = &machine{uid: registered.UID, cidrs: node.Spec.PodCIDRs}
 	}
@@ -112,12 +113,30 @@ func (r *Session) AddForeignNode(ctx context.Context, name, providerID string) e
 	if err := r.Cluster.AddNode(ctx, node); err != nil {
 		return fmt.Errorf("registering node %s: %w", name, err)
 	}
-	registered, err := r.Cluster.Node(ctx, name)
-	if err != nil || registered == nil {
-		return fmt.Errorf("node %s does not exist after its registration: %w", name, errors.Join(err))
+	registered, err := r.node(ctx, name)
+	if err != nil {
+		return steps.Wrap("after its registration", err)
 	}
 	r.foreignNodes[name] = registered
 	return nil
+}
+
+// node returns a node, or an error if it does not exist.
+func (r *Session) node(ctx context.Context, name string) (*v1.Node, error) {
+	node, err := r.Cluster.Node(ctx, name)
+	if err == nil && node == nil {
+		err = fmt.Errorf("node %s does not exist", name)
+	}
+	return node, err
+}
+
+// service returns a Service, or an error if it does not exist.
+func (r *Session) service(ctx context.Context, key types.NamespacedName) (*v1.Service, error) {
+	svc, err := r.Cluster.Service(ctx, key.Namespace, key.Name)
+	if err == nil && svc == nil {
+		err = fmt.Errorf("service %s does not exist", key)
+	}
+	return svc, err
 }
 
 // Terminate terminates a machine and, if silent, stops its kubelet's heartbeat.
@@ -225,7 +244,7 @@ func (r *Session) Settled(ctx context.Context, checks ...Check) error {
 			return nil
 		}
 		if ctx.Err() != nil || (attempt >= r.Attempts && !time.Now().Before(deadline)) {
-			return errors.Join(err, prefixed("the last errors of the controllers", settleErr))
+			return errors.Join(err, steps.Wrap("the last errors of the controllers", settleErr))
 		}
 	}
 }
@@ -266,12 +285,9 @@ func (r *Session) Balancer(ctx context.Context, name string) (LoadBalancer, erro
 }
 
 func (r *Session) balancer(ctx context.Context, key types.NamespacedName) (LoadBalancer, error) {
-	svc, err := r.Cluster.Service(ctx, key.Namespace, key.Name)
+	svc, err := r.service(ctx, key)
 	if err != nil {
 		return LoadBalancer{}, err
-	}
-	if svc == nil {
-		return LoadBalancer{}, fmt.Errorf("service %s is deleted", key)
 	}
 	addresses := statusAddresses(svc)
 	if len(addresses) == 0 {
@@ -333,24 +349,17 @@ func (r *Session) Unchanged() Check {
 		last = max(last, call.Seq)
 	}
 	return func(context.Context) error {
-		var made []string
+		var names []string
 		for _, call := range log.Mutations() {
 			if call.Seq > last {
-				made = append(made, call.Name)
+				names = append(names, call.Name)
 			}
 		}
-		if len(made) > 0 {
-			return fmt.Errorf("%d mutating calls where none was needed: %s", len(made), strings.Join(made, ", "))
+		if len(names) > 0 {
+			return fmt.Errorf("%d mutating calls where none was needed: %s", len(names), strings.Join(names, ", "))
 		}
 		return diffCounts(objects, r.World.Objects())
 	}
 }
 
 func compareKeys(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }
-
-func prefixed(prefix string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", prefix, err)
-}

@@ -17,6 +17,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
@@ -51,10 +52,10 @@ type Subject struct {
 // Run runs every scenario against the subject, in process and without faults.
 func Run(t *testing.T, subject Subject) {
 	t.Helper()
-	silence(t)
+	discardLogs(t)
 	t.Run("capabilities", func(t *testing.T) {
 		t.Parallel()
-		inBubble(t, func(t *testing.T) error { return subject.verifyCapabilities(t) })
+		steps.InBubble(t, func(t *testing.T) error { return subject.verifyCapabilities(t) })
 	})
 	for _, scenario := range Scenarios() {
 		t.Run(scenario.Name, func(t *testing.T) {
@@ -62,7 +63,7 @@ func Run(t *testing.T, subject Subject) {
 			if reason := subject.skipReason(t, scenario); reason != "" {
 				t.Skip(reason)
 			}
-			inBubble(t, func(t *testing.T) error {
+			steps.InBubble(t, func(t *testing.T) error {
 				_, err := subject.run(t, scenario, nil)
 				return err
 			})
@@ -87,16 +88,6 @@ func (s Subject) skipReason(t *testing.T, scenario Scenario) (reason string) {
 		})
 	}
 	return reason
-}
-
-// inBubble runs a function in its own bubble and returns its error.
-func inBubble(t *testing.T, f func(t *testing.T) error) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		if err := f(t); err != nil {
-			t.Errorf("\n%v", err)
-		}
-	})
 }
 
 // outcome is the result of one run.
@@ -180,7 +171,7 @@ const (
 // interrupts a sample of calls; with names, only those scenarios.
 func RunFaults(t *testing.T, subject Subject, names ...string) {
 	t.Helper()
-	silence(t)
+	discardLogs(t)
 	// Thousands of small worlds live for milliseconds each: collecting their garbage less often saves a quarter
 	// of the time. The setting is restored for the next test.
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
@@ -208,9 +199,9 @@ func RunFaults(t *testing.T, subject Subject, names ...string) {
 // interrupt runs one scenario once without a fault, and then once for each call and kind.
 func (s Subject) interrupt(t *testing.T, scenario Scenario, tally *tally) {
 	var clean outcome
-	inBubble(t, func(t *testing.T) (err error) {
+	steps.InBubble(t, func(t *testing.T) (err error) {
 		clean, err = s.run(t, scenario, nil)
-		return prefixed("without any fault", err)
+		return steps.Wrap("without any fault", err)
 	})
 	if t.Failed() {
 		return

@@ -21,7 +21,7 @@ func TestToyFaults(t *testing.T) {
 // TestMistakes shows that the suite can fail: each mistake is found by the scenario that is meant
 // to find it, with a message that says what is wrong.
 func TestMistakes(t *testing.T) {
-	silence(t)
+	discardLogs(t)
 	for _, tc := range []struct {
 		mistake  mistake
 		scenario string
@@ -52,7 +52,7 @@ func TestMistakes(t *testing.T) {
 
 // TestMistakeOnlyInterruptionsFind shows that faults find what undisturbed runs do not.
 func TestMistakeOnlyInterruptionsFind(t *testing.T) {
-	silence(t)
+	discardLogs(t)
 	subject, scenario := toySubject(remembersOnly), find(t, "load balancer created")
 	var clean outcome
 	var err error

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,10 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
@@ -58,17 +61,17 @@ func (r *Session) verifyNodes(ctx context.Context) error {
 // verifyForeignNodes checks that nodes without a machine of this world are unchanged.
 func (r *Session) verifyForeignNodes(ctx context.Context) error {
 	var errs []error
-	for name, came := range r.foreignNodes {
+	for name, registered := range r.foreignNodes {
 		node, err := r.Cluster.Node(ctx, name)
 		switch {
 		case err != nil:
 			errs = append(errs, err)
-		case node == nil || node.UID != came.UID:
+		case node == nil || node.UID != registered.UID:
 			errs = append(errs, fmt.Errorf("node %s was deleted, and it is not this cloud's", name))
-		case node.Spec.ProviderID != came.Spec.ProviderID:
+		case node.Spec.ProviderID != registered.Spec.ProviderID:
 			errs = append(errs, fmt.Errorf("node %s was given provider ID %q, and it is not this cloud's", name,
 				node.Spec.ProviderID))
-		case !reflect.DeepEqual(cloudTaints(node), cloudTaints(came)):
+		case !reflect.DeepEqual(cloudTaints(node), cloudTaints(registered)):
 			errs = append(errs, fmt.Errorf("the taints of node %s were changed to %v, and it is not this cloud's", name,
 				cloudTaints(node)))
 		}
@@ -105,12 +108,12 @@ func (r *Session) verifyBalancers(ctx context.Context) error {
 			errs = append(errs, err)
 			continue
 		}
-		svc, err := r.Cluster.Service(ctx, key.Namespace, key.Name)
-		if err != nil || svc == nil {
-			errs = append(errs, fmt.Errorf("service %s is deleted: %w", key, errors.Join(err)))
+		svc, err := r.service(ctx, key)
+		if err != nil {
+			errs = append(errs, err)
 			continue
 		}
-		errs = append(errs, prefixed("service "+key.String(), compareBalancer(svc, members, lb)))
+		errs = append(errs, steps.Wrap("service "+key.String(), compareBalancer(svc, members, lb)))
 	}
 	if have := r.World.LoadBalancers(); len(have) != wanted {
 		errs = append(errs, fmt.Errorf("the world has %d load balancers, want %d: %s", len(have), wanted, describe(have)))
@@ -147,7 +150,7 @@ func compareBalancer(svc *v1.Service, members []string, lb LoadBalancer) error {
 	have := map[string]Listener{}
 	for _, l := range lb.Listeners {
 		name := fmt.Sprintf("%s %d", l.Protocol, l.Port)
-		if _, double := have[name]; double {
+		if _, duplicate := have[name]; duplicate {
 			errs = append(errs, fmt.Errorf("load balancer %s: listener %s exists twice", lb.Name, name))
 		}
 		have[name] = l
@@ -160,7 +163,7 @@ func compareBalancer(svc *v1.Service, members []string, lb LoadBalancer) error {
 			continue
 		}
 		delete(have, name)
-		errs = append(errs, prefixed(fmt.Sprintf("load balancer %s: listener %s", lb.Name, name),
+		errs = append(errs, steps.Wrap(fmt.Sprintf("load balancer %s: listener %s", lb.Name, name),
 			compareListener(svc, p, members, l)))
 	}
 	for name := range have {
@@ -291,11 +294,7 @@ func (r *Session) endState() endState {
 func statusAddresses(svc *v1.Service) []string {
 	var out []string
 	for _, in := range svc.Status.LoadBalancer.Ingress {
-		if in.IP != "" {
-			out = append(out, in.IP)
-		} else {
-			out = append(out, in.Hostname)
-		}
+		out = append(out, cmp.Or(in.IP, in.Hostname))
 	}
 	return sorted(out)
 }
@@ -313,21 +312,12 @@ func describe(lbs []LoadBalancer) string {
 
 func diffCounts(want, have map[string]int) error {
 	var errs []error
-	for _, kind := range slices.Sorted(maps.Keys(union(want, have))) {
+	for _, kind := range sets.List(sets.KeySet(want).Union(sets.KeySet(have))) {
 		if want[kind] != have[kind] {
 			errs = append(errs, fmt.Errorf("the world has %d %s, want %d", have[kind], kind, want[kind]))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func union(a, b map[string]int) map[string]int {
-	out := maps.Clone(a)
-	if out == nil {
-		out = map[string]int{}
-	}
-	maps.Copy(out, b)
-	return out
 }
 
 func nonZero(counts map[string]int) map[string]int {

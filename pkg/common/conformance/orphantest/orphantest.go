@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	"github.com/unified-ccm/unified-ccm/pkg/common/orphans"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
@@ -69,7 +69,7 @@ func Run(t *testing.T, subject conformance.Subject, options Options) {
 	run := func(name string, f func(*rig) error) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, func(t *testing.T) error { return withOrphans(t, subject, options, f) })
+			steps.InBubble(t, func(t *testing.T) error { return withOrphans(t, subject, options, f) })
 		})
 	}
 	run("found and deleted", (*rig).deleteAll)
@@ -87,10 +87,10 @@ func Run(t *testing.T, subject conformance.Subject, options Options) {
 			t.Parallel()
 			for n := 1; ; n++ {
 				killed := false
-				inBubble(t, func(t *testing.T) error {
+				steps.InBubble(t, func(t *testing.T) error {
 					return withOrphans(t, subject, options, func(r *rig) (err error) {
 						killed, err = r.deleteKilled(kind, n)
-						return prefixed(fmt.Sprintf("%s at mutating call %d", kind, n), err)
+						return steps.Wrap(fmt.Sprintf("%s at mutating call %d", kind, n), err)
 					})
 				})
 				if !killed || t.Failed() {
@@ -332,14 +332,4 @@ func describeEntries(entries []inventory.Entry) string {
 			strings.TrimRight("; "+e.Refusal, "; "))
 	}
 	return b.String()
-}
-
-// inBubble runs a function in a bubble of package synctest, whose clock needs no time.
-func inBubble(t *testing.T, f func(t *testing.T) error) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		if err := f(t); err != nil {
-			t.Errorf("\n%v", err)
-		}
-	})
 }

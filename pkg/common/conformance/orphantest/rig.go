@@ -16,12 +16,13 @@ import (
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
-	restclient "k8s.io/client-go/rest"
 	cloudprovider "k8s.io/cloud-provider"
 	servicehelper "k8s.io/cloud-provider/service/helpers"
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/memapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/orphans"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -43,10 +44,9 @@ type rig struct {
 	subject conformance.Subject
 	// ours and theirs are the API servers of this cluster and of the other one.
 	ours, theirs *fake.Clientset
-	// nodes are those of this cluster, others that of the other one.
-	nodes, others []*v1.Node
-	// before is the world without the orphans.
-	// beforeShared omits the shared fields.
+	// nodes are those of this cluster, otherNodes that of the other one.
+	nodes, otherNodes []*v1.Node
+	// before is the world without the orphans; beforeShared omits the shared fields.
 	before, beforeShared map[string]string
 	// measured is the number of Services for the cost.
 	measured int
@@ -62,7 +62,7 @@ func withOrphans(t *testing.T, subject conformance.Subject, options Options, f f
 	r := &rig{ctx: ctx, world: world, start: start, options: options, subject: subject,
 		ours: clusterWith(clusterUID), theirs: clusterWith(otherUID)}
 	if err := r.plant(); err != nil {
-		return prefixed("planting orphans", err)
+		return steps.Wrap("planting orphans", err)
 	}
 	return f(r)
 }
@@ -88,7 +88,7 @@ func (r *rig) plant() error {
 	if r.nodes, err = r.join(ours, r.ours, "node-1", "node-2"); err != nil {
 		return err
 	}
-	if r.others, err = r.join(ours, r.theirs, "other-1"); err != nil {
+	if r.otherNodes, err = r.join(ours, r.theirs, "other-1"); err != nil {
 		return err
 	}
 	time.Sleep(time.Second) // the managers' informers see the nodes
@@ -101,12 +101,12 @@ func (r *rig) plant() error {
 	nameOf := func(svc *v1.Service) string {
 		return balancers.GetLoadBalancerName(r.ctx, conformance.ClusterName, svc)
 	}
-	one, another := r.service("old"), r.service("old") // two Services of one name, with UIDs of their own
-	if !r.options.RefusesSameService && nameOf(one) != nameOf(another) {
+	old, recreated := r.service("old"), r.service("old") // two Services of one name, with UIDs of their own
+	if !r.options.RefusesSameService && nameOf(old) != nameOf(recreated) {
 		shared = "old"
 	}
 	web := r.service("web", 80)
-	err = steps(
+	err = steps.Run(
 		func() error { return r.ensure(ours, r.ours, web) },
 		func() error { return r.ensure(theirs, r.theirs, r.service("theirs", 80)) },
 		func() error { return r.ensure(theirs, r.theirs, r.service(shared, 80)) },
@@ -116,7 +116,7 @@ func (r *rig) plant() error {
 	}
 	time.Sleep(10 * time.Minute) // load balancers become active
 	r.before, r.beforeShared = r.dump(), r.dump(r.options.Shared...)
-	return steps(
+	return steps.Run(
 		func() error { return r.ensure(ours, nil, r.service("old", 80, 443)) },
 		func() error { return r.ensure(ours, nil, r.service("partly", 80)) },
 		func() error { return r.deleteOneLoadBalancer(ours, "partly") },
@@ -131,7 +131,7 @@ func (r *rig) manager(client clientset.Interface) (cloudprovider.Interface, func
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
-	cloud.Initialize(clientBuilder{client}, ctx.Done())
+	cloud.Initialize(memapi.ClientBuilder{Interface: client}, ctx.Done())
 	factory := informers.NewSharedInformerFactory(client, 0)
 	if user, ok := cloud.(cloudprovider.InformerUser); ok {
 		user.SetInformers(factory)
@@ -212,7 +212,7 @@ func (r *rig) ensure(cloud cloudprovider.Interface, client clientset.Interface, 
 	balancers, _ := cloud.LoadBalancer()
 	nodes := r.nodes
 	if client == clientset.Interface(r.theirs) {
-		nodes = r.others
+		nodes = r.otherNodes
 	}
 	for attempt := 1; ; attempt++ {
 		status, err := balancers.EnsureLoadBalancer(r.ctx, conformance.ClusterName, svc, nodes)
@@ -221,7 +221,7 @@ func (r *rig) ensure(cloud cloudprovider.Interface, client clientset.Interface, 
 			time.Sleep(time.Minute)
 			continue
 		case err != nil:
-			return prefixed("Service "+svc.Name, err)
+			return steps.Wrap("Service "+svc.Name, err)
 		case client == nil:
 			return nil
 		}
@@ -294,7 +294,7 @@ func (r *rig) session() (orphans.Session, error) {
 			return plans, errs
 		},
 	}
-	if planner, ok := first(cloud.Routes()).(routes.Planner); ok {
+	if planner, ok := ignoreOK(cloud.Routes()).(routes.Planner); ok {
 		ranges := []netip.Prefix{netip.MustParsePrefix(conformance.ClusterCIDR)}
 		s.PlanRoutes = func(ctx context.Context, nodes []*v1.Node) (plan.Plan, error) {
 			return planner.PlanRoutes(ctx, conformance.ClusterName, nodes, ranges)
@@ -303,29 +303,4 @@ func (r *rig) session() (orphans.Session, error) {
 	return s, nil
 }
 
-func first[T any](value T, _ bool) T { return value }
-
-// clientBuilder passes the client of an API server to a provider.
-type clientBuilder struct{ client clientset.Interface }
-
-func (b clientBuilder) Config(string) (*restclient.Config, error)  { return &restclient.Config{}, nil }
-func (b clientBuilder) ConfigOrDie(string) *restclient.Config      { return &restclient.Config{} }
-func (b clientBuilder) Client(string) (clientset.Interface, error) { return b.client, nil }
-func (b clientBuilder) ClientOrDie(string) clientset.Interface     { return b.client }
-
-// steps runs functions in order and stops at the first error.
-func steps(todo ...func() error) error {
-	for _, do := range todo {
-		if err := do(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func prefixed(prefix string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", prefix, err)
-}
+func ignoreOK[T any](value T, _ bool) T { return value }
