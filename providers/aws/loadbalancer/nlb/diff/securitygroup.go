@@ -67,7 +67,7 @@ const fromDescription = "kubernetes.io/rule/nlb/security-group"
 
 // nodeRulesAfter plans the rules on the security groups of nodes. A load balancer with a security group needs
 // one rule, whatever ports it has; but if an earlier manager's rules by address allow all its traffic, they
-// stay.
+// stay, and it needs them.
 func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
 	if d.want.NoNodeRules {
 		return
@@ -76,10 +76,8 @@ func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
 		Keep:  d.want.NodeGroups.Unclear,
 		Rules: d.want.ByCIDR.Rules()}
 	rules := byCIDR
-	if from != nil {
-		if d.have.Balancer != nil && from.ID != "" && byCIDR.Satisfied(d.have.Groups) {
-			return
-		}
+	adopted := d.have.Balancer != nil && from != nil && from.ID != "" && byCIDR.Satisfied(d.have.Groups)
+	if from != nil && !adopted {
 		rules = vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: byCIDR.Groups, Keep: byCIDR.Keep, From: from,
 			FromDescription: fromDescription}
 		if b := d.have.Balancer; b != nil {
