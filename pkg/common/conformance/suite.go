@@ -190,10 +190,8 @@ func RunFaults(t *testing.T, subject Subject, names ...string) {
 			})
 		}
 	})
-	line := tally.String(subject.Name)
-	t.Log(line)
 	// The number is part of the result, so it is printed without -v too.
-	_, _ = fmt.Fprintln(os.Stdout, line)
+	_, _ = fmt.Fprintln(os.Stdout, tally.String(subject.Name))
 }
 
 // interrupt runs one scenario once without a fault, and then once for each call and kind.
