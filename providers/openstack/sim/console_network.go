@@ -157,18 +157,6 @@ func (c *Cloud) AttachFloatingIP(nodeName string) (address string, err error) {
 	return address, err
 }
 
-// SetServer changes the access addresses and the metadata of a machine. Nil leaves a field unchanged.
-func (c *Cloud) SetServer(nodeName string, access4, access6 *string, metadata map[string]string) error {
-	return c.onMachine(nodeName, func(t *tx, s *nova.Server) error {
-		neutron.Set(&s.Access4, access4)
-		neutron.Set(&s.Access6, access6)
-		if metadata != nil {
-			s.Metadata = metadata
-		}
-		return nil
-	})
-}
-
 // AddSecret creates a certificate in Barbican, in a container or by itself, and returns the reference for
 // listeners. The reference contains the simulator's URL base, such as http://127.0.0.1:8080.
 func (c *Cloud) AddSecret(base, name string, inContainer bool) (reference string) {

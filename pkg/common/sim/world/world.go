@@ -107,6 +107,15 @@ type Listener struct {
 	Draining time.Duration
 }
 
+// SourceRanges returns the source ranges of a listener that only these networks may reach, sorted and each once. Without
+// any it returns a word that is not a network, because an empty list means all clients.
+func SourceRanges(networks []string) []string {
+	if len(networks) == 0 {
+		return []string{"none"}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(networks)))
+}
+
 // SortLoadBalancers sorts load balancers, their listeners and the listeners' members.
 func SortLoadBalancers(list []LoadBalancer) {
 	sorting.Func(list, func(a, b LoadBalancer) int { return cmp.Compare(a.Name, b.Name) })

@@ -5,14 +5,12 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/ec2"
 )
 
 // The simulator forwards no traffic, but evaluates security groups: a target that the load balancer may not
 // reach is unhealthy, and LoadBalancers omits it.
-
-// noSource is the source range of a listener that no client may reach: an empty list would mean all clients.
-const noSource = "none"
 
 // Peer is the source of connections: the network interfaces of a load balancer.
 type Peer struct {
@@ -43,21 +41,12 @@ func (t *Tx) PeerOf(enis map[string]string, groups []string) Peer {
 // peer's addresses of the family that it connects over.
 func (t *Tx) Admits(groups []string, p Peer, protocol string, port int32) bool {
 	var networks []netip.Prefix
-	for _, id := range groups {
-		g := t.Groups[id]
-		if g == nil {
-			continue
+	for _, r := range t.ingress(groups, protocol, port) {
+		if r.Group != "" && slices.Contains(p.groups, r.Group) {
+			return true
 		}
-		for _, r := range g.Ingress {
-			if !r.Covers(protocol, port) {
-				continue
-			}
-			if r.Group != "" && slices.Contains(p.groups, r.Group) {
-				return true
-			}
-			if network, err := netip.ParsePrefix(r.CIDR4 + r.CIDR6); err == nil {
-				networks = append(networks, network)
-			}
+		if network, err := netip.ParsePrefix(r.CIDR4 + r.CIDR6); err == nil {
+			networks = append(networks, network)
 		}
 	}
 	if len(networks) == 0 {
@@ -68,25 +57,30 @@ func (t *Tx) Admits(groups []string, p Peer, protocol string, port int32) bool {
 	})
 }
 
-// RangesOf returns the networks that rules of the groups allow on a port, noSource if there is none.
+// RangesOf returns the networks that rules of the groups allow on a port.
 func (t *Tx) RangesOf(groups []string, protocol string, port int32, keep func(*ec2.Rule) bool) []string {
 	var out []string
-	for _, id := range groups {
-		g := t.Groups[id]
-		if g == nil {
-			continue
+	for _, r := range t.ingress(groups, protocol, port) {
+		if cidr := cmp.Or(r.CIDR4, r.CIDR6); cidr != "" && keep(r) {
+			out = append(out, cidr)
 		}
-		for _, r := range g.Ingress {
-			if cidr := cmp.Or(r.CIDR4, r.CIDR6); cidr != "" && r.Covers(protocol, port) && keep(r) {
-				out = append(out, cidr)
+	}
+	return world.SourceRanges(out)
+}
+
+// ingress returns the ingress rules of groups for a protocol and a port.
+func (t *Tx) ingress(groups []string, protocol string, port int32) []*ec2.Rule {
+	var out []*ec2.Rule
+	for _, id := range groups {
+		if g := t.Groups[id]; g != nil {
+			for _, r := range g.Ingress {
+				if r.Covers(protocol, port) {
+					out = append(out, r)
+				}
 			}
 		}
 	}
-	if len(out) == 0 {
-		return []string{noSource}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
 // DriftedInterval returns another health check interval, which load balancers of both generations accept with every

@@ -280,15 +280,27 @@ func (t *Tx) checkGroups(groups []string, vpc string) error {
 	return nil
 }
 
-// findBalancer finds a load balancer that a request names.
+// find returns the object that a request names. kind is its type in ARNs, and noun in errors.
+func find[T any](all map[string]*T, arn, kind, noun string, errMissing error) (*T, error) {
+	if x := all[arn]; x != nil {
+		return x, nil
+	}
+	if err := checkARN(arn, kind, noun); err != nil {
+		return nil, err
+	}
+	return nil, errMissing
+}
+
+func checkARN(arn, kind, noun string) error {
+	if !strings.Contains(arn, ":"+kind+"/") {
+		return core.Validation("'%s' is not a valid %s ARN", arn, noun)
+	}
+	return nil
+}
+
 func (t *Tx) findBalancer(arn string) (*balancer, error) {
-	if b := t.balancers[arn]; b != nil {
-		return b, nil
-	}
-	if !strings.Contains(arn, ":loadbalancer/") {
-		return nil, core.Validation("'%s' is not a valid load balancer ARN", arn)
-	}
-	return nil, core.Refuse("LoadBalancerNotFound", "Load balancer '%s' not found", arn)
+	return find(t.balancers, arn, "loadbalancer", "load balancer",
+		core.Refuse("LoadBalancerNotFound", "Load balancer '%s' not found", arn))
 }
 
 type describeBalancersInput struct {
@@ -331,10 +343,8 @@ func (t *Tx) describeBalancers(in describeBalancersInput) (out balancersOutput, 
 func (t *Tx) deleteBalancer(in struct{ LoadBalancerArn string }) (core.Nothing, error) {
 	b := t.balancers[in.LoadBalancerArn]
 	switch {
-	case b == nil && !strings.Contains(in.LoadBalancerArn, ":loadbalancer/"):
-		return core.Nothing{}, core.Validation("'%s' is not a valid load balancer ARN", in.LoadBalancerArn)
 	case b == nil:
-		return core.Nothing{}, nil
+		return core.Nothing{}, checkARN(in.LoadBalancerArn, "loadbalancer", "load balancer")
 	case b.attributes["deletion_protection.enabled"] == "true":
 		return core.Nothing{}, core.Refuse("OperationNotPermitted",
 			"Load balancer '%s' cannot be deleted because deletion protection is enabled", b.arn)

@@ -324,13 +324,8 @@ func (t *Tx) markInUse(l *listener) {
 }
 
 func (t *Tx) findListener(arn string) (*listener, error) {
-	if l := t.listeners[arn]; l != nil {
-		return l, nil
-	}
-	if !strings.Contains(arn, ":listener/") {
-		return nil, core.Validation("'%s' is not a valid listener ARN", arn)
-	}
-	return nil, core.Refuse("ListenerNotFound", "One or more listeners not found")
+	return find(t.listeners, arn, "listener", "listener",
+		core.Refuse("ListenerNotFound", "One or more listeners not found"))
 }
 
 func (t *Tx) modifyListener(l *listener, in listenerInput) (out listenersOutput, err error) {

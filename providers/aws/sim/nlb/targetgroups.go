@@ -198,8 +198,8 @@ func (t *Tx) modifyTargetGroup(g *targetGroup, in targetGroupInput) (out targetG
 
 // deleteTargetGroup succeeds for a missing target group.
 func (t *Tx) deleteTargetGroup(in struct{ TargetGroupArn string }) (core.Nothing, error) {
-	if !strings.Contains(in.TargetGroupArn, ":targetgroup/") {
-		return core.Nothing{}, core.Validation("'%s' is not a valid target group ARN", in.TargetGroupArn)
+	if err := checkARN(in.TargetGroupArn, "targetgroup", "target group"); err != nil {
+		return core.Nothing{}, err
 	}
 	if len(t.balancersOf(in.TargetGroupArn)) > 0 {
 		return core.Nothing{}, core.Refuse("ResourceInUse", "Target group '%s' is currently in use by a listener or a rule",
@@ -211,13 +211,11 @@ func (t *Tx) deleteTargetGroup(in struct{ TargetGroupArn string }) (core.Nothing
 }
 
 func (t *Tx) findTargetGroup(arn string) (*targetGroup, error) {
-	if g := t.targetGroups[arn]; g != nil {
-		return g, nil
-	}
-	if !strings.Contains(arn, ":targetgroup/") {
-		return nil, core.Validation("'%s' is not a valid target group ARN", arn)
-	}
-	return nil, core.Refuse("TargetGroupNotFound", "One or more target groups not found")
+	return find(t.targetGroups, arn, "targetgroup", "target group", errNoTargetGroup())
+}
+
+func errNoTargetGroup() error {
+	return core.Refuse("TargetGroupNotFound", "One or more target groups not found")
 }
 
 // balancersOf returns the load balancers that forward to a target group.
@@ -250,7 +248,7 @@ func (t *Tx) describeTargetGroups(in struct {
 			return out, err
 		}
 		if !t.Visible(arn) {
-			return out, core.Refuse("TargetGroupNotFound", "One or more target groups not found")
+			return out, errNoTargetGroup()
 		}
 		found = append(found, g)
 	}
@@ -268,7 +266,7 @@ func (t *Tx) describeTargetGroups(in struct {
 		found = append(found, g)
 	}
 	if len(missing) > 0 {
-		return out, core.Refuse("TargetGroupNotFound", "One or more target groups not found")
+		return out, errNoTargetGroup()
 	}
 	out.Groups, out.NextMarker, err = elb.Cut(found, in.Page, func(g *targetGroup) string { return g.arn },
 		t.viewTargetGroup)

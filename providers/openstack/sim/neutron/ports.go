@@ -277,7 +277,9 @@ func (t *Tx) updatePort(p *Port, in portInput) error {
 // checkSecurity rejects security groups and address pairs on a port without port security.
 func (p *Port) checkSecurity(in portInput) error {
 	secure := p.PortSecurity
-	Set(&secure, in.PortSecurity)
+	if in.PortSecurity != nil {
+		secure = *in.PortSecurity
+	}
 	if !secure && (in.Groups != nil && len(*in.Groups) > 0 || in.Groups == nil && len(p.Groups) > 0) {
 		return conflict("PortSecurityPortHasSecurityGroup",
 			"Port has security group associated. Cannot disable port security or IP address until security group is removed.")
@@ -355,13 +357,6 @@ func (t *Tx) applyPort(p *Port, in portInput) {
 				p.Pairs[i].MAC = p.MAC
 			}
 		}
-	}
-}
-
-// Set sets a field unless the value is nil.
-func Set[T any](field, value *T) {
-	if value != nil {
-		*field = *value
 	}
 }
 

@@ -72,10 +72,7 @@ func (t *Tx) listFlavors(detail bool) (any, error) {
 }
 
 func (t *Tx) flavorView(f *Flavor, detail bool) map[string]any {
-	self := t.Call.Base + "/" + core.ServiceCompute
-	out := map[string]any{"id": f.ID, "name": f.Name, "links": []core.Link{
-		{Rel: "self", HRef: self + "/v2.1/flavors/" + f.ID}, {Rel: "bookmark", HRef: self + "/flavors/" + f.ID},
-	}}
+	out := map[string]any{"id": f.ID, "name": f.Name, "links": t.links("/flavors/" + f.ID)}
 	if detail {
 		maps.Copy(out, map[string]any{"vcpus": f.VCPUs, "ram": f.RAM, "disk": f.Disk, "swap": "",
 			"OS-FLV-EXT-DATA:ephemeral": 0, "OS-FLV-DISABLED:disabled": false, "os-flavor-access:is_public": true,

@@ -42,8 +42,6 @@ type Server struct {
 	User     string `json:"user_id"`
 	Host     string `json:"hostId"`
 	Flavor   string `json:"flavor"`
-	Access4  string `json:"accessIPv4"`
-	Access6  string `json:"accessIPv6"`
 	Metadata map[string]string
 	created  time.Time
 	updated  time.Time
@@ -210,10 +208,13 @@ func (t *Tx) PortsOfServer(id string) []*neutron.Port {
 }
 
 func (t *Tx) serverStub(s *Server) map[string]any {
-	self := t.Call.Base + "/" + core.ServiceCompute
-	return map[string]any{"id": s.ID, "name": s.Name, "links": []core.Link{
-		{Rel: "self", HRef: self + "/v2.1/servers/" + s.ID}, {Rel: "bookmark", HRef: self + "/servers/" + s.ID},
-	}}
+	return map[string]any{"id": s.ID, "name": s.Name, "links": t.links("/servers/" + s.ID)}
+}
+
+// links returns the links to an object of Nova.
+func (t *Tx) links(path string) []core.Link {
+	root := t.Call.Base + "/" + core.ServiceCompute
+	return []core.Link{{Rel: "self", HRef: root + "/v2.1" + path}, {Rel: "bookmark", HRef: root + path}}
 }
 
 // vmStates returns Nova's VM state and power state of a server with a status.
@@ -248,7 +249,7 @@ func (t *Tx) serverView(s *Server) map[string]any {
 	}
 	maps.Copy(out, map[string]any{
 		"status": s.Status, "tenant_id": s.Project, "user_id": s.User, "metadata": s.Metadata, "hostId": s.Host, "image": "",
-		"key_name": nil, "accessIPv4": s.Access4, "accessIPv6": s.Access6, "addresses": t.serverAddresses(s),
+		"key_name": nil, "accessIPv4": "", "accessIPv6": "", "addresses": t.serverAddresses(s),
 		"flavor": t.serverFlavor(s), "config_drive": "", "security_groups": groups,
 		"created": s.created.UTC().Format(neutron.TimeFormat), "updated": s.updated.UTC().Format(neutron.TimeFormat),
 		"OS-DCF:diskConfig": "MANUAL", "OS-EXT-AZ:availability_zone": s.Zone, "OS-EXT-STS:vm_state": vm,
@@ -275,8 +276,7 @@ func (t *Tx) serverView(s *Server) map[string]any {
 func (t *Tx) serverFlavor(s *Server) any {
 	f := t.Flavors[s.Flavor]
 	if t.Call.Micro < 47 || f == nil {
-		url := t.Call.Base + "/" + core.ServiceCompute + "/flavors/" + s.Flavor
-		return map[string]any{"id": s.Flavor, "links": []core.Link{{Rel: "bookmark", HRef: url}}}
+		return map[string]any{"id": s.Flavor, "links": t.links("/flavors/" + s.Flavor)[1:]}
 	}
 	return map[string]any{"original_name": f.Name, "vcpus": f.VCPUs, "ram": f.RAM, "disk": f.Disk, "swap": 0,
 		"ephemeral": 0, "extra_specs": map[string]string{}}

@@ -61,8 +61,7 @@ func (t *Tx) toWorld(b *balancer, names map[string]string) world.LoadBalancer {
 }
 
 // memberSources returns the networks that the security groups of a listener's members allow on the members' port,
-// except those of the project's default group. They restrict clients if the load balancer keeps their addresses. It
-// returns noSource if members accept no client.
+// except those of the project's default group. They restrict clients if the load balancer keeps their addresses.
 func (t *Tx) memberSources(l *listener) []string {
 	p := t.Pools[core.Deref(l.DefaultPool)]
 	if p == nil || len(p.members) == 0 {
@@ -85,15 +84,8 @@ func (t *Tx) memberSources(l *listener) []string {
 			}
 		}
 	}
-	if len(out) == 0 {
-		return []string{noSource}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return world.SourceRanges(out)
 }
-
-// noSource is the source range of a listener that no client can use.
-const noSource = "none"
 
 // balancerByName finds a load balancer of the cluster's project.
 func (t *Tx) balancerByName(name string) (*balancer, error) {
