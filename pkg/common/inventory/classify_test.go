@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -173,5 +174,23 @@ func TestSelectDeletesOnlyOrphans(t *testing.T) {
 				t.Errorf("refusals %v, changes (-want +got):\n%s", refusals, diff)
 			}
 		})
+	}
+}
+
+func TestSelectDeletesPartsInTheirOrder(t *testing.T) {
+	parent := plan.Ref{Kind: "pool", Name: "web", Action: plan.Delete}
+	orphans := []Entry{{Object: Object{Kind: "pool", ID: "pool"}, State: Orphaned}}
+	removal := plan.Plan{Changes: []plan.Change{{Ref: parent, ID: "pool"}}}
+	var want []plan.Ref
+	for i := range 8 {
+		id := fmt.Sprintf("part-%d", i)
+		ref := plan.Ref{Kind: "member", Name: id, Action: plan.Delete}
+		orphans = append(orphans, Entry{Object: Object{Kind: "member", ID: id, Parent: "pool"}, State: Orphaned})
+		removal.Changes = append(removal.Changes, plan.Change{Ref: ref, ID: id})
+		want = append(want, ref)
+	}
+	got, _ := Select(removal, orphans, []Kind{{Name: "pool"}, {Name: "member"}})
+	if diff := cmp.Diff(want, got.Changes[0].After); diff != "" {
+		t.Errorf("what the deletion of the pool waits for (-want +got):\n%s", diff)
 	}
 }

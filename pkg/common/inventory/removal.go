@@ -116,11 +116,11 @@ func (o Object) RemovedBy(c plan.Change) bool {
 // deletePartsFirst makes the deletion of an orphan wait for those of its parts that the plan deletes by themselves. The
 // parent proves their cluster: after an interruption, parts without it could not be identified.
 func deletePartsFirst(p plan.Plan, orphans []Entry, matched map[int]plan.Ref) {
-	for i, part := range matched {
-		parent := slices.IndexFunc(orphans, func(e Entry) bool { return e.ID == orphans[i].Parent && e.ID != "" })
-		ref, ok := matched[parent]
-		at := slices.IndexFunc(p.Changes, func(c plan.Change) bool { return ok && c.Ref == ref })
-		if at < 0 || slices.Contains(p.Changes[at].After, part) || waitsFor(p, part, ref) {
+	for i, orphan := range orphans {
+		part, planned := matched[i]
+		parent, ok := matched[slices.IndexFunc(orphans, func(e Entry) bool { return e.ID == orphan.Parent && e.ID != "" })]
+		at := slices.IndexFunc(p.Changes, func(c plan.Change) bool { return ok && c.Ref == parent })
+		if !planned || at < 0 || slices.Contains(p.Changes[at].After, part) || waitsFor(p, part, parent) {
 			continue
 		}
 		p.Changes[at].After = append(slices.Clone(p.Changes[at].After), part)

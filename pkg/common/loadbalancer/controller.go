@@ -270,7 +270,7 @@ func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName 
 		return plan.Plan{Subject: intent.Subject(service),
 			Warnings: []string{"another controller reconciles this Service's load balancer: this manager changes nothing"}}, nil
 	}
-	in, warnings, err := intent.Read(service, c.options.Vocabulary)
+	in, warnings, err := c.read(service)
 	if err != nil {
 		return plan.Plan{}, err
 	}

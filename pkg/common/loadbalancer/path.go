@@ -61,13 +61,22 @@ func (c *Controller[S, D, O]) enter(ctx context.Context, key Key) (context.Conte
 // target parses the Service, warns about settings without effect, and computes the desired state.
 func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.Service,
 	nodes []*v1.Node) (target[S, D], error) {
-	in, warnings, err := intent.Read(service, c.options.Vocabulary)
+	in, warnings, err := c.read(service)
 	c.recordWarnings(service, warnings)
 	t := target[S, D]{key: key, reference: c.cloud.Reference(service), in: in}
 	if err != nil {
-		return t, intent.Join(intent.Subject(service), err, c.cloud.Validate(in))
+		return t, err
 	}
 	return c.desired(ctx, t, nodes)
+}
+
+// read parses the Service. The error has the problems of portable annotations, and those of the cloud's own.
+func (c *Controller[S, D, O]) read(service *v1.Service) (intent.Service, []intent.Warning, error) {
+	in, warnings, err := intent.Read(service, c.options.Vocabulary)
+	if err != nil {
+		err = intent.Join(intent.Subject(service), err, c.cloud.Validate(in))
+	}
+	return in, warnings, err
 }
 
 // desired adds the desired state to a target.

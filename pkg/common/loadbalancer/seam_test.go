@@ -141,14 +141,18 @@ func TestDeletionReadsNoSettings(t *testing.T) {
 	}
 }
 
-// What is wrong with portable annotations and with the cloud's own is said at once.
+// Problems of portable annotations and of the cloud's own are reported together, by syncs and by plans.
 func TestAllProblemsInOneError(t *testing.T) {
 	cloud, controller := newClassed()
 	svc := web(annotated(intent.KeyScheme, "open"), annotated(keyOther+"-bad", "no"))
 	_, err := controller.EnsureLoadBalancer(t.Context(), "kubernetes", svc, nil)
+	_, planErr := controller.PlanLoadBalancer(t.Context(), "kubernetes", svc, nil, PlanOptions{})
 	const want = `Service default/web: load-balancer.unified-ccm.io/scheme is "open": write public or internal; toy/other-bad is "no": write something else (invalid)`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
+	}
+	if planErr == nil || planErr.Error() != want {
+		t.Errorf("error of a plan %v, want %s", planErr, want)
 	}
 	if len(cloud.requests) > 0 {
 		t.Errorf("an invalid Service causes reads: %v", cloud.requests)
