@@ -168,6 +168,7 @@ func (c *Cloud) removeObjects(ctx context.Context) error {
 	var errs []error
 	add := func(err error) { errs = append(errs, err) }
 	add(c.removeBalancers(ctx))
+	add(c.removeCertificates(ctx))
 	add(c.removeAll(ctx, "network/floatingips"))
 	add(c.removeServers(ctx))
 	if p.router != "" {

@@ -29,6 +29,7 @@ type session struct {
 func versions() map[string]string {
 	return map[string]string{
 		"identity": "/v3", "compute": "/v2.1", "network": "/v2.0", "load-balancer": "/v2.0", "image": "/v2",
+		"key-manager": "/v1",
 	}
 }
 
