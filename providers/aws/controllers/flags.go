@@ -26,7 +26,6 @@ const (
 	resourceInstance  = "instance"
 	defaultTagWorkers = 1
 	reservedTagPrefix = "aws:"
-	maxTagValue       = 256
 	maxConfiguredTags = 50
 	enableTagging     = "--controllers=*," + taggingController
 )
@@ -84,8 +83,8 @@ func (f *Flags) validate() error {
 		switch {
 		case key == "" || utf8.RuneCountInString(key) > names.MaxTagKey:
 			add("--%s: the key %q must have 1 to %d characters", flagTags, key, names.MaxTagKey)
-		case utf8.RuneCountInString(f.tags[key]) > maxTagValue:
-			add("--%s: the value of %q is longer than %d characters", flagTags, key, maxTagValue)
+		case utf8.RuneCountInString(f.tags[key]) > names.MaxTagValue:
+			add("--%s: the value of %q is longer than %d characters", flagTags, key, names.MaxTagValue)
 		case strings.HasPrefix(key, reservedTagPrefix):
 			add("--%s: the key %q begins with %s, which is reserved for AWS", flagTags, key, reservedTagPrefix)
 		}

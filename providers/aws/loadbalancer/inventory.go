@@ -17,9 +17,6 @@ import (
 
 var _ inventory.Lister = (*Cloud)(nil)
 
-// defaultName matches names with the UID of a Service.
-var defaultName = regexp.MustCompile(`^a[0-9a-f]{31}$`)
-
 // groupDescription matches descriptions of security groups of load balancers, which have a load balancer and a Service.
 // Groups of classic load balancers have no tag with the Service.
 var groupDescription = regexp.MustCompile(`^Security group for Kubernetes ELB (\S+) \((\S+)\)$`)
@@ -97,7 +94,7 @@ func owners(tags map[string]string, loadBalancer string) []inventory.Owner {
 		return nil
 	}
 	owner := inventory.Owner{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
-	if defaultName.MatchString(loadBalancer) {
+	if names.IsLoadBalancerName(loadBalancer) {
 		owner.LoadBalancer, owner.UID = loadBalancer, loadBalancer[1:]
 	}
 	return []inventory.Owner{owner}
@@ -221,7 +218,7 @@ func (l *lister) rulesObject(g vpc.Group, source string, groups map[string]inven
 	}
 	if ok {
 		object.Mark, object.Owners, object.Parent = parent.Mark, parent.Owners, parent.ID
-	} else if defaultName.MatchString(source) {
+	} else if names.IsLoadBalancerName(source) {
 		object.Owners = []inventory.Owner{{LoadBalancer: source, UID: source[1:]}}
 	}
 	return object

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,12 @@ func LoadBalancerName(uid types.UID) string {
 	name := "a" + strings.ReplaceAll(string(uid), "-", "")
 	return name[:min(len(name), maxLoadBalancerName)]
 }
+
+// defaultLoadBalancerName matches the names that LoadBalancerName returns.
+var defaultLoadBalancerName = regexp.MustCompile(`\Aa[0-9a-f]{31}\z`)
+
+// IsLoadBalancerName reports whether a name is one that LoadBalancerName returns, with the UID of any Service.
+func IsLoadBalancerName(name string) bool { return defaultLoadBalancerName.MatchString(name) }
 
 // TargetGroup has the properties that the name of a target group depends on: those that AWS cannot change in
 // place. A change of any of them leads to another target group, so that the new one can exist beside the old

@@ -23,8 +23,11 @@ const (
 	NameTag = "Name"
 )
 
-// MaxTagKey is the maximum length of a tag key in EC2 and Elastic Load Balancing.
-const MaxTagKey = 128
+// MaxTagKey and MaxTagValue are the maximum lengths of a tag in EC2 and Elastic Load Balancing, in characters.
+const (
+	MaxTagKey   = 128
+	MaxTagValue = 256
+)
 
 // Tags of this manager.
 const (

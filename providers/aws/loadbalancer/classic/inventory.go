@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
 // InventoryID identifies a classic load balancer, which has no ID, in plans and in the inventory: one of the other
@@ -20,7 +21,7 @@ func (c *Cloud) List(ctx context.Context) ([]Balancer, error) {
 	var list []Balancer
 	for _, name := range slices.Sorted(maps.Keys(c.store.balancers.All())) {
 		b, _ := c.store.balancers.Get(name)
-		if b.VPC != c.options.VPC || !ourName.MatchString(name) {
+		if b.VPC != c.options.VPC || !names.IsLoadBalancerName(name) {
 			continue
 		}
 		if err := c.store.readDetails(ctx, name, marked); cloudapi.Is(err, cloudapi.NotFound) {

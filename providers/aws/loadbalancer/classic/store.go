@@ -3,7 +3,6 @@ package classic
 import (
 	"context"
 	"maps"
-	"regexp"
 	"slices"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
 const (
@@ -33,9 +33,6 @@ const (
 	listPage = 400
 	tagPage  = 20
 )
-
-// ourName matches names that the manager assigns: tags of such load balancers are read together.
-var ourName = regexp.MustCompile(`^a[0-9a-f]{31}$`)
 
 // depth selects the details of a load balancer that are read.
 type depth int
@@ -170,11 +167,11 @@ func (s *store) readTags(ctx context.Context, name string) error {
 	return err
 }
 
-// tagBatch returns a name and others with unknown tags, as many as one call accepts.
+// tagBatch returns a name and other names of this manager with unknown tags, as many as one call accepts.
 func (s *store) tagBatch(name string) []string {
 	batch := []string{name}
 	for _, other := range slices.Sorted(maps.Keys(s.balancers.All())) {
-		skip := other == name || s.tags.Fresh(other) || s.state.IsUncertain(other) || !ourName.MatchString(other)
+		skip := other == name || s.tags.Fresh(other) || s.state.IsUncertain(other) || !names.IsLoadBalancerName(other)
 		if len(batch) < tagPage && !skip {
 			batch = append(batch, other)
 		}

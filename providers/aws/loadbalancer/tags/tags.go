@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -68,8 +69,9 @@ func Check(extra, portable map[string]string, annotation string, problems *inten
 		case strings.HasPrefix(key, ownPrefix):
 			problems.Addf(source, key+"="+extra[key], "keys that begin with %s mark the owner of an object: choose another key",
 				ownPrefix)
-		case len(key) > 128 || len(extra[key]) > 256:
-			problems.Addf(source, key+"="+extra[key], "a key has at most 128 and a value at most 256 characters: shorten it")
+		case utf8.RuneCountInString(key) > names.MaxTagKey || utf8.RuneCountInString(extra[key]) > names.MaxTagValue:
+			problems.Addf(source, key+"="+extra[key], "a key has at most %d and a value at most %d characters: shorten it",
+				names.MaxTagKey, names.MaxTagValue)
 		}
 	}
 	if len(extra) > maxListed {

@@ -1,6 +1,7 @@
 package tags
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,5 +82,20 @@ func TestCheck(t *testing.T) {
 	Check(map[string]string{"aws:x": "", "unified-ccm.io/x": "", "fine": "1"}, nil, "tags", &problems)
 	if problems.Len() != 2 {
 		t.Errorf("%d problems: %v", problems.Len(), problems.Err("x"))
+	}
+}
+
+// TestCheckCountsCharacters verifies that the limits are in characters, as AWS documents them, not in bytes.
+func TestCheckCountsCharacters(t *testing.T) {
+	longest := map[string]string{strings.Repeat("é", 128): strings.Repeat("ü", 256)}
+	var problems intent.Problems
+	if Check(longest, nil, "tags", &problems); problems.Len() != 0 {
+		t.Errorf("the longest tag is refused: %v", problems.Err("x"))
+	}
+	for _, tooLong := range []map[string]string{{strings.Repeat("é", 129): ""}, {"a": strings.Repeat("ü", 257)}} {
+		var problems intent.Problems
+		if Check(tooLong, nil, "tags", &problems); problems.Len() != 1 {
+			t.Errorf("%v has %d problems, want 1", tooLong, problems.Len())
+		}
 	}
 }
