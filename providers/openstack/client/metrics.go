@@ -29,8 +29,8 @@ var newLegacyMetrics = sync.OnceValue(func() *LegacyMetrics {
 	m := &LegacyMetrics{
 		duration: set.Histogram(metrics.Doc{
 			Name: "openstack_api_request_duration_seconds", Labels: []string{"request"},
-			Help: "Duration of requests to OpenStack services, under its earlier name: " +
-				"see ccm_cloud_api_request_duration_seconds.",
+			Help: "Duration of requests to OpenStack services, under its earlier name: see " +
+				"ccm_cloud_api_request_duration_seconds.",
 		}, nil),
 		total: set.Counter(metrics.Doc{
 			Name: "openstack_api_requests_total", Labels: []string{"request"},
@@ -42,8 +42,8 @@ var newLegacyMetrics = sync.OnceValue(func() *LegacyMetrics {
 		}),
 		reconcileDuration: set.Histogram(metrics.Doc{
 			Name: "cloudprovider_openstack_reconcile_duration_seconds", Labels: []string{"operation"},
-			Help: "Duration of creating, updating or deleting a load balancer, under its earlier name: " +
-				"see ccm_cloudprovider_request_duration_seconds.",
+			Help: "Duration of creating, updating or deleting a load balancer, under its earlier name: see " +
+				"ccm_cloudprovider_request_duration_seconds.",
 			// From 10 ms to 17 min, as in existing dashboards.
 		}, []float64{0.01, 0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 100, 300, 1000}),
 		reconcileTotal: set.Counter(metrics.Doc{

@@ -119,8 +119,8 @@ func transportRows() []row {
 		{"cert-file", "path", "", "A client certificate, in PEM format. Requires key-file."},
 		{"key-file", "path", "", "The key of the client certificate."},
 		{"tls-insecure", "true", "",
-			"Accepts every certificate, which lets anyone on the way read the credentials. " +
-				"Only the exact word true enables it."},
+			"Accepts every certificate, which lets anyone on the way read the credentials. Only the exact word true enables " +
+				"it."},
 		{"request-timeout", "duration", DefaultRequestTimeout.String(),
 			"The timeout of one request, including requests for tokens."},
 		{"legacy-metrics", "bool", "false",
@@ -144,8 +144,8 @@ func placeRows() []row {
 			"Allowed subnets of floating IPs by name: a glob with *, ?, [ab] and {a,b}, or a regular expression after ~. " +
 				"A ! in front selects all others."},
 		{"floating-subnet-tags", "list of tags", "",
-			"Allowed subnets of floating IPs by tags: any of them, with & in front all of them, " +
-				"with ! in front subnets without them."},
+			"Allowed subnets of floating IPs by tags: any of them, with & in front all of them, with ! in front subnets " +
+				"without them."},
 	}
 }
 
@@ -153,8 +153,8 @@ func loadBalancerRows() []row {
 	return []row{
 		{"lb-version", lbVersion, lbVersion, "The only supported version."},
 		{"lb-provider", strings.Join(octaviaProviders(), ", "), defaultLBProvider,
-			"Octavia's provider driver for new load balancers, which determines their features. " +
-				"Existing load balancers keep theirs."},
+			"Octavia's provider driver for new load balancers, which determines their features. Existing load balancers " +
+				"keep theirs."},
 		{"lb-method", strings.Join(algorithms(), ", "),
 			fmt.Sprintf("%s, with ovn %s", api.AlgorithmRoundRobin, api.AlgorithmSourceIPPort),
 			"The load balancing algorithm of pools." + alsoExisting},
@@ -173,8 +173,8 @@ func loadBalancerRows() []row {
 		{"ingress-hostname-suffix", "domain", defaultHostnameSuffix,
 			"The domain of such host names, which must resolve to the address." + alsoExisting},
 		{"default-tls-container-ref", "URL", "",
-			"A certificate in Barbican. With it the TCP ports of all Services terminate TLS, " +
-				"unless a Service overrides it." + alsoExisting},
+			"A certificate in Barbican. With it the TCP ports of all Services terminate TLS, unless a Service overrides " +
+				"it." + alsoExisting},
 		{"container-store", "barbican or external", storeBarbican,
 			"With barbican, the certificate is looked up there before it is used. With external, only the driver reads it."},
 		{"max-shared-lb", "integer", "2",

@@ -37,11 +37,11 @@ func ProviderIDs(region string) *instances.TableScheme {
 		},
 		Valid: map[string]func(string) bool{"id": IsUUID},
 		Foreign: func(fields instances.Fields) string {
-			theirs := fields["region"]
-			if theirs == "" || region == "" || theirs == region {
+			nodeRegion := fields["region"]
+			if nodeRegion == "" || region == "" || nodeRegion == region {
 				return ""
 			}
-			return fmt.Sprintf("its region is %s, and the region of this manager is %s", theirs, region)
+			return fmt.Sprintf("its region is %s, and the region of this manager is %s", nodeRegion, region)
 		},
 	})
 }

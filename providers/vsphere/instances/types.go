@@ -46,8 +46,8 @@ func hasRegularName(id string) bool {
 		solaris10_64Guest solaris10Guest solaris11_64Guest solaris6Guest solaris7Guest solaris8Guest solaris9Guest
 		suse64Guest suseGuest ubuntu64Guest ubuntuGuest vmkernel5Guest vmkernel65Guest vmkernel6Guest vmkernelGuest
 		win31Guest win95Guest win98Guest `
-	for known := range strings.FieldsSeq(ids) {
-		if known == id {
+	for guest := range strings.FieldsSeq(ids) {
+		if guest == id {
 			return true
 		}
 	}
@@ -70,8 +70,9 @@ func irregularNames() map[string]string {
 	for _, version := range []string{"", "24x", "26x", "3x"} {
 		names["other"+version+"LinuxGuest"], names["other"+version+"Linux64Guest"] = "linux", "linux"
 	}
-	for _, both := range []string{"Longhorn", "NetDatacenter", "NetEnterprise", "NetStandard", "Vista", "XPPro"} {
-		names["win"+both+"Guest"], names["win"+both+"64Guest"] = "win"+strings.ToLower(both), "win"+strings.ToLower(both)
+	for _, edition := range []string{"Longhorn", "NetDatacenter", "NetEnterprise", "NetStandard", "Vista", "XPPro"} {
+		name := "win" + strings.ToLower(edition)
+		names["win"+edition+"Guest"], names["win"+edition+"64Guest"] = name, name
 	}
 	for _, release := range []string{"10_64", "10", "11_64", "11", "12_64", "13_64", "14_64", "15_64", "16_64", "64", ""} {
 		names["darwin"+release+"Guest"] = "darwin"

@@ -200,28 +200,23 @@ func (w Writer) deleteAll(ctx context.Context, have api.LoadBalancer, listeners 
 // deleteParts deletes the parts of a load balancer one by one, for drivers that do not support cascading
 // deletion.
 func (w Writer) deleteParts(ctx context.Context, id string, listeners []api.Listener, pools []observe.Pool) error {
-	noRecord := func() {}
+	var deletions []func(context.Context) error
 	for _, p := range pools {
-		if p.MonitorID == "" {
-			continue
-		}
-		if err := w.Applier.mutate(ctx, id, func(ctx context.Context) error {
-			return cloudapi.IgnoreNotFound(w.API.DeleteHealthMonitor(ctx, p.MonitorID))
-		}, noRecord); err != nil {
-			return err
+		if p.MonitorID != "" {
+			deletions = append(deletions, func(ctx context.Context) error { return w.API.DeleteHealthMonitor(ctx, p.MonitorID) })
 		}
 	}
 	for _, p := range pools {
-		if err := w.Applier.mutate(ctx, id, func(ctx context.Context) error {
-			return cloudapi.IgnoreNotFound(w.API.DeletePool(ctx, p.ID))
-		}, noRecord); err != nil {
-			return err
-		}
+		deletions = append(deletions, func(ctx context.Context) error { return w.API.DeletePool(ctx, p.ID) })
 	}
 	for _, l := range listeners {
-		if err := w.Applier.mutate(ctx, id, func(ctx context.Context) error {
-			return cloudapi.IgnoreNotFound(w.API.DeleteListener(ctx, l.ID))
-		}, noRecord); err != nil {
+		deletions = append(deletions, func(ctx context.Context) error { return w.API.DeleteListener(ctx, l.ID) })
+	}
+	for _, remove := range deletions {
+		err := w.Applier.mutate(ctx, id, func(ctx context.Context) error {
+			return cloudapi.IgnoreNotFound(remove(ctx))
+		}, func() {})
+		if err != nil {
 			return err
 		}
 	}

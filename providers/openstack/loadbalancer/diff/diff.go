@@ -117,47 +117,54 @@ func (d *differ) ensure() error {
 	lb := d.have.LoadBalancer
 	d.warnNamedMissing(lb)
 	d.warnKeptFloatingIP(lb)
-	var replaced []plan.Ref
-	var freed []api.FloatingIP
-	if lb != nil {
-		reason, err := d.replaceReason(*lb)
-		if err != nil {
-			return err
+	if lb == nil {
+		return d.ensureNew(nil, nil)
+	}
+	reason, err := d.replaceReason(*lb)
+	switch {
+	case err != nil:
+		return err
+	case reason == "":
+	case d.needsFailover(*lb):
+		d.diffGroup()
+		return d.ensureAfterFailover(lb)
+	default:
+		removal := d.loadBalancerDelete(*lb, reason)
+		d.declareReplacement(*lb, &removal)
+		if !d.isHeld(removal.Ref) {
+			return d.replace(*lb, removal)
 		}
-		if reason != "" && d.needsFailover(*lb) {
-			d.diffGroup()
-			return d.ensureAfterFailover(lb)
-		}
-		removal := plan.Change{}
-		if reason != "" {
-			removal = d.loadBalancerDelete(*lb, reason)
-			d.declareReplacement(*lb, &removal)
-		}
-		if reason != "" && d.isHeld(removal.Ref) && lb.ProvisioningStatus == api.Error {
+		if lb.ProvisioningStatus == api.Error {
 			d.diffGroup() // Octavia changes nothing of the load balancer
 			return nil
 		}
-		if reason != "" && !d.isHeld(removal.Ref) {
-			freed = d.attachedFloatingIPs(lb)
-			removal.Do = d.replacementDeletion(*lb, freed, removal.Do)
-			if lb.ProvisioningStatus == api.Error && !d.creationFailed(*lb) {
-				d.replaced = lb
-			}
-			d.add(removal)
-			replaced = []plan.Ref{removal.Ref}
-			d.have.LoadBalancer, d.have.Listeners, d.have.Pools, lb = nil, nil, nil, nil
-		}
 	}
 	d.diffGroup()
-	if lb == nil {
-		creation := d.loadBalancerCreate(replaced)
-		d.add(creation)
-		if d.want.Serial {
-			d.ensurePorts([]plan.Ref{creation.Ref})
-		}
-		return d.diffFloatingIP(nil, freed, []plan.Ref{creation.Ref})
-	}
 	return d.ensureExisting(lb)
+}
+
+// replace plans the removal of a load balancer, and a new one.
+func (d *differ) replace(lb api.LoadBalancer, removal plan.Change) error {
+	freed := d.attachedFloatingIPs(&lb)
+	removal.Do = d.replacementDeletion(lb, freed, removal.Do)
+	if lb.ProvisioningStatus == api.Error && !d.creationFailed(lb) {
+		d.replaced = &lb
+	}
+	d.add(removal)
+	d.have.LoadBalancer, d.have.Listeners, d.have.Pools = nil, nil, nil
+	return d.ensureNew(freed, []plan.Ref{removal.Ref})
+}
+
+// ensureNew plans a new load balancer, after the deletion of the one that it replaces. freed are the floating IPs of
+// that one.
+func (d *differ) ensureNew(freed []api.FloatingIP, after []plan.Ref) error {
+	d.diffGroup()
+	creation := d.loadBalancerCreate(after)
+	d.add(creation)
+	if d.want.Serial {
+		d.ensurePorts([]plan.Ref{creation.Ref})
+	}
+	return d.diffFloatingIP(nil, freed, []plan.Ref{creation.Ref})
 }
 
 // replacementDeletion returns the function that deletes a load balancer which another one replaces. It first marks the

@@ -47,9 +47,8 @@ func Prefixes() []string { return []string{prefix} }
 func Portable() []string {
 	return []string{
 		intent.KeyScheme, intent.KeySourceRanges, intent.KeyPortSourceRanges, intent.KeyStaticAddresses,
-		intent.KeyHealthCheckProtocol,
-		intent.KeyHealthCheckPort, intent.KeyHealthCheckPath, intent.KeyHealthCheckInterval, intent.KeyHealthCheckTimeout,
-		intent.KeyHealthCheckHealthyThreshold, intent.KeyHealthCheckUnhealthyThreshold,
+		intent.KeyHealthCheckProtocol, intent.KeyHealthCheckPort, intent.KeyHealthCheckPath, intent.KeyHealthCheckInterval,
+		intent.KeyHealthCheckTimeout, intent.KeyHealthCheckHealthyThreshold, intent.KeyHealthCheckUnhealthyThreshold,
 	}
 }
 
