@@ -46,9 +46,10 @@ func init() { provider.Register(Descriptor()) }
 func Descriptor() provider.Descriptor {
 	flags := &flags{}
 	return provider.Descriptor{
-		Name:               ProviderName,
-		Title:              "OpenStack",
-		Summary:            "Nova servers as nodes, Octavia load balancers with floating IPs, and pod routes in a Neutron router.",
+		Name:  ProviderName,
+		Title: "OpenStack",
+		Summary: "Nova servers as nodes, Octavia load balancers with floating IPs, and pod routes in a Neutron " +
+			"router.",
 		Config:             config.Keys(),
 		Annotations:        annotation.Documentation(),
 		AnnotationPrefixes: annotation.Prefixes(),

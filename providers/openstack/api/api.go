@@ -73,8 +73,8 @@ type Caller interface {
 	Call(ctx context.Context, r cloudapi.Request, call func(context.Context, *gophercloud.ServiceClient) error) error
 }
 
-// Token is the authentication result of a Caller's sessions. It has what calls need of Keystone's response, which
-// is large, so that it is parsed once and not for each list.
+// Token is the authentication result of a Caller's sessions. It has the parts of Keystone's response that calls need:
+// the response is large, and is parsed once and not for each list.
 type Token struct {
 	ID string
 	// ProjectID is empty for a token that is not scoped to a project.
@@ -101,7 +101,7 @@ func (t Token) ExtractTokenID() (string, error) { return t.ID, nil }
 
 // ComputeAPI has the calls to Nova.
 type ComputeAPI interface {
-	// ListServers returns the project's servers, or those whose names match the regular expression.
+	// ListServers returns the servers of the project, or only those with a name that matches the regular expression.
 	ListServers(ctx context.Context, name string) ([]Server, error)
 	GetServer(ctx context.Context, id string) (Server, error)
 	// ListFlavors returns the flavors that are visible to the project; GetFlavor also returns others that its
@@ -116,26 +116,26 @@ type NetworkAPI interface {
 	// ListExtensions returns the aliases of the extensions of this Neutron.
 	ListExtensions(ctx context.Context) ([]string, error)
 
-	// Networks, which are only read. ListNetworks returns those with the IDs, ListExternalNetworks those with
-	// floating IPs, ListSubnets those of one network, or with "" all.
+	// Networks are only read. ListNetworks returns the networks with the IDs, ListExternalNetworks the networks with
+	// floating IPs, and ListSubnets the subnets of a network, or all for "".
 	ListNetworks(ctx context.Context, ids []string) ([]NeutronNetwork, error)
 	ListExternalNetworks(ctx context.Context) ([]NeutronNetwork, error)
 	ListSubnets(ctx context.Context, networkID string) ([]Subnet, error)
 	GetSubnet(ctx context.Context, id string) (Subnet, error)
 
-	// Ports of nodes, routers and load balancers; without a filter all of the project.
+	// ListPorts returns ports of nodes, routers and load balancers; without a filter all of the project.
 	ListPorts(ctx context.Context, f PortFilter) ([]Port, error)
 	GetPort(ctx context.Context, id string) (Port, error)
 	UpdatePort(ctx context.Context, id string, o PortUpdate) (Port, error)
 	DeletePort(ctx context.Context, id string) error
 
-	// Public addresses. ListFloatingIPs returns those of one port, or with "" all of the project.
+	// ListFloatingIPs returns the floating IPs of a port, or of the project for "".
 	ListFloatingIPs(ctx context.Context, portID string) ([]FloatingIP, error)
 	CreateFloatingIP(ctx context.Context, o floatingips.CreateOpts) (FloatingIP, error)
 	UpdateFloatingIP(ctx context.Context, id string, o floatingips.UpdateOpts) (FloatingIP, error)
 	DeleteFloatingIP(ctx context.Context, id string) error
 
-	// Security groups that open node ports, by name, or with "" all. Groups include their rules.
+	// ListSecurityGroups returns the security groups with a name, or all for "". Groups include their rules.
 	ListSecurityGroups(ctx context.Context, name string) ([]SecurityGroup, error)
 	CreateSecurityGroup(ctx context.Context, o groups.CreateOpts) (SecurityGroup, error)
 	DeleteSecurityGroup(ctx context.Context, id string) error
@@ -143,13 +143,13 @@ type NetworkAPI interface {
 	CreateSecurityGroupRules(ctx context.Context, o []rules.CreateOpts) ([]SecurityGroupRule, error)
 	DeleteSecurityGroupRule(ctx context.Context, id string) error
 
-	// Tags. kind is the plural in paths: FloatingIPs, Routers. SetTags returns the resulting tags of the object;
-	// AddTag has no effect if the object has the tag.
+	// The kind of a tagged object is the plural in paths: FloatingIPs, Routers. SetTags returns the resulting tags of
+	// the object; AddTag has no effect if the object has the tag.
 	SetTags(ctx context.Context, kind, id string, tags []string) ([]string, error)
 	AddTag(ctx context.Context, kind, id, tag string) error
 	RemoveTag(ctx context.Context, kind, id, tag string) error
 
-	// Pod routes. AddRoutes ignores existing routes, RemoveRoutes missing ones.
+	// AddRoutes ignores existing routes, RemoveRoutes missing ones.
 	GetRouter(ctx context.Context, id string) (Router, error)
 	SetRoutes(ctx context.Context, id string, revision int, routes []ExtraRoute) (Router, error)
 	AddRoutes(ctx context.Context, id string, routes []ExtraRoute) (Router, error)
@@ -162,7 +162,7 @@ type LoadBalancingAPI interface {
 	// ListVersions returns the versions of the API, oldest first, such as v2.26.
 	ListVersions(ctx context.Context) ([]string, error)
 
-	// ListLoadBalancers returns those of the project.
+	// ListLoadBalancers returns the load balancers of the project.
 	ListLoadBalancers(ctx context.Context) ([]LoadBalancer, error)
 	GetLoadBalancer(ctx context.Context, id string) (LoadBalancer, error)
 	// CreateLoadBalancer creates a load balancer with everything in it.
@@ -173,7 +173,7 @@ type LoadBalancingAPI interface {
 	// FailoverLoadBalancer builds the load balancer again, with its address. By default only administrators may.
 	FailoverLoadBalancer(ctx context.Context, id string) error
 
-	// ListListeners and ListPools return those of one load balancer, or with "" all of the project.
+	// ListListeners and ListPools return the objects of a load balancer, or of the project for "".
 	ListListeners(ctx context.Context, loadBalancerID string) ([]Listener, error)
 	CreateListener(ctx context.Context, o listeners.CreateOpts) (Listener, error)
 	UpdateListener(ctx context.Context, id string, o listeners.UpdateOpts) (Listener, error)
@@ -190,7 +190,7 @@ type LoadBalancingAPI interface {
 	CreateMember(ctx context.Context, poolID string, m Member) (Member, error)
 	DeleteMember(ctx context.Context, poolID, id string) error
 
-	// ListHealthMonitors returns those of the project.
+	// ListHealthMonitors returns the health monitors of the project.
 	ListHealthMonitors(ctx context.Context) ([]HealthMonitor, error)
 	GetHealthMonitor(ctx context.Context, id string) (HealthMonitor, error)
 	CreateHealthMonitor(ctx context.Context, o monitors.CreateOpts) (HealthMonitor, error)

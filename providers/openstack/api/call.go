@@ -143,7 +143,7 @@ func list[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string
 	return all, nil
 }
 
-// pages reads all pages, and passes what each has under key to add.
+// pages reads all pages, and passes the value under key of each to add.
 func (c *Clients) pages(ctx context.Context, r cloudapi.Request, key string, query any, path []string,
 	add func(json.RawMessage) error) error {
 	scope, scoped := query.(projectScope)

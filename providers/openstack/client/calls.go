@@ -28,7 +28,7 @@ func (c *Client) Call(ctx context.Context, r cloudapi.Request, call serviceCall)
 	return c.retry.Do(ctx, r, func(ctx context.Context) error { return c.attempt(ctx, r, call) })
 }
 
-// attempt makes the call once, and once more with a new token if the service rejects ours: it has done
+// attempt makes the call once, and once more with a new token if the service rejects the current one: it has done
 // nothing in that case.
 func (c *Client) attempt(ctx context.Context, r cloudapi.Request, call serviceCall) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)

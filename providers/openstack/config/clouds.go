@@ -193,8 +193,8 @@ func convert(from, to any) error {
 	return json.Unmarshal(content, to)
 }
 
-// fill sets what the section leaves empty from the entry. The section wins, key by key; credentials of
-// one method are never mixed with those of another.
+// fill sets the empty keys of the section from the entry. Credentials of one method are never mixed with those of
+// another.
 func (g Global) fill(c clouds.Cloud) Global {
 	setDefault(&g.AuthURL, c.AuthInfo.AuthURL)
 	g.fillCredentials(c.AuthInfo)

@@ -172,7 +172,7 @@ func validateFloatingSubnet(f *commonconfig.File, section, pattern, tags string)
 	}
 }
 
-// validateMonitors rejects what Octavia would reject, or accept and fail with.
+// validateMonitors rejects settings that Octavia would reject, or accept and then fail to apply.
 func (c *Config) validateMonitors(f *commonconfig.File) {
 	lb := c.LoadBalancer
 	for key, d := range map[string]time.Duration{

@@ -191,7 +191,7 @@ func (s *Source) convert(ctx context.Context, servers []api.Server) ([]common.In
 	return out, nil
 }
 
-// invalidServer wraps an error about what Nova returned for a server.
+// invalidServer wraps an error about a server in a response of Nova.
 func invalidServer(s api.Server, err error) error {
 	return &cloudapi.Error{
 		Class: cloudapi.Unknown, Operation: "ListServersDetailed", Err: fmt.Errorf("server %q: %w", s.Name, err),

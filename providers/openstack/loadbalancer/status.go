@@ -78,7 +78,7 @@ func addresses(in intent.Service, have observe.Observed, internal bool) []string
 // annotations returns the annotations that Status sets on the Service: the ID, which identifies the load
 // balancer even if its name differs from the one that the Service would give it, the address of clients, and
 // checksums of the members, which save the next manager reads. Other managers write the first two as well;
-// the checksums are written after the first change of ours.
+// the checksums are written after the first change by this manager.
 func (c *Cloud) annotations(in intent.Service, have observe.Observed) map[string]string {
 	if have.LoadBalancer == nil {
 		return nil

@@ -324,8 +324,8 @@ func (s *Source) replacedBy(
 	return stale, nil
 }
 
-// Delete implements routes.Source. It changes the ports before it deletes the route: the route is what
-// triggers a retry.
+// Delete implements routes.Source. It changes the ports before it deletes the route, because an
+// existing route triggers the retry.
 func (s *Source) Delete(ctx context.Context, _ string, list []common.Route) []error {
 	errs := make([]error, len(list))
 	unlock, err := s.mu.Lock(ctx)

@@ -29,7 +29,7 @@ type Machine struct {
 	PowerState, ConnectionState    string
 	CPUs, MemoryMB                 int
 	GuestID                        string
-	// HostName and NICs are what VMware Tools report.
+	// HostName and NICs are reported by VMware Tools.
 	HostName string
 	NICs     []NIC
 	// Metadata is guestinfo.metadata, in the encoding MetadataEncoding.

@@ -251,8 +251,8 @@ func (s *Source) proveDeleted(ctx context.Context, vcenter, id string) error {
 	case len(machines) > 0 && machines[0].UUID != "" && machines[0].UUID != id && machines[0].UUID != names.SwapUUID(id):
 		return nil // Its UUID was changed: the node's machine does not exist.
 	}
-	return uncertainError(cloudapi.Unavailable, "machine %s (%s) exists in vCenter %s and cannot be read: check its host, "+
-		"and that the account has the permission System.Read for it", id, seen.Value, s.options.Name)
+	return uncertainError(cloudapi.Unavailable, "machine %s (%s) exists in vCenter %s and cannot be read: check its "+
+		"host, and that the account has the permission System.Read for it", id, seen.Value, s.options.Name)
 }
 
 // findObject returns the object of the machine with that UUID in this vCenter: that of the last collection, or that in

@@ -137,8 +137,9 @@ func arguments(name string, call reflect.Type) []reflect.Value {
 	return values
 }
 
-// fill sets what gophercloud requires before it builds a request: strings and numbers; of its own structs the fields
-// with the tag required, and the first of those with the tags or and xor; of the structs of package api all fields.
+// fill sets the values that gophercloud requires before it builds a request: strings and numbers; in its own structs
+// the fields with the tag required, and the first field of each pair with the tags or and xor; in the structs of
+// package api all fields.
 func fill(value reflect.Value) {
 	switch value.Kind() {
 	case reflect.String:

@@ -27,7 +27,7 @@ import (
 //   - Octavia owns it, and it is named after a load balancer that does not exist;
 //   - the conditions still hold after RefusalAge, when no creation can be in flight, and no floating IP is attached to
 //     the port;
-//   - no more such ports were created than creations of ours were rejected in that time. If there are more,
+//   - no more such ports were created than creations of this manager were rejected in that time. If there are more,
 //     the ownership is ambiguous, and all stay.
 
 const (

@@ -30,7 +30,7 @@ func Plan(write apply.Writer, want *model.Desired, have observe.Observed) (plan.
 	return p, err
 }
 
-// planWithout is Plan without the held changes: what they would replace stays, and gets the other changes.
+// planWithout is Plan without the held changes: objects that they would replace stay, and get the other changes.
 func planWithout(held []plan.HeldChange, write apply.Writer, want *model.Desired,
 	have observe.Observed) (plan.Plan, error) {
 	d := newDiffer(write, have)

@@ -261,8 +261,8 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 	return "", nil
 }
 
-// declareReplacement sets what the replacement of a load balancer disrupts. Replacing one that is being deleted
-// disrupts nothing, and neither does one of ours with a failed creation.
+// declareReplacement declares the disruption by the replacement of a load balancer. There is none if the load balancer
+// is being deleted, or if its creation failed.
 func (d *differ) declareReplacement(lb api.LoadBalancer, removal *plan.Change) {
 	switch {
 	case lb.ProvisioningStatus == api.PendingDelete, lb.ProvisioningStatus == api.Error && d.creationFailed(lb):

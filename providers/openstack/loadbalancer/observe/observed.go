@@ -47,7 +47,7 @@ type Pool struct {
 	Checksum string
 }
 
-// Depth selects what is read.
+// Depth selects the objects to read.
 type Depth struct {
 	// Authoritative reads from the cloud, bypassing the snapshot.
 	Authoritative bool

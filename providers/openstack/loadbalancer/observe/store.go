@@ -220,7 +220,7 @@ func (s *Store) MergeLoadBalancer(r snapshot.Reading, lb api.LoadBalancer) {
 // MarkUncertain makes the next observation of a Service a read: a write failed, and its outcome is unknown.
 func (s *Store) MarkUncertain(key Key) { s.state.MarkUncertain(key.subject()) }
 
-// MarkWritten records a change of ours that succeeded.
+// MarkWritten records a successful change by this manager.
 func (s *Store) MarkWritten(key Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,7 +229,7 @@ func (s *Store) MarkWritten(key Key) {
 	s.writtenAt[key.subject()] = now
 }
 
-// isComplete reports whether a Service was changed by us recently, so that no list can show more of it.
+// isComplete reports whether this manager changed a Service recently: then no list can show more of it.
 func (s *Store) isComplete(key Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
