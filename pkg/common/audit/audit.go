@@ -48,7 +48,7 @@ type Options struct {
 	Nodes    corelisters.NodeLister
 	// Synced report whether the listers are filled.
 	Synced []cache.InformerSynced
-	// Client writes the status of a Service whose load balancer had to be recreated.
+	// Client writes the status of a Service after its load balancer had to be recreated.
 	Client kubernetes.Interface
 	// Clock is the real one if nil.
 	Clock clock.Clock

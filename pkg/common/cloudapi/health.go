@@ -37,8 +37,8 @@ func NewHealth(c clock.PassiveClock) *Health {
 }
 
 // Observe records a finished request. A request without a response, a failure of the service and a denial are
-// failures; any other response shows that the service works. Throttled requests, and those that were not sent,
-// count as neither.
+// failures; any other response shows that the service works. Throttled and unsent requests count as
+// neither.
 func (h *Health) Observe(call Call) {
 	if !call.Sent || call.Class == Canceled || call.Class == Throttled {
 		return

@@ -52,13 +52,13 @@ func (p *peekable) getBody() (io.ReadCloser, error) {
 		return out.GetBody()
 	}
 	// The request sends what was read, then the rest or the error of the read.
-	rest := io.Reader(original)
+	remaining := io.Reader(original)
 	if err != nil {
-		rest = errorReader{err}
+		remaining = errorReader{err}
 	} else {
 		err = errTooLongToPeek
 	}
-	out.Body = readCloser{io.MultiReader(bytes.NewReader(head), rest), original}
+	out.Body = readCloser{io.MultiReader(bytes.NewReader(head), remaining), original}
 	p.err = err
 	return nil, err
 }
@@ -70,11 +70,11 @@ func PeekResponse(resp *http.Response, limit int64) []byte {
 		return nil
 	}
 	head, err := io.ReadAll(io.LimitReader(resp.Body, limit))
-	rest := io.Reader(resp.Body)
+	remaining := io.Reader(resp.Body)
 	if err != nil {
-		rest = errorReader{err}
+		remaining = errorReader{err}
 	}
-	resp.Body = readCloser{io.MultiReader(bytes.NewReader(head), rest), resp.Body}
+	resp.Body = readCloser{io.MultiReader(bytes.NewReader(head), remaining), resp.Body}
 	return head
 }
 

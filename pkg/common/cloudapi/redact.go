@@ -61,11 +61,11 @@ func redactResponse(req *http.Request, resp *http.Response) {
 	}
 	head, err := io.ReadAll(io.LimitReader(resp.Body, redactLimit))
 	content := []byte(replacer.Replace(string(head)))
-	rest := io.Reader(http.NoBody)
+	remaining := io.Reader(http.NoBody)
 	if err != nil {
-		rest = errorReader{err}
+		remaining = errorReader{err}
 	}
-	resp.Body = readCloser{io.MultiReader(bytes.NewReader(content), rest), resp.Body}
+	resp.Body = readCloser{io.MultiReader(bytes.NewReader(content), remaining), resp.Body}
 	resp.ContentLength = int64(len(content))
 	if resp.Header.Get("Content-Length") != "" {
 		resp.Header.Set("Content-Length", strconv.Itoa(len(content)))

@@ -19,7 +19,7 @@ const (
 	DefaultRetryMax  = 5 * time.Second
 )
 
-// Retry retries failed calls, for clients whose SDK does not. The zero value has the defaults.
+// Retry retries failed calls, for clients with an SDK that does not. The zero value has the defaults.
 type Retry struct {
 	// Attempts is the maximum number of attempts; 0 means DefaultAttempts, 1 disables retries.
 	Attempts int

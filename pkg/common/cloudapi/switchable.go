@@ -10,8 +10,8 @@ import (
 // Go's default of 2 idle connections most requests of a burst would open a new one.
 const connsPerHost = 32
 
-// SwitchableTransport is a round tripper with a base that is set after clients are created with it, or that changes with
-// certificates. Without a base it is http.DefaultTransport. It is safe for concurrent use.
+// SwitchableTransport is a round tripper with a base that is set after clients are created with it, or that changes
+// with certificates. Without a base it is http.DefaultTransport. It is safe for concurrent use.
 type SwitchableTransport struct {
 	mu   sync.RWMutex
 	base http.RoundTripper

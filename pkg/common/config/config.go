@@ -156,8 +156,8 @@ func FileName(r io.Reader) string {
 
 // suggestNearest returns a suggestion of a similar word, for the end of a message.
 func suggestNearest(word string, known []string) string {
-	if near := spell.Nearest(word, known); near != "" {
-		return fmt.Sprintf("; did you mean %s?", near)
+	if suggestion := spell.Nearest(word, known); suggestion != "" {
+		return fmt.Sprintf("; did you mean %s?", suggestion)
 	}
 	return ""
 }

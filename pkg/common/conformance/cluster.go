@@ -52,7 +52,7 @@ const (
 )
 
 // inProcess is a Cluster in this process: the framework's controllers and the provider over an API
-// server in memory. It must be used inside a synctest bubble, whose clock its delays need.
+// server in memory. It must be used inside a synctest bubble: its delays need the clock of one.
 type inProcess struct {
 	world  World
 	start  Manager

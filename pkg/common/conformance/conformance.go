@@ -49,9 +49,9 @@ type ManagerOptions struct {
 	DryRun bool
 	// Disruption is the --load-balancer-disruption flag.
 	Disruption provider.DisruptionPolicy
-	// OtherDefaults starts the manager with another configuration: one whose keys apply to new load balancers.
+	// OtherDefaults starts the manager with a configuration that differs in keys for new load balancers.
 	OtherDefaults bool
-	// NoClusterUID denies the manager the namespace kube-system, whose UID identifies the cluster.
+	// NoClusterUID denies the manager the namespace kube-system, so that it cannot read the UID of its cluster.
 	NoClusterUID bool
 }
 

@@ -41,10 +41,10 @@ const (
 // randomSeeds are the test cases; -short runs the first. A failure names its seed; more can be added.
 var randomSeeds = []uint64{1, 2, 3}
 
-// RunRandom changes a cluster of up to 50 Services at random, some of which become invalid, with a cloud in which 5 %
-// of the calls fail and a manager that is killed from time to time, and checks that in the end the cloud contains
-// exactly the desired objects: those of the last valid form of an invalid Service, with the nodes of now. In some
-// rounds all disruption is held: then listeners stay, members follow, and approved changes are applied.
+// RunRandom changes a cluster of up to 50 Services at random, while 5 % of the cloud calls fail and the manager is
+// killed from time to time. It checks that in the end the cloud contains exactly the desired objects. Some Services
+// become invalid: they keep the objects of their last valid form, with the current nodes. In some rounds all disruption
+// is held: then listeners stay, members follow, and approved changes are applied.
 func RunRandom(t *testing.T, subject Subject) {
 	t.Helper()
 	discardLogs(t)
@@ -258,25 +258,25 @@ func (c *randomLoad) script() []sim.Fault {
 func (c *randomLoad) change(ctx context.Context) (string, error) {
 	s := c.session
 	number := c.changes + 1
-	switch what := c.random.IntN(10); {
-	case len(c.machines) == 0 || what == 0 && len(c.machines) < randomServices:
+	switch kind := c.random.IntN(10); {
+	case len(c.machines) == 0 || kind == 0 && len(c.machines) < randomServices:
 		name := fmt.Sprintf("machine-%d", number)
 		c.machines = append(c.machines, name)
 		return "launch " + name, s.Join(ctx, Machine{Name: name})
-	case what == 1 && c.settled > 1:
+	case kind == 1 && c.settled > 1:
 		name := c.machines[0]
 		c.machines = c.machines[1:]
 		c.settled--
 		return "terminate " + name, s.Terminate(ctx, name, true)
-	case what < 6 && len(c.services) < randomServices || len(c.services) == 0:
+	case kind < 6 && len(c.services) < randomServices || len(c.services) == 0:
 		name := fmt.Sprintf("svc-%d", number)
 		c.services = append(c.services, name)
 		return "create " + name, s.Put(ctx, loadBalancerService(name, 80, 443))
-	case what == 6 && len(c.stable) > 0:
+	case kind == 6 && len(c.stable) > 0:
 		name := c.stable[c.random.IntN(len(c.stable))]
 		svc := s.services[types.NamespacedName{Namespace: Namespace, Name: name}].DeepCopy()
 		return "invalidate " + name, s.Put(ctx, invalid(svc))
-	case what < 8:
+	case kind < 8:
 		svc := loadBalancerService(c.services[c.random.IntN(len(c.services))], 80, int32(8000+number))
 		c.forget(svc.Name)
 		svc.Spec.LoadBalancerSourceRanges = []string{fmt.Sprintf("203.0.113.%d/32", number%250)}

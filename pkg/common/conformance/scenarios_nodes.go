@@ -167,8 +167,8 @@ func (r *Session) distinctProviderIDs(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if other, taken := owner[node.Spec.ProviderID]; taken {
-			return fmt.Errorf("nodes %s and %s share provider ID %s", name, other, node.Spec.ProviderID)
+		if first, duplicate := owner[node.Spec.ProviderID]; duplicate {
+			return fmt.Errorf("nodes %s and %s share provider ID %s", name, first, node.Spec.ProviderID)
 		}
 		owner[node.Spec.ProviderID] = name
 	}

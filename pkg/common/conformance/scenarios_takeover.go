@@ -78,7 +78,7 @@ func (r *Session) takeOverDuringChanges(ctx context.Context) error {
 			))
 		}
 	}
-	rest := func() error { // until what a manager defers is written
+	waitForDeferred := func() error { // until what a manager defers is written
 		unchanged := r.Unchanged()
 		if err := r.skipTime(ctx, idleDelay); err != nil {
 			return err
@@ -87,7 +87,7 @@ func (r *Session) takeOverDuringChanges(ctx context.Context) error {
 	}
 	return steps.Run(
 		restart("taking over", ManagerOptions{}),
-		rest,
+		waitForDeferred,
 		r.discover,
 		restart("with new subnets and networks", ManagerOptions{}),
 		restart("with another configuration", ManagerOptions{OtherDefaults: true}),

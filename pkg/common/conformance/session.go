@@ -279,7 +279,7 @@ func (r *Session) verifyDeclared(p plan.Plan) error {
 	return nil
 }
 
-// Balancer returns the one load balancer whose addresses the Service's status lists.
+// Balancer returns the one load balancer with the addresses in the Service's status.
 func (r *Session) Balancer(ctx context.Context, name string) (LoadBalancer, error) {
 	return r.balancer(ctx, types.NamespacedName{Namespace: Namespace, Name: name})
 }

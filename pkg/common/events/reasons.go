@@ -124,7 +124,7 @@ var framework = []Definition{
 	{Reason{"UpdateLoadBalancerFailed"}, v1.EventTypeWarning, onService,
 		"The members could not follow the nodes; it is retried.", "See " + runbook("UnifiedCCMErrors") + ".", true},
 	{Reason{"DeleteLoadBalancerFailed"}, v1.EventTypeWarning, onService,
-		"A Service is no load balancer any more, and its objects could not be deleted; it is retried.",
+		"The load balancer of a Service that no longer needs one could not be deleted; it is retried.",
 		"See " + runbook("UnifiedCCMErrors") + ".", true},
 	{Reason{"UnAvailableLoadBalancer"}, v1.EventTypeWarning, onService,
 		"The load balancer has no members, because there are no nodes for it.",

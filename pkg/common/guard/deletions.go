@@ -26,8 +26,7 @@ const (
 // next absence then counts as a new one.
 const forgetAfter = 5 * time.Minute
 
-// deletions decides which absences become deletions. It only remembers nodes whose instance was absent when last
-// checked.
+// deletions decides which absences become deletions. It only remembers nodes without an instance at the last check.
 type deletions struct {
 	options Options
 

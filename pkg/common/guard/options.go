@@ -39,7 +39,7 @@ type Options struct {
 
 const (
 	// DefaultNotFoundGrace is the time that cluster autoscalers give a machine to join before they replace it; a
-	// node without a provider ID after that time is not being set up any more.
+	// node without a provider ID after that time is no longer being set up.
 	DefaultNotFoundGrace = 15 * time.Minute
 	// DefaultConfirmation is longer than clouds take to show a machine in all of their replicas, and half of the
 	// forty seconds after which a silent kubelet makes a node NotReady, so that the node of a deleted machine is

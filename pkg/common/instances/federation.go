@@ -15,8 +15,8 @@ import (
 )
 
 // Federation implements cloudprovider.InstancesV2 over independent parts of one cloud, such as several vCenters,
-// any of which may have the instance of a node. A part that fails or does not answer affects only its own nodes,
-// and those that no other part has: an instance does not exist only if every part has answered that it does not.
+// any of which may have the instance of a node. A part that fails or does not respond affects only its own nodes
+// and nodes that no other part has: an instance does not exist only if every part has reported so.
 // It is safe for concurrent use.
 type Federation struct {
 	instancesV2

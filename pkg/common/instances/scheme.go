@@ -180,10 +180,10 @@ func (s *TableScheme) match(form compiledForm, providerID string) Fields {
 		return nil
 	}
 	fields := make(Fields, len(form.segments))
-	rest := providerID
+	remainder := providerID
 	for _, want := range form.segments {
 		var have string
-		have, rest, _ = strings.Cut(rest, "/")
+		have, remainder, _ = strings.Cut(remainder, "/")
 		if want.field == "" {
 			if have != want.text {
 				return nil

@@ -29,8 +29,8 @@ type Instance struct {
 	ProviderID string
 	// NodeName is the node name of the instance according to the cloud's naming rule.
 	NodeName string
-	// SystemUUIDs are the values, in lower case, of which the instance's kubelet reports one as the Node's
-	// system UUID. They identify instances in clouds where names are not unique; empty in all others.
+	// SystemUUIDs are the possible values, in lower case, of the system UUID that the instance's kubelet reports in the
+	// Node's status. They identify instances in clouds where names are not unique; empty in all others.
 	SystemUUIDs []string
 	Type        string
 	Zone        string

@@ -78,8 +78,8 @@ func Approval() provider.Annotation {
 		Key: KeyApprove, Type: "ID of held changes", Default: "nothing is approved", Example: "k3f7qa-z2xm4d",
 		Doc: "Applies changes that are held because they disrupt traffic, an address or the load balancer without a cause " +
 			"in the Service. The Event LoadBalancerChangesHeld and ccm plan list them with their ID. The approval is for " +
-			"exactly these changes, all of them: others have another ID and stay held. It is not needed any more once they " +
-			"are applied.",
+			"exactly these changes, all of them: others have another ID and stay held. Once they are " +
+			"applied, the annotation can be removed.",
 	}
 }
 

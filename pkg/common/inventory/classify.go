@@ -232,7 +232,7 @@ func (c *classifier) orphanState(o Object) (State, string) {
 	return Orphaned, "there is no Service " + o.Service()
 }
 
-// unlisted returns the kind that could not be listed, out of a kind and those that it needs, or "".
+// unlisted returns the first of a kind and the kinds that it needs that could not be listed, or "".
 func (c *classifier) unlisted(kind string) string {
 	for _, name := range append([]string{kind}, c.kinds[kind].Needs...) {
 		if c.kinds[name].Err != nil {

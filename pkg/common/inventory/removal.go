@@ -64,7 +64,7 @@ type Refusal struct {
 
 // Select returns the part of the removal plan of a deleted Service that deletes only orphans, and a refusal for each
 // orphan that it does not delete. A deletion is matched by the ID of its object: several objects may have one name.
-// kinds are the kinds of the inventory, of which only orphans are deleted. Updates, such as the detachment of a
+// kinds are the kinds of the inventory: of these, only orphans are deleted. Updates, such as the detachment of a
 // security group from a port, and deletions of other kinds are made only if the deletion of an orphan waits for them.
 func Select(removal plan.Plan, orphans []Entry, kinds []Kind) (plan.Plan, []Refusal) {
 	dropped := map[plan.Ref]string{}

@@ -19,8 +19,8 @@ type Auditor interface {
 	// nil if it is unknown.
 	//
 	// Current returns the Service and the nodes at the time of its call, which is once the audit holds the lock
-	// of the load balancer: an audit with an older Service would undo later changes. A nil Service means that no
-	// audit is needed any more.
+	// of the load balancer: an audit with an older Service would undo later changes. A nil Service means that
+	// it no longer needs an audit.
 	AuditLoadBalancer(ctx context.Context, clusterName string,
 		current CurrentFunc) (drift plan.Plan, status *v1.LoadBalancerStatus, err error)
 }

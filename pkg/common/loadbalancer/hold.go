@@ -95,8 +95,8 @@ func (c HoldInput) formatInputs(change plan.Change) string {
 	return strings.Join(names, ", ")
 }
 
-// unappliedFields returns the fields of the Service that a plan does not apply: those that held changes
-// follow from, and those that the cloud omits.
+// unappliedFields returns the fields of the Service that a plan does not apply: held changes follow from them, or the
+// cloud omits them.
 func unappliedFields(p plan.Plan) []string {
 	names := slices.Clone(p.Unapplied)
 	for _, h := range p.Held {

@@ -299,7 +299,8 @@ func (c *Controller[S, D, O]) missingError(key Key) error {
 	return &cloudapi.Error{
 		Class:     cloudapi.NotFound,
 		Operation: "load balancer " + c.cloud.Name(key),
-		Err:       fmt.Errorf("it does not exist, but %s needs it; it is created at the next sync of the Service", key.Subject()),
+		Err: fmt.Errorf("it does not exist, but %s needs it; it is created at the next sync of the Service",
+			key.Subject()),
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package locks has mutexes whose Lock gives up when a context ends, because their holders wait for a cloud.
+// Package locks has mutexes with a Lock that gives up when a context ends, because their holders wait for a cloud.
 package locks
 
 import (

@@ -66,13 +66,13 @@ type Outcome struct {
 
 // AppliedChanges returns the changes that were certainly made, for reports about a partial Apply.
 func (r Result) AppliedChanges(p Plan) Plan {
-	made := Plan{Subject: p.Subject}
+	applied := Plan{Subject: p.Subject}
 	for i, o := range r.Outcomes {
 		if o.Status == Applied || o.Status == Done {
-			made.Changes = append(made.Changes, p.Changes[i])
+			applied.Changes = append(applied.Changes, p.Changes[i])
 		}
 	}
-	return made
+	return applied
 }
 
 // Apply runs the plan: independent changes concurrently, dependants once the changes they wait for are Done.

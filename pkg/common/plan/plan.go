@@ -111,7 +111,7 @@ type Plan struct {
 	// Replan returns the plan that keeps what the held changes would replace. It is pure; nil if the other changes do
 	// not depend on the held ones.
 	Replan func(held []HeldChange) (Plan, error)
-	// Unapplied names fields of the Service whose values have no effect on what exists. The applied record keeps
+	// Unapplied names fields of the Service with values that have no effect on what exists. The applied record keeps
 	// their earlier values.
 	Unapplied []string
 	// Warnings are messages for the user about the plan. They change nothing.

@@ -32,7 +32,7 @@ type Options struct {
 	// RejectsForeign is set if the Source's Create rejects the destination of a foreign route itself, with a message that
 	// names more than the list does.
 	RejectsForeign bool
-	// Nodes are the cluster's Nodes. Sources whose routes may be incomplete need them: without them an
+	// Nodes are the cluster's Nodes. Sources with routes that may be incomplete need them: without them an
 	// incomplete route is listed like any other, and is never completed.
 	Nodes *nodes.LazyLister
 }
@@ -190,8 +190,8 @@ func (e conflictError) Status() metav1.Status {
 // Unwrap returns the error of the cloud.
 func (e conflictError) Unwrap() error { return e.error }
 
-// DeleteRoute deletes the route if it exists. A route whose destination was assigned to another node in the
-// meantime stays.
+// DeleteRoute deletes the route if it exists. The route stays if its destination was assigned to another node in the
+// meantime.
 func (r *Routes) DeleteRoute(ctx context.Context, clusterName string, route *cloudprovider.Route) error {
 	listed, err := r.listedRoute(route)
 	if err != nil {

@@ -129,7 +129,7 @@ func (t *table) MergeSelected(r Reading, list []any, selected func(any) bool) {
 	t.evict()
 }
 
-// mergeList stores the objects of a list, and removes those that the list should include and does not. Such a
+// mergeList stores the objects of a list, and removes the objects that the list should include and does not. Such a
 // removal keeps its generation: lists may lag behind, so the result of a read in flight takes effect. The
 // caller holds the lock.
 func (t *table) mergeList(r Reading, list []any, selected func(any) bool) {

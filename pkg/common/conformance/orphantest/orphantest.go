@@ -257,8 +257,8 @@ func (r *rig) deleteThrottled() error {
 // restricted rejects calls by Options.Restrict instead of by a fault.
 const restricted sim.FaultKind = "restricted"
 
-// deleteWithout deletes while a list fails: of the kinds that it shows, and of those that need them, nothing may be
-// reported as an orphan.
+// deleteWithout deletes while a list fails. No object may be reported as an orphan if its kind is in that list, or
+// needs a kind of that list.
 func (r *rig) deleteWithout(operation string, fault sim.FaultKind) error {
 	time.Sleep(time.Hour)
 	if fault == restricted {

@@ -72,8 +72,8 @@ func clusterWith(uid types.UID) *fake.Clientset {
 	return fake.NewClientset(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: uid}})
 }
 
-// plant creates nodes and Services in both clusters, and then the orphans: of deleted Services, one of which has the
-// name of a Service that exists, with and without their load balancers.
+// plant creates nodes and Services in both clusters, and then the orphans of deleted Services, with and without their
+// load balancers. One of these Services has the name of a Service that exists.
 func (r *rig) plant() error {
 	ours, end, err := r.manager(r.ours)
 	if err != nil {

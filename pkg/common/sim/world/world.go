@@ -107,8 +107,8 @@ type Listener struct {
 	Draining time.Duration
 }
 
-// SourceRanges returns the source ranges of a listener that only these networks may reach, sorted and each once. Without
-// any it returns a word that is not a network, because an empty list means all clients.
+// SourceRanges returns the source ranges of a listener that only these networks may reach, sorted and each once.
+// Without any it returns a word that is not a network, because an empty list means all clients.
 func SourceRanges(networks []string) []string {
 	if len(networks) == 0 {
 		return []string{"none"}
