@@ -111,7 +111,7 @@ type ComputeAPI interface {
 }
 
 // NetworkAPI has the calls to Neutron. Updates with a revision number are rejected with class Conflict
-// (oserr.Changed) if the object has another revision.
+// (oserr.IsRevisionConflict) if the object has another revision.
 type NetworkAPI interface {
 	// ListExtensions returns the aliases of the extensions of this Neutron.
 	ListExtensions(ctx context.Context) ([]string, error)
@@ -157,7 +157,7 @@ type NetworkAPI interface {
 }
 
 // LoadBalancingAPI has the calls to Octavia. While a load balancer or anything in it is PENDING, every change
-// is rejected with class Conflict (oserr.Immutable).
+// is rejected with class Conflict (oserr.IsImmutable).
 type LoadBalancingAPI interface {
 	// ListVersions returns the versions of the API, oldest first, such as v2.26.
 	ListVersions(ctx context.Context) ([]string, error)

@@ -41,15 +41,15 @@ func Kind(err error) string {
 	return parse(response.Body).kind
 }
 
-// Immutable reports whether Octavia rejected a change because another change of the load balancer is in
+// IsImmutable reports whether Octavia rejected a change because another change of the load balancer is in
 // progress. The same change is accepted afterwards.
-func Immutable(err error) bool {
-	return Status(err) == http.StatusConflict && isImmutable(messageOf(err))
+func IsImmutable(err error) bool {
+	return Status(err) == http.StatusConflict && isImmutableMessage(messageOf(err))
 }
 
-// Changed reports whether Neutron rejected a change because the object has another revision than the one in
+// IsRevisionConflict reports whether Neutron rejected a change because the object has another revision than the one in
 // the request. The caller must read it again.
-func Changed(err error) bool { return Status(err) == http.StatusPreconditionFailed }
+func IsRevisionConflict(err error) bool { return Status(err) == http.StatusPreconditionFailed }
 
 // Classify returns the class of an error: its own if it has one, else the one of the service's message, else
 // of its status. A nil error has no class (""). The class is NotFound only if the service itself reports it:
@@ -126,7 +126,7 @@ func classOfConflict(e fault) cloudapi.Class {
 	switch {
 	case e.isQuota(), e.kind == "IpAddressGenerationFailure", e.kind == "ExternalIpAddressExhausted":
 		return cloudapi.Quota
-	case isImmutable(e.message):
+	case isImmutableMessage(e.message):
 		return cloudapi.Conflict
 	case strings.HasSuffix(e.kind, "Exists"), strings.Contains(e.message, "already using protocol_port"),
 		strings.Contains(e.message, "already has a health monitor"), strings.Contains(e.message, "already present"):
@@ -135,9 +135,9 @@ func classOfConflict(e fault) cloudapi.Class {
 	return cloudapi.Conflict
 }
 
-// isImmutable detects both of Octavia's messages: the one about parts of a load balancer, and the one about
+// isImmutableMessage detects both of Octavia's messages: the one about parts of a load balancer, and the one about
 // the load balancer.
-func isImmutable(message string) bool {
+func isImmutableMessage(message string) bool {
 	return strings.Contains(message, "immutable") || strings.Contains(message, "Invalid state PENDING_")
 }
 
@@ -164,7 +164,7 @@ func retryAfter(err error, now time.Time) time.Duration {
 	if wait := cloudapi.RetryAfter(response.ResponseHeader, now); wait > 0 {
 		return wait
 	}
-	if Immutable(err) {
+	if IsImmutable(err) {
 		return immutableWait
 	}
 	return 0

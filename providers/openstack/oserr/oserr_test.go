@@ -131,11 +131,11 @@ func TestWrap(t *testing.T) {
 func TestConflictPredicates(t *testing.T) {
 	t.Parallel()
 	busy, taken := octavia(409, "Pool x is immutable and cannot be updated."), octavia(409, "Another Listener is already using protocol_port 80")
-	if !Immutable(fmt.Errorf("x: %w", busy)) || Immutable(taken) || Immutable(errors.New("immutable")) {
-		t.Error("Immutable must say yes to a 409 about immutability, and to nothing else")
+	if !IsImmutable(fmt.Errorf("x: %w", busy)) || IsImmutable(taken) || IsImmutable(errors.New("immutable")) {
+		t.Error("IsImmutable must say yes to a 409 about immutability, and to nothing else")
 	}
-	if !Changed(neutron(412, "RevisionNumberConstraintFailed", "x")) || Changed(taken) {
-		t.Error("Changed must say yes to a 412, and to nothing else")
+	if !IsRevisionConflict(neutron(412, "RevisionNumberConstraintFailed", "x")) || IsRevisionConflict(taken) {
+		t.Error("IsRevisionConflict must say yes to a 412, and to nothing else")
 	}
 	if !strings.Contains(taken.Error(), "409") || Status(taken) != 409 || Status(io.EOF) != 0 {
 		t.Error("Status must be that of the answer, or 0")

@@ -103,7 +103,7 @@ func (s *Source) change(ctx context.Context, list []api.ExtraRoute, op operation
 		}
 		// The outcome is uncertain, so the router must be read again.
 		s.router = nil
-		if !oserr.Changed(err) || attempt == maxAttempts {
+		if !oserr.IsRevisionConflict(err) || attempt == maxAttempts {
 			return err
 		}
 	}
@@ -269,7 +269,7 @@ func (s *Source) updatePairs(
 			// The server is deleted; the next list shows it.
 			return port, nil
 		}
-		if !oserr.Changed(err) || attempt == maxAttempts {
+		if !oserr.IsRevisionConflict(err) || attempt == maxAttempts {
 			return port, err
 		}
 		if port, err = s.api.GetPort(ctx, port.ID); err != nil {

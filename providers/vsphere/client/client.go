@@ -126,15 +126,15 @@ func read[T any](
 	}
 	return callDetached(ctx, circuit, method, func(ctx context.Context) (out T, err error) {
 		err = c.retry.Do(ctx, request, func(ctx context.Context) error {
-			out, err = inSession(ctx, c, call)
+			out, err = callInSession(ctx, c, call)
 			return wrap(method, err)
 		})
 		return out, err
 	})
 }
 
-// inSession makes a call, and once more with a new session if its session has ended.
-func inSession[T any](
+// callInSession makes a call, and once more with a new session if its session has ended.
+func callInSession[T any](
 	ctx context.Context, c *Client, call func(context.Context, *session) (T, error),
 ) (out T, err error) {
 	for range 2 {

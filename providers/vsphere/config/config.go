@@ -182,16 +182,6 @@ func (r *resolver) addVCenter(name string, c VirtualCenter) {
 	r.config.VCenters = append(r.config.VCenters, v)
 }
 
-// cmp.Or returns the first text that is not empty.
-func first(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
 // firstList returns the first list that is not empty.
 func firstList(lists ...List) List {
 	for _, list := range lists {

@@ -151,7 +151,7 @@ func (s *Source) collect(ctx context.Context) (*collection, error) {
 	}
 	found := &collection{vcenter: s.options.Name, inventory: inventory, byUUID: map[string][]api.Machine{}}
 	for _, m := range inventory.Machines {
-		if m.Template || m.UUID == "" || !inScope(inventory, m, s.options.Datacenters) {
+		if m.Template || m.UUID == "" || !isInScope(inventory, m, s.options.Datacenters) {
 			continue
 		}
 		found.byUUID[m.UUID] = append(found.byUUID[m.UUID], m)
@@ -188,8 +188,8 @@ func container(m api.Machine) api.Ref {
 	return m.ParentVApp
 }
 
-// inScope reports whether a machine is in one of the datacenters: by name with wildcards, by path, or by reference.
-func inScope(inventory api.Inventory, m api.Machine, datacenters []string) bool {
+// isInScope reports whether a machine is in one of the datacenters: by name with wildcards, by path, or by reference.
+func isInScope(inventory api.Inventory, m api.Machine, datacenters []string) bool {
 	if len(datacenters) == 0 {
 		return true
 	}

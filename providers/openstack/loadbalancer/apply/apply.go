@@ -95,7 +95,7 @@ func (a *Applier) mutateLocked(ctx context.Context, id string, do func(context.C
 		if err == nil {
 			break
 		}
-		if !oserr.Immutable(err) || attempt == maxBusyAttempts {
+		if !oserr.IsImmutable(err) || attempt == maxBusyAttempts {
 			return err
 		}
 		a.store.SetStatus(id, api.PendingUpdate)

@@ -235,7 +235,7 @@ func (w Writer) deleteLocked(ctx context.Context, have api.LoadBalancer) error {
 		case err == nil:
 			deleting = true
 			continue
-		case !oserr.Immutable(err) || attempt == maxBusyAttempts:
+		case !oserr.IsImmutable(err) || attempt == maxBusyAttempts:
 			return err
 		}
 		lb, deleted, err := w.waiter.await(ctx, have.ID, waitForChange)

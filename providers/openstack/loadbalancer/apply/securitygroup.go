@@ -81,7 +81,7 @@ func (w Writer) ChangeGroups(ctx context.Context, port api.Port, change func([]s
 			return w.finish(nil, func() { w.store.Ports.Put(updated.ID, updated) })
 		case cloudapi.Is(err, cloudapi.NotFound):
 			return w.finish(nil, func() { w.store.Ports.Delete(port.ID) })
-		case !oserr.Changed(err) || attempt == maxPortAttempts:
+		case !oserr.IsRevisionConflict(err) || attempt == maxPortAttempts:
 			return w.finish(err, nil)
 		}
 		if port, err = w.API.GetPort(ctx, port.ID); err != nil {

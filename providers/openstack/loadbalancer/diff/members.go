@@ -48,7 +48,7 @@ func Members(write apply.Writer, input model.Input, have observe.Observed) (plan
 			d.add(change)
 		}
 	}
-	d.plan = heldInError(d.plan, *lb)
+	d.plan = holdInError(d.plan, *lb)
 	d.openMembers(input.Shared)
 	return d.plan, nil
 }
@@ -87,8 +87,8 @@ func hasAddress(port api.Port, addresses map[netip.Addr]bool) bool {
 	return false
 }
 
-// heldInError holds the changes of a load balancer in the state ERROR, which Octavia does not accept.
-func heldInError(p plan.Plan, lb api.LoadBalancer) plan.Plan {
+// holdInError holds the changes of a load balancer in the state ERROR, which Octavia does not accept.
+func holdInError(p plan.Plan, lb api.LoadBalancer) plan.Plan {
 	if lb.ProvisioningStatus != api.Error {
 		return p
 	}

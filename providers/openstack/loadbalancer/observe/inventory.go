@@ -40,23 +40,24 @@ func (s *Store) Inventory(ctx context.Context, request inventory.Request,
 	l := lister{store: s, request: request, isNode: isNode, vips: map[string]string{}}
 	l.found.Cluster = request.ClusterName
 	l.list(ctx)
-	for _, lb := range byID(s.LoadBalancers.All(), func(lb api.LoadBalancer) string { return lb.ID }) {
+	for _, lb := range sortByID(s.LoadBalancers.All(), func(lb api.LoadBalancer) string { return lb.ID }) {
 		l.vips[lb.VipPortID] = lb.ID
 		l.loadBalancer(lb)
 	}
-	for _, f := range byID(s.FloatingIPs.All(), func(f api.FloatingIP) string { return f.ID }) {
+	for _, f := range sortByID(s.FloatingIPs.All(), func(f api.FloatingIP) string { return f.ID }) {
 		l.floatingIP(f)
 	}
-	for _, g := range byID(s.Groups.All(), func(g api.SecurityGroup) string { return g.ID }) {
+	for _, g := range sortByID(s.Groups.All(), func(g api.SecurityGroup) string { return g.ID }) {
 		l.group(g)
 	}
-	for _, p := range byID(s.Ports.All(), func(p api.Port) string { return p.ID }) {
+	for _, p := range sortByID(s.Ports.All(), func(p api.Port) string { return p.ID }) {
 		l.port(p)
 	}
 	return l.found
 }
 
-func byID[T any](all map[string]T, id func(T) string) []T {
+// sortByID returns the objects of a table, sorted.
+func sortByID[T any](all map[string]T, id func(T) string) []T {
 	return sorting.SortedFunc(maps.Values(all), func(a, b T) int { return cmp.Compare(id(a), id(b)) })
 }
 
@@ -144,7 +145,7 @@ func (l *lister) loadBalancer(lb api.LoadBalancer) {
 // they are deleted without it.
 func (l *lister) parts(parent inventory.Object, lb api.LoadBalancer) {
 	owners := map[string]inventory.Owner{}
-	for _, listener := range byID(l.store.Listeners.All(), func(x api.Listener) string { return x.ID }) {
+	for _, listener := range sortByID(l.store.Listeners.All(), func(x api.Listener) string { return x.ID }) {
 		if parentOfListener(listener) != lb.ID {
 			continue
 		}
@@ -157,7 +158,7 @@ func (l *lister) parts(parent inventory.Object, lb api.LoadBalancer) {
 		}
 		l.add(part)
 	}
-	for _, pool := range byID(l.store.Pools.All(), func(x api.Pool) string { return x.ID }) {
+	for _, pool := range sortByID(l.store.Pools.All(), func(x api.Pool) string { return x.ID }) {
 		if parentOfPool(pool) != lb.ID {
 			continue
 		}

@@ -190,15 +190,15 @@ type refresher interface {
 
 // refresh reads the stale lists, in parallel.
 func refresh(ctx context.Context, tables ...refresher) error {
-	return parallel(tables, func(t refresher) error { return t.Refresh(ctx) })
+	return runParallel(tables, func(t refresher) error { return t.Refresh(ctx) })
 }
 
 // reread reads lists again, in parallel: their results are as fresh as separate reads by the caller.
 func reread(ctx context.Context, tables ...refresher) error {
-	return parallel(tables, func(t refresher) error { return t.Reread(ctx) })
+	return runParallel(tables, func(t refresher) error { return t.Reread(ctx) })
 }
 
-func parallel(tables []refresher, do func(refresher) error) error {
+func runParallel(tables []refresher, do func(refresher) error) error {
 	var group errgroup.Group
 	for _, t := range tables {
 		group.Go(func() error { return do(t) })
