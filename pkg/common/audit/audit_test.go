@@ -123,7 +123,7 @@ func TestLoadBalancersAreSpreadOverThePeriod(t *testing.T) {
 }
 
 // Many load balancers have short shares: the first look waits until the start is over.
-func TestTheStartIsLeftAlone(t *testing.T) {
+func TestFirstAuditWaitsAfterStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var services []*v1.Service
 		for i := range 100 { // 6 s each
@@ -141,7 +141,7 @@ func TestTheStartIsLeftAlone(t *testing.T) {
 	})
 }
 
-func TestANewAddressIsPublished(t *testing.T) {
+func TestNewAddressIsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &cloud{status: &v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{IP: "198.51.100.2"}}}}
 		client := start(t, c, service("a"))
@@ -157,7 +157,7 @@ func TestANewAddressIsPublished(t *testing.T) {
 	})
 }
 
-func TestAnUnchangedAddressIsNotWritten(t *testing.T) {
+func TestUnchangedAddressIsNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := service("a")
 		client := start(t, &cloud{status: s.Status.LoadBalancer.DeepCopy()}, s)

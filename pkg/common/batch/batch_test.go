@@ -71,7 +71,7 @@ func crowd(ctx context.Context, b *batch.Batcher[string, string], keys ...string
 	return errs
 }
 
-func TestALoneCallerNeverWaits(t *testing.T) {
+func TestSingleCallerNeverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		be := &backend{latency: time.Second}
 		b := batch.New(batch.Options{}, be.call)
@@ -89,7 +89,7 @@ func TestALoneCallerNeverWaits(t *testing.T) {
 	})
 }
 
-func TestCallersThatComeTogetherShareOneCall(t *testing.T) {
+func TestConcurrentCallersShareOneCall(t *testing.T) {
 	tests := map[string]struct {
 		options batch.Options
 		keys    []string
@@ -126,7 +126,7 @@ func TestCallersThatComeTogetherShareOneCall(t *testing.T) {
 	}
 }
 
-func TestACallerThatLeavesEndsOnlyItsOwnWait(t *testing.T) {
+func TestCanceledCallerEndsOnlyItsOwnWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		be := &backend{latency: 10 * time.Second}
 		b := batch.New(batch.Options{}, be.call)
@@ -149,7 +149,7 @@ func TestACallerThatLeavesEndsOnlyItsOwnWait(t *testing.T) {
 	})
 }
 
-func TestACallThatNobodyWaitsForIsCanceled(t *testing.T) {
+func TestCallWithoutWaitersIsCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		be := &backend{latency: 10 * time.Second}
 		b := batch.New(batch.Options{}, be.call)
@@ -174,7 +174,7 @@ func TestACallThatNobodyWaitsForIsCanceled(t *testing.T) {
 	})
 }
 
-func TestTheCallIsBoundedByItsOwnTimeout(t *testing.T) {
+func TestCallHasItsOwnTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		be := &backend{latency: time.Hour}
 		b := batch.New(batch.Options{Timeout: time.Minute}, be.call)
@@ -186,7 +186,7 @@ func TestTheCallIsBoundedByItsOwnTimeout(t *testing.T) {
 	})
 }
 
-func TestOneBadKeyFailsAlone(t *testing.T) {
+func TestInvalidKeyFailsAlone(t *testing.T) {
 	invalid, broken := errors.New("invalid"), errors.New("broken")
 	tests := map[string]struct {
 		err  error

@@ -17,7 +17,7 @@ func (n *named) RoundTrip(*http.Request) (*http.Response, error) {
 
 func (n *named) CloseIdleConnections() { n.closed++ }
 
-func TestSwitchable(t *testing.T) {
+func TestSwitchableTransport(t *testing.T) {
 	t.Parallel()
 	s := &SwitchableTransport{}
 	if s.HasBase() {
@@ -42,7 +42,7 @@ func TestSwitchable(t *testing.T) {
 
 // A burst needs more than the two connections that Go keeps for each host, and a host can bear fewer
 // than there are workers.
-func TestSwitchableBoundsConnections(t *testing.T) {
+func TestSwitchableTransportBoundsConnections(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ keeps, opens, wantKept, wantOpen int }{
 		"Go's default":        {0, 0, connsPerHost, connsPerHost},

@@ -42,7 +42,7 @@ type override struct {
 	Region string
 }
 
-func TestLoadsWhatGcfgLoads(t *testing.T) {
+func TestDecodeAcceptsFilesOfGcfg(t *testing.T) {
 	for _, tc := range []struct{ name, text string }{
 		{"an empty file", ""},
 		{"only comments", "# one\n; two\n"},
@@ -92,7 +92,7 @@ func TestLoadsWhatGcfgLoads(t *testing.T) {
 }
 
 // Each value has to be accepted or refused as by gcfg, for each kind of field.
-func TestJudgesValuesAsGcfgDoes(t *testing.T) {
+func TestDecodeParsesValuesAsGcfg(t *testing.T) {
 	for _, key := range []string{"port", "count", "rate", "adopt-unknown", "region", "zone"} {
 		for _, value := range []string{
 			"", "0", "7", " 7 ", "010", "-1", "+5", "1_0", "0x", "0x1f", "-0x5", "0X1F", "0b1", "0o7", "65536", "9999999999999999999",
@@ -204,7 +204,7 @@ func emptyIsNil(s []string) []string {
 	return s
 }
 
-func TestGoodLinesAreReadBesideBadOnes(t *testing.T) {
+func TestValidLinesAreReadBesideInvalidOnes(t *testing.T) {
 	var cfg sample
 	_, err := parse("cloud.conf", []byte("[Global]\nport = x\nregion = r\n"), &cfg)
 	if err == nil || cfg.Global.Region != "r" {

@@ -61,7 +61,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-func TestReaderFrom(t *testing.T) {
+func TestReaderLoad(t *testing.T) {
 	reader := Reader[sample](read)
 	cfg, file, err := reader.Load(strings.NewReader("[Global]\nregion = here\n"))
 	if err != nil || cfg.Global.Region != "here" || file != "cloud.conf" {

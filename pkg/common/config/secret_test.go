@@ -41,7 +41,7 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 	}
 }
 
-func TestEffective(t *testing.T) {
+func TestWriteEffective(t *testing.T) {
 	var cfg sample
 	text := "[Global]\nregion = \"a #1\"\nzone = x\nzone = y\npassword = p\nwait = 90\nadopt-unknown\n" +
 		"[ServiceOverride \"b\"]\nurl = 2\n[ServiceOverride \"a\"]\nurl = 1\n"
@@ -67,7 +67,7 @@ func TestEffective(t *testing.T) {
 	}
 }
 
-func TestEffectiveRefusesWhatIsNoStruct(t *testing.T) {
+func TestWriteEffectiveRejectsOtherTypes(t *testing.T) {
 	if err := WriteEffective(&strings.Builder{}, 1); err == nil {
 		t.Error("want an error")
 	}

@@ -2,7 +2,7 @@ package config
 
 import "testing"
 
-func TestOneOf(t *testing.T) {
+func TestRequireOneOf(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name    string

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestNewReturnsMessagesOnceUntilTheyChange(t *testing.T) {
+func TestFilterNewReturnsMessagesOnceUntilTheyChange(t *testing.T) {
 	a, b := Message{LoadBalancerDrift, "a"}, Message{LoadBalancerDrift, "b"}
 	d := NewDeduplicator()
 	for i, step := range []struct{ current, want []Message }{

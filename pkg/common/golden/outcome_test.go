@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestSince(t *testing.T) {
+func TestDiffFrom(t *testing.T) {
 	before := Outcome{Facts: []string{"port 80", "subnet a"},
 		Events: []string{"Warning Old it was so before", "Normal Created made"}}
 	for _, tt := range []struct {

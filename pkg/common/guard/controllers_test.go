@@ -21,7 +21,7 @@ func (s *starter) StartController(_ context.Context, name string, given provider
 	return name == "tagging", s.err
 }
 
-func TestControllersAreLentTheRules(t *testing.T) {
+func TestControllersGetOwnershipAndDryRun(t *testing.T) {
 	inner := &starter{spy: &spy{}}
 	started, err := Wrap(inner, Options{DryRun: true}).(provider.ControllerStarter).StartController(t.Context(), "tagging",
 		provider.ControllerContext{})
@@ -46,7 +46,7 @@ func TestControllersAreLentTheRules(t *testing.T) {
 	}
 }
 
-func TestARuntimeIsTold(t *testing.T) {
+func TestProviderGetsRuntime(t *testing.T) {
 	for _, dry := range []bool{false, true} {
 		inner := &spy{}
 		Wrap(inner, Options{DryRun: dry}).Initialize(nil, t.Context().Done())

@@ -62,7 +62,7 @@ func TestSentinelsPassUnwrapped(t *testing.T) {
 	}
 }
 
-func TestForeignNodesAreLeftAlone(t *testing.T) {
+func TestForeignNodesAreNotChanged(t *testing.T) {
 	for name, n := range map[string]*v1.Node{
 		"another cloud's provider ID": node("n", "other://1"),
 		"opted out by label":          optOut(node("n", "spy://1")),
@@ -108,7 +108,7 @@ func TestUnknownNodes(t *testing.T) {
 	}
 }
 
-func TestDeletionTakesTwoAnswersApart(t *testing.T) {
+func TestDeletionNeedsTwoAnswersApart(t *testing.T) {
 	f := newFixture(t, Options{})
 	n := node("n", "spy://1")
 	f.spy.exists = false
@@ -124,7 +124,7 @@ func TestDeletionTakesTwoAnswersApart(t *testing.T) {
 	}
 }
 
-func TestAnInstanceThatComesBackStartsANewStory(t *testing.T) {
+func TestInstanceFoundAgainRestartsConfirmation(t *testing.T) {
 	f := newFixture(t, Options{})
 	n := node("n", "spy://1")
 	f.spy.exists = false
@@ -139,7 +139,7 @@ func TestAnInstanceThatComesBackStartsANewStory(t *testing.T) {
 	}
 }
 
-func TestAnOldAbsenceDoesNotCount(t *testing.T) {
+func TestOldAbsenceExpires(t *testing.T) {
 	f := newFixture(t, Options{})
 	f.spy.exists = false
 	n := node("n", "spy://1")
@@ -154,7 +154,7 @@ func TestAnOldAbsenceDoesNotCount(t *testing.T) {
 	}
 }
 
-func TestUnknownNodesHaveAGrace(t *testing.T) {
+func TestUnknownNodesHaveGracePeriod(t *testing.T) {
 	tests := map[string]struct {
 		grace   time.Duration
 		after   time.Duration
@@ -208,7 +208,7 @@ func TestDeletionsAreLimited(t *testing.T) {
 	f.exists(t, c, false)
 }
 
-func TestErrorsDecideNothing(t *testing.T) {
+func TestErrorsNeverDeleteNodes(t *testing.T) {
 	f := newFixture(t, Options{Confirmation: 10 * time.Second})
 	n := node("n", "spy://1")
 	f.spy.exists, f.spy.err = false, errors.New("denied")
@@ -243,7 +243,7 @@ func TestOnlyOurNodesAreMembers(t *testing.T) {
 	}
 }
 
-func TestNoRoutesToOthers(t *testing.T) {
+func TestNoRoutesToNodesOfOtherClouds(t *testing.T) {
 	f := newFixture(t, Options{})
 	objects := []*v1.Node{node("mine", "spy://1"), node("foreign", "other://1"), node("unknown", "")}
 	client := fake.NewClientset()
@@ -342,7 +342,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-func TestInitializeLendsTheRuntimeFirst(t *testing.T) {
+func TestInitializePassesRuntimeFirst(t *testing.T) {
 	f := newFixture(t, Options{})
 	f.Initialize(nil, make(chan struct{}))
 	if diff := cmp.Diff([]string{"SetRuntime", "Initialize"}, f.spy.calls); diff != "" {

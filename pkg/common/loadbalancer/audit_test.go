@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-func TestAuditPutsRightWhatTheSnapshotHides(t *testing.T) {
+func TestAuditCorrectsDriftBehindSnapshot(t *testing.T) {
 	f, svc := newFixture(t), web()
 	f.mustEnsure(t, svc, node("a"))
 	f.cloud.snapshot = maps.Clone(f.cloud.have) // hides what happens from now on
@@ -35,7 +35,7 @@ func TestAuditPutsRightWhatTheSnapshotHides(t *testing.T) {
 	}
 }
 
-func TestAuditOfAHealthyLoadBalancerChangesNothing(t *testing.T) {
+func TestAuditOfHealthyLoadBalancerChangesNothing(t *testing.T) {
 	f, svc := newFixture(t), web()
 	f.mustEnsure(t, svc, node("a"))
 	f.eventsNow()
@@ -51,7 +51,7 @@ func TestAuditOfAHealthyLoadBalancerChangesNothing(t *testing.T) {
 
 // A sync may run while the audit waits for the lock. An audit with the Service of before would undo that sync,
 // and nothing would repeat it.
-func TestAuditTakesTheServiceOfItsTurn(t *testing.T) {
+func TestAuditReadsServiceUnderLock(t *testing.T) {
 	f, old := newFixture(t), web()
 	f.mustEnsure(t, old, node("a"))
 	changed := web(func(svc *v1.Service) { svc.Spec.Ports = svc.Spec.Ports[:1] })
@@ -88,7 +88,7 @@ func TestAuditLeavesAlone(t *testing.T) {
 	}
 }
 
-func TestAuditReportsWhatItCouldNotPutRight(t *testing.T) {
+func TestAuditReportsFailedCorrections(t *testing.T) {
 	f, svc := newFixture(t), web()
 	f.mustEnsure(t, svc, node("a"))
 	f.cloud.have[ref("listener", "lb-web/80-TCP")] = "changed by hand"

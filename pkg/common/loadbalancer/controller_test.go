@@ -48,7 +48,7 @@ func TestEnsureCreatesOnceAndThenChangesNothing(t *testing.T) {
 	}
 }
 
-func TestASnapshotIsNeverEnoughToChangeAnything(t *testing.T) {
+func TestChangesNeedAuthoritativeRead(t *testing.T) {
 	f, svc := newFixture(t), web()
 	f.mustEnsure(t, svc, node("a"))
 	mutations := len(f.cloud.mutations)
@@ -119,7 +119,7 @@ func TestEnsureRefusesBeforeTheFirstChange(t *testing.T) {
 	})
 }
 
-func TestErrorsSayWhenToComeBack(t *testing.T) {
+func TestErrorsHaveRetryAfter(t *testing.T) {
 	t.Run("throttled", func(t *testing.T) {
 		f := newFixture(t)
 		f.cloud.fault = func(int, bool) error {
@@ -170,7 +170,7 @@ func expectRetry(t *testing.T, err error, after time.Duration) {
 	}
 }
 
-func TestEnsureSaysWhenAChangeDoesNotStick(t *testing.T) {
+func TestEnsureReportsChangeWithoutEffect(t *testing.T) {
 	f := newFixture(t)
 	f.mustEnsure(t, web(), node("a"))
 	f.cloud.sticky = true
@@ -201,7 +201,7 @@ func TestUpdateChangesMembersOnly(t *testing.T) {
 
 // When a port and a node are added at the same time, the framework may update the members of the Service as it
 // was before the port.
-func TestUpdateOfAnOlderServiceReachesListenersAddedSince(t *testing.T) {
+func TestUpdateWithOlderServiceReachesNewListeners(t *testing.T) {
 	f, changed := newFixture(t), web()
 	f.mustEnsure(t, web(), node("a"))
 	changed.Spec.Ports = append(changed.Spec.Ports, v1.ServicePort{
@@ -216,7 +216,7 @@ func TestUpdateOfAnOlderServiceReachesListenersAddedSince(t *testing.T) {
 
 // The framework drops an Update's error when Get reports that there is no load balancer, so Get reports one for
 // that call; otherwise nothing would recreate it.
-func TestUpdateOfAVanishedLoadBalancerLeadsToEnsure(t *testing.T) {
+func TestUpdateOfDeletedLoadBalancerLeadsToEnsure(t *testing.T) {
 	f, svc := newFixture(t), web()
 	f.mustEnsure(t, svc, node("a"))
 	clear(f.cloud.have)
@@ -240,7 +240,7 @@ func TestUpdateOfAVanishedLoadBalancerLeadsToEnsure(t *testing.T) {
 }
 
 // One node that joins many load balancers costs the changes of their members, not reads before them.
-func TestUpdateTakesTheSnapshotsWordForMembers(t *testing.T) {
+func TestUpdateUsesSnapshotForMembers(t *testing.T) {
 	f := newFixture(t)
 	f.mustEnsure(t, web(), node("a"))
 	reads := f.cloud.fresh
@@ -253,7 +253,7 @@ func TestUpdateTakesTheSnapshotsWordForMembers(t *testing.T) {
 	f.converged(t, web(), node("a"), node("b"))
 }
 
-func TestUpdateNoticesALoadBalancerThatVanishedBehindTheSnapshot(t *testing.T) {
+func TestUpdateDetectsDeletionBehindSnapshot(t *testing.T) {
 	f, svc := newFixture(t), web()
 	f.mustEnsure(t, svc, node("a"))
 	f.cloud.snapshot = maps.Clone(f.cloud.have)
@@ -320,7 +320,7 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-func TestDeletionLeavesAnotherClustersObjectsAlone(t *testing.T) {
+func TestDeletionKeepsObjectsOfOtherClusters(t *testing.T) {
 	f := newFixture(t)
 	f.mustEnsure(t, web())
 	f.cloud.foreign = true
@@ -389,7 +389,7 @@ func TestOnlyOurNodesBecomeTargets(t *testing.T) {
 	}
 }
 
-func TestACallEndsWithItsTimeLimit(t *testing.T) {
+func TestCallEndsAtTimeout(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Timeout = time.Millisecond })
 	f.cloud.ready = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	_, err := f.EnsureLoadBalancer(t.Context(), "prod", web(), nil)
@@ -398,7 +398,7 @@ func TestACallEndsWithItsTimeLimit(t *testing.T) {
 	}
 }
 
-func TestNameNeedsNothingButTheService(t *testing.T) {
+func TestNameDependsOnServiceOnly(t *testing.T) {
 	f := newFixture(t)
 	if got := f.GetLoadBalancerName(t.Context(), "prod", web()); got != "lb-web" || f.cloud.cached+f.cloud.fresh > 0 {
 		t.Errorf("name %q", got)

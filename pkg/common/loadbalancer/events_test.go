@@ -14,7 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
-func TestWarningsAreToldOnceUntilTheyChange(t *testing.T) {
+func TestWarningsAreSentOnceUntilTheyChange(t *testing.T) {
 	f := newFixture(t)
 	const changed = "Normal LoadBalancerChanged create address lb-web, load balancer lb-web, " +
 		"pool lb-web/443-TCP, pool lb-web/80-TCP, listener lb-web/443-TCP, listener lb-web/80-TCP"
@@ -39,7 +39,7 @@ func TestWarningsAreToldOnceUntilTheyChange(t *testing.T) {
 	})
 }
 
-func TestPlanWarningsAreToldOnceAndAgainForANewService(t *testing.T) {
+func TestPlanWarningsAreSentOnceAndAgainForNewService(t *testing.T) {
 	f := newFixture(t)
 	f.mustEnsure(t, web())
 	f.eventsNow()
@@ -61,7 +61,7 @@ func TestPlanWarningsAreToldOnceAndAgainForANewService(t *testing.T) {
 	}
 }
 
-func TestAFailedApplyTellsWhatItDid(t *testing.T) {
+func TestFailedApplyReportsAppliedChanges(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Parallel = 1 })
 	f.cloud.fault = func(n int, _ bool) error {
 		if n == 3 {
@@ -80,7 +80,7 @@ func TestAFailedApplyTellsWhatItDid(t *testing.T) {
 }
 
 // The reason that a load balancer outlives its Service must reach the owner before the Service is deleted.
-func TestPlanWarningsAreToldAtADeletion(t *testing.T) {
+func TestPlanWarningsAreSentAtDeletion(t *testing.T) {
 	f := newFixture(t)
 	f.mustEnsure(t, web())
 	f.eventsNow()
@@ -118,7 +118,7 @@ func TestLongEventsAreCut(t *testing.T) {
 	}
 }
 
-func TestWithoutARuntimeEventsGoNowhere(t *testing.T) {
+func TestEventsWithoutRuntimeAreDropped(t *testing.T) {
 	cloud := &toy{have: objects{}}
 	c := New(Options{Provider: "toy"}, cloud)
 	if _, err := c.EnsureLoadBalancer(t.Context(), "prod", web(annotated(intent.Prefix+"x", "y")), nil); err != nil {
@@ -127,7 +127,7 @@ func TestWithoutARuntimeEventsGoNowhere(t *testing.T) {
 }
 
 // An Event about a change of nodes is sent with that change, and not again with the next sync.
-func TestPlanWarningsAreToldOnAChangeOfNodes(t *testing.T) {
+func TestPlanWarningsAreSentOnChangeOfNodes(t *testing.T) {
 	f := newFixture(t)
 	svc := web()
 	f.mustEnsure(t, svc, node("a"))

@@ -274,7 +274,7 @@ func TestChangeWithoutARecordHasACauseInOneProcess(t *testing.T) {
 }
 
 // Marks of a load balancer that was taken over are made with other changes, or if a field of theirs has changed.
-func TestMarksRideOnOtherChanges(t *testing.T) {
+func TestMarksAreWrittenWithOtherChanges(t *testing.T) {
 	mark := plan.Change{Ref: plan.Ref{Kind: "tags"}, Mark: true, Follows: []string{"tags"}}
 	other := plan.Change{Ref: plan.Ref{Kind: "listener"}}
 	member := plan.Change{Ref: plan.Ref{Kind: "targets"}, Membership: true}

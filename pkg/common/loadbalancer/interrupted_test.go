@@ -128,7 +128,7 @@ func TestDifferentServicesRunSideBySide(t *testing.T) {
 }
 
 // Sixteen workers on one Service never run at the same time, even if its UID changes.
-func TestOneServiceIsNeverWorkedOnTwiceAtOnce(t *testing.T) {
+func TestCallsForOneServiceAreSerialized(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Parallel = 1 })
 	var inside atomic.Int32
 	f.cloud.doing = func(context.Context, plan.Ref) error {

@@ -29,7 +29,7 @@ func (c reachable) Desired(key Key, in intent.Service, nodes []*v1.Node, around 
 
 // The framework syncs load balancers when a node has its provider ID, which is before it has addresses, and
 // does not come back when it gets them.
-func TestNodesWhoseAddressesAreNotWrittenYet(t *testing.T) {
+func TestNodesWithoutAddressesInStatus(t *testing.T) {
 	unreachable := errors.New("the cloud does not answer")
 	known := func(address string) []v1.NodeAddress {
 		return []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: address}}

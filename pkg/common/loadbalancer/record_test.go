@@ -104,7 +104,7 @@ func TestRecordProvesOnlyWhatItKnows(t *testing.T) {
 	}
 }
 
-func TestWithoutKeepsTheValuesOfHeldFields(t *testing.T) {
+func TestWithPendingKeepsValuesOfHeldFields(t *testing.T) {
 	before := ParseRecord(NewRecord(Digest(1), "", map[string]string{"held": "1", "applied": "1",
 		"held and removed": "1"}).Encode())
 	now := map[string]string{"held": "2", "applied": "2", "held and added": "2"}

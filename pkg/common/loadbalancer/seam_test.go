@@ -87,7 +87,7 @@ func TestServiceOfAnotherController(t *testing.T) {
 }
 
 // What is left from the time before a Service became another controller's is ours to remove.
-func TestLeftoversOfAServiceOfAnotherController(t *testing.T) {
+func TestOrphansOfServiceOfAnotherController(t *testing.T) {
 	cloud, c := newClassed()
 	svc := web()
 	if _, err := c.EnsureLoadBalancer(t.Context(), "prod", svc, nil); err != nil {

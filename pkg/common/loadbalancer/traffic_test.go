@@ -42,7 +42,7 @@ func TestTrafficNodes(t *testing.T) {
 	}
 }
 
-func TestWanted(t *testing.T) {
+func TestWantsLoadBalancer(t *testing.T) {
 	now, class := metav1.Now(), "other"
 	for _, tc := range []struct {
 		name    string
@@ -60,7 +60,7 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-func TestReconciled(t *testing.T) {
+func TestIsReconciled(t *testing.T) {
 	now, class := metav1.Now(), "other"
 	finalizers := []string{servicehelper.LoadBalancerCleanupFinalizer}
 	balanced := v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer}

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestWithLabels(t *testing.T) {
+func TestFilterByLabels(t *testing.T) {
 	all := []*v1.Node{
 		{ObjectMeta: metav1.ObjectMeta{Name: "bare"}},
 		{ObjectMeta: metav1.ObjectMeta{Name: "edge", Labels: map[string]string{"pool": "edge"}}},

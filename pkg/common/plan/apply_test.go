@@ -189,7 +189,7 @@ func TestApplyJoinsErrorsWithTheFirstClassInFront(t *testing.T) {
 	}
 }
 
-func TestApplyCutsWaitsShortWhenAnotherChangeFails(t *testing.T) {
+func TestApplyCancelsWaitsWhenAnotherChangeFails(t *testing.T) {
 	waiting := make(chan struct{})
 	p := Plan{Changes: []Change{
 		{
@@ -266,7 +266,7 @@ func TestApplyNamesTheWaitThatTimedOut(t *testing.T) {
 	}
 }
 
-func TestApplyTakesADeletionOfNothingForDone(t *testing.T) {
+func TestApplyAcceptsDeletionOfMissingObject(t *testing.T) {
 	gone := func(context.Context, *Handles) error {
 		return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "Delete", Err: errors.New("no such pool")}
 	}
@@ -283,7 +283,7 @@ func TestApplyTakesADeletionOfNothingForDone(t *testing.T) {
 	}
 }
 
-func TestApplyTellsTheObserverEveryStep(t *testing.T) {
+func TestApplyReportsEveryStepToObserver(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(time.Unix(0, 0))
 	var steps []string
 	p := Plan{Changes: []Change{

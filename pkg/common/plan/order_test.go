@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestSortedKeepsPlacesWhereItCan(t *testing.T) {
+func TestSortedKeepsOrderOfIndependentChanges(t *testing.T) {
 	var d diary
 	for _, tc := range []struct {
 		name    string
@@ -29,7 +29,7 @@ func TestSortedKeepsPlacesWhereItCan(t *testing.T) {
 	}
 }
 
-func TestMembershipLeavesOutWhatWaitsForMore(t *testing.T) {
+func TestMembershipOmitsChangesThatWaitForOthers(t *testing.T) {
 	var d diary
 	member := func(name string, after ...string) Change {
 		c := d.change(name, after...)

@@ -119,7 +119,7 @@ func TestRenderJSON(t *testing.T) {
 	}
 }
 
-func TestRenderersRefuseWhatCannotBeOrdered(t *testing.T) {
+func TestRenderRejectsCycles(t *testing.T) {
 	bad := Plan{Subject: "Service a/b", Changes: []Change{{Ref: create("a"), After: []Ref{create("a")}}}}
 	var b bytes.Buffer
 	if err := RenderText(&b, TextOptions{}, bad); err == nil || b.Len() > 0 {

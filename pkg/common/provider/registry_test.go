@@ -33,7 +33,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-func TestRegisterRefusesProgrammersErrors(t *testing.T) {
+func TestRegisterRejectsInvalidDescriptors(t *testing.T) {
 	Register(Descriptor{Name: "twice", Title: "T", New: factory})
 	flag := func(name string) func(*pflag.FlagSet) {
 		return func(fs *pflag.FlagSet) { fs.Bool(name, false, "") }

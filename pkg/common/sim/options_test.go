@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestQuotas(t *testing.T) {
+func TestMergeQuotas(t *testing.T) {
 	defaults := map[string]int{"a": 1, "b": 2}
 	if diff := cmp.Diff(map[string]int{"a": 1, "b": 7}, MergeQuotas(defaults, map[string]int{"b": 7})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

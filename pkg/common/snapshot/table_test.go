@@ -323,7 +323,7 @@ func TestSettling(t *testing.T) {
 	}
 }
 
-func TestMergeSomeReplacesOnlySelected(t *testing.T) {
+func TestMergeSelectedReplacesOnlySelected(t *testing.T) {
 	c := newCloud(pool{"a", "x"}, pool{"b", "x"}, pool{"c", "y"})
 	table := c.table(nil)
 	refresh(t, table)

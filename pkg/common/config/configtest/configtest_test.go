@@ -34,7 +34,7 @@ func (r *reports) Errorf(format string, args ...any) {
 	r.texts = append(r.texts, fmt.Sprintf(format, args...))
 }
 
-func TestDocumented(t *testing.T) {
+func TestVerifyDocumented(t *testing.T) {
 	rows := func() []provider.ConfigKey {
 		return []provider.ConfigKey{
 			{Section: "Global", Key: "region", Type: "string", Doc: "Where."}, {Section: "Global", Key: "adopt-nodes", Type: "bool", Doc: "Whose."},
@@ -66,7 +66,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-func TestLocated(t *testing.T) {
+func TestVerifyLocated(t *testing.T) {
 	for text, want := range map[string]int{"a.conf:1: no": 0, "a.conf:1: no\na.conf: no": 0, "a.conf:1: no\nno": 1} {
 		r := &reports{}
 		VerifyLocated(r, "a.conf", errors.New(text))

@@ -19,7 +19,7 @@ func (r *reports) Error(args ...any) { r.texts = append(r.texts, fmt.Sprint(args
 
 func (r *reports) Errorf(format string, args ...any) { r.Error(fmt.Sprintf(format, args...)) }
 
-func TestRefused(t *testing.T) {
+func TestVerifyRefused(t *testing.T) {
 	annotations := map[string]string{"x/zone": "?", "x/free": "?"}
 	harmless := map[string]bool{"x/free": true}
 	for _, tt := range []struct {
@@ -41,7 +41,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func TestMisspelt(t *testing.T) {
+func TestVerifySuggestions(t *testing.T) {
 	for name, tt := range map[string]struct {
 		event string
 		want  int

@@ -40,7 +40,7 @@ func TestNewObjectNamesFieldsAsTheAPI(t *testing.T) {
 	}
 }
 
-func TestChangedAndMissing(t *testing.T) {
+func TestChangedAndMissingObjects(t *testing.T) {
 	object := func(id, value string) Object {
 		return Object{Kind: "pool", ID: id, Fields: map[string]string{"value": value}}
 	}

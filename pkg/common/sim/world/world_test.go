@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestNodeIsTheKubelets(t *testing.T) {
+func TestNodeIsAsKubeletRegistersIt(t *testing.T) {
 	want := &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "node-a", Labels: map[string]string{
 			"kubernetes.io/hostname": "node-a", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
