@@ -203,7 +203,7 @@ func soapMethod(r *http.Request) string {
 	}
 }
 
-// dialect returns the format of the front's own errors, which are those of a vCenter's proxy.
+// dialect returns the format of the front's errors: they are errors of a vCenter's proxy.
 func dialect() sim.Dialect {
 	unavailable := func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)

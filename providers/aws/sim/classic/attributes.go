@@ -22,7 +22,7 @@ type draining struct {
 
 type connectionSettings struct{ IdleTimeout int32 }
 
-// attributes are all attributes of a classic load balancer, and in a request those that change.
+// attributes are the attributes of a classic load balancer. In a request, nil fields do not change.
 type attributes struct {
 	CrossZoneLoadBalancing *enabledAttribute
 	AccessLog              *accessLog

@@ -63,7 +63,7 @@ func (t *Tx) Count(out map[string]int) {
 	}
 }
 
-// Names in plans of the fields that Drift changes, which are those of AWS.
+// Names of the fields that Drift changes, in plans and in AWS' API.
 const (
 	driftInterval  = "interval"
 	driftInstances = "instances"

@@ -19,11 +19,11 @@ type Description[T, V any] struct {
 }
 
 // Select returns the visible objects that match the IDs, if any are given, and all filters; sorted by ID.
-func (d Description[T, V]) Select(t *Tx, ids []string, s Selection) (found []T, names []string, err error) {
+func (d Description[T, V]) Select(t *Tx, ids []string, s Selection) (found []T, foundIDs []string, err error) {
 	if err := s.Check(); err != nil {
 		return nil, nil, err
 	}
-	all, err := SelectIDs(t, d.Kind, d.All, ids)
+	selected, err := SelectIDs(t, d.Kind, d.All, ids)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -31,21 +31,21 @@ func (d Description[T, V]) Select(t *Tx, ids []string, s Selection) (found []T, 
 	if err := CheckFilters[V](fields); err != nil {
 		return nil, nil, err
 	}
-	for _, id := range all {
+	for _, id := range selected {
 		if matchesTags(t.Tags[id], tags) && (len(fields) == 0 || MatchesFilters(d.View(d.All[id]), fields)) {
-			found, names = append(found, d.All[id]), append(names, id)
+			found, foundIDs = append(found, d.All[id]), append(foundIDs, id)
 		}
 	}
-	return found, names, nil
+	return found, foundIDs, nil
 }
 
 // Page returns one page of the objects that match the IDs and filters of a request.
 func (d Description[T, V]) Page(t *Tx, ids []string, s Selection) (out query.Items[V], next string, err error) {
-	found, names, err := d.Select(t, ids, s)
+	found, foundIDs, err := d.Select(t, ids, s)
 	if err != nil {
 		return out, "", err
 	}
-	found, next, err = Page(found, names, s, d.Rule)
+	found, next, err = Page(found, foundIDs, s, d.Rule)
 	for _, x := range found {
 		out.Item = append(out.Item, d.View(x))
 	}

@@ -90,9 +90,8 @@ const (
 	QuotaCertificates       = "certificates-per-listener"
 )
 
-// defaultQuotas returns the published defaults, but for those of whole objects (security groups, addresses, load
-// balancers, target groups), which are as high as AWS raises them on request: a simulated cluster of 5,000 nodes must
-// fit.
+// defaultQuotas returns the published defaults. Quotas of whole objects (security groups, addresses, load balancers,
+// target groups) are as high as AWS raises them on request: a simulated cluster of 5,000 nodes must fit.
 func defaultQuotas() map[string]int {
 	return map[string]int{
 		QuotaRulesPerGroup:      60,
@@ -110,10 +109,10 @@ func defaultQuotas() map[string]int {
 	}
 }
 
-// PublishedLimits returns the token buckets that AWS publishes: for EC2 those of most actions, in the chapter
-// on request throttling of its developer guide (AWS applies them to each action, the simulator to all
-// together); for both generations of Elastic Load Balancing those of the same chapter in its user guide,
-// without the bucket for all actions of an account.
+// PublishedLimits returns the token buckets that AWS publishes: for EC2 the buckets of most actions, in the chapter on
+// request throttling of its developer guide (AWS applies them to each action, the simulator to all together); for both
+// generations of Elastic Load Balancing the buckets in the same chapter of its user guide, without the one for all
+// actions of an account.
 func PublishedLimits() map[string]kit.Bucket {
 	limits := map[string]kit.Bucket{
 		ServiceEC2 + "/" + kit.ClassRead:              {Rate: 20, Burst: 100},
@@ -138,7 +137,7 @@ func PublishedLimits() map[string]kit.Bucket {
 	return limits
 }
 
-// WithDefaults returns the options with the defaults of those that are not set.
+// WithDefaults returns the options with defaults for the unset ones.
 func (o Options) WithDefaults() Options {
 	o.Region = cmp.Or(o.Region, "us-west-2")
 	if len(o.Zones) == 0 {

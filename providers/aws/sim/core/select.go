@@ -94,7 +94,7 @@ func (s Selection) Check() error {
 	return nil
 }
 
-// SelectIDs returns the IDs of visible objects: those that are given, or all; sorted.
+// SelectIDs returns the IDs of visible objects, sorted: the requested ones, or without a request all.
 func SelectIDs[T any](t *Tx, k IDKind, all map[string]T, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return VisibleIDs(t, all), nil

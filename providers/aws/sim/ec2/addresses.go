@@ -46,8 +46,8 @@ func (t *Tx) describeAddresses(in struct {
 		}
 		ids = append(ids, a.ID)
 	}
-	all := core.Description[*elasticIP, addressView]{Kind: addressKind, All: t.Addresses, View: t.viewAddress}
-	out.Addresses, _, err = all.Page(t.Tx, ids, core.Selection{Filter: in.Filter})
+	addresses := core.Description[*elasticIP, addressView]{Kind: addressKind, All: t.Addresses, View: t.viewAddress}
+	out.Addresses, _, err = addresses.Page(t.Tx, ids, core.Selection{Filter: in.Filter})
 	return out, err
 }
 

@@ -55,8 +55,7 @@ type describeInstancesOutput struct {
 	NextToken    string                       `xml:"nextToken,omitempty"`
 }
 
-// describeInstances implements the operation. Pages count instances; those of one page that were started together share
-// a reservation.
+// describeInstances implements the operation. A page counts instances, and groups them by reservation.
 func (t *Tx) describeInstances(in describeInstancesInput) (out describeInstancesOutput, err error) {
 	if err := t.checkZones(in.InstanceID); err != nil {
 		return out, err
@@ -84,8 +83,8 @@ func (t *Tx) selectInstances(ids []string, s core.Selection) (found []*Instance,
 		return nil, nil, core.Refuse("InvalidParameterCombination",
 			"The parameter instancesSet cannot be used with the parameter maxResults")
 	}
-	all := core.Description[*Instance, instanceView]{Kind: InstanceKind, All: t.Instances, View: t.viewInstance}
-	return all.Select(t.Tx, ids, s)
+	instances := core.Description[*Instance, instanceView]{Kind: InstanceKind, All: t.Instances, View: t.viewInstance}
+	return instances.Select(t.Tx, ids, s)
 }
 
 type describeInstanceStatusInput struct {
@@ -217,7 +216,7 @@ func (t *Tx) SetState(i *Instance, to string) {
 // Timestamp formats a time as EC2 and Elastic Load Balancing do.
 func Timestamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// checkZones fails DescribeInstances during the disruption of a zone, unless it names instances and only those of other
+// checkZones fails DescribeInstances during the disruption of a zone, unless the request names only instances of other
 // zones. The API reference documents this in DescribeInstances.
 func (t *Tx) checkZones(ids []string) error {
 	for _, zone := range t.DisruptedZones {

@@ -213,8 +213,8 @@ func (t *Tx) createRoute(in routeInput) (core.Done, error) {
 	if err != nil {
 		return core.Done{}, err
 	}
-	if at := table.Index(p); at >= 0 {
-		if table.Routes[at].Local() || *table.Routes[at] != *r {
+	if i := table.Index(p); i >= 0 {
+		if table.Routes[i].Local() || *table.Routes[i] != *r {
 			return core.Done{}, core.Refuse("RouteAlreadyExists", "The route identified by %s already exists.", p)
 		}
 		return core.Done{Return: true}, nil
@@ -236,19 +236,19 @@ func (t *Tx) replaceRoute(in routeInput) (core.Done, error) {
 	if err != nil {
 		return core.Done{}, err
 	}
-	at := table.Index(p)
-	if at < 0 {
+	i := table.Index(p)
+	if i < 0 {
 		return core.Done{}, core.InvalidValue(
 			"There is no route defined for '%s' in the route table. Use CreateRoute instead.", p)
 	}
-	if table.Routes[at].Local() {
+	if table.Routes[i].Local() {
 		return core.Done{}, core.InvalidValue("cannot replace local route %s in route table %s", p, table.id)
 	}
 	r, err := t.target(in, table, p)
 	if err != nil {
 		return core.Done{}, err
 	}
-	table.Routes[at] = r
+	table.Routes[i] = r
 	return core.Done{Return: true}, nil
 }
 
@@ -257,14 +257,14 @@ func (t *Tx) deleteRoute(in routeInput) (core.Done, error) {
 	if err != nil {
 		return core.Done{}, err
 	}
-	at := table.Index(p)
-	if at < 0 {
+	i := table.Index(p)
+	if i < 0 {
 		return core.Done{}, core.Refuse("InvalidRoute.NotFound", "no route with destination-cidr-block %s in route table %s",
 			p, table.id)
 	}
-	if table.Routes[at].Local() {
+	if table.Routes[i].Local() {
 		return core.Done{}, core.InvalidValue("cannot remove local route %s in route table %s", p, table.id)
 	}
-	table.Routes = slices.Delete(table.Routes, at, at+1)
+	table.Routes = slices.Delete(table.Routes, i, i+1)
 	return core.Done{Return: true}, nil
 }

@@ -63,8 +63,8 @@ func (t *Tx) describeGroups(in struct {
 		}
 		ids = append(ids, g.ID)
 	}
-	all := core.Description[*SecurityGroup, groupView]{Kind: groupKind, All: t.Groups, View: t.viewGroup}
-	out.Groups, out.NextToken, err = all.Page(t.Tx, ids, in.Selection)
+	groups := core.Description[*SecurityGroup, groupView]{Kind: groupKind, All: t.Groups, View: t.viewGroup}
+	out.Groups, out.NextToken, err = groups.Page(t.Tx, ids, in.Selection)
 	return out, err
 }
 

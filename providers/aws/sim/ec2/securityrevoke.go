@@ -41,11 +41,11 @@ func (t *Tx) findRules(rules []*Rule, in rulesInput) (revoked []*Rule, err error
 		if err := ruleKind.Check(id); err != nil {
 			return nil, err
 		}
-		at := slices.IndexFunc(rules, func(r *Rule) bool { return r.id == id })
-		if at < 0 {
+		i := slices.IndexFunc(rules, func(r *Rule) bool { return r.id == id })
+		if i < 0 {
 			return nil, ruleKind.NotFound(id)
 		}
-		revoked = append(revoked, rules[at])
+		revoked = append(revoked, rules[i])
 	}
 	if len(in.SecurityGroupRuleID) > 0 && len(in.IPPermissions) == 0 {
 		return revoked, nil
@@ -55,11 +55,11 @@ func (t *Tx) findRules(rules []*Rule, in rulesInput) (revoked []*Rule, err error
 		return nil, err
 	}
 	for _, want := range wanted {
-		at := slices.IndexFunc(rules, func(r *Rule) bool { return r.key() == want.key() })
-		if at < 0 {
+		i := slices.IndexFunc(rules, func(r *Rule) bool { return r.key() == want.key() })
+		if i < 0 {
 			return nil, core.Refuse("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
 		}
-		revoked = append(revoked, rules[at])
+		revoked = append(revoked, rules[i])
 	}
 	return revoked, nil
 }
@@ -81,10 +81,10 @@ func (t *Tx) viewPermissions(rules []*Rule) query.Items[permissionView] {
 	index := map[string]int{}
 	for _, r := range rules {
 		key := r.protocol + " " + strconv.Itoa(int(r.from)) + " " + strconv.Itoa(int(r.to))
-		at, ok := index[key]
+		i, ok := index[key]
 		if !ok {
-			at = len(out)
-			index[key] = at
+			i = len(out)
+			index[key] = i
 			v := permissionView{Protocol: r.protocol}
 			if r.protocol != allProtocols {
 				from, to := r.from, r.to
@@ -92,7 +92,7 @@ func (t *Tx) viewPermissions(rules []*Rule) query.Items[permissionView] {
 			}
 			out = append(out, v)
 		}
-		v := &out[at]
+		v := &out[i]
 		switch {
 		case r.CIDR4 != "":
 			v.Ranges.Item = append(v.Ranges.Item, addressRange{CidrIP: r.CIDR4, Description: r.Description})

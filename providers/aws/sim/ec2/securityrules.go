@@ -82,7 +82,7 @@ type rulesInput struct {
 	SourceSecurityGroupOwnerID string `q:"SourceSecurityGroupOwnerId"`
 }
 
-// protocolNames are the protocols that EC2 returns under another name than that of the request.
+// protocolNames are the names that EC2 returns for other names and numbers of protocols in requests.
 var protocolNames = map[string]string{"6": "tcp", "17": "udp", "1": "icmp", "58": "icmpv6", "all": allProtocols}
 
 // parseRules parses the rules of a request.

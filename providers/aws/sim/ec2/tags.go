@@ -54,17 +54,17 @@ type tagSpecification struct {
 
 // parseTags parses tag specifications. All must be for the type of the new object.
 func parseTags(resource string, specifications []tagSpecification) (map[string]string, error) {
-	var all []tag
+	var tags []tag
 	for _, s := range specifications {
 		if s.ResourceType != resource {
 			return nil, core.InvalidValue("'%s' is not a valid checkTaggable resource type for this operation.", s.ResourceType)
 		}
-		all = append(all, s.Tag...)
+		tags = append(tags, s.Tag...)
 	}
-	if len(all) > core.MaxTags {
+	if len(tags) > core.MaxTags {
 		return nil, core.Refuse("TagLimitExceeded", "More than %d tags specified", core.MaxTags)
 	}
-	return checkTags(all)
+	return checkTags(tags)
 }
 
 func tagOperations() []core.Operation[*Tx] {
@@ -187,26 +187,26 @@ type describeTagsOutput struct {
 }
 
 func (t *Tx) describeTags(in struct{ core.Selection }) (describeTagsOutput, error) {
-	var all []tagDescription
+	var descriptions []tagDescription
 	for id, tags := range t.Tags {
 		prefix, _, _ := strings.Cut(id, "-")
 		if ResourceTypes[prefix] == "" || !t.Visible(id) {
 			continue
 		}
 		for k, v := range tags {
-			all = append(all, tagDescription{id, ResourceTypes[prefix], k, v})
+			descriptions = append(descriptions, tagDescription{id, ResourceTypes[prefix], k, v})
 		}
 	}
-	all, err := core.FilterViews(all, in.Filter)
+	descriptions, err := core.FilterViews(descriptions, in.Filter)
 	if err != nil {
 		return describeTagsOutput{}, err
 	}
 	var ids []string
 	key := func(d tagDescription) string { return d.ResourceID + "/" + d.Key }
-	slices.SortFunc(all, func(a, b tagDescription) int { return cmp.Compare(key(a), key(b)) })
-	for _, d := range all {
+	slices.SortFunc(descriptions, func(a, b tagDescription) int { return cmp.Compare(key(a), key(b)) })
+	for _, d := range descriptions {
 		ids = append(ids, key(d))
 	}
-	out, next, err := core.Page(all, ids, in.Selection, core.PageRule{})
+	out, next, err := core.Page(descriptions, ids, in.Selection, core.PageRule{})
 	return describeTagsOutput{query.ItemsOf(out), next}, err
 }

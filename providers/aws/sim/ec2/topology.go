@@ -49,8 +49,8 @@ func (t *Tx) describeTopology(in struct {
 	if len(in.GroupName) > 0 {
 		return out, core.Refuse("InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown.", in.GroupName[0])
 	}
-	all := core.Description[*Instance, topologyView]{Kind: InstanceKind, All: t.Instances, View: t.viewTopology}
-	found, ids, err := all.Select(t.Tx, in.InstanceID, in.Selection)
+	instances := core.Description[*Instance, topologyView]{Kind: InstanceKind, All: t.Instances, View: t.viewTopology}
+	found, ids, err := instances.Select(t.Tx, in.InstanceID, in.Selection)
 	if err != nil {
 		return out, err
 	}

@@ -56,7 +56,7 @@ func (g *targetGroup) draining() time.Duration {
 // membersOf returns the reachable nodes of a target group, and their security groups.
 func (t *Tx) membersOf(b *balancer, g *targetGroup) (nodes, groups []string) {
 	reach := t.newReach(b, g)
-	var last []string
+	var lastGroups []string
 	for _, x := range g.targets {
 		if !x.drained.IsZero() {
 			continue
@@ -64,9 +64,9 @@ func (t *Tx) membersOf(b *balancer, g *targetGroup) (nodes, groups []string) {
 		if reach.includes(x) {
 			nodes = append(nodes, t.NodeOf(x.id))
 		}
-		if n := t.InterfaceOf(x.id); n != nil && !slices.Equal(last, n.Groups) {
-			last = n.Groups
-			groups = append(groups, last...)
+		if n := t.InterfaceOf(x.id); n != nil && !slices.Equal(lastGroups, n.Groups) {
+			lastGroups = n.Groups
+			groups = append(groups, lastGroups...)
 		}
 	}
 	return nodes, groups
@@ -112,7 +112,7 @@ func (t *Tx) Count(out map[string]int) {
 	}
 }
 
-// Names in plans of the fields that Drift changes, which are those of AWS.
+// Names of the fields that Drift changes, in plans and in AWS' API.
 const (
 	driftInterval = "healthCheckIntervalSeconds"
 	driftTargets  = "targets"

@@ -14,7 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-// Located is a cloud.conf section with which no metadata service is needed.
+// Located has the keys of cloud.conf that a manager otherwise reads from the metadata service.
 const Located = "Region = us-west-2\nVPC = vpc-0123\nKubernetesClusterID = sim\n"
 
 // WithSelf returns a simulated cloud with one instance, on which the manager runs, and its Node.
@@ -70,13 +70,13 @@ func (c *Cloud) Calls() (map[string]int, int) {
 	return c.Cloud.Front().Log().Count(), c.Cloud.Front().Log().Len()
 }
 
-// WantCalls fails the test if there were more calls since the last reset, and resets the call log.
-func (c *Cloud) WantCalls(most int) {
+// WantCalls fails the test if there were more calls than limit since the last reset, and resets the call log.
+func (c *Cloud) WantCalls(limit int) {
 	c.T.Helper()
-	counts, all := c.Calls()
-	c.T.Logf("%d calls: %v", all, counts)
-	if all > most {
-		c.T.Errorf("%d calls %v, want at most %d", all, counts, most)
+	counts, sum := c.Calls()
+	c.T.Logf("%d calls: %v", sum, counts)
+	if sum > limit {
+		c.T.Errorf("%d calls %v, want at most %d", sum, counts, limit)
 	}
 	c.ResetCalls()
 }
@@ -100,7 +100,7 @@ func (c *Cloud) SetTags(id string, tags map[string]string) {
 type Recorder struct {
 	Base   http.RoundTripper
 	Change func(*http.Response)
-	// ChangeOnly is the operation whose responses are changed; empty stands for all.
+	// ChangeOnly restricts Change to the responses of one operation; empty stands for all.
 	ChangeOnly string
 
 	mu   sync.Mutex

@@ -22,11 +22,11 @@ type Options struct {
 	Zones  []string
 	// OtherRegions are in the catalog too, with unreachable endpoints.
 	OtherRegions []string
-	// Cluster is the name of the project in which the cluster lives: "k8s" by default. Password is that of its user, ccm.
+	// Cluster is the name of the cluster's project: "k8s" by default. Password is the password of its user, ccm.
 	Cluster, Password string
 
-	// Private is the network of the machines, 10.0.0.0/16 by default, and Public that of floating IPs,
-	// 172.24.4.0/22.
+	// Private is the network of the machines, 10.0.0.0/16 by default; Public is the network of floating IPs,
+	// 172.24.4.0/22 by default.
 	Private, Public netip.Prefix
 	// IPv6 adds an IPv6 subnet to the private network, and an address in it to every machine.
 	IPv6 bool
@@ -107,7 +107,7 @@ func defaultQuotas() map[string]int {
 	}
 }
 
-// WithDefaults returns the options with the defaults of those that are not set.
+// WithDefaults returns the options with defaults for the unset ones.
 func (o Options) WithDefaults() Options {
 	o.Region = cmp.Or(o.Region, "RegionOne")
 	if len(o.Zones) == 0 {

@@ -50,8 +50,8 @@ type floatingIPInput struct {
 	Port json.RawMessage `json:"port_id"`
 }
 
-// port returns the ID of the port in a request; given is false if the request does not set it.
-func (in floatingIPInput) port() (id string, given bool) {
+// port returns the ID of the port in a request; isSet is false if the request has no port, not even null.
+func (in floatingIPInput) port() (id string, isSet bool) {
 	if len(in.Port) == 0 {
 		return "", false
 	}
@@ -198,7 +198,7 @@ func (t *Tx) detach(f *FloatingIP) {
 }
 
 func (t *Tx) updateFloatingIP(f *FloatingIP, in floatingIPInput) error {
-	portID, given := in.port()
+	portID, isSet := in.port()
 	if err := t.checkAssociation(f.Network, portID, in.Fixed, f); err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (t *Tx) updateFloatingIP(f *FloatingIP, in floatingIPInput) error {
 	switch {
 	case portID != "":
 		t.Attach(f, t.Ports[portID], in.Fixed)
-	case given:
+	case isSet:
 		t.detach(f)
 	default:
 		t.MarkUpdated(&f.Base)

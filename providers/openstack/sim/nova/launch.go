@@ -12,7 +12,7 @@ import (
 // DefaultFlavor is the flavor of machines without one.
 const DefaultFlavor = "m1.small"
 
-// Launch starts a server in the cluster's project. The name of a machine, if set, is that of its server.
+// Launch starts a server in the cluster's project, with the name of the machine if it has one.
 func (t *Tx) Launch(m world.Machine) (*Server, error) {
 	if m.Name != "" && t.ByNodeName(m.Name) != nil {
 		return nil, fmt.Errorf("machine %q exists", m.Name)

@@ -151,8 +151,7 @@ func (t *Tx) listServers(view func(*Server) map[string]any) (any, error) {
 	return out, nil
 }
 
-// serverFilter parses the filters that Nova offers to users. It ignores unknown filters, and those of
-// administrators.
+// serverFilter parses the filters that Nova offers to users. It ignores unknown filters and filters of administrators.
 func (t *Tx) serverFilter() (func(*Server) bool, error) {
 	q := t.Call.Query
 	patterns := map[string]*regexp.Regexp{}

@@ -220,7 +220,7 @@ func (t *Tx) createChildren(b *balancer, in balancerSpec) error {
 	}
 	byName := map[string]*pool{}
 	for _, spec := range specs {
-		if spec.Protocol == "" || !spec.Algorithm.given {
+		if spec.Protocol == "" || !spec.Algorithm.isSet {
 			attribute := "protocol"
 			if spec.Protocol != "" {
 				attribute = "lb_algorithm"
@@ -266,7 +266,7 @@ func collectPools(in balancerSpec) ([]poolSpec, error) {
 		case l.Pool == nil:
 		case l.Pool.Name.v == "":
 			return nil, invalid("Pools must be named when creating a fully populated loadbalancer.")
-		case l.Pool.Protocol != "" || l.Pool.Algorithm.given || len(l.Pool.Members) > 0:
+		case l.Pool.Protocol != "" || l.Pool.Algorithm.isSet || len(l.Pool.Members) > 0:
 			specs = append(specs, *l.Pool)
 		default:
 			named = append(named, l.Pool.Name.v)

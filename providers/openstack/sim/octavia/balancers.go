@@ -38,11 +38,11 @@ func NewState() *State {
 type Tx struct {
 	*nova.Tx
 	*State
-	// Secrets are those of Barbican.
+	// Secrets has the secrets of Barbican.
 	Secrets *barbican.Tx
 }
 
-// Provisioning and operating statuses of Octavia. Active is that of Neutron too.
+// Provisioning and operating statuses of Octavia. ACTIVE is neutron.StatusActive.
 const (
 	pendingCreate = "PENDING_CREATE"
 	pendingUpdate = "PENDING_UPDATE"

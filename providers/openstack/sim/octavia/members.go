@@ -100,7 +100,7 @@ const defaultWeight = 1
 
 func (in memberSettings) check() error {
 	errs := []error{checkTexts(in.Name.v, "", in.Tags.v), checkBounds("weight", in.Weight.or(defaultWeight), 0, 256)}
-	if in.MonitorPort.given && !in.MonitorPort.null {
+	if in.MonitorPort.isSet && !in.MonitorPort.null {
 		errs = append(errs, checkBounds("monitor_port", in.MonitorPort.v, 1, 65535))
 	}
 	if in.MonitorAddress.v != "" {
@@ -207,7 +207,7 @@ func (t *Tx) createMember() (any, error) {
 
 func (m *member) validate(*Tx) error { return nil }
 
-// batchUpdate sets a pool's members to those of the request, or with additive_only only adds and updates.
+// batchUpdate replaces the members of a pool, or with additive_only adds and updates members.
 // Address and port identify a member. Unset fields of an existing member are reset to their default, except
 // name, administrative state and tags.
 func (t *Tx) batchUpdate() (any, error) {

@@ -10,13 +10,13 @@ import (
 
 // opt is an optional field of a request: absent, null, or with a value.
 type opt[T any] struct {
-	given, null bool
+	isSet, null bool
 	v           T
 }
 
 // UnmarshalJSON implements json.Unmarshaler. It is called for null too, but not for an absent field.
 func (o *opt[T]) UnmarshalJSON(raw []byte) error {
-	o.given = true
+	o.isSet = true
 	if string(raw) == "null" {
 		o.null = true
 		return nil
@@ -29,16 +29,16 @@ func (o *opt[T]) UnmarshalJSON(raw []byte) error {
 
 // or returns the value, or for an absent or null field the default.
 func (o opt[T]) or(defaultValue T) T {
-	if o.given && !o.null {
+	if o.isSet && !o.null {
 		return o.v
 	}
 	return defaultValue
 }
 
-// value returns a pointer to the value, an invalid one for null. given is false for an absent field.
-func (o *opt[T]) value() (v reflect.Value, given bool) {
-	if o.null || !o.given {
-		return reflect.Value{}, o.given
+// value returns a pointer to the value, an invalid one for null. isSet is false for an absent field.
+func (o *opt[T]) value() (v reflect.Value, isSet bool) {
+	if o.null || !o.isSet {
+		return reflect.Value{}, o.isSet
 	}
 	return reflect.ValueOf(&o.v), true
 }
@@ -52,8 +52,8 @@ func merge[Object, Request any](object *Object, request *Request) {
 		if !ok {
 			continue
 		}
-		v, given := o.value()
-		if !given {
+		v, isSet := o.value()
+		if !isSet {
 			continue
 		}
 		target := targets[name]

@@ -74,7 +74,7 @@ type monitorSpec struct {
 func (in monitorSettings) check() error {
 	var errs []error
 	checkUpTo := func(field string, o opt[int], upper int) {
-		if o.given && !o.null {
+		if o.isSet && !o.null {
 			errs = append(errs, checkBounds(field, o.v, 1, upper))
 		}
 	}
@@ -83,8 +83,8 @@ func (in monitorSettings) check() error {
 	checkUpTo("max_retries", in.Retries, 10)
 	checkUpTo("max_retries_down", in.Down, 10)
 	if in.Method.v != "" {
-		errs = append(errs, checkValue("http_method", in.Method.v, "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST",
-			"PUT", "TRACE"))
+		errs = append(errs, checkValue("http_method", in.Method.v, "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH",
+			"POST", "PUT", "TRACE"))
 	}
 	if in.Path.v != "" && !strings.HasPrefix(in.Path.v, "/") {
 		errs = append(errs, badField("url_path", in.Path.v, "Value must be a valid URL Path string"))
@@ -99,7 +99,7 @@ func (in *monitorSpec) checkTypes(inPool bool) error {
 		return err
 	}
 	for field, o := range map[string]opt[int]{"delay": in.Delay, "timeout": in.Timeout, "max_retries": in.Retries} {
-		if !o.given || o.null {
+		if !o.isSet || o.null {
 			return badField(field, "None", "Mandatory field missing.")
 		}
 	}

@@ -118,10 +118,10 @@ func poolProtocols() []string {
 
 func (in poolSettings) check() error {
 	errs := []error{checkTexts(in.Name.v, in.Description.v, in.Tags.v)}
-	if in.Algorithm.given {
+	if in.Algorithm.isSet {
 		errs = append(errs, checkValue("lb_algorithm", in.Algorithm.v, algorithms()...))
 	}
-	if in.Persistence.given && !in.Persistence.null {
+	if in.Persistence.isSet && !in.Persistence.null {
 		errs = append(errs, checkValue("type", in.Persistence.v.Type, "APP_COOKIE", "HTTP_COOKIE", persistenceSourceIP))
 	}
 	return cmp.Or(errs...)
@@ -160,7 +160,7 @@ func (t *Tx) createPool() (any, error) {
 	if err := in.checkTypes(false); err != nil {
 		return nil, err
 	}
-	if !in.Algorithm.given {
+	if !in.Algorithm.isSet {
 		return nil, badField("lb_algorithm", "None", "Mandatory field missing.")
 	}
 	b, l, err := t.findParents(in)

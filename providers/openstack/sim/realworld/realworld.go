@@ -28,7 +28,7 @@ type Options struct {
 	Spares int
 	// IPv6 adds an IPv6 subnet to the machines' network.
 	IPv6 bool
-	// Latency is added to every call; Seed and ErrorRate are those of the front.
+	// Latency, Seed and ErrorRate are options of the front.
 	Latency   time.Duration
 	Seed      int64
 	ErrorRate float64

@@ -112,11 +112,11 @@ func pattern(path string) string {
 
 // page returns a page of a collection. The cursor is the number of the first object, padded as the API does.
 func (m *Manager) page(collection string, r *http.Request) (document, *apiError) {
-	all := m.list(collection)
+	objects := m.list(collection)
 	start := 0
 	if cursor := r.URL.Query().Get("cursor"); cursor != "" {
 		n, err := strconv.Atoi(cursor)
-		if err != nil || n < 0 || n > len(all) {
+		if err != nil || n < 0 || n > len(objects) {
 			return nil, invalid(255, "Invalid cursor %s.", cursor)
 		}
 		start = n
@@ -125,13 +125,13 @@ func (m *Manager) page(collection string, r *http.Request) (document, *apiError)
 	if n, err := strconv.Atoi(r.URL.Query().Get("page_size")); err == nil && n > 0 {
 		size = min(size, n)
 	}
-	end := min(start+size, len(all))
+	end := min(start+size, len(objects))
 	results := make([]any, 0, end-start)
-	for _, d := range all[start:end] {
+	for _, d := range objects[start:end] {
 		results = append(results, shown(d))
 	}
-	out := document{"results": results, "result_count": len(all), "sort_by": "display_name", "sort_ascending": true}
-	if end < len(all) {
+	out := document{"results": results, "result_count": len(objects), "sort_by": "display_name", "sort_ascending": true}
+	if end < len(objects) {
 		out["cursor"] = fmt.Sprintf("%010d", end)
 	}
 	return out, nil
