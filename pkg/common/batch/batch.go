@@ -4,6 +4,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -65,9 +66,7 @@ type run struct {
 
 // New returns a Batcher over call.
 func New[K comparable, V any](o Options, call Func[K, V]) *Batcher[K, V] {
-	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
-	}
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	if o.Provider != "" {
 		shared().set.Register()
 	}

@@ -1,6 +1,7 @@
 package cloudapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -41,7 +42,7 @@ type Retry struct {
 //
 // Next does not retry if the cloud requests more than two minutes; that is left to the caller's queue.
 func (r Retry) Next(req Request, attempt int, err error) (wait time.Duration, retry bool) {
-	if err == nil || attempt >= orDefault(r.Attempts, DefaultAttempts) {
+	if err == nil || attempt >= cmp.Or(r.Attempts, DefaultAttempts) {
 		return 0, false
 	}
 	switch ClassOf(err) {
@@ -60,15 +61,15 @@ func (r Retry) Next(req Request, attempt int, err error) (wait time.Duration, re
 			return 0, false
 		}
 		// Jitter spreads clients that got the same RetryAfter.
-		wait = e.RetryAfter + time.Duration(r.random()*float64(orDefault(r.Base, DefaultRetryBase)))
+		wait = e.RetryAfter + time.Duration(r.random()*float64(cmp.Or(r.Base, DefaultRetryBase)))
 	}
 	return wait, true
 }
 
 // backoff returns an exponential backoff, half of it jitter.
 func (r Retry) backoff(attempt int) time.Duration {
-	maxWait := orDefault(r.Max, DefaultRetryMax)
-	d := min(orDefault(r.Base, DefaultRetryBase), maxWait)
+	maxWait := cmp.Or(r.Max, DefaultRetryMax)
+	d := min(cmp.Or(r.Base, DefaultRetryBase), maxWait)
 	for range attempt - 1 {
 		if d *= 2; d >= maxWait {
 			d = maxWait
@@ -102,11 +103,4 @@ func (r Retry) Do(ctx context.Context, req Request, call func(context.Context) e
 			return err
 		}
 	}
-}
-
-func orDefault[T int | time.Duration](value, fallback T) T {
-	if value <= 0 {
-		return fallback
-	}
-	return value
 }

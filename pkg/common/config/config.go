@@ -12,6 +12,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -32,6 +33,9 @@ type File struct {
 	yaml []field
 }
 
+// defaultName is the name of a file without one, in messages.
+const defaultName = "cloud.conf"
+
 // location is a key of a section; section and key are in lower case, sub as written.
 type location struct{ section, sub, key string }
 
@@ -51,10 +55,7 @@ func Decode(name string, content []byte, target any) *File {
 }
 
 func newFile(name string) *File {
-	if name == "" {
-		name = "cloud.conf"
-	}
-	return &File{Name: name, lines: map[location]int{}}
+	return &File{Name: cmp.Or(name, defaultName), lines: map[location]int{}}
 }
 
 // Section names a subsection for the methods of File, as it is written in the file: Name "sub".
@@ -151,7 +152,7 @@ func FileName(r io.Reader) string {
 	if named, ok := r.(interface{ Name() string }); ok && named.Name() != "" {
 		return named.Name()
 	}
-	return "cloud.conf"
+	return defaultName
 }
 
 // suggestNearest returns a suggestion of a similar word, for the end of a message.

@@ -1,6 +1,7 @@
 package instances
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -47,8 +48,6 @@ const (
 
 func (o Options) withDefaults() Options {
 	o.Clock = clocks.OrReal(o.Clock)
-	if o.MaxBatch <= 0 {
-		o.MaxBatch = DefaultMaxBatch
-	}
+	o.MaxBatch = cmp.Or(o.MaxBatch, DefaultMaxBatch)
 	return o
 }

@@ -37,7 +37,7 @@ func TestApprovalCoversRestOfInterruptedPlan(t *testing.T) {
 		t.Fatalf("the interrupted call: %v", err)
 	}
 	f.cloud.fault = nil
-	f.baselines = baselines{} // another process
+	f.baselines.Clear() // another process
 	if rest := f.planned(t, web(), node("a")); len(rest.Held) == 0 || len(rest.Held) >= len(before.Held) {
 		t.Fatalf("held after the interruption: %v, before: %v", rest.Held, before.Held)
 	}

@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -69,15 +70,19 @@ type Controller[S, D, O any] struct {
 	runtime atomic.Pointer[provider.Runtime]
 	locks   locks.KeyedMutex
 	sent    *events.Deduplicator
-	missing *keySet
+	// missing has the keys of load balancers that an Update found to be deleted; see reportMissing.
+	missing sync.Map
 	created creations
 	due     dueRecords[O]
 	// ensured has the Service of each key's last Ensure, because Update may get an older one; see latestService.
 	ensured sync.Map
 	// valid has the settings of each UID at its last successful Ensure; see lastValidSettings.
 	valid sync.Map
-	// baselines are used if no record is stored.
-	baselines baselines
+	// baselines replace the records of load balancers without a stored one, such as those that were taken over. By UID,
+	// they have the fields of a Service at the time when this process first saw it, or last applied them. The existing
+	// objects then count as applied, and a field that the user changes afterwards is a cause. Baselines are lost at a
+	// restart, which can only hold more changes.
+	baselines sync.Map
 }
 
 var (
@@ -87,19 +92,13 @@ var (
 
 // New returns the load balancer interface of one cloud.
 func New[S, D, O any](o Options, cloud Cloud[S, D, O]) *Controller[S, D, O] {
-	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.RetryAfter <= 0 {
-		o.RetryAfter = DefaultRetryAfter
-	}
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.RetryAfter = cmp.Or(o.RetryAfter, DefaultRetryAfter)
 	o.Clock = clocks.OrReal(o.Clock)
-	if o.Vocabulary.Provider == "" {
-		o.Vocabulary.Provider = o.Provider
-	}
+	o.Vocabulary.Provider = cmp.Or(o.Vocabulary.Provider, o.Provider)
 	o.Vocabulary.ForeignPrefixes = provider.ForeignPrefixes(o.Provider)
 	process().set.Register()
-	return &Controller[S, D, O]{options: o, cloud: cloud, sent: events.NewDeduplicator(), missing: newKeySet()}
+	return &Controller[S, D, O]{options: o, cloud: cloud, sent: events.NewDeduplicator()}
 }
 
 // SetRuntime implements provider.RuntimeUser. Before it is called, Events are dropped and the cluster's UID
@@ -119,7 +118,7 @@ func (c *Controller[S, D, O]) GetLoadBalancerName(_ context.Context, clusterName
 func (c *Controller[S, D, O]) GetLoadBalancer(ctx context.Context, clusterName string,
 	service *v1.Service) (*v1.LoadBalancerStatus, bool, error) {
 	key := c.key(clusterName, service)
-	if c.missing.remove(lockName(key)) {
+	if _, missing := c.missing.LoadAndDelete(lockName(key)); missing {
 		return nil, false, c.missingError(key)
 	}
 	have, removal, err := c.compareRemoval(ctx, key, service)
@@ -149,7 +148,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 		return nil, err
 	}
 	defer release()
-	c.missing.remove(lockName(key))
+	c.missing.Delete(lockName(key))
 	nodes = c.currentNodes(c.created.takeNodes(lockName(key), nodes))
 	c.ensured.Store(lockName(key), service)
 
@@ -246,10 +245,10 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 			return err
 		}
 	}
-	c.missing.remove(lockName(key))
+	c.missing.Delete(lockName(key))
 	c.due.remove(lockName(key))
 	c.created.forget(lockName(key))
-	c.baselines.forget(key.UID)
+	c.baselines.Delete(key.UID)
 	setHeld(c.options.Provider, lockName(key), 0)
 	c.ensured.Delete(lockName(key))
 	c.valid.Delete(key.UID)

@@ -116,7 +116,7 @@ func discover(f *keepingFixture) { f.cloud.discovered = "discovered" }
 // takeOver leaves a load balancer without a record to a new process.
 func takeOver(f *keepingFixture) {
 	clear(f.cloud.records)
-	f.baselines = baselines{}
+	f.baselines.Clear()
 }
 func drift(f *keepingFixture) { f.cloud.have[ref("listener", "lb-web/80-TCP")] = "changed by hand" }
 func onePort(svc *v1.Service) { svc.Spec.Ports = svc.Spec.Ports[:1] }
@@ -308,7 +308,8 @@ func TestCauseSurvivesARestartAfterTakingOver(t *testing.T) {
 	if _, err := f.EnsureLoadBalancer(t.Context(), "prod", edited, []*v1.Node{node("a")}); err == nil {
 		t.Fatal("the change was not interrupted")
 	}
-	f.cloud.fault, f.baselines = nil, baselines{}
+	f.cloud.fault = nil
+	f.baselines.Clear()
 	f.ensure(t, edited, node("a"))
 	if got := f.listener(); got != "10.0.0.0/8" {
 		t.Errorf("listener %q", got)

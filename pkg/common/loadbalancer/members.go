@@ -26,7 +26,7 @@ func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[S, D],
 	if err != nil {
 		return c.followNodes(ctx, t, service, nodes, err)
 	}
-	if countMembership(p) < len(p.Changes) {
+	if !membersOnly(p) {
 		switch absent, err := c.absent(key, have); {
 		case err != nil:
 			return err

@@ -147,7 +147,7 @@ func (c *Controller[S, D, O]) planIf(ctx context.Context, t target[S, D], enough
 // nothing, so a snapshot is enough if there are no other changes: one node that joins 200 load balancers
 // costs 200 changes, without as many reads before them.
 func (c *Controller[S, D, O]) compareMembers(ctx context.Context, t target[S, D]) (O, plan.Plan, error) {
-	return c.planIf(ctx, t, func(p plan.Plan) bool { return countMembership(p) == len(p.Changes) })
+	return c.planIf(ctx, t, membersOnly)
 }
 
 // absent reports whether no object of a load balancer exists.
@@ -159,7 +159,7 @@ func (c *Controller[S, D, O]) absent(key Key, have O) (bool, error) {
 // reportMissing returns the error about a load balancer that was deleted, and stores it for GetLoadBalancer:
 // the framework calls it next, and would drop the error if the load balancer did not exist.
 func (c *Controller[S, D, O]) reportMissing(key Key) error {
-	c.missing.add(lockName(key))
+	c.missing.Store(lockName(key), nil)
 	return c.missingError(key)
 }
 

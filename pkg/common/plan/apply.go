@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,9 +123,7 @@ type event struct {
 }
 
 func newRun(p Plan, o ApplyOptions) *run {
-	if o.Parallel <= 0 {
-		o.Parallel = DefaultParallel
-	}
+	o.Parallel = cmp.Or(o.Parallel, DefaultParallel)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

@@ -1,6 +1,7 @@
 package routes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -64,9 +65,7 @@ var _ cloudprovider.Routes = (*Routes)(nil)
 
 // New returns Routes over source. It makes no call.
 func New(o Options, source Source, targets NodeTargets) *Routes {
-	if o.MaxBatch <= 0 {
-		o.MaxBatch = DefaultMaxBatch
-	}
+	o.MaxBatch = cmp.Or(o.MaxBatch, DefaultMaxBatch)
 	r := &Routes{options: o, source: source, targets: targets}
 	r.setListed(nil, nil)
 	r.batches = batch.New(batch.Options{
