@@ -147,8 +147,8 @@ func shown(d document) document {
 // replace creates an object, or replaces one with the revision in the request.
 func (m *Manager) replace(path, collection string, k kind, r *http.Request) (document, *apiError) {
 	var d document
-	if err := json.NewDecoder(r.Body).Decode(&d); err != nil {
-		return nil, invalid(287, "Json mapping exception: %v", err)
+	if err := json.NewDecoder(r.Body).Decode(&d); err != nil || d == nil {
+		return nil, invalid(287, "Json mapping exception: the body is not a JSON object.")
 	}
 	parent, _ := cutLast(collection)
 	if _, exists := m.objects[parent]; !exists && parent != "/infra" && !strings.HasSuffix(parent, "/domains/default") {

@@ -170,6 +170,8 @@ func TestInvalidDocumentsAreRefused(t *testing.T) {
 		"/infra/lb-pools/a":                  `{"members": [{"ip_address": "x"}]}`,
 		"/infra/lb-pools/b":                  `{"snat_translation": {"type": "no"}}`,
 		"/infra/lb-pools/c":                  `{"active_monitor_paths": ["/infra/lb-monitor-profiles/none"]}`,
+		"/infra/lb-pools/d":                  `null`,
+		"/infra/lb-pools/e":                  `[]`,
 		"/infra/lb-virtual-servers/a":        `{"ports": ["80"]}`,
 		"/infra/domains/default/groups/a":    `{"expression": [{"resource_type": "IPAddressExpression", "ip_addresses": ["x"]}]}`,
 		nsxt.Tier1 + "/static-routes/a":      `{"network": "10.0.0.1/24", "next_hops": [{"ip_address": "10.0.0.1"}]}`,

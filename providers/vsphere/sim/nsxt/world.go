@@ -124,6 +124,9 @@ func (m *Manager) Routes(nodeOf func(address string) string) []world.Route {
 
 // AddForeignRoute adds a route without tags.
 func (m *Manager) AddForeignRoute(destination string) error {
+	if _, err := netip.ParsePrefix(destination); err != nil {
+		return fmt.Errorf("foreign route: %w", err)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.put(routes+"/"+strings.ReplaceAll(destination, "/", "_"), document{
