@@ -79,7 +79,7 @@ func TestProtocolErrors(t *testing.T) {
 	}
 }
 
-func TestAnotherRegion(t *testing.T) {
+func TestCredentialsForAnotherRegionAreRejected(t *testing.T) {
 	c := newCloud(t, Options{Region: "eu-west-1"})
 	if w := post(c, "ec2", "Action=DescribeVpcs&Version=2016-11-15"); w.Code != http.StatusUnauthorized {
 		t.Errorf("status %d", w.Code)

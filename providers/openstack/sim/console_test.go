@@ -8,7 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/nova"
 )
 
-func TestConsole(t *testing.T) {
+func TestConsoleManagesMachines(t *testing.T) {
 	c, err := New(Options{IPv6: true})
 	if err != nil {
 		t.Fatal(err)

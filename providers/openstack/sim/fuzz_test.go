@@ -10,9 +10,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// FuzzRequest sends bodies to every operation: the answer may be a refusal, and never a fault of the simulator.
+// FuzzRequest sends bodies to every operation: the response may be an error of the client, but no internal error.
 func FuzzRequest(f *testing.F) {
-	for _, body := range []string{`{}`, `null`, `{"port": null}`, aBalancer("SUBNET"), `{"port": {"network_id": "NETWORK", "fixed_ips": [{}]}}`,
+	for _, body := range []string{`{}`, `null`, `{"port": null}`, balancerBody("SUBNET"), `{"port": {"network_id": "NETWORK", "fixed_ips": [{}]}}`,
 		`{"members": [{"address": "1.1.1.1", "protocol_port": 1}, null]}`, `{"listener": {"protocol": "TCP", "protocol_port": 1, "loadbalancer_id": "ID", "default_pool": {}}}`,
 		`{"security_group_rule": {"security_group_id": "GROUP", "direction": "ingress", "protocol": 6, "port_range_min": 1}}`,
 		`{"floatingip": {"floating_network_id": "PUBLIC", "port_id": 5}}`, `{"router": {"routes": [{"destination": "::/0", "nexthop": "x"}]}}`,
@@ -25,7 +25,7 @@ func FuzzRequest(f *testing.F) {
 			t.Fatal(err)
 		}
 		p := cloud.Places()
-		made := k.do("POST", "/load-balancer/v2.0/lbaas/loadbalancers", aBalancer(p.PrivateSubnet))
+		made := k.do("POST", "/load-balancer/v2.0/lbaas/loadbalancers", balancerBody(p.PrivateSubnet))
 		ids := append(idsIn(made.body), p.PrivateNetwork, p.PrivateSubnet, p.Router, p.DefaultGroup, cloud.Server("a"), "x")
 		body = strings.NewReplacer("SUBNET", p.PrivateSubnet, "NETWORK", p.PrivateNetwork, "GROUP", p.DefaultGroup, "PUBLIC",
 			p.PublicNetwork, "ID", ids[0]).Replace(body)

@@ -158,14 +158,14 @@ func TestDeniedOperations(t *testing.T) {
 	}
 }
 
-// aBalancer returns a body that makes a load balancer with a listener, a pool and a monitor.
-func aBalancer(subnet string) string {
+// balancerBody returns a request for a load balancer with a listener, a pool and a monitor.
+func balancerBody(subnet string) string {
 	return fmt.Sprintf(`{"loadbalancer": {"name": "x", "vip_subnet_id": %q, "listeners": [{"protocol": "TCP", "protocol_port": 80,
 		"default_pool": {"name": "p", "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN", "healthmonitor": {"type": "TCP", "delay": 5, "timeout": 3, "max_retries": 1},
 		"members": [{"address": "10.0.0.9", "protocol_port": 30080}]}}]}}`, subnet)
 }
 
-// TestConcurrentCalls is for the race detector.
+// The race detector checks this test.
 func TestConcurrentCalls(t *testing.T) {
 	cloud, k := newClient(t, Options{})
 	if _, err := cloud.Launch(world.Machine{Name: "a"}); err != nil {
@@ -176,7 +176,7 @@ func TestConcurrentCalls(t *testing.T) {
 	for range 4 {
 		work.Go(func() {
 			for range 10 {
-				k.do("POST", "/load-balancer/v2.0/lbaas/loadbalancers", aBalancer(subnet))
+				k.do("POST", "/load-balancer/v2.0/lbaas/loadbalancers", balancerBody(subnet))
 				for _, path := range []string{"/load-balancer/v2.0/lbaas/loadbalancers", "/load-balancer/v2.0/lbaas/pools",
 					"/network/v2.0/ports", "/compute/v2.1/servers/detail"} {
 					if r := k.do("GET", path, ""); r.status != http.StatusOK {
@@ -223,8 +223,7 @@ func idsIn(document string) []string {
 	return out
 }
 
-// TestSeeds: what is made after the fixtures has IDs of its own, whatever the seed.
-func TestSeeds(t *testing.T) {
+func TestNewObjectsHaveUniqueIDsForEverySeed(t *testing.T) {
 	for seed := range int64(3) {
 		cloud, err := New(Options{Seed: seed})
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-func TestUnknownKey(t *testing.T) {
+func TestUnknownAccessKeyIsRejected(t *testing.T) {
 	c := newClients(t, sim.Options{AccessKeys: []string{"AKIAOTHER"}})
 	_, err := c.ec2.DescribeVpcs(t.Context(), nil)
 	wantCode(t, err, "AuthFailure", 401)
@@ -29,7 +29,7 @@ func TestUnknownKey(t *testing.T) {
 	wantCode(t, err, "InvalidClientTokenId", 403)
 }
 
-func TestDenied(t *testing.T) {
+func TestDeniedActionsAreRejected(t *testing.T) {
 	c := newClients(t, sim.Options{Allow: func(action string) bool { return strings.HasPrefix(action, "sts:") }})
 	_, err := c.ec2.DescribeVpcs(t.Context(), nil)
 	wantCode(t, err, "UnauthorizedOperation", 403)

@@ -35,7 +35,7 @@ func filter(name string, values ...string) types.Filter {
 	return types.Filter{Name: &name, Values: values}
 }
 
-func TestInstance(t *testing.T) {
+func TestDescribeInstancesShowsLaunchedInstance(t *testing.T) {
 	c := newClients(t, sim.Options{IPv6: true, PublicNodes: true})
 	c.launch(t, world.Machine{Name: "node-a", Zone: "us-west-2b"})
 	found := c.instances(t, &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("private-dns-name", "node-a")}})

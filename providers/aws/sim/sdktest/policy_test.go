@@ -28,7 +28,7 @@ const clusterPolicy = `{"Version": "2012-10-17", "Statement": [
   {"Effect": "Allow", "Action": "elasticloadbalancing:DeleteTargetGroup", "Resource": "*", "Condition": {"StringEquals": {"elasticloadbalancing:ResourceTag/k": "v"}}}
 ]}`
 
-func TestPolicy(t *testing.T) {
+func TestPolicyIsEnforced(t *testing.T) {
 	c := newClients(t, sim.Options{Policy: []byte(clusterPolicy)})
 	ctx := t.Context()
 	vpc := must(c.ec2.DescribeVpcs(ctx, nil))(t).Vpcs[0].VpcId
@@ -116,7 +116,7 @@ func TestActionsRequirePermissionsOfOtherServices(t *testing.T) {
 	}
 }
 
-func TestBadPolicy(t *testing.T) {
+func TestNewRejectsInvalidPolicy(t *testing.T) {
 	if _, err := sim.New(sim.Options{Policy: []byte(`{"Version": "1"}`)}); err == nil {
 		t.Error("an invalid policy was accepted")
 	}

@@ -37,8 +37,8 @@ func TestSignatures(t *testing.T) {
 	must(ec2.NewFromConfig(session).DescribeVpcs(t.Context(), nil))(t)
 }
 
-// TestSkew checks that a client corrects its clock by the dates of responses, as the SDK does.
-func TestSkew(t *testing.T) {
+// TestRequestsOfSkewedClientsAreRejected checks that a client corrects its clock by the dates of responses, as the SDK does.
+func TestRequestsOfSkewedClientsAreRejected(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			c := newClients(t, sim.Options{Skew: skew})

@@ -27,7 +27,7 @@ func newServices(t *testing.T, c *sim.Cloud) (roots map[string]string) {
 	return roots
 }
 
-func TestSession(t *testing.T) {
+func TestSessionUsesEndpointsOfCatalog(t *testing.T) {
 	c, err := sim.New(sim.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -290,7 +290,7 @@ func TestOutcomeRules(t *testing.T) {
 	}
 }
 
-func TestOtherProjects(t *testing.T) {
+func TestObjectsOfOtherProjectsAreHidden(t *testing.T) {
 	c := newClients(t, sim.Options{})
 	b := c.createFull(t, "web")
 	other := clientsOf(t, c.cloud, c.cloud.OtherAccount())
