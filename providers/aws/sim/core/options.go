@@ -74,7 +74,7 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
-// Names of quotas, and their defaults for a new account.
+// Names of quotas.
 const (
 	QuotaRulesPerGroup      = "rules-per-security-group"
 	QuotaGroupsPerInterface = "security-groups-per-interface"
@@ -90,8 +90,9 @@ const (
 	QuotaCertificates       = "certificates-per-listener"
 )
 
-// defaultQuotas returns the published defaults. Quotas of whole objects (security groups, addresses, load balancers,
-// target groups) are as high as AWS raises them on request: a simulated cluster of 5,000 nodes must fit.
+// defaultQuotas returns the published defaults for rules and groups of a network interface, listeners and certificates:
+// the pages "Amazon VPC quotas" and "Quotas for your Network Load Balancers". Quotas that grow with a cluster are above
+// their defaults, as AWS raises them on request: a simulated cluster of 5,000 nodes must fit.
 func defaultQuotas() map[string]int {
 	return map[string]int{
 		QuotaRulesPerGroup:      60,
