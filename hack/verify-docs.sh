@@ -1,7 +1,13 @@
 #!/usr/bin/env bash
-# docs/reference and the tables in docs/guides are what hack/update-docs.sh writes; hack/verify-comparison.sh checks the
-# comparison in it.
+# docs/reference and the tables in docs/guides are what hack/update-docs.sh writes, and the tests that pages name as
+# evidence exist; hack/verify-comparison.sh checks the comparison in docs/reference.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+failed=0
+while read -r page name; do
+	git grep -qw "func $name" -- '*_test.go' || { echo "$page names $name, and no such test exists" >&2; failed=1; }
+done < <(git grep -ow 'Test[A-Z][[:alnum:]]*' -- '*.md' | tr ':' ' ' | sort -u)
+((failed == 0)) || exit 1
 
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
