@@ -14,7 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
-// CreateListener creates a listener. The container of its certificate has to be readable, and its allowed clients are
+// CreateListener creates a listener. The container of its certificate must be readable, and its allowed clients are
 // those of the families of the load balancer.
 func (w Writer) CreateListener(ctx context.Context, spec listeners.CreateOpts) error {
 	if err := w.CheckContainer(ctx, spec.DefaultTlsContainerRef); err != nil {
@@ -32,7 +32,7 @@ func (w Writer) CreateListener(ctx context.Context, spec listeners.CreateOpts) e
 	}, func() { w.store.Listeners.Put(created.ID, created) })
 }
 
-// UpdateListener changes settings of a listener. The container of a new certificate has to be readable.
+// UpdateListener changes settings of a listener. The container of a new certificate must be readable.
 func (w Writer) UpdateListener(ctx context.Context, lb, id string, patch listeners.UpdateOpts) error {
 	if ref := patch.DefaultTlsContainerRef; ref != nil {
 		if err := w.CheckContainer(ctx, *ref); err != nil {

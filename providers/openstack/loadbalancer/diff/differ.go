@@ -43,7 +43,7 @@ type differ struct {
 	want  model.Desired
 	have  observe.Observed
 	plan  plan.Plan
-	// held are changes that are not created: the objects that they would replace stay.
+	// held are changes that are not planned: the objects that they would replace stay.
 	held []plan.HeldChange
 	// deleting is set if nothing should exist.
 	deleting bool

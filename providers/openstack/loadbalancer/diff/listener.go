@@ -31,7 +31,7 @@ func (d *differ) portConflict(port model.Port) (l api.Listener, owner string) {
 }
 
 // checkPortConflicts returns a problem for each port that another Service has on a shared load balancer. Only a Service
-// without any listener is refused: see skipClashes.
+// without any listener is refused: see skipConflictingPorts.
 func (d *differ) checkPortConflicts() error {
 	var problems intent.Problems
 	if slices.ContainsFunc(d.have.Listeners, d.ownsListener) {
