@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -20,7 +21,11 @@ type row struct{ key, typ, defaultValue, doc string }
 func sectionKeys(name string, rows ...row) []provider.ConfigKey {
 	keys := make([]provider.ConfigKey, 0, len(rows))
 	for _, r := range rows {
-		keys = append(keys, provider.ConfigKey{Section: name, Key: r.key, Type: r.typ, Default: r.defaultValue, Doc: r.doc})
+		key := provider.ConfigKey{Section: name, Key: r.key, Type: r.typ, Default: r.defaultValue, Doc: r.doc}
+		if r.typ == secretType {
+			key.Type, key.Secret = "string", true
+		}
+		keys = append(keys, key)
 	}
 	return keys
 }
@@ -30,16 +35,8 @@ const secretType = "secret"
 
 // Keys documents every key of cloud.conf, in the order of the reference page.
 func Keys() []provider.ConfigKey {
-	var rows []row
-	for _, list := range [][]row{accessRows(), credentialRows(), scopeRows(), transportRows()} {
-		rows = append(rows, list...)
-	}
-	keys := sectionKeys(sectionGlobal, rows...)
-	for i := range keys {
-		if keys[i].Type == secretType {
-			keys[i].Type, keys[i].Secret = "string", true
-		}
-	}
+	keys := sectionKeys(sectionGlobal,
+		slices.Concat(accessRows(), credentialRows(), scopeRows(), transportRows())...)
 	keys = append(keys, sectionKeys(sectionMetadata,
 		row{"request-timeout", "duration", "", "The older place of request-timeout in [Global], which has precedence."},
 		row{"search-order", "configDrive and metadataService", "",
@@ -51,9 +48,8 @@ func Keys() []provider.ConfigKey {
 		row{"internal-lb", "bool", "false",
 			"Makes every Service internal, without a floating IP. A Service cannot override it." + alsoExisting},
 	)...)
-	keys = append(keys, sectionKeys(sectionLoadBalancer, placeRows()...)...)
-	keys = append(keys, sectionKeys(sectionLoadBalancer, loadBalancerRows()...)...)
-	keys = append(keys, sectionKeys(sectionLoadBalancer, monitorRows()...)...)
+	keys = append(keys, sectionKeys(sectionLoadBalancer,
+		slices.Concat(placeRows(), loadBalancerRows(), monitorRows())...)...)
 	keys = append(keys, classKeys()...)
 	keys = append(keys, sectionKeys(sectionNetworking, nodeRows()...)...)
 	return append(keys, sectionKeys(sectionRoute, row{"router-id", "ID", "",
