@@ -133,9 +133,9 @@ func (b *Batcher[K, V]) dropLocked(unwanted func(*entry[K, V]) bool) {
 	})
 }
 
-// abandoned reports whether every caller's context has ended. Callers that share a context leave together,
+// isAbandoned reports whether every caller's context has ended. Callers that share a context leave together,
 // and the call that ends with the first of them must not start another for the rest.
-func (e *entry[K, V]) abandoned() bool {
+func (e *entry[K, V]) isAbandoned() bool {
 	return !slices.ContainsFunc(e.callers, func(ctx context.Context) bool { return ctx.Err() == nil })
 }
 
@@ -144,7 +144,7 @@ func (b *Batcher[K, V]) startLocked() {
 	if b.inFlight {
 		return
 	}
-	b.dropLocked((*entry[K, V]).abandoned)
+	b.dropLocked((*entry[K, V]).isAbandoned)
 	n := len(b.queue)
 	if n == 0 {
 		return

@@ -129,8 +129,8 @@ type bucket struct {
 	pausedUntil time.Time
 }
 
-// limited reports whether the bucket has a limit.
-func (b *bucket) limited() bool { return b.tokens != nil }
+// isLimited reports whether the bucket has a limit.
+func (b *bucket) isLimited() bool { return b.tokens != nil }
 
 // reserve reserves a token and returns the time until it is available. Tokens refill from the end of a pause on, so
 // that waiting requests are not sent all at once.

@@ -148,7 +148,7 @@ func (t *transport) send(req *http.Request, call *Call, labels Request, b *bucke
 	if waited > 0 || Is(err, Throttled) {
 		t.metrics.throttled.WithLabelValues(t.o.Provider, labels.Service, labels.Operation, sourceClient).Inc()
 	}
-	if waited > 0 || b.limited() {
+	if waited > 0 || b.isLimited() {
 		t.metrics.wait.WithLabelValues(t.o.Provider, labels.Service, labels.kind()).Observe(waited.Seconds())
 	}
 	if err != nil {

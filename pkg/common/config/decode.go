@@ -64,7 +64,7 @@ func (d *decoder) check(st statement) {
 		f.warn(st.line, "%s: the value ends at the comment character (# or ;) in its middle; put the value in double "+
 			"quotes to keep all of it", f.keyText(section.name, key.name))
 	}
-	if earlier := f.lines[loc]; earlier > 0 && !repeatable(key) {
+	if earlier := f.lines[loc]; earlier > 0 && !isRepeatable(key) {
 		f.warn(st.line, "%s is set again and overrides line %d", f.keyText(section.name, key.name), earlier)
 	}
 	f.lines[loc] = st.line
@@ -109,7 +109,7 @@ func (f *File) warn(line int, format string, args ...any) {
 // explain turns an error about a value into an instruction.
 func explain(st assignment, err error) string {
 	t := st.key.typ
-	if repeatable(st.key) || t.Kind() == reflect.Pointer {
+	if isRepeatable(st.key) || t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	if st.blank {

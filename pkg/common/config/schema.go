@@ -79,8 +79,8 @@ func sectionKeys(section field) []field {
 
 func hasSubsections(section field) bool { return section.typ.Kind() == reflect.Map }
 
-// repeatable reports whether each occurrence of a key adds a value.
-func repeatable(key field) bool {
+// isRepeatable reports whether each occurrence of a key adds a value.
+func isRepeatable(key field) bool {
 	t := key.typ
 	if t.Name() == "" && t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -22,7 +22,7 @@ func (d *decoder) set(st assignment) error {
 		return nil
 	}
 	target := section.FieldByIndex(st.key.index)
-	if !repeatable(st.key) {
+	if !isRepeatable(st.key) {
 		return setValue(target, st.statement)
 	}
 	if target.Kind() == reflect.Pointer {

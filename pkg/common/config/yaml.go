@@ -162,7 +162,7 @@ func (y yamlReader) values(path string, key field, value *yaml.Node) []string {
 		}
 		texts = append(texts, item.Value)
 	}
-	if !repeatable(key) {
+	if !isRepeatable(key) {
 		return []string{strings.Join(texts, ",")}
 	}
 	return texts

@@ -275,7 +275,7 @@ func (c *randomLoad) change(ctx context.Context) (string, error) {
 	case kind == 6 && len(c.stable) > 0:
 		name := c.stable[c.random.IntN(len(c.stable))]
 		svc := s.services[types.NamespacedName{Namespace: Namespace, Name: name}].DeepCopy()
-		return "invalidate " + name, s.Put(ctx, invalid(svc))
+		return "invalidate " + name, s.Put(ctx, makeInvalid(svc))
 	case kind < 8:
 		svc := loadBalancerService(c.services[c.random.IntN(len(c.services))], 80, int32(8000+number))
 		c.forget(svc.Name)

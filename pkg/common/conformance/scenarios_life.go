@@ -78,8 +78,10 @@ func (r *Session) populate(ctx context.Context) error {
 	if r.Capabilities.LoadBalancer {
 		err := steps.Run(
 			func() error { return r.Put(ctx, loadBalancerService("web", 80, 443)) },
-			func() error { return r.Put(ctx, internal(loadBalancerService("db", 5432))) },
-			func() error { return r.Put(ctx, open(loadBalancerService("admin", 8443), "203.0.113.0/24")) },
+			func() error { return r.Put(ctx, makeInternal(loadBalancerService("db", 5432))) },
+			func() error {
+				return r.Put(ctx, withSourceRanges(loadBalancerService("admin", 8443), "203.0.113.0/24"))
+			},
 		)
 		if err != nil {
 			return err

@@ -16,7 +16,7 @@ func planScenarios() []Scenario {
 			Name: "plan of a converged Service", Needs: needsBalancer,
 			Doc: "A plan for a converged Service is empty, and planning changes nothing.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
-				if err := r.change(ctx, open(loadBalancerService("web", 80, 443), "203.0.113.0/24")); err != nil {
+				if err := r.change(ctx, withSourceRanges(loadBalancerService("web", 80, 443), "203.0.113.0/24")); err != nil {
 					return err
 				}
 				untouched := r.Unchanged()

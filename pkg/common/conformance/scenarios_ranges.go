@@ -16,7 +16,7 @@ import (
 // portRanges changes the source ranges of single ports, while every state between two changes is observed.
 func portRanges(ctx context.Context, r *Session) error {
 	version := func(ports string, ranges ...string) *v1.Service {
-		svc := open(loadBalancerService("web", 80, 443), ranges...)
+		svc := withSourceRanges(loadBalancerService("web", 80, 443), ranges...)
 		if ports != "" {
 			svc.Annotations[intent.KeyPortSourceRanges] = ports
 		}
@@ -79,7 +79,7 @@ func (o *rangeObserver) observe() {
 	for _, lb := range balancers {
 		for _, l := range lb.Listeners {
 			allowed, restricted := o.allowed(l)
-			if restricted && (openTo(l.SourceRanges) == nil || !subset(l.SourceRanges, allowed)) {
+			if restricted && (openTo(l.SourceRanges) == nil || !isSubset(l.SourceRanges, allowed)) {
 				o.problems = append(o.problems, fmt.Errorf("during a change, port %d of %s is open to %v, which is more than %v",
 					l.Port, lb.Name, l.SourceRanges, allowed))
 			}
@@ -104,7 +104,7 @@ func (o *rangeObserver) allowed(l Listener) (ranges []string, restricted bool) {
 	return ranges, restricted
 }
 
-// subset reports whether all items are allowed. "none" stands for no client.
-func subset(items, allowed []string) bool {
+// isSubset reports whether all items are allowed. "none" stands for no client.
+func isSubset(items, allowed []string) bool {
 	return !slices.ContainsFunc(items, func(item string) bool { return item != "none" && !slices.Contains(allowed, item) })
 }

@@ -27,7 +27,7 @@ func ruleScenarios() []Scenario {
 				return steps.Run(
 					func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
 					func() (err error) { before, err = r.Balancer(ctx, "web"); return err },
-					func() error { return r.Put(ctx, invalid(loadBalancerService("web", 80, 443))) },
+					func() error { return r.Put(ctx, makeInvalid(loadBalancerService("web", 80, 443))) },
 					func() error { return r.Join(ctx, Machine{Name: "node-3"}) },
 					func() error { return r.Converge(ctx, r.keeps("web", &before), r.warned("web", intent.KeyScheme)) },
 					func() error { return r.Restart(ctx, ManagerOptions{}) },
@@ -131,8 +131,8 @@ func portsWithMembers(service string, lb LoadBalancer, members []string) (ports 
 	return ports, err
 }
 
-// invalid gives the Service an annotation that no cloud can apply.
-func invalid(svc *v1.Service) *v1.Service {
+// makeInvalid gives the Service an annotation that no cloud can apply.
+func makeInvalid(svc *v1.Service) *v1.Service {
 	svc.Annotations[intent.KeyScheme] = "neither"
 	return svc
 }

@@ -63,7 +63,7 @@ func serviceScenarios() []Scenario {
 			Name: "internal", Needs: needsBalancer,
 			Doc: "A Service with the portable scheme annotation gets an internal load balancer.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
-				return r.change(ctx, internal(loadBalancerService("db", 5432)))
+				return r.change(ctx, makeInternal(loadBalancerService("db", 5432)))
 			}),
 		},
 		{
@@ -71,8 +71,8 @@ func serviceScenarios() []Scenario {
 			Doc: "Source ranges are set, changed and removed on a load balancer that stays.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return r.changes(ctx,
-					open(loadBalancerService("web", 80), "203.0.113.0/24"),
-					open(loadBalancerService("web", 80), "203.0.113.0/25", "192.0.2.7/32"),
+					withSourceRanges(loadBalancerService("web", 80), "203.0.113.0/24"),
+					withSourceRanges(loadBalancerService("web", 80), "203.0.113.0/25", "192.0.2.7/32"),
 					loadBalancerService("web", 80))
 			}),
 		},
@@ -125,7 +125,7 @@ func serviceScenarios() []Scenario {
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return steps.Run(
 					func() error { return r.Put(ctx, loadBalancerService("web", 80)) },
-					func() error { return r.Put(ctx, internal(loadBalancerService("db", 5432))) },
+					func() error { return r.Put(ctx, makeInternal(loadBalancerService("db", 5432))) },
 					func() error { return r.Converge(ctx) },
 				)
 			}),
@@ -210,12 +210,12 @@ func (r *Session) hasNoBalancer(name string) Check {
 	}
 }
 
-func internal(svc *v1.Service) *v1.Service {
+func makeInternal(svc *v1.Service) *v1.Service {
 	svc.Annotations[intent.KeyScheme] = string(intent.Internal)
 	return svc
 }
 
-func open(svc *v1.Service, ranges ...string) *v1.Service {
+func withSourceRanges(svc *v1.Service, ranges ...string) *v1.Service {
 	svc.Spec.LoadBalancerSourceRanges = ranges
 	return svc
 }

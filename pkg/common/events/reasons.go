@@ -41,11 +41,11 @@ func define(name, kind, object, when, action string) Reason {
 	return Reason{name}
 }
 
-func normal(object, name, when, action string) Reason {
+func defineNormal(object, name, when, action string) Reason {
 	return define(name, v1.EventTypeNormal, object, when, action)
 }
 
-func warning(object, name, when, action string) Reason {
+func defineWarning(object, name, when, action string) Reason {
 	return define(name, v1.EventTypeWarning, object, when, action)
 }
 
@@ -54,59 +54,59 @@ func All() []Definition { return append(definitions[:len(definitions):len(defini
 
 // Reasons of Events on Services.
 var (
-	LoadBalancerChanged = normal(onService, "LoadBalancerChanged",
+	LoadBalancerChanged = defineNormal(onService, "LoadBalancerChanged",
 		"Objects of the load balancer were created, changed or deleted; the message lists them.", "Nothing.")
-	LoadBalancerChangesHeld = warning(onService, "LoadBalancerChangesHeld",
+	LoadBalancerChangesHeld = defineWarning(onService, "LoadBalancerChangesHeld",
 		"Changes would disrupt traffic, an address or the load balancer, and no edit of the Service caused them.",
-		"Approve them or keep what exists: "+runbook("UnifiedCCMLoadBalancerChangesHeld")+".")
-	LoadBalancerDrift = warning(onService, "LoadBalancerDrift",
+		"Approve them or keep what exists: "+linkRunbook("UnifiedCCMLoadBalancerChangesHeld")+".")
+	LoadBalancerDrift = defineWarning(onService, "LoadBalancerDrift",
 		"An audit found cloud objects that were changed outside of this manager, and corrects them.",
-		"Find the other client: "+runbook("UnifiedCCMLoadBalancerDrift")+".")
-	LoadBalancerWarning = warning(onService, "LoadBalancerWarning",
+		"Find the other client: "+linkRunbook("UnifiedCCMLoadBalancerDrift")+".")
+	LoadBalancerWarning = defineWarning(onService, "LoadBalancerWarning",
 		"Something about the cloud's objects needs attention and does not stop the sync.",
 		"The message names what the manager did not change, and why.")
-	UnsupportedAnnotation = warning(onService, "UnsupportedAnnotation",
+	UnsupportedAnnotation = defineWarning(onService, "UnsupportedAnnotation",
 		"An annotation or a field has no effect on this cloud.",
 		"Remove it, or use the annotation that the message names.")
-	UnknownAnnotation = warning(onService, "UnknownAnnotation",
+	UnknownAnnotation = defineWarning(onService, "UnknownAnnotation",
 		"No such annotation exists; probably a typing error.", "Correct the key: the message names the nearest one.")
-	IgnoredSetting = warning(onService, "IgnoredSetting",
+	IgnoredSetting = defineWarning(onService, "IgnoredSetting",
 		"A setting has no effect because of another one that the message names.", "Remove one of the two.")
-	DryRunPlan = normal(onService, "DryRunPlan",
+	DryRunPlan = defineNormal(onService, "DryRunPlan",
 		"The manager runs with --dry-run: the message is the plan, and nothing was changed.",
 		"Compare the plan with what you expect.")
 
 	// Reasons that alerts for earlier managers of a cloud match.
-	LoadBalancerForcedInternal = warning(onService, "LoadBalancerForcedInternal",
+	LoadBalancerForcedInternal = defineWarning(onService, "LoadBalancerForcedInternal",
 		"The Service requests a public load balancer, and the configuration makes all of them internal.",
 		"Remove the annotation, or `internal-lb` from the section `[LoadBalancer]` of the configuration.")
-	LoadBalancerExternalNetworkSearchFailed = warning(onService, "LoadBalancerExternalNetworkSearchFailed",
+	LoadBalancerExternalNetworkSearchFailed = defineWarning(onService, "LoadBalancerExternalNetworkSearchFailed",
 		"There is no external network for a floating IP.",
 		"Set `floating-network-id` in the section `[LoadBalancer]` of the configuration.")
-	LoadBalancerSourceRangesIgnored = warning(onService, "LoadBalancerSourceRangesIgnored",
+	LoadBalancerSourceRangesIgnored = defineWarning(onService, "LoadBalancerSourceRangesIgnored",
 		"The source ranges of the Service have no effect: the cloud's load balancers do not restrict sources, or security "+
 			"groups that the manager never edits do.",
 		"Write the ranges into these security groups, restrict the sources with a NetworkPolicy, or use another load "+
 			"balancer provider.")
-	LoadBalancerAvailabilityZonesIgnored = warning(onService, "LoadBalancerAvailabilityZonesIgnored",
+	LoadBalancerAvailabilityZonesIgnored = defineWarning(onService, "LoadBalancerAvailabilityZonesIgnored",
 		"The cloud's load balancers have no availability zones.", "Remove the annotation.")
-	LoadBalancerFloatingIPSkipped = warning(onService, "LoadBalancerFloatingIPSkipped",
+	LoadBalancerFloatingIPSkipped = defineWarning(onService, "LoadBalancerFloatingIPSkipped",
 		"The load balancer cannot have the floating IP that annotations request, for example with an IPv6 address.",
 		"Remove these annotations.")
 )
 
 // Reasons of Events on Nodes.
 var (
-	NodeDeletionSuppressed = warning(onNode, "NodeDeletionSuppressed",
+	NodeDeletionSuppressed = defineWarning(onNode, "NodeDeletionSuppressed",
 		"The cloud reports that the machine does not exist, and the node is kept for now. Normal while the manager "+
 			"waits for a second report.",
-		"Nothing for a machine that was deleted. For others: "+runbook("UnifiedCCMNodeDeletionsLimited")+".")
-	InstanceFound = normal(onNode, "InstanceFound",
+		"Nothing for a machine that was deleted. For others: "+linkRunbook("UnifiedCCMNodeDeletionsLimited")+".")
+	InstanceFound = defineNormal(onNode, "InstanceFound",
 		"The cloud lists the machine again, which it had reported as missing.", "Nothing.")
-	NodeNotOurs = normal(onNode, "NodeNotOurs",
+	NodeNotOurs = defineNormal(onNode, "NodeNotOurs",
 		"The node is of another cloud, or has the opt-out label, and is skipped.",
-		"Nothing, unless the node is of this cloud: "+runbook("UnifiedCCMNodesUnknown")+".")
-	NoDelegatedPrefix = warning(onNode, "NoDelegatedPrefix",
+		"Nothing, unless the node is of this cloud: "+linkRunbook("UnifiedCCMNodesUnknown")+".")
+	NoDelegatedPrefix = defineWarning(onNode, "NoDelegatedPrefix",
 		"The node gets no pod range, because its network interface has no delegated prefix.",
 		"Delegate a prefix of the IP family that the message names to the primary network interface of the instance.")
 )
@@ -120,12 +120,12 @@ var framework = []Definition{
 	{Reason{"DeletedLoadBalancer"}, v1.EventTypeNormal, onService, "A deletion has ended well.", "Nothing.", true},
 	{Reason{"SyncLoadBalancerFailed"}, v1.EventTypeWarning, onService,
 		"A sync has failed and is retried; the message has the class of the error and the object.",
-		"See " + runbook("UnifiedCCMErrors") + ".", true},
+		"See " + linkRunbook("UnifiedCCMErrors") + ".", true},
 	{Reason{"UpdateLoadBalancerFailed"}, v1.EventTypeWarning, onService,
-		"The members could not follow the nodes; it is retried.", "See " + runbook("UnifiedCCMErrors") + ".", true},
+		"The members could not follow the nodes; it is retried.", "See " + linkRunbook("UnifiedCCMErrors") + ".", true},
 	{Reason{"DeleteLoadBalancerFailed"}, v1.EventTypeWarning, onService,
 		"The load balancer of a Service that no longer needs one could not be deleted; it is retried.",
-		"See " + runbook("UnifiedCCMErrors") + ".", true},
+		"See " + linkRunbook("UnifiedCCMErrors") + ".", true},
 	{Reason{"UnAvailableLoadBalancer"}, v1.EventTypeWarning, onService,
 		"The load balancer has no members, because there are no nodes for it.",
 		"Check that nodes are ready and have no label that excludes them from load balancers.", true},
@@ -136,12 +136,12 @@ var framework = []Definition{
 		"The message has the API server's error.", true},
 	{Reason{"FailedToCreateRoute"}, v1.EventTypeWarning, onNode,
 		"The route to the pods of the node could not be created; it is retried.",
-		"See " + runbook("UnifiedCCMErrors") + ".", true},
+		"See " + linkRunbook("UnifiedCCMErrors") + ".", true},
 	{Reason{"LeaderElection"}, v1.EventTypeNormal, onLease, "Another replica leads.", "Nothing.", true},
 }
 
-// runbook returns a link from the reference to the runbook of an alert.
-func runbook(alert string) string {
+// linkRunbook returns a link from the reference to the runbook of an alert.
+func linkRunbook(alert string) string {
 	return "[" + alert + "](../runbooks.md#" + strings.ToLower(alert) + ")"
 }
 

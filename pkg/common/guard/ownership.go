@@ -11,17 +11,17 @@ import (
 
 // ownership returns the ownership of the node. It does no I/O.
 func (s *shared) ownership(node *v1.Node) provider.Ownership {
-	if optedOut(node) {
+	if isOptedOut(node) {
 		return provider.Foreign
 	}
 	return s.owner.OwnsNode(node)
 }
 
-func optedOut(node *v1.Node) bool { return node.Labels[provider.ManagedLabel] == "false" }
+func isOptedOut(node *v1.Node) bool { return node.Labels[provider.ManagedLabel] == "false" }
 
 // foreignReason explains to users why a node is foreign.
 func (s *shared) foreignReason(node *v1.Node) string {
-	if optedOut(node) {
+	if isOptedOut(node) {
 		return "it has the label " + provider.ManagedLabel + "=false"
 	}
 	return "its provider ID " + node.Spec.ProviderID + " is not one of " + s.provider

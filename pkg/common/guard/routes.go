@@ -66,7 +66,7 @@ func (r *router) ownershipOnceKnown(ctx context.Context, name string) (owner pro
 	deadline := r.clock.Now().Add(initialisationWait)
 	for {
 		owner, err = r.ownershipOf(name)
-		if err != nil || owner != provider.Unknown || !r.joining(name) || !r.clock.Now().Before(deadline) {
+		if err != nil || owner != provider.Unknown || !r.isJoining(name) || !r.clock.Now().Before(deadline) {
 			return owner, err
 		}
 		if err := clocks.Sleep(ctx, r.clock, initialisationPoll); err != nil {
@@ -75,8 +75,8 @@ func (r *router) ownershipOnceKnown(ctx context.Context, name string) (owner pro
 	}
 }
 
-// joining reports whether the node still waits for a cloud provider.
-func (r *router) joining(name string) bool {
+// isJoining reports whether the node still waits for a cloud provider.
+func (r *router) isJoining(name string) bool {
 	node, _, err := r.nodes.get(name)
 	return err == nil && node != nil && nodes.Uninitialized(node)
 }

@@ -217,7 +217,7 @@ func unprovenReason(o Object) string {
 
 // orphanState returns the state of an object with our mark and without a Service.
 func (c *classifier) orphanState(o Object) (State, string) {
-	if missing := c.unlisted(o.Kind); missing != "" {
+	if missing := c.unlistedKind(o.Kind); missing != "" {
 		return Unknown, missing + " cannot be listed, without which nothing proves that it is unused"
 	}
 	if len(o.Owners) == 0 {
@@ -232,8 +232,8 @@ func (c *classifier) orphanState(o Object) (State, string) {
 	return Orphaned, "there is no Service " + o.Service()
 }
 
-// unlisted returns the first of a kind and the kinds that it needs that could not be listed, or "".
-func (c *classifier) unlisted(kind string) string {
+// unlistedKind returns the first of a kind and the kinds that it needs that could not be listed, or "".
+func (c *classifier) unlistedKind(kind string) string {
 	for _, name := range append([]string{kind}, c.kinds[kind].Needs...) {
 		if c.kinds[name].Err != nil {
 			return name

@@ -27,7 +27,7 @@ func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[S, D],
 		return c.followNodes(ctx, t, service, nodes, err)
 	}
 	if !membersOnly(p) {
-		switch absent, err := c.absent(key, have); {
+		switch absent, err := c.isAbsent(key, have); {
 		case err != nil:
 			return err
 		case absent && c.created.passNodes(service, nodes):
@@ -86,7 +86,7 @@ func (c *Controller[S, D, O]) followNodes(ctx context.Context, t target[S, D], s
 	if err != nil {
 		return errors.Join(cause, err)
 	}
-	if absent, err := c.absent(t.key, have); absent || err != nil {
+	if absent, err := c.isAbsent(t.key, have); absent || err != nil {
 		return errors.Join(cause, err)
 	}
 	p, err := c.cloud.DiffMembers(t.key, c.lastValidSettings(t, have), t.nodes, t.shared, have)

@@ -150,8 +150,8 @@ func (c *Controller[S, D, O]) compareMembers(ctx context.Context, t target[S, D]
 	return c.planIf(ctx, t, membersOnly)
 }
 
-// absent reports whether no object of a load balancer exists.
-func (c *Controller[S, D, O]) absent(key Key, have O) (bool, error) {
+// isAbsent reports whether no object of a load balancer exists.
+func (c *Controller[S, D, O]) isAbsent(key Key, have O) (bool, error) {
 	removal, err := c.cloud.Diff(key, nil, have)
 	return err == nil && removal.Empty(), err
 }
@@ -173,7 +173,7 @@ func (c *Controller[S, D, O]) missingAfter(ctx context.Context, t target[S, D], 
 	if err != nil {
 		return err
 	}
-	if absent, err := c.absent(t.key, have); err != nil || !absent {
+	if absent, err := c.isAbsent(t.key, have); err != nil || !absent {
 		return err
 	}
 	return c.reportMissing(t.key)

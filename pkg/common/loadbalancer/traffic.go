@@ -32,15 +32,15 @@ func TrafficNodes(nodes []*v1.Node) []*v1.Node {
 	var eligible []*v1.Node
 	for _, node := range nodes {
 		leaving := slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == TaintToBeDeleted })
-		if node.DeletionTimestamp.IsZero() && !leaving && !excluded(node) {
+		if node.DeletionTimestamp.IsZero() && !leaving && !isExcluded(node) {
 			eligible = append(eligible, node)
 		}
 	}
 	return eligible
 }
 
-// excluded reads the exclusion label as the framework does: any value but a false one excludes.
-func excluded(node *v1.Node) bool {
+// isExcluded reads the exclusion label as the framework does: any value but a false one excludes.
+func isExcluded(node *v1.Node) bool {
 	value, labelled := node.Labels[v1.LabelNodeExcludeBalancers]
 	if !labelled {
 		return false

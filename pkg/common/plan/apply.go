@@ -162,7 +162,7 @@ func (r *run) start(ctx, waits context.Context) {
 	for i := range r.plan.Changes {
 		c := &r.plan.Changes[i]
 		switch status := r.status[c.Ref]; {
-		case status == Pending && r.doing < r.options.Parallel && r.unblocked(c):
+		case status == Pending && r.doing < r.options.Parallel && r.isUnblocked(c):
 			r.doing++
 			r.set(i, Started, nil)
 			go r.work(ctx, i, false, c.Do)
@@ -174,7 +174,7 @@ func (r *run) start(ctx, waits context.Context) {
 	}
 }
 
-func (r *run) unblocked(c *Change) bool {
+func (r *run) isUnblocked(c *Change) bool {
 	for _, need := range c.After {
 		if r.status[need] != Done {
 			return false

@@ -75,14 +75,14 @@ func (s *script) next(op Operation) Fault {
 
 // shouldFail reports whether the call just counted fails.
 func (f *faultState) shouldFail(random *rand.Rand) bool {
-	if f.seen < f.Call || f.exhausted() {
+	if f.seen < f.Call || f.isExhausted() {
 		return false
 	}
 	return f.Rate == 0 || random.Float64() < f.Rate
 }
 
-// exhausted reports whether the fault has failed all its calls.
-func (f *faultState) exhausted() bool {
+// isExhausted reports whether the fault has failed all its calls.
+func (f *faultState) isExhausted() bool {
 	switch {
 	case f.Times < 0 || f.Times == 0 && f.Rate > 0:
 		return false

@@ -58,7 +58,7 @@ func (l *Log) WriteTable(w io.Writer) error {
 		"KIND", "CALLS", "FAILED", "NO ANSWER", "FAULTS", "MEAN", "LONGEST")
 	for _, s := range append(stats, total) {
 		fmt.Fprintf(out, "%-*s  %-*s  %-5s  %7d  %6d  %9d  %6d  %8v  %8v\n", service, s.Service, name, s.Name,
-			s.kind(), s.Calls, s.Failed, s.NoAnswer, s.Faulted, readable(s.mean()), readable(s.Longest))
+			s.kind(), s.Calls, s.Failed, s.NoAnswer, s.Faulted, roundDuration(s.mean()), roundDuration(s.Longest))
 	}
 	_, err := out.WriteTo(w)
 	return err
@@ -78,5 +78,5 @@ func (s Stat) kind() string {
 
 func (s Stat) mean() time.Duration { return s.Total / time.Duration(max(s.Calls, 1)) }
 
-// readable formats a duration for a column.
-func readable(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
+// roundDuration formats a duration for a column.
+func roundDuration(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }

@@ -31,7 +31,7 @@ func (t *table) Reread(ctx context.Context) error { return t.RefreshAfter(ctx, t
 func (t *table) Listed() (Reading, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.listed, t.usable()
+	return t.listed, t.hasList()
 }
 
 // Invalidate makes the list unusable: a write failed and may have created an object that no list shows yet.
@@ -177,14 +177,14 @@ func (t *table) evict() {
 	t.evictedAt = now
 	for id, r := range t.rows {
 		age := now.Sub(r.confirmedAt)
-		if !r.exists && age >= max(tombstoneAge, t.kind.Settle) || r.exists && t.evictable(r) && age >= t.kind.EvictAfter {
+		if !r.exists && age >= max(tombstoneAge, t.kind.Settle) || r.exists && t.isEvictable(r) && age >= t.kind.EvictAfter {
 			t.remove(id)
 		}
 	}
 }
 
-// evictable reports whether neither a list nor settling keeps an object.
-func (t *table) evictable(r row) bool {
+// isEvictable reports whether neither a list nor settling keeps an object.
+func (t *table) isEvictable(r row) bool {
 	listed := t.kind.List != nil && t.covers(r.value)
 	return t.kind.EvictAfter > 0 && !listed && !t.isSettling(r.createdAt, t.store.clock.Now())
 }

@@ -72,7 +72,7 @@ func (t *table) GetSince(id string, oldest time.Time) (value any, exists, known 
 	r := t.rows[id]
 	known = !r.readAt.IsZero() && !r.readAt.Before(oldest)
 	complete := t.kind.Covers == nil && !t.kind.ListsLag
-	if complete && !r.exists && t.usable() && t.listed.generation > r.generation {
+	if complete && !r.exists && t.hasList() && t.listed.generation > r.generation {
 		known = known || !t.listed.at.Before(oldest)
 	}
 	return r.value, r.exists, known
@@ -116,8 +116,8 @@ func (t *table) isSettling(since, now time.Time) bool {
 	return !since.IsZero() && now.Sub(since) < t.kind.Settle
 }
 
-// usable reports whether there is a valid list. The caller holds the lock.
-func (t *table) usable() bool {
+// hasList reports whether there is a valid list. The caller holds the lock.
+func (t *table) hasList() bool {
 	return t.listed.generation > t.invalid
 }
 

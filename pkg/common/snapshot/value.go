@@ -47,7 +47,7 @@ func NewValue[T any](o ValueOptions[T]) *Value[T] {
 
 // Get returns a fresh value. The error is that of the read, or of ctx.
 func (v *Value[T]) Get(ctx context.Context) (T, error) {
-	return v.obtain(ctx, v.fresh)
+	return v.obtain(ctx, v.isFresh)
 }
 
 // GetSince returns a value that was read at oldest or later, whatever its age: for callers that know about a
@@ -63,7 +63,7 @@ func (v *Value[T]) Peek() (T, bool) {
 	return v.value, v.known
 }
 
-func (v *Value[T]) fresh() bool {
+func (v *Value[T]) isFresh() bool {
 	return v.options.MaxAge == 0 || v.options.Clock.Since(v.readAt) < v.options.MaxAge
 }
 

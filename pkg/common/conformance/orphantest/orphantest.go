@@ -138,9 +138,9 @@ func (r *rig) deleteAll() error {
 		}
 	}
 	if err == nil && len(r.options.LateKinds) > 0 {
-		err = r.deleteRest()
+		err = r.deleteRemaining()
 	}
-	return errors.Join(err, r.unchanged(r.options.LeftByHand...))
+	return errors.Join(err, r.verifyUnchanged(r.options.LeftByHand...))
 }
 
 // verifyCalls returns an error if an audit has changed something, or has made too many lists.
@@ -174,9 +174,9 @@ func (r *rig) verifyStates(audit *orphans.Audit) error {
 	return nil
 }
 
-// unchanged returns an error unless the world has its objects from before the orphans, and no other, except for
+// verifyUnchanged returns an error unless the world has its objects from before the orphans, and no other, except for
 // unproven kinds.
-func (r *rig) unchanged(unproven ...string) error {
+func (r *rig) verifyUnchanged(unproven ...string) error {
 	now := r.dump()
 	maps.DeleteFunc(now, func(key, _ string) bool {
 		kind, _, _ := strings.Cut(key, ":")
@@ -205,8 +205,8 @@ func (r *rig) dump(omit ...string) map[string]string {
 	return objects
 }
 
-// intact returns an error if an object that existed before the orphans has changed.
-func (r *rig) intact() error {
+// verifyIntact returns an error if an object that existed before the orphans has changed.
+func (r *rig) verifyIntact() error {
 	now := r.dump(r.options.Shared...)
 	maps.DeleteFunc(now, func(key, _ string) bool { _, existed := r.before[key]; return !existed })
 	if diff := cmp.Diff(r.beforeShared, now); diff != "" {
@@ -215,16 +215,16 @@ func (r *rig) intact() error {
 	return nil
 }
 
-// deleteRest repeats audits until nothing is left to delete.
-func (r *rig) deleteRest() error {
+// deleteRemaining repeats audits until nothing is left to delete.
+func (r *rig) deleteRemaining() error {
 	var last error
 	for range 40 {
 		audit, deletions, err := r.deleteOrphans(r.ctx)
-		if intact := r.intact(); intact != nil {
+		if intact := r.verifyIntact(); intact != nil {
 			return intact
 		}
 		if err == nil && len(deletions) == 0 && len(audit.Failures) == 0 {
-			return r.unchanged(append(r.options.Unproven, r.options.LeftByHand...)...)
+			return r.verifyUnchanged(append(r.options.Unproven, r.options.LeftByHand...)...)
 		}
 		last = err
 		for _, d := range deletions {
@@ -234,7 +234,7 @@ func (r *rig) deleteRest() error {
 		}
 		time.Sleep(10 * time.Minute)
 	}
-	return errors.Join(errors.New("orphans are left after 40 audits"), last, r.unchanged())
+	return errors.Join(errors.New("orphans are left after 40 audits"), last, r.verifyUnchanged())
 }
 
 // deleteThrottled deletes while every third call is throttled.
@@ -245,13 +245,13 @@ func (r *rig) deleteThrottled() error {
 		if _, _, err := r.deleteOrphans(r.ctx); err != nil {
 			continue
 		}
-		if err := r.intact(); err != nil {
+		if err := r.verifyIntact(); err != nil {
 			return err
 		}
 		time.Sleep(10 * time.Minute)
 	}
 	r.world.Front().SetFaults()
-	return r.deleteRest()
+	return r.deleteRemaining()
 }
 
 // restricted rejects calls by Options.Restrict instead of by a fault.
@@ -290,14 +290,14 @@ func (r *rig) deleteWithout(operation string, fault sim.FaultKind) error {
 			return fmt.Errorf("%s fails, and %s %s is reported as an orphan", operation, e.Kind, e.Name)
 		}
 	}
-	if err := r.intact(); err != nil {
+	if err := r.verifyIntact(); err != nil {
 		return err
 	}
 	if fault == restricted {
 		r.options.Restrict(r.world, "")
 	}
 	r.world.Front().SetFaults()
-	return r.deleteRest()
+	return r.deleteRemaining()
 }
 
 // deleteKilled kills the process at its n-th mutating call. It returns false if there are fewer.
@@ -318,11 +318,11 @@ func (r *rig) deleteKilled(kind sim.FaultKind, n int) (bool, error) {
 	killed := front.Injected() > 0
 	front.SetFaults()
 	if !killed {
-		return false, r.deleteRest()
+		return false, r.deleteRemaining()
 	}
 	front.Revive()
 	time.Sleep(10 * time.Minute) // the calls of the killed process end
-	return true, errors.Join(r.intact(), r.deleteRest())
+	return true, errors.Join(r.verifyIntact(), r.deleteRemaining())
 }
 
 func describeEntries(entries []inventory.Entry) string {

@@ -63,7 +63,7 @@ func SortObjects(list []Object) {
 
 // add adds a value under a name; an empty name adds the fields of a struct without a prefix.
 func (o *Object) add(name string, v reflect.Value) {
-	if text, ok := scalar(v); ok {
+	if text, ok := formatScalar(v); ok {
 		if text != "" {
 			o.Fields[name] = text
 		}
@@ -104,7 +104,7 @@ func (o *Object) addStruct(name string, v reflect.Value) {
 func (o *Object) addList(name string, v reflect.Value) {
 	var texts []string
 	for i := range v.Len() {
-		text, ok := scalar(v.Index(i))
+		text, ok := formatScalar(v.Index(i))
 		if !ok {
 			o.add(joinName(name, strconv.Itoa(i)), v.Index(i))
 			continue
@@ -116,12 +116,13 @@ func (o *Object) addList(name string, v reflect.Value) {
 	}
 }
 
-// scalar formats a value that has no parts. Values of unexported embedded structs cannot be formatted by their methods.
-func scalar(v reflect.Value) (string, bool) {
+// formatScalar formats a value that has no parts. Values of unexported embedded structs cannot be formatted by their
+// methods.
+func formatScalar(v reflect.Value) (string, bool) {
 	switch v.Kind() {
 	case reflect.Interface:
 		if !v.IsNil() {
-			return scalar(v.Elem())
+			return formatScalar(v.Elem())
 		}
 	case reflect.Bool:
 		return strconv.FormatBool(v.Bool()), true
