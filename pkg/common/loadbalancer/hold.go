@@ -60,23 +60,23 @@ func Hold(p plan.Plan, in HoldInput) plan.Plan {
 }
 
 // holdReason returns the reason why a change is held, or "".
-func (c HoldInput) holdReason(change plan.Change) string {
-	if !change.Disrupts.Severe() || c.Policy == provider.AllowDisruption {
+func (in HoldInput) holdReason(change plan.Change) string {
+	if !change.Disrupts.Severe() || in.Policy == provider.AllowDisruption {
 		return ""
 	}
 	switch {
-	case c.Policy == provider.HoldAllDisruption:
+	case in.Policy == provider.HoldAllDisruption:
 		return "the policy holds every disruption"
-	case len(c.Applied.Changed(c.Fields, change.Follows)) > 0:
+	case len(in.Applied.Changed(in.Fields, change.Follows)) > 0:
 		return ""
-	case change.Disrupts == plan.DisruptsTraffic && c.Applied.State != "" && c.Applied.State == c.Desired.State:
+	case change.Disrupts == plan.DisruptsTraffic && in.Applied.State != "" && in.Applied.State == in.Desired.State:
 		return "" // corrects drift
 	case len(change.Follows) == 0:
 		return "it does not follow from the Service"
-	case c.TakenOver:
-		return "no change was seen since the load balancer was taken over: " + c.formatInputs(change)
+	case in.TakenOver:
+		return "no change was seen since the load balancer was taken over: " + in.formatInputs(change)
 	default:
-		return "not changed since it was applied: " + c.formatInputs(change)
+		return "not changed since it was applied: " + in.formatInputs(change)
 	}
 }
 
@@ -84,8 +84,8 @@ func (c HoldInput) holdReason(change plan.Change) string {
 const maxInputs = 3
 
 // formatInputs lists the fields that a change follows from, those that the Service sets first.
-func (c HoldInput) formatInputs(change plan.Change) string {
-	isSet := func(name string) bool { _, ok := c.Fields[name]; return ok }
+func (in HoldInput) formatInputs(change plan.Change) string {
+	isSet := func(name string) bool { _, ok := in.Fields[name]; return ok }
 	names := slices.Concat(
 		slices.DeleteFunc(slices.Clone(change.Follows), func(name string) bool { return !isSet(name) }),
 		slices.DeleteFunc(slices.Clone(change.Follows), isSet))

@@ -54,14 +54,15 @@ func ShowMembersChange(before, after []string) (string, string) {
 	if len(before) <= maxMembers && len(after) <= maxMembers {
 		return ShowSet(before), ShowSet(after)
 	}
-	had, has := sets.New(before...), sets.New(after...)
-	changes := slices.Concat(signed("+", has.Difference(had)), signed("-", had.Difference(has)))
+	previous, current := sets.New(before...), sets.New(after...)
+	joining, leaving := current.Difference(previous), previous.Difference(current)
+	changes := slices.Concat(signMembers("+", joining), signMembers("-", leaving))
 	return fmt.Sprintf("%d members", len(before)),
 		strings.TrimSpace(fmt.Sprintf("%s (%d members)", strings.Join(changes, " "), len(after)))
 }
 
-// signed returns members behind a sign, or their number if there are many.
-func signed(sign string, members sets.Set[string]) []string {
+// signMembers returns members behind a sign, or their number if there are many.
+func signMembers(sign string, members sets.Set[string]) []string {
 	if len(members) > maxMembers {
 		return []string{fmt.Sprintf("%s%d members", sign, len(members))}
 	}
