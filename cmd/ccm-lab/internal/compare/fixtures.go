@@ -22,14 +22,14 @@ func newFixtures(cloud world.World) (f fixtures, err error) {
 	if c, ok := cloud.(world.Certificates); ok {
 		f.certificate = c.Certificate()
 	}
-	place, ok := cloud.(world.Reserver)
+	reserver, ok := cloud.(world.Reserver)
 	if !ok {
 		return f, nil
 	}
-	if f.reserved, f.address, err = place.Reserve(); err != nil {
+	if f.reserved, f.address, err = reserver.Reserve(); err != nil {
 		return f, fmt.Errorf("reserving addresses: %w", err)
 	}
-	if f.subnet, err = place.Subnet(); err != nil {
+	if f.subnet, err = reserver.Subnet(); err != nil {
 		return f, fmt.Errorf("adding a subnet: %w", err)
 	}
 	return f, nil

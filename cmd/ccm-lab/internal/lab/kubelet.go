@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,11 +17,9 @@ import (
 // taint, first NotReady, then Ready. It sends no heartbeats: a lab has no controller that checks them.
 func RegisterNode(ctx context.Context, client kubernetes.Interface, node *v1.Node) error {
 	node = node.DeepCopy()
-	hasTaint := false
-	for _, taint := range node.Spec.Taints {
-		hasTaint = hasTaint || taint.Key == cloudproviderapi.TaintExternalCloudProvider
-	}
-	if !hasTaint {
+	if !slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool {
+		return taint.Key == cloudproviderapi.TaintExternalCloudProvider
+	}) {
 		node.Spec.Taints = append(node.Spec.Taints, v1.Taint{
 			Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: v1.TaintEffectNoSchedule,
 		})
@@ -50,15 +49,10 @@ func SetReady(ctx context.Context, client kubernetes.Interface, name string, rea
 		if err != nil {
 			return err
 		}
-		replaced := false
-		for i, c := range node.Status.Conditions {
-			if c.Type == condition.Type {
-				node.Status.Conditions[i], replaced = condition, true
-			}
-		}
-		if !replaced {
-			node.Status.Conditions = append(node.Status.Conditions, condition)
-		}
+		node.Status.Conditions = slices.DeleteFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
+			return c.Type == condition.Type
+		})
+		node.Status.Conditions = append(node.Status.Conditions, condition)
 		_, err = client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{})
 		return err
 	})

@@ -37,7 +37,7 @@ const (
 	Works            Verdict = "works"
 	WorksDifferently Verdict = "works-differently" // by other means, or with a limit that Summary names
 	NotApplicable    Verdict = "not-applicable"    // the cloud has nothing of the kind, and says so
-	Refuses          Verdict = "refuses"           // nothing is made, and an Event names the reason
+	Refuses          Verdict = "refuses"           // no object is created, and an Event names the reason
 	Ignored          Verdict = "ignored"           // no effect and no message
 	Failed           Verdict = "failed"            // the scenario broke: no verdict about the capability
 )

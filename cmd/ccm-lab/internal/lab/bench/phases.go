@@ -80,7 +80,7 @@ func (r *runner) usualPhases() []phase {
 		{key: lab.PhaseCreateAll, name: count(r.Services, "Service") + " created", prepare: r.prepareServices,
 			do: r.createServices},
 		{key: lab.PhaseCreateOne, name: "1 Service created", prepare: r.warmUp, do: r.createOne, lastCall: true},
-		{key: lab.PhaseDeleteOne, name: "1 Service deleted", prepare: r.warmUpDeleted, do: r.deleteOne, lastCall: true},
+		{key: lab.PhaseDeleteOne, name: "1 Service deleted", prepare: r.deleteWarmUp, do: r.deleteOne, lastCall: true},
 		{key: lab.PhaseAddNode, name: "1 node added", prepare: r.prepareNode, do: r.addNode, lastCall: true},
 		{key: lab.PhaseRestart, name: "restart", prepare: r.stopQuick, do: r.start},
 		{key: lab.PhaseRestartAgain, name: "restart again", prepare: r.stopWhenRecorded, do: r.start},
@@ -171,8 +171,8 @@ func (r *runner) warmUp(ctx context.Context) error {
 	return errors.Join(err, r.waitUntilQuiet(ctx, quietPeriod))
 }
 
-// warmUpDeleted deletes that Service.
-func (r *runner) warmUpDeleted(ctx context.Context) error {
+// deleteWarmUp deletes the Service that warmUp created.
+func (r *runner) deleteWarmUp(ctx context.Context) error {
 	if err := r.deleteService(ctx, r.Services+warmUpService, r.Services+1); err != nil {
 		return err
 	}
