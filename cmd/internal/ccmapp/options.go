@@ -224,7 +224,7 @@ func parseCIDRs(list string) ([]netip.Prefix, error) {
 // messages returns the messages of the errors that are joined in err.
 func messages(err error) []string {
 	var errs []error
-	switch joined := err.(type) {
+	switch joined := err.(type) { //nolint:errorlint // errors.As would skip other joined errors
 	case interface{ Errors() []error }:
 		errs = joined.Errors()
 	case interface{ Unwrap() []error }:

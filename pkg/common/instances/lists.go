@@ -86,6 +86,9 @@ func (p *listPolicy) lastError() error {
 	return nil
 }
 
+// failedRecently reports whether the last list failed within JoinMaxAge.
+func (p *listPolicy) failedRecently() bool { return p.lastError() != nil }
+
 // needsList reports whether so many instances were read singly that a list is cheaper. The list has to start
 // after the returned reading.
 func (p *listPolicy) needsList() (snapshot.Reading, bool) {
@@ -136,7 +139,7 @@ func (i *Instances) list(ctx context.Context) ([]Instance, error) {
 // refresh makes sure that the instances were listed at oldest or later, and that not too many were read
 // singly since. It does nothing if the last list failed recently.
 func (i *Instances) refresh(ctx context.Context, oldest time.Time) error {
-	if i.policy.lastError() != nil {
+	if i.policy.failedRecently() {
 		return nil
 	}
 	err := i.known.RefreshSince(ctx, oldest)

@@ -13,7 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// Documented fails the test unless each key of cfg, a provider's configuration, has a row in the reference
+// VerifyDocumented fails the test unless each key of cfg, a provider's configuration, has a row in the reference
 // with a type and a text, and the rows of exactly the secret keys are marked as secret.
 func VerifyDocumented(t testing.TB, cfg any, rows []provider.ConfigKey) {
 	t.Helper()
@@ -32,7 +32,7 @@ func VerifyDocumented(t testing.TB, cfg any, rows []provider.ConfigKey) {
 	}
 }
 
-// Located fails the test unless every problem in err, one a line, begins with the name of its file.
+// VerifyLocated fails the test unless every problem in err, one a line, begins with the name of its file.
 func VerifyLocated(t testing.TB, file string, err error) {
 	t.Helper()
 	for line := range strings.SplitSeq(err.Error(), "\n") {

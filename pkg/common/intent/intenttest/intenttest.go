@@ -15,7 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// Refused fails the test unless err names every annotation of a refused Service. harmless are keys
+// VerifyRefused fails the test unless err names every annotation of a refused Service. harmless are keys
 // that accept every value. It returns the Event, in the form of the framework's service controller.
 func VerifyRefused(t testing.TB, err error, annotations map[string]string, harmless map[string]bool) (event string) {
 	t.Helper()

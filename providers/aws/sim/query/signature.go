@@ -36,8 +36,9 @@ func SignatureOf(r *http.Request) (s Signature, ok bool) {
 		return s, false
 	}
 	s.Credential = c
-	date, credential, headers := r.Header.Get("X-Amz-Date"), "", ""
+	var date, credential, headers string
 	if fields := authorizationFields(r.Header.Get("Authorization")); fields != nil {
+		date = r.Header.Get("X-Amz-Date")
 		credential, headers, s.text = fields["Credential"], fields["SignedHeaders"], fields["Signature"]
 	} else {
 		q := r.URL.Query()
