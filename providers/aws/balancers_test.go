@@ -17,10 +17,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
-// webService is a Service of one port; a network load balancer's if kind is nlb, else a classic one's.
 // clusterName is the name of the cluster that the framework passes.
 const clusterName = "kubernetes"
 
+// webService returns a Service of one port, for a network load balancer if kind is nlb, else for a classic one.
 func webService(kind string) *v1.Service {
 	svc := &v1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "0123abcd-4567-89ef-0123-456789abcdef", Annotations: map[string]string{}},

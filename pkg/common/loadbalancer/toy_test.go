@@ -246,7 +246,7 @@ func newFixture(t *testing.T, edits ...func(*Options)) *fixture {
 	return f
 }
 
-// newEvents returns the Events since the last call.
+// eventsNow returns the Events since the last call.
 func (f *fixture) eventsNow() []string {
 	var got []string
 	for {

@@ -92,7 +92,7 @@ func (a *Audit) planRemoval(ctx context.Context, o inventory.OrphanGroup) Remova
 	}
 	r.confirm = func(ctx context.Context) error { return a.confirmDeleted(ctx, o) }
 	if o.Service.Name == "" {
-		r.confirm = a.confirmUnbalanced
+		r.confirm = a.confirmNoLoadBalancers
 	}
 	removal, err := planning.PlanLoadBalancer(ctx, s.ClusterName, o.Service, nil, loadbalancer.PlanOptions{Remove: true})
 	if o.Service.Name == "" {
@@ -179,9 +179,9 @@ func (a *Audit) confirmDeleted(ctx context.Context, o inventory.OrphanGroup) err
 	return nil
 }
 
-// confirmUnbalanced returns an error if a Service has or needs a load balancer, which may be about to use the objects
+// confirmNoLoadBalancers returns an error if a Service has or needs a load balancer, which may be about to use the objects
 // of the whole cluster.
-func (a *Audit) confirmUnbalanced(ctx context.Context) error {
+func (a *Audit) confirmNoLoadBalancers(ctx context.Context) error {
 	services, err := a.session.Services(ctx)
 	if err != nil {
 		return fmt.Errorf("nothing proves that no Service needs a load balancer: %w", err)

@@ -26,7 +26,7 @@ import (
 )
 
 // Connection has the clients and identity of an AWS account for load balancers. It may become known only when
-// the first call is g.
+// the first call is made.
 type Connection struct {
 	EC2   api.EC2
 	ELB   api.ELB

@@ -14,7 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// listeners and pools are what the cloud has, by port.
+// listener returns the listener of a port in the cloud.
 func (r *rig) listener(port int) api.Listener {
 	r.t.Helper()
 	list, err := r.api.ListListeners(r.t.Context(), "")
@@ -58,7 +58,7 @@ func (r *rig) membersAt(port int) []api.Member {
 	return list
 }
 
-// counts that every Service of two ports has, whatever changed before.
+// wantPorts fails the test unless the cloud has the objects of n ports, whatever changed before.
 func (r *rig) wantPorts(n int) {
 	r.t.Helper()
 	o := r.sim.Objects()

@@ -36,7 +36,7 @@ type World interface {
 	Drift(name string) (fields []string, err error)
 	// Routes returns the routes in the cluster's tables, sorted by destination.
 	Routes() []Route
-	// AddForeignRoute adds a route that is not ours.
+	// AddForeignRoute adds a route that the manager does not own.
 	AddForeignRoute(destination string) error
 	// Objects counts the existing objects by kind, so that leaks and duplicates show. Machines are among them;
 	// kinds without objects may be absent.

@@ -170,7 +170,7 @@ func (t *Tx) checkDefaultPool(b *balancer, protocol, id string) error {
 	return checkProtocols(protocol, p.Protocol)
 }
 
-// compatible returns an error unless a listener can forward to the pool.
+// checkProtocols returns an error unless a listener can forward to the pool.
 func checkProtocols(listenerProtocol, poolProtocol string) error {
 	pools := map[string][]string{
 		protocolTCP:        {protocolHTTP, protocolHTTPS, protocolPROXY, protocolPROXYv2, protocolTCP},

@@ -16,7 +16,7 @@ func badField(field string, value any, reason string) error {
 		reason)
 }
 
-// oneOf checks a value of a closed set.
+// checkValue checks a value of a closed set.
 func checkValue(field, value string, values ...string) error {
 	if slices.Contains(values, value) {
 		return nil
@@ -24,7 +24,7 @@ func checkValue(field, value string, values ...string) error {
 	return badField(field, value, "Value should be one of: "+strings.Join(values, ", "))
 }
 
-// within checks a number.
+// checkBounds checks a number.
 func checkBounds(field string, value, least, most int) error {
 	switch {
 	case value < least:

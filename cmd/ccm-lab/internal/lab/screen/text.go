@@ -17,7 +17,7 @@ const (
 	bold
 )
 
-// codes are the terminal's escape codes of each style.
+// code returns the parameter of the terminal's escape sequence for a style.
 func (s style) code() string {
 	return [...]string{plain: "", good: "32", bad: "31", busy: "33", dim: "2", bold: "1"}[s]
 }
