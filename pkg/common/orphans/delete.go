@@ -179,8 +179,8 @@ func (a *Audit) confirmDeleted(ctx context.Context, o inventory.OrphanGroup) err
 	return nil
 }
 
-// confirmNoLoadBalancers returns an error if a Service has or needs a load balancer, which may be about to use the objects
-// of the whole cluster.
+// confirmNoLoadBalancers returns an error if a Service has or needs a load balancer, which may be about to use the
+// objects of the whole cluster.
 func (a *Audit) confirmNoLoadBalancers(ctx context.Context) error {
 	services, err := a.session.Services(ctx)
 	if err != nil {
