@@ -55,50 +55,42 @@ func (c *Cloud) createCertificate(ctx context.Context) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	var out struct {
-		Ref string `json:"container_ref"`
-	}
+	var out stored
 	err = c.tenant.call(ctx, "POST "+containersPath, object{
 		"name": "web", "type": "certificate", "secret_refs": []object{
 			{"name": "certificate", "secret_ref": certificateRef}, {"name": "private_key", "secret_ref": keyRef},
 		},
 	}, &out)
-	return path.Base(out.Ref), err
+	return path.Base(out.Container), err
 }
 
 // createSecret returns the reference of a secret with a text.
 func (c *Cloud) createSecret(ctx context.Context, name string, content []byte) (ref string, err error) {
-	var out struct {
-		Ref string `json:"secret_ref"`
-	}
+	var out stored
 	err = c.tenant.call(ctx, "POST "+secretsPath, object{
 		"name": name, "payload": string(content), "payload_content_type": "text/plain",
 	}, &out)
-	return out.Ref, err
+	return out.Secret, err
+}
+
+// stored is an object of Barbican, which has one of the references.
+type stored struct {
+	Container string `json:"container_ref"`
+	Secret    string `json:"secret_ref"`
 }
 
 // removeCertificates deletes the project's containers, then its secrets. Barbican keeps both when the project is
 // deleted.
 func (c *Cloud) removeCertificates(ctx context.Context) error {
-	var containers struct {
-		Containers []struct {
-			Ref string `json:"container_ref"`
+	var errs []error
+	for _, kind := range []string{containersPath, secretsPath} {
+		objects, err := list[stored](ctx, c.tenant, kind)
+		errs = append(errs, err)
+		for _, o := range objects {
+			errs = append(errs, c.tenant.remove(ctx, kind+"/"+path.Base(o.Container+o.Secret)))
 		}
 	}
-	var secrets struct {
-		Secrets []struct {
-			Ref string `json:"secret_ref"`
-		}
-	}
-	err := errors.Join(c.tenant.call(ctx, "GET "+containersPath, nil, &containers),
-		c.tenant.call(ctx, "GET "+secretsPath, nil, &secrets))
-	for _, x := range containers.Containers {
-		err = errors.Join(err, c.tenant.remove(ctx, containersPath+"/"+path.Base(x.Ref)))
-	}
-	for _, x := range secrets.Secrets {
-		err = errors.Join(err, c.tenant.remove(ctx, secretsPath+"/"+path.Base(x.Ref)))
-	}
-	return err
+	return errors.Join(errs...)
 }
 
 // selfSigned returns a certificate and its key in PEM format.
