@@ -42,7 +42,7 @@ type Options struct {
 	Provider string
 	// ClusterName is the --cluster-name flag.
 	ClusterName string
-	// Period is the time in which every load balancer is audited once, evenly spread.
+	// Period is the time in which every load balancer is audited once, evenly spread unless all share one read.
 	Period   time.Duration
 	Services corelisters.ServiceLister
 	Nodes    corelisters.NodeLister
@@ -91,13 +91,21 @@ func (a *Audit) Run(ctx context.Context) {
 		if len(keys) == 0 {
 			_ = clocks.Sleep(ctx, a.options.Clock, min(idlePause, a.options.Period))
 		}
+		pause, next := max(minPause, a.options.Period/time.Duration(max(len(keys), 1))), time.Duration(0)
+		if a.auditor.AuditsTogether() {
+			pause = minPause // All share one read.
+			next = a.options.Period
+		}
 		for _, key := range keys {
-			pause := max(minPause, a.options.Period/time.Duration(len(keys)))
 			if clocks.Sleep(ctx, a.options.Clock, pause) != nil {
 				return
 			}
-			minPause = 0
+			minPause = next
 			a.audit(ctx, key)
+			pause = 0
+			if next == 0 {
+				pause = a.options.Period / time.Duration(len(keys))
+			}
 		}
 	}
 }
@@ -137,7 +145,7 @@ func (a *Audit) audit(ctx context.Context, key cache.ObjectName) {
 		if err != nil {
 			audited = nil // An audit without nodes would remove all members.
 		}
-		return audited, loadbalancer.TrafficNodes(nodes)
+		return audited, nodes
 	})
 	if err == nil && audited != nil && status != nil {
 		err = a.publish(audited, status)

@@ -29,6 +29,8 @@ type cloud struct {
 	start  time.Time
 	status *v1.LoadBalancerStatus
 	err    error
+	// together is the result of AuditsTogether.
+	together bool
 
 	mu    sync.Mutex
 	audit []string
@@ -44,6 +46,8 @@ func (c *cloud) AuditLoadBalancer(_ context.Context, _ string,
 	c.nodes = len(nodes)
 	return plan.Plan{}, c.status, c.err
 }
+
+func (c *cloud) AuditsTogether() bool { return c.together }
 
 // provider hands the cloud out as its load balancers.
 type provider struct {
@@ -100,6 +104,21 @@ func start(t *testing.T, c *cloud, services ...*v1.Service) (client *fake.Client
 	return client
 }
 
+func TestLoadBalancersThatShareOneReadAreAuditedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cloud{together: true}
+		start(t, c, service("b"), service("a"))
+		time.Sleep(12 * time.Minute)
+		synctest.Wait()
+		want := []string{"a at 1m0s", "b at 1m0s", "a at 11m0s", "b at 11m0s"}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if diff := cmp.Diff(want, c.audit); diff != "" {
+			t.Errorf("audits (-want +have):\n%s", diff)
+		}
+	})
+}
+
 func TestLoadBalancersAreSpreadOverThePeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := metav1.Now()
@@ -116,8 +135,8 @@ func TestLoadBalancersAreSpreadOverThePeriod(t *testing.T) {
 		if diff := cmp.Diff([]string{"a at 5m0s", "b at 10m0s", "a at 15m0s"}, c.audit); diff != "" {
 			t.Error(diff)
 		}
-		if c.nodes != 1 {
-			t.Errorf("%d nodes, want the one that takes traffic", c.nodes)
+		if c.nodes != 2 {
+			t.Errorf("%d nodes, want all: package loadbalancer decides which receive traffic", c.nodes)
 		}
 	})
 }

@@ -317,7 +317,7 @@ func (c *inProcess) Plan(ctx context.Context, namespace, name string) (plan.Plan
 	}
 	call, end := c.manager.call(ctx)
 	defer end()
-	return planner.PlanLoadBalancer(call, ClusterName, svc, loadbalancer.TrafficNodes(nodes),
+	return planner.PlanLoadBalancer(call, ClusterName, svc, nodes,
 		loadbalancer.PlanOptions{Remove: !loadbalancer.WantsLoadBalancer(svc)})
 }
 

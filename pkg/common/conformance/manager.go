@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
 	"testing"
 
@@ -24,6 +25,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/memapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 )
 
 // ClusterCIDR is the --cluster-cidr under which every driver runs the manager. The route controller
@@ -114,7 +116,8 @@ func startManager(ctx context.Context, server *memapi.Server, cloud cloudprovide
 			end()
 			return nil, fmt.Errorf("cluster CIDR: %w", err)
 		}
-		controller, err := routecontroller.New(routes, client, nodes, ClusterName, []*net.IPNet{cidr})
+		scoped := guard.ScopeRoutes(cloud, nodes, []netip.Prefix{netip.MustParsePrefix(ClusterCIDR)})
+		controller, err := routecontroller.New(routes, client, scoped, ClusterName, []*net.IPNet{cidr})
 		if err != nil {
 			end()
 			return nil, fmt.Errorf("route controller: %w", err)

@@ -47,6 +47,8 @@ type Subject struct {
 	// Unsupported are scenarios that this kind of load balancer does not support, with the reason; the suite skips
 	// them with a message.
 	Unsupported map[string]string
+	// Scenarios are those of this cloud alone, in addition to those of all.
+	Scenarios []Scenario
 }
 
 // Run runs every scenario against the subject, in process and without faults.
@@ -57,7 +59,7 @@ func Run(t *testing.T, subject Subject) {
 		t.Parallel()
 		steps.InBubble(t, func(t *testing.T) error { return subject.verifyCapabilities(t) })
 	})
-	for _, scenario := range Scenarios() {
+	for _, scenario := range append(Scenarios(), subject.Scenarios...) {
 		t.Run(scenario.Name, func(t *testing.T) {
 			t.Parallel()
 			if reason := subject.skipReason(t, scenario); reason != "" {

@@ -255,6 +255,8 @@ func (p *toyProvider) EnsureLoadBalancerDeleted(ctx context.Context, _ string, s
 	return p.client.call(ctx, http.MethodDelete, "balancers/"+p.name(svc), nil, nil)
 }
 
+func (p *toyProvider) AuditsTogether() bool { return false }
+
 func (p *toyProvider) AuditLoadBalancer(context.Context, string, loadbalancer.CurrentFunc) (plan.Plan, *v1.LoadBalancerStatus, error) {
 	return plan.Plan{}, nil, nil
 }

@@ -184,7 +184,7 @@ func compareListener(svc *v1.Service, p v1.ServicePort, members []string, l List
 		errs = append(errs, fmt.Errorf("source ranges are %v, want %v", have, want))
 	}
 	in, at := intentAt(svc, p)
-	if want := in.TLS.Certificate != "" && in.TLS.Selects(at); l.TLS != want {
+	if want := in.TLS.Certificate != "" && in.TLS.Selector()(at); l.TLS != want {
 		errs = append(errs, fmt.Errorf("TLS is %t, want %t", l.TLS, want))
 	}
 	if l.ForwardedHeaders != at.ForwardedHeaders {

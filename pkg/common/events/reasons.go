@@ -93,6 +93,9 @@ var (
 	LoadBalancerFloatingIPSkipped = defineWarning(onService, "LoadBalancerFloatingIPSkipped",
 		"The load balancer cannot have the floating IP that annotations request, for example with an IPv6 address.",
 		"Remove these annotations.")
+	LoadBalancerLbMethodUnknown = defineWarning(onService, "LoadBalancerLbMethodUnknown",
+		"The provider of the load balancer does not support the requested algorithm: its pools keep theirs.",
+		"Request one that the provider supports.")
 )
 
 // Reasons of Events on Nodes.
@@ -106,6 +109,9 @@ var (
 	NodeNotOurs = defineNormal(onNode, "NodeNotOurs",
 		"The node is of another cloud, or has the opt-out label, and is skipped.",
 		"Nothing, unless the node is of this cloud: "+linkRunbook("UnifiedCCMNodesUnknown")+".")
+	InvalidProviderID = defineWarning(onNode, "InvalidProviderID",
+		"The provider ID of the node cannot be read. The node is left alone: it is not initialised and not deleted.",
+		"Correct --provider-id of its kubelet, delete the Node, and restart the kubelet.")
 	NoDelegatedPrefix = defineWarning(onNode, "NoDelegatedPrefix",
 		"The node gets no pod range, because its network interface has no delegated prefix.",
 		"Delegate a prefix of the IP family that the message names to the primary network interface of the instance.")

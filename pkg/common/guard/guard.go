@@ -6,10 +6,12 @@ package guard
 
 import (
 	"context"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
@@ -25,10 +27,16 @@ type guarded struct {
 	shared *shared
 	dryRun bool
 	policy provider.DisruptionPolicy
+	// approvals is the source of approvals.
+	approvals string
 
 	loadBalancer loadbalancer.Interface
 	instances    cloudprovider.InstancesV2
 	routes       cloudprovider.Routes
+
+	started func()
+	// waiting is why Initialize does not return yet, and since when.
+	waiting atomic.Pointer[provider.PartHealth]
 }
 
 var (
@@ -39,6 +47,7 @@ var (
 	_ provider.NodeOwner         = (*guarded)(nil)
 	_ provider.ControllerStarter = (*guarded)(nil)
 	_ inventory.Provider         = (*guarded)(nil)
+	_ provider.Stopper           = (*guarded)(nil)
 )
 
 // shared is the state that all decorators of one provider use.
@@ -51,11 +60,10 @@ type shared struct {
 	clock    clock.Clock
 }
 
-// Wrap returns cloud with the guards. Optional interfaces of the provider are forwarded:
-// cloudprovider.InformerUser, provider.Checker, provider.HealthReporter, provider.NodeOwner,
-// provider.ControllerStarter, inventory.Provider, and routes.Planner on the routes. Load balancers must implement
-// loadbalancer.Interface. Initialize passes the provider its provider.Runtime before it calls the provider's
-// own.
+// Wrap returns cloud with the guards. Optional interfaces of the provider are forwarded: cloudprovider.InformerUser,
+// provider.Checker, provider.HealthReporter, provider.NodeOwner, provider.ControllerStarter, provider.Stopper,
+// inventory.Provider, and routes.Planner on the routes. Load balancers must implement loadbalancer.Interface.
+// Initialize passes the provider its provider.Runtime before it calls the provider's own.
 func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
 	o = o.withDefaults()
 	s := &shared{
@@ -66,7 +74,9 @@ func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
 		observe:  newObserver(cloud.ProviderName(), o.Clock),
 		clock:    o.Clock,
 	}
-	g := &guarded{inner: cloud, shared: s, dryRun: o.DryRun, policy: o.Disruption}
+	g := &guarded{
+		inner: cloud, shared: s, dryRun: o.DryRun, policy: o.Disruption, approvals: o.Approvals, started: o.Started,
+	}
 	if inner, ok := cloud.LoadBalancer(); ok {
 		g.loadBalancer = newBalancer(s, inner, o.DryRun)
 	}
@@ -79,16 +89,51 @@ func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
 	return g
 }
 
-// Initialize implements cloudprovider.Interface. It reads the cluster's UID and starts sending
-// Events, until stop is closed.
+// Initialize implements cloudprovider.Interface. It waits until the cluster's UID is read, so that no controller starts
+// before, and sends Events until stop is closed. If stop is closed first, the provider is not initialized.
 func (g *guarded) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
-	runtime := kube.NewRuntime(clients, stop, g.dryRun)
+	if g.started != nil {
+		g.started()
+	}
+	runtime, err := kube.NewRuntime(clients, stop, g.dryRun, g.setWaiting)
+	if err != nil {
+		return
+	}
 	runtime.Disruption = g.policy
+	runtime.Approvals = newApprovals(clients, g.approvals, g.dryRun)
 	g.shared.events.setRecorder(runtime.Recorder)
 	if user, ok := g.inner.(provider.RuntimeUser); ok {
 		user.SetRuntime(runtime)
 	}
 	g.inner.Initialize(clients, stop)
+}
+
+// partCluster is the part of the manager's health that fails while Initialize waits. No other part can work then.
+const partCluster = "cluster"
+
+func (g *guarded) setWaiting(err error) {
+	if err == nil {
+		g.waiting.Store(nil)
+		return
+	}
+	since := g.shared.clock.Now()
+	if before := g.waiting.Load(); before != nil {
+		since = before.Since
+	}
+	g.waiting.Store(&provider.PartHealth{Part: partCluster, Err: err, Since: since})
+}
+
+// newApprovals returns the approvals of a source. Without clients, as in tests, they cannot be written.
+func newApprovals(clients cloudprovider.ControllerClientBuilder, source string, readOnly bool) provider.Approvals {
+	if clients == nil {
+		return kube.NewApprovals(nil, source, true)
+	}
+	client, err := clients.Client("unified-ccm-approvals")
+	if err != nil {
+		klog.Background().Error(err, "Failed to create a client for the Kubernetes API: approvals are not removed")
+		return kube.NewApprovals(nil, source, true)
+	}
+	return kube.NewApprovals(client, source, readOnly)
 }
 
 // SetInformers implements cloudprovider.InformerUser.
@@ -113,6 +158,9 @@ func (g *guarded) Check(ctx context.Context) error {
 
 // Health implements provider.HealthReporter. It returns nothing if the provider does not report health by part.
 func (g *guarded) Health() []provider.PartHealth {
+	if waiting := g.waiting.Load(); waiting != nil {
+		return []provider.PartHealth{*waiting}
+	}
 	if reporter, ok := g.inner.(provider.HealthReporter); ok {
 		return reporter.Health()
 	}
@@ -128,7 +176,22 @@ func (g *guarded) StartController(ctx context.Context, name string, c provider.C
 		return false, nil
 	}
 	c.Owns, c.DryRun, c.Recorder = g.OwnsNode, g.dryRun, g.shared.events.get()
+	// The context of the framework does not end before the process does.
+	ctx, cancel := context.WithCancel(ctx)
+	context.AfterFunc(g.shared.observe.admission.stop, cancel) //nolint:contextcheck // It ends with the process.
 	return starter.StartController(ctx, name, c)
+}
+
+// Stop implements provider.Stopper. It admits no further calls, waits until those in flight have ended or ctx ends, and
+// stops the provider. Plans in flight end after the changes that have started. It is called once.
+func (g *guarded) Stop(ctx context.Context) {
+	logger := klog.FromContext(ctx).WithValues("provider", g.shared.provider)
+	if calls := g.shared.observe.admission.close(ctx); calls > 0 {
+		logger.Info("Warning: stopping with calls in flight; the next manager continues them", "calls", calls)
+	}
+	if stopper, ok := g.inner.(provider.Stopper); ok {
+		stopper.Stop(ctx)
+	}
 }
 
 // Inventory implements inventory.Provider.

@@ -3,27 +3,18 @@ package guard
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
-	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
-	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
-	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -220,79 +211,6 @@ func TestErrorsNeverDeleteNodes(t *testing.T) {
 	}
 	f.spy.err = nil
 	f.exists(t, n, true)
-}
-
-func TestOnlyOurNodesAreMembers(t *testing.T) {
-	f := newFixture(t, Options{})
-	all := []*v1.Node{node("mine", "spy://1"), node("foreign", "other://1"), node("unknown", ""),
-		optOut(node("out", "spy://2"))}
-	before := slices.Clone(all)
-	_, _ = f.loadBalancer.EnsureLoadBalancer(t.Context(), "c", &v1.Service{}, all)
-	_ = f.loadBalancer.UpdateLoadBalancer(t.Context(), "c", &v1.Service{}, all)
-	_, _ = f.loadBalancer.PlanLoadBalancer(t.Context(), "c", &v1.Service{}, all, loadbalancer.PlanOptions{})
-	_, _, _ = f.loadBalancer.AuditLoadBalancer(t.Context(), "c",
-		func() (*v1.Service, []*v1.Node) { return &v1.Service{}, all })
-	want := []string{
-		"EnsureLoadBalancer [mine]", "UpdateLoadBalancer [mine]", "PlanLoadBalancer [mine] false", "AuditLoadBalancer [mine]",
-	}
-	if diff := cmp.Diff(want, f.spy.calls); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if !slices.Equal(before, all) {
-		t.Error("the framework's slice was changed")
-	}
-}
-
-func TestNoRoutesToNodesOfOtherClouds(t *testing.T) {
-	f := newFixture(t, Options{})
-	objects := []*v1.Node{node("mine", "spy://1"), node("foreign", "other://1"), node("unknown", "")}
-	client := fake.NewClientset()
-	for _, n := range objects {
-		if err := client.Tracker().Add(n); err != nil {
-			t.Fatal(err)
-		}
-	}
-	factory := informers.NewSharedInformerFactory(client, 0)
-	f.SetInformers(factory)
-	factory.Start(t.Context().Done())
-	factory.WaitForCacheSync(t.Context().Done())
-	for name, fails := range map[string]bool{"mine": false, "foreign": false, "unknown": true, "gone": true} {
-		err := f.routes.CreateRoute(t.Context(), "c", "h", &cloudprovider.Route{TargetNode: types.NodeName(name)})
-		if (err != nil) != fails {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if diff := cmp.Diff([]string{"SetInformers", "CreateRoute mine"}, f.spy.calls); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// The framework would retry the route after 10 seconds, and warn about the node until then.
-func TestRouteWaitsForNodeToBeInitialised(t *testing.T) {
-	for name, tc := range map[string]struct {
-		initialised time.Duration
-		fails       bool
-	}{
-		"a node that is initialised soon":  {initialised: time.Second},
-		"a node that is not initialised":   {initialised: time.Hour, fails: true},
-		"a node that has been initialised": {initialised: 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t, Options{Clock: clock.RealClock{}})
-				known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
-				f.shared.nodes.Set(corelisters.NewNodeLister(known), nil)
-				if err := known.Add(tainted(node("new", ""))); err != nil {
-					t.Fatal(err)
-				}
-				time.AfterFunc(tc.initialised, func() { _ = known.Update(node("new", "spy://1")) })
-				err := f.routes.CreateRoute(t.Context(), "c", "h", &cloudprovider.Route{TargetNode: "new"})
-				if (err != nil) != tc.fails {
-					t.Errorf("CreateRoute: %v", err)
-				}
-			})
-		})
-	}
 }
 
 func TestDryRun(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// balancer adds ownership and metrics to a provider's load balancers: only our own nodes become members.
+// balancer adds metrics to a provider's load balancers. Package loadbalancer decides which nodes receive traffic.
 type balancer struct {
 	*shared
 	inner loadbalancer.Interface
@@ -64,7 +64,7 @@ func (b *balancer) EnsureLoadBalancer(
 	ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node,
 ) (status *v1.LoadBalancerStatus, err error) {
 	err = b.call(ctx, "EnsureLoadBalancer", service, func(ctx context.Context) (err error) {
-		status, err = b.inner.EnsureLoadBalancer(ctx, cluster, service, b.filterOwned(nodes))
+		status, err = b.inner.EnsureLoadBalancer(ctx, cluster, service, nodes)
 		return err
 	})
 	return status, err
@@ -74,7 +74,7 @@ func (b *balancer) EnsureLoadBalancer(
 func (b *balancer) UpdateLoadBalancer(ctx context.Context, cluster string, service *v1.Service,
 	nodes []*v1.Node) error {
 	return b.call(ctx, "UpdateLoadBalancer", service, func(ctx context.Context) error {
-		return b.inner.UpdateLoadBalancer(ctx, cluster, service, b.filterOwned(nodes))
+		return b.inner.UpdateLoadBalancer(ctx, cluster, service, nodes)
 	})
 }
 
@@ -90,7 +90,7 @@ func (b *balancer) PlanLoadBalancer(
 	ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node, o loadbalancer.PlanOptions,
 ) (p plan.Plan, err error) {
 	err = b.call(ctx, "PlanLoadBalancer", service, func(ctx context.Context) (err error) {
-		p, err = b.inner.PlanLoadBalancer(ctx, cluster, service, b.filterOwned(nodes), o)
+		p, err = b.inner.PlanLoadBalancer(ctx, cluster, service, nodes, o)
 		return err
 	})
 	return p, err
@@ -104,12 +104,15 @@ func (b *balancer) AuditLoadBalancer(
 		drift, status, err = b.inner.AuditLoadBalancer(ctx, cluster, func() (*v1.Service, []*v1.Node) {
 			service, nodes := current()
 			trace.SpanFromContext(ctx).SetAttributes(serviceAttributes(service)...)
-			return service, b.filterOwned(nodes)
+			return service, nodes
 		})
 		return err
 	})
 	return drift, status, err
 }
+
+// AuditsTogether implements loadbalancer.Auditor.
+func (b *balancer) AuditsTogether() bool { return b.inner.AuditsTogether() }
 
 // RemoveOrphans implements loadbalancer.OrphanRemover.
 func (b *balancer) RemoveOrphans(

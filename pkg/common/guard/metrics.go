@@ -24,6 +24,7 @@ type instruments struct {
 	errors     *basemetrics.CounterVec
 	suppressed *basemetrics.CounterVec
 	nodes      *basemetrics.GaugeVec
+	invalidIDs *basemetrics.GaugeVec
 }
 
 // process returns the instruments of the process, created on first use.
@@ -60,16 +61,23 @@ var process = sync.OnceValue(func() *instruments {
 				"(no provider ID, or one that " +
 				"cannot be parsed).",
 		}),
+		invalidIDs: s.Gauge(metrics.Doc{
+			Name:   "ccm_nodes_invalid_provider_id",
+			Labels: []string{"provider"},
+			Help: "Nodes with a provider ID that cannot be parsed. They are part of ccm_nodes with ownership unknown, and are " +
+				"left alone until they are deleted. The Event InvalidProviderID names each.",
+		}),
 	}
 })
 
 // Metrics documents the metrics of the framework's calls and of the guards.
 func Metrics() []metrics.Doc { return process().set.Docs() }
 
-// observer measures the calls of one provider.
+// observer admits and measures the calls of one provider.
 type observer struct {
-	provider string
-	clock    clock.PassiveClock
+	provider  string
+	clock     clock.PassiveClock
+	admission *admission
 }
 
 func newObserver(provider string, c clock.PassiveClock) *observer {
@@ -78,13 +86,19 @@ func newObserver(provider string, c clock.PassiveClock) *observer {
 	for _, reason := range []suppression{confirming, grace, limit, dryRun} {
 		process().suppressed.WithLabelValues(provider, string(reason))
 	}
-	return &observer{provider: provider, clock: c}
+	return &observer{provider: provider, clock: c, admission: newAdmission()}
 }
 
 // observed makes the call, measures it as a span and by the metrics, and returns its result unchanged. Attributes name
 // the object of the span.
 func observed[T any](ctx context.Context, o *observer, iface, method string, call func(context.Context) (T, error),
 	attributes ...attribute.KeyValue) (T, error) {
+	ctx, err := o.admission.enter(ctx)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer o.admission.leave()
 	start := o.clock.Now()
 	ctx, span := tracing.Start(ctx, iface+"."+method, append(attributes, tracing.Provider.String(o.provider))...)
 	value, err := call(ctx)

@@ -1,11 +1,14 @@
 package guard
 
 import (
+	"fmt"
+
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -20,16 +23,37 @@ func (n *nodeLister) setInformer(informer coreinformers.NodeInformer, s *shared)
 		if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 			obj = tombstone.Obj
 		}
-		if node, ok := obj.(*v1.Node); ok {
-			process().nodes.WithLabelValues(s.provider, string(s.ownership(node))).Add(delta)
+		node, ok := obj.(*v1.Node)
+		if !ok {
+			return
+		}
+		process().nodes.WithLabelValues(s.provider, string(s.ownership(node))).Add(delta)
+		if s.hasInvalidID(node) {
+			process().invalidIDs.WithLabelValues(s.provider).Add(delta)
+			if delta > 0 {
+				s.reportInvalidID(node)
+			}
 		}
 	}
+	process().invalidIDs.WithLabelValues(s.provider)
 	// A stopped informer accepts no handler; then there is nothing to count.
 	_, _ = informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { count(obj, 1) },
 		UpdateFunc: func(before, after any) { count(before, -1); count(after, 1) },
 		DeleteFunc: func(obj any) { count(obj, -1) },
 	})
+}
+
+// hasInvalidID reports whether the node has a provider ID that nobody can read. It stays as it is: whose node it is
+// cannot be known, and a provider ID never changes.
+func (s *shared) hasInvalidID(node *v1.Node) bool {
+	return node.Spec.ProviderID != "" && s.ownership(node) == provider.Unknown
+}
+
+func (s *shared) reportInvalidID(node *v1.Node) {
+	s.events.sendNodeOnce(node, events.InvalidProviderID, fmt.Sprintf("The provider ID %q of this node cannot be read, "+
+		"so that the node is not initialised, routed to, made a member or deleted. A provider ID never changes: correct "+
+		"--provider-id of its kubelet, delete the node, and restart the kubelet.", node.Spec.ProviderID))
 }
 
 // get returns the node, or nil if it does not exist; ok is false before the informer has synced.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/kube"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -33,6 +34,10 @@ type Options struct {
 	NodeFilterRequirements string
 	// Disruption decides about disruptive changes of load balancers.
 	Disruption provider.DisruptionPolicy
+	// Started is called at the beginning of Initialize, which the framework calls on the leader only. May be nil.
+	Started func()
+	// Approvals is the source of approvals of held changes: see kube.ValidateApprovals.
+	Approvals string
 	// Clock is the real clock when nil.
 	Clock clock.Clock
 }
@@ -61,6 +66,7 @@ const (
 	flagDeletionInterval = "node-deletion-interval"
 	flagNodeFilter       = "node-filter-requirements"
 	flagDisruption       = "load-balancer-disruption"
+	flagApprovals        = "load-balancer-approvals"
 )
 
 // AddFlags adds the flags of this package. Their defaults are the fields' values, or the defaults of this
@@ -84,30 +90,39 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 			"means no limit.")
 	fs.DurationVar(&o.DeletionInterval, flagDeletionInterval, o.DeletionInterval,
 		"The time window of --"+flagMaxDeletions+".")
-	AddDisruptionFlag(fs, &o.Disruption)
+	AddDisruptionFlags(fs, &o.Disruption, &o.Approvals)
 	fs.StringVar(&o.NodeFilterRequirements, flagNodeFilter, o.NodeFilterRequirements,
 		"Label selector for the nodes that this manager sees, as in kubectl get nodes -l; empty for all. "+
 			"Use it if another manager handles the other nodes. Services are not affected by it.")
 }
 
-// AddDisruptionFlag adds the flag of the policy for disruptive changes.
-func AddDisruptionFlag(fs *pflag.FlagSet, policy *provider.DisruptionPolicy) {
+// AddDisruptionFlags adds the flags of the policy for disruptive changes, and of the source of approvals.
+func AddDisruptionFlags(fs *pflag.FlagSet, policy *provider.DisruptionPolicy, approvals *string) {
 	*policy = cmp.Or(*policy, provider.HoldDisruption)
 	fs.StringVar((*string)(policy), flagDisruption, string(*policy),
 		"What happens to changes that disrupt traffic, an address or a whole load balancer. hold applies them only if the "+
-			"Service has changed, and holds what follows from other causes (discovery, configuration, defaults) until the "+
-			"annotation load-balancer.unified-ccm.io/approve of the Service has the ID of the held changes. "+
+			"Service has changed, and holds what follows from other causes (discovery, configuration, defaults) until an "+
+			"approval has the ID of the held changes (--"+flagApprovals+"). "+
 			"allow applies all changes. hold-all holds all of them.")
+	*approvals = cmp.Or(*approvals, kube.ApprovalsOfServices)
+	fs.StringVar(approvals, flagApprovals, *approvals,
+		"Where held changes are approved. services: by the annotation load-balancer.unified-ccm.io/approve of the Service, "+
+			"so that whoever may edit a Service may approve. NAMESPACE/NAME: only by the ConfigMap of that name, with the "+
+			"key NAMESPACE.NAME of the Service and the ID as the value, so that only who may edit the ConfigMap may approve. "+
+			"An approval is removed once its changes are applied.")
 }
 
-// ValidateDisruption checks the value of the flag of AddDisruptionFlag.
-func ValidateDisruption(policy provider.DisruptionPolicy) error {
+// ValidateDisruption checks the values of the flags of AddDisruptionFlags.
+func ValidateDisruption(policy provider.DisruptionPolicy, approvals string) error {
 	switch policy {
 	case provider.HoldDisruption, provider.AllowDisruption, provider.HoldAllDisruption:
-		return nil
 	default:
 		return fmt.Errorf("--%s=%q: use hold, allow or hold-all", flagDisruption, policy)
 	}
+	if err := kube.ValidateApprovals(approvals); err != nil {
+		return fmt.Errorf("--%s=%q: %w", flagApprovals, approvals, err)
+	}
+	return nil
 }
 
 // Validate checks values that were given by flags, all at once. It is for after parsing; before, zero means
@@ -131,7 +146,7 @@ func (o *Options) Validate() error {
 			flagDeletionInterval,
 			o.DeletionInterval, DefaultDeletionInterval, flagMaxDeletions))
 	}
-	if err := ValidateDisruption(o.Disruption); err != nil {
+	if err := ValidateDisruption(o.Disruption, o.Approvals); err != nil {
 		errs = append(errs, err)
 	}
 	if _, err := o.NodeSelector(); err != nil {
@@ -156,6 +171,7 @@ func (o Options) withDefaults() Options {
 	o.MaxDeletions = cmp.Or(o.MaxDeletions, DefaultMaxDeletions)
 	o.DeletionInterval = cmp.Or(o.DeletionInterval, DefaultDeletionInterval)
 	o.Disruption = cmp.Or(o.Disruption, provider.HoldDisruption)
+	o.Approvals = cmp.Or(o.Approvals, kube.ApprovalsOfServices)
 	o.Clock = clocks.OrReal(o.Clock)
 	return o
 }

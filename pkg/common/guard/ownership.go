@@ -27,21 +27,6 @@ func (s *shared) foreignReason(node *v1.Node) string {
 	return "its provider ID " + node.Spec.ProviderID + " is not one of " + s.provider
 }
 
-// filterOwned returns the nodes that may be targets.
-func (s *shared) filterOwned(nodes []*v1.Node) []*v1.Node {
-	if nodes == nil {
-		return nil
-	}
-	// The framework's slice is shared with its other callers: never filter in place.
-	result := make([]*v1.Node, 0, len(nodes))
-	for _, node := range nodes {
-		if s.ownership(node) == provider.Mine {
-			result = append(result, node)
-		}
-	}
-	return result
-}
-
 // ownerOf returns the provider's NodeOwner, or else applies the framework's convention that a provider ID
 // begins with the provider's name.
 func ownerOf(cloud cloudprovider.Interface) provider.NodeOwner {

@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
-	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
@@ -46,61 +43,42 @@ func newRoutes(s *shared, inner cloudprovider.Routes, dryRun bool) cloudprovider
 	return r
 }
 
-// ListRoutes implements cloudprovider.Routes.
+// ListRoutes implements cloudprovider.Routes. It omits routes to nodes that exist and are not ours: the route
+// controller does not see these nodes, and deletes each listed route without a node.
 func (r *router) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovider.Route, error) {
-	return observed(ctx, r.observe, "Routes", "ListRoutes", func(ctx context.Context) ([]*cloudprovider.Route, error) {
-		return r.inner.ListRoutes(ctx, cluster)
-	})
-}
-
-// A node and its pod range appear together, and the route controller is as fast as the node controller. A
-// failed route is retried after 10 seconds, with a warning on the node for each attempt; a short wait for the
-// provider ID avoids both. Clouds usually answer for a joining node within a second or two.
-const (
-	initialisationWait = 5 * time.Second
-	initialisationPoll = 100 * time.Millisecond
-)
-
-// ownershipOnceKnown is ownershipOf for a node that may be about to be initialised.
-func (r *router) ownershipOnceKnown(ctx context.Context, name string) (owner provider.Ownership, err error) {
-	deadline := r.clock.Now().Add(initialisationWait)
-	for {
-		owner, err = r.ownershipOf(name)
-		if err != nil || owner != provider.Unknown || !r.isJoining(name) || !r.clock.Now().Before(deadline) {
-			return owner, err
+	list, err := observed(ctx, r.observe, "Routes", "ListRoutes",
+		func(ctx context.Context) ([]*cloudprovider.Route, error) { return r.inner.ListRoutes(ctx, cluster) })
+	if err != nil {
+		return nil, err
+	}
+	kept := make([]*cloudprovider.Route, 0, len(list))
+	for _, route := range list {
+		node, _, err := r.nodes.get(string(route.TargetNode))
+		if err != nil {
+			return nil, err
 		}
-		if err := clocks.Sleep(ctx, r.clock, initialisationPoll); err != nil {
-			return owner, err
+		if route.Blackhole || node == nil || r.ownership(node) == provider.Mine {
+			kept = append(kept, route)
 		}
 	}
+	return kept, nil
 }
 
-// isJoining reports whether the node still waits for a cloud provider.
-func (r *router) isJoining(name string) bool {
-	node, _, err := r.nodes.get(name)
-	return err == nil && node != nil && nodes.Uninitialized(node)
-}
-
-// CreateRoute implements cloudprovider.Routes. It creates no route to a node that is not ours. For a foreign
-// node it succeeds: on an error the framework would mark the node's network as unavailable, again after each
-// time that the node's own manager marks it as available. For an unknown node it returns an error, because
-// the route is due once the node is initialised.
+// CreateRoute implements cloudprovider.Routes. It creates no route to a node that is not ours. The route controller
+// does not ask for one, because ScopeRoutes hides such nodes from it.
 func (r *router) CreateRoute(ctx context.Context, cluster, nameHint string, route *cloudprovider.Route) error {
 	node := string(route.TargetNode)
-	owner, err := r.ownershipOnceKnown(ctx, node)
+	owner, err := r.ownershipOf(node)
 	if err != nil {
 		return err
 	}
-	logger := klog.FromContext(ctx).WithValues("node", node, "destination", route.DestinationCIDR, "provider", r.provider)
-	switch {
-	case owner == provider.Foreign:
-		logger.V(4).Info("Skipping the route to a node of another cloud")
-		return nil
-	case owner == provider.Unknown:
-		return fmt.Errorf("no route to node %s for %s yet: the node has no provider ID of %s", node, route.DestinationCIDR,
-			r.provider)
-	case r.dryRun:
-		logger.Info("Dry run: skipping the creation of a route")
+	if owner != provider.Mine {
+		return fmt.Errorf("no route to node %s for %s: the node has no provider ID of %s, or is opted out", node,
+			route.DestinationCIDR, r.provider)
+	}
+	if r.dryRun {
+		klog.FromContext(ctx).Info("Dry run: skipping the creation of a route", "node", node,
+			"destination", route.DestinationCIDR, "provider", r.provider)
 		return nil
 	}
 	_, err = observed(ctx, r.observe, "Routes", "CreateRoute", func(ctx context.Context) (struct{}, error) {
@@ -124,8 +102,8 @@ func (r *router) DeleteRoute(ctx context.Context, cluster string, route *cloudpr
 	return err
 }
 
-// PlanRoutes implements routes.Planner. The provider plans with all nodes, because a route to a node of
-// another cloud stays; the plan creates none to such a node.
+// PlanRoutes implements routes.Planner. The provider plans with all nodes, because they have pod CIDRs too; the plan
+// creates and deletes no route to a node that is not ours.
 func (r *planningRouter) PlanRoutes(ctx context.Context, cluster string, nodes []*v1.Node,
 	ranges []netip.Prefix) (plan.Plan, error) {
 	p, err := observed(ctx, r.observe, "Routes", "PlanRoutes", func(ctx context.Context) (plan.Plan, error) {
@@ -139,8 +117,8 @@ func (r *planningRouter) PlanRoutes(ctx context.Context, cluster string, nodes [
 		notOwned[node.Name] = r.ownership(node) != provider.Mine
 	}
 	p.Changes = slices.DeleteFunc(slices.Clone(p.Changes), func(c plan.Change) bool {
-		return c.Action == plan.Create && slices.ContainsFunc(c.Fields, func(f plan.Field) bool {
-			return f.Name == routes.FieldNode && notOwned[f.After]
+		return slices.ContainsFunc(c.Fields, func(f plan.Field) bool {
+			return f.Name == routes.FieldNode && (notOwned[f.After] || notOwned[f.Before])
 		})
 	})
 	return p, nil

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +28,7 @@ type spy struct {
 	cloudprovider.Interface // Clusters, Zones, HasClusterID: never called
 	plan                    plan.Plan
 	exists                  bool
+	routes                  []*cloudprovider.Route
 	err                     error
 
 	mu      sync.Mutex
@@ -111,14 +113,18 @@ func (s spyBalancer) AuditLoadBalancer(_ context.Context, _ string,
 	return s.plan, nil, s.err
 }
 
+func (s spyBalancer) AuditsTogether() bool { return false }
+
 func (s spyBalancer) RemoveOrphans(context.Context, string, *v1.Service, loadbalancer.ApproveFunc) (plan.Result, error) {
 	s.note("RemoveOrphans")
 	return plan.Result{}, s.err
 }
 
 func (s spyRoutes) ListRoutes(context.Context, string) ([]*cloudprovider.Route, error) {
-	return nil, s.err
+	return s.routes, s.err
 }
+
+func (s spyRoutes) LimitTo(clusterCIDRs []netip.Prefix) { s.note("LimitTo", clusterCIDRs) }
 
 func (s spyRoutes) CreateRoute(_ context.Context, _, _ string, r *cloudprovider.Route) error {
 	s.note("CreateRoute", r.TargetNode)

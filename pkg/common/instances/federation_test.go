@@ -130,3 +130,41 @@ func TestNameInSeveralMembersIsAnError(t *testing.T) {
 		}
 	})
 }
+
+// A machine that was copied into another part has its ID. Which one is the node's does not depend on who answers first.
+func TestEqualIDsInSeveralMembers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		state instances.State
+		delay time.Duration
+		fails bool
+	}{
+		"both run":                         {instances.Running, 0, true},
+		"both run, and one answers later":  {instances.Running, 200 * time.Millisecond, true},
+		"the copy is stopped":              {instances.Stopped, 0, false},
+		"the copy is stopped, and is late": {instances.Stopped, 200 * time.Millisecond, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b := newCloud(1), newCloud(1)
+				in := b.instances["m-0"]
+				in.State, in.Type = tc.state, "copy"
+				b.instances["m-0"] = in
+				b.fail = func(string, []string) error {
+					time.Sleep(tc.delay)
+					return nil
+				}
+				for _, f := range []*instances.Federation{federation(a, b), federation(b, a)} {
+					for range 2 {
+						m, err := f.InstanceMetadata(t.Context(), readyNode(0))
+						if tc.fails != cloudapi.Is(err, cloudapi.Invalid) || !tc.fails && (err != nil || m.InstanceType == "copy") {
+							t.Errorf("%+v, %v", m, err)
+						}
+						if _, err := f.InstanceShutdown(t.Context(), readyNode(0)); (err != nil) != tc.fails {
+							t.Errorf("shut down: error %v", err)
+						}
+					}
+				}
+			})
+		})
+	}
+}

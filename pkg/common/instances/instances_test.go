@@ -443,7 +443,7 @@ func TestInstanceIDForNode(t *testing.T) {
 			t.Errorf("got %v, want the sentinel itself", err)
 		}
 		names, err := i.NodeNames(t.Context(), []string{"m-0", "m-9"})
-		if diff := cmp.Diff(map[string]string{"m-0": "node-0"}, names); diff != "" || err != nil {
+		if diff := cmp.Diff(map[string][]string{"m-0": {"node-0"}}, names); diff != "" || err != nil {
 			t.Errorf("NodeNames: %v (-want +got):\n%s", err, diff)
 		}
 	})

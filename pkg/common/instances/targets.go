@@ -2,6 +2,7 @@ package instances
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -34,22 +35,17 @@ func (i *Instances) InstanceIDForNode(ctx context.Context, nodeName string) (str
 	return in.ID, nil
 }
 
-// NodeNames returns the node name of each instance. One that does not exist is absent from the result. An
-// error says nothing about any of them.
-func (i *Instances) NodeNames(ctx context.Context, ids []string) (map[string]string, error) {
+// NodeNames returns the names of the Nodes with the provider ID of each instance, sorted, or else the node name that
+// the cloud has. An instance that does not exist is absent from the result. An error says nothing about any of them.
+func (i *Instances) NodeNames(ctx context.Context, ids []string) (map[string][]string, error) {
 	byNodes, err := i.namesByProviderID()
 	if err != nil {
 		return nil, err
 	}
-	names := make(map[string]string, len(ids))
+	names := make(map[string][]string, len(ids))
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	var firstErr error
-	for _, id := range ids {
-		if name, ok := byNodes[id]; ok {
-			names[id] = name
-		}
-	}
 	for _, id := range ids {
 		// Concurrent lookups share bulk calls.
 		group.Go(func() {
@@ -60,9 +56,10 @@ func (i *Instances) NodeNames(ctx context.Context, ids []string) (map[string]str
 			case err != nil:
 				firstErr = err
 			case !found:
-				delete(names, id)
-			case names[id] == "":
-				names[id] = in.NodeName
+			case len(byNodes[id]) > 0:
+				names[id] = byNodes[id]
+			default:
+				names[id] = []string{in.NodeName}
 			}
 		})
 	}
@@ -73,8 +70,8 @@ func (i *Instances) NodeNames(ctx context.Context, ids []string) (map[string]str
 	return names, nil
 }
 
-// namesByProviderID returns the names of Nodes with a provider ID of this cloud, by instance ID.
-func (i *Instances) namesByProviderID() (map[string]string, error) {
+// namesByProviderID returns the sorted names of Nodes with a provider ID of this cloud, by instance ID.
+func (i *Instances) namesByProviderID() (map[string][]string, error) {
 	lister := i.options.Nodes.Lister()
 	if lister == nil {
 		return nil, nil
@@ -83,11 +80,14 @@ func (i *Instances) namesByProviderID() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := make(map[string]string, len(list))
+	names := make(map[string][]string, len(list))
 	for _, node := range list {
 		if id, err := i.scheme.Parse(node.Spec.ProviderID); err == nil {
-			names[id] = node.Name
+			names[id] = append(names[id], node.Name)
 		}
+	}
+	for _, list := range names {
+		slices.Sort(list)
 	}
 	return names, nil
 }

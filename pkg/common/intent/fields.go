@@ -34,9 +34,9 @@ func SourceRanges() plan.FieldSet { return plan.FieldSet{Name: "source ranges", 
 // spec fields by path. Fields with the API server's default count as unset.
 func (r *reader) collectFields() map[string]string {
 	fields := map[string]string{}
-	for key, value := range r.svc.Annotations {
-		read := r.supports(key) || slices.Contains(r.vocabulary.Own, key) || key == v1.AnnotationLoadBalancerSourceRangesKey
-		if read && !slices.Contains(r.vocabulary.Written, key) {
+	read := slices.Concat(r.vocabulary.Portable, r.vocabulary.Own, []string{v1.AnnotationLoadBalancerSourceRangesKey})
+	for _, key := range read {
+		if value, ok := r.svc.Annotations[key]; ok && !slices.Contains(r.vocabulary.Written, key) {
 			fields[key] = strings.TrimSpace(value)
 		}
 	}
@@ -46,13 +46,9 @@ func (r *reader) collectFields() map[string]string {
 		}
 	}
 	spec := r.svc.Spec
-	ports := make([]string, len(spec.Ports))
-	for i, p := range spec.Ports {
-		protocol := p.Protocol
-		if protocol == "" {
-			protocol = v1.ProtocolTCP
-		}
-		ports[i] = fmt.Sprintf("%s/%d/%d/%s", protocol, p.Port, p.NodePort, p.Name)
+	ports := make([]string, len(r.out.Ports))
+	for i, p := range r.out.Ports {
+		ports[i] = fmt.Sprintf("%s/%d/%d/%s", p.Protocol, p.Port, p.NodePort, p.Name)
 	}
 	set(FieldPorts, strings.Join(ports, ","))
 	families := make([]string, len(spec.IPFamilies))
@@ -61,8 +57,8 @@ func (r *reader) collectFields() map[string]string {
 	}
 	set(FieldIPFamilies, strings.Join(families, ","))
 	set(FieldLoadBalancerIP, spec.LoadBalancerIP)
-	ranges := make([]string, len(spec.LoadBalancerSourceRanges))
-	for i, item := range spec.LoadBalancerSourceRanges {
+	ranges := slices.Clone(spec.LoadBalancerSourceRanges[:min(len(spec.LoadBalancerSourceRanges), maxEntries)])
+	for i, item := range ranges {
 		ranges[i] = strings.TrimSpace(item)
 	}
 	slices.Sort(ranges)

@@ -79,7 +79,8 @@ func Approval() provider.Annotation {
 		Doc: "Applies changes that are held because they disrupt traffic, an address or the load balancer without a cause " +
 			"in the Service. The Event LoadBalancerChangesHeld and ccm plan list them with their ID. The approval is for " +
 			"exactly these changes, all of them: others have another ID and stay held. Once they are " +
-			"applied, the annotation can be removed.",
+			"applied, the manager removes the annotation. It has no effect if the flag --load-balancer-approvals names a " +
+			"ConfigMap.",
 	}
 }
 

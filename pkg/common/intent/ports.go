@@ -16,23 +16,51 @@ import (
 // allPorts selects every TCP port.
 const allPorts = "*"
 
-// Matches reports whether a reference names the port: its name, its number, or NUMBER/PROTOCOL.
-func (p Port) Matches(reference string) bool {
-	number := strconv.Itoa(int(p.Port))
-	return reference == number || reference == number+"/"+string(p.Protocol) || reference == p.Name && p.Name != ""
+// PortReferences finds the ports of a Service that references name: by name, by number, or by NUMBER/PROTOCOL.
+type PortReferences struct {
+	ports   []Port
+	indexes map[string][]int
+	advised int
 }
 
-// UnknownPort returns an error that names the nearest port if a reference names none of the Service.
-func (s Service) UnknownPort(reference string) error {
-	if slices.ContainsFunc(s.Ports, func(p Port) bool { return p.Matches(reference) }) {
+// PortReferences returns the index of the ports. One index serves all references of a Service.
+func (s Service) PortReferences() *PortReferences {
+	r := &PortReferences{ports: s.Ports, indexes: make(map[string][]int, 3*len(s.Ports))}
+	for i, p := range s.Ports {
+		for _, reference := range p.references() {
+			if at := r.indexes[reference]; len(at) == 0 || at[len(at)-1] != i {
+				r.indexes[reference] = append(at, i)
+			}
+		}
+	}
+	return r
+}
+
+// references returns the references that name the port.
+func (p Port) references() []string {
+	number := strconv.Itoa(int(p.Port))
+	references := []string{number, number + "/" + string(p.Protocol)}
+	if p.Name != "" {
+		references = append(references, p.Name)
+	}
+	return references
+}
+
+// Unknown returns an error that names the nearest port if a reference names none of the Service.
+func (r *PortReferences) Unknown(reference string) error {
+	if len(r.indexes[reference]) > 0 {
 		return nil
 	}
-	var known, shown []string
+	err := fmt.Errorf("the Service has no port %s", Quote(reference))
+	if r.advised++; r.advised > maxAdvice {
+		return err
+	}
 	base, _, _ := strings.Cut(reference, "/")
-	for _, p := range s.Ports {
+	var known, shown []string
+	for _, p := range r.ports {
 		number := strconv.Itoa(int(p.Port))
 		if number == base {
-			return fmt.Errorf("the Service has no port %s: did you mean %s/%s?", Quote(reference), number, p.Protocol)
+			return fmt.Errorf("%w: did you mean %s/%s?", err, number, p.Protocol)
 		}
 		known = append(known, number)
 		if p.Name == "" {
@@ -42,9 +70,14 @@ func (s Service) UnknownPort(reference string) error {
 		known, shown = append(known, p.Name), append(shown, p.Name+" ("+number+")")
 	}
 	if nearest := spell.Nearest(reference, known); nearest != "" {
-		return fmt.Errorf("the Service has no port %s: did you mean %s?", Quote(reference), nearest)
+		return fmt.Errorf("%w: did you mean %s?", err, nearest)
 	}
-	return fmt.Errorf("the Service has no port %s: write one of %s", Quote(reference), strings.Join(shown, ", "))
+	return fmt.Errorf("%w: write one of %s", err, list(shown))
+}
+
+// isTCP reports whether a reference names a TCP port.
+func (r *PortReferences) isTCP(reference string) bool {
+	return slices.ContainsFunc(r.indexes[reference], func(i int) bool { return r.ports[i].Protocol == v1.ProtocolTCP })
 }
 
 // parseTCPPorts parses a list of TCP ports; nil stands for all of them. A protocol after a number is dropped.
@@ -54,8 +87,9 @@ func (s *Service) parseTCPPorts(value string) ([]string, error) {
 		return nil, err
 	}
 	var problems []error
+	index := s.PortReferences()
 	for i, reference := range references {
-		if err := s.checkTCP(reference); err != nil {
+		if err := s.checkTCP(index, reference); err != nil {
 			problems = append(problems, err)
 		}
 		references[i] = strings.TrimSuffix(reference, "/"+string(v1.ProtocolTCP))
@@ -75,8 +109,9 @@ func (s *Service) parseForwardedHeaders(value string) error {
 	if err != nil {
 		return err
 	}
+	selects := TLS{Ports: references}.Selector()
 	for i := range s.Ports {
-		s.Ports[i].ForwardedHeaders = TLS{Ports: references}.Selects(s.Ports[i])
+		s.Ports[i].ForwardedHeaders = selects(s.Ports[i])
 	}
 	return nil
 }
@@ -87,29 +122,29 @@ func (s Service) AddsForwardedHeaders() bool {
 }
 
 // checkTCP returns why a reference selects no TCP port.
-func (s *Service) checkTCP(reference string) error {
-	if reference != allPorts {
-		if err := s.UnknownPort(reference); err != nil {
-			return err
-		}
-	}
-	for _, p := range s.Ports {
-		if p.Protocol == v1.ProtocolTCP && (reference == allPorts || p.Matches(reference)) {
-			return nil
-		}
-	}
+func (s *Service) checkTCP(index *PortReferences, reference string) error {
 	if reference == allPorts {
-		return errors.New("the Service has no TCP port: remove the annotation")
+		if !slices.ContainsFunc(s.Ports, func(p Port) bool { return p.Protocol == v1.ProtocolTCP }) {
+			return errors.New("the Service has no TCP port: remove the annotation")
+		}
+		return nil
 	}
-	return fmt.Errorf("the port %s is not TCP: name TCP ports only", Quote(reference))
+	if err := index.Unknown(reference); err != nil {
+		return err
+	}
+	if !index.isTCP(reference) {
+		return fmt.Errorf("the port %s is not TCP: name TCP ports only", Quote(reference))
+	}
+	return nil
 }
 
 // parsePortRanges parses PORT=CIDR,CIDR; PORT=CIDR and stores the source ranges of each port.
 func (s *Service) parsePortRanges(value string) error {
 	ranges := make([][]netip.Prefix, len(s.Ports))
 	var problems []error
+	index := s.PortReferences()
 	for entry := range strings.SplitSeq(value, ";") {
-		if err := s.parsePortEntry(strings.TrimSpace(entry), ranges); err != nil {
+		if err := index.parseRanges(strings.TrimSpace(entry), ranges); err != nil {
 			problems = append(problems, err)
 		}
 	}
@@ -122,14 +157,14 @@ func (s *Service) parsePortRanges(value string) error {
 	return nil
 }
 
-// parsePortEntry parses the source ranges of one port. Host bits are refused: there are no older values to accept.
-func (s *Service) parsePortEntry(entry string, byPort [][]netip.Prefix) error {
+// parseRanges parses the source ranges of one port. Host bits are refused: there are no older values to accept.
+func (r *PortReferences) parseRanges(entry string, byPort [][]netip.Prefix) error {
 	reference, list, found := strings.Cut(entry, "=")
 	reference = strings.TrimSpace(reference)
 	if !found || reference == "" {
 		return fmt.Errorf("%s is not PORT=CIDR,CIDR: write for example 22=203.0.113.0/24; 443=0.0.0.0/0", Quote(entry))
 	}
-	if err := s.UnknownPort(reference); err != nil {
+	if err := r.Unknown(reference); err != nil {
 		return err
 	}
 	items, err := splitList(list)
@@ -147,10 +182,7 @@ func (s *Service) parsePortEntry(entry string, byPort [][]netip.Prefix) error {
 		}
 		ranges = append(ranges, prefix)
 	}
-	for i, p := range s.Ports {
-		if !p.Matches(reference) {
-			continue
-		}
+	for _, i := range r.indexes[reference] {
 		if byPort[i] != nil {
 			return fmt.Errorf("the port %s is listed twice: list it once, with all of its ranges", Quote(reference))
 		}
@@ -165,7 +197,7 @@ func joinMessages(problems []error) error {
 	for i, err := range problems {
 		texts[i] = err.Error()
 	}
-	return errors.New(strings.Join(texts, "; "))
+	return errors.New(strings.Join(Limit(texts), "; "))
 }
 
 // RangesAt returns the source ranges that may connect to a port: those that both the Service and the port allow. Nil
@@ -177,19 +209,28 @@ func (s Service) RangesAt(p Port) []netip.Prefix {
 	case len(s.SourceRanges) == 0:
 		return p.SourceRanges
 	}
-	common := []netip.Prefix{}
-	for _, a := range s.SourceRanges {
-		for _, b := range p.SourceRanges {
-			switch {
-			case !a.Overlaps(b):
-			case a.Bits() > b.Bits(): // one of them contains the other
-				common = append(common, a)
-			default:
-				common = append(common, b)
-			}
+	common := append(within(s.SourceRanges, p.SourceRanges), within(p.SourceRanges, s.SourceRanges)...)
+	return canonicalRanges(common)
+}
+
+// within returns the ranges that one of the others contains. Both lists are in canonical form.
+func within(ranges, others []netip.Prefix) []netip.Prefix {
+	// Two ranges are apart, or one contains the other. Without those that another one contains, the others have an order
+	// in which only the last one before a range can contain it.
+	var widest []netip.Prefix
+	for _, r := range others {
+		if n := len(widest); n == 0 || !widest[n-1].Overlaps(r) {
+			widest = append(widest, r)
 		}
 	}
-	return canonicalRanges(common)
+	inside := []netip.Prefix{}
+	for _, r := range ranges {
+		i, found := slices.BinarySearchFunc(widest, r, netip.Prefix.Compare)
+		if found || i > 0 && widest[i-1].Overlaps(r) {
+			inside = append(inside, r)
+		}
+	}
+	return inside
 }
 
 // AllowedAt returns the source ranges of one family that may connect to a port: the whole family if there are no
@@ -225,13 +266,20 @@ func allAddresses(family v1.IPFamily) netip.Prefix {
 }
 
 // checkPortRanges refuses a port that no client could connect to: its ranges and those of the Service exclude each
-// other, or are of another family.
+// other, or are of another family. It also refuses more ranges of all ports together than any load balancer has.
 func (r *reader) checkPortRanges() {
+	rules := 0
 	for _, p := range r.out.Ports {
-		if len(p.SourceRanges) == 0 {
-			continue
-		}
-		if !slices.ContainsFunc(r.out.Families, func(f v1.IPFamily) bool { return len(r.out.AllowedAt(p, f)) > 0 }) {
+		rules += len(r.out.SourceRanges) + len(p.SourceRanges)
+	}
+	if rules > maxRules {
+		r.problems.Addf(FieldPorts, "", "the ports have %d source ranges together, and a load balancer can have %d: remove "+
+			"ports or ranges, or write several Services", rules, maxRules)
+		return
+	}
+	isUsable := func(prefix netip.Prefix) bool { return slices.Contains(r.out.Families, familyOf(prefix.Addr())) }
+	for _, p := range r.out.Ports {
+		if len(p.SourceRanges) > 0 && !slices.ContainsFunc(r.out.RangesAt(p), isUsable) {
 			r.problems.Addf(KeyPortSourceRanges, r.svc.Annotations[KeyPortSourceRanges], "no client could connect to the port "+
 				"%d, because it needs an address in its ranges and in those of the Service (%s), of a family of the Service: add "+
 				"one that both contain", p.Port, r.out.Sources.FieldOf(KeySourceRanges))

@@ -148,6 +148,39 @@ func TestPortIsNeverMoreOpenThanWritten(t *testing.T) {
 	}
 }
 
+// The ranges of a port are, of each pair of ranges that overlap, the narrower one.
+func TestRangesAtComparesEveryPair(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	list := func() []netip.Prefix {
+		var out []netip.Prefix
+		for range 1 + random.IntN(8) {
+			addr := netip.AddrFrom4([4]byte{10, byte(random.IntN(2)) << 7, byte(random.IntN(4)) << 6, 0})
+			prefix, _ := addr.Prefix(6 + random.IntN(16))
+			if random.IntN(4) == 0 {
+				prefix, _ = netip.AddrFrom16([16]byte{0x20, 1, byte(random.IntN(4)) << 6}).Prefix(8 + random.IntN(16))
+			}
+			out = append(out, prefix)
+		}
+		return canonicalRanges(out)
+	}
+	for range 5000 {
+		s, p := Service{SourceRanges: list()}, Port{SourceRanges: list()}
+		want := []netip.Prefix{}
+		for _, a := range s.SourceRanges {
+			for _, b := range p.SourceRanges {
+				if a.Overlaps(b) && a.Bits() > b.Bits() {
+					want = append(want, a)
+				} else if a.Overlaps(b) {
+					want = append(want, b)
+				}
+			}
+		}
+		if got := s.RangesAt(p); !slices.Equal(got, canonicalRanges(want)) {
+			t.Fatalf("%v and %v: %v, want %v", s.SourceRanges, p.SourceRanges, got, want)
+		}
+	}
+}
+
 func TestReadTLSAndForwardedHeaders(t *testing.T) {
 	in, warnings, err := Read(threePorts(annotated(KeyTLSCertificate, "arn:x", KeyTLSPorts, "443/TCP, ssh",
 		KeyForwardedHeaders, "https", KeyConnectionDrainingTimeout, "0s")), everything())
@@ -158,8 +191,8 @@ func TestReadTLSAndForwardedHeaders(t *testing.T) {
 		t.Errorf("TLS (-want +got):\n%s", diff)
 	}
 	for i, want := range []bool{false, true, false} {
-		if in.Ports[i].ForwardedHeaders != want || in.TLS.Selects(in.Ports[i]) != (i < 2) {
-			t.Errorf("port %+v: TLS %t", in.Ports[i], in.TLS.Selects(in.Ports[i]))
+		if in.Ports[i].ForwardedHeaders != want || in.TLS.Selector()(in.Ports[i]) != (i < 2) {
+			t.Errorf("port %+v: TLS %t", in.Ports[i], in.TLS.Selector()(in.Ports[i]))
 		}
 	}
 	if in.DrainingTimeout == nil || *in.DrainingTimeout != 0 {
@@ -167,8 +200,8 @@ func TestReadTLSAndForwardedHeaders(t *testing.T) {
 	}
 	all, _, err := Read(threePorts(annotated(KeyTLSCertificate, "arn:x", KeyTLSPorts, "*", KeyForwardedHeaders, "*")), everything())
 	for i, want := range []bool{true, true, false} {
-		if p := all.Ports[i]; err != nil || all.TLS.Selects(p) != want || p.ForwardedHeaders != want {
-			t.Errorf("with *: port %+v: TLS %t, error %v", p, all.TLS.Selects(p), err)
+		if p := all.Ports[i]; err != nil || all.TLS.Selector()(p) != want || p.ForwardedHeaders != want {
+			t.Errorf("with *: port %+v: TLS %t, error %v", p, all.TLS.Selector()(p), err)
 		}
 	}
 }

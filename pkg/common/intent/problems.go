@@ -41,6 +41,9 @@ type Problems struct {
 	Written map[string]string
 
 	list []Problem
+	// fields counts the problems of each field, with those that are not in the list.
+	fields map[string]int
+	total  int
 }
 
 // NewProblems returns an empty list for the settings of a Service.
@@ -51,7 +54,19 @@ func (s Service) NewProblems() Problems {
 // Add adds a problem. Field is a field path, or the key of the annotation of the setting, even if the user
 // wrote it in another way: see Sources.
 func (p *Problems) Add(field, value, fix string) {
-	p.list = append(p.list, Problem{Field: p.Sources.FieldOf(field), Value: value, Fix: fix})
+	p.add(Problem{Field: p.Sources.FieldOf(field), Value: value, Fix: clip(fix)})
+}
+
+// add keeps the first problems of each field. The entries of a list are one field.
+func (p *Problems) add(problem Problem) {
+	field, _, _ := strings.Cut(problem.Field, "[")
+	if p.fields == nil {
+		p.fields = map[string]int{}
+	}
+	p.total++
+	if p.fields[field]++; p.fields[field] <= maxMessages {
+		p.list = append(p.list, problem)
+	}
 }
 
 // Addf adds a problem with a formatted fix.
@@ -75,12 +90,15 @@ func (p *Problems) Override(own, portable string) {
 
 // Refuse returns the problems of AtCreation as an error of class cloudapi.Invalid, or nil.
 func (s Service) Refuse() error {
-	problems := Problems{list: s.AtCreation}
+	var problems Problems
+	for _, problem := range s.AtCreation {
+		problems.add(problem)
+	}
 	return problems.Err(s.Subject())
 }
 
 // Len returns the number of problems.
-func (p *Problems) Len() int { return len(p.list) }
+func (p *Problems) Len() int { return p.total }
 
 // Err returns all problems as one error of class cloudapi.Invalid, in the order in which they
 // were added, or nil. Subject names the object: "Service default/web".
@@ -88,11 +106,17 @@ func (p *Problems) Err(subject string) error {
 	if len(p.list) == 0 {
 		return nil
 	}
-	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: subject, Err: &ProblemsError{Problems: p.list}}
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: subject, Err: &ProblemsError{
+		Problems: p.list, total: p.total,
+	}}
 }
 
 // ProblemsError is the cause inside the error of Problems.Err.
-type ProblemsError struct{ Problems []Problem }
+type ProblemsError struct {
+	// Problems are the first of each field.
+	Problems []Problem
+	total    int
+}
 
 // HasProblem reports whether a setting is among the problems of an error.
 func HasProblem(err error, field string) bool {
@@ -100,11 +124,15 @@ func HasProblem(err error, field string) bool {
 	return errors.As(err, &pe) && slices.ContainsFunc(pe.Problems, func(p Problem) bool { return p.Field == field })
 }
 
-// Error lists all problems on one line.
+// Error lists the first problems on one line, and says how many more there are.
 func (e *ProblemsError) Error() string {
-	texts := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
-		texts[i] = p.String()
+	shown := e.Problems[:min(len(e.Problems), maxMessages)]
+	texts := make([]string, 0, len(shown)+1)
+	for _, p := range shown {
+		texts = append(texts, p.String())
+	}
+	if hidden := e.total - len(shown); hidden > 0 {
+		texts = append(texts, more(hidden))
 	}
 	return strings.Join(texts, "; ")
 }
@@ -120,7 +148,10 @@ func Join(subject string, errs ...error) error {
 		switch {
 		case err == nil:
 		case errors.As(err, &pe):
-			merged.list = append(merged.list, pe.Problems...)
+			for _, problem := range pe.Problems {
+				merged.add(problem)
+			}
+			merged.total += pe.total - len(pe.Problems)
 		default:
 			otherErrs = append(otherErrs, err)
 		}
@@ -134,9 +165,19 @@ func Join(subject string, errs ...error) error {
 // Quote returns a user's value for use in a message: in quotes, clipped, and with control
 // characters escaped, so that an annotation cannot send escape sequences to a terminal.
 func Quote(value string) string {
-	runes := []rune(value)
-	if len(runes) > clipLength {
-		return strconv.Quote(string(runes[:clipLength])) + "…"
+	characters := 0
+	for i := range value {
+		if characters++; characters > clipLength {
+			return strconv.Quote(value[:i]) + "…"
+		}
 	}
 	return strconv.Quote(value)
+}
+
+// clip cuts the fix of a problem that would be too long for any reader.
+func clip(fix string) string {
+	if len(fix) <= maxFix {
+		return fix
+	}
+	return strings.ToValidUTF8(fix[:maxFix], "") + "…"
 }

@@ -79,7 +79,7 @@ func Read(svc *v1.Service, vocabulary Vocabulary) (Service, []Warning, error) {
 	r.readHealthCheck()
 	r.warnUnknownAnnotations()
 	r.out.Fields = r.collectFields()
-	return r.out, r.warnings, r.problems.Err(Subject(svc))
+	return r.out, r.allWarnings(), r.problems.Err(Subject(svc))
 }
 
 // Subject returns the name of a Service in plans, Events and errors.
@@ -95,10 +95,25 @@ type reader struct {
 	out        Service
 	problems   Problems
 	warnings   []Warning
+	// unlisted counts the warnings after maxMessages.
+	unlisted int
 }
 
 func (r *reader) warn(reason Reason, field, message string) {
+	if len(r.warnings) == maxMessages {
+		r.unlisted++
+		return
+	}
 	r.warnings = append(r.warnings, Warning{Reason: reason, Field: field, Message: field + ": " + message})
+}
+
+// allWarnings returns the first warnings, and how many more there are.
+func (r *reader) allWarnings() []Warning {
+	if r.unlisted == 0 {
+		return r.warnings
+	}
+	text := more(r.unlisted) + " settings of the Service without effect"
+	return append(r.warnings, Warning{Reason: Ignored, Message: text})
 }
 
 // isSet reports whether a portable annotation is present and supported.
@@ -136,7 +151,7 @@ func (r *reader) readPortable() {
 
 // checkListeners checks the settings of TLS and HTTP together.
 func (r *reader) checkListeners() {
-	if r.out.TLS.Certificate != "" && !slices.ContainsFunc(r.out.Ports, r.out.TLS.Selects) {
+	if r.out.TLS.Certificate != "" && !slices.ContainsFunc(r.out.Ports, r.out.TLS.Selector()) {
 		r.problems.Add(KeyTLSCertificate, r.out.TLS.Certificate, "it works for TCP, and the Service has no TCP "+
 			"port: remove it")
 	}

@@ -4,11 +4,11 @@ package intent
 
 import (
 	"net/netip"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Scheme is the network from which clients can reach a load balancer.
@@ -89,9 +89,12 @@ type TLS struct {
 	Ports []string
 }
 
-// Selects reports whether the settings select a port.
-func (t TLS) Selects(p Port) bool {
-	return p.Protocol == v1.ProtocolTCP && (t.Ports == nil || slices.ContainsFunc(t.Ports, p.Matches))
+// Selector returns a function that reports whether the settings select a port.
+func (t TLS) Selector() func(Port) bool {
+	selected := sets.New(t.Ports...)
+	return func(p Port) bool {
+		return p.Protocol == v1.ProtocolTCP && (t.Ports == nil || selected.HasAny(p.references()...))
+	}
 }
 
 // HealthCheckProtocol is the protocol of probes.

@@ -31,6 +31,11 @@ func (r *reader) readPorts() {
 	if len(ports) == 0 {
 		r.problems.Add(FieldPorts, "", "a load balancer needs at least one port: add one")
 	}
+	if n := len(ports); n > maxEntries {
+		r.problems.Addf(FieldPorts, "", "there are %d ports, and a load balancer can have %d: write several Services", n,
+			maxEntries)
+		ports = ports[:maxEntries]
+	}
 	type listener struct {
 		protocol v1.Protocol
 		port     int32
@@ -83,7 +88,9 @@ func (r *reader) checkNodePort(path string, port int32) {
 			"but load balancers of the cloud %s reach pods through node ports: set spec.allocateLoadBalancerNodePorts to true, "+
 			"or write a node port", r.vocabulary.Provider)}
 		if r.vocabulary.EmptyPools {
-			r.out.AtCreation = append(r.out.AtCreation, problem)
+			if len(r.out.AtCreation) < maxMessages { // one port would be enough to refuse the creation
+				r.out.AtCreation = append(r.out.AtCreation, problem)
+			}
 		} else {
 			r.problems.Add(path, "", problem.Fix)
 		}
@@ -129,7 +136,7 @@ func (r *reader) readSourceRanges() {
 	switch old := strings.TrimSpace(r.svc.Annotations[beta]); {
 	case len(r.svc.Spec.LoadBalancerSourceRanges) > 0:
 		source, items = FieldSourceRanges, r.svc.Spec.LoadBalancerSourceRanges
-		value = strings.Join(items, ",")
+		value = strings.Join(items[:min(len(items), maxEntries)], ",")
 		r.warnOverridden(KeySourceRanges, FieldSourceRanges)
 		r.warnOverridden(beta, FieldSourceRanges)
 	case r.isSet(KeySourceRanges):
@@ -149,6 +156,9 @@ func (r *reader) readSourceRanges() {
 		r.warn(Unsupported, source, "the cloud "+r.vocabulary.Provider+" cannot restrict who connects: the load balancer is "+
 			"open to everyone")
 		return
+	}
+	if err == nil && len(items) > maxEntries {
+		err = fmt.Errorf("there are %d ranges: write at most %d", len(items), maxEntries)
 	}
 	if err != nil {
 		r.problems.Add(source, value, err.Error())

@@ -70,7 +70,11 @@ func (t Table) Read(annotations map[string]string, problems *Problems) {
 		case value == "" && e.Empty == EmptyRefused:
 			problems.Addf(e.Key, "", "the value is empty: write for example %s, or remove the annotation", e.Example)
 		default:
-			if err := e.Set(value); err != nil {
+			err := checkEntries(value)
+			if err == nil {
+				err = e.Set(value)
+			}
+			if err != nil {
 				problems.Add(e.Key, value, err.Error())
 			}
 		}

@@ -13,20 +13,40 @@ import (
 // warnUnknownAnnotations warns about annotations that seem to configure a load balancer, and that this cloud
 // does not read.
 func (r *reader) warnUnknownAnnotations() {
-	for _, key := range slices.Sorted(maps.Keys(r.svc.Annotations)) {
+	portable := append(Keys(), KeyApprove)
+	for _, key := range r.suspectAnnotations() {
 		advice, known := r.vocabulary.Advice[key]
 		switch {
 		case known:
 			r.warn(Unsupported, key, advice)
-		case slices.Contains(r.vocabulary.Own, key), key == v1.AnnotationLoadBalancerSourceRangesKey:
 		case strings.HasPrefix(key, Prefix):
-			if known := append(Keys(), KeyApprove); !slices.Contains(known, key) {
+			if !slices.Contains(portable, key) {
 				r.warnUnknown(key, "no such annotation", append(slices.Clone(r.vocabulary.Portable), KeyApprove))
 			}
 		default:
 			r.warnByPrefix(key)
 		}
 	}
+}
+
+// suspectAnnotations returns the annotations that warnUnknownAnnotations may warn about, sorted. A Service may have
+// tens of thousands of others.
+func (r *reader) suspectAnnotations() []string {
+	prefixes := append([]string{Prefix}, r.vocabulary.OwnPrefixes...)
+	prefixes = slices.AppendSeq(prefixes, maps.Keys(r.vocabulary.ForeignPrefixes))
+	var suspect []string
+	for key := range r.svc.Annotations {
+		_, advised := r.vocabulary.Advice[key]
+		isPrefix := func(prefix string) bool { return strings.HasPrefix(key, prefix) }
+		if !advised && !slices.ContainsFunc(prefixes, isPrefix) {
+			continue
+		}
+		if advised || key != v1.AnnotationLoadBalancerSourceRangesKey && !slices.Contains(r.vocabulary.Own, key) {
+			suspect = append(suspect, key)
+		}
+	}
+	slices.Sort(suspect)
+	return suspect
 }
 
 // warnByPrefix warns about a typo in one of the provider's own annotations, or about another cloud's
@@ -54,6 +74,10 @@ func (r *reader) warnByPrefix(key string) {
 }
 
 func (r *reader) warnUnknown(key, message string, known []string) {
+	if len(r.warnings) == maxMessages {
+		r.unlisted++
+		return
+	}
 	advice := "remove it"
 	if nearest := nearestKey(key, known); nearest != "" {
 		advice = "did you mean " + nearest + "?"

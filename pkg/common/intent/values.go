@@ -18,6 +18,9 @@ import (
 // splitList splits a comma list and trims spaces. An empty entry is an error, because it usually results from
 // a value that was not filled in.
 func splitList(value string) ([]string, error) {
+	if err := checkEntries(value); err != nil {
+		return nil, err
+	}
 	items := strings.Split(value, ",")
 	for i := range items {
 		items[i] = strings.TrimSpace(items[i])
@@ -58,7 +61,7 @@ func parseReference(value string) (string, error) {
 // parseRange parses one source range. Like the API server it accepts host bits and leading zeros,
 // since Services with such values exist; changed reports whether the canonical form differs.
 func parseRange(text string) (prefix netip.Prefix, changed bool, err error) {
-	if addr, err := netip.ParseAddr(text); err == nil {
+	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
 		return netip.Prefix{}, false, fmt.Errorf("%s lacks its prefix length: write %s/%d", Quote(text), addr, addr.BitLen())
 	}
 	_, network, err := netutils.ParseCIDRSloppy(text)
@@ -94,8 +97,8 @@ func durationBetween(shortest, longest time.Duration) func(string) (time.Duratio
 	return func(value string) (time.Duration, error) {
 		d, err := time.ParseDuration(value)
 		if err != nil {
-			if _, numErr := strconv.ParseUint(value, 10, 32); numErr == nil {
-				return 0, fmt.Errorf("a unit is missing: write %ss for seconds", value)
+			if seconds, numErr := strconv.ParseUint(value, 10, 32); numErr == nil {
+				return 0, fmt.Errorf("a unit is missing: write %ds for seconds", seconds)
 			}
 			return 0, fmt.Errorf("write a duration such as 30s or 5m")
 		}

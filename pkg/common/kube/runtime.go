@@ -4,6 +4,7 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -21,28 +22,25 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-const (
-	// component is the source of Events and the client's user agent.
-	component = "unified-ccm"
-	// uidTimeout covers the restart of an API server. No controller runs in the meantime.
-	uidTimeout       = 30 * time.Second
-	uidRetryInterval = time.Second
-)
+// component is the source of Events and the client's user agent.
+const component = "unified-ccm"
 
-// NewRuntime returns the runtime of a provider. It sends Events until stop is closed. Without clients, as in
-// tests, Events are dropped and the cluster's UID is unknown.
-func NewRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}, dryRun bool) provider.Runtime {
+// uidRetryInterval is the interval between two attempts to read the cluster's UID.
+const uidRetryInterval = 2 * time.Second
+
+// NewRuntime returns the runtime of a provider. It sends Events until stop is closed. It waits until the cluster's
+// UID is read, because without it the objects of clusters with the same name cannot be distinguished: it calls
+// waiting with the reason of each failed attempt, and with nil at the end. An error means that stop was closed
+// before. Without clients, as in tests, Events are dropped and the cluster's UID is unknown.
+func NewRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}, dryRun bool,
+	waiting func(error)) (provider.Runtime, error) {
 	ctx := wait.ContextForChannel(stop)
-	logger := klog.FromContext(ctx)
-	withoutEvents := provider.Runtime{Recorder: &record.FakeRecorder{}, DryRun: dryRun}
 	if clients == nil {
-		return withoutEvents
+		return provider.Runtime{Recorder: &record.FakeRecorder{}, DryRun: dryRun}, nil
 	}
-	client, err := clients.Client(component)
+	client, uid, err := awaitClusterUID(ctx, clients, waiting)
 	if err != nil {
-		logger.Error(err, "Failed to create a client for the Kubernetes API: Events are dropped and the cluster's UID is "+
-			"unknown")
-		return withoutEvents
+		return provider.Runtime{}, err
 	}
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
@@ -50,11 +48,6 @@ func NewRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struc
 		<-stop
 		broadcaster.Shutdown()
 	}()
-	uid, err := clusterUID(ctx, client)
-	if err != nil {
-		logger.Error(err, "Failed to read the UID of namespace kube-system: cloud objects of clusters with the same name "+
-			"cannot be distinguished. Allow the manager to get this namespace and restart it")
-	}
 	runtime := provider.Runtime{
 		Recorder:   broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}),
 		ClusterUID: uid,
@@ -63,7 +56,7 @@ func NewRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struc
 	if !dryRun {
 		runtime.Annotate = annotator(client)
 	}
-	return runtime
+	return runtime, nil
 }
 
 // annotator returns a function that sets annotations of a Service. It patches the status subresource, as the service
@@ -82,26 +75,38 @@ func annotator(client kubernetes.Interface) func(context.Context, *v1.Service, m
 	}
 }
 
-// clusterUID reads the UID of the kube-system namespace, which exists as long as the cluster. It does not retry
-// when the namespace is forbidden or missing.
-func clusterUID(ctx context.Context, client kubernetes.Interface) (string, error) {
-	var uid string
-	var lastErr error
-	err := wait.PollUntilContextTimeout(ctx, uidRetryInterval, uidTimeout, true, func(ctx context.Context) (bool, error) {
-		namespace, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
-		switch {
-		case err == nil:
-			uid = string(namespace.UID)
-			return true, nil
-		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsNotFound(err):
-			return false, err
-		default:
-			lastErr = err
-			return false, nil
+// awaitClusterUID returns a client and the cluster's UID once it is read, or an error once ctx has ended.
+func awaitClusterUID(ctx context.Context, clients cloudprovider.ControllerClientBuilder,
+	waiting func(error)) (kubernetes.Interface, string, error) {
+	for {
+		client, err := clients.Client(component)
+		if err == nil {
+			var uid string
+			if uid, err = ClusterUID(ctx, client); err == nil {
+				waiting(nil)
+				return client, uid, nil
+			}
 		}
-	})
-	if err != nil && lastErr != nil {
-		return "", lastErr
+		waiting(err)
+		klog.FromContext(ctx).Error(err, "No controller starts before the cluster's UID is read")
+		select {
+		case <-ctx.Done():
+			return nil, "", ctx.Err()
+		case <-time.After(uidRetryInterval):
+		}
 	}
-	return uid, err
+}
+
+// ClusterUID reads the UID of the kube-system namespace, which exists as long as the cluster.
+func ClusterUID(ctx context.Context, client kubernetes.Interface) (string, error) {
+	namespace, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if apierrors.IsForbidden(err) {
+		return "", fmt.Errorf("the manager's account must be allowed to get namespace %s, whose UID identifies the "+
+			"cluster: %w", metav1.NamespaceSystem, err)
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the UID of namespace %s, which identifies the cluster: %w", metav1.NamespaceSystem,
+			err)
+	}
+	return string(namespace.UID), nil
 }

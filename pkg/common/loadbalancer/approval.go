@@ -1,12 +1,18 @@
 package loadbalancer
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base32"
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/kube"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 const (
@@ -49,4 +55,45 @@ func approves(approval, heldID string) bool {
 		}
 	}
 	return true
+}
+
+// approvals returns where held changes are approved.
+func (c *Controller[S, D, O]) approvals() provider.Approvals {
+	if r := c.runtime.Load(); r != nil && r.Approvals != nil {
+		return r.Approvals
+	}
+	return kube.NewApprovals(nil, kube.ApprovalsOfServices, true)
+}
+
+// approval returns the approval of a Service; empty for none. Changes stay held while it cannot be read. An approval
+// whose changes are applied has ended, even if it could not be removed yet.
+func (c *Controller[S, D, O]) approval(ctx context.Context, service *v1.Service) string {
+	id, err := c.approvals().Approved(ctx, service)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to read the approval of held changes", "service", klog.KObj(service))
+		return ""
+	}
+	if ended, ok := c.approved.Load(service.UID); ok && ended == id {
+		return ""
+	}
+	return id
+}
+
+// endApproval removes an approval once its changes are applied, so that it never applies the same changes at another
+// time, for another reason. Without an ID it retries an earlier removal.
+func (c *Controller[S, D, O]) endApproval(ctx context.Context, service *v1.Service, id string) {
+	if id != "" {
+		c.approved.Store(service.UID, id)
+	}
+	value, ok := c.approved.Load(service.UID)
+	if !ok {
+		return
+	}
+	applied, _ := value.(string)
+	if err := c.approvals().End(ctx, service, applied); err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to remove the approval of applied changes, retrying at the next sync",
+			"service", klog.KObj(service))
+		return
+	}
+	c.approved.Delete(service.UID)
 }

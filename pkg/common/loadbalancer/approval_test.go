@@ -7,10 +7,16 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/kube"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -83,7 +89,7 @@ func TestHeldWarningFitsIntoEvent(t *testing.T) {
 				Change: plan.Change{Ref: plan.Ref{Kind: "listener", Name: fmt.Sprint(i), Action: plan.Delete}}})
 		}
 		p.HeldID = HeldID(p.Held)
-		text := events.Shorten(withHeldWarning(p).Warnings[0])
+		text := events.Shorten(withHeldWarning(p, "the annotation "+intent.KeyApprove).Warnings[0])
 		if !strings.Contains(text, " "+p.HeldID+": ") && !strings.Contains(text, "the ID that ccm plan prints") {
 			t.Errorf("%d changes: %s", changes, text)
 		}
@@ -104,5 +110,87 @@ func TestHeldIDDoesNotDependOnMembers(t *testing.T) {
 	}
 	if HeldID(held("a")) == HeldID(held("a", plan.Field{Name: "protocol", After: "UDP"})) {
 		t.Error("another protocol has the same ID")
+	}
+}
+
+// approvalsOf makes a fixture use the approvals of a source.
+func approvalsOf(f *keepingFixture, client kubernetes.Interface, source string) {
+	r := *f.runtime.Load()
+	r.Approvals = kube.NewApprovals(client, source, false)
+	f.SetRuntime(r)
+}
+
+// Whoever may edit a Service cannot approve where the administrator has the approvals.
+func TestConfigMapAloneApproves(t *testing.T) {
+	f := newHolding(t, plan.DisruptsTraffic)
+	client := fake.NewClientset()
+	approvalsOf(f, client, "kube-system/approvals")
+	discover(f)
+	held := f.planned(t, web(), node("a"))
+	if place := "the key default.web of the ConfigMap kube-system/approvals is set to " + held.HeldID; len(held.Warnings) == 0 ||
+		!strings.Contains(held.Warnings[0], place) {
+		t.Errorf("warnings %q", held.Warnings)
+	}
+	annotatedWeb := web(annotated(intent.KeyApprove, held.HeldID))
+	f.ensure(t, annotatedWeb, node("a"))
+	if p := f.planned(t, annotatedWeb, node("a")); p.HeldID != held.HeldID {
+		t.Fatalf("the annotation approves: held %q", p.HeldID)
+	}
+	configMap := &v1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "approvals"},
+		Data:       map[string]string{"default.web": held.HeldID},
+	}
+	if _, err := client.CoreV1().ConfigMaps("kube-system").Create(t.Context(), configMap, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	drift, _, err := f.AuditLoadBalancer(t.Context(), "prod", func() (*v1.Service, []*v1.Node) { return web(), []*v1.Node{node("a")} })
+	if err != nil || !drift.Empty() {
+		t.Errorf("the audit reports approved changes as drift: %s, error %v", plan.Summary(drift), err)
+	}
+	if p := f.planned(t, web(), node("a")); len(p.Held) > 0 || !p.Empty() {
+		t.Errorf("plan %s, held %v", plan.Summary(p), p.Held)
+	}
+	configMap, err = client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "approvals", metav1.GetOptions{})
+	if err != nil || len(configMap.Data) > 0 {
+		t.Errorf("the approval stays: %v, error %v", configMap.Data, err)
+	}
+}
+
+// The same changes may be due again later, for a reason that no one approved.
+func TestApprovalEndsWithItsChange(t *testing.T) {
+	f := newHolding(t, plan.DisruptsTraffic)
+	svc := web()
+	client := fake.NewClientset(svc.DeepCopy())
+	approvalsOf(f, client, kube.ApprovalsOfServices)
+	before := f.listener()
+	discover(f)
+	svc.Annotations[intent.KeyApprove] = f.planned(t, svc, node("a")).HeldID
+	if _, err := client.CoreV1().Services("default").Update(t.Context(), svc, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	failures := 1
+	client.PrependReactor("patch", "services", func(clienttesting.Action) (bool, runtime.Object, error) {
+		failures--
+		return failures >= 0, nil, errors.New("the API server does not answer")
+	})
+	f.ensure(t, svc, node("a"))
+	if f.listener() == before {
+		t.Fatal("the approved changes are not applied")
+	}
+	for ref := range f.cloud.have { // as before the approval: the same changes are due again
+		if ref.Kind == "listener" {
+			f.cloud.have[ref] = before
+		}
+	}
+	f.cloud.discovered = ""
+	f.baselines.Clear()
+	f.ensure(t, svc, node("a")) // removes the approval
+	current, err := client.CoreV1().Services("default").Get(t.Context(), "web", metav1.GetOptions{})
+	if err != nil || current.Annotations[intent.KeyApprove] != "" {
+		t.Fatalf("the approval stays: %v, error %v", current.Annotations, err)
+	}
+	discover(f)
+	if p := f.planned(t, current, node("a")); len(p.Held) == 0 {
+		t.Errorf("the same changes are applied again: %s", plan.Summary(p))
 	}
 }

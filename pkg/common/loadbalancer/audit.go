@@ -13,8 +13,8 @@ import (
 
 // Auditor is implemented by every LoadBalancer built by this package.
 type Auditor interface {
-	// AuditLoadBalancer reads the load balancer of a Service from the cloud, bypassing every snapshot, and
-	// corrects differences from the desired state. It returns the differences, which are empty in a healthy
+	// AuditLoadBalancer reads the load balancer of a Service from the cloud, bypassing snapshots unless AuditsTogether,
+	// and corrects differences from the desired state. It returns the differences, which are empty in a healthy
 	// cluster and if the Service was edited since it was last applied, and the expected status of the Service,
 	// nil if it is unknown.
 	//
@@ -23,9 +23,24 @@ type Auditor interface {
 	// it no longer needs an audit.
 	AuditLoadBalancer(ctx context.Context, clusterName string,
 		current CurrentFunc) (drift plan.Plan, status *v1.LoadBalancerStatus, err error)
+	// AuditsTogether reports whether one read covers all load balancers. Audits that follow each other share it then, and
+	// read again before they correct something.
+	AuditsTogether() bool
 }
 
-// CurrentFunc returns a Service, nil if it needs no load balancer, and the nodes that may receive traffic.
+// AllReader is implemented by a Cloud that can read only all load balancers at once.
+type AllReader interface {
+	// ReadsAll reports whether every observation reads all load balancers.
+	ReadsAll() bool
+}
+
+// AuditsTogether implements Auditor.
+func (c *Controller[S, D, O]) AuditsTogether() bool {
+	reader, ok := any(c.cloud).(AllReader)
+	return ok && reader.ReadsAll()
+}
+
+// CurrentFunc returns a Service, nil if it needs no load balancer, and the nodes of the cluster.
 // Callers do not modify the result.
 type CurrentFunc func() (*v1.Service, []*v1.Node)
 
@@ -51,13 +66,17 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 	if err != nil {
 		return plan.Plan{}, nil, c.followNodesAndFail(ctx, t, service, nodes, err)
 	}
-	have, p, err := c.compareAuthoritative(ctx, t)
+	compare := c.compareAuthoritative
+	if c.AuditsTogether() {
+		compare = c.compare
+	}
+	have, p, err := compare(ctx, t)
 	if err != nil {
 		return plan.Plan{}, nil, c.followNodesAndFail(ctx, t, service, nodes, err)
 	}
 	c.recordPlanWarnings(service, p)
 	if !p.Empty() {
-		if !c.isEdited(t, have, p) {
+		if p.Approval == "" && !c.isEdited(t, have, p) {
 			drift = p
 		}
 		p = c.withRecord(t, have, p)
@@ -72,6 +91,7 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 			return drift, nil, err
 		}
 	}
+	c.endApproval(ctx, service, p.Approval)
 	c.deferRecord(t, have, p)
 	c.setBaseline(t, have, p)
 	expected := c.cloud.Status(t.in, have)

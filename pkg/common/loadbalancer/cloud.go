@@ -35,6 +35,8 @@ type Reference struct {
 	Class string
 	// ID is an existing load balancer in an annotation of the Service.
 	ID string
+	// Addresses are the IP addresses and host names in the Service's status: only a manager of its cluster writes them.
+	Addresses []string
 	// KeepAddress reports whether the public address outlives the Service; nil if the Service does not set it.
 	KeepAddress *bool
 }

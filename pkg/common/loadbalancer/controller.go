@@ -36,7 +36,7 @@ type Options struct {
 	Provider string
 	// Vocabulary lists the annotations that the cloud reads.
 	Vocabulary intent.Vocabulary
-	// OwnsNode classifies nodes; only Mine become targets. Nil makes every node a target.
+	// OwnsNode classifies nodes; only Mine receive traffic. Nil for clouds that own every node.
 	OwnsNode func(*v1.Node) provider.Ownership
 	// NodeAddresses returns the cloud's addresses of a node without addresses in its status, and
 	// cloudprovider.InstanceNotFound for a node without an instance. Clouds that send traffic to addresses need
@@ -72,7 +72,6 @@ type Controller[S, D, O any] struct {
 	sent    *events.Deduplicator
 	// missing has the keys of load balancers that an Update found to be deleted; see reportMissing.
 	missing sync.Map
-	created creations
 	due     dueRecords[O]
 	// ensured has the Service of each key's last Ensure, because Update may get an older one; see latestService.
 	ensured sync.Map
@@ -83,6 +82,8 @@ type Controller[S, D, O any] struct {
 	// objects then count as applied, and a field that the user changes afterwards is a cause. Baselines are lost at a
 	// restart, which can only hold more changes.
 	baselines sync.Map
+	// approved has, by UID, the approvals of applied changes that are still to be removed.
+	approved sync.Map
 }
 
 var (
@@ -125,6 +126,9 @@ func (c *Controller[S, D, O]) GetLoadBalancer(ctx context.Context, clusterName s
 	if err != nil {
 		return nil, false, err
 	}
+	if removal.Empty() && !WantsLoadBalancer(service) {
+		c.forget(key) // The framework does not call EnsureLoadBalancerDeleted for what does not exist.
+	}
 	in, _, _ := intent.Read(service, c.options.Vocabulary)
 	return c.cloud.Status(in, have).LoadBalancer, !removal.Empty(), nil
 }
@@ -141,15 +145,13 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 		return nil, cloudprovider.ImplementedElsewhere
 	}
 	key := c.key(clusterName, service)
-	leave := c.created.enter(lockName(key))
-	defer leave()
 	ctx, release, err := c.enter(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	c.missing.Delete(lockName(key))
-	nodes = c.currentNodes(c.created.takeNodes(lockName(key), nodes))
+	nodes = c.currentNodes(nodes)
 	c.ensured.Store(lockName(key), service)
 
 	t, err := c.target(ctx, key, service, nodes)
@@ -170,7 +172,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 			return nil, err
 		}
 	}
-	c.created.recordDone(lockName(key))
+	c.endApproval(ctx, service, p.Approval)
 	c.deferRecord(t, have, p)
 	c.setBaseline(t, have, p)
 	c.valid.Store(key.UID, t.in)
@@ -245,15 +247,20 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 			return err
 		}
 	}
+	c.forget(key)
+	return nil
+}
+
+// forget releases what this process knows about a Service without a load balancer.
+func (c *Controller[S, D, O]) forget(key Key) {
 	c.missing.Delete(lockName(key))
 	c.due.remove(lockName(key))
-	c.created.forget(lockName(key))
 	c.baselines.Delete(key.UID)
+	c.approved.Delete(key.UID)
 	setHeld(c.options.Provider, lockName(key), 0)
 	c.ensured.Delete(lockName(key))
 	c.valid.Delete(key.UID)
 	c.sent.Forget(lockName(key), sourceIntent, sourcePlan)
-	return nil
 }
 
 // PlanLoadBalancer implements Planner. Warnings about the Service's annotations are part of the plan.
@@ -273,7 +280,9 @@ func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName 
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	t, err := c.desired(ctx, target[S, D]{key: key, reference: c.cloud.Reference(service), in: in}, nodes)
+	t, err := c.desired(ctx, target[S, D]{
+		key: key, service: service, reference: c.cloud.Reference(service), in: in,
+	}, nodes)
 	if err != nil {
 		return plan.Plan{}, err
 	}

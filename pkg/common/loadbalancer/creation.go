@@ -3,7 +3,6 @@ package loadbalancer
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -30,80 +29,10 @@ func refuseCreation(in intent.Service, p plan.Plan) (plan.Plan, error) {
 	return p, nil
 }
 
-// creations tracks the load balancers that do not exist yet. Between a Service's creation and the end of its
-// first sync, the framework already calls UpdateLoadBalancer when nodes change, and turns its error into a
-// Warning.
-type creations struct {
-	mu       sync.Mutex
-	services map[string]*creation
-}
-
-// creation is the state of one Service, by lockName.
-type creation struct {
-	// done is true once an EnsureLoadBalancer has applied everything.
-	done bool
-	// ensuring counts the calls of EnsureLoadBalancer that run or wait for the lock.
-	ensuring int
-	// nodes are those of an UpdateLoadBalancer that came after such a call had listed its own.
-	nodes   []*v1.Node
-	updated bool
-}
-
-func (c *creations) change(name string, change func(*creation)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.services == nil {
-		c.services = map[string]*creation{}
-	}
-	if c.services[name] == nil {
-		c.services[name] = &creation{}
-	}
-	change(c.services[name])
-}
-
-// enter records a call of EnsureLoadBalancer, before it waits for the lock. Leave must be called when it
-// returns.
-func (c *creations) enter(name string) (leave func()) {
-	c.change(name, func(s *creation) { s.ensuring++ })
-	return func() { c.change(name, func(s *creation) { s.ensuring-- }) }
-}
-
-// takeNodes returns the nodes for an EnsureLoadBalancer that now has the lock: its own, or those of a later update.
-func (c *creations) takeNodes(name string, nodes []*v1.Node) []*v1.Node {
-	c.change(name, func(s *creation) {
-		if s.updated {
-			nodes = s.nodes
-		}
-		s.nodes, s.updated = nil, false
-	})
-	return nodes
-}
-
-// passNodes passes the nodes of an UpdateLoadBalancer without a load balancer on to the EnsureLoadBalancer that creates
-// it. It returns false if the load balancer was created before: then it has been deleted. An EnsureLoadBalancer that
-// has not been called yet lists the nodes itself.
-func (c *creations) passNodes(service *v1.Service, nodes []*v1.Node) (passed bool) {
-	if len(service.Status.LoadBalancer.Ingress) > 0 {
-		return false
-	}
-	c.change(service.Namespace+"/"+service.Name, func(s *creation) {
-		passed = !s.done
-		if passed && s.ensuring > 0 {
-			s.nodes, s.updated = nodes, true
-		}
-	})
-	return passed
-}
-
-func (c *creations) recordDone(name string) { c.change(name, func(s *creation) { s.done = true }) }
-
-// forget removes a Service after the deletion of its load balancer, unless it is being created again.
-func (c *creations) forget(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s := c.services[name]; s != nil && s.ensuring > 0 {
-		s.done = false
-		return
-	}
-	delete(c.services, name)
+// isBeingCreated reports whether a load balancer without objects is still to be created. Between a Service's creation
+// and the end of its first sync, the framework already calls UpdateLoadBalancer when nodes change, and turns its error
+// into a Warning. Otherwise the load balancer was created before, and has been deleted.
+func (c *Controller[S, D, O]) isBeingCreated(key Key, service *v1.Service) bool {
+	_, wasCreated := c.valid.Load(key.UID)
+	return !wasCreated && len(service.Status.LoadBalancer.Ingress) == 0
 }

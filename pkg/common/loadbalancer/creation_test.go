@@ -17,6 +17,7 @@ import (
 	servicecontroller "k8s.io/cloud-provider/controllers/service"
 	controllersmetrics "k8s.io/component-base/metrics/prometheus/controllers"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -69,6 +70,8 @@ func TestNodesThatJoinDuringCreationCauseNoWarning(t *testing.T) {
 				return nil
 			}
 			factory := informers.NewSharedInformerFactory(client, 0)
+			f.options.Nodes = &nodes.LazyLister{}
+			f.options.Nodes.Set(factory.Core().V1().Nodes().Lister(), nil)
 			controller, err := servicecontroller.New(provided{balancer: balancer}, client,
 				factory.Core().V1().Services(), factory.Core().V1().Nodes(), "prod", nil)
 			if err != nil {
@@ -124,10 +127,12 @@ func (f *fixture) noWarning(t *testing.T, client *fake.Clientset) {
 	}
 }
 
-// EnsureLoadBalancer has listed its nodes when a later UpdateLoadBalancer finds no load balancer.
-func TestEnsureUsesTheNodesOfALaterUpdate(t *testing.T) {
+// The framework has listed the nodes of EnsureLoadBalancer before a node joins, and a later UpdateLoadBalancer finds no
+// load balancer.
+func TestEnsureUsesTheNodesAtTheTimeOfItsLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
+		f.options.Nodes = listerOf(t, node("a"), node("b"))
 		unlock, _ := f.locks.TryLock("default/web")
 		var updated, ensured error
 		go func() { updated = f.UpdateLoadBalancer(t.Context(), "prod", web(), []*v1.Node{node("a"), node("b")}) }()

@@ -2,13 +2,13 @@ package loadbalancer
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -121,7 +121,7 @@ func (c *Controller[S, D, O]) holdInput(t target[S, D], have O) HoldInput {
 
 // hold applies the policy to a plan. Held changes leave existing objects unchanged, except for the members,
 // which follow the nodes.
-func (c *Controller[S, D, O]) hold(t target[S, D], have O, p plan.Plan) (plan.Plan, error) {
+func (c *Controller[S, D, O]) hold(ctx context.Context, t target[S, D], have O, p plan.Plan) (plan.Plan, error) {
 	if t.want == nil {
 		return p, nil
 	}
@@ -139,14 +139,16 @@ func (c *Controller[S, D, O]) hold(t target[S, D], have O, p plan.Plan) (plan.Pl
 		return withoutIdleMarks(p, in), nil
 	}
 	split.HeldID = HeldID(split.Held)
-	if approves(t.in.Annotations[intent.KeyApprove], split.HeldID) {
+	if approval := c.approval(ctx, t.service); approves(approval, split.HeldID) {
+		p.Approval = approval
 		return p, nil
 	}
 	members, err := c.cloud.DiffMembers(t.key, t.in, t.nodes, t.shared, have)
 	if err != nil {
 		return split, err
 	}
-	return withHeldWarning(withoutIdleMarks(withMembers(split, members), in)), nil
+	split = withoutIdleMarks(withMembers(split, members), in)
+	return withHeldWarning(split, c.approvals().Place(t.service)), nil
 }
 
 // withMembers adds the changes of members for which a plan has none, held ones included, unless the plan deletes their
@@ -173,8 +175,9 @@ func isPoolOf(change, members plan.Change) bool {
 	return change.Name == members.Name
 }
 
-// withHeldWarning adds the warning about held changes. The ID is first: an Event has no room for many changes.
-func withHeldWarning(p plan.Plan) plan.Plan {
+// withHeldWarning adds the warning about held changes, which names the place of their approval. The ID is first: an
+// Event has no room for many changes.
+func withHeldWarning(p plan.Plan, place string) plan.Plan {
 	var texts []string
 	for _, h := range p.Held {
 		if !h.Membership && !h.Mark {
@@ -185,8 +188,8 @@ func withHeldWarning(p plan.Plan) plan.Plan {
 	if len(p.HeldID) > events.MaxMessage/2 {
 		approval = "set to the ID that ccm plan prints"
 	}
-	text := fmt.Sprintf("changes that disrupt without a cause in the Service are held until the annotation %s is %s: %s",
-		intent.KeyApprove, approval, strings.Join(texts, "; "))
+	text := fmt.Sprintf("changes that disrupt without a cause in the Service are held until %s is %s: %s",
+		place, approval, strings.Join(texts, "; "))
 	p.Warnings = append(slices.Clone(p.Warnings), text)
 	reasons := maps.Clone(p.Reasons)
 	if reasons == nil {

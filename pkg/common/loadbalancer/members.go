@@ -30,7 +30,7 @@ func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[S, D],
 		switch absent, err := c.isAbsent(key, have); {
 		case err != nil:
 			return err
-		case absent && c.created.passNodes(service, nodes):
+		case absent && c.isBeingCreated(key, service):
 			return nil
 		case absent:
 			return c.reportMissing(key)

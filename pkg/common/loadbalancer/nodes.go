@@ -12,28 +12,22 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// filterTargets returns the nodes that may receive traffic: ours, and not opted out. It omits a node with an
-// unknown owner; as soon as the node has a provider ID, the framework syncs again.
+// eligibleNodes returns the nodes that may receive traffic: those that the framework passes to load balancers
+// (TrafficNodes), that are ours, and that are not opted out. It is the only place that decides so. It omits a node with
+// an unknown owner; as soon as the node has a provider ID, the framework syncs again.
 //
 // externalTrafficPolicy: Local has no effect here. All nodes stay targets and the health check decides,
 // because pods move faster than members can be changed.
-func (c *Controller[S, D, O]) filterTargets(nodes []*v1.Node) []*v1.Node {
-	kept := make([]*v1.Node, 0, len(nodes))
-	for _, node := range nodes {
-		if node.Labels[provider.ManagedLabel] == "false" {
-			continue
-		}
-		if owns := c.options.OwnsNode; owns != nil && owns(node) != provider.Mine {
-			continue
-		}
-		kept = append(kept, node)
-	}
-	return kept
+func (c *Controller[S, D, O]) eligibleNodes(nodes []*v1.Node) []*v1.Node {
+	return slices.DeleteFunc(TrafficNodes(nodes), func(node *v1.Node) bool {
+		owns := c.options.OwnsNode
+		return node.Labels[provider.ManagedLabel] == "false" || owns != nil && owns(node) != provider.Mine
+	})
 }
 
-// currentNodes returns the nodes that should receive traffic now, instead of those of a call. The framework lists nodes
-// before it calls, and calls for one Service are serialized: a call with an older list may come second and would remove
-// a node that has just joined, and no retry follows.
+// currentNodes returns the nodes of the cluster now, instead of those of a call. The framework lists nodes before it
+// calls, and calls for one Service are serialized: a call with an older list may come second and would remove a node
+// that has just joined, and no retry follows.
 func (c *Controller[S, D, O]) currentNodes(nodes []*v1.Node) []*v1.Node {
 	if c.options.Nodes.Lister() == nil {
 		return nodes
@@ -42,7 +36,7 @@ func (c *Controller[S, D, O]) currentNodes(nodes []*v1.Node) []*v1.Node {
 	if err != nil {
 		return nodes
 	}
-	return TrafficNodes(all)
+	return all
 }
 
 // withAddresses returns the nodes with the addresses that their status is about to get. A node that has IP

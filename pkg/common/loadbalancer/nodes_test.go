@@ -7,9 +7,13 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // reachable is a toy cloud whose members are addresses.
@@ -94,6 +98,63 @@ func TestNodesWithoutAddressesInStatus(t *testing.T) {
 			}
 			if got := cloud.have[ref("pool", "lb-web/80-TCP")]; got != tt.want {
 				t.Errorf("members %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// listerOf returns a lister of these nodes.
+func listerOf(t *testing.T, list ...*v1.Node) *nodes.LazyLister {
+	t.Helper()
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	for _, n := range list {
+		if err := indexer.Add(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var lister nodes.LazyLister
+	lister.Set(corelisters.NewNodeLister(indexer), nil)
+	return &lister
+}
+
+// Every call decides alike which nodes count, whatever list of nodes it gets.
+func TestOnlyEligibleNodesAreMembers(t *testing.T) {
+	optedOut, excluded, leaving := node("out"), node("excluded"), node("leaving")
+	optedOut.Labels = map[string]string{provider.ManagedLabel: "false"}
+	excluded.Labels = map[string]string{v1.LabelNodeExcludeBalancers: ""}
+	leaving.Spec.Taints = []v1.Taint{{Key: TaintToBeDeleted}}
+	all := []*v1.Node{node("mine"), node("foreign"), node("unknown"), optedOut, excluded, leaving}
+	owns := func(n *v1.Node) provider.Ownership {
+		owners := map[string]provider.Ownership{"foreign": provider.Foreign, "unknown": provider.Unknown}
+		if owner, ok := owners[n.Name]; ok {
+			return owner
+		}
+		return provider.Mine
+	}
+	for name, given := range map[string][]*v1.Node{"all nodes": all, "an old list": {node("gone")}} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, func(o *Options) { o.OwnsNode = owns })
+			if name == "an old list" {
+				f.options.Nodes = listerOf(t, all...)
+			}
+			before := slices.Clone(given)
+			members := func() string { return f.cloud.have[ref("pool", "lb-web/80-TCP")] }
+			f.mustEnsure(t, web(), given...)
+			if got := members(); got != "mine" {
+				t.Errorf("Ensure: members %q", got)
+			}
+			f.cloud.have[ref("pool", "lb-web/80-TCP")] = "mine,old"
+			if err := f.UpdateLoadBalancer(t.Context(), "prod", web(), given); err != nil || members() != "mine" {
+				t.Errorf("Update: members %q, error %v", members(), err)
+			}
+			f.cloud.have[ref("pool", "lb-web/80-TCP")] = "mine,old"
+			_, _, err := f.AuditLoadBalancer(t.Context(), "prod", func() (*v1.Service, []*v1.Node) { return web(), all })
+			if err != nil || members() != "mine" {
+				t.Errorf("Audit: members %q, error %v", members(), err)
+			}
+			f.converged(t, web(), all...)
+			if !slices.Equal(before, given) {
+				t.Error("the framework's slice was changed")
 			}
 		})
 	}

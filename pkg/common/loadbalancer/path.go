@@ -19,6 +19,7 @@ import (
 // target is the desired state of one Service's load balancer. A nil want means that nothing should exist.
 type target[S, D any] struct {
 	key       Key
+	service   *v1.Service
 	reference Reference
 	in        intent.Service
 	want      *D
@@ -63,7 +64,7 @@ func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.S
 	nodes []*v1.Node) (target[S, D], error) {
 	in, warnings, err := c.read(service)
 	c.recordWarnings(service, warnings)
-	t := target[S, D]{key: key, reference: c.cloud.Reference(service), in: in}
+	t := target[S, D]{key: key, service: service, reference: c.cloud.Reference(service), in: in}
 	if err != nil {
 		return t, err
 	}
@@ -95,10 +96,10 @@ func (c *Controller[S, D, O]) desired(ctx context.Context, t target[S, D], nodes
 	return t, nil
 }
 
-// withNodes adds to a target the nodes that may receive traffic, and the state that Services share.
+// withNodes adds to a target those of the nodes that may receive traffic, and the state that Services share.
 func (c *Controller[S, D, O]) withNodes(ctx context.Context, t target[S, D], nodes []*v1.Node) (target[S, D], error) {
 	var err error
-	if t.nodes, err = c.withAddresses(ctx, c.filterTargets(nodes)); err != nil {
+	if t.nodes, err = c.withAddresses(ctx, c.eligibleNodes(nodes)); err != nil {
 		return t, err
 	}
 	if t.shared, err = c.cloud.SharedState(ctx, t.nodes); err != nil {
@@ -211,10 +212,11 @@ func (c *Controller[S, D, O]) diff(ctx context.Context, t target[S, D], have O) 
 	if err != nil {
 		return p, err
 	}
+	p.Warnings = intent.Limit(p.Warnings)
 	if p, err = refuseCreation(t.in, p); err != nil {
 		return p, err
 	}
-	if p, err = c.hold(t, have, p); err == nil && t.want != nil {
+	if p, err = c.hold(ctx, t, have, p); err == nil && t.want != nil {
 		setHeld(c.options.Provider, lockName(t.key), len(p.Held))
 	}
 	return p, err

@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -111,7 +112,7 @@ func TestEnsurePassesNodesReferenceAndDesiredState(t *testing.T) {
 		t.Errorf("shared state of %v", cloud.members)
 	}
 	want := Reference{Class: "class of web", ID: "id"}
-	if len(cloud.requests) == 0 || cloud.requests[0].Reference != want || cloud.requests[0].Want == nil {
+	if len(cloud.requests) == 0 || !reflect.DeepEqual(cloud.requests[0].Reference, want) || cloud.requests[0].Want == nil {
 		t.Errorf("requests %+v", cloud.requests)
 	}
 }

@@ -33,6 +33,12 @@ func (u untyped[S, D, O]) Handles(service *v1.Service) bool {
 	return !ok || filter.Handles(service)
 }
 
+// ReadsAll implements AllReader.
+func (u untyped[S, D, O]) ReadsAll() bool {
+	reader, ok := u.recordingCloud.(AllReader)
+	return ok && reader.ReadsAll()
+}
+
 // SharedState implements Cloud.
 func (u untyped[S, D, O]) SharedState(ctx context.Context, nodes []*v1.Node) (any, error) {
 	return u.recordingCloud.SharedState(ctx, nodes)

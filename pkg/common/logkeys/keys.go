@@ -12,6 +12,7 @@ func All() []Key {
 		{"annotations", "keys of annotations"},
 		{"apiService", "service of the cloud's API that gets a request, such as ec2"},
 		{"attempts", "number of attempts so far"},
+		{"calls", "number of calls of the framework"},
 		{"changes", "changes of a plan, in short"},
 		{"code", "HTTP status of a response, or the class of the error without one"},
 		{"destination", "destination of a route, in CIDR notation"},
@@ -52,6 +53,7 @@ func All() []Key {
 		{"stateFile", "file with the state of the simulated cloud"},
 		{"status", "state of a cloud object, or of a change"},
 		{"tags", "tags of a cloud object"},
+		{"timeout", "longest time that a wait takes"},
 		{"version", "version of this program"},
 		{"waited", "time that a request waited for the rate limiter"},
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -79,13 +80,14 @@ func (r Result) AppliedChanges(p Plan) Plan {
 // Apply runs the plan: independent changes concurrently, dependants once the changes they wait for are Done.
 // It validates the plan before the first change.
 //
-// After the first error it starts no more changes. It lets mutations in flight finish, since their outcome
-// would be unknown otherwise, and cancels waits, which mutate nothing. The same happens when ctx ends; every
-// Do gets ctx, so that it can end itself. Apply returns when all workers have finished; the errors are
-// joined, the first one to happen in front, each with its cloudapi class.
+// After the first error it starts no more changes. It lets mutations in flight finish, since their outcome would be
+// unknown otherwise, and cancels waits, which mutate nothing. The same happens when ctx ends or the channel of
+// WithStop is closed; every Do gets ctx, so that it can end itself. Apply returns when all workers have finished; the
+// errors are joined, the first one to happen in front, each with its cloudapi class.
 //
 // Deleting an object that authoritatively does not exist counts as done.
 func (p Plan) Apply(ctx context.Context, o ApplyOptions) (Result, error) {
+	p = p.withOrder()
 	if err := p.Validate(); err != nil {
 		return Result{IDs: &Handles{}}, err
 	}
@@ -97,6 +99,20 @@ func (p Plan) Apply(ctx context.Context, o ApplyOptions) (Result, error) {
 	r := newRun(p, o)
 	r.execute(ctx)
 	return r.result, r.err(ctx)
+}
+
+// withOrder returns the plan with the changes of Order that it has in After.
+func (p Plan) withOrder() Plan {
+	has := make(map[Ref]bool, len(p.Changes))
+	for _, c := range p.Changes {
+		has[c.Ref] = true
+	}
+	p.Changes = slices.Clone(p.Changes)
+	for i, c := range p.Changes {
+		present := slices.DeleteFunc(slices.Clone(c.Order), func(r Ref) bool { return !has[r] })
+		p.Changes[i].After = slices.Concat(c.After, present)
+	}
+	return p
 }
 
 // run is the state of one Apply. Only the goroutine of Apply uses it; workers report through events.
@@ -144,8 +160,11 @@ func newRun(p Plan, o ApplyOptions) *run {
 func (r *run) execute(ctx context.Context) {
 	waits, stop := context.WithCancel(ctx)
 	defer stop()
+	ending := stopContext(ctx)
+	forget := context.AfterFunc(ending, stop)
+	defer forget()
 	for {
-		if len(r.errs) == 0 && ctx.Err() == nil {
+		if len(r.errs) == 0 && ctx.Err() == nil && ending.Err() == nil {
 			r.start(ctx, waits)
 		} else {
 			stop()
@@ -240,7 +259,7 @@ func (r *run) set(index int, status Status, err error) {
 	}
 }
 
-// err joins the errors, and adds the progress of the plan if ctx ended it.
+// err joins the errors, and adds the progress of the plan if ctx or the channel of WithStop ended it.
 func (r *run) err(ctx context.Context) error {
 	done := 0
 	for _, o := range r.result.Outcomes {
@@ -251,9 +270,9 @@ func (r *run) err(ctx context.Context) error {
 	if done == len(r.result.Outcomes) {
 		return nil
 	}
-	if ctx.Err() != nil {
+	if err := cmp.Or(ctx.Err(), stopContext(ctx).Err()); err != nil {
 		r.errs = append(r.errs, fmt.Errorf("plan of %s stopped after %d of %d changes: %w", r.plan.Subject, done,
-			len(r.result.Outcomes), ctx.Err()))
+			len(r.result.Outcomes), err))
 	}
 	return errors.Join(r.errs...)
 }

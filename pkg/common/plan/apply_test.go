@@ -236,6 +236,38 @@ func TestApplyHonoursCancellation(t *testing.T) {
 	}
 }
 
+// The manager stops while one change is in flight and another waits for its object: the first finishes with its
+// context intact, the wait ends, and the dependants do not start.
+func TestApplyFinishesChangesInFlightOnStop(t *testing.T) {
+	stop, end := context.WithCancel(t.Context())
+	defer end()
+	waiting := make(chan struct{})
+	var d diary
+	lb := d.change("lb")
+	lb.Ready = func(ctx context.Context, _ *Handles) error {
+		close(waiting)
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	slow := Change{Ref: create("slow"), Do: func(ctx context.Context, _ *Handles) error {
+		<-waiting
+		end()
+		d.note("slow")
+		return ctx.Err()
+	}}
+	p := Plan{Subject: "Service a/b", Changes: []Change{lb, slow, d.change("after slow", "slow"), d.change("pool", "lb")}}
+	result, err := p.Apply(WithStop(t.Context(), stop), ApplyOptions{})
+	if got := statuses(result); got != "lb=applied slow=done after slow=pending pool=pending" {
+		t.Error(got)
+	}
+	if !cloudapi.Is(err, cloudapi.Canceled) || !strings.Contains(err.Error(), "plan of Service a/b stopped after 1 of 4 changes") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := p.Apply(WithStop(t.Context(), stop), ApplyOptions{}); err == nil || len(d.entries) != 2 {
+		t.Errorf("a plan after the stop: error %v, ran %v", err, d.entries)
+	}
+}
+
 func TestApplyStartsNothingWithAnEndedContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

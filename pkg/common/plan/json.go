@@ -13,6 +13,8 @@ const DocumentVersion = "1"
 type Document struct {
 	Version string         `json:"version"`
 	Plans   []DocumentPlan `json:"plans"`
+	// Failures has the reason of each plan that could not be made: the document is then incomplete.
+	Failures []string `json:"failures"`
 	// Summary has the totals of all plans.
 	Summary DocumentSummary `json:"summary"`
 }
@@ -53,11 +55,15 @@ type DocumentSummary struct {
 	Held     int `json:"held"`
 	Subjects int `json:"subjects"`
 	Changed  int `json:"changed"`
+	// Failed counts the plans that could not be made.
+	Failed int `json:"failed"`
 }
 
-// RenderJSON writes the plans as one Document. Plans that cannot be ordered are an error.
-func RenderJSON(w io.Writer, plans ...Plan) error {
-	d := Document{Version: DocumentVersion, Plans: make([]DocumentPlan, 0, len(plans))}
+// RenderJSON writes the plans, and the reasons of those that could not be made, as one Document. Plans that cannot be
+// ordered are an error.
+func RenderJSON(w io.Writer, failures []string, plans ...Plan) error {
+	d := Document{Version: DocumentVersion, Plans: make([]DocumentPlan, 0, len(plans)),
+		Failures: append([]string{}, failures...), Summary: DocumentSummary{Failed: len(failures)}}
 	for _, p := range plans {
 		sorted, err := p.Sorted()
 		if err != nil {

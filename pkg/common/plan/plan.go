@@ -85,6 +85,9 @@ type Change struct {
 	Follows []string
 	// After lists the changes that must be done (including Ready) before this one starts.
 	After []Ref
+	// Order lists changes that must be done before this one starts if they are in the plan. Unlike those of After, this
+	// one does not need them: it is made while they are held.
+	Order []Ref
 	// Membership marks a change that only affects which nodes receive traffic: UpdateLoadBalancer may apply it.
 	Membership bool
 	// Mark marks a change that only marks objects, such as tags. A load balancer that was taken over gets its marks
@@ -108,6 +111,8 @@ type Plan struct {
 	// Held are further changes, which are not applied. HeldID identifies them, for an approval.
 	Held   []HeldChange
 	HeldID string
+	// Approval is the approval because of which the changes are not held. It ends once they are applied.
+	Approval string
 	// Replan returns the plan that keeps what the held changes would replace. It is pure; nil if the other changes do
 	// not depend on the held ones.
 	Replan func(held []HeldChange) (Plan, error)

@@ -104,9 +104,45 @@ func TestRenderTextWithoutChanges(t *testing.T) {
 	}
 }
 
+func TestRenderNamesPlansThatCouldNotBeMade(t *testing.T) {
+	unchanged := Plan{Subject: "Service default/unchanged"}
+	changed := Plan{Subject: "Service default/web", Changes: []Change{{Ref: create("a")}}}
+	failures := []string{"Service default/db: the cloud does not answer", "routes: denied"}
+	for _, tc := range []struct {
+		name  string
+		plans []Plan
+		want  string
+	}{
+		{"no plan", nil, "Failed: no plan could be made.\n"},
+		{"nothing else changes", []Plan{unchanged}, "Failed: 2 plans could not be made; the cloud matches 1 Service.\n"},
+		{"others change", []Plan{changed},
+			"Plan: 1 to create, 0 to update, 0 to delete in 1 Service. 2 further plans could not be made.\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var text, document bytes.Buffer
+			if err := RenderText(&text, TextOptions{Failed: len(failures)}, tc.plans...); err != nil {
+				t.Fatal(err)
+			}
+			if got := text.String(); !strings.HasSuffix(got, tc.want) || strings.Contains(got, "No changes") {
+				t.Errorf("text:\n%s\nwant at the end:\n%s", got, tc.want)
+			}
+			if err := RenderJSON(&document, failures, tc.plans...); err != nil {
+				t.Fatal(err)
+			}
+			var d Document
+			if err := json.Unmarshal(document.Bytes(), &d); err != nil {
+				t.Fatal(err)
+			}
+			if d.Summary.Failed != len(failures) || !slices.Equal(d.Failures, failures) {
+				t.Errorf("document:\n%s", document.String())
+			}
+		})
+	}
+}
+
 func TestRenderJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := RenderJSON(&b, samples()...); err != nil {
+	if err := RenderJSON(&b, nil, samples()...); err != nil {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "plans.json", b.String())
@@ -125,7 +161,7 @@ func TestRenderRejectsCycles(t *testing.T) {
 	if err := RenderText(&b, TextOptions{}, bad); err == nil || b.Len() > 0 {
 		t.Errorf("text: error %v, wrote %q", err, b.String())
 	}
-	if err := RenderJSON(&b, bad); err == nil || b.Len() > 0 {
+	if err := RenderJSON(&b, nil, bad); err == nil || b.Len() > 0 {
 		t.Errorf("JSON: error %v, wrote %q", err, b.String())
 	}
 }

@@ -2,8 +2,9 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // MaxSummary is the length limit of Summary in bytes. An Event's message may have 1024.
@@ -67,16 +68,15 @@ func formatStep(f Field, fits func(string) bool) string {
 		return step
 	}
 	var parts []string
-	for _, item := range after {
-		if item != "" && !slices.Contains(before, item) {
-			parts = append(parts, "+"+escape(strings.TrimSpace(item)))
+	add := func(sign string, items []string, others sets.Set[string]) {
+		for _, item := range items {
+			if item != "" && !others.Has(item) {
+				parts = append(parts, sign+escape(strings.TrimSpace(item)))
+			}
 		}
 	}
-	for _, item := range before {
-		if item != "" && !slices.Contains(after, item) {
-			parts = append(parts, "-"+escape(strings.TrimSpace(item)))
-		}
-	}
+	add("+", after, sets.New(before...))
+	add("-", before, sets.New(after...))
 	if len(parts) == 0 {
 		return step // only the order differs
 	}

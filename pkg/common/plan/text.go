@@ -19,6 +19,8 @@ type TextOptions struct {
 	Width int
 	// Verbose disables shortening, and also lists plans without changes.
 	Verbose bool
+	// Failed is the number of plans that could not be made. Without it, the text would read as if nothing had to change.
+	Failed int
 }
 
 // RenderText writes the plans for users: a heading for each subject, a line for each change with its fields
@@ -41,7 +43,7 @@ func RenderText(w io.Writer, o TextOptions, plans ...Plan) error {
 		}
 		t.plan(sorted)
 	}
-	t.line(0, bold, formatTotals(plans))
+	t.line(0, bold, formatTotals(plans, o.Failed))
 	_, err := w.Write(t.buffer.Bytes())
 	return err
 }
@@ -172,8 +174,8 @@ func (t *textWriter) line(indent int, s style, text string) {
 	t.buffer.WriteByte('\n')
 }
 
-// formatTotals returns the summary line.
-func formatTotals(plans []Plan) string {
+// formatTotals returns the summary line. failed is the number of plans that could not be made.
+func formatTotals(plans []Plan, failed int) string {
 	n, held := map[Action]int{}, 0
 	all, changed := tally{}, tally{}
 	for _, p := range plans {
@@ -188,13 +190,24 @@ func formatTotals(plans []Plan) string {
 		}
 	}
 	if changed.total() == 0 {
-		return "No changes: " + all.unchanged()
+		switch {
+		case failed == 0:
+			return "No changes: " + all.unchanged()
+		case all.total() == 0:
+			return "Failed: no plan could be made."
+		default:
+			return fmt.Sprintf("Failed: %s could not be made; the cloud matches %s.", plural(failed, "plan"), all)
+		}
 	}
 	text := fmt.Sprintf("Plan: %d to create, %d to update, %d to delete", n[Create], n[Update], n[Delete])
 	if held > 0 {
 		text += fmt.Sprintf(", %d held", held)
 	}
-	return text + " in " + changed.String() + "."
+	text += " in " + changed.String() + "."
+	if failed > 0 {
+		text += " " + plural(failed, "further plan") + " could not be made."
+	}
+	return text
 }
 
 // tally counts subjects: Services by number, anything else by name.

@@ -40,10 +40,14 @@ type Descriptor struct {
 	// Flags adds the provider's own flags, each prefixed by Name. May be nil.
 	Flags func(*pflag.FlagSet)
 	// InheritedFlags are the names of those of Flags that have no prefix, because the cloud's previous manager
-	// has them. They can never change.
+	// has them. They can never change. A flag that several clouds' managers have is not one of them: the manager declares
+	// it once, and passes its value in ControllerContext.
 	InheritedFlags []string
 	// Controllers are the provider's own; the result of New must then implement ControllerStarter.
 	Controllers []Controller
+	// ControllerAliases are further names in --controllers, with the controller that each stands for: the names that the
+	// cloud's previous manager has for controllers of the framework or of this provider.
+	ControllerAliases map[string]string
 	// ValidateConfig parses and validates a configuration without calls to the cloud. It returns warnings
 	// (unknown keys) separately from errors; file is used in messages only.
 	ValidateConfig func(file string, content []byte) (warnings []string, err error)
@@ -88,9 +92,21 @@ type Runtime struct {
 	DryRun bool
 	// Disruption is the policy for disruptive changes; empty means HoldDisruption.
 	Disruption DisruptionPolicy
+	// Approvals are where users approve held changes; nil for the annotations of Services, which then stay.
+	Approvals Approvals
 	// Annotate sets annotations of a Service in the cluster; others stay. It fails if the Service was deleted
 	// and recreated. Nil if writing is not allowed.
 	Annotate func(ctx context.Context, service *v1.Service, annotations map[string]string) error
+}
+
+// Approvals are the approvals of held changes. They are safe for concurrent use.
+type Approvals interface {
+	// Approved returns the ID that approves held changes of a Service; empty for none.
+	Approved(ctx context.Context, service *v1.Service) (id string, err error)
+	// End removes an approval, because its changes are applied. One with another ID stays.
+	End(ctx context.Context, service *v1.Service, id string) error
+	// Place returns where an approval for the Service is written, for messages.
+	Place(service *v1.Service) string
 }
 
 // DisruptionPolicy decides about changes that disrupt traffic, an address or a load balancer.
@@ -109,6 +125,13 @@ const (
 // RuntimeUser is implemented by providers that use the Runtime. It is called once, before any controller
 // starts.
 type RuntimeUser interface{ SetRuntime(Runtime) }
+
+// Stopper is implemented by providers that hold something in the cloud while the manager runs, such as sessions.
+type Stopper interface {
+	// Stop releases it. It is called once, after the last other call has ended or has run out of time, and ends
+	// with ctx.
+	Stop(ctx context.Context)
+}
 
 // Checker is implemented by providers that can check at start whether the cloud accepts their
 // credentials: one cheap read. Errors carry a class of package cloudapi.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/names"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/internal/spell"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
@@ -30,7 +31,7 @@ var namePattern = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 
 // Register makes a provider available to --cloud-provider and stores its descriptor. It is called from the
 // provider's init function and panics on programming errors: a duplicate name, a missing factory, flags
-// without the provider's prefix.
+// without the provider's prefix, a flag or an alias that another provider declares too.
 func Register(d Descriptor) {
 	if err := validate(d); err != nil {
 		panic(err)
@@ -39,6 +40,11 @@ func Register(d Descriptor) {
 	defer registry.Unlock()
 	if _, taken := registry.byName[d.Name]; taken {
 		panic(fmt.Errorf("provider %q is registered twice", d.Name))
+	}
+	for _, other := range registry.byName {
+		if err := checkClashes(d, other); err != nil {
+			panic(err)
+		}
 	}
 	registry.byName[d.Name] = d
 	cloudprovider.RegisterCloudProvider(d.Name, d.New)
@@ -63,11 +69,11 @@ func All() []Descriptor {
 
 // Names returns the names of all linked providers, sorted.
 func Names() []string {
-	var names []string
+	var list []string
 	for _, d := range All() {
-		names = append(names, d.Name)
+		list = append(list, d.Name)
 	}
-	return names
+	return list
 }
 
 // Nearest returns the entry of known that is most similar to word, or "" if none is near.
@@ -81,17 +87,68 @@ func validate(d Descriptor) error {
 		return fmt.Errorf("provider %q: New is missing", d.Name)
 	case d.Title == "":
 		return fmt.Errorf("provider %q: Title is missing", d.Name)
-	case d.Flags == nil:
+	}
+	for _, name := range flagNames(d) {
+		if !strings.HasPrefix(name, d.Name+"-") && !slices.Contains(d.InheritedFlags, name) {
+			return fmt.Errorf("provider %q: flag --%s must start with --%s-, or it may clash with another provider's", d.Name,
+				name, d.Name)
+		}
+	}
+	return checkAliases(d)
+}
+
+// flagNames returns the names of the flags of a provider.
+func flagNames(d Descriptor) []string {
+	if d.Flags == nil {
 		return nil
 	}
 	fs := pflag.NewFlagSet(d.Name, pflag.ContinueOnError)
 	d.Flags(fs)
-	var err error
-	fs.VisitAll(func(f *pflag.Flag) {
-		if !strings.HasPrefix(f.Name, d.Name+"-") && !slices.Contains(d.InheritedFlags, f.Name) {
-			err = fmt.Errorf("provider %q: flag --%s must start with --%s-, or it may clash with another provider's", d.Name,
-				f.Name, d.Name)
+	var list []string
+	fs.VisitAll(func(f *pflag.Flag) { list = append(list, f.Name) })
+	return list
+}
+
+// checkAliases returns an error if an alias of the provider is a controller, or stands for none.
+func checkAliases(d Descriptor) error {
+	controllers := slices.Collect(maps.Values(names.CCMControllerAliases()))
+	for _, c := range d.Controllers {
+		controllers = append(controllers, c.Name)
+	}
+	for alias, name := range d.ControllerAliases {
+		if slices.Contains(controllers, alias) || !slices.Contains(controllers, name) {
+			return fmt.Errorf("provider %q: controller alias %q of %q: it must be a further name of a controller", d.Name, alias,
+				name)
 		}
-	})
-	return err
+	}
+	return nil
+}
+
+// checkClashes returns an error if two providers declare the same flag, or the same alias of different controllers. The
+// framework would parse a flag into the variable of one of them, a different one at each start.
+func checkClashes(a, b Descriptor) error {
+	others := flagNames(b)
+	for _, name := range flagNames(a) {
+		if slices.Contains(others, name) {
+			return fmt.Errorf("providers %q and %q both declare the flag --%s: declare it once, in the manager, and pass its "+
+				"value in ControllerContext", a.Name, b.Name, name)
+		}
+	}
+	for alias, name := range a.ControllerAliases {
+		if other, ok := b.ControllerAliases[alias]; ok && other != name {
+			return fmt.Errorf("providers %q and %q have the controller alias %q for different controllers: %s and %s", a.Name,
+				b.Name, alias, name, other)
+		}
+	}
+	return nil
+}
+
+// ControllerAliases returns the further names of controllers in --controllers, with the name of each controller: those
+// of the framework and those of all linked providers.
+func ControllerAliases() map[string]string {
+	all := names.CCMControllerAliases()
+	for _, d := range All() {
+		maps.Copy(all, d.ControllerAliases)
+	}
+	return all
 }

@@ -34,9 +34,17 @@ func TestRegistry(t *testing.T) {
 }
 
 func TestRegisterRejectsInvalidDescriptors(t *testing.T) {
-	Register(Descriptor{Name: "twice", Title: "T", New: factory})
 	flag := func(name string) func(*pflag.FlagSet) {
 		return func(fs *pflag.FlagSet) { fs.Bool(name, false, "") }
+	}
+	mask, aliases := "node-cidr-mask-size", map[string]string{"route": "node-route-controller", "ipam": "twice-ipam"}
+	Register(Descriptor{Name: "twice", Title: "T", New: factory, Flags: flag(mask), InheritedFlags: []string{mask},
+		Controllers: []Controller{{Name: "twice-ipam"}}, ControllerAliases: aliases})
+	if got := ControllerAliases(); got["ipam"] != "twice-ipam" || got["service"] != "service-lb-controller" {
+		t.Errorf("aliases %v", got)
+	}
+	alias := func(name, controller string) Descriptor {
+		return Descriptor{Name: "x", Title: "T", New: factory, ControllerAliases: map[string]string{name: controller}}
 	}
 	for _, tc := range []struct {
 		name string
@@ -49,6 +57,11 @@ func TestRegisterRejectsInvalidDescriptors(t *testing.T) {
 		{"no factory", Descriptor{Name: "x", Title: "T"}, "New is missing"},
 		{"no title", Descriptor{Name: "x", New: factory}, "Title is missing"},
 		{"a flag without the prefix", Descriptor{Name: "x", Title: "T", New: factory, Flags: flag("region")}, "--region must start with --x-"},
+		{"a flag of two providers", Descriptor{Name: "x", Title: "T", New: factory, Flags: flag(mask), InheritedFlags: []string{mask}},
+			`providers "x" and "twice" both declare the flag --node-cidr-mask-size`},
+		{"an alias of no controller", alias("nodeipam", "x-ipam"), `controller alias "nodeipam" of "x-ipam"`},
+		{"an alias that is a controller", alias("node-route-controller", "service-lb-controller"), "it must be a further name"},
+		{"an alias with two meanings", alias("ipam", "node-route-controller"), `have the controller alias "ipam" for different`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			defer func() {

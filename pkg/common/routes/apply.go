@@ -17,12 +17,19 @@ type operation struct {
 // apply runs one batch: deletions first, because the framework deletes a route and creates another to the same
 // destination concurrently.
 func (r *Routes) apply(ctx context.Context, ops []operation) (map[operation]error, error) {
+	index, err := r.index()
+	if err != nil {
+		return nil, err
+	}
 	results := make(map[operation]error, len(ops))
 	var deletions, creations []operation
 	for _, op := range ops {
 		results[op] = nil
 		switch {
 		case op.create:
+			if results[op] = r.checkCIDR(index, op.route); results[op] != nil {
+				continue
+			}
 			creations = append(creations, op)
 			if stale, ok := r.blackholeAt(op); ok {
 				deletions = append(deletions, stale)
@@ -40,6 +47,14 @@ func (r *Routes) apply(ctx context.Context, ops []operation) (map[operation]erro
 			failed[op.route.Destination] = err
 		}
 	}
+	r.create(ctx, creations, failed, results)
+	return results, nil
+}
+
+// create creates routes, except at destinations where a deletion failed or a foreign route is.
+func (r *Routes) create(
+	ctx context.Context, creations []operation, failed map[string]error, results map[operation]error,
+) {
 	var allowed []operation
 	for _, op := range creations {
 		err := failed[op.route.Destination]
@@ -58,7 +73,6 @@ func (r *Routes) apply(ctx context.Context, ops []operation) (map[operation]erro
 			r.recordCreated(op.route)
 		}
 	}
-	return results, nil
 }
 
 // bulk passes distinct operations to call, once per cluster name (there is one in practice).
@@ -130,7 +144,7 @@ func byDestination(routes []Route) map[string]Route {
 func (r *Routes) recordCreated(route Route) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.created[route.Destination] = route.InstanceID
+	r.created[route.Destination], r.routed[route.Destination] = route.InstanceID, route.NodeName
 	delete(r.blackholes, route.Destination)
 }
 

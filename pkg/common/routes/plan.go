@@ -34,14 +34,15 @@ const FieldNode = "node"
 func (r *Routes) PlanRoutes(
 	ctx context.Context, clusterName string, nodes []*v1.Node, clusterCIDRs []netip.Prefix,
 ) (plan.Plan, error) {
-	owned, foreign, err := r.list(ctx, clusterName)
+	index := IndexNodes(nodes)
+	owned, foreign, err := r.list(ctx, clusterName, index)
 	if err != nil {
 		return plan.Plan{}, err
 	}
 	p := plan.Plan{Subject: "routes of cluster " + clusterName}
-	want, warnings := desiredRoutes(nodes)
+	want, warnings := desiredRoutes(index, routedNodes(owned), clusterCIDRs)
 	p.Warnings = warnings
-	create, remove := diff(want, owned, clusterCIDRs)
+	create, remove := diff(index, want, owned, clusterCIDRs)
 	foreignByDestination := byDestination(foreign)
 	deletions := map[string][]plan.Ref{}
 	for _, route := range remove {
@@ -65,23 +66,20 @@ type desiredRoute struct {
 	node        *v1.Node
 }
 
-// desiredRoutes returns the routes of the nodes, in their order. A pod CIDR of two nodes belongs to the first.
-func desiredRoutes(nodes []*v1.Node) (want []desiredRoute, warnings []string) {
-	nodeOf := map[string]string{}
-	for _, node := range nodes {
-		for _, cidr := range node.Spec.PodCIDRs {
-			destination, err := canonicalCIDR(cidr)
-			if err != nil {
-				warnings = append(warnings, fmt.Sprintf("node %s: %v", node.Name, err))
-				continue
-			}
-			if other, duplicate := nodeOf[destination]; duplicate {
-				warnings = append(warnings, fmt.Sprintf("nodes %s and %s both have the pod CIDR %s", other, node.Name, destination))
-				continue
-			}
-			nodeOf[destination] = node.Name
-			want = append(want, desiredRoute{destination, node})
+// desiredRoutes returns the routes of the nodes that may exist, and warnings about the others.
+func desiredRoutes(
+	index *NodeIndex, routed map[string]string, clusterCIDRs []netip.Prefix,
+) (want []desiredRoute, warnings []string) {
+	for _, err := range index.invalid {
+		warnings = append(warnings, err.Error())
+	}
+	for _, c := range index.cidrs {
+		destination := c.prefix.String()
+		if err := index.checkCIDR(c.node.Name, destination, clusterCIDRs, routed); err != nil {
+			warnings = append(warnings, fmt.Sprintf("node %s gets no route: %v", c.node.Name, err))
+			continue
 		}
+		want = append(want, desiredRoute{destination, c.node})
 	}
 	return want, warnings
 }
@@ -89,19 +87,14 @@ func desiredRoutes(nodes []*v1.Node) (want []desiredRoute, warnings []string) {
 // diff is pure. It keeps routes with a target to a node with this pod CIDR, and routes outside of the cluster
 // CIDRs.
 func diff(
-	want []desiredRoute, have []Route, clusterCIDRs []netip.Prefix,
+	index *NodeIndex, want []desiredRoute, have []Route, clusterCIDRs []netip.Prefix,
 ) (create []desiredRoute, remove []Route) {
 	type key struct{ destination, node string }
-	wants := map[key]bool{}
-	for _, w := range want {
-		wants[key{w.destination, w.node.Name}] = true
-	}
 	kept := map[key]bool{}
 	for _, route := range have {
-		k := key{route.Destination, route.NodeName}
 		switch {
-		case wants[k] && !route.Blackhole:
-			kept[k] = !route.Incomplete
+		case index.hasCIDR(route.NodeName, route.Destination) && !route.Blackhole:
+			kept[key{route.Destination, route.NodeName}] = !route.Incomplete
 		case isWithin(route.Destination, clusterCIDRs):
 			remove = append(remove, route)
 		}

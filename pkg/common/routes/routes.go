@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
 
@@ -33,8 +33,8 @@ type Options struct {
 	// RejectsForeign is set if the Source's Create rejects the destination of a foreign route itself, with a message that
 	// names more than the list does.
 	RejectsForeign bool
-	// Nodes are the cluster's Nodes. Sources with routes that may be incomplete need them: without them an
-	// incomplete route is listed like any other, and is never completed.
+	// Nodes are the cluster's Nodes. Without them, which is for tests, a route belongs to the first node of its
+	// instance, no pod CIDR is rejected, and an incomplete route is never completed.
 	Nodes *nodes.LazyLister
 }
 
@@ -59,6 +59,10 @@ type Routes struct {
 	foreign map[string]Route
 	// created are the targets of routes created since the list, by destination.
 	created map[string]string
+	// routed are the nodes of the owned routes by destination, with those created since the list.
+	routed map[string]string
+	// clusterCIDRs are the ranges of all routes; none if they are not known.
+	clusterCIDRs []netip.Prefix
 }
 
 var _ cloudprovider.Routes = (*Routes)(nil)
@@ -74,17 +78,42 @@ func New(o Options, source Source, targets NodeTargets) *Routes {
 	return r
 }
 
+// LimitTo makes CreateRoute reject destinations outside of the cluster CIDRs. Existing routes stay: the framework does
+// not delete them either.
+func (r *Routes) LimitTo(clusterCIDRs []netip.Prefix) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.clusterCIDRs = clusterCIDRs
+}
+
+// index returns an index of the cluster's Nodes, empty without Options.Nodes.
+func (r *Routes) index() (*NodeIndex, error) {
+	lister := r.options.Nodes.Lister()
+	if lister == nil {
+		return IndexNodes(nil), nil
+	}
+	all, err := lister.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	return IndexNodes(all), nil
+}
+
 // ListRoutes returns the owned routes. It omits foreign routes, because the framework deletes every listed
 // route inside the cluster CIDRs that has no node.
 func (r *Routes) ListRoutes(ctx context.Context, clusterName string) ([]*cloudprovider.Route, error) {
-	owned, foreign, err := r.list(ctx, clusterName)
+	index, err := r.index()
+	if err != nil {
+		return nil, err
+	}
+	owned, foreign, err := r.list(ctx, clusterName, index)
 	if err != nil {
 		return nil, err
 	}
 	r.setListed(owned, foreign)
 	result := make([]*cloudprovider.Route, 0, len(owned))
 	for _, route := range owned {
-		if route.Incomplete && r.hasPodCIDR(route) {
+		if route.Incomplete && r.completes(index, route) {
 			// The framework creates routes that are not listed, and thereby completes it.
 			continue
 		}
@@ -98,10 +127,13 @@ func (r *Routes) ListRoutes(ctx context.Context, clusterName string) ([]*cloudpr
 	return result, nil
 }
 
-// list returns the owned routes with their nodes, and the foreign ones. A route to an instance that does not exist is a
-// blackhole, even if the cloud does not report it as one. An instance that cannot be read fails the list, because the
-// framework deletes routes without a node.
-func (r *Routes) list(ctx context.Context, clusterName string) (owned, foreign []Route, err error) {
+// list returns the owned routes with their nodes, and the foreign ones. The node of a route is the one with its
+// destination as a pod CIDR, if the route leads to the instance of that node. A route to an instance that does not
+// exist is a blackhole, even if the cloud does not report it as one. An instance that cannot be read fails the list,
+// because the framework deletes routes without a node.
+func (r *Routes) list(
+	ctx context.Context, clusterName string, index *NodeIndex,
+) (owned, foreign []Route, err error) {
 	all, err := r.source.List(ctx, clusterName)
 	if err != nil {
 		return nil, nil, err
@@ -129,10 +161,33 @@ func (r *Routes) list(ctx context.Context, clusterName string) (owned, foreign [
 		if route.Blackhole || route.NodeName != "" || route.InstanceID == "" {
 			continue
 		}
-		name, exists := names[route.InstanceID]
-		route.NodeName, route.Blackhole = name, !exists
+		candidates, exists := names[route.InstanceID]
+		route.NodeName, route.Blackhole = index.choose(candidates, route.Destination), !exists
 	}
 	return owned, foreign, nil
+}
+
+// completes reports whether CreateRoute would complete the route for its node.
+func (r *Routes) completes(index *NodeIndex, route Route) bool {
+	return index.hasCIDR(route.NodeName, route.Destination) && r.checkCIDR(index, route) == nil
+}
+
+// checkCIDR returns an error if the route must not be created.
+func (r *Routes) checkCIDR(index *NodeIndex, route Route) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return index.checkCIDR(route.NodeName, route.Destination, r.clusterCIDRs, r.routed)
+}
+
+// routedNodes returns the nodes of routes by destination.
+func routedNodes(owned []Route) map[string]string {
+	routed := make(map[string]string, len(owned))
+	for _, route := range owned {
+		if route.NodeName != "" && !route.Blackhole {
+			routed[route.Destination] = route.NodeName
+		}
+	}
+	return routed
 }
 
 // setListed replaces the state of the last list.
@@ -140,7 +195,7 @@ func (r *Routes) setListed(owned, foreign []Route) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.listed, r.blackholes, r.created = map[string]Route{}, map[string]Route{}, map[string]string{}
-	r.foreign = byDestination(foreign)
+	r.foreign, r.routed = byDestination(foreign), routedNodes(owned)
 	for _, route := range owned {
 		r.listed[route.Name] = route
 		if route.Blackhole {
@@ -231,20 +286,4 @@ func canonicalCIDR(cidr string) (string, error) {
 		return "", fmt.Errorf("route destination %q is not a CIDR: %w", cidr, err)
 	}
 	return p.Masked().String(), nil
-}
-
-// hasPodCIDR reports whether the route's node has the destination as a pod CIDR.
-func (r *Routes) hasPodCIDR(route Route) bool {
-	lister := r.options.Nodes.Lister()
-	if lister == nil || route.NodeName == "" || route.Blackhole {
-		return false
-	}
-	node, err := lister.Get(route.NodeName)
-	if err != nil {
-		return false
-	}
-	return slices.ContainsFunc(node.Spec.PodCIDRs, func(cidr string) bool {
-		destination, err := canonicalCIDR(cidr)
-		return err == nil && destination == route.Destination
-	})
 }

@@ -109,11 +109,11 @@ func (n targets) InstanceIDForNode(_ context.Context, name string) (string, erro
 	return "i-" + name, n.err
 }
 
-func (n targets) NodeNames(_ context.Context, ids []string) (map[string]string, error) {
-	names := map[string]string{}
+func (n targets) NodeNames(_ context.Context, ids []string) (map[string][]string, error) {
+	names := map[string][]string{}
 	for _, id := range ids {
 		if id != "i-gone" {
-			names[id] = id[len("i-"):]
+			names[id] = []string{id[len("i-"):]}
 		}
 	}
 	return names, n.err

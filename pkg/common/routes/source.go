@@ -15,7 +15,8 @@ type Route struct {
 	Destination string
 	// InstanceID is the target. It is empty if the target is deleted.
 	InstanceID string
-	// NodeName is the node of the target, if known.
+	// NodeName is the node of the target, if the Source knows it. A Source of routes to addresses finds it with a
+	// NodeIndex; for routes to instances, Routes does.
 	NodeName string
 	// Blackhole is set if the target is deleted, so that traffic is dropped.
 	Blackhole bool
@@ -45,7 +46,8 @@ type Source interface {
 // NodeTargets resolves nodes and instances; package instances implements it.
 type NodeTargets interface {
 	InstanceIDForNode(ctx context.Context, nodeName string) (string, error)
-	// NodeNames returns the node name of each instance. One that does not exist is absent from the result.
-	// An error says nothing about any of them.
-	NodeNames(ctx context.Context, instanceIDs []string) (map[string]string, error)
+	// NodeNames returns the names of the nodes of each instance: usually one, but nothing prevents several Nodes with
+	// the same provider ID. One that does not exist is absent from the result. An error says nothing about any
+	// of them.
+	NodeNames(ctx context.Context, instanceIDs []string) (map[string][]string, error)
 }

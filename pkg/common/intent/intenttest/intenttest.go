@@ -15,8 +15,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// VerifyRefused fails the test unless err names every annotation of a refused Service. harmless are keys
-// that accept every value. It returns the Event, in the form of the framework's service controller.
+// VerifyRefused fails the test unless err has a problem with every annotation of a refused Service. harmless are keys
+// that accept every value. It returns the Event, in the form of the framework's service controller, and below it the
+// problems for which the Event has no room.
 func VerifyRefused(t testing.TB, err error, annotations map[string]string, harmless map[string]bool) (event string) {
 	t.Helper()
 	if err == nil {
@@ -24,12 +25,20 @@ func VerifyRefused(t testing.TB, err error, annotations map[string]string, harml
 		return ""
 	}
 	for key := range annotations {
-		if !harmless[key] && !strings.Contains(err.Error(), key+" is ") && !strings.Contains(err.Error(), key+": ") {
+		if !harmless[key] && !intent.HasProblem(err, key) {
 			t.Errorf("the error does not name %s", key)
 		}
 	}
-	return fmt.Sprintf("Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: %v",
+	event = fmt.Sprintf("Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: %v",
 		err)
+	if problems := (*intent.ProblemsError)(nil); errors.As(err, &problems) {
+		for _, problem := range problems.Problems {
+			if !strings.Contains(event, problem.String()) {
+				event += "\n  " + problem.String()
+			}
+		}
+	}
+	return event
 }
 
 // VerifySuggestions fails the test unless an Event suggests the right key for typos in each of the keys. events

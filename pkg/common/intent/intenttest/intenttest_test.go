@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
 // reports collects the failures of a test.
@@ -21,6 +23,8 @@ func (r *reports) Errorf(format string, args ...any) { r.Error(fmt.Sprintf(forma
 
 func TestVerifyRefused(t *testing.T) {
 	annotations := map[string]string{"x/zone": "?", "x/free": "?"}
+	var problems intent.Problems
+	problems.Add("x/zone", "", "odd")
 	harmless := map[string]bool{"x/free": true}
 	for _, tt := range []struct {
 		name  string
@@ -28,7 +32,7 @@ func TestVerifyRefused(t *testing.T) {
 		event string
 		want  []string
 	}{
-		{"every key is named", errors.New("x/zone is odd"), "Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: x/zone is odd", nil},
+		{"every key is named", problems.Err("web"), "Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: web: x/zone: odd (invalid)", nil},
 		{"one is not", errors.New("no"), "Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: no", []string{"the error does not name x/zone"}},
 		{"none is refused", nil, "", []string{"invalid values are accepted"}},
 	} {

@@ -3,12 +3,27 @@ package spell
 
 import "strings"
 
+// Limits of what Nearest compares. Words come from annotations and files, and the work grows with their lengths and
+// with the number of known words.
+const (
+	maxWord  = 128
+	maxKnown = 300
+)
+
 // Nearest returns the entry of known that is closest to word, ignoring case, or "" if none is a plausible
-// typo. Ties go to the earlier entry.
+// typo. Ties go to the earlier entry. It returns "" for a very long word, and compares only the first few hundred
+// entries.
 func Nearest(word string, known []string) string {
+	if len(word) > maxWord {
+		return ""
+	}
 	best, bestDistance := "", tolerance(word)+1
-	for _, k := range known {
-		if d := distance(fold(word), fold(k)); d < bestDistance {
+	folded := fold(word)
+	for _, k := range known[:min(len(known), maxKnown)] {
+		if len(k) > 2*maxWord {
+			continue
+		}
+		if d := distance(folded, fold(k)); d < bestDistance {
 			best, bestDistance = k, d
 		}
 	}
@@ -21,15 +36,14 @@ func tolerance(word string) int {
 	return max(1, len(word)/3)
 }
 
-func fold(s string) []rune {
-	return []rune(strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(s)))
-}
+var separators = strings.NewReplacer("_", "-", " ", "-")
+
+func fold(s string) []rune { return []rune(separators.Replace(strings.ToLower(s))) }
 
 // distance counts the insertions, deletions, substitutions and swaps of neighbours that lead
 // from a to b (optimal string alignment). It keeps three rows.
 func distance(a, b []rune) int {
-	var before []int
-	previous, current := make([]int, len(b)+1), make([]int, len(b)+1)
+	before, previous, current := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range previous {
 		previous[j] = j
 	}
@@ -45,7 +59,7 @@ func distance(a, b []rune) int {
 				current[j] = min(current[j], before[j-2]+1)
 			}
 		}
-		before, previous, current = previous, current, make([]int, len(b)+1)
+		before, previous, current = previous, current, before
 	}
 	return previous[len(b)]
 }
