@@ -31,7 +31,7 @@ start_simulator() { # folder provider [options]
 	: >"$here/log" # The line that ends the wait must not be that of the simulator before.
 	"$work/ccm-lab" sim "$1" --listen=127.0.0.1:0 --seed=1 "${@:2}" >"$here/cloud.conf" 2>"$here/log" &
 	simulator=$!
-	until endpoint=$(grep -oE 'answers at http://[0-9.:]+' "$here/log" | sed 's/answers at //'); do
+	until endpoint=$(grep -oE 'answers at https?://[0-9.:]+' "$here/log" | sed 's/answers at //'); do
 		kill -0 "$simulator" 2>/dev/null || { cat "$here/log" >&2; return 1; }
 		read -rt 0.1 <> <(:) || true
 	done

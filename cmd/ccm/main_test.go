@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
 )
@@ -119,7 +121,8 @@ func TestBadInput(t *testing.T) {
 		{"API server refuses us", []string{"--cloud-provider=fake", "--cluster-cidr=10.0.0.0/8", "--kubeconfig=" + kubeconfig(t, refusing.URL)}, 1,
 			[]string{`^ccm: API server ` + refusing.URL + ` rejects the credentials \(401 Unauthorized\): renew those in --kubeconfig=`}},
 		{"credentials refused by the cloud", []string{"--cloud-provider=fake", "--cluster-cidr=10.0.0.0/8", "--cloud-config=" + refused, "--kubeconfig=" + kubeconfig(t, closed.URL)}, 1,
-			[]string{`^ccm: Fake rejects the credentials: .*the token is not known.*; renew those in ` + refused + `$`}},
+			[]string{`^ccm: Fake rejects the credentials: .*the token is not known.*; renew those in ` + refused + `$`,
+				`^ccm: API server ` + closed.URL + ` does not answer `}},
 		{"routes without a pod range", []string{"--cloud-provider=fake", "--kubeconfig=" + kubeconfig(t, closed.URL)}, 2,
 			[]string{`^ccm: --cluster-cidr is not set, but Fake sets up pod routes: .*--configure-cloud-routes=false$`}},
 		{"several bad flags", []string{"--cloud-provider=fake", "--max-node-deletions=0", "--concurrent-service-syncs=0", "--controllers=foo"}, 2,
@@ -206,6 +209,28 @@ func TestPlanFromFile(t *testing.T) {
 	if code != 1 || !strings.Contains(stderr, "document 1: Pod is skipped") ||
 		!strings.Contains(stderr, `unknown field "spec.tpye"`) {
 		t.Errorf("other kinds and typos: exit code %d, stderr %s", code, stderr)
+	}
+}
+
+// TestPlanReportsUnreachableCloud: what is printed to standard output does not read as if the cloud matched.
+func TestPlanReportsUnreachableCloud(t *testing.T) {
+	service := write(t, "web.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  type: LoadBalancer\n  ports: [{port: 80, nodePort: 30080}]\n")
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	config := write(t, "cloud.conf", "[Global]\nendpoint = "+closed.URL+"\n")
+	args := []string{"plan", "--cloud-provider=fake", "--cloud-config=" + config, "-f", service}
+
+	stdout, stderr, code := ccm(t, args...)
+	if code != 1 || stdout != "Failed: no plan could be made.\n" || !strings.Contains(stderr, "Service default/web") {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+	stdout, _, code = ccm(t, append(args, "-o", "json")...)
+	var document plan.Document
+	if err := json.Unmarshal([]byte(stdout), &document); err != nil {
+		t.Fatal(err)
+	}
+	if code != 1 || document.Summary.Failed != 1 || len(document.Failures) != 1 {
+		t.Errorf("-o json: exit code %d, printed\n%s", code, stdout)
 	}
 }
 

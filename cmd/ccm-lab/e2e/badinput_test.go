@@ -31,8 +31,6 @@ func TestBadInput(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, setup{})
 	guarded := c.guardedCloud("right")
-	wrongToken := c.write("wrong.conf", "[Global]\nendpoint = "+guarded+"\ntoken = wrong-hunter2\n")
-	noToken := c.write("none.conf", "[Global]\nendpoint = "+guarded+"\n")
 	rightToken := c.write("right.conf", "[Global]\nendpoint = "+guarded+"\ntoken = right\n")
 	unknownUser := c.kubeconfig("unknown-user", func(r *rest.Config) { withToken(r, "unknown-hunter2") })
 	otherAuthority := c.kubeconfig("no-authority", func(r *rest.Config) { r.CAData = nil })
@@ -50,10 +48,6 @@ func TestBadInput(t *testing.T) {
 		code int
 		want string // regular expression; "" for nothing on stderr
 	}{
-		{"the cloud refuses the token", with(daemon, admin, wrongToken), exitEnvironment,
-			`^ccm: Fake rejects the credentials: .*token.*; renew those in ` + wrongToken + `$`},
-		{"the cloud wants a token", with(daemon, admin, noToken), exitEnvironment,
-			`^ccm: Fake rejects the credentials: .*set token in section \[Global\].*; renew those in ` + noToken + `$`},
 		{"the cloud takes the token", with(planAll, admin, rightToken), exitOK, ``},
 		{"the API server does not know the user", with(daemon, unknownUser, cloud), exitEnvironment,
 			`^ccm: API server https://\S+ rejects the credentials \(401 Unauthorized\): renew those in --kubeconfig=` + unknownUser + `$`},

@@ -77,6 +77,26 @@ func TestRunningProcessKeepsSecrets(t *testing.T) {
 	}
 }
 
+// TestSecurePortNeedsAuthorization: without credentials, a client reads the health of the process and nothing else.
+func TestSecurePortNeedsAuthorization(t *testing.T) {
+	t.Parallel()
+	port, err := lab.FreePort(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(t, setup{noRoutes: true, flags: []string{"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
+		"--profiling=true"}})
+	c.start()
+	c.converge()
+	for path, status := range map[string]int{
+		"/livez": http.StatusOK, "/readyz": http.StatusOK, "/healthz": http.StatusOK,
+		"/metrics": http.StatusForbidden, "/metrics/slis": http.StatusForbidden, "/configz": http.StatusForbidden,
+		"/debug/pprof/": http.StatusForbidden,
+	} {
+		c.request(t.Context(), fmt.Sprintf("https://127.0.0.1:%d%s", port, path), status)
+	}
+}
+
 // printed returns the log and the Events of the cluster.
 func (c *cluster) printed(ctx context.Context) map[string]string {
 	c.t.Helper()

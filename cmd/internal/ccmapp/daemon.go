@@ -2,10 +2,15 @@ package ccmapp
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	cloudprovider "k8s.io/cloud-provider"
 	appconfig "k8s.io/cloud-provider/app/config"
 	tracingapi "k8s.io/component-base/tracing/api/v1"
@@ -13,16 +18,27 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+	"github.com/unified-ccm/unified-ccm/cmd/internal/kubeclients"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/lease"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/traces"
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
+	"github.com/unified-ccm/unified-ccm/pkg/common/kube"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // checkTimeout bounds the check of the credentials. A cloud that does not answer does not prevent the start:
 // it may be back in a minute.
 const checkTimeout = 10 * time.Second
+
+// Rejected credentials are tried again after rejectedRetry at first, and then after twice the previous wait, up to
+// rejectedRetryMax. A process that exits instead is restarted with the same credentials, each time with one more failed
+// login: vCenter Single Sign-On locks the account after five.
+const (
+	rejectedRetry    = recheckPeriod
+	rejectedRetryMax = 5 * time.Minute
+)
 
 // daemon is the manager itself. It checks everything that can be wrong with the command line, the
 // configuration and the environment before it starts the framework, which would end the process with a stack
@@ -34,8 +50,15 @@ type daemon struct {
 	cloud  cloudprovider.Interface
 	health *Health
 	clock  clock.Clock
-	// stop is closed when the process ends.
+	// stop is closed by the signal that ends the process.
 	stop <-chan struct{}
+	// stopped is closed when all work has ended; the framework and the process end with it.
+	stopped chan struct{}
+	// leading is set on the leader, and releaseLease then ends its lease.
+	leading      atomic.Bool
+	releaseLease func(context.Context) error
+	// rejected is the error of credentials that the cloud rejects.
+	rejected error
 	// tracing is the configuration of traces; nil exports none.
 	tracing *tracingapi.TracingConfiguration
 	// flushTraces exports the spans that were not exported yet.
@@ -48,8 +71,9 @@ type warning struct{ message, detail string }
 
 func newDaemon(o *options, stop <-chan struct{}) *daemon {
 	c := clock.RealClock{}
-	return &daemon{options: o, clock: c, stop: stop, flushTraces: func() {},
-		apiServer: apiServer{clock: c, wait: apiServerWait, pause: apiServerPause}}
+	return &daemon{options: o, clock: c, stop: stop, stopped: make(chan struct{}), flushTraces: func() {},
+		releaseLease: func(context.Context) error { return nil },
+		apiServer:    apiServer{clock: c, wait: apiServerWait, pause: apiServerPause}}
 }
 
 // run runs the root command. framework is the framework's own command, which returns when ctx ends.
@@ -62,7 +86,11 @@ func (d *daemon) run(framework func(*cobra.Command, []string) error) func(*cobra
 		if err := d.preflight(cmd.Context()); err != nil {
 			return err
 		}
-		defer func() { d.flushTraces() }()
+		go func() {
+			<-d.stop
+			d.shutDown(klog.NewContext(context.WithoutCancel(cmd.Context()), klog.Background()))
+			close(d.stopped)
+		}()
 		if err := framework(cmd, args); err != nil {
 			// The framework has printed it.
 			return &cli.ExitError{Code: cli.ExitEnvironment}
@@ -92,7 +120,7 @@ func (d *daemon) preflight(ctx context.Context) error {
 	for _, w := range config.warnings {
 		d.warn("Cloud configuration has a setting without effect", w)
 	}
-	kube, err := s.restConfig()
+	cluster, err := s.restConfig()
 	if err != nil {
 		return err
 	}
@@ -108,14 +136,17 @@ func (d *daemon) preflight(ctx context.Context) error {
 	if err := d.options.checkRoutes(cloud, descriptor); err != nil {
 		return err
 	}
-	d.cloud = guard.Wrap(cloud, d.options.guard)
+	guards := d.options.guard
+	guards.Started = func() { d.leading.Store(true) }
+	d.cloud = guard.Wrap(cloud, guards)
 	d.health = NewHealth(d.cloud, d.clock)
-	if err := d.checkCredentials(ctx, descriptor, s); err != nil {
-		return err
+	d.checkCredentials(ctx, descriptor, s)
+	server, err := d.apiServer.reach(ctx, cluster, s)
+	if err == nil {
+		err = checkClusterUID(ctx, cluster)
 	}
-	server, err := d.apiServer.reach(ctx, kube, s)
 	if err != nil {
-		return err
+		return d.withRejection(err)
 	}
 	if problem := unsupported(server); problem != nil {
 		d.warn("Unsupported version of Kubernetes", problem.Error())
@@ -141,17 +172,59 @@ func (s source) configName() string {
 	return s.configFile
 }
 
-// checkCredentials verifies that the cloud accepts the credentials. Only a rejection is an error.
-func (d *daemon) checkCredentials(ctx context.Context, descriptor provider.Descriptor, s source) error {
+// checkClusterUID reads the cluster's UID. Only a missing permission is an error: guard waits for everything else.
+func checkClusterUID(ctx context.Context, config *rest.Config) error {
+	config = rest.CopyConfig(config)
+	config.Timeout = apiServerTimeout
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	if _, err := kube.ClusterUID(ctx, client); apierrors.IsForbidden(err) {
+		return cli.EnvironmentErrorf("%s", cloudapi.OneLine(err))
+	}
+	return nil
+}
+
+// checkCredentials verifies that the cloud accepts the credentials. No result is an error: a cloud that does not answer
+// may recover, and initialize waits for credentials that are accepted.
+func (d *daemon) checkCredentials(ctx context.Context, descriptor provider.Descriptor, s source) {
 	switch err := d.health.Check(ctx); {
 	case err == nil:
-		return nil
 	case cloudapi.Is(err, cloudapi.Denied):
-		return cli.EnvironmentErrorf("%s rejects the credentials: %v; renew those in %s", descriptor.Title, err,
-			s.configName())
+		d.rejected = fmt.Errorf("%s rejects the credentials: %w; renew those in %s", descriptor.Title, err, s.configName())
 	default:
 		d.warn(descriptor.Title+" did not answer at start; continuing, because it may recover", err.Error())
-		return nil
+	}
+}
+
+// withRejection returns an error that ends the process, with the one that does not in front of it.
+func (d *daemon) withRejection(err error) error {
+	if d.rejected == nil {
+		return err
+	}
+	lines := append([]string{cloudapi.OneLine(d.rejected)}, messages(err)...)
+	return &cli.ExitError{Code: cli.ExitEnvironment, Lines: lines}
+}
+
+// awaitCredentials returns when the cloud does not reject the credentials any more, or ctx has ended. Until then the
+// process is not ready, and does not take part in the leader election: another replica may have accepted ones.
+func (d *daemon) awaitCredentials(ctx context.Context) {
+	if d.rejected == nil {
+		return
+	}
+	logger := klog.FromContext(ctx)
+	d.health.SetBlocked(d.rejected)
+	for wait := rejectedRetry; ; wait = min(2*wait, rejectedRetryMax) {
+		logger.Error(d.rejected, "Not ready: waiting for credentials that the cloud accepts", "retryAfter", wait)
+		if clocks.Sleep(ctx, d.clock, wait) != nil {
+			return
+		}
+		if err := d.health.Check(ctx); !cloudapi.Is(err, cloudapi.Denied) {
+			logger.Info("The cloud does not reject the credentials any more")
+			d.health.SetBlocked(nil)
+			return
+		}
 	}
 }
 
@@ -169,28 +242,30 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 	if d.options.guard.DryRun {
 		logger.Info("Dry run: changing nothing, neither in the cloud nor in the cluster",
 			"lease", config.ComponentConfig.Generic.LeaderElection.ResourceName)
-		useDryRunClients(config)
+		kubeclients.UseDryRun(config)
 	}
 	d.startTracing(logger)
-	if err := d.serve(config, d.stop); err != nil {
+	if err := d.serve(config, d.stopped); err != nil {
 		logger.Error(err, "Failed to serve the secure port")
 		klog.FlushAndExit(klog.ExitFlushTimeout, cli.ExitEnvironment)
 	}
 	ctx := wait.ContextForChannel(d.stop)
+	d.awaitCredentials(ctx)
 	if election := config.ComponentConfig.Generic.LeaderElection; election.LeaderElect {
 		observer := lease.NewObserver(config.Client.CoordinationV1(), election.ResourceNamespace, election.ResourceName,
 			d.clock)
 		d.health.SetInfo(observer.Line)
 		go observer.Watch(ctx)
+		d.releaseLease = leaseReleaser(config, d.clock)
 	}
 	go d.health.Watch(ctx)
 	// Validated with the flags.
 	if selector, err := d.options.guard.NodeSelector(); err == nil && !selector.Empty() {
 		logger.Info("Watching a subset of the nodes", "selector", selector.String())
-		filterNodes(config, selector)
+		kubeclients.FilterNodes(config, selector)
 	}
-	watchSelectedServices(config, d.cloud.ProviderName(), d.options.classes)
-	if err := trimObjects(config); err != nil {
+	kubeclients.WatchSelectedServices(config, d.cloud.ProviderName(), d.options.classes)
+	if err := kubeclients.TrimObjects(config); err != nil {
 		logger.Error(err, "Failed to trim the objects of informers; they use more memory")
 	}
 	logger.Info("Starting", "provider", d.cloud.ProviderName(), "version", currentVersion().Version)

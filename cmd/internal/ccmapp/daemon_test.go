@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +18,6 @@ import (
 	cmfeatures "k8s.io/controller-manager/pkg/features"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -74,37 +75,95 @@ func TestCompleteSetsDependentOptions(t *testing.T) {
 // checkedCloud is a cloud with a Check that returns err.
 type checkedCloud struct {
 	cloudprovider.Interface
-	err error
+
+	mu     sync.Mutex
+	err    error
+	checks int
 }
 
-func (c checkedCloud) Check(context.Context) error { return c.err }
+func (c *checkedCloud) Check(context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.checks++
+	return c.err
+}
 
-func TestOnlyDeniedCredentialsAreFatal(t *testing.T) {
+func (c *checkedCloud) set(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+}
+
+func (c *checkedCloud) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.checks
+}
+
+func TestRejectedCredentialsAreTriedAgain(t *testing.T) {
 	denied := &cloudapi.Error{Class: cloudapi.Denied, Operation: "List", Err: errors.New("bad token")}
 	for _, tc := range []struct {
 		name     string
 		err      error
-		fatal    bool
+		rejected bool
 		warnings int
 	}{
 		{"accepted", nil, false, 0},
-		{"refused", denied, true, 0},
+		{"rejected", denied, true, 0},
 		{"timeout", &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "List", Err: errors.New("timeout")}, false, 1},
 		{"throttled", &cloudapi.Error{Class: cloudapi.Throttled, Operation: "List", Err: errors.New("slow down")}, false, 1},
 		{"unclassified", errors.New("unclassified"), false, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			d := &daemon{health: NewHealth(checkedCloud{err: tc.err}, testclock.NewFakeClock(time.Unix(0, 0)))}
-			err := d.checkCredentials(t.Context(), provider.Descriptor{Title: "Cloud"}, source{configFile: "c.conf"})
-			if (err != nil) != tc.fatal || len(d.warnings) != tc.warnings {
-				t.Errorf("error %v, warnings %v", err, d.warnings)
+			now := testclock.NewFakeClock(time.Unix(0, 0))
+			cloud := &checkedCloud{err: tc.err}
+			d := &daemon{health: NewHealth(cloud, now), clock: now}
+			d.checkCredentials(t.Context(), provider.Descriptor{Title: "Cloud"}, source{configFile: "c.conf"})
+			if (d.rejected != nil) != tc.rejected || len(d.warnings) != tc.warnings {
+				t.Fatalf("rejected %v, warnings %v", d.rejected, d.warnings)
 			}
-			var exit *cli.ExitError
-			if tc.fatal && (!errors.As(err, &exit) || exit.Code != cli.ExitEnvironment ||
-				!strings.Contains(err.Error(), "c.conf")) {
-				t.Errorf("error %v", err)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				d.awaitCredentials(t.Context())
+			}()
+			if tc.rejected {
+				// An account is locked by five failed logins within minutes, as restarts of the process make them.
+				waits := []time.Duration{rejectedRetry, 2 * rejectedRetry, 4 * rejectedRetry}
+				for i, wait := range waits {
+					awaitSleeper(t, now)
+					w := httptest.NewRecorder()
+					d.health.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz?verbose", nil))
+					if body := w.Body.String(); w.Code != http.StatusServiceUnavailable ||
+						!strings.Contains(body, "Cloud rejects the credentials") || !strings.Contains(body, "renew those in c.conf") {
+						t.Fatalf("status %d:\n%s", w.Code, body)
+					}
+					now.Step(wait - time.Second)
+					if checks := cloud.count(); checks != i+1 {
+						t.Errorf("%d checks before the end of %s, want %d", checks, wait, i+1)
+					}
+					if i == len(waits)-1 {
+						cloud.set(nil)
+					}
+					now.Step(time.Second)
+				}
+			}
+			<-done
+			if parts := d.health.Parts(); tc.rejected && parts[0].Err != nil {
+				t.Errorf("after the credentials were accepted: %v", parts)
 			}
 		})
+	}
+}
+
+// awaitSleeper waits until something waits for the clock.
+func awaitSleeper(t *testing.T, c *testclock.FakeClock) {
+	t.Helper()
+	for !c.HasWaiters() {
+		if t.Context().Err() != nil {
+			t.Fatal("nothing waits")
+		}
+		runtime.Gosched()
 	}
 }
 

@@ -77,6 +77,7 @@ func watchRoutesByDefault() error {
 func (o *options) constructors() map[string]app.ControllerInitFuncConstructor {
 	controllers := maps.Clone(app.DefaultInitFuncConstructors)
 	controllers[names.ServiceLBController] = app.ControllerInitFuncConstructor{Constructor: startServiceController}
+	controllers[names.NodeRouteController] = app.ControllerInitFuncConstructor{Constructor: startRouteController}
 	controllers[auditController] = app.ControllerInitFuncConstructor{Constructor: o.startAudit}
 	for _, d := range provider.All() {
 		for _, c := range d.Controllers {
@@ -121,7 +122,8 @@ func helpOverrides() map[string]string {
 		flagClusterName: "Name of the cluster. It is part of the names and tags of objects in the cloud: " +
 			"with another name, existing load balancers and routes are not found.",
 		flagClusterCIDR: "The addresses of all pods, such as 10.244.0.0/16; with a comma one range for each address " +
-			"family. Needed for pod routes; routes outside of it are never changed.",
+			"family. Needed for pod routes: outside of it none is created or deleted, and a node with such a pod CIDR gets " +
+			"an Event.",
 		flagCloudRoutes: "Create a route to the pods of each node, if the cloud supports it. Not needed if the pod " +
 			"network has its own routing.",
 		"allow-untagged-cloud": "Start even if the cloud's configuration does not identify the cluster.",

@@ -44,6 +44,9 @@ type Health struct {
 	// err is the error of the last check, and its start.
 	err   error
 	since time.Time
+	// blocked is why the process does no work at all, and since when.
+	blocked      error
+	blockedSince time.Time
 	// kubernetes is the problem with the version of the API server, and when it was found.
 	kubernetes      error
 	kubernetesSince time.Time
@@ -84,6 +87,12 @@ func (h *Health) Check(ctx context.Context) error {
 
 // Parts returns the health of each part of the work.
 func (h *Health) Parts() []provider.PartHealth {
+	h.mu.Lock()
+	blocked := provider.PartHealth{Part: partCloud, Err: h.blocked, Since: h.blockedSince}
+	h.mu.Unlock()
+	if blocked.Err != nil {
+		return []provider.PartHealth{blocked}
+	}
 	if reporter, ok := h.cloud.(provider.HealthReporter); ok {
 		if parts := reporter.Health(); len(parts) > 0 {
 			return parts
@@ -92,6 +101,13 @@ func (h *Health) Parts() []provider.PartHealth {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return []provider.PartHealth{{Part: partCloud, Err: h.err, Since: h.since}}
+}
+
+// SetBlocked stores why the process does no work at all: it is not ready then. Nil ends that.
+func (h *Health) SetBlocked(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.blocked, h.blockedSince = err, h.clock.Now()
 }
 
 // SetKubernetes stores the problem with the version of the API server.

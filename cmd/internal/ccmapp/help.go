@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cloud-provider/app"
-	"k8s.io/cloud-provider/names"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/term"
 
@@ -122,7 +121,7 @@ func sections(all *pflag.FlagSet, o *options) cliflag.NamedFlagSets {
 	// A second set of options lists the sections; adding flags twice to the real one would reset its values.
 	if framework, err := frameworkOptions(); err == nil {
 		place(framework.Flags(app.ControllerNames(o.constructors()), app.ControllersDisabledByDefault.List(),
-			names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks))
+			provider.ControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks))
 	}
 	all.VisitAll(func(f *pflag.Flag) {
 		if !placed[f.Name] {

@@ -97,7 +97,7 @@ func newOptions() (*options, error) {
 			"spread. 0 turns it off.")
 	fs.StringVar(&o.tracingFile, flagTracing, "",
 		"File with a TracingConfiguration, as kube-apiserver's: spans of syncs, changes and cloud requests go to its "+
-			"endpoint as OTLP over HTTP (default localhost:4318). Empty exports none.")
+			"endpoint as OTLP over HTTP (default localhost:4318), or over HTTPS if it begins with https://. Empty exports none.")
 	addClassesFlag(fs, &o.classes)
 	o.guard.AddFlags(o.flagSets.FlagSet(sectionSafety))
 	for _, d := range provider.All() {
@@ -161,7 +161,7 @@ func (o *options) validate() error {
 	}
 	slices.Sort(lines)
 	err := o.framework.Validate(app.ControllerNames(o.constructors()), app.ControllersDisabledByDefault.List(),
-		names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks)
+		provider.ControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks)
 	if err != nil {
 		lines = append(lines, messages(err)...)
 	}
@@ -195,7 +195,7 @@ func (o *options) checkRoutes(cloud cloudprovider.Interface, d provider.Descript
 
 // isControllerEnabled reports whether --controllers enables a controller, which may be listed by its alias.
 func (o *options) isControllerEnabled(controller string) bool {
-	aliases := names.CCMControllerAliases()
+	aliases := provider.ControllerAliases()
 	var enabled []string
 	for _, name := range o.framework.Generic.Controllers {
 		bare := strings.TrimPrefix(name, "-")

@@ -35,6 +35,7 @@ type planOptions struct {
 	clusterCIDR     string
 	routes          bool
 	disruption      provider.DisruptionPolicy
+	approvals       string
 	classes         loadbalancer.Classes
 	output, color   string
 	verbose         bool
@@ -54,7 +55,8 @@ Changes that the manager would hold are listed with the reason and with the ID
 that approves them.
 
 Exit codes: 0 when nothing would change or all changes are held, 2 when
-something would change, 1 when a plan could not be made.`,
+something would change, 1 when a plan could not be made, which the output says
+too.`,
 		Example: `  # What would be created for this Service?
   ccm plan --cloud-provider=fake --cloud-config=cloud.conf -f service.yaml
 
@@ -83,7 +85,7 @@ func (o *planOptions) addClusterFlags(cmd *cobra.Command) {
 		"The manager's --cluster-name: it is part of the names of objects in the cloud.")
 	fs.StringVar(&o.clusterCIDR, flagClusterCIDR, "", "The manager's --cluster-cidr: without it, routes are not planned.")
 	fs.BoolVar(&o.routes, flagCloudRoutes, o.routes, "Whether the manager sets up pod routes, which --all then includes.")
-	guard.AddDisruptionFlag(fs, &o.disruption)
+	guard.AddDisruptionFlags(fs, &o.disruption, &o.approvals)
 	addClassesFlag(fs, &o.classes)
 	fs.StringVar(&o.color, "color", o.color, "auto (on a terminal, unless NO_COLOR is set), always or never.")
 	fs.BoolVar(&o.verbose, "verbose", false, "Do not shorten values, and also list what does not change.")
@@ -105,7 +107,7 @@ func runPlan(cmd *cobra.Command, o planOptions) error {
 		return err
 	}
 	plans, failed := p.plan(cmd.Context(), input)
-	if err := render(cmd.OutOrStdout(), o, plans); err != nil {
+	if err := render(cmd.OutOrStdout(), o, plans, failed); err != nil {
 		return cli.EnvironmentErrorf("the plan cannot be printed: %v", err)
 	}
 	if len(failed) > 0 {
@@ -149,7 +151,7 @@ func (o planOptions) checkCluster() error {
 	default:
 		return cli.UsageErrorf("--color=%s: use auto, always or never", o.color)
 	}
-	if err := guard.ValidateDisruption(o.disruption); err != nil {
+	if err := guard.ValidateDisruption(o.disruption, o.approvals); err != nil {
 		return cli.UsageErrorf("%v", err)
 	}
 	if err := o.classes.Validate(); err != nil {
@@ -167,11 +169,12 @@ func (o planOptions) clusterCIDRs() ([]netip.Prefix, error) {
 	return parseCIDRs(o.clusterCIDR)
 }
 
-func render(w io.Writer, o planOptions, plans []plan.Plan) error {
+// render writes the plans, and failed, a line for each that could not be made.
+func render(w io.Writer, o planOptions, plans []plan.Plan, failed []string) error {
 	if o.output == outputJSON {
-		return plan.RenderJSON(w, plans...)
+		return plan.RenderJSON(w, failed, plans...)
 	}
-	options := plan.TextOptions{Color: o.colored(w), Width: terminalWidth(w), Verbose: o.verbose}
+	options := plan.TextOptions{Color: o.colored(w), Width: terminalWidth(w), Verbose: o.verbose, Failed: len(failed)}
 	return plan.RenderText(w, options, plans...)
 }
 

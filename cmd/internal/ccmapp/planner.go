@@ -22,6 +22,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/kube"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -111,6 +112,7 @@ func (p *planner) initialize(ctx context.Context, cloud cloudprovider.Interface)
 		p.clusterUID = string(namespace.UID)
 		runtime.ClusterUID = p.clusterUID
 	}
+	runtime.Approvals = kube.NewApprovals(p.client, p.options.approvals, true)
 	user.SetRuntime(runtime)
 	return nil
 }
@@ -170,13 +172,12 @@ func (p *planner) plan(ctx context.Context, input planInput) (plans []plan.Plan,
 func (p *planner) planServices(ctx context.Context, lbPlanner loadbalancer.Planner,
 	input planInput) ([]plan.Plan, []error) {
 	results := make([]plan.Plan, len(input.services))
-	eligible := loadbalancer.TrafficNodes(input.nodes)
 	errs := make([]error, len(input.services))
 	var group errgroup.Group
 	group.SetLimit(concurrentPlans)
 	for i, service := range input.services {
 		group.Go(func() error {
-			nodes, o := eligible, loadbalancer.PlanOptions{}
+			nodes, o := input.nodes, loadbalancer.PlanOptions{}
 			if !loadbalancer.WantsLoadBalancer(service) {
 				nodes, o.Remove = nil, true
 			}

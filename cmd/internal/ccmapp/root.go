@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cloud-provider/app"
-	"k8s.io/cloud-provider/names"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/chartvalues"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // newRoot builds the command line. The root command is the framework's, with its flags; it adds our flags,
@@ -20,8 +20,8 @@ func newRoot(ctx context.Context) (*cobra.Command, error) {
 		return nil, err
 	}
 	d := newDaemon(o, ctx.Done())
-	cmd := app.NewCloudControllerManagerCommand(o.framework, d.initialize, o.constructors(), names.CCMControllerAliases(),
-		o.flagSets, ctx.Done())
+	cmd := app.NewCloudControllerManagerCommand(o.framework, d.initialize, o.constructors(),
+		provider.ControllerAliases(), o.flagSets, d.stopped)
 	cmd.Use = "ccm"
 	cmd.Short = "The cloud controller manager for every cloud"
 	cmd.Long = rootLong

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/cloud-provider/names"
 	"sigs.k8s.io/yaml"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // routes are the settings of the route controller, which are flags in the other charts.
@@ -29,7 +31,7 @@ func (c *conversion) finishRoutes() {
 
 // setControllers sets the controllers under their current names, unless all of them run.
 func (c *conversion) setControllers(list []string) {
-	aliases := names.CCMControllerAliases()
+	aliases, framework := provider.ControllerAliases(), names.CCMControllerAliases()
 	var enabled []any
 	for _, name := range list {
 		disabled := strings.HasPrefix(name, "-")
@@ -43,8 +45,8 @@ func (c *conversion) setControllers(list []string) {
 		enabled = append(enabled, name)
 	}
 	runs := func(name string) bool { return slices.Contains(enabled, any(name)) }
-	all := len(enabled) == len(aliases) || runs("*") && len(enabled) == 1
-	for _, name := range aliases {
+	all := len(enabled) == len(framework) || runs("*") && len(enabled) == 1
+	for _, name := range framework {
 		all = all && (runs("*") || runs(name))
 		if name == names.NodeRouteController && !runs(name) && (!runs("*") || runs("-"+name)) {
 			c.routes.enabled = false

@@ -103,3 +103,40 @@ func TestWatchLogsEachHolderOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestReleaseEndsOnlyTheLeaseOfThisHost(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "manager", errors.New("renewed"))
+	for name, tc := range map[string]struct {
+		holder    string
+		conflicts int
+		want      string
+		fails     bool
+	}{
+		"held by this process":        {holder: "node-1_uid", want: ""},
+		"held by another host":        {holder: "node-12_uid", want: "node-12_uid"},
+		"renewed at the same time":    {holder: "node-1_uid", conflicts: 2, want: ""},
+		"renewed again and again":     {holder: "node-1_uid", conflicts: 3, want: "node-1_uid", fails: true},
+		"released by someone already": {holder: "", want: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset(held(tc.holder, now))
+			client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+				if tc.conflicts--; tc.conflicts >= 0 {
+					return true, nil, conflict
+				}
+				return false, nil, nil
+			})
+			err := Release(t.Context(), client.CoordinationV1(), "kube-system", "manager", "node-1_", testingclock.NewFakePassiveClock(now))
+			if (err != nil) != tc.fails {
+				t.Errorf("error %v", err)
+			}
+			lease, err := client.CoordinationV1().Leases("kube-system").Get(t.Context(), "manager", metav1.GetOptions{})
+			if err != nil || *lease.Spec.HolderIdentity != tc.want {
+				t.Errorf("holder %v, want %q; error %v", lease.Spec.HolderIdentity, tc.want, err)
+			}
+		})
+	}
+	if err := Release(t.Context(), fake.NewClientset().CoordinationV1(), "kube-system", "manager", "node-1_", testingclock.NewFakePassiveClock(now)); err != nil {
+		t.Errorf("without a lease: %v", err)
+	}
+}

@@ -30,33 +30,47 @@ const (
 	perMillion   = 1e6
 )
 
+// secureScheme begins an endpoint that speaks TLS. Without it, spans are sent in clear text, as kube-apiserver does.
+const secureScheme = "https://"
+
 // Read reads and checks the file of --tracing-config-file.
 func Read(file string) (*tracingapi.TracingConfiguration, error) {
 	config, err := options.ReadTracingConfiguration(file)
 	if err != nil {
 		return nil, err
 	}
-	if errs := tracingapi.ValidateTracingConfiguration(config, nil, nil); len(errs) > 0 {
+	address, _ := endpointOf(config)
+	checked := *config
+	checked.Endpoint = &address // kube-apiserver has no TLS, and its check no scheme for it.
+	if errs := tracingapi.ValidateTracingConfiguration(&checked, nil, nil); len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
-	if endpoint := endpointOf(config); strings.Contains(endpoint, "/") {
-		return nil, fmt.Errorf("endpoint %q: write host:port of a collector that receives OTLP over HTTP, such as %s",
-			endpoint, defaultEndpoint)
+	if strings.Contains(address, "/") {
+		return nil, fmt.Errorf("endpoint %q: write host:port of a collector that receives OTLP over HTTP, such as %s, or "+
+			"%shost:port for TLS", *config.Endpoint, defaultEndpoint, secureScheme)
 	}
 	return config, nil
 }
 
-func endpointOf(config *tracingapi.TracingConfiguration) string {
+// endpointOf returns the address of the collector, and whether it speaks TLS.
+func endpointOf(config *tracingapi.TracingConfiguration) (address string, secure bool) {
 	if config.Endpoint == nil {
-		return defaultEndpoint
+		return defaultEndpoint, false
 	}
-	return cmp.Or(*config.Endpoint, defaultEndpoint)
+	address, secure = strings.CutPrefix(*config.Endpoint, secureScheme)
+	return cmp.Or(address, defaultEndpoint), secure
 }
 
 // Start exports spans from now on. The returned function exports the remaining spans. An unreachable collector is
-// logged, and spans are dropped; it never delays the manager.
+// logged, and spans are dropped; it never delays the manager. With TLS, the collector's certificate is verified with
+// the authorities of the system, or with those in the file that the variable OTEL_EXPORTER_OTLP_CERTIFICATE names.
 func Start(ctx context.Context, config *tracingapi.TracingConfiguration, version string) (stop func(), err error) {
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpoint(endpointOf(config)), otlptracehttp.WithInsecure())
+	address, secure := endpointOf(config)
+	options := []otlptracehttp.Option{otlptracehttp.WithEndpoint(address)}
+	if !secure {
+		options = append(options, otlptracehttp.WithInsecure())
+	}
+	exporter, err := otlptracehttp.New(ctx, options...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -30,7 +31,8 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		"unknown field": {header + "endpint: localhost:4318\n", "endpint"},
 		"rate":          {header + "samplingRatePerMillion: 2000000\n", "samplingRatePerMillion"},
 		"socket":        {header + "endpoint: unix:///run/collector.sock\n", "host:port"},
-		"URL":           {header + "endpoint: https://collector:4318\n", "unsupported scheme"},
+		"plain URL":     {header + "endpoint: http://collector:4318\n", "unsupported scheme"},
+		"path":          {header + "endpoint: https://collector:4318/v1/traces\n", "https://host:port for TLS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Read(write(t, c.content)); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -44,14 +46,28 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestStartExportsSpans(t *testing.T) {
+	for name, tls := range map[string]bool{"plain": false, "TLS": true} {
+		t.Run(name, func(t *testing.T) { testExport(t, tls) })
+	}
+}
+
+func testExport(t *testing.T, tls bool) {
+	t.Helper()
 	var mu sync.Mutex
 	var received []string
-	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	collector := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		mu.Lock()
 		defer mu.Unlock()
 		received = append(received, r.URL.Path+" "+string(body))
 	}))
+	if tls {
+		collector.StartTLS()
+		authority := write(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: collector.Certificate().Raw})))
+		t.Setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", authority)
+	} else {
+		collector.Start()
+	}
 	defer collector.Close()
 	config, err := Read(write(t, header+"endpoint: "+strings.TrimPrefix(collector.URL, "http://")+
 		"\nsamplingRatePerMillion: 1000000\n"))

@@ -114,10 +114,13 @@ func (m *Manager) Kill() {
 	<-m.done
 }
 
+// managerStopTimeout is the time between SIGTERM and SIGKILL that a pod has by default.
+const managerStopTimeout = 30 * time.Second
+
 // Stop terminates the process, kills it if it does not exit in time, and waits until it has exited.
 func (m *Manager) Stop(ctx context.Context) {
 	_ = m.cmd.Process.Signal(syscall.SIGTERM) // As in Kill.
-	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	ctx, cancel := context.WithTimeout(ctx, managerStopTimeout)
 	defer cancel()
 	select {
 	case <-m.done:

@@ -21,7 +21,8 @@ func vSphereBudgets(_, services int) map[string]Budget {
 		sharedLists = 2
 	)
 	// NSX-T answers with up to 1,000 objects at a time: virtual servers, pools and monitors of each port. The other lists
-	// are load balancer services, groups, and the addresses of two pools.
+	// are load balancer services, groups, and the addresses of two pools. The names of pools and profiles are read once in
+	// ten minutes.
 	lists := 3*((2*(services+2)+999)/1000) + 4*((services+2+999)/1000)
 	return map[string]Budget{
 		PhaseJoin: {Calls: 30, ReadOnly: true},
@@ -56,7 +57,7 @@ func newVSphere(o SimulatorOptions) (conformance.World, func() error, error) {
 }
 
 // vSphereConfig contains the accounts of the simulated vCenter and its NSX-T manager, which have a certificate of their
-// own.
+// own, and the application profiles, which the vSphere cloud controller manager has no defaults for.
 func vSphereConfig(endpoint string, _ conformance.World, _ SimulatorOptions) string {
 	u, err := url.Parse(endpoint)
 	if err != nil {
@@ -85,6 +86,8 @@ insecure-flag = true
 size = XLARGE
 tier1-gateway-path = %s
 ip-pool-name = %s
+tcp-app-profile-name = %s
+udp-app-profile-name = %s
 
 [LoadBalancerClass "internal"]
 ip-pool-name = %s
@@ -92,5 +95,6 @@ ip-pool-name = %s
 [Route]
 router-path = %s
 `, vspheresim.User, vspheresim.Password, u.Hostname(), u.Port(), vspheresim.CategoryRegion, vspheresim.CategoryZone,
-		u.Host, nsxt.User, nsxt.Password, nsxt.Tier1, nsxt.PublicPool, nsxt.InternalPool, nsxt.Tier1)
+		u.Host, nsxt.User, nsxt.Password, nsxt.Tier1, nsxt.PublicPool, nsxt.TCPProfile, nsxt.UDPProfile,
+		nsxt.InternalPool, nsxt.Tier1)
 }

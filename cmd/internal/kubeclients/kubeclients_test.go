@@ -1,4 +1,4 @@
-package ccmapp
+package kubeclients
 
 import (
 	"context"
@@ -113,7 +113,7 @@ func TestNodeFilterLeavesServicesAlone(t *testing.T) {
 	)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	config := (&appconfig.Config{SharedInformers: factory, LoopbackClientConfig: &rest.Config{}}).Complete()
-	filterNodes(config, labels.SelectorFromSet(labels.Set{"zone": "a"}))
+	FilterNodes(config, labels.SelectorFromSet(labels.Set{"zone": "a"}))
 	nodes, services := factory.Core().V1().Nodes(), factory.Core().V1().Services()
 	nodes.Informer()
 	services.Informer()
@@ -147,9 +147,9 @@ func TestTrimObjectsDropsLargeFields(t *testing.T) {
 	)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	config := (&appconfig.Config{SharedInformers: factory, LoopbackClientConfig: &rest.Config{}}).Complete()
-	filterNodes(config, labels.SelectorFromSet(labels.Set{"zone": "a"}))
-	watchSelectedServices(config, "fake", loadbalancer.OwnClass)
-	if err := trimObjects(config); err != nil {
+	FilterNodes(config, labels.SelectorFromSet(labels.Set{"zone": "a"}))
+	WatchSelectedServices(config, "fake", loadbalancer.OwnClass)
+	if err := TrimObjects(config); err != nil {
 		t.Fatal(err)
 	}
 	factory.Start(t.Context().Done())
@@ -185,7 +185,7 @@ func TestSelectServicesByClass(t *testing.T) {
 	client := kubefake.NewClientset(service("listed", ptr.To("unified-ccm.io/fake")), service("other", nil))
 	factory := informers.NewSharedInformerFactory(client, 0)
 	config := (&appconfig.Config{SharedInformers: factory, LoopbackClientConfig: &rest.Config{}}).Complete()
-	watchSelectedServices(config, "fake", loadbalancer.OwnClass)
+	WatchSelectedServices(config, "fake", loadbalancer.OwnClass)
 	services := factory.Core().V1().Services()
 	services.Informer()
 	factory.Start(t.Context().Done())

@@ -1,4 +1,5 @@
-package ccmapp
+// Package kubeclients configures the clients and informers with which the manager reads and writes the cluster.
+package kubeclients
 
 import (
 	"context"
@@ -25,10 +26,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
 
-// filterNodes makes the shared informer of Nodes see only those that match the selector. The informer that is
+// FilterNodes makes the shared informer of Nodes see only those that match the selector. The informer that is
 // requested first is the one that every caller gets, so the factory of all other kinds stays unfiltered: a
 // selector for nodes must not hide Services.
-func filterNodes(config *appconfig.CompletedConfig, selector labels.Selector) {
+func FilterNodes(config *appconfig.CompletedConfig, selector labels.Selector) {
 	config.SharedInformers.InformerFor(&v1.Node{}, func(client kubernetes.Interface,
 		resync time.Duration) cache.SharedIndexInformer {
 		return coreinformers.NewFilteredNodeInformer(client, resync,
@@ -37,10 +38,10 @@ func filterNodes(config *appconfig.CompletedConfig, selector labels.Selector) {
 	})
 }
 
-// watchSelectedServices makes the shared informer of Services hold them as loadbalancer.Classes.Select returns them.
+// WatchSelectedServices makes the shared informer of Services hold them as loadbalancer.Classes.Select returns them.
 // The framework's service controller decides by the class alone and has no setting for it. A transform of the informer
 // cannot do it: client-go may apply it more than once, and Select is not idempotent.
-func watchSelectedServices(config *appconfig.CompletedConfig, provider string, classes loadbalancer.Classes) {
+func WatchSelectedServices(config *appconfig.CompletedConfig, provider string, classes loadbalancer.Classes) {
 	if classes == loadbalancer.DefaultClass {
 		return
 	}
@@ -76,16 +77,16 @@ func watchSelectedServices(config *appconfig.CompletedConfig, provider string, c
 	})
 }
 
-// trimObjects makes the shared informers of Nodes and Services hold no fields that are large and that neither the
+// TrimObjects makes the shared informers of Nodes and Services hold no fields that are large and that neither the
 // framework nor a provider reads. A request with a trimmed object changes none of them: an update of a Node ignores its
 // status, the API server takes absent managed fields from the stored object, and patches are computed from two trimmed
 // copies.
-func trimObjects(config *appconfig.CompletedConfig) error {
+func TrimObjects(config *appconfig.CompletedConfig) error {
 	core := config.SharedInformers.Core().V1()
 	return errors.Join(core.Nodes().Informer().SetTransform(trim), core.Services().Informer().SetTransform(trim))
 }
 
-// trim is the transform of trimObjects. client-go may apply it to an object more than once.
+// trim is the transform of TrimObjects. client-go may apply it to an object more than once.
 func trim(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
@@ -97,8 +98,8 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// useDryRunClients turns every change that the manager's clients request into a dry run of the API server.
-func useDryRunClients(config *appconfig.CompletedConfig) {
+// UseDryRun turns every change that the manager's clients request into a dry run of the API server.
+func UseDryRun(config *appconfig.CompletedConfig) {
 	// The leader election and the informers of the framework take their clients from Kubeconfig; the controllers
 	// from ClientBuilder, which may be independent of it.
 	config.Kubeconfig.Wrap(newDryRunTransport)

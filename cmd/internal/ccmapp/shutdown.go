@@ -1,0 +1,64 @@
+package ccmapp
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	appconfig "k8s.io/cloud-provider/app/config"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/lease"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// A pod gets 30 seconds by default between SIGTERM and SIGKILL. The sum of these fits into them.
+const (
+	// callsTimeout is the time for calls in flight to end.
+	callsTimeout = 20 * time.Second
+	// releaseTimeout is the time to release the lease.
+	releaseTimeout = 3 * time.Second
+)
+
+// shutDown ends the work of the process: the calls in flight end, the provider releases what it holds in the cloud, and
+// the leader its lease, so that the next one starts at once. The framework itself ends in the middle of calls and keeps
+// the lease until it expires.
+func (d *daemon) shutDown(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	logger.Info("Stopping: waiting for the calls in flight", "timeout", callsTimeout)
+	calls, cancel := context.WithTimeout(ctx, callsTimeout)
+	defer cancel()
+	if stopper, ok := d.cloud.(provider.Stopper); ok {
+		stopper.Stop(calls)
+	}
+	d.flushTraces()
+	if !d.leading.Load() {
+		return
+	}
+	// Last: the framework renews the lease as long as the process runs.
+	release, cancel := context.WithTimeout(ctx, releaseTimeout)
+	defer cancel()
+	if err := d.releaseLease(release); err != nil {
+		logger.Error(err, "Failed to release the lease; the next leader waits until it expires")
+	}
+}
+
+// leaseReleaser returns the function that releases the leases of this process.
+func leaseReleaser(config *appconfig.CompletedConfig, c clock.PassiveClock) func(context.Context) error {
+	generic := config.ComponentConfig.Generic
+	return func(ctx context.Context) error {
+		client, err := kubernetes.NewForConfig(config.Kubeconfig)
+		if err != nil {
+			return err
+		}
+		host, err := os.Hostname()
+		if err != nil {
+			return err
+		}
+		// The framework's identity of a leader is the name of its host and a random part.
+		return lease.Release(ctx, client.CoordinationV1(), generic.LeaderElection.ResourceNamespace,
+			generic.LeaderElection.ResourceName, host+"_", c)
+	}
+}
