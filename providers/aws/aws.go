@@ -63,6 +63,7 @@ func Descriptor() provider.Descriptor {
 		Flags:              flags.Add,
 		InheritedFlags:     controllers.InheritedFlags(),
 		Controllers:        controllers.All(),
+		ControllerAliases:  controllers.Aliases(),
 		ValidateConfig:     config.Reader.Validate,
 		ShowConfig:         config.Reader.Show,
 		New:                func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },

@@ -9,6 +9,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
@@ -72,4 +73,33 @@ func TestCheckOutsideOfAWS(t *testing.T) {
 			t.Errorf("the next caller waits %v for %v", time.Since(again), err)
 		}
 	})
+}
+
+// TestIdentityWhileZoneIsDisrupted starts a manager while a zone is disrupted: EC2 reads instances of other zones by
+// their IDs only, and the instance metadata service has the VPC of one in the zone itself.
+func TestIdentityWhileZoneIsDisrupted(t *testing.T) {
+	for _, tt := range []struct{ name, zone, conf, err string }{
+		{name: "another zone", zone: "us-west-2b"},
+		{name: "its own zone", zone: "us-west-2a", conf: "KubernetesClusterID = sim\n"},
+		{name: "its own zone, unknown cluster", zone: "us-west-2a", err: "set VPC, KubernetesClusterID"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := simtest.New(t, sim.Options{})
+				c.Launch(world.Machine{Name: "self", Zone: tt.zone})
+				c.Cloud.SetDisruption(sim.Disruption{Zones: []string{"us-west-2a"}})
+				m := newManager(t, c.Cloud.Front().Transport(), tt.conf)
+				p, err := m.connection.Get(t.Context())
+				if tt.err != "" {
+					if !cloudapi.Is(err, cloudapi.Unavailable) || !strings.Contains(err.Error(), tt.err) {
+						t.Errorf("error %v, want %q in it", err, tt.err)
+					}
+					return
+				}
+				if err != nil || p.identity.VPC != c.Cloud.VPC() || p.identity.ClusterID != "sim" || p.identity.Subnet == "" {
+					t.Errorf("identity %+v, %v", p, err)
+				}
+			})
+		})
+	}
 }

@@ -241,10 +241,28 @@ func (l *policyScenarios) tagInstance(ctx context.Context) {
 		select {
 		case event := <-watch.ResultChan():
 			if node, ok := event.Object.(*v1.Node); ok && node.Labels[names.TaggedLabel] != "" {
+				l.untagInstance(ctx, client, node.Name)
 				return
 			}
 		case <-ctx.Done():
 			l.Error("the instance was not tagged")
+			return
+		}
+	}
+}
+
+// untagInstance deletes a tagged Node, and waits until the tagging controller has removed the tags of its instance.
+func (l *policyScenarios) untagInstance(ctx context.Context, client *fake.Clientset, node string) {
+	l.Helper()
+	l.world.Front().Log().Reset()
+	if err := client.CoreV1().Nodes().Delete(ctx, node, metav1.DeleteOptions{}); err != nil {
+		l.Fatal(err)
+	}
+	for l.world.Front().Log().Count()["DeleteTags"] == 0 {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			l.Error("the tags of the instance were not removed")
 			return
 		}
 	}

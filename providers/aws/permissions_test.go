@@ -2,9 +2,11 @@ package aws_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -21,13 +23,33 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
 )
 
-// policyFile is the policy that the documentation gives the manager.
-const policyFile = "../../deploy/aws/iam-policy.json"
+// policies are the policies that the documentation gives the manager.
+const policies = "../../deploy/aws/iam-policy*.json"
 
-// policy is the policy of the cluster in the simulated cloud.
+// policy returns one policy of the cluster in the simulated cloud, with the statements of all policies.
 func policy(t testing.TB) []byte {
 	t.Helper()
-	document, err := os.ReadFile(policyFile)
+	files, err := filepath.Glob(policies)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d policies, %v", len(files), err)
+	}
+	var all struct {
+		Version   string
+		Statement []json.RawMessage
+	}
+	for _, file := range files {
+		document, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		statements := all.Statement
+		all.Statement = nil
+		if err := json.Unmarshal(document, &all); err != nil {
+			t.Fatal(err)
+		}
+		all.Statement = slices.Concat(statements, all.Statement)
+	}
+	document, err := json.Marshal(all)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
 // Package api declares every call that the provider makes to AWS. The SDK's clients implement these
-// interfaces, and deploy/aws/iam-policy.json is generated from them, so that a call that is not listed here
+// interfaces, and the policies in deploy/aws are generated from them, so that a call that is not listed here
 // is neither made nor allowed.
 package api
 

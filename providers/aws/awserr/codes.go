@@ -56,7 +56,7 @@ var codes = sync.OnceValue(func() map[string]cloudapi.Class {
 			"RegionDisabledException", "InvalidUserToken",
 		},
 		cloudapi.Quota: {
-			"InsufficientFreeAddressesInSubnet", "LimitExceededException",
+			"InsufficientFreeAddressesInSubnet", "LimitExceededException", "TargetGroupAssociationLimit",
 		},
 		// These are about an object that the request refers to, not about the object of the call.
 		cloudapi.Invalid: {

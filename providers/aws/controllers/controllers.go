@@ -21,6 +21,9 @@ func All() []provider.Controller {
 	return []provider.Controller{{Name: taggingController, OptIn: true}, {Name: ipamController}}
 }
 
+// Aliases returns the further names of controllers in --controllers. kube-controller-manager has the same one.
+func Aliases() map[string]string { return map[string]string{"nodeipam": ipamController} }
+
 // Instances reads instances in bulk.
 type Instances interface {
 	Described(ctx context.Context, ids []string, fresh bool) (map[string]*ec2types.Instance, error)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/config"
 	"github.com/unified-ccm/unified-ccm/providers/aws/instances"
 )
@@ -62,6 +63,7 @@ func (p *ipam) sync(ctx context.Context, batch []nodeWork) map[nodeTask]error {
 			break
 		}
 		found, err := p.Instances.Described(ctx, ids, fresh)
+		unread, err := awserr.SplitUnread(err)
 		if err != nil {
 			return failAll(batch, err)
 		}
@@ -70,6 +72,8 @@ func (p *ipam) sync(ctx context.Context, batch []nodeWork) map[nodeTask]error {
 			instance, exists := found[ids[n]]
 			podCIDRs, err := p.podCIDRs(ids[n], instance, exists)
 			switch {
+			case unread[ids[n]] != nil:
+				errs[w.nodeTask] = unread[ids[n]]
 			case err == nil:
 				errs[w.nodeTask] = p.assign(ctx, w.object, podCIDRs)
 			case fresh:

@@ -204,10 +204,10 @@ func (t *tagging) callInBulk(
 	return errs
 }
 
-// existing returns the IDs of the instances that exist, or none if they cannot be read.
+// existing returns the IDs of the instances that exist and can be read.
 func (t *tagging) existing(ctx context.Context, ids []string) []string {
 	found, err := t.Instances.Described(ctx, ids, true)
-	if err != nil {
+	if _, err := awserr.SplitUnread(err); err != nil {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(found))

@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
@@ -69,6 +68,12 @@ func Discover(
 		return id, nil
 	}
 	self, err := readSelf(ctx, client, metadata)
+	if cloudapi.Is(err, cloudapi.Unavailable) && id.ClusterID != "" {
+		// EC2 cannot read instances in a disrupted zone.
+		if own, metadataErr := readInterface(ctx, metadata); metadataErr == nil {
+			self, err = own, nil
+		}
+	}
 	if err != nil {
 		return id, notConfigured(missing, cfg, err)
 	}
@@ -136,11 +141,14 @@ func readSelf(ctx context.Context, client api.EC2, metadata Metadata) (instance,
 	if err != nil {
 		return instance{}, err
 	}
-	// A filter, since a call by ID fails for an unknown ID.
-	out, err := client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{
-		Filters: []ec2types.Filter{api.Filter("instance-id", id)},
-	})
-	if err != nil {
+	unknown := &cloudapi.Error{Class: cloudapi.Invalid, Operation: "DescribeInstances", Err: fmt.Errorf(
+		"EC2 does not know instance %s: it may be in another region or account than the manager's credentials", id)}
+	// By ID, since a read by filter fails while any zone is disrupted.
+	out, err := client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+	switch {
+	case cloudapi.Is(err, cloudapi.NotFound):
+		return instance{}, unknown
+	case err != nil:
 		return instance{}, err
 	}
 	for _, reservation := range out.Reservations {
@@ -151,8 +159,27 @@ func readSelf(ctx context.Context, client api.EC2, metadata Metadata) (instance,
 			}, nil
 		}
 	}
-	return instance{}, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "DescribeInstances", Err: fmt.Errorf(
-		"EC2 does not know instance %s: it may be in another region or account than the manager's credentials", id)}
+	return instance{}, unknown
+}
+
+// readInterface reads the VPC and the subnet of the instance that the manager runs on from the instance metadata
+// service, which needs no API of AWS.
+func readInterface(ctx context.Context, metadata Metadata) (instance, error) {
+	service, err := metadata(ctx)
+	if err != nil {
+		return instance{}, err
+	}
+	mac, err := readMetadata(ctx, service, "mac")
+	if err != nil {
+		return instance{}, err
+	}
+	var self instance
+	for key, to := range map[string]*string{"vpc-id": &self.vpc, "subnet-id": &self.subnet} {
+		if *to, err = readMetadata(ctx, service, "network/interfaces/macs/"+mac+"/"+key); err != nil {
+			return instance{}, err
+		}
+	}
+	return self, nil
 }
 
 // metadataLimit is far above the size of any value that is read.

@@ -2,6 +2,7 @@ package instances
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -11,9 +12,9 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -124,8 +125,8 @@ func (d *describedInstances) get(ids []string, oldest cutoffs) (found map[string
 // none. With fresh all of them are read after the call, else results of the last minutes are used. Concurrent callers
 // share reads, by ID in bulk, or by a list where that takes fewer calls.
 //
-// While EC2 does not answer, stale instances are used, unless fresh: EC2 documents that reads without IDs fail
-// while a zone is disrupted, and load balancers have to follow nodes in the other zones then.
+// While EC2 does not answer for some instances, as for those in a disrupted zone, stale instances are used, unless
+// fresh. Those that were never read are in an *awserr.UnreadError beside the result.
 func (s *Source) Described(
 	ctx context.Context, ids []string, fresh bool,
 ) (map[string]*ec2types.Instance, error) {
@@ -136,20 +137,33 @@ func (s *Source) Described(
 	return s.describedOrStale(ctx, ids, cutoffs{now.Add(-describedAge), now.Add(-absentAge), now.Add(-absentAge)})
 }
 
-// describedOrStale returns stale instances if EC2 does not answer. It never returns stale absence.
+// describedOrStale returns stale instances where EC2 does not answer. It never returns stale absence.
 func (s *Source) describedOrStale(
 	ctx context.Context, ids []string, oldest cutoffs,
 ) (map[string]*ec2types.Instance, error) {
 	found, err := s.described(ctx, ids, oldest)
-	if !cloudapi.Is(err, cloudapi.Unavailable) || ctx.Err() != nil {
+	var unread *awserr.UnreadError
+	switch {
+	case errors.As(err, &unread):
+	case isOutage(ctx, err):
+		klog.FromContext(ctx).Error(err, "Failed to read instances; using cached ones")
+		unread = &awserr.UnreadError{Err: err}
+		found, unread.IDs = s.cache.get(onlyInstanceIDs(ids), oldest)
+	default:
 		return found, err
 	}
-	stale, unknown := s.cache.get(onlyInstanceIDs(ids), cutoffs{absent: oldest.absent})
-	if len(unknown) > 0 {
-		return nil, err
+	var unknown []string
+	for _, id := range unread.IDs {
+		if i, exists := s.cache.Get(id); exists {
+			found[id] = i.Instance
+		} else {
+			unknown = append(unknown, id)
+		}
 	}
-	klog.FromContext(ctx).Error(err, "Failed to read instances; using cached ones", "instances", len(stale))
-	return stale, nil
+	if len(unknown) == 0 {
+		return found, nil
+	}
+	return found, &awserr.UnreadError{IDs: unknown, Err: unread.Err}
 }
 
 // onlyInstanceIDs returns the IDs of instances among those of nodes, sorted.
@@ -160,17 +174,29 @@ func onlyInstanceIDs(ids []string) []string {
 }
 
 // Owned returns those of the instances that carry the cluster's tag, or that have an initialized Node:
-// cloud-provider-aws requires no tag of the instance behind a Node.
+// cloud-provider-aws requires no tag of the instance behind a Node, so that one which EC2 cannot read is owned too. It
+// is nil then; other unread ones are in an *awserr.UnreadError beside the result.
 func (s *Source) Owned(ctx context.Context, scope Scope, ids []string) (map[string]*ec2types.Instance, error) {
 	now := s.clock.Now()
 	oldest := cutoffs{now.Add(-ownerAge), now.Add(-ownerAge), now.Add(-absentAge)}
 	found, err := s.describedOrStale(ctx, ids, oldest)
+	unread, err := awserr.SplitUnread(err)
+	if err != nil {
+		return nil, err
+	}
 	initialized := s.initializedInstances()
 	maps.DeleteFunc(found, func(id string, i *ec2types.Instance) bool { return !scope.has(i) && !initialized[id] })
-	return found, err
+	maps.DeleteFunc(unread, func(id string, _ error) bool {
+		if initialized[id] {
+			found[id] = nil
+		}
+		return initialized[id]
+	})
+	return found, unreadError(unread)
 }
 
-// described returns the instances that exist, from reads since the cutoffs.
+// described returns the instances that exist, from reads since the cutoffs, and an *awserr.UnreadError about those that
+// cannot be read.
 func (s *Source) described(ctx context.Context, ids []string, oldest cutoffs) (map[string]*ec2types.Instance, error) {
 	ids = onlyInstanceIDs(ids)
 	found, unknown := s.cache.get(ids, oldest)
@@ -188,19 +214,25 @@ func (s *Source) described(ctx context.Context, ids []string, oldest cutoffs) (m
 	}
 	// The previous holder of the lock may have read them.
 	_, unknown = s.cache.get(ids, oldest)
-	if len(unknown) > MaxFilterValues {
-		if _, err := s.list(ctx, conn); err != nil {
+	if len(unknown) > MaxFilterValues && !s.outage.active() {
+		switch _, err := s.list(ctx, conn); {
+		case isOutage(ctx, err):
+			s.outage.begin()
+		case err != nil:
 			return nil, err
 		}
 		_, unknown = s.cache.get(ids, oldest)
 	}
 	var read []ec2types.Instance
+	var unread map[string]error
 	if len(unknown) > 0 {
-		if read, err = s.get(ctx, conn, unknown); err != nil {
+		if read, unread, err = s.get(ctx, conn, unknown); err != nil {
 			return nil, err
 		}
 	}
-	return s.currentInstances(ids, read), nil
+	found = s.currentInstances(ids, read)
+	maps.DeleteFunc(found, func(id string, _ *ec2types.Instance) bool { return unread[id] != nil })
+	return found, unreadError(unread)
 }
 
 // currentInstances returns the instances after a read. A read does not replace the row of an instance that this manager

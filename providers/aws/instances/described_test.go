@@ -202,6 +202,7 @@ func TestDescribedReturnsStaleInstancesDuringOutage(t *testing.T) {
 				t.Errorf("%s: %d instances, %v, want an error", name, n, err)
 			}
 		}
+		time.Sleep(outageAge)
 		w.Cloud.Cloud.Front().SetFaults(kit.Fault{Kind: kit.FaultThrottle, Operation: "DescribeInstances", Times: kit.Always})
 		if n, err := describe(false, a, b); !cloudapi.Is(err, cloudapi.Throttled) {
 			t.Errorf("%d instances, %v, want that EC2 throttles", n, err)

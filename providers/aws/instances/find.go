@@ -2,6 +2,7 @@ package instances
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -35,7 +37,7 @@ func (s *Source) Find(
 	if err != nil {
 		return nil, err
 	}
-	found := matches{}
+	found := &matches{byName: map[string][]commoninstances.Instance{}, unread: map[string]error{}}
 	others, err := s.findByID(ctx, commoninstances.NamesOf(nodes), found)
 	if err != nil {
 		return nil, err
@@ -45,21 +47,28 @@ func (s *Source) Find(
 	}
 	addresses := map[string]string{}
 	for _, name := range others {
-		if ip, ok := addressInName(name); ok && len(found[name]) == 0 && conn.VPC != "" {
+		if ip, ok := addressInName(name); ok && len(found.byName[name]) == 0 && conn.VPC != "" {
 			addresses[name] = ip.String()
 		}
 	}
 	if err := s.findByAddress(ctx, conn, addresses, found); err != nil {
 		return nil, err
 	}
-	return found.instances()
+	return found.instances(), nil
 }
 
-// matches holds the instances found for each node name.
-type matches map[string][]commoninstances.Instance
+// matches holds the instances found for each node name, and the errors of names whose instance could not be looked for.
+type matches struct {
+	byName map[string][]commoninstances.Instance
+	unread map[string]error
+}
+
+func (m *matches) add(name string, i commoninstances.Instance) {
+	m.byName[name] = append(m.byName[name], i)
+}
 
 // findByID finds Nodes with an ID in their name, and returns the names of the others.
-func (s *Source) findByID(ctx context.Context, nodeNames []string, found matches) (others []string, err error) {
+func (s *Source) findByID(ctx context.Context, nodeNames []string, found *matches) (others []string, err error) {
 	nameOf := map[string][]string{}
 	for _, name := range nodeNames {
 		if id, ok := IDOfNodeName(name); ok {
@@ -74,78 +83,140 @@ func (s *Source) findByID(ctx context.Context, nodeNames []string, found matches
 	list, err := s.Get(ctx, slices.Sorted(maps.Keys(nameOf)))
 	for _, i := range list {
 		for _, name := range nameOf[i.ID] {
-			found[name] = append(found[name], i)
+			found.add(name, i)
 		}
 	}
 	return others, err
 }
 
 // findByDNSName finds instances with a private DNS name that is the name of the Node.
-func (s *Source) findByDNSName(ctx context.Context, conn Connection, nodeNames []string, found matches) error {
-	return s.findValues(ctx, conn, filterPrivateName, nodeNames, found, func(i *ec2types.Instance) []string {
-		return []string{aws.ToString(i.PrivateDnsName)}
-	})
+func (s *Source) findByDNSName(ctx context.Context, conn Connection, nodeNames []string, found *matches) error {
+	return s.findValues(ctx, conn, search{filter: filterPrivateName, values: nodeNames,
+		names: func(name string) []string { return []string{name} },
+		value: func(i *ec2types.Instance) string { return aws.ToString(i.PrivateDnsName) }}, found)
 }
 
 // findByAddress finds instances by their primary address; addresses are by node name.
 func (s *Source) findByAddress(
-	ctx context.Context, conn Connection, addresses map[string]string, found matches,
+	ctx context.Context, conn Connection, addresses map[string]string, found *matches,
 ) error {
 	nameOf := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(addresses)) {
 		nameOf[addresses[name]] = append(nameOf[addresses[name]], name)
 	}
-	namesOf := func(i *ec2types.Instance) []string { return nameOf[aws.ToString(i.PrivateIpAddress)] }
-	return s.findValues(ctx, conn, filterPrivateIP, slices.Sorted(maps.Keys(nameOf)), found, namesOf)
+	return s.findValues(ctx, conn, search{filter: filterPrivateIP, values: slices.Sorted(maps.Keys(nameOf)),
+		names: func(address string) []string { return nameOf[address] },
+		value: func(i *ec2types.Instance) string { return aws.ToString(i.PrivateIpAddress) }}, found)
 }
 
-// findValues reads the cluster's instances that match a filter, and adds them to found by node name.
-func (s *Source) findValues(
-	ctx context.Context, conn Connection, filter string, values []string, found matches,
-	nodeNames func(*ec2types.Instance) []string,
-) error {
-	if len(values) == 0 {
+// search is a search for instances by a property.
+type search struct {
+	// filter is the filter of the property; values are those to find.
+	filter string
+	values []string
+	// names returns the names of Nodes with a value.
+	names func(value string) []string
+	// value returns the property of an instance.
+	value func(*ec2types.Instance) string
+}
+
+// findValues reads the cluster's instances that a search matches, and adds them to found by node name.
+func (s *Source) findValues(ctx context.Context, conn Connection, by search, found *matches) error {
+	if len(by.values) == 0 {
 		return nil
 	}
-	otherFilters := append(conn.InVPC(), existingStates())
-	list, err := inChunks(values, filter, otherFilters, func(filters []ec2types.Filter) ([]ec2types.Instance, error) {
-		return conn.describe(ctx, filters)
-	})
+	var list []ec2types.Instance
+	var err error
+	outage := s.outage.active()
+	if !outage {
+		read := func(filters []ec2types.Filter) ([]ec2types.Instance, error) { return conn.filter(ctx, filters) }
+		list, err = inChunks(by.values, by.filter, append(conn.InVPC(), existingStates()), read)
+		if outage = isOutage(ctx, err); outage {
+			s.outage.begin()
+		}
+	}
+	if outage {
+		list, err = s.findByInterface(ctx, conn, by, found)
+	}
 	if err != nil {
 		return err
 	}
 	list = conn.owned(list)
-	converted, err := s.convert(ctx, conn, list)
-	if err != nil {
-		return err
-	}
+	converted := s.convert(ctx, conn, list)
 	for n := range list {
-		for _, name := range nodeNames(&list[n]) {
-			found[name] = append(found[name], converted[n])
+		for _, name := range by.names(by.value(&list[n])) {
+			found.add(name, converted[n])
 		}
 	}
 	return nil
 }
 
-// instances returns each instance under the requested node name. Two instances for one name are an error,
-// because either may be that of the Node.
-func (found matches) instances() ([]commoninstances.Instance, error) {
+// findByInterface finds instances by the network interfaces of the VPC, which can be read while a zone is disrupted,
+// and have the IDs and zones of their instances. A Node without an instance that can be read is unread: none may be
+// taken for deleted.
+func (s *Source) findByInterface(
+	ctx context.Context, conn Connection, by search, found *matches,
+) ([]ec2types.Instance, error) {
+	interfaces, err := conn.describeInterfaces(ctx, append(conn.InVPC(),
+		api.Filter("attachment.status", string(ec2types.AttachmentStatusAttached))))
+	if err != nil {
+		return nil, err
+	}
+	zones := map[string]string{}
+	for n := range interfaces {
+		id := ""
+		if a := interfaces[n].Attachment; a != nil {
+			id = aws.ToString(a.InstanceId)
+		}
+		i, cached := s.cache.Get(id)
+		if names.IsInstanceID(id) && (!cached || slices.Contains(by.values, by.value(i.Instance))) {
+			zones[id] = aws.ToString(interfaces[n].AvailabilityZone)
+		}
+	}
+	s.outage.locate(zones)
+	list, unread, err := s.get(ctx, conn, slices.Sorted(maps.Keys(zones)))
+	if err != nil {
+		return nil, err
+	}
+	cause := unreadError(unread)
+	if cause == nil {
+		cause = &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "DescribeInstances",
+			Err: errors.New("EC2 does not search instances at the moment, as while a zone is disrupted")}
+	}
+	for _, value := range by.values {
+		for _, name := range by.names(value) {
+			found.unread[name] = cause
+		}
+	}
+	return list, nil
+}
+
+// instances returns each instance under the requested node name. A name of two instances is Uncertain, because either
+// may be that of the Node, and so is one that could not be looked for.
+func (m *matches) instances() []commoninstances.Instance {
 	var out []commoninstances.Instance
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		list := found[name]
+	for _, name := range slices.Sorted(maps.Keys(m.byName)) {
+		list := m.byName[name]
 		if len(list) > 1 {
 			var ids []string
 			for _, i := range list {
 				ids = append(ids, i.ID)
 			}
 			slices.Sort(ids)
-			return nil, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "DescribeInstances",
+			out = append(out, commoninstances.Instance{NodeName: name, Uncertain: &cloudapi.Error{
+				Class: cloudapi.Invalid, Operation: "DescribeInstances",
 				Err: fmt.Errorf("node %s matches several instances (%s): start its kubelet with --provider-id",
-					name, strings.Join(ids, ", "))}
+					name, strings.Join(ids, ", "))}})
+			continue
 		}
 		i := list[0]
 		i.NodeName = name
 		out = append(out, i)
 	}
-	return out, nil
+	for _, name := range slices.Sorted(maps.Keys(m.unread)) {
+		if len(m.byName[name]) == 0 {
+			out = append(out, commoninstances.Instance{NodeName: name, Uncertain: m.unread[name]})
+		}
+	}
+	return out
 }

@@ -22,7 +22,7 @@ func FuzzNodeNames(f *testing.F) {
 			if !strings.HasPrefix(name, id) {
 				t.Errorf("%q: ID %q does not begin the name", name, id)
 			}
-			if !names.IsFargate(id) && validateIDs([]string{id}) != nil {
+			if !names.IsFargate(id) && !names.IsInstanceID(id) {
 				t.Errorf("%q: ID %q is none", name, id)
 			}
 		}

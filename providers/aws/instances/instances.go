@@ -3,11 +3,13 @@ package instances
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -30,6 +32,7 @@ type Source struct {
 	zones    *zoneIDs
 	topology *topology
 	fargate  *fargateNodes
+	outage   *outage
 }
 
 var _ commoninstances.Source = (*Source)(nil)
@@ -62,6 +65,7 @@ func New(o Options) *Source {
 		connect: o.Connect, ids: o.ProviderIDs, families: o.Families, clock: o.Clock, nodes: o.Nodes,
 		cache:   newDescribedInstances(o.Clock),
 		fargate: newFargateNodes(),
+		outage:  &outage{clock: o.Clock},
 	}
 	s.zones = newZoneIDs(s.readZoneIDs, o.Clock)
 	s.topology = newTopology(topologyOptions{
@@ -72,8 +76,8 @@ func New(o Options) *Source {
 }
 
 // List implements commoninstances.Source. It returns the cluster's instances, and the Fargate nodes that
-// were read before. Both reads filter by VPC, because EC2 fails to list a whole account while one zone
-// is disrupted.
+// were read before. It omits those with properties that cannot be parsed, and Fargate nodes that cannot be read: Get
+// returns their errors. While a zone is disrupted it fails, and nodes are read by ID.
 func (s *Source) List(ctx context.Context) ([]commoninstances.Instance, error) {
 	conn, err := s.connect(ctx)
 	if err != nil {
@@ -83,12 +87,13 @@ func (s *Source) List(ctx context.Context) ([]commoninstances.Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.convert(ctx, conn, found)
-	if err != nil {
-		return nil, err
-	}
+	out := s.convert(ctx, conn, found)
+	out = slices.DeleteFunc(out, func(i commoninstances.Instance) bool { return i.Uncertain != nil })
 	fargate, err := s.readFargate(ctx, conn, s.fargate.known())
-	return append(out, fargate...), err
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to list Fargate nodes; they are read one by one")
+	}
+	return append(out, fargate...), ctx.Err()
 }
 
 // sharedList lists the cluster's instances, or returns the result of a list that was in flight: at a
@@ -110,7 +115,7 @@ func (s *Source) sharedList(ctx context.Context, conn Connection) ([]ec2types.In
 // list lists the cluster's instances and caches them. The caller holds the lock cache.reading.
 func (s *Source) list(ctx context.Context, conn Connection) ([]ec2types.Instance, error) {
 	r := s.cache.store.Begin()
-	found, err := conn.describe(ctx, append(conn.InVPC(), conn.ClusterTagged(), existingStates()))
+	found, err := conn.filter(ctx, append(conn.InVPC(), conn.ClusterTagged(), existingStates()))
 	if err != nil {
 		return nil, err
 	}
@@ -131,53 +136,82 @@ func (s Scope) has(i *ec2types.Instance) bool {
 	return names.HasCluster(api.TagMap(i.Tags), s.ClusterID)
 }
 
-// Get implements commoninstances.Source. It returns instances regardless of their tags and VPC.
+// Get implements commoninstances.Source. It returns instances regardless of their tags and VPC. One that cannot be read
+// is Uncertain.
 func (s *Source) Get(ctx context.Context, ids []string) ([]commoninstances.Instance, error) {
 	conn, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	instanceIDs, fargateIDs := splitIDs(ids)
-	found, err := s.get(ctx, conn, instanceIDs)
+	found, unread, err := s.get(ctx, conn, instanceIDs)
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.convert(ctx, conn, found)
-	if err != nil {
-		return nil, err
-	}
+	out := s.convert(ctx, conn, found)
 	fargate, err := s.readFargate(ctx, conn, fargateIDs)
-	return append(out, fargate...), err
-}
-
-// get reads instances by ID and caches them. It uses a filter, since EC2 rejects a call by ID for a single
-// ID that does not exist.
-func (s *Source) get(ctx context.Context, conn Connection, ids []string) ([]ec2types.Instance, error) {
-	if err := validateIDs(ids); err != nil {
+	if err != nil && len(instanceIDs) == 0 {
 		return nil, err
 	}
-	r := s.cache.store.Begin()
-	found, err := inChunks(ids, "instance-id", nil, func(filters []ec2types.Filter) ([]ec2types.Instance, error) {
-		return conn.describe(ctx, filters)
-	})
 	if err != nil {
-		return nil, err
-	}
-	found = slices.DeleteFunc(found, func(i ec2types.Instance) bool { return isTerminated(&i) })
-	s.cache.put(r, conn.Scope, ids, found)
-	return found, nil
-}
-
-// validateIDs rejects IDs that no instance can have. A filter matches nothing for them, and the Node of
-// an invalid ID would count as one with a deleted instance.
-func validateIDs(ids []string) error {
-	for _, id := range ids {
-		if !names.IsInstanceID(id) {
-			return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "DescribeInstances",
-				Err: fmt.Errorf("%q is not the ID of an EC2 instance (i- and 17 hexadecimal digits)", id)}
+		for _, id := range fargateIDs {
+			unread[id] = err
 		}
 	}
-	return nil
+	for _, id := range slices.Sorted(maps.Keys(unread)) {
+		out = append(out, commoninstances.Instance{ID: id, Uncertain: unread[id]})
+	}
+	return append(out, fargate...), nil
+}
+
+// get reads instances by ID and caches them. Unread are the errors of those that cannot be read; whether they exist is
+// not known. It uses a filter, since EC2 rejects a call by ID for a single ID that does not exist; while a zone is
+// disrupted, it has to read by ID.
+func (s *Source) get(
+	ctx context.Context, conn Connection, ids []string,
+) (found []ec2types.Instance, unread map[string]error, err error) {
+	valid, invalid := validateIDs(ids)
+	r := s.cache.store.Begin()
+	outage := s.outage.active()
+	if !outage {
+		found, err = inChunks(valid, "instance-id", nil, func(filters []ec2types.Filter) ([]ec2types.Instance, error) {
+			return conn.filter(ctx, filters)
+		})
+		if outage = isOutage(ctx, err); outage {
+			s.outage.begin()
+		}
+	}
+	if outage {
+		found, unread, err = s.getDuringOutage(ctx, conn, valid)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	found = slices.DeleteFunc(found, func(i ec2types.Instance) bool { return isTerminated(&i) })
+	read := slices.DeleteFunc(valid, func(id string) bool { return unread[id] != nil })
+	s.cache.put(r, conn.Scope, read, found)
+	maps.Copy(invalid, unread)
+	return found, invalid, nil
+}
+
+// isOutage reports whether a read by filter failed as it does while a zone is disrupted.
+func isOutage(ctx context.Context, err error) bool {
+	return cloudapi.Is(err, cloudapi.Unavailable) && ctx.Err() == nil
+}
+
+// validateIDs returns the IDs that instances can have, and the errors of the others. A filter matches nothing for
+// those, and the Node of an invalid ID would count as one with a deleted instance.
+func validateIDs(ids []string) (valid []string, invalid map[string]error) {
+	invalid = map[string]error{}
+	for _, id := range ids {
+		if names.IsInstanceID(id) {
+			valid = append(valid, id)
+			continue
+		}
+		invalid[id] = &cloudapi.Error{Class: cloudapi.Invalid, Operation: "DescribeInstances",
+			Err: fmt.Errorf("%q is not the ID of an EC2 instance (i- and 17 hexadecimal digits)", id)}
+	}
+	return valid, invalid
 }
 
 // splitIDs separates the IDs of instances from those of Fargate nodes.
@@ -192,33 +226,33 @@ func splitIDs(ids []string) (instanceIDs, fargateIDs []string) {
 	return instanceIDs, fargateIDs
 }
 
-// convert converts instances to those of pkg/common/instances.
-func (s *Source) convert(
-	ctx context.Context, conn Connection, found []ec2types.Instance,
-) ([]commoninstances.Instance, error) {
+// convert converts instances to those of pkg/common/instances, in the same order. One with a property that cannot be
+// parsed is Uncertain.
+func (s *Source) convert(ctx context.Context, conn Connection, found []ec2types.Instance) []commoninstances.Instance {
 	zoneIDs := s.zones.idsOfInstances(ctx, found)
 	topology := s.topology.get(ctx, found)
-	out := make([]commoninstances.Instance, 0, len(found))
+	out := make([]commoninstances.Instance, len(found))
 	for n := range found {
 		i := &found[n]
 		id, zone := aws.ToString(i.InstanceId), zoneOf(i)
 		addresses, err := addressesOf(i, s.families)
-		if err != nil {
-			return nil, unreadable("instance "+id, err)
+		providerID, idErr := s.providerID(zone, id)
+		if err == nil {
+			err = idErr
 		}
-		providerID, err := s.providerID(zone, id)
 		if err != nil {
-			return nil, unreadable("instance "+id, err)
+			out[n] = commoninstances.Instance{ID: id, Uncertain: unreadable("instance "+id, err)}
+			continue
 		}
-		out = append(out, commoninstances.Instance{
+		out[n] = commoninstances.Instance{
 			ID: id, ProviderID: providerID, NodeName: aws.ToString(i.PrivateDnsName),
 			Type: string(i.InstanceType), Zone: zone, Region: conn.Region,
 			State: stateOf(i), Addresses: addresses,
 			Labels:     nodeLabels(zoneIDs[zone], topology.layers[id]),
 			Incomplete: topology.errs[id],
-		})
+		}
 	}
-	return out, nil
+	return out
 }
 
 // unreadable returns an error about a property of an instance that this manager cannot parse.

@@ -114,8 +114,9 @@ func TestGetRejectsInvalidInstanceID(t *testing.T) {
 	w := newTestCloud(t, sim.Options{})
 	a := w.LaunchNamed("a")
 	for _, id := range []string{"i-kwok", "i-*", "i-", "i-0123456789", "i-0123456789ABCDEF0"} {
-		if _, err := w.source.Get(t.Context(), []string{a, id}); !cloudapi.Is(err, cloudapi.Invalid) {
-			t.Errorf("%s: error %v, want class %s", id, err, cloudapi.Invalid)
+		list, err := w.source.Get(t.Context(), []string{a, id})
+		if err != nil || len(list) != 2 || list[0].ID != a || list[1].ID != id || !cloudapi.Is(list[1].Uncertain, cloudapi.Invalid) {
+			t.Errorf("%s: %+v, %v, want an error of class %s for it alone", id, list, err, cloudapi.Invalid)
 		}
 	}
 	nodes := []*v1.Node{simtest.InitializedNode("a", "aws:///us-west-2a/"+a), simtest.InitializedNode("k", "aws:///us-west-2a/i-kwok")}
@@ -221,10 +222,11 @@ func TestFind(t *testing.T) {
 }
 
 func TestFindRejectsAmbiguousName(t *testing.T) {
-	twice := matches{"n": {{ID: "i-2"}, {ID: "i-1"}}}
-	_, err := twice.instances()
-	if !cloudapi.Is(err, cloudapi.Invalid) || err.Error() == "" {
-		t.Errorf("error %v", err)
+	found := matches{byName: map[string][]commoninstances.Instance{"n": {{ID: "i-2"}, {ID: "i-1"}}, "o": {{ID: "i-3"}}}}
+	list := found.instances()
+	if len(list) != 2 || !cloudapi.Is(list[0].Uncertain, cloudapi.Invalid) || list[0].NodeName != "n" ||
+		list[1].ID != "i-3" || list[1].Uncertain != nil {
+		t.Errorf("found %+v", list)
 	}
 }
 

@@ -75,12 +75,15 @@ func inChunks[T any](
 	return all, nil
 }
 
-// describe reads all pages of the instances that match the filters, trimmed to the used fields.
-func (c Connection) describe(ctx context.Context, filters []ec2types.Filter) ([]ec2types.Instance, error) {
+// filter reads the instances that match the filters.
+func (c Connection) filter(ctx context.Context, filters []ec2types.Filter) ([]ec2types.Instance, error) {
+	return c.describe(ctx, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(pageSize)})
+}
+
+// describe reads all pages of instances, trimmed to the used fields.
+func (c Connection) describe(ctx context.Context, in *ec2.DescribeInstancesInput) ([]ec2types.Instance, error) {
 	var all []ec2types.Instance
-	pages := ec2.NewDescribeInstancesPaginator(c.EC2, &ec2.DescribeInstancesInput{
-		Filters: filters, MaxResults: aws.Int32(pageSize),
-	})
+	pages := ec2.NewDescribeInstancesPaginator(c.EC2, in)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {

@@ -226,13 +226,13 @@ func (s *Source) describeTopology(ctx context.Context, ids []string) ([]ec2types
 	return out.Instances, nil
 }
 
-// existing returns the IDs of the instances that exist.
+// existing returns the IDs of the instances that exist and can be read.
 func (s *Source) existing(ctx context.Context, ids []string) ([]string, error) {
 	conn, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.get(ctx, conn, ids)
+	found, _, err := s.get(ctx, conn, ids)
 	out := make([]string, 0, len(found))
 	for n := range found {
 		out = append(out, aws.ToString(found[n].InstanceId))

@@ -59,10 +59,16 @@ func invalid() map[string]string {
 }
 
 // harmless returns the keys with bad values that refuse no Service: any text is valid for the first one, a portable
-// annotation overrides the second one, and network load balancers ignore the settings of classic ones.
+// annotation overrides the second one, and the others matter only beside valid ones. Each kind of load balancer ignores
+// settings of the other.
 func harmless(kind annotation.Type) map[string]bool {
-	keys := map[string]bool{annotation.KeyInternal: true, v1.AnnotationLoadBalancerSourceRangesKey: true}
+	keys := map[string]bool{annotation.KeyInternal: true, v1.AnnotationLoadBalancerSourceRangesKey: true,
+		annotation.KeyBackendProtocol: true, annotation.KeyHealthCheckPath: true}
+	if kind == onClassic {
+		keys[annotation.KeyAllocations], keys[annotation.KeyPrivateIPv4] = true, true
+	}
 	if kind == onNetwork {
+		keys[annotation.KeySecurityGroups] = true // the configuration decides, which is not read for an invalid Service
 		for _, key := range []string{annotation.KeyProxyProtocol, annotation.KeyAccessLogInterval, annotation.KeyDraining,
 			annotation.KeyDrainTimeout, annotation.KeyIdleTimeout} {
 			keys[key] = true

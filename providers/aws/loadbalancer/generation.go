@@ -23,6 +23,45 @@ import (
 // Observe implements lbcommon.Cloud. The generation that the Service selects is read as freshly as requested;
 // for the other one, which only matters for a change of type, the shared list is enough.
 func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
+	have, err := c.observe(ctx, request)
+	if err != nil {
+		return Observed{}, err
+	}
+	have.shareGroups()
+	groups, key := have.generations.reader.Groups(), request.Key
+	switch {
+	case have.Network.Balancer == nil && have.Classic.Balancer == nil:
+		groups.Release(c.Name(key)) // also while one is created: the observation after that claims its rules
+	case request.Want == nil: // unknown, or about to be deleted
+	case request.Want.Network != nil:
+		groups.Claim(have.generations.network.NodeRules(key, request.Want.Network, have.Network))
+	default:
+		groups.Claim(have.generations.classic.NodeRules(key, request.Want.Classic, have.Classic))
+	}
+	return have, nil
+}
+
+// shareGroups adds the security groups that load balancers of the other generation use to those in use: a rule on nodes
+// that refers to a group serves both.
+func (o *Observed) shareGroups() {
+	if b := o.Network.Balancer; b != nil {
+		for _, id := range b.SecurityGroups {
+			if o.Classic.InUse[id] && !slices.Contains(o.Network.SharedGroups, id) {
+				o.Network.SharedGroups = append(o.Network.SharedGroups, id)
+			}
+		}
+	}
+	if b := o.Classic.Balancer; b != nil {
+		for _, id := range b.Groups {
+			if o.generations.network.Store().UsesGroup(id) {
+				o.Classic.InUse[id] = true
+			}
+		}
+	}
+}
+
+// observe reads the existing objects.
+func (c *Cloud) observe(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
 	if request.Depth == lbcommon.Existence {
 		return c.inventory(ctx, request)
 	}
@@ -123,7 +162,8 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 			return plan.Plan{}, err
 		}
 		changes, warnings, err := have.generations.network.Diff(key, nil, have.Network)
-		return joinPlans(plan.Plan{Subject: subject, Changes: changes, Warnings: warnings}, classicPlan), err
+		p := joinPlans(plan.Plan{Subject: subject, Changes: changes, Warnings: warnings}, classicPlan)
+		return have.generations.releasing(c.Name(key), p), err
 	case want.Network != nil:
 		if err := c.refuseChange(key, annotation.Network, have); err != nil {
 			return plan.Plan{}, err
@@ -138,6 +178,18 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 		p.Subject, p.Reasons = subject, want.Classic.Reasons
 		return p, err
 	}
+}
+
+// releasing returns the plan of a deletion whose first change releases the claim on rules that others share: see
+// vpc.GroupStore.Claim.
+func (g *generations) releasing(loadBalancer string, p plan.Plan) plan.Plan {
+	for i, change := range p.Changes {
+		p.Changes[i].Do = func(ctx context.Context, ids *plan.Handles) error {
+			g.reader.Groups().Release(loadBalancer)
+			return change.Do(ctx, ids)
+		}
+	}
+	return p
 }
 
 // DiffMembers implements lbcommon.Cloud, for the existing load balancer of either generation.
@@ -179,7 +231,7 @@ func (c *Cloud) refuseChange(key lbcommon.Key, want annotation.Type, have Observ
 	cluster := have.generations.cluster.ID
 	var name, kind, fix string
 	switch n, b := have.Network.Balancer, have.Classic.Balancer; {
-	case want == annotation.Classic && n != nil && tags.ForeignOwner(n.Tags, cluster, key) == "":
+	case want == annotation.Classic && n != nil && have.Network.ForeignOwner(cluster, key) == "":
 		name, kind, fix = n.Name, "network", "set "+annotation.KeyType+" back to nlb"
 	case want == annotation.Network && b != nil && tags.ForeignOwner(b.Tags, cluster, key) == "":
 		name, kind, fix = b.Name, "classic", "remove "+annotation.KeyType

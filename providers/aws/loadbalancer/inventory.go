@@ -180,7 +180,7 @@ func (l *lister) addGroups(all []vpc.Group) {
 		counts, sources := map[string]int{}, []string{}
 		for _, r := range g.Rules {
 			source := ruleSource(r)
-			if _, ok := managed[r.SourceGroup]; ok && r.SourceGroup != g.ID {
+			if _, ok := managed[r.SourceGroup]; ok && g.AllowsLoadBalancer(r) {
 				source = r.SourceGroup
 			}
 			if source == "" {

@@ -392,6 +392,7 @@ func TestSettingsThatTodayIgnoresAreWarnings(t *testing.T) {
 		annotation.KeyDrainTimeout: "0", annotation.KeyAccessLogInterval: "10", annotation.KeySecurityGroups: "sg-1",
 		annotation.KeyTags: "team=web,team=store,", annotation.KeyNodeLabels: "pool=x,pool=y,",
 		annotation.KeyTLSPorts: "443,443", annotation.KeyGroupAttributes: "preserve_client_ip.enabled=true,",
+		annotation.KeyBackendProtocol: "grpc", annotation.KeyHealthCheckPath: "ready",
 	} {
 		t.Run(key, func(t *testing.T) {
 			r := newRig(t, sim.Options{})

@@ -59,7 +59,7 @@ func TestExternalServicesAreIgnored(t *testing.T) {
 
 func TestAnotherClustersLoadBalancerIsLeftAlone(t *testing.T) {
 	for name, tags := range map[string]map[string]string{
-		"another cluster": {"kubernetes.io/cluster/other": "owned"}, "another cluster of our ID": {"kubernetes.io/cluster/sim": "owned", "unified-ccm.io/cluster-uid": "cluster-2"}, "no owner": {"x": "y"},
+		"another cluster": {"kubernetes.io/cluster/other": "owned"}, "another cluster of our ID": {"kubernetes.io/cluster/sim": "owned", "unified-ccm.io/cluster-uid": "cluster-2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, sim.Options{})
@@ -231,7 +231,11 @@ func TestAddressesMatchSubnetsByPosition(t *testing.T) {
 	check([]int{2, 0}, []int{0, 2})
 	check([]int{2, 0, 1}, []int{0, 2, 3})
 	check([]int{1}, []int{3})
-	r.ensureError(svc([]int{2, 0}, []int{0}), annotation.KeyAllocations, "one for each subnet")
+	// Addresses that do not fit refuse no load balancer that exists.
+	r.log().Reset()
+	r.ensure(svc([]int{2, 0}, []int{0}))
+	r.noMutations("addresses that do not fit")
+	r.wantEvent(annotation.KeyAllocations)
 	r.remove(svc([]int{1}, []int{3}))
 	r.sameAs(t, before)
 }

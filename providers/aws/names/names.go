@@ -118,6 +118,19 @@ func alphanumeric(s string) string {
 // network load balancers of a cluster share them.
 const MTURule = "kubernetes.io/rule/nlb/mtu"
 
+// Descriptions of the rules on nodes' security groups that allow all traffic from a security group of load balancers.
+// Rules for the group that is made for a classic load balancer have none, as with cloud-provider-aws.
+const (
+	ClassicGroupRule = "kubernetes.io/rule/elb/security-group"
+	NetworkGroupRule = "kubernetes.io/rule/nlb/security-group"
+)
+
+// IsGroupRule reports whether a description is one of a rule that allows all traffic from a security group of load
+// balancers.
+func IsGroupRule(description string) bool {
+	return description == ClassicGroupRule || description == NetworkGroupRule
+}
+
 // Prefixes of the descriptions of rules of one network load balancer.
 const (
 	ClientRulePrefix = "kubernetes.io/rule/nlb/client="

@@ -13,6 +13,10 @@ const (
 	ClusterTagPrefix = "kubernetes.io/cluster/"
 	// LegacyClusterTag is the previous mark, with the ID as its value.
 	LegacyClusterTag = "KubernetesCluster"
+	// ControllerTagPrefix begins the tags by which the AWS Load Balancer Controller recognizes its objects.
+	// ControllerTag is its mark, with the cluster's name as its value.
+	ControllerTagPrefix = "elbv2.k8s.aws/"
+	ControllerTag       = ControllerTagPrefix + "cluster"
 	// ServiceTag holds the namespace and name of the Service that an object is for.
 	ServiceTag = "kubernetes.io/service-name"
 	// RoleELBTag and RoleInternalELBTag prefer a subnet for public and for internal load balancers;

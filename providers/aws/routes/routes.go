@@ -94,11 +94,15 @@ func (s *Source) Create(ctx context.Context, _ string, list []commonroutes.Route
 	}
 	ids := api.Convert(list, func(r commonroutes.Route) string { return r.InstanceID })
 	described, err := s.instances.Described(ctx, ids, false)
+	unread, err := awserr.SplitUnread(err)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(list))
 	}
 	return forEach(list, func(r commonroutes.Route) error {
 		instance, ok := described[r.InstanceID]
+		if err := unread[r.InstanceID]; err != nil {
+			return err
+		}
 		if !ok {
 			return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "CreateRoute",
 				Err: fmt.Errorf("instance %s does not exist", r.InstanceID)}

@@ -2,6 +2,7 @@ package routes
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"strings"
 	"testing"
@@ -110,6 +111,14 @@ func (w *routeWorld) node(name string, cidrs ...string) string {
 	return id
 }
 
+// deleteNode deletes a Node, and leaves its machine.
+func (w *routeWorld) deleteNode(name string) {
+	w.T.Helper()
+	if err := w.nodes.Delete(simtest.InitializedNode(name, "")); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
 func (w *routeWorld) create(node, destination string) error {
 	return w.routes.CreateRoute(w.T.Context(), cluster, "hint", &cloudprovider.Route{TargetNode: types.NodeName(node), DestinationCIDR: destination})
 }
@@ -205,6 +214,7 @@ func TestCreateRejectsConflictingRoute(t *testing.T) {
 	w.node("a", "10.244.9.0/24")
 	b := w.node("b", "10.244.8.0/24")
 	w.mustCreate("b", "10.244.8.0/24")
+	w.deleteNode("b")
 	if err := w.Cloud.Cloud.AddForeignRoute("10.244.9.0/24"); err != nil {
 		t.Fatal(err)
 	}
@@ -267,6 +277,7 @@ func TestBlackholes(t *testing.T) {
 		}
 		w.wantList(map[string]string{"10.244.0.0/24": "x", "10.244.1.0/24": "x"})
 		// A new node with the range takes the route over in one call.
+		w.deleteNode("a")
 		c := w.node("c", "10.244.0.0/24")
 		time.Sleep(30 * time.Second) // until instances that were not found are read again
 		w.list()
@@ -292,8 +303,21 @@ func TestBlackholes(t *testing.T) {
 func TestStoppedNodeKeepsItsRoute(t *testing.T) {
 	machines := map[string]*ec2types.Instance{"i-1": {}}
 	r := &ec2types.Route{Origin: ec2types.RouteOriginCreateRoute, State: ec2types.RouteStateBlackhole, InstanceId: aws.String("i-1")}
-	if got := classifyRoute(r, netip.MustParsePrefix("10.0.0.0/24"), machines); got.kind != toInstance {
+	if got := classifyRoute(r, netip.MustParsePrefix("10.0.0.0/24"), machines, nil); got.kind != toInstance {
 		t.Errorf("kind %v", got)
+	}
+}
+
+// TestRouteToUnreadInstanceIsForeign: while its zone is disrupted, EC2 does not tell whose a stopped instance is. Its
+// route is neither deleted nor listed.
+func TestRouteToUnreadInstanceIsForeign(t *testing.T) {
+	r := &ec2types.Route{InstanceId: aws.String("i-1"), Origin: ec2types.RouteOriginCreateRoute, State: ec2types.RouteStateBlackhole}
+	unread := map[string]error{"i-1": errors.New("unavailable")}
+	if got := classifyRoute(r, netip.MustParsePrefix("10.0.0.0/24"), nil, unread); got.kind != foreign {
+		t.Errorf("kind %v", got.kind)
+	}
+	if got := classifyRoute(r, netip.MustParsePrefix("10.0.0.0/24"), nil, nil); got.kind != blackhole {
+		t.Errorf("kind %v once it can be read", got.kind)
 	}
 }
 
@@ -330,7 +354,7 @@ func TestClassifyRoute(t *testing.T) {
 		}), foreign},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := classifyRoute(tc.route, netip.MustParsePrefix(tc.destination), machines); got.kind != tc.want {
+			if got := classifyRoute(tc.route, netip.MustParsePrefix(tc.destination), machines, nil); got.kind != tc.want {
 				t.Errorf("kind %v, want %v", got.kind, tc.want)
 			}
 		})

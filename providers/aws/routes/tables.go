@@ -115,6 +115,7 @@ func (s *Source) read(ctx context.Context) ([]*routeTable, error) {
 		return nil, s.noTableError(conn.Scope)
 	}
 	owned, err := s.instances.Owned(ctx, conn.Scope, targetsOf(found))
+	unread, err := awserr.SplitUnread(err)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func (s *Source) read(ctx context.Context) ([]*routeTable, error) {
 		table := &routeTable{id: aws.ToString(t.RouteTableId), routes: map[string]tableRoute{}}
 		for n := range t.Routes {
 			if destination, ok := destinationOf(&t.Routes[n]); ok {
-				table.routes[destination.String()] = classifyRoute(&t.Routes[n], destination, owned)
+				table.routes[destination.String()] = classifyRoute(&t.Routes[n], destination, owned, unread)
 			}
 		}
 		tables = append(tables, table)
@@ -189,7 +190,8 @@ func destinationOf(r *ec2types.Route) (netip.Prefix, bool) {
 
 // classifyRoute classifies a route; owned are the instances with the cluster's tag. A stopped instance keeps its
 // route, whatever the state of the route.
-func classifyRoute(r *ec2types.Route, destination netip.Prefix, owned map[string]*ec2types.Instance) tableRoute {
+func classifyRoute(r *ec2types.Route, destination netip.Prefix, owned map[string]*ec2types.Instance,
+	unread map[string]error) tableRoute {
 	instance := aws.ToString(r.InstanceId)
 	gateway := ""
 	for _, id := range []*string{
@@ -205,6 +207,7 @@ func classifyRoute(r *ec2types.Route, destination netip.Prefix, owned map[string
 	case destination.Bits() == 0 || r.Origin != ec2types.RouteOriginCreateRoute || gateway != "":
 	case isOwned:
 		out.kind, out.instance = toInstance, instance
+	case unread[instance] != nil: // whose it is cannot be read
 	case r.State == ec2types.RouteStateBlackhole:
 		out.kind = blackhole
 	}

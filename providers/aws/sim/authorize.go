@@ -105,8 +105,10 @@ func (t *tx) requestsEC2(form url.Values) []iam.Request {
 	for _, parameter := range resourceParametersEC2[t.Call.Action] {
 		for _, id := range parameters(form, parameter) {
 			prefix, _, _ := strings.Cut(id, "-")
+			context := t.contextFor(id, tags)
+			maps.Copy(context, attributeKeys(t.Call.Action, form))
 			out = append(out, iam.Request{Action: action, Resource: t.ARN("ec2", ec2.ResourceTypes[prefix]+"/"+id),
-				Context: t.contextFor(id, tags)})
+				Context: context})
 		}
 	}
 	if kind := createdTypesEC2[t.Call.Action]; kind != "" {
@@ -116,6 +118,21 @@ func (t *tx) requestsEC2(form url.Values) []iam.Request {
 			context := t.contextFor("", tags)
 			context["ec2:CreateAction"] = []string{t.Call.Action}
 			out = append(out, iam.Request{Action: "ec2:CreateTags", Resource: created, Context: context})
+		}
+	}
+	return out
+}
+
+// attributeKeys returns the condition keys ec2:Attribute/NAME of a request that modifies an attribute with a single
+// value: the section "Attribute condition keys" of the EC2 user guide.
+func attributeKeys(action string, form url.Values) map[string][]string {
+	out := map[string][]string{}
+	if !strings.HasPrefix(action, "Modify") || !strings.HasSuffix(action, "Attribute") {
+		return out
+	}
+	for name := range form {
+		if attribute, ok := strings.CutSuffix(name, ".Value"); ok && !strings.Contains(attribute, ".") {
+			out["ec2:Attribute/"+attribute] = []string{form.Get(name)}
 		}
 	}
 	return out
@@ -146,9 +163,9 @@ func (t *tx) requestsELB(form url.Values) []iam.Request {
 	return out
 }
 
-// dependentReadsELB are the objects of EC2 that an action reads with the caller's permissions: the page "Elastic Load
-// Balancing API permissions" of the user guide. CreateLoadBalancer of 2012-06-01 needs CreateSecurityGroup as well, for
-// the group that it creates for a request without any.
+// dependentReadsELB are the objects of EC2 that an action reads with the caller's permissions: the page "Elastic
+// Load Balancing API permissions" of the user guide. CreateLoadBalancer of 2012-06-01 needs CreateSecurityGroup as
+// well, for the group that it creates for a request without any.
 var dependentReadsELB = map[string]map[string][]string{
 	core.ServiceELBv2: {
 		"CreateLoadBalancer": {"AccountAttributes", "Addresses", "InternetGateways", "SecurityGroups", "Subnets", "Vpcs"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,8 +46,11 @@ func Actions() []string {
 	return slices.Compact(out)
 }
 
-// Document returns the policy in JSON. A call without a scope is an error.
-func Document() ([]byte, error) {
+// Document returns one of the policies in JSON. A call without a scope is an error.
+func Document(file string) ([]byte, error) {
+	if !slices.Contains(Files(), file) {
+		return nil, fmt.Errorf("there is no policy %q: policies are %s", file, strings.Join(Files(), ", "))
+	}
 	all := statements()
 	index := map[string]*statement{}
 	for n := range all {
@@ -68,7 +72,9 @@ func Document() ([]byte, error) {
 			index[sid].Action = append(index[sid].Action, action)
 		}
 	}
-	all = slices.DeleteFunc(all, func(s statement) bool { return len(s.Action) == 0 })
+	all = slices.DeleteFunc(all, func(s statement) bool {
+		return len(s.Action) == 0 || cmp.Or(s.file, basePolicy) != file
+	})
 	document, err := json.MarshalIndent(struct {
 		Version   string
 		Statement []statement

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -11,18 +12,74 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
 )
 
-// policyFile is the published policy.
-const policyFile = "../../../../deploy/aws/iam-policy.json"
+// policyFolder has the published policies.
+const policyFolder = "../../../../deploy/aws/"
 
 func TestPolicyFileIsUpToDate(t *testing.T) {
-	want, err := Document()
+	for _, file := range Files() {
+		want, err := Document(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		have, err := os.ReadFile(policyFolder + file)
+		if err != nil || !bytes.Equal(have, want) {
+			t.Errorf("deploy/aws/%s is not the policy of package api (%v): run hack/update-iam.sh", file, err)
+		}
+	}
+}
+
+// TestPoliciesOfControllers verifies that the policy of load balancers and nodes changes neither routes nor instances.
+func TestPoliciesOfControllers(t *testing.T) {
+	for file, want := range map[string]string{
+		basePolicy: "", routesPolicy: "ec2:CreateRoute ec2:DeleteRoute ec2:ModifyInstanceAttribute ec2:ReplaceRoute",
+		taggingPolicy: "ec2:CreateTags ec2:DeleteTags",
+	} {
+		document, err := Document(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy := parse(t, document)
+		allowed := map[string]bool{}
+		for _, resource := range []string{"instance/i-1", "route-table/rtb-1"} {
+			for _, action := range Actions() {
+				request := iam.Request{Action: action, Resource: "arn:aws:ec2:r:1:" + resource, Context: map[string][]string{
+					"aws:ResourceTag/kubernetes.io/cluster/prod": {"owned"}, "ec2:Attribute/SourceDestCheck": {"false"},
+					"aws:TagKeys": {"team"}}}
+				if _, name, _ := strings.Cut(action, ":"); !strings.HasPrefix(name, "Describe") && policy.Decide(request).Allowed {
+					allowed[action] = true
+				}
+			}
+		}
+		if got := strings.Join(slices.Sorted(maps.Keys(allowed)), " "); got != want {
+			t.Errorf("%s allows %s, want %s", file, got, want)
+		}
+	}
+}
+
+// allPolicies returns one policy with the statements of all.
+func allPolicies(t *testing.T) []byte {
+	t.Helper()
+	var all struct {
+		Version   string
+		Statement []statement
+	}
+	for _, file := range Files() {
+		document, err := Document(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		statements := all.Statement
+		all.Statement = nil
+		if err := json.Unmarshal(document, &all); err != nil {
+			t.Fatal(err)
+		}
+		all.Statement = slices.Concat(statements, all.Statement)
+	}
+	text, err := json.Marshal(all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	have, err := os.ReadFile(policyFile)
-	if err != nil || !bytes.Equal(have, want) {
-		t.Errorf("deploy/aws/iam-policy.json is not the policy of package api (%v): run hack/update-iam.sh", err)
-	}
+	return text
 }
 
 func TestScopesHaveCalls(t *testing.T) {
@@ -67,6 +124,21 @@ func foreignRequests(policy iam.Policy) []iam.Request {
 			{"elasticloadbalancing:CreateAction": {"CreateTargetGroup"}},
 		}
 	}
+	instance := ec2 + "instance/i-1"
+	resources[instance] = append(resources[instance], map[string][]string{"ec2:Attribute/SourceDestCheck": {"false"}})
+	ours := "aws:ResourceTag/kubernetes.io/cluster/prod"
+	for _, attribute := range []map[string][]string{{}, {"ec2:Attribute/UserData": {"x"}}, {"ec2:Attribute/SourceDestCheck": {"true"}}} {
+		attribute[ours] = []string{"owned"}
+		out = append(out, iam.Request{Action: "ec2:ModifyInstanceAttribute", Resource: instance, Context: attribute})
+	}
+	for _, action := range []string{"ec2:CreateTags", "ec2:DeleteTags"} {
+		for _, resource := range []string{instance, ec2 + "security-group/sg-1"} {
+			for _, key := range []string{"kubernetes.io/cluster/test", "elbv2.k8s.aws/cluster"} {
+				out = append(out, iam.Request{Action: action, Resource: resource,
+					Context: map[string][]string{ours: {"owned"}, "aws:TagKeys": {"team", key}}})
+			}
+		}
+	}
 	const role = "arn:aws:iam::1:role/aws-service-role/elasticloadbalancing.amazonaws.com/" +
 		"AWSServiceRoleForElasticLoadBalancing"
 	resources[role] = []map[string][]string{{"iam:AWSServiceName": {"spot.amazonaws.com"}}}
@@ -87,10 +159,7 @@ func foreignRequests(policy iam.Policy) []iam.Request {
 // TestChangesAreScoped verifies that the policy allows no change of a resource without the cluster's tag, and that each
 // of its conditions is needed for that.
 func TestChangesAreScoped(t *testing.T) {
-	document, err := Document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := allPolicies(t)
 	policy := parse(t, document)
 	requests := foreignRequests(policy)
 	for _, r := range requests {
@@ -105,7 +174,12 @@ func TestChangesAreScoped(t *testing.T) {
 		}
 	}
 	ours := map[string][]string{"aws:ResourceTag/kubernetes.io/cluster/prod": {"owned"}}
+	withKey := map[string][]string{"aws:ResourceTag/kubernetes.io/cluster/prod": {"owned"}, "aws:TagKeys": {"team"},
+		"ec2:Attribute/SourceDestCheck": {"false"}}
 	for _, r := range []iam.Request{
+		{Action: "ec2:ModifyInstanceAttribute", Resource: "arn:aws:ec2:r:1:instance/i-1", Context: withKey},
+		{Action: "ec2:CreateTags", Resource: "arn:aws:ec2:r:1:instance/i-1", Context: withKey},
+		{Action: "ec2:DeleteTags", Resource: "arn:aws:ec2:r:1:security-group/sg-1", Context: withKey},
 		{Action: "ec2:DeleteRoute", Resource: "arn:aws:ec2:r:1:route-table/rtb-1", Context: ours},
 		{Action: "elasticloadbalancing:RegisterTargets", Resource: "arn:aws-cn:elasticloadbalancing:r:1:targetgroup/web/1",
 			Context: ours},

@@ -11,8 +11,19 @@ const clusterTag = "kubernetes.io/cluster/" + Placeholder
 // conditions of a statement: values by key by operator.
 type conditions map[string]map[string]any
 
-// statement is one statement of the policy without actions, which are filled in from the scopes.
+// Files of the policies. A role needs those of routes and of tagging only if these controllers run.
+const (
+	basePolicy    = "iam-policy.json"
+	routesPolicy  = "iam-policy-routes.json"
+	taggingPolicy = "iam-policy-tagging.json"
+)
+
+// Files returns the files of all policies.
+func Files() []string { return []string{basePolicy, routesPolicy, taggingPolicy} }
+
+// statement is one statement of a policy without actions, which are filled in from the scopes.
 type statement struct {
+	file      string
 	Sid       string
 	Effect    string
 	Action    []string
@@ -25,9 +36,24 @@ func requireTag() conditions {
 	return conditions{"Null": {"aws:ResourceTag/" + clusterTag: "false"}}
 }
 
+// requireTagAndKeys is requireTag for requests that set or remove tags, and forbids some of their keys: by the mark
+// of another owner, an object could be given away, or a node become another cluster's.
+func requireTagAndKeys(forbidden ...string) conditions {
+	c := requireTag()
+	c["ForAllValues:StringNotLike"] = map[string]any{"aws:TagKeys": forbidden}
+	return c
+}
+
 // requireRequestTag requires that the request sets the cluster's tag on the object that it creates.
 func requireRequestTag() conditions {
 	return conditions{"Null": {"aws:RequestTag/" + clusterTag: "false"}}
+}
+
+// sourceDestCheckOnly is requireTag for requests that disable the source/destination check.
+func sourceDestCheckOnly() conditions {
+	c := requireTag()
+	c["StringEquals"] = map[string]any{"ec2:Attribute/SourceDestCheck": "false"}
+	return c
 }
 
 // requireRequestTagBy is requireRequestTag for tagging as part of one of the actions, and forbids separate tagging.
@@ -46,7 +72,8 @@ const (
 	newGroupVPC        = "NewSecurityGroupsInAnyVPC"
 	newGroupTags       = "TagsOfNewSecurityGroups"
 	groups             = "SecurityGroupsOfTheCluster"
-	ec2Tags            = "TagsOfWhatTheClusterHas"
+	groupTags          = "TagsOfSecurityGroups"
+	instanceTags       = "TagsOfInstances"
 	createBalancer     = "NewLoadBalancersOfTheCluster"
 	createBalancerTags = "TagsOfNewLoadBalancers"
 	balancers          = "LoadBalancersOfTheCluster"
@@ -54,15 +81,17 @@ const (
 	serviceLinkedRole  = "FirstLoadBalancerOfTheAccount"
 )
 
-// statements are the policy without its actions, in reading order. Resources are of any partition, region and
+// statements are the policies without their actions, in reading order. Resources are of any partition, region and
 // account: a policy applies to its own account.
 func statements() []statement {
 	const ec2, elb = "arn:*:ec2:*:*:", "arn:*:elasticloadbalancing:*:*:"
 	return []statement{
 		// AWS defines no resource types for these.
 		{Sid: readOnly, Resource: "*"},
-		{Sid: routes, Resource: ec2 + "route-table/*", Condition: requireTag()},
-		{Sid: instances, Resource: ec2 + "instance/*", Condition: requireTag()},
+		{Sid: routes, file: routesPolicy, Resource: ec2 + "route-table/*", Condition: requireTag()},
+		// The only attribute that changes is the source/destination check, which is disabled. Others would let the caller
+		// run its own user data, or replace security groups.
+		{Sid: instances, file: routesPolicy, Resource: ec2 + "instance/*", Condition: sourceDestCheckOnly()},
 		{Sid: newGroup, Resource: ec2 + "security-group/*", Condition: requireRequestTag()},
 		// Creating a group also requires permission for its VPC, which need not have a tag.
 		{Sid: newGroupVPC, Resource: ec2 + "vpc/*"},
@@ -71,7 +100,10 @@ func statements() []statement {
 			Condition: requireRequestTagBy("ec2:CreateAction", "CreateSecurityGroup"),
 		},
 		{Sid: groups, Resource: ec2 + "security-group/*", Condition: requireTag()},
-		{Sid: ec2Tags, Resource: []string{ec2 + "instance/*", ec2 + "security-group/*"}, Condition: requireTag()},
+		{Sid: groupTags, Resource: ec2 + "security-group/*",
+			Condition: requireTagAndKeys("kubernetes.io/cluster/*", "elbv2.k8s.aws/*")},
+		{Sid: instanceTags, file: taggingPolicy, Resource: ec2 + "instance/*", Condition: requireTagAndKeys(
+			"kubernetes.io/cluster/*", "KubernetesCluster", "elbv2.k8s.aws/*", "unified-ccm.io/*")},
 		{Sid: createBalancer, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*"},
 			Condition: requireRequestTag()},
 		{Sid: createBalancerTags, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*", elb + "listener/net/*"},
@@ -105,8 +137,8 @@ func scopes() map[string][]string {
 		"ec2:DeleteSecurityGroup":           {groups},
 		"ec2:AuthorizeSecurityGroupIngress": {groups},
 		"ec2:RevokeSecurityGroupIngress":    {groups},
-		"ec2:CreateTags":                    {newGroupTags, ec2Tags},
-		"ec2:DeleteTags":                    {ec2Tags},
+		"ec2:CreateTags":                    {newGroupTags, groupTags, instanceTags},
+		"ec2:DeleteTags":                    {groupTags, instanceTags},
 		"iam:CreateServiceLinkedRole":       {serviceLinkedRole},
 		// The role to assume is part of the configuration, and requires its own permission.
 		"sts:AssumeRole": {}, "sts:AssumeRoleWithWebIdentity": {},
@@ -134,8 +166,8 @@ func scopes() map[string][]string {
 	}
 	for _, name := range []string{
 		"AddTags", "ModifyListener", "DeleteListener", "ModifyListenerAttributes", "AddListenerCertificates",
-		"RemoveListenerCertificates", "ModifyTargetGroup",
-		"DeleteTargetGroup", "ModifyTargetGroupAttributes", "RegisterTargets", "DeregisterTargets",
+		"RemoveListenerCertificates", "ModifyTargetGroup", "ModifyTargetGroupAttributes", "RegisterTargets",
+		"DeregisterTargets",
 	} {
 		out[elb+name] = append(out[elb+name], untagged)
 	}

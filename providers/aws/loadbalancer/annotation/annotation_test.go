@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -82,7 +83,7 @@ func TestRead(t *testing.T) {
 		{"empty entries and duplicates", map[string]string{KeyType: "nlb", KeyTags: "a=1,,a=2,", KeyNodeLabels: "pool=x,pool=y,",
 			KeyGroupAttributes: "stickiness.enabled=true,stickiness.enabled=false,", KeyCertificates: certificate, KeyTLSPorts: "443,443,"},
 			Options{Type: Network, Tags: map[string]string{"a": "2"}, NodeLabels: map[string]string{"pool": "y"},
-				GroupAttributes: map[string]string{"stickiness.enabled": "false"}, Certificates: []string{certificate}, TLSPorts: []string{"443"},
+				GroupAttributes: map[string]string{"stickiness.enabled": "false"}, Certificates: []string{certificate}, TLSPorts: sets.New("443"),
 				Warnings: []string{KeyTags + `: "a" is given twice, and the last one takes effect; give it once`,
 					KeyNodeLabels + `: "pool" is given twice, and the last one takes effect; give it once`,
 					KeyTLSPorts + `: "443" is given twice, and the last one takes effect; give it once`,
@@ -115,13 +116,13 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Every bad value is refused with its key and a way out, and all of them at once.
+// Every bad value that takes effect is refused with its key and a way out, and all of them at once.
 func TestBadValues(t *testing.T) {
 	bad := map[string]string{
-		KeySubnets: ",", KeySecurityGroups: "web", KeyExtraSecurityGroups: "sg-1,sg-1", KeyAllocations: "1.2.3.4", KeyPrivateIPv4: "::1", KeyIPv6: "10.0.0.1",
-		KeyTags: "=x", KeyCertificates: "arn:x", KeyTLSPolicy: "a b", KeyBackendProtocol: "grpc", KeyProxyProtocol: "true", KeyCrossZone: "on", KeyAccessLog: "ja",
+		KeySubnets: ",", KeySecurityGroups: "web", KeyExtraSecurityGroups: "sg-1,sg-1", KeyIPv6: "10.0.0.1",
+		KeyTags: "=x", KeyCertificates: "arn:x", KeyTLSPolicy: "a b", KeyProxyProtocol: "true", KeyCrossZone: "on", KeyAccessLog: "ja",
 		KeyAccessLogInterval: "10", KeyDraining: "2", KeyDrainTimeout: "x", KeyIdleTimeout: "0", KeyHealthCheckProtocol: "udp", KeyHealthCheckPort: "70000",
-		KeyHealthCheckPath: "x", KeyHealthCheckHealthy: "1", KeyHealthCheckUnhealthy: "11", KeyHealthCheckTimeout: "5s", KeyHealthCheckInterval: "4",
+		KeyHealthCheckHealthy: "1", KeyHealthCheckUnhealthy: "11", KeyHealthCheckTimeout: "5s", KeyHealthCheckInterval: "4",
 		KeyGroupAttributes: "stickiness.enabled=yes", KeyNodeLabels: "=", KeyName: "a_b", KeyTargetType: "pod",
 	}
 	_, err := Read(service(t, bad))
@@ -129,8 +130,31 @@ func TestBadValues(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	for key := range bad {
-		if !strings.Contains(err.Error(), key) {
+		if !intent.HasProblem(err, key) {
 			t.Errorf("nothing is said about %s", key)
+		}
+	}
+}
+
+func TestBadValuesAreRefusedWhereTheyTakeEffect(t *testing.T) {
+	const certificate = "arn:aws:acm:us-west-2:123456789012:certificate/aaaaaaaa-1234-1234-1234-123456789012"
+	for _, tt := range []struct {
+		key         string
+		annotations map[string]string
+		refused     bool
+	}{
+		{KeyBackendProtocol, map[string]string{KeyBackendProtocol: "grpc"}, false},
+		{KeyBackendProtocol, map[string]string{KeyBackendProtocol: "grpc", KeyCertificates: certificate}, true},
+		{KeyBackendProtocol, map[string]string{KeyBackendProtocol: "grpc", KeyCertificates: certificate, KeyType: "nlb"}, false},
+		{KeyHealthCheckPath, map[string]string{KeyHealthCheckPath: "x"}, false},
+		{KeyHealthCheckPath, map[string]string{KeyHealthCheckPath: "x", KeyHealthCheckProtocol: "http"}, true},
+		{KeyAllocations, map[string]string{KeyAllocations: "1.2.3.4"}, false},
+		{KeyAllocations, map[string]string{KeyAllocations: "1.2.3.4", KeyType: "nlb"}, true},
+		{KeyPrivateIPv4, map[string]string{KeyPrivateIPv4: "::1"}, false},
+		{KeyPrivateIPv4, map[string]string{KeyPrivateIPv4: "::1", KeyType: "nlb"}, true},
+	} {
+		if _, err := Read(service(t, tt.annotations)); intent.HasProblem(err, tt.key) != tt.refused {
+			t.Errorf("%v: %v, want refused %t", tt.annotations, err, tt.refused)
 		}
 	}
 }
@@ -163,7 +187,7 @@ func TestGroupAttributesSuggest(t *testing.T) {
 }
 
 func TestTLSPort(t *testing.T) {
-	o := Options{Certificates: []string{certificate}, TLSPorts: []string{"8443", "https"}}
+	o := Options{Certificates: []string{certificate}, TLSPorts: sets.New("8443", "https")}
 	for _, tc := range []struct {
 		name string
 		port int32

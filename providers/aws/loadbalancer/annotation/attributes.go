@@ -55,13 +55,13 @@ func parseGroupAttributes(value string) (out map[string]string, duplicates []str
 		parse, ok := known[key]
 		switch {
 		case !found || key == "" || val == "":
-			return nil, nil, fmt.Errorf("%q is not key=value: write for example "+
-				"deregistration_delay.timeout_seconds=60", item)
+			return nil, nil, fmt.Errorf("%s is not key=value: write for example "+
+				"deregistration_delay.timeout_seconds=60", intent.Quote(item))
 		case !ok:
 			return nil, nil, unknownAttribute(key)
 		}
 		if _, err := parse(val); err != nil {
-			return nil, nil, fmt.Errorf("the value %q of %s is invalid: %w", val, key, err)
+			return nil, nil, fmt.Errorf("the value %s of %s is invalid: %w", intent.Quote(val), key, err)
 		}
 		if _, exists := out[key]; exists {
 			duplicates = append(duplicates, key)
@@ -73,10 +73,10 @@ func parseGroupAttributes(value string) (out map[string]string, duplicates []str
 
 func unknownAttribute(key string) error {
 	if nearest := provider.Nearest(key, GroupAttributeKeys()); nearest != "" {
-		return fmt.Errorf("target groups have no attribute %q: did you mean %s?", key, nearest)
+		return fmt.Errorf("target groups have no attribute %s: did you mean %s?", intent.Quote(key), nearest)
 	}
-	return fmt.Errorf("target groups of network load balancers have no attribute %q: use one of %s",
-		key, strings.Join(GroupAttributeKeys(), ", "))
+	return fmt.Errorf("target groups of network load balancers have no attribute %s: use one of %s",
+		intent.Quote(key), strings.Join(GroupAttributeKeys(), ", "))
 }
 
 func intBetween(minimum, maximum int) func(string) (string, error) {

@@ -6,10 +6,11 @@
 package annotation
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
@@ -36,6 +37,9 @@ type Options struct {
 	Subnets []string
 	// SecurityGroups replace the managed one, ExtraSecurityGroups are added. IDs, in the order written.
 	SecurityGroups, ExtraSecurityGroups []string
+	// SecurityGroupsErr is the problem of SecurityGroups of a network load balancer, which uses them only with
+	// NLBSecurityGroupMode=Managed.
+	SecurityGroupsErr error
 	// Allocations are IDs of Elastic IPs, PrivateIPv4 and IPv6 are addresses: one for each subnet, in the order of
 	// the subnets.
 	Allocations, PrivateIPv4, IPv6 []string
@@ -44,8 +48,8 @@ type Options struct {
 
 	// Certificates are ARNs; the first is the default one.
 	Certificates []string
-	// TLSPorts are numbers or names; nil means all. It matters only with Certificates.
-	TLSPorts []string
+	// TLSPorts are numbers or names, in lower case; nil means all. It matters only with Certificates.
+	TLSPorts sets.Set[string]
 	// TLSPolicy is empty for AWS' default.
 	TLSPolicy string
 	// BackendProtocol is lower case: http, https, ssl, tcp or empty.
@@ -72,6 +76,8 @@ type Options struct {
 
 	// Warnings for the Service's author are about valid settings without the obvious effect.
 	Warnings []string
+	// Ignored are invalid values that matter only beside other settings, by annotation.
+	Ignored map[string]error
 	// Sources are the fields and annotations that set these options. Problems about options use them.
 	Sources intent.Sources
 }
@@ -109,12 +115,26 @@ const TrafficPort = "traffic-port"
 
 // TLSPort reports whether a port is encrypted.
 func (o Options) TLSPort(name string, port int32) bool {
-	return len(o.Certificates) > 0 && (o.TLSPorts == nil || matchesPort(o.TLSPorts, name, port))
+	return len(o.Certificates) > 0 && (o.TLSPorts == nil || o.TLSPorts.HasAny(portReferences(name, port)...))
 }
 
-// matchesPort reports whether a list of names and numbers contains a port. Names match in any case.
-func matchesPort(ports []string, name string, port int32) bool {
-	return slices.ContainsFunc(ports, func(p string) bool {
-		return p == strconv.Itoa(int(port)) || name != "" && strings.EqualFold(p, name)
-	})
+// portReferences returns the entries of TLSPorts that name a port. Names match in any case.
+func portReferences(name string, port int32) []string {
+	references := []string{strconv.Itoa(int(port))}
+	if name != "" {
+		references = append(references, strings.ToLower(name))
+	}
+	return references
+}
+
+// foldPorts returns a list of names and numbers of ports as TLSPorts has them; nil for none.
+func foldPorts(list []string) sets.Set[string] {
+	if list == nil {
+		return nil
+	}
+	ports := sets.New[string]()
+	for _, port := range list {
+		ports.Insert(strings.ToLower(port))
+	}
+	return ports
 }

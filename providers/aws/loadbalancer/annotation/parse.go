@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
@@ -19,13 +20,15 @@ var errEmptyList = errors.New("the list is empty: fill it in, or remove the anno
 // split splits a comma list and trims the spaces of its entries. It skips empty entries, which templates
 // leave behind, and returns duplicates.
 func split(value string) (items, duplicates []string) {
+	seen := sets.Set[string]{}
 	for item := range strings.SplitSeq(value, ",") {
 		item = strings.TrimSpace(item)
 		switch {
 		case item == "":
-		case slices.Contains(items, item):
+		case seen.Has(item):
 			duplicates = append(duplicates, item)
 		default:
+			seen.Insert(item)
 			items = append(items, item)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
@@ -168,7 +170,7 @@ func (o *Options) mergeTLS(in intent.Service, problems *intent.Problems) {
 		}
 	}
 	intent.Merge(problems, &o.Certificates, certificates, intent.KeyTLSCertificate, KeyCertificates)
-	intent.Merge(problems, &o.TLSPorts, in.TLS.Ports, intent.KeyTLSPorts, KeyTLSPorts)
+	intent.Merge(problems, &o.TLSPorts, foldPorts(in.TLS.Ports), intent.KeyTLSPorts, KeyTLSPorts)
 }
 
 // mergeForwardedHeaders checks the ports with X-Forwarded headers, which HTTP listeners of classic load balancers add.
@@ -206,11 +208,7 @@ func (o *Options) mergeDraining(in intent.Service, problems *intent.Problems) {
 
 // check finds options that contradict each other or have no effect.
 func (o *Options) check(in intent.Service, problems *intent.Problems) {
-	h := o.HealthCheck
-	if h.Timeout > 0 && h.Interval > 0 && h.Timeout > h.Interval {
-		problems.Addf(KeyHealthCheckTimeout, fmt.Sprint(int(h.Timeout.Seconds())), "it exceeds the interval of %s: write "+
-			"at most that", h.Interval)
-	}
+	o.checkIgnored(in.Annotations, problems)
 	if o.AccessLog.Enabled && o.AccessLog.Bucket == "" {
 		problems.Add(KeyAccessLog, "true", "access logs need a bucket: set "+KeyAccessLogBucket+" as well")
 	}
@@ -219,14 +217,7 @@ func (o *Options) check(in intent.Service, problems *intent.Problems) {
 		problems.Add("spec.sessionAffinity", "ClientIP", "load balancers of AWS don't keep it: write None; on a network "+
 			"load balancer, "+KeyGroupAttributes+": stickiness.enabled=true comes close")
 	}
-	for _, p := range o.TLSPorts {
-		known := slices.ContainsFunc(in.Ports, func(port intent.Port) bool {
-			return matchesPort([]string{p}, port.Name, port.Port)
-		})
-		if err := in.UnknownPort(p); err != nil && !known {
-			o.warnf(KeyTLSPorts, "%v; until then it has no effect", err)
-		}
-	}
+	o.warnUnknownPorts(in)
 	o.warnNoEffect(in.Annotations, len(o.Certificates) > 0, KeyCertificates, KeyTLSPorts, KeyTLSPolicy)
 	o.warnNoEffect(in.Annotations, len(o.Certificates) > 0, intent.KeyTLSCertificate, intent.KeyTLSPorts)
 	logs := []string{KeyAccessLogBucket, KeyAccessLogPrefix}
@@ -239,6 +230,50 @@ func (o *Options) check(in intent.Service, problems *intent.Problems) {
 		o.warnf(KeyType, "%s is not a type, so the load balancer is a classic one; for a network load balancer write nlb, "+
 			"which must be done before it is created", intent.Quote(value))
 	}
+}
+
+// checkIgnored refuses invalid values only where they take effect: cloud-provider-aws ignores the others, and existing
+// Services have them.
+func (o *Options) checkIgnored(annotations map[string]string, problems *intent.Problems) {
+	h := &o.HealthCheck
+	if exceeds := h.Timeout > 0 && h.Interval > 0 && h.Timeout > h.Interval; exceeds {
+		text := fmt.Sprintf("it exceeds the interval of %s: write at most that", h.Interval)
+		if _, own := annotations[KeyHealthCheckTimeout]; own && o.Type == Network {
+			o.warnf(KeyHealthCheckTimeout, "no effect, because %s", text)
+			h.Timeout = 0
+		} else {
+			problems.Add(KeyHealthCheckTimeout, fmt.Sprint(int(h.Timeout.Seconds())), text)
+		}
+	}
+	if err := o.Ignored[KeyBackendProtocol]; err != nil {
+		if o.Type == Classic && len(o.Certificates) > 0 {
+			problems.Add(KeyBackendProtocol, annotations[KeyBackendProtocol], err.Error())
+		} else {
+			o.warnf(KeyBackendProtocol, "no effect with %s: %v", intent.Quote(annotations[KeyBackendProtocol]), err)
+		}
+	}
+	if err := o.Ignored[KeyHealthCheckPath]; err != nil && strings.HasPrefix(h.Protocol, "HTTP") {
+		problems.Add(KeyHealthCheckPath, annotations[KeyHealthCheckPath], err.Error())
+	}
+}
+
+// warnUnknownPorts warns about TLS ports that the Service does not have.
+func (o *Options) warnUnknownPorts(in intent.Service) {
+	if len(o.TLSPorts) == 0 {
+		return
+	}
+	unknown := o.TLSPorts.Clone()
+	for _, port := range in.Ports {
+		unknown.Delete(portReferences(port.Name, port.Port)...)
+	}
+	var texts []string
+	index := in.PortReferences()
+	for _, port := range sets.List(unknown) {
+		if err := index.Unknown(port); err != nil {
+			texts = append(texts, err.Error()+"; until then it has no effect")
+		}
+	}
+	o.warnEach(KeyTLSPorts, texts)
 }
 
 // checkType refuses settings of the other type of load balancer, if ignoring them would leave the Service

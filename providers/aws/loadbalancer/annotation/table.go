@@ -36,6 +36,15 @@ func (o *Options) ifClassic(set func(string) error) func(string) error {
 	return func(string) error { return nil }
 }
 
+// ifNetwork returns the parser of a setting of network load balancers. Classic load balancers ignore it, whatever its
+// value is, and WarnNetworkOnly warns about it.
+func (o *Options) ifNetwork(set func(string) error) func(string) error {
+	if o.Type == Classic {
+		return func(string) error { return nil }
+	}
+	return set
+}
+
 // kindTable returns the annotations for the kind and name of the load balancer.
 func kindTable(o *Options) intent.Table {
 	return intent.Table{
@@ -78,7 +87,7 @@ func placementTable(o *Options) intent.Table {
 			Doc: "Security groups to use instead of a managed one; their rules are never edited. On a network load balancer " +
 				"it needs NLBSecurityGroupMode=Managed in the configuration. Changes apply in place, " +
 				"except that a network load balancer created without security groups can never get any.",
-			Set: intent.Store(&o.SecurityGroups, parseSecurityGroups),
+			Set: o.setSecurityGroups,
 		},
 		{
 			Key: KeyExtraSecurityGroups, Type: "list of security group IDs", Default: "none", Example: "sg-0a1b2c3d",
@@ -92,15 +101,15 @@ func placementTable(o *Options) intent.Table {
 			Example: "eipalloc-0a1b2c3d,eipalloc-1a2b3c4d",
 			Doc: "Elastic IPs of a public network load balancer, one for each subnet, in the subnets' order. Changes apply in " +
 				"place, and clients must follow. They are kept when the Service is deleted.",
-			Set: intent.Store(&o.Allocations, parseListOf(hasIDPrefix("eipalloc-"), "the ID of an Elastic IP's allocation, "+
-				"eipalloc-…")),
+			Set: o.ifNetwork(intent.Store(&o.Allocations, parseListOf(hasIDPrefix("eipalloc-"),
+				"the ID of an Elastic IP's allocation, eipalloc-…"))),
 		},
 		{
 			Key: KeyPrivateIPv4, Type: "list of IPv4 addresses", Default: "addresses of AWS' choice",
 			Example: "10.0.1.10,10.0.2.10",
 			Doc: "Addresses of an internal network load balancer, one for each subnet, in the subnets' order. AWS may reject " +
 				"another address in a subnet that stays: list another subnet as well.",
-			Set: intent.Store(&o.PrivateIPv4, parseListOf(isIPv4, "an IPv4 address")),
+			Set: o.ifNetwork(intent.Store(&o.PrivateIPv4, parseListOf(isIPv4, "an IPv4 address"))),
 		},
 		{
 			Key: KeyIPv6, Type: "list of IPv6 addresses", Default: "addresses of AWS' choice",
@@ -163,7 +172,7 @@ func encryptionTable(o *Options) intent.Table {
 			Key: KeyBackendProtocol, Type: "http, https, ssl or tcp", Default: "tcp", Example: "ssl",
 			Doc: "The protocol to the nodes. A network load balancer supports only ssl, which encrypts to the node if the " +
 				"port is encrypted. Changes apply in place, on a network load balancer by replacing target groups.",
-			Set: intent.Store(&o.BackendProtocol, parseWord("http", "https", "ssl", "tcp")),
+			Set: o.setBackendProtocol,
 		},
 		{
 			Key: KeyProxyProtocol, Type: "*", Default: "off", Example: "*",
@@ -250,7 +259,7 @@ func healthCheckTable(o *Options) intent.Table {
 		{
 			Key: KeyHealthCheckPath, Type: "path", Default: "/; /healthz with externalTrafficPolicy: Local", Example: "/ready",
 			Doc: "The path of HTTP probes. Changes apply in place.",
-			Set: intent.Store(&h.Path, parsePath),
+			Set: o.setHealthCheckPath,
 		},
 		{
 			Key: KeyHealthCheckHealthy, Type: "2 to 10",

@@ -3,6 +3,7 @@ package classic
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -105,18 +106,31 @@ func (d *differ) balancerDelete(after []plan.Ref) plan.Change {
 }
 
 // desiredSubnets returns the desired subnets of the load balancer. If they are discovered, it keeps the subnets
-// in use, even if discovery now prefers others, and adds those of further zones.
-func (d *differ) desiredSubnets(have []string) []string {
+// in use, even if discovery now prefers others, and adds those of further zones in which instances join. A new subnet
+// is no cause for another address of the load balancer.
+func (d *differ) desiredSubnets(b Balancer) []string {
 	if d.want.Listed {
 		return d.want.Subnets
 	}
-	subnets := slices.Clone(have)
+	joining := map[string]bool{}
+	for _, id := range difference(d.want.Instances, b.Instances) {
+		joining[d.want.InstanceZones[id]] = true
+	}
+	subnets := slices.Clone(b.Subnets)
 	for _, id := range d.want.Subnets {
-		if !slices.ContainsFunc(have, func(old string) bool { return d.want.Zones[old] == d.want.Zones[id] }) {
+		if zone := d.want.Zones[id]; joining[zone] && !hasZone(b.Subnets, d.want.Zones, zone) {
 			subnets = append(subnets, id)
 		}
 	}
 	return slices.Sorted(slices.Values(subnets))
+}
+
+// warnUnserved warns about nodes in zones where the load balancer will have no subnet.
+func (d *differ) warnUnserved(subnets []string) {
+	zones := slices.Sorted(maps.Values(d.want.InstanceZones))
+	if warning := vpc.UnservedZones(slices.Compact(zones), subnets, d.want.Zones, annotation.KeySubnets); warning != "" {
+		d.plan.Warnf("%s", warning)
+	}
 }
 
 // diffSubnets plans the subnets. Those of new zones are attached before others are detached, so that traffic
@@ -126,7 +140,7 @@ func (d *differ) diffSubnets(have, want []string) {
 	toAttach, toDetach := difference(want, have), difference(have, want)
 	var newZones, sameZones []string
 	for _, id := range toAttach {
-		if slices.ContainsFunc(toDetach, func(old string) bool { return d.want.Zones[old] == d.want.Zones[id] }) {
+		if hasZone(toDetach, d.want.Zones, d.want.Zones[id]) {
 			sameZones = append(sameZones, id)
 		} else {
 			newZones = append(newZones, id)
@@ -141,8 +155,10 @@ func (d *differ) diffSubnets(have, want []string) {
 	var attached, detached []plan.Ref
 	if len(newZones) > 0 {
 		change := d.subnetsAttach("new zones", newZones, nil)
+		change.Membership = !d.want.Listed // for the instances that join
 		d.add(change)
 		attached = []plan.Ref{change.Ref}
+		d.attached, d.newZones = attached, newZones
 	}
 	if len(toDetach) > 0 {
 		change := d.subnetsDetach(toDetach, attached)

@@ -21,25 +21,26 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	d := Desired{
 		Name: Name(r.Key), Scheme: schemePublic, TLSPolicy: o.TLSPolicy, ProxyProtocol: o.ProxyProtocol,
 		Attributes: desireAttributes(o), Instances: filterRegistrable(r.Instances, r.Shared.Instances),
-		Tags: tags.Desired(c.options.Cluster.ID, c.options.Cluster.Legacy, r.Key, o.Tags),
+		Unread: r.unread(),
+		Tags:   tags.Desired(c.options.Cluster.ID, c.options.Cluster.Legacy, r.Key, o.Tags),
 	}
 	if o.Internal {
 		d.Scheme = schemeInternal
 	}
-	refuseIPv6(in, &problems)
 	switch {
 	case len(o.SecurityGroups) > 0:
 		d.Reasons = vpc.CheckRanges(in, annotation.KeySecurityGroups, &problems)
 	case c.options.SecurityGroup != "":
 		d.Reasons = vpc.CheckRanges(in, c.options.SecurityGroup+" (ElbSecurityGroup in the cloud configuration)", &problems)
 	}
-	tags.Check(o.Tags, in.Tags, annotation.KeyTags, &problems)
+	tags.Check(c.options.Cluster.ID, o.Tags, in.Tags, annotation.KeyTags, &problems)
+	o.Warnings = append(o.Warnings, tags.Warnings(o.Tags, annotation.KeyTags)...)
 	d.Listeners = desireListeners(in, o, &problems)
 	d.HealthCheck = c.desireHealthCheck(in, o, &problems)
 	if !strings.HasPrefix(d.HealthCheck.Target, protocolHTTP) {
 		o.WarnUnusedPath(in.Annotations)
 	}
-	d.Warnings, d.Refusal = slices.AppendSeq(o.Warnings, maps.Keys(d.Reasons)), refuseDualStack(in)
+	d.Warnings, d.Refusal = slices.AppendSeq(o.Warnings, maps.Keys(d.Reasons)), refuseIPv6(in)
 	d.desireGroups(c.options, r)
 	subnetErr := d.desireSubnets(r)
 	if !c.options.DisableIngress {
@@ -54,17 +55,13 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	return d, err
 }
 
-// refuseIPv6 adds a problem about IPv6, because classic load balancers support only IPv4.
-func refuseIPv6(in intent.Service, problems *intent.Problems) {
+// refuseIPv6 returns an error if the Service requires IPv6: classic load balancers support only IPv4.
+func refuseIPv6(in intent.Service) error {
+	problems := in.NewProblems()
 	if !slices.Contains(in.Families, v1.IPv4Protocol) {
 		problems.Addf("spec.ipFamilies", "IPv6", "classic load balancers have IPv4 only: add IPv4, or set %s to nlb on a "+
 			"new Service", annotation.KeyType)
 	}
-}
-
-// refuseDualStack returns an error if the Service requires both families.
-func refuseDualStack(in intent.Service) error {
-	problems := in.NewProblems()
 	if in.RequiresDualStack {
 		problems.Addf("spec.ipFamilyPolicy", string(v1.IPFamilyPolicyRequireDualStack), "classic load balancers have IPv4 "+
 			"only: write PreferDualStack, or set %s to nlb on a new Service", annotation.KeyType)
@@ -81,10 +78,6 @@ func (d *Desired) desireSubnets(r Request) error {
 	subnets, err := vpc.Select(r.Shared, request)
 	d.Listed = r.Options.Subnets != nil
 	d.Subnets = slices.Sorted(slices.Values(vpc.SubnetIDs(subnets)))
-	d.Zones = r.Shared.ZonesOfSubnets()
-	if warning := vpc.UnservedZones(r.Shared.ZonesOf(d.Instances), d.Subnets, d.Zones,
-		annotation.KeySubnets); warning != "" && err == nil {
-		d.Warnings = append(d.Warnings, warning)
-	}
+	d.Zones, d.InstanceZones = r.Shared.ZonesOfSubnets(), r.Shared.ZonesOfInstances(d.Instances)
 	return err
 }

@@ -56,11 +56,13 @@ func (d *differ) ensure() error {
 		d.add(creation)
 		d.base = []plan.Ref{creation.Ref}
 		b = d.initialBalancer()
+		d.warnUnserved(b.Subnets)
 	} else {
 		b = *d.have.Balancer
 		applied = d.diffGroups(b.Groups, refs, created)
 		if d.diffScheme(b.Scheme) {
-			d.diffSubnets(b.Subnets, d.desiredSubnets(b.Subnets))
+			d.diffSubnets(b.Subnets, d.desiredSubnets(b))
+			d.warnUnserved(d.desiredSubnets(b))
 		}
 		d.diffListeners(b.Listeners)
 		d.diffTags(b.Tags)
@@ -68,7 +70,7 @@ func (d *differ) ensure() error {
 	d.diffPolicies(b)
 	d.diffHealthCheck(b.HealthCheck)
 	d.diffAttributes(b.Attributes)
-	d.diffInstances(b.Instances)
+	d.diffInstances(b.Instances, difference(d.want.Instances, b.Instances))
 	retired := d.retireManaged(applied)
 	d.diffNodeRules(refs, created, applied, retired)
 	return nil
@@ -99,7 +101,7 @@ func (d *differ) remove() {
 		d.add(deletion)
 		after = []plan.Ref{deletion.Ref}
 	}
-	if group, ok := d.managedGroup(); ok {
+	if group, ok := d.managedGroup(); ok && !d.isUsedByOthers(group) {
 		d.plan.Add(d.cloud.options.Groups.GroupDeleteChanges(d.have.Groups, group, after)...)
 	}
 }
@@ -113,7 +115,7 @@ func (d *differ) removeNodeRules() []plan.Ref {
 	managed, _ := d.managedGroup()
 	var refs []plan.Ref
 	for _, change := range d.cloud.options.Groups.NodeRuleChanges(d.have.Groups,
-		vpc.NodeRules{NotFrom: d.exclusiveGroups(nil, managed.ID)}, nil) {
+		vpc.NodeRules{LoadBalancer: d.name, NotFrom: d.exclusiveGroups(managed.ID)}, nil) {
 		d.plan.Add(change)
 		refs = append(refs, change.Ref)
 	}

@@ -25,6 +25,9 @@ type differ struct {
 	base []plan.Ref
 	// listeners is the creation of listeners, which their policies wait for.
 	listeners []plan.Ref
+	// attached is the change that attaches the subnets newZones, which the instances of their zones wait for.
+	attached []plan.Ref
+	newZones []string
 }
 
 // add appends a change of the load balancer, which waits for its creation.

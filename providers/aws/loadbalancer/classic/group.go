@@ -9,8 +9,10 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	v1 "k8s.io/api/core/v1"
 
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -19,13 +21,13 @@ import (
 const kindGroups = "security groups of load balancer"
 
 // desireGroups selects the security groups: the groups that the Service lists, else the one that all share, else
-// one for this load balancer; then the extra ones. The first is the source in the rules on nodes.
+// one for this load balancer; then the extra ones. One of the former is the source in the rules on nodes.
 func (d *Desired) desireGroups(o Options, r Request) {
 	switch {
 	case len(r.Options.SecurityGroups) > 0:
-		d.Groups = r.Options.SecurityGroups
+		d.Groups, d.Sources = r.Options.SecurityGroups, len(r.Options.SecurityGroups)
 	case o.SecurityGroup != "":
-		d.Groups = []string{o.SecurityGroup}
+		d.Groups, d.Sources = []string{o.SecurityGroup}, 1
 	default:
 		d.Managed = &vpc.ManagedGroup{
 			Name: names.ClassicGroupName(d.Name), Description: names.ClassicGroupDescription(d.Name, tags.Service(r.Key)),
@@ -98,31 +100,86 @@ func (d *differ) diffGroups(have []string, refs []vpc.GroupRef, created []plan.R
 	return []plan.Ref{change.Ref}
 }
 
-// diffNodeRules plans the rule of each security group of nodes that allows the load balancer's traffic. A
-// group that other load balancers use too keeps its rules everywhere.
+// NodeRules returns the rules on the security groups of nodes that the existing load balancer of a Service needs:
+// none if it belongs to another owner.
+func (c *Cloud) NodeRules(key lbcommon.Key, want *Desired, have Observed) vpc.NodeRules {
+	b := have.Balancer
+	if b == nil || want == nil || c.options.DisableIngress || c.foreignOwner(key, *b) != "" {
+		return vpc.NodeRules{LoadBalancer: Name(key)}
+	}
+	d := &differ{cloud: c, key: key, name: Name(key), want: *want, have: have}
+	var refs []vpc.GroupRef
+	if want.Managed != nil {
+		group, _ := d.managedGroup()
+		refs = append(refs, vpc.GroupRef{ID: group.ID})
+	}
+	for _, id := range want.Groups {
+		refs = append(refs, vpc.GroupRef{ID: id})
+	}
+	return d.desiredNodeRules(d.source(refs))
+}
+
+// source returns the group of the load balancer whose traffic nodes allow: the managed one, or of those that the
+// Service lists the first with the cluster's tag, else the first, as with cloud-provider-aws. If nodes already allow
+// the traffic of another listed one, that is enough.
+func (d *differ) source(refs []vpc.GroupRef) vpc.GroupRef {
+	if d.want.Managed != nil {
+		return refs[0]
+	}
+	sources := slices.Clone(refs[:d.want.Sources])
+	slices.SortStableFunc(sources, func(a, b vpc.GroupRef) int {
+		switch taggedA, taggedB := d.have.Groups.Tagged(a.ID), d.have.Groups.Tagged(b.ID); {
+		case taggedA == taggedB:
+			return 0
+		case taggedA:
+			return -1
+		default:
+			return 1
+		}
+	})
+	if b := d.have.Balancer; b != nil {
+		for _, ref := range sources {
+			rules := vpc.NodeRules{Groups: d.want.NodeGroups.IDs, From: &ref}
+			if slices.Contains(b.Groups, ref.ID) && rules.Satisfied(d.have.Groups) {
+				return ref
+			}
+		}
+	}
+	return sources[0]
+}
+
+// desiredNodeRules returns the rule of each security group of nodes that allows the load balancer's traffic, which
+// comes from one of its groups.
+func (d *differ) desiredNodeRules(from vpc.GroupRef) vpc.NodeRules {
+	rules := vpc.NodeRules{LoadBalancer: d.name, Groups: d.want.NodeGroups.IDs, Keep: d.want.NodeGroups.Unclear,
+		From: &from, FromDescription: names.ClassicGroupRule}
+	if d.want.Managed != nil {
+		rules.FromDescription = "" // as with cloud-provider-aws
+		if from.ID != "" && !d.have.InUse[from.ID] {
+			rules.Created = []string{from.ID}
+		}
+	}
+	return rules
+}
+
+// diffNodeRules plans the rules on nodes. A group that other load balancers use too keeps its rules everywhere.
 func (d *differ) diffNodeRules(refs []vpc.GroupRef, created, applied []plan.Ref, retired string) {
 	if d.cloud.options.DisableIngress || len(refs) == 0 {
 		return
 	}
-	rules := vpc.NodeRules{Groups: d.want.NodeGroups.IDs, Keep: d.want.NodeGroups.Unclear, From: &refs[0],
-		NotFrom: d.exclusiveGroups(refs, retired), RevokeAfter: applied}
+	rules := d.desiredNodeRules(d.source(refs))
+	rules.NotFrom, rules.RevokeAfter = d.exclusiveGroups(retired), applied
 	d.plan.Add(d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, rules, created)...)
 }
 
-// exclusiveGroups returns the existing and desired groups of the load balancer that no other load balancer uses. It
-// omits the retired one: its deletion includes its rules.
-func (d *differ) exclusiveGroups(refs []vpc.GroupRef, retired string) []string {
-	var groups []string
-	if b := d.have.Balancer; b != nil {
-		groups = append(groups, b.Groups...)
+// exclusiveGroups returns the groups of the existing load balancer that no other load balancer uses. It omits the
+// retired one: its deletion includes its rules.
+func (d *differ) exclusiveGroups(retired string) []string {
+	if d.have.Balancer == nil {
+		return nil
 	}
-	for _, ref := range refs {
-		if ref.ID != "" {
-			groups = append(groups, ref.ID)
-		}
-	}
-	groups = slices.Compact(slices.Sorted(slices.Values(groups)))
-	return slices.DeleteFunc(groups, func(id string) bool { return d.have.InUse[id] || id == retired })
+	return slices.DeleteFunc(slices.Clone(d.have.Balancer.Groups),
+		func(id string) bool { return d.have.InUse[id] || id == retired })
 }
 
 // managedGroup returns the group that was created for this load balancer, if we may delete it.
@@ -132,14 +189,27 @@ func (d *differ) managedGroup() (vpc.Group, bool) {
 }
 
 // retireManaged plans the deletion of the group that was created for the load balancer, once it uses others.
-// Groups of other clients are never deleted, whatever their tags.
+// Groups of other clients are never deleted, whatever their tags. One that an earlier manager left stays until another
+// change.
 func (d *differ) retireManaged(applied []plan.Ref) (retired string) {
 	group, ok := d.managedGroup()
-	if !ok || d.want.Managed != nil {
+	if !ok || d.want.Managed != nil || d.isUsedByOthers(group) {
 		return ""
 	}
-	d.plan.Add(d.cloud.options.Groups.GroupDeleteChanges(d.have.Groups, group, applied)...)
+	for _, change := range d.cloud.options.Groups.GroupDeleteChanges(d.have.Groups, group, applied) {
+		change.Mark, change.Follows = true, plan.Union(annotation.Groups())
+		d.plan.Add(change)
+	}
 	return group.ID
+}
+
+// isUsedByOthers reports whether another load balancer uses the group that was created for this one. Then it stays,
+// with the rules that refer to it, and is an orphan.
+func (d *differ) isUsedByOthers(group vpc.Group) bool {
+	if d.have.InUse[group.ID] {
+		d.plan.Warnf("security group %s stays, because another load balancer uses it: delete it when none does", group)
+	}
+	return d.have.InUse[group.ID]
 }
 
 func showRefs(refs []vpc.GroupRef) string {

@@ -23,23 +23,38 @@ const instancesShown = 10
 // that is not registered.
 const codeNoSuchInstance = "InvalidInstance"
 
-// diffInstances plans the registered instances. They are added before others are removed.
-func (d *differ) diffInstances(have []string) {
-	toRegister, toDeregister := difference(d.want.Instances, have), difference(have, d.want.Instances)
+// diffInstances plans the registered instances. They are added before others are removed. Those of a zone without a
+// subnet are added once it has one: until then they are the cause for its subnet, and receive no traffic.
+func (d *differ) diffInstances(have, toRegister []string) {
+	toDeregister := difference(difference(have, d.want.Instances), d.want.Unread)
+	var served, waiting []string
+	for _, id := range toRegister {
+		if hasZone(d.newZones, d.want.Zones, d.want.InstanceZones[id]) {
+			waiting = append(waiting, id)
+		} else {
+			served = append(served, id)
+		}
+	}
 	var after []plan.Ref
-	if len(toRegister) > 0 {
-		change := d.instancesRegister(toRegister)
+	if len(served) > 0 {
+		change := d.instancesRegister(d.name, served)
 		d.add(change)
-		after = []plan.Ref{change.Ref}
+		after = append(after, change.Ref)
+	}
+	if len(waiting) > 0 {
+		change := d.instancesRegister(d.name+", new zones", waiting)
+		change.After = d.attached
+		d.add(change)
+		after = append(after, change.Ref)
 	}
 	if len(toDeregister) > 0 {
 		d.add(d.instancesDeregister(toDeregister, after))
 	}
 }
 
-func (d *differ) instancesRegister(ids []string) plan.Change {
+func (d *differ) instancesRegister(name string, ids []string) plan.Change {
 	return plan.Change{
-		Ref:        plan.Ref{Kind: kindInstances, Name: d.name, Action: plan.Create},
+		Ref:        plan.Ref{Kind: kindInstances, Name: name, Action: plan.Create},
 		Fields:     []plan.Field{{Name: "instances", After: showInstances(ids)}},
 		Membership: true,
 		Do: func(ctx context.Context, _ *plan.Handles) error {

@@ -76,7 +76,7 @@ func (d *differ) diffListeners(have []Listener) {
 		case !have[i].sameImmutableFields(want):
 			replaced = append(replaced, want)
 			removed = append(removed, have[i])
-		case have[i].Certificate != want.Certificate:
+		case !strings.EqualFold(have[i].Certificate, want.Certificate):
 			d.add(d.certificateUpdate(have[i], want))
 		}
 	}

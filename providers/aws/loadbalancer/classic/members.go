@@ -1,14 +1,24 @@
 package classic
 
-import "github.com/unified-ccm/unified-ccm/pkg/common/plan"
+import (
+	"slices"
 
-// DiffMembers returns the changes of instances alone. Problems of the request's options are ignored.
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// DiffMembers returns the changes of instances alone. Problems of the request's options are ignored. Instances of a
+// zone without a subnet join with its subnet, which Diff plans: until then they would receive no traffic.
 func (c *Cloud) DiffMembers(r Request, have Observed) []plan.Change {
 	d := &differ{cloud: c, key: r.Key, name: Name(r.Key), have: have}
 	if have.Balancer == nil || d.foreignOwner(*have.Balancer) != "" {
 		return nil
 	}
-	d.want.Instances = filterRegistrable(r.Instances, r.Shared.Instances)
-	d.diffInstances(have.Balancer.Instances)
+	d.want.Instances, d.want.Unread = filterRegistrable(r.Instances, r.Shared.Instances), r.unread()
+	b := have.Balancer
+	zones, subnets := r.Shared.ZonesOfInstances(d.want.Instances), r.Shared.ZonesOfSubnets()
+	d.diffInstances(b.Instances, slices.DeleteFunc(difference(d.want.Instances, b.Instances), func(id string) bool {
+		known := zones[id] != "" && !hasZone(b.Subnets, subnets, "")
+		return known && !hasZone(b.Subnets, subnets, zones[id])
+	}))
 	return d.plan.Changes
 }

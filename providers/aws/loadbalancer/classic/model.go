@@ -143,7 +143,7 @@ type Observed struct {
 	Balancer *Balancer
 	// Groups are the cluster's security groups, and the one with the managed group's name.
 	Groups vpc.Groups
-	// InUse are the security groups that other classic load balancers use.
+	// InUse are the security groups that other load balancers use.
 	InUse map[string]bool
 }
 
@@ -156,6 +156,9 @@ type Request struct {
 	Instances []string
 	Shared    vpc.SharedState
 }
+
+// unread returns the instances that EC2 cannot read: registered ones stay.
+func (r Request) unread() []string { return slices.Sorted(maps.Keys(r.Shared.Unread)) }
 
 // Desired are the objects that should exist for one Service.
 type Desired struct {
@@ -172,14 +175,18 @@ type Desired struct {
 	Subnets []string
 	Listed  bool
 	Zones   map[string]string
-	// Managed is the group created for this load balancer, nil if others are used. Groups are IDs of existing
-	// groups; the managed one precedes them.
+	// Managed is the group created for this load balancer, nil if others are used. Groups are IDs of existing groups;
+	// the managed one precedes them. Without a managed one, the first of this number of Sources may be the source in
+	// the rules on nodes.
 	Managed    *vpc.ManagedGroup
 	Groups     []string
+	Sources    int            `json:"-"`
 	NodeGroups vpc.NodeGroups `json:"-"`
-	// Instances are IDs, sorted.
-	Instances []string
-	Tags      map[string]string
+	// Instances are IDs, sorted. InstanceZones has their zones, by ID. Those of Unread stay if they are registered.
+	Instances     []string
+	Unread        []string          `json:"-"`
+	InstanceZones map[string]string `json:"-"`
+	Tags          map[string]string
 	// Record is the applied record of this state.
 	Record   lbcommon.AppliedRecord `json:"-"`
 	Warnings []string
@@ -191,3 +198,8 @@ type Desired struct {
 
 // Name is the load balancer's name.
 func Name(key lbcommon.Key) string { return names.LoadBalancerName(key.UID) }
+
+// hasZone reports whether one of the subnets is in a zone.
+func hasZone(subnets []string, zones map[string]string, zone string) bool {
+	return slices.ContainsFunc(subnets, func(id string) bool { return zones[id] == zone })
+}

@@ -37,19 +37,26 @@ const (
 )
 
 // diffPolicies plans the policies of node ports and of encrypted listeners. Policies are immutable: each is
-// created once and then referenced.
+// created once and then referenced. A policy that only disruptive changes refer to is created with them, so that a load
+// balancer does not get it while they are held.
 func (d *differ) diffPolicies(have Balancer) {
-	created := map[string][]plan.Ref{}
-	ensurePolicy := func(name, kind, attribute, value string) []plan.Ref {
+	created := map[string]int{} // the indexes of the changes
+	ensurePolicy := func(name, kind, attribute, value string, effect plan.Effect) []plan.Ref {
 		if slices.Contains(have.Policies, name) {
 			return nil
 		}
-		if created[name] == nil {
+		i, planned := created[name]
+		if !planned {
 			change := d.policyCreate(name, kind, attribute, value)
+			effect.Declare(&change)
+			i = len(d.plan.Changes)
+			created[name] = i
 			d.add(change)
-			created[name] = []plan.Ref{change.Ref}
 		}
-		return created[name]
+		if effect.Disrupts == "" {
+			d.plan.Changes[i].Disrupts = ""
+		}
+		return []plan.Ref{d.plan.Changes[i].Ref}
 	}
 	for _, port := range d.nodePorts() {
 		policies := have.Backends[port]
@@ -58,15 +65,17 @@ func (d *differ) diffPolicies(have Balancer) {
 		}
 		desired := slices.DeleteFunc(slices.Clone(policies),
 			func(p string) bool { return p == names.ProxyProtocolPolicy })
+		var effect plan.Effect
+		if d.have.Balancer != nil && have.forwardsTo(port) {
+			effect = switchesProxy
+		}
 		var after []plan.Ref
 		if d.want.ProxyProtocol {
 			desired = append(desired, names.ProxyProtocolPolicy)
-			after = ensurePolicy(names.ProxyProtocolPolicy, proxyPolicyType, proxyPolicyAttribute, "true")
+			after = ensurePolicy(names.ProxyProtocolPolicy, proxyPolicyType, proxyPolicyAttribute, "true", effect)
 		}
 		change := d.backendPolicies(port, policies, desired, after)
-		if d.have.Balancer != nil && have.forwardsTo(port) {
-			switchesProxy.Declare(&change)
-		}
+		effect.Declare(&change)
 		d.add(change)
 	}
 	for _, want := range d.want.Listeners {
@@ -78,15 +87,17 @@ func (d *differ) diffPolicies(have Balancer) {
 		if name == "" || slices.Contains(listener.Policies, name) {
 			continue
 		}
-		after := ensurePolicy(name, tlsPolicyType, tlsPolicyAttribute, reference)
+		var effect plan.Effect
+		if len(listener.Policies) > 0 {
+			// The other policy may be weaker than the one in use, or refuse clients that this one accepts.
+			effect = changesPolicy
+		}
+		after := ensurePolicy(name, tlsPolicyType, tlsPolicyAttribute, reference, effect)
 		// Of the listener's policies only those for sticky sessions stay: it has one for encryption.
 		policies := append(slices.DeleteFunc(slices.Clone(listener.Policies),
 			func(p string) bool { return !slices.Contains(have.Sticky, p) }), name)
 		change := d.listenerPolicies(want.Port, listener.Policies, policies, after)
-		if len(listener.Policies) > 0 {
-			// The other policy may be weaker than the one in use, or refuse clients that this one accepts.
-			changesPolicy.Declare(&change)
-		}
+		effect.Declare(&change)
 		d.add(change)
 	}
 }

@@ -17,6 +17,9 @@ import (
 
 const kindTags = "tags"
 
+// maxAddedTags is the number of tags of one call of AddTags, the number for which its API reference allows them.
+const maxAddedTags = 10
+
 // diffTags plans the tags. Removals come first: the list of the Service's tags must not lose a tag that still
 // exists.
 func (d *differ) diffTags(have map[string]string) {
@@ -39,8 +42,13 @@ func (d *differ) tagsSet(set map[string]string, after []plan.Ref) plan.Change {
 		Mark:   true, Follows: annotation.TagFields(),
 		After: after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.cloud.options.API.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{d.name}, Tags: toTags(set)})
-			return d.finishTags(awserr.Wrap("AddTags", err), func(tags map[string]string) { maps.Copy(tags, set) })
+			for tags := range slices.Chunk(toTags(set), maxAddedTags) {
+				_, err := d.cloud.options.API.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{d.name}, Tags: tags})
+				if err != nil {
+					return d.finishTags(awserr.Wrap("AddTags", err), nil)
+				}
+			}
+			return d.finishTags(nil, func(tags map[string]string) { maps.Copy(tags, set) })
 		},
 	}
 }

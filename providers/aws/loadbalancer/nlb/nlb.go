@@ -14,7 +14,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/diff"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
 
@@ -61,6 +60,11 @@ func (c *Cloud) Diff(key lbcommon.Key, want *model.Desired, have model.Observed)
 	return diff.Plan(c.diffOptions(key), want, have)
 }
 
+// NodeRules returns the rules on nodes that a load balancer needs: see diff.NodeRules.
+func (c *Cloud) NodeRules(key lbcommon.Key, want *model.Desired, have model.Observed) vpc.NodeRules {
+	return diff.NodeRules(c.diffOptions(key), want, have)
+}
+
 // DiffMembers returns only the changes of targets: see diff.Members.
 func (c *Cloud) DiffMembers(r model.Request, have model.Observed) []plan.Change {
 	return diff.Members(c.diffOptions(r.Key), r, have)
@@ -75,7 +79,7 @@ func (c *Cloud) diffOptions(key lbcommon.Key) diff.Options {
 // load balancer of another owner, or with unknown tags.
 func (c *Cloud) StoredRecord(key lbcommon.Key, have model.Observed) (record lbcommon.AppliedRecord, writable bool) {
 	b := have.Balancer
-	if b == nil || b.Tags == nil || tags.ForeignOwner(b.Tags, c.options.Cluster.ID, key) != "" {
+	if b == nil || b.Tags == nil || have.ForeignOwner(c.options.Cluster.ID, key) != "" {
 		return lbcommon.AppliedRecord{}, false
 	}
 	return model.RecordOf(b.Tags), true

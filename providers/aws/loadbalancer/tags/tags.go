@@ -55,9 +55,18 @@ func Desired(clusterID string, legacy bool, key lbcommon.Key, extra map[string]s
 	return tags
 }
 
-// Check adds a problem for each tag that a Service cannot have. The annotation sets extra, except for the tags that the
-// portable annotation sets.
-func Check(extra, portable map[string]string, annotation string, problems *intent.Problems) {
+// isMark reports whether a key marks the owner of an object: a cluster's, in the tags of this manager and of earlier
+// ones, or that of the AWS Load Balancer Controller.
+func isMark(key string) bool {
+	return strings.HasPrefix(key, ownPrefix) || strings.HasPrefix(key, names.ClusterTagPrefix) ||
+		strings.HasPrefix(key, names.ControllerTagPrefix) || key == names.LegacyClusterTag || key == names.ServiceTag
+}
+
+// Check adds a problem for each tag that a Service cannot have: by the mark of another owner, a tenant could give
+// the object away, or take one that another manager looks for. Marks of this cluster have no effect: the manager
+// sets them to its values, as earlier managers do. The annotation sets extra, except for the tags that the portable
+// annotation sets.
+func Check(clusterID string, extra, portable map[string]string, annotation string, problems *intent.Problems) {
 	for _, key := range slices.Sorted(maps.Keys(extra)) {
 		source := annotation
 		if _, ok := portable[key]; ok {
@@ -66,17 +75,25 @@ func Check(extra, portable map[string]string, annotation string, problems *inten
 		switch {
 		case strings.HasPrefix(strings.ToLower(key), awsPrefix):
 			problems.Addf(source, key+"="+extra[key], "AWS reserves keys that begin with %s: choose another key", awsPrefix)
-		case strings.HasPrefix(key, ownPrefix):
-			problems.Addf(source, key+"="+extra[key], "keys that begin with %s mark the owner of an object: choose another key",
-				ownPrefix)
+		case isMark(key) && key != names.ServiceTag && key != names.ClusterTag(clusterID) &&
+			(key != names.LegacyClusterTag || extra[key] != clusterID):
+			problems.Addf(source, key+"="+extra[key], "%s marks the owner of an object, and is set by the manager alone: "+
+				"remove it, or choose another key", key)
 		case utf8.RuneCountInString(key) > names.MaxTagKey || utf8.RuneCountInString(extra[key]) > names.MaxTagValue:
 			problems.Addf(source, key+"="+extra[key], "a key has at most %d and a value at most %d characters: shorten it",
 				names.MaxTagKey, names.MaxTagValue)
 		}
 	}
-	if len(extra) > maxListed {
-		problems.Addf(annotation, "", "there are %d tags: at most %d are possible", len(extra), maxListed)
+}
+
+// Warnings returns the warning about more tags than ExtraTag lists: those that it omits stay when they leave the
+// Service.
+func Warnings(extra map[string]string, annotation string) []string {
+	if len(extra) <= maxListed {
+		return nil
 	}
+	return []string{fmt.Sprintf("%s: there are %d tags, and %d of them are not removed from AWS when they are removed "+
+		"here: write at most %d", annotation, len(extra), len(extra)-maxListed, maxListed)}
 }
 
 // Diff returns the tags to set and the keys to remove so that an object has its desired tags, keeping those
@@ -111,7 +128,18 @@ func Diff(have, want map[string]string) (set map[string]string, remove []string)
 // ForeignOwner returns the owner of an object, "" if it is the cluster's. An object without any cluster's tag is
 // ours if it names the Service, as objects of earlier managers do.
 func ForeignOwner(have map[string]string, clusterID string, key lbcommon.Key) string {
-	uid := have[names.ClusterUIDTag]
+	owner := OtherOwner(have, clusterID, key)
+	if owner == "" && !names.HasCluster(have, clusterID) && have[names.ServiceTag] == "" {
+		return "an owner that its tags do not name"
+	}
+	return owner
+}
+
+// OtherOwner returns the owner that the tags of an object name, "" if it is the cluster or if they name none. It is for
+// objects with another proof of their owner, such as a name with the Service's UID: those keep it when a job removes
+// their tags.
+func OtherOwner(have map[string]string, clusterID string, key lbcommon.Key) string {
+	uid, service := have[names.ClusterUIDTag], have[names.ServiceTag]
 	switch {
 	case uid != "" && key.ClusterUID != "" && uid != key.ClusterUID:
 		return fmt.Sprintf("another cluster with the ID %q, with a namespace kube-system of UID %s", clusterID, uid)
@@ -121,10 +149,12 @@ func ForeignOwner(have map[string]string, clusterID string, key lbcommon.Key) st
 		return "cluster " + strings.Join(names.ClusterIDs(have), ", ")
 	case have[names.LegacyClusterTag] != "":
 		return "cluster " + have[names.LegacyClusterTag]
-	case have[names.ServiceTag] == names.ServiceTagValue(Service(key)):
-		return ""
+	case have[names.ControllerTag] != "":
+		return "the AWS Load Balancer Controller of cluster " + have[names.ControllerTag]
+	case service != "" && service != names.ServiceTagValue(Service(key)):
+		return "Service " + service + " of an unknown cluster"
 	default:
-		return "an owner that its tags do not name"
+		return ""
 	}
 }
 
@@ -152,8 +182,7 @@ func encodeKeys(extra map[string]string) string {
 // isListed reports whether ExtraTag lists a key as set by the Service. Marks never are, whatever the list
 // contains.
 func isListed(key, listed string) bool {
-	if listed == "" || strings.HasPrefix(key, ownPrefix) || strings.HasPrefix(key, names.ClusterTagPrefix) ||
-		key == names.ServiceTag {
+	if listed == "" || isMark(key) {
 		return false
 	}
 	return slices.Contains(strings.Split(listed, "."), hash(key))

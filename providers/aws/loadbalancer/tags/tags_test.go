@@ -77,11 +77,37 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
-	var problems intent.Problems
-	Check(map[string]string{"aws:x": "", "unified-ccm.io/x": "", "fine": "1"}, nil, "tags", &problems)
-	if problems.Len() != 2 {
-		t.Errorf("%d problems: %v", problems.Len(), problems.Err("x"))
+// TestCheckRefusesMarks verifies that a Service cannot set tags by which a manager recognizes its objects, in either
+// annotation.
+func TestCheckRefusesMarks(t *testing.T) {
+	for key, refused := range map[string]bool{
+		"aws:x": true, "AWS:x": true, "unified-ccm.io/x": true, "unified-ccm.io/cluster-uid": true,
+		"kubernetes.io/cluster/prod": true, "kubernetes.io/cluster/other": true, "KubernetesCluster": true,
+		"elbv2.k8s.aws/cluster": true, "elbv2.k8s.aws/resource": true,
+		"kubernetes.io/cluster/own": false, "kubernetes.io/service-name": false, // the manager's values count
+		"fine": false, "kubernetes.io/team": false, "kubernetescluster": false, "elbv2.k8s.aws": false,
+	} {
+		for annotation, portable := range map[string]map[string]string{"tags": nil, intent.KeyTags: {key: "1"}} {
+			var problems intent.Problems
+			Check("own", map[string]string{key: "1"}, portable, "tags", &problems)
+			err := problems.Err("x")
+			if (err != nil) != refused {
+				t.Errorf("%s in %s: %v", key, annotation, err)
+			}
+			if refused && (!strings.Contains(err.Error(), annotation) || !strings.Contains(err.Error(), key+"=1")) {
+				t.Errorf("%s in %s: %v does not name them", key, annotation, err)
+			}
+		}
+	}
+}
+
+// TestMarksAreNeverRemoved verifies that no list of tags that a Service set takes away a mark.
+func TestMarksAreNeverRemoved(t *testing.T) {
+	for _, key := range []string{"KubernetesCluster", "kubernetes.io/cluster/other", "elbv2.k8s.aws/cluster", "kubernetes.io/service-name"} {
+		have := map[string]string{"kubernetes.io/cluster/prod": "owned", "kubernetes.io/service-name": "ns/web", key: "x", ExtraTag: hash(key)}
+		if _, remove := Diff(have, Desired("prod", false, web, nil)); len(remove) > 0 {
+			t.Errorf("removes %v", remove)
+		}
 	}
 }
 
@@ -89,12 +115,12 @@ func TestCheck(t *testing.T) {
 func TestCheckCountsCharacters(t *testing.T) {
 	longest := map[string]string{strings.Repeat("é", 128): strings.Repeat("ü", 256)}
 	var problems intent.Problems
-	if Check(longest, nil, "tags", &problems); problems.Len() != 0 {
+	if Check("own", longest, nil, "tags", &problems); problems.Len() != 0 {
 		t.Errorf("the longest tag is refused: %v", problems.Err("x"))
 	}
 	for _, tooLong := range []map[string]string{{strings.Repeat("é", 129): ""}, {"a": strings.Repeat("ü", 257)}} {
 		var problems intent.Problems
-		if Check(tooLong, nil, "tags", &problems); problems.Len() != 1 {
+		if Check("own", tooLong, nil, "tags", &problems); problems.Len() != 1 {
 			t.Errorf("%v has %d problems, want 1", tooLong, problems.Len())
 		}
 	}

@@ -10,11 +10,10 @@ import (
 // one description: if two load balancers are probed at the same port, the rule has the name of the first.
 // When that one is deleted, the rule has to be written again for the other.
 //
-// NodeRuleChanges records claims while a plan is computed: the only effect of a Diff. The changes of the plan cannot
-// record them, because a load balancer with all of its rules has an empty plan, and still needs them. Observe cannot
-// either: it also runs without a desired state for Services that stay, and a claim that is removed too early costs the
-// load balancer its rules when another one is deleted. A plan that is printed and not applied records claims too. They
-// are those of the current Service, so that they are right for the next plan.
+// An observation of a Service's load balancer records its claim: a plan cannot, because Diff is pure, and because a
+// load balancer with all of its rules has an empty plan and still needs them. The first change of a deletion
+// releases the claim, and so does an observation that finds no load balancer: a claim of one that is deleted would
+// pass rules to it that nothing removes.
 //
 // A manager that has just started has the claims of the Services that it has reconciled. Missing rules of the
 // others are restored when it reconciles them, moments later.
@@ -26,12 +25,9 @@ type claims struct {
 
 // record replaces the claim of a load balancer, or removes it if there are no rules.
 func (c *claims) record(n NodeRules) {
-	if n.LoadBalancer == "" {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(n.Groups) == 0 || len(n.Rules) == 0 {
+	if len(n.Groups) == 0 || len(n.desired()) == 0 {
 		delete(c.rules, n.LoadBalancer)
 		return
 	}
@@ -52,7 +48,7 @@ func (c *claims) neededByOthers(loadBalancer, groupID string, revoked []Rule) []
 		if name == loadBalancer || !slices.Contains(n.Groups, groupID) {
 			continue
 		}
-		needed = append(needed, difference(intersection(n.Rules, revoked), needed)...)
+		needed = append(needed, difference(intersection(n.desired(), revoked), needed)...)
 	}
 	return needed
 }

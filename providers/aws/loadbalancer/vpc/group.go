@@ -27,6 +27,15 @@ func (g Group) String() string {
 	return g.ID + " (" + g.Name + ")"
 }
 
+// AllowsLoadBalancer reports whether a rule of the group has the form in which a manager allows load balancers to
+// reach nodes: all traffic from another group, without a description as earlier managers write it or with one of
+// this manager. Rules of a group for itself never have it, whoever described them: nodes need them to reach each
+// other.
+func (g Group) AllowsLoadBalancer(r Rule) bool {
+	return r.SourceGroup != "" && r.SourceGroup != g.ID && r.Protocol == ProtocolAll &&
+		(r.Description == "" || names.IsGroupRule(r.Description))
+}
+
 // Groups are security groups of the VPC at one time. Readers must not modify them.
 type Groups struct {
 	cluster Cluster

@@ -190,16 +190,16 @@ func (s *GroupStore) groupRevoke(group Group, rules []Rule, reason string, after
 	}
 }
 
-// GroupDeleteChanges plans the deletion of a group that belongs to the cluster, after the rules of other
-// groups that refer to it. While the group is in use, the deletion fails with an error of class Conflict with
-// the time of the retry: no worker waits for it.
+// GroupDeleteChanges plans the deletion of a group that was created for a load balancer, after the rules of other
+// groups that allow its traffic to nodes. Other rules that refer to it stay. While they exist or the group is in use,
+// the deletion fails with an error of class Conflict with the time of the retry: no worker waits for it.
 func (s *GroupStore) GroupDeleteChanges(have Groups, group Group, after []plan.Ref) []plan.Change {
 	var changes []plan.Change
 	deletionAfter := slices.Clone(after)
 	for _, other := range have.All() {
 		var referring []Rule
 		for _, r := range other.Rules {
-			if r.SourceGroup == group.ID && other.ID != group.ID {
+			if r.SourceGroup == group.ID && other.AllowsLoadBalancer(r) {
 				referring = append(referring, r)
 			}
 		}
@@ -235,7 +235,6 @@ func (s *GroupStore) delete(ctx context.Context, group Group) error {
 	if readErr != nil {
 		return readErr
 	}
-	ownKey := fromRule(group.ID, "").key()
 	var foreignRules []string
 	for _, other := range referring {
 		if other.ID == group.ID {
@@ -243,9 +242,11 @@ func (s *GroupStore) delete(ctx context.Context, group Group) error {
 		}
 		var ownRules []Rule
 		for _, r := range other.Rules {
-			if r.key() == ownKey {
+			switch {
+			case r.SourceGroup != group.ID:
+			case other.AllowsLoadBalancer(r):
 				ownRules = append(ownRules, r)
-			} else if r.SourceGroup == group.ID {
+			default:
 				foreignRules = append(foreignRules, other.String()+": "+r.String())
 			}
 		}

@@ -11,10 +11,17 @@ import (
 // KindRules is the kind of rules of security groups in plans.
 const KindRules = "security group rules"
 
+// Claim records the rules that a load balancer needs, so that the deletion of another one that shares them leaves them.
+func (s *GroupStore) Claim(n NodeRules) { s.claims.record(n) }
+
+// Release removes the claim of a load balancer that is deleted.
+func (s *GroupStore) Release(loadBalancer string) {
+	s.claims.record(NodeRules{LoadBalancer: loadBalancer})
+}
+
 // NodeRuleChanges plans the desired rules of the groups: for each group one call that adds and then one that
-// removes. They wait for after. The store records the desired rules: see claims.
+// removes. They wait for after.
 func (s *GroupStore) NodeRuleChanges(have Groups, n NodeRules, after []plan.Ref) []plan.Change {
-	s.claims.record(n)
 	var changes []plan.Change
 	for _, d := range n.diff(have) {
 		removalAfter := slices.Concat(after, n.RevokeAfter)
@@ -24,7 +31,7 @@ func (s *GroupStore) NodeRuleChanges(have Groups, n NodeRules, after []plan.Ref)
 			removalAfter = append(removalAfter, change.Ref)
 		}
 		if len(d.revoke) > 0 {
-			changes = append(changes, s.nodeRevoke(n.LoadBalancer, d, removalAfter))
+			changes = append(changes, s.nodeRevoke(n, d, removalAfter))
 		}
 	}
 	return changes
@@ -55,10 +62,10 @@ func (s *GroupStore) nodeAuthorize(n NodeRules, d ruleDiff, after []plan.Ref) pl
 	}
 }
 
-func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Ref) plan.Change {
+func (s *GroupStore) nodeRevoke(n NodeRules, d ruleDiff, after []plan.Ref) plan.Change {
 	change := plan.Change{
 		Ref:        plan.Ref{Kind: KindRules, Name: d.group.String(), Action: plan.Delete},
-		ID:         RulesID(d.group.ID, loadBalancer),
+		ID:         RulesID(d.group.ID, n.LoadBalancer),
 		Fields:     []plan.Field{{Name: "ingress", Before: showRules(d.revoke)}},
 		Reason:     "no longer needed by the load balancer",
 		After:      slices.Clone(after),
@@ -71,24 +78,32 @@ func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Re
 				return err
 			}
 			defer release()
-			revoke := s.unneeded(d.group.ID, d.revoke)
-			if err := s.revoke(ctx, d.group.ID, revoke); err != nil {
+			revoke := s.unneeded(n, d)
+			needed := s.claims.neededByOthers(n.LoadBalancer, d.group.ID, revoke)
+			// The rule for a group has no name of a load balancer: it stays. Others get the name of the one that needs them.
+			renamed := slices.DeleteFunc(slices.Clone(needed), func(r Rule) bool { return r.SourceGroup != "" })
+			if err := s.revoke(ctx, d.group.ID, difference(revoke, difference(needed, renamed))); err != nil {
 				return err
 			}
-			if needed := s.claims.neededByOthers(loadBalancer, d.group.ID, revoke); len(needed) > 0 {
-				return s.authorize(ctx, d.group.ID, needed)
+			if len(renamed) > 0 {
+				return s.authorize(ctx, d.group.ID, renamed)
 			}
 			return nil
 		},
 	}
 	d.declare(&change)
+	// A rule that allows nothing in addition to others can stay, as an earlier manager left it, until another change.
+	change.Mark = len(n.Groups) > 0 && !d.closes()
 	return change
 }
 
 // unneeded returns the rules to revoke, with the shared rules that no load balancer needs now: since the plan was
-// computed, another load balancer may have been created or deleted.
-func (s *GroupStore) unneeded(groupID string, revoke []Rule) []Rule {
-	group, _ := s.groups.Get(groupID)
-	unshared := slices.DeleteFunc(slices.Clone(revoke), func(r Rule) bool { return r.Description == names.MTURule })
+// computed, another load balancer may have been created, or deleted and left a rule to this one.
+func (s *GroupStore) unneeded(n NodeRules, d ruleDiff) []Rule {
+	group, _ := s.groups.Get(d.group.ID)
+	unshared := slices.DeleteFunc(slices.Clone(d.revoke), func(r Rule) bool { return r.Description == names.MTURule })
+	if len(n.Groups) == 0 {
+		unshared = append(unshared, difference(n.ownRules(group), unshared)...)
+	}
 	return append(unshared, unusedMTU(group.Rules, unshared, nil)...)
 }

@@ -21,7 +21,8 @@ const instancesShown = 3
 type NodeGroups struct {
 	// IDs are all groups of each instance with the cluster's tag, or else its only group.
 	IDs []string
-	// Unclear are the groups of instances that have several and none with the cluster's tag. Rules in them stay.
+	// Unclear are the groups of instances that have several and none with the cluster's tag, and all groups beside IDs
+	// while there are instances that cannot be read. Rules in them stay.
 	Unclear []string
 	// Problem names these instances, and is nil without any. It prevents the creation of a load balancer.
 	Problem error `json:"-"`
@@ -58,6 +59,13 @@ func NodeGroupsOf(s SharedState, instanceIDs []string) NodeGroups {
 		}
 		for _, group := range groups {
 			clearGroups[group] = true
+		}
+	}
+	if len(s.Unread) > 0 {
+		for _, group := range s.Groups.All() {
+			if !clearGroups[group.ID] {
+				unclearGroups[group.ID] = true
+			}
 		}
 	}
 	var problems intent.Problems

@@ -98,8 +98,8 @@ func ResolveGroups(refs []GroupRef, ids *plan.Handles) ([]string, error) {
 
 // NodeRules are the rules on the security groups of nodes that belong to one load balancer.
 type NodeRules struct {
-	// LoadBalancer is its name. Rules with its description on any known group are its own, and no other rules
-	// are changed.
+	// LoadBalancer is its name. Rules with its description on any known group are its own. Of all other rules only those
+	// of Created and NotFrom are removed.
 	LoadBalancer string
 	// Groups are those of the nodes. Empty means that no rule should exist.
 	Groups []string
@@ -110,10 +110,14 @@ type NodeRules struct {
 	// From allows all traffic from one of the load balancer's security groups: one rule for each of the Groups,
 	// whatever ports there are. Nil for none.
 	From *GroupRef
-	// FromDescription describes that rule.
+	// FromDescription describes that rule, which identifies it unless From was created for the load balancer.
 	FromDescription string
-	// NotFrom are IDs of groups of the load balancer, including From if no other load balancer uses it: rules
-	// that allow all their traffic are the load balancer's own too.
+	// Created are IDs of groups that were created for the load balancer and that no other one uses. Rules that allow all
+	// their traffic are the load balancer's own: earlier managers do not describe them.
+	Created []string
+	// NotFrom are IDs of other groups that no other load balancer uses. Rules that allow all their traffic are the load
+	// balancer's own if they are described as such: a group that a load balancer has proves nothing about the rules that
+	// refer to it. It may be that of the nodes or of a VPN.
 	NotFrom []string
 	// RevokeAfter are changes that removals of rules wait for, in addition to the changes that add rules.
 	RevokeAfter []plan.Ref
@@ -151,6 +155,15 @@ func (r Rule) covers(other Rule) bool {
 	return coversPorts && r.CIDR.IsValid() && r.CIDR.Bits() <= other.CIDR.Bits() && r.CIDR.Contains(other.CIDR.Addr())
 }
 
+// desired returns the rules for each of the Groups, without that of a source that does not exist yet.
+func (n NodeRules) desired() []Rule {
+	rules := slices.Clone(n.Rules)
+	if n.From != nil && n.From.ID != "" {
+		rules = append(rules, fromRule(n.From.ID, n.FromDescription))
+	}
+	return rules
+}
+
 // Satisfied reports whether the groups already have the rules.
 func (n NodeRules) Satisfied(have Groups) bool { return len(n.diff(have)) == 0 }
 
@@ -161,14 +174,11 @@ func (n NodeRules) diff(have Groups) []ruleDiff {
 		d := ruleDiff{group: group, used: slices.Contains(n.Groups, group.ID)}
 		var desired []Rule
 		if d.used {
-			desired = slices.Clone(n.Rules)
-			if n.From != nil && n.From.ID != "" {
-				desired = append(desired, fromRule(n.From.ID, n.FromDescription))
-			}
+			desired = n.desired()
 			d.from = n.From != nil && n.From.ID == ""
 		}
 		d.authorize = difference(desired, group.Rules)
-		d.revoke = difference(n.ownRules(group.Rules), desired)
+		d.revoke = difference(n.ownRules(group), desired)
 		if slices.Contains(n.Keep, group.ID) {
 			d.revoke = nil
 		}
@@ -180,14 +190,14 @@ func (n NodeRules) diff(have Groups) []ruleDiff {
 	return diffs
 }
 
-// ownRules returns the rules that belong to the load balancer alone.
-func (n NodeRules) ownRules(rules []Rule) []Rule {
+// ownRules returns the rules of a group that belong to the load balancer alone.
+func (n NodeRules) ownRules(group Group) []Rule {
 	var owned []Rule
-	for _, r := range rules {
+	for _, r := range group.Rules {
 		described := n.LoadBalancer != "" && (r.Description == names.ClientRule(n.LoadBalancer) ||
 			r.Description == names.HealthRule(n.LoadBalancer))
-		from := r.SourceGroup != "" && r.Protocol == ProtocolAll && r.Description == n.FromDescription &&
-			slices.Contains(n.NotFrom, r.SourceGroup)
+		from := group.AllowsLoadBalancer(r) && (slices.Contains(n.Created, r.SourceGroup) ||
+			slices.Contains(n.NotFrom, r.SourceGroup) && r.Description != "")
 		if described || from {
 			owned = append(owned, r)
 		}

@@ -12,7 +12,8 @@ import (
 
 // InstanceSource reads the instances of nodes.
 type InstanceSource interface {
-	// Described returns the existing instances of these IDs, from a shared snapshot unless fresh.
+	// Described returns the existing instances of these IDs, from a shared snapshot unless fresh. Beside them it may
+	// return an *awserr.UnreadError about the others.
 	Described(ctx context.Context, ids []string, fresh bool) (map[string]*ec2types.Instance, error)
 }
 

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 )
 
 // Reader reads the VPC for all Services. It is safe for concurrent use.
@@ -43,6 +44,9 @@ type SharedState struct {
 	FallbackSubnet string
 	// Instances are the existing requested ones, by ID.
 	Instances map[string]*ec2types.Instance
+	// Unread are IDs of requested instances that EC2 cannot read, as while their zone is disrupted. They may exist: what
+	// load balancers have of them stays.
+	Unread map[string]error
 	// Groups are the cluster's security groups, and those of the Instances.
 	Groups Groups
 }
@@ -55,6 +59,7 @@ func (r *Reader) SharedState(ctx context.Context, instanceIDs []string) (SharedS
 	if len(instanceIDs) > 0 && r.options.Instances != nil {
 		reads.Go(func() (err error) {
 			s.Instances, err = r.options.Instances.Described(ctx, instanceIDs, false)
+			s.Unread, err = awserr.SplitUnread(err)
 			return err
 		})
 	}

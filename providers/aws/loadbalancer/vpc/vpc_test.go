@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -133,8 +134,11 @@ func (r *rig) byCIDR(name string, port int32, sources []netip.Prefix, health int
 	return NodeRules{LoadBalancer: name, Groups: []string{r.nodes}, Rules: rules.Rules()}
 }
 
+// want applies the rules of a load balancer as the provider does: an observation claims them, the first change of a
+// deletion releases them.
 func (r *rig) want(n NodeRules) []string {
 	r.t.Helper()
+	r.reader.Groups().Claim(n)
 	return r.apply(r.reader.Groups().NodeRuleChanges(r.get(GroupQuery{}), n, nil))
 }
 
@@ -212,6 +216,63 @@ func TestSharedHealthRuleIsReauthorized(t *testing.T) {
 	r.want(NodeRules{LoadBalancer: "a"})
 	r.wantRules("tcp 30081 from 10.0.0.0/8 kubernetes.io/rule/nlb/client=b", mtuTen, "tcp 10256 from 10.0.0.0/20 kubernetes.io/rule/nlb/health=b")
 	r.want(NodeRules{LoadBalancer: "b"})
+	r.wantRules()
+}
+
+// TestNodeRuleChangesLeavesStoreUnchanged verifies that a plan that is not applied changes nothing: the deletion of the
+// other load balancer leaves the shared rule.
+func TestNodeRuleChangesLeavesStoreUnchanged(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	a, b := r.byCIDR("a", 30080, prefixes("10.0.0.0/8"), 10256), r.byCIDR("b", 30081, prefixes("10.0.0.0/8"), 10256)
+	r.want(a)
+	r.want(b)
+	for range 2 {
+		r.reader.Groups().NodeRuleChanges(r.get(GroupQuery{}), NodeRules{LoadBalancer: "b"}, nil)
+	}
+	r.want(NodeRules{LoadBalancer: "a"})
+	r.wantRules("tcp 30081 from 10.0.0.0/8 kubernetes.io/rule/nlb/client=b", mtuTen,
+		"tcp 10256 from 10.0.0.0/20 kubernetes.io/rule/nlb/health=b")
+}
+
+// TestConcurrentDeletionsLeaveNoRule verifies that two deletions that are planned at the same time leave no shared
+// rule, although the first passes it to the second.
+func TestConcurrentDeletionsLeaveNoRule(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	r.want(r.byCIDR("a", 30080, prefixes("10.0.0.0/8"), 10256))
+	r.want(r.byCIDR("b", 30081, prefixes("10.0.0.0/8"), 10256))
+	groups := r.reader.Groups()
+	have := r.get(GroupQuery{})
+	first, second := groups.NodeRuleChanges(have, NodeRules{LoadBalancer: "a"}, nil), groups.NodeRuleChanges(have, NodeRules{LoadBalancer: "b"}, nil)
+	groups.Release("a")
+	r.apply(first)
+	r.wantRules("tcp 30081 from 10.0.0.0/8 kubernetes.io/rule/nlb/client=b", mtuTen,
+		"tcp 10256 from 10.0.0.0/20 kubernetes.io/rule/nlb/health=b")
+	groups.Release("b")
+	r.apply(second)
+	r.wantRules()
+}
+
+// TestSharedGroupRuleIsKept verifies that the rule for a security group that another load balancer has claimed stays,
+// without being written again: there is no moment without it.
+func TestSharedGroupRuleIsKept(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	created, err := r.ec2.CreateSecurityGroup(t.Context(), &ec2.CreateSecurityGroupInput{GroupName: ptr.To("source"), Description: ptr.To("source"), VpcId: &r.vpc})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := *created.GroupId
+	from := func(loadBalancer string) NodeRules {
+		return NodeRules{LoadBalancer: loadBalancer, Groups: []string{r.nodes}, From: &GroupRef{ID: source}, FromDescription: names.ClassicGroupRule}
+	}
+	rule := "all traffic from " + source + " " + names.ClassicGroupRule
+	r.want(from("a"))
+	r.want(from("b"))
+	r.wantRules(rule)
+	if calls := r.want(NodeRules{LoadBalancer: "a", NotFrom: []string{source}}); len(calls) > 0 {
+		t.Errorf("calls %v", calls)
+	}
+	r.wantRules(rule)
+	r.want(NodeRules{LoadBalancer: "b", NotFrom: []string{source}})
 	r.wantRules()
 }
 

@@ -2,6 +2,7 @@ package vpc
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,13 +11,18 @@ import (
 
 // ZonesOf returns the zones of the instances in the shared state, sorted.
 func (s SharedState) ZonesOf(instanceIDs []string) []string {
-	var zones []string
+	return sortedSet(slices.Collect(maps.Values(s.ZonesOfInstances(instanceIDs))))
+}
+
+// ZonesOfInstances returns the zone of each of the instances in the shared state, by its ID.
+func (s SharedState) ZonesOfInstances(instanceIDs []string) map[string]string {
+	zones := make(map[string]string, len(instanceIDs))
 	for _, id := range instanceIDs {
 		if instance, ok := s.Instances[id]; ok && instance.Placement != nil {
-			zones = append(zones, aws.ToString(instance.Placement.AvailabilityZone))
+			zones[id] = aws.ToString(instance.Placement.AvailabilityZone)
 		}
 	}
-	return sortedSet(zones)
+	return zones
 }
 
 // ZonesOfSubnets returns the zone of each subnet of the VPC, by its ID.

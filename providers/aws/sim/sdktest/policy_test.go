@@ -11,6 +11,7 @@ import (
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
@@ -120,4 +121,30 @@ func TestNewRejectsInvalidPolicy(t *testing.T) {
 	if _, err := sim.New(sim.Options{Policy: []byte(`{"Version": "1"}`)}); err == nil {
 		t.Error("an invalid policy was accepted")
 	}
+}
+
+// The section "Attribute condition keys" of the EC2 user guide names the key for the value of a modified attribute, which
+// the Service Authorization Reference lists for ModifyInstanceAttribute.
+func TestPolicyRestrictsAttributes(t *testing.T) {
+	const document = `{"Version": "2012-10-17", "Statement": [
+	  {"Effect": "Allow", "Action": "ec2:Describe*", "Resource": "*"},
+	  {"Effect": "Allow", "Action": "ec2:ModifyInstanceAttribute", "Resource": "*",
+	   "Condition": {"StringEquals": {"ec2:Attribute/SourceDestCheck": "false"}}}]}`
+	c := newClients(t, sim.Options{Policy: []byte(document)})
+	if _, err := c.cloud.Launch(world.Machine{Name: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	modify := func(in ec2.ModifyInstanceAttributeInput) error {
+		in.InstanceId = ptr(c.cloud.Instance("a"))
+		_, err := c.ec2.ModifyInstanceAttribute(t.Context(), &in)
+		return err
+	}
+	check := func(on bool) ec2.ModifyInstanceAttributeInput {
+		return ec2.ModifyInstanceAttributeInput{SourceDestCheck: &ec2types.AttributeBooleanValue{Value: ptr(on)}}
+	}
+	if err := modify(check(false)); err != nil {
+		t.Error(err)
+	}
+	wantCode(t, modify(check(true)), "UnauthorizedOperation", 403)
+	wantCode(t, modify(ec2.ModifyInstanceAttributeInput{Groups: []string{*c.nodes(t)}}), "UnauthorizedOperation", 403)
 }

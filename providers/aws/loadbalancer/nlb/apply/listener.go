@@ -60,14 +60,15 @@ func (w Writer) UpdateListener(ctx context.Context, balancer string, have model.
 	return w.modifyListener(ctx, balancer, have, in)
 }
 
-// AttachGroup lets a listener that forwards to the target group old forward to another one as well, with weight 0: only
-// then does AWS probe its targets. It returns false without an error if AWS does not attach these two together.
+// AttachGroup lets a listener that forwards to the target group old forward to another one as well, with weight 0:
+// only then does AWS probe its targets. It returns false without an error if AWS does not attach these two together,
+// or if the load balancer or the listener has no room for another one: the quotas count groups that only drain, too.
 func (w Writer) AttachGroup(
 	ctx context.Context, balancer string, have model.Listener, old, group string,
 ) (bool, error) {
 	err := w.modifyListener(ctx, balancer, have, &elbv2.ModifyListenerInput{ListenerArn: aws.String(have.ARN),
 		DefaultActions: forwardToBoth(old, 1, group, 0)})
-	if cloudapi.Is(err, cloudapi.Invalid) {
+	if cloudapi.Is(err, cloudapi.Invalid) || cloudapi.Is(err, cloudapi.Quota) {
 		return false, nil
 	}
 	return err == nil, err

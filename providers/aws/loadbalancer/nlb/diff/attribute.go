@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
@@ -60,12 +61,18 @@ func (d *differ) groupAttributes(g reference, have map[string]string, want model
 }
 
 // listenerAttributes returns the change of the idle timeout, if it differs.
-func (d *differ) listenerAttributes(l reference, have map[string]string, want model.DesiredListener,
+func (d *differ) listenerAttributes(l reference, have model.Listener, want model.DesiredListener,
 	after []plan.Ref) (plan.Change, bool) {
 	if want.IdleTimeout == 0 {
 		return plan.Change{}, false
 	}
-	set, f := diffAttributes(have, map[string]string{model.AttributeIdleTimeout: strconv.Itoa(int(want.IdleTimeout))})
+	if have.AttributesErr != nil {
+		d.warnf("%s stays as it is: the attributes of listener %s cannot be read: %v", intent.KeyIdleTimeout, l.name,
+			have.AttributesErr)
+		return plan.Change{}, false
+	}
+	set, f := diffAttributes(have.Attributes, map[string]string{
+		model.AttributeIdleTimeout: strconv.Itoa(int(want.IdleTimeout))})
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindListener + " " + kindAttributes, Name: l.name, Action: plan.Update}, Fields: f, After: after,
 		Do: d.withBalancer(l, func(ctx context.Context, balancer, arn string) error {

@@ -1,7 +1,7 @@
 // Package diff computes the changes from the existing to the desired objects of a network load balancer. It makes no
-// calls: only the functions of the changes use the Writer of package apply. Planning the rules on nodes has one effect:
-// vpc.GroupStore records which rules each load balancer needs. Its files are in layers, and refer only to earlier
-// ones: differ.go and disruption.go, then one file for each kind of object, then diff.go and members.go with the plans.
+// calls: only the functions of the changes use the Writer of package apply. Its files are in layers, and refer only
+// to earlier ones: differ.go and disruption.go, then one file for each kind of object, then diff.go and members.go
+// with the plans.
 package diff
 
 import (
@@ -27,7 +27,7 @@ func Plan(o Options, want *model.Desired, have model.Observed) (changes []plan.C
 	d.want = *want
 	d.warnings = slices.Clone(want.Warnings)
 	if b := have.Balancer; b != nil {
-		if owner := tags.ForeignOwner(b.Tags, o.Cluster.ID, d.key); owner != "" {
+		if owner := have.ForeignOwner(o.Cluster.ID, d.key); owner != "" {
 			return nil, nil, model.RefuseForeign(d.key, *b, owner)
 		}
 	}
@@ -95,10 +95,12 @@ func (d *differ) remove() {
 	var after []plan.Ref
 	var attached []string
 	if b := d.have.Balancer; b != nil {
-		if owner := tags.ForeignOwner(b.Tags, d.Cluster.ID, d.key); owner != "" {
+		if owner := d.have.ForeignOwner(d.Cluster.ID, d.key); owner != "" {
 			d.warnf("load balancer %s belongs to %s and is left alone", b.Name, owner)
 		} else {
-			marked := d.markUnmarked()
+			d.want.Tags = tags.Desired(d.Cluster.ID, d.Cluster.Legacy, d.key, nil)
+			all := func(model.TargetGroup) bool { return true }
+			marked := d.markUnmarked("parts of load balancer "+d.name(), all)
 			d.add(marked...)
 			deletion := d.balancerDelete(*b)
 			deletion.After = append(deletion.After, plan.Refs(marked)...)
@@ -113,17 +115,4 @@ func (d *differ) remove() {
 		d.add(d.groupDelete(g, after, ""))
 	}
 	d.removeRules(attached, after)
-}
-
-// markUnmarked plans the tags of unmarked target groups: without them, they could not be found once the load balancer
-// is deleted.
-func (d *differ) markUnmarked() []plan.Change {
-	d.want.Tags = tags.Desired(d.Cluster.ID, d.Cluster.Legacy, d.key, nil)
-	var groups []tagged
-	for _, g := range d.have.TargetGroups {
-		if d.unmarked(g) {
-			groups = append(groups, tagged{g.ARN, g.Name, g.Tags})
-		}
-	}
-	return d.tagChanges("parts of load balancer "+d.name(), groups, nil)
 }

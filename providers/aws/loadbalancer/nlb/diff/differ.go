@@ -94,11 +94,13 @@ func (d *differ) listenerOn(port int32) (model.Listener, bool) {
 	return model.Listener{}, false
 }
 
-// unmarked reports whether a target group is the Service's although its tags name no owner, as older releases
-// of cloud-provider-aws left them: it has a name of the Service, and only the load balancer uses it.
+// unmarked reports whether a target group is the Service's although its tags do not name it, as older releases
+// of cloud-provider-aws left them, and jobs that remove tags: it has a name of the Service, and only the load balancer
+// uses it.
 func (d *differ) unmarked(g model.TargetGroup) bool {
 	b := d.have.Balancer
-	return b != nil && g.Tags != nil && !tags.Marked(g.Tags) && slices.Equal(g.Balancers, []string{b.ARN}) &&
+	return b != nil && g.Tags != nil && tags.OtherOwner(g.Tags, d.Cluster.ID, d.key) == "" &&
+		!tags.IsFor(g.Tags, d.Cluster.ID, d.key) && slices.Equal(g.Balancers, []string{b.ARN}) &&
 		names.IsTargetGroupOf(g.Name, tags.Service(d.key))
 }
 
@@ -113,7 +115,7 @@ func (d *differ) keepGroup(g model.TargetGroup) bool {
 		return false
 	}
 	b := d.have.Balancer
-	return b == nil || tags.ForeignOwner(b.Tags, d.Cluster.ID, d.key) != "" || g.Balancers[0] != b.ARN
+	return b == nil || d.have.ForeignOwner(d.Cluster.ID, d.key) != "" || g.Balancers[0] != b.ARN
 }
 
 // foreignGroup reports whether a target group has another owner, such as one that a user attached.

@@ -47,8 +47,12 @@ func (d *differ) diffPorts(base []plan.Ref) []plan.Ref {
 			}
 		}
 	}
+	marked := d.markSurplus()
+	for i := range deletions {
+		deletions[i].After = append(deletions[i].After, marked...)
+	}
 	d.add(deletions...)
-	d.surplusGroups(deletions, moved)
+	d.surplusGroups(deletions, moved, marked)
 	return changed
 }
 
@@ -114,7 +118,7 @@ func (d *differ) listenerCreate(name string, group reference, want model.Desired
 func (d *differ) listenerParts(ref reference, have model.Listener, want model.DesiredListener,
 	after []plan.Ref) []plan.Ref {
 	changes := d.certificateChanges(ref, have, want, after)
-	if change, ok := d.listenerAttributes(ref, have.Attributes, want, after); ok {
+	if change, ok := d.listenerAttributes(ref, have, want, after); ok {
 		changes = append(changes, change)
 	}
 	d.add(changes...)
@@ -164,13 +168,25 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Des
 	return append(updated, d.listenerParts(ref, have, want, updated)...)
 }
 
-// surplusGroups plans the removal of target groups that are not desired. A group that a listener leaves is retired;
-// a group with a deleted listener, or without a listener, is deleted. One with draining connections stays until they
-// have drained.
-func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.Ref) {
+// isSurplus reports whether a target group is the Service's and not desired.
+func (d *differ) isSurplus(g model.TargetGroup) bool {
+	return !d.foreignGroup(g) &&
+		!slices.ContainsFunc(d.want.Listeners, func(w model.DesiredListener) bool { return w.Group.Name == g.Name })
+}
+
+// markSurplus plans the marks of unmarked target groups that are removed, and returns these changes.
+func (d *differ) markSurplus() []plan.Ref {
+	marks := d.markUnmarked("target groups that load balancer "+d.name()+" leaves", d.isSurplus)
+	d.add(marks...)
+	return plan.Refs(marks)
+}
+
+// surplusGroups plans the removal of target groups that are not desired, after their marks. A group that a listener
+// leaves is retired; a group with a deleted listener, or without a listener, is deleted. One with draining connections
+// stays until they have drained.
+func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.Ref, marked []plan.Ref) {
 	for _, g := range d.have.TargetGroups {
-		if slices.ContainsFunc(d.want.Listeners, func(w model.DesiredListener) bool { return w.Group.Name == g.Name }) ||
-			d.foreignGroup(g) {
+		if !d.isSurplus(g) {
 			continue
 		}
 		var listenerDeletions []plan.Ref
@@ -183,11 +199,14 @@ func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.
 		}
 		switch {
 		case len(moved[g.ARN]) > 0:
-			d.add(d.groupRetire(g, slices.Concat(moved[g.ARN], listenerDeletions)))
+			d.add(d.groupRetire(g, slices.Concat(moved[g.ARN], listenerDeletions, marked)))
 		case len(listenerDeletions) > 0:
 			d.add(d.groupDelete(g, listenerDeletions, "its listener is deleted"))
 		case len(g.Balancers) == 0 && !g.Draining():
-			d.add(d.groupRetire(g, nil))
+			// Unused by traffic. Taking over writes nothing: it is removed together with the first change.
+			retirement := d.groupRetire(g, nil)
+			retirement.Mark = true
+			d.add(retirement)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package diff
 import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 )
 
 // Members returns only the changes of targets: every target group to which a listener forwards gets the nodes of the
@@ -11,7 +10,7 @@ import (
 func Members(o Options, r model.Request, have model.Observed) []plan.Change {
 	d := newDiffer(o, have)
 	b := have.Balancer
-	if b == nil || tags.ForeignOwner(b.Tags, o.Cluster.ID, d.key) != "" {
+	if b == nil || have.ForeignOwner(o.Cluster.ID, d.key) != "" {
 		return nil
 	}
 	serving := servingGroups(have.Listeners)

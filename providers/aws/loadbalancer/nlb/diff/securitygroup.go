@@ -62,29 +62,57 @@ func (d *differ) updateKeptGroups(b model.Balancer) error {
 
 func (d *differ) nodeRules(from *vpc.GroupRef) { d.nodeRulesAfter(from, nil) }
 
-// fromDescription describes the rules that allow all traffic of a load balancer's security group.
-const fromDescription = "kubernetes.io/rule/nlb/security-group"
+// NodeRules returns the rules on the security groups of nodes that the existing load balancer of a Service needs:
+// none if it belongs to another owner.
+func NodeRules(o Options, want *model.Desired, have model.Observed) vpc.NodeRules {
+	d := newDiffer(o, have)
+	none := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key)}
+	b := have.Balancer
+	if b == nil || want == nil || want.NoNodeRules || have.ForeignOwner(o.Cluster.ID, d.key) != "" {
+		return none
+	}
+	d.want = *want
+	if d.reconcileZones() != nil {
+		return none // Diff refuses the load balancer
+	}
+	switch {
+	case len(b.SecurityGroups) == 0:
+		return d.desiredNodeRules(nil)
+	case !want.Secured:
+		return d.desiredNodeRules(&vpc.GroupRef{ID: b.SecurityGroups[0]})
+	case len(want.SecurityGroups) > 0:
+		return d.desiredNodeRules(&vpc.GroupRef{ID: want.SecurityGroups[0]})
+	default:
+		managed, _ := have.Groups.Named(want.Managed.Name)
+		return d.desiredNodeRules(&vpc.GroupRef{ID: managed.ID})
+	}
+}
 
-// nodeRulesAfter plans the rules on the security groups of nodes. A load balancer with a security group needs
-// one rule, whatever ports it has; but if an earlier manager's rules by address allow all its traffic, they
+// desiredNodeRules returns the desired rules on the security groups of nodes. A load balancer with a security group
+// needs one rule, whatever ports it has; but if an earlier manager's rules by address allow all its traffic, they
 // stay, and it needs them.
+func (d *differ) desiredNodeRules(from *vpc.GroupRef) vpc.NodeRules {
+	byCIDR := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key), Groups: d.want.NodeGroups.IDs,
+		Keep:  d.want.NodeGroups.Unclear,
+		Rules: d.want.ByCIDR.Rules()}
+	adopted := d.have.Balancer != nil && from != nil && from.ID != "" && byCIDR.Satisfied(d.have.Groups)
+	if from == nil || adopted {
+		return byCIDR
+	}
+	rules := vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: byCIDR.Groups, Keep: byCIDR.Keep, From: from,
+		FromDescription: names.NetworkGroupRule}
+	if b := d.have.Balancer; b != nil {
+		rules.NotFrom = difference(d.exclusiveGroups(b.SecurityGroups, d.managedGroups()), []string{from.ID})
+	}
+	return rules
+}
+
+// nodeRulesAfter plans the rules on the security groups of nodes.
 func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
 	if d.want.NoNodeRules {
 		return
 	}
-	byCIDR := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key), Groups: d.want.NodeGroups.IDs,
-		Keep:  d.want.NodeGroups.Unclear,
-		Rules: d.want.ByCIDR.Rules()}
-	rules := byCIDR
-	adopted := d.have.Balancer != nil && from != nil && from.ID != "" && byCIDR.Satisfied(d.have.Groups)
-	if from != nil && !adopted {
-		rules = vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: byCIDR.Groups, Keep: byCIDR.Keep, From: from,
-			FromDescription: fromDescription}
-		if b := d.have.Balancer; b != nil {
-			rules.NotFrom = difference(d.exclusiveGroups(b.SecurityGroups, d.managedGroups()), []string{from.ID})
-		}
-	}
-	for _, change := range d.Groups.NodeRuleChanges(d.have.Groups, rules, after) {
+	for _, change := range d.Groups.NodeRuleChanges(d.have.Groups, d.desiredNodeRules(from), after) {
 		if change.Action == plan.Delete {
 			d.closing = append(d.closing, len(d.changes))
 		} else {
@@ -99,7 +127,7 @@ func (d *differ) removeRules(attached []string, after []plan.Ref) {
 	groups := d.Groups
 	managed := d.managedGroups()
 	if !d.NoNodeRules {
-		rules := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key), FromDescription: fromDescription,
+		rules := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key),
 			NotFrom: d.exclusiveGroups(attached, managed)}
 		d.add(groups.NodeRuleChanges(d.have.Groups, rules, nil)...)
 	}

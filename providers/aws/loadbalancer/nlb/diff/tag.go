@@ -28,9 +28,10 @@ type tagChange struct {
 }
 
 // diffTags plans the tags of existing objects: objects with the same change share a call, and the load balancer
-// comes last, so that its tags prove, without a read of those of its listeners and target groups, that all of
-// them are up to date.
-func (d *differ) diffTags(after []plan.Ref) {
+// comes last, so that its tags prove, without a read of those of its listeners and target groups, that all of them
+// are up to date. They are the last changes, since they may be denied, and do not need the others: tags are edited
+// while a change of a listener is held.
+func (d *differ) diffTags(order []plan.Ref) {
 	b := d.have.Balancer
 	if b == nil {
 		return
@@ -43,14 +44,24 @@ func (d *differ) diffTags(after []plan.Ref) {
 		}
 	}
 	for _, g := range d.have.TargetGroups {
+		if d.deletes(plan.Ref{Kind: kindTargetGroup, Name: g.Name, Action: plan.Delete}) {
+			continue // another one gets its name
+		}
 		if slices.ContainsFunc(d.want.Listeners, func(w model.DesiredListener) bool { return w.Group.Name == g.Name }) {
 			parts = append(parts, tagged{g.ARN, g.Name, g.Tags})
 		}
 	}
-	changes := d.tagChanges("parts of load balancer "+b.Name, parts, after)
+	changes := d.tagChanges("parts of load balancer "+b.Name, parts, nil)
+	balancer := []tagged{{b.ARN, b.Name, b.Tags}}
+	changes = append(changes, d.tagChanges("load balancer "+b.Name, balancer, plan.Refs(changes))...)
+	for i := range changes {
+		changes[i].Order = order
+	}
 	d.add(changes...)
-	after = slices.Concat(after, plan.Refs(changes))
-	d.add(d.tagChanges("load balancer "+b.Name, []tagged{{b.ARN, b.Name, b.Tags}}, after)...)
+}
+
+func (d *differ) deletes(ref plan.Ref) bool {
+	return slices.ContainsFunc(d.changes, func(c plan.Change) bool { return c.Ref == ref })
 }
 
 // tagChanges groups objects by their changes. Those with unread tags get none.
@@ -92,4 +103,16 @@ func (d *differ) tagUpdate(name string, c tagChange, after []plan.Ref) plan.Chan
 		After: after,
 		Do:    func(ctx context.Context, _ *plan.Handles) error { return d.Write.SetTags(ctx, c.arns, c.set, c.remove) },
 	}
+}
+
+// markUnmarked plans the tags of those unmarked target groups that are selected: without them, nothing proves whose
+// they are once the load balancer no longer uses them. Name is that of the changes.
+func (d *differ) markUnmarked(name string, selected func(model.TargetGroup) bool) []plan.Change {
+	var groups []tagged
+	for _, g := range d.have.TargetGroups {
+		if d.unmarked(g) && selected(g) {
+			groups = append(groups, tagged{g.ARN, g.Name, g.Tags})
+		}
+	}
+	return d.tagChanges(name, groups, nil)
 }

@@ -16,7 +16,9 @@ type builder struct {
 	// dual is set if the load balancer has addresses of both families.
 	dual         bool
 	udpKeepsIPv4 bool
-	problems     intent.Problems
+	// noIPv6 is set if a Service with IPv6 first cannot have it. cloud-provider-aws gave such a Service IPv4.
+	noIPv6   bool
+	problems intent.Problems
 	// creation are problems that only prevent the creation of a load balancer.
 	creation intent.Problems
 	warnings []string

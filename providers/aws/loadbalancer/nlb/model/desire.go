@@ -31,6 +31,7 @@ func Desire(r Request, settings Settings) (Desired, error) {
 	o.WarnClassicOnly(r.Service.Annotations)
 	b.check()
 	zones, zonesErr := b.zones()
+	b.checkPrimaryIPv6()
 	invalid := b.creation.Err(subject)
 	if o.Subnets == nil {
 		invalid, zonesErr = intent.Join(subject, invalid, zonesErr), nil // the user does not control discovery
@@ -57,7 +58,6 @@ func Desire(r Request, settings Settings) (Desired, error) {
 		d.SourceNAT = d.SourceNAT || b.dual && l.Datagrams()
 	}
 	d.UDPKeepsIPv4 = b.udpKeepsIPv4
-	b.checkPrimaryIPv6()
 	d.ByCIDR = b.byCIDR(d)
 	d.Managed = b.managedGroup(d.Tags)
 	d.Warnings, d.Reasons = slices.AppendSeq(b.warnings, maps.Keys(b.reasons)), b.reasons
@@ -73,7 +73,8 @@ func Desire(r Request, settings Settings) (Desired, error) {
 func (b *builder) check() {
 	o, annotations := b.Options, b.Service.Annotations
 	b.checkGroups()
-	tags.Check(o.Tags, b.Service.Tags, annotation.KeyTags, &b.problems)
+	tags.Check(b.Shared.Cluster.ID, o.Tags, b.Service.Tags, annotation.KeyTags, &b.problems)
+	b.warnings = append(b.warnings, tags.Warnings(o.Tags, annotation.KeyTags)...)
 	if o.BackendProtocol != "" && o.BackendProtocol != "ssl" && o.BackendProtocol != "tcp" {
 		b.warnf("%s: network load balancers forward bytes, so %s has no effect; write ssl to encrypt to the nodes, or "+
 			"remove it", annotation.KeyBackendProtocol, intent.Quote(o.BackendProtocol))
@@ -103,6 +104,9 @@ func (b *builder) checkGroups() {
 	if listed && !b.settings.Managed {
 		b.warnf("%s: no effect, because a network load balancer gets security groups only with NLBSecurityGroupMode=Managed "+
 			"in the cloud configuration; set that, or remove the annotation", annotation.KeySecurityGroups)
+	}
+	if err := b.Options.SecurityGroupsErr; err != nil && b.settings.Managed {
+		b.problems.Add(annotation.KeySecurityGroups, b.Service.Annotations[annotation.KeySecurityGroups], err.Error())
 	}
 	switch {
 	case b.settings.Managed && listed:

@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -69,8 +70,9 @@ type Listener struct {
 	// The first of Certificates is the default one. Others are known only if CertificatesRead.
 	Certificates     []string
 	CertificatesRead bool
-	// Attributes and Tags are nil if they were not read.
+	// Attributes and Tags are nil if they were not read. AttributesErr is why Attributes cannot be read.
 	Attributes, Tags map[string]string
+	AttributesErr    error
 }
 
 // HealthCheck configures the probes of targets. Times are in seconds.
@@ -116,6 +118,8 @@ func (g TargetGroup) count(state types.TargetHealthStateEnum) (n int) {
 // Observed has the existing objects of one Service's network load balancer. Readers share it and must not
 // modify the objects that it points to.
 type Observed struct {
+	// VPC is that of the cluster.
+	VPC string
 	// Balancer is nil if there is none.
 	Balancer *Balancer
 	// Listeners by port, and Attributes of the load balancer; both nil if they were not read.
@@ -126,8 +130,22 @@ type Observed struct {
 	TargetGroups []TargetGroup
 	// Groups are the cluster's security groups.
 	Groups vpc.Groups
-	// SharedGroups are the security groups of the load balancer that other network load balancers use too.
+	// SharedGroups are the security groups of the load balancer that other load balancers use too.
 	SharedGroups []string
+}
+
+// ForeignOwner returns the owner of the load balancer, "" if it is the Service's. The default name contains the
+// Service's UID: with it, missing tags do not matter, but those of another owner do.
+func (o Observed) ForeignOwner(clusterID string, key lbcommon.Key) string {
+	b := o.Balancer
+	switch {
+	case b.Name != DefaultName(key) || b.Tags == nil:
+		return tags.ForeignOwner(b.Tags, clusterID, key)
+	case o.VPC != b.VPC && !tags.IsFor(b.Tags, clusterID, key):
+		return "a cluster in VPC " + b.VPC
+	default:
+		return tags.OtherOwner(b.Tags, clusterID, key)
+	}
 }
 
 // Group finds a target group by its ARN.

@@ -107,9 +107,9 @@ func (b *builder) targetGroup(l DesiredListener, p intent.Port) DesiredGroup {
 	return g
 }
 
-// targetFamily returns the family of the targets' addresses: the Service's first.
+// targetFamily returns the family of the targets' addresses: the Service's first, if the load balancer can have it.
 func (b *builder) targetFamily() string {
-	if len(b.Service.Families) > 0 && b.Service.Families[0] == v1.IPv6Protocol {
+	if !b.noIPv6 && len(b.Service.Families) > 0 && b.Service.Families[0] == v1.IPv6Protocol {
 		return addressIPv6
 	}
 	return AddressIPv4
@@ -175,16 +175,9 @@ func seconds(d time.Duration) int32 { return int32(d / time.Second) } //nolint:g
 func (r Request) Targets(g DesiredGroup) []DesiredTarget {
 	var out []DesiredTarget
 	for _, node := range r.Nodes {
-		instance, ok := r.Shared.Instances[node.InstanceID]
-		if !ok {
-			continue // it does not exist, or is in another VPC
-		}
-		canRegister, keep := instanceState(instance)
+		canRegister, keep := r.canBeTarget(node.InstanceID, g)
 		if !keep {
 			continue
-		}
-		if g.TargetType == targetInstance && g.AddressType != AddressIPv4 && !vpc.HasPrimaryIPv6(instance) {
-			canRegister = false
 		}
 		id := node.InstanceID
 		if g.TargetType == targetIP {
@@ -198,7 +191,21 @@ func (r Request) Targets(g DesiredGroup) []DesiredTarget {
 	return slices.CompactFunc(out, func(a, b DesiredTarget) bool { return a.ID == b.ID })
 }
 
-// checkPrimaryIPv6 warns about nodes that AWS does not accept as IPv6 targets, and refuses a Service without others.
+// canBeTarget reports whether an instance can be registered with a group, and whether a registered one stays.
+func (r Request) canBeTarget(id string, g DesiredGroup) (canRegister, keep bool) {
+	instance, ok := r.Shared.Instances[id]
+	if !ok {
+		return false, r.Shared.Unread[id] != nil // else it does not exist, or is in another VPC
+	}
+	canRegister, keep = instanceState(instance)
+	if g.TargetType == targetInstance && g.AddressType != AddressIPv4 && !vpc.HasPrimaryIPv6(instance) {
+		canRegister = false
+	}
+	return canRegister, keep
+}
+
+// checkPrimaryIPv6 warns about nodes that AWS does not accept as IPv6 targets, and refuses to create a load balancer
+// without others.
 func (b *builder) checkPrimaryIPv6() {
 	if b.Options.IPTargets || b.targetFamily() == AddressIPv4 {
 		return
@@ -222,7 +229,8 @@ func (b *builder) checkPrimaryIPv6() {
 	problem := fmt.Sprintf("%s without a primary IPv6 address cannot be targets: enable it on the network interfaces "+
 		"(EnablePrimaryIpv6), or set %s to ip", vpc.ShowInstances(rejected), annotation.KeyTargetType)
 	if len(rejected) == targets {
-		b.problems.Add("spec.ipFamilies", string(v1.IPv6Protocol), problem)
+		b.creation.Add("spec.ipFamilies", string(v1.IPv6Protocol), problem)
+		b.noIPv6, b.dual = true, false
 	} else {
 		b.warnf("spec.ipFamilies: %s", problem)
 	}

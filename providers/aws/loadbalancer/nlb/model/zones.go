@@ -57,14 +57,15 @@ func (b *builder) zones() ([]Zone, error) {
 	return zones, nil
 }
 
+// checkAddresses refuses addresses that a new load balancer cannot have. One that exists keeps its own.
 func (b *builder) checkAddresses() {
 	o := b.Options
 	if len(o.Allocations) > 0 && o.Internal {
-		b.problems.Add(annotation.KeyAllocations, strings.Join(o.Allocations, ","),
+		b.creation.Add(annotation.KeyAllocations, strings.Join(o.Allocations, ","),
 			"an internal load balancer has no Elastic IPs: remove it, or "+annotation.KeyInternal)
 	}
 	if len(o.PrivateIPv4) > 0 && !o.Internal {
-		b.problems.Add(annotation.KeyPrivateIPv4, strings.Join(o.PrivateIPv4, ","),
+		b.creation.Add(annotation.KeyPrivateIPv4, strings.Join(o.PrivateIPv4, ","),
 			"only an internal load balancer accepts private addresses: set "+annotation.KeyInternal+" as well, or remove it")
 	}
 	if len(o.IPv6) > 0 && !b.dual {
@@ -79,11 +80,8 @@ func (b *builder) matchAddresses(key string, values []string, subnets []vpc.Subn
 		return
 	}
 	if len(values) != len(subnets) {
-		problems := &b.problems
-		if b.Options.Subnets == nil {
-			problems = &b.creation // an additional or missing zone must not refuse an existing load balancer
-		}
-		problems.Addf(key, strings.Join(values, ","), "%d for %d subnets (%s): list one for each subnet in that "+
+		// Another zone, or edited subnets, must not refuse a load balancer that exists.
+		b.creation.Addf(key, strings.Join(values, ","), "%d for %d subnets (%s): list one for each subnet in that "+
 			"order, and the subnets in %s",
 			len(values), len(subnets), strings.Join(vpc.SubnetIDs(subnets), ", "), annotation.KeySubnets)
 		return
@@ -108,7 +106,8 @@ func (b *builder) dualStack(subnets []vpc.Subnet) bool {
 		b.warnf("spec.ipFamilies: the load balancer has IPv4 only, because %s", obstacle)
 		return false
 	}
-	b.problems.Add("spec.ipFamilies", string(families[0]), "the load balancer cannot have IPv6, because "+obstacle)
+	b.creation.Add("spec.ipFamilies", string(families[0]), "the load balancer cannot have IPv6, because "+obstacle)
+	b.noIPv6 = true
 	return false
 }
 

@@ -103,8 +103,14 @@ func (d describer) completeListener(ctx context.Context, l *model.Listener) erro
 		l.CertificatesRead = true
 	case model.ProtocolTCP:
 		out, err := d.api.DescribeListenerAttributes(ctx, &elbv2.DescribeListenerAttributesInput{ListenerArn: &l.ARN})
+		err = awserr.Wrap("DescribeListenerAttributes", err)
+		if cloudapi.Is(err, cloudapi.Invalid, cloudapi.Denied) {
+			// The partition lacks the call, or the policy of cloud-provider-aws does. Only the idle timeout needs it.
+			l.AttributesErr = err
+			return nil
+		}
 		if err != nil {
-			return cloudapi.IgnoreNotFound(awserr.Wrap("DescribeListenerAttributes", err))
+			return cloudapi.IgnoreNotFound(err)
 		}
 		l.Attributes = api.ToMap(out.Attributes, func(a types.ListenerAttribute) (*string, *string) { return a.Key, a.Value })
 	}

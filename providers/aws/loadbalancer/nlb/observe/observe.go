@@ -48,13 +48,16 @@ func (s *Store) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.
 	return s.view(ctx, key)
 }
 
+// UsesGroup reports whether a network load balancer of the shared list has a security group.
+func (s *Store) UsesGroup(id string) bool { return len(s.balancers.LookupIDs(indexGroup+id)) > 0 }
+
 // view assembles the cached state of a Service's load balancer.
 func (s *Store) view(ctx context.Context, key lbcommon.Key) (model.Observed, error) {
 	groups, err := s.options.Groups.Get(ctx, vpc.GroupQuery{})
 	if err != nil {
 		return model.Observed{}, err
 	}
-	have := model.Observed{Groups: groups}
+	have := model.Observed{VPC: s.options.VPC, Groups: groups}
 	arn := s.findBalancer(key)
 	if b, exists := s.balancers.Get(arn); exists {
 		b.Tags, _ = s.tags.Get(arn)
