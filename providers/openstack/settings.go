@@ -1,6 +1,8 @@
 package openstack
 
 import (
+	"k8s.io/utils/ptr"
+
 	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer"
 )
@@ -24,7 +26,7 @@ func loadBalancerSettings(c config.Config) loadbalancer.Settings {
 		FlavorID: lb.FlavorID, AvailabilityZone: lb.AvailabilityZone,
 		IngressHostname: lb.EnableIngressHostname, IngressHostnameSuffix: lb.IngressHostnameSuffix,
 		TLSContainer: lb.TLSContainerRef, ContainerStore: lb.ContainerStore,
-		MaxShared: lb.MaxSharedLB, Serial: lb.SerialAPICalls,
+		MaxShared: ptr.To(lb.MaxSharedLB), Serial: lb.SerialAPICalls,
 	}
 	for name, class := range c.LoadBalancerClass {
 		s.Classes[name] = loadbalancer.Place{

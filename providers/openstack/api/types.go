@@ -51,6 +51,7 @@ const AddressFloating = "floating"
 // Kinds of objects that have tags, as paths name them.
 const (
 	FloatingIPs = "floatingips"
+	Ports       = "ports"
 	Routers     = "routers"
 )
 

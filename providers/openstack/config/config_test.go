@@ -65,16 +65,19 @@ cert-file = /a
 [LoadBalancer]
 lb-version = v1
 lb-method = RANDOM
-max-shared-lb = 0
+max-shared-lb = -1
 monitor-delay = 2
 monitor-timeout = 3s
 monitor-max-retries = 11
 `, []string{
 			"cloud.conf:2: [Global] auth-url: must be a URL", "cloud.conf:3: [Global] username: needs the user's domain", "cloud.conf:5: [Global] os-endpoint-type: must be one of",
 			"cloud.conf:6: [Global] cert-file: needs key-file", "cloud.conf:8: [LoadBalancer] lb-version: must be v2",
-			"cloud.conf:9: [LoadBalancer] lb-method: must be one of", "cloud.conf:10: [LoadBalancer] max-shared-lb: must be at least 1",
-			"cloud.conf:12: [LoadBalancer] monitor-timeout: the timeout of a check, 3s", "cloud.conf:13: [LoadBalancer] monitor-max-retries: must be from 1 to 10",
-		}, nil},
+			"cloud.conf:9: [LoadBalancer] lb-method: must be one of", "cloud.conf:10: [LoadBalancer] max-shared-lb: must be at least 0",
+			"cloud.conf:13: [LoadBalancer] monitor-max-retries: must be from 1 to 10",
+		}, []string{"cloud.conf:12: [LoadBalancer] monitor-timeout: the timeout of a check, 3s, is longer than"}},
+		{"a timeout above the delay", minimal + "[LoadBalancer]\nmonitor-delay = 2s\n", nil,
+			[]string{"monitor-delay: the timeout of a check, 3s, is longer than the time between two, 2s"}},
+		{"no sharing", minimal + "[LoadBalancer]\nmax-shared-lb = 0\n", nil, nil},
 		{"unknown keys and sections", minimal + "regoin = x\n[BlockStorage]\nbs-version = v3\n", nil,
 			[]string{"cloud.conf:5: unknown key regoin in section [Global]; did you mean region?", "cloud.conf:6: unknown section [BlockStorage]"}},
 		{"no credentials", "[Global]\nauth-url = https://k.example.com\n", []string{"has no credentials"}, nil},
@@ -90,7 +93,7 @@ monitor-max-retries = 11
 		{"bad ranges", minimal + "[Networking]\naddress-sort-order = 10.0.0.0/8, banana\n", nil, []string{`"banana" is not a CIDR`}},
 		{"tags that name none", minimal + "[LoadBalancerClass \"x\"]\nfloating-subnet-tags = !&\n", []string{`floating-subnet-tags: "!&" contains no tag`}, nil},
 		{"a label value that no node has", minimal + "[LoadBalancer]\nnode-selector = a=b=c\n",
-			[]string{`node-selector: is "a=b=c": no node can have the label a with the value "b=c"`}, nil},
+			[]string{`node-selector: is "a=b=c": no node can have the label "a" with the value "b=c"`}, nil},
 		{"a glob without its bracket", minimal + "[LoadBalancerClass \"x\"]\nfloating-subnet = public-{a,b\n",
 			[]string{`floating-subnet: is "public-{a,b": it is not a pattern`}, nil},
 		{"insecure", minimal + "tls-insecure = true\n", nil, []string{"lets anyone on the way read"}},

@@ -134,7 +134,8 @@ func placeRows() []row {
 		{"network-id", "ID", "", "The network of the addresses of load balancers." + onlyNew},
 		{"member-subnet-id", "ID", "", "The subnet of members." + alsoExisting},
 		{"floating-network-id", "ID", "",
-			"The network of floating IPs. The default is the first external network. Existing floating IPs stay."},
+			"The network of floating IPs. The default is the first external network that Neutron lists with an IPv4 subnet, " +
+				"or with one that the project may not see. Existing floating IPs stay."},
 		{"floating-subnet-id", "ID", "", "The subnet of floating IPs. Existing floating IPs stay."},
 		{"floating-subnet", "pattern", "",
 			"Allowed subnets of floating IPs by name: a glob with *, ?, [ab] and {a,b}, or a regular expression after ~. " +
@@ -174,7 +175,8 @@ func loadBalancerRows() []row {
 		{"container-store", "barbican or external", storeBarbican,
 			"With barbican, the certificate is looked up there before it is used. With external, only the driver reads it."},
 		{"max-shared-lb", "integer", "2",
-			"The max number of Services that share a load balancer. Services that share one already are not affected."},
+			"The max number of Services that share a load balancer; with 0 none joins another's. Services that share one " +
+				"already are not affected."},
 		{"provider-requires-serial-api-calls", "bool", "false",
 			"Creates a load balancer object by object, for drivers that cannot create all in one call."},
 	}
@@ -185,7 +187,7 @@ func monitorRows() []row {
 		{"create-monitor", "bool", "false", "Enables health monitors. Without them failed nodes keep getting traffic."},
 		{"monitor-delay", "duration", defaultMonitorDelay.String(), "The time between two health checks, in whole seconds."},
 		{"monitor-timeout", "duration", defaultMonitorTimeout.String(),
-			"The timeout of a health check. It must not exceed monitor-delay."},
+			"The timeout of a health check, usually at most monitor-delay."},
 		{"monitor-max-retries", "integer from 1 to 10", "1",
 			"The number of consecutive successes after which a member is healthy."},
 		{"monitor-max-retries-down", "integer from 1 to 10", "3",

@@ -147,8 +147,8 @@ func (c *Config) validateLoadBalancer(f *commonconfig.File) {
 		f.Warnf(sectionLoadBalancer, "container-store", "%q is neither %s nor %s, and is treated as %s",
 			lb.ContainerStore, storeBarbican, storeExternal, storeExternal)
 	}
-	if lb.MaxSharedLB < 1 {
-		f.Errorf(sectionLoadBalancer, "max-shared-lb", "must be at least 1, but is %d", lb.MaxSharedLB)
+	if lb.MaxSharedLB < 0 {
+		f.Errorf(sectionLoadBalancer, "max-shared-lb", "must be at least 0, but is %d", lb.MaxSharedLB)
 	}
 	if lb.EnableIngressHostname && strings.Trim(lb.IngressHostnameSuffix, ".") == "" {
 		f.Errorf(sectionLoadBalancer, "ingress-hostname-suffix", "must be a domain such as %s", defaultHostnameSuffix)
@@ -172,7 +172,7 @@ func validateFloatingSubnet(f *commonconfig.File, section, pattern, tags string)
 	}
 }
 
-// validateMonitors rejects settings that Octavia would reject, or accept and then fail to apply.
+// validateMonitors rejects settings that Octavia would reject.
 func (c *Config) validateMonitors(f *commonconfig.File) {
 	lb := c.LoadBalancer
 	for key, d := range map[string]time.Duration{
@@ -189,8 +189,8 @@ func (c *Config) validateMonitors(f *commonconfig.File) {
 		if !f.Has(sectionLoadBalancer, key) {
 			key = "monitor-delay"
 		}
-		f.Errorf(sectionLoadBalancer, key, "the timeout of a check, %v, must not be longer than the time between two, %v",
-			lb.MonitorTimeout.Duration, lb.MonitorDelay.Duration)
+		f.Warnf(sectionLoadBalancer, key, "the timeout of a check, %v, is longer than the time between two, %v: a check may "+
+			"start before the one before it has ended", lb.MonitorTimeout.Duration, lb.MonitorDelay.Duration)
 	}
 	for key, n := range map[string]uint{
 		"monitor-max-retries": lb.MonitorMaxRetries, "monitor-max-retries-down": lb.MonitorMaxRetriesDown,

@@ -20,8 +20,6 @@ import (
 )
 
 const (
-	// namesPerCall keeps the regular expression of a search within the limits of Nova's database.
-	namesPerCall = 20
 	// singleReadInterval limits reads of single servers. Nova cannot read several servers by ID: a second read within
 	// the interval lists all servers, which serves the reads that follow.
 	singleReadInterval = 10 * time.Second
@@ -119,14 +117,10 @@ func (s *Source) allowSingleRead() bool {
 
 // Find implements instances.Source. The name of a node is the name of its server in lower case.
 func (s *Source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Instance, error) {
-	nodeNames := common.NamesOf(nodes)
-	servers, err := s.compute.ListServers(ctx, namePattern(nodeNames))
+	servers, err := s.serversNamed(ctx, common.NamesOf(nodes))
 	if err != nil {
 		return nil, err
 	}
-	servers = slices.DeleteFunc(servers, func(server api.Server) bool {
-		return !slices.Contains(nodeNames, nodeName(server))
-	})
 	idByName := map[string]string{}
 	for _, server := range servers {
 		name := nodeName(server)
@@ -140,19 +134,29 @@ func (s *Source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Ins
 	return s.convert(ctx, servers)
 }
 
-// namePattern returns a regular expression for Nova that matches only these names; "" for too many.
-func namePattern(nodeNames []string) string {
-	if len(nodeNames) > namesPerCall {
-		return ""
+// serversNamed returns the servers with the names of nodes. A search for one name only saves a list if it finds the
+// server: Nova passes the pattern to its database. Which patterns match depends on the database: on MySQL Nova escapes
+// alternatives, PostgreSQL distinguishes upper and lower case, and on others the pattern is taken literally. Only the
+// list shows that there is no such server.
+func (s *Source) serversNamed(ctx context.Context, nodeNames []string) ([]api.Server, error) {
+	patterns := []string{""}
+	if len(nodeNames) == 1 {
+		patterns = []string{"^" + regexp.QuoteMeta(nodeNames[0]) + "$", ""}
 	}
-	quoted := make([]string, len(nodeNames))
-	for i, name := range nodeNames {
-		quoted[i] = regexp.QuoteMeta(name)
+	var servers []api.Server
+	for _, pattern := range patterns {
+		var err error
+		if servers, err = s.compute.ListServers(ctx, pattern); err != nil {
+			return nil, err
+		}
+		servers = slices.DeleteFunc(servers, func(server api.Server) bool {
+			return !slices.Contains(nodeNames, nodeName(server))
+		})
+		if len(servers) > 0 {
+			break
+		}
 	}
-	if len(quoted) == 1 {
-		return "^" + quoted[0] + "$"
-	}
-	return "^(" + strings.Join(quoted, "|") + ")$"
+	return servers, nil
 }
 
 func nodeName(s api.Server) string { return strings.ToLower(s.Name) }

@@ -135,11 +135,9 @@ func trunkSubPorts(ports map[string][]api.Port) (serverOf map[string]string, ids
 	return serverOf, ids
 }
 
-// ByServer returns the ports of servers and the subports of their trunks, by address. servers has the ID of the server
-// of each address.
-func (p *Ports) ByServer(ctx context.Context, servers map[string]string) (map[string]api.Port, error) {
-	out := map[string]api.Port{}
-	byServer := map[string][]api.Port{}
+// OfServers returns the visible ports of servers and the subports of their trunks, by server ID.
+func (p *Ports) OfServers(ctx context.Context, servers []string) (map[string][]api.Port, error) {
+	byServer := make(map[string][]api.Port, len(servers))
 	for _, server := range servers {
 		byServer[server] = nil
 	}
@@ -158,14 +156,7 @@ func (p *Ports) ByServer(ctx context.Context, servers map[string]string) (map[st
 		p.cached.Merge(r, port.ID, port)
 		byServer[serverOf[port.ID]] = append(byServer[serverOf[port.ID]], port)
 	}
-	for address, server := range servers {
-		for _, port := range byServer[server] {
-			if slices.Contains(fixedAddresses(port), address) {
-				out[address] = port
-			}
-		}
-	}
-	return out, nil
+	return byServer, nil
 }
 
 func (p *Ports) byIDs(ctx context.Context, ids []string) ([]api.Port, error) {

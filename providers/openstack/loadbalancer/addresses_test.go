@@ -65,7 +65,6 @@ func (r *rig) limit(n *limitedNetwork) {
 	r.restart()
 }
 
-// Entry 2.
 func TestKeepFloatingIPIsReadAtDeletion(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
@@ -110,7 +109,6 @@ func TestKeepFloatingIPIsReadAtDeletion(t *testing.T) {
 	}
 }
 
-// Entry 4.
 func TestAttachedFloatingIPStaysWithoutVisibleNetwork(t *testing.T) {
 	svc := service()
 	takeOver(t, sim.Options{}, svc, func(r *rig, lb api.LoadBalancer) {
@@ -131,7 +129,6 @@ func TestAttachedFloatingIPStaysWithoutVisibleNetwork(t *testing.T) {
 	})
 }
 
-// Entry 6.
 func TestUnknownClusterUIDProvesNothing(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		orphan := r.describedFIP()
@@ -173,7 +170,6 @@ func TestUnknownClusterUIDProvesNothing(t *testing.T) {
 	})
 }
 
-// Entry 12.
 func TestTagOfOtherClusterIsNotOurs(t *testing.T) {
 	for name, marked := range map[string]bool{"on a load balancer with its mark": true, "on one without a mark": false} {
 		t.Run(name, func(t *testing.T) {
@@ -204,7 +200,7 @@ func TestTagOfOtherClusterIsNotOurs(t *testing.T) {
 					r.ensure(svc)
 					r.steady(svc)
 				} else {
-					r.ensureError(svc, "nothing shows that it is this cluster's")
+					r.ensureError(svc, "nothing shows that they are this cluster's")
 				}
 				r.remove(svc)
 				if got := r.membersAt(8080); len(got) != len(theirs) || got[0].Name == "mine" {
@@ -219,7 +215,6 @@ func TestTagOfOtherClusterIsNotOurs(t *testing.T) {
 	}
 }
 
-// Entry 14.
 func TestDeniedTagsOfFloatingIPs(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		r.limit(&limitedNetwork{deniesTags: true})
@@ -283,7 +278,6 @@ func TestDeniedTagsOfFloatingIPsAreRetried(t *testing.T) {
 	})
 }
 
-// Entry 15.
 func TestFamilyOfAddressDecidesAboutFloatingIP(t *testing.T) {
 	t.Run("an IPv6 address for a Service that prefers IPv4", func(t *testing.T) {
 		bubble(t, sim.Options{IPv6: true}, Settings{Provider: model.ProviderOVN}, func(r *rig) {
@@ -323,7 +317,6 @@ func TestFamilyOfAddressDecidesAboutFloatingIP(t *testing.T) {
 	})
 }
 
-// Entry 16.
 func TestNextFloatingSubnetIsTried(t *testing.T) {
 	for _, tt := range []struct {
 		class cloudapi.Class

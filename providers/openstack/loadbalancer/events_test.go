@@ -21,8 +21,8 @@ import (
 func valid() map[string]string {
 	return map[string]string{
 		annotation.KeyInternal: "false", annotation.KeyLoadBalancerID: "", annotation.KeyLoadBalancerAddress: "192.0.2.1",
-		annotation.KeyFailoverRefused: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
-		annotation.KeyMembers:         "8a7c6c2e-3:0123456789:abcdef0123", annotation.KeyClass: "tiered", annotation.KeySubnetID: "{private}",
+		annotation.KeyFailoverRefused: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d", annotation.KeyGuests: "shop/web",
+		annotation.KeyMembers: "8a7c6c2e-3:0123456789:abcdef0123", annotation.KeyClass: "tiered", annotation.KeySubnetID: "{private}",
 		annotation.KeyNetworkID: "{private-network}", annotation.KeyMemberSubnetID: "{private}", annotation.KeyPortID: "", annotation.KeyFlavorID: "{flavor-large}",
 		annotation.KeyAvailabilityZone: "az-2", annotation.KeyHostname: "web.example.org", annotation.KeyNodeSelector: "pool=ingress",
 		annotation.KeyFloatingNetworkID: "{public}", annotation.KeyFloatingSubnetID: "", annotation.KeyFloatingSubnet: "tier-*", annotation.KeyFloatingSubnetTags: "gold",
@@ -50,11 +50,11 @@ var impossible = []string{
 // invalid has a bad value for every annotation of the provider's own that has any.
 func invalid() map[string]string {
 	return map[string]string{
-		annotation.KeyInternal: "True", annotation.KeyLoadBalancerID: "web", annotation.KeyClass: "internet", annotation.KeySubnetID: "private",
+		annotation.KeyInternal: "True", annotation.KeyGuests: "shop", annotation.KeyLoadBalancerID: "web", annotation.KeyClass: "internet", annotation.KeySubnetID: "private",
 		annotation.KeyNetworkID: "private", annotation.KeyMemberSubnetID: "nodes", annotation.KeyPortID: "vip", annotation.KeyFloatingNetworkID: "public",
 		annotation.KeyFloatingSubnetID: "tier-a", annotation.KeyFloatingSubnet: "~[", annotation.KeyKeepFloatingIP: "yes", annotation.KeyMethod: "RANDOM",
 		annotation.KeyProxyProtocol: "v3", annotation.KeyXForwardedFor: "on", annotation.KeyTLSContainer: "my-certificate", annotation.KeyConnectionLimit: "many",
-		annotation.KeyClientTimeout: "60s", annotation.KeyConnectTimeout: "-1", annotation.KeyMemberTimeout: "x", annotation.KeyInspectTimeout: "86400001",
+		annotation.KeyClientTimeout: "60s", annotation.KeyConnectTimeout: "-1", annotation.KeyMemberTimeout: "x", annotation.KeyInspectTimeout: "31536000001",
 		annotation.KeyMonitor: "1", annotation.KeyMonitorDelay: "0", annotation.KeyMonitorTimeout: "1.5", annotation.KeyMonitorRetries: "11",
 		annotation.KeyMonitorDown: "0", annotation.KeyLoadBalancerTags: "a,,b", annotation.KeyListenerTags: "kube_service_x", annotation.KeyPoolTags: "unified-ccm:keep",
 	}
@@ -83,9 +83,8 @@ var free = map[string]bool{
 // harmless are keys whose bad values stop nothing: a portable annotation overrules them.
 var harmless = map[string]bool{v1.AnnotationLoadBalancerSourceRangesKey: true}
 
-// A Service with every annotation at once, with good and with bad values, reports all there
-// is to know, in words that need no look into the code: see testdata/events.golden. Nothing is created
-// before the last bad value is deleted.
+// The Events of a Service with every annotation at once, with valid and with invalid values, are in
+// testdata/events.golden. Nothing is created while a value is invalid.
 func TestAnnotationEvents(t *testing.T) {
 	for _, key := range documented() {
 		if _, ok := valid()[key]; !ok {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
@@ -130,6 +131,65 @@ func TestRejectFloatingIPInUse(t *testing.T) {
 	})
 }
 
+// A Service that works keeps its floating IP, and gets all other changes, while the one that it requests is in use. One
+// that has none fails, and gets all other changes too.
+func TestFloatingIPInUseHoldsOneChange(t *testing.T) {
+	for _, isInternal := range []bool{false, true} {
+		bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+			other := service(named("other"))
+			taken := r.ensure(other).Ingress[0].IP
+			svc := service()
+			if isInternal {
+				internal(svc)
+			}
+			address := r.ensure(svc).Ingress[0].IP
+			delete(svc.Annotations, annotation.KeyInternal)
+			svc.Spec.LoadBalancerIP = taken
+			svc.Spec.Ports = append(svc.Spec.Ports, v1.ServicePort{Name: "more", Protocol: v1.ProtocolTCP, Port: 8080, NodePort: 30088})
+			if isInternal {
+				r.ensureError(svc, taken, "in use")
+			} else {
+				if got := r.ensure(svc).Ingress[0].IP; got != address {
+					t.Errorf("the address is %s, was %s", got, address)
+				}
+				r.wantEvent("in use")
+				r.steady(svc)
+			}
+			if n := r.sim.Objects()["listeners"]; n != 5 {
+				t.Errorf("internal %t: %d listeners, want those of 2 and 3 ports", isInternal, n)
+			}
+			r.remove(other)
+			r.restart()
+			svc.Spec.LoadBalancerIP = ""
+			r.ensure(svc)
+			r.steady(svc)
+			r.remove(svc)
+			r.nothing()
+		})
+	}
+}
+
+// The address of an internal load balancer at a port is one of the port's: Octavia checks that.
+func TestInternalAddressAtPort(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		port, err := ports.Create(t.Context(), connect(t, r.front, r.sim.Account()).services[api.Network], ports.CreateOpts{
+			NetworkID: r.sim.Places().PrivateNetwork, FixedIPs: []ports.IP{{IPAddress: "10.0.44.44"}},
+		}).Extract()
+		if err != nil {
+			t.Fatal(err)
+		}
+		svc := service(internal, annotate("port-id", port.ID), func(s *v1.Service) { s.Spec.LoadBalancerIP = "10.0.44.45" })
+		r.ensureError(svc, "VIP address not found on the specified VIP port")
+		svc.Spec.LoadBalancerIP = "10.0.44.44"
+		if got := r.ensure(svc).Ingress[0].IP; got != "10.0.44.44" {
+			t.Errorf("the address is %s", got)
+		}
+		r.steady(svc)
+		r.remove(svc)
+		r.nothing()
+	})
+}
+
 func TestFloatingSubnets(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		public := r.sim.Places().PublicNetwork
@@ -194,7 +254,7 @@ func TestDeleteOrphansOfDeletedLoadBalancer(t *testing.T) {
 	})
 }
 
-func TestFloatingIPOfOtherServiceIsKept(t *testing.T) {
+func TestEmptyFloatingNetworkIgnoresTheConfiguredOne(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		r.settings.FloatingNetworkID = ""
 		r.restart()

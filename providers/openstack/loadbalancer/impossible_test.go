@@ -47,6 +47,30 @@ func TestImpossibleLoadBalancerIsNotCreatedAgain(t *testing.T) {
 	}
 }
 
+// Settings that Octavia accepts are not refused: timeouts of up to a year, and a probe that may take longer than the
+// time between two, which is only unusual.
+func TestAcceptedTimeouts(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{CreateMonitor: true, MonitorDelay: 2 * time.Second, MonitorTimeout: 9 * time.Second}, func(r *rig) {
+		svc := service(annotate("timeout-client-data", "31536000000"))
+		r.ensure(svc)
+		if l := r.listener(80); l.TimeoutClientData != 31536000000 {
+			t.Errorf("the timeout is %d", l.TimeoutClientData)
+		}
+		if m := r.monitor(80); m.Delay != 2 || m.Timeout != 9 {
+			t.Errorf("the monitor has the delay %d and the timeout %d", m.Delay, m.Timeout)
+		}
+		annotate("health-monitor-delay", "3")(svc)
+		r.ensure(svc)
+		r.wantEvent("exceeds the time between two, 3s")
+		if m := r.monitor(80); m.Delay != 3 || m.Timeout != 9 {
+			t.Errorf("the monitor has the delay %d and the timeout %d", m.Delay, m.Timeout)
+		}
+		r.steady(svc)
+		r.remove(svc)
+		r.nothing()
+	})
+}
+
 // A load balancer that Octavia cannot build, for a reason that nothing shows, is created twice, and then kept in
 // the state ERROR for a growing time. A change of the Service creates it again at once.
 func TestFailingCreationIsRepeatedWithGrowingPauses(t *testing.T) {

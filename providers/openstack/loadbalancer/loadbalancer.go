@@ -4,6 +4,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -85,11 +86,16 @@ func (c *Cloud) Name(key lbcommon.Key) string {
 	return observe.Key{Key: key}.LoadBalancer()
 }
 
-// Reference implements lbcommon.Cloud: the load balancer that a Service names, and whether it keeps its floating IP.
+// Reference implements lbcommon.Cloud: the load balancer that a Service names, the addresses in its status, and
+// whether it keeps its floating IP.
 func (c *Cloud) Reference(service *v1.Service) lbcommon.Reference {
-	return lbcommon.Reference{
+	r := lbcommon.Reference{
 		ID: annotation.LoadBalancerID(service.Annotations), KeepAddress: annotation.KeepFloatingIP(service.Annotations),
 	}
+	for _, ingress := range service.Status.LoadBalancer.Ingress {
+		r.Addresses = append(r.Addresses, cmp.Or(ingress.IP, ingress.Hostname))
+	}
+	return r
 }
 
 // SharedState implements loadbalancer.Cloud.
@@ -134,7 +140,7 @@ func (c *Cloud) Validate(in intent.Service) error {
 
 // Observe implements loadbalancer.Cloud. A deletion needs no members: they are deleted with their pools.
 func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
-	key := observe.Key{Key: request.Key, Named: request.Reference.ID}
+	key := observe.Key{Key: request.Key, Named: request.Reference.ID, Addresses: request.Reference.Addresses}
 	d := observe.Depth{Authoritative: request.Freshness == lbcommon.Authoritative, Groups: true}
 	if request.Depth == lbcommon.Full {
 		d.Members, d.Groups = true, c.settings.ManageSecurityGroups
@@ -147,6 +153,9 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 	if err == nil && d.Checksums != nil && c.keepsSurplusPools(request, have) {
 		d.Checksums = nil
 		have, err = c.store.Observe(ctx, key, d)
+	}
+	if err == nil && have.NeedsMembers() {
+		have.NodeListeners, err = c.store.NodeListeners(ctx, have, c.servers())
 	}
 	have.KeepFloatingIP = request.Reference.KeepAddress
 	have.TagsDenied, have.TagsWait = c.applier.TagState()
@@ -180,5 +189,24 @@ func (c *Cloud) DiffMembers(key lbcommon.Key, in intent.Service, nodes []*v1.Nod
 
 // writer returns the writer of a Service.
 func (c *Cloud) writer(key lbcommon.Key, have Observed) apply.Writer {
-	return c.applier.Writer(observe.Key{Key: key, Named: have.Named})
+	return c.applier.Writer(observe.Key{Key: key, Named: have.Named, Addresses: have.Addresses})
+}
+
+// servers returns the IDs of the servers of the cluster's nodes. It returns none while they are unknown, so that
+// nothing counts as this cluster's because of them.
+func (c *Cloud) servers() map[string]bool {
+	servers := map[string]bool{}
+	if c.nodes.Lister() == nil {
+		return servers
+	}
+	all, err := c.nodes.All()
+	if err != nil {
+		return servers
+	}
+	for _, node := range all {
+		if id, err := c.serverID(node.Spec.ProviderID); err == nil {
+			servers[id] = true
+		}
+	}
+	return servers
 }

@@ -9,7 +9,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -24,7 +26,7 @@ const otherUID = "99999999-2222-3333-4444-555555555555"
 func TestKeepObjectsOfOtherClusterWithSameName(t *testing.T) {
 	theirs := func(nodes []*v1.Node) []*v1.Node {
 		other := nodes[0].DeepCopy()
-		other.Name, other.Status.Addresses[0].Address = "theirs", "10.0.77.7"
+		other.Name, other.Status.Addresses = "theirs", []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "10.0.77.7"}}
 		return []*v1.Node{other}
 	}
 	for _, tt := range []struct {
@@ -238,5 +240,32 @@ func TestLoadBalancerNamedByTwoClustersIsOfTheFirstThatMarksIt(t *testing.T) {
 			t.Errorf("members %v, were %v; changes %v", got, members, r.mutations())
 		}
 		r.clear()
+	})
+}
+
+// A denied deletion is no deletion: the Service keeps its finalizer, and its load balancer keeps its address. So does a
+// Service that shares a load balancer.
+func TestDeniedDeletionIsNoDeletion(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		svc := service()
+		address := r.ensure(svc).Ingress[0].IP
+		denied := kit.Fault{Kind: kit.FaultDenied, Operation: "DeleteLoadBalancer", Times: kit.Always}
+		r.front.SetFaults(denied)
+		for range 2 {
+			err := r.manager.EnsureLoadBalancerDeleted(r.t.Context(), r.cluster, svc)
+			if !cloudapi.Is(err, cloudapi.Denied) || !strings.Contains(err.Error(), r.balancer().ID) {
+				t.Errorf("the deletion returns %v", err)
+			}
+			if _, exists, err := r.manager.GetLoadBalancer(r.t.Context(), r.cluster, svc); !exists || err != nil {
+				t.Errorf("the load balancer exists: %t, %v", exists, err)
+			}
+			r.restart()
+		}
+		if fips := r.fips(); len(fips) != 1 || fips[0].FloatingIP != address || fips[0].PortID == "" {
+			t.Errorf("floating IPs %+v, want %s attached", fips, address)
+		}
+		r.front.SetFaults()
+		r.remove(svc)
+		r.nothing()
 	})
 }

@@ -18,7 +18,7 @@ var _ lbcommon.RecordKeeper[Desired, Observed] = (*Cloud)(nil)
 // StoredRecord implements lbcommon.RecordKeeper. The record is the owner's: a Service that shares the load balancer has
 // none. In the state ERROR a load balancer takes no record.
 func (c *Cloud) StoredRecord(key lbcommon.Key, have Observed) (record lbcommon.AppliedRecord, writable bool) {
-	k, lb := observe.Key{Key: key, Named: have.Named}, have.LoadBalancer
+	k, lb := observe.Key{Key: key, Named: have.Named, Addresses: have.Addresses}, have.LoadBalancer
 	if lb == nil || !k.Owns(*lb) {
 		return lbcommon.AppliedRecord{}, false
 	}

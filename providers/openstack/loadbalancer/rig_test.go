@@ -16,12 +16,15 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/golden"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
@@ -154,7 +157,9 @@ func (r *rig) restart() {
 	if r.wrap != nil {
 		client = r.wrap(r.api)
 	}
-	r.cloud = New(Options{API: client, Settings: r.settings, ServerID: func(id string) (string, error) {
+	lister := &nodes.LazyLister{}
+	lister.Set(rigNodes{rig: r}, nil)
+	r.cloud = New(Options{API: client, Settings: r.settings, Nodes: lister, ServerID: func(id string) (string, error) {
 		server, ok := strings.CutPrefix(id, "openstack:///")
 		if !ok {
 			return "", fmt.Errorf("%q is not ours", id)
@@ -172,6 +177,14 @@ func (r *rig) restart() {
 	r.manager.SetRuntime(runtime)
 	r.front.Log().Reset()
 }
+
+// rigNodes lists the nodes of a rig.
+type rigNodes struct {
+	corelisters.NodeLister
+	rig *rig
+}
+
+func (l rigNodes) List(labels.Selector) ([]*v1.Node, error) { return l.rig.nodes, nil }
 
 func (r *rig) launch(name string) *v1.Node {
 	r.t.Helper()
@@ -237,6 +250,7 @@ func (r *rig) ensure(svc *v1.Service) *v1.LoadBalancerStatus {
 	if err != nil {
 		r.t.Fatalf("ensure: %v", err)
 	}
+	svc.Status.LoadBalancer = *status // as the framework does
 	return status
 }
 

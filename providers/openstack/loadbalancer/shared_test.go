@@ -10,6 +10,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
@@ -28,7 +29,7 @@ func onPorts(ports ...int32) func(*v1.Service) {
 }
 
 func TestServicesShareLoadBalancer(t *testing.T) {
-	bubble(t, sim.Options{SettleTime: 500 * time.Millisecond}, Settings{MaxShared: 3}, func(r *rig) {
+	bubble(t, sim.Options{SettleTime: 500 * time.Millisecond}, Settings{MaxShared: ptr.To(3)}, func(r *rig) {
 		owner := service()
 		address := r.ensure(owner).Ingress[0].IP
 		id := r.balancer().ID
@@ -56,6 +57,19 @@ func TestServicesShareLoadBalancer(t *testing.T) {
 		}
 		r.remove(inside)
 		r.remove(guest)
+		r.nothing()
+	})
+}
+
+// A maximum of none keeps every Service on its own load balancer.
+func TestNoServiceSharesLoadBalancer(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{MaxShared: ptr.To(0)}, func(r *rig) {
+		owner := service()
+		r.ensure(owner)
+		r.ensureError(service(named("guest"), onPorts(8080), annotate("load-balancer-id", r.balancer().ID)), "max-shared-lb",
+			"is 0")
+		r.steady(owner)
+		r.remove(owner)
 		r.nothing()
 	})
 }
@@ -91,7 +105,7 @@ func TestExternalGuestNeedsFloatingIP(t *testing.T) {
 
 // Two workers change one load balancer: no one's change is lost, and no one waits for an error.
 func TestConcurrentGuests(t *testing.T) {
-	bubble(t, sim.Options{SettleTime: time.Second}, Settings{MaxShared: 10}, func(r *rig) {
+	bubble(t, sim.Options{SettleTime: time.Second}, Settings{MaxShared: ptr.To(10)}, func(r *rig) {
 		owner := service()
 		r.ensure(owner)
 		id := r.balancer().ID

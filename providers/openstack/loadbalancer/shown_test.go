@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
 // shown is everything that the cloud says about the Service's load balancer, one fact a line, with
@@ -30,6 +31,11 @@ func (r *rig) shown(status *v1.LoadBalancerStatus) []string {
 			kind = "port " + b.VipPortID
 		}
 		out = append(out, fmt.Sprintf("placed: %s in network %s, flavor %s, zone %s, address of %s", b.Name, b.VipNetworkID, cmp.Or(b.FlavorID, "none"), cmp.Or(b.AvailabilityZone, "none"), kind))
+	}
+	for _, b := range list {
+		if guests := names.Value(b.Tags, names.GuestsTagPrefix); guests != "" {
+			out = append(out, "guests: "+guests)
+		}
 	}
 	for _, f := range r.fips() {
 		out = append(out, fmt.Sprintf("floating IP in network %s, tags %q", f.FloatingNetworkID, f.Tags))

@@ -25,7 +25,7 @@ func TestProblemsNameUserSettings(t *testing.T) {
 		{Setting: intent.KeySubnets, Value: id + "," + strings.Replace(id, "8", "9", 1)},
 		{Setting: intent.KeySubnets, Value: id, Annotations: map[string]string{annotation.KeySubnetID: strings.Replace(id, "8", "9", 1)}},
 		{Setting: intent.KeyHealthCheckInterval, Value: "9s", Annotations: map[string]string{annotation.KeyMonitor: "false"}},
-		{Setting: intent.KeyHealthCheckTimeout, Value: "9s", Annotations: map[string]string{annotation.KeyMonitorDelay: "8"}},
+		{Setting: intent.KeyHealthCheckTimeout, Value: "9s", Annotations: map[string]string{annotation.KeyMonitorTimeout: "8"}},
 	}...)
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		intenttest.VerifySources(t, bad, func() *v1.Service { return service() }, func(svc *v1.Service) error {

@@ -9,8 +9,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// The Events of a Service match the state of its load balancer in Octavia: one
-// that failed is not hasContent to be worked on.
+// The Events of a Service match the state of its load balancer in Octavia: no Event reports that a failed one is still
+// being created.
 func TestErrorsByProvisioningStatus(t *testing.T) {
 	for _, tt := range []struct {
 		state string

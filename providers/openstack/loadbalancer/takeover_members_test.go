@@ -325,3 +325,35 @@ func TestMembersFollowInvalidSelectorAfterRestart(t *testing.T) {
 		})
 	}
 }
+
+// Another manager names members by their nodes where this one calls a driver without batches member by member: the names
+// stay, and only nodes that join and leave change.
+func TestSerialDriverKeepsNamesOfMembers(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{Serial: true}, func(r *rig) {
+		svc := service()
+		lb := legacy{r: r, svc: svc}.balancer()
+		annotate("load-balancer-id", lb.ID)(svc)
+		r.restart()
+		r.ensure(svc)
+		if m := r.mutations(); len(m) > 0 {
+			r.t.Errorf("taking over changes %v", m)
+		}
+		r.launch("joins")
+		r.nodes = r.nodes[1:]
+		want := []string{"CreateMember", "CreateMember", "DeleteMember", "DeleteMember"}
+		r.update(svc)
+		if m := slices.Sorted(slices.Values(r.mutations())); !slices.Equal(m, want) {
+			r.t.Errorf("changes %v, want %v", m, want)
+		}
+		// Also while the Service is invalid.
+		r.front.Log().Reset()
+		r.launch("later")
+		annotate("timeout-client-data", "x")(svc)
+		_ = r.ensureError(svc, "timeout-client-data")
+		if m := r.mutations(); !slices.Equal(m, want[:2]) {
+			r.t.Errorf("changes %v, want %v", m, want[:2])
+		}
+		r.remove(svc)
+		r.nothing()
+	})
+}

@@ -129,7 +129,6 @@ func (r *rig) approveHeld(svc *v1.Service) {
 	svc.Annotations[intent.KeyApprove] = lbcommon.HeldID(todo.Held)
 }
 
-// Entry 1.
 func TestTakeOverHoldsFloatingIPUnlikeLoadBalancerIP(t *testing.T) {
 	svc := service(func(s *v1.Service) { s.Spec.LoadBalancerIP = "172.24.4.200" })
 	takeOver(t, sim.Options{}, svc, func(r *rig, lb api.LoadBalancer) {
@@ -159,7 +158,6 @@ func TestTakeOverHoldsFloatingIPUnlikeLoadBalancerIP(t *testing.T) {
 	})
 }
 
-// Entry 3.
 func TestFailedLoadBalancerIsRecoveredWhenApproved(t *testing.T) {
 	for name, allowed := range map[string]bool{"by a failover": true, "by a replacement where Octavia refuses that": false} {
 		t.Run(name, func(t *testing.T) {
@@ -267,7 +265,6 @@ func TestMembersOfFailedLoadBalancerWait(t *testing.T) {
 	})
 }
 
-// Entry 4.
 func TestTakeOverKeepsFloatingIPWithoutVisibleExternalNetwork(t *testing.T) {
 	svc := service()
 	takeOver(t, sim.Options{}, svc, func(r *rig, lb api.LoadBalancer) {
@@ -284,7 +281,6 @@ func TestTakeOverKeepsFloatingIPWithoutVisibleExternalNetwork(t *testing.T) {
 	})
 }
 
-// Entry 6.
 func TestTakeOverWithUnknownClusterUIDReplacesNothing(t *testing.T) {
 	svc := service(internal, annotate("subnet-id", "11111111-aaaa-bbbb-cccc-000000000000"))
 	takeOver(t, sim.Options{}, svc, func(r *rig, lb api.LoadBalancer) {

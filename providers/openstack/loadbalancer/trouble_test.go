@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -99,4 +100,36 @@ func TestDeletePendingLoadBalancer(t *testing.T) {
 		r.remove(svc)
 		r.nothing()
 	})
+}
+
+// A tool that applies manifests removes the annotation with the ID. A load balancer that worked and is in ERROR waits for
+// an approval all the same: its status shows that its creation did not fail.
+func TestFailedLoadBalancerWithoutIDIsKept(t *testing.T) {
+	for _, hostname := range []string{"", "web.example.org"} {
+		t.Run("host name "+hostname, func(t *testing.T) {
+			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+				svc := service()
+				if hostname != "" {
+					annotate("hostname", hostname)(svc)
+				}
+				r.ensure(svc)
+				lb := r.balancer()
+				if err := r.sim.SetLoadBalancerStatus(lb.Name, api.Error); err != nil {
+					r.t.Fatal(err)
+				}
+				r.restart()
+				r.ensure(svc)
+				if m := r.mutations(); len(m) > 0 || r.balancer().ID != lb.ID {
+					r.t.Errorf("changes without an approval: %v", m)
+				}
+				r.wantEvent("held")
+				if err := r.sim.SetLoadBalancerStatus(lb.Name, api.Active); err != nil {
+					r.t.Fatal(err)
+				}
+				r.restart()
+				r.remove(svc)
+				r.nothing()
+			})
+		})
+	}
 }

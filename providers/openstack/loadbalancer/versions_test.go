@@ -1,13 +1,17 @@
 package loadbalancer
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
@@ -90,5 +94,57 @@ func (r *rig) wantDualStack(driver string, minor int) {
 	}
 	if !can {
 		r.wantEvent("has an IPv4 address only")
+	}
+}
+
+// unreadableVersions is an API whose document of versions cannot be read.
+type unreadableVersions struct {
+	*api.Clients
+	readable *bool
+}
+
+func (u unreadableVersions) ListVersions(ctx context.Context) ([]string, error) {
+	if *u.readable {
+		return u.Clients.ListVersions(ctx)
+	}
+	return nil, &cloudapi.Error{Class: cloudapi.Denied, Operation: "ListVersions", Err: errors.New("HTTP 403")}
+}
+
+// Unreadable versions of Octavia's API stop nothing: load balancers keep their settings, members follow the nodes, and
+// new ones are created. A version that was read once counts on.
+func TestUnreadableVersions(t *testing.T) {
+	for name, known := range map[string]bool{"from the start": false, "after they were read": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+				svc := service(local, func(s *v1.Service) {
+					s.Spec.Ports[1].Protocol = v1.ProtocolUDP
+					s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
+				}, annotate("enable-health-monitor", "true", "timeout-client-data", "60000"))
+				r.ensure(svc)
+				readable := known
+				r.wrap = func(c *api.Clients) API { return unreadableVersions{Clients: c, readable: &readable} }
+				r.restart()
+				r.ensure(svc)
+				readable = false
+				r.sleep(2 * time.Hour)
+				r.ensure(svc)
+				if m := r.mutations(); len(m) > 0 {
+					r.t.Errorf("changes %v", m)
+				}
+				if !known {
+					r.wantEvent("cannot be read")
+				}
+				r.launch("joins")
+				r.update(svc)
+				if n := len(r.membersAt(80)); n != len(r.nodes) {
+					r.t.Errorf("%d members, want %d", n, len(r.nodes))
+				}
+				r.remove(svc)
+				other := service(named("other"))
+				r.ensure(other)
+				r.remove(other)
+				r.nothing()
+			})
+		})
 	}
 }

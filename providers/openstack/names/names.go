@@ -28,10 +28,28 @@ func LoadBalancer(clusterName string, service types.NamespacedName) string {
 	return cut(LoadBalancerPrefix + clusterName + "_" + service.Namespace + "_" + service.Name)
 }
 
+// ParseLoadBalancer returns the cluster's name in the name of a load balancer, and the namespace and name of its
+// Service. Neither of the latter can have an underscore. It is false for other names, and for those that may be cut.
+func ParseLoadBalancer(name string) (cluster, service string, ok bool) {
+	rest, ok := strings.CutPrefix(name, LoadBalancerPrefix)
+	parts := strings.Split(rest, "_")
+	if !ok || len(parts) < 3 || IsCut(name) {
+		return "", "", false
+	}
+	i := len(parts) - 2
+	return strings.Join(parts[:i], "_"), parts[i] + "/" + parts[i+1], true
+}
+
 // LegacyLoadBalancer returns the earlier name of a load balancer; existing ones keep it.
 func LegacyLoadBalancer(uid types.UID) string {
 	name := "a" + strings.ReplaceAll(string(uid), "-", "")
 	return name[:min(len(name), maxLegacyName)]
+}
+
+// IsLegacy reports whether a name is an earlier one of a Service's load balancer.
+func IsLegacy(name string) bool {
+	digits, ok := strings.CutPrefix(name, "a")
+	return ok && len(name) == maxLegacyName && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
 // Parts of the descriptions of load balancers and floating IPs.

@@ -3,6 +3,7 @@ package names
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +23,9 @@ const (
 	// UnmonitoredTag marks a load balancer that another manager created without health monitors, while its
 	// Service has not requested any since.
 	UnmonitoredTag = "unified-ccm:unmonitored"
+	// GuestsTagPrefix and the Services that the owner of a load balancer lets in, separated by commas, are what guests
+	// of other namespaces need.
+	GuestsTagPrefix = "unified-ccm:guests="
 	// KeepTag marks a floating IP that outlives its Service.
 	KeepTag = "unified-ccm:keep"
 )
@@ -64,6 +68,17 @@ func Services(tags []string) []string {
 		}
 	}
 	return out
+}
+
+// LetsIn reports whether the owner of a load balancer with these tags lets a Service share it. set is false if the
+// owner has no list.
+func LetsIn(tags []string, namespace, name string) (in, set bool) {
+	i := slices.IndexFunc(tags, func(tag string) bool { return strings.HasPrefix(tag, GuestsTagPrefix) })
+	if i < 0 {
+		return false, false
+	}
+	list := strings.Split(strings.TrimPrefix(tags[i], GuestsTagPrefix), ",")
+	return slices.Contains(list, namespace+"/"+name) || slices.Contains(list, namespace+"/*"), true
 }
 
 // RouteTagPrefix is the prefix of the tags of a router that identify a cluster's routes.

@@ -31,6 +31,8 @@ const (
 	routerMaxAge = 5 * time.Minute
 	// foreignMaxAge is the time after which the ownership of a foreign route is checked again.
 	foreignMaxAge = time.Hour
+	// absentMaxAge is the max age of the result that a server does not have the next hop of a route. It may get it.
+	absentMaxAge = time.Minute
 	// batchWindow delays a creation to batch it with others. The framework creates the routes of all nodes
 	// at once, and the first would otherwise be a batch of its own.
 	batchWindow = 20 * time.Millisecond
@@ -40,8 +42,8 @@ const (
 // A route belongs to the cluster if one of these holds:
 //
 //   - the router has a tag for it, which is written before the route;
-//   - the Node at its next hop has the destination as a pod range;
 //   - the port at its next hop has the destination as an allowed address pair, as other managers leave it;
+//   - a Node has the destination as a pod CIDR and the next hop as an address, and so has its server;
 //   - it belonged to the cluster before, during the life of this process.
 //
 // All other routes are foreign, wherever they lead, and are never changed.
@@ -58,10 +60,12 @@ type Source struct {
 	// mu is held while the router is read or changed. It guards the fields below.
 	mu locks.Mutex
 
-	router     *api.Router
-	readAt     time.Time
-	owned      map[api.ExtraRoute]bool
-	foreign    map[api.ExtraRoute]time.Time
+	router  *api.Router
+	readAt  time.Time
+	owned   map[api.ExtraRoute]bool
+	foreign map[api.ExtraRoute]time.Time
+	// checked are the results of leadTo.
+	checked    map[target]checkedTarget
 	extensions []string
 	// tagsFailedAt is when Neutron last rejected the router's tags.
 	tagsFailedAt time.Time
@@ -83,7 +87,7 @@ func NewSource(o Options) *Source {
 	return &Source{
 		api: o.Network, routerID: o.RouterID, ports: o.Ports, nodes: o.Nodes, providerIDs: o.ProviderIDs,
 		clock: o.Clock, clusterUID: o.ClusterUID,
-		owned: map[api.ExtraRoute]bool{}, foreign: map[api.ExtraRoute]time.Time{},
+		owned: map[api.ExtraRoute]bool{}, foreign: map[api.ExtraRoute]time.Time{}, checked: map[target]checkedTarget{},
 	}
 }
 
@@ -114,8 +118,12 @@ func (s *Source) List(ctx context.Context, clusterName string) ([]common.Route, 
 	if err := s.read(ctx); err != nil {
 		return nil, err
 	}
-	nodesByIP := nodesByAddress(all)
-	owned, err := s.ownedRoutes(ctx, s.cluster(clusterName), nodesByIP)
+	index := common.IndexNodes(all)
+	owned, err := s.ownedRoutes(ctx, s.cluster(clusterName), index)
+	if err != nil {
+		return nil, err
+	}
+	nodeOf, err := s.nodesOf(ctx, index, owned)
 	if err != nil {
 		return nil, err
 	}
@@ -123,11 +131,11 @@ func (s *Source) List(ctx context.Context, clusterName string) ([]common.Route, 
 	for _, r := range s.router.Routes {
 		route := common.Route{
 			Name: routeName(r), Destination: canonicalCIDR(r.DestinationCIDR),
-			Owned: owned[r], Blackhole: nodesByIP[r.NextHop] == nil,
+			Owned: owned[r], Blackhole: nodeOf[r] == nil,
 			Marked: s.clusterUID() != "" &&
 				slices.Contains(s.router.Tags, names.RouteTag(s.clusterUID(), r.DestinationCIDR, r.NextHop)),
 		}
-		if node := nodesByIP[r.NextHop]; node != nil {
+		if node := nodeOf[r]; node != nil {
 			route.NodeName = node.Name
 			// A node with an invalid provider ID keeps its route.
 			route.InstanceID, _ = s.providerIDs.Parse(node.Spec.ProviderID)
@@ -160,31 +168,29 @@ func (s *Source) readSince(ctx context.Context, since time.Time) error {
 	s.router, s.readAt = &r, readAt
 	maps.DeleteFunc(s.owned, func(route api.ExtraRoute, _ bool) bool { return !slices.Contains(r.Routes, route) })
 	maps.DeleteFunc(s.foreign, func(route api.ExtraRoute, _ time.Time) bool { return !slices.Contains(r.Routes, route) })
+	maps.DeleteFunc(s.checked, func(t target, _ checkedTarget) bool { return !slices.Contains(r.Routes, t.route) })
 	return nil
 }
 
 // ownedRoutes returns the routes of the cluster.
 func (s *Source) ownedRoutes(
-	ctx context.Context, cluster string, nodesByIP map[string]*v1.Node,
+	ctx context.Context, cluster string, index *common.NodeIndex,
 ) (map[api.ExtraRoute]bool, error) {
 	out := map[api.ExtraRoute]bool{}
 	var candidates []api.ExtraRoute
 	now := s.clock.Now()
 	for _, r := range s.router.Routes {
-		destination, err := netip.ParsePrefix(r.DestinationCIDR)
-		if err != nil {
+		if _, err := netip.ParsePrefix(r.DestinationCIDR); err != nil {
 			continue
 		}
-		node := nodesByIP[r.NextHop]
 		switch {
-		case s.owned[r], slices.Contains(s.router.Tags, names.RouteTag(cluster, r.DestinationCIDR, r.NextHop)),
-			node != nil && hasRange(node, destination.Masked()):
+		case s.owned[r], slices.Contains(s.router.Tags, names.RouteTag(cluster, r.DestinationCIDR, r.NextHop)):
 			out[r] = true
-		case now.Sub(s.foreign[r]) >= foreignMaxAge:
+		case s.isDue(index, r, now):
 			candidates = append(candidates, r)
 		}
 	}
-	if err := s.addByPorts(ctx, candidates, out); err != nil {
+	if err := s.addByPorts(ctx, index, candidates, out); err != nil {
 		return nil, err
 	}
 	for r := range out {
@@ -194,9 +200,11 @@ func (s *Source) ownedRoutes(
 	return out, nil
 }
 
-// addByPorts adds the candidates that the port at their next hop has as an allowed address pair. The others are
-// foreign.
-func (s *Source) addByPorts(ctx context.Context, candidates []api.ExtraRoute, out map[api.ExtraRoute]bool) error {
+// addByPorts adds the candidates that the port at their next hop has as an allowed address pair, and those that lead to
+// the server of a Node with their destination. The others are foreign.
+func (s *Source) addByPorts(
+	ctx context.Context, index *common.NodeIndex, candidates []api.ExtraRoute, out map[api.ExtraRoute]bool,
+) error {
 	if len(candidates) == 0 {
 		return nil
 	}
@@ -213,9 +221,24 @@ func (s *Source) addByPorts(ctx context.Context, candidates []api.ExtraRoute, ou
 	if err != nil {
 		return err
 	}
-	for _, r := range candidates {
-		if port, ok := ports[r.NextHop]; ok && hasPair(port, r.DestinationCIDR) {
+	candidates = slices.DeleteFunc(candidates, func(r api.ExtraRoute) bool {
+		port, ok := ports[r.NextHop]
+		if ok && hasPair(port, r.DestinationCIDR) {
 			out[r] = true
+		}
+		return out[r]
+	})
+	confirmed, err := s.leadTo(ctx, s.claims(index, candidates))
+	if err != nil {
+		return err
+	}
+	for t, leads := range confirmed {
+		if leads {
+			out[t.route] = true
+		}
+	}
+	for _, r := range candidates {
+		if out[r] {
 			continue
 		}
 		if s.foreign[r].IsZero() && !visible[r.NextHop] {
@@ -248,8 +271,12 @@ func (s *Source) Create(ctx context.Context, clusterName string, list []common.R
 	if err != nil {
 		return slices.Repeat([]error{err}, len(errs))
 	}
-	nodesByIP := nodesByAddress(all)
-	owned, err := s.ownedRoutes(ctx, s.cluster(clusterName), nodesByIP)
+	index := common.IndexNodes(all)
+	owned, err := s.ownedRoutes(ctx, s.cluster(clusterName), index)
+	if err != nil {
+		return slices.Repeat([]error{err}, len(errs))
+	}
+	nodeOf, err := s.nodesOf(ctx, index, owned)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(errs))
 	}
@@ -257,66 +284,67 @@ func (s *Source) Create(ctx context.Context, clusterName string, list []common.R
 	var stale []api.ExtraRoute
 	for i, r := range list {
 		var replaced []api.ExtraRoute
-		desired[i], errs[i] = s.desiredRoute(r, all)
+		desired[i], errs[i] = s.desiredRoute(r, index.Named(r.NodeName))
 		if errs[i] == nil {
-			replaced, errs[i] = s.replacedBy(desired[i], owned, nodesByIP)
+			replaced, errs[i] = s.replacedBy(desired[i], owned, nodeOf)
 		}
 		stale = append(stale, replaced...)
 	}
+	s.checkNextHops(ctx, list, desired, errs)
 	s.updateAllPairs(ctx, desired, errs, s.findServerPorts(list, desired, errs), addPair)
 	s.tagRouter(ctx, s.cluster(clusterName), filterSucceeded(desired, errs))
 	if err := s.change(ctx, stale, remove); err != nil {
 		return slices.Repeat([]error{err}, len(errs))
 	}
 	s.changeEach(ctx, desired, errs, add)
+	for _, r := range filterSucceeded(desired, errs) {
+		s.owned[r] = true
+	}
 	return errs
 }
 
 // desiredRoute returns the route to the address of a node.
-func (s *Source) desiredRoute(r common.Route, all []*v1.Node) (api.ExtraRoute, error) {
+func (s *Source) desiredRoute(r common.Route, node *v1.Node) (api.ExtraRoute, error) {
 	destination, err := netip.ParsePrefix(r.Destination)
 	if err != nil {
 		return api.ExtraRoute{}, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "AddExtraRoutes", Err: err}
 	}
-	for _, node := range all {
-		if node.Name != r.NodeName {
-			continue
+	if node == nil {
+		return api.ExtraRoute{}, &cloudapi.Error{
+			Class: cloudapi.Unavailable, Operation: "AddExtraRoutes",
+			Err: fmt.Errorf("node %s is not in the informer's cache yet", r.NodeName),
 		}
-		if address := nextHop(node, destination); address != "" {
-			return api.ExtraRoute{DestinationCIDR: r.Destination, NextHop: address}, nil
-		}
-		family := "IPv6"
-		if destination.Addr().Is4() {
-			family = "IPv4"
-		}
-		return api.ExtraRoute{}, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "AddExtraRoutes",
-			Err: fmt.Errorf("node %s has no internal %s address to route %s to; see internal-network-name and "+
-				"ipv6-support-disabled in section [Networking]", node.Name, family, r.Destination)}
 	}
-	return api.ExtraRoute{}, &cloudapi.Error{
-		Class: cloudapi.Unavailable, Operation: "AddExtraRoutes",
-		Err: fmt.Errorf("node %s is not in the informer's cache yet", r.NodeName),
+	if address := nextHop(node, destination); address != "" {
+		return api.ExtraRoute{DestinationCIDR: r.Destination, NextHop: address}, nil
 	}
+	family := "IPv6"
+	if destination.Addr().Is4() {
+		family = "IPv4"
+	}
+	return api.ExtraRoute{}, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "AddExtraRoutes",
+		Err: fmt.Errorf("node %s has no internal %s address to route %s to; see internal-network-name and "+
+			"ipv6-support-disabled in section [Networking]", node.Name, family, r.Destination)}
 }
 
 // replacedBy returns the routes that a new route replaces: owned routes to the same destination by a deleted node,
 // which would get a part of its traffic. A route by another node is an error, since the framework deletes it, and so is
 // a foreign route.
 func (s *Source) replacedBy(
-	want api.ExtraRoute, owned map[api.ExtraRoute]bool, nodesByIP map[string]*v1.Node,
+	want api.ExtraRoute, owned map[api.ExtraRoute]bool, nodeOf map[api.ExtraRoute]*v1.Node,
 ) ([]api.ExtraRoute, error) {
 	var stale []api.ExtraRoute
 	for _, r := range s.router.Routes {
 		if canonicalCIDR(r.DestinationCIDR) != canonicalCIDR(want.DestinationCIDR) || r.NextHop == want.NextHop {
 			continue
 		}
-		if owned[r] && nodesByIP[r.NextHop] == nil {
+		if owned[r] && nodeOf[r] == nil {
 			stale = append(stale, r)
 			continue
 		}
 		owner := "does not belong to this cluster; remove it, or use other pod CIDRs"
-		if node := nodesByIP[r.NextHop]; owned[r] && node != nil {
-			owner = "belongs to node " + node.Name
+		if owned[r] {
+			owner = "belongs to node " + nodeOf[r].Name
 		}
 		return nil, &cloudapi.Error{Class: cloudapi.AlreadyExists, Operation: "AddExtraRoutes",
 			Err: fmt.Errorf("router %s has the route %s, which %s", s.routerID, routeName(r), owner)}
@@ -400,26 +428,31 @@ func (s *Source) findServerPorts(list []common.Route, desired []api.ExtraRoute, 
 		if err != nil {
 			return nil, err
 		}
-		servers := map[string]string{}
+		var servers []string
 		for i, r := range desired {
-			if _, ok := ports[r.NextHop]; !ok && errs[i] == nil {
-				servers[r.NextHop] = list[i].InstanceID
+			if errs[i] == nil && ports[r.NextHop].DeviceID != list[i].InstanceID {
+				servers = append(servers, list[i].InstanceID)
 			}
 		}
 		if len(servers) == 0 {
 			return ports, nil
 		}
-		serverPorts, err := s.ports.ByServer(ctx, servers)
+		ofServers, err := s.ports.OfServers(ctx, servers)
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(ports, serverPorts)
 		for i, r := range desired {
-			if _, ok := ports[r.NextHop]; !ok && errs[i] == nil {
+			if errs[i] != nil || ports[r.NextHop].DeviceID == list[i].InstanceID {
+				continue
+			}
+			port, ok := portWith(ofServers[list[i].InstanceID], r.NextHop)
+			if !ok {
 				errs[i] = &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "ListPorts", Err: fmt.Errorf(
 					"node %s: its server %s has no visible port with the address %s, which needs %s as an allowed address pair",
 					list[i].NodeName, list[i].InstanceID, r.NextHop, r.DestinationCIDR)}
+				continue
 			}
+			ports[r.NextHop] = port
 		}
 		return ports, nil
 	}

@@ -32,7 +32,7 @@ func TestBadValues(t *testing.T) {
 		KeyInternal: "True", KeyLoadBalancerID: "web", KeySubnetID: "private", KeyNetworkID: "private", KeyMemberSubnetID: "x", KeyPortID: "x",
 		KeyFloatingNetworkID: "public", KeyFloatingSubnetID: "public", KeyFloatingSubnet: "~(", KeyKeepFloatingIP: "1",
 		KeyMethod: "round-robin", KeyProxyProtocol: "v3", KeyXForwardedFor: "yes", KeyConnectionLimit: "-2",
-		KeyClientTimeout: "50s", KeyConnectTimeout: "-1", KeyMemberTimeout: "x", KeyInspectTimeout: "86400001",
+		KeyClientTimeout: "50s", KeyConnectTimeout: "-1", KeyMemberTimeout: "x", KeyInspectTimeout: "31536000001",
 		KeyMonitor: "on", KeyMonitorDelay: "0", KeyMonitorTimeout: "1.5", KeyMonitorRetries: "11", KeyMonitorDown: "0",
 		KeyLoadBalancerTags: "a,,b", KeyListenerTags: "kube_service_x", KeyPoolTags: "unified-ccm:cluster=x",
 		KeyNodeSelector: "a=b=c",

@@ -1,11 +1,13 @@
 package annotation
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent/intenttest"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -23,7 +25,13 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, index uint8, value string) {
 		entries := table(&Options{})
 		key := entries[int(index)%len(entries)].Key
-		o, err := Read(intent.Service{Namespace: "default", Name: "web", Annotations: map[string]string{key: value}})
+		in := intent.Service{Namespace: "default", Name: "web", Annotations: map[string]string{key: value}}
+		var o Options
+		var err error
+		intenttest.VerifyCost(t, key, func() []string {
+			o, err = Read(in)
+			return []string{fmt.Sprint(err)}
+		})
 		if err != nil {
 			if !strings.Contains(err.Error(), key) {
 				t.Errorf("the error about %s=%q does not name it: %v", key, value, err)

@@ -16,6 +16,9 @@ const (
 	KeyLoadBalancerID      = Prefix + "load-balancer-id"
 	KeyLoadBalancerAddress = Prefix + "load-balancer-address"
 
+	// KeyGuests are the Services that may share the load balancer.
+	KeyGuests = ownPrefix + "guests"
+
 	// KeyMembers and KeyFailoverRefused are written by the manager only.
 	KeyMembers         = ownPrefix + "members"
 	KeyFailoverRefused = ownPrefix + "failover-refused"

@@ -19,6 +19,9 @@ type Options struct {
 	Internal *bool
 	// LoadBalancerID is a load balancer to use, the Service's own or a shared one.
 	LoadBalancerID string
+	// Guests are the Services of other namespaces that may share the load balancer: a sorted list with commas; nil if the
+	// Service does not set it.
+	Guests *string
 	// Class is the name of a section of the configuration.
 	Class string
 	Place Place
@@ -101,8 +104,8 @@ func ParseNodeLabels(text string) (map[string]string, error) {
 			continue
 		}
 		if len(validation.IsValidLabelValue(value)) > 0 {
-			return nil, fmt.Errorf("no node can have the label %s with the value %q: write a list such as pool=edge,zone",
-				key, value)
+			return nil, fmt.Errorf("no node can have the label %s with the value %s: write a list such as pool=edge,zone",
+				intent.Quote(key), intent.Quote(value))
 		}
 		selected[key] = value
 	}

@@ -1,13 +1,18 @@
 package annotation
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
@@ -74,13 +79,38 @@ func ParsePattern(value string) (Pattern, error) {
 	if !isExpr {
 		source = globSource(value)
 	}
-	expr, err := regexp.Compile(`\A(?:` + source + `)\z`)
+	expr, err := compile(`\A(?:` + source + `)\z`)
 	if err != nil {
-		return p, fmt.Errorf("it is not a pattern: write a name, a glob such as public-* or public-{a,b}, or a regular " +
-			"expression after a tilde such as ~public-.+")
+		return p, fmt.Errorf("it is not a pattern: write a name, a glob such as public-* or public-{a,b}, or a regular "+
+			"expression after a tilde such as ~public-.+, of at most %d characters", maxPattern)
 	}
 	p.expr = expr
 	return p, nil
+}
+
+// Limits of patterns. Each name of a subnet costs steps in proportion to the instructions.
+const (
+	maxPattern      = 1000
+	maxInstructions = 5000
+)
+
+// compile compiles an expression of bounded size: a few repetitions can stand for a hundred thousand instructions.
+func compile(source string) (*regexp.Regexp, error) {
+	if len(source) > maxPattern {
+		return nil, fmt.Errorf("it has more than %d characters", maxPattern)
+	}
+	parsed, err := syntax.Parse(source, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	if len(program.Inst) > maxInstructions {
+		return nil, errors.New("it repeats too much")
+	}
+	return regexp.Compile(source)
 }
 
 // Match reports whether a name matches.
@@ -162,6 +192,7 @@ func (f TagFilter) Match(tags []string) bool {
 // parseTags parses a comma list of Octavia's tags.
 func parseTags(value string) ([]string, error) {
 	var list []string
+	seen := sets.Set[string]{}
 	for item := range strings.SplitSeq(value, ",") {
 		item = strings.TrimSpace(item)
 		switch {
@@ -171,11 +202,41 @@ func parseTags(value string) ([]string, error) {
 			return nil, fmt.Errorf("a tag has %d characters: write at most %d", len(item), names.MaxTag)
 		case names.IsReservedTag(item):
 			return nil, fmt.Errorf("%q marks the owner of an object; write another tag", item)
-		case !slices.Contains(list, item):
+		case !seen.Has(item):
+			seen.Insert(item)
 			list = append(list, item)
 		}
 	}
 	return list, nil
+}
+
+// parseGuests parses a comma list of Services, and returns it sorted, for a tag.
+func parseGuests(value string) (string, error) {
+	const limit = names.MaxTag - len(names.GuestsTagPrefix)
+	if len(value) > 2*limit { // with spaces
+		return "", fmt.Errorf("the list has %d characters: write at most %d, for instance with namespace/*", len(value), limit)
+	}
+	var list []string
+	for item := range strings.SplitSeq(value, ",") {
+		item = strings.TrimSpace(item)
+		namespace, name, ok := strings.Cut(item, "/")
+		valid := ok && len(validation.IsDNS1123Label(namespace)) == 0 &&
+			(name == "*" || len(validation.IsDNS1035Label(name)) == 0 || len(validation.IsDNS1123Label(name)) == 0)
+		switch {
+		case item == "" && value == "":
+		case !valid:
+			return "", fmt.Errorf("%q is no Service: write namespace/name, or namespace/* for all of a namespace, separated by "+
+				"commas", item)
+		case !slices.Contains(list, item):
+			list = append(list, item)
+		}
+	}
+	slices.Sort(list)
+	text := strings.Join(list, ",")
+	if len(text) > limit {
+		return "", fmt.Errorf("the list has %d characters: write at most %d, for instance with namespace/*", len(text), limit)
+	}
+	return text, nil
 }
 
 // Container is a reference to a certificate in Barbican.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -77,6 +78,7 @@ func nilIfZero[V comparable](value V) *V {
 
 // mergeTags adds the tags to every kind of object, in Octavia's form: key=value, or the key alone.
 func (o *Options) mergeTags(in intent.Service, problems *intent.Problems) {
+	var tags []string
 	for _, key := range slices.Sorted(maps.Keys(in.Tags)) {
 		tag := key
 		if in.Tags[key] != "" {
@@ -88,11 +90,11 @@ func (o *Options) mergeTags(in intent.Service, problems *intent.Problems) {
 				names.MaxTag)
 			continue
 		}
-		for _, list := range []*[]string{&o.LoadBalancerTags, &o.ListenerTags, &o.PoolTags} {
-			if !slices.Contains(*list, tag) {
-				*list = append(*list, tag)
-			}
-		}
+		tags = append(tags, tag)
+	}
+	for _, list := range []*[]string{&o.LoadBalancerTags, &o.ListenerTags, &o.PoolTags} {
+		own := sets.New(*list...)
+		*list = append(*list, slices.DeleteFunc(slices.Clone(tags), own.Has)...)
 	}
 }
 
@@ -146,9 +148,5 @@ func (o *Options) check(in intent.Service, problems *intent.Problems) {
 	if o.Place.FloatingSubnetID != "" {
 		// The ID always took precedence: working Services are not refused.
 		o.Place.FloatingSubnet, o.Place.FloatingSubnetTags = "", ""
-	}
-	if o.PortID != "" && len(in.StaticAddresses) > 0 && o.Internal != nil && *o.Internal {
-		problems.Addf(KeyPortID, o.PortID, "the port has its address already: remove %s",
-			problems.Sources.FieldOf(intent.KeyStaticAddresses))
 	}
 }

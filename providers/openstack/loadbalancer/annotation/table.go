@@ -7,11 +7,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// Bounds of values, from Octavia's API: the largest number it stores for limits and timeouts, one day for the
-// latter, and ten probes.
+// Bounds of values, from Octavia's API: the largest limit that it stores, a year for timeouts, and ten probes.
 const (
 	maxLimit   = 1<<31 - 1
-	maxTimeout = 24 * 3600 * 1000
+	maxTimeout = 365 * 24 * 3600 * 1000
 	maxProbes  = 10
 )
 
@@ -44,9 +43,19 @@ func identityTable(o *Options) intent.Table {
 		{
 			Key: KeyLoadBalancerID, Type: "ID of a load balancer", Default: "written by the manager", Example: exampleID,
 			Doc: "The load balancer to use. The manager writes it after it has created one. Set it to share the load " +
-				"balancer of another Service, or to use one of your own, which then outlives the Service. The ID of a deleted " +
+				"balancer of another Service of the namespace, or of one that lets this one in by " + KeyGuests + ", or to use " +
+				"one of your own, which then outlives the Service. The ID of a deleted " +
 				"load balancer is dropped, and one is created or found by its name.",
 			Set: intent.Store(&o.LoadBalancerID, parseID),
+		},
+		{
+			Key: KeyGuests, Type: "list of namespace/name or namespace/*", Default: "Services of the same namespace",
+			Example: "shop/web,monitoring/*", Empty: intent.EmptyAllowed,
+			Doc: "Services of other namespaces that may share this Service's load balancer with load-balancer-id. One that " +
+				"shares it already goes on. If it is set, even to an empty value, the load balancer is deleted with this " +
+				"Service unless a Service of the list or of the namespace still uses it; without it, any Service that uses it " +
+				"keeps it.",
+			Set: intent.StorePointer(&o.Guests, parseGuests),
 		},
 		{
 			Key: KeyLoadBalancerAddress, Type: "IP address", Default: "written by the manager", Example: "198.51.100.7",
@@ -249,7 +258,7 @@ func monitorTable(o *Options) intent.Table {
 		},
 		{
 			Key: KeyMonitorTimeout, Type: "seconds", Default: "[LoadBalancer] monitor-timeout", Example: "3",
-			Doc: "Timeout of a probe, at most the delay. Changes apply to a live Service.",
+			Doc: "Timeout of a probe, usually at most the delay. Changes apply to a live Service.",
 			Set: intent.StorePointer(&m.Timeout, parseSeconds),
 		},
 		{

@@ -170,14 +170,13 @@ func (w Writer) Failover(ctx context.Context, id string) error {
 	return w.finish(nil, nil)
 }
 
-// DeleteLoadBalancer deletes a load balancer with everything in it, and waits until it is deleted. One of another
-// project stays, and must not block the deletion of the Service.
+// DeleteLoadBalancer deletes a load balancer with everything in it, and waits until it is deleted. A denial proves
+// nothing: the load balancer exists, and its Service keeps the finalizer until a permission or a user decides.
 func (w Writer) DeleteLoadBalancer(ctx context.Context, have api.LoadBalancer, listeners []api.Listener,
 	pools []observe.Pool) error {
 	err := w.deleteAll(ctx, have, listeners, pools)
 	if cloudapi.Is(err, cloudapi.Denied) {
-		w.store.Deny(have.ID)
-		return nil
+		err = fmt.Errorf("%w; allow this manager to delete the load balancer %s, or delete it by hand", err, have.ID)
 	}
 	return w.finish(err, func() { w.store.Delete(have.ID) })
 }

@@ -92,8 +92,8 @@ func (c *portCloud) come(id string, change ...func(*api.Port)) {
 	c.ports[id] = p
 }
 
-// Only what a refused creation of ours has left behind is deleted. Every other case is a port of
-// another client who is at work, or about whom no one can tell.
+// Only ports that a refused creation of ours has left are deleted. Every other case is a port that another client uses,
+// or may use.
 func TestDeleteOrphanPorts(t *testing.T) {
 	for _, tt := range []struct {
 		name string

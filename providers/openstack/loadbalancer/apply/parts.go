@@ -66,13 +66,24 @@ func (w Writer) CreatePool(ctx context.Context, spec pools.CreateOpts) (string, 
 	return created.ID, err
 }
 
-// UpdatePool changes settings of a pool.
+// UpdatePool changes settings of a pool. An algorithm that Octavia refuses is recorded, and the others are changed.
 func (w Writer) UpdatePool(ctx context.Context, lb, id string, patch pools.UpdateOpts) error {
 	var updated api.Pool
-	return w.mutate(ctx, lb, func(ctx context.Context) (err error) {
+	err := w.mutate(ctx, lb, func(ctx context.Context) (err error) {
 		updated, err = w.API.UpdatePool(ctx, id, patch)
 		return err
 	}, func() { w.store.Pools.Put(updated.ID, updated) })
+	if patch.LBMethod == "" || !cloudapi.Is(err, cloudapi.Invalid) {
+		return err
+	}
+	refused := string(patch.LBMethod)
+	if patch.LBMethod = ""; patch.Persistence != nil || patch.Tags != nil {
+		if err := w.UpdatePool(ctx, lb, id, patch); err != nil {
+			return err // the algorithm is not the cause
+		}
+	}
+	w.store.RefuseMethod(id, refused)
+	return nil
 }
 
 // DeletePool deletes a pool with its members and health monitor.

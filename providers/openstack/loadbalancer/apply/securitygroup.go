@@ -89,3 +89,21 @@ func (w Writer) ChangeGroups(ctx context.Context, port api.Port, change func([]s
 		}
 	}
 }
+
+// RemovePortTags removes tags of a port. They have no effect, so that a denial, as by access rules that allow only tags
+// of floating IPs, is no error.
+func (w Writer) RemovePortTags(ctx context.Context, port api.Port, tags []string) error {
+	for _, tag := range tags {
+		if !slices.Contains(port.Tags, tag) {
+			continue
+		}
+		err := w.API.RemoveTag(ctx, api.Ports, port.ID, tag)
+		if err != nil && !cloudapi.Is(err, cloudapi.NotFound, cloudapi.Denied) {
+			return w.finish(err, nil)
+		}
+		w.store.Ports.Update(port.ID, func(p *api.Port) {
+			p.Tags = slices.DeleteFunc(slices.Clone(p.Tags), func(t string) bool { return t == tag })
+		})
+	}
+	return nil
+}

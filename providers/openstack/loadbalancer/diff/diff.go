@@ -40,8 +40,13 @@ func planWithout(held []plan.HeldChange, write apply.Writer, want *model.Desired
 		d.remove()
 		return d.plan, nil
 	}
-	d.want = *want
-	d.plan.Warnings, d.plan.Reasons = append(d.plan.Warnings, want.Warnings...), want.Reasons
+	var refused error
+	d.configured = *want
+	d.want, refused = want.For(have.LoadBalancer)
+	d.plan.Warnings, d.plan.Reasons = append(d.plan.Warnings, d.want.Warnings...), d.want.Reasons
+	if refused != nil {
+		return plan.Plan{}, refused
+	}
 	if err := d.refuse(); err != nil {
 		return plan.Plan{}, err
 	}
@@ -51,6 +56,7 @@ func planWithout(held []plan.HeldChange, write apply.Writer, want *model.Desired
 	if err := d.ensure(); err != nil {
 		return plan.Plan{}, err
 	}
+	d.addLast()
 	return d.plan, nil
 }
 
@@ -74,20 +80,23 @@ func (d *differ) refuse() error {
 			Err: fmt.Errorf("the load balancer %s (%s) belongs to %s, and is left alone: give each cluster its own "+
 				"--cluster-name, or delete that load balancer", lb.Name, lb.ID, owner)}
 	}
-	if !d.key.Proves(*lb) && !d.hasClusterMembers() {
-		return d.badReference("", fmt.Sprintf("the load balancer %s has the name or tag %s, and nothing shows that "+
+	switch {
+	case !d.owner:
+		return d.refuseGuest(*lb)
+	case !d.isProven():
+		return d.badReference("", fmt.Sprintf("the load balancer %s has the name %s, and nothing shows that "+
 			"it is this cluster's rather than that of another one with the --cluster-name %s: "+
 			"if it is this Service's, write its ID here; if not, give each cluster its own --cluster-name", lb.ID,
 			d.key.LoadBalancer(), d.key.ClusterName))
 	}
-	if d.owner {
-		return nil
-	}
-	return d.refuseGuest(*lb)
+	return nil
 }
 
 // refuseGuest returns an error if this Service cannot share a load balancer.
 func (d *differ) refuseGuest(lb api.LoadBalancer) error {
+	if err := d.refuseStranger(lb); err != nil {
+		return err
+	}
 	if !d.want.Features.Tags() {
 		return d.badReference(lb.ID, fmt.Sprintf("sharing needs tags, which came with version %s of Octavia's API: remove "+
 			"the annotation", model.VersionTags))
@@ -103,6 +112,29 @@ func (d *differ) refuseGuest(lb api.LoadBalancer) error {
 			"set %s to \"true\"", annotation.KeyInternal))
 	}
 	return d.checkPortConflicts()
+}
+
+// refuseStranger returns an error if nobody who may decide that has let this Service share a load balancer. A Service
+// that shares it already goes on: it was let in, by this manager or by the rules of another one.
+func (d *differ) refuseStranger(lb api.LoadBalancer) error {
+	foreign := d.key.Foreign(lb)
+	if d.joined(lb) && d.isProven() {
+		return nil
+	}
+	if foreign != "" {
+		return d.badReference(lb.ID, fmt.Sprintf("this load balancer belongs to %s, which alone may add Services to it: "+
+			"remove the annotation, or use a load balancer of this cluster", foreign))
+	}
+	if slices.ContainsFunc(d.have.Listeners, d.ownsListener) {
+		return d.badReference(lb.ID, fmt.Sprintf("this load balancer has listeners with the tag %s, and nothing shows that "+
+			"they are this cluster's rather than those of another one with the --cluster-name %s: give each cluster its own "+
+			"--cluster-name, or delete those listeners", d.key.LoadBalancer(), d.key.ClusterName))
+	}
+	if owner := d.ownerToAsk(lb); owner != "" {
+		return d.badReference(lb.ID, fmt.Sprintf("this load balancer was created for %s, which has not let this Service "+
+			"share it: add %s to %s there, or remove the annotation here", owner, d.key.Service(), annotation.KeyGuests))
+	}
+	return nil
 }
 
 // badReference returns the error about the load balancer that the Service names.
@@ -152,6 +184,13 @@ func (d *differ) replace(lb api.LoadBalancer, removal plan.Change) error {
 	}
 	d.add(removal)
 	d.have.LoadBalancer, d.have.Listeners, d.have.Pools = nil, nil, nil
+	created, err := d.configured.For(nil)
+	if err != nil {
+		return err
+	}
+	if created.Features != d.want.Features {
+		d.want = created
+	}
 	return d.ensureNew(freed, []plan.Ref{removal.Ref})
 }
 
@@ -348,21 +387,13 @@ func (d *differ) remove() {
 	case lb == nil:
 	case d.owner && d.key.Foreign(*lb) != "":
 		d.warnf("the load balancer %s (%s) belongs to %s, and is left alone", lb.Name, lb.ID, d.key.Foreign(*lb))
-	case !d.key.Proves(*lb):
+	case !d.owner && !d.joined(*lb): // the Service only names it
+	case !d.isProven():
 		d.warnf("the load balancer %s (%s) has the name or tag of this Service, and nothing shows that it is this cluster's "+
 			"rather than that of another one with the --cluster-name %s: it is left alone; delete it if it is not needed",
 			lb.Name, lb.ID, d.key.ClusterName)
-	case d.isLastUser(*lb):
-		var released []plan.Ref
-		for _, f := range d.attachedFloatingIPs(lb) {
-			if change, ok := d.releaseAtDeletion(f); ok {
-				d.add(change)
-				released = append(released, change.Ref)
-			}
-		}
-		removal := d.loadBalancerDelete(*lb, "")
-		removal.After = released // afterwards a floating IP without our mark would not be found
-		d.add(removal)
+	case d.isLastUser(*lb), d.owner && d.withdraws(*lb):
+		d.removeWithAddresses(*lb)
 	default:
 		d.leave(*lb)
 	}
@@ -370,11 +401,39 @@ func (d *differ) remove() {
 	d.removeGroups()
 }
 
+// removeWithAddresses plans the deletion of a load balancer with its floating IPs. They are deleted after it, so that a
+// denied or failed deletion leaves a load balancer that works; but one that would not be found as this Service's
+// afterwards is deleted before.
+func (d *differ) removeWithAddresses(lb api.LoadBalancer) {
+	removal := d.loadBalancerDelete(lb, "")
+	for _, f := range d.attachedFloatingIPs(&lb) {
+		change, ok := d.releaseAtDeletion(f)
+		if !ok {
+			continue
+		}
+		detached := f
+		detached.PortID = ""
+		if change.Action == plan.Delete && d.ownsFloatingIP(detached) {
+			change.After = append(change.After, removal.Ref)
+		} else {
+			removal.After = append(removal.After, change.Ref)
+		}
+		d.add(change)
+	}
+	d.add(removal)
+}
+
 // leave plans the removal of all objects of this Service from a load balancer that stays.
 func (d *differ) leave(lb api.LoadBalancer) {
 	index := len(d.plan.Changes)
 	d.deleteListeners(filter(d.have.Listeners, d.ownsListener))
 	d.deleteUnusedPools()
+	for _, f := range d.attachedFloatingIPs(&lb) {
+		// The Service that leaves last decides about an address only as its owner does now.
+		if change, ok := d.floatingIPMark(f); ok && d.owner {
+			d.add(change)
+		}
+	}
 	var after []plan.Ref
 	for _, change := range d.plan.Changes[index:] {
 		after = append(after, change.Ref)

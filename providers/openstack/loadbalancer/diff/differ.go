@@ -40,9 +40,10 @@ type differ struct {
 	// write makes the changes. Only their functions use it.
 	write apply.Writer
 	key   observe.Key
-	want  model.Desired
-	have  observe.Observed
-	plan  plan.Plan
+	// want are the objects for the existing load balancer, configured those for one of the configured provider.
+	want, configured model.Desired
+	have             observe.Observed
+	plan             plan.Plan
 	// held are changes that are not planned: the objects that they would replace stay.
 	held []plan.HeldChange
 	// deleting is set if nothing should exist.
@@ -51,8 +52,10 @@ type differ struct {
 	owner bool
 	// replaced is the load balancer in the state ERROR that the plan replaces. Its successor gets its address.
 	replaced *api.LoadBalancer
-	// ownVIPPort is the port of the existing load balancer, if it was created for a Service of this cluster.
-	ownVIPPort string
+	// ownVIPPort is the port of the existing load balancer, if it was created for a Service of this cluster: vipOwner.
+	ownVIPPort, vipOwner string
+	// last are changes that come after all others of the load balancer.
+	last []plan.Change
 	// refs are the references of changes.
 	refs map[plan.Ref]bool
 	// planned are the IDs of pools that the plan keeps or deletes.
@@ -67,8 +70,11 @@ func newDiffer(write apply.Writer, have observe.Observed) *differ {
 	d.plan.Subject = d.key.Subject()
 	if lb := have.LoadBalancer; lb != nil {
 		d.owner = d.key.Owns(*lb)
-		if d.isOfCluster(*lb) {
-			d.ownVIPPort = lb.VipPortID
+		if d.isOfCluster(*lb) && d.isProven() {
+			d.ownVIPPort, d.vipOwner = lb.VipPortID, d.key.Service().String()
+			if !d.owner {
+				_, d.vipOwner, _ = names.ParseLoadBalancer(lb.Name)
+			}
 		}
 	}
 	return d
@@ -78,6 +84,20 @@ func newDiffer(write apply.Writer, have observe.Observed) *differ {
 func (d *differ) add(change plan.Change) {
 	if !d.isHeld(change.Ref) {
 		d.plan.Changes = append(d.plan.Changes, change)
+	}
+}
+
+// addLast appends the changes that come after all others but those of floating IPs.
+func (d *differ) addLast() {
+	var after []plan.Ref
+	for _, c := range d.plan.Changes {
+		if c.Kind != kindFloatingIP {
+			after = append(after, c.Ref)
+		}
+	}
+	for _, change := range d.last {
+		change.After = append(change.After, after...)
+		d.add(change)
 	}
 }
 
@@ -117,8 +137,9 @@ func (d *differ) isHeld(ref plan.Ref) bool {
 
 // isOfCluster reports whether a load balancer was created for a Service of this cluster.
 func (d *differ) isOfCluster(lb api.LoadBalancer) bool {
-	return d.key.Foreign(lb) == "" && (d.key.Owns(lb) ||
-		strings.HasPrefix(lb.Name, names.LoadBalancerPrefix+d.key.ClusterName+"_"))
+	cluster, _, ok := names.ParseLoadBalancer(lb.Name)
+	cut := names.IsCut(lb.Name) && strings.HasPrefix(lb.Name, names.LoadBalancerPrefix+d.key.ClusterName+"_")
+	return d.key.Foreign(lb) == "" && (d.key.Owns(lb) || ok && cluster == d.key.ClusterName || cut)
 }
 
 // loadBalancerID returns the ID of the existing load balancer, or of the one that this plan has created.

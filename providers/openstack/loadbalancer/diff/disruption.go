@@ -23,6 +23,11 @@ var (
 		Change:   "a listener allows fewer clients (`allowed_cidrs`)",
 		Disrupts: plan.DisruptsTraffic, Causes: []plan.FieldSet{intent.SourceRanges()},
 	}
+	closesNodePort = plan.Effect{
+		Change:   "a rule of the managed security group that lets traffic reach nodes is removed",
+		Disrupts: plan.DisruptsTraffic, Causes: []plan.FieldSet{model.ProtocolFields(), model.PlaceFields(),
+			intent.SourceRanges(), model.MonitorFields()},
+	}
 	probesGuest = plan.Effect{
 		Change: "the pool of a guest on a shared load balancer gets its first health monitor, because of " +
 			"`externalTrafficPolicy: Local` alone",
@@ -48,7 +53,8 @@ var (
 
 // Effects returns the disruptive changes.
 func Effects() []plan.Effect {
-	return []plan.Effect{replacesPart, closesListener, probesGuest, movesFloatingIP, replaces, failsOver, replacesFailed}
+	return []plan.Effect{replacesPart, closesListener, closesNodePort, probesGuest, movesFloatingIP, replaces, failsOver,
+		replacesFailed}
 }
 
 // isReplacementHeld reports whether the replacement of a listener or of its pool is held.

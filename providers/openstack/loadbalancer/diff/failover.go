@@ -2,6 +2,7 @@ package diff
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -20,10 +21,21 @@ func (d *differ) needsFailover(lb api.LoadBalancer) bool {
 	return lb.ProvisioningStatus == api.Error && d.owner && !d.creationFailed(lb) && !refused
 }
 
-// creationFailed reports whether the creation of a load balancer of this manager failed: its ID is written on the
-// Service only after it has worked.
+// creationFailed reports whether the creation of a load balancer of this manager failed: its ID and its address are
+// written on the Service only after it has worked. Tools that apply manifests may remove the ID, but not the status.
 func (d *differ) creationFailed(lb api.LoadBalancer) bool {
-	return !model.StoredRecord(lb).IsZero() && d.key.Named != lb.ID
+	return !model.StoredRecord(lb).IsZero() && d.key.Named != lb.ID && !d.hasServed(lb)
+}
+
+// hasServed reports whether the Service's status shows that a load balancer has worked: it has one of its addresses, or
+// a host name.
+func (d *differ) hasServed(lb api.LoadBalancer) bool {
+	addresses := []string{lb.VipAddress}
+	for _, f := range d.attachedFloatingIPs(&lb) {
+		addresses = append(addresses, f.FloatingIP)
+	}
+	return slices.ContainsFunc(addresses, d.key.HasAddress) ||
+		slices.ContainsFunc(d.key.Addresses, func(a string) bool { return model.FamilyOf(a) == "" })
 }
 
 // failureFields returns the fields that identify one failure of a load balancer: an approval holds for that one only.

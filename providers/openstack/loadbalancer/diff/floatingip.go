@@ -20,13 +20,15 @@ import (
 // canTag reports whether the cluster's mark can be set on a floating IP.
 func (d *differ) canTag(f api.FloatingIP) bool { return d.key.ClusterUID != "" && d.supportsTags(f) }
 
-// isKept reports whether a floating IP of this cluster outlives the Service: the annotation decides. For a deleted
-// Service without the annotation, the tag decides.
+// isKept reports whether a floating IP of this cluster outlives the Service that it was allocated for: the annotation
+// of that Service decides. For a deleted Service without the annotation, and for another Service, the tag decides.
 func (d *differ) isKept(f api.FloatingIP) bool {
-	if keep := d.have.KeepFloatingIP; keep != nil {
+	service, _, _ := names.ParseFloatingIPDescription(f.Description)
+	tagged, own := slices.Contains(f.Tags, names.KeepTag), service == d.key.Service().String()
+	if keep := d.have.KeepFloatingIP; keep != nil && own {
 		return *keep
 	}
-	return d.deleting && slices.Contains(f.Tags, names.KeepTag)
+	return tagged && (d.deleting || !own)
 }
 
 // wantedFloatingIP returns the desired floating IP of a load balancer; nil for none. Without a load balancer
@@ -82,8 +84,13 @@ func (d *differ) ensureNoFloatingIP(attached, free, freed []api.FloatingIP, afte
 // attachFloatingIP plans the wanted floating IP in place of those that are attached: a free one, or a new one.
 func (d *differ) attachFloatingIP(want model.FloatingIP, attached, free []api.FloatingIP, after []plan.Ref) error {
 	chosen, err := d.chooseFloatingIP(want, free)
-	if err != nil {
+	switch {
+	case err == nil:
+	case d.have.LoadBalancer == nil:
 		return err
+	default:
+		d.keepFloatingIP(attached, err)
+		return nil
 	}
 	if chosen == nil && len(attached) > 0 {
 		d.exchangeFloatingIP(want, attached)
@@ -102,6 +109,21 @@ func (d *differ) attachFloatingIP(want model.FloatingIP, attached, free []api.Fl
 	}
 	d.releaseFloatingIPs(filter(free, func(f api.FloatingIP) bool { return chosen == nil || f.ID != chosen.ID }), after)
 	return nil
+}
+
+// keepFloatingIP plans for an existing load balancer that cannot get the requested floating IP, because of an error: it
+// keeps the one that it has. Without one the Service has no address: then a change fails once all others are applied.
+func (d *differ) keepFloatingIP(attached []api.FloatingIP, err error) {
+	if len(attached) > 0 {
+		d.plan.Unapplied = append(d.plan.Unapplied, model.FloatingFields().Fields...)
+		d.warnf("the load balancer keeps the floating IP %s: %v", attached[0].FloatingIP, err)
+		return
+	}
+	d.last = append(d.last, plan.Change{
+		Ref: d.ref(kindFloatingIP, d.want.Name, plan.Update, "attach"), Reason: err.Error(),
+		Fields: []plan.Field{{Name: "load balancer", After: d.want.Name}},
+		Do:     func(context.Context, *plan.Handles) error { return err },
+	})
 }
 
 // exchangeFloatingIP plans another floating IP in place of those that are attached. It is allocated before
@@ -273,15 +295,15 @@ func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Chang
 			if err != nil {
 				return err
 			}
-			if !slices.Contains(attached.Tags, names.KeepTag) {
-				return nil
+			if tags := d.floatingIPTags(f); d.ownsFloatingIP(f) && !slices.Equal(tags, attached.Tags) {
+				return d.write.TagFloatingIP(ctx, attached, tags)
 			}
-			return d.write.TagFloatingIP(ctx, attached, d.floatingIPTags(attached))
+			return nil
 		},
 	}
 }
 
-// floatingIPRelease deletes a floating IP, or detaches one that was not created for this cluster or is to be kept.
+// floatingIPRelease deletes a floating IP, or detaches one that was not allocated for this Service or is to be kept.
 func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change {
 	change := d.floatingIPRemoval(f, reason)
 	if f.PortID != "" {

@@ -207,7 +207,7 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 			return d.write.UpdateLoadBalancer(ctx, have, patch, retag)
 		},
 	}
-	if d.owner { // the tag of a Service that shares the load balancer counts it
+	if d.owner && !d.changesGuests(have) { // the tag of a Service that shares the load balancer counts it
 		change = markTags(change, annotation.KeyLoadBalancerTags)
 	}
 	return change, true

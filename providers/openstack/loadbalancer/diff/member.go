@@ -14,6 +14,9 @@ import (
 // membersUpdate returns the change that replaces a pool's members with one call, if they differ.
 func (d *differ) membersUpdate(have observe.Pool, port model.Port) (plan.Change, bool) {
 	want := members.KeepSubnets(have.Members, port.Members)
+	if d.want.Serial {
+		want = members.KeepNames(have.Members, want)
+	}
 	if have.Checksum != "" && have.Checksum == observe.MemberChecksum(want) || have.Checksum == "" &&
 		members.Equal(have.Members, want) {
 		return plan.Change{}, false

@@ -2,7 +2,6 @@ package diff
 
 import (
 	"maps"
-	"net/netip"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -21,9 +20,10 @@ import (
 func Members(write apply.Writer, input model.Input, have observe.Observed) (plan.Plan, error) {
 	d := newDiffer(write, have)
 	lb := have.LoadBalancer
-	if lb == nil || d.key.Foreign(*lb) != "" || !d.key.Proves(*lb) && !d.hasClusterMembers() {
+	if lb == nil || d.owner && d.key.Foreign(*lb) != "" || !d.isProven() {
 		return d.plan, nil
 	}
+	d.want.Serial = input.Settings.Serial
 	service, ignored := ignoreInvalidSelector(input.Service)
 	input.Service = service
 	var pools []observe.Pool
@@ -49,42 +49,26 @@ func Members(write apply.Writer, input model.Input, have observe.Observed) (plan
 		}
 	}
 	d.plan = holdInError(d.plan, *lb)
-	d.openMembers(input.Shared)
+	d.openMembers(input)
 	return d.plan, nil
 }
 
 // openMembers attaches the Service's security group to the ports of members, which otherwise receive no traffic.
 // Ports of other nodes keep it until the Service is valid: the members of pools that were not read are unknown here.
-func (d *differ) openMembers(shared model.SharedState) {
+func (d *differ) openMembers(input model.Input) {
 	if len(d.have.Groups) == 0 {
 		return
 	}
-	group, addresses := d.have.Groups[0], map[netip.Addr]bool{}
+	var list []api.Member
 	for _, port := range d.want.Ports {
-		for _, m := range port.Members {
-			if address, err := netip.ParseAddr(m.Address); err == nil {
-				addresses[address.Unmap()] = true
-			}
+		list = append(list, port.Members...)
+	}
+	group := d.have.Groups[0]
+	for _, port := range input.GroupPorts(list) {
+		if !d.hasGroup(port.ID, group.ID) {
+			d.add(d.portAttach(port, groupRef{id: group.ID, name: group.Name}, nil))
 		}
 	}
-	for _, server := range slices.Sorted(maps.Keys(shared.NodePorts)) {
-		for _, port := range shared.NodePorts[server] {
-			secure := port.PortSecurity == nil || *port.PortSecurity
-			if secure && hasAddress(port, addresses) && !d.hasGroup(port.ID, group.ID) {
-				d.add(d.portAttach(port, groupRef{id: group.ID, name: group.Name}, nil))
-			}
-		}
-	}
-}
-
-// hasAddress reports whether a port has one of the addresses.
-func hasAddress(port api.Port, addresses map[netip.Addr]bool) bool {
-	for _, f := range port.FixedIPs {
-		if address, err := netip.ParseAddr(f.Address); err == nil && addresses[address.Unmap()] {
-			return true
-		}
-	}
-	return false
 }
 
 // holdInError holds the changes of a load balancer in the state ERROR, which Octavia does not accept.

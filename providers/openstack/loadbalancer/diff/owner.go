@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -32,17 +33,9 @@ func (d *differ) listenerOf(port model.Port) (api.Listener, bool) {
 	return d.have.Listeners[i], true
 }
 
-// ownsListener reports whether a listener is for this Service. One without a tag of a Service was created
-// before tags were used, if its name is the Service's too, and belongs to the owner of the load balancer. A
-// listener of another name without a tag was created by hand, and is not changed.
+// ownsListener reports whether a listener is for this Service.
 func (d *differ) ownsListener(l api.Listener) bool {
-	if slices.Contains(l.Tags, names.ServiceTag(d.key.LoadBalancer())) {
-		return true
-	}
-	if len(names.Services(l.Tags)) > 0 {
-		return d.owner && slices.Contains(l.Tags, d.have.LoadBalancer.Name)
-	}
-	return d.owner && strings.HasPrefix(l.Name, "listener_") && strings.HasSuffix(l.Name, "_"+d.have.LoadBalancer.Name)
+	return d.key.OwnsListener(*d.have.LoadBalancer, l)
 }
 
 // poolOf returns the pool with that ID.
@@ -68,7 +61,7 @@ func (d *differ) isSharedPool(pool, listener string) bool {
 // HasSurplusListeners reports whether a load balancer has listeners for ports that the Service no longer has.
 func HasSurplusListeners(write apply.Writer, want model.Desired, have observe.Observed) bool {
 	d := newDiffer(write, have)
-	d.want = want
+	d.want, _ = want.For(have.LoadBalancer) // problems do not change which ports there are
 	return len(d.surplusListeners()) > 0
 }
 
@@ -97,6 +90,52 @@ func (d *differ) duplicates() []api.LoadBalancer {
 		func(lb api.LoadBalancer) bool { return d.key.Foreign(lb) == "" && d.key.Proves(lb) })
 }
 
+// ownerToAsk returns the Service that decides who shares a load balancer, if it has not let this one in; "" if this one
+// may share it. Services of one namespace share without asking: who may edit one may edit the other. So does every
+// Service a load balancer that was created by hand.
+func (d *differ) ownerToAsk(lb api.LoadBalancer) string {
+	if in, _ := names.LetsIn(lb.Tags, d.key.Namespace, d.key.Name); in {
+		return ""
+	}
+	cluster, owner, named := names.ParseLoadBalancer(lb.Name)
+	described, _, generated := names.ParseLoadBalancerDescription(lb.Description)
+	switch {
+	case named:
+		namespace, _, _ := strings.Cut(owner, "/")
+		if namespace == d.key.Namespace && cluster == d.key.ClusterName && d.isOfThisCluster(lb) {
+			return ""
+		}
+		return fmt.Sprintf("the Service %s of the cluster %s", owner, cluster)
+	case generated:
+		return "the Service " + described
+	case strings.HasPrefix(lb.Name, names.LoadBalancerPrefix), names.IsLegacy(lb.Name):
+		return "another Service"
+	}
+	return ""
+}
+
+// isOfThisCluster reports whether a load balancer is this cluster's rather than that of another one with its name: it
+// has the mark, or a node of this cluster is a member.
+func (d *differ) isOfThisCluster(lb api.LoadBalancer) bool {
+	return d.key.Marks(lb) || slices.ContainsFunc(d.have.Listeners,
+		func(l api.Listener) bool { return d.have.NodeListeners[l.ID] })
+}
+
+// withdraws reports whether a load balancer is deleted with its owner although others use it: the owner sets who may
+// share it, and none of them may. Its address does not outlive it because of a Service that it does not let in.
+func (d *differ) withdraws(lb api.LoadBalancer) bool {
+	guests := d.key.Guests(lb)
+	if _, set := names.LetsIn(lb.Tags, "", ""); !set || d.key.Foreign(lb) != "" {
+		return false
+	}
+	return !slices.ContainsFunc(guests, func(tag string) bool {
+		cluster, guest, ok := names.ParseLoadBalancer(tag)
+		namespace, name, _ := strings.Cut(guest, "/")
+		in, _ := names.LetsIn(lb.Tags, namespace, name)
+		return !ok || cluster == d.key.ClusterName && (in || namespace == d.key.Namespace)
+	})
+}
+
 // isLastUser reports whether a load balancer is deleted with this Service: it was created for a Service of
 // this cluster, and no other Service uses it. One that was created by hand stays.
 func (d *differ) isLastUser(lb api.LoadBalancer) bool {
@@ -104,37 +143,35 @@ func (d *differ) isLastUser(lb api.LoadBalancer) bool {
 	return uses && d.isOfCluster(lb) && len(d.key.Guests(lb)) == 0
 }
 
-// hasClusterMembers reports whether the listeners of this Service have a node of this cluster among their members, by
-// name and address: that proves the owner of the load balancer, too.
-func (d *differ) hasClusterMembers() bool {
-	type member struct{ name, address string }
-	nodes := map[member]bool{}
-	for _, port := range d.want.Ports {
-		for _, m := range port.Members {
-			nodes[member{m.Name, m.Address}] = true
-		}
-	}
-	return slices.ContainsFunc(d.have.Listeners, func(l api.Listener) bool {
-		pool, _ := d.poolOf(l.DefaultPoolID)
-		return d.ownsListener(l) && slices.ContainsFunc(pool.Members, func(m api.Member) bool {
-			return nodes[member{m.Name, m.Address}]
-		})
+// isProven reports whether the load balancer, or this Service's part of it, is certainly this cluster's: see
+// observe.Observed.Proven. A node of this cluster among the members of its listeners proves it too.
+func (d *differ) isProven() bool {
+	return d.have.Proven || slices.ContainsFunc(d.have.Listeners, func(l api.Listener) bool {
+		return d.have.NodeListeners[l.ID] && d.ownsListener(l)
 	})
 }
 
-// ownsFloatingIP reports whether a floating IP was created for a Service of this cluster. The UID in its
-// tag proves it. Other managers write only the cluster's name, and two clusters may have the same name: without the
-// tag, or if the cluster's UID is unknown, it is this cluster's only at a load balancer of this cluster. If Neutron
-// has no tags, the description is enough.
+// joined reports whether this Service shares a load balancer already: its tag is set before its listeners exist.
+func (d *differ) joined(lb api.LoadBalancer) bool {
+	return slices.Contains(lb.Tags, names.ServiceTag(d.key.LoadBalancer())) ||
+		slices.ContainsFunc(d.have.Listeners, d.ownsListener)
+}
+
+// ownsFloatingIP reports whether a floating IP was allocated for this Service, or for the owner of the load balancer
+// that it is attached to, and therefore is deleted with it. All others, such as one that another Service keeps and
+// this one names, are only detached. The UID in its tag proves the cluster. Other managers write only the cluster's
+// name, and two clusters may have the same name: without the tag, or if the cluster's UID is unknown, it is this
+// cluster's only at a load balancer of this cluster, or if its address is in the Service's status.
 func (d *differ) ownsFloatingIP(f api.FloatingIP) bool {
-	if !strings.HasPrefix(f.Description, names.FloatingIPMark) {
+	service, cluster, ok := names.ParseFloatingIPDescription(f.Description)
+	attached := f.PortID != "" && f.PortID == d.ownVIPPort
+	if !ok || service != d.key.Service().String() && (!attached || service != d.vipOwner) {
 		return false
 	}
 	if uid := names.ClusterUID(f.Tags); uid != "" && d.key.ClusterUID != "" {
 		return uid == d.key.ClusterUID
 	}
-	named := strings.HasSuffix(f.Description, " from cluster "+d.key.ClusterName)
-	return named && (!d.supportsTags(f) || f.PortID != "" && f.PortID == d.ownVIPPort)
+	return cluster == d.key.ClusterName && (attached || d.key.HasAddress(f.FloatingIP))
 }
 
 // attachedFloatingIPs returns the floating IPs at the load balancer's port.

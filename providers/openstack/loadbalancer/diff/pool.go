@@ -8,6 +8,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 	"k8s.io/utils/ptr"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
@@ -41,6 +42,7 @@ func (d *differ) isReusable(have observe.Pool, port model.Port) bool {
 func (d *differ) ensurePool(have observe.Pool, exists bool, port model.Port, after []plan.Ref) (poolRef, []plan.Ref) {
 	if exists {
 		d.planned[have.ID] = true
+		port = d.keepMethod(have, port)
 		if isForeignPersistence(have.Pool) && port.Pool.Persistence != nil {
 			d.warnf("spec.sessionAffinity has no effect on port %s %d: its pool %s has the session persistence %s, which "+
 				"another client set and which stays; remove it from the pool", port.Transport, port.Number, have.ID,
@@ -70,6 +72,21 @@ func (d *differ) ensurePool(have observe.Pool, exists bool, port model.Port, aft
 		ready = append(ready, monitor.Ref)
 	}
 	return ref, ready
+}
+
+// keepMethod returns a port with the algorithm of its pool if the provider does not support the requested one, or if
+// Octavia has refused it: all other changes are made.
+func (d *differ) keepMethod(have observe.Pool, port model.Port) model.Port {
+	refused := have.RefusedMethod != "" && have.RefusedMethod == string(port.Pool.LBMethod)
+	if refused && have.LBMethod != have.RefusedMethod {
+		d.warnWithReason(events.LoadBalancerLbMethodUnknown, "the pool %s keeps the algorithm %s: Octavia refused %s; "+
+			"choose another in %s, or in lb-method in the configuration", have.Name, have.LBMethod, have.RefusedMethod,
+			d.want.Sources.FieldOf(annotation.KeyMethod))
+	}
+	if refused || port.KeepsMethod {
+		port.Pool.LBMethod = pools.LBMethod(have.LBMethod)
+	}
+	return port
 }
 
 // poolCreate creates a pool without members: Octavia accepts those only with a new load balancer.

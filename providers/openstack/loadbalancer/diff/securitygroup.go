@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/rules"
@@ -12,19 +13,25 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/members"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
 // diffGroup plans the managed security group, its rules, and its ports. If groups are no longer managed,
-// filterExisting ones are deleted.
+// existing ones are deleted.
 func (d *differ) diffGroup() {
 	want := d.want.Group
 	if want == nil {
 		d.removeGroups()
 		return
 	}
+	rules, unknown := want.RulesFrom(d.memberSubnets())
+	if len(unknown) > 0 {
+		d.warnf("the subnets %s cannot be read, so that the node ports are not opened for them: members are reached from "+
+			"there; correct member-subnet-id, or let this manager read them", strings.Join(unknown, ", "))
+	}
 	if len(d.have.Groups) == 0 {
-		creation := d.groupCreate(*want)
+		creation := d.groupCreate(*want, rules)
 		d.add(creation)
 		for _, port := range want.Ports {
 			d.add(d.portAttach(port, groupRef{name: want.Name}, []plan.Ref{creation.Ref}))
@@ -32,20 +39,58 @@ func (d *differ) diffGroup() {
 		return
 	}
 	group := d.have.Groups[0]
-	if change, ok := d.rulesUpdate(group, *want); ok {
-		d.add(change)
-	}
+	d.diffRules(group, rules, len(unknown) > 0)
 	for _, port := range want.Ports {
 		if !d.hasGroup(port.ID, group.ID) {
 			d.add(d.portAttach(port, groupRef{id: group.ID, name: group.Name}, nil))
 		}
 	}
 	for _, port := range d.have.GroupPorts {
-		stays := slices.ContainsFunc(want.Ports, func(p api.Port) bool { return p.ID == port.ID })
-		if !stays && slices.Contains(port.SecurityGroups, group.ID) {
+		if !d.receivesTraffic(port) && slices.Contains(port.SecurityGroups, group.ID) {
 			d.add(d.portDetach(port, []string{group.ID}, "its node receives no traffic any more"))
 		}
 	}
+}
+
+// memberSubnets returns the subnets from which the Service's members are reached after the plan: existing members keep
+// theirs, whatever subnet the configuration names by now.
+func (d *differ) memberSubnets() []string {
+	var subnets []string
+	add := func(list []api.Member) {
+		for _, m := range list {
+			if m.SubnetID != "" {
+				subnets = append(subnets, m.SubnetID)
+			}
+		}
+	}
+	for _, port := range d.want.Ports {
+		l, _ := d.listenerOf(port)
+		if pool, ok := d.poolOf(l.DefaultPoolID); ok && (d.isReplacementHeld(l) || d.isReusable(pool, port)) {
+			add(members.KeepSubnets(pool.Members, port.Members))
+		}
+	}
+	for _, l := range d.surplusListeners() {
+		if pool, ok := d.poolOf(l.DefaultPoolID); ok && d.isReplacementHeld(l) {
+			add(pool.Members)
+		}
+	}
+	return subnets
+}
+
+// receivesTraffic reports whether a port is of a node that receives traffic. The group stays at all ports of such a
+// node: another manager, or an earlier configuration, chose another one of them.
+func (d *differ) receivesTraffic(port api.Port) bool {
+	if slices.Contains(d.want.Group.Servers, port.DeviceID) ||
+		slices.ContainsFunc(d.want.Group.Ports, func(p api.Port) bool { return p.ID == port.ID }) {
+		return true
+	}
+	// Members of nodes without a provider ID of this cloud have only an address.
+	return slices.ContainsFunc(d.want.Ports, func(p model.Port) bool {
+		return slices.ContainsFunc(p.Members, func(m api.Member) bool {
+			found, _ := model.PortWithAddress([]api.Port{port}, m.Address)
+			return found.ID != ""
+		})
+	})
 }
 
 // hasGroup reports whether a port had the group when it was last read.
@@ -55,9 +100,9 @@ func (d *differ) hasGroup(port, group string) bool {
 }
 
 // groupCreate creates the group with its rules. Neutron's own egress rules stay.
-func (d *differ) groupCreate(want model.Group) plan.Change {
+func (d *differ) groupCreate(want model.Group, list []rules.CreateOpts) plan.Change {
 	var f plan.Fields
-	for _, r := range want.Rules {
+	for _, r := range list {
 		f.Diff("rule", "", model.ShowRule(r))
 	}
 	return plan.Change{
@@ -68,43 +113,51 @@ func (d *differ) groupCreate(want model.Group) plan.Change {
 				return err
 			}
 			ids.Set(groupHandle, created.ID)
-			return d.write.AddRules(ctx, created, want.Rules)
+			return d.write.AddRules(ctx, created, list)
 		},
 	}
 }
 
-// rulesUpdate adds missing rules and then removes surplus ones: for a moment more is open than needed, and
-// never less.
-func (d *differ) rulesUpdate(group api.SecurityGroup, want model.Group) (plan.Change, bool) {
-	have := map[string]api.SecurityGroupRule{}
+// diffRules plans the rules of a group: missing ones are added first, and surplus ones are removed last, so that never
+// less is open than needed. keep keeps surplus rules, because not all that are
+// needed are known.
+func (d *differ) diffRules(group api.SecurityGroup, want []rules.CreateOpts, keep bool) {
+	surplus := map[string]api.SecurityGroupRule{}
 	for _, r := range group.Rules {
 		if r.Direction == string(rules.DirIngress) {
-			have[model.ShowRule(model.RuleOf(r))] = r
+			surplus[model.ShowRule(model.RuleOf(r))] = r
 		}
 	}
-	var f plan.Fields
+	var added plan.Fields
 	var missing []rules.CreateOpts
-	for _, r := range want.Rules {
-		if _, ok := have[model.ShowRule(r)]; !ok {
+	for _, r := range want {
+		if _, ok := surplus[model.ShowRule(r)]; !ok {
 			missing = append(missing, r)
-			f.Diff("rule", "", model.ShowRule(r))
+			added.Diff("rule", "", model.ShowRule(r))
 		}
-		delete(have, model.ShowRule(r))
+		delete(surplus, model.ShowRule(r))
 	}
-	surplus := sorting.SortedFunc(maps.Values(have),
-		func(a, b api.SecurityGroupRule) int { return cmp.Compare(a.ID, b.ID) })
+	if len(missing) > 0 {
+		d.add(plan.Change{
+			Ref: d.ref(kindRules, group.Name, plan.Update, group.ID), Fields: added,
+			Do: func(ctx context.Context, _ *plan.Handles) error { return d.write.AddRules(ctx, group, missing) },
+		})
+	}
+	if len(surplus) > 0 && !keep {
+		d.last = append(d.last, d.rulesDelete(group, sorting.SortedFunc(maps.Values(surplus),
+			func(a, b api.SecurityGroupRule) int { return cmp.Compare(a.ID, b.ID) })))
+	}
+}
+
+// rulesDelete removes rules of a group.
+func (d *differ) rulesDelete(group api.SecurityGroup, surplus []api.SecurityGroupRule) plan.Change {
+	var f plan.Fields
 	for _, r := range surplus {
 		f.Diff("rule", model.ShowRule(model.RuleOf(r)), "")
 	}
-	if len(f) == 0 {
-		return plan.Change{}, false
-	}
-	return plan.Change{
-		Ref: d.ref(kindRules, group.Name, plan.Update, group.ID), Fields: f,
+	change := plan.Change{
+		Ref: d.ref(kindRules, group.Name, plan.Delete, group.ID), Fields: f,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			if err := d.write.AddRules(ctx, group, missing); err != nil {
-				return err
-			}
 			for _, r := range surplus {
 				if err := d.write.DeleteRule(ctx, group.ID, r.ID); err != nil {
 					return err
@@ -112,7 +165,9 @@ func (d *differ) rulesUpdate(group api.SecurityGroup, want model.Group) (plan.Ch
 			}
 			return nil
 		},
-	}, true
+	}
+	closesNodePort.Declare(&change)
+	return change
 }
 
 // removeGroups removes the Service's groups from all ports and deletes them: Neutron refuses to delete one
@@ -164,7 +219,7 @@ func (d *differ) portAttach(port api.Port, group groupRef, after []plan.Ref) pla
 	}
 }
 
-// portDetach removes groups from a port.
+// portDetach removes groups from a port, and the tags with their IDs, which earlier releases of another manager set.
 func (d *differ) portDetach(port api.Port, groups []string, reason string) plan.Change {
 	return plan.Change{
 		Ref:        d.ref(kindPort, port.ID, plan.Update, "detach"),
@@ -172,9 +227,13 @@ func (d *differ) portDetach(port api.Port, groups []string, reason string) plan.
 		Reason:     reason,
 		Membership: true,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.write.ChangeGroups(ctx, port, func(have []string) []string {
+			err := d.write.ChangeGroups(ctx, port, func(have []string) []string {
 				return slices.DeleteFunc(slices.Clone(have), func(g string) bool { return slices.Contains(groups, g) })
 			})
+			if err != nil {
+				return err
+			}
+			return d.write.RemovePortTags(ctx, port, groups)
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -26,7 +27,7 @@ func (d *differ) creationTags() []string {
 		return nil
 	}
 	extra := d.want.LoadBalancer.Tags
-	marks := d.ownerTags(model.DesiredRecord(d.want))
+	marks := append(d.ownerTags(model.DesiredRecord(d.want)), d.guestsTags()...)
 	return tags.Merge(nil, slices.Concat(marks[:1], extra, marks[1:]), extra)
 }
 
@@ -62,10 +63,27 @@ func (d *differ) serviceTags(have []string) []string {
 	return append(marked, service)
 }
 
+// guestsTags returns the tag with the Services of other namespaces that may share the load balancer, if the Service
+// sets them.
+func (d *differ) guestsTags() []string {
+	if d.want.Guests == nil {
+		return nil
+	}
+	return []string{names.GuestsTagPrefix + *d.want.Guests}
+}
+
+// changesGuests reports whether the tag of guestsTags differs.
+func (d *differ) changesGuests(lb api.LoadBalancer) bool {
+	return !slices.Equal(d.guestsTags(), filter(lb.Tags, func(tag string) bool {
+		return strings.HasPrefix(tag, names.GuestsTagPrefix)
+	}))
+}
+
 // ownedTags is serviceTags for the owner.
 func (d *differ) ownedTags(have []string) []string {
 	lb, extra := *d.have.LoadBalancer, d.want.LoadBalancer.Tags
-	want := extra
+	guests := d.guestsTags()
+	want := slices.Concat(extra, guests)
 	if d.unmonitored {
 		want = append(slices.Clone(want), names.UnmonitoredTag)
 	}
@@ -73,7 +91,8 @@ func (d *differ) ownedTags(have []string) []string {
 		want = append(slices.Clone(want), names.ServiceTag(d.key.LoadBalancer()))
 	}
 	have = slices.DeleteFunc(slices.Clone(have), func(tag string) bool {
-		return tag == names.UnmonitoredTag && !d.unmonitored || tag == lb.Name && d.key.Renamed(lb)
+		return tag == names.UnmonitoredTag && !d.unmonitored || tag == lb.Name && d.key.Renamed(lb) ||
+			strings.HasPrefix(tag, names.GuestsTagPrefix) && !slices.Contains(guests, tag)
 	})
 	return tags.Merge(have, want, extra)
 }

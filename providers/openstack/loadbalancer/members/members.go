@@ -57,6 +57,20 @@ func KeepSubnets(have, want []api.Member) []api.Member {
 	return want
 }
 
+// KeepNames returns the wanted members, with the names of existing ones. Drivers without batches change a member by
+// deleting it and creating it again, which ends its connections: a name is no reason for that.
+func KeepNames(have, want []api.Member) []api.Member {
+	existing := make(map[Identity]string, len(have))
+	for _, m := range have {
+		existing[IdentityOf(m)] = m.Name
+	}
+	want = slices.Clone(want)
+	for i := range want {
+		want[i].Name = cmp.Or(existing[IdentityOf(want[i])], want[i].Name)
+	}
+	return want
+}
+
 // Equal compares members as sets.
 func Equal(have, want []api.Member) bool {
 	if len(have) != len(want) {

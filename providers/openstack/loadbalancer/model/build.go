@@ -2,23 +2,63 @@ package model
 
 import (
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	commonnodes "github.com/unified-ccm/unified-ccm/pkg/common/nodes"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// Build returns the objects that should exist for a Service. It is pure.
+// Build returns the objects that should exist for a Service. It is pure. An existing load balancer keeps its provider,
+// which determines what it can do, and which is not known here: the error has problems with every provider, and
+// Desired.For returns the others.
 func Build(i Input) (Desired, error) {
-	b := builder{key: i.Key, in: i.Service, settings: i.Settings, shared: i.Shared, serverID: i.ServerID}
+	d, err := i.build(i.Settings.Provider)
+	d.input, d.refusal = i, err
+	if err == nil {
+		return d, nil
+	}
+	other := ProviderOVN
+	if i.Settings.Provider == ProviderOVN {
+		other = "amphora"
+	}
+	if _, otherErr := i.build(other); otherErr != nil {
+		return d, err
+	}
+	return d, nil
+}
+
+// For returns the objects for an existing load balancer, whose provider may not be the configured one, or for a new one
+// if lb is nil. The error has the problems of the Service with that provider.
+func (d Desired) For(lb *api.LoadBalancer) (Desired, error) {
+	switch {
+	case lb == nil:
+		return d, intent.Join(d.input.subject(), d.refusal, d.creation)
+	case lb.Provider == "", (lb.Provider == ProviderOVN) == d.Features.OVN:
+		return d, d.refusal
+	}
+	other, err := d.input.build(lb.Provider)
+	other.input, other.refusal, other.LoadBalancer.Provider = d.input, err, d.LoadBalancer.Provider
+	return other, err
+}
+
+// subject returns the name of the Service in problems.
+func (i Input) subject() string { return i.Service.Subject() }
+
+// build returns the objects for load balancers of a provider.
+func (i Input) build(octaviaProvider string) (Desired, error) {
+	b := builder{key: i.Key, in: i.Service, settings: i.Settings, shared: i.Shared, serverID: i.ServerID,
+		provider: octaviaProvider}
+	b.shared.Features.OVN = octaviaProvider == ProviderOVN
 	return b.build(i.Nodes)
 }
 
 func (b *builder) build(nodes []*v1.Node) (Desired, error) {
 	var err error
 	b.options, err = annotation.Read(b.in)
-	b.problems = b.options.NewProblems()
+	b.problems, b.creation = b.options.NewProblems(), b.options.NewProblems()
 	b.internal = b.settings.Internal || b.options.Internal != nil && *b.options.Internal
 	if b.options.Class != "" {
 		class, ok := b.settings.Classes[b.options.Class]
@@ -30,7 +70,9 @@ func (b *builder) build(nodes []*v1.Node) (Desired, error) {
 	}
 	d := Desired{
 		Name: names.LoadBalancer(b.key.ClusterName, b.service()), Reference: b.options.LoadBalancerID,
-		Features: b.shared.Features, Families: b.in.Families, MaxShared: b.settings.MaxShared, Serial: b.settings.Serial,
+		Guests:   b.options.Guests,
+		Features: b.shared.Features, Families: b.in.Families, MaxShared: ptr.Deref(b.settings.MaxShared, 0),
+		Serial:         b.settings.Serial,
 		ProbedForLocal: b.probedForLocal(),
 		Internal:       b.internal, MemberNote: b.in.Annotations[annotation.KeyMembers],
 		FailoverRefused: b.in.Annotations[annotation.KeyFailoverRefused],
@@ -50,5 +92,6 @@ func (b *builder) build(nodes []*v1.Node) (Desired, error) {
 		d.Group = b.group(d.Ports, members)
 	}
 	d.Warnings, d.Reasons = b.warnings, b.reasons
+	d.creation = b.creation.Err(b.subject())
 	return d, intent.Join(b.subject(), err, b.problems.Err(b.subject()))
 }

@@ -22,11 +22,18 @@ type builder struct {
 	shared   SharedState
 	serverID func(string) (string, error)
 
+	// provider is Octavia's, of the load balancer.
+	provider string
+
 	options  annotation.Options
 	class    Place
 	internal bool
 	unowned  []node
 	problems intent.Problems
+	// creation has problems that only refuse a new load balancer.
+	creation intent.Problems
+	// selectsTLS is the selector of the ports with TLS, once it is used.
+	selectsTLS func(intent.Port) bool
 	// reported are the keys of problems that every port would report.
 	reported []string
 	warnings []string
@@ -85,7 +92,7 @@ func (b *builder) warnUnsupported(explicit bool, key, value string) {
 func (b *builder) unsupportedText(key, value string) string {
 	return fmt.Sprintf("%s is %s: Octavia's provider %s, with version %s of its API, does not support it, so it has no "+
 		"effect; remove it",
-		key, intent.Quote(value), b.settings.Provider, b.shared.Features.Version)
+		key, intent.Quote(value), b.provider, b.shared.Features.Version)
 }
 
 // InConfiguration returns the name of a key of the configuration in a message for the Service's author.
@@ -110,7 +117,10 @@ func (b *builder) tlsContainer() string {
 
 // tlsContainerAt returns the certificate of a port; empty for none.
 func (b *builder) tlsContainerAt(port intent.Port) string {
-	if !b.in.TLS.Selects(port) {
+	if b.selectsTLS == nil {
+		b.selectsTLS = b.in.TLS.Selector()
+	}
+	if !b.selectsTLS(port) {
 		return ""
 	}
 	return b.tlsContainer()

@@ -47,6 +47,9 @@ func (b *builder) check() {
 // checkVersion validates settings against the version of Octavia's API.
 func (b *builder) checkVersion() {
 	f := b.shared.Features
+	if f.Assumed {
+		b.warnf("the versions of Octavia's API cannot be read: it is taken for %s, and rejects what it lacks", f.Version)
+	}
 	if !f.SCTP() && slices.ContainsFunc(b.in.Ports, func(p intent.Port) bool { return p.Protocol == v1.ProtocolSCTP }) {
 		b.problems.Addf("spec.ports", "", "version %s of Octavia's API has no SCTP, which came with %s: use TCP or UDP",
 			f.Version, versionSCTP)
@@ -61,7 +64,7 @@ func (b *builder) checkVersion() {
 	}
 	if len(b.in.Families) > 1 && !f.AdditionalVIPs() {
 		b.warnf("the load balancer has an %s address only: Octavia's provider %s, with version %s of its API, has no "+
-			"additional VIPs", b.in.Families[0], b.settings.Provider, f.Version)
+			"additional VIPs", b.in.Families[0], b.provider, f.Version)
 	}
 }
 
@@ -79,12 +82,12 @@ func (b *builder) checkFeatures() {
 	if len(b.in.SourceRanges) > 0 && !restrictable {
 		b.warnWithReason(events.LoadBalancerSourceRangesIgnored, "spec.loadBalancerSourceRanges has no effect: "+
 			"Octavia's provider %s, with version %s of its API, cannot restrict who connects; set manage-security-groups "+
-			"in the configuration where the provider is ovn", b.settings.Provider, f.Version)
+			"in the configuration where the provider is ovn", b.provider, f.Version)
 	}
 	if b.in.RestrictsPorts() && !restrictable {
 		b.problems.Addf(intent.KeyPortSourceRanges, b.in.Annotations[intent.KeyPortSourceRanges], "Octavia's provider %s, "+
 			"with version %s of its API, cannot restrict who connects: remove it, or set manage-security-groups in the "+
-			"configuration where the provider is ovn", b.settings.Provider, f.Version)
+			"configuration where the provider is ovn", b.provider, f.Version)
 	}
 	if b.settings.Internal && b.options.Internal != nil && !*b.options.Internal {
 		b.warnWithReason(events.LoadBalancerForcedInternal, "%s is \"false\", but internal-lb in the configuration makes "+

@@ -23,7 +23,9 @@ type Desired struct {
 	// Name is the load balancer's, if it is created for this Service.
 	Name string
 	// Reference is the load balancer that the Service names.
-	Reference    string
+	Reference string
+	// Guests are the Services of other namespaces that may share the load balancer; nil if the Service does not set them.
+	Guests       *string
 	LoadBalancer LoadBalancer
 	MemberSubnet MemberSubnet
 	// Ports in the order of the Service.
@@ -54,6 +56,11 @@ type Desired struct {
 	Fields map[string]string
 	// Sources are the fields and annotations that set the options, for problems found later.
 	Sources intent.Sources
+
+	// input is that of Build. refusal has the problems of the Service with the provider, creation those that only refuse
+	// a new load balancer.
+	input             Input
+	refusal, creation error
 }
 
 // LoadBalancer has the settings of a new load balancer.
@@ -96,6 +103,8 @@ type Port struct {
 	Unowned []api.Member
 	// Monitor is nil if members are not probed.
 	Monitor *monitors.CreateOpts
+	// KeepsMethod is set if the provider does not support the requested algorithm: an existing pool keeps its own.
+	KeepsMethod bool
 	// ListenerTags and PoolTags are those of the Service's annotations.
 	ListenerTags, PoolTags []string
 }
@@ -118,10 +127,18 @@ type FloatingIP struct {
 // Group opens the node ports of a Service on the Neutron ports of nodes.
 type Group struct {
 	Name, Description string
-	// Rules without the group's ID.
+	// Rules without the group's ID. RulesFrom adds those for the subnets from which members are reached.
 	Rules []rules.CreateOpts
+	// FromSubnets are the rules for one subnet, without their source.
+	FromSubnets []rules.CreateOpts
+	// Subnets are those from which new members are reached, by ID.
+	Subnets []string
+	// CIDRs are those of all subnets that can be read, by ID.
+	CIDRs map[string]string
 	// Ports are the node's ports that get the group, by ID.
 	Ports []api.Port
+	// Servers are those of all nodes that receive traffic.
+	Servers []string
 }
 
 // HasUnowned reports whether nodes of other clouds and regions may be members.

@@ -24,6 +24,8 @@ var (
 	versionAdditionalVIPs = Version{2, 26}
 	// Before, the driver of the provider ovn ignores additional VIPs.
 	versionOVNAdditionalVIPs = Version{2, 27}
+	// VersionNewest is the newest that adds a feature.
+	VersionNewest = versionOVNAdditionalVIPs
 )
 
 // NewestVersion returns the newest of versions such as v2.26. A response without any is an error: treating it
@@ -56,6 +58,8 @@ func (v Version) String() string { return fmt.Sprintf("%d.%d", v.major, v.minor)
 // Features are the features that a version and a provider of Octavia support together.
 type Features struct {
 	Version Version
+	// Assumed is set if the version could not be read.
+	Assumed bool
 	// OVN is set for the provider ovn.
 	OVN bool
 }

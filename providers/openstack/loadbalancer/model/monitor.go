@@ -42,17 +42,14 @@ func (b *builder) monitor(lbName string, index int, port intent.Port) *monitors.
 		return nil
 	}
 	if port.Protocol == v1.ProtocolSCTP && !b.shared.Features.SCTPMonitors() {
-		b.warnf("the SCTP port %d is not probed: Octavia's provider %s has no probes of SCTP", port.Port, b.settings.Provider)
+		b.warnf("the SCTP port %d is not probed: Octavia's provider %s has no probes of SCTP", port.Port, b.provider)
 		return nil
 	}
 	m, s := b.options.Monitor, b.settings
 	delay, timeout := ptr.Deref(m.Delay, s.MonitorDelay), ptr.Deref(m.Timeout, s.MonitorTimeout)
-	if m.Delay != nil && m.Timeout == nil {
-		timeout = min(timeout, delay)
-	}
-	if timeout > delay {
-		b.addProblemOnce(annotation.KeyMonitorTimeout, timeout.String(), fmt.Sprintf("it exceeds the time between two "+
-			"probes, which is %s: write at most that", delay))
+	if index == 0 && timeout > delay && (m.Delay != nil || m.Timeout != nil) {
+		b.warnf("the timeout of a probe, %s, exceeds the time between two, %s: a probe may start before the one before "+
+			"it has ended; set %s to at most that time", timeout, delay, b.options.Sources.FieldOf(annotation.KeyMonitorTimeout))
 	}
 	spec := &monitors.CreateOpts{
 		Name: names.HealthMonitor(index, lbName), Type: b.monitorType(port.Protocol),

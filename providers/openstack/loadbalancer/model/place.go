@@ -90,7 +90,7 @@ func (b *builder) place(lb *LoadBalancer) {
 	if lb.SubnetID != "" || lb.NetworkID != "" {
 		return
 	}
-	if lb.SubnetID = b.shared.NodeSubnets[b.in.Families[0]]; lb.SubnetID == "" {
+	if lb.SubnetID = b.shared.NodeSubnets[b.in.Families[0]]; lb.SubnetID == "" && lb.PortID == "" {
 		b.problems.Addf(annotation.KeySubnetID, "", "no subnet is set for the load balancer's address, and no node has a "+
 			"port with an %s address: set the annotation, or subnet-id in section [LoadBalancer] of the configuration",
 			b.in.Families[0])
@@ -113,9 +113,16 @@ func (b *builder) vipAddress() string {
 }
 
 // memberSubnet returns the subnet from which members are reached. The configured subnet of addresses replaces
-// an unset configured one of members, before the Service's own.
+// an unset configured one of members, before the Service's own. The subnet of a port is not that of the nodes: members
+// of a load balancer with a port of its own are reached from the subnet that its address would have without it, or from
+// that of the nodes. Without a subnet, amphorae have no interface to the nodes, and the provider ovn rejects members
+// outside the subnet of the address.
 func (b *builder) memberSubnet(lb LoadBalancer) MemberSubnet {
 	explicit := b.options.Place.MemberSubnetID
+	if lb.PortID != "" {
+		b.place(&lb)
+		lb.SubnetID = cmp.Or(lb.SubnetID, b.shared.NodeSubnets[b.in.Families[0]])
+	}
 	subnet := cmp.Or(explicit, b.class.MemberSubnetID, b.settings.MemberSubnetID, b.settings.SubnetID, lb.SubnetID)
 	switch {
 	case explicit != "":

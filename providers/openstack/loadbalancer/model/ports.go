@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
@@ -82,13 +83,14 @@ func (b *builder) port(lbName string, index int, port intent.Port, nodes []node)
 	transport := string(port.Protocol)
 	listener, pool := b.protocols(port)
 	f := b.shared.Features
+	method, keeps := b.algorithm()
 	p := Port{
-		Transport: transport, Number: int(port.Port),
+		Transport: transport, Number: int(port.Port), KeepsMethod: keeps,
 		Listener: listeners.CreateOpts{
 			Name: names.Listener(index, lbName), Protocol: listeners.Protocol(listener), ProtocolPort: int(port.Port),
 			ConnLimit: cmp.Or(b.options.ConnectionLimit, ptr.To(noLimit)),
 		},
-		Pool: pools.CreateOpts{Name: names.Pool(index, lbName), Protocol: pools.Protocol(pool), LBMethod: b.algorithm()},
+		Pool: pools.CreateOpts{Name: names.Pool(index, lbName), Protocol: pools.Protocol(pool), LBMethod: method},
 	}
 	if f.Timeouts() {
 		t := b.options.Timeouts
@@ -143,22 +145,37 @@ func (b *builder) protocols(port intent.Port) (listener, pool string) {
 	return listener, pool
 }
 
-// algorithm returns the load balancing algorithm. The provider ovn supports only its own; the default of the
-// configuration does not apply to it.
-func (b *builder) algorithm() pools.LBMethod {
+// algorithm returns the load balancing algorithm of new pools, and whether existing ones keep theirs because the
+// provider does not support the requested one. The provider ovn supports only its own, and no other provider does. The
+// default of the configuration is for the configured provider.
+func (b *builder) algorithm() (method pools.LBMethod, keeps bool) {
 	name, explicit := optionOr(b.options.Method, b.settings.Method)
-	method, ovn := pools.LBMethod(name), b.shared.Features.OVN
-	switch {
-	case explicit && ovn && method != api.AlgorithmSourceIPPort:
-		b.addProblemOnce(annotation.KeyMethod, name, "Octavia's provider ovn has SOURCE_IP_PORT only: write that, or remove "+
-			"the annotation")
-	case !ovn && method == api.AlgorithmSourceIPPort && explicit:
-		b.addProblemOnce(annotation.KeyMethod, name, "only Octavia's provider ovn has it: write ROUND_ROBIN, "+
-			"LEAST_CONNECTIONS or SOURCE_IP")
+	method = pools.LBMethod(name)
+	switch ovn := b.shared.Features.OVN; {
+	case ovn && explicit && method != api.AlgorithmSourceIPPort:
+		b.refuseMethod(name, "Octavia's provider ovn has SOURCE_IP_PORT only: write that, or remove the annotation")
+		return api.AlgorithmSourceIPPort, true
 	case ovn:
-		return api.AlgorithmSourceIPPort
+		return api.AlgorithmSourceIPPort, false
+	case method == api.AlgorithmSourceIPPort:
+		if explicit {
+			b.refuseMethod(name, "only Octavia's provider ovn has it: write ROUND_ROBIN, LEAST_CONNECTIONS or SOURCE_IP")
+		}
+		return api.AlgorithmRoundRobin, explicit || b.provider != b.settings.Provider
 	}
-	return cmp.Or(method, api.AlgorithmRoundRobin)
+	return cmp.Or(method, api.AlgorithmRoundRobin), false
+}
+
+// refuseMethod refuses a new load balancer with an algorithm that its provider does not support. An existing one keeps
+// its own.
+func (b *builder) refuseMethod(name, fix string) {
+	if slices.Contains(b.reported, annotation.KeyMethod) {
+		return
+	}
+	b.reported = append(b.reported, annotation.KeyMethod)
+	b.creation.Add(annotation.KeyMethod, name, fix)
+	b.warnWithReason(events.LoadBalancerLbMethodUnknown, "%s is %s and has no effect: %s",
+		b.options.Sources.FieldOf(annotation.KeyMethod), intent.Quote(name), fix)
 }
 
 // membersOf returns the members of one port's pool. A port without a node port has none.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 )
 
@@ -44,8 +46,8 @@ type Settings struct {
 	// TLSContainer is used if the Service does not set one.
 	TLSContainer   string
 	ContainerStore string
-	// MaxShared is the maximum number of Services that share a load balancer.
-	MaxShared int
+	// MaxShared is the maximum number of Services that share a load balancer; nil for the default.
+	MaxShared *int
 	// Serial creates one object with each call.
 	Serial bool
 }
@@ -53,7 +55,7 @@ type Settings struct {
 // WithDefaults sets the defaults of unset keys of the configuration.
 func (s Settings) WithDefaults() Settings {
 	s.Provider = cmp.Or(s.Provider, "amphora")
-	s.MaxShared = cmp.Or(s.MaxShared, 2)
+	s.MaxShared = cmp.Or(s.MaxShared, ptr.To(2))
 	s.MonitorDelay = cmp.Or(s.MonitorDelay, 5*time.Second)
 	s.MonitorTimeout = cmp.Or(s.MonitorTimeout, 3*time.Second)
 	s.MonitorMaxRetries = cmp.Or(s.MonitorMaxRetries, 1)

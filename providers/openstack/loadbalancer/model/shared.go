@@ -11,7 +11,7 @@ import (
 // SharedState has the objects that Services share and do not own.
 type SharedState struct {
 	Features Features
-	// NodeSubnets are the subnets of the nodes by family; set if the configuration sets no subnet.
+	// NodeSubnets are the subnets of the nodes by family; set if the configuration sets no subnet for members.
 	NodeSubnets map[v1.IPFamily]string
 	// Subnets are keyed by ID; set if security groups are managed.
 	Subnets map[string]api.Subnet
@@ -35,6 +35,19 @@ func PortWithAddress(ports []api.Port, address string) (port api.Port, subnet st
 		}
 	}
 	return api.Port{}, ""
+}
+
+// PortOfMember returns the port of a server at which a member receives traffic, and its subnet: of the ports with the
+// member's address, the one in the member's subnet if there is one, because networks may have overlapping addresses.
+func PortOfMember(ports []api.Port, address, subnet string) (api.Port, string) {
+	for _, p := range ports {
+		for _, f := range p.FixedIPs {
+			if subnet != "" && f.SubnetID == subnet && SameIP(f.Address, address) {
+				return p, subnet
+			}
+		}
+	}
+	return PortWithAddress(ports, address)
 }
 
 // NodeAddress returns the address at which a node receives traffic: its first internal address of the family,

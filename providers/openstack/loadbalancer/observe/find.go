@@ -11,11 +11,11 @@ import (
 
 // find selects the load balancer, and others of its name.
 func (s *Store) find(key Key) Observed {
-	have := Observed{Named: key.Named}
+	have := Observed{Named: key.Named, Addresses: key.Addresses}
 	isDeleting := func(lb api.LoadBalancer) bool { return lb.ProvisioningStatus == api.PendingDelete }
 	named := s.lookupNames(key)
 	sorting.Func(named, func(a, b api.LoadBalancer) int {
-		return cmp.Or(cmp.Compare(rank(key, a), rank(key, b)), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(s.rank(key, a), s.rank(key, b)), cmp.Compare(a.ID, b.ID))
 	})
 	if lb, ok := s.LoadBalancers.Get(key.Named); ok && key.Named != "" && !isDeleting(lb) {
 		have.LoadBalancer = &lb
@@ -26,11 +26,12 @@ func (s *Store) find(key Key) Observed {
 	} else if shared := s.sharedBy(key); len(shared) > 0 {
 		have.LoadBalancer = &shared[0]
 	}
+	have.Proven = have.LoadBalancer != nil && s.proves(key, *have.LoadBalancer)
 	s.mu.Lock()
-	if s.denied[key.Named] {
+	if s.denied.has(key.Named) {
 		have.Denied = key.Named
 	}
-	have.FailoverRefused = have.LoadBalancer != nil && s.unrecoverable[have.LoadBalancer.ID]
+	have.FailoverRefused = have.LoadBalancer != nil && s.unrecoverable.has(have.LoadBalancer.ID)
 	s.mu.Unlock()
 	have.FloatingIPs = slices.DeleteFunc(s.FloatingIPs.Lookup(indexService+key.Service().String()),
 		func(f api.FloatingIP) bool { return !key.CreatedFloatingIP(f) })
@@ -57,11 +58,21 @@ func (s *Store) sharedBy(key Key) []api.LoadBalancer {
 	})
 }
 
+// proves is Key.Proves with what only the snapshot shows: the floating IPs of a load balancer, and those that this
+// process has created where Octavia has no tags.
+func (s *Store) proves(key Key, lb api.LoadBalancer) bool {
+	s.mu.Lock()
+	created := s.untagged.has(lb.ID)
+	s.mu.Unlock()
+	return created || key.Proves(lb) || lb.VipPortID != "" && slices.ContainsFunc(
+		s.FloatingIPs.Lookup(indexPort+lb.VipPortID), func(f api.FloatingIP) bool { return key.HasAddress(f.FloatingIP) })
+}
+
 // rank sorts load balancers of one name: this cluster's first, then those that are not being deleted, then
 // those with the current name.
-func rank(key Key, lb api.LoadBalancer) int {
+func (s *Store) rank(key Key, lb api.LoadBalancer) int {
 	r := 0
-	if key.Foreign(lb) != "" || !key.Proves(lb) {
+	if key.Foreign(lb) != "" || !s.proves(key, lb) {
 		r += 4
 	}
 	if lb.ProvisioningStatus == api.PendingDelete {

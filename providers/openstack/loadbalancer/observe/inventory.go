@@ -239,7 +239,7 @@ func (l *lister) port(p api.Port) {
 }
 
 // owner returns the Service in the name of a load balancer, or in its description, with the cluster's name. The name is
-// ambiguous for other clusters with underscores in their names, and where it is cut.
+// ambiguous where it is cut.
 func (l *lister) owner(name, description string) (owner inventory.Owner, cluster string) {
 	if service, cluster, ok := names.ParseLoadBalancerDescription(description); ok && cluster != "" {
 		if owners := ownerOf(service); len(owners) > 0 {
@@ -253,15 +253,11 @@ func (l *lister) owner(name, description string) (owner inventory.Owner, cluster
 	if names.IsCut(name) {
 		return inventory.Owner{LoadBalancer: name}, l.request.ClusterName
 	}
-	if service, isOwn := strings.CutPrefix(rest, l.request.ClusterName+"_"); isOwn && strings.Count(service, "_") == 1 {
-		return ownerOf(strings.Replace(service, "_", "/", 1))[0], l.request.ClusterName
-	}
-	parts := strings.Split(rest, "_")
-	if len(parts) < 3 {
+	cluster, service, ok := names.ParseLoadBalancer(name)
+	if !ok {
 		return inventory.Owner{LoadBalancer: name}, rest
 	}
-	i := len(parts) - 2
-	return ownerOf(strings.Join(parts[i:], "/"))[0], strings.Join(parts[:i], "_")
+	return ownerOf(service)[0], cluster
 }
 
 // ownerOf returns the owner with that namespace and name, none for other texts.

@@ -8,6 +8,7 @@ import (
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -17,6 +18,8 @@ type Key struct {
 	lbcommon.Key
 	// Named is the ID of the load balancer that the Service names; empty if it names none.
 	Named string
+	// Addresses are the IP addresses and host names in the Service's status.
+	Addresses []string
 }
 
 // Service returns the name of the Service.
@@ -44,15 +47,39 @@ func (k Key) Foreign(lb api.LoadBalancer) string {
 	return "another cluster (the UID of its namespace kube-system is " + uid + ")"
 }
 
+// Marks reports whether a load balancer has the mark of this cluster. While the cluster's UID is unknown, that is the
+// applied record.
+func (k Key) Marks(lb api.LoadBalancer) bool {
+	return names.ClusterUID(lb.Tags) == k.ClusterUID &&
+		(k.ClusterUID != "" || names.Value(lb.Tags, names.AppliedTagPrefix) != "")
+}
+
 // Proves reports whether a load balancer that has the name or the tag of this Service is certainly this
 // cluster's. Other managers mark it only with the cluster's name, and two clusters may have the same name.
-// The proof is our mark, the Service that names it, or a name that contains the Service's UID. While the
-// cluster's UID is unknown, our mark is the applied record. If Octavia has no tags, the name is enough.
+// The proof is our mark, its address in the Service's status, or a name that contains the Service's UID. The ID in the
+// Service's annotation proves only the load balancer of its own name: whoever may edit a Service can write the ID of
+// another one's.
 func (k Key) Proves(lb api.LoadBalancer) bool {
-	marked := names.ClusterUID(lb.Tags) == k.ClusterUID &&
-		(k.ClusterUID != "" || names.Value(lb.Tags, names.AppliedTagPrefix) != "")
-	return marked || lb.Tags == nil || k.Named != "" && lb.ID == k.Named ||
+	return k.Marks(lb) || k.Owns(lb) && k.Named != "" && lb.ID == k.Named || k.HasAddress(lb.VipAddress) ||
 		k.UID != "" && lb.Name == names.LegacyLoadBalancer(k.UID)
+}
+
+// HasAddress reports whether an address is in the Service's status.
+func (k Key) HasAddress(address string) bool {
+	return slices.ContainsFunc(k.Addresses, func(a string) bool { return model.SameIP(a, address) })
+}
+
+// OwnsListener reports whether a listener is for this Service. One without a tag of a Service was created
+// before tags were used, if its name is the Service's too, and belongs to the owner of the load balancer. A
+// listener of another name without a tag was created by hand, and is not changed.
+func (k Key) OwnsListener(lb api.LoadBalancer, l api.Listener) bool {
+	if slices.Contains(l.Tags, names.ServiceTag(k.LoadBalancer())) {
+		return true
+	}
+	if len(names.Services(l.Tags)) > 0 {
+		return k.Owns(lb) && slices.Contains(l.Tags, lb.Name)
+	}
+	return k.Owns(lb) && strings.HasPrefix(l.Name, "listener_") && strings.HasSuffix(l.Name, "_"+lb.Name)
 }
 
 // Owns reports whether a load balancer was created for this Service: by its current or earlier name.

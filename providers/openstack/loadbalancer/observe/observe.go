@@ -71,7 +71,7 @@ func (s *Store) withParts(have Observed, d Depth) Observed {
 		return cmp.Or(cmp.Compare(a.ProtocolPort, b.ProtocolPort), cmp.Compare(a.ID, b.ID))
 	})
 	for _, p := range s.Pools.Lookup(id) {
-		pool := Pool{Pool: p}
+		pool := Pool{Pool: p, RefusedMethod: s.refusedMethod(p.ID)}
 		if d.Members {
 			if members, ok := s.Members.Get(p.ID); ok {
 				pool.Members = members

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
 // Observed has the existing objects of one Service's load balancer. Readers share it and must not modify what
@@ -26,8 +27,15 @@ type Observed struct {
 	// Groups have the name of the Service's security group; GroupPorts use one of them.
 	Groups     []api.SecurityGroup
 	GroupPorts []api.Port
-	// Named is the ID of the load balancer that the Service names.
-	Named string
+	// Named is the ID of the load balancer that the Service names, and Addresses are those in its status.
+	Named     string
+	Addresses []string
+	// Proven is set if the load balancer has the mark of this cluster, or the Service names its ID or has its address in
+	// the status: see Key.Proves.
+	Proven bool
+	// NodeListeners are the IDs of listeners with a node of this cluster among their members, which proves whose they
+	// are. They are known only if NeedsMembers.
+	NodeListeners map[string]bool
 	// KeepFloatingIP is the Service's annotation about its floating IP; nil if it is not set.
 	KeepFloatingIP *bool
 	// TagsDenied is set if Neutron denied tags of floating IPs last, TagsWait until they are tried again.
@@ -35,6 +43,16 @@ type Observed struct {
 	// Project are all floating IPs of the project, by ID: one of them may have the address that the Service
 	// names.
 	Project map[string]api.FloatingIP
+}
+
+// NeedsMembers reports whether only members can prove whose load balancer it is.
+func (o Observed) NeedsMembers() bool {
+	if o.LoadBalancer == nil || o.Proven {
+		return false
+	}
+	isOfService := func(l api.Listener) bool { return len(names.Services(l.Tags)) > 0 }
+	return strings.HasPrefix(o.LoadBalancer.Name, names.LoadBalancerPrefix) ||
+		len(names.Services(o.LoadBalancer.Tags)) > 0 || slices.ContainsFunc(o.Listeners, isOfService)
 }
 
 // Pool is a pool with its members and health monitor.
@@ -45,6 +63,8 @@ type Pool struct {
 	Monitor *api.HealthMonitor
 	// Checksum replaces the members if they were not read.
 	Checksum string
+	// RefusedMethod is an algorithm that Octavia has refused for the pool.
+	RefusedMethod string
 }
 
 // Depth selects the objects to read.

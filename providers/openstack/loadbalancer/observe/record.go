@@ -47,7 +47,10 @@ func (s *Store) RecordCreation(spec loadbalancers.CreateOpts, created api.LoadBa
 	s.LoadBalancers.Create(created.ID, WithoutParts(created))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.deleted, created.ID)
+	s.deleted.remove(created.ID)
+	if len(spec.Tags) == 0 {
+		s.untagged.add(created.ID)
+	}
 }
 
 // requestedMonitors returns the health monitors of a creation, by the names of their pools, which differ.
@@ -112,6 +115,9 @@ func (s *Store) SetMembers(pool string, want []api.Member) {
 // DeletePool records the deletion of a pool with its members and health monitor.
 func (s *Store) DeletePool(id, monitorID string) {
 	s.Pools.Delete(id)
+	s.mu.Lock()
+	delete(s.refusedMethods, id)
+	s.mu.Unlock()
 	if monitorID != "" {
 		s.Monitors.Delete(monitorID)
 	}
@@ -128,13 +134,14 @@ func (s *Store) Delete(id string) {
 	lb, _ := s.LoadBalancers.Get(id)
 	s.LoadBalancers.Delete(id)
 	s.mu.Lock()
-	s.deleted[id] = true
+	s.deleted.add(id)
+	s.untagged.remove(id)
 	s.mu.Unlock()
 	for _, l := range s.Listeners.Lookup(id) {
 		s.Listeners.Delete(l.ID)
 	}
 	for _, p := range s.Pools.Lookup(id) {
-		s.Pools.Delete(p.ID)
+		s.DeletePool(p.ID, "")
 	}
 	if lb.VipPortID == "" {
 		return
@@ -144,17 +151,22 @@ func (s *Store) Delete(id string) {
 	}
 }
 
-// Deny records that this client may not change a load balancer: it is another project's.
-func (s *Store) Deny(id string) {
-	s.LoadBalancers.Delete(id)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.denied[id] = true
-}
-
 // RefuseFailover records that Octavia refused the failover of a load balancer.
 func (s *Store) RefuseFailover(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.unrecoverable[id] = true
+	s.unrecoverable.add(id)
+}
+
+// RefuseMethod records that Octavia refused an algorithm for a pool.
+func (s *Store) RefuseMethod(pool, method string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusedMethods[pool] = method
+}
+
+func (s *Store) refusedMethod(pool string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refusedMethods[pool]
 }

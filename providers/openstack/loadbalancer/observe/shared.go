@@ -22,6 +22,8 @@ import (
 const (
 	// versionAge is the max age of the API's version: an Octavia is upgraded about twice a year.
 	versionAge = time.Hour
+	// versionRetry is the time until unreadable versions are read again.
+	versionRetry = time.Minute
 	// networkAge is that of networks and subnets, which change about as often as clusters are created.
 	networkAge = 10 * time.Minute
 	// nodePortsAge is that of the ports of a node. They change when it is created, which is detected by their absence.
@@ -56,6 +58,7 @@ func NewSharedReader(client API, c clock.PassiveClock, s model.Settings,
 		api: client, settings: s, serverID: serverID, store: store,
 		ports: snapshot.NewTable(store, snapshot.Kind[[]api.Port]{MaxAge: nodePortsAge}),
 		version: snapshot.NewValue(snapshot.ValueOptions[model.Version]{Clock: c, MaxAge: versionAge,
+			RetryAfter: versionRetry,
 			Read: func(ctx context.Context) (model.Version, error) {
 				list, err := client.ListVersions(ctx)
 				if err != nil {
@@ -79,11 +82,11 @@ func NewSharedReader(client API, c clock.PassiveClock, s model.Settings,
 
 // Get reads what is missing or stale. Reads are serialized, so that everything is read once.
 func (s *SharedReader) Get(ctx context.Context, nodes []*v1.Node) (model.SharedState, error) {
-	v, err := s.version.Get(ctx)
+	features, err := s.features(ctx)
 	if err != nil {
 		return model.SharedState{}, err
 	}
-	out := model.SharedState{Features: model.Features{Version: v, OVN: s.settings.Provider == model.ProviderOVN}}
+	out := model.SharedState{Features: features}
 	if s.settings.FloatingNetworkID == "" && !s.settings.Internal {
 		if out.External, err = s.external.Get(ctx); err != nil {
 			return model.SharedState{}, err
@@ -98,7 +101,7 @@ func (s *SharedReader) Get(ctx context.Context, nodes []*v1.Node) (model.SharedS
 			return model.SharedState{}, err
 		}
 	}
-	if s.settings.SubnetID == "" && s.settings.NetworkID == "" {
+	if s.settings.SubnetID == "" && (s.settings.NetworkID == "" || s.settings.MemberSubnetID == "") {
 		out.NodeSubnets = map[v1.IPFamily]string{}
 		for _, family := range []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} {
 			if out.NodeSubnets[family], err = s.subnetOfNodes(ctx, nodes, family); err != nil {
@@ -106,6 +109,25 @@ func (s *SharedReader) Get(ctx context.Context, nodes []*v1.Node) (model.SharedS
 			}
 		}
 	}
+	return out, nil
+}
+
+// features returns what Octavia supports. If its versions cannot be read, the last answer counts. Without one, the newest
+// version is assumed: then nothing that load balancers use is taken away from them, and an older Octavia rejects a
+// request with what it lacks. Members follow the nodes in any case.
+func (s *SharedReader) features(ctx context.Context) (model.Features, error) {
+	out := model.Features{OVN: s.settings.Provider == model.ProviderOVN}
+	v, err := s.version.Get(ctx)
+	if ctx.Err() != nil {
+		return out, ctx.Err()
+	}
+	if err != nil {
+		var known bool
+		if v, known = s.version.Peek(); !known {
+			v, out.Assumed = model.VersionNewest, true
+		}
+	}
+	out.Version = v
 	return out, nil
 }
 
@@ -171,29 +193,29 @@ func (s *SharedReader) subnetOfNodes(ctx context.Context, nodes []*v1.Node, fami
 	return "", nil
 }
 
-// FindExternal returns the first external network with an IPv4 subnet. Without any it is the first one
-// without visible subnets, because a project may not see them; "" if there is none.
+// FindExternal returns the first external network, in the order of Neutron's list, with an IPv4 subnet or with one that
+// this project may not see; "" if there is none. One without subnets has no addresses. Other managers choose the same.
 func FindExternal(ctx context.Context, client api.NetworkAPI) (string, error) {
 	networks, err := client.ListExternalNetworks(ctx)
 	if err != nil {
 		return "", err
 	}
-	hidden := ""
 	for _, n := range networks {
-		var subnets []api.Subnet
-		if len(n.Subnets) > 0 {
-			if subnets, err = client.ListSubnets(ctx, n.ID); err != nil {
-				return "", err
+		if len(n.Subnets) == 0 {
+			continue
+		}
+		visible, err := client.ListSubnets(ctx, n.ID)
+		if err != nil {
+			return "", err
+		}
+		for _, id := range n.Subnets {
+			i := slices.IndexFunc(visible, func(s api.Subnet) bool { return s.ID == id })
+			if i < 0 || visible[i].IPVersion == 4 {
+				return n.ID, nil
 			}
 		}
-		switch {
-		case slices.ContainsFunc(subnets, func(s api.Subnet) bool { return s.IPVersion == 4 }):
-			return n.ID, nil
-		case len(subnets) == 0:
-			hidden = cmp.Or(hidden, n.ID)
-		}
 	}
-	return hidden, nil
+	return "", nil
 }
 
 // FloatingSubnets returns the subnets for a floating IP, in the order of their names. One empty ID leaves the

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
@@ -20,8 +21,8 @@ func (n networks) ListExternalNetworks(context.Context) ([]api.NeutronNetwork, e
 	for _, name := range n.names {
 		network := api.NeutronNetwork{}
 		network.ID = name
-		for range n.versions[name] {
-			network.Subnets = append(network.Subnets, "subnet of "+name)
+		for _, version := range n.versions[name] {
+			network.Subnets = append(network.Subnets, fmt.Sprintf("subnet %d of %s", version, name))
 		}
 		list = append(list, network)
 	}
@@ -32,13 +33,15 @@ func (n networks) ListSubnets(_ context.Context, network string) ([]api.Subnet, 
 	var list []api.Subnet
 	for _, version := range n.versions[network] {
 		if !n.hidden[network] {
-			list = append(list, api.Subnet{NetworkID: network, IPVersion: version})
+			list = append(list, api.Subnet{ID: fmt.Sprintf("subnet %d of %s", version, network), NetworkID: network, IPVersion: version})
 		}
 	}
 	return list, nil
 }
 
-func TestFindExternalPrefersIPv4Subnets(t *testing.T) {
+// Another manager takes the first network of the list with an IPv4 subnet, or with one that is hidden from the project,
+// and skips those without subnets (GetFloatingNetworkID in pkg/util/openstack/network.go of cloud-provider-openstack).
+func TestFindExternalReturnsFirstUsableNetwork(t *testing.T) {
 	n := networks{
 		versions: map[string][]int{"empty": nil, "six": {6}, "four": {4}, "both": {6, 4}, "hidden": {4}},
 		hidden:   map[string]bool{"hidden": true},
@@ -48,9 +51,10 @@ func TestFindExternalPrefersIPv4Subnets(t *testing.T) {
 		want  string
 	}{
 		{[]string{"empty", "four"}, "four"},
-		{[]string{"hidden", "six", "both"}, "both"},
+		{[]string{"hidden", "six", "both"}, "hidden"},
 		{[]string{"six", "hidden", "empty"}, "hidden"},
-		{[]string{"six", "empty"}, "empty"},
+		{[]string{"six", "both", "hidden"}, "both"},
+		{[]string{"six", "empty"}, ""},
 		{[]string{"six"}, ""},
 		{nil, ""},
 	} {

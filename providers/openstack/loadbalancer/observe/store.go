@@ -66,8 +66,12 @@ type Store struct {
 
 	mu sync.Mutex
 	// denied are load balancers that we may not read; deleted ones do not exist. The failover of unrecoverable ones was
-	// refused.
-	denied, deleted, unrecoverable map[string]bool
+	// refused. Users write IDs into annotations, so that these sets have a limit: an ID that was dropped is read again.
+	denied, deleted, unrecoverable idSet
+	// refusedMethods are the algorithms that Octavia refused, by the ID of the pool.
+	refusedMethods map[string]string
+	// untagged are load balancers that this process has created, and that Octavia gives no tags.
+	untagged idSet
 	// reads are the last reads of each Service, and writtenAt the times of our last writes, after which all of its
 	// objects are known. Both forget Services after a while, because Services are deleted.
 	reads     map[string]lastRead
@@ -84,8 +88,8 @@ func NewStore(client API, c clock.PassiveClock) *Store {
 	state := snapshot.NewStore(c)
 	s := &Store{
 		api: client, clock: c, state: state,
-		denied: map[string]bool{}, deleted: map[string]bool{}, unrecoverable: map[string]bool{}, reads: map[string]lastRead{},
-		writtenAt: map[string]time.Time{},
+		denied: newIDSet(), deleted: newIDSet(), unrecoverable: newIDSet(), untagged: newIDSet(),
+		reads: map[string]lastRead{}, writtenAt: map[string]time.Time{}, refusedMethods: map[string]string{},
 		Monitors: snapshot.NewTable(state, snapshot.Kind[api.HealthMonitor]{
 			ID: func(m api.HealthMonitor) string { return m.ID }, List: client.ListHealthMonitors, Read: client.GetHealthMonitor,
 			MaxAge: ListAge,
@@ -242,7 +246,7 @@ func (s *Store) isResolved(id string) bool {
 	_, ok := s.LoadBalancers.Get(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return ok || s.denied[id] || s.deleted[id]
+	return ok || s.denied.has(id) || s.deleted.has(id)
 }
 
 // justRead reports whether this Service, or the lists of the project, were read just now.
@@ -285,14 +289,14 @@ func (s *Store) readNamed(ctx context.Context, id string) error {
 	_, exists, err := s.LoadBalancers.Read(ctx, id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.denied, id)
-	delete(s.deleted, id)
+	s.denied.remove(id)
+	s.deleted.remove(id)
 	switch {
 	case cloudapi.Is(err, cloudapi.Denied):
-		s.denied[id] = true
+		s.denied.add(id)
 		return nil
 	case err == nil && !exists:
-		s.deleted[id] = true
+		s.deleted.add(id)
 	}
 	return err
 }

@@ -157,6 +157,11 @@ func (t *Tx) serverFilter() (func(*Server) bool, error) {
 	patterns := map[string]*regexp.Regexp{}
 	for _, name := range []string{"name", "ip", "ip6"} {
 		if text := q.Get(name); text != "" {
+			if name == "name" {
+				// The database matches names, and on MySQL Nova escapes every | (_safe_regex_mysql in nova/db/main/api.py):
+				// alternatives find nothing.
+				text = strings.ReplaceAll(text, "|", `\|`)
+			}
 			p, err := regexp.Compile(text)
 			if err != nil {
 				return nil, core.BadBody(core.ServiceCompute, "Invalid input for query parameters %s. Value: %s.", name, text)

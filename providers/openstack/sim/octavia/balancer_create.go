@@ -111,7 +111,11 @@ func (t *Tx) resolveVIPSubnet(in balancerSpec) (*neutron.Network, *neutron.Subne
 		if len(p.FixedIPs) == 0 {
 			return nil, nil, invalid("VIP port's subnet could not be determined. Please specify either a VIP subnet or address.")
 		}
-		return t.Networks[p.Network], t.Subnets[p.FixedIPs[0].Subnet], nil
+		fixed, ok := fixedIPAt(p, in.VIP)
+		if !ok {
+			return nil, nil, invalid("Specified VIP address not found on the specified VIP port.")
+		}
+		return t.Networks[p.Network], t.Subnets[fixed.Subnet], nil
 	case in.VIPNetwork != "":
 		return t.resolveVIPOnNetwork(in)
 	case in.VIPSubnet != "":
@@ -177,6 +181,15 @@ func wrapNeutronError(provider string, err error) error {
 	return err
 }
 
+// fixedIPAt returns the fixed IP of a port with an address; the first for "".
+func fixedIPAt(p *neutron.Port, address string) (neutron.FixedIP, bool) {
+	i := slices.IndexFunc(p.FixedIPs, func(f neutron.FixedIP) bool { return address == "" || f.Address == address })
+	if i < 0 {
+		return neutron.FixedIP{}, false
+	}
+	return p.FixedIPs[i], true
+}
+
 // assignVIP sets the port of a load balancer: an existing one from the request, or a new one.
 func (t *Tx) assignVIP(b *balancer, in balancerSpec, n *neutron.Network, s *neutron.Subnet) error {
 	p := t.Ports[in.VIPPort]
@@ -202,7 +215,11 @@ func (t *Tx) assignVIP(b *balancer, in balancerSpec, n *neutron.Network, s *neut
 		p.AdminStateUp, p.DeviceOwner = false, neutron.OwnerLoadBalancer
 	}
 	p.DeviceID = "lb-" + b.ID
-	b.VIPPort, b.VIPSubnet, b.VIP = p.ID, p.FixedIPs[0].Subnet, p.FixedIPs[0].Address
+	fixed := p.FixedIPs[0]
+	if in.VIPPort != "" {
+		fixed, _ = fixedIPAt(p, in.VIP)
+	}
+	b.VIPPort, b.VIPSubnet, b.VIP = p.ID, fixed.Subnet, fixed.Address
 	for i := range in.Additional {
 		b.Additional = append(b.Additional, additionalVIP(p.FixedIPs[i+1]))
 	}

@@ -194,7 +194,7 @@ func (t *Tx) createMember() (any, error) {
 	if err := t.checkMutable(p.balancer, p); err != nil {
 		return nil, err
 	}
-	if err := checkOVNFamily(p, in.Address); err != nil {
+	if err := cmp.Or(checkOVNFamily(p, in.Address), t.checkOVNSubnet(p, in)); err != nil {
 		return nil, err
 	}
 	m, err := t.addMember(p, in)
@@ -279,7 +279,8 @@ func (t *Tx) checkBatch(p *pool, list []memberSpec) error {
 		}
 		m := &member{Address: in.Address, Port: in.Port, pool: p}
 		m.apply(in.memberSettings)
-		if err := cmp.Or(in.checkReserved(), checkOVNFamily(p, in.Address), checkOVNMember(m)); err != nil {
+		err := cmp.Or(in.checkReserved(), checkOVNFamily(p, in.Address), t.checkOVNSubnet(p, in), checkOVNMember(m))
+		if err != nil {
 			return err
 		}
 	}
