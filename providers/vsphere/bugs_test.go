@@ -271,9 +271,13 @@ func TestSkipNodeDeletionKeepsNodesOfDeletedMachines(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(5 * time.Minute)
-			exists, err := v2.InstanceExists(t.Context(), node)
-			if kept && (err == nil || !strings.Contains(err.Error(), "SKIP_NODE_DELETION")) || !kept && (err != nil || exists) {
-				t.Errorf("SKIP_NODE_DELETION=%s: %v, %v", value, exists, err)
+			unregistered := node.DeepCopy()
+			unregistered.Spec.ProviderID = ""
+			for name, node := range map[string]*v1.Node{"with": node, "without": unregistered} {
+				exists, err := v2.InstanceExists(t.Context(), node)
+				if kept && (err == nil || !strings.Contains(err.Error(), "SKIP_NODE_DELETION")) || !kept && (err != nil || exists) {
+					t.Errorf("SKIP_NODE_DELETION=%s, %s a provider ID: %v, %v", value, name, exists, err)
+				}
 			}
 		}
 	})

@@ -246,6 +246,15 @@ func TestNSXTThatFailsDoesNotAffectNodes(t *testing.T) {
 
 // The token of VMware Cloud ends after a while.
 func TestAccessTokenIsExchangedAgain(t *testing.T) {
+	t.Run("host", func(t *testing.T) {
+		exchangeToken(t, "console.test", "/csp/gateway/am/api/auth/api-tokens/authorize")
+	})
+	t.Run("host with a path", func(t *testing.T) { exchangeToken(t, "console.test/authorize", "/authorize") })
+}
+
+// exchangeToken asserts that the token is exchanged at the path of the host.
+func exchangeToken(t *testing.T, authHost, path string) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newNSXT(t)
 		exchanged, current := 0, ""
@@ -254,7 +263,7 @@ func TestAccessTokenIsExchangedAgain(t *testing.T) {
 				return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 			}
 			switch {
-			case r.URL.Host == "console.test":
+			case r.URL.Host == "console.test" && r.URL.Path == path:
 				exchanged++
 				current = fmt.Sprint("token-", exchanged)
 				return answer(http.StatusOK, fmt.Sprintf(`{"access_token": %q, "expires_in": 1800}`, current))
@@ -265,8 +274,8 @@ func TestAccessTokenIsExchangedAgain(t *testing.T) {
 			return w.Front().Transport().RoundTrip(r)
 		})
 		c := provide(t, "vsphere.conf", fmt.Sprintf("[VirtualCenter \"vc.test\"]\nuser = %s\npassword = %q\n[NSXT]\n"+
-			"host = nsx.test\nvmc-access-token = refresh\nvmc-auth-host = console.test\n[LoadBalancer]\nsize = SMALL\n"+
-			"tier1-gateway-path = %s\nip-pool-id = public\n", sim.User, sim.Password, nsxt.Tier1), nil, rt)
+			"host = nsx.test\nvmc-access-token = refresh\nvmc-auth-host = %s\n[LoadBalancer]\nsize = SMALL\n"+
+			"tier1-gateway-path = %s\nip-pool-id = public\n", sim.User, sim.Password, authHost, nsxt.Tier1), nil, rt)
 		for range 3 {
 			if err := c.Check(t.Context()); err != nil {
 				t.Fatal(err)

@@ -61,7 +61,7 @@ func setNodes(t *testing.T, c *vsphere.Cloud, nodes []*v1.Node) {
 func TestRestartForgetsNoHiddenMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := newWorld(t, "first"), newWorld(t, "second")
-		nodes := append(launch(t, first, "node", 4), launch(t, second, "other", 1)...)
+		nodes := append(launch(t, first, "node", 4), launch(t, second, "other", 2)...)
 		before, err := newCloud("", first, second)
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +70,7 @@ func TestRestartForgetsNoHiddenMachine(t *testing.T) {
 		hidden, deleted, unlabelled, stale := nodes[0], nodes[1], nodes[2], nodes[3]
 		delete(unlabelled.Labels, names.MachineLabel)
 		// An object of another vCenter proves nothing here.
-		stale.Labels[names.MachineLabel] = nodes[4].Labels[names.MachineLabel]
+		stale.Labels[names.MachineLabel] = nodes[5].Labels[names.MachineLabel]
 		if err := first.Hide(hidden.Name); err != nil {
 			t.Fatal(err)
 		}

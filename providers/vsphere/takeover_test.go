@@ -85,7 +85,7 @@ func (o *otherManager) create(nodes []*v1.Node) string {
 	ip := ""
 	err := wait.PollUntilContextCancel(o.ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 		var err error
-		ip, err = o.policy.AllocatedAddress(ctx, allocation)
+		ip, err = o.policy.AllocatedAddress(ctx, allocation, "")
 		return ip != "" || o.err != nil, err
 	})
 	if o.err == nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,7 +35,7 @@ import (
 const ProviderName = names.Scheme
 
 // logoutTimeout bounds the end of all sessions when the manager stops. They end by themselves otherwise.
-const logoutTimeout = 5 * time.Second
+const logoutTimeout = 3 * time.Second
 
 func init() { provider.Register(Descriptor()) }
 
@@ -105,6 +106,7 @@ var (
 	_ provider.Checker           = (*Cloud)(nil)
 	_ provider.HealthReporter    = (*Cloud)(nil)
 	_ provider.NodeOwner         = (*Cloud)(nil)
+	_ provider.Stopper           = (*Cloud)(nil)
 )
 
 // Option changes how NewCloud builds a Cloud.
@@ -198,15 +200,17 @@ func (c *Cloud) buildNSXT(cfg config.Config, o options, ids names.ProviderIDs) e
 		c.inventory = append(c.inventory, loadBalancers)
 	}
 	if cfg.RouterPath != "" {
-		c.routes = routes.New(routes.Options{Provider: ProviderName}, vsphereroutes.NewSource(vsphereroutes.Options{
-			API: c.nsxt, RouterPath: cfg.RouterPath, Nodes: c.Nodes(), InstanceID: ids.Parse,
+		targets := vsphereroutes.Targets{Instances: c.instances, Nodes: c.Nodes(), InstanceID: ids.Parse}
+		o := routes.Options{Provider: ProviderName, Nodes: c.Nodes()}
+		c.routes = routes.New(o, vsphereroutes.NewSource(vsphereroutes.Options{
+			API: c.nsxt, RouterPath: cfg.RouterPath, Nodes: c.Nodes(), Targets: targets,
 			ClusterUID: func() string {
 				if uid := c.clusterUID.Load(); uid != nil {
 					return *uid
 				}
 				return ""
 			},
-		}), vsphereroutes.Targets{Instances: c.instances, Nodes: c.Nodes(), InstanceID: ids.Parse})
+		}), targets)
 		c.inventory = append(c.inventory, c.routes)
 	}
 	return nil
@@ -224,21 +228,22 @@ func (c *Cloud) SetRuntime(r provider.Runtime) {
 func (c *Cloud) Inventory() (inventory.Lister, bool) { return c.inventory, len(c.inventory) > 0 }
 
 // Initialize implements cloudprovider.Interface. The Secrets with credentials are read with the manager's own client.
-func (c *Cloud) Initialize(builder cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
+func (c *Cloud) Initialize(builder cloudprovider.ControllerClientBuilder, _ <-chan struct{}) {
 	if builder != nil {
 		c.secrets.SetClient(builder.ClientOrDie("vsphere-credentials"))
 	}
-	if stop == nil {
-		return
+}
+
+// Stop implements provider.Stopper. It ends the sessions of the vCenters; requests to NSX-T have none.
+func (c *Cloud) Stop(ctx context.Context) {
+	// Sessions end even if calls in flight have used up the time of ctx.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logoutTimeout)
+	defer cancel()
+	var logouts sync.WaitGroup
+	for _, vcenter := range c.clients {
+		logouts.Go(func() { vcenter.Logout(ctx) })
 	}
-	go func() {
-		<-stop
-		ctx, cancel := context.WithTimeout(context.Background(), logoutTimeout)
-		defer cancel()
-		for _, vcenter := range c.clients {
-			vcenter.Logout(ctx)
-		}
-	}()
+	logouts.Wait()
 }
 
 // InstancesV2 implements cloudprovider.Interface.

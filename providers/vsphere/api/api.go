@@ -15,12 +15,26 @@ const (
 // VCenter makes the calls to one vCenter. Errors have a class of package cloudapi. NotFound is only returned if the
 // vCenter has answered that this object does not exist.
 type VCenter interface {
-	// Collect reads all virtual machines that the account can see, and the inventory that contains them, with one
-	// property collection. A response in pages has one call for each.
-	Collect(ctx context.Context) (Inventory, error)
-	// FindByUUID searches virtual machines by BIOS UUID, with the search index.
+	// Identity returns the instance UUID of the vCenter. It makes no call in a session.
+	Identity(ctx context.Context) (string, error)
+	// Collect reads all virtual machines below these objects that the account can see, or in the whole vCenter without
+	// any, and the inventory that contains them, with one property collection. A vCenter answers in pages, of 100 objects
+	// by default, each of which is a call. The collection ends with the context.
+	Collect(ctx context.Context, below []Ref) (Inventory, error)
+	// Datacenters reads the datacenters and the folders above them.
+	Datacenters(ctx context.Context) (Inventory, error)
+	// FindByUUID searches virtual machines by BIOS UUID, with the search index. FindByName searches them by the name of
+	// the guest, and FindByAddress by its address.
 	FindByUUID(ctx context.Context, uuid string) ([]Ref, error)
-	// ReadMachines reads virtual machines by reference. The result is empty for one that the account cannot see.
+	FindByName(ctx context.Context, name string) ([]Ref, error)
+	FindByAddress(ctx context.Context, address string) ([]Ref, error)
+	// Read reads virtual machines by reference, and the objects above them if above is set. It omits those that do not
+	// exist.
+	Read(ctx context.Context, refs []Ref, above bool) (Inventory, error)
+	// Ancestors reads objects that contain virtual machines, and the objects above them.
+	Ancestors(ctx context.Context, refs []Ref) (map[Ref]Entity, error)
+	// ReadMachines reads virtual machines by reference. The result is empty for one that the account cannot see. The
+	// class is NotFound if one does not exist.
 	ReadMachines(ctx context.Context, refs []Ref) ([]Machine, error)
 	// AttachedTags returns the IDs of the tags that are attached to each object.
 	AttachedTags(ctx context.Context, refs []Ref) (map[Ref][]string, error)

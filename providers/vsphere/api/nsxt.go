@@ -3,10 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"reflect"
-	"strings"
+	"errors"
 	"time"
 )
 
@@ -39,9 +36,13 @@ type NSXT interface {
 	Put(ctx context.Context, path string, document []byte) (json.RawMessage, error)
 	// Delete deletes an object. The class is Conflict while others refer to it.
 	Delete(ctx context.Context, path string) error
-	// AllocatedAddress returns the address of an allocation, "" while there is none.
-	AllocatedAddress(ctx context.Context, path string) (string, error)
+	// AllocatedAddress returns the address of an allocation once it is realized, "" before. chosen is the address that it
+	// requests, "" for any. The error is ErrNotAllocated if there will be none.
+	AllocatedAddress(ctx context.Context, path, chosen string) (string, error)
 }
+
+// ErrNotAllocated means that a pool has no free address, or not the chosen one.
+var ErrNotAllocated = errors.New("the address cannot be allocated")
 
 // NSXTag is a tag of an object.
 type NSXTag struct {
@@ -61,8 +62,8 @@ type Resource struct {
 	// CreateTime is the creation date in milliseconds since 1970, which the manager sets.
 	CreateTime int64 `json:"_create_time,omitempty"`
 
-	// document is the object as it was read, with fields that this type lacks.
-	document map[string]json.RawMessage
+	// document is the object as it was read, with fields that its type lacks.
+	document []byte
 }
 
 func (r *Resource) resource() *Resource { return r }
@@ -153,6 +154,8 @@ type (
 		AllocationIP string `json:"allocation_ip,omitempty"`
 		// Address is the allocated address, which may be only in the realized state.
 		Address string `json:"-"`
+		// Failed is set if the pool has no address for it.
+		Failed bool `json:"-"`
 		// Pool is the ID of the pool.
 		Pool string `json:"-"`
 	}
@@ -178,44 +181,3 @@ type (
 		AdminDistance int64  `json:"admin_distance,omitempty"`
 	}
 )
-
-// NSXObject is a kind of object.
-type NSXObject[T any] interface {
-	*T
-	resource() *Resource
-}
-
-// ParseObject parses a document.
-func ParseObject[T any, P NSXObject[T]](document []byte) (T, error) {
-	var out T
-	if err := json.Unmarshal(document, &out); err != nil {
-		return out, fmt.Errorf("the response cannot be parsed: %w", err)
-	}
-	r := P(&out).resource()
-	if err := json.Unmarshal(document, &r.document); err != nil || r.ID == "" || r.Path == "" {
-		return out, fmt.Errorf("the response has an object without id and path: %.100s", document)
-	}
-	return out, nil
-}
-
-// EncodeObject returns the document of an object. Fields that its type lacks are those that were read.
-func EncodeObject[T any, P NSXObject[T]](object T) ([]byte, error) {
-	content, err := json.Marshal(object)
-	if err != nil {
-		return nil, err
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(content, &fields); err != nil {
-		return nil, err
-	}
-	merged := maps.Clone(P(&object).resource().document)
-	if merged == nil {
-		return content, nil
-	}
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		delete(merged, name)
-	}
-	maps.Copy(merged, fields)
-	return json.Marshal(merged)
-}

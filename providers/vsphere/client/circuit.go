@@ -88,6 +88,10 @@ func (c *circuit) open(f *inFlight, method string, waited time.Duration) error {
 	return c.err
 }
 
+// patientKey is the context key of a call that nobody waits for. A page of a large collection takes long in a vCenter
+// that answers everything else.
+type patientKey struct{}
+
 // callDetached makes a call that may take longer than its caller waits. The call gets a context that outlives that of
 // its caller, because a login or a collection that was started serves others too.
 func callDetached[T any](
@@ -114,6 +118,14 @@ func callDetached[T any](
 		c.exit(current, c.clock.Since(started), err)
 		done <- result{value, err}
 	}()
+	if ctx.Value(patientKey{}) != nil {
+		select {
+		case r := <-done:
+			return r.value, r.err
+		case <-ctx.Done():
+			return none, ctx.Err()
+		}
+	}
 	timer := c.clock.NewTimer(wait)
 	defer timer.Stop()
 	select {

@@ -43,9 +43,10 @@ type Options struct {
 // Client calls one vCenter. It makes no call before it is used. It is safe for concurrent use.
 type Client struct {
 	options Options
-	base    cloudapi.SwitchableTransport
-	http    http.Client
-	retry   cloudapi.Retry
+	// base sends the requests to the vCenter, and others those to a session manager, which has a certificate of its own.
+	base, others cloudapi.SwitchableTransport
+	http, shared http.Client
+	retry        cloudapi.Retry
 	// inventory and tagging are the circuits of the two APIs. Tags matter only to joining nodes.
 	inventory, tagging *circuit
 	health             *cloudapi.Health
@@ -75,16 +76,22 @@ func New(o Options) *Client {
 	c.retry.Clock = o.Clock
 	if o.Transport != nil {
 		c.base.Set(o.Transport)
+		c.others.Set(o.Transport)
 	}
-	c.http = http.Client{
+	c.http, c.shared = c.newHTTP(&c.base), c.newHTTP(&c.others)
+	return c
+}
+
+// newHTTP returns the HTTP client over a transport.
+func (c *Client) newHTTP(base http.RoundTripper) http.Client {
+	return http.Client{
 		Transport: cloudapi.NewTransport(cloudapi.TransportOptions{
-			Provider: names.Scheme, Base: &c.base, Describe: describe, Clock: o.Clock,
+			Provider: names.Scheme, Base: base, Describe: describe, Clock: c.options.Clock,
 			Limits: cloudapi.Limits{ObeyRetryAfter: true}, Observe: c.health.Observe,
 		}),
 		// Following a redirect would send the session to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return c
 }
 
 // Name returns the name of the vCenter in the configuration.

@@ -57,7 +57,7 @@ func (c *Client) cloneTicket(ctx context.Context, credentials config.Credentials
 		return "", fail(cloudapi.Invalid, err)
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
-	resp, err := c.http.Do(req)
+	resp, err := c.shared.Do(req)
 	if err != nil {
 		return "", fail(cloudapi.Unavailable, err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	common "github.com/unified-ccm/unified-ccm/pkg/common/config"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
@@ -26,7 +27,7 @@ import (
 
 const (
 	policyPath = "/policy/api/v1"
-	// vmcTokenPath exchanges the refresh token of VMware Cloud for an access token.
+	// vmcTokenPath exchanges the refresh token of VMware Cloud for an access token, unless vmc-auth-host has a path.
 	vmcTokenPath = "/csp/gateway/am/api/auth/api-tokens/authorize" //nolint:gosec // a path
 	// tokenMargin is the time before its end at which an access token is replaced.
 	tokenMargin = time.Minute
@@ -120,7 +121,7 @@ func (p *Policy) Delete(ctx context.Context, path string) error {
 }
 
 // AllocatedAddress implements api.NSXT.
-func (p *Policy) AllocatedAddress(ctx context.Context, path string) (string, error) {
+func (p *Policy) AllocatedAddress(ctx context.Context, path, chosen string) (string, error) {
 	const entities = "/infra/realized-state/realized-entities"
 	content, err := p.call(ctx, http.MethodGet, entities, "intent_path="+url.QueryEscape(path), nil)
 	if err != nil {
@@ -142,21 +143,37 @@ func (p *Policy) AllocatedAddress(ctx context.Context, path string) (string, err
 		return "", wrap(operationName(http.MethodGet, entities), fmt.Errorf("the response cannot be parsed: %w", err))
 	}
 	for _, entity := range out.Results {
+		if entity.State == "ERROR" {
+			reason := ""
+			for _, alarm := range entity.Alarms {
+				reason += ": " + alarm.Message
+			}
+			return "", &cloudapi.Error{Class: cloudapi.Quota, Operation: operationName(http.MethodGet, entities),
+				Err: notAllocated(chosen, reason)}
+		}
+	}
+	for _, entity := range out.Results {
+		if entity.State != "REALIZED" {
+			continue
+		}
 		for _, a := range entity.Attributes {
 			if a.Key == allocationKey && len(a.Values) > 0 {
 				return a.Values[0], nil
 			}
 		}
-		if entity.State == "ERROR" {
-			text := "the address cannot be allocated"
-			for _, alarm := range entity.Alarms {
-				text += ": " + alarm.Message
-			}
-			return "", &cloudapi.Error{Class: cloudapi.Quota, Operation: operationName(http.MethodGet, entities),
-				Err: fmt.Errorf("%s; add addresses to the pool, or delete Services that are not needed", text)}
-		}
+		return chosen, nil
 	}
 	return "", nil
+}
+
+// notAllocated returns the error of an address that NSX-T cannot allocate.
+func notAllocated(chosen, reason string) error {
+	if chosen == "" {
+		return fmt.Errorf("%w%s; add addresses to the pool, or delete Services that are not needed", api.ErrNotAllocated,
+			reason)
+	}
+	return fmt.Errorf("%w: the Service chooses %s, which is in use or not in the pool of its class%s; choose another one "+
+		"in spec.loadBalancerIP or %s", api.ErrNotAllocated, chosen, reason, intent.KeyStaticAddresses)
 }
 
 // operationName returns the name of a request, such as "PUT lb-pools".
@@ -320,7 +337,11 @@ func (p *Policy) accessToken(ctx context.Context) (string, error) {
 		return p.token, nil
 	}
 	n := p.options.NSX
-	target := url.URL{Scheme: "https", Host: n.VMCAuthHost, Path: vmcTokenPath}
+	host, path, hasPath := strings.Cut(n.VMCAuthHost, "/")
+	target := url.URL{Scheme: "https", Host: host, Path: vmcTokenPath}
+	if hasPath {
+		target.Path = "/" + path
+	}
 	form := url.Values{"refresh_token": {n.VMCToken.Reveal()}}
 	request := cloudapi.Request{Service: api.ServiceNSXT, Operation: "ExchangeToken"}
 	req, err := http.NewRequestWithContext(context.WithValue(ctx, requestKey{}, request), http.MethodPost, target.String(),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
@@ -16,6 +17,10 @@ import (
 const (
 	methodRetrieve = "RetrievePropertiesEx"
 	methodContinue = "ContinueRetrievePropertiesEx"
+	methodCancel   = "CancelRetrievePropertiesEx"
+
+	// cancelTimeout bounds the end of an abandoned collection.
+	cancelTimeout = 5 * time.Second
 )
 
 // The paths of the properties of virtual machines.
@@ -67,6 +72,17 @@ func traversals() []traversal {
 	}
 }
 
+// ancestry returns the steps from a virtual machine to the objects above it: its host, its resource pool, its folder or
+// vApp, and everything above one of these.
+func ancestry() []traversal {
+	above := []string{"parent"}
+	return []traversal{
+		{"host", api.TypeMachine, pathHost, above}, {"pool", api.TypeMachine, pathPool, above},
+		{"folder", api.TypeMachine, pathParent, above}, {"vApp", api.TypeMachine, pathVApp, above},
+		{"parent", "ManagedEntity", pathParent, above},
+	}
+}
+
 type traversal struct {
 	name, kind, path string
 	next             []string
@@ -90,77 +106,154 @@ func propertySet(kind string, paths ...string) string {
 	return b.String() + "</propSet>"
 }
 
-// collectSpec selects all virtual machines below a folder, and the objects that contain them.
-func collectSpec(root api.Ref) string {
-	var b strings.Builder
-	b.WriteString("<specSet>" + propertySet(api.TypeMachine, machinePaths()...))
+// containerSets select the properties of the objects that contain virtual machines.
+func containerSets() string {
+	sets := ""
 	for _, kind := range containerTypes() {
-		b.WriteString(propertySet(kind, pathName, pathParent))
+		sets += propertySet(kind, pathName, pathParent)
 	}
-	b.WriteString("<objectSet>" + refElement("obj", root) + "<skip>false</skip>")
-	for _, t := range traversals() {
-		b.WriteString(t.encode())
-	}
-	return b.String() + "</objectSet></specSet><options></options>"
+	return sets
 }
 
-// machinesSpec selects virtual machines by reference.
-func machinesSpec(refs []api.Ref) string {
+// objectSet selects an object and those that traversals lead to.
+func objectSet(ref api.Ref, traversals []traversal) string {
 	var b strings.Builder
-	b.WriteString("<specSet>" + propertySet(api.TypeMachine, machinePaths()...))
-	for _, ref := range refs {
-		b.WriteString("<objectSet>" + refElement("obj", ref) + "<skip>false</skip></objectSet>")
+	b.WriteString("<objectSet>" + refElement("obj", ref) + "<skip>false</skip>")
+	for _, t := range traversals {
+		b.WriteString(t.encode())
 	}
-	return b.String() + "</specSet><options></options>"
+	return b.String() + "</objectSet>"
+}
+
+// specification is the parameter of a property collection.
+func specification(sets string, objectSets []string) string {
+	return "<specSet>" + sets + strings.Join(objectSets, "") + "</specSet><options></options>"
+}
+
+// existing is a specification that omits objects that do not exist.
+func existing(sets string, objectSets []string) string {
+	const report = "<reportMissingObjectsInResults>true</reportMissingObjectsInResults>"
+	return specification(sets, append(objectSets, report))
+}
+
+// forEach returns the object sets of references.
+func forEach(refs []api.Ref, traversals []traversal) []string {
+	out := make([]string, len(refs))
+	for i, ref := range refs {
+		out[i] = objectSet(ref, traversals)
+	}
+	return out
+}
+
+// Identity implements api.VCenter.
+func (c *Client) Identity(ctx context.Context) (string, error) {
+	const method = "RetrieveServiceContent"
+	return read(ctx, c, api.ServiceInventory, method, func(_ context.Context, s *session) (string, error) {
+		return s.content.About.InstanceUUID, nil
+	})
 }
 
 // Collect implements api.VCenter.
-func (c *Client) Collect(ctx context.Context) (api.Inventory, error) {
-	const service = api.ServiceInventory
-	return read(ctx, c, service, methodRetrieve, func(ctx context.Context, s *session) (api.Inventory, error) {
-		inventory := api.Inventory{VCenter: s.content.About.InstanceUUID, Entities: map[api.Ref]api.Entity{}}
-		err := c.retrieve(ctx, s, collectSpec(s.content.RootFolder.ref()), func(o object) error {
-			ref := o.Ref.ref()
-			if ref.Type == api.TypeMachine {
-				m, err := o.machine()
-				inventory.Machines = append(inventory.Machines, m)
-				return err
-			}
-			p := o.properties()
-			inventory.Entities[ref] = api.Entity{Ref: ref, Name: p[pathName].Text, Parent: p[pathParent].reference()}
-			return nil
-		})
-		if faultKind(err) == faultNotFound {
-			// An object was deleted during the collection. The error must not read as the absence of a machine.
-			err = &cloudapi.Error{Class: cloudapi.Unavailable, Operation: methodRetrieve, Err: err}
+func (c *Client) Collect(ctx context.Context, below []api.Ref) (api.Inventory, error) {
+	ctx = context.WithValue(ctx, patientKey{}, true)
+	return c.collect(ctx, func(s *session) string {
+		if len(below) == 0 {
+			below = []api.Ref{s.content.RootFolder.ref()}
 		}
-		return inventory, err
+		sets := propertySet(api.TypeMachine, machinePaths()...) + containerSets()
+		return specification(sets, forEach(below, traversals()))
 	})
+}
+
+// Datacenters implements api.VCenter.
+func (c *Client) Datacenters(ctx context.Context) (api.Inventory, error) {
+	return c.collect(ctx, func(s *session) string {
+		sets := propertySet(api.TypeFolder, pathName, pathParent) + propertySet(api.TypeDatacenter, pathName, pathParent)
+		return specification(sets, []string{objectSet(s.content.RootFolder.ref(),
+			[]traversal{{"folder", api.TypeFolder, "childEntity", []string{"folder"}}})})
+	})
+}
+
+// Read implements api.VCenter.
+func (c *Client) Read(ctx context.Context, refs []api.Ref, above bool) (api.Inventory, error) {
+	return c.collect(ctx, func(*session) string {
+		sets := propertySet(api.TypeMachine, machinePaths()...)
+		if above {
+			return existing(sets+containerSets(), forEach(refs, ancestry()))
+		}
+		return existing(sets, forEach(refs, nil))
+	})
+}
+
+// Ancestors implements api.VCenter.
+func (c *Client) Ancestors(ctx context.Context, refs []api.Ref) (map[api.Ref]api.Entity, error) {
+	inventory, err := c.collect(ctx, func(*session) string {
+		return existing(containerSets(), forEach(refs, []traversal{{"parent", "ManagedEntity", pathParent,
+			[]string{"parent"}}}))
+	})
+	return inventory.Entities, err
+}
+
+// collect makes a property collection of the inventory. Its calls wait one by one: a collection with many pages takes
+// longer than any of them.
+func (c *Client) collect(ctx context.Context, spec func(*session) string) (api.Inventory, error) {
+	var inventory api.Inventory
+	err := c.retrieve(ctx, spec, func(s *session) {
+		inventory = api.Inventory{VCenter: s.content.About.InstanceUUID, Entities: map[api.Ref]api.Entity{}}
+	}, func(o object) error {
+		ref := o.Ref.ref()
+		if ref.Type == api.TypeMachine {
+			m, err := o.machine()
+			inventory.Machines = append(inventory.Machines, m)
+			return err
+		}
+		p := o.properties()
+		inventory.Entities[ref] = api.Entity{Ref: ref, Name: p[pathName].Text, Parent: p[pathParent].reference()}
+		return nil
+	})
+	if faultKind(err) == faultNotFound {
+		// An object was deleted during the collection. The error must not read as the absence of a machine.
+		err = &cloudapi.Error{Class: cloudapi.Unavailable, Operation: methodRetrieve, Err: err}
+	}
+	return inventory, err
 }
 
 // ReadMachines implements api.VCenter.
 func (c *Client) ReadMachines(ctx context.Context, refs []api.Ref) ([]api.Machine, error) {
-	const service = api.ServiceInventory
-	return read(ctx, c, service, methodRetrieve, func(ctx context.Context, s *session) ([]api.Machine, error) {
-		var machines []api.Machine
-		err := c.retrieve(ctx, s, machinesSpec(refs), func(o object) error {
-			m, err := o.machine()
-			machines = append(machines, m)
-			return err
-		})
-		return machines, err
+	var machines []api.Machine
+	err := c.retrieve(ctx, func(*session) string {
+		return specification(propertySet(api.TypeMachine, machinePaths()...), forEach(refs, nil))
+	}, func(*session) { machines = nil }, func(o object) error {
+		m, err := o.machine()
+		machines = append(machines, m)
+		return err
 	})
+	return machines, err
 }
 
 // FindByUUID implements api.VCenter.
 func (c *Client) FindByUUID(ctx context.Context, uuid string) ([]api.Ref, error) {
-	const method = "FindAllByUuid"
+	return c.search(ctx, "FindAllByUuid", element("uuid", "", uuid), "<vmSearch>true</vmSearch>",
+		"<instanceUuid>false</instanceUuid>")
+}
+
+// FindByName implements api.VCenter.
+func (c *Client) FindByName(ctx context.Context, name string) ([]api.Ref, error) {
+	return c.search(ctx, "FindAllByDnsName", element("dnsName", "", name), "<vmSearch>true</vmSearch>")
+}
+
+// FindByAddress implements api.VCenter.
+func (c *Client) FindByAddress(ctx context.Context, address string) ([]api.Ref, error) {
+	return c.search(ctx, "FindAllByIp", element("ip", "", address), "<vmSearch>true</vmSearch>")
+}
+
+// search makes a call of the search index.
+func (c *Client) search(ctx context.Context, method string, parameters ...string) ([]api.Ref, error) {
 	return read(ctx, c, api.ServiceInventory, method, func(ctx context.Context, s *session) ([]api.Ref, error) {
 		var out struct {
 			Found []soapRef `xml:"returnval"`
 		}
-		err := c.soap(ctx, s, method, operation(method, s.content.SearchIndex.ref(), element("uuid", "", uuid),
-			"<vmSearch>true</vmSearch><instanceUuid>false</instanceUuid>"), &out)
+		err := c.soap(ctx, s, method, operation(method, s.content.SearchIndex.ref(), parameters...), &out)
 		var refs []api.Ref
 		for _, r := range out.Found {
 			refs = append(refs, r.ref())
@@ -175,31 +268,87 @@ type page struct {
 		Token   string   `xml:"token"`
 		Objects []object `xml:"objects"`
 	} `xml:"returnval"`
+
+	session *session
 }
 
-// retrieve makes a property collection with all its pages, and passes each object to add.
-func (c *Client) retrieve(ctx context.Context, s *session, spec string, add func(object) error) error {
-	collector := s.content.PropertyCollector.ref()
-	method, parameters := methodRetrieve, spec
-	for {
-		var p page
-		if err := c.soap(ctx, s, method, operation(method, collector, parameters), &p); err != nil {
-			if method == methodContinue && faultKind(err) == faultNotFound {
-				// The collection has ended with its session; no object is missing.
-				return &faultError{kind: faultNotAuthenticated, text: "the property collection has ended"}
-			}
+// errCollectionEnded means that a session has ended during a property collection, which has to start again.
+var errCollectionEnded = errors.New("the session ended during the property collection")
+
+// retrieve makes a property collection with all its pages, and passes each object to add. It calls begin before the
+// first object, and again if it has to start again.
+func (c *Client) retrieve(ctx context.Context, spec func(*session) string, begin func(*session),
+	add func(object) error,
+) error {
+	const starts = 2
+	var err error
+	for range starts {
+		if err = c.retrievePages(ctx, spec, begin, add); !errors.Is(err, errCollectionEnded) {
 			return err
 		}
+	}
+	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: methodContinue, Err: err}
+}
+
+func (c *Client) retrievePages(ctx context.Context, spec func(*session) string, begin func(*session),
+	add func(object) error,
+) error {
+	p, err := read(ctx, c, api.ServiceInventory, methodRetrieve, func(ctx context.Context, s *session) (page, error) {
+		return c.retrievePage(ctx, s, methodRetrieve, spec(s))
+	})
+	if err != nil {
+		return err
+	}
+	begin(p.session)
+	for {
 		for _, o := range p.Result.Objects {
-			if err := errors.Join(o.lostSession(), add(o)); err != nil {
+			if err := add(o); err != nil {
+				c.cancelCollection(p)
 				return err
 			}
 		}
 		if p.Result.Token == "" {
 			return nil
 		}
-		method, parameters = methodContinue, element("token", "", p.Result.Token)
+		last := p
+		p, err = read(ctx, c, api.ServiceInventory, methodContinue, func(ctx context.Context, s *session) (page, error) {
+			if s != last.session {
+				return page{}, errCollectionEnded // A token is valid in its session.
+			}
+			next, err := c.retrievePage(ctx, s, methodContinue, element("token", "", last.Result.Token))
+			if faultKind(err) == faultNotFound {
+				// The collection has ended with its session; no object is missing.
+				err = &faultError{kind: faultNotAuthenticated, text: "the property collection has ended"}
+			}
+			return next, err
+		})
+		if err != nil {
+			if !errors.Is(err, errCollectionEnded) {
+				c.cancelCollection(last)
+			}
+			return err
+		}
 	}
+}
+
+// retrievePage makes one call of a property collection.
+func (c *Client) retrievePage(ctx context.Context, s *session, method, parameters string) (page, error) {
+	p := page{session: s}
+	err := c.soap(ctx, s, method, operation(method, s.content.PropertyCollector.ref(), parameters), &p)
+	for _, o := range p.Result.Objects {
+		err = errors.Join(err, o.lostSession())
+	}
+	return p, err
+}
+
+// cancelCollection ends a collection that nobody waits for: a vCenter keeps its further pages, and the collections of
+// a session are limited. It fails if the session or the collection has ended.
+func (c *Client) cancelCollection(last page) {
+	ctx, cancel := context.WithTimeout(context.Background(), cancelTimeout)
+	defer cancel()
+	var out struct{}
+	_ = c.soap(ctx, last.session, methodCancel, operation(methodCancel, last.session.content.PropertyCollector.ref(),
+		element("token", "", last.Result.Token)), &out)
 }
 
 // soapRef is a reference in a response.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"crypto/sha1" //nolint:gosec // the format of thumbprints that vSphere shows
 	"crypto/sha256"
 	"crypto/tls"
@@ -48,22 +49,30 @@ func (c *Client) updateTransport() error {
 		return nil
 	}
 	v := c.options.VCenter
-	t, err := tlsSettings{owner: "vCenter " + v.Name, insecure: v.Insecure, caFile: v.CAFile,
-		thumbprint: v.Thumbprint}.transport()
+	settings := tlsSettings{owner: "vCenter " + v.Name, insecure: v.Insecure, caFile: v.CAFile}
+	others, err := settings.transport()
 	if err != nil {
 		return err
 	}
-	c.base.Set(t)
+	settings.host, settings.thumbprint = v.Server, v.Thumbprint
+	base, err := settings.transport()
+	if err != nil {
+		return err
+	}
+	c.base.Set(base)
+	c.others.Set(others)
 	c.tls = stamp
 	return nil
 }
 
 // tlsSettings are the TLS settings of a server. The owner is for messages.
 type tlsSettings struct {
-	owner              string
-	insecure           bool
-	caFile, thumbprint string
-	certFile, keyFile  string
+	owner             string
+	insecure          bool
+	caFile            string
+	certFile, keyFile string
+	// thumbprint is that of the certificate of host, which is a name or an IP address; "" for none.
+	thumbprint, host string
 }
 
 // transport returns a transport with timeouts.
@@ -104,14 +113,16 @@ func (s tlsSettings) config() (*tls.Config, error) {
 		// The standard verification is repeated in verifyCertificate, which also accepts the pinned certificate.
 		settings.InsecureSkipVerify = true
 		settings.VerifyConnection = func(state tls.ConnectionState) error {
-			return verifyCertificate(state, settings.RootCAs, s.thumbprint)
+			return verifyCertificate(state, settings.RootCAs, s.thumbprint, s.host)
 		}
 	}
 	return settings, nil
 }
 
-// verifyCertificate accepts a certificate that an authority has signed, or that has the thumbprint.
-func verifyCertificate(state tls.ConnectionState, roots *x509.CertPool, thumbprint string) error {
+// verifyCertificate accepts a certificate that an authority has signed for the host, or that has the thumbprint. A
+// connection to an IP address has no server name: without the host, every certificate of the authority would be valid
+// for it.
+func verifyCertificate(state tls.ConnectionState, roots *x509.CertPool, thumbprint, host string) error {
 	if len(state.PeerCertificates) == 0 {
 		return errors.New("the vCenter has sent no certificate")
 	}
@@ -119,7 +130,7 @@ func verifyCertificate(state tls.ConnectionState, roots *x509.CertPool, thumbpri
 	if hasThumbprint(leaf.Raw, thumbprint) {
 		return nil
 	}
-	options := x509.VerifyOptions{Roots: roots, DNSName: state.ServerName, Intermediates: x509.NewCertPool()}
+	options := x509.VerifyOptions{Roots: roots, DNSName: cmp.Or(state.ServerName, host), Intermediates: x509.NewCertPool()}
 	for _, intermediate := range state.PeerCertificates[1:] {
 		options.Intermediates.AddCert(intermediate)
 	}

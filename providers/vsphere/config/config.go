@@ -105,7 +105,7 @@ func Read(file string, content []byte) (Config, common.Problems, error) {
 func ReadWith(file string, content []byte, environment []string) (Config, common.Problems, error) {
 	c := Config{}
 	f := common.DecodeINIOrYAML(file, content, &c.File)
-	r := resolver{config: &c, file: f, env: parseEnvironment(environment)}
+	r := resolver{config: &c, file: f, env: parseEnvironment(environment), isYAML: !common.IsINI(content)}
 	r.resolve()
 	if content == nil && len(c.VCenters) == 0 {
 		return c, nil, fmt.Errorf("the %s provider requires a configuration file: set --cloud-config to a file with a "+
@@ -119,6 +119,7 @@ type resolver struct {
 	config *Config
 	file   *common.File
 	env    environment
+	isYAML bool
 }
 
 func (r *resolver) resolve() {
@@ -149,13 +150,22 @@ func (r *resolver) addGlobalServer() {
 	r.addVCenter(server, VirtualCenter{Server: server})
 }
 
+// port returns a port, "" for 0 in a YAML file, where it is a number and means none.
+func (r *resolver) port(port string) string {
+	if port == "0" && r.isYAML {
+		return ""
+	}
+	return port
+}
+
 // addVCenter adds a vCenter with the defaults of [Global].
 func (r *resolver) addVCenter(name string, c VirtualCenter) {
 	g, section := r.config.File.Global, common.Section(sectionVCenter, name)
 	c.Server = cmp.Or(c.Server, name)
 	v := VCenter{
-		Name: name, Server: c.Server, Port: cmp.Or(c.Port, g.Port, defaultPort), Insecure: c.Insecure || g.Insecure,
-		CAFile: cmp.Or(c.CAFile, g.CAFile), Thumbprint: cmp.Or(c.Thumbprint, g.Thumbprint),
+		Name: name, Server: c.Server, Port: cmp.Or(r.port(c.Port), r.port(g.Port), defaultPort),
+		Insecure: c.Insecure || g.Insecure,
+		CAFile:   cmp.Or(c.CAFile, g.CAFile), Thumbprint: cmp.Or(c.Thumbprint, g.Thumbprint),
 		Datacenters: firstList(c.Datacenters, g.Datacenters),
 		Secret:      SecretRef{Namespace: c.SecretNamespace, Name: c.SecretName},
 		Credentials: Credentials{User: cmp.Or(c.User, g.User), Password: cmp.Or(c.Password, g.Password)},

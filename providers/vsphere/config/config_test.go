@@ -280,3 +280,23 @@ func TestShowRedactsSecrets(t *testing.T) {
 		t.Errorf("%v:\n%s", err, out.String())
 	}
 }
+
+// The other manager takes 0 for no port, and the ID of section [LoadBalancer] before the name in a class.
+func TestValuesThatMeanTheDefault(t *testing.T) {
+	t.Parallel()
+	cfg, _, err := config.ReadWith("f", []byte("global:\n  port: 0\n  user: u\n  password: p\nvcenter:\n  a:\n    server: a.test\n    port: 0\n"), nil)
+	if err != nil || cfg.VCenters[0].Port != "443" {
+		t.Errorf("port 0: %+v, %v", cfg.VCenters, err)
+	}
+	cfg, _, err = config.ReadWith("f", []byte("[VirtualCenter \"vc.test\"]\nuser = u\npassword = p\n[NSXT]\nhost = nsx.test\nuser = u\n"+
+		"password = p\n[LoadBalancer]\nsize = SMALL\ntier1-gateway-path = /infra/tier-1s/t\nip-pool-id = default-id\n"+
+		"[LoadBalancerClass \"a\"]\nip-pool-name = name\n[LoadBalancerClass \"b\"]\nip-pool-id = own-id\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for class, want := range map[string]string{"a": "default-id", "b": "own-id", "default": "default-id"} {
+		if have := cfg.LoadBalancer.Classes[class].Pool.ID; have != want {
+			t.Errorf("class %s: pool %q, want %q", class, have, want)
+		}
+	}
+}

@@ -106,7 +106,7 @@ func nsxKeys() []provider.ConfigKey {
 		row{"client-auth-key-file", "path", "", "The private key of that certificate." + pair},
 		row{"vmc-access-token", secretType, "", "A refresh token of VMware Cloud on AWS. It is exchanged for access " +
 			"tokens, again before each one expires."},
-		row{"vmc-auth-host", "host", "", "The host that exchanges the token."},
+		row{"vmc-auth-host", "host", "", "The host that exchanges the token, with or without a path."},
 		row{"secret-name", "string", "", "A Secret with the keys username and password. It is read again when the manager " +
 			"rejects them."},
 		row{"secret-namespace", "string", "", "The namespace of the Secret."})

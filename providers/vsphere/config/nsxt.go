@@ -98,6 +98,10 @@ func (r *resolver) resolveConnection(f NSXT) {
 	if (n.VMCToken == "") != (n.VMCAuthHost == "") {
 		r.file.Errorf(sectionNSXT, "vmc-access-token", "vmc-access-token and vmc-auth-host must be set together")
 	}
+	if strings.Contains(n.VMCAuthHost, "://") {
+		r.file.Errorf(sectionNSXT, "vmc-auth-host", "must be a host name, with or without a path, without https://, not %q",
+			n.VMCAuthHost)
+	}
 	if n.User == "" && n.Secret.Name == "" && n.CertFile == "" && n.VMCToken == "" {
 		r.file.Errorf(sectionNSXT, "user", "has no credentials: set user and password, secret-name and secret-namespace, "+
 			"client-auth-cert-file and client-auth-key-file, or vmc-access-token and vmc-auth-host")
@@ -164,7 +168,12 @@ func newClass(c LoadBalancerClass) Class {
 	}
 }
 
-// withDefaults returns the class with the defaults of unset references.
+// withDefaults returns the class with the defaults of unset references. The ID and the name of a pool are defaults each
+// by itself: ip-pool-id of section [LoadBalancer] has precedence over ip-pool-name of a class.
 func (c Class) withDefaults(defaults Class) Class {
-	return Class{Pool: cmp.Or(c.Pool, defaults.Pool), TCP: cmp.Or(c.TCP, defaults.TCP), UDP: cmp.Or(c.UDP, defaults.UDP)}
+	pool := Named{ID: cmp.Or(c.Pool.ID, defaults.Pool.ID)}
+	if pool.ID == "" {
+		pool.Name = cmp.Or(c.Pool.Name, defaults.Pool.Name)
+	}
+	return Class{Pool: pool, TCP: cmp.Or(c.TCP, defaults.TCP), UDP: cmp.Or(c.UDP, defaults.UDP)}
 }

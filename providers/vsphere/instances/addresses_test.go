@@ -1,6 +1,9 @@
 package instances
 
 import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
 	"encoding/base64"
 	"net/netip"
 	"strings"
@@ -29,11 +32,19 @@ func TestAddresses(t *testing.T) {
 	four, six := []v1.IPFamily{v1.IPv4Protocol}, []v1.IPFamily{v1.IPv6Protocol}
 	both := []v1.IPFamily{v1.IPv6Protocol, v1.IPv4Protocol}
 	metadata := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+	compressed := func(text string) string {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		if _, err := w.Write([]byte(text)); err != nil || w.Close() != nil {
+			t.Fatal(err)
+		}
+		return metadata(b.String())
+	}
 	for name, tc := range map[string]struct {
 		families           []v1.IPFamily
 		internal, external config.AddressRule
 		nics               []api.NIC
-		metadata           string
+		metadata, encoding string
 		want, err          string
 	}{
 		"the first address is both": {nics: []api.NIC{nic("a", "10.0.0.1", "10.0.0.2")}, want: "internal 10.0.0.1, external 10.0.0.1"},
@@ -76,6 +87,22 @@ func TestAddresses(t *testing.T) {
 			metadata: metadata("network: " + metadata("ethernets:\n  z: {addresses: [10.0.0.3/24]}\n") + "\nnetwork.encoding: base64\n"),
 			nics:     []api.NIC{nic("a", "10.0.0.1", "10.0.0.3")}, want: "internal 10.0.0.3, external 10.0.0.3",
 		},
+		"static addresses in metadata with the short name of the encoding": {
+			metadata: metadata("network:\n  ethernets:\n    z: {addresses: [10.0.0.3/24]}\n"), encoding: "b64",
+			nics: []api.NIC{nic("a", "10.0.0.1", "10.0.0.3")}, want: "internal 10.0.0.3, external 10.0.0.3",
+		},
+		"static addresses in compressed metadata": {
+			metadata: compressed("network:\n  ethernets:\n    z: {addresses: [10.0.0.3/24]}\n"), encoding: "gz+b64",
+			nics: []api.NIC{nic("a", "10.0.0.1", "10.0.0.3")}, want: "internal 10.0.0.3, external 10.0.0.3",
+		},
+		"static addresses in a compressed document": {
+			metadata: metadata("network: " + compressed("ethernets:\n  z: {addresses: [10.0.0.3/24]}\n") +
+				"\nnetwork.encoding: gz+b64\n"),
+			nics: []api.NIC{nic("a", "10.0.0.1", "10.0.0.3")}, want: "internal 10.0.0.3, external 10.0.0.3",
+		},
+		"metadata in another encoding do not count": {
+			metadata: "%", encoding: "none", nics: []api.NIC{nic("a", "10.0.0.1")}, want: "internal 10.0.0.1, external 10.0.0.1",
+		},
 		"metadata that cannot be decoded": {metadata: "%", nics: []api.NIC{nic("a", "10.0.0.1")}, err: "guestinfo.metadata"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +111,7 @@ func TestAddresses(t *testing.T) {
 				tc.families = four
 			}
 			rules := AddressRules{Families: tc.families, Addresses: config.Addresses{Internal: tc.internal, External: tc.external}}
-			m := api.Machine{HostName: "node", NICs: tc.nics, Metadata: tc.metadata, MetadataEncoding: encodingBase64}
+			m := api.Machine{HostName: "node", NICs: tc.nics, Metadata: tc.metadata, MetadataEncoding: cmp.Or(tc.encoding, "base64")}
 			list, err := rules.nodeAddresses(m)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) || len(list) > 0 {
@@ -109,7 +136,7 @@ func TestAddresses(t *testing.T) {
 func TestInstanceTypesNeverChange(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]string{
-		"ubuntu64Guest": "ubuntu", "debian10_64Guest": "debian10", "rhel9_64Guest": "rhel9", "vmwarePhoton64Guest": "photon",
+		"ubuntu64Guest": "ubuntu", "debian10_64Guest": "debian10", "rhel10_64Guest": "rhel10", "rhel9_64Guest": "rhel9", "vmwarePhoton64Guest": "photon",
 		"darwin13_64Guest": "darwin", "otherLinux64Guest": "linux", "other3xLinuxGuest": "linux", "otherGuest64": "other",
 		"coreos64Guest": "coreos", "redhatGuest": "rhel", "windows9Server64Guest": "win10server", "centos64Guest": "centos64",
 		"centos7_64Guest": "centos7", "sles64Guest": "sles64", "oracleLinux64Guest": "oracleLinux", "vmkernel65Guest": "vmkernel65",

@@ -1,7 +1,7 @@
 // Package instances implements the Source of pkg/common/instances with the virtual machines of one vCenter.
 //
 // Machines are read with property collections when the framework needs them, and not watched with WaitForUpdatesEx.
-// With 1,000 machines on govmomi's simulator, an idle hour has 24 calls: 12 collections for the refreshes of the
+// With 1,000 machines on govmomi's simulator, an idle hour has 24 calls: 12 reads for the refreshes of the
 // framework, and the tags of zones. Long polls of 5 minutes would replace the 12 collections by 12 polls, and each
 // login would need 3 more calls for the view and its filter. Every change of a machine ends a poll: 100 changes in an
 // hour are 110 calls, 1,000 changes 1,010. Earlier knowledge of changes has no use, because the framework checks nodes
@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/utils/clock"
 
@@ -55,9 +56,16 @@ type Source struct {
 	providerIDs names.ProviderIDs
 	zones       *zones
 
+	scans scans
+
 	mu sync.Mutex
-	// seen has the machines of the last collection by UUID, to prove that one is deleted.
-	seen map[string]api.Ref
+	// seen has the objects of machines by UUID, to read them again and to prove that one is deleted. absent are the UUIDs
+	// that this vCenter did not have, and when.
+	seen   map[string]api.Ref
+	absent map[string]time.Time
+	// entities are the objects above machines, which were read from entitiesAt on.
+	entities   map[api.Ref]api.Entity
+	entitiesAt time.Time
 }
 
 var _ common.Source = (*Source)(nil)
@@ -65,14 +73,15 @@ var _ common.Source = (*Source)(nil)
 // NewSource returns a Source. It makes no call.
 func NewSource(o Options) *Source {
 	return &Source{
-		options: o, providerIDs: names.NewProviderIDs(), seen: map[string]api.Ref{},
+		options: o, providerIDs: names.NewProviderIDs(), seen: map[string]api.Ref{}, absent: map[string]time.Time{},
 		zones: newZones(o.API, o.Region, o.Zone, o.Clock),
 	}
 }
 
-// List implements instances.Source. It omits machines that share their UUID: Get and Find name them.
+// List implements instances.Source. It has the machines of the cluster's Nodes, or all without a cluster, and omits
+// those that share their UUID: Get and Find name them.
 func (s *Source) List(ctx context.Context) ([]common.Instance, error) {
-	found, err := s.collect(ctx)
+	found, err := s.listMachines(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -92,10 +101,10 @@ func (s *Source) instances(found *collection) []common.Instance {
 	return out
 }
 
-// Get implements instances.Source. The result has all other instances too, which serve the reads that follow. An
+// Get implements instances.Source. The result has other known instances too, which serve the reads that follow. An
 // ID with swapped bytes is that of the same machine.
 func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, error) {
-	found, err := s.collect(ctx)
+	found, err := s.getMachines(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +112,7 @@ func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, erro
 	for _, id := range ids {
 		machine, ok, err := found.unique(id, names.SwapUUID(id))
 		if err == nil && !ok {
-			err = s.proveDeleted(ctx, found.inventory.VCenter, id)
+			err = s.proveDeleted(ctx, id)
 		}
 		if err != nil {
 			out = append(out, common.Instance{ID: id, Uncertain: err})
@@ -122,13 +131,16 @@ func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, erro
 // Find implements instances.Source. The system UUID of a Node identifies its machine. A Node that no machine
 // matches by UUID is matched by the name of the guest, and then by the node's name as an address.
 func (s *Source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Instance, error) {
-	found, err := s.collect(ctx)
+	found, err := s.findMachines(ctx, nodes)
 	if err != nil {
 		return nil, err
 	}
 	var out []common.Instance
 	for _, node := range nodes {
 		machine, ok, err := found.findNode(node)
+		if err == nil && !ok && s.options.KeepDeleted {
+			err = s.keepError("of Node " + node.Name)
+		}
 		if err != nil {
 			out = append(out, common.Instance{NodeName: node.Name, Uncertain: err})
 			continue
@@ -141,31 +153,6 @@ func (s *Source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Ins
 		out = append(out, in)
 	}
 	return out, nil
-}
-
-// collect reads all machines in scope, and records their references.
-func (s *Source) collect(ctx context.Context) (*collection, error) {
-	inventory, err := s.options.API.Collect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	found := &collection{vcenter: s.options.Name, inventory: inventory, byUUID: map[string][]api.Machine{}}
-	for _, m := range inventory.Machines {
-		if m.Template || m.UUID == "" || !isInScope(inventory, m, s.options.Datacenters) {
-			continue
-		}
-		found.byUUID[m.UUID] = append(found.byUUID[m.UUID], m)
-	}
-	var machines []api.Machine
-	s.mu.Lock()
-	for uuid, sameUUID := range found.byUUID {
-		found.byUUID[uuid] = preferRunning(sameUUID)
-		s.seen[uuid] = sameUUID[0].Ref
-		machines = append(machines, found.byUUID[uuid]...)
-	}
-	s.mu.Unlock()
-	found.places = s.zones.read(ctx, inventory, machines)
-	return found, nil
 }
 
 // preferRunning returns the only running machine among those of one UUID, or else all. A clone is usually powered off.
@@ -198,9 +185,14 @@ func isInScope(inventory api.Inventory, m api.Machine, datacenters []string) boo
 	if i < 0 {
 		return false
 	}
-	dc := inventory.Entities[chain[i]]
+	return isDatacenterInScope(inventory, chain[i], datacenters)
+}
+
+// isDatacenterInScope reports whether a datacenter is one of the configured ones.
+func isDatacenterInScope(inventory api.Inventory, ref api.Ref, datacenters []string) bool {
+	dc := inventory.Entities[ref]
 	var location strings.Builder
-	for _, ref := range slices.Backward(chain[i:]) {
+	for _, ref := range slices.Backward(inventory.Chain(ref)) {
 		// The root folder has no name in paths.
 		if e := inventory.Entities[ref]; e.Parent != (api.Ref{}) {
 			location.WriteString("/" + e.Name)
@@ -224,10 +216,13 @@ func isInScope(inventory api.Inventory, m api.Machine, datacenters []string) boo
 // object does not exist; an account that has lost its permission, or a host that does not answer,
 // proves nothing. The permissions of the account cannot prove it either: a vCenter lists only those on objects that
 // the account can see.
-func (s *Source) proveDeleted(ctx context.Context, vcenter, id string) error {
+func (s *Source) proveDeleted(ctx context.Context, id string) error {
 	if s.options.KeepDeleted {
-		return uncertainError(cloudapi.Unknown, "machine %s was not found in vCenter %s; its node stays because the "+
-			"environment variable SKIP_NODE_DELETION is set", id, s.options.Name)
+		return s.keepError(id)
+	}
+	vcenter, err := s.options.API.Identity(ctx)
+	if err != nil {
+		return err
 	}
 	seen, known := s.findObject(vcenter, id)
 	for _, uuid := range []string{id, names.SwapUUID(id)} {
@@ -253,6 +248,12 @@ func (s *Source) proveDeleted(ctx context.Context, vcenter, id string) error {
 	}
 	return uncertainError(cloudapi.Unavailable, "machine %s (%s) exists in vCenter %s and cannot be read: check its "+
 		"host, and that the account has the permission System.Read for it", id, seen.Value, s.options.Name)
+}
+
+// keepError is the error of a machine that does not exist and whose node stays.
+func (s *Source) keepError(machine string) error {
+	return uncertainError(cloudapi.Unknown, "machine %s was not found in vCenter %s; its node stays because the "+
+		"environment variable SKIP_NODE_DELETION is set", machine, s.options.Name)
 }
 
 // findObject returns the object of the machine with that UUID in this vCenter: that of the last collection, or that in

@@ -14,20 +14,41 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 )
 
-const (
-	encodingBase64 = "base64"
-	encodingGzip   = "gzip+base64"
-	// metadataLimit bounds the decompressed configuration of a guest's network.
-	metadataLimit = 1 << 20
-)
+// metadataLimit bounds the decompressed metadata and configuration of a guest's network.
+const metadataLimit = 1 << 20
+
+// decoder returns how to decode a text with an encoding of cloud-init: whether it is in base64, and whether it is
+// compressed.
+func decoder(encoding string) (base64, gzip bool) {
+	switch encoding {
+	case "base64", "b64":
+		return true, false
+	case "gzip+base64", "gz+b64":
+		return true, true
+	}
+	return false, false
+}
+
+// decode decodes a text with an encoding of cloud-init; any other one means that it is not encoded.
+func decode(text, encoding string) ([]byte, error) {
+	isBase64, isGzip := decoder(encoding)
+	if !isBase64 {
+		return []byte(text), nil
+	}
+	content, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || !isGzip {
+		return content, err
+	}
+	return decompress(content)
+}
 
 // staticAddresses returns the addresses that cloud-init was given in guestinfo.metadata, in the order of the
-// document. Metadata in another encoding than base64 do not count.
+// document. Metadata without an encoding do not count.
 func staticAddresses(m api.Machine) ([]netip.Addr, error) {
-	if m.MetadataEncoding != encodingBase64 || m.Metadata == "" {
+	if isEncoded, _ := decoder(m.MetadataEncoding); !isEncoded || m.Metadata == "" {
 		return nil, nil
 	}
-	content, err := base64.StdEncoding.DecodeString(m.Metadata)
+	content, err := decode(m.Metadata, m.MetadataEncoding)
 	if err != nil {
 		return nil, err
 	}
@@ -50,17 +71,9 @@ func decodeNetwork(node yaml.Node, encoding string) (yaml.Node, error) {
 	if node.Kind != yaml.ScalarNode {
 		return node, nil
 	}
-	content := []byte(node.Value)
-	var err error
-	if encoding == encodingBase64 || encoding == encodingGzip {
-		if content, err = base64.StdEncoding.DecodeString(node.Value); err != nil {
-			return node, err
-		}
-	}
-	if encoding == encodingGzip {
-		if content, err = decompress(content); err != nil {
-			return node, err
-		}
+	content, err := decode(node.Value, encoding)
+	if err != nil {
+		return node, err
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(content, &document); err != nil || len(document.Content) == 0 {

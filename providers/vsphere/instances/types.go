@@ -41,7 +41,7 @@ func hasRegularName(id string) bool {
 		openServer5Guest openServer6Guest opensuse64Guest opensuseGuest
 		oracleLinux6_64Guest oracleLinux64Guest oracleLinux6Guest oracleLinux7_64Guest oracleLinux7Guest oracleLinuxGuest
 		os2Guest rhel2Guest rhel3_64Guest rhel3Guest rhel4_64Guest rhel4Guest rhel5_64Guest rhel5Guest rhel6_64Guest
-		rhel6Guest rhel7_64Guest rhel7Guest rhel8_64Guest rhel9_64Guest sjdsGuest
+		rhel6Guest rhel7_64Guest rhel7Guest rhel8_64Guest rhel9_64Guest rhel10_64Guest sjdsGuest
 		sles10_64Guest sles10Guest sles11_64Guest sles11Guest sles12_64Guest sles12Guest slesGuest
 		solaris10_64Guest solaris10Guest solaris11_64Guest solaris6Guest solaris7Guest solaris8Guest solaris9Guest
 		suse64Guest suseGuest ubuntu64Guest ubuntuGuest vmkernel5Guest vmkernel65Guest vmkernel6Guest vmkernelGuest

@@ -3,12 +3,14 @@ package instances
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 )
@@ -34,7 +36,9 @@ type zones struct {
 	attached map[api.Ref]attachment
 	tags     map[string]tag
 	names    map[string]string
-	namesAt  time.Time
+	// unreadable are the errors of tags that cannot be read, by ID.
+	unreadable map[string]error
+	namesAt    time.Time
 }
 
 // attachment has the tags of an object.
@@ -50,8 +54,14 @@ func newZones(a api.VCenter, region, zone string, c clock.PassiveClock) *zones {
 	return &zones{api: a, region: region, zone: zone, clock: c, attached: map[api.Ref]attachment{}}
 }
 
-// place is the region and the zone of a machine.
-type place struct{ region, zone string }
+// enabled reports whether nodes have regions and zones.
+func (z *zones) enabled() bool { return z.region != "" && z.zone != "" }
+
+// place is the region and the zone of a machine. err is the reason why they may be others: a tag that cannot be read.
+type place struct {
+	region, zone string
+	err          error
+}
 
 func (p place) isComplete() bool { return p.region != "" && p.zone != "" }
 
@@ -74,6 +84,9 @@ func (p places) find(m api.Machine) (place, error) {
 	if found.isComplete() {
 		return found, nil
 	}
+	if found.err != nil {
+		return place{}, found.err
+	}
 	missing := p.zones.region
 	if found.region != "" {
 		missing = p.zones.zone
@@ -85,11 +98,12 @@ func (p places) find(m api.Machine) (place, error) {
 // read reads the tags of all machines with few calls: one for all objects above them, one for the machines that these
 // leave without a place, and one for each tag and category that is not known yet.
 func (z *zones) read(ctx context.Context, inventory api.Inventory, machines []api.Machine) places {
-	if z.region == "" || z.zone == "" {
+	if !z.enabled() {
 		return places{}
 	}
 	z.mu.Lock()
 	defer z.mu.Unlock()
+	z.forget()
 	out := places{zones: z, byRef: map[api.Ref]place{}}
 	ancestors := map[api.Ref]bool{}
 	for _, m := range machines {
@@ -120,6 +134,12 @@ func (z *zones) read(ctx context.Context, inventory api.Inventory, machines []ap
 	return out
 }
 
+// forget drops the tags of objects that were not read for a while.
+func (z *zones) forget() {
+	now := z.clock.Now()
+	maps.DeleteFunc(z.attached, func(_ api.Ref, a attachment) bool { return now.Sub(a.at) >= tagsMaxAge })
+}
+
 // chains returns the objects with the tags of a machine, in the order in which they are tried: its host, its resource
 // pool and the machine, each with the objects above it.
 func chains(inventory api.Inventory, m api.Machine) [][]api.Ref {
@@ -141,26 +161,46 @@ func (z *zones) placeAll(inventory api.Inventory, machines []api.Machine, places
 }
 
 // placeOf returns the place from the first chain that has both a region and a zone, or else that of the last
-// chain. In a chain, the tag of the nearest object decides, for each category by itself.
+// chain. In a chain, the tag of the nearest object decides, for each category by itself. A chain ends at a tag that
+// cannot be read: it may be nearer than those above it.
 func (z *zones) placeOf(chains [][]api.Ref) place {
 	var p place
+	var unreadable error
 	for _, chain := range chains {
 		p = place{}
 		for _, ref := range chain {
-			for _, id := range z.attached[ref].tags {
-				switch t := z.tags[id]; {
-				case t.category == z.region && p.region == "":
-					p.region = t.name
-				case t.category == z.zone && p.zone == "":
-					p.zone = t.name
-				}
+			if p.isComplete() {
+				break
+			}
+			var err error
+			if p, err = z.addTags(p, ref); err != nil {
+				unreadable, p = err, place{}
+				break
 			}
 		}
 		if p.isComplete() {
-			break
+			return p
 		}
 	}
+	p.err = unreadable
 	return p
+}
+
+// addTags adds what is missing to a place from the tags of an object.
+func (z *zones) addTags(p place, ref api.Ref) (place, error) {
+	for _, id := range z.attached[ref].tags {
+		if err := z.unreadable[id]; err != nil {
+			return p, fmt.Errorf("tag %s of %s %s cannot be read; give the account the permission System.Read for it: %w", id,
+				ref.Type, ref.Value, err)
+		}
+		switch t := z.tags[id]; {
+		case t.category == z.region && p.region == "":
+			p.region = t.name
+		case t.category == z.zone && p.zone == "":
+			p.zone = t.name
+		}
+	}
+	return p, nil
 }
 
 // readTags reads the tags of objects that are not known or older than maxAge.
@@ -190,29 +230,46 @@ func (z *zones) readTags(ctx context.Context, objects map[api.Ref]bool, maxAge t
 	return nil
 }
 
-// readTagNames reads the names of tags and of their categories, each once in a while.
+// readTagNames reads the names of tags and of their categories, each once in a while. A tag that was deleted in the
+// meantime does not count, and one that cannot be read affects only the machines below its object. Other errors are
+// those of the vCenter.
 func (z *zones) readTagNames(ctx context.Context, ids []string) error {
 	if now := z.clock.Now(); z.tags == nil || now.Sub(z.namesAt) >= namesMaxAge {
-		z.tags, z.names, z.namesAt = map[string]tag{}, map[string]string{}, now
+		z.tags, z.names, z.unreadable, z.namesAt = map[string]tag{}, map[string]string{}, map[string]error{}, now
 	}
 	for _, id := range ids {
 		if _, known := z.tags[id]; known {
 			continue
 		}
-		t, err := z.api.Tag(ctx, id)
-		if err != nil {
+		t, err := z.readTag(ctx, id)
+		delete(z.unreadable, id)
+		switch {
+		case err == nil:
+			z.tags[id] = t
+		case cloudapi.Is(err, cloudapi.NotFound):
+		case cloudapi.Is(err, cloudapi.Unavailable, cloudapi.Throttled, cloudapi.Canceled):
 			return err
+		default:
+			z.unreadable[id] = err
 		}
-		category, known := z.names[t.CategoryID]
-		if !known {
-			c, err := z.api.Category(ctx, t.CategoryID)
-			if err != nil {
-				return err
-			}
-			category = c.Name
-			z.names[t.CategoryID] = category
-		}
-		z.tags[id] = tag{category: category, name: t.Name}
 	}
 	return nil
+}
+
+// readTag reads a tag and its category.
+func (z *zones) readTag(ctx context.Context, id string) (tag, error) {
+	t, err := z.api.Tag(ctx, id)
+	if err != nil {
+		return tag{}, err
+	}
+	category, known := z.names[t.CategoryID]
+	if !known {
+		c, err := z.api.Category(ctx, t.CategoryID)
+		if err != nil {
+			return tag{}, err
+		}
+		category = c.Name
+		z.names[t.CategoryID] = category
+	}
+	return tag{category: category, name: t.Name}, nil
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
-	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
 
 // ensureAddress finds the address of the load balancer, or plans its allocation. It returns the changes that
@@ -28,11 +27,7 @@ func (d *differ) ensureAddress() (after []plan.Ref, address string, surplus []ap
 		return []plan.Ref{creation.Ref}, "", surplus
 	}
 	surplus = slices.Delete(slices.Clone(d.have.Allocations), chosen, chosen+1)
-	have := d.have.Allocations[chosen]
-	if change, ok := d.allocationMark(have); ok {
-		d.plan.Add(change)
-	}
-	return nil, have.Address, surplus
+	return nil, d.have.Allocations[chosen].Address, surplus
 }
 
 // inUse reports whether a virtual server of the Service has the address.
@@ -60,20 +55,24 @@ func (d *differ) allocationCreate() (change plan.Change, existing string) {
 	}
 	c := d.write.store.allocations(d.want.Pool)
 	path := c.path + "/" + id
-	exists := slices.ContainsFunc(d.have.Allocations, func(a api.IPAllocation) bool {
-		return a.Path == path && a.Address == ""
-	})
+	i := slices.IndexFunc(d.have.Allocations, func(a api.IPAllocation) bool { return a.Path == path && a.Address == "" })
+	exists, failed := i >= 0, i >= 0 && d.have.Allocations[i].Failed
 	var f plan.Fields
 	f.Diff("pool", "", d.want.Pool)
 	f.Diff("allocation_ip", "", d.want.IP)
 	change = plan.Change{
 		Ref: d.allocationRef(d.want.Pool, plan.Create), Fields: f,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			if exists {
+			if exists && !failed {
 				return nil
 			}
+			if failed { // An allocation cannot be updated: only a new one gets an address that is free now.
+				if err := d.write.deleteAllocation(ctx, d.want.Pool, path); err != nil {
+					return err
+				}
+			}
 			object := api.IPAllocation{AllocationIP: d.want.IP}
-			object.Tags = setTags(nil, d.owner.tags(map[string]string{names.TagApplied: d.want.record().Encode()}))
+			object.Tags = setTags(nil, d.owner.tags(nil))
 			_, err := c.put(ctx, path, object)
 			return err
 		},
@@ -93,22 +92,6 @@ func (d *differ) allocationCreate() (change plan.Change, existing string) {
 		return change, path
 	}
 	return change, ""
-}
-
-// allocationMark is the change of the tags of an allocation, if they differ.
-func (d *differ) allocationMark(have api.IPAllocation) (plan.Change, bool) {
-	var f plan.Fields
-	if !diffTags(&f, have.Tags, d.owner.tags(nil)) {
-		return plan.Change{}, false
-	}
-	return plan.Change{
-		Ref: d.allocationRef(have.Pool, plan.Update), ID: have.Path, Fields: f, Mark: true,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.write.store.allocations(have.Pool).update(ctx, have.Path, func(a *api.IPAllocation) {
-				a.Tags = setTags(a.Tags, d.owner.tags(nil))
-			})
-		},
-	}, true
 }
 
 // allocationDelete is the change that returns an address to its pool.

@@ -153,7 +153,6 @@ func (w writer) awaitAddress(ctx context.Context, pool, ip, path string) (string
 			return "", err
 		}
 		if address != "" {
-			w.store.recordAddress(path, address)
 			return address, nil
 		}
 		if err := clocks.Sleep(ctx, w.clock, allocationPoll); err != nil {

@@ -20,10 +20,11 @@ import (
 
 // The settings of a monitor by default, which are those of NSX-T: an earlier manager set none.
 const (
-	defaultInterval  = 5 * time.Second
-	defaultTimeout   = 15 * time.Second
+	defaultInterval  = 5
+	defaultTimeout   = 15
 	defaultRiseCount = 3
 	defaultFallCount = 3
+	defaultURL       = "/"
 )
 
 // The resource types of monitors.
@@ -46,8 +47,10 @@ type Desired struct {
 	Ports    []Port
 	Members  []api.LBPoolMember
 	// SNAT is the type of the translation in new pools.
-	SNAT     string
-	Warnings []string
+	SNAT string
+	// HasHealthCheck reports whether the Service has settings of its monitors.
+	HasHealthCheck bool
+	Warnings       []string
 	// Fields are intent.Service.Fields.
 	Fields map[string]string
 }
@@ -58,7 +61,7 @@ type Port struct {
 	Name           string
 	Port, NodePort int32
 	Profile        string
-	// Monitor is nil for a port without one.
+	// Monitor is nil for a port without one. Settings that the Service does not have are zero.
 	Monitor *api.LBMonitor
 	// Ranges are those of clients that may connect; none for all.
 	Ranges []string
@@ -108,6 +111,7 @@ func newDesired(
 		problems.Add(names.ClassAnnotation, d.Class, err.Error())
 	}
 	d.IP = staticAddress(in, &problems)
+	d.HasHealthCheck = in.HealthCheck != intent.HealthCheck{}
 	for _, p := range in.Ports {
 		d.Ports = append(d.Ports, Port{
 			Name: portName(p), Port: p.Port, NodePort: p.NodePort, Profile: profiles[p.Protocol],
@@ -189,14 +193,12 @@ func newMonitor(h intent.HealthCheck, p intent.Port) *api.LBMonitor {
 		return nil
 	}
 	m := &api.LBMonitor{
-		MonitorPort: int64(cmp.Or(h.Port, p.NodePort)), Interval: seconds(cmp.Or(h.Interval, defaultInterval)),
-		Timeout:   seconds(cmp.Or(h.Timeout, defaultTimeout)),
-		RiseCount: int64(cmp.Or(h.HealthyThreshold, defaultRiseCount)),
-		FallCount: int64(cmp.Or(h.UnhealthyThreshold, defaultFallCount)),
+		MonitorPort: int64(cmp.Or(h.Port, p.NodePort)), Interval: seconds(h.Interval), Timeout: seconds(h.Timeout),
+		RiseCount: int64(h.HealthyThreshold), FallCount: int64(h.UnhealthyThreshold),
 	}
 	m.ResourceType = monitorTCP
 	if h.Protocol == intent.HealthCheckHTTP {
-		m.ResourceType, m.RequestURL = monitorHTTP, cmp.Or(h.Path, "/")
+		m.ResourceType, m.RequestURL = monitorHTTP, h.Path
 	}
 	return m
 }

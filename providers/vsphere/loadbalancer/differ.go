@@ -6,6 +6,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
 
 // The kinds of objects in plans. Members are a separate kind, because only they change when nodes join and leave.
@@ -62,16 +63,18 @@ func (d *differ) deletion(ref plan.Ref, r api.Resource, after []plan.Ref,
 	}
 }
 
-// showTags formats tags for plans.
+// showTags formats tags for plans, without the applied record.
 func showTags(tags []api.NSXTag) string {
 	shown := map[string]string{}
 	for _, t := range tags {
-		shown[t.Scope] = t.Tag
+		if t.Scope != names.TagApplied {
+			shown[t.Scope] = t.Tag
+		}
 	}
 	return plan.ShowMap(shown)
 }
 
-// diffTags adds the difference of the tags of an object, except for the applied record.
+// diffTags adds the difference of the tags of an object.
 func diffTags(f *plan.Fields, have []api.NSXTag, want map[string]string) bool {
 	return f.Diff("tags", showTags(have), showTags(setTags(have, want)))
 }

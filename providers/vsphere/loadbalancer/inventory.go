@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -160,14 +161,14 @@ func (l *lister) addAddressUsers(ctx context.Context, allocations []api.IPAlloca
 	}
 	for _, a := range allocations {
 		id := identify(a.Pool, a.Resource)
-		address := a.AllocationIP
-		if address == "" && counts[id] == 1 && len(addresses[id]) == 1 {
+		address := ""
+		if counts[id] == 1 && len(addresses[id]) == 1 {
 			address = addresses[id][0]
 		}
-		if address == "" {
+		if address == "" || a.AllocationIP != "" && address != a.AllocationIP {
 			var err error
-			// An allocation of a pool without a free address has none.
-			if address, err = l.store.addressOf(ctx, a); err != nil && !cloudapi.Is(err, cloudapi.Quota) {
+			// An allocation of a pool without such an address has none.
+			if address, err = l.store.addressOf(ctx, a); err != nil && !errors.Is(err, api.ErrNotAllocated) {
 				return err
 			}
 		}

@@ -28,7 +28,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
-	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
 
 // Cloud is NSX-T behind pkg/common/loadbalancer. It is safe for concurrent use.
@@ -40,6 +39,7 @@ type Cloud struct {
 var (
 	_ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
 	_ lbcommon.RecordKeeper[Desired, Observed]       = (*Cloud)(nil)
+	_ lbcommon.AllReader                             = (*Cloud)(nil)
 )
 
 // New returns a Cloud. It makes no call. A nil clock is the real one.
@@ -47,6 +47,9 @@ func New(client api.NSXT, cfg config.LoadBalancing, c clock.Clock) *Cloud {
 	c = clocks.OrReal(c)
 	return &Cloud{reader: newReader(client, cfg, c), clock: c}
 }
+
+// ReadsAll implements loadbalancer.AllReader: NSX-T lists the objects of all Services at once.
+func (c *Cloud) ReadsAll() bool { return true }
 
 // Name implements loadbalancer.Cloud. It is the display name of the objects.
 func (c *Cloud) Name(key lbcommon.Key) string { return balancerName(key) }
@@ -111,8 +114,7 @@ func (c *Cloud) DesiredRecord(want Desired) lbcommon.AppliedRecord { return want
 
 // StoredRecord implements loadbalancer.RecordKeeper.
 func (c *Cloud) StoredRecord(_ lbcommon.Key, have Observed) (record lbcommon.AppliedRecord, writable bool) {
-	a, ok := recordAllocation(have)
-	return lbcommon.ParseRecord(a.Tag(names.TagApplied)), ok
+	return storedRecord(have), len(have.Servers) > 0
 }
 
 // StoreRecords implements loadbalancer.RecordKeeper. Each load balancer takes a call.

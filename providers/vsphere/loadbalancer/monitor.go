@@ -1,9 +1,11 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
@@ -20,6 +22,7 @@ func (d *differ) ensureMonitor(port Port) (path string, created []plan.Ref) {
 		return m.Tag(names.TagPort) == port.Name && m.ResourceType == want.ResourceType
 	})
 	if i < 0 {
+		setDefaults(&want, func(string) bool { return true })
 		want.DisplayName = names.MonitorDisplay(d.name(), int32(want.MonitorPort)) //nolint:gosec // a port
 		want.Tags = setTags(nil, tags)
 		path = api.LBMonitors + "/" + d.owner.objectID(partMonitor, port.Name, want.ResourceType)
@@ -35,6 +38,9 @@ func (d *differ) ensureMonitor(port Port) (path string, created []plan.Ref) {
 		return path, []plan.Ref{change.Ref}
 	}
 	have := d.have.Monitors[i]
+	record := storedRecord(d.have)
+	setDefaults(&want, record.Has)
+	keepSettings(&want, have)
 	f := monitorFields(have, want)
 	diffTags(&f, have.Tags, tags)
 	if len(f) > 0 {
@@ -51,6 +57,35 @@ func (d *differ) ensureMonitor(port Port) (path string, created []plan.Ref) {
 		})
 	}
 	return have.Path, nil
+}
+
+// setDefaults sets the settings that the Service does not have to those of NSX-T, if the function returns true for the
+// annotation that sets them.
+func setDefaults(m *api.LBMonitor, reset func(key string) bool) {
+	for _, s := range []struct {
+		value    *int64
+		key      string
+		standard int64
+	}{
+		{&m.Interval, intent.KeyHealthCheckInterval, defaultInterval},
+		{&m.Timeout, intent.KeyHealthCheckTimeout, defaultTimeout},
+		{&m.RiseCount, intent.KeyHealthCheckHealthyThreshold, defaultRiseCount},
+		{&m.FallCount, intent.KeyHealthCheckUnhealthyThreshold, defaultFallCount},
+	} {
+		if *s.value == 0 && reset(s.key) {
+			*s.value = s.standard
+		}
+	}
+	if m.ResourceType == monitorHTTP && m.RequestURL == "" && reset(intent.KeyHealthCheckPath) {
+		m.RequestURL = defaultURL
+	}
+}
+
+// keepSettings sets the settings that are still missing to the existing ones, which a user may have tuned.
+func keepSettings(m *api.LBMonitor, have api.LBMonitor) {
+	m.Interval, m.Timeout = cmp.Or(m.Interval, have.Interval), cmp.Or(m.Timeout, have.Timeout)
+	m.RiseCount, m.FallCount = cmp.Or(m.RiseCount, have.RiseCount), cmp.Or(m.FallCount, have.FallCount)
+	m.RequestURL = cmp.Or(m.RequestURL, have.RequestURL)
 }
 
 // monitorFields returns the differences of two monitors, by the names of the API.

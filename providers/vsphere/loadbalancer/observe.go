@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -168,14 +169,18 @@ func (r *reader) addAddresses(ctx context.Context, o owner, have Observed) error
 		}
 	}
 	for i, a := range have.Allocations {
-		address := a.AllocationIP
-		if address == "" && candidates[a.Pool] == 1 {
+		address := ""
+		if candidates[a.Pool] == 1 {
 			address = serverAddress(o, have.Servers, a.Pool)
+		}
+		if a.AllocationIP != "" && address != a.AllocationIP {
+			address = ""
 		}
 		if address == "" && o.mayOwn(a.Resource) {
 			var err error
-			// A pool without a free address shows in the plan that waits for one.
-			if address, err = r.store.addressOf(ctx, a); err != nil && !cloudapi.Is(err, cloudapi.Quota) {
+			address, err = r.store.addressOf(ctx, a)
+			// A pool without such an address shows in the plan that waits for it.
+			if have.Allocations[i].Failed = errors.Is(err, api.ErrNotAllocated); err != nil && !have.Allocations[i].Failed {
 				return err
 			}
 		}

@@ -24,6 +24,7 @@ func (d *differ) ensurePool(port Port, monitor string, after []plan.Ref) (path s
 		return d.poolCreate(port, monitors, tags, after)
 	}
 	have := d.have.Pools[i]
+	monitors = d.activeMonitors(have, monitor)
 	var f plan.Fields
 	f.Diff("active_monitor_paths", plan.ShowSet(have.ActiveMonitorPaths), plan.ShowSet(monitors))
 	diffTags(&f, have.Tags, tags)
@@ -42,6 +43,18 @@ func (d *differ) ensurePool(port Port, monitor string, after []plan.Ref) (path s
 		d.plan.Add(change)
 	}
 	return have.Path, nil
+}
+
+// activeMonitors returns the monitors of an existing pool: that of the Service, and those that a user set, which may
+// replace it. monitor is the path of that of the Service; "" without one.
+func (d *differ) activeMonitors(have api.LBPool, monitor string) []string {
+	out := filter(have.ActiveMonitorPaths, func(path string) bool {
+		return path == monitor || !slices.ContainsFunc(d.have.Monitors, func(m api.LBMonitor) bool { return m.Path == path })
+	})
+	if monitor != "" && (len(out) == 0 || d.want.HasHealthCheck && !slices.Contains(out, monitor)) {
+		out = append(out, monitor)
+	}
+	return out
 }
 
 // poolCreate plans a new pool with its members.

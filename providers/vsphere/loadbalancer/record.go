@@ -2,14 +2,17 @@ package loadbalancer
 
 import (
 	"context"
+	"slices"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
 
-// The applied record is a tag of the allocation. It has no members: the lists contain them.
+// The applied record is a tag of one virtual server: an IP allocation cannot be updated, and a load balancer service
+// has the virtual servers of all Services. It has no members: the lists contain them.
 
 func (d Desired) record() lbcommon.AppliedRecord {
 	fields := d.Fields
@@ -17,31 +20,48 @@ func (d Desired) record() lbcommon.AppliedRecord {
 	return lbcommon.NewRecord(lbcommon.Digest(d), "", fields)
 }
 
-// recordAllocation returns the allocation with the record: the one in use.
-func recordAllocation(have Observed) (api.IPAllocation, bool) {
-	for _, a := range have.Allocations {
-		for _, server := range have.Servers {
-			if a.Address != "" && a.Address == server.IPAddress {
-				return a, true
-			}
+// storedRecord returns the record of a Service; the zero value without one.
+func storedRecord(have Observed) lbcommon.AppliedRecord {
+	for _, server := range have.Servers {
+		if record := server.Tag(names.TagApplied); record != "" {
+			return lbcommon.ParseRecord(record)
 		}
 	}
-	if len(have.Allocations) > 0 {
-		return have.Allocations[0], true
+	// Earlier releases stored it with the allocation. One without an update is that of the creation and may be outdated:
+	// NSX-T accepts an update of an allocation, and does nothing.
+	for _, a := range have.Allocations {
+		if record := a.Tag(names.TagApplied); record != "" && a.Revision != nil && *a.Revision > 0 {
+			return lbcommon.ParseRecord(record)
+		}
 	}
-	return api.IPAllocation{}, false
+	return lbcommon.AppliedRecord{}
 }
 
-// storeRecord is the change that stores a record.
+// storeRecord is the change that stores a record. The virtual server of the last one may have been deleted since.
 func storeRecord(write writer, have Observed, record string) plan.Change {
-	a, _ := recordAllocation(have)
+	servers := slices.Clone(have.Servers)
+	slices.SortStableFunc(servers, func(a, b api.LBVirtualServer) int { return recordRank(a) - recordRank(b) })
 	return plan.Change{
 		Ref:    plan.Ref{Kind: lbcommon.KindRecord, Name: balancerName(write.owner.key), Action: plan.Update},
-		Fields: []plan.Field{{Name: "record", Before: a.Tag(names.TagApplied), After: record}},
+		Fields: []plan.Field{{Name: "record", Before: storedRecord(have).Encode(), After: record}},
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return write.store.allocations(a.Pool).update(ctx, a.Path, func(a *api.IPAllocation) {
-				a.Tags = setTags(a.Tags, map[string]string{names.TagApplied: record})
-			})
+			for _, server := range servers {
+				if _, exists := write.store.servers.table.Get(server.Path); !exists {
+					continue
+				}
+				return write.store.servers.update(ctx, server.Path, func(v *api.LBVirtualServer) {
+					v.Tags = setTags(v.Tags, map[string]string{names.TagApplied: record})
+				})
+			}
+			return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "PUT lb-virtual-servers", Err: errDeleted}
 		},
 	}
+}
+
+// recordRank orders the virtual server with the record before the others.
+func recordRank(v api.LBVirtualServer) int {
+	if v.Tag(names.TagApplied) != "" {
+		return 0
+	}
+	return 1
 }

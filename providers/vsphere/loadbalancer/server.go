@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
@@ -25,9 +26,11 @@ func (d *differ) ensureServer(port Port, pool, group, address string, after []pl
 	apply := func(v *api.LBVirtualServer, address string) {
 		v.IPAddress, v.PoolPath, v.ApplicationProfilePath = address, pool, port.Profile
 		v.DefaultPoolMemberPorts = []string{fmt.Sprint(port.NodePort)}
-		v.AccessListControl = nil
-		if group != "" {
+		switch {
+		case group != "":
 			v.AccessListControl = &api.AccessControl{Action: "ALLOW", Enabled: true, GroupPath: group}
+		case d.restricts(*v):
+			v.AccessListControl = nil
 		}
 		v.Tags = setTags(v.Tags, d.owner.tags(map[string]string{
 			names.TagPort: port.Name, names.TagPool: d.want.Pool, names.TagClass: d.want.Class,
@@ -38,6 +41,14 @@ func (d *differ) ensureServer(port Port, pool, group, address string, after []pl
 		return d.serverCreate(port, address, after, apply), true
 	}
 	return d.serverUpdate(port, have, address, after, apply)
+}
+
+// restricts reports whether the access list of a virtual server is that of the Service. One with another group was made
+// by a user: without it, the port would be open to everyone.
+func (d *differ) restricts(v api.LBVirtualServer) bool {
+	return v.AccessListControl != nil && slices.ContainsFunc(d.have.Groups, func(g api.Group) bool {
+		return g.Path == v.AccessListControl.GroupPath
+	})
 }
 
 // resolveAddress returns the address of the plan once it is allocated.
@@ -54,6 +65,9 @@ func (d *differ) serverCreate(port Port, address string, after []plan.Ref,
 	want := api.LBVirtualServer{Enabled: true, Ports: []string{fmt.Sprint(port.Port)}}
 	want.DisplayName = d.name()
 	apply(&want, address)
+	if len(d.have.Servers) == 0 && port.Name == d.want.Ports[0].Name {
+		want.Tags = setTags(want.Tags, map[string]string{names.TagApplied: d.want.record().Encode()})
+	}
 	fields := serverFields(api.LBVirtualServer{}, want)
 	fields.Diff("ports", "", plan.ShowInt(port.Port))
 	return plan.Change{

@@ -160,18 +160,16 @@ func (s *store) allocationsOf(
 	return out, nil
 }
 
-// addressOf returns the address of an allocation, "" while it has none.
+// addressOf returns the address of an allocation, "" while it has none. A chosen address counts only once it is
+// realized: NSX-T accepts requests for addresses that another allocation has.
 func (s *store) addressOf(ctx context.Context, a api.IPAllocation) (string, error) {
-	if a.AllocationIP != "" {
-		return a.AllocationIP, nil
-	}
 	s.mu.Lock()
 	address := s.addresses[a.Path]
 	s.mu.Unlock()
 	if address != "" {
 		return address, nil
 	}
-	address, err := s.api.AllocatedAddress(ctx, a.Path)
+	address, err := s.api.AllocatedAddress(ctx, a.Path, a.AllocationIP)
 	if err == nil && address != "" {
 		s.recordAddress(a.Path, address)
 	}

@@ -27,7 +27,8 @@ const (
 	TagPrefix = "unified-ccm.io/"
 	// TagClusterUID is the UID of the namespace kube-system. It distinguishes clusters of one name.
 	TagClusterUID = TagPrefix + "cluster-uid"
-	// TagApplied is the applied record of a Service, on the allocation of its address.
+	// TagApplied is the applied record of a Service, on one of its virtual servers. Earlier releases wrote it to the
+	// allocation of its address.
 	TagApplied = TagPrefix + "applied"
 	// TagRouteCluster and TagRouteNode are the cluster and the node of a static route.
 	TagRouteCluster = "vsphere.k8s.io/cluster-name"

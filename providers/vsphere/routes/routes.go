@@ -22,8 +22,8 @@ type Options struct {
 	// RouterPath is the path of the Tier-1 gateway.
 	RouterPath string
 	Nodes      *nodes.LazyLister
-	// InstanceID returns the instance in a provider ID.
-	InstanceID func(providerID string) (string, error)
+	// Targets finds the machines of nodes.
+	Targets Targets
 	// ClusterUID returns "" until the manager runs, and where the UID cannot be read.
 	ClusterUID func() string
 }
@@ -68,38 +68,58 @@ func (s *Source) List(ctx context.Context, clusterName string) ([]common.Route, 
 	if err != nil {
 		return nil, err
 	}
-	byIP := map[string]*v1.Node{}
-	for _, node := range all {
-		for _, a := range node.Status.Addresses {
-			byIP[a.Address] = node
-		}
-	}
+	index := common.IndexNodes(all)
 	out := make([]common.Route, 0, len(found))
 	for _, r := range found {
-		out = append(out, s.convert(clusterName, r, byIP, all))
+		out = append(out, s.convert(ctx, clusterName, r, index))
 	}
 	return out, nil
 }
 
 // convert returns a route in the terms of package routes.
-func (s *Source) convert(cluster string, r api.StaticRoute, byIP map[string]*v1.Node, all []*v1.Node) common.Route {
+func (s *Source) convert(
+	ctx context.Context, cluster string, r api.StaticRoute, index *common.NodeIndex,
+) common.Route {
 	out := common.Route{
-		Name: r.Path, Destination: r.Network, Owned: s.isOwned(cluster, r, all), Created: r.Created(),
+		Name: r.Path, Destination: r.Network, Owned: s.isOwned(cluster, r, index), Created: r.Created(),
 	}
 	out.Marked = s.options.ClusterUID() != "" && r.Tag(names.TagClusterUID) == s.options.ClusterUID()
-	for _, hop := range r.NextHops {
-		if node := byIP[hop.IPAddress]; node != nil {
-			out.NodeName = node.Name
-			// A node with an invalid provider ID keeps its route.
-			out.InstanceID, _ = s.options.InstanceID(node.Spec.ProviderID)
-		}
+	if node := s.nodeOf(ctx, r, out.Owned, index); node != nil {
+		out.NodeName = node.Name
+		// A node with an invalid provider ID keeps its route.
+		out.InstanceID, _ = s.options.Targets.InstanceID(node.Spec.ProviderID)
 	}
 	out.Blackhole = out.NodeName == ""
 	return out
 }
 
+// nodeOf returns the Node that a route leads to, or nil. Of an owned route whose Node does not have the next hop in its
+// status, the machine decides: the Node keeps the route unless the vCenter shows other addresses.
+func (s *Source) nodeOf(ctx context.Context, r api.StaticRoute, owned bool, index *common.NodeIndex) *v1.Node {
+	var last *v1.Node
+	for _, hop := range r.NextHops {
+		node, certain := index.At(r.Network, hop.IPAddress)
+		holders := index.WithCIDR(r.Network)
+		if certain && len(holders) > 0 {
+			return node
+		}
+		if node != nil {
+			last = node
+		}
+		if !owned {
+			continue
+		}
+		for _, holder := range holders {
+			if has, err := s.options.Targets.hasAddress(ctx, holder, hop.IPAddress); has || err != nil {
+				return holder
+			}
+		}
+	}
+	return last
+}
+
 // isOwned reports whether a route belongs to the cluster.
-func (s *Source) isOwned(cluster string, r api.StaticRoute, all []*v1.Node) bool {
+func (s *Source) isOwned(cluster string, r api.StaticRoute, index *common.NodeIndex) bool {
 	if cluster == "" || r.Tag(names.TagRouteCluster) != cluster {
 		return false
 	}
@@ -107,8 +127,8 @@ func (s *Source) isOwned(cluster string, r api.StaticRoute, all []*v1.Node) bool
 	if clusterUID != "" && uid != "" {
 		return clusterUID == uid
 	}
-	return slices.ContainsFunc(all, func(node *v1.Node) bool {
-		return node.Name == r.Tag(names.TagRouteNode) && hasRange(node, r.Network)
+	return slices.ContainsFunc(index.WithCIDR(r.Network), func(node *v1.Node) bool {
+		return node.Name == r.Tag(names.TagRouteNode)
 	}) || r.ID == s.routeID(cluster, r.Network)
 }
 
@@ -118,14 +138,6 @@ func (s *Source) routeID(cluster, destination string) string {
 		cluster = uid
 	}
 	return names.RouteID(cluster, destination)
-}
-
-// hasRange reports whether the destination is one of the Node's pod ranges.
-func hasRange(node *v1.Node, destination string) bool {
-	return slices.ContainsFunc(node.Spec.PodCIDRs, func(cidr string) bool {
-		p, err := netip.ParsePrefix(cidr)
-		return err == nil && p.Masked().String() == destination
-	})
 }
 
 // nextHop returns the first internal address of a Node in the family of the destination, or else the first external
@@ -150,25 +162,41 @@ func nextHop(node *v1.Node, destination string) string {
 func (s *Source) Create(ctx context.Context, clusterName string, list []common.Route) []error {
 	errs := make([]error, len(list))
 	all, err := s.options.Nodes.All()
+	index := common.IndexNodes(all)
 	for i, r := range list {
 		if errs[i] = err; err == nil {
-			errs[i] = s.create(ctx, clusterName, r, all)
+			errs[i] = s.create(ctx, clusterName, r, index)
 		}
 	}
 	return errs
 }
 
-func (s *Source) create(ctx context.Context, cluster string, r common.Route, all []*v1.Node) error {
-	i := slices.IndexFunc(all, func(node *v1.Node) bool { return node.Name == r.NodeName })
+// nextHopOf returns the address of the node of a route. A kubelet writes the addresses of its Node, so that the machine
+// must have it too.
+func (s *Source) nextHopOf(ctx context.Context, r common.Route, node *v1.Node) (string, error) {
 	address := ""
-	if i >= 0 {
-		address = nextHop(all[i], r.Destination)
+	if node != nil {
+		address = nextHop(node, r.Destination)
 	}
 	if address == "" {
-		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "PUT static-routes",
+		return "", &cloudapi.Error{Class: cloudapi.Conflict, Operation: "PUT static-routes",
 			Err: fmt.Errorf("the node of the route to %s has no address of its family yet", r.Destination)}
 	}
-	node := all[i].Name
+	has, err := s.options.Targets.hasAddress(ctx, node, address)
+	if err == nil && !has {
+		err = &cloudapi.Error{Class: cloudapi.Invalid, Operation: "PUT static-routes",
+			Err: fmt.Errorf("the machine of node %s does not have the address %s, which the status of the node has",
+				node.Name, address)}
+	}
+	return address, err
+}
+
+func (s *Source) create(ctx context.Context, cluster string, r common.Route, index *common.NodeIndex) error {
+	address, err := s.nextHopOf(ctx, r, index.Named(r.NodeName))
+	if err != nil {
+		return err
+	}
+	node := r.NodeName
 	want := api.StaticRoute{Network: r.Destination, NextHops: []api.NextHop{{IPAddress: address, AdminDistance: 1}}}
 	want.DisplayName = names.RouteDisplay(cluster, node, r.Destination)
 	want.Tags = []api.NSXTag{{Scope: names.TagRouteCluster, Tag: cluster}, {Scope: names.TagRouteNode, Tag: node}}
@@ -176,7 +204,7 @@ func (s *Source) create(ctx context.Context, cluster string, r common.Route, all
 		want.Tags = append(want.Tags, api.NSXTag{Scope: names.TagClusterUID, Tag: uid})
 	}
 	path := api.StaticRoutes(s.options.RouterPath) + "/" + s.routeID(cluster, r.Destination)
-	err := s.put(ctx, path, want)
+	err = s.put(ctx, path, want)
 	if !cloudapi.Is(err, cloudapi.Conflict) {
 		return err
 	}
@@ -186,7 +214,7 @@ func (s *Source) create(ctx context.Context, cluster string, r common.Route, all
 		return listErr
 	}
 	for _, have := range found {
-		if have.Path == path && s.isOwned(cluster, have, all) {
+		if have.Path == path && s.isOwned(cluster, have, index) {
 			have.NextHops, have.Tags, have.DisplayName = want.NextHops, want.Tags, want.DisplayName
 			return s.put(ctx, path, have)
 		}

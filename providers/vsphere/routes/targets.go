@@ -2,7 +2,9 @@ package routes
 
 import (
 	"context"
+	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
@@ -35,5 +37,14 @@ func (t Targets) InstanceIDForNode(ctx context.Context, nodeName string) (string
 	return t.InstanceID(m.ProviderID)
 }
 
+// hasAddress reports whether the machine of a node has an address, as the vCenter shows it.
+func (t Targets) hasAddress(ctx context.Context, node *v1.Node, address string) (bool, error) {
+	m, err := t.Instances.InstanceMetadata(ctx, node)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(m.NodeAddresses, func(a v1.NodeAddress) bool { return a.Address == address }), nil
+}
+
 // NodeNames implements routes.NodeTargets. Every route of the Source has the name of its node, or is a blackhole.
-func (t Targets) NodeNames(context.Context, []string) (map[string]string, error) { return nil, nil }
+func (t Targets) NodeNames(context.Context, []string) (map[string][]string, error) { return nil, nil }

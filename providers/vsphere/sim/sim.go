@@ -23,6 +23,7 @@ import (
 
 	"github.com/vmware/govmomi/simulator"
 	vapi "github.com/vmware/govmomi/vapi/simulator"
+	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 	"k8s.io/utils/clock"
@@ -43,6 +44,9 @@ const (
 
 // allocationTime is the time until NSX-T has allocated an address.
 const allocationTime = 2 * time.Second
+
+// versionsPath is the path of the document of a vCenter's API versions, below the one of its API.
+const versionsPath = "/vimServiceVersions.xml"
 
 const (
 	soapCookie = "vmware_soap_session"
@@ -66,6 +70,8 @@ type Options struct {
 	NSXT bool
 	// Public are the addresses of public load balancers; the zero value has 254.
 	Public netip.Prefix
+	// Pages returns property collections in pages of pageSize objects, as a vCenter does. vcsim obeys the client.
+	Pages bool
 }
 
 // Cloud is a simulated vCenter. It is safe for concurrent use.
@@ -115,6 +121,10 @@ func New(o Options) (*Cloud, error) {
 	c := &Cloud{
 		options: o, model: model, password: Password, machines: map[string]*machine{}, sessions: map[session]bool{},
 	}
+	if o.Pages {
+		model.Map().Put(&pagingCollector{PropertyCollector: simulator.PropertyCollector{
+			PropertyCollector: mo.PropertyCollector{Self: collectorRef()}}})
+	}
 	if o.NSXT {
 		c.nsx = nsxt.New(nsxt.Options{Clock: o.Clock, AllocationTime: allocationTime, Public: o.Public})
 	}
@@ -125,6 +135,8 @@ func New(o Options) (*Cloud, error) {
 // serve registers the handlers of vcsim without a listener.
 func (c *Cloud) serve() {
 	service, registry := c.model.Service, c.model.Map()
+	// It is of an API version after the one that vcsim reports. Clients that read the version do not know it.
+	registry.Get(vim25.ServiceInstance).(*simulator.ServiceInstance).Content.TenantManager = nil
 	service.Listen = &url.URL{
 		Scheme: "https", Host: "vcenter.invalid", Path: registry.Path, User: url.UserPassword(User, Password),
 	}
@@ -134,8 +146,11 @@ func (c *Cloud) serve() {
 		return login.UserName == User && login.Password == c.password
 	}
 	c.mux = http.NewServeMux()
-	service.RegisterSDK(registry)
+	service.RegisterSDK(registry, registry.Path+"/vimService")
 	c.mux.HandleFunc(registry.Path, service.ServeSDK)
+	c.mux.HandleFunc(registry.Path+"/vimService", service.ServeSDK)
+	// Clients choose the version of the API by it before they log in.
+	c.mux.HandleFunc(registry.Path+versionsPath, service.ServiceVersions)
 	patterns, handler := vapi.New(service.Listen, registry)
 	for _, p := range patterns {
 		c.mux.Handle(p, handler)
@@ -177,6 +192,9 @@ func describe(r *http.Request) sim.Operation {
 			name += " " + action
 		}
 		return sim.Operation{Service: "rest", Name: name}
+	}
+	if strings.HasSuffix(r.URL.Path, versionsPath) {
+		return sim.Operation{Service: "vim", Name: r.Method + " " + strings.TrimPrefix(versionsPath, "/")}
 	}
 	return sim.Operation{Service: "vim", Name: soapMethod(r)}
 }

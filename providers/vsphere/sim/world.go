@@ -103,7 +103,15 @@ func (c *Cloud) newMachine(name, bios string, cluster mo.Entity) *simulator.Virt
 	vm.ResourcePool, vm.Runtime.Host = compute.ResourcePool, &compute.Host[0]
 	vm.Runtime.PowerState = types.VirtualMachinePowerStatePoweredOn
 	vm.Runtime.ConnectionState = types.VirtualMachineConnectionStateConnected
-	vm.Config = &types.VirtualMachineConfigInfo{Name: name, Uuid: bios, GuestId: guestID}
+	// Required fields: clients with a schema refuse empty ones.
+	vm.Runtime.FaultToleranceState = types.VirtualMachineFaultToleranceStateNotConfigured
+	vm.Runtime.RecordReplayState = types.VirtualMachineRecordReplayStateInactive
+	vm.Summary.OverallStatus = types.ManagedEntityStatusGreen
+	vm.Summary.QuickStats.GuestHeartbeatStatus = types.ManagedEntityStatusGray
+	vm.OverallStatus, vm.GuestHeartbeatStatus = vm.Summary.OverallStatus, vm.Summary.QuickStats.GuestHeartbeatStatus
+	vm.Config = &types.VirtualMachineConfigInfo{
+		Name: name, Uuid: bios, GuestId: guestID, Hardware: types.VirtualHardware{NumCPU: cpus, MemoryMB: memoryMB},
+	}
 	vm.Summary.Config = types.VirtualMachineConfigSummary{
 		Name: name, Uuid: bios, GuestId: guestID, NumCpu: cpus, MemorySizeMB: memoryMB,
 	}
@@ -117,7 +125,20 @@ func (c *Cloud) newMachine(name, bios string, cluster mo.Entity) *simulator.Virt
 	}
 	registry.PutEntity(folder, vm)
 	registry.AddReference(ctx, folder, &folder.ChildEntity, vm.Self)
+	summarize(vm)
 	return vm
+}
+
+// summarize sets the parts of a virtual machine's summary that repeat its runtime and its guest: clients read either.
+func summarize(vm *simulator.VirtualMachine) {
+	vm.Summary.Vm, vm.Summary.Runtime = &vm.Self, vm.Runtime
+	vm.Summary.Guest = nil
+	if vm.Guest != nil {
+		vm.Summary.Guest = &types.VirtualMachineGuestSummary{
+			GuestId: vm.Guest.GuestId, HostName: vm.Guest.HostName, IpAddress: vm.Guest.IpAddress,
+			ToolsRunningStatus: vm.Guest.ToolsRunningStatus,
+		}
+	}
 }
 
 // folder returns the folder of the datacenter's machines.
@@ -152,7 +173,10 @@ func (c *Cloud) change(nodeName string, change func(*machine)) error {
 // Update changes a virtual machine, as its owner or VMware Tools would.
 func (c *Cloud) Update(nodeName string, update func(*simulator.VirtualMachine)) error {
 	return c.change(nodeName, func(m *machine) {
-		c.model.Map().WithLock(c.model.Service.Context, m.vm.Self, func() { update(m.vm) })
+		c.model.Map().WithLock(c.model.Service.Context, m.vm.Self, func() {
+			update(m.vm)
+			summarize(m.vm)
+		})
 	})
 }
 
@@ -195,7 +219,7 @@ func (c *Cloud) Stop(nodeName string) error {
 func (c *Cloud) Hide(nodeName string) error {
 	return c.change(nodeName, func(m *machine) {
 		c.removeFromFolder(m.vm)
-		m.vm.Config.Uuid = ""
+		m.vm.Config.Uuid, m.vm.Summary.Config.Uuid = "", ""
 	})
 }
 

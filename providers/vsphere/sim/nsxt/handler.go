@@ -70,15 +70,26 @@ func (m *Manager) serve(r *http.Request) (document, *apiError) {
 			"The credentials were incorrect or the account specified has been locked."}
 	}
 	path := strings.TrimPrefix(r.URL.Path, Prefix)
-	if path == "/infra/realized-state/realized-entities" {
-		return m.realized(r.URL.Query().Get("intent_path"))
-	}
-	if _, known := collections()[pattern(path)]; known {
+	_, isCollection := collections()[pattern(path)]
+	switch {
+	case isCollection || path == realizedPath || path == searchPath:
 		if r.Method != http.MethodGet {
 			return nil, methodNotAllowed()
 		}
-		return m.page(path, r)
+		if path == realizedPath {
+			return m.realized(r.URL.Query().Get("intent_path"))
+		}
+		if path == searchPath {
+			return m.search(r)
+		}
+		return m.page(m.list(path), r)
+	default:
+		return m.serveObject(path, r)
 	}
+}
+
+// serveObject answers a request for one object. The caller holds the lock.
+func (m *Manager) serveObject(path string, r *http.Request) (document, *apiError) {
 	collection, id := cutLast(path)
 	kind, known := collections()[pattern(collection)]
 	if !known || id == "" {
@@ -93,6 +104,11 @@ func (m *Manager) serve(r *http.Request) (document, *apiError) {
 		return shown(d), nil
 	case http.MethodPut:
 		return m.replace(path, collection, kind, r)
+	case http.MethodPatch:
+		if !kind.patch {
+			return nil, methodNotAllowed()
+		}
+		return nil, m.patch(path, collection, kind, r)
 	case http.MethodDelete:
 		return nil, m.remove(path)
 	}
@@ -110,9 +126,8 @@ func pattern(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// page returns a page of a collection. The cursor is the number of the first object, padded as the API does.
-func (m *Manager) page(collection string, r *http.Request) (document, *apiError) {
-	objects := m.list(collection)
+// page returns a page of objects. The cursor is the number of the first object, padded as the API does.
+func (m *Manager) page(objects []document, r *http.Request) (document, *apiError) {
 	start := 0
 	if cursor := r.URL.Query().Get("cursor"); cursor != "" {
 		n, err := strconv.Atoi(cursor)
@@ -130,7 +145,10 @@ func (m *Manager) page(collection string, r *http.Request) (document, *apiError)
 	for _, d := range objects[start:end] {
 		results = append(results, shown(d))
 	}
-	out := document{"results": results, "result_count": len(objects), "sort_by": "display_name", "sort_ascending": true}
+	out := document{"results": results, "sort_by": "display_name", "sort_ascending": true}
+	if start == 0 {
+		out["result_count"] = len(objects)
+	}
 	if end < len(objects) {
 		out["cursor"] = fmt.Sprintf("%010d", end)
 	}
@@ -146,15 +164,47 @@ func shown(d document) document {
 
 // replace creates an object, or replaces one with the revision in the request.
 func (m *Manager) replace(path, collection string, k kind, r *http.Request) (document, *apiError) {
+	d, err := decode(r)
+	if err != nil {
+		return nil, err
+	}
+	return m.store(path, collection, k, d)
+}
+
+// patch creates an object, or replaces the fields of one that the request has: it needs no revision.
+func (m *Manager) patch(path, collection string, k kind, r *http.Request) *apiError {
+	d, err := decode(r)
+	if err != nil {
+		return err
+	}
+	if before, exists := m.objects[path]; exists {
+		fields := d
+		d = maps.Clone(before)
+		maps.Copy(d, fields)
+		d["_revision"] = before["_revision"]
+	}
+	_, err = m.store(path, collection, k, d)
+	return err
+}
+
+func decode(r *http.Request) (document, *apiError) {
 	var d document
 	if err := json.NewDecoder(r.Body).Decode(&d); err != nil || d == nil {
 		return nil, invalid(287, "Json mapping exception: the body is not a JSON object.")
 	}
+	return d, nil
+}
+
+// store checks and stores an object, and allocates an address for a new allocation.
+func (m *Manager) store(path, collection string, k kind, d document) (document, *apiError) {
 	parent, _ := cutLast(collection)
 	if _, exists := m.objects[parent]; !exists && parent != "/infra" && !strings.HasSuffix(parent, "/domains/default") {
 		return nil, invalid(500012, "The path=[%s] is invalid", parent)
 	}
 	before, exists := m.objects[path]
+	if exists && collectionOf(path) == "ip-allocations" {
+		return shown(before), nil // An allocation cannot be updated: a request for an existing one does nothing.
+	}
 	if err := k.checkCommon(path, d, before); err != nil {
 		return nil, err
 	}
@@ -165,7 +215,7 @@ func (m *Manager) replace(path, collection string, k kind, r *http.Request) (doc
 		return nil, err
 	}
 	stored := m.put(path, d)
-	if collectionOf(path) == "ip-allocations" && !exists {
+	if collectionOf(path) == "ip-allocations" {
 		m.allocate(path)
 	}
 	return shown(stored), nil

@@ -13,6 +13,8 @@ type kind struct {
 	types    []string
 	required []string
 	check    func(m *Manager, path string, d, before document) *apiError
+	// patch reports that there is PATCH. The API has it for all kinds, but clients use it only for these.
+	patch bool
 }
 
 func unchecked(*Manager, string, document, document) *apiError { return nil }
@@ -20,19 +22,19 @@ func unchecked(*Manager, string, document, document) *apiError { return nil }
 // collections returns the schemas by the pattern of the collection.
 func collections() map[string]kind {
 	return map[string]kind{
-		"/infra/lb-services": {[]string{"LBService"}, nil, (*Manager).checkService},
+		"/infra/lb-services": {[]string{"LBService"}, nil, (*Manager).checkService, false},
 		servers: {[]string{"LBVirtualServer"},
-			[]string{"ip_address", "ports", "application_profile_path"}, (*Manager).checkServer},
-		"/infra/lb-pools": {[]string{"LBPool"}, nil, (*Manager).checkPool},
+			[]string{"ip_address", "ports", "application_profile_path"}, (*Manager).checkServer, false},
+		"/infra/lb-pools": {[]string{"LBPool"}, nil, (*Manager).checkPool, false},
 		"/infra/lb-monitor-profiles": {[]string{"", "LBTcpMonitorProfile", "LBHttpMonitorProfile"}, []string{"resource_type"},
-			(*Manager).checkMonitor},
-		"/infra/lb-app-profiles":           {[]string{"LBFastTcpProfile", "LBFastUdpProfile"}, nil, unchecked},
-		"/infra/ip-pools":                  {[]string{"IpAddressPool"}, nil, unchecked},
-		"/infra/ip-pools/*/ip-allocations": {[]string{"IpAddressAllocation"}, nil, (*Manager).checkAllocation},
-		"/infra/domains/*/groups":          {[]string{"Group"}, nil, (*Manager).checkGroup},
-		"/infra/tier-1s":                   {[]string{"Tier1"}, nil, unchecked},
+			(*Manager).checkMonitor, false},
+		"/infra/lb-app-profiles":           {[]string{"LBFastTcpProfile", "LBFastUdpProfile"}, nil, unchecked, false},
+		"/infra/ip-pools":                  {[]string{"IpAddressPool"}, nil, unchecked, false},
+		"/infra/ip-pools/*/ip-allocations": {[]string{"IpAddressAllocation"}, nil, (*Manager).checkAllocation, true},
+		"/infra/domains/*/groups":          {[]string{"Group"}, nil, (*Manager).checkGroup, false},
+		"/infra/tier-1s":                   {[]string{"Tier1"}, nil, unchecked, false},
 		"/infra/tier-1s/*/static-routes": {[]string{"StaticRoutes"}, []string{"network", "next_hops"},
-			(*Manager).checkRoute},
+			(*Manager).checkRoute, true},
 	}
 }
 
@@ -174,22 +176,12 @@ func (m *Manager) checkMonitor(_ string, d, _ document) *apiError {
 	return nil
 }
 
-// checkAllocation checks an address that the client chose. It cannot be changed.
-func (m *Manager) checkAllocation(path string, d, before document) *apiError {
-	want := d.text("allocation_ip")
-	if before != nil && before.text("allocation_ip") != want {
-		return invalid(500109, "The allocation_ip of %s cannot be changed.", path)
-	}
-	if want == "" {
-		return nil
-	}
-	pool := poolOf(path)
-	address, err := netip.ParseAddr(want)
-	if err != nil || !m.pools[pool].Contains(address) {
-		return invalid(500110, "The address %s is not in the pool %s.", want, pool)
-	}
-	if other := m.allocated()[want]; other != "" && other != path {
-		return invalid(500111, "The address %s is allocated by %s.", want, other)
+// checkAllocation accepts every address: whether it can be allocated shows only in the realized state.
+func (m *Manager) checkAllocation(_ string, d, _ document) *apiError {
+	if want := d.text("allocation_ip"); want != "" {
+		if _, err := netip.ParseAddr(want); err != nil {
+			return invalid(255, "Field level validation errors: {allocation_ip %s is invalid}", want)
+		}
 	}
 	return nil
 }
@@ -239,25 +231,25 @@ func (m *Manager) checkRoute(_ string, d, _ document) *apiError {
 func (m *Manager) allocated() map[string]string {
 	out := map[string]string{}
 	for path, d := range m.objects {
-		for _, field := range []string{"allocation_ip", "-address"} {
-			if ip := d.text(field); ip != "" {
-				out[ip] = path
-			}
+		if ip := d.text("-address"); ip != "" {
+			out[ip] = path
 		}
 	}
 	return out
 }
 
-// allocate assigns an address of its pool to a new allocation. Only the realized state shows it. The caller holds the
-// lock.
+// allocate sets the address of a new allocation: the chosen one if it is free in the pool, or else the first free one.
+// Only the realized state shows it. The caller holds the lock.
 func (m *Manager) allocate(path string) {
-	d := m.objects[path]
+	d, pool := m.objects[path], poolOf(path)
 	m.realizedAt[path] = m.options.Clock.Now().Add(m.options.AllocationTime)
-	if d.text("allocation_ip") != "" {
-		d["-address"] = d.text("allocation_ip")
+	used, prefix := m.allocated(), m.pools[pool]
+	if want := d.text("allocation_ip"); want != "" {
+		if address, err := netip.ParseAddr(want); err == nil && prefix.Contains(address) && used[want] == "" {
+			d["-address"] = want
+		}
 		return
 	}
-	used, prefix := m.allocated(), m.pools[poolOf(path)]
 	for address := prefix.Addr().Next(); prefix.Contains(address); address = address.Next() {
 		if used[address.String()] == "" {
 			d["-address"] = address.String()
@@ -266,23 +258,40 @@ func (m *Manager) allocate(path string) {
 	}
 }
 
-// realized returns the realized entities of an allocation: with its address once that is allocated, with an error if
-// the pool has no free one.
+// realizedPath is the path of the list of realized entities.
+const realizedPath = "/infra/realized-state/realized-entities"
+
+// realized returns the realized entities of an object. An allocation has its address once that is allocated, or an
+// error if that is not possible; other objects are realized at once.
 func (m *Manager) realized(path string) (document, *apiError) {
 	d, exists := m.objects[path]
 	if !exists {
 		return nil, notFound(path)
 	}
-	entity := document{"entity_type": "RealizedIpAddressAllocation", "intent_paths": []any{path}, "state": "UNREALIZED"}
+	entity := document{
+		"entity_type": "Realized" + d.text("resource_type"), "intent_paths": []any{path}, "state": "REALIZED",
+	}
+	if collectionOf(path) == "ip-allocations" {
+		m.realizeAllocation(path, entity)
+	}
+	return document{"results": []any{entity}, "result_count": 1}, nil
+}
+
+// realizeAllocation sets the state of the realized entity of an allocation.
+func (m *Manager) realizeAllocation(path string, entity document) {
+	d := m.objects[path]
 	switch {
 	case m.options.Clock.Now().Before(m.realizedAt[path]):
+		entity["state"] = "UNREALIZED"
 	case d.text("-address") == "":
 		entity["state"] = "ERROR"
-		entity["alarms"] = []any{document{"message": fmt.Sprintf("No free address in the pool of %s.", path)}}
+		message := fmt.Sprintf("No free address in the pool of %s.", path)
+		if chosen := d.text("allocation_ip"); chosen != "" {
+			message = fmt.Sprintf("The address %s is not free in the pool of %s.", chosen, path)
+		}
+		entity["alarms"] = []any{document{"message": message}}
 	default:
-		entity["state"] = "REALIZED"
 		entity["extended_attributes"] = []any{
 			document{"key": "allocation_ip", "values": []any{d.text("-address")}, "data_type": "STRING"}}
 	}
-	return document{"results": []any{entity}, "result_count": 1}, nil
 }

@@ -26,6 +26,9 @@ const (
 	// PublicPool and InternalPool are the IDs of address pools; each has its ID as its name.
 	PublicPool   = "public"
 	InternalPool = "internal"
+	// TCPProfile and UDPProfile are the IDs and the names of the default application profiles.
+	TCPProfile = "default-tcp-lb-app-profile"
+	UDPProfile = "default-udp-lb-app-profile"
 )
 
 // Options configure New.
@@ -99,11 +102,11 @@ func New(o Options) *Manager {
 		},
 	}
 	for path, kind := range map[string]string{
-		Tier1:                             "Tier1",
-		"/infra/ip-pools/" + PublicPool:   "IpAddressPool",
-		"/infra/ip-pools/" + InternalPool: "IpAddressPool",
-		"/infra/lb-app-profiles/default-tcp-lb-app-profile": "LBFastTcpProfile",
-		"/infra/lb-app-profiles/default-udp-lb-app-profile": "LBFastUdpProfile",
+		Tier1:                                  "Tier1",
+		"/infra/ip-pools/" + PublicPool:        "IpAddressPool",
+		"/infra/ip-pools/" + InternalPool:      "IpAddressPool",
+		"/infra/lb-app-profiles/" + TCPProfile: "LBFastTcpProfile",
+		"/infra/lb-app-profiles/" + UDPProfile: "LBFastUdpProfile",
 	} {
 		m.put(path, document{"resource_type": kind})
 	}

@@ -123,11 +123,30 @@ func TestAllocationIsRealizedLater(t *testing.T) {
 	if s := fmt.Sprint(state()); !strings.Contains(s, "REALIZED") || !strings.Contains(s, "192.0.2.1") {
 		t.Errorf("later: %v", s)
 	}
-	other := "/infra/ip-pools/" + nsxt.PublicPool + "/ip-allocations/b"
-	want(t, m, "PUT "+other, `{"allocation_ip": "192.0.2.1"}`, http.StatusBadRequest, 500111)
-	want(t, m, "PUT "+other, `{"allocation_ip": "10.0.0.1"}`, http.StatusBadRequest, 500110)
-	want(t, m, "PUT "+other, `{"allocation_ip": "192.0.2.7"}`, http.StatusOK, 0)
-	want(t, m, "PUT "+other, `{"_revision": 0, "allocation_ip": "192.0.2.8"}`, http.StatusBadRequest, 500109)
+}
+
+// The page CreateOrReplaceIpAddressPoolAllocation of the API reference: the status of an address that was chosen is in
+// the realized state, and a request for an existing allocation does nothing.
+func TestChosenAddressIsRealizedOrNot(t *testing.T) {
+	t.Parallel()
+	m := nsxt.New(nsxt.Options{})
+	allocations := "/infra/ip-pools/" + nsxt.PublicPool + "/ip-allocations/"
+	for _, tc := range []struct{ id, ip, state string }{
+		{"a", "192.0.2.7", "REALIZED"}, {"b", "192.0.2.7", "ERROR"}, {"c", "10.0.0.1", "ERROR"},
+	} {
+		body := fmt.Sprintf(`{"allocation_ip": %q}`, tc.ip)
+		for range 2 {
+			d := want(t, m, "PUT "+allocations+tc.id, body, http.StatusOK, 0)
+			if d["_revision"] != 0.0 || d["allocation_ip"] != tc.ip {
+				t.Errorf("%s: %v", tc.id, d)
+			}
+			body = `{"_revision": 0, "allocation_ip": "192.0.2.8"}`
+		}
+		d := want(t, m, "GET /infra/realized-state/realized-entities?intent_path="+allocations+tc.id, "", http.StatusOK, 0)
+		if state := d["results"].([]any)[0].(map[string]any)["state"]; state != tc.state {
+			t.Errorf("%s: %v, want %s", tc.id, d, tc.state)
+		}
+	}
 }
 
 func TestListsHavePages(t *testing.T) {

@@ -1,0 +1,15 @@
+// govmomi's command line for `make sim-clients`, with the govmomi of the provider. A module of its own,
+// outside go.work: its libraries are none of the product's.
+module github.com/unified-ccm/unified-ccm/hack/govc
+
+go 1.26.0
+
+require github.com/vmware/govmomi v0.56.0
+
+require (
+	github.com/a8m/tree v0.0.0-20240104212747-2c8764a5f17e // indirect
+	github.com/dougm/pretty v0.0.0-20160325215624-add1dbc86daf // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/kr/text v0.2.0 // indirect
+	github.com/rogpeppe/go-internal v1.16.0 // indirect
+)
