@@ -113,9 +113,8 @@ compare: build apiserver ## What each cloud does, observed: bin/comparison, and 
 	@$(BIN)/ccm-lab compare --out=$(BIN)/comparison --reference=docs/reference $(if $(PROVIDER),--provider=$(PROVIDER)) $(ARGS)
 
 .PHONY: sim-clients
-sim-clients: ## The command lines of clouds against their simulators, every operation, and AWS' answers against its documentation
-	@hack/sim-clients.sh
-	@hack/sim-clients-openstack.sh
+sim-clients: ## The command lines of clouds and other clients against their simulators, every operation, and AWS' answers against its documentation
+	@for clients in hack/sim-clients*.sh; do "$$clients"; done
 
 .PHONY: test-tags
 test-tags: ## Each provider builds and is listed alone, the others excluded by build tags

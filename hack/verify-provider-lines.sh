@@ -10,6 +10,7 @@ cloud_files=(
 	"cmd/ccm/providers_$cloud.go"
 	"cmd/ccm-lab/internal/lab/simulator_$cloud.go"
 	"deploy/chart/presets/$cloud.yaml"
+	"hack/sim-clients-$cloud.sh"
 )
 # shared are the files that every cloud has lines in, with their maximum number, and why.
 shared=(

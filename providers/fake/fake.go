@@ -151,7 +151,8 @@ func (c *Cloud) build(clk clock.WithTicker) {
 		API: c.api, IDs: ids, Nodes: c.Nodes(), Clock: clk, Region: g.Region,
 		Adopt: g.AdoptUnknownNodes, InstanceType: g.InstanceType, InMemory: c.simulator != nil && g.StateFile == "",
 	})
-	c.routes = routes.New(routes.Options{Provider: ProviderName}, &fakeroutes.Source{API: c.api}, c.instances)
+	c.routes = routes.New(routes.Options{Provider: ProviderName, Nodes: c.Nodes()},
+		&fakeroutes.Source{API: c.api}, c.instances)
 	cloud := loadbalancer.New(c.api, ids.Parse, clk)
 	c.loadBalancer = lbcommon.NewBalancers(lbcommon.Options{
 		Provider:   ProviderName,

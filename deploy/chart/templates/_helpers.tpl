@@ -79,6 +79,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
   "use-service-account-credentials" false
   "v" .Values.verbosity
 -}}
+{{- with .Values.loadBalancers.approvals }}
+{{- $_ := set $args "load-balancer-approvals" (printf "%s/%s" $.Release.Namespace .) }}
+{{- end -}}
 {{- with .Values.routes.clusterCIDR }}{{ $_ := set $args "cluster-cidr" . }}{{ end -}}
 {{- with .Values.nodeOwnership.filter }}{{ $_ := set $args "node-filter-requirements" . }}{{ end -}}
 {{- with .Values.controllers }}{{ $_ := set $args "controllers" (join "," .) }}{{ end -}}
