@@ -133,8 +133,8 @@ func (f *Federation) lookupAll(ctx context.Context, r ref, age time.Duration, bu
 	return f.chooseResult(ctx, r, results)
 }
 
-// chooseResult waits for the results of all members, at most answerGrace for those after the first instance, and returns
-// the instance of the reference.
+// chooseResult waits for the results of all members, at most answerGrace for those after the first instance, and
+// returns the instance of the reference.
 func (f *Federation) chooseResult(ctx context.Context, r ref, results <-chan lookupResult) (Instance, bool, error) {
 	var all lookups
 	var grace <-chan time.Time

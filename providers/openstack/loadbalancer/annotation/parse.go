@@ -214,7 +214,8 @@ func parseTags(value string) ([]string, error) {
 func parseGuests(value string) (string, error) {
 	const limit = names.MaxTag - len(names.GuestsTagPrefix)
 	if len(value) > 2*limit { // with spaces
-		return "", fmt.Errorf("the list has %d characters: write at most %d, for instance with namespace/*", len(value), limit)
+		return "", fmt.Errorf("the list has %d characters: write at most %d, for instance with namespace/*",
+			len(value), limit)
 	}
 	var list []string
 	for item := range strings.SplitSeq(value, ",") {

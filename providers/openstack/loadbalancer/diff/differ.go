@@ -135,6 +135,14 @@ func (d *differ) isHeld(ref plan.Ref) bool {
 	return slices.ContainsFunc(d.held, func(h plan.HeldChange) bool { return h.Ref == ref })
 }
 
+// isProven reports whether the load balancer, or this Service's part of it, is certainly this cluster's: see
+// observe.Observed.Proven. A node of this cluster among the members of its listeners proves it too.
+func (d *differ) isProven() bool {
+	return d.have.Proven || slices.ContainsFunc(d.have.Listeners, func(l api.Listener) bool {
+		return d.have.NodeListeners[l.ID] && d.key.OwnsListener(*d.have.LoadBalancer, l)
+	})
+}
+
 // isOfCluster reports whether a load balancer was created for a Service of this cluster.
 func (d *differ) isOfCluster(lb api.LoadBalancer) bool {
 	cluster, _, ok := names.ParseLoadBalancer(lb.Name)

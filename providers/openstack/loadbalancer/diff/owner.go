@@ -143,14 +143,6 @@ func (d *differ) isLastUser(lb api.LoadBalancer) bool {
 	return uses && d.isOfCluster(lb) && len(d.key.Guests(lb)) == 0
 }
 
-// isProven reports whether the load balancer, or this Service's part of it, is certainly this cluster's: see
-// observe.Observed.Proven. A node of this cluster among the members of its listeners proves it too.
-func (d *differ) isProven() bool {
-	return d.have.Proven || slices.ContainsFunc(d.have.Listeners, func(l api.Listener) bool {
-		return d.have.NodeListeners[l.ID] && d.ownsListener(l)
-	})
-}
-
 // joined reports whether this Service shares a load balancer already: its tag is set before its listeners exist.
 func (d *differ) joined(lb api.LoadBalancer) bool {
 	return slices.Contains(lb.Tags, names.ServiceTag(d.key.LoadBalancer())) ||

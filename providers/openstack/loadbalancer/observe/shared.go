@@ -112,9 +112,9 @@ func (s *SharedReader) Get(ctx context.Context, nodes []*v1.Node) (model.SharedS
 	return out, nil
 }
 
-// features returns what Octavia supports. If its versions cannot be read, the last answer counts. Without one, the newest
-// version is assumed: then nothing that load balancers use is taken away from them, and an older Octavia rejects a
-// request with what it lacks. Members follow the nodes in any case.
+// features returns what Octavia supports. If its versions cannot be read, the last answer counts. Without one, the
+// newest version is assumed: then nothing that load balancers use is taken away from them, and an older Octavia rejects
+// a request with what it lacks. Members follow the nodes in any case.
 func (s *SharedReader) features(ctx context.Context) (model.Features, error) {
 	out := model.Features{OVN: s.settings.Provider == model.ProviderOVN}
 	v, err := s.version.Get(ctx)
