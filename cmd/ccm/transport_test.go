@@ -3,14 +3,21 @@
 package main
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
 	"io"
 	"log"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	cloudprovider "k8s.io/cloud-provider"
 
@@ -25,13 +32,14 @@ var cloudConfigs = map[string]string{
 	"vsphere":   "[Global]\nuser = u\npassword = SECRET\ninsecure-flag = INSECURE\n[VirtualCenter \"HOST\"]\ndatacenters = dc\nport = PORT\n",
 }
 
-// checkCloud checks the credentials of a provider at a server, and returns the error.
-func checkCloud(t *testing.T, name, endpoint, insecure string) error {
+// checkCloud checks the credentials of a provider at a server, and returns the error. settings replace words of the
+// configuration, in pairs.
+func checkCloud(t *testing.T, name, endpoint string, settings ...string) error {
 	t.Helper()
 	_, address, _ := strings.Cut(endpoint, "://")
 	host, port, _ := strings.Cut(address, ":")
-	conf := write(t, "cloud.conf", strings.NewReplacer("ENDPOINT", endpoint, "HOST", host, "PORT", port, "SECRET", planted,
-		"INSECURE", insecure).Replace(cloudConfigs[name]))
+	conf := write(t, "cloud.conf", strings.NewReplacer(append(settings, "ENDPOINT", endpoint, "HOST", host, "PORT", port,
+		"SECRET", planted)...).Replace(cloudConfigs[name]))
 	cloud, err := cloudprovider.InitCloudProvider(name, conf)
 	if err != nil {
 		t.Fatal(err)
@@ -56,58 +64,85 @@ func setCredentials(t *testing.T) {
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	setCredentials(t)
 	for _, name := range provider.Names() {
-		t.Run(name, func(t *testing.T) {
-			start := httptest.NewServer
-			if name == "vsphere" { // Its clients speak TLS only.
-				start = httptest.NewTLSServer
-			}
-			var requests, stolen atomic.Int32
-			other := start(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { stolen.Add(1) }))
-			defer other.Close()
-			cloud := start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				requests.Add(1)
-				// 307 repeats the method and the body.
-				http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
-			}))
-			defer cloud.Close()
-			if err := checkCloud(t, name, cloud.URL, "true"); err == nil {
-				t.Error("a redirect counts as accepted credentials")
-			}
-			if requests.Load() == 0 {
-				t.Fatal("the cloud got no request")
-			}
-			if n := stolen.Load(); n > 0 {
-				t.Errorf("the host of the redirect got %d requests", n)
-			}
-		})
+		// 302 repeats the request without its body, 307 with it.
+		for _, code := range []int{http.StatusFound, http.StatusTemporaryRedirect} {
+			t.Run(fmt.Sprint(name, "/", code), func(t *testing.T) { testRedirect(t, name, code) })
+		}
+	}
+}
+
+func testRedirect(t *testing.T, name string, code int) {
+	start := httptest.NewServer
+	if name == "vsphere" { // Its clients speak TLS only.
+		start = httptest.NewTLSServer
+	}
+	var requests, stolen atomic.Int32
+	other := start(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { stolen.Add(1) }))
+	defer other.Close()
+	cloud := start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		http.Redirect(w, r, other.URL+r.URL.Path, code)
+	}))
+	defer cloud.Close()
+	if err := checkCloud(t, name, cloud.URL, "INSECURE", "true"); err == nil {
+		t.Error("a redirect counts as accepted credentials")
+	}
+	if requests.Load() == 0 {
+		t.Fatal("the cloud got no request")
+	}
+	if n := stolen.Load(); n > 0 {
+		t.Errorf("the host of the redirect got %d requests", n)
 	}
 }
 
 // TestCertificatesAreVerified: a server with a certificate of an unknown authority gets no request.
 func TestCertificatesAreVerified(t *testing.T) {
 	setCredentials(t)
+	authority := write(t, "ca.pem", newAuthority(t))
 	for _, name := range provider.Names() {
-		t.Run(name, func(t *testing.T) {
-			var requests atomic.Int32
-			cloud := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
-			var handshakes atomic.Int32
-			cloud.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-				if state == http.StateNew {
-					handshakes.Add(1)
-				}
-			}
-			cloud.Config.ErrorLog = log.New(io.Discard, "", 0)
-			cloud.StartTLS()
-			defer cloud.Close()
-			if err := checkCloud(t, name, cloud.URL, "false"); err == nil {
-				t.Error("the certificate of an unknown authority is accepted")
-			}
-			if handshakes.Load() == 0 {
-				t.Fatal("there was no connection")
-			}
-			if n := requests.Load(); n > 0 {
-				t.Errorf("an unverified server got %d requests", n)
-			}
+		t.Run(name, func(t *testing.T) { testCertificate(t, name) })
+	}
+	for _, name := range []string{"openstack", "vsphere"} {
+		t.Run(name+" with ca-file", func(t *testing.T) {
+			testCertificate(t, name, "[Global]", "[Global]\nca-file = "+authority)
 		})
 	}
+}
+
+func testCertificate(t *testing.T, name string, settings ...string) {
+	var requests, handshakes atomic.Int32
+	cloud := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	cloud.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			handshakes.Add(1)
+		}
+	}
+	cloud.Config.ErrorLog = log.New(io.Discard, "", 0)
+	cloud.StartTLS()
+	defer cloud.Close()
+	if err := checkCloud(t, name, cloud.URL, append(settings, "INSECURE", "false")...); err == nil {
+		t.Error("the certificate of an unknown authority is accepted")
+	}
+	if handshakes.Load() == 0 {
+		t.Fatal("there was no connection")
+	}
+	if n := requests.Load(); n > 0 {
+		t.Errorf("an unverified server got %d requests", n)
+	}
+}
+
+// newAuthority returns the certificate of an authority that signed no server's.
+func newAuthority(t *testing.T) string {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true,
+		BasicConstraintsValid: true}
+	content, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: content}))
 }

@@ -124,7 +124,7 @@ func mergeItems(document, before, after []any) []any {
 
 // encode returns the text of an item of a decoded document: keys are sorted.
 func encode(item any) string {
-	content, _ := json.Marshal(item) // It was decoded from JSON.
+	content, _ := json.Marshal(item) //nolint:errchkjson // it was decoded from JSON
 	return string(content)
 }
 

@@ -303,7 +303,7 @@ func (c *Client) retrievePages(ctx context.Context, spec func(*session) string, 
 	for {
 		for _, o := range p.Result.Objects {
 			if err := add(o); err != nil {
-				c.cancelCollection(p)
+				c.cancelCollection(ctx, p)
 				return err
 			}
 		}
@@ -324,7 +324,7 @@ func (c *Client) retrievePages(ctx context.Context, spec func(*session) string, 
 		})
 		if err != nil {
 			if !errors.Is(err, errCollectionEnded) {
-				c.cancelCollection(last)
+				c.cancelCollection(ctx, last)
 			}
 			return err
 		}
@@ -342,9 +342,9 @@ func (c *Client) retrievePage(ctx context.Context, s *session, method, parameter
 }
 
 // cancelCollection ends a collection that nobody waits for: a vCenter keeps its further pages, and the collections of
-// a session are limited. It fails if the session or the collection has ended.
-func (c *Client) cancelCollection(last page) {
-	ctx, cancel := context.WithTimeout(context.Background(), cancelTimeout)
+// a session are limited. It does so after the end of ctx too, and fails if the session or the collection has ended.
+func (c *Client) cancelCollection(ctx context.Context, last page) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer cancel()
 	var out struct{}
 	_ = c.soap(ctx, last.session, methodCancel, operation(methodCancel, last.session.content.PropertyCollector.ref(),

@@ -75,6 +75,6 @@ func showTags(tags []api.NSXTag) string {
 }
 
 // diffTags adds the difference of the tags of an object.
-func diffTags(f *plan.Fields, have []api.NSXTag, want map[string]string) bool {
-	return f.Diff("tags", showTags(have), showTags(setTags(have, want)))
+func diffTags(f *plan.Fields, have []api.NSXTag, want map[string]string) {
+	f.Diff("tags", showTags(have), showTags(setTags(have, want)))
 }
