@@ -17,7 +17,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
@@ -280,7 +279,7 @@ func TestDeniedTagsOfFloatingIPsAreRetried(t *testing.T) {
 
 func TestFamilyOfAddressDecidesAboutFloatingIP(t *testing.T) {
 	t.Run("an IPv6 address for a Service that prefers IPv4", func(t *testing.T) {
-		bubble(t, sim.Options{IPv6: true}, Settings{Provider: model.ProviderOVN}, func(r *rig) {
+		bubble(t, sim.Options{IPv6: true, OctaviaVersion: "2.11"}, Settings{}, func(r *rig) {
 			svc := service(annotate("subnet-id", r.sim.Places().PrivateSubnet6))
 			status := r.ensure(svc)
 			if lb := r.balancer(); len(r.fips()) != 0 || len(status.Ingress) != 1 || status.Ingress[0].IP != lb.VipAddress {

@@ -157,6 +157,11 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 	if err == nil && have.NeedsMembers() {
 		have.NodeListeners, err = c.store.NodeListeners(ctx, have, c.servers())
 	}
+	if err == nil && request.Want != nil && request.Want.NeedsSubnets(have.LoadBalancer) {
+		have.Subnets, err = c.shared.Subnets(ctx, func(subnets map[string]api.Subnet) bool {
+			return request.Want.IsUnplaced(have.LoadBalancer, subnets)
+		})
+	}
 	have.KeepFloatingIP = request.Reference.KeepAddress
 	have.TagsDenied, have.TagsWait = c.applier.TagState()
 	if err == nil && have.LoadBalancer != nil {

@@ -42,7 +42,7 @@ func planWithout(held []plan.HeldChange, write apply.Writer, want *model.Desired
 	}
 	var refused error
 	d.configured = *want
-	d.want, refused = want.For(have.LoadBalancer)
+	d.want, refused = want.For(have.LoadBalancer, have.Subnets)
 	d.plan.Warnings, d.plan.Reasons = append(d.plan.Warnings, d.want.Warnings...), d.want.Reasons
 	if refused != nil {
 		return plan.Plan{}, refused
@@ -184,11 +184,11 @@ func (d *differ) replace(lb api.LoadBalancer, removal plan.Change) error {
 	}
 	d.add(removal)
 	d.have.LoadBalancer, d.have.Listeners, d.have.Pools = nil, nil, nil
-	created, err := d.configured.For(nil)
+	created, err := d.configured.For(nil, d.have.Subnets)
 	if err != nil {
 		return err
 	}
-	if created.Features != d.want.Features {
+	if created.Features != d.want.Features || created.LoadBalancer.SubnetID != d.want.LoadBalancer.SubnetID {
 		d.want = created
 	}
 	return d.ensureNew(freed, []plan.Ref{removal.Ref})

@@ -118,9 +118,13 @@ func (d *differ) warnImmutable(lb api.LoadBalancer) {
 	if isSameProvider(lb.Provider, want.Provider) {
 		provider = ""
 	}
+	subnet := want.Source.Subnet
+	if want.IsPlacedAt(lb.VipSubnetID) {
+		subnet = ""
+	}
 	var ignored []string
 	for _, c := range []struct{ source, field, have, want string }{
-		{want.Source.Subnet, "subnet", lb.VipSubnetID, want.SubnetID},
+		{subnet, "subnet", lb.VipSubnetID, want.SubnetID},
 		{want.Source.Network, "network", lb.VipNetworkID, want.NetworkID},
 		{want.Source.Flavor, "flavor", lb.FlavorID, want.FlavorID},
 		{want.Source.Zone, "availability zone", lb.AvailabilityZone, want.Zone},

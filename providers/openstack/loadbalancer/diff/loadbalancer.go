@@ -106,7 +106,10 @@ func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, erro
 	}
 	families := d.want.Families[:1]
 	if len(d.want.Families) > 1 && d.want.Features.AdditionalVIPs() && place.PortID == "" {
-		subnet, err := d.write.SecondSubnet(ctx, place, d.want.Families[1])
+		subnet, err := place.NamedSubnetID, error(nil)
+		if subnet == "" {
+			subnet, err = d.write.SecondSubnet(ctx, place, d.want.Families[1])
+		}
 		if err != nil {
 			return spec, err
 		}
@@ -293,7 +296,7 @@ func (d *differ) immutableDifference(lb api.LoadBalancer) string {
 		field, have, want string
 	}{
 		{want.Explicit.Port, "port", lb.VipPortID, want.PortID},
-		{want.Explicit.Subnet, "subnet", lb.VipSubnetID, want.SubnetID},
+		{want.Explicit.Subnet && !want.IsPlacedAt(lb.VipSubnetID), "subnet", lb.VipSubnetID, want.SubnetID},
 		{want.Explicit.Network, "network", lb.VipNetworkID, want.NetworkID},
 		{want.Explicit.Flavor, "flavor", lb.FlavorID, want.FlavorID},
 		{want.Explicit.Zone, "availability zone", lb.AvailabilityZone, want.Zone},

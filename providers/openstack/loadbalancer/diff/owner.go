@@ -61,7 +61,7 @@ func (d *differ) isSharedPool(pool, listener string) bool {
 // HasSurplusListeners reports whether a load balancer has listeners for ports that the Service no longer has.
 func HasSurplusListeners(write apply.Writer, want model.Desired, have observe.Observed) bool {
 	d := newDiffer(write, have)
-	d.want, _ = want.For(have.LoadBalancer) // problems do not change which ports there are
+	d.want, _ = want.For(have.LoadBalancer, nil) // problems do not change which ports there are
 	return len(d.surplusListeners()) > 0
 }
 

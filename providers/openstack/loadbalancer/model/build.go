@@ -30,9 +30,45 @@ func Build(i Input) (Desired, error) {
 	return d, nil
 }
 
+// NeedsSubnets reports whether only the project's subnets show in which one a new load balancer gets its address: there
+// is no existing one, or one in another subnet or of another family, which may be replaced. In a cluster without IPv6
+// addresses the configured subnet is taken for an IPv4 one, so that a creation there needs no further call.
+func (d Desired) NeedsSubnets(lb *api.LoadBalancer) bool {
+	want, family := d.LoadBalancer, d.Families[0]
+	switch {
+	case want.PortID != "", want.inNodeSubnet, want.SubnetID == "" && want.NetworkID == "":
+		return false
+	case want.SubnetID == "" && (want.Address != "" || lb != nil && family == v1.IPv4Protocol):
+		return false // Octavia selects the subnet of the address, and prefers IPv4
+	case lb == nil && family == v1.IPv4Protocol && !want.isOfService() && !hasIPv6(d.input.Nodes):
+		return false
+	}
+	return lb == nil || want.SubnetID != lb.VipSubnetID || FamilyOf(lb.VipAddress) != family
+}
+
+// IsUnplaced reports whether the subnets of the project lack the one that is named, or one of the Service's family.
+func (d Desired) IsUnplaced(lb *api.LoadBalancer, subnets map[string]api.Subnet) bool {
+	return d.withSubnets(lb, subnets).LoadBalancer.unplaced
+}
+
+// withSubnets returns the objects for a place that depends on the project's subnets. An existing load balancer in the
+// subnet that is named stays there.
+func (d Desired) withSubnets(lb *api.LoadBalancer, subnets map[string]api.Subnet) Desired {
+	if subnets == nil || lb != nil && lb.VipSubnetID == d.LoadBalancer.SubnetID {
+		return d
+	}
+	in := d.input
+	in.subnets = subnets
+	out, err := in.build(in.Settings.Provider)
+	out.input, out.refusal = in, err
+	return out
+}
+
 // For returns the objects for an existing load balancer, whose provider may not be the configured one, or for a new one
-// if lb is nil. The error has the problems of the Service with that provider.
-func (d Desired) For(lb *api.LoadBalancer) (Desired, error) {
+// if lb is nil. subnets are the project's, by ID; nil if NeedsSubnets is false. The error has the problems of the
+// Service with that provider.
+func (d Desired) For(lb *api.LoadBalancer, subnets map[string]api.Subnet) (Desired, error) {
+	d = d.withSubnets(lb, subnets)
 	switch {
 	case lb == nil:
 		return d, intent.Join(d.input.subject(), d.refusal, d.creation)
@@ -50,7 +86,7 @@ func (i Input) subject() string { return i.Service.Subject() }
 // build returns the objects for load balancers of a provider.
 func (i Input) build(octaviaProvider string) (Desired, error) {
 	b := builder{key: i.Key, in: i.Service, settings: i.Settings, shared: i.Shared, serverID: i.ServerID,
-		provider: octaviaProvider}
+		subnets: i.subnets, provider: octaviaProvider}
 	b.shared.Features.OVN = octaviaProvider == ProviderOVN
 	return b.build(i.Nodes)
 }

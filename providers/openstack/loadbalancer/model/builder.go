@@ -11,6 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 )
 
@@ -21,6 +22,8 @@ type builder struct {
 	settings Settings
 	shared   SharedState
 	serverID func(string) (string, error)
+	// subnets are the project's by ID; nil if the place of the load balancer does not depend on them.
+	subnets map[string]api.Subnet
 
 	// provider is Octavia's, of the load balancer.
 	provider string
@@ -49,6 +52,9 @@ type Input struct {
 	// ServerID returns the server of a provider ID.
 	ServerID func(string) (string, error)
 	Nodes    []*v1.Node
+
+	// subnets are the project's, by ID: see Desired.NeedsSubnets.
+	subnets map[string]api.Subnet
 }
 
 // node is a node that receives traffic.

@@ -68,11 +68,19 @@ type LoadBalancer struct {
 	Description, Provider, FlavorID, Zone string
 	SubnetID, NetworkID, PortID, Address  string
 	Tags                                  []string
+	// NamedSubnetID is the subnet that the Service, its class or the configuration names, if SubnetID is another one of
+	// its network because of the Service's family. FamilySubnets are all of that family there.
+	NamedSubnetID string
+	FamilySubnets []string
 	// Explicit are the fields above that the Service itself sets. Only they are a reason to replace an existing
 	// load balancer: a key of the configuration is for new ones.
 	Explicit Explicit
 	// Source has the source of the others: the Service's class, or a key of the configuration.
 	Source Source
+	// inNodeSubnet is set if SubnetID is that of the nodes' addresses of the Service's family.
+	inNodeSubnet bool
+	// unplaced is set if the subnets of the project lack the one that is named, or one of the Service's family.
+	unplaced bool
 }
 
 // MemberSubnet is the subnet from which members are reached. Source is the annotation or key that names it.

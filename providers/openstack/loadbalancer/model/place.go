@@ -23,6 +23,11 @@ func (b *builder) loadBalancer() LoadBalancer {
 	} else {
 		b.place(&lb)
 	}
+	lb.Address = b.vipAddress()
+	lb.Explicit.Address = lb.Address != ""
+	if lb.PortID == "" {
+		b.placeInFamily(&lb)
+	}
 	lb.FlavorID, lb.Explicit.Flavor = optionOr(b.options.FlavorID, b.settings.FlavorID)
 	if lb.FlavorID != "" && !f.Flavors() {
 		b.warnUnsupported(lb.Explicit.Flavor, annotation.KeyFlavorID, lb.FlavorID)
@@ -42,8 +47,6 @@ func (b *builder) loadBalancer() LoadBalancer {
 	if lb.Zone != "" && !lb.Explicit.Zone {
 		lb.Source.Zone = InConfiguration("availability-zone")
 	}
-	lb.Address = b.vipAddress()
-	lb.Explicit.Address = lb.Address != ""
 	if f.Tags() {
 		lb.Tags = b.options.LoadBalancerTags
 	}
@@ -90,6 +93,7 @@ func (b *builder) place(lb *LoadBalancer) {
 	if lb.SubnetID != "" || lb.NetworkID != "" {
 		return
 	}
+	lb.inNodeSubnet = true
 	if lb.SubnetID = b.shared.NodeSubnets[b.in.Families[0]]; lb.SubnetID == "" && lb.PortID == "" {
 		b.problems.Addf(annotation.KeySubnetID, "", "no subnet is set for the load balancer's address, and no node has a "+
 			"port with an %s address: set the annotation, or subnet-id in section [LoadBalancer] of the configuration",
@@ -123,7 +127,11 @@ func (b *builder) memberSubnet(lb LoadBalancer) MemberSubnet {
 		b.place(&lb)
 		lb.SubnetID = cmp.Or(lb.SubnetID, b.shared.NodeSubnets[b.in.Families[0]])
 	}
-	subnet := cmp.Or(explicit, b.class.MemberSubnetID, b.settings.MemberSubnetID, b.settings.SubnetID, lb.SubnetID)
+	configured := b.settings.SubnetID
+	if configured == lb.NamedSubnetID {
+		configured = lb.SubnetID // the one of the Service's family
+	}
+	subnet := cmp.Or(explicit, b.class.MemberSubnetID, b.settings.MemberSubnetID, configured, lb.SubnetID)
 	switch {
 	case explicit != "":
 		return MemberSubnet{ID: subnet, Source: annotation.KeyMemberSubnetID, Explicit: true}

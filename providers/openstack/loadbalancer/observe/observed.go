@@ -36,6 +36,8 @@ type Observed struct {
 	// NodeListeners are the IDs of listeners with a node of this cluster among their members, which proves whose they
 	// are. They are known only if NeedsMembers.
 	NodeListeners map[string]bool
+	// Subnets are the project's, by ID, if the place of the load balancer depends on them: see model.Desired.NeedsSubnets.
+	Subnets map[string]api.Subnet
 	// KeepFloatingIP is the Service's annotation about its floating IP; nil if it is not set.
 	KeepFloatingIP *bool
 	// TagsDenied is set if Neutron denied tags of floating IPs last, TagsWait until they are tried again.

@@ -36,6 +36,7 @@ const (
 // SharedReader reads the SharedState and caches it.
 type SharedReader struct {
 	api      API
+	clock    clock.PassiveClock
 	settings model.Settings
 	serverID func(string) (string, error)
 
@@ -55,7 +56,7 @@ func NewSharedReader(client API, c clock.PassiveClock, s model.Settings,
 	serverID func(string) (string, error)) *SharedReader {
 	store := snapshot.NewStore(c)
 	return &SharedReader{
-		api: client, settings: s, serverID: serverID, store: store,
+		api: client, clock: c, settings: s, serverID: serverID, store: store,
 		ports: snapshot.NewTable(store, snapshot.Kind[[]api.Port]{MaxAge: nodePortsAge}),
 		version: snapshot.NewValue(snapshot.ValueOptions[model.Version]{Clock: c, MaxAge: versionAge,
 			RetryAfter: versionRetry,
@@ -110,6 +111,23 @@ func (s *SharedReader) Get(ctx context.Context, nodes []*v1.Node) (model.SharedS
 		}
 	}
 	return out, nil
+}
+
+// Subnets returns the subnets of the project, by ID; those of a new read if the last ones lack one. If they cannot be
+// read, the last ones count. A client that may not list them knows none.
+func (s *SharedReader) Subnets(ctx context.Context, lacksOne func(map[string]api.Subnet) bool) (map[string]api.Subnet,
+	error) {
+	subnets, err := s.subnets.Get(ctx)
+	if err == nil && lacksOne(subnets) {
+		subnets, err = s.subnets.GetSince(ctx, s.clock.Now().Add(-confirmAge))
+	}
+	if cloudapi.Is(err, cloudapi.Denied) {
+		return map[string]api.Subnet{}, nil
+	}
+	if last, known := s.subnets.Peek(); err != nil && known && ctx.Err() == nil {
+		return last, nil
+	}
+	return subnets, err
 }
 
 // features returns what Octavia supports. If its versions cannot be read, the last answer counts. Without one, the
