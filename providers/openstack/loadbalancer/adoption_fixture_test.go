@@ -26,6 +26,8 @@ import (
 type legacy struct {
 	r   *rig
 	svc *v1.Service
+	// cluster is the --cluster-name; "kubernetes" if it is empty.
+	cluster string
 	// name is the load balancer's; serviceName if it is empty.
 	name string
 	// untagged is from before there were tags.
@@ -36,7 +38,7 @@ type legacy struct {
 
 // serviceName is the name of the Service's load balancer, and its tag.
 func (l legacy) serviceName() string {
-	return "kube_service_kubernetes_" + l.svc.Namespace + "_" + l.svc.Name
+	return "kube_service_" + cmp.Or(l.cluster, "kubernetes") + "_" + l.svc.Namespace + "_" + l.svc.Name
 }
 
 func (l legacy) tags() []string {

@@ -156,6 +156,7 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 	}
 	if err == nil && have.NeedsMembers() {
 		have.NodeListeners, err = c.store.NodeListeners(ctx, have, c.servers())
+		have = have.Follow(key)
 	}
 	if err == nil && request.Want != nil && request.Want.NeedsSubnets(have.LoadBalancer) {
 		have.Subnets, err = c.shared.Subnets(ctx, func(subnets map[string]api.Subnet) bool {
@@ -194,7 +195,12 @@ func (c *Cloud) DiffMembers(key lbcommon.Key, in intent.Service, nodes []*v1.Nod
 
 // writer returns the writer of a Service.
 func (c *Cloud) writer(key lbcommon.Key, have Observed) apply.Writer {
-	return c.applier.Writer(observe.Key{Key: key, Named: have.Named, Addresses: have.Addresses})
+	return c.applier.Writer(keyOf(key, have))
+}
+
+// keyOf returns the key of a Service with what was observed.
+func keyOf(key lbcommon.Key, have Observed) observe.Key {
+	return observe.Key{Key: key, Named: have.Named, Addresses: have.Addresses, Followed: have.Followed}
 }
 
 // servers returns the IDs of the servers of the cluster's nodes. It returns none while they are unknown, so that

@@ -6,7 +6,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/diff"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
 // The applied record is a tag of the load balancer, which its creation or its next change writes. It has the
@@ -18,7 +17,7 @@ var _ lbcommon.RecordKeeper[Desired, Observed] = (*Cloud)(nil)
 // StoredRecord implements lbcommon.RecordKeeper. The record is the owner's: a Service that shares the load balancer has
 // none. In the state ERROR a load balancer takes no record.
 func (c *Cloud) StoredRecord(key lbcommon.Key, have Observed) (record lbcommon.AppliedRecord, writable bool) {
-	k, lb := observe.Key{Key: key, Named: have.Named, Addresses: have.Addresses}, have.LoadBalancer
+	k, lb := keyOf(key, have), have.LoadBalancer
 	if lb == nil || !k.Owns(*lb) {
 		return lbcommon.AppliedRecord{}, false
 	}

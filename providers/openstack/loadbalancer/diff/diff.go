@@ -240,7 +240,16 @@ func (d *differ) ensureExisting(lb *api.LoadBalancer) error {
 			return err
 		}
 	}
-	if update, changed := d.loadBalancerUpdate(*lb); changed && !d.isHeld(update.Ref) {
+	update, changed := d.loadBalancerUpdate(*lb)
+	switch {
+	case !changed || d.isHeld(update.Ref):
+	case plan.Fields(update.Fields).Has("name"):
+		// The parts with the tags of the earlier name are found by it: after an interruption it still is.
+		for _, c := range d.plan.Changes[index:] {
+			update.After = append(update.After, c.Ref)
+		}
+		d.add(update)
+	default:
 		d.plan.Changes = slices.Insert(d.plan.Changes, index, update)
 	}
 	return nil

@@ -189,7 +189,7 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 	if tags.Diff(&f, have.Tags, d.serviceTags(have.Tags)) {
 		retag = d.serviceTags
 	}
-	if d.key.Renamed(have) && f.Diff("name", have.Name, d.want.Name) {
+	if d.want.Features.Tags() && d.key.Renamed(have) && f.Diff("name", have.Name, d.want.Name) {
 		patch.Name, patch.Description = &d.want.Name, &d.want.LoadBalancer.Description
 	}
 	reason := ""

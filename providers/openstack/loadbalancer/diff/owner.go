@@ -163,7 +163,9 @@ func (d *differ) ownsFloatingIP(f api.FloatingIP) bool {
 	if uid := names.ClusterUID(f.Tags); uid != "" && d.key.ClusterUID != "" {
 		return uid == d.key.ClusterUID
 	}
-	return cluster == d.key.ClusterName && (attached || d.key.HasAddress(f.FloatingIP))
+	earlier := attached && d.have.LoadBalancer != nil && d.key.Renamed(*d.have.LoadBalancer) &&
+		d.have.LoadBalancer.Name == names.LoadBalancer(cluster, d.key.Service())
+	return earlier || cluster == d.key.ClusterName && (attached || d.key.HasAddress(f.FloatingIP))
 }
 
 // attachedFloatingIPs returns the floating IPs at the load balancer's port.

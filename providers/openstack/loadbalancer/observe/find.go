@@ -6,6 +6,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -26,7 +27,13 @@ func (s *Store) find(key Key) Observed {
 	} else if shared := s.sharedBy(key); len(shared) > 0 {
 		have.LoadBalancer = &shared[0]
 	}
-	have.Proven = have.LoadBalancer != nil && s.proves(key, *have.LoadBalancer)
+	if lb := have.LoadBalancer; lb != nil {
+		have.Proven = s.proves(key, *lb)
+		have.mayFollow = key.mayFollow(*lb)
+		if have.mayFollow && key.followsAddress(*lb, s.uniqueAddressesOf(*lb)) {
+			have.Followed, have.mayFollow = lb.ID, false
+		}
+	}
 	s.mu.Lock()
 	if s.denied.has(key.Named) {
 		have.Denied = key.Named
@@ -64,8 +71,29 @@ func (s *Store) proves(key Key, lb api.LoadBalancer) bool {
 	s.mu.Lock()
 	created := s.untagged.has(lb.ID)
 	s.mu.Unlock()
-	return created || key.Proves(lb) || lb.VipPortID != "" && slices.ContainsFunc(
-		s.FloatingIPs.Lookup(indexPort+lb.VipPortID), func(f api.FloatingIP) bool { return key.HasAddress(f.FloatingIP) })
+	return created || key.Proves(lb) || slices.ContainsFunc(s.addressesOf(lb), key.HasAddress)
+}
+
+// addressesOf returns the address of a load balancer, and its floating IPs.
+func (s *Store) addressesOf(lb api.LoadBalancer) []string {
+	addresses := []string{lb.VipAddress}
+	if lb.VipPortID != "" {
+		for _, f := range s.FloatingIPs.Lookup(indexPort + lb.VipPortID) {
+			addresses = append(addresses, f.FloatingIP)
+		}
+	}
+	return addresses
+}
+
+// uniqueAddressesOf is addressesOf without an address that another load balancer of the project has in another network.
+func (s *Store) uniqueAddressesOf(lb api.LoadBalancer) []string {
+	addresses := s.addressesOf(lb)
+	for _, other := range s.LoadBalancers.All() {
+		if other.ID != lb.ID && model.SameIP(other.VipAddress, lb.VipAddress) {
+			return addresses[1:]
+		}
+	}
+	return addresses
 }
 
 // rank sorts load balancers of one name: this cluster's first, then those that are not being deleted, then

@@ -20,6 +20,9 @@ type Key struct {
 	Named string
 	// Addresses are the IP addresses and host names in the Service's status.
 	Addresses []string
+	// Followed is the ID of a load balancer with the name of another cluster that is proven to be this Service's: see
+	// Observed.Followed.
+	Followed string
 }
 
 // Service returns the name of the Service.
@@ -88,10 +91,42 @@ func (k Key) Owns(lb api.LoadBalancer) bool {
 }
 
 // Renamed reports whether a load balancer was created for this Service under another --cluster-name of the
-// same cluster. The cluster's mark proves it; a name alone never does.
+// same cluster. The cluster's mark proves it, or what Observed.Followed has; a name alone never does.
 func (k Key) Renamed(lb api.LoadBalancer) bool {
-	return k.ClusterUID != "" && names.ClusterUID(lb.Tags) == k.ClusterUID && lb.ID == k.Named &&
+	marked := k.ClusterUID != "" && names.ClusterUID(lb.Tags) == k.ClusterUID && lb.ID == k.Named &&
 		strings.HasPrefix(lb.Name, names.LoadBalancerPrefix) && strings.HasSuffix(lb.Name, "_"+k.Namespace+"_"+k.Name)
+	return marked || k.Followed != "" && lb.ID == k.Followed && k.mayFollow(lb)
+}
+
+// mayFollow reports whether a load balancer that the Service names may have been created for it under another
+// --cluster-name by another manager. One with the tag of this Service is another one's, which this one shares.
+func (k Key) mayFollow(lb api.LoadBalancer) bool {
+	cluster, service, ok := names.ParseLoadBalancer(lb.Name)
+	return ok && cluster != k.ClusterName && service == k.Service().String() && lb.ID == k.Named &&
+		names.ClusterUID(lb.Tags) == "" && !slices.Contains(lb.Tags, names.ServiceTag(k.LoadBalancer()))
+}
+
+// followsAddress reports whether an address in the Service's status proves that a load balancer is the Service's. It
+// is no proof if several Services share it: they all have its address.
+func (k Key) followsAddress(lb api.LoadBalancer, addresses []string) bool {
+	others := slices.DeleteFunc(names.Services(lb.Tags), func(tag string) bool { return tag == names.ServiceTag(lb.Name) })
+	return k.mayFollow(lb) && len(others) == 0 && slices.ContainsFunc(addresses, k.HasAddress)
+}
+
+// followsMembers reports whether a node of this cluster among the members proves that a load balancer is the Service's.
+// Its own listeners have its name; they have this Service's tag if the change of their name was interrupted. nodes are
+// the IDs of listeners that have one.
+func (k Key) followsMembers(lb api.LoadBalancer, listeners []api.Listener, nodes map[string]bool) bool {
+	if !k.mayFollow(lb) {
+		return false
+	}
+	earlier := k
+	earlier.ClusterName, _, _ = names.ParseLoadBalancer(lb.Name)
+	own := slices.DeleteFunc(slices.Clone(listeners), func(l api.Listener) bool { return !earlier.OwnsListener(lb, l) })
+	if len(own) == 0 {
+		own = slices.DeleteFunc(slices.Clone(listeners), func(l api.Listener) bool { return !k.OwnsListener(lb, l) })
+	}
+	return slices.ContainsFunc(own, func(l api.Listener) bool { return nodes[l.ID] })
 }
 
 // Guests returns the tags of other Services that share a load balancer.

@@ -33,6 +33,11 @@ type Observed struct {
 	// Proven is set if the load balancer has the mark of this cluster, or the Service names its ID or has its address in
 	// the status: see Key.Proves.
 	Proven bool
+	// Followed is the ID of a load balancer that another manager created for this Service under another --cluster-name. It
+	// is proven by an address in the Service's status, or by a node of this cluster among the members.
+	Followed string
+	// mayFollow is set if only the members can prove that: see Key.mayFollow.
+	mayFollow bool
 	// NodeListeners are the IDs of listeners with a node of this cluster among their members, which proves whose they
 	// are. They are known only if NeedsMembers.
 	NodeListeners map[string]bool
@@ -49,12 +54,20 @@ type Observed struct {
 
 // NeedsMembers reports whether only members can prove whose load balancer it is.
 func (o Observed) NeedsMembers() bool {
-	if o.LoadBalancer == nil || o.Proven {
+	if o.LoadBalancer == nil || o.Proven && !o.mayFollow {
 		return false
 	}
 	isOfService := func(l api.Listener) bool { return len(names.Services(l.Tags)) > 0 }
 	return strings.HasPrefix(o.LoadBalancer.Name, names.LoadBalancerPrefix) ||
 		len(names.Services(o.LoadBalancer.Tags)) > 0 || slices.ContainsFunc(o.Listeners, isOfService)
+}
+
+// Follow sets Followed if the members prove it.
+func (o Observed) Follow(key Key) Observed {
+	if lb := o.LoadBalancer; lb != nil && o.Followed == "" && key.followsMembers(*lb, o.Listeners, o.NodeListeners) {
+		o.Followed = lb.ID
+	}
+	return o
 }
 
 // Pool is a pool with its members and health monitor.
