@@ -29,10 +29,7 @@ func (s *Store) find(key Key) Observed {
 	}
 	if lb := have.LoadBalancer; lb != nil {
 		have.Proven = s.proves(key, *lb)
-		have.mayFollow = key.mayFollow(*lb)
-		if have.mayFollow && key.followsAddress(*lb, s.uniqueAddressesOf(*lb)) {
-			have.Followed, have.mayFollow = lb.ID, false
-		}
+		have.Followed, have.mayFollow = s.follow(key, *lb)
 	}
 	s.mu.Lock()
 	if s.denied.has(key.Named) {
@@ -83,6 +80,18 @@ func (s *Store) addressesOf(lb api.LoadBalancer) []string {
 		}
 	}
 	return addresses
+}
+
+// follow returns the ID of a load balancer that an address proves to be this Service's, although it has the name of
+// another cluster. undecided reports that only its members can prove that.
+func (s *Store) follow(key Key, lb api.LoadBalancer) (followed string, undecided bool) {
+	switch {
+	case !key.mayFollow(lb):
+		return "", false
+	case key.followsAddress(lb, s.uniqueAddressesOf(lb)):
+		return lb.ID, false
+	}
+	return "", true
 }
 
 // uniqueAddressesOf is addressesOf without an address that another load balancer of the project has in another network.
