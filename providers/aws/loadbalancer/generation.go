@@ -44,20 +44,9 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 // shareGroups adds the security groups that load balancers of the other generation use to those in use: a rule on nodes
 // that refers to a group serves both.
 func (o *Observed) shareGroups() {
-	if b := o.Network.Balancer; b != nil {
-		for _, id := range b.SecurityGroups {
-			if o.Classic.InUse[id] && !slices.Contains(o.Network.SharedGroups, id) {
-				o.Network.SharedGroups = append(o.Network.SharedGroups, id)
-			}
-		}
-	}
-	if b := o.Classic.Balancer; b != nil {
-		for _, id := range b.Groups {
-			if o.generations.network.Store().UsesGroup(id) {
-				o.Classic.InUse[id] = true
-			}
-		}
-	}
+	usedByNetwork, usedByClassic := o.Network.Groups.Used(), o.Classic.Groups.Used()
+	o.Network.Groups = o.Network.Groups.WithUsed(usedByClassic)
+	o.Classic.Groups = o.Classic.Groups.WithUsed(usedByNetwork)
 }
 
 // observe reads the existing objects.

@@ -101,8 +101,8 @@ func (d *differ) remove() {
 		d.add(deletion)
 		after = []plan.Ref{deletion.Ref}
 	}
-	if group, ok := d.managedGroup(); ok && !d.isUsedByOthers(group) {
-		d.plan.Add(d.cloud.options.Groups.GroupDeleteChanges(d.have.Groups, group, after)...)
+	if group, ok := d.managedGroup(); ok {
+		d.plan.Add(d.groupDelete(group, after)...)
 	}
 }
 

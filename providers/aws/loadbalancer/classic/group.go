@@ -155,7 +155,7 @@ func (d *differ) desiredNodeRules(from vpc.GroupRef) vpc.NodeRules {
 		From: &from, FromDescription: names.ClassicGroupRule}
 	if d.want.Managed != nil {
 		rules.FromDescription = "" // as with cloud-provider-aws
-		if from.ID != "" && !d.have.InUse[from.ID] {
+		if from.ID != "" && !d.have.Groups.InUse(from.ID) {
 			rules.Created = []string{from.ID}
 		}
 	}
@@ -179,7 +179,7 @@ func (d *differ) exclusiveGroups(retired string) []string {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(d.have.Balancer.Groups),
-		func(id string) bool { return d.have.InUse[id] || id == retired })
+		func(id string) bool { return d.have.Groups.InUse(id) || id == retired })
 }
 
 // managedGroup returns the group that was created for this load balancer, if we may delete it.
@@ -193,23 +193,24 @@ func (d *differ) managedGroup() (vpc.Group, bool) {
 // change.
 func (d *differ) retireManaged(applied []plan.Ref) (retired string) {
 	group, ok := d.managedGroup()
-	if !ok || d.want.Managed != nil || d.isUsedByOthers(group) {
+	if !ok || d.want.Managed != nil {
 		return ""
 	}
-	for _, change := range d.cloud.options.Groups.GroupDeleteChanges(d.have.Groups, group, applied) {
+	for _, change := range d.groupDelete(group, applied) {
 		change.Mark, change.Follows = true, plan.Union(annotation.Groups())
 		d.plan.Add(change)
 	}
 	return group.ID
 }
 
-// isUsedByOthers reports whether another load balancer uses the group that was created for this one. Then it stays,
-// with the rules that refer to it, and is an orphan.
-func (d *differ) isUsedByOthers(group vpc.Group) bool {
-	if d.have.InUse[group.ID] {
-		d.plan.Warnf("security group %s stays, because another load balancer uses it: delete it when none does", group)
+// groupDelete returns the changes that delete the group that was created for the load balancer. It warns about one that
+// another load balancer uses.
+func (d *differ) groupDelete(group vpc.Group, after []plan.Ref) []plan.Change {
+	changes, warning := d.cloud.options.Groups.GroupDeleteChanges(d.have.Groups, group, after)
+	if warning != "" {
+		d.plan.Warnf("%s", warning)
 	}
-	return d.have.InUse[group.ID]
+	return changes
 }
 
 func showRefs(refs []vpc.GroupRef) string {

@@ -143,8 +143,6 @@ type Observed struct {
 	Balancer *Balancer
 	// Groups are the cluster's security groups, and the one with the managed group's name.
 	Groups vpc.Groups
-	// InUse are the security groups that other load balancers use.
-	InUse map[string]bool
 }
 
 // Request is the input of Desire.

@@ -33,5 +33,5 @@ func (c *Cloud) observe(ctx context.Context, key lbcommon.Key, fresh bool, d dep
 	if err != nil {
 		return Observed{}, err
 	}
-	return Observed{Balancer: balancer, Groups: groups, InUse: c.store.sharedGroups(name)}, nil
+	return Observed{Balancer: balancer, Groups: groups.WithUsed(c.store.sharedGroups(name))}, nil
 }

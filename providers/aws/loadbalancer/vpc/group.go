@@ -40,7 +40,27 @@ func (g Group) AllowsLoadBalancer(r Rule) bool {
 type Groups struct {
 	cluster Cluster
 	byID    map[string]Group
+	// inUse are the IDs of groups that load balancers other than the Service's use.
+	inUse map[string]bool
 }
+
+// WithUsed returns the groups together with the IDs of those that load balancers other than the Service's use, in
+// addition to earlier ones.
+func (g Groups) WithUsed(ids map[string]bool) Groups {
+	used := maps.Clone(ids)
+	if used == nil {
+		used = map[string]bool{}
+	}
+	maps.Copy(used, g.inUse)
+	g.inUse = used
+	return g
+}
+
+// Used returns the IDs of the groups that load balancers other than the Service's use. Callers must not modify them.
+func (g Groups) Used() map[string]bool { return g.inUse }
+
+// InUse reports whether a load balancer other than the Service's uses a group.
+func (g Groups) InUse(id string) bool { return g.inUse[id] }
 
 // ByID returns a group that was read.
 func (g Groups) ByID(id string) (Group, bool) {

@@ -191,10 +191,17 @@ func (s *GroupStore) groupRevoke(group Group, rules []Rule, reason string, after
 }
 
 // GroupDeleteChanges plans the deletion of a group that was created for a load balancer, after the rules of other
-// groups that allow its traffic to nodes. Other rules that refer to it stay. While they exist or the group is in use,
-// the deletion fails with an error of class Conflict with the time of the retry: no worker waits for it.
-func (s *GroupStore) GroupDeleteChanges(have Groups, group Group, after []plan.Ref) []plan.Change {
-	var changes []plan.Change
+// groups that allow its traffic to nodes. Other rules that refer to it stay. While they exist or network interfaces use
+// the group, the deletion fails with an error of class Conflict with the time of the retry: no worker waits for it.
+//
+// While another load balancer uses the group, it stays with all rules that refer to it, and is an orphan: then there
+// are no changes, and a warning.
+func (s *GroupStore) GroupDeleteChanges(have Groups, group Group, after []plan.Ref) (changes []plan.Change,
+	warning string) {
+	if have.InUse(group.ID) {
+		return nil, fmt.Sprintf("security group %s stays, because another load balancer uses it: delete it when none does",
+			group)
+	}
 	deletionAfter := slices.Clone(after)
 	for _, other := range have.All() {
 		var referring []Rule
@@ -222,7 +229,7 @@ func (s *GroupStore) GroupDeleteChanges(have Groups, group Group, after []plan.R
 		ID:    group.ID,
 		After: deletionAfter,
 		Do:    func(ctx context.Context, _ *plan.Handles) error { return s.delete(ctx, group) },
-	})
+	}), ""
 }
 
 // delete deletes a group. If it is still in use, it searches once for rules that the snapshot lacks.

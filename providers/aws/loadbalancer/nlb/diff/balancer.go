@@ -151,7 +151,7 @@ func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []p
 	}
 	for _, g := range d.managedGroups() {
 		if !slices.Contains(want, g.ID) {
-			d.add(d.Groups.GroupDeleteChanges(d.have.Groups, g, detached)...)
+			d.managedGroupDelete(g, detached)
 		}
 	}
 }

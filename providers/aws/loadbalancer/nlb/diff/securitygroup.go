@@ -124,16 +124,30 @@ func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
 
 // removeRules plans the removal of rules on nodes and of the managed security group.
 func (d *differ) removeRules(attached []string, after []plan.Ref) {
-	groups := d.Groups
 	managed := d.managedGroups()
 	if !d.NoNodeRules {
 		rules := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key),
 			NotFrom: d.exclusiveGroups(attached, managed)}
-		d.add(groups.NodeRuleChanges(d.have.Groups, rules, nil)...)
+		d.add(d.Groups.NodeRuleChanges(d.have.Groups, rules, nil)...)
 	}
 	for _, group := range managed {
-		d.add(groups.GroupDeleteChanges(d.have.Groups, group, after)...)
+		d.managedGroupDelete(group, after)
 	}
+}
+
+// managedGroupDelete plans the deletion of a security group that was created for the Service's load balancer. It warns
+// about one that another load balancer uses, such as that of another owner with the Service's name.
+func (d *differ) managedGroupDelete(group vpc.Group, after []plan.Ref) {
+	have := d.have.Groups
+	if b := d.have.Balancer; b != nil && d.have.ForeignOwner(d.Cluster.ID, d.key) != "" &&
+		slices.Contains(b.SecurityGroups, group.ID) {
+		have = have.WithUsed(map[string]bool{group.ID: true})
+	}
+	changes, warning := d.Groups.GroupDeleteChanges(have, group, after)
+	if warning != "" {
+		d.warnf("%s", warning)
+	}
+	d.add(changes...)
 }
 
 // managedGroups returns the security groups that were created for the Service's load balancer.
@@ -151,11 +165,11 @@ func (d *differ) managedGroups() []vpc.Group {
 	return out
 }
 
-// exclusiveGroups returns the security groups of a load balancer that no other network load balancer has. Rules of
+// exclusiveGroups returns the security groups of a load balancer that no other load balancer has. Rules of
 // this manager that refer to them are removed with it. It omits managed groups: their deletion includes such rules.
 func (d *differ) exclusiveGroups(attached []string, managed []vpc.Group) []string {
 	return slices.DeleteFunc(slices.Clone(attached), func(id string) bool {
-		return slices.Contains(d.have.SharedGroups, id) || slices.ContainsFunc(managed,
+		return d.have.Groups.InUse(id) || slices.ContainsFunc(managed,
 			func(g vpc.Group) bool { return g.ID == id })
 	})
 }

@@ -130,8 +130,6 @@ type Observed struct {
 	TargetGroups []TargetGroup
 	// Groups are the cluster's security groups.
 	Groups vpc.Groups
-	// SharedGroups are the security groups of the load balancer that other load balancers use too.
-	SharedGroups []string
 }
 
 // ForeignOwner returns the owner of the load balancer, "" if it is the Service's. The default name contains the

@@ -48,8 +48,19 @@ func (s *Store) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.
 	return s.view(ctx, key)
 }
 
-// UsesGroup reports whether a network load balancer of the shared list has a security group.
-func (s *Store) UsesGroup(id string) bool { return len(s.balancers.LookupIDs(indexGroup+id)) > 0 }
+// groupsOfOthers returns the security groups that load balancers other than this one use.
+func (s *Store) groupsOfOthers(arn string) map[string]bool {
+	groups := map[string]bool{}
+	for other, b := range s.balancers.All() {
+		if other == arn {
+			continue
+		}
+		for _, id := range b.SecurityGroups {
+			groups[id] = true
+		}
+	}
+	return groups
+}
 
 // view assembles the cached state of a Service's load balancer.
 func (s *Store) view(ctx context.Context, key lbcommon.Key) (model.Observed, error) {
@@ -57,8 +68,8 @@ func (s *Store) view(ctx context.Context, key lbcommon.Key) (model.Observed, err
 	if err != nil {
 		return model.Observed{}, err
 	}
-	have := model.Observed{VPC: s.options.VPC, Groups: groups}
 	arn := s.findBalancer(key)
+	have := model.Observed{VPC: s.options.VPC, Groups: groups.WithUsed(s.groupsOfOthers(arn))}
 	if b, exists := s.balancers.Get(arn); exists {
 		b.Tags, _ = s.tags.Get(arn)
 		have.Balancer = &b
@@ -67,11 +78,6 @@ func (s *Store) view(ctx context.Context, key lbcommon.Key) (model.Observed, err
 		have.Listeners = slices.Clone(listeners)
 		for i := range have.Listeners {
 			have.Listeners[i].Tags, _ = s.tags.Get(have.Listeners[i].ARN)
-		}
-		for _, id := range b.SecurityGroups {
-			if len(s.balancers.LookupIDs(indexGroup+id)) > 1 {
-				have.SharedGroups = append(have.SharedGroups, id)
-			}
 		}
 	}
 	for _, arn := range s.groupsOf(key, arn) {

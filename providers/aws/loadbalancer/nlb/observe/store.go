@@ -66,7 +66,6 @@ type Store struct {
 // Index keys of the tables.
 const (
 	indexName     = "name/"
-	indexGroup    = "security group/"
 	indexBalancer = "load balancer/"
 	// indexOrphan finds the target groups of the VPC that no load balancer uses.
 	indexOrphan  = "orphan"
@@ -78,13 +77,7 @@ func NewStore(o Options) *Store {
 	s := &Store{describer: describer{api: o.API}, options: o, state: snapshot.NewStore(o.Clock)}
 	s.balancers = snapshot.NewTable(s.state, snapshot.Kind[model.Balancer]{
 		ID: func(b model.Balancer) string { return b.ARN }, List: s.listBalancers, MaxAge: listAge, Settle: settleTime,
-		Index: func(b model.Balancer) []string {
-			keys := []string{indexName + b.Name}
-			for _, group := range b.SecurityGroups {
-				keys = append(keys, indexGroup+group)
-			}
-			return keys
-		},
+		Index: func(b model.Balancer) []string { return []string{indexName + b.Name} },
 	})
 	s.groups = snapshot.NewTable(s.state, snapshot.Kind[model.TargetGroup]{
 		ID: func(g model.TargetGroup) string { return g.ARN }, List: s.listGroups, MaxAge: listAge, Settle: settleTime,
