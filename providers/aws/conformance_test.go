@@ -32,7 +32,6 @@ func subject(generation string, changes ...func(*sim.Options)) conformance.Subje
 		Unsupported:        cannot,
 		TakeOver:           takeOver(generation),
 		Sample:             1,
-		Scenarios:          []conformance.Scenario{disruptedZone()},
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			o := sim.Options{
 				ProvisionTime: 3 * time.Second, DrainTime: 2 * time.Second, ReleaseTime: 2 * time.Second,

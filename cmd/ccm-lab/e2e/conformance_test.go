@@ -43,6 +43,9 @@ func conform(t *testing.T, scenario conformance.Scenario, kind lab.BalancerKind,
 	if reason, cannot := kind.Unsupported[scenario.Name]; cannot {
 		t.Skip(reason)
 	}
+	if scenario.SkipsTime {
+		t.Skip("it takes many minutes, and real controllers cannot skip them")
+	}
 	c := newCluster(t, setup{
 		provider: descriptor.Name, balancers: kind, noRoutes: !scenario.Needs.Routes,
 		simulator: lab.SimulatorOptions{Services: realServices()},

@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/controllers"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/memapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -65,7 +66,7 @@ type inProcess struct {
 	options ManagerOptions
 
 	mu      sync.Mutex // protects manager from the kill fault, which comes from another goroutine
-	manager *manager
+	manager *controllers.Manager
 }
 
 var _ Cluster = (*inProcess)(nil)
@@ -87,14 +88,16 @@ func (c *inProcess) boot(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("starting the manager: %w", err)
 	}
-	m, err := startManager(ctx, c.server, cloud)
+	m, err := controllers.Start(ctx, c.server, cloud, controllers.Options{
+		ClusterName: ClusterName, ClusterCIDR: ClusterCIDR, Tick: tick, StatusPeriod: statusPeriod,
+	})
 	if err != nil {
 		return fmt.Errorf("starting the manager: %w", err)
 	}
 	c.mu.Lock()
 	c.manager = m
 	if c.killed.Load() { // by a call of its controllers in the meantime
-		m.end()
+		m.End()
 	}
 	c.mu.Unlock()
 	c.idle() // A watch starts after its list: informers would never see a write in between.
@@ -107,7 +110,7 @@ func (c *inProcess) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.manager != nil {
-		c.manager.end()
+		c.manager.End()
 	}
 }
 
@@ -128,7 +131,7 @@ func (c *inProcess) revive(ctx context.Context) error {
 // close stops the manager and waits until its goroutines end.
 func (c *inProcess) close() {
 	c.mu.Lock()
-	c.manager.end()
+	c.manager.End()
 	c.mu.Unlock()
 	c.idle()
 }
@@ -174,6 +177,27 @@ func (c *inProcess) SetReady(ctx context.Context, nodeName string, ready bool) e
 		}
 		setReady(node, ready)
 		_, err = c.client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+// SetAddresses implements Cluster.
+func (c *inProcess) SetAddresses(ctx context.Context, nodeName string, addresses []v1.NodeAddress) error {
+	return SetAddresses(ctx, c.client, nodeName, addresses)
+}
+
+// SetAddresses replaces the addresses in the status of a node, as its kubelet can.
+func SetAddresses(
+	ctx context.Context, client clientset.Interface, nodeName string, addresses []v1.NodeAddress,
+) error {
+	nodes := client.CoreV1().Nodes()
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node, err := nodes.Get(ctx, nodeName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		node.Status.Addresses = addresses
+		_, err = nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
 		return err
 	})
 }
@@ -307,7 +331,7 @@ func (c *inProcess) Plan(ctx context.Context, namespace, name string) (plan.Plan
 		nodes = append(nodes, &list.Items[i])
 	}
 	c.idle()
-	balancer, ok := c.manager.cloud.LoadBalancer()
+	balancer, ok := c.manager.Cloud.LoadBalancer()
 	if !ok {
 		return plan.Plan{}, errors.New("the provider has no load balancers")
 	}
@@ -315,7 +339,7 @@ func (c *inProcess) Plan(ctx context.Context, namespace, name string) (plan.Plan
 	if !ok {
 		return plan.Plan{}, fmt.Errorf("%T does not implement loadbalancer.Planner", balancer)
 	}
-	call, end := c.manager.call(ctx)
+	call, end := c.manager.Call(ctx)
 	defer end()
 	return planner.PlanLoadBalancer(call, ClusterName, svc, nodes,
 		loadbalancer.PlanOptions{Remove: !loadbalancer.WantsLoadBalancer(svc)})
@@ -335,7 +359,7 @@ func (c *inProcess) Settle(ctx context.Context) error {
 			return err
 		}
 		c.idle()
-		failures = c.manager.results.failures()
+		failures = c.manager.Failures()
 		quiet++
 		if c.killed.Load() || c.server.Writes() != writes || len(c.world.Front().Log().Mutations()) != mutations {
 			quiet = 0

@@ -29,6 +29,10 @@ import (
 // ClusterName is the --cluster-name under which every driver runs the manager.
 const ClusterName = "conformance"
 
+// ClusterCIDR is the --cluster-cidr under which every driver runs the manager. The route controller
+// ignores routes outside of it.
+const ClusterCIDR = "10.244.0.0/16"
+
 // The cloud under test, as package world describes it.
 type (
 	// World is the whole cloud.
@@ -85,6 +89,8 @@ type Cluster interface {
 	AddNode(ctx context.Context, node *v1.Node) error
 	// SetReady sets the node's Ready condition.
 	SetReady(ctx context.Context, nodeName string, ready bool) error
+	// SetAddresses replaces the addresses in the node's status, as its kubelet can.
+	SetAddresses(ctx context.Context, nodeName string, addresses []v1.NodeAddress) error
 	// Node returns the node, or nil if it is deleted.
 	Node(ctx context.Context, nodeName string) (*v1.Node, error)
 	// DeleteNode removes the node object, as an administrator would.

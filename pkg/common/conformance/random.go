@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/controllers"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
@@ -47,7 +48,7 @@ var randomSeeds = []uint64{1, 2, 3}
 // is held: then listeners stay, members follow, and approved changes are applied.
 func RunRandom(t *testing.T, subject Subject) {
 	t.Helper()
-	discardLogs(t)
+	controllers.DiscardLogs(t)
 	seeds := randomSeeds
 	if testing.Short() {
 		seeds = seeds[:1]

@@ -25,6 +25,10 @@ type Scenario struct {
 	Annotations []string
 	// NeedsCertificates is set if the world must have certificates for load balancers.
 	NeedsCertificates bool
+	// NeedsZones is set if the world must have availability zones that can be disrupted.
+	NeedsZones bool
+	// SkipsTime marks a scenario that takes many minutes: only drivers that skip time run it.
+	SkipsTime bool
 	// OwnFaults marks a scenario that injects faults itself, so that RunFaults skips it.
 	OwnFaults bool
 	// Teardown also interrupts the deletion of everything. All scenarios end with it, so one scenario with
@@ -37,7 +41,7 @@ type Scenario struct {
 // Scenarios returns all scenarios, in reading order.
 func Scenarios() []Scenario {
 	return slices.Concat(nodeScenarios(), serviceScenarios(), lifeScenarios(), routeScenarios(),
-		planScenarios(), ruleScenarios(), listenerScenarios())
+		planScenarios(), ruleScenarios(), listenerScenarios(), zoneScenarios())
 }
 
 // Missing returns a capability or a portable annotation that the scenario needs and a provider does not have, or "".
@@ -57,6 +61,9 @@ func (s Scenario) Missing(capabilities provider.Capabilities, portable []string)
 func (s Scenario) MissingIn(w World) string {
 	if _, ok := w.(world.Certificates); s.NeedsCertificates && !ok {
 		return "certificates"
+	}
+	if _, ok := w.(world.ZoneDisrupter); s.NeedsZones && !ok {
+		return "availability zones that can be disrupted"
 	}
 	return ""
 }

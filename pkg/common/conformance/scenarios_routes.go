@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 )
 
@@ -79,7 +81,36 @@ func routeScenarios() []Scenario {
 				)
 			},
 		},
+		{
+			Name: "addresses of other nodes", Needs: needsRoutes,
+			Doc:   "A kubelet that writes the addresses of other nodes into the status of its node changes no route.",
+			Steps: addressesOfOthers,
+		},
 	}
+}
+
+func addressesOfOthers(ctx context.Context, r *Session) error {
+	claim := func() error {
+		var claimed []v1.NodeAddress
+		for _, name := range []string{"node-3", "node-1", "node-2"} {
+			node, err := r.node(ctx, name)
+			if err != nil {
+				return err
+			}
+			claimed = append(claimed, node.Status.Addresses...)
+		}
+		return r.Cluster.SetAddresses(ctx, "node-3", claimed)
+	}
+	var unchanged Check
+	return steps.Run(
+		func() error { return r.JoinN(ctx, 3) },
+		func() error { return r.Converge(ctx) },
+		func() error { unchanged = r.Unchanged(); return claim() },
+		func() error { return r.Converge(ctx, unchanged) },
+		claim,
+		func() error { return r.Restart(ctx, ManagerOptions{}) },
+		func() error { return r.Converge(ctx, unchanged) },
+	)
 }
 
 // refusesRoute checks that an Event of a node says that there is another route to its pod CIDR.

@@ -17,6 +17,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/controllers"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -47,19 +48,17 @@ type Subject struct {
 	// Unsupported are scenarios that this kind of load balancer does not support, with the reason; the suite skips
 	// them with a message.
 	Unsupported map[string]string
-	// Scenarios are those of this cloud alone, in addition to those of all.
-	Scenarios []Scenario
 }
 
 // Run runs every scenario against the subject, in process and without faults.
 func Run(t *testing.T, subject Subject) {
 	t.Helper()
-	discardLogs(t)
+	controllers.DiscardLogs(t)
 	t.Run("capabilities", func(t *testing.T) {
 		t.Parallel()
 		steps.InBubble(t, func(t *testing.T) error { return subject.verifyCapabilities(t) })
 	})
-	for _, scenario := range append(Scenarios(), subject.Scenarios...) {
+	for _, scenario := range Scenarios() {
 		t.Run(scenario.Name, func(t *testing.T) {
 			t.Parallel()
 			if reason := subject.skipReason(t, scenario); reason != "" {
@@ -81,7 +80,7 @@ func (s Subject) skipReason(t *testing.T, scenario Scenario) (reason string) {
 	if reason, ok := s.Unsupported[scenario.Name]; ok {
 		return fmt.Sprintf("provider %s: %s", s.Name, reason)
 	}
-	if scenario.NeedsCertificates { // Other scenarios do not need a world for the decision.
+	if scenario.NeedsCertificates || scenario.NeedsZones { // Other scenarios do not need a world for the decision.
 		synctest.Test(t, func(t *testing.T) {
 			world, _ := s.New(t)
 			if lack := scenario.MissingIn(world); lack != "" {
@@ -173,7 +172,7 @@ const (
 // interrupts a sample of calls; with names, only those scenarios.
 func RunFaults(t *testing.T, subject Subject, names ...string) {
 	t.Helper()
-	discardLogs(t)
+	controllers.DiscardLogs(t)
 	// Thousands of small worlds live for milliseconds each: collecting their garbage less often saves a quarter
 	// of the time. The setting is restored for the next test.
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/controllers"
 )
 
 func nodeName(name string) types.NodeName { return types.NodeName(name) }
@@ -21,7 +23,7 @@ func TestToyFaults(t *testing.T) {
 // TestMistakes shows that the suite can fail: each mistake is found by the scenario that is meant
 // to find it, with a message that says what is wrong.
 func TestMistakes(t *testing.T) {
-	discardLogs(t)
+	controllers.DiscardLogs(t)
 	for _, tc := range []struct {
 		mistake  mistake
 		scenario string
@@ -52,7 +54,7 @@ func TestMistakes(t *testing.T) {
 
 // TestMistakeOnlyInterruptionsFind shows that faults find what undisturbed runs do not.
 func TestMistakeOnlyInterruptionsFind(t *testing.T) {
-	discardLogs(t)
+	controllers.DiscardLogs(t)
 	subject, scenario := toySubject(remembersOnly), find(t, "load balancer created")
 	var clean outcome
 	var err error

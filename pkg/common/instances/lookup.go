@@ -84,7 +84,7 @@ func (i *Instances) cached(r ref, oldest time.Time) (Instance, bool) {
 		r.id = ids[0]
 	}
 	in, exists, known := i.known.GetSince(r.id, oldest)
-	return in, exists && known
+	return in, exists && known && in.Uncertain == nil
 }
 
 // cachedIDs returns the IDs of the instances that a Node matches. It returns none for a Node that matches by name

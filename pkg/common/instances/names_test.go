@@ -6,10 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 )
 
 func TestNodeNameWithIDIsLookedUpByID(t *testing.T) {
@@ -101,5 +105,31 @@ func TestNodeIsNotTheInstanceOfItsNameWithAnotherSystemUUID(t *testing.T) {
 	node.Status.NodeInfo.SystemUUID = ""
 	if m := mustMetadata(t, i, node); m != "fake://a/m-0" {
 		t.Errorf("a node without a system UUID has provider ID %s", m)
+	}
+}
+
+// TestNodeNamesOfInstanceThatCannotBeRead verifies that an instance which cannot be read keeps its Nodes and does not
+// block the others, and that without a Node nothing is said.
+func TestNodeNamesOfInstanceThatCannotBeRead(t *testing.T) {
+	c := newCloud(3)
+	want := errors.New("its zone is disrupted")
+	for _, id := range []string{"m-0", "m-1"} {
+		c.instances[id] = instances.Instance{ID: id, Uncertain: want}
+	}
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	for _, node := range []*v1.Node{readyNode(0), readyNode(2)} {
+		if err := indexer.Add(node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lister := &nodes.LazyLister{}
+	lister.Set(corelisters.NewNodeLister(indexer), func() bool { return true })
+	i := instances.New(instances.Options{Provider: "fake", Nodes: lister}, c, fakeScheme)
+	names, err := i.NodeNames(t.Context(), []string{"m-0", "m-2", "m-9"})
+	if diff := cmp.Diff(map[string][]string{"m-0": {"node-0"}, "m-2": {"node-2"}}, names); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if names, err := i.NodeNames(t.Context(), []string{"m-0", "m-1"}); !errors.Is(err, want) {
+		t.Errorf("an instance without a Node: %v, %v", names, err)
 	}
 }

@@ -36,7 +36,8 @@ func (i *Instances) InstanceIDForNode(ctx context.Context, nodeName string) (str
 }
 
 // NodeNames returns the names of the Nodes with the provider ID of each instance, sorted, or else the node name that
-// the cloud has. An instance that does not exist is absent from the result. An error says nothing about any of them.
+// the cloud has. An instance that does not exist is absent from the result. One that cannot be read keeps its Nodes; if
+// it has none, NodeNames returns the error, which says nothing about any of them.
 func (i *Instances) NodeNames(ctx context.Context, ids []string) (map[string][]string, error) {
 	byNodes, err := i.namesByProviderID()
 	if err != nil {
@@ -53,11 +54,11 @@ func (i *Instances) NodeNames(ctx context.Context, ids []string) (map[string][]s
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
+			case err == nil && !found:
+			case len(byNodes[id]) > 0 && ctx.Err() == nil:
+				names[id] = byNodes[id]
 			case err != nil:
 				firstErr = err
-			case !found:
-			case len(byNodes[id]) > 0:
-				names[id] = byNodes[id]
 			default:
 				names[id] = []string{in.NodeName}
 			}

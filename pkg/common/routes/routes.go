@@ -129,8 +129,8 @@ func (r *Routes) ListRoutes(ctx context.Context, clusterName string) ([]*cloudpr
 
 // list returns the owned routes with their nodes, and the foreign ones. The node of a route is the one with its
 // destination as a pod CIDR, if the route leads to the instance of that node. A route to an instance that does not
-// exist is a blackhole, even if the cloud does not report it as one. An instance that cannot be read fails the list,
-// because the framework deletes routes without a node.
+// exist is a blackhole, even if the cloud does not report it as one. An instance that cannot be read and has no Node
+// fails the list, because the framework deletes routes without a node.
 func (r *Routes) list(
 	ctx context.Context, clusterName string, index *NodeIndex,
 ) (owned, foreign []Route, err error) {

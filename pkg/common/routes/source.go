@@ -47,7 +47,7 @@ type Source interface {
 type NodeTargets interface {
 	InstanceIDForNode(ctx context.Context, nodeName string) (string, error)
 	// NodeNames returns the names of the nodes of each instance: usually one, but nothing prevents several Nodes with
-	// the same provider ID. One that does not exist is absent from the result. An error says nothing about any
-	// of them.
+	// the same provider ID. One that does not exist is absent from the result, and one that cannot be read is not. An
+	// error says nothing about any of them.
 	NodeNames(ctx context.Context, instanceIDs []string) (map[string][]string, error)
 }

@@ -136,9 +136,12 @@ func TestSurplusTargetGroupWithoutTagsIsDeleted(t *testing.T) {
 			r := newRig(t, sim.Options{})
 			r.ensure(service())
 			r.strip("")
-			r.restart()
+			r.clock.Step(time.Hour) // the manager reads the tags again, and knows what it applied
 			r.interrupt("DeleteTargetGroup", func() {
 				_, _ = r.manager.EnsureLoadBalancer(t.Context(), clusterName, service(change), r.nodes)
+				if calls := r.log().Count(); calls["DeleteListener"]+calls["ModifyListener"] == 0 {
+					t.Fatalf("no listener leaves its target group: %v", calls)
+				}
 			})
 			r.ensure(service(change))
 			r.clock.Step(time.Hour)

@@ -28,6 +28,12 @@ func (c *Cloud) SetDisruption(disruption Disruption) {
 	c.disruption = disruption
 }
 
+// Zones implements world.ZoneDisrupter.
+func (c *Cloud) Zones() []string { return slices.Clone(c.options.Zones) }
+
+// DisruptZones implements world.ZoneDisrupter.
+func (c *Cloud) DisruptZones(zones ...string) { c.SetDisruption(Disruption{Zones: zones}) }
+
 func (c *Cloud) currentDisruption() Disruption {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -90,6 +90,11 @@ func (l *Live) SetReady(ctx context.Context, nodeName string, ready bool) error 
 	return SetReady(ctx, l.Client, nodeName, ready)
 }
 
+// SetAddresses implements conformance.Cluster.
+func (l *Live) SetAddresses(ctx context.Context, nodeName string, addresses []v1.NodeAddress) error {
+	return conformance.SetAddresses(ctx, l.Client, nodeName, addresses)
+}
+
 // Node implements conformance.Cluster.
 func (l *Live) Node(ctx context.Context, nodeName string) (*v1.Node, error) {
 	node, err := l.Client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})

@@ -51,6 +51,15 @@ type HostNameFirst interface {
 	HostNameFirst()
 }
 
+// ZoneDisrupter is implemented by worlds with availability zones that can be disrupted.
+type ZoneDisrupter interface {
+	// Zones returns at least two availability zones.
+	Zones() []string
+	// DisruptZones makes the cloud's API answer as its documentation says for a disruption of these zones. Without any
+	// it ends.
+	DisruptZones(zones ...string)
+}
+
 // Machine is a machine to launch. The cloud chooses empty fields.
 type Machine struct {
 	Name, Zone, Type string
