@@ -29,9 +29,9 @@ type Vocabulary struct {
 	Advice map[string]string
 	// SCTP reports whether the cloud's load balancers forward SCTP.
 	SCTP bool
-	// EmptyPools reports whether load balancers of the cloud can have ports without members, which Services without
-	// node ports have from other managers.
-	EmptyPools bool
+	// NodePortsOptional reports whether other managers of the cloud accept Services with ports without a node port, so
+	// that such Services have load balancers.
+	NodePortsOptional bool
 }
 
 // Reason classifies warnings; each becomes an Event reason of its own.

@@ -87,7 +87,7 @@ func (r *reader) checkNodePort(path string, port int32) {
 		problem := Problem{Field: path, Fix: fmt.Sprintf("there is none and spec.allocateLoadBalancerNodePorts is false, "+
 			"but load balancers of the cloud %s reach pods through node ports: set spec.allocateLoadBalancerNodePorts to true, "+
 			"or write a node port", r.vocabulary.Provider)}
-		if r.vocabulary.EmptyPools {
+		if r.vocabulary.NodePortsOptional {
 			if len(r.out.AtCreation) < maxMessages { // one port would be enough to refuse the creation
 				r.out.AtCreation = append(r.out.AtCreation, problem)
 			}

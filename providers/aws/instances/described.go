@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
@@ -143,13 +142,7 @@ func (s *Source) describedOrStale(
 ) (map[string]*ec2types.Instance, error) {
 	found, err := s.described(ctx, ids, oldest)
 	var unread *awserr.UnreadError
-	switch {
-	case errors.As(err, &unread):
-	case isOutage(ctx, err):
-		klog.FromContext(ctx).Error(err, "Failed to read instances; using cached ones")
-		unread = &awserr.UnreadError{Err: err}
-		found, unread.IDs = s.cache.get(onlyInstanceIDs(ids), oldest)
-	default:
+	if !errors.As(err, &unread) {
 		return found, err
 	}
 	var unknown []string

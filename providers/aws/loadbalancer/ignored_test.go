@@ -37,26 +37,30 @@ func TestIgnoredValuesDoNotRefuseExistingLoadBalancer(t *testing.T) {
 		warning string
 		// refusal is that of a Service without a load balancer; "" if it gets one.
 		refusal string
+		shape   networkShape
 	}{
-		{"backend protocol", service, annotate(annotation.KeyBackendProtocol, "grpc"), annotation.KeyBackendProtocol, ""},
-		{"names of security groups", service, annotate(annotation.KeySecurityGroups, "web,sg-1"), annotation.KeySecurityGroups, ""},
-		{"timeout above the interval", service, annotate(annotation.KeyHealthCheckTimeout, "40", annotation.KeyHealthCheckInterval, "30"), annotation.KeyHealthCheckTimeout, ""},
-		{"path of a TCP probe", service, annotate(annotation.KeyHealthCheckPath, "ready"), annotation.KeyHealthCheckPath, ""},
-		{"Elastic IPs of edited subnets", service, annotate(annotation.KeySubnets, "{public-0},{public-2}", annotation.KeyAllocations, "{elastic-0}"), annotation.KeyAllocations, annotation.KeyAllocations},
-		{"private addresses of a public one", service, annotate(annotation.KeyPrivateIPv4, "10.0.1.10"), annotation.KeyPrivateIPv4, annotation.KeyPrivateIPv4},
-		{"Elastic IPs of an internal one", service, annotate(annotation.KeyInternal, "true", annotation.KeyAllocations, "{elastic-0}"), annotation.KeyAllocations, annotation.KeyAllocations},
-		{"more than 36 tags", service, annotate(annotation.KeyTags, manyTags(40)), annotation.KeyTags, ""},
-		{"IPv6 first", service, ipv6First, "spec.ipFamilies", "spec.ipFamilies"},
-		{"classic, backend protocol", service, func(s *v1.Service) { classic(s); annotate(annotation.KeyBackendProtocol, "grpc")(s) }, annotation.KeyBackendProtocol, ""},
-		{"classic, path of a TCP probe", service, func(s *v1.Service) { classic(s); annotate(annotation.KeyHealthCheckPath, "ready")(s) }, annotation.KeyHealthCheckPath, ""},
-		{"classic, Elastic IPs", service, func(s *v1.Service) { classic(s); annotate(annotation.KeyAllocations, "mine")(s) }, annotation.KeyAllocations, ""},
-		{"classic, IPv6", service, func(s *v1.Service) { classic(s); s.Spec.IPFamilies = []v1.IPFamily{v1.IPv6Protocol} }, "spec.ipFamilies", "spec.ipFamilies"},
+		{"backend protocol", service, annotate(annotation.KeyBackendProtocol, "grpc"), annotation.KeyBackendProtocol, "", networkShape{}},
+		{"names of security groups", service, annotate(annotation.KeySecurityGroups, "web,sg-1"), annotation.KeySecurityGroups, "", networkShape{}},
+		{"timeout above the interval", service, annotate(annotation.KeyHealthCheckTimeout, "40", annotation.KeyHealthCheckInterval, "30"), annotation.KeyHealthCheckTimeout, "", networkShape{}},
+		{"path of a TCP probe", service, annotate(annotation.KeyHealthCheckPath, "ready"), annotation.KeyHealthCheckPath, "", networkShape{}},
+		{"Elastic IPs of edited subnets", service, annotate(annotation.KeySubnets, "{public-0},{public-2}", annotation.KeyAllocations, "{elastic-0}"), annotation.KeyAllocations, annotation.KeyAllocations, networkShape{}},
+		{"private addresses of a public one", service, annotate(annotation.KeyPrivateIPv4, "10.0.1.10"), annotation.KeyPrivateIPv4, annotation.KeyPrivateIPv4, networkShape{}},
+		{"Elastic IPs of an internal one", service, annotate(annotation.KeyInternal, "true", annotation.KeyAllocations, "{elastic-0}"), annotation.KeyAllocations, annotation.KeyAllocations, networkShape{}},
+		{"private addresses of edited subnets", service, annotate(annotation.KeyInternal, "true", annotation.KeyPrivateIPv4, "10.0.64.10"), annotation.KeyPrivateIPv4, annotation.KeyPrivateIPv4, networkShape{}},
+		{"private addresses in other networks", service, annotate(annotation.KeyInternal, "true", annotation.KeyPrivateIPv4, "10.0.64.10,10.0.64.11,10.0.64.12"), annotation.KeyPrivateIPv4, annotation.KeyPrivateIPv4, networkShape{}},
+		{"more than 36 tags", service, annotate(annotation.KeyTags, manyTags(40)), annotation.KeyTags, "", networkShape{}},
+		{"IPv6 first", service, ipv6First, "spec.ipFamilies", "spec.ipFamilies", networkShape{}},
+		{"IPv6 first with source ranges", service, func(s *v1.Service) { ipv6First(s); s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} }, "spec.ipFamilies", "spec.ipFamilies", networkShape{sources: []string{"192.0.2.0/24"}}},
+		{"classic, backend protocol", service, func(s *v1.Service) { classic(s); annotate(annotation.KeyBackendProtocol, "grpc")(s) }, annotation.KeyBackendProtocol, "", networkShape{}},
+		{"classic, path of a TCP probe", service, func(s *v1.Service) { classic(s); annotate(annotation.KeyHealthCheckPath, "ready")(s) }, annotation.KeyHealthCheckPath, "", networkShape{}},
+		{"classic, Elastic IPs", service, func(s *v1.Service) { classic(s); annotate(annotation.KeyAllocations, "mine")(s) }, annotation.KeyAllocations, "", networkShape{}},
+		{"classic, IPv6", service, func(s *v1.Service) { classic(s); s.Spec.IPFamilies = []v1.IPFamily{v1.IPv6Protocol} }, "spec.ipFamilies", "spec.ipFamilies", networkShape{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := adoption{svc: tt.svc(tt.change)}
 			r := a.rig(t)
 			if annotation.TypeOf(a.svc.Annotations) == annotation.Network {
-				oldManager{r, t.Context()}.network(networkShape{})
+				oldManager{r, t.Context()}.network(tt.shape)
 			} else {
 				oldManager{r, t.Context()}.classic(classicShape{})
 			}
@@ -148,4 +152,44 @@ func TestTakingOverWritesNoGroupAttributes(t *testing.T) {
 	r.restart()
 	r.ensure(service(annotate(annotation.KeyGroupAttributes, "preserve_client_ip.enabled=false")))
 	r.noMutations("taking over")
+}
+
+// TestPortWithoutNodePortDoesNotRefuseExistingLoadBalancer adds a port to a Service that allocates no node ports:
+// cloud-provider-aws leaves it out. The other ports are served, nodes join, and other settings are applied.
+func TestPortWithoutNodePortDoesNotRefuseExistingLoadBalancer(t *testing.T) {
+	for name, kind := range map[string]func(*v1.Service){"classic": without(annotation.KeyType), "network": func(*v1.Service) {}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, sim.Options{})
+			r.ensure(service(kind))
+			portless := func(s *v1.Service) {
+				s.Spec.AllocateLoadBalancerNodePorts = awssdk.Bool(false)
+				s.Spec.Ports = append([]v1.ServicePort{{Name: "metrics", Protocol: v1.ProtocolTCP, Port: 9090}}, s.Spec.Ports...)
+			}
+			svc := service(kind, portless)
+			r.restart()
+			r.ensure(svc)
+			r.noMutations("a port without a node port")
+			r.wantEvent("spec.ports[0].nodePort")
+			r.updateTo(svc, "d")
+			if calls := r.calls(); !strings.Contains(calls, "Register") {
+				t.Errorf("a node joins by %s", calls)
+			}
+			svc = service(kind, portless, annotate(annotation.KeyCrossZone, "true"))
+			svc.Spec.Ports = svc.Spec.Ports[:2]
+			r.ensure(svc)
+			if calls := r.calls(); !strings.Contains(calls, "ModifyLoadBalancerAttributes") || !strings.Contains(calls, "Delete") {
+				t.Errorf("other edits are made by %s", calls)
+			}
+			r.steady(svc)
+			// Without any node port there is nothing to serve: what exists stays.
+			for i := range svc.Spec.Ports {
+				svc.Spec.Ports[i].NodePort = 0
+			}
+			r.ensureError(svc, "spec.ports[1].nodePort")
+			r.updateTo(svc, "e")
+			if calls := r.calls(); !strings.Contains(calls, "Register") {
+				t.Errorf("a node joins by %s", calls)
+			}
+		})
+	}
 }

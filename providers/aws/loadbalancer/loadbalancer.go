@@ -195,6 +195,15 @@ func (c *Cloud) targets(nodes []*v1.Node) []model.Node {
 	return out
 }
 
+// servedPorts returns the ports with a node port of a Service that disables their allocation, as cloud-provider-aws
+// serves them. Ports of a manifest that was not sent to the API server have none yet.
+func servedPorts(in intent.Service) []intent.Port {
+	if len(in.AtCreation) == 0 {
+		return in.Ports
+	}
+	return slices.DeleteFunc(slices.Clone(in.Ports), func(p intent.Port) bool { return p.NodePort == 0 })
+}
+
 // Desired implements lbcommon.Cloud.
 func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, all []*v1.Node, shared SharedState) (Desired, error) {
 	options, err := annotation.Read(in)
@@ -203,6 +212,9 @@ func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, all []*v1.Node, sha
 		options.Warnings = append(options.Warnings, warning)
 	}
 	subject := in.Subject()
+	if in.Ports = servedPorts(in); len(in.Ports) == 0 {
+		return Desired{}, intent.Join(subject, err, in.Refuse())
+	}
 	if options.Type == annotation.Network {
 		d, desireErr := model.Desire(model.Request{Key: key, Service: in, Options: options, Nodes: members,
 			Shared: shared.SharedState}, c.options.Settings.network())

@@ -2,6 +2,7 @@ package vpc
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -390,5 +391,26 @@ func TestConcurrentReadsShareOneList(t *testing.T) {
 	}
 	if got := r.calls(); len(got) != 3 {
 		t.Errorf("calls %v once the lists are old", got)
+	}
+}
+
+// TestGroupsOfUnreadInstancesAreUnclear verifies that rules stay in all groups that an instance may have which cannot be
+// read.
+func TestGroupsOfUnreadInstancesAreUnclear(t *testing.T) {
+	groups := Groups{byID: map[string]Group{"sg-a": {ID: "sg-a"}, "sg-b": {ID: "sg-b"}}}
+	s := SharedState{Groups: groups, Instances: map[string]*ec2types.Instance{
+		"i-a": {InstanceId: ptr.To("i-a"), SecurityGroups: []ec2types.GroupIdentifier{{GroupId: ptr.To("sg-a")}}}}}
+	for _, tt := range []struct {
+		unread  map[string]error
+		unclear []string
+	}{
+		{nil, nil},
+		{map[string]error{"i-b": errors.New("its zone is disrupted")}, []string{"sg-b"}},
+	} {
+		s.Unread = tt.unread
+		got := NodeGroupsOf(s, []string{"i-a"})
+		if !slices.Equal(got.IDs, []string{"sg-a"}) || !slices.Equal(got.Unclear, tt.unclear) || got.Problem != nil {
+			t.Errorf("unread %v: %+v, want the unclear groups %v", tt.unread, got, tt.unclear)
+		}
 	}
 }

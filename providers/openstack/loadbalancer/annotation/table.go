@@ -305,6 +305,6 @@ func Portable() []string {
 // Vocabulary returns the annotations that the provider reads.
 func Vocabulary(provider string) intent.Vocabulary {
 	return intent.Vocabulary{
-		Provider: provider, Portable: Portable(), Own: Keys(), OwnPrefixes: Prefixes(), SCTP: true, EmptyPools: true,
+		Provider: provider, Portable: Portable(), Own: Keys(), OwnPrefixes: Prefixes(), SCTP: true, NodePortsOptional: true,
 	}
 }
