@@ -83,7 +83,6 @@ func newInProcess(ctx context.Context, world World, start Manager, idle func()) 
 
 // boot starts a manager with empty caches.
 func (c *inProcess) boot(ctx context.Context) error {
-	c.server.DenyNamespaces(c.options.NoClusterUID)
 	cloud, err := c.start(c.options)
 	if err != nil {
 		return fmt.Errorf("starting the manager: %w", err)

@@ -55,8 +55,6 @@ type ManagerOptions struct {
 	Disruption provider.DisruptionPolicy
 	// OtherDefaults starts the manager with a configuration that differs in keys for new load balancers.
 	OtherDefaults bool
-	// NoClusterUID denies the manager the namespace kube-system, so that it cannot read the UID of its cluster.
-	NoClusterUID bool
 }
 
 // TakeOver prepares a world for a manager that takes it over from another one. Its calls reach the cloud directly:

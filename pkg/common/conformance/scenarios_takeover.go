@@ -91,7 +91,6 @@ func (r *Session) takeOverDuringChanges(ctx context.Context) error {
 		r.discover,
 		restart("with new subnets and networks", ManagerOptions{}),
 		restart("with another configuration", ManagerOptions{OtherDefaults: true}),
-		restart("with an unreadable cluster UID", ManagerOptions{NoClusterUID: true}),
 		restart("again", ManagerOptions{}),
 	)
 }

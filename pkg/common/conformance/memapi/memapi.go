@@ -39,8 +39,6 @@ type Server struct {
 	// Each kind has its own counter, so that an interruption, which creates more Events, changes no UID and no
 	// node port.
 	uids, nodePorts, events, versions int64
-	// denied denies reads of the kube-system namespace.
-	denied atomic.Bool
 }
 
 // New returns an API server with the kube-system namespace. The UID of that namespace identifies the cluster.
@@ -58,9 +56,6 @@ func New() (*Server, error) {
 // Writes returns the number of changes of nodes and Services.
 func (s *Server) Writes() int64 { return s.writes.Load() }
 
-// DenyNamespaces denies reads of namespaces, so that a manager cannot read the UID of its cluster.
-func (s *Server) DenyNamespaces(deny bool) { s.denied.Store(deny) }
-
 // Client returns a client. Its requests fail once ctx has ended: a killed process writes nothing.
 func (s *Server) Client(ctx context.Context) clientset.Interface {
 	client := &fake.Clientset{}
@@ -68,9 +63,6 @@ func (s *Server) Client(ctx context.Context) clientset.Interface {
 	client.AddReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if ctx.Err() != nil {
 			return true, nil, ctx.Err()
-		}
-		if s.denied.Load() && action.Matches("get", "namespaces") {
-			return true, nil, apierrors.NewForbidden(v1.Resource("namespaces"), metav1.NamespaceSystem, nil)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
