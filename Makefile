@@ -90,6 +90,10 @@ e2e-kubernetes: build ## The end-to-end tests on the API server of another Kuber
 e2e-docs: ## The commands of the documentation, on a real API server and each simulated cloud
 	@hack/e2e-docs.sh $(ARGS)
 
+.PHONY: e2e-node
+e2e-node: ## The chart's pods on real kubelets with containerd, each preset against its simulator (Debian 12 and root; minutes)
+	@hack/e2e-node.sh $(if $(RUN),-test.run '$(RUN)') $(ARGS)
+
 .PHONY: e2e-openstack
 e2e-openstack: build apiserver ## The conformance list on real OpenStack services (Debian 12 and root; minutes), not part of CI
 	@hack/e2e-openstack.sh $(ARGS)
@@ -172,7 +176,7 @@ clean: ## Remove bin/ and dist/ (the control plane too: building it again takes 
 ## PROVIDER=NAME         run, bench: the cloud to simulate (default fake; bench-large: each)
 ## NODES=N               run: how many demo nodes join (default 3)
 ## ONCE=1                run: print the final tables and exit, 1 when not reached
-## RUN=REGEXP            test, test-unit, test-faults, e2e: only tests whose name matches
+## RUN=REGEXP            test, test-unit, test-faults, e2e, e2e-node: only tests whose name matches
 ## FUZZTIME=TIME         fuzz: how long each target runs (default 1m)
 ## KUBERNETES=1.36       e2e-kubernetes: a minor version, or a release like v1.36.3
 ## ARGS='...'            run, bench, test: passed on as they are

@@ -162,11 +162,12 @@ built=0
 for name in "${components[@]}"; do
 	case $name in
 	etcd) build etcd go.etcd.io/etcd/server/v3 "$etcd" "$here/etcd" "" ;;
-	kube-apiserver | kube-controller-manager | kubectl)
+	kube-apiserver | kube-controller-manager | kube-scheduler | kubectl | kubelet | kube-proxy)
 		build "$name" "k8s.io/kubernetes/cmd/$name" "$kubernetes" "$module" "$(version_flags)"
 		;;
 	*)
-		echo "control plane: unknown component $name; use etcd, kube-apiserver, kube-controller-manager or kubectl" >&2
+		echo "control plane: unknown component $name; use etcd, kube-apiserver, kube-controller-manager, kube-scheduler," \
+			"kubectl, kubelet or kube-proxy" >&2
 		exit 2
 		;;
 	esac

@@ -39,6 +39,17 @@ func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
 	return m, err
 }
 
+// InternalIP implements world.InternalIPs.
+func (c *Cloud) InternalIP(nodeName string) (address string, err error) {
+	err = c.onMachine(nodeName, func(t *tx, i *ec2.Instance) error {
+		if n := t.Primary(i); n != nil {
+			address = n.PrimaryIP().String()
+		}
+		return nil
+	})
+	return address, err
+}
+
 // Instance returns the ID of a machine's instance, "" for an unknown machine.
 func (c *Cloud) Instance(nodeName string) (id string) {
 	c.inspect(func(t *tx) {

@@ -52,6 +52,18 @@ func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
 	return m, err
 }
 
+// InternalIP implements world.InternalIPs.
+func (c *Cloud) InternalIP(nodeName string) (address string, err error) {
+	err = c.view(func(t *tx) error {
+		i, err := t.getInstance(nodeName)
+		if err == nil && len(i.InternalAddresses) > 0 {
+			address = i.InternalAddresses[0]
+		}
+		return err
+	})
+	return address, err
+}
+
 // Terminate implements world.World.
 func (c *Cloud) Terminate(nodeName string) error {
 	return c.update(func(t *tx) error {

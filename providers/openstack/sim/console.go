@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -42,6 +43,19 @@ func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
 		return nil
 	})
 	return m, err
+}
+
+// InternalIP implements world.InternalIPs.
+func (c *Cloud) InternalIP(nodeName string) (address string, err error) {
+	err = c.onMachine(nodeName, func(t *tx, s *nova.Server) error {
+		for _, p := range t.PortsOfServer(s.ID) {
+			for _, f := range p.FixedIPs {
+				address = cmp.Or(address, f.Address)
+			}
+		}
+		return nil
+	})
+	return address, err
 }
 
 // Server returns the ID of a machine's server, "" for an unknown machine.

@@ -197,6 +197,17 @@ func (c *Cloud) Machine(nodeName string) (world.Machine, error) {
 	return world.Machine{Name: nodeName, Zone: m.zone, Region: Region, Type: instanceType}, nil
 }
 
+// InternalIP implements world.InternalIPs.
+func (c *Cloud) InternalIP(nodeName string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := c.find(nodeName)
+	if err != nil {
+		return "", err
+	}
+	return m.address, nil
+}
+
 // Terminate implements world.World.
 func (c *Cloud) Terminate(nodeName string) error {
 	return c.change(nodeName, func(m *machine) {

@@ -41,6 +41,9 @@ type SimulatorOptions struct {
 	Services string
 	// Proxy makes load balancers forward traffic on the loopback, if the simulator supports it.
 	Proxy bool
+	// Instances and Public are the ranges of instances and of public load balancers with Proxy, on a network that reaches
+	// them; empty uses the loopback.
+	Instances, Public []netip.Prefix
 	// LoadBalancers is the number of load balancers for which the cloud needs public addresses at the same time.
 	// Zero leaves the simulator's pool, which has 254 addresses on fake.
 	LoadBalancers int
@@ -131,6 +134,10 @@ func newFakeWorld(o SimulatorOptions) (conformance.World, func() error, error) {
 		return newFake(options)
 	}
 	options.DataPlane = fakesim.DataPlaneProxy
+	if len(o.Instances) > 0 {
+		options.InstanceRanges, options.Pools = o.Instances, o.Public
+		return newFake(options)
+	}
 	loopback, err := claimLoopback()
 	if err != nil {
 		return nil, nil, err

@@ -45,6 +45,12 @@ type World interface {
 	Front() *sim.Front
 }
 
+// InternalIPs is implemented by the worlds whose machines a real kubelet can stand for: it has their addresses.
+type InternalIPs interface {
+	// InternalIP returns the first internal address of a machine.
+	InternalIP(nodeName string) (string, error)
+}
+
 // HostNameFirst is implemented by the worlds of clouds that list the host name of a node before its IP addresses. All
 // others list the internal IP address first.
 type HostNameFirst interface {
