@@ -111,11 +111,13 @@ build_images() {
 
 # copy_charts copies the clouds' own charts, which are parts of Go modules, to where the tests find them.
 copy_charts() {
-	local cloud work=$state/charts
+	local cloud chart work=$state/charts
 	mkdir -p "$work"
 	for cloud in aws openstack; do
 		say "fetching the own chart of $cloud"
-		cp -r --no-preserve=mode "$(upstream_chart "$cloud")/." "$state/$cloud-chart"
+		chart=$(upstream_chart "$cloud")
+		[[ -e $chart/Chart.yaml ]]
+		cp -r --no-preserve=mode "$chart" "$state/$cloud-chart"
 	done
 }
 
