@@ -59,6 +59,8 @@ type daemon struct {
 	releaseLease func(context.Context) error
 	// rejected is the error of credentials that the cloud rejects.
 	rejected error
+	// unanswered is set if the cloud gave no answer at start.
+	unanswered bool
 	// tracing is the configuration of traces; nil exports none.
 	tracing *tracingapi.TracingConfiguration
 	// flushTraces exports the spans that were not exported yet.
@@ -194,6 +196,7 @@ func (d *daemon) checkCredentials(ctx context.Context, descriptor provider.Descr
 	case cloudapi.Is(err, cloudapi.Denied):
 		d.rejected = fmt.Errorf("%s rejects the credentials: %w; renew those in %s", descriptor.Title, err, s.configName())
 	default:
+		d.unanswered = true
 		d.warn(descriptor.Title+" did not answer at start; continuing, because it may recover", err.Error())
 	}
 }
@@ -228,6 +231,21 @@ func (d *daemon) awaitCredentials(ctx context.Context) {
 	}
 }
 
+// unansweredDelay is several times the period at which replicas try to get the lease.
+const unansweredDelay = 10 * time.Second
+
+// yieldLease delays the leader election of a replica whose cloud did not answer at start, or until ctx has ended: a
+// replica whose cloud answers gets the lease first. During a rollout of a configuration with a wrong address, only the
+// replicas of the old one can work.
+func (d *daemon) yieldLease(ctx context.Context) {
+	if !d.unanswered {
+		return
+	}
+	klog.FromContext(ctx).Info("Leaving the lease to other replicas first, because the cloud did not answer at start",
+		"delay", unansweredDelay)
+	_ = clocks.Sleep(ctx, d.clock, unansweredDelay) // An error is the end of the process.
+}
+
 func (d *daemon) warn(message, detail string) {
 	d.warnings = append(d.warnings, warning{message, detail})
 }
@@ -257,6 +275,7 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 		d.health.SetInfo(observer.Line)
 		go observer.Watch(ctx)
 		d.releaseLease = leaseReleaser(config, d.clock)
+		d.yieldLease(ctx)
 	}
 	go d.health.Watch(ctx)
 	// Validated with the flags.

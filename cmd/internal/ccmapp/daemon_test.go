@@ -100,6 +100,38 @@ func (c *checkedCloud) count() int {
 	return c.checks
 }
 
+// TestUnansweredReplicaYieldsLease: a replica that cannot reach the cloud leaves the lease to others first; one that can
+// takes part in the election immediately.
+func TestUnansweredReplicaYieldsLease(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err    error
+		yields bool
+	}{
+		"answer":    {nil, false},
+		"no answer": {&cloudapi.Error{Class: cloudapi.Unavailable, Operation: "List", Err: errors.New("refused")}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := testclock.NewFakeClock(time.Unix(0, 0))
+			d := &daemon{health: NewHealth(&checkedCloud{err: tc.err}, now), clock: now}
+			d.checkCredentials(t.Context(), provider.Descriptor{Title: "Cloud"}, source{configFile: "c.conf"})
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				d.yieldLease(t.Context())
+			}()
+			if tc.yields {
+				awaitSleeper(t, now)
+				now.Step(unansweredDelay - time.Second)
+				if !now.HasWaiters() {
+					t.Errorf("it takes part before the end of %s", unansweredDelay)
+				}
+				now.Step(time.Second)
+			}
+			<-done
+		})
+	}
+}
+
 func TestRejectedCredentialsAreTriedAgain(t *testing.T) {
 	denied := &cloudapi.Error{Class: cloudapi.Denied, Operation: "List", Err: errors.New("bad token")}
 	for _, tc := range []struct {

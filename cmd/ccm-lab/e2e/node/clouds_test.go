@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -42,12 +42,7 @@ func testPreset(t *testing.T, provider string) {
 	c.checkRestarts(managerPods)
 	_, err = c.helm("uninstall", release, "--wait")
 	c.must(err)
-	c.await("the end of the manager's pods", func(context.Context) error {
-		if pods := c.pods(system, managerPods); len(pods) > 0 {
-			return fmt.Errorf("%d are running", len(pods))
-		}
-		return nil
-	})
+	c.await("the end of the manager's pods", func(ctx context.Context) error { return c.countPods(ctx, 0) })
 }
 
 // createWeb creates a Service and waits until its load balancer has both nodes as members. It returns the address.
@@ -55,10 +50,10 @@ func (c *cluster) createWeb(name string) (address string) {
 	c.t.Helper()
 	c.step("creating Service %s", name)
 	services := c.plane.client.CoreV1().Services("default")
-	_, err := services.Create(c.t.Context(), &corev1.Service{
+	_, err := services.Create(c.t.Context(), &v1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: lab.ServiceAnnotations(c.provider)},
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": "web"},
-			Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}}},
+		Spec: v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": "web"},
+			Ports: []v1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}}},
 	}, metav1.CreateOptions{})
 	c.must(err)
 	c.await("the load balancer of "+name, func(ctx context.Context) (err error) {
@@ -79,6 +74,15 @@ func (c *cluster) addressOf(ctx context.Context, name string) (string, error) {
 		return ingress.IP + ingress.Hostname, nil
 	}
 	return "", errors.New("it has no address")
+}
+
+// countPods returns an error unless the namespace of the managers has n pods.
+func (c *cluster) countPods(ctx context.Context, n int) error {
+	pods, err := c.listPods(ctx, system, "")
+	if err == nil && len(pods) != n {
+		err = fmt.Errorf("there are %d pods, want %d", len(pods), n)
+	}
+	return err
 }
 
 // checkRestarts checks that no container of the pods was restarted: a probe that fails for too long kills it.
@@ -138,19 +142,21 @@ func (m move) installTheirs() {
 	if m.provider == openstack.ProviderName {
 		values = m.openStackValues
 	} else {
-		_, err := m.kubectl("-n", system, "create", "secret", "generic", "aws-cloud-config", "--from-literal=cloud.conf="+m.cloud.Config)
+		_, err := m.kubectl("-n", system, "create", "secret", "generic", "aws-cloud-config",
+			"--from-literal=cloud.conf="+m.cloud.Config)
 		m.must(err)
 	}
 	m.must(os.WriteFile(m.plane.file("theirs.yaml"), []byte(values()), 0o600))
 	// The account of that chart has no permission to read the UID of the cluster; ccm needs it.
-	_, err := m.kubectl("create", "clusterrole", "cluster-uid", "--verb=get", "--resource=namespaces", "--resource-name="+system)
+	_, err := m.kubectl("create", "clusterrole", "cluster-uid", "--verb=get", "--resource=namespaces",
+		"--resource-name="+system)
 	m.must(err)
 	_, err = m.kubectl("create", "clusterrolebinding", "cluster-uid", "--clusterrole=cluster-uid",
 		"--serviceaccount="+system+":cloud-controller-manager")
 	m.must(err)
 	theirs := filepath.Join(os.Getenv(folderVariable), m.provider+"-chart")
-	_, err = m.helm(slices.Concat([]string{"install", m.release, theirs, "--values=" + m.plane.file("theirs.yaml"), "--wait",
-		"--timeout=3m"}, m.environment("env"))...)
+	_, err = m.helm(slices.Concat([]string{"install", m.release, theirs, "--values=" + m.plane.file("theirs.yaml"),
+		"--wait", "--timeout=3m"}, m.environment("env"))...)
 	m.must(err)
 	m.awaitDaemonSet()
 }
@@ -196,10 +202,7 @@ func (m move) awaitDaemonSet() {
 		if set.Status.NumberReady != int32(len(m.machines)) || set.Status.UpdatedNumberScheduled != set.Status.NumberReady {
 			return fmt.Errorf("status %+v", set.Status)
 		}
-		if all := m.pods(system, ""); len(all) != len(m.machines) {
-			return fmt.Errorf("there are %d pods", len(all))
-		}
-		return nil
+		return m.countPods(ctx, len(m.machines))
 	})
 }
 
@@ -213,10 +216,11 @@ func (m move) upgrade() {
 	}
 	values, err := m.helm("get", "values", m.release, "-o", "yaml")
 	m.must(err, os.WriteFile(m.plane.file("moved.yaml"), []byte(values), 0o600))
-	_, err = run(m.t.Context(), "sh", "-c", fmt.Sprintf("%s chart-values -f %s >%s", program("ccm"), m.plane.file("moved.yaml"),
-		m.plane.file("ours.yaml")))
+	_, err = run(m.t.Context(), "sh", "-c", fmt.Sprintf("%s chart-values -f %s >%s", program("ccm"),
+		m.plane.file("moved.yaml"), m.plane.file("ours.yaml")))
 	m.must(err)
-	_, err = m.helm("upgrade", m.release, chart(), "--values="+m.plane.file("ours.yaml"), "--set=image.tag="+version, "--wait", "--timeout=3m")
+	_, err = m.helm("upgrade", m.release, chart(), "--values="+m.plane.file("ours.yaml"), "--set=image.tag="+version,
+		"--wait", "--timeout=3m")
 	m.must(err)
 	ours := "app.kubernetes.io/instance=" + m.release
 	m.awaitReady(system, ours, 2)
@@ -225,10 +229,7 @@ func (m move) upgrade() {
 		if !apierrors.IsNotFound(err) {
 			return errors.Join(err, errors.New("the DaemonSet exists"))
 		}
-		if all := m.pods(system, ""); len(all) != 2 {
-			return fmt.Errorf("there are %d pods", len(all))
-		}
-		return nil
+		return m.countPods(ctx, 2)
 	})
 	m.checkRestarts(ours)
 }

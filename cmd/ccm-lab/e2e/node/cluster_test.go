@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
@@ -97,11 +97,11 @@ func (c *cluster) launch(name string) {
 	})
 }
 
-func (c *cluster) node(ctx context.Context, name string) (*corev1.Node, error) {
+func (c *cluster) node(ctx context.Context, name string) (*v1.Node, error) {
 	return c.plane.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 }
 
-func tainted(node *corev1.Node, key string) bool {
+func tainted(node *v1.Node, key string) bool {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == key {
 			return true
@@ -137,10 +137,10 @@ func (c *cluster) startPodNetworks() {
 	}
 }
 
-func ready(node *corev1.Node) bool {
+func ready(node *v1.Node) bool {
 	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
+		if condition.Type == v1.NodeReady {
+			return condition.Status == v1.ConditionTrue
 		}
 	}
 	return false
@@ -148,8 +148,8 @@ func ready(node *corev1.Node) bool {
 
 // helm runs Helm on the cluster.
 func (c *cluster) helm(args ...string) (string, error) {
-	return run(c.t.Context(), append([]string{program("tools/helm4"), "--kubeconfig=" + c.plane.admin(), "--namespace=" + system},
-		args...)...)
+	return run(c.t.Context(), append([]string{program("tools/helm4"), "--kubeconfig=" + c.plane.admin(),
+		"--namespace=" + system}, args...)...)
 }
 
 // chart is the folder of the chart.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
@@ -60,7 +60,8 @@ spec:
       affinity:
         podAntiAffinity:
           preferredDuringSchedulingIgnoredDuringExecution:
-          - {weight: 100, podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}}
+          - weight: 100
+            podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}
       tolerations:
       - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 5}
       containers:
@@ -111,7 +112,7 @@ func (c *cluster) checkAntiAffinity() {
 // the address.
 func (c *cluster) checkTraffic() (address string) {
 	c.t.Helper()
-	var service *corev1.Service
+	var service *v1.Service
 	c.await("the Service's load balancer", func(ctx context.Context) (err error) {
 		if service, err = c.plane.client.CoreV1().Services("default").Get(ctx, "web", metav1.GetOptions{}); err != nil {
 			return err
@@ -153,10 +154,10 @@ func (c *cluster) checkScrape() {
 	c.t.Helper()
 	c.step("scraping the manager with the ServiceMonitor's credentials")
 	c.apply(serviceMonitorDefinition)
-	c.await("the ServiceMonitor", func(context.Context) error {
-		_, err := c.helm("upgrade", release, chart(), "--reuse-values", "--set=metrics.serviceMonitor.enabled=true", "--wait")
-		return err
-	})
+	_, err := c.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/servicemonitors.monitoring.coreos.com")
+	c.must(err)
+	_, err = c.helm("upgrade", release, chart(), "--reuse-values", "--set=metrics.serviceMonitor.enabled=true", "--wait")
+	c.must(err)
 	monitor := c.serviceMonitor()
 	c.apply(prometheus)
 	c.awaitReady("default", "app=prometheus", 1)
@@ -173,7 +174,7 @@ func (c *cluster) checkScrape() {
 			c.t.Errorf("%s without the role: %v %.80q, want 403", url, err, answer)
 		}
 	}
-	_, err := c.kubectl("create", "clusterrolebinding", "prometheus", "--serviceaccount=default:prometheus",
+	_, err = c.kubectl("create", "clusterrolebinding", "prometheus", "--serviceaccount=default:prometheus",
 		"--clusterrole=system:"+release+":metrics-reader")
 	c.must(err)
 	for _, url := range urls {
@@ -203,18 +204,29 @@ func (c *cluster) checkUpgrade(address string) {
 	c.checkAddress(address)
 }
 
-// checkFailedUpgrade upgrades to a configuration that the cloud refuses. New pods are not ready, so that the rollout
-// stops, and the old pod leads.
+// checkFailedUpgrade upgrades to a configuration with a wrong address. The new pod is not ready, so that the rollout
+// stops, and a pod of the old configuration leads.
 func (c *cluster) checkFailedUpgrade() {
 	c.t.Helper()
 	c.step("upgrading to a configuration with a cloud that does not exist")
+	leader := c.awaitLeader()
+	for _, pod := range c.pods(system, managerPods) {
+		if pod.Spec.NodeName == leader { // It is replaced first.
+			_, err := c.kubectl("-n", system, "annotate", "pod", pod.Name, "controller.kubernetes.io/pod-deletion-cost=-1")
+			c.must(err)
+		}
+	}
 	_, err := c.kubectl("-n", system, "create", "secret", "generic", "no-cloud",
 		"--from-literal=cloud.conf=[Global]\nendpoint = http://"+planeAddress+":1\n")
 	c.must(err)
 	_, err = c.helm("upgrade", release, chart(), "--reuse-values", "--set=cloudConfig.existingSecret=no-cloud")
 	c.must(err)
-	c.await("a new pod that does not get ready", func(context.Context) error {
-		for _, pod := range c.pods(system, managerPods) {
+	c.await("a new pod that does not get ready", func(ctx context.Context) error {
+		pods, err := c.listPods(ctx, system, managerPods)
+		if err != nil {
+			return err
+		}
+		for _, pod := range pods {
 			for _, status := range pod.Status.ContainerStatuses {
 				running := status.State.Running
 				if mounts(&pod, "no-cloud") && !status.Ready &&
@@ -225,7 +237,7 @@ func (c *cluster) checkFailedUpgrade() {
 		}
 		return fmt.Errorf("no pod with the configuration runs for %s, or ended, and is not ready", unreadyTime)
 	})
-	old := slices.DeleteFunc(c.pods(system, managerPods), func(pod corev1.Pod) bool { return mounts(&pod, "no-cloud") })
+	old := slices.DeleteFunc(c.pods(system, managerPods), func(pod v1.Pod) bool { return mounts(&pod, "no-cloud") })
 	if len(old) != 1 || !podReady(&old[0]) {
 		c.t.Errorf("%d pods of the release before are left, want one that is ready", len(old))
 	}
@@ -239,8 +251,8 @@ func (c *cluster) checkFailedUpgrade() {
 const unreadyTime = 8 * time.Second
 
 // mounts reports whether a pod mounts a Secret.
-func mounts(pod *corev1.Pod, secret string) bool {
-	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+func mounts(pod *v1.Pod, secret string) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
 		return v.Secret != nil && v.Secret.SecretName == secret
 	})
 }

@@ -88,7 +88,8 @@ func (m *machine) makeNetwork(ctx context.Context) error {
 
 // startPodNetwork connects the machine's pods, with the range that the node got.
 func (m *machine) startPodNetwork(ctx context.Context, podCIDR string) error {
-	if _, err := run(ctx, "ip", "route", "replace", podCIDR, "via", m.address, "dev", m.link(), "onlink", "src", planeAddress); err != nil {
+	if _, err := run(ctx, "ip", "route", "replace", podCIDR, "via", m.address, "dev", m.link(), "onlink",
+		"src", planeAddress); err != nil {
 		return err
 	}
 	config := fmt.Sprintf(`{"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "bridge", "bridge": "cni0",
@@ -238,8 +239,11 @@ func (m *machine) importImages(ctx context.Context) error {
 func (m *machine) pids() []int {
 	var out []int
 	_ = filepath.WalkDir(trackingRoot()+m.cgroup(), func(path string, entry os.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() {
-			return nil // It was removed meanwhile.
+		if err != nil {
+			return filepath.SkipDir // It was removed meanwhile.
+		}
+		if !entry.IsDir() {
+			return nil
 		}
 		content, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
 		for field := range strings.FieldsSeq(string(content)) {

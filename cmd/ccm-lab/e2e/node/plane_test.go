@@ -73,10 +73,12 @@ func startPlane(ctx context.Context, dir string) (*plane, error) {
 	if err := p.start("kube-controller-manager", "--kubeconfig="+p.file("kcm.kubeconfig"), "--leader-elect=false",
 		"--secure-port=0", "--use-service-account-credentials", "--root-ca-file="+p.file("cert.pem"),
 		"--service-account-private-key-file="+p.file("key.pem"), "--allocate-node-cidrs", "--cluster-cidr="+podRange,
-		"--service-cluster-ip-range="+serviceRange, "--node-monitor-grace-period=12s", "--node-monitor-period=1s"); err != nil {
+		"--service-cluster-ip-range="+serviceRange, "--node-monitor-grace-period=12s",
+		"--node-monitor-period=1s"); err != nil {
 		return p, err
 	}
-	return p, p.start("kube-scheduler", "--kubeconfig="+p.file("scheduler.kubeconfig"), "--leader-elect=false", "--secure-port=0")
+	return p, p.start("kube-scheduler", "--kubeconfig="+p.file("scheduler.kubeconfig"), "--leader-elect=false",
+		"--secure-port=0")
 }
 
 func (p *plane) startAPIServer() error {
@@ -149,7 +151,8 @@ func writeCertificate(certFile, keyFile string) error {
 	}
 	template := x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "e2e", Organization: []string{"system:masters"}},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		IPAddresses: []net.IP{net.ParseIP(planeAddress), net.ParseIP("10.96.0.1"), net.ParseIP("127.0.0.1")},

@@ -14,34 +14,46 @@ import (
 	"syscall"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // managerPods selects the pods of the chart.
 const managerPods = "app.kubernetes.io/instance=" + release
 
-// pods returns the pods that a label selects, without those that have ended or are being deleted.
-func (c *cluster) pods(namespace, selector string) []corev1.Pod {
-	c.t.Helper()
-	list, err := c.plane.client.CoreV1().Pods(namespace).List(c.t.Context(), metav1.ListOptions{LabelSelector: selector})
-	c.must(err)
-	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
-		return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
-	})
+// listPods returns the pods that a label selects, without those that have ended or are being deleted.
+func (c *cluster) listPods(ctx context.Context, namespace, selector string) ([]v1.Pod, error) {
+	list, err := c.plane.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list.Items, func(pod v1.Pod) bool {
+		return pod.DeletionTimestamp != nil || pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded
+	}), nil
 }
 
-func podReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+// pods is listPods outside of a condition.
+func (c *cluster) pods(namespace, selector string) []v1.Pod {
+	c.t.Helper()
+	pods, err := c.listPods(c.t.Context(), namespace, selector)
+	c.must(err)
+	return pods
+}
+
+func podReady(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodReady && c.Status == v1.ConditionTrue
 	})
 }
 
 // awaitReady waits until exactly n pods exist, and are ready.
 func (c *cluster) awaitReady(namespace, selector string, n int) {
 	c.t.Helper()
-	c.await("pods "+selector, func(context.Context) error {
-		pods := c.pods(namespace, selector)
+	c.await("pods "+selector, func(ctx context.Context) error {
+		pods, err := c.listPods(ctx, namespace, selector)
+		if err != nil {
+			return err
+		}
 		var problems []error
 		for _, pod := range pods {
 			if !podReady(&pod) {
@@ -66,7 +78,7 @@ func (c *cluster) awaitUnschedulable(selector string, reasons ...string) {
 		var messages []string
 		for _, pod := range list.Items {
 			for _, condition := range pod.Status.Conditions {
-				if condition.Type != corev1.PodScheduled || condition.Status != corev1.ConditionFalse {
+				if condition.Type != v1.PodScheduled || condition.Status != v1.ConditionFalse {
 					continue
 				}
 				messages = append(messages, condition.Message)
@@ -102,7 +114,11 @@ func (c *cluster) awaitLeader() (node string) {
 		if node, err = c.holder(ctx); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(c.pods(system, managerPods), func(pod corev1.Pod) bool { return pod.Spec.NodeName == node }) {
+		pods, err := c.listPods(ctx, system, managerPods)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(pods, func(pod v1.Pod) bool { return pod.Spec.NodeName == node }) {
 			return nil
 		}
 		return fmt.Errorf("the lease is held on %s, which has no pod", node)
@@ -208,7 +224,7 @@ func (c *cluster) checkContainers() {
 }
 
 // checkNetwork checks that a process is in the network of its node.
-func (c *cluster) checkNetwork(pod *corev1.Pod, pid int) {
+func (c *cluster) checkNetwork(pod *v1.Pod, pid int) {
 	c.t.Helper()
 	of, err := os.Stat(fmt.Sprintf("/proc/%d/ns/net", pid))
 	c.must(err)
@@ -220,7 +236,7 @@ func (c *cluster) checkNetwork(pod *corev1.Pod, pid int) {
 }
 
 // managerProcess returns the process of a manager's pod.
-func (c *cluster) managerProcess(pod *corev1.Pod) int {
+func (c *cluster) managerProcess(pod *v1.Pod) int {
 	c.t.Helper()
 	var names []string
 	for _, pid := range c.machines[pod.Spec.NodeName].pids() {
@@ -263,7 +279,10 @@ spec:
   serviceAccountName: prometheus
   nodeName: node-1
   containers:
-  - {name: prometheus, image: "` + podImage + `", args: [serve], readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}}
+  - name: prometheus
+    image: ` + podImage + `
+    args: [serve]
+    readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}
 `
 
 // monitor is what Prometheus reads of a ServiceMonitor.

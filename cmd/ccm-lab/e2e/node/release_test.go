@@ -35,12 +35,13 @@ func (c *cluster) createCloudConfig() {
 	if c.provider == fake.ProviderName {
 		config += "adopt-unknown-nodes = false\n"
 	}
-	_, err := c.kubectl("-n", system, "create", "secret", "generic", "unified-ccm-cloud-config", "--from-literal=cloud.conf="+config)
+	_, err := c.kubectl("-n", system, "create", "secret", "generic", "unified-ccm-cloud-config",
+		"--from-literal=cloud.conf="+config)
 	c.must(err)
 }
 
-// environment are the values of a chart with the environment of its pods: where a cloud takes its credentials from there,
-// those that the simulated one accepts.
+// environment are the values of a chart with the environment of its pods: where a cloud takes its credentials from
+// there, those that the simulated one accepts.
 func (c *cluster) environment(value string) []string {
 	if c.provider != aws.ProviderName {
 		return nil

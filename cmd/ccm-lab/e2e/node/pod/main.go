@@ -1,6 +1,6 @@
-// Command pod is what runs in the tests' pods besides ccm. Without arguments it is the container of a pod's sandbox. With
-// "serve" it answers at port 8080: / with the names of its pod and node, /fetch with what the API server or ccm answers to
-// the token of the pod's account.
+// Command pod is what runs in the tests' pods besides ccm. Without arguments it is the container of a pod's sandbox.
+// With "serve" it answers at port 8080: / with the names of its pod and node, /fetch with what another server answers
+// to the token of the pod's account.
 package main
 
 import (
