@@ -28,11 +28,12 @@ var approvalEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").Wi
 
 // HeldID identifies held changes, for an approval of exactly these: a digest of each of them, sorted. So an approval
 // covers what is left of these changes when a manager ends before it has applied them all, and nothing else. The ID
-// does not depend on members: nodes that join or leave do not revoke an approval. Nor does it depend on marks.
+// does not depend on members: nodes that join or leave do not revoke an approval. Nor does it depend on marks: see
+// needsApproval.
 func HeldID(held []plan.HeldChange) string {
 	var items []string
 	for _, h := range held {
-		if h.Membership || h.Mark {
+		if !needsApproval(h) {
 			continue
 		}
 		fields := slices.DeleteFunc(slices.Clone(h.Fields), func(f plan.Field) bool { return f.Membership })
@@ -42,6 +43,10 @@ func HeldID(held []plan.HeldChange) string {
 	slices.Sort(items)
 	return strings.Join(slices.Compact(items), approvalSeparator)
 }
+
+// needsApproval reports whether a held change is part of the ID and of the warning. Marks, and changes of members that
+// disrupt nothing, are held only because they depend on others.
+func needsApproval(h plan.HeldChange) bool { return !h.Mark && (!h.Membership || h.Disrupts.Severe()) }
 
 // approves reports whether an approval names all held changes. An approval of some of them applies none.
 func approves(approval, heldID string) bool {

@@ -113,6 +113,24 @@ func TestHeldIDDoesNotDependOnMembers(t *testing.T) {
 	}
 }
 
+// A rule that nodes no longer need is a change of members. Its removal disrupts, so that it is held, and is named and
+// approved like every other change.
+func TestHeldMembershipChangeCanBeApproved(t *testing.T) {
+	rule := func(name string) plan.HeldChange {
+		return plan.HeldChange{Reason: "no change was seen", Change: plan.Change{
+			Ref: plan.Ref{Kind: "security group rules", Name: name, Action: plan.Delete}, Membership: true,
+			Disrupts: plan.DisruptsTraffic, Fields: []plan.Field{{Name: "ingress", Before: "tcp 30080"}}}}
+	}
+	p := plan.Plan{Held: []plan.HeldChange{rule("nodes")}}
+	p.HeldID = HeldID(p.Held)
+	if !approves(p.HeldID, p.HeldID) || approves(p.HeldID, HeldID([]plan.HeldChange{rule("others")})) {
+		t.Errorf("the ID %q approves another change, or not this one", p.HeldID)
+	}
+	if text := withHeldWarning(p, "x").Warnings[0]; !strings.Contains(text, "delete security group rules nodes") {
+		t.Errorf("the warning does not name the change: %s", text)
+	}
+}
+
 // approvalsOf makes a fixture use the approvals of a source.
 func approvalsOf(f *keepingFixture, client kubernetes.Interface, source string) {
 	r := *f.runtime.Load()

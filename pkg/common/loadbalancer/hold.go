@@ -180,7 +180,7 @@ func isPoolOf(change, members plan.Change) bool {
 func withHeldWarning(p plan.Plan, place string) plan.Plan {
 	var texts []string
 	for _, h := range p.Held {
-		if !h.Membership && !h.Mark {
+		if needsApproval(h) {
 			texts = append(texts, fmt.Sprintf("%s (disrupts %s: %s)", h.Ref, cmp.Or(h.Disrupts, "nothing"), h.Reason))
 		}
 	}
