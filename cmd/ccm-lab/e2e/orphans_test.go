@@ -133,8 +133,23 @@ func newAuditedCluster(t *testing.T) *auditedCluster {
 	a.must(a.session.JoinN(t.Context(), 2))
 	a.start()
 	a.createService(a.live, service("web", 80, 443))
+	a.awaitRoutes("10.244.1.0/24", "10.244.2.0/24")
 	a.createTheirs()
 	return a
+}
+
+// awaitRoutes waits for the routes of nodes: the route controller sees a node at the first of its periods after the
+// node has a provider ID.
+func (a *auditedCluster) awaitRoutes(destinations ...string) {
+	a.t.Helper()
+	a.eventually("the routes of nodes", func(context.Context) error {
+		for _, destination := range destinations {
+			if !slices.ContainsFunc(a.world.Routes(), func(r world.Route) bool { return r.Destination == destination }) {
+				return fmt.Errorf("there is none to %s", destination)
+			}
+		}
+		return nil
+	})
 }
 
 // editConfig changes the cloud.conf of the manager, and returns it.
@@ -198,12 +213,7 @@ func (a *auditedCluster) plantOrphans() {
 	a.createService(a.live, service("whole", 80, 443))
 	a.createService(a.live, service("partly", 80))
 	a.used = a.createService(a.live, service("moved", 80))
-	a.eventually("the route of the node that leaves", func(context.Context) error {
-		if !slices.ContainsFunc(a.world.Routes(), func(r world.Route) bool { return r.Destination == "10.244.99.0/24" }) {
-			return errors.New("there is none")
-		}
-		return nil
-	})
+	a.awaitRoutes("10.244.99.0/24")
 	a.live.Stop(ctx)
 	a.must(a.live.DeleteNode(ctx, node.Name))
 	for _, name := range []string{"whole", "partly", "moved"} {

@@ -97,7 +97,11 @@ func addressesOfOthers(ctx context.Context, r *Session) error {
 			if err != nil {
 				return err
 			}
-			claimed = append(claimed, node.Status.Addresses...)
+			for _, address := range node.Status.Addresses {
+				if !slices.Contains(claimed, address) { // The API server rejects duplicates.
+					claimed = append(claimed, address)
+				}
+			}
 		}
 		return r.Cluster.SetAddresses(ctx, "node-3", claimed)
 	}
