@@ -12,9 +12,18 @@ func (c *Controller[S, D, O]) lastApplied(t target[S, D], have O) (record Applie
 	if !t.applied.IsZero() {
 		return t.applied, false
 	}
-	baseline, _ := c.baselines.LoadOrStore(t.key.UID, NewRecord("", "", t.in.Fields))
-	record, _ = baseline.(AppliedRecord)
-	return record, false
+	return c.rememberInputs(t), false
+}
+
+// rememberInputs makes the fields of a Service its baseline when it is first seen, and returns the baseline. It does so
+// before they are validated: a correction is then a change.
+func (c *Controller[S, D, O]) rememberInputs(t target[S, D]) AppliedRecord {
+	baseline, ok := c.baselines.Load(t.key.UID)
+	if !ok {
+		baseline, _ = c.baselines.LoadOrStore(t.key.UID, NewRecord("", "", t.in.Fields))
+	}
+	record, _ := baseline.(AppliedRecord)
+	return record
 }
 
 // setBaseline sets the baseline to the applied fields. Fields that were not applied keep their previous values.

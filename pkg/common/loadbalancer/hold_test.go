@@ -121,6 +121,26 @@ func takeOver(f *keepingFixture) {
 func drift(f *keepingFixture) { f.cloud.have[ref("listener", "lb-web/80-TCP")] = "changed by hand" }
 func onePort(svc *v1.Service) { svc.Spec.Ports = svc.Spec.Ports[:1] }
 
+// A Service that is invalid when it is first seen has inputs too: its correction is a change of them, and the cause of
+// what it disrupts.
+func TestCorrectionIsAChange(t *testing.T) {
+	f := newHolding(t, plan.DisruptsTraffic)
+	takeOver(f)
+	if _, err := f.EnsureLoadBalancer(t.Context(), "prod", web(ranges("10.0.0.0/99")), []*v1.Node{node("a")}); err == nil {
+		t.Fatal("an invalid source range passed")
+	}
+	corrected := web(ranges("10.0.0.0/8"))
+	if p := f.planned(t, corrected, node("a")); len(p.Held) > 0 || p.Empty() {
+		t.Errorf("held %v, changes %v", p.Held, p.Changes)
+	}
+	f.ensure(t, corrected, node("a"))
+	takeOver(f)
+	drift(f)
+	if p := f.planned(t, corrected, node("a")); len(p.Held) == 0 {
+		t.Error("without a change, nothing is held")
+	}
+}
+
 func TestApprovalHoldsForOnePlan(t *testing.T) {
 	f := newHolding(t, plan.DisruptsTraffic)
 	discover(f)

@@ -65,6 +65,7 @@ func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.S
 	in, warnings, err := c.read(service)
 	c.recordWarnings(service, warnings)
 	t := target[S, D]{key: key, service: service, reference: c.cloud.Reference(service), in: in}
+	c.rememberInputs(t)
 	if err != nil {
 		return t, err
 	}
