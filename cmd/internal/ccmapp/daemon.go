@@ -242,7 +242,7 @@ func (d *daemon) yieldLease(ctx context.Context) {
 		return
 	}
 	klog.FromContext(ctx).Info("Leaving the lease to other replicas first, because the cloud did not answer at start",
-		"delay", unansweredDelay)
+		"after", unansweredDelay)
 	_ = clocks.Sleep(ctx, d.clock, unansweredDelay) // An error is the end of the process.
 }
 
