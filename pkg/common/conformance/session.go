@@ -264,16 +264,10 @@ func (r *Session) Plan(ctx context.Context, name string) (plan.Plan, error) {
 
 // verifyDeclared checks that the provider's descriptor, and so its guide, lists the disruptive changes of a plan.
 func (r *Session) verifyDeclared(p plan.Plan) error {
-	changes := slices.Clone(p.Changes)
-	for _, h := range p.Held {
-		changes = append(changes, h.Change)
-	}
-	for _, c := range changes {
-		if r.Disruptions != nil && c.Disrupts.Severe() && !slices.ContainsFunc(r.Disruptions, func(e plan.Effect) bool {
-			return e.Disrupts == c.Disrupts && slices.Equal(e.Follows(), c.Follows)
-		}) {
-			return fmt.Errorf("the descriptor does not declare that %s disrupts %s and follows from %q", c.Ref, c.Disrupts,
-				c.Follows)
+	for _, d := range p.Differences() {
+		covers := func(e plan.Effect) bool { return e.Covers(d) }
+		if r.Disruptions != nil && !slices.ContainsFunc(r.Disruptions, covers) {
+			return fmt.Errorf("the descriptor does not declare that %s disrupts %s", d, d.Disrupts)
 		}
 	}
 	return nil

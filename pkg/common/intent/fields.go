@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
 // The paths of the spec fields that load balancers are computed from.
@@ -21,14 +19,6 @@ const (
 	FieldHealthCheckNodePort   = "spec.healthCheckNodePort"
 	FieldSessionAffinity       = "spec.sessionAffinity"
 )
-
-// RangeFields returns the fields that determine which clients may connect.
-func RangeFields() []string {
-	return []string{FieldSourceRanges, KeySourceRanges, v1.AnnotationLoadBalancerSourceRangesKey, KeyPortSourceRanges}
-}
-
-// SourceRanges is the set of RangeFields.
-func SourceRanges() plan.FieldSet { return plan.FieldSet{Name: "source ranges", Fields: RangeFields()} }
 
 // collectFields returns the values that the user set and that the load balancer is computed from: annotations by key,
 // spec fields by path. Fields with the API server's default count as unset.

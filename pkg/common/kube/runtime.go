@@ -55,6 +55,7 @@ func NewRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struc
 	}
 	if !dryRun {
 		runtime.Annotate = annotator(client)
+		runtime.SetCondition = conditionSetter(client)
 	}
 	return runtime, nil
 }
@@ -71,6 +72,25 @@ func annotator(client kubernetes.Interface) func(context.Context, *v1.Service, m
 		}
 		_, err = client.CoreV1().Services(service.Namespace).
 			Patch(ctx, service.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		return err
+	}
+}
+
+// conditionSetter returns a function that sets a condition of a Service. The patch merges conditions by their types.
+func conditionSetter(client kubernetes.Interface) func(context.Context, *v1.Service, metav1.Condition) error {
+	return func(ctx context.Context, service *v1.Service, condition metav1.Condition) error {
+		var item any = condition
+		if condition.Status == "" {
+			item = map[string]any{"$patch": "delete", "type": condition.Type}
+		}
+		patch, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"uid": service.UID}, "status": map[string]any{"conditions": []any{item}},
+		})
+		if err != nil {
+			return err
+		}
+		_, err = client.CoreV1().Services(service.Namespace).
+			Patch(ctx, service.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 		return err
 	}
 }

@@ -26,22 +26,24 @@ const (
 // approvalEncoding has no character that differs only in its case, and no approvalSeparator.
 var approvalEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// HeldID identifies held changes, for an approval of exactly these: a digest of each of them, sorted. So an approval
-// covers what is left of these changes when a manager ends before it has applied them all, and nothing else. The ID
-// does not depend on members: nodes that join or leave do not revoke an approval. Nor does it depend on marks: see
-// needsApproval.
-func HeldID(held []plan.HeldChange) string {
+// heldID identifies held differences, for an approval of exactly these: a digest of each of them, sorted. So an approval
+// covers what is left of them when a manager ends before it has applied them all, and nothing else. The ID
+// does not depend on what exists, nor on members: nodes that join or leave do not revoke an approval. Used approvals
+// are part of it, so that each is used once.
+func heldID(held []heldDifference, used int) string {
 	var items []string
 	for _, h := range held {
-		if !needsApproval(h) {
-			continue
-		}
-		fields := slices.DeleteFunc(slices.Clone(h.Fields), func(f plan.Field) bool { return f.Membership })
-		sum := sha256.Sum256([]byte(Digest([]any{h.Ref, fields, h.Disrupts})))
+		sum := sha256.Sum256([]byte(Digest([]any{h.Kind, h.Object, h.Field, h.Wanted, used})))
 		items = append(items, approvalEncoding.EncodeToString(sum[:])[:approvalLength])
 	}
 	slices.Sort(items)
 	return strings.Join(slices.Compact(items), approvalSeparator)
+}
+
+// approvalsUsed returns how many approvals of a Service were used before.
+func (c *Controller[S, D, O]) approvalsUsed(t target[S, D]) int {
+	h, _ := c.historyOf(t)
+	return h.Approvals
 }
 
 // needsApproval reports whether a held change is part of the ID and of the warning. Marks, and changes of members that

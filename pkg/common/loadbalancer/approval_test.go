@@ -20,6 +20,17 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
+// heldIDOf returns the ID of held changes.
+func heldIDOf(changes []plan.HeldChange) string {
+	var held []heldDifference
+	for _, change := range changes {
+		for _, d := range change.Differences() {
+			held = append(held, heldDifference{Difference: d})
+		}
+	}
+	return heldID(held, 0)
+}
+
 // A manager that ends in the middle of an approved plan leaves changes that no policy but allow would apply: their cause
 // is the approval only.
 func TestApprovalCoversRestOfInterruptedPlan(t *testing.T) {
@@ -43,7 +54,7 @@ func TestApprovalCoversRestOfInterruptedPlan(t *testing.T) {
 		t.Fatalf("the interrupted call: %v", err)
 	}
 	f.cloud.fault = nil
-	f.baselines.Clear() // another process
+	f.histories.Clear() // another process
 	if rest := f.planned(t, web(), node("a")); len(rest.Held) == 0 || len(rest.Held) >= len(before.Held) {
 		t.Fatalf("held after the interruption: %v, before: %v", rest.Held, before.Held)
 	}
@@ -56,7 +67,8 @@ func TestApprovalCoversRestOfInterruptedPlan(t *testing.T) {
 func TestApproves(t *testing.T) {
 	held := func(names ...string) (all []plan.HeldChange) {
 		for _, name := range names {
-			all = append(all, plan.HeldChange{Change: plan.Change{Ref: plan.Ref{Kind: "listener", Name: name, Action: plan.Delete}}})
+			all = append(all, plan.HeldChange{Change: plan.Change{
+				Ref: plan.Ref{Kind: "listener", Name: name, Action: plan.Delete}, Disrupts: plan.DisruptsTraffic}})
 		}
 		return all
 	}
@@ -65,16 +77,16 @@ func TestApproves(t *testing.T) {
 		held     []plan.HeldChange
 		want     bool
 	}{
-		"the same changes":        {HeldID(held("a", "b")), held("b", "a"), true},
-		"some of them are left":   {HeldID(held("a", "b")), held("b"), true},
-		"a further change":        {HeldID(held("a", "b")), held("a", "b", "c"), false},
-		"another change":          {HeldID(held("a")), held("b"), false},
+		"the same changes":        {heldIDOf(held("a", "b")), held("b", "a"), true},
+		"some of them are left":   {heldIDOf(held("a", "b")), held("b"), true},
+		"a further change":        {heldIDOf(held("a", "b")), held("a", "b", "c"), false},
+		"another change":          {heldIDOf(held("a")), held("b"), false},
 		"no approval":             {"", held("a"), false},
 		"nothing can be approved": {"", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := approves(tc.approval, HeldID(tc.held)); got != tc.want {
-				t.Errorf("approves(%q, %q) is %t", tc.approval, HeldID(tc.held), got)
+			if got := approves(tc.approval, heldIDOf(tc.held)); got != tc.want {
+				t.Errorf("approves(%q, %q) is %t", tc.approval, heldIDOf(tc.held), got)
 			}
 		})
 	}
@@ -86,9 +98,10 @@ func TestHeldWarningFitsIntoEvent(t *testing.T) {
 		var p plan.Plan
 		for i := range changes {
 			p.Held = append(p.Held, plan.HeldChange{Reason: "the policy holds every disruption",
-				Change: plan.Change{Ref: plan.Ref{Kind: "listener", Name: fmt.Sprint(i), Action: plan.Delete}}})
+				Change: plan.Change{Ref: plan.Ref{Kind: "listener", Name: fmt.Sprint(i), Action: plan.Delete},
+					Disrupts: plan.DisruptsTraffic}})
 		}
-		p.HeldID = HeldID(p.Held)
+		p.HeldID = heldIDOf(p.Held)
 		text := events.Shorten(withHeldWarning(p, "the annotation "+intent.KeyApprove).Warnings[0])
 		if !strings.Contains(text, " "+p.HeldID+": ") && !strings.Contains(text, "the ID that ccm plan prints") {
 			t.Errorf("%d changes: %s", changes, text)
@@ -105,10 +118,10 @@ func TestHeldIDDoesNotDependOnMembers(t *testing.T) {
 			Fields: []plan.Field{{Name: "members", After: members}}}
 		return []plan.HeldChange{{Change: replacement}, {Change: join}}
 	}
-	if HeldID(held("a")) != HeldID(held("a, b")) {
+	if heldIDOf(held("a")) != heldIDOf(held("a, b")) {
 		t.Error("a node that joins changes the ID")
 	}
-	if HeldID(held("a")) == HeldID(held("a", plan.Field{Name: "protocol", After: "UDP"})) {
+	if heldIDOf(held("a")) == heldIDOf(held("a", plan.Field{Name: "protocol", After: "UDP"})) {
 		t.Error("another protocol has the same ID")
 	}
 }
@@ -122,8 +135,8 @@ func TestHeldMembershipChangeCanBeApproved(t *testing.T) {
 			Disrupts: plan.DisruptsTraffic, Fields: []plan.Field{{Name: "ingress", Before: "tcp 30080"}}}}
 	}
 	p := plan.Plan{Held: []plan.HeldChange{rule("nodes")}}
-	p.HeldID = HeldID(p.Held)
-	if !approves(p.HeldID, p.HeldID) || approves(p.HeldID, HeldID([]plan.HeldChange{rule("others")})) {
+	p.HeldID = heldIDOf(p.Held)
+	if !approves(p.HeldID, p.HeldID) || approves(p.HeldID, heldIDOf([]plan.HeldChange{rule("others")})) {
 		t.Errorf("the ID %q approves another change, or not this one", p.HeldID)
 	}
 	if text := withHeldWarning(p, "x").Warnings[0]; !strings.Contains(text, "delete security group rules nodes") {
@@ -201,7 +214,7 @@ func TestApprovalEndsWithItsChange(t *testing.T) {
 		}
 	}
 	f.cloud.discovered = ""
-	f.baselines.Clear()
+	f.histories.Clear()
 	f.ensure(t, svc, node("a")) // removes the approval
 	current, err := client.CoreV1().Services("default").Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil || current.Annotations[intent.KeyApprove] != "" {

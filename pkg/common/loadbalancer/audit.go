@@ -2,12 +2,11 @@ package loadbalancer
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -76,7 +75,7 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 	}
 	c.recordPlanWarnings(service, p)
 	if !p.Empty() {
-		if p.Approval == "" && !c.isEdited(t, have, p) {
+		if p.Approval == "" && !c.isEdited(t) {
 			drift = p
 		}
 		p = c.withRecord(t, have, p)
@@ -84,30 +83,18 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 			c.event(service, events.LoadBalancerDrift,
 				"The load balancer drifted from this Service, changed outside of this manager; correcting: "+plan.Summary(shown))
 		}
-		if err := c.apply(ctx, service, p); err != nil {
-			return drift, nil, err
-		}
-		if have, err = c.verifyApplied(ctx, t); err != nil {
-			return drift, nil, err
-		}
 	}
-	c.endApproval(ctx, service, p.Approval)
-	c.deferRecord(t, have, p)
-	c.setBaseline(t, have, p)
+	if have, err = c.applyPlan(ctx, t, have, p); err != nil {
+		return drift, nil, err
+	}
 	expected := c.cloud.Status(t.in, have)
 	c.annotate(ctx, service, expected.Annotations)
 	return drift, expected.LoadBalancer, nil
 }
 
-// isEdited reports whether a field of the Service that the plan applies has changed since it was last applied: then a
-// sync of the Service has failed or is still to come, and the changes are not drift.
-func (c *Controller[S, D, O]) isEdited(t target[S, D], have O, p plan.Plan) bool {
-	applied, _ := c.lastApplied(t, have)
-	names := slices.Collect(maps.Keys(t.in.Fields))
-	for _, change := range p.Changes {
-		names = append(names, change.Follows...) // Also fields that were removed.
-	}
-	unapplied := unappliedFields(p)
-	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(unapplied, name) })
-	return len(applied.Changed(t.in.Fields, names)) > 0
+// isEdited reports whether an edit of the Service is not applied yet: then a sync of the Service has failed or is still to
+// come, and the changes are not drift.
+func (c *Controller[S, D, O]) isEdited(t target[S, D]) bool {
+	h, _ := c.knownHistory(t.service)
+	return h.applying || h.Unfinished || h.Digest != Digest(intent.InputsOf(t.service, c.options.Vocabulary))
 }

@@ -117,6 +117,14 @@ type Cloud[S, D, O any] interface {
 	Status(in intent.Service, have O) Status
 }
 
+// Keeper is implemented by a Cloud that can keep single values of existing objects.
+type Keeper[D, O any] interface {
+	// Keep returns the desired state with the existing values of these differences, and with what follows from them:
+	// its plan has none of the differences that the cloud can keep, and does not prepare for them either. It is pure,
+	// and leaves want unchanged.
+	Keep(want D, have O, differences []plan.Difference) D
+}
+
 // ClassFilter is implemented by a Cloud whose Services may select load balancers of other controllers.
 type ClassFilter interface {
 	// Handles reports whether this manager reconciles the Service's load balancer. It does no I/O. If not,
@@ -145,7 +153,7 @@ type Planner interface {
 type PlanOptions struct {
 	// Remove plans the deletion of the load balancer.
 	Remove bool
-	// Live is the cluster's Service, if the planned one is an edit of it; may be nil. For a load balancer without an
-	// applied record, fields that differ between the two are a cause, as they will be for the manager.
+	// Live is the cluster's Service, if the planned one is an edit of it; may be nil. What differs between the two is an
+	// edit, as it will be for the manager.
 	Live *v1.Service
 }

@@ -77,11 +77,8 @@ type Controller[S, D, O any] struct {
 	ensured sync.Map
 	// valid has the settings of each UID at its last successful Ensure; see lastValidSettings.
 	valid sync.Map
-	// baselines replace the records of load balancers without a stored one, such as those that were taken over. By UID,
-	// they have the fields of a Service at the time when this process first saw it, or last applied them. The existing
-	// objects then count as applied, and a field that the user changes afterwards is a cause. Baselines are lost at a
-	// restart, which can only hold more changes.
-	baselines sync.Map
+	// histories has, by UID, what this process knows about the earlier inputs of each Service.
+	histories sync.Map
 	// approved has, by UID, the approvals of applied changes that are still to be removed.
 	approved sync.Map
 }
@@ -164,17 +161,9 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 	}
 	c.recordPlanWarnings(service, p)
 	p = c.withRecord(t, have, p)
-	if !p.Empty() {
-		if err := c.apply(ctx, service, p); err != nil {
-			return nil, err
-		}
-		if have, err = c.verifyApplied(ctx, t); err != nil {
-			return nil, err
-		}
+	if have, err = c.applyPlan(ctx, t, have, p); err != nil {
+		return nil, err
 	}
-	c.endApproval(ctx, service, p.Approval)
-	c.deferRecord(t, have, p)
-	c.setBaseline(t, have, p)
 	c.valid.Store(key.UID, t.in)
 	status := c.cloud.Status(t.in, have)
 	c.annotate(ctx, service, status.Annotations)
@@ -248,6 +237,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 		}
 	}
 	c.forget(key)
+	c.removeHistory(ctx, service)
 	return nil
 }
 
@@ -255,7 +245,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 func (c *Controller[S, D, O]) forget(key Key) {
 	c.missing.Delete(lockName(key))
 	c.due.remove(lockName(key))
-	c.baselines.Delete(key.UID)
+	c.histories.Delete(key.UID)
 	c.approved.Delete(key.UID)
 	setHeld(c.options.Provider, lockName(key), 0)
 	c.ensured.Delete(lockName(key))
@@ -287,8 +277,11 @@ func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName 
 		return plan.Plan{}, err
 	}
 	if o.Live != nil {
-		live, _, _ := intent.Read(o.Live, c.options.Vocabulary)
-		t.applied = NewRecord("", "", live.Fields)
+		h, known := c.knownHistory(o.Live)
+		if !known {
+			h = newHistory(o.Live, c.options.Vocabulary, c.options.Clock.Now())
+		}
+		t.history = h
 	}
 	have, p, err := c.compareAuthoritative(ctx, t)
 	if err != nil {

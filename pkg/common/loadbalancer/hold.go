@@ -13,26 +13,81 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// HoldInput has what Hold needs to decide whether a disruptive change has a cause in its Service.
-type HoldInput struct {
-	Policy provider.DisruptionPolicy
-	// Applied is the last applied record. Desired is the record of the desired state.
-	Applied, Desired AppliedRecord
-	// TakenOver is true for a load balancer without a stored record: then the existing objects count as applied.
-	TakenOver bool
-	// Fields are intent.Service.Fields.
-	Fields map[string]string
+// judge decides which differences of a plan are held.
+type judge struct {
+	policy provider.DisruptionPolicy
+	causes *causes
+	// drifts is set if the wanted state is the one that this manager applied: then every difference is drift.
+	drifts bool
+	// takenOver is true for a load balancer without a stored record.
+	takenOver bool
 }
 
-// Hold splits a plan into the changes to apply and those that are held, which it returns in the plan's Held.
-// A change that disrupts more than members is applied if one of the fields that it follows from has changed
-// since the record was stored, or if it only restores traffic as it was applied. Changes that depend on held
-// ones are held with them.
-func Hold(p plan.Plan, in HoldInput) plan.Plan {
+// verdict are the disruptive differences of a plan that are held, and those that have a cause.
+type verdict struct {
+	held   []heldDifference
+	caused []plan.Cause
+}
+
+// heldDifference is a difference that is not applied, with the reason.
+type heldDifference struct {
+	plan.Difference
+	reason string
+}
+
+// holds returns why a difference is held; empty if it is not.
+func (v verdict) holds(d plan.Difference) string {
+	for _, h := range v.held {
+		if h.Same(d) {
+			return h.reason
+		}
+	}
+	return ""
+}
+
+// judge decides about each disruptive difference of a plan.
+func (j judge) judge(p plan.Plan) verdict {
+	var v verdict
+	for _, c := range p.Changes {
+		for _, d := range c.Differences() {
+			cause, caused := j.causes.of(d)
+			if caused {
+				v.caused = append(v.caused, cause)
+			}
+			if reason := j.reason(d, caused); reason != "" {
+				v.held = append(v.held, heldDifference{d, reason})
+			}
+		}
+	}
+	return v
+}
+
+// reason returns why a difference is held, or "".
+func (j judge) reason(d plan.Difference, caused bool) string {
+	switch {
+	case j.policy == provider.AllowDisruption:
+		return ""
+	case j.policy == provider.HoldAllDisruption:
+		return "the policy holds every disruption"
+	case caused, d.Disrupts == plan.DisruptsTraffic && j.drifts:
+		return ""
+	case j.takenOver:
+		return "no edit of the Service that was seen since the load balancer was taken over causes it"
+	default:
+		return "no edit of the Service causes it"
+	}
+}
+
+// splitHeld splits a plan into the changes to apply and those that are held, which it returns in the plan's Held: those
+// with a held difference, and those that depend on them.
+func splitHeld(p plan.Plan, v verdict) plan.Plan {
 	reasons := map[plan.Ref]string{}
 	for _, c := range p.Changes {
-		if reason := in.holdReason(c); reason != "" {
-			reasons[c.Ref] = reason
+		for _, d := range c.Differences() {
+			if reason := v.holds(d); reason != "" {
+				reasons[c.Ref] = reason
+				break
+			}
 		}
 	}
 	if len(reasons) == 0 {
@@ -59,96 +114,146 @@ func Hold(p plan.Plan, in HoldInput) plan.Plan {
 	return split
 }
 
-// holdReason returns the reason why a change is held, or "".
-func (in HoldInput) holdReason(change plan.Change) string {
-	if !change.Disrupts.Severe() || in.Policy == provider.AllowDisruption {
-		return ""
+// keptChanges returns the changes of differences that the next plan keeps, without their other fields.
+func keptChanges(p plan.Plan, keep []heldDifference) []plan.HeldChange {
+	var kept []plan.HeldChange
+	for _, c := range p.Changes {
+		own := slices.DeleteFunc(slices.Clone(keep), func(k heldDifference) bool {
+			return !slices.ContainsFunc(c.Differences(), k.Same)
+		})
+		if len(own) == 0 {
+			continue
+		}
+		held := plan.Change{Ref: c.Ref, ID: c.ID, Key: c.Key, Reason: c.Reason}
+		for _, f := range c.Fields {
+			if slices.ContainsFunc(own, func(k heldDifference) bool { return k.Field == "" || k.IsOf(f.Name) }) {
+				held.Fields = append(held.Fields, f)
+			}
+		}
+		for _, k := range own {
+			plan.Effect{Disrupts: k.Disrupts}.Declare(&held)
+		}
+		kept = append(kept, plan.HeldChange{Change: held, Reason: own[0].reason})
 	}
-	switch {
-	case in.Policy == provider.HoldAllDisruption:
-		return "the policy holds every disruption"
-	case len(in.Applied.Changed(in.Fields, change.Follows)) > 0:
-		return ""
-	case change.Disrupts == plan.DisruptsTraffic && in.Applied.State != "" && in.Applied.State == in.Desired.State:
-		return "" // corrects drift
-	case len(change.Follows) == 0:
-		return "it does not follow from the Service"
-	case in.TakenOver:
-		return "no change was seen since the load balancer was taken over: " + in.formatInputs(change)
-	default:
-		return "not changed since it was applied: " + in.formatInputs(change)
-	}
+	return kept
 }
 
-// maxInputs is the maximum number of fields in a reason. The plan has all of them.
-const maxInputs = 3
-
-// formatInputs lists the fields that a change follows from, those that the Service sets first.
-func (in HoldInput) formatInputs(change plan.Change) string {
-	isSet := func(name string) bool { _, ok := in.Fields[name]; return ok }
-	names := slices.Concat(
-		slices.DeleteFunc(slices.Clone(change.Follows), func(name string) bool { return !isSet(name) }),
-		slices.DeleteFunc(slices.Clone(change.Follows), isSet))
-	if hidden := len(names) - maxInputs; hidden > 1 {
-		names = append(names[:maxInputs:maxInputs], fmt.Sprintf("and %d more", hidden))
-	}
-	return strings.Join(names, ", ")
-}
-
-// unappliedFields returns the fields of the Service that a plan does not apply: held changes follow from them, or the
-// cloud omits them.
-func unappliedFields(p plan.Plan) []string {
-	names := slices.Clone(p.Unapplied)
-	for _, h := range p.Held {
-		names = append(names, h.Follows...)
-	}
-	return names
-}
-
-// holdInput returns the input of Hold for a plan of t.
-func (c *Controller[S, D, O]) holdInput(t target[S, D], have O) HoldInput {
-	in := HoldInput{Fields: t.in.Fields}
+// newJudge returns the judge of a target's plans.
+func (c *Controller[S, D, O]) newJudge(t target[S, D], have O) judge {
+	j := judge{causes: c.causes(t, have), takenOver: true}
 	if r := c.runtime.Load(); r != nil {
-		in.Policy = r.Disruption
+		j.policy = r.Disruption
 	}
-	applied, stored := c.lastApplied(t, have)
-	in.Applied, in.TakenOver = applied, !stored
 	if keeper, ok := any(c.cloud).(RecordKeeper[D, O]); ok {
-		in.Desired = keeper.DesiredRecord(*t.want)
+		stored, _ := keeper.StoredRecord(t.key, have)
+		want := keeper.DesiredRecord(*t.want)
+		j.takenOver = stored.IsZero()
+		j.drifts = stored.State != "" && stored.State == want.State
 	}
-	return in
+	return j
 }
 
-// hold applies the policy to a plan. Held changes leave existing objects unchanged, except for the members,
-// which follow the nodes.
+// hold applies the policy to a plan. Held differences keep what exists, and everything else is applied: what follows
+// from a kept value is computed again, and members follow the nodes.
 func (c *Controller[S, D, O]) hold(ctx context.Context, t target[S, D], have O, p plan.Plan) (plan.Plan, error) {
 	if t.want == nil {
 		return p, nil
 	}
-	in := c.holdInput(t, have)
-	split := Hold(p, in)
-	if p.Replan != nil && len(split.Held) > 0 {
-		replanned, err := p.Replan(split.Held)
-		if err != nil {
-			return replanned, err
-		}
-		replanned = Hold(replanned, in)
-		split.Changes, split.Held = replanned.Changes, slices.Concat(split.Held, replanned.Held)
+	j := c.newJudge(t, have)
+	v := j.judge(p)
+	if len(v.held) == 0 {
+		return withCauses(withoutIdleMarks(p, j), v), nil
 	}
-	if len(split.Held) == 0 {
-		return withoutIdleMarks(p, in), nil
+	split, held, err := c.keep(t, have, p, j, v)
+	if err != nil {
+		return split, err
 	}
-	split.HeldID = HeldID(split.Held)
+	split.HeldID = heldID(held, c.approvalsUsed(t))
 	if approval := c.approval(ctx, t.service); approves(approval, split.HeldID) {
 		p.Approval = approval
-		return p, nil
+		return withCauses(p, v), nil
 	}
 	members, err := c.cloud.DiffMembers(t.key, t.in, t.nodes, t.shared, have)
 	if err != nil {
 		return split, err
 	}
-	split = withoutIdleMarks(withMembers(split, members), in)
+	split = withCauses(withoutIdleMarks(withMembers(split, members), j), v)
 	return withHeldWarning(split, c.approvals().Place(t.service)), nil
+}
+
+// keep returns the plan without what is held, and the held differences. The cloud keeps what it can; changes with
+// other held differences are held as a whole.
+func (c *Controller[S, D, O]) keep(t target[S, D], have O, p plan.Plan, j judge, v verdict) (split plan.Plan,
+	held []heldDifference, err error) {
+	held = v.held
+	var kept []plan.HeldChange
+	if _, ok := any(c.cloud).(Keeper[D, O]); ok {
+		var keep []plan.Difference
+		for fresh := v.held; len(fresh) > 0; {
+			kept = append(kept, keptChanges(p, fresh)...)
+			for _, h := range fresh {
+				keep = append(keep, h.Difference)
+			}
+			next, err := c.diffKeeping(t.key, *t.want, have, keep)
+			if err != nil {
+				return next, held, err
+			}
+			if p, err = finishDiff(t, next); err != nil {
+				return p, held, err
+			}
+			round := j
+			round.causes = j.causes.keeping(keep)
+			v = round.judge(p)
+			fresh = slices.DeleteFunc(slices.Clone(v.held), func(h heldDifference) bool {
+				return slices.ContainsFunc(keep, h.Same)
+			})
+			held = append(held, fresh...)
+		}
+	}
+	split = splitHeld(p, v)
+	if p.Replan != nil && len(split.Held) > 0 {
+		replanned, err := p.Replan(split.Held)
+		if err != nil {
+			return replanned, held, err
+		}
+		further := j.judge(replanned)
+		replanned = splitHeld(replanned, further)
+		held = append(held, further.held...)
+		split.Changes, split.Held = replanned.Changes, slices.Concat(split.Held, replanned.Held)
+	}
+	// What the cloud could not keep is held as a whole, with its other fields.
+	kept = slices.DeleteFunc(kept, func(k plan.HeldChange) bool {
+		return slices.ContainsFunc(split.Held, func(h plan.HeldChange) bool { return h.Ref == k.Ref && h.ID == k.ID })
+	})
+	split.Held = slices.Concat(kept, split.Held)
+	return split, held, nil
+}
+
+// withCauses adds to a plan what causes its disruptive differences, held ones included. Those of its changes count as
+// started once the plan is applied.
+func withCauses(p plan.Plan, v verdict) plan.Plan {
+	p.Changes = slices.Clone(p.Changes)
+	for i, c := range p.Changes {
+		for _, d := range c.Differences() {
+			cause := plan.Cause{Difference: d, Started: true}
+			if k := slices.IndexFunc(v.caused, func(other plan.Cause) bool { return other.Same(d) }); k >= 0 {
+				cause.Fields = v.caused[k].Fields
+			}
+			p.Caused = append(p.Caused, cause)
+			for _, field := range cause.Fields {
+				if !slices.Contains(p.Changes[i].Because, field) {
+					p.Changes[i].Because = append(slices.Clone(p.Changes[i].Because), field)
+				}
+			}
+		}
+	}
+	for _, cause := range v.caused {
+		applied := slices.ContainsFunc(p.Caused, func(other plan.Cause) bool { return other.Same(cause.Difference) })
+		if !applied && p.HasDifference(cause.Difference) {
+			p.Caused = append(p.Caused, cause)
+		}
+	}
+	return p
 }
 
 // withMembers adds the changes of members for which a plan has none, held ones included, unless the plan deletes their
@@ -181,7 +286,7 @@ func withHeldWarning(p plan.Plan, place string) plan.Plan {
 	var texts []string
 	for _, h := range p.Held {
 		if needsApproval(h) {
-			texts = append(texts, fmt.Sprintf("%s (disrupts %s: %s)", h.Ref, cmp.Or(h.Disrupts, "nothing"), h.Reason))
+			texts = append(texts, fmt.Sprintf("%s (disrupts %s: %s)", formatHeld(h), cmp.Or(h.Disrupts, "nothing"), h.Reason))
 		}
 	}
 	approval := "set to " + p.HeldID
@@ -198,4 +303,18 @@ func withHeldWarning(p plan.Plan, place string) plan.Plan {
 	reasons[text] = events.LoadBalancerChangesHeld
 	p.Reasons = reasons
 	return p
+}
+
+// formatHeld names a held change, and its fields if single ones disrupt.
+func formatHeld(h plan.HeldChange) string {
+	var names []string
+	for _, f := range h.Fields {
+		if f.Disrupts.Severe() {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) == 0 {
+		return h.Ref.String()
+	}
+	return h.Ref.String() + " " + strings.Join(names, ", ")
 }

@@ -1,7 +1,6 @@
 package loadbalancer
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +21,7 @@ func newHolding(t *testing.T, disrupts plan.Disruption) *keepingFixture {
 	f := newKeeping(false)
 	f.cloud.declare = func(c *plan.Change) {
 		if c.Kind == "listener" && c.Action == plan.Update {
-			c.Disrupts, c.Follows = disrupts, []string{intent.FieldSourceRanges}
+			c.Disrupts = disrupts
 		}
 	}
 	f.ensure(t, web(), node("a"))
@@ -105,7 +104,7 @@ func TestPlanOfEditHasLiveServiceAsBaseline(t *testing.T) {
 	}
 	f.ensure(t, changed, node("a"))
 	warnings := f.drain()
-	if len(warnings) != 1 || !strings.Contains(warnings[0], "no change was seen since the load balancer was taken over") ||
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "no edit of the Service that was seen since the load balancer was taken over") ||
 		!strings.Contains(warnings[0], "until the annotation "+intent.KeyApprove+" is set to ") {
 		t.Errorf("Warnings about an edit that no manager saw: %q", warnings)
 	}
@@ -116,7 +115,7 @@ func discover(f *keepingFixture) { f.cloud.discovered = "discovered" }
 // takeOver leaves a load balancer without a record to a new process.
 func takeOver(f *keepingFixture) {
 	clear(f.cloud.records)
-	f.baselines.Clear()
+	f.histories.Clear()
 }
 func drift(f *keepingFixture) { f.cloud.have[ref("listener", "lb-web/80-TCP")] = "changed by hand" }
 func onePort(svc *v1.Service) { svc.Spec.Ports = svc.Spec.Ports[:1] }
@@ -144,7 +143,7 @@ func TestCorrectionIsAChange(t *testing.T) {
 func TestApprovalHoldsForOnePlan(t *testing.T) {
 	f := newHolding(t, plan.DisruptsTraffic)
 	discover(f)
-	id := HeldID(f.planned(t, web(), node("a")).Held)
+	id := f.planned(t, web(), node("a")).HeldID
 	f.ensure(t, web(annotated(intent.KeyApprove, "another")), node("a"))
 	if got := f.listener(); got != "" {
 		t.Errorf("approved for another plan: listener %q", got)
@@ -189,7 +188,7 @@ func TestMembersOfPoolFollowWhileItsReplacementIsHeld(t *testing.T) {
 	f := newHolding(t, plan.DisruptsTraffic)
 	f.cloud.declare = func(c *plan.Change) {
 		if strings.HasSuffix(c.Name, "/443-TCP") && c.Action == plan.Delete {
-			c.Disrupts, c.Follows = plan.DisruptsTraffic, []string{intent.FieldPorts}
+			c.Disrupts = plan.DisruptsTraffic
 		}
 	}
 	f.SetRuntime(provider.Runtime{Recorder: f.events, Disruption: provider.HoldAllDisruption})
@@ -259,11 +258,6 @@ func TestRecordKeepsTheCauseOfHeldChanges(t *testing.T) {
 // was taken over stays held.
 func TestChangesAfterTakingOver(t *testing.T) {
 	f := newHolding(t, plan.DisruptsTraffic)
-	f.cloud.declare = func(c *plan.Change) {
-		if c.Kind == "listener" && c.Action == plan.Update {
-			c.Disrupts, c.Follows = plan.DisruptsTraffic, []string{intent.FieldSourceRanges, intent.FieldSessionAffinity}
-		}
-	}
 	takeOver(f)
 	f.ensure(t, web(ranges("10.0.0.0/8")), node("a"))
 	if got := f.listener(); got != "" || len(f.cloud.records) != 0 {
@@ -293,50 +287,6 @@ func TestChangeWithoutARecordHasACauseInOneProcess(t *testing.T) {
 	}
 }
 
-// Marks of a load balancer that was taken over are made with other changes, or if a field of theirs has changed.
-func TestMarksAreWrittenWithOtherChanges(t *testing.T) {
-	mark := plan.Change{Ref: plan.Ref{Kind: "tags"}, Mark: true, Follows: []string{"tags"}}
-	other := plan.Change{Ref: plan.Ref{Kind: "listener"}}
-	member := plan.Change{Ref: plan.Ref{Kind: "targets"}, Membership: true}
-	before := NewRecord("", "", map[string]string{"tags": "a"})
-	for name, tc := range map[string]struct {
-		changes  []plan.Change
-		adopted  bool
-		tags     string
-		changing int
-	}{
-		"alone":                    {[]plan.Change{mark}, true, "a", 0},
-		"with members":             {[]plan.Change{mark, member}, true, "a", 1},
-		"with another change":      {[]plan.Change{mark, other}, true, "a", 2},
-		"the field has changed":    {[]plan.Change{mark}, true, "b", 1},
-		"of a recorded state, too": {[]plan.Change{mark}, false, "a", 1},
-	} {
-		cause := HoldInput{Applied: before, TakenOver: tc.adopted, Fields: map[string]string{"tags": tc.tags}}
-		if got := withoutIdleMarks(plan.Plan{Changes: tc.changes}, cause); len(got.Changes) != tc.changing {
-			t.Errorf("%s: changes %v", name, got.Changes)
-		}
-	}
-}
-
-// The cause of a change is stored before it, so that an interruption does not turn it into a held one.
-func TestCauseSurvivesARestartAfterTakingOver(t *testing.T) {
-	f := newHolding(t, plan.DisruptsTraffic)
-	takeOver(f)
-	f.ensure(t, web(), node("a"))
-	f.cloud.fault = func(int, bool) error { return errors.New("interrupted") }
-	edited := web(ranges("10.0.0.0/8"))
-	if _, err := f.EnsureLoadBalancer(t.Context(), "prod", edited, []*v1.Node{node("a")}); err == nil {
-		t.Fatal("the change was not interrupted")
-	}
-	f.cloud.fault = nil
-	f.baselines.Clear()
-	f.ensure(t, edited, node("a"))
-	if got := f.listener(); got != "10.0.0.0/8" {
-		t.Errorf("listener %q", got)
-	}
-	f.stored(t, edited, node("a"))
-}
-
 func TestHoldHoldsDependants(t *testing.T) {
 	change := func(name string, disrupts plan.Disruption, after ...string) plan.Change {
 		c := plan.Change{Ref: plan.Ref{Kind: "x", Name: name, Action: plan.Update}, Disrupts: disrupts}
@@ -349,7 +299,7 @@ func TestHoldHoldsDependants(t *testing.T) {
 		change("third", "", "second"), change("second", "", "first"), change("first", plan.DisruptsLoadBalancer),
 		change("independent", ""),
 	}}
-	got := Hold(p, HoldInput{Policy: provider.HoldDisruption})
+	got := splitHeld(p, judge{policy: provider.HoldDisruption, causes: &causes{}}.judge(p))
 	if len(got.Changes) != 1 || got.Changes[0].Name != "independent" || len(got.Held) != 3 {
 		t.Errorf("applied %v, held %v", got.Changes, got.Held)
 	}

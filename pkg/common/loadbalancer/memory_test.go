@@ -41,7 +41,7 @@ func TestDeletedServicesTakeNoMemory(t *testing.T) {
 				f.eventsNow()
 			}
 			for name, n := range map[string]int{
-				"ensured": length(&f.ensured), "valid": length(&f.valid), "baselines": length(&f.baselines),
+				"ensured": length(&f.ensured), "valid": length(&f.valid), "histories": length(&f.histories),
 				"missing": length(&f.missing), "approved": length(&f.approved), "due": len(f.due.updates), "held": len(process().services["toy"]),
 			} {
 				if n > 0 {

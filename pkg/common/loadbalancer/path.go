@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,8 +24,8 @@ type target[S, D any] struct {
 	reference Reference
 	in        intent.Service
 	want      *D
-	// applied replaces the baseline, if it is set.
-	applied AppliedRecord
+	// history replaces the known one, if it is set.
+	history history
 	// nodes may receive traffic. They and the shared state are the inputs of want.
 	nodes  []*v1.Node
 	shared S
@@ -65,7 +66,7 @@ func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.S
 	in, warnings, err := c.read(service)
 	c.recordWarnings(service, warnings)
 	t := target[S, D]{key: key, service: service, reference: c.cloud.Reference(service), in: in}
-	c.rememberInputs(t)
+	c.rememberFirst(ctx, service)
 	if err != nil {
 		return t, err
 	}
@@ -113,6 +114,11 @@ func (c *Controller[S, D, O]) withNodes(ctx context.Context, t target[S, D], nod
 // change; any other result, refusals included, is confirmed by an authoritative read first, so that a stale
 // snapshot never leads to a creation or deletion.
 func (c *Controller[S, D, O]) compare(ctx context.Context, t target[S, D]) (O, plan.Plan, error) {
+	if t.service != nil {
+		if h, _ := c.knownHistory(t.service); h.Unfinished && !h.applying {
+			return c.compareAuthoritative(ctx, t) // The applied record may be that of an earlier edit.
+		}
+	}
 	return c.planIf(ctx, t, plan.Plan.Empty)
 }
 
@@ -206,21 +212,24 @@ func (c *Controller[S, D, O]) observe(ctx context.Context, t target[S, D], fresh
 func (c *Controller[S, D, O]) diff(ctx context.Context, t target[S, D], have O) (p plan.Plan, err error) {
 	_, span := tracing.Start(ctx, "diff")
 	defer func() { tracing.End(span, err) }()
-	p, err = c.cloud.Diff(t.key, t.want, have)
-	if p.Subject == "" {
-		p.Subject = t.key.Subject()
-	}
-	if err != nil {
+	if p, err = c.cloud.Diff(t.key, t.want, have); err != nil {
+		p.Subject = cmp.Or(p.Subject, t.key.Subject())
 		return p, err
 	}
-	p.Warnings = intent.Limit(p.Warnings)
-	if p, err = refuseCreation(t.in, p); err != nil {
+	if p, err = finishDiff(t, p); err != nil {
 		return p, err
 	}
 	if p, err = c.hold(ctx, t, have, p); err == nil && t.want != nil {
 		setHeld(c.options.Provider, lockName(t.key), len(p.Held))
 	}
 	return p, err
+}
+
+// finishDiff completes the plan that a cloud returned.
+func finishDiff[S, D any](t target[S, D], p plan.Plan) (plan.Plan, error) {
+	p.Subject = cmp.Or(p.Subject, t.key.Subject())
+	p.Warnings = intent.Limit(p.Warnings)
+	return refuseCreation(t.in, p)
 }
 
 // verifyApplied verifies after an apply that the diff is empty. The snapshot includes the responses to every
@@ -233,6 +242,26 @@ func (c *Controller[S, D, O]) verifyApplied(ctx context.Context, t target[S, D])
 			c.cloud.Name(t.key), plan.Summary(remaining))
 	}
 	return have, err
+}
+
+// applyPlan applies a plan with the causes of its disruptive differences, and returns the existing objects after it.
+func (c *Controller[S, D, O]) applyPlan(ctx context.Context, t target[S, D], have O, p plan.Plan) (O, error) {
+	if err := c.beginPlan(ctx, t, p); err != nil {
+		return have, err
+	}
+	if !p.Empty() {
+		if err := c.apply(ctx, t.service, p); err != nil {
+			return have, err
+		}
+		var err error
+		if have, err = c.verifyApplied(ctx, t); err != nil {
+			return have, err
+		}
+	}
+	c.endPlan(ctx, t, p)
+	c.endApproval(ctx, t.service, p.Approval)
+	c.deferRecord(t, have, p)
+	return have, nil
 }
 
 // apply runs the plan, and sends an Event about the applied changes.

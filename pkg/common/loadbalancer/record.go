@@ -81,16 +81,6 @@ func (r AppliedRecord) Has(name string) bool {
 	return ok || r.combined != ""
 }
 
-// AsCause returns the record of fields that another manager applied, as the cause of this manager's first change.
-func (r AppliedRecord) AsCause() AppliedRecord {
-	r.State, r.Members = "", unknownMembers
-	return r
-}
-
-// IsCause reports whether this manager stored the record before its first change of a load balancer that was taken
-// over, and none after that change.
-func (r AppliedRecord) IsCause() bool { return r.State == "" && r.Members == unknownMembers }
-
 // Proves reports whether a load balancer with record r has the desired state and members of want.
 func (r AppliedRecord) Proves(want AppliedRecord) bool {
 	return r.State != "" && r.State == want.State && r.Members != "" && r.Members == want.Members

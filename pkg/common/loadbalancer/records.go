@@ -98,9 +98,8 @@ func (c *Controller[S, D, O]) recordUpdate(t target[S, D], have O, applied plan.
 	}
 	stored, writable := keeper.StoredRecord(t.key, have)
 	want := keeper.DesiredRecord(*t.want)
-	if fields := unappliedFields(applied); len(fields) > 0 {
-		previous, _ := c.lastApplied(t, have)
-		want = want.WithPending(previous, fields)
+	if len(applied.Held) > 0 || len(applied.Unapplied) > 0 {
+		want = want.WithPending(stored, applied.Unapplied)
 		if membersOnly(applied) {
 			want.State = stored.State // still that of the load balancer
 		}
@@ -131,7 +130,6 @@ func (c *Controller[S, D, O]) withRecords(t target[S, D], have O, p plan.Plan) p
 	if createsLoadBalancer(p) {
 		return p
 	}
-	p = c.withCause(t, have, p)
 	update, ok := c.recordUpdate(t, have, p)
 	if !ok {
 		return p
@@ -142,32 +140,6 @@ func (c *Controller[S, D, O]) withRecords(t target[S, D], have O, p plan.Plan) p
 		changes[i].After, changes[i].Membership = plan.Refs(p.Changes), membersOnly(p)
 	}
 	p.Changes = slices.Concat(p.Changes, changes)
-	return p
-}
-
-// withCause stores the applied fields before the first disruptive change of a load balancer that was taken
-// over. If the change is interrupted, the next process finds its cause in the record.
-func (c *Controller[S, D, O]) withCause(t target[S, D], have O, p plan.Plan) plan.Plan {
-	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
-	severe := func(change plan.Change) bool { return change.Disrupts.Severe() }
-	if !ok || !slices.ContainsFunc(p.Changes, severe) {
-		return p
-	}
-	stored, writable := keeper.StoredRecord(t.key, have)
-	previous, _ := c.lastApplied(t, have)
-	if !writable || !stored.IsZero() || previous.IsZero() {
-		return p
-	}
-	causes := keeper.StoreRecords([]RecordUpdate[O]{{Key: t.key, Have: have, Record: previous.AsCause()}})
-	for i := range causes {
-		causes[i].Action = plan.Create
-	}
-	p.Changes = slices.Concat(causes, p.Changes)
-	for i := range p.Changes {
-		if severe(p.Changes[i]) {
-			p.Changes[i].After = slices.Concat(p.Changes[i].After, plan.Refs(causes))
-		}
-	}
 	return p
 }
 

@@ -40,9 +40,9 @@ type DocumentChange struct {
 	After []Ref `json:"after"`
 	// Membership is set if the change only affects which nodes receive traffic.
 	Membership bool `json:"membership"`
-	// Disrupts is the effect on clients, and Follows what the change is computed from.
+	// Disrupts is the effect on clients, and Because the edited fields of the Service that are its cause.
 	Disrupts Disruption `json:"disrupts,omitempty"`
-	Follows  []string   `json:"follows,omitempty"`
+	Because  []string   `json:"because,omitempty"`
 	// Held is the reason why the change is not applied.
 	Held string `json:"held,omitempty"`
 }
@@ -108,6 +108,6 @@ func documentChange(c Change) DocumentChange {
 		After:      append([]Ref{}, c.After...),
 		Membership: c.Membership,
 		Disrupts:   c.Disrupts,
-		Follows:    c.Follows,
+		Because:    c.Because,
 	}
 }

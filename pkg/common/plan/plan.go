@@ -38,6 +38,10 @@ type Field struct {
 	After  string `json:"after"`
 	// Membership marks a field that lists members, which follow the nodes.
 	Membership bool `json:"-"`
+	// Disrupts is what the change of this field disrupts.
+	Disrupts Disruption `json:"disrupts,omitempty"`
+	// Removed are the items that leave a set, if it is their leaving that disrupts: each is a difference of its own.
+	Removed []string `json:"-"`
 }
 
 // Disruption is the most severe effect that a change has on clients.
@@ -59,11 +63,27 @@ const (
 // Severe reports whether the change disrupts more than members.
 func (d Disruption) Severe() bool { return d != DisruptsNothing && d != DisruptsMembers }
 
+// severity orders disruptions.
+func (d Disruption) severity() int {
+	return slices.Index([]Disruption{
+		DisruptsNothing, DisruptsMembers, DisruptsTraffic, DisruptsAddress, DisruptsLoadBalancer,
+	}, d)
+}
+
 // HeldChange is a change that is not applied until a user approves it.
 type HeldChange struct {
 	Change
 	// Reason is why it is held. It replaces the reason of the change.
 	Reason string
+}
+
+// Cause is why a disruptive difference may be applied.
+type Cause struct {
+	Difference
+	// Fields are the edited fields of the Service; empty if they are unknown.
+	Fields []string
+	// Started is set if the difference may be applied in part.
+	Started bool
 }
 
 // Handle names an object that may not exist yet. Apply resolves it when the creation returns.
@@ -78,11 +98,12 @@ type Change struct {
 	Fields []Field
 	// Reason is a short explanation, if the fields alone are not enough.
 	Reason string
-	// Disrupts is the effect on clients.
+	// Key identifies the object in all plans of one Service if Name does not, because it contains settings.
+	Key string
+	// Disrupts is the effect on clients: the most severe one of the fields, or that of the object as a whole.
 	Disrupts Disruption
-	// Follows names the inputs of the change: annotations by key, fields of the Service by path
-	// (intent.Service.Fields), keys of the configuration as "[Section] key".
-	Follows []string
+	// Because names the fields of the Service whose edit is the cause of what the change disrupts.
+	Because []string
 	// After lists the changes that must be done (including Ready) before this one starts.
 	After []Ref
 	// Order lists changes that must be done before this one starts if they are in the plan. Unlike those of After, this
@@ -108,6 +129,8 @@ type Plan struct {
 	// Subject identifies the object of the plan: "Service default/web", "routes of cluster prod".
 	Subject string
 	Changes []Change
+	// Caused are the disruptive differences that have a cause in the Service, of held changes too.
+	Caused []Cause
 	// Held are further changes, which are not applied. HeldID identifies them, for an approval.
 	Held   []HeldChange
 	HeldID string

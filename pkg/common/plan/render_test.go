@@ -42,7 +42,7 @@ func samples() []Plan {
 			Subject: "Service default/held", HeldID: "k3f7qa-z2xm4d",
 			Held: []HeldChange{
 				{Change: Change{Ref: Ref{"listener", "e5f6/443-TCP", Delete}, Fields: []Field{{Name: "port", Before: "443"}},
-					Disrupts: DisruptsTraffic, Follows: []string{"spec.ports"}}, Reason: "not changed since it was applied: spec.ports"},
+					Disrupts: DisruptsTraffic, Because: []string{"spec.ports"}}, Reason: "not changed since it was applied: spec.ports"},
 				{Change: Change{Ref: Ref{"pool", "e5f6/443-TCP", Delete}, After: []Ref{{"listener", "e5f6/443-TCP", Delete}}},
 					Reason: "it waits for: delete listener e5f6/443-TCP"},
 			},

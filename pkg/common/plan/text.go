@@ -122,8 +122,8 @@ func (t *textWriter) change(c Change, suffix string) {
 	if c.Disrupts != DisruptsNothing {
 		t.line(6, yellow, "disrupts "+string(c.Disrupts))
 	}
-	if len(c.Follows) > 0 {
-		t.line(6, dim, "follows from "+escape(strings.Join(c.Follows, ", ")))
+	if len(c.Because) > 0 {
+		t.line(6, dim, "because of the edit of "+escape(strings.Join(c.Because, ", ")))
 	}
 	if len(c.After) > 0 {
 		t.line(6, dim, "after "+formatRefs(c.After))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
 
@@ -97,6 +98,9 @@ type Runtime struct {
 	// Annotate sets annotations of a Service in the cluster; others stay. It fails if the Service was deleted
 	// and recreated. Nil if writing is not allowed.
 	Annotate func(ctx context.Context, service *v1.Service, annotations map[string]string) error
+	// SetCondition sets a condition in the status of a Service in the cluster; others stay. One without a status is
+	// removed. It fails if the Service was deleted and recreated. Nil if writing is not allowed.
+	SetCondition func(ctx context.Context, service *v1.Service, condition metav1.Condition) error
 }
 
 // Approvals are the approvals of held changes. They are safe for concurrent use.

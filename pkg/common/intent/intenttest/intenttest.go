@@ -134,20 +134,12 @@ func FieldNames(vocabulary intent.Vocabulary) []string {
 	return slices.Compact(names)
 }
 
-// VerifyFollows fails the test if a change follows from a field that the provider does not read: it would never have a
-// cause. It takes the effects of the provider, and what other changes follow from.
-func VerifyFollows(t testing.TB, vocabulary intent.Vocabulary, effects []plan.Effect, follows ...[]string) {
+// VerifyEffects fails the test if an effect disrupts no more than members: only those that do are declared.
+func VerifyEffects(t testing.TB, effects []plan.Effect) {
 	t.Helper()
-	known := FieldNames(vocabulary)
 	for _, e := range effects {
-		follows = append(follows, e.Follows())
 		if !e.Disrupts.Severe() {
 			t.Errorf("the effect %q disrupts %q: declare only those that disrupt more than members", e.Change, e.Disrupts)
-		}
-	}
-	for _, name := range slices.Concat(follows...) {
-		if !slices.Contains(known, name) {
-			t.Errorf("a change follows from %q, which is not a field of a Service", name)
 		}
 	}
 }

@@ -1,0 +1,172 @@
+package loadbalancer
+
+import (
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// maxEvaluations is the maximum number of edits that are undone one at a time to find the cause of a difference. Further
+// ones are undone together.
+const maxEvaluations = 8
+
+// causes decide which differences of a plan the edits of a Service cause. A difference is caused by an edit if it is not
+// part of the plan for the last inputs, which is made with the same code, configuration, shared state and observation.
+type causes struct {
+	// plan returns the plan for other inputs of the Service that keeps the same differences. It is pure.
+	plan func(in intent.Inputs, keep []plan.Difference) (plan.Plan, error)
+	// present are the inputs of the Service, last those that were seen before, if they are known.
+	present, last intent.Inputs
+	known         bool
+	// caused are differences with an earlier cause, which are not applied yet.
+	caused []causedDifference
+	// keep are the differences that the plans keep.
+	keep []plan.Difference
+
+	// undone are the plans without some of the edits, in the order of the edits.
+	undone    []undoneEdits
+	evaluated bool
+	// before is the plan for the last inputs, if they are still valid.
+	before *plan.Plan
+}
+
+// undoneEdits is the plan without some edits of a Service.
+type undoneEdits struct {
+	fields []string
+	plan   plan.Plan
+}
+
+// keeping returns the causes of the differences of plans that keep further ones.
+func (c *causes) keeping(keep []plan.Difference) *causes {
+	next := *c
+	next.keep, next.undone, next.evaluated, next.before = keep, nil, false, nil
+	return &next
+}
+
+// of returns the cause of a difference, and whether it has one.
+func (c *causes) of(d plan.Difference) (plan.Cause, bool) {
+	if i := slices.IndexFunc(c.caused, func(e causedDifference) bool { return e.covers(d) }); i >= 0 {
+		return plan.Cause{Difference: d, Fields: c.caused[i].Fields, Started: c.caused[i].Started}, true
+	}
+	if !c.isEdited() {
+		return plan.Cause{}, false
+	}
+	c.evaluate()
+	if c.before != nil && c.before.HasDifference(d) {
+		return plan.Cause{}, false
+	}
+	fields := c.fieldsOf(d)
+	return plan.Cause{Difference: d, Fields: fields}, c.before != nil || len(fields) > 0
+}
+
+// ofChange reports whether an edit causes a change that disrupts nothing. It is false while the last inputs cannot be
+// planned.
+func (c *causes) ofChange(change plan.Change) bool {
+	if !c.isEdited() {
+		return false
+	}
+	c.evaluate()
+	return c.before != nil && !slices.ContainsFunc(c.before.Changes, func(other plan.Change) bool {
+		return other.Ref == change.Ref && slices.EqualFunc(other.Fields, change.Fields, func(a, b plan.Field) bool {
+			return a.Name == b.Name && a.After == b.After
+		})
+	})
+}
+
+// isEdited reports whether the inputs of the Service have changed since they were last seen.
+func (c *causes) isEdited() bool { return c.known && !c.present.Equal(c.last) }
+
+// evaluate makes the plan for the last inputs. If they are not valid any more, the edits are undone one at a time.
+func (c *causes) evaluate() {
+	if c.evaluated {
+		return
+	}
+	c.evaluated = true
+	if p, err := c.plan(c.last, c.keep); err == nil {
+		c.before = &p
+	}
+}
+
+// fieldsOf returns the edited fields without whose edits the plan does not have the difference.
+func (c *causes) fieldsOf(d plan.Difference) []string {
+	c.undo()
+	var fields []string
+	for _, u := range c.undone {
+		if !u.plan.HasDifference(d) {
+			fields = append(fields, u.fields...)
+		}
+	}
+	return fields
+}
+
+// undo makes the plans without single edits. A field whose last value is not valid is left out instead.
+func (c *causes) undo() {
+	if c.undone != nil {
+		return
+	}
+	edits := c.present.Edits(c.last)
+	if len(edits) > maxEvaluations {
+		rest := slices.Concat(edits[maxEvaluations-1:]...)
+		edits = append(edits[:maxEvaluations-1:maxEvaluations-1], rest)
+	}
+	c.undone = []undoneEdits{}
+	for _, names := range edits {
+		p, err := c.plan(c.present.With(c.last, names), c.keep)
+		if err != nil {
+			p, err = c.plan(c.present.Without(names), c.keep)
+		}
+		if err == nil {
+			c.undone = append(c.undone, undoneEdits{names, p})
+		}
+	}
+}
+
+// causes returns the causes of the differences of a target's plans.
+func (c *Controller[S, D, O]) causes(t target[S, D], have O) *causes {
+	h, known := c.historyOf(t)
+	found := &causes{
+		present: intent.InputsOf(t.service, c.options.Vocabulary), caused: h.Caused,
+		plan: func(in intent.Inputs, keep []plan.Difference) (plan.Plan, error) {
+			return c.planInputs(t, have, in, keep)
+		},
+	}
+	if known {
+		found.last, found.known = h.lastInputs(found.present, c.options.Vocabulary)
+	}
+	return found
+}
+
+// historyOf returns the history that the plan of a target depends on.
+func (c *Controller[S, D, O]) historyOf(t target[S, D]) (history, bool) {
+	if t.history.UID != "" {
+		return t.history, true
+	}
+	return c.knownHistory(t.service)
+}
+
+// planInputs returns the plan for other inputs of a Service. It is pure.
+func (c *Controller[S, D, O]) planInputs(t target[S, D], have O, inputs intent.Inputs, keep []plan.Difference) (plan.Plan,
+	error) {
+	service, err := inputs.Apply(t.service, c.options.Vocabulary)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	in, _, err := c.read(service)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	want, err := c.cloud.Desired(t.key, in, t.nodes, t.shared)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	return c.diffKeeping(t.key, want, have, keep)
+}
+
+// diffKeeping returns the plan that keeps some of the existing values.
+func (c *Controller[S, D, O]) diffKeeping(key Key, want D, have O, keep []plan.Difference) (plan.Plan, error) {
+	if keeper, ok := any(c.cloud).(Keeper[D, O]); ok && len(keep) > 0 {
+		want = keeper.Keep(want, have, keep)
+	}
+	return c.cloud.Diff(key, &want, have)
+}

@@ -1,0 +1,313 @@
+package loadbalancer
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+const (
+	// ConditionHistory is the condition of a Service whose message is its encoded history. It is part of the status,
+	// where it starts no second sync, is not copied or removed with manifests, and cannot be written with the role edit.
+	ConditionHistory = "unified-ccm.io/LoadBalancerHistory"
+	historyReason    = "Recorded"
+	// maxHistory is the length limit of an encoded history: half of what the message of a condition may have.
+	maxHistory = 16 << 10
+	// plainHistory is the length above which a history is compressed.
+	plainHistory = 2 << 10
+	// gzipPrefix begins a compressed history.
+	gzipPrefix = "gzip:"
+	// maxHistorySize is the size limit of a decompressed history.
+	maxHistorySize = 1 << 20
+)
+
+// history is what this manager knows about the earlier inputs of a Service: why a disruptive difference may be applied.
+type history struct {
+	// UID is that of the Service. A history of another one is ignored.
+	UID types.UID `json:"uid"`
+	// Sequence counts the changes of a history: of two, the one with the higher sequence counts.
+	Sequence int64 `json:"sequence"`
+	// Seen is when the inputs were seen first.
+	Seen metav1.Time `json:"seen"`
+	// Inputs are those that this manager saw last, while the Service was valid; nil if they are too long to be stored.
+	Inputs intent.Inputs `json:"inputs,omitempty"`
+	// Digest is the digest of Inputs.
+	Digest string `json:"digest"`
+	// Keys are the hashes of the annotations that the release read which wrote the history. Other annotations count
+	// as unchanged.
+	Keys string `json:"keys"`
+	// Caused are the disruptive differences with a cause in an edit that are not applied yet.
+	Caused []causedDifference `json:"caused,omitempty"`
+	// Approvals counts the approvals that were used. It is part of the IDs of held changes, so that none is used twice.
+	Approvals int `json:"approvals,omitempty"`
+	// Unfinished is set while an edit is not applied completely: the applied record of the load balancer may be wrong.
+	Unfinished bool `json:"unfinished,omitempty"`
+
+	// applying is set while a plan is not applied completely, unstored while the status of the Service lacks the history.
+	// Neither is stored.
+	applying, unstored bool
+}
+
+// causedDifference is the stored form of a plan.Cause.
+type causedDifference struct {
+	// Place and Wanted are digests of what the difference is of, and of the wanted value.
+	Place   string   `json:"place"`
+	Wanted  string   `json:"wanted"`
+	Fields  []string `json:"fields,omitempty"`
+	Started bool     `json:"started,omitempty"`
+}
+
+func newCausedDifference(c plan.Cause) causedDifference {
+	place, wanted := differenceDigests(c.Difference)
+	return causedDifference{Place: place, Wanted: wanted, Fields: c.Fields, Started: c.Started}
+}
+
+// covers reports whether it is the cause of a difference. What was started may be finished, or undone.
+func (c causedDifference) covers(d plan.Difference) bool {
+	place, wanted := differenceDigests(d)
+	return c.Place == place && (c.Started || c.Wanted == wanted)
+}
+
+// differenceDigests returns the digests of the place and of the wanted value of a difference.
+func differenceDigests(d plan.Difference) (place, wanted string) {
+	return digest("place", d.Kind+"\n"+d.Object+"\n"+d.Field, differenceLength),
+		digest("wanted", d.Wanted, differenceLength)
+}
+
+// differenceLength is the length of the digests of a difference in bytes: they are compared for one Service only.
+const differenceLength = 6
+
+// newHistory returns the history of a Service that is seen first.
+func newHistory(service *v1.Service, vocabulary intent.Vocabulary, now time.Time) history {
+	return history{UID: service.UID}.withInputs(intent.InputsOf(service, vocabulary), vocabulary, now)
+}
+
+// withInputs returns the history with other inputs.
+func (h history) withInputs(in intent.Inputs, vocabulary intent.Vocabulary, now time.Time) history {
+	h.Inputs, h.Digest, h.Keys, h.Seen = in, Digest(in), hashKeys(vocabulary), metav1.NewTime(now.UTC().Truncate(time.Second))
+	return h
+}
+
+// lastInputs returns the last inputs as a Service with the present ones is compared with them: annotations that were not
+// read then are unchanged. It reports false if the last inputs are unknown.
+func (h history) lastInputs(present intent.Inputs, vocabulary intent.Vocabulary) (intent.Inputs, bool) {
+	if h.Digest == Digest(present) {
+		return present, true
+	}
+	if h.Inputs == nil {
+		return nil, false
+	}
+	if h.Keys == hashKeys(vocabulary) {
+		return h.Inputs, true
+	}
+	var unread []string
+	for name := range present {
+		if !strings.HasPrefix(name, "spec.") && !hasKey(h.Keys, name) {
+			unread = append(unread, name)
+		}
+	}
+	return h.Inputs.With(present, unread), true
+}
+
+// keyHashLength is the length of the encoded hash of a key.
+var keyHashLength = encoding.EncodedLen(len(nameHash{}))
+
+// hashKeys returns the hashes of the annotations that a vocabulary reads.
+func hashKeys(vocabulary intent.Vocabulary) string {
+	var text strings.Builder
+	for _, key := range vocabulary.Inputs() {
+		hash := hashName(key)
+		text.WriteString(encoding.EncodeToString(hash[:]))
+	}
+	return text.String()
+}
+
+// hasKey reports whether hashes of keys have a key.
+func hasKey(hashes, key string) bool {
+	hash := hashName(key)
+	want := encoding.EncodeToString(hash[:])
+	for ; len(hashes) >= keyHashLength; hashes = hashes[keyHashLength:] {
+		if hashes[:keyHashLength] == want {
+			return true
+		}
+	}
+	return false
+}
+
+// encode returns the text of a history. Inputs that are too long are left out.
+func (h history) encode() string {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return ""
+	}
+	if len(text) <= plainHistory {
+		return string(text)
+	}
+	var compressed bytes.Buffer
+	writer := gzip.NewWriter(&compressed)
+	if _, err := writer.Write(text); err != nil || writer.Close() != nil {
+		return ""
+	}
+	if encoded := gzipPrefix + base64.StdEncoding.EncodeToString(compressed.Bytes()); len(encoded) <= maxHistory {
+		return encoded
+	}
+	if h.Inputs == nil {
+		return ""
+	}
+	h.Inputs = nil
+	return h.encode()
+}
+
+// parseHistory returns the history of a text, and false for none.
+func parseHistory(text string) (history, bool) {
+	var h history
+	if compressed, ok := strings.CutPrefix(text, gzipPrefix); ok {
+		data, err := base64.StdEncoding.DecodeString(compressed)
+		if err != nil {
+			return h, false
+		}
+		reader, err := gzip.NewReader(bytes.NewReader(data))
+		if err != nil {
+			return h, false
+		}
+		plain, err := io.ReadAll(io.LimitReader(reader, maxHistorySize))
+		if err != nil {
+			return h, false
+		}
+		text = string(plain)
+	}
+	err := json.Unmarshal([]byte(text), &h)
+	return h, err == nil && h.UID != "" && h.Digest != ""
+}
+
+// storedHistory returns the history in the status of a Service.
+func storedHistory(service *v1.Service) (history, bool) {
+	condition := meta.FindStatusCondition(service.Status.Conditions, ConditionHistory)
+	if condition == nil {
+		return history{}, false
+	}
+	h, ok := parseHistory(condition.Message)
+	return h, ok && h.UID == service.UID
+}
+
+// knownHistory returns the newest history of a Service: that of this process, or the stored one.
+func (c *Controller[S, D, O]) knownHistory(service *v1.Service) (history, bool) {
+	stored, isStored := storedHistory(service)
+	value, known := c.histories.Load(service.UID)
+	if h, ok := value.(history); known && ok && (!isStored || h.Sequence >= stored.Sequence) {
+		return h, true
+	}
+	return stored, isStored
+}
+
+// rememberFirst makes the inputs of a Service without a history its first ones, before they are validated: a correction is
+// then an edit.
+func (c *Controller[S, D, O]) rememberFirst(ctx context.Context, service *v1.Service) {
+	if _, known := c.knownHistory(service); known {
+		return
+	}
+	h := newHistory(service, c.options.Vocabulary, c.options.Clock.Now())
+	if err := c.store(ctx, service, h); err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to store the inputs of a Service in its status, retrying at its next sync",
+			"service", klog.KObj(service))
+	}
+}
+
+// beginPlan stores, before a plan is applied, the inputs of the Service and the differences that have a cause, so that
+// these are finished after an interruption. An error means that no disruptive change may begin.
+func (c *Controller[S, D, O]) beginPlan(ctx context.Context, t target[S, D], p plan.Plan) error {
+	before, _ := c.knownHistory(t.service)
+	h := before
+	present := intent.InputsOf(t.service, c.options.Vocabulary)
+	if last, ok := before.lastInputs(present, c.options.Vocabulary); ok && len(p.Unapplied) > 0 {
+		present = present.With(last, p.Unapplied)
+	}
+	if h.Digest != Digest(present) {
+		h = h.withInputs(present, c.options.Vocabulary, c.options.Clock.Now())
+		h.Unfinished = h.Unfinished || !p.Empty()
+	}
+	h.UID, h.applying, h.Caused = t.service.UID, !p.Empty(), nil
+	for _, cause := range p.Caused {
+		h.Caused = append(h.Caused, newCausedDifference(cause))
+	}
+	if err := c.storeChanged(ctx, t.service, before, h); err != nil {
+		if slices.ContainsFunc(p.Changes, func(c plan.Change) bool { return c.Disrupts.Severe() }) {
+			return fmt.Errorf("storing the causes of disruptive changes in the status of %s: %w", t.key.Subject(), err)
+		}
+		klog.FromContext(ctx).Error(err, "Failed to store the inputs of a Service in its status, retrying at its next sync",
+			"service", klog.KObj(t.service))
+	}
+	return nil
+}
+
+// endPlan stores, after a plan was applied, that its differences need no cause any more: only the held ones stay.
+func (c *Controller[S, D, O]) endPlan(ctx context.Context, t target[S, D], p plan.Plan) {
+	before, _ := c.knownHistory(t.service)
+	h := before
+	h.applying, h.Unfinished, h.Caused = false, false, nil
+	for _, cause := range p.Caused {
+		if (plan.Plan{Held: p.Held}).HasDifference(cause.Difference) {
+			h.Caused = append(h.Caused, newCausedDifference(cause))
+		}
+	}
+	if p.Approval != "" {
+		h.Approvals++
+	}
+	if err := c.storeChanged(ctx, t.service, before, h); err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to store in the status of a Service that its changes are applied, retrying "+
+			"at its next sync", "service", klog.KObj(t.service))
+	}
+}
+
+// storeChanged stores a history that differs from the one before.
+func (c *Controller[S, D, O]) storeChanged(ctx context.Context, service *v1.Service, before, h history) error {
+	if !before.unstored && before.encode() == h.encode() {
+		c.histories.Store(service.UID, h)
+		return nil
+	}
+	h.Sequence++
+	return c.store(ctx, service, h)
+}
+
+// store keeps a history in this process, and writes it to the status of the Service.
+func (c *Controller[S, D, O]) store(ctx context.Context, service *v1.Service, h history) error {
+	var err error
+	if r := c.runtime.Load(); r != nil && r.SetCondition != nil {
+		err = r.SetCondition(ctx, service, metav1.Condition{
+			Type: ConditionHistory, Status: metav1.ConditionTrue, Reason: historyReason, Message: h.encode(),
+			LastTransitionTime: h.Seen,
+		})
+	}
+	h.unstored = err != nil
+	c.histories.Store(service.UID, h)
+	return err
+}
+
+// removeHistory removes the history from the status of a Service that stays without a load balancer.
+func (c *Controller[S, D, O]) removeHistory(ctx context.Context, service *v1.Service) {
+	r := c.runtime.Load()
+	_, stored := storedHistory(service)
+	if !stored || service.DeletionTimestamp != nil || r == nil || r.SetCondition == nil {
+		return
+	}
+	if err := r.SetCondition(ctx, service, metav1.Condition{Type: ConditionHistory}); err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to remove the history of a load balancer from the status of its Service",
+			"service", klog.KObj(service))
+	}
+}
