@@ -4,11 +4,9 @@ package guides
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -83,44 +81,17 @@ func replace(page string, tables map[string]string) (updated string, found []str
 	}
 }
 
-// table describes the effects, and the fields that cause them.
+// table describes the effects, by severity.
 func table(effects []plan.Effect) string {
 	var out strings.Builder
-	fmt.Fprint(&out, "| change | disrupts | applied |\n|---|---|---|\n| members | members | always |\n")
+	fmt.Fprint(&out, "| change | disrupts |\n|---|---|\n")
 	for _, severity := range severities {
 		for _, e := range effects {
 			if e.Disrupts == severity {
-				fmt.Fprintf(&out, "| %s | %s | %s |\n", e.Change, e.Disrupts, condition(e))
+				fmt.Fprintf(&out, "| %s | %s |\n", e.Change, e.Disrupts)
 			}
 		}
 	}
-	fmt.Fprint(&out, "| everything else | nothing | always |\n\nThese are the fields of a Service that cause changes:\n\n")
-	writeFields(&out, effects)
+	fmt.Fprint(&out, "| members | members |\n| everything else | nothing |\n")
 	return out.String()
-}
-
-// condition returns when a change with an effect is applied.
-func condition(e plan.Effect) string {
-	if len(e.Causes) == 0 {
-		return "if you approve it"
-	}
-	var names []string
-	for _, set := range e.Causes {
-		names = append(names, set.Name)
-	}
-	return "if one of these changed: " + strings.Join(names, ", ")
-}
-
-// writeFields writes the sets of fields, each once, in the order in which the effects name them.
-func writeFields(w io.Writer, effects []plan.Effect) {
-	fmt.Fprint(w, "| what changed | fields |\n|---|---|\n")
-	var written []string
-	for _, e := range effects {
-		for _, set := range e.Causes {
-			if !slices.Contains(written, set.Name) {
-				written = append(written, set.Name)
-				fmt.Fprintf(w, "| %s | `%s` |\n", set.Name, strings.Join(set.Fields, "`, `"))
-			}
-		}
-	}
 }

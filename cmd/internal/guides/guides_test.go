@@ -12,9 +12,7 @@ import (
 
 var descriptors = []provider.Descriptor{{Name: "none"}, {Name: "one", Disruptions: []plan.Effect{
 	{Change: "it is replaced", Disrupts: plan.DisruptsLoadBalancer},
-	{Change: "a listener is deleted", Disrupts: plan.DisruptsTraffic, Causes: []plan.FieldSet{
-		{Name: "ports", Fields: []string{"spec.ports", "example.org/ports"}}, {Name: "class", Fields: []string{"spec.class"}},
-	}},
+	{Change: "a listener is deleted", Disrupts: plan.DisruptsTraffic},
 }}}
 
 func TestUpdateReplacesTable(t *testing.T) {
@@ -25,18 +23,14 @@ func TestUpdateReplacesTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = begin + `
-| change | disrupts | applied |
-|---|---|---|
-| members | members | always |
-| a listener is deleted | traffic | if one of these changed: ports, class |
-| it is replaced | load balancer | if you approve it |
-| everything else | nothing | always |
-
-These are the fields of a Service that cause changes:
-
-| what changed | fields |
+| change | disrupts |
 |---|---|
-` + "| ports | `spec.ports`, `example.org/ports` |\n| class | `spec.class` |\n\n" + end
+| a listener is deleted | traffic |
+| it is replaced | load balancer |
+| members | members |
+| everything else | nothing |
+
+` + end
 	for range 2 {
 		if err := Update(dir, descriptors); err != nil {
 			t.Fatal(err)

@@ -261,13 +261,13 @@ func (c *inProcess) DeleteService(ctx context.Context, namespace, name string) e
 }
 
 // SetServiceStatus implements Cluster.
-func (c *inProcess) SetServiceStatus(ctx context.Context, namespace, name string, status v1.LoadBalancerStatus) error {
+func (c *inProcess) SetServiceStatus(ctx context.Context, namespace, name string, status v1.ServiceStatus) error {
 	return SetServiceStatus(ctx, c.client, namespace, name, status)
 }
 
-// SetServiceStatus writes the status of a Service's load balancer, as a manager does.
+// SetServiceStatus writes the status of a Service, as a manager does.
 func SetServiceStatus(
-	ctx context.Context, client clientset.Interface, namespace, name string, status v1.LoadBalancerStatus,
+	ctx context.Context, client clientset.Interface, namespace, name string, status v1.ServiceStatus,
 ) error {
 	services := client.CoreV1().Services(namespace)
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -275,7 +275,7 @@ func SetServiceStatus(
 		if err != nil {
 			return err
 		}
-		svc.Status.LoadBalancer = status
+		svc.Status = status
 		_, err = services.UpdateStatus(ctx, svc, metav1.UpdateOptions{})
 		return err
 	})

@@ -96,8 +96,8 @@ type Cluster interface {
 	// PutService creates or updates a Service; the driver assigns node ports.
 	PutService(ctx context.Context, service *v1.Service) error
 	DeleteService(ctx context.Context, namespace, name string) error
-	// SetServiceStatus writes the status of the Service's load balancer, as another manager does.
-	SetServiceStatus(ctx context.Context, namespace, name string, status v1.LoadBalancerStatus) error
+	// SetServiceStatus replaces the status of the Service, as another manager does.
+	SetServiceStatus(ctx context.Context, namespace, name string, status v1.ServiceStatus) error
 	// Service returns the Service, or nil if it is deleted.
 	Service(ctx context.Context, namespace, name string) (*v1.Service, error)
 	// Events returns "Reason: message" of the object's Events.

@@ -44,6 +44,12 @@ func ruleScenarios() []Scenario {
 			Steps: withNodes(2, heldChanges),
 		},
 		{
+			Name: "edit beside a held change", Needs: needsBalancer,
+			Doc: "An edit that no manager saw is held. A later edit of something else releases nothing of it, and is " +
+				"applied itself.",
+			Steps: withNodes(2, editBesideHeldChange),
+		},
+		{
 			Name: "load balancer taken over", Needs: needsBalancer,
 			Doc: "Load balancers of another manager are taken over without a mutating call, whatever changes around them; " +
 				"members follow, and an edit of the Service is applied.",
@@ -89,6 +95,37 @@ func heldChanges(ctx context.Context, r *Session) error {
 		put(8080, ""), held(80, 8080), policy(provider.AllowDisruption), converge,
 		policy(provider.HoldAllDisruption), put(80, ""), held(80, 8080), policy(provider.HoldDisruption), converge,
 	)
+}
+
+// editBesideHeldChange removes a port while no manager watches and no history is left, and then adds another one.
+func editBesideHeldChange(ctx context.Context, r *Session) error {
+	put := func(ports ...int32) func() error {
+		return func() error { return r.Put(ctx, loadBalancerService("web", ports...)) }
+	}
+	held := func(ports ...int32) func() error {
+		return func() error { return r.Settled(ctx, r.listens("web", ports...), r.planned("web", holds)) }
+	}
+	return steps.Run(
+		func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
+		func() error { return r.Restart(ctx, ManagerOptions{DryRun: true}) },
+		func() error { return r.removeHistory(ctx, "web") },
+		put(80),
+		func() error { return r.Restart(ctx, ManagerOptions{}) },
+		held(80, 443),
+		put(80, 8443), held(80, 443, 8443),
+		func() error { return r.Join(ctx, Machine{Name: "node-3"}) },
+		held(80, 443, 8443),
+		func() error { return r.changeApproved(ctx, loadBalancerService("web"), 80, 8443) },
+	)
+}
+
+// removeHistory removes what managers know about the earlier inputs of a Service.
+func (r *Session) removeHistory(ctx context.Context, name string) error {
+	svc, err := r.Cluster.Service(ctx, Namespace, name)
+	if err != nil {
+		return err
+	}
+	return r.Cluster.SetServiceStatus(ctx, Namespace, name, v1.ServiceStatus{LoadBalancer: svc.Status.LoadBalancer})
 }
 
 // holds checks that a plan holds changes, and changes nothing.

@@ -62,7 +62,7 @@ func (r *Session) createByOther(ctx context.Context, svc *v1.Service) error {
 	if err := r.Put(ctx, svc); err != nil {
 		return err
 	}
-	return r.Cluster.SetServiceStatus(ctx, svc.Namespace, svc.Name, written.Status)
+	return r.Cluster.SetServiceStatus(ctx, svc.Namespace, svc.Name, v1.ServiceStatus{LoadBalancer: written.Status})
 }
 
 // takeOverDuringChanges takes the load balancers over while subnets, networks, configuration or the readability of the

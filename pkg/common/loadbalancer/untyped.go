@@ -60,6 +60,15 @@ func (u untyped[S, D, O]) Diff(key Key, want *any, have any) (plan.Plan, error) 
 	return u.recordingCloud.Diff(key, pointer[D](want), typed[O](have))
 }
 
+// Keep implements Keeper. A Cloud that keeps nothing returns what is wanted.
+func (u untyped[S, D, O]) Keep(want, have any, differences []plan.Difference) any {
+	keeper, ok := u.recordingCloud.(Keeper[D, O])
+	if !ok {
+		return want
+	}
+	return keeper.Keep(typed[D](want), typed[O](have), differences)
+}
+
 // DiffMembers implements Cloud.
 func (u untyped[S, D, O]) DiffMembers(key Key, in intent.Service, nodes []*v1.Node, shared, have any) (plan.Plan,
 	error) {

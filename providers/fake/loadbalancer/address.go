@@ -107,8 +107,8 @@ func (d *differ) releaseAddresses(addresses []api.Address, after []plan.Ref) {
 		release := plan.Change{
 			Ref:    plan.Ref{Kind: kindAddress, Name: address.Name, Action: plan.Delete},
 			ID:     address.ID,
-			Fields: []plan.Field{{Name: "ip", Before: address.IP}}, Follows: releasesAddress.Follows(),
-			After: after,
+			Fields: []plan.Field{{Name: "ip", Before: address.IP}},
+			After:  after,
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				return d.write.releaseAddress(ctx, address.ID)
 			},

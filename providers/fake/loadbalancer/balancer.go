@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
@@ -51,15 +50,15 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer, addresses []addressRe
 		subnets := append([]string{}, want...)
 		patch.Subnets = &subnets
 	}
-	changesAddresses := f.Diff("addressIDs", plan.ShowSet(d.showIDs(have.AddressIDs)), plan.ShowSet(showRefs(addresses)))
+	changesAddresses := f.Diff(fieldAddresses, plan.ShowSet(d.showIDs(have.AddressIDs)), plan.ShowSet(showRefs(addresses)))
 	if len(f) == 0 {
 		return plan.Change{}, false
 	}
 	change := plan.Change{
 		Ref:    d.loadBalancerRef(plan.Update),
-		Fields: f, Follows: []string{intent.KeyTags, intent.KeySubnets},
-		Mark:  len(f) == 1 && f.Has("tags"),
-		After: after,
+		Fields: f,
+		Mark:   len(f) == 1 && f.Has("tags"),
+		After:  after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			if changesAddresses {
 				addressIDs, err := resolveIDs(addresses, ids)
@@ -84,13 +83,21 @@ func removesAddress(have []string, want []addressRef) bool {
 	})
 }
 
+// loadBalancerReplace is the deletion of a load balancer that is replaced because of these differences.
+func (d *differ) loadBalancerReplace(have api.LoadBalancer, reason string, differences plan.Fields) plan.Change {
+	change := d.loadBalancerDelete(have, reason)
+	change.Fields = differences
+	replacesLoadBalancer.Declare(&change)
+	return change
+}
+
 // loadBalancerDelete is the change that deletes the load balancer with its listeners and pools.
 func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.Change {
 	return plan.Change{
 		Ref:      d.loadBalancerRef(plan.Delete),
 		ID:       have.ID,
 		Reason:   reason,
-		Disrupts: replacesLoadBalancer.Disrupts, Follows: replacesLoadBalancer.Follows(),
+		Disrupts: replacesLoadBalancer.Disrupts,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return d.write.deleteLoadBalancer(ctx, have.ID)
 		},
@@ -100,9 +107,9 @@ func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.C
 // loadBalancerFields are the fields that a creation sets.
 func loadBalancerFields(spec api.LoadBalancerSpec, addresses []addressRef) plan.Fields {
 	var f plan.Fields
-	f.Diff("scheme", "", spec.Scheme)
-	f.Diff("families", "", plan.ShowSet(spec.Families))
-	f.Diff("addressIDs", "", plan.ShowSet(showRefs(addresses)))
+	f.Diff(fieldScheme, "", spec.Scheme)
+	f.Diff(fieldFamilies, "", plan.ShowSet(spec.Families))
+	f.Diff(fieldAddresses, "", plan.ShowSet(showRefs(addresses)))
 	f.Diff("subnets", "", plan.ShowSet(spec.Subnets))
 	f.Diff("tags", "", plan.ShowMap(spec.Tags))
 	return f

@@ -42,13 +42,13 @@ func (d *differ) refuse() error {
 // ensure plans the changes to the desired objects.
 func (d *differ) ensure() {
 	lb := d.have.LoadBalancer
-	reason := ""
+	reason, differences := "", plan.Fields(nil)
 	if lb != nil {
-		reason = d.replaceReason(*lb)
+		reason, differences = d.replaceReason(*lb)
 	}
 	var replaced []plan.Ref
 	if reason != "" {
-		removal := d.loadBalancerDelete(*lb, reason)
+		removal := d.loadBalancerReplace(*lb, reason, differences)
 		d.plan.Add(removal)
 		replaced = []plan.Ref{removal.Ref}
 		lb = nil
@@ -118,18 +118,20 @@ func (d *differ) remove() {
 	d.releaseAddresses(ours, after)
 }
 
-// replaceReason returns why an existing load balancer cannot become the desired one in place, or "".
-func (d *differ) replaceReason(lb api.LoadBalancer) string {
+// replaceReason returns why an existing load balancer cannot become the desired one in place, and the fields that differ;
+// "" if it can.
+func (d *differ) replaceReason(lb api.LoadBalancer) (reason string, differences plan.Fields) {
 	want := d.want.LoadBalancer
-	if lb.Scheme != want.Scheme {
+	if differences.Diff(fieldScheme, lb.Scheme, want.Scheme) {
 		return fmt.Sprintf("the scheme changes from %s to %s, which no load balancer can do in place: clients have to "+
-			"follow to a new address", lb.Scheme, want.Scheme)
+			"follow to a new address", lb.Scheme, want.Scheme), differences
 	}
 	have := familiesOf(lb.Addresses)
-	if lb.Scheme == string(intent.Internal) && len(have) > 0 && plan.ShowSet(have) != plan.ShowSet(want.Families) {
+	if lb.Scheme == string(intent.Internal) && len(have) > 0 &&
+		differences.Diff(fieldFamilies, plan.ShowSet(have), plan.ShowSet(want.Families)) {
 		return fmt.Sprintf("the address families change from %s to %s, which an internal load balancer cannot do in place: "+
 			"clients have to follow to a new address",
-			plan.ShowSet(have), plan.ShowSet(want.Families))
+			plan.ShowSet(have), plan.ShowSet(want.Families)), differences
 	}
-	return ""
+	return "", nil
 }

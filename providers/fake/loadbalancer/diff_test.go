@@ -217,6 +217,16 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+// disruptionOf returns what the change of a field disrupts.
+func disruptionOf(field string) plan.Disruption {
+	for _, e := range Effects() {
+		if slices.Contains(e.Fields, field) {
+			return e.Disrupts
+		}
+	}
+	return plan.DisruptsNothing
+}
+
 func TestDiffNamesEveryDriftedField(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -254,6 +264,9 @@ func TestDiffNamesEveryDriftedField(t *testing.T) {
 				t.Fatalf("plan = %v, want only %q", steps(t, p), test.change)
 			}
 			test.field.Name = name
+			if test.field.After != "" { // Without source ranges, all clients may connect.
+				test.field.Disrupts = disruptionOf(name)
+			}
 			if diff := cmp.Diff([]plan.Field{test.field}, p.Changes[0].Fields); diff != "" {
 				t.Errorf("fields (-want +got):\n%s", diff)
 			}

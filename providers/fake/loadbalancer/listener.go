@@ -78,7 +78,7 @@ func (d *differ) listenerUpdate(lbID string, have, want api.Listener) (listenerC
 			return d.write.updateListener(ctx, lbID, want.Name, patch)
 		},
 	}
-	if f.Has("sourceRanges") && len(ranges) > 0 {
+	if f.Has(fieldSourceRanges) && len(ranges) > 0 {
 		closesListener.Declare(&change)
 	}
 	return listenerChange{Change: change, pool: want.Pool, previousPool: have.Pool}, true
@@ -87,7 +87,7 @@ func (d *differ) listenerUpdate(lbID string, have, want api.Listener) (listenerC
 func (d *differ) listenerDelete(lbID string, have api.Listener) listenerChange {
 	change := plan.Change{
 		Ref:      plan.Ref{Kind: kindListener, Name: have.Name, Action: plan.Delete},
-		Disrupts: deletesListener.Disrupts, Follows: deletesListener.Follows(),
+		Disrupts: deletesListener.Disrupts,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return d.write.deleteListener(ctx, lbID, have.Name)
 		},
@@ -101,7 +101,7 @@ func listenerFields(have, want api.Listener) plan.Fields {
 	f.Diff("protocol", have.Protocol, want.Protocol)
 	f.Diff("port", plan.ShowInt(have.Port), plan.ShowInt(want.Port))
 	f.Diff("pool", have.Pool, want.Pool)
-	f.Diff("sourceRanges", plan.ShowSet(have.SourceRanges), plan.ShowSet(want.SourceRanges))
+	f.Diff(fieldSourceRanges, plan.ShowSet(have.SourceRanges), plan.ShowSet(want.SourceRanges))
 	f.Diff("idleTimeoutSeconds", plan.ShowInt(have.IdleTimeoutSeconds), plan.ShowInt(want.IdleTimeoutSeconds))
 	return f
 }

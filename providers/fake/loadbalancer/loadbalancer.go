@@ -7,7 +7,8 @@
 //   - apply.go: the calls that change objects;
 //   - record.go, disruption.go and differ.go: what the changes of all kinds of objects use;
 //   - address.go, listener.go, pool.go and balancer.go: the changes of each kind of object;
-//   - diff.go and members.go: the plans of all changes, and of those of members alone;
+//   - diff.go, members.go and keep.go: the plans of all changes, of those of members alone, and what stays while a
+//     change is held;
 //   - loadbalancer.go, status.go and inventory.go: the methods of Cloud.
 package loadbalancer
 
@@ -36,6 +37,7 @@ type Cloud struct {
 var (
 	_ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
 	_ lbcommon.RecordKeeper[Desired, Observed]       = (*Cloud)(nil)
+	_ lbcommon.Keeper[Desired, Observed]             = (*Cloud)(nil)
 )
 
 // New returns a Cloud over api. The function instanceID returns the instance in a provider ID and
@@ -91,6 +93,11 @@ func (c *Cloud) DiffMembers(
 	key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState, have Observed,
 ) (plan.Plan, error) {
 	return planMembers(c.writer(key), in, targetsOf(nodes, c.instanceID), shared, have), nil
+}
+
+// Keep implements loadbalancer.Keeper.
+func (c *Cloud) Keep(want Desired, have Observed, differences []plan.Difference) Desired {
+	return keep(want, have, differences)
 }
 
 // DesiredRecord implements loadbalancer.RecordKeeper.

@@ -168,7 +168,7 @@ func (l *Live) Service(ctx context.Context, namespace, name string) (*v1.Service
 }
 
 // SetServiceStatus implements conformance.Cluster.
-func (l *Live) SetServiceStatus(ctx context.Context, namespace, name string, status v1.LoadBalancerStatus) error {
+func (l *Live) SetServiceStatus(ctx context.Context, namespace, name string, status v1.ServiceStatus) error {
 	return conformance.SetServiceStatus(ctx, l.Client, namespace, name, status)
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer/annotation"
 )
 
-func TestChangesFollowFromFieldsThatExist(t *testing.T) {
+func TestEffects(t *testing.T) {
 	vocabulary := annotation.Vocabulary("fake")
-	intenttest.VerifyFollows(t, vocabulary, Effects())
+	intenttest.VerifyEffects(t, Effects())
 	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(vocabulary)); err != nil {
 		t.Error(err)
 	}
