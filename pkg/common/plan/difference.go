@@ -38,7 +38,7 @@ func (d Difference) IsOf(field string) bool {
 
 // String names the object and the field.
 func (d Difference) String() string {
-	text := d.Kind + " " + d.Object
+	text := strings.TrimSpace(d.Kind + " " + d.Object)
 	if d.Field != "" {
 		text += " " + d.Field
 	}
@@ -65,6 +65,9 @@ func (c Change) Differences() []Difference {
 			continue
 		}
 		d := Difference{Kind: c.Kind, Object: c.Object(), Field: f.Name, Wanted: f.After, Disrupts: f.Disrupts}
+		if f.Place != "" {
+			d.Kind, d.Object = "", f.Place
+		}
 		if len(f.Removed) == 0 {
 			differences = append(differences, d)
 		}

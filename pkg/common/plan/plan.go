@@ -42,6 +42,9 @@ type Field struct {
 	Disrupts Disruption `json:"disrupts,omitempty"`
 	// Removed are the items that leave a set, if it is their leaving that disrupts: each is a difference of its own.
 	Removed []string `json:"-"`
+	// Place names a value that several objects refer to, such as the address of a load balancer: with the same wanted
+	// value, their differences are one. Empty for a value of this object alone.
+	Place string `json:"-"`
 }
 
 // Disruption is the most severe effect that a change has on clients.

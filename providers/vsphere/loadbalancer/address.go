@@ -11,6 +11,22 @@ import (
 // ensureAddress finds the address of the load balancer, or plans its allocation. It returns the changes that
 // allocate it, the address if it is known, and the allocations that are not needed.
 func (d *differ) ensureAddress() (after []plan.Ref, address string, surplus []api.IPAllocation) {
+	if d.want.KeptAddress != "" {
+		return nil, d.want.KeptAddress, nil
+	}
+	chosen := d.chosenAllocation()
+	if chosen < 0 {
+		creation, replaced := d.allocationCreate()
+		d.plan.Add(creation)
+		surplus = filter(d.have.Allocations, func(a api.IPAllocation) bool { return a.Path != replaced })
+		return []plan.Ref{creation.Ref}, "", surplus
+	}
+	surplus = slices.Delete(slices.Clone(d.have.Allocations), chosen, chosen+1)
+	return nil, d.have.Allocations[chosen].Address, surplus
+}
+
+// chosenAllocation returns the index of the allocation with the address of the load balancer; -1 for none.
+func (d *differ) chosenAllocation() int {
 	chosen := -1
 	for i, a := range d.have.Allocations {
 		if a.Pool != d.want.Pool || a.Address == "" || d.want.IP != "" && a.Address != d.want.IP {
@@ -20,14 +36,15 @@ func (d *differ) ensureAddress() (after []plan.Ref, address string, surplus []ap
 			chosen = i
 		}
 	}
-	if chosen < 0 {
-		creation, replaced := d.allocationCreate()
-		d.plan.Add(creation)
-		surplus = filter(d.have.Allocations, func(a api.IPAllocation) bool { return a.Path != replaced })
-		return []plan.Ref{creation.Ref}, "", surplus
+	return chosen
+}
+
+// chosenAddress returns the address of the load balancer; empty before it is allocated.
+func (d *differ) chosenAddress() string {
+	if i := d.chosenAllocation(); d.want.KeptAddress == "" && i >= 0 {
+		return d.have.Allocations[i].Address
 	}
-	surplus = slices.Delete(slices.Clone(d.have.Allocations), chosen, chosen+1)
-	return nil, d.have.Allocations[chosen].Address, surplus
+	return d.want.KeptAddress
 }
 
 // inUse reports whether a virtual server of the Service has the address.
@@ -84,10 +101,7 @@ func (d *differ) allocationCreate() (change plan.Change, existing string) {
 			return err
 		},
 	}
-	if len(d.have.Servers) > 0 {
-		// It only serves a change of the address.
-		movesAddress.Declare(&change)
-	}
+	d.declareAddress(&change)
 	if exists {
 		return change, path
 	}
@@ -99,8 +113,27 @@ func (d *differ) allocationDelete(have api.IPAllocation, after []plan.Ref) plan.
 	change := d.deletion(d.allocationRef(have.Pool, plan.Delete), have.Resource, after,
 		func(ctx context.Context, path string) error { return d.write.deleteAllocation(ctx, have.Pool, path) })
 	change.Fields = []plan.Field{{Name: "allocation_ip", Before: have.Address}}
-	if d.inUse(have) {
-		movesAddress.Declare(&change)
+	if d.inUse(have) && len(d.want.Ports) > 0 {
+		d.declareAddress(&change)
 	}
 	return change
+}
+
+// declareAddress declares that a change serves another address of the virtual servers that exist.
+func (d *differ) declareAddress(change *plan.Change) {
+	if len(d.have.Servers) == 0 {
+		return
+	}
+	change.Fields = append(change.Fields, plan.Field{
+		Name: fieldAddress, Before: d.have.Servers[0].IPAddress, After: d.wantedAddress(), Place: placeAddress,
+	})
+	movesAddress.Declare(change)
+}
+
+// wantedAddress names the address of the load balancer, which may be still to be allocated.
+func (d *differ) wantedAddress() string {
+	if address := d.chosenAddress(); address != "" {
+		return address
+	}
+	return "that of " + d.allocationRef(d.want.Pool, plan.Create).Name
 }

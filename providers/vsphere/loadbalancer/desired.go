@@ -48,6 +48,10 @@ type Desired struct {
 	Members  []api.LBPoolMember
 	// SNAT is the type of the translation in new pools.
 	SNAT string
+	// KeptAddress is the address of virtual servers that stays, and that is none of the Service's allocations.
+	KeptAddress string
+	// KeptPorts are names of ports that are not wanted, and whose objects stay.
+	KeptPorts []string
 	// HasHealthCheck reports whether the Service has settings of its monitors.
 	HasHealthCheck bool
 	Warnings       []string

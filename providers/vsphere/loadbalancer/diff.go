@@ -58,6 +58,7 @@ func (d *differ) ensure() {
 			serverRefs = append(serverRefs, change.Ref)
 		}
 	}
+	d.keepPorts(used)
 	claims := d.claim(used)
 	for _, server := range d.have.Servers {
 		if !used[server.Path] {
@@ -68,6 +69,31 @@ func (d *differ) ensure() {
 	}
 	d.removeUnused(used, surplus, serverRefs)
 	d.plan.Warnings = append(d.plan.Warnings, d.want.Warnings...)
+}
+
+// keepPorts adds the objects of ports that stay to those that are used. Their members follow the nodes.
+func (d *differ) keepPorts(used map[string]bool) {
+	for _, server := range d.have.Servers {
+		if !slices.Contains(d.want.KeptPorts, server.Tag(names.TagPort)) {
+			continue
+		}
+		used[server.Path] = true
+		if server.AccessListControl != nil {
+			used[server.AccessListControl.GroupPath] = true
+		}
+		for _, pool := range d.have.Pools {
+			if pool.Path != server.PoolPath {
+				continue
+			}
+			used[pool.Path] = true
+			for _, monitor := range pool.ActiveMonitorPaths {
+				used[monitor] = true
+			}
+			if change, ok := d.membersUpdate(pool, d.want.Members); ok {
+				d.plan.Add(change)
+			}
+		}
+	}
 }
 
 // remove plans the deletion of all objects of the Service, and of the load balancer service after the last one.

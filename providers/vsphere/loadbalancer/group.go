@@ -23,20 +23,21 @@ func (d *differ) ensureGroup(port Port) (path string, created []plan.Ref) {
 	}
 	have := d.have.Groups[i]
 	var f plan.Fields
-	f.Diff("ip_addresses", showRanges(have.Expression), showRanges(expression))
+	f.Diff(fieldRanges, showRanges(have.Expression), showRanges(expression))
 	diffTags(&f, have.Tags, tags)
 	if len(f) == 0 {
 		return have.Path, nil
 	}
 	change := plan.Change{
-		Ref: d.portRef(kindGroup, port.Name, plan.Update), ID: have.Path, Fields: f, Mark: len(f) == 1 && f.Has("tags"),
+		Ref: d.portRef(kindGroup, port.Name, plan.Update), Key: port.Name, ID: have.Path, Fields: f,
+		Mark: len(f) == 1 && f.Has("tags"),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return d.write.store.groups.update(ctx, have.Path, func(g *api.Group) {
 				g.Expression, g.Tags = expression, setTags(g.Tags, tags)
 			})
 		},
 	}
-	if f.Has("ip_addresses") {
+	if f.Has(fieldRanges) {
 		closesServer.Declare(&change)
 	}
 	d.plan.Add(change)
@@ -50,8 +51,8 @@ func (d *differ) groupCreate(
 	want.DisplayName, want.Tags = d.name(), setTags(nil, tags)
 	path := api.Groups + "/" + d.owner.objectID(partGroup, port.Name)
 	change := plan.Change{
-		Ref:    d.portRef(kindGroup, port.Name, plan.Create),
-		Fields: []plan.Field{{Name: "ip_addresses", After: showRanges(expression)}},
+		Ref: d.portRef(kindGroup, port.Name, plan.Create), Key: port.Name,
+		Fields: []plan.Field{{Name: fieldRanges, After: showRanges(expression)}},
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.write.store.groups.put(ctx, path, want)
 			return err

@@ -11,7 +11,7 @@
 //   - apply.go: the calls that change objects;
 //   - record.go, disruption.go and differ.go: what the changes of all kinds of objects use;
 //   - address.go, service.go, monitor.go, server.go, group.go and pool.go: the changes of each kind of object;
-//   - diff.go: the plans;
+//   - diff.go and keep.go: the plans, and what stays while a change is held;
 //   - loadbalancer.go and inventory.go: the methods of Cloud.
 package loadbalancer
 
@@ -39,6 +39,7 @@ type Cloud struct {
 var (
 	_ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
 	_ lbcommon.RecordKeeper[Desired, Observed]       = (*Cloud)(nil)
+	_ lbcommon.Keeper[Desired, Observed]             = (*Cloud)(nil)
 	_ lbcommon.AllReader                             = (*Cloud)(nil)
 )
 
@@ -107,6 +108,11 @@ func (c *Cloud) Status(_ intent.Service, have Observed) lbcommon.Status {
 	return lbcommon.Status{LoadBalancer: &v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{
 		IP: have.Servers[0].IPAddress, IPMode: ptr.To(v1.LoadBalancerIPModeVIP),
 	}}}}
+}
+
+// Keep implements loadbalancer.Keeper.
+func (c *Cloud) Keep(want Desired, have Observed, differences []plan.Difference) Desired {
+	return keep(want, have, differences)
 }
 
 // DesiredRecord implements loadbalancer.RecordKeeper.

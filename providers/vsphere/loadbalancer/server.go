@@ -99,8 +99,9 @@ func (d *differ) serverUpdate(port Port, have api.LBVirtualServer, address strin
 	if len(f) == 0 {
 		return plan.Change{}, false
 	}
+	d.describeWanted(f, port)
 	change := plan.Change{
-		Ref: d.portRef(kindServer, port.Name, plan.Update), ID: have.Path, Fields: f, After: after,
+		Ref: d.portRef(kindServer, port.Name, plan.Update), Key: port.Name, ID: have.Path, Fields: f, After: after,
 		Mark: len(f) == 1 && f.Has("tags"),
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			address, err := resolveAddress(address, ids)
@@ -110,20 +111,35 @@ func (d *differ) serverUpdate(port Port, have api.LBVirtualServer, address strin
 			return d.write.store.servers.update(ctx, have.Path, func(v *api.LBVirtualServer) { apply(v, address) })
 		},
 	}
-	switch {
-	case f.Has("ip_address"):
+	if f.Has(fieldAddress) {
 		movesAddress.Declare(&change)
-	case f.Has("access_list_control") && want.AccessListControl != nil:
+	}
+	if f.Has(fieldAccess) && want.AccessListControl != nil {
 		closesServer.Declare(&change)
-	case f.Has("application_profile_path"):
+	}
+	if f.Has(fieldProfile) {
 		changesProfile.Declare(&change)
 	}
 	return change, true
 }
 
+// describeWanted names, in the differences of a virtual server, the address that is still to be allocated, and the ranges
+// of the group that is allowed: not only that there is one.
+func (d *differ) describeWanted(f plan.Fields, port Port) {
+	for i, field := range f {
+		switch {
+		case field.Name == fieldAddress:
+			f[i].After, f[i].Place = d.wantedAddress(), placeAddress
+		case field.Name == fieldAccess && field.After != "":
+			f[i].After += " (" + plan.ShowSet(port.Ranges) + ")"
+		}
+	}
+}
+
 func (d *differ) serverDelete(have api.LBVirtualServer, after []plan.Ref) plan.Change {
 	change := d.deletion(d.portRef(kindServer, have.Tag(names.TagPort), plan.Delete), have.Resource, after,
 		d.write.store.servers.remove)
+	change.Key = have.Tag(names.TagPort)
 	deletesServer.Declare(&change)
 	return change
 }
@@ -131,12 +147,12 @@ func (d *differ) serverDelete(have api.LBVirtualServer, after []plan.Ref) plan.C
 // serverFields returns the differences of two virtual servers, by the names of the API.
 func serverFields(have, want api.LBVirtualServer) plan.Fields {
 	var f plan.Fields
-	f.Diff("ip_address", have.IPAddress, want.IPAddress)
-	f.Diff("application_profile_path", have.ApplicationProfilePath, want.ApplicationProfilePath)
+	f.Diff(fieldAddress, have.IPAddress, want.IPAddress)
+	f.Diff(fieldProfile, have.ApplicationProfilePath, want.ApplicationProfilePath)
 	f.Diff("pool_path", have.PoolPath, want.PoolPath)
 	f.Diff("default_pool_member_ports", plan.ShowSet(have.DefaultPoolMemberPorts),
 		plan.ShowSet(want.DefaultPoolMemberPorts))
-	f.Diff("access_list_control", showAccess(have.AccessListControl), showAccess(want.AccessListControl))
+	f.Diff(fieldAccess, showAccess(have.AccessListControl), showAccess(want.AccessListControl))
 	f.Diff("tags", showTags(have.Tags), showTags(want.Tags))
 	return f
 }
