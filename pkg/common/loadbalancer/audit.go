@@ -73,7 +73,7 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 	if err != nil {
 		return plan.Plan{}, nil, c.followNodesAndFail(ctx, t, service, nodes, err)
 	}
-	c.recordPlanWarnings(service, p)
+	c.recordPlanWarnings(ctx, service, p)
 	if !p.Empty() {
 		if p.Approval == "" && !c.isEdited(t) {
 			drift = p

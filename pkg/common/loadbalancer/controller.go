@@ -150,7 +150,14 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 	c.missing.Delete(lockName(key))
 	nodes = c.currentNodes(nodes)
 	c.ensured.Store(lockName(key), service)
+	status, err := c.ensure(ctx, key, service, nodes)
+	c.setRefusedCondition(ctx, service, err)
+	return status, err
+}
 
+// ensure applies the desired state of a Service.
+func (c *Controller[S, D, O]) ensure(ctx context.Context, key Key, service *v1.Service, nodes []*v1.Node) (
+	*v1.LoadBalancerStatus, error) {
 	t, err := c.target(ctx, key, service, nodes)
 	if err != nil {
 		return nil, c.followNodesAndFail(ctx, t, service, nodes, err)
@@ -159,7 +166,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 	if err != nil {
 		return nil, c.followNodesAndFail(ctx, t, service, nodes, err)
 	}
-	c.recordPlanWarnings(service, p)
+	c.recordPlanWarnings(ctx, service, p)
 	p = c.withRecord(t, have, p)
 	if have, err = c.applyPlan(ctx, t, have, p); err != nil {
 		return nil, err
@@ -227,7 +234,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 	if err != nil {
 		return err
 	}
-	c.recordPlanWarnings(service, p)
+	c.recordPlanWarnings(ctx, service, p)
 	if !p.Empty() {
 		if err := c.apply(ctx, service, p); err != nil {
 			return err

@@ -15,6 +15,7 @@ func All() []Key {
 		{"calls", "number of calls of the framework"},
 		{"changes", "changes of a plan, in short"},
 		{"code", "HTTP status of a response, or the class of the error without one"},
+		{"condition", "type of a condition"},
 		{"destination", "destination of a route, in CIDR notation"},
 		{"detail", "the full text of a warning"},
 		{"duration", "time from sending a request to its response"},
