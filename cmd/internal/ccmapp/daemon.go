@@ -57,6 +57,8 @@ type daemon struct {
 	// leading is set on the leader, and releaseLease then ends its lease.
 	leading      atomic.Bool
 	releaseLease func(context.Context) error
+	// markLease marks the lease of the leader, and reports whether the leader before was a replica of this manager.
+	markLease func() (continues bool)
 	// rejected is the error of credentials that the cloud rejects.
 	rejected error
 	// unanswered is set if the cloud gave no answer at start.
@@ -75,6 +77,7 @@ func newDaemon(o *options, stop <-chan struct{}) *daemon {
 	c := clock.RealClock{}
 	return &daemon{options: o, clock: c, stop: stop, stopped: make(chan struct{}), flushTraces: func() {},
 		releaseLease: func(context.Context) error { return nil },
+		markLease:    func() bool { return true },
 		apiServer:    apiServer{clock: c, wait: apiServerWait, pause: apiServerPause}}
 }
 
@@ -139,7 +142,10 @@ func (d *daemon) preflight(ctx context.Context) error {
 		return err
 	}
 	guards := d.options.guard
-	guards.Started = func() { d.leading.Store(true) }
+	guards.Started = func() bool {
+		d.leading.Store(true)
+		return d.markLease()
+	}
 	d.cloud = guard.Wrap(cloud, guards)
 	d.health = NewHealth(d.cloud, d.clock)
 	d.checkCredentials(ctx, descriptor, s)
@@ -275,6 +281,9 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 		d.health.SetInfo(observer.Line)
 		go observer.Watch(ctx)
 		d.releaseLease = leaseReleaser(config, d.clock)
+		if !d.options.guard.DryRun {
+			d.markLease = func() bool { return markLease(ctx, config) }
+		}
 		d.yieldLease(ctx)
 	}
 	go d.health.Watch(ctx)

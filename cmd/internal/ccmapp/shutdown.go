@@ -62,3 +62,26 @@ func leaseReleaser(config *appconfig.CompletedConfig, c clock.PassiveClock) func
 			generic.LeaderElection.ResourceName, host+"_", c)
 	}
 }
+
+// markTimeout bounds the calls that mark the lease. Controllers start after them.
+const markTimeout = 10 * time.Second
+
+// markLease marks the lease of the leader, and reports whether the leader before was a replica of this manager. After
+// another one, or if that is unknown, edits of Services that were made meanwhile cause nothing.
+func markLease(ctx context.Context, config *appconfig.CompletedConfig) (continues bool) {
+	logger := klog.FromContext(ctx)
+	ctx, cancel := context.WithTimeout(ctx, markTimeout)
+	defer cancel()
+	election := config.ComponentConfig.Generic.LeaderElection
+	continues, err := lease.Mark(ctx, config.Client.CoordinationV1(), election.ResourceNamespace, election.ResourceName)
+	switch {
+	case err != nil:
+		logger.Error(err, "Failed to mark the lease: edits of Services that were made before the start cause no disruption",
+			"lease", election.ResourceName)
+		return false
+	case !continues:
+		logger.Info("Another manager may have worked before: edits of Services that were made meanwhile cause no disruption",
+			"lease", election.ResourceName)
+	}
+	return continues
+}

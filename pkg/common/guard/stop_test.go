@@ -85,7 +85,7 @@ func TestInitializeWaitsForClusterUID(t *testing.T) {
 	client := fake.NewClientset()
 	s := &spy{}
 	started := 0
-	g := Wrap(s, Options{Started: func() { started++ }}).(*guarded)
+	g := Wrap(s, Options{Started: func() bool { started++; return true }}).(*guarded)
 	stop, initialized := make(chan struct{}), make(chan struct{})
 	defer close(stop)
 	go func() {

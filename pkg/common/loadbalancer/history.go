@@ -217,13 +217,20 @@ func (c *Controller[S, D, O]) knownHistory(service *v1.Service) (history, bool) 
 }
 
 // rememberFirst makes the inputs of a Service without a history its first ones, before they are validated: a correction is
-// then an edit.
+// then an edit. It does so with each Service that this process sees first after another manager.
 func (c *Controller[S, D, O]) rememberFirst(ctx context.Context, service *v1.Service) {
-	if _, known := c.knownHistory(service); known {
+	before, known := c.knownHistory(service)
+	_, seen := c.histories.Load(service.UID)
+	r := c.runtime.Load()
+	unseen := !seen && r != nil && r.EditsUnseen
+	if known && !unseen {
 		return
 	}
 	h := newHistory(service, c.options.Vocabulary, c.options.Clock.Now())
-	if err := c.store(ctx, service, h); err != nil {
+	if known {
+		h = before.withInputs(h.Inputs, c.options.Vocabulary, before.Seen.Time)
+	}
+	if err := c.storeChanged(ctx, service, before, h); err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to store the inputs of a Service in its status, retrying at its next sync",
 			"service", klog.KObj(service))
 	}

@@ -144,6 +144,27 @@ func TestCauseSurvivesRestarts(t *testing.T) {
 	}
 }
 
+// What was edited while another manager was working is only seen.
+func TestEditDuringAnotherManager(t *testing.T) {
+	c := newCluster(t)
+	c.sync(t)
+	c.restart()
+	r := *c.runtime.Load()
+	r.EditsUnseen = true
+	c.SetRuntime(r)
+	edit := ranges("10.0.0.0/8")
+	for range 2 {
+		c.sync(t, edit)
+		if got := c.listener(); got != "" {
+			t.Fatalf("listener %q", got)
+		}
+	}
+	c.sync(t, ranges("192.0.2.0/24"))
+	if got := c.listener(); got != "192.0.2.0/24" {
+		t.Errorf("an edit that this manager saw: listener %q", got)
+	}
+}
+
 // A disruptive change that was interrupted is undone without another cause.
 func TestEditRevertedHalfWay(t *testing.T) {
 	c := newCluster(t)

@@ -93,6 +93,9 @@ type Runtime struct {
 	DryRun bool
 	// Disruption is the policy for disruptive changes; empty means HoldDisruption.
 	Disruption DisruptionPolicy
+	// EditsUnseen is set if another manager may have worked since the last leader of this one: then the inputs of Services
+	// at the start count as applied, because what that manager made of edits meanwhile is unknown.
+	EditsUnseen bool
 	// Approvals are where users approve held changes; nil for the annotations of Services, which then stay.
 	Approvals Approvals
 	// Annotate sets annotations of a Service in the cluster; others stay. It fails if the Service was deleted
