@@ -12,17 +12,29 @@ type Effect struct {
 	Fields []string
 }
 
-// Declare sets what a change and its fields disrupt. If several effects are declared for a change, the most severe one is
-// that of the change.
+// Declare sets what a change and those of its fields that the effect names disrupt. An effect with fields has none on a
+// change without any of them. If several effects are declared for a change, the most severe one is that of the change.
 func (e Effect) Declare(change *Change) {
-	if e.Disrupts.severity() > change.Disrupts.severity() {
-		change.Disrupts = e.Disrupts
-	}
+	declared := len(e.Fields) == 0
 	for i, f := range change.Fields {
-		if slices.Contains(e.Fields, f.Name) && e.Disrupts.severity() > f.Disrupts.severity() {
-			change.Fields[i].Disrupts = e.Disrupts
+		if e.names(Difference{Field: f.Name}) {
+			declared = true
+			change.Fields[i].Disrupts = mostSevere(f.Disrupts, e.Disrupts)
 		}
 	}
+	if declared {
+		change.Disrupts = mostSevere(change.Disrupts, e.Disrupts)
+	}
+}
+
+// names reports whether the effect names the field of a difference.
+func (e Effect) names(d Difference) bool { return slices.ContainsFunc(e.Fields, d.IsOf) }
+
+func mostSevere(a, b Disruption) Disruption {
+	if b.severity() > a.severity() {
+		return b
+	}
+	return a
 }
 
 // Covers reports whether the effect declares a difference.
@@ -30,7 +42,5 @@ func (e Effect) Covers(d Difference) bool {
 	if e.Disrupts != d.Disrupts {
 		return false
 	}
-	return len(e.Fields) == 0 && d.Field == "" || slices.ContainsFunc(e.Fields, func(name string) bool {
-		return d.IsOf(name)
-	})
+	return len(e.Fields) == 0 && d.Field == "" || e.names(d)
 }

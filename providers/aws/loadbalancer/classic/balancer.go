@@ -162,6 +162,7 @@ func (d *differ) diffSubnets(have, want []string) {
 	}
 	if len(toDetach) > 0 {
 		change := d.subnetsDetach(toDetach, attached)
+		leavesSubnets.Declare(&change)
 		d.add(change)
 		detached = []plan.Ref{change.Ref}
 	}
@@ -185,10 +186,9 @@ func (d *differ) subnetsAttach(zones string, ids []string, after []plan.Ref) pla
 
 func (d *differ) subnetsDetach(ids []string, after []plan.Ref) plan.Change {
 	return plan.Change{
-		Ref:      plan.Ref{Kind: kindSubnets, Name: d.name, Action: plan.Delete},
-		Fields:   []plan.Field{{Name: "subnets", Before: plan.ShowSet(ids)}},
-		Disrupts: leavesSubnets.Disrupts, Follows: leavesSubnets.Follows(),
-		After: after,
+		Ref:    plan.Ref{Kind: kindSubnets, Name: d.name, Action: plan.Delete},
+		Fields: []plan.Field{{Name: fieldSubnets, Before: plan.ShowSet(ids), Removed: ids}},
+		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			out, err := d.cloud.options.API.DetachLoadBalancerFromSubnets(ctx,
 				&elb.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: &d.name, Subnets: ids})

@@ -1,27 +1,31 @@
 package classic
 
-import (
-	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+import "github.com/unified-ccm/unified-ccm/pkg/common/plan"
+
+// The fields of changes that disrupt. Items of the first two are differences of their own.
+const (
+	fieldListeners = "listeners"
+	fieldSubnets   = "subnets"
+	fieldPolicies  = "policies"
 )
 
 // The disruptive changes of classic load balancers.
 var (
 	deletesListeners = plan.Effect{
 		Change:   "classic: a listener is deleted, or replaced by one with another protocol or node port",
-		Disrupts: plan.DisruptsTraffic, Causes: []plan.FieldSet{annotation.Listeners()},
+		Disrupts: plan.DisruptsTraffic, Fields: []string{fieldListeners},
 	}
 	switchesProxy = plan.Effect{
 		Change:   "classic: the PROXY protocol is turned on or off",
-		Disrupts: plan.DisruptsTraffic, Causes: []plan.FieldSet{annotation.ProxyProtocol()},
+		Disrupts: plan.DisruptsTraffic, Fields: []string{fieldPolicies},
 	}
 	changesPolicy = plan.Effect{
 		Change:   "classic: a listener gets another TLS policy",
-		Disrupts: plan.DisruptsTraffic, Causes: []plan.FieldSet{annotation.TLSPolicy()},
+		Disrupts: plan.DisruptsTraffic, Fields: []string{fieldPolicies},
 	}
 	leavesSubnets = plan.Effect{
 		Change:   "classic: the load balancer leaves a subnet",
-		Disrupts: plan.DisruptsAddress, Causes: []plan.FieldSet{annotation.Zones()},
+		Disrupts: plan.DisruptsAddress, Fields: []string{fieldSubnets},
 	}
 )
 

@@ -12,7 +12,6 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -76,13 +75,16 @@ func (d *differ) diffManaged() (refs []vpc.GroupRef, created []plan.Ref, err err
 
 // diffGroups plans the groups of an existing load balancer.
 func (d *differ) diffGroups(have []string, refs []vpc.GroupRef, created []plan.Ref) (applied []plan.Ref) {
+	for _, id := range d.want.Kept.Groups {
+		refs = append(refs[:len(refs):len(refs)], vpc.GroupRef{ID: id, Name: id})
+	}
 	want := api.Convert(refs, func(r vpc.GroupRef) string { return r.ID })
 	if slices.Equal(slices.Sorted(slices.Values(have)), slices.Sorted(slices.Values(want))) {
 		return nil
 	}
 	change := plan.Change{
 		Ref:    plan.Ref{Kind: kindGroups, Name: d.name, Action: plan.Update},
-		Fields: []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(have), After: showRefs(refs)}},
+		Fields: []plan.Field{{Name: vpc.FieldGroups, Before: plan.ShowSet(have), After: showRefs(refs)}},
 		After:  created,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			groupIDs, err := vpc.ResolveGroups(refs, ids)
@@ -151,7 +153,7 @@ func (d *differ) source(refs []vpc.GroupRef) vpc.GroupRef {
 // desiredNodeRules returns the rule of each security group of nodes that allows the load balancer's traffic, which
 // comes from one of its groups.
 func (d *differ) desiredNodeRules(from vpc.GroupRef) vpc.NodeRules {
-	rules := vpc.NodeRules{LoadBalancer: d.name, Groups: d.want.NodeGroups.IDs, Keep: d.want.NodeGroups.Unclear,
+	rules := vpc.NodeRules{LoadBalancer: d.name, Groups: d.want.NodeGroups.IDs, Keep: d.want.NodeGroups.Unclear, Kept: d.want.Kept,
 		From: &from, FromDescription: names.ClassicGroupRule}
 	if d.want.Managed != nil {
 		rules.FromDescription = "" // as with cloud-provider-aws
@@ -197,7 +199,7 @@ func (d *differ) retireManaged(applied []plan.Ref) (retired string) {
 		return ""
 	}
 	for _, change := range d.groupDelete(group, applied) {
-		change.Mark, change.Follows = true, plan.Union(annotation.Groups())
+		change.Mark = true
 		d.plan.Add(change)
 	}
 	return group.ID

@@ -68,6 +68,7 @@ func encryptedProtocols(backend string) (frontend, instance string) {
 // replaced; between the two calls its port is closed.
 func (d *differ) diffListeners(have []Listener) {
 	var added, replaced, removed []Listener
+	var items []string
 	for _, want := range d.want.Listeners {
 		i := slices.IndexFunc(have, func(l Listener) bool { return l.Port == want.Port })
 		switch {
@@ -76,6 +77,7 @@ func (d *differ) diffListeners(have []Listener) {
 		case !have[i].sameImmutableFields(want):
 			replaced = append(replaced, want)
 			removed = append(removed, have[i])
+			items = append(items, fmt.Sprintf("%d, replaced by %s", want.Port, want))
 		case !strings.EqualFold(have[i].Certificate, want.Certificate):
 			d.add(d.certificateUpdate(have[i], want))
 		}
@@ -83,6 +85,7 @@ func (d *differ) diffListeners(have []Listener) {
 	for _, l := range have {
 		if !slices.ContainsFunc(d.want.Listeners, func(w Listener) bool { return w.Port == l.Port }) {
 			removed = append(removed, l)
+			items = append(items, strconv.Itoa(int(l.Port)))
 		}
 	}
 	var after []plan.Ref
@@ -91,7 +94,10 @@ func (d *differ) diffListeners(have []Listener) {
 		if len(replaced) == 0 && len(added) > 0 {
 			after = []plan.Ref{creation} // the load balancer is never without a listener
 		}
-		d.add(d.listenersDelete(removed, after))
+		deletion := d.listenersDelete(removed, after)
+		deletion.Fields[0].Removed = items
+		deletesListeners.Declare(&deletion)
+		d.add(deletion)
 		after = nil
 	}
 	if len(replaced) > 0 {
@@ -127,10 +133,9 @@ func (d *differ) listenersDelete(listeners []Listener, after []plan.Ref) plan.Ch
 	sorting.Func(listeners, compareListeners)
 	ports := api.Convert(listeners, func(l Listener) int32 { return l.Port })
 	return plan.Change{
-		Ref:      d.listenersRef(plan.Delete),
-		Fields:   []plan.Field{{Name: "listeners", Before: showListeners(listeners)}},
-		Disrupts: deletesListeners.Disrupts, Follows: deletesListeners.Follows(),
-		After: after,
+		Ref:    d.listenersRef(plan.Delete),
+		Fields: []plan.Field{{Name: fieldListeners, Before: showListeners(listeners)}},
+		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.DeleteLoadBalancerListeners(ctx,
 				&elb.DeleteLoadBalancerListenersInput{LoadBalancerName: &d.name, LoadBalancerPorts: ports})

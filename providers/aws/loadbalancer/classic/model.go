@@ -176,10 +176,15 @@ type Desired struct {
 	// Managed is the group created for this load balancer, nil if others are used. Groups are IDs of existing groups;
 	// the managed one precedes them. Without a managed one, the first of this number of Sources may be the source in
 	// the rules on nodes.
-	Managed    *vpc.ManagedGroup
-	Groups     []string
-	Sources    int            `json:"-"`
-	NodeGroups vpc.NodeGroups `json:"-"`
+	Managed *vpc.ManagedGroup
+	Groups  []string
+	Sources int `json:"-"`
+	// Kept are rules and security groups that stay while their removal is held, KeptPolicies the ports of listeners and
+	// KeptBackends the node ports whose policies stay.
+	Kept         vpc.Kept       `json:"-"`
+	KeptPolicies []int32        `json:"-"`
+	KeptBackends []int32        `json:"-"`
+	NodeGroups   vpc.NodeGroups `json:"-"`
 	// Instances are IDs, sorted. InstanceZones has their zones, by ID. Those of Unread stay if they are registered.
 	Instances     []string
 	Unread        []string          `json:"-"`

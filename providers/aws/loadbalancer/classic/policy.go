@@ -37,30 +37,25 @@ const (
 )
 
 // diffPolicies plans the policies of node ports and of encrypted listeners. Policies are immutable: each is
-// created once and then referenced. A policy that only disruptive changes refer to is created with them, so that a load
-// balancer does not get it while they are held.
+// created once and then referenced.
 func (d *differ) diffPolicies(have Balancer) {
 	created := map[string]int{} // the indexes of the changes
-	ensurePolicy := func(name, kind, attribute, value string, effect plan.Effect) []plan.Ref {
+	ensurePolicy := func(name, kind, attribute, value string) []plan.Ref {
 		if slices.Contains(have.Policies, name) {
 			return nil
 		}
 		i, planned := created[name]
 		if !planned {
-			change := d.policyCreate(name, kind, attribute, value)
-			effect.Declare(&change)
 			i = len(d.plan.Changes)
 			created[name] = i
-			d.add(change)
-		}
-		if effect.Disrupts == "" {
-			d.plan.Changes[i].Disrupts = ""
+			d.add(d.policyCreate(name, kind, attribute, value))
 		}
 		return []plan.Ref{d.plan.Changes[i].Ref}
 	}
 	for _, port := range d.nodePorts() {
 		policies := have.Backends[port]
-		if slices.Contains(policies, names.ProxyProtocolPolicy) == d.want.ProxyProtocol {
+		if slices.Contains(policies, names.ProxyProtocolPolicy) == d.want.ProxyProtocol ||
+			slices.Contains(d.want.KeptBackends, port) {
 			continue
 		}
 		desired := slices.DeleteFunc(slices.Clone(policies),
@@ -72,14 +67,14 @@ func (d *differ) diffPolicies(have Balancer) {
 		var after []plan.Ref
 		if d.want.ProxyProtocol {
 			desired = append(desired, names.ProxyProtocolPolicy)
-			after = ensurePolicy(names.ProxyProtocolPolicy, proxyPolicyType, proxyPolicyAttribute, "true", effect)
+			after = ensurePolicy(names.ProxyProtocolPolicy, proxyPolicyType, proxyPolicyAttribute, "true")
 		}
 		change := d.backendPolicies(port, policies, desired, after)
 		effect.Declare(&change)
 		d.add(change)
 	}
 	for _, want := range d.want.Listeners {
-		if !want.encrypted() {
+		if !want.encrypted() || slices.Contains(d.want.KeptPolicies, want.Port) {
 			continue
 		}
 		listener := have.listener(want)
@@ -92,7 +87,7 @@ func (d *differ) diffPolicies(have Balancer) {
 			// The other policy may be weaker than the one in use, or refuse clients that this one accepts.
 			effect = changesPolicy
 		}
-		after := ensurePolicy(name, tlsPolicyType, tlsPolicyAttribute, reference, effect)
+		after := ensurePolicy(name, tlsPolicyType, tlsPolicyAttribute, reference)
 		// Of the listener's policies only those for sticky sessions stay: it has one for encryption.
 		policies := append(slices.DeleteFunc(slices.Clone(listener.Policies),
 			func(p string) bool { return !slices.Contains(have.Sticky, p) }), name)
@@ -154,7 +149,7 @@ func (d *differ) policyCreate(name, kind, attribute, value string) plan.Change {
 func (d *differ) backendPolicies(port int32, before, policies []string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindBackendPolicies, Name: strconv.Itoa(int(port)), Action: plan.Update},
-		Fields: []plan.Field{{Name: "policies", Before: plan.ShowSet(before), After: plan.ShowSet(policies)}},
+		Fields: []plan.Field{{Name: fieldPolicies, Before: plan.ShowSet(before), After: plan.ShowSet(policies)}},
 		After:  slices.Concat(after, d.listeners),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.SetLoadBalancerPoliciesForBackendServer(ctx,
@@ -170,7 +165,7 @@ func (d *differ) backendPolicies(port int32, before, policies []string, after []
 func (d *differ) listenerPolicies(port int32, before, policies []string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindListenerPolicy, Name: strconv.Itoa(int(port)), Action: plan.Update},
-		Fields: []plan.Field{{Name: "policies", Before: plan.ShowSet(before), After: plan.ShowSet(policies)}},
+		Fields: []plan.Field{{Name: fieldPolicies, Before: plan.ShowSet(before), After: plan.ShowSet(policies)}},
 		After:  slices.Concat(after, d.listeners),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.SetLoadBalancerPoliciesOfListener(ctx, &elb.SetLoadBalancerPoliciesOfListenerInput{

@@ -11,7 +11,6 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 )
 
@@ -39,8 +38,8 @@ func (d *differ) tagsSet(set map[string]string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindTags, Name: d.name, Action: plan.Update},
 		Fields: []plan.Field{{Name: "tags", After: plan.ShowMap(set)}},
-		Mark:   true, Follows: annotation.TagFields(),
-		After: after,
+		Mark:   true,
+		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			for tags := range slices.Chunk(toTags(set), maxAddedTags) {
 				_, err := d.cloud.options.API.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{d.name}, Tags: tags})
@@ -63,7 +62,7 @@ func (d *differ) tagsRemove(keys []string, have map[string]string) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindTags, Name: d.name, Action: plan.Delete},
 		Fields: []plan.Field{{Name: "tags", Before: plan.ShowMap(before)}},
-		Mark:   true, Follows: annotation.TagFields(),
+		Mark:   true,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.RemoveTags(ctx, &elb.RemoveTagsInput{LoadBalancerNames: []string{d.name}, Tags: list})
 			return d.finishTags(awserr.Wrap("RemoveTags", err), func(tags map[string]string) {

@@ -15,7 +15,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -34,6 +33,8 @@ type ManagedGroup struct {
 	Tags map[string]string
 	// Rules are exactly the desired ingress rules: others are removed.
 	Rules []Rule
+	// Kept are rules that are not removed, although they are not desired.
+	Kept Kept `json:"-"`
 	// Handle is the handle of the ID when the group is created.
 	Handle plan.Handle
 }
@@ -59,6 +60,7 @@ func (s *GroupStore) ManagedGroupChanges(have Groups, want ManagedGroup, after [
 	var changes []plan.Change
 	changes = append(changes, s.groupTagChanges(group, want, after)...)
 	authorize, revoke := diffRules(want.Rules, group.Rules)
+	revoke = want.Kept.filterKept(group.Name, revoke)
 	removalAfter := after
 	if len(authorize) > 0 {
 		change := s.groupAuthorize(want.Name, ref, authorize, after)
@@ -136,18 +138,18 @@ func (s *GroupStore) groupTagChanges(group Group, want ManagedGroup, after []pla
 		changes = append(changes, plan.Change{
 			Ref:    plan.Ref{Kind: kindGroupTags, Name: want.Name, Action: plan.Update},
 			Fields: []plan.Field{{Name: "tags", After: plan.ShowMap(set)}},
-			Mark:   true, Follows: annotation.TagFields(),
-			After: slices.Clone(after),
-			Do:    func(ctx context.Context, _ *plan.Handles) error { return s.tag(ctx, group.ID, set) },
+			Mark:   true,
+			After:  slices.Clone(after),
+			Do:     func(ctx context.Context, _ *plan.Handles) error { return s.tag(ctx, group.ID, set) },
 		})
 	}
 	if len(surplus) > 0 {
 		changes = append(changes, plan.Change{
 			Ref:    plan.Ref{Kind: kindGroupTags, Name: want.Name, Action: plan.Delete},
 			Fields: []plan.Field{{Name: "tags", Before: strings.Join(surplus, ", ")}},
-			Mark:   true, Follows: annotation.TagFields(),
-			After: slices.Clone(after),
-			Do:    func(ctx context.Context, _ *plan.Handles) error { return s.untag(ctx, group.ID, surplus) },
+			Mark:   true,
+			After:  slices.Clone(after),
+			Do:     func(ctx context.Context, _ *plan.Handles) error { return s.untag(ctx, group.ID, surplus) },
 		})
 	}
 	return changes
@@ -168,7 +170,7 @@ func onlyMarks(have, set map[string]string) bool {
 func (s *GroupStore) groupAuthorize(name string, ref GroupRef, rules []Rule, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: KindRules, Name: name, Action: plan.Create},
-		Fields: []plan.Field{{Name: "ingress", After: showRules(rules)}},
+		Fields: []plan.Field{{Name: fieldIngress, After: showRules(rules)}},
 		After:  slices.Clone(after),
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			id, err := ref.Resolve(ids)
@@ -183,10 +185,10 @@ func (s *GroupStore) groupAuthorize(name string, ref GroupRef, rules []Rule, aft
 func (s *GroupStore) groupRevoke(group Group, rules []Rule, reason string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: KindRules, Name: group.Name, Action: plan.Delete},
-		Fields: []plan.Field{{Name: "ingress", Before: showRules(rules)}},
-		Reason: reason, Follows: closesAccess.Follows(),
-		After: slices.Clone(after),
-		Do:    func(ctx context.Context, _ *plan.Handles) error { return s.revoke(ctx, group.ID, rules) },
+		Fields: []plan.Field{{Name: fieldIngress, Before: showRules(rules)}},
+		Reason: reason,
+		After:  slices.Clone(after),
+		Do:     func(ctx context.Context, _ *plan.Handles) error { return s.revoke(ctx, group.ID, rules) },
 	}
 }
 
@@ -216,7 +218,7 @@ func (s *GroupStore) GroupDeleteChanges(have Groups, group Group, after []plan.R
 		change := plan.Change{
 			Ref:    plan.Ref{Kind: KindRules, Name: other.String() + " from " + group.Name, Action: plan.Delete},
 			ID:     RulesID(other.ID, group.ID),
-			Fields: []plan.Field{{Name: "ingress", Before: showRules(referring)}},
+			Fields: []plan.Field{{Name: fieldIngress, Before: showRules(referring)}},
 			Reason: "they refer to a security group that is deleted",
 			After:  slices.Clone(after),
 			Do:     func(ctx context.Context, _ *plan.Handles) error { return s.revoke(ctx, other.ID, referring) },

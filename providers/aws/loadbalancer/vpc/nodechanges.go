@@ -44,7 +44,7 @@ func (s *GroupStore) nodeAuthorize(n NodeRules, d ruleDiff, after []plan.Ref) pl
 	}
 	return plan.Change{
 		Ref:        plan.Ref{Kind: KindRules, Name: d.group.String(), Action: plan.Create},
-		Fields:     []plan.Field{{Name: "ingress", After: showRules(shown)}},
+		Fields:     []plan.Field{{Name: fieldIngress, After: showRules(shown)}},
 		Reason:     "lets the load balancer reach nodes",
 		After:      slices.Clone(after),
 		Membership: true, // a node in a group without other nodes before needs it
@@ -66,7 +66,7 @@ func (s *GroupStore) nodeRevoke(n NodeRules, d ruleDiff, after []plan.Ref) plan.
 	change := plan.Change{
 		Ref:        plan.Ref{Kind: KindRules, Name: d.group.String(), Action: plan.Delete},
 		ID:         RulesID(d.group.ID, n.LoadBalancer),
-		Fields:     []plan.Field{{Name: "ingress", Before: showRules(d.revoke)}},
+		Fields:     []plan.Field{{Name: fieldIngress, Before: showRules(d.revoke)}},
 		Reason:     "no longer needed by the load balancer",
 		After:      slices.Clone(after),
 		Membership: true,
@@ -93,7 +93,7 @@ func (s *GroupStore) nodeRevoke(n NodeRules, d ruleDiff, after []plan.Ref) plan.
 	}
 	d.declare(&change)
 	// A rule that allows nothing in addition to others can stay, as an earlier manager left it, until another change.
-	change.Mark = len(n.Groups) > 0 && !d.closes()
+	change.Mark = len(n.Groups) > 0 && len(d.closing()) == 0
 	return change
 }
 

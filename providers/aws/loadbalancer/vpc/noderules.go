@@ -119,6 +119,8 @@ type NodeRules struct {
 	// balancer's own if they are described as such: a group that a load balancer has proves nothing about the rules that
 	// refer to it. It may be that of the nodes or of a VPN.
 	NotFrom []string
+	// Kept are rules that are not removed.
+	Kept Kept
 	// RevokeAfter are changes that removals of rules wait for, in addition to the changes that add rules.
 	RevokeAfter []plan.Ref
 }
@@ -138,13 +140,16 @@ type ruleDiff struct {
 	used bool
 }
 
-// closes reports whether a network loses access to nodes that receive traffic. Rules that refer to a security
-// group are removed after the load balancer has left the group.
-func (d ruleDiff) closes() bool {
+// closing returns the rules without which a network loses access to nodes that receive traffic. Rules that refer to a
+// security group are removed after the load balancer has left the group.
+func (d ruleDiff) closing() []Rule {
+	if !d.used {
+		return nil
+	}
 	remaining := slices.Concat(difference(d.group.Rules, d.revoke), d.authorize)
-	return d.used && slices.ContainsFunc(d.revoke, func(r Rule) bool {
-		return r.CIDR.IsValid() && r.Description != names.MTURule &&
-			!slices.ContainsFunc(remaining, func(rule Rule) bool { return rule.covers(r) })
+	return slices.DeleteFunc(slices.Clone(d.revoke), func(r Rule) bool {
+		return !r.CIDR.IsValid() || r.Description == names.MTURule ||
+			slices.ContainsFunc(remaining, func(rule Rule) bool { return rule.covers(r) })
 	})
 }
 
@@ -178,7 +183,7 @@ func (n NodeRules) diff(have Groups) []ruleDiff {
 			d.from = n.From != nil && n.From.ID == ""
 		}
 		d.authorize = difference(desired, group.Rules)
-		d.revoke = difference(n.ownRules(group), desired)
+		d.revoke = n.Kept.filterKept(group.String(), difference(n.ownRules(group), desired))
 		if slices.Contains(n.Keep, group.ID) {
 			d.revoke = nil
 		}

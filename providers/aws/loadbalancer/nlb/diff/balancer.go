@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -73,16 +74,16 @@ func (d *differ) addressUpdate(b model.Balancer) (plan.Change, bool) {
 	zones := b.Zones
 	if !model.SameZones(b.Zones, d.want.Zones) {
 		zones = d.want.Zones
-		f.Diff("subnets", showZones(b.Zones), showZones(zones))
+		f = d.zoneFields(b.Zones, zones)
 	}
 	moved := len(f) > 0
-	addsIPv6 := d.addsIPv6(b) && f.Diff("addressType", b.AddressType, d.want.AddressType)
-	nat := d.want.SourceNAT && !b.SourceNAT && f.Diff("enablePrefixForIpv6SourceNat", "off", "on")
+	addsIPv6 := d.addsIPv6(b) && f.Diff(fieldAddressType, b.AddressType, d.want.AddressType)
+	nat := d.want.SourceNAT && !b.SourceNAT && f.Diff(fieldSourceNAT, "off", "on")
 	if len(f) == 0 {
 		return plan.Change{}, false
 	}
-	change := plan.Change{Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Update}, Fields: f,
-		Disrupts: movesAddress.Disrupts, Follows: movesAddress.Follows()}
+	change := plan.Change{Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Update}, Fields: f}
+	movesAddress.Declare(&change)
 	change.Do = func(ctx context.Context, _ *plan.Handles) error {
 		if !moved && !nat {
 			return d.Write.SetAddressType(ctx, b.ARN, d.want.AddressType)
@@ -112,14 +113,14 @@ func (d *differ) removeIPv6(after []plan.Ref) []plan.Ref {
 	}
 	b := d.have.Balancer
 	change := plan.Change{
-		Ref:      plan.Ref{Kind: "address type", Name: b.Name, Action: plan.Update},
-		Fields:   []plan.Field{{Name: "addressType", Before: b.AddressType, After: d.want.AddressType}},
-		After:    after,
-		Disrupts: losesIPv6.Disrupts, Follows: losesIPv6.Follows(),
+		Ref:    plan.Ref{Kind: "address type", Name: b.Name, Action: plan.Update},
+		Fields: []plan.Field{{Name: fieldAddressType, Before: b.AddressType, After: d.want.AddressType}},
+		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return d.Write.SetAddressType(ctx, b.ARN, d.want.AddressType)
 		},
 	}
+	movesAddress.Declare(&change)
 	d.add(change)
 	return []plan.Ref{change.Ref}
 }
@@ -130,12 +131,15 @@ func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []p
 	if groups == nil {
 		return
 	}
+	for _, id := range d.want.Kept.Groups {
+		groups = append(groups, vpc.GroupRef{ID: id, Name: id})
+	}
 	want := api.Convert(groups, func(g vpc.GroupRef) string { return g.ID })
 	var detached []plan.Ref
 	if plan.ShowSet(b.SecurityGroups) != plan.ShowSet(want) {
 		change := plan.Change{
 			Ref:    plan.Ref{Kind: "security groups of load balancer", Name: b.Name, Action: plan.Update},
-			Fields: []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(b.SecurityGroups), After: showGroups(groups)}},
+			Fields: []plan.Field{{Name: vpc.FieldGroups, Before: plan.ShowSet(b.SecurityGroups), After: showGroups(groups)}},
 			After:  after,
 			Do: func(ctx context.Context, ids *plan.Handles) error {
 				groupIDs, err := vpc.ResolveGroups(groups, ids)
@@ -169,16 +173,41 @@ func showGroups(groups []vpc.GroupRef) string {
 }
 
 // showZones formats subnets with the chosen addresses.
-func showZones(zones []model.Zone) string {
-	var shown []string
-	for _, z := range zones {
-		zone := z.Subnet
-		for _, a := range []string{z.Allocation, z.PrivateIPv4, z.IPv6} {
-			if a != "" {
-				zone += " " + a
+func showZones(zones []model.Zone) string { return plan.ShowSet(api.Convert(zones, showZone)) }
+
+func showZone(z model.Zone) string {
+	zone := z.Subnet
+	for _, a := range []string{z.Allocation, z.PrivateIPv4, z.IPv6} {
+		if a != "" {
+			zone += " " + a
+		}
+	}
+	return zone
+}
+
+// zoneFields returns a field for each zone with another subnet or other addresses: a zone has one subnet.
+func (d *differ) zoneFields(have, want []model.Zone) plan.Fields {
+	show := func(zones []model.Zone, name string) string {
+		for _, z := range zones {
+			if zoneName(d.want, z) == name {
+				return showZone(z)
 			}
 		}
-		shown = append(shown, zone)
+		return ""
 	}
-	return plan.ShowSet(shown)
+	var names []string
+	for _, z := range slices.Concat(have, want) {
+		names = append(names, zoneName(d.want, z))
+	}
+	slices.Sort(names)
+	var f plan.Fields
+	for _, name := range slices.Compact(names) {
+		f.Diff(fieldSubnets+" "+name, show(have, name), show(want, name))
+	}
+	return f
+}
+
+// zoneName returns the zone of a subnet, and the subnet if its zone is unknown.
+func zoneName(want model.Desired, z model.Zone) string {
+	return cmp.Or(want.ZoneOf[z.Subnet], z.Subnet)
 }

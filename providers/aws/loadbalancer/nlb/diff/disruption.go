@@ -5,35 +5,43 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 )
 
+// The fields of changes that disrupt, by their names in the API.
+const (
+	fieldProtocol    = "protocol"
+	fieldTargetGroup = "targetGroup"
+	fieldPolicy      = "sslPolicy"
+	// fieldSubnets is followed by the zone.
+	fieldSubnets     = "subnets"
+	fieldAddressType = "addressType"
+	fieldSourceNAT   = "enablePrefixForIpv6SourceNat"
+	fieldProxy       = annotation.AttributeProxyProtocol
+)
+
 // The disruptive changes of network load balancers.
 var (
 	deletesListener = plan.Effect{
-		Change:   "network: a listener is deleted, or replaced by one with another protocol",
-		Disrupts: plan.DisruptsTraffic, Causes: []plan.FieldSet{annotation.Listeners()},
+		Change:   "network: a listener is deleted",
+		Disrupts: plan.DisruptsTraffic,
 	}
 	movesListener = plan.Effect{
-		Change:   "network: a listener moves to another target group, or its protocol changes between TCP and TLS",
-		Disrupts: plan.DisruptsTraffic, Causes: []plan.FieldSet{annotation.Listeners(), annotation.TargetGroups()},
+		Change:   "network: a listener gets another protocol, or moves to another target group",
+		Disrupts: plan.DisruptsTraffic, Fields: []string{fieldProtocol, fieldTargetGroup},
 	}
 	switchesProxy = plan.Effect{
 		Change:   "network: the PROXY protocol is turned on or off",
-		Disrupts: plan.DisruptsTraffic, Causes: []plan.FieldSet{annotation.ProxyProtocol()},
+		Disrupts: plan.DisruptsTraffic, Fields: []string{fieldProxy},
 	}
 	changesPolicy = plan.Effect{
 		Change:   "network: a listener gets another TLS policy",
-		Disrupts: plan.DisruptsTraffic, Causes: []plan.FieldSet{annotation.TLSPolicy(), annotation.Certificates()},
+		Disrupts: plan.DisruptsTraffic, Fields: []string{fieldPolicy},
 	}
 	movesAddress = plan.Effect{
-		Change:   "network: other subnets or Elastic IPs, or IPv6 is added",
-		Disrupts: plan.DisruptsAddress, Causes: []plan.FieldSet{annotation.Zones(), annotation.Ports()},
-	}
-	losesIPv6 = plan.Effect{
-		Change:   "network: the addresses of IPv6 are removed",
-		Disrupts: plan.DisruptsAddress, Causes: []plan.FieldSet{annotation.Zones()},
+		Change:   "network: other subnets or Elastic IPs, or IPv6 is added or removed",
+		Disrupts: plan.DisruptsAddress, Fields: []string{fieldSubnets, fieldAddressType, fieldSourceNAT},
 	}
 )
 
 // Effects returns the disruptive changes of network load balancers.
 func Effects() []plan.Effect {
-	return []plan.Effect{deletesListener, movesListener, switchesProxy, changesPolicy, movesAddress, losesIPv6}
+	return []plan.Effect{deletesListener, movesListener, switchesProxy, changesPolicy, movesAddress}
 }

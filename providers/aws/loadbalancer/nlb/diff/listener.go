@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -19,7 +20,6 @@ func (d *differ) diffPorts(base []plan.Ref) []plan.Ref {
 	moved := map[string][]plan.Ref{} // the changes by which listeners leave a target group, by its ARN
 	for _, want := range d.want.Listeners {
 		have, exists := d.listenerOn(want.Port)
-		planned := len(d.changes)
 		group, ready := d.targetGroup(want.Group, base)
 		name := fmt.Sprintf("%s/%d", d.name(), want.Port)
 		after := slices.Concat(base, ready)
@@ -31,13 +31,7 @@ func (d *differ) diffPorts(base []plan.Ref) []plan.Ref {
 			changed = append(changed, d.listenerCreate(name, group, want, after)...)
 			continue
 		}
-		moves := !d.forwardsOnlyTo(have.Forwards, group.arn)
 		updates := d.listenerUpdate(name, have, want, group, after)
-		for i := planned; i < len(d.changes) && (moves || have.Protocol != want.Protocol); i++ {
-			if c := &d.changes[i]; !c.Membership {
-				movesListener.Declare(c)
-			}
-		}
 		changed = append(changed, updates...)
 		if len(updates) > 0 {
 			for _, f := range have.Forwards {
@@ -74,18 +68,32 @@ func (d *differ) listenersDelete() []plan.Change {
 		if i >= 0 && !mustReplace(have, d.want.Listeners[i]) || slices.Contains(d.keptPorts, have.Port) {
 			continue
 		}
-		balancer := d.have.Balancer.ARN
-		changes = append(changes, plan.Change{
-			Ref:      plan.Ref{Kind: kindListener, Name: observe.ListenerName(d.name(), have), Action: plan.Delete},
-			Fields:   []plan.Field{{Name: "protocol", Before: have.Protocol}},
-			Disrupts: deletesListener.Disrupts, Follows: deletesListener.Follows(),
-			Do: func(ctx context.Context, _ *plan.Handles) error {
-				return d.Write.DeleteListener(ctx, balancer, have.ARN)
-			},
-		})
+		deletion := d.listenerDelete(have)
+		if i >= 0 {
+			deletion.Fields[0].After = d.want.Listeners[i].Protocol
+			movesListener.Declare(&deletion)
+		} else {
+			deletesListener.Declare(&deletion)
+		}
+		changes = append(changes, deletion)
 	}
 	return changes
 }
+
+func (d *differ) listenerDelete(have model.Listener) plan.Change {
+	balancer := d.have.Balancer.ARN
+	return plan.Change{
+		Ref:    plan.Ref{Kind: kindListener, Name: observe.ListenerName(d.name(), have), Action: plan.Delete},
+		Key:    listenerKey(have.Port),
+		Fields: []plan.Field{{Name: fieldProtocol, Before: have.Protocol}},
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			return d.Write.DeleteListener(ctx, balancer, have.ARN)
+		},
+	}
+}
+
+// listenerKey is the key of a listener in plans: a port has one.
+func listenerKey(port int32) string { return strconv.Itoa(int(port)) }
 
 // listenerCreate plans the creation of a listener with its parts.
 func (d *differ) listenerCreate(name string, group reference, want model.DesiredListener, after []plan.Ref) []plan.Ref {
@@ -132,16 +140,16 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Des
 	after []plan.Ref) []plan.Ref {
 	ref := reference{kind: kindListener, name: name, arn: have.ARN}
 	var f plan.Fields
-	f.Diff("protocol", have.Protocol, want.Protocol)
+	f.Diff(fieldProtocol, have.Protocol, want.Protocol)
 	if want.Policy != "" { // if unset, any policy is accepted
-		f.Diff("sslPolicy", have.Policy, want.Policy)
+		f.Diff(fieldPolicy, have.Policy, want.Policy)
 	}
 	if len(want.Certificates) > 0 {
 		f.Diff("certificate", firstOf(have.Certificates), want.Certificates[0])
 	}
 	m := &move{listener: have, group: group}
 	if !d.forwardsOnlyTo(have.Forwards, group.arn) {
-		f.Diff("targetGroup", showForwards(have.Forwards), group.name)
+		f.Diff(fieldTargetGroup, showForwards(have.Forwards), group.name)
 		// IPv6 can only be removed once no listener names an IPv6 group: then there is no time to drain.
 		if have.Protocol == want.Protocol && !d.removesIPv6() {
 			after = d.listenerAttach(name, m, after)
@@ -151,12 +159,14 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Des
 		return d.listenerParts(ref, have, want, nil)
 	}
 	change := plan.Change{
-		Ref: plan.Ref{Kind: kindListener, Name: name, Action: plan.Update}, Fields: f, After: after,
+		Ref: plan.Ref{Kind: kindListener, Name: name, Action: plan.Update}, Key: listenerKey(want.Port), Fields: f,
+		After: after,
 		Do: d.withBalancer(group, func(ctx context.Context, balancer, arn string) error {
 			return d.Write.UpdateListener(ctx, balancer, have, want, arn, m.old)
 		}),
 	}
-	if f.Has("sslPolicy") && have.Protocol == want.Protocol {
+	movesListener.Declare(&change)
+	if f.Has(fieldPolicy) && have.Protocol == want.Protocol {
 		// The other policy may refuse clients that this one accepts.
 		changesPolicy.Declare(&change)
 	}

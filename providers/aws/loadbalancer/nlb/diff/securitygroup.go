@@ -93,13 +93,13 @@ func NodeRules(o Options, want *model.Desired, have model.Observed) vpc.NodeRule
 // stay, and it needs them.
 func (d *differ) desiredNodeRules(from *vpc.GroupRef) vpc.NodeRules {
 	byCIDR := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key), Groups: d.want.NodeGroups.IDs,
-		Keep:  d.want.NodeGroups.Unclear,
+		Keep: d.want.NodeGroups.Unclear, Kept: d.want.Kept,
 		Rules: d.want.ByCIDR.Rules()}
 	adopted := d.have.Balancer != nil && from != nil && from.ID != "" && byCIDR.Satisfied(d.have.Groups)
 	if from == nil || adopted {
 		return byCIDR
 	}
-	rules := vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: byCIDR.Groups, Keep: byCIDR.Keep, From: from,
+	rules := vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: byCIDR.Groups, Keep: byCIDR.Keep, Kept: byCIDR.Kept, From: from,
 		FromDescription: names.NetworkGroupRule}
 	if b := d.have.Balancer; b != nil {
 		rules.NotFrom = difference(d.exclusiveGroups(b.SecurityGroups, d.managedGroups()), []string{from.ID})

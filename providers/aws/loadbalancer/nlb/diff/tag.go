@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
@@ -99,9 +98,9 @@ func (d *differ) tagUpdate(name string, c tagChange, after []plan.Ref) plan.Chan
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindTags, Name: name, Action: plan.Update},
 		Fields: []plan.Field{{Name: "tags", Before: strings.Join(c.remove, ", "), After: plan.ShowMap(c.set)}},
-		Mark:   true, Follows: annotation.TagFields(),
-		After: after,
-		Do:    func(ctx context.Context, _ *plan.Handles) error { return d.Write.SetTags(ctx, c.arns, c.set, c.remove) },
+		Mark:   true,
+		After:  after,
+		Do:     func(ctx context.Context, _ *plan.Handles) error { return d.Write.SetTags(ctx, c.arns, c.set, c.remove) },
 	}
 }
 

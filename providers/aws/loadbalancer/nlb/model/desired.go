@@ -138,7 +138,9 @@ type Desired struct {
 	// NodeGroups have rules on nodes; ByCIDR allows traffic if the load balancer has no security groups.
 	NodeGroups  vpc.NodeGroups `json:"-"`
 	NoNodeRules bool
-	ByCIDR      vpc.ByCIDR
+	// Kept are rules and security groups that stay while their removal is held.
+	Kept   vpc.Kept `json:"-"`
+	ByCIDR vpc.ByCIDR
 	// Record is the applied record of this state.
 	Record lbcommon.AppliedRecord
 	// Warnings are for the Service's author.

@@ -8,9 +8,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 )
 
-func TestChangesFollowFromFieldsThatExist(t *testing.T) {
+func TestDeclaredEffects(t *testing.T) {
 	vocabulary := annotation.Vocabulary("aws")
-	intenttest.VerifyFollows(t, vocabulary, Effects(), annotation.TagFields())
+	intenttest.VerifyEffects(t, Effects())
 	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(vocabulary)); err != nil {
 		t.Error(err)
 	}
