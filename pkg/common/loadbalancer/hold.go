@@ -19,7 +19,7 @@ type judge struct {
 	causes *causes
 	// drifts is set if the wanted state is the one that this manager applied: then every difference is drift.
 	drifts bool
-	// takenOver is true for a load balancer without a stored record.
+	// takenOver is true for a load balancer without a stored record, unless this manager has begun to change it.
 	takenOver bool
 }
 
@@ -147,7 +147,8 @@ func (c *Controller[S, D, O]) newJudge(t target[S, D], have O) judge {
 	if keeper, ok := any(c.cloud).(RecordKeeper[D, O]); ok {
 		stored, _ := keeper.StoredRecord(t.key, have)
 		want := keeper.DesiredRecord(*t.want)
-		j.takenOver = stored.IsZero()
+		h, _ := c.historyOf(t)
+		j.takenOver = stored.IsZero() && !h.Unfinished
 		j.drifts = stored.State != "" && stored.State == want.State
 	}
 	return j

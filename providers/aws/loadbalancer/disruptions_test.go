@@ -18,7 +18,7 @@ import (
 // disruptive returns the kinds of the changes that a Service would cause, and that disrupt traffic or more.
 func (r *rig) disruptive(svc *v1.Service) []string {
 	r.t.Helper()
-	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, svc, r.nodes, lbcommon.PlanOptions{})
+	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, r.stored(svc), r.nodes, lbcommon.PlanOptions{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -60,11 +60,11 @@ func TestDisruptions(t *testing.T) {
 		{"classic, fewer clients", service(classic), service(classic, ranges), []string{rules}},
 		{"classic, more clients", service(classic, ranges), service(classic), nil},
 		{"classic, PROXY protocol on", service(classic), service(classic, annotate(annotation.KeyProxyProtocol, "*")),
-			[]string{"policies of node port traffic", "policy traffic"}},
+			[]string{"policies of node port traffic"}},
 		{"classic, PROXY protocol off", service(classic, annotate(annotation.KeyProxyProtocol, "*")), service(classic),
 			[]string{"policies of node port traffic"}},
 		{"classic, TLS policy", service(classic, tls(first)), service(classic, tls(second)),
-			[]string{"policies of listener traffic", "policy traffic"}},
+			[]string{"policies of listener traffic"}},
 		{"network, a group is detached", service(groups("{group-own},{group-other}")), service(groups("{group-own}")),
 			[]string{attachment}},
 		{"network, a group is attached", service(groups("{group-own}")), service(groups("{group-own},{group-other}")), nil},
@@ -103,11 +103,12 @@ func TestAnotherSharedSecurityGroupIsHeld(t *testing.T) {
 	r.settings.ClassicGroup = must(r.sim.AddSecurityGroup("other", nil))(t)
 	r.restart()
 	r.ensure(a.svc)
-	if calls := r.calls(); calls != "AuthorizeSecurityGroupIngress" { // nodes are opened to the new group already
+	// The load balancer gets the new group, and does not leave the other one.
+	if calls := r.calls(); calls != "AuthorizeSecurityGroupIngress ApplySecurityGroupsToLoadBalancer AddTags" {
 		t.Errorf("calls %s", calls)
 	}
 	r.wantEvent("LoadBalancerChangesHeld")
-	if p, err := r.manager.PlanLoadBalancer(t.Context(), clusterName, a.svc, r.nodes, lbcommon.PlanOptions{}); err != nil ||
+	if p, err := r.manager.PlanLoadBalancer(t.Context(), clusterName, r.stored(a.svc), r.nodes, lbcommon.PlanOptions{}); err != nil ||
 		!slices.ContainsFunc(p.Held, func(h plan.HeldChange) bool { return h.Disrupts == plan.DisruptsTraffic }) {
 		t.Errorf("held %v, %v", p.Held, err)
 	}

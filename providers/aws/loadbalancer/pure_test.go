@@ -29,10 +29,10 @@ func TestDiffIsPure(t *testing.T) {
 		}
 		for _, svc := range []*v1.Service{service(local), service(other, local), service(classic), service(local, ranges), service(classic, ranges)} {
 			r.ensure(svc)
-			if _, err := r.manager.PlanLoadBalancer(t.Context(), clusterName, svc, r.nodes[:1], lbcommon.PlanOptions{Remove: true}); err != nil {
+			if _, err := r.manager.PlanLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes[:1], lbcommon.PlanOptions{Remove: true}); err != nil {
 				t.Fatal(err)
 			}
-			if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes[1:]); err != nil {
+			if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes[1:]); err != nil {
 				t.Fatal(err)
 			}
 		}

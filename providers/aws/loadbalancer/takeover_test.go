@@ -17,6 +17,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -29,7 +31,7 @@ import (
 func (r *rig) updateTo(svc *v1.Service, node string) {
 	r.t.Helper()
 	r.launch(node)
-	if err := r.manager.UpdateLoadBalancer(r.t.Context(), clusterName, svc, r.nodes); err != nil {
+	if err := r.manager.UpdateLoadBalancer(r.t.Context(), clusterName, r.stored(svc), r.nodes); err != nil {
 		r.t.Fatalf("update: %v", err)
 	}
 }
@@ -133,7 +135,8 @@ func TestReversedSubnetsKeepPlacesOfElasticIPs(t *testing.T) {
 }
 
 // TestDisruptionsNeedACause verifies that settings which cloud-provider-aws ignores, or leaves behind, are held when
-// the load balancer is taken over, that nodes still join, and that an edit of the setting is carried out.
+// the load balancer is taken over, that nodes still join, that another edit is applied and releases nothing, and that an
+// edit of the setting, or an approval, is carried out. An edit to what was wanted before causes nothing.
 func TestDisruptionsNeedACause(t *testing.T) {
 	const policy = "ELBSecurityPolicy-TLS-1-2-2017-01"
 	classic := without(annotation.KeyType)
@@ -142,20 +145,21 @@ func TestDisruptionsNeedACause(t *testing.T) {
 		name  string
 		svc   *v1.Service
 		leave func(oldManager)
-		// edit changes the setting afterwards, which makes the call.
-		edit func(*v1.Service)
-		call string
+		// edit changes the setting afterwards, which makes the call: by itself, unless it is approved.
+		edit     func(*v1.Service)
+		call     string
+		approved bool
 	}{
-		{"IPv6 as second family", service(dual), func(m oldManager) { m.network(networkShape{}) }, nil, ""},
+		{"IPv6 as second family", service(dual), func(m oldManager) { m.network(networkShape{}) }, nil, "", false},
 		{"edited subnets", service(annotate(annotation.KeySubnets, "{public-1}")), func(m oldManager) { m.network(networkShape{}) },
-			annotate(annotation.KeySubnets, "{public-0}"), "SetSubnets"},
+			annotate(annotation.KeySubnets, "{public-0}"), "SetSubnets", false},
 		{"TLS port after a space", service(annotate(annotation.KeyCertificates, certificateA, annotation.KeyTLSPorts, "8443, 443")),
-			func(m oldManager) { m.network(networkShape{}) }, annotate(annotation.KeyTLSPorts, "443"), "ModifyListener"},
+			func(m oldManager) { m.network(networkShape{}) }, annotate(annotation.KeyTLSPorts, "443"), "ModifyListener", true},
 		{"classic, HTTP in capitals", service(classic, annotate(annotation.KeyBackendProtocol, "HTTP")),
-			func(m oldManager) { m.classic(classicShape{}) }, annotate(annotation.KeyBackendProtocol, "http"), "CreateLoadBalancerListeners"},
+			func(m oldManager) { m.classic(classicShape{}) }, annotate(annotation.KeyBackendProtocol, "http"), "DeleteLoadBalancerListeners", true},
 		{"classic, policy of a removed annotation", service(classic, annotate(annotation.KeyCertificates, certificateA, annotation.KeyTLSPorts, "443")),
 			func(m oldManager) { m.classic(classicShape{tls: policy}) }, annotate(annotation.KeyTLSPolicy, "ELBSecurityPolicy-2016-08"),
-			"SetLoadBalancerPoliciesOfListener"},
+			"SetLoadBalancerPoliciesOfListener", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := adoption{svc: tt.svc}
@@ -169,11 +173,20 @@ func TestDisruptionsNeedACause(t *testing.T) {
 			if calls := r.calls(); !strings.Contains(calls, "Register") || len(strings.Fields(calls)) > 3 {
 				t.Errorf("a node joins by %s", calls)
 			}
+			r.log().Reset()
+			tt.svc.Spec.Ports = append(tt.svc.Spec.Ports, v1.ServicePort{Name: "more", Protocol: v1.ProtocolTCP, Port: 9443, NodePort: 30943})
+			r.ensure(tt.svc)
+			r.wantOnlyNewListener()
 			if tt.edit == nil {
 				return
 			}
 			r.log().Reset()
 			tt.edit(tt.svc)
+			if tt.approved {
+				r.ensure(tt.svc)
+				r.noMutations("an edit to what was wanted before")
+				tt.svc.Annotations[intent.KeyApprove] = r.heldID(tt.svc)
+			}
 			for key, value := range tt.svc.Annotations {
 				tt.svc.Annotations[key] = r.named.Expand(value)
 			}
@@ -183,6 +196,31 @@ func TestDisruptionsNeedACause(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wantOnlyNewListener fails unless a listener was created, and nothing else of the load balancer changed.
+func (r *rig) wantOnlyNewListener() {
+	r.t.Helper()
+	calls := r.log().Count()
+	if calls["CreateListener"]+calls["CreateLoadBalancerListeners"] != 1 {
+		r.t.Errorf("a further port makes the calls %v", calls)
+	}
+	for _, call := range []string{"SetSubnets", "SetIpAddressType", "ModifyListener", "DeleteListener", "DeleteLoadBalancerListeners",
+		"SetLoadBalancerPoliciesOfListener", "DetachLoadBalancerFromSubnets", "AttachLoadBalancerToSubnets"} {
+		if calls[call] > 0 {
+			r.t.Errorf("a further port releases %s: %v", call, calls)
+		}
+	}
+}
+
+// heldID returns the ID of the held changes of a Service.
+func (r *rig) heldID(svc *v1.Service) string {
+	r.t.Helper()
+	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, r.stored(svc), r.nodes, lbcommon.PlanOptions{})
+	if err != nil || p.HeldID == "" {
+		r.t.Fatalf("held %v, error %v", p.Held, err)
+	}
+	return p.HeldID
 }
 
 // untagInstance takes the cluster's tag from the instance of a node. The result restores it.

@@ -153,8 +153,8 @@ func (d *differ) source(refs []vpc.GroupRef) vpc.GroupRef {
 // desiredNodeRules returns the rule of each security group of nodes that allows the load balancer's traffic, which
 // comes from one of its groups.
 func (d *differ) desiredNodeRules(from vpc.GroupRef) vpc.NodeRules {
-	rules := vpc.NodeRules{LoadBalancer: d.name, Groups: d.want.NodeGroups.IDs, Keep: d.want.NodeGroups.Unclear, Kept: d.want.Kept,
-		From: &from, FromDescription: names.ClassicGroupRule}
+	rules := vpc.NodeRules{LoadBalancer: d.name, Groups: d.want.NodeGroups.IDs, Keep: d.want.NodeGroups.Unclear,
+		Kept: d.want.Kept, From: &from, FromDescription: names.ClassicGroupRule}
 	if d.want.Managed != nil {
 		rules.FromDescription = "" // as with cloud-provider-aws
 		if from.ID != "" && !d.have.Groups.InUse(from.ID) {
@@ -170,7 +170,7 @@ func (d *differ) diffNodeRules(refs []vpc.GroupRef, created, applied []plan.Ref,
 		return
 	}
 	rules := d.desiredNodeRules(d.source(refs))
-	rules.NotFrom, rules.RevokeAfter = d.exclusiveGroups(retired), applied
+	rules.NotFrom, rules.RevokeAfter = difference(d.exclusiveGroups(retired), d.want.Kept.Groups), applied
 	d.plan.Add(d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, rules, created)...)
 }
 
@@ -195,7 +195,7 @@ func (d *differ) managedGroup() (vpc.Group, bool) {
 // change.
 func (d *differ) retireManaged(applied []plan.Ref) (retired string) {
 	group, ok := d.managedGroup()
-	if !ok || d.want.Managed != nil {
+	if !ok || d.want.Managed != nil || slices.Contains(d.want.Kept.Groups, group.ID) {
 		return ""
 	}
 	for _, change := range d.groupDelete(group, applied) {
