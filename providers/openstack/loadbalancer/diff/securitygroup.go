@@ -65,12 +65,12 @@ func (d *differ) memberSubnets() []string {
 	}
 	for _, port := range d.want.Ports {
 		l, _ := d.listenerOf(port)
-		if pool, ok := d.poolOf(l.DefaultPoolID); ok && (d.isReplacementHeld(l) || d.isReusable(pool, port)) {
+		if pool, ok := d.poolOf(l.DefaultPoolID); ok && d.isReusable(pool, port) {
 			add(members.KeepSubnets(pool.Members, port.Members))
 		}
 	}
-	for _, l := range d.surplusListeners() {
-		if pool, ok := d.poolOf(l.DefaultPoolID); ok && d.isReplacementHeld(l) {
+	for _, l := range d.keptListeners() {
+		if pool, ok := d.poolOf(l.DefaultPoolID); ok {
 			add(pool.Members)
 		}
 	}
@@ -153,7 +153,8 @@ func (d *differ) diffRules(group api.SecurityGroup, want []rules.CreateOpts, kee
 func (d *differ) rulesDelete(group api.SecurityGroup, surplus []api.SecurityGroupRule) plan.Change {
 	var f plan.Fields
 	for _, r := range surplus {
-		f.Diff("rule", model.ShowRule(model.RuleOf(r)), "")
+		text := model.ShowRule(model.RuleOf(r))
+		f = append(f, plan.Field{Name: fieldRule, Before: text, Removed: []string{text}})
 	}
 	change := plan.Change{
 		Ref: d.ref(kindRules, group.Name, plan.Delete, group.ID), Fields: f,

@@ -12,12 +12,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// markTags makes a change that only sets tags a mark. It follows from the annotation with the tags of the object, and
-// from the portable one.
-func markTags(change plan.Change, annotation string) plan.Change {
-	if fields := plan.Fields(change.Fields); len(fields) == 1 && fields.Has("tags") {
-		change.Mark, change.Follows = true, model.TagFields(annotation)
-	}
+// markTags makes a change that only sets tags a mark.
+func markTags(change plan.Change) plan.Change {
+	fields := plan.Fields(change.Fields)
+	change.Mark = len(fields) == 1 && fields.Has("tags")
 	return change
 }
 
