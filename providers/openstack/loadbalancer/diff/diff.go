@@ -171,16 +171,54 @@ func (d *differ) replace(lb api.LoadBalancer, removal plan.Change) error {
 	if lb.ProvisioningStatus == api.Error && !d.creationFailed(lb) {
 		d.replaced = &lb
 	}
-	d.add(removal)
-	d.have.LoadBalancer, d.have.Listeners, d.have.Pools = nil, nil, nil
 	created, err := d.configured.For(nil, d.have.Subnets)
 	if err != nil {
 		return err
 	}
 	if created.Features != d.want.Features || created.LoadBalancer.SubnetID != d.want.LoadBalancer.SubnetID {
 		d.want = created
+		d.keepPorts()
 	}
+	removal.After = d.deleteChangedListeners(lb)
+	d.add(removal)
+	d.have.LoadBalancer, d.have.Listeners, d.have.Pools = nil, nil, nil
 	return d.ensureNew(freed, []plan.Ref{removal.Ref})
+}
+
+// deleteChangedListeners plans the deletion of the listeners that are not the same in the load balancer that replaces
+// this one: what that disrupts is no part of what the replacement does.
+func (d *differ) deleteChangedListeners(lb api.LoadBalancer) []plan.Ref {
+	var deleted []plan.Ref
+	if lb.ProvisioningStatus != api.Active {
+		return nil
+	}
+	for _, l := range filter(d.have.Listeners, d.ownsListener) {
+		i := slices.IndexFunc(d.want.Ports, func(p model.Port) bool { return portKey(p) == listenerKey(l) })
+		var change plan.Change
+		switch {
+		case i < 0:
+			change = d.listenerDelete(l, "the Service has no such port", nil)
+		case !d.isSameListener(l, d.want.Ports[i]):
+			change = d.listenerReplacement(l, d.want.Ports[i], nil)
+		default:
+			continue
+		}
+		change.Do = d.checkBackoff(lb, change.Do)
+		d.add(change)
+		deleted = append(deleted, change.Ref)
+	}
+	return deleted
+}
+
+// checkBackoff returns a function that fails while no other load balancer can be created.
+func (d *differ) checkBackoff(lb api.LoadBalancer,
+	do func(context.Context, *plan.Handles) error) func(context.Context, *plan.Handles) error {
+	return func(ctx context.Context, ids *plan.Handles) error {
+		if err := d.write.CheckCreationBackoff(lb, d.want); err != nil {
+			return err
+		}
+		return do(ctx, ids)
+	}
 }
 
 // ensureNew plans a new load balancer, after the deletion of the one that it replaces. freed are the floating IPs of
@@ -199,10 +237,7 @@ func (d *differ) ensureNew(freed []api.FloatingIP, after []plan.Ref) error {
 // floating IPs, so that they are found if the replacement is interrupted.
 func (d *differ) replacementDeletion(lb api.LoadBalancer, freed []api.FloatingIP,
 	remove func(context.Context, *plan.Handles) error) func(context.Context, *plan.Handles) error {
-	return func(ctx context.Context, ids *plan.Handles) error {
-		if err := d.write.CheckCreationBackoff(lb, d.want); err != nil {
-			return err
-		}
+	return d.checkBackoff(lb, func(ctx context.Context, ids *plan.Handles) error {
 		for _, f := range freed {
 			if change, ok := d.floatingIPMark(f); ok {
 				if err := change.Do(ctx, ids); err != nil {
@@ -211,7 +246,7 @@ func (d *differ) replacementDeletion(lb api.LoadBalancer, freed []api.FloatingIP
 			}
 		}
 		return remove(ctx, ids)
-	}
+	})
 }
 
 // ensureExisting plans the changes of a load balancer that stays.

@@ -26,7 +26,7 @@ var (
 	}
 	replacesPool = plan.Effect{
 		Change:   "a pool is replaced (its `protocol`, or the `subnet_id` of its members)",
-		Disrupts: plan.DisruptsTraffic, Fields: []string{fieldPoolProtocol, fieldMemberSubnet, "default_pool_id"},
+		Disrupts: plan.DisruptsTraffic, Fields: []string{fieldPoolProtocol, fieldMemberSubnet},
 	}
 	closesListener = plan.Effect{
 		Change: "a listener allows fewer clients (`allowed_cidrs`)", Disrupts: plan.DisruptsTraffic,

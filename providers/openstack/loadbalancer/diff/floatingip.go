@@ -47,6 +47,10 @@ func (d *differ) wantedFloatingIP(lb *api.LoadBalancer) *model.FloatingIP {
 // creates; freed are the floating IPs of the one that it replaces, which the changes in after detach.
 func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, after []plan.Ref) error {
 	attached, free := d.attachedFloatingIPs(lb), append(d.orphanedFloatingIPs(), freed...)
+	if kept := filter(append(slices.Clone(attached), freed...), d.keepsFloatingIP); len(kept) > 0 {
+		d.ensureKeptFloatingIPs(kept, after)
+		return nil
+	}
 	want := d.wantedFloatingIP(lb)
 	d.warnFloatingIP(want)
 	if want == nil {
@@ -63,6 +67,25 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 		}
 	}
 	return d.attachFloatingIP(*want, attached, free, after)
+}
+
+// keepsFloatingIP reports whether the release of a floating IP is held.
+func (d *differ) keepsFloatingIP(f api.FloatingIP) bool {
+	return d.keeps(kindFloatingIP, f.FloatingIP, "floating_ip_address")
+}
+
+// ensureKeptFloatingIPs plans the marks of floating IPs that stay, also at a load balancer that replaces another.
+func (d *differ) ensureKeptFloatingIPs(kept []api.FloatingIP, after []plan.Ref) {
+	for _, f := range kept {
+		change, ok := d.floatingIPMark(f)
+		switch {
+		case len(after) > 0:
+			d.add(d.floatingIPAttach(f, after))
+		case ok:
+			d.add(change)
+		}
+	}
+	d.releaseFloatingIPs(d.orphanedFloatingIPs(), after)
 }
 
 // ensureNoFloatingIP plans for a load balancer that should have no floating IP: one that becomes internal loses those
@@ -309,6 +332,7 @@ func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change 
 		if want := d.want.FloatingIP; want != nil {
 			change.Fields[len(change.Fields)-1].After = want.Address
 		}
+		change.Key = f.FloatingIP
 		movesFloatingIP.Declare(&change)
 	}
 	return change

@@ -31,6 +31,9 @@ func (d *differ) warnKeptFloatingIP(lb *api.LoadBalancer) {
 		return
 	}
 	existing := attached[i]
+	if d.keepsFloatingIP(existing) {
+		return
+	}
 	// Without a record, the existing objects count as applied.
 	changed := len(model.StoredRecord(*lb).Changed(model.AppliedFields(d.want), []string{model.FieldFloatingPlace})) > 0
 	if !changed && (!want.NetworkExplicit || existing.FloatingNetworkID == want.NetworkID) {

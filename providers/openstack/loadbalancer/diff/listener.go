@@ -187,11 +187,20 @@ func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.R
 	return change
 }
 
-// listenerReplacement deletes a listener that another one replaces, because its protocol is immutable.
+// isSameListener reports whether a listener and its pool change in nothing that disrupts.
+func (d *differ) isSameListener(have api.Listener, port model.Port) bool {
+	return have.Protocol == string(port.Listener.Protocol) && len(d.poolDifferences(have, port)) == 0 &&
+		len(d.lostRanges(have, port)) == 0
+}
+
+// listenerReplacement deletes a listener that another one replaces.
 func (d *differ) listenerReplacement(have api.Listener, port model.Port, after []plan.Ref) plan.Change {
-	want := string(port.Listener.Protocol)
-	change := d.listenerDelete(have, "its protocol changes from "+have.Protocol+" to "+want, after)
-	fields := plan.Fields{{Name: "protocol", Before: have.Protocol, After: want}}
+	var fields plan.Fields
+	want, reason := string(port.Listener.Protocol), "another one replaces it"
+	if fields.Diff("protocol", have.Protocol, want) {
+		reason = "its protocol changes from " + have.Protocol + " to " + want
+	}
+	change := d.listenerDelete(have, reason, after)
 	if d.lostRanges(have, port) != nil {
 		fields.Diff("allowed_cidrs", plan.ShowSet(have.AllowedCIDRs), plan.ShowSet(d.allowedCIDRs(port)))
 	}
