@@ -60,8 +60,6 @@ type held struct {
 	edit []func(*v1.Service)
 	// want are the fields that are held.
 	want []string
-	// port is the port of the objects that the edit is about; 80 without.
-	port int
 	// applied reports whether the edit is applied.
 	applied func(*rig) bool
 }
@@ -154,15 +152,23 @@ func TestHeldDifferenceKeepsExistingValue(t *testing.T) {
 				lb, listener, pool, address := r.made().ID, r.listener(80), r.pool(80), r.addressOf(r.made())
 				r.unseen(svc, append(tt.edit, expand)...)
 				withPort8443(svc)
-				annotate("timeout-client-data", "60000")(svc)
+				annotate("timeout-client-data", "60000", annotation.KeyMonitor, "true")(svc)
+				hasRanges := strings.Contains(strings.Join(tt.want, ""), "allowed_cidrs")
+				if !hasRanges {
+					allowOnly("10.0.0.0/8")(svc)
+				}
 				r.launch("joins")
 				r.ensure(svc)
 				r.wantKept(lb, listener, pool, address)
 				if tt.applied(r) {
 					t.Error("what is held is applied")
 				}
-				if l := r.listener(443); l.TimeoutClientData != 60000 || len(r.membersAt(8443)) != 4 {
-					t.Errorf("listener %+v, members %+v at the new port", l, r.membersAt(8443))
+				l := r.listener(443)
+				if l.TimeoutClientData != 60000 || !hasRanges && plan.ShowSet(l.AllowedCIDRs) != "10.0.0.0/8" {
+					t.Errorf("listener %+v", l)
+				}
+				if m := r.membersAt(8443); r.monitor(443) == nil || len(m) != 4 {
+					t.Errorf("monitor %v, members %+v at the new port", r.monitor(443), m)
 				}
 				if got := r.heldFields(svc); !slices.Equal(got, tt.want) {
 					t.Errorf("held %q, want %q", got, tt.want)

@@ -189,7 +189,7 @@ func (d *differ) replace(lb api.LoadBalancer, removal plan.Change) error {
 // this one: what that disrupts is no part of what the replacement does.
 func (d *differ) deleteChangedListeners(lb api.LoadBalancer) []plan.Ref {
 	var deleted []plan.Ref
-	if lb.ProvisioningStatus != api.Active {
+	if lb.ProvisioningStatus == api.Error || lb.ProvisioningStatus == api.PendingDelete {
 		return nil
 	}
 	for _, l := range filter(d.have.Listeners, d.ownsListener) {
