@@ -14,8 +14,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// TestClientsOfListenerAreRemovedOnlyForCause verifies that a listener of another manager keeps clients that the
-// Service does not name, until an edit of its ranges or an approval, and that other changes of it are applied.
+// TestClientsOfListenerAreRemovedOnlyForCause verifies that a listener of another manager keeps each range that the
+// Service has never named, until an approval, and that other changes of it, and of its ranges, are applied.
 func TestClientsOfListenerAreRemovedOnlyForCause(t *testing.T) {
 	byHand := []string{"198.51.100.0/24", "203.0.113.0/24"}
 	named, other := byHand[:1], "192.0.2.0/24"
@@ -30,16 +30,16 @@ func TestClientsOfListenerAreRemovedOnlyForCause(t *testing.T) {
 		"another setting": {func(_ *rig, svc *v1.Service) {
 			annotate("connection-limit", "77")(svc)
 		}, byHand},
-		"edit": {func(_ *rig, svc *v1.Service) { ranges(other)(svc) }, []string{other}},
+		"edit": {func(_ *rig, svc *v1.Service) { ranges(other)(svc) }, []string{other, byHand[1]}},
 		"edit of a port": {func(_ *rig, svc *v1.Service) {
 			annotate(intent.KeyPortSourceRanges, "http=198.51.100.7/32")(svc)
-		}, []string{"198.51.100.7/32"}},
+		}, []string{"198.51.100.7/32", byHand[1]}},
 		"edit after a restart": {func(r *rig, svc *v1.Service) {
 			annotate("connection-limit", "77")(svc)
 			r.ensure(svc)
 			ranges(other)(svc)
 			r.restart()
-		}, []string{other}},
+		}, []string{other, byHand[1]}},
 		"approval": {(*rig).approveHeld, named},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -48,15 +48,15 @@ func TestClientsOfListenerAreRemovedOnlyForCause(t *testing.T) {
 				r.allow(byHand...)
 				r.restart()
 				r.ensure(svc)
-				r.wantEvent("disrupts traffic: no change was seen")
+				r.wantEvent("disrupts traffic: no edit of the Service that was seen since the load balancer was taken over causes it")
 				if m := r.mutations(); len(m) > 0 {
 					t.Errorf("taking over made %v", m)
 				}
 				tt.change(r, svc)
 				r.ensure(svc)
 				l := r.listener(80)
-				if !slices.Equal(l.AllowedCIDRs, tt.want) {
-					t.Errorf("allowed %q, want %q", l.AllowedCIDRs, tt.want)
+				if got := slices.Sorted(slices.Values(l.AllowedCIDRs)); !slices.Equal(got, tt.want) {
+					t.Errorf("allowed %q, want %q", got, tt.want)
 				}
 				if value, ok := svc.Annotations[annotation.KeyConnectionLimit]; ok && fmt.Sprint(l.ConnLimit) != value {
 					t.Errorf("connection limit %d, want %s", l.ConnLimit, value)
@@ -98,12 +98,16 @@ func (r *rig) allow(cidrs ...string) {
 	r.front.Log().Reset()
 }
 
-// TestRangesOfGuestEditedWithoutManagerAreHeld verifies the ranges of a Service that shares a load balancer. The applied
-// record is the owner's: what exists counts as applied when a manager starts, so that fewer clients need an edit that the
-// manager sees, or an approval. More clients need neither.
-func TestRangesOfGuestEditedWithoutManagerAreHeld(t *testing.T) {
+// TestRangesOfGuestEditedWithoutManager verifies the ranges of a Service that shares a load balancer, whose tags have no
+// record of it. Its status shows what was edited while no manager ran. Without the status, what exists counts as applied:
+// fewer clients need another edit, or an approval, and more clients need neither.
+func TestRangesOfGuestEditedWithoutManager(t *testing.T) {
 	const first, second, third = "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"
 	ranges := func(svc *v1.Service, cidrs ...string) { svc.Spec.LoadBalancerSourceRanges = cidrs }
+	forget := func(r *rig, svc *v1.Service) {
+		svc.Status.Conditions = nil
+		r.restart()
+	}
 	for name, tt := range map[string]struct {
 		edit func(*rig, *v1.Service)
 		want []string
@@ -112,24 +116,28 @@ func TestRangesOfGuestEditedWithoutManagerAreHeld(t *testing.T) {
 		"fewer, while none runs": {func(r *rig, guest *v1.Service) {
 			ranges(guest, first)
 			r.restart()
-		}, []string{first, second}},
-		"more, while none runs": {func(r *rig, guest *v1.Service) {
-			ranges(guest, first, second, third)
-			r.restart()
-		}, []string{first, second, third}},
-		"fewer, while none runs, and approved": {func(r *rig, guest *v1.Service) {
+		}, []string{first}},
+		"fewer, without a history": {func(r *rig, guest *v1.Service) {
 			ranges(guest, first)
-			r.restart()
+			forget(r, guest)
+		}, []string{first, second}},
+		"more, without a history": {func(r *rig, guest *v1.Service) {
+			ranges(guest, first, second, third)
+			forget(r, guest)
+		}, []string{first, second, third}},
+		"fewer, without a history, and approved": {func(r *rig, guest *v1.Service) {
+			ranges(guest, first)
+			forget(r, guest)
 			r.ensure(guest)
-			r.wantEvent("disrupts traffic: no change was seen")
+			r.wantEvent("disrupts traffic: no edit of the Service")
 			r.approveHeld(guest)
 		}, []string{first}},
-		"fewer, while none runs, and edited again": {func(r *rig, guest *v1.Service) {
+		"others, without a history, and edited again": {func(r *rig, guest *v1.Service) {
 			ranges(guest, first)
-			r.restart()
+			forget(r, guest)
 			r.ensure(guest)
-			ranges(guest, second)
-		}, []string{second}},
+			ranges(guest, third)
+		}, []string{second, third}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, sim.Options{}, Settings{}, func(r *rig) {

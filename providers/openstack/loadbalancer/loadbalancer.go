@@ -221,3 +221,9 @@ func (c *Cloud) servers() map[string]bool {
 	}
 	return servers
 }
+
+// Keep implements lbcommon.Keeper.
+func (c *Cloud) Keep(want Desired, _ Observed, differences []plan.Difference) Desired {
+	want.Kept = differences
+	return want
+}

@@ -44,7 +44,7 @@ func TestRecordHoldsPoolsThatConfigurationReplaces(t *testing.T) {
 		for range 2 {
 			r.restart()
 			r.ensure(svc)
-			r.wantEvent("not changed since it was applied")
+			r.wantEvent("no edit of the Service causes it")
 			if m := r.mutations(); len(m) > 0 {
 				t.Errorf("changes %v, want none while they are held", m)
 			}

@@ -112,13 +112,18 @@ func TestAdoptionKeepsPlace(t *testing.T) {
 		if diff := cmp.Diff(before, r.records(true)); diff != "" {
 			t.Errorf("what changed (-before +after):\n%s", diff)
 		}
-		r.wantEvent("no change was seen since the load balancer was taken over")
+		r.wantEvent("no edit of the Service that was seen since the load balancer was taken over causes it")
 		r.restart()
 		r.steady(svc)
 
 		svc.Spec.LoadBalancerIP = "10.9.0.44"
+		r.ensure(svc)
+		if got := r.made(); got.ID != lb.ID {
+			t.Errorf("load balancer %+v, which an address in a held subnet does not replace", got)
+		}
+		r.approveHeld(svc)
 		if got := r.ensure(svc).Ingress[0].IP; got != "10.9.0.44" {
-			t.Errorf("the address is %s: a later change of the place has no effect", got)
+			t.Errorf("the address is %s: an approved change of the place has no effect", got)
 		}
 		r.steady(svc)
 		r.remove(svc)

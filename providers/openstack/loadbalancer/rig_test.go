@@ -15,6 +15,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -167,7 +168,7 @@ func (r *rig) restart() {
 		return server, nil
 	}})
 	r.manager = lbcommon.New(lbcommon.Options{Provider: "openstack", Vocabulary: annotation.Vocabulary("openstack")}, r.cloud)
-	runtime := provider.Runtime{Recorder: r.recorder, ClusterUID: r.uid}
+	runtime := provider.Runtime{Recorder: r.recorder, ClusterUID: r.uid, SetCondition: setCondition}
 	if r.annotates {
 		runtime.Annotate = func(_ context.Context, svc *v1.Service, annotations map[string]string) error {
 			maps.Copy(svc.Annotations, annotations)
@@ -176,6 +177,16 @@ func (r *rig) restart() {
 	}
 	r.manager.SetRuntime(runtime)
 	r.front.Log().Reset()
+}
+
+// setCondition sets or removes a condition of a Service, as the API server does.
+func setCondition(_ context.Context, svc *v1.Service, condition metav1.Condition) error {
+	if condition.Status == "" {
+		meta.RemoveStatusCondition(&svc.Status.Conditions, condition.Type)
+	} else {
+		meta.SetStatusCondition(&svc.Status.Conditions, condition)
+	}
+	return nil
 }
 
 // rigNodes lists the nodes of a rig.

@@ -291,7 +291,7 @@ func TestMembersFollowInvalidSelectorAfterRestart(t *testing.T) {
 		want   []string
 	}{
 		"new selector":     {want: []string{"joins", "node-0", "node-1"}},
-		"changed selector": {before: "pool=edge", want: []string{"node-1"}},
+		"changed selector": {before: "pool=edge", want: []string{"joins", "node-1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, sim.Options{}, Settings{}, func(r *rig) {

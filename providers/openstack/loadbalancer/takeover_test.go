@@ -126,7 +126,7 @@ func (r *rig) approveHeld(svc *v1.Service) {
 	if err != nil || len(todo.Held) == 0 {
 		r.t.Fatalf("%d changes are held, error %v", len(todo.Held), err)
 	}
-	svc.Annotations[intent.KeyApprove] = lbcommon.HeldID(todo.Held)
+	svc.Annotations[intent.KeyApprove] = todo.HeldID
 }
 
 func TestTakeOverHoldsFloatingIPUnlikeLoadBalancerIP(t *testing.T) {
@@ -416,6 +416,33 @@ func TestApprovalOfFailoverHoldsForOneFailure(t *testing.T) {
 	})
 }
 
+// An approval of a recovery that was not needed does not hold for the next failure.
+func TestUnusedApprovalOfFailoverHoldsForOneFailure(t *testing.T) {
+	bubble(t, sim.Options{AllowFailover: true}, Settings{}, func(r *rig) {
+		svc := service()
+		r.ensure(svc)
+		name := r.balancer().Name
+		set := func(status string) {
+			r.sleep(time.Minute)
+			if err := r.sim.SetLoadBalancerStatus(name, status); err != nil {
+				r.t.Fatal(err)
+			}
+			r.restart()
+		}
+		set(api.Error)
+		r.approveHeld(svc)
+		set(api.Active)
+		set(api.Error)
+		r.ensure(svc)
+		if m := r.mutations(); len(m) > 0 {
+			r.t.Errorf("the approval of the first failure makes %v at the second", m)
+		}
+		set(api.Active)
+		r.remove(svc)
+		r.nothing()
+	})
+}
+
 // A load balancer without health monitors stays so when its first change is interrupted: between the record of the
 // cause and the tag that remembers it.
 func TestInterruptedFirstChangeAddsNoMonitors(t *testing.T) {
@@ -429,10 +456,8 @@ func TestInterruptedFirstChangeAddsNoMonitors(t *testing.T) {
 			kit.Fault{Kind: kit.FaultError, Operation: "DeletePool", Times: kit.Always},
 		)
 		_ = r.ensureError(svc)
-		// The two are independent changes: the tag may be first.
-		lb := r.balancer()
-		if record := model.StoredRecord(lb); !record.IsCause() && !slices.Contains(lb.Tags, names.UnmonitoredTag) {
-			r.t.Fatalf("the record is %q after %v, want that of the cause", record.Encode(), r.mutations())
+		if record := model.StoredRecord(r.balancer()); !record.IsZero() {
+			r.t.Fatalf("the record is %q after %v, want none", record.Encode(), r.mutations())
 		}
 		r.sim.Front().SetFaults()
 		r.restart()

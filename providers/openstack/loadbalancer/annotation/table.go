@@ -306,5 +306,6 @@ func Portable() []string {
 func Vocabulary(provider string) intent.Vocabulary {
 	return intent.Vocabulary{
 		Provider: provider, Portable: Portable(), Own: Keys(), OwnPrefixes: Prefixes(), SCTP: true, NodePortsOptional: true,
+		Written: []string{KeyLoadBalancerAddress, KeyMembers, KeyFailoverRefused},
 	}
 }

@@ -25,16 +25,7 @@ import (
 // balancer is created with everything in it, and its floating IP follows. In an existing one, a pool is complete before
 // a listener forwards to it, and deletions follow the replacements if Octavia lets both exist.
 func Plan(write apply.Writer, want *model.Desired, have observe.Observed) (plan.Plan, error) {
-	p, err := planWithout(nil, write, want, have)
-	p.Replan = func(held []plan.HeldChange) (plan.Plan, error) { return planWithout(held, write, want, have) }
-	return p, err
-}
-
-// planWithout is Plan without the held changes: objects that they would replace stay, and get the other changes.
-func planWithout(held []plan.HeldChange, write apply.Writer, want *model.Desired,
-	have observe.Observed) (plan.Plan, error) {
 	d := newDiffer(write, have)
-	d.held = held
 	if want == nil {
 		d.deleting = true
 		d.remove()
@@ -50,9 +41,13 @@ func planWithout(held []plan.HeldChange, write apply.Writer, want *model.Desired
 	if err := d.refuse(); err != nil {
 		return plan.Plan{}, err
 	}
+	if err := d.keepPlace(); err != nil {
+		return plan.Plan{}, err
+	}
 	d.skipConflictingPorts()
 	d.keepUnowned()
 	d.keepUnmonitored()
+	d.keepPorts()
 	if err := d.ensure(); err != nil {
 		return plan.Plan{}, err
 	}
@@ -163,13 +158,7 @@ func (d *differ) ensure() error {
 	default:
 		removal := d.loadBalancerDelete(*lb, reason)
 		d.declareReplacement(*lb, &removal)
-		if !d.isHeld(removal.Ref) {
-			return d.replace(*lb, removal)
-		}
-		if lb.ProvisioningStatus == api.Error {
-			d.diffGroup() // Octavia changes nothing of the load balancer
-			return nil
-		}
+		return d.replace(*lb, removal)
 	}
 	d.diffGroup()
 	return d.ensureExisting(lb)
@@ -182,16 +171,56 @@ func (d *differ) replace(lb api.LoadBalancer, removal plan.Change) error {
 	if lb.ProvisioningStatus == api.Error && !d.creationFailed(lb) {
 		d.replaced = &lb
 	}
-	d.add(removal)
-	d.have.LoadBalancer, d.have.Listeners, d.have.Pools = nil, nil, nil
 	created, err := d.configured.For(nil, d.have.Subnets)
 	if err != nil {
 		return err
 	}
 	if created.Features != d.want.Features || created.LoadBalancer.SubnetID != d.want.LoadBalancer.SubnetID {
 		d.want = created
+		d.keepPorts()
 	}
+	removal.After = d.deleteChangedListeners(lb)
+	d.add(removal)
+	d.have.LoadBalancer, d.have.Listeners, d.have.Pools = nil, nil, nil
 	return d.ensureNew(freed, []plan.Ref{removal.Ref})
+}
+
+// deleteChangedListeners plans the deletion of the listeners that are not the same in the load balancer that replaces
+// this one: what that disrupts is no part of what the replacement does.
+func (d *differ) deleteChangedListeners(lb api.LoadBalancer) []plan.Ref {
+	var deleted []plan.Ref
+	if lb.ProvisioningStatus == api.Error || lb.ProvisioningStatus == api.PendingDelete {
+		return nil
+	}
+	for _, l := range filter(d.have.Listeners, d.ownsListener) {
+		i := slices.IndexFunc(d.want.Ports, func(p model.Port) bool { return portKey(p) == listenerKey(l) })
+		var change plan.Change
+		switch {
+		case i < 0:
+			change = d.listenerDelete(l, "the Service has no such port", nil)
+		case !d.isSameListener(l, d.want.Ports[i]):
+			change = d.listenerReplacement(l, d.want.Ports[i], nil)
+		default:
+			continue
+		}
+		change.Do = d.checkBackoff(lb, func(ctx context.Context, _ *plan.Handles) error {
+			return d.write.DeleteListener(ctx, lb.ID, l.ID)
+		})
+		d.add(change)
+		deleted = append(deleted, change.Ref)
+	}
+	return deleted
+}
+
+// checkBackoff returns a function that fails while no other load balancer can be created.
+func (d *differ) checkBackoff(lb api.LoadBalancer,
+	do func(context.Context, *plan.Handles) error) func(context.Context, *plan.Handles) error {
+	return func(ctx context.Context, ids *plan.Handles) error {
+		if err := d.write.CheckCreationBackoff(lb, d.want); err != nil {
+			return err
+		}
+		return do(ctx, ids)
+	}
 }
 
 // ensureNew plans a new load balancer, after the deletion of the one that it replaces. freed are the floating IPs of
@@ -210,10 +239,7 @@ func (d *differ) ensureNew(freed []api.FloatingIP, after []plan.Ref) error {
 // floating IPs, so that they are found if the replacement is interrupted.
 func (d *differ) replacementDeletion(lb api.LoadBalancer, freed []api.FloatingIP,
 	remove func(context.Context, *plan.Handles) error) func(context.Context, *plan.Handles) error {
-	return func(ctx context.Context, ids *plan.Handles) error {
-		if err := d.write.CheckCreationBackoff(lb, d.want); err != nil {
-			return err
-		}
+	return d.checkBackoff(lb, func(ctx context.Context, ids *plan.Handles) error {
 		for _, f := range freed {
 			if change, ok := d.floatingIPMark(f); ok {
 				if err := change.Do(ctx, ids); err != nil {
@@ -222,7 +248,7 @@ func (d *differ) replacementDeletion(lb api.LoadBalancer, freed []api.FloatingIP
 			}
 		}
 		return remove(ctx, ids)
-	}
+	})
 }
 
 // ensureExisting plans the changes of a load balancer that stays.
@@ -242,7 +268,7 @@ func (d *differ) ensureExisting(lb *api.LoadBalancer) error {
 	}
 	update, changed := d.loadBalancerUpdate(*lb)
 	switch {
-	case !changed || d.isHeld(update.Ref):
+	case !changed:
 	case plan.Fields(update.Fields).Has("name"):
 		// The parts with the tags of the earlier name are found by it: after an interruption it still is.
 		for _, c := range d.plan.Changes[index:] {
@@ -258,9 +284,6 @@ func (d *differ) ensureExisting(lb *api.LoadBalancer) error {
 // ensureAfterFailover plans the failover of a load balancer, and all other changes after it.
 func (d *differ) ensureAfterFailover(lb *api.LoadBalancer) error {
 	failover := d.failover(*lb)
-	if d.isHeld(failover.Ref) {
-		return nil
-	}
 	index := len(d.plan.Changes)
 	if err := d.ensureExisting(lb); err != nil {
 		return err
@@ -320,18 +343,10 @@ func (d *differ) ensurePorts(after []plan.Ref) {
 func (d *differ) ensurePort(port model.Port, after []plan.Ref) {
 	have, exists := d.listenerOf(port)
 	current, hasPool := d.poolOf(have.DefaultPoolID)
-	held := exists && hasPool && d.isReplacementHeld(have)
-	if held {
-		port = keepProtocols(port, have, current)
-	}
-	pool, reused := current, hasPool && (held || d.isReusable(current, port))
+	pool, reused := current, hasPool && d.isReusable(current, port)
 	if !reused {
 		pool, reused = d.orphanedPool(port)
 	}
-	if exists && d.isNarrowingHeld(have) {
-		port.Listener.AllowedCIDRs = have.AllowedCIDRs
-	}
-	port = d.withoutHeldMonitor(port)
 	ref, ready := d.ensurePool(pool, reused, port, after)
 	ready = append(ready, after...)
 	if !exists {
@@ -351,12 +366,11 @@ func (d *differ) switchListener(have api.Listener, port model.Port, ref poolRef,
 	if have.Protocol == string(port.Listener.Protocol) {
 		change, ok := d.listenerUpdate(have, port, ref, ready)
 		if ok {
-			d.plan.Changes = append(d.plan.Changes, change) // not by add: the held one has fewer fields here
+			d.add(change)
 		}
 		return change.Ref
 	}
-	removal := d.listenerDelete(have, "its protocol changes from "+have.Protocol+" to "+string(port.Listener.Protocol),
-		ready)
+	removal := d.listenerReplacement(have, port, ready)
 	d.add(removal)
 	d.add(d.listenerCreate(port, ref, append(slices.Clone(ready), removal.Ref)))
 	return removal.Ref

@@ -44,8 +44,6 @@ type differ struct {
 	want, configured model.Desired
 	have             observe.Observed
 	plan             plan.Plan
-	// held are changes that are not planned: the objects that they would replace stay.
-	held []plan.HeldChange
 	// deleting is set if nothing should exist.
 	deleting bool
 	// owner reports that the existing load balancer was created for this Service.
@@ -80,12 +78,8 @@ func newDiffer(write apply.Writer, have observe.Observed) *differ {
 	return d
 }
 
-// add appends a change to the plan, unless it is held.
-func (d *differ) add(change plan.Change) {
-	if !d.isHeld(change.Ref) {
-		d.plan.Changes = append(d.plan.Changes, change)
-	}
-}
+// add appends a change to the plan.
+func (d *differ) add(change plan.Change) { d.plan.Changes = append(d.plan.Changes, change) }
 
 // addLast appends the changes that come after all others but those of floating IPs.
 func (d *differ) addLast() {
@@ -128,11 +122,6 @@ func (d *differ) ref(kind, name string, action plan.Action, detail string) plan.
 	}
 	d.refs[ref] = true
 	return ref
-}
-
-// isHeld reports whether a change is held.
-func (d *differ) isHeld(ref plan.Ref) bool {
-	return slices.ContainsFunc(d.held, func(h plan.HeldChange) bool { return h.Ref == ref })
 }
 
 // isProven reports whether the load balancer, or this Service's part of it, is certainly this cluster's: see

@@ -38,17 +38,15 @@ func (d *differ) hasServed(lb api.LoadBalancer) bool {
 		slices.ContainsFunc(d.key.Addresses, func(a string) bool { return model.FamilyOf(a) == "" })
 }
 
-// failureFields returns the fields that identify one failure of a load balancer: an approval holds for that one only.
-func failureFields(lb api.LoadBalancer) []plan.Field {
-	return []plan.Field{{Name: "id", Before: lb.ID}, {Name: "updated_at", Before: lb.UpdatedAt.Format(time.RFC3339)}}
-}
+// failureTime identifies one failure of a load balancer: an approval holds for that one only.
+func failureTime(lb api.LoadBalancer) string { return lb.UpdatedAt.Format(time.RFC3339) }
 
 // failover requests that Octavia builds a load balancer again.
 func (d *differ) failover(have api.LoadBalancer) plan.Change {
 	change := plan.Change{
 		Ref: d.ref(kindLoadBalancer, have.Name, plan.Update, "failover"),
-		Fields: append(failureFields(have), plan.Field{Name: "provisioning_status", Before: have.ProvisioningStatus,
-			After: api.Active}),
+		Fields: []plan.Field{{Name: "provisioning_status", Before: have.ProvisioningStatus,
+			After: api.Active + " after " + failureTime(have)}},
 		Reason: "the load balancer is in the state ERROR: requesting a failover",
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return d.write.Failover(ctx, have.ID)

@@ -11,7 +11,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -48,6 +47,10 @@ func (d *differ) wantedFloatingIP(lb *api.LoadBalancer) *model.FloatingIP {
 // creates; freed are the floating IPs of the one that it replaces, which the changes in after detach.
 func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, after []plan.Ref) error {
 	attached, free := d.attachedFloatingIPs(lb), append(d.orphanedFloatingIPs(), freed...)
+	if kept := filter(append(slices.Clone(attached), freed...), d.keepsFloatingIP); len(kept) > 0 {
+		d.ensureKeptFloatingIPs(kept, after)
+		return nil
+	}
 	want := d.wantedFloatingIP(lb)
 	d.warnFloatingIP(want)
 	if want == nil {
@@ -64,6 +67,25 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 		}
 	}
 	return d.attachFloatingIP(*want, attached, free, after)
+}
+
+// keepsFloatingIP reports whether the release of a floating IP is held.
+func (d *differ) keepsFloatingIP(f api.FloatingIP) bool {
+	return d.keeps(kindFloatingIP, f.FloatingIP, "floating_ip_address")
+}
+
+// ensureKeptFloatingIPs plans the marks of floating IPs that stay, also at a load balancer that replaces another.
+func (d *differ) ensureKeptFloatingIPs(kept []api.FloatingIP, after []plan.Ref) {
+	for _, f := range kept {
+		change, ok := d.floatingIPMark(f)
+		switch {
+		case len(after) > 0:
+			d.add(d.floatingIPAttach(f, after))
+		case ok:
+			d.add(change)
+		}
+	}
+	d.releaseFloatingIPs(d.orphanedFloatingIPs(), after)
 }
 
 // ensureNoFloatingIP plans for a load balancer that should have no floating IP: one that becomes internal loses those
@@ -115,7 +137,7 @@ func (d *differ) attachFloatingIP(want model.FloatingIP, attached, free []api.Fl
 // keeps the one that it has. Without one the Service has no address: then a change fails once all others are applied.
 func (d *differ) keepFloatingIP(attached []api.FloatingIP, err error) {
 	if len(attached) > 0 {
-		d.plan.Unapplied = append(d.plan.Unapplied, model.FloatingFields().Fields...)
+		d.plan.Unapplied = append(d.plan.Unapplied, d.want.Sources.FieldOf(intent.KeyStaticAddresses))
 		d.warnf("the load balancer keeps the floating IP %s: %v", attached[0].FloatingIP, err)
 		return
 	}
@@ -131,7 +153,6 @@ func (d *differ) keepFloatingIP(attached []api.FloatingIP, err error) {
 func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached []api.FloatingIP) {
 	creation := d.floatingIPCreate(want, nil)
 	handle, port := plan.Handle(creation.Ref.Name), d.have.LoadBalancer.VipPortID
-	movesFloatingIP.Declare(&creation)
 	creation.Do = func(ctx context.Context, ids *plan.Handles) error {
 		created, err := d.write.AllocateFloatingIP(ctx, want, "")
 		if err != nil {
@@ -236,7 +257,7 @@ func (d *differ) floatingIPMark(f api.FloatingIP) (plan.Change, bool) {
 	return plan.Change{
 		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "tags"),
 		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(f.Tags), After: plan.ShowSet(want)}},
-		Mark:   true, Follows: []string{annotation.KeyKeepFloatingIP}, Retry: d.have.TagsDenied,
+		Mark:   true, Retry: d.have.TagsDenied,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			if !d.write.HasFloatingIP(f.ID) {
 				return nil // the plan has released it
@@ -306,7 +327,12 @@ func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Chang
 // floatingIPRelease deletes a floating IP, or detaches one that was not allocated for this Service or is to be kept.
 func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change {
 	change := d.floatingIPRemoval(f, reason)
-	if f.PortID != "" {
+	if f.PortID != "" && !d.deleting {
+		change.Fields = append(change.Fields, plan.Field{Name: "floating_ip_address", Before: f.FloatingIP})
+		if want := d.want.FloatingIP; want != nil {
+			change.Fields[len(change.Fields)-1].After = want.Address
+		}
+		change.Key = f.FloatingIP
 		movesFloatingIP.Declare(&change)
 	}
 	return change
@@ -317,7 +343,7 @@ func (d *differ) floatingIPRemoval(f api.FloatingIP, reason string) plan.Change 
 	if owned := d.ownsFloatingIP(f); !owned || d.isKept(f) {
 		return plan.Change{
 			Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "detach"),
-			Reason: reason + "; it is kept", Follows: movesFloatingIP.Follows(),
+			Reason: reason + "; it is kept",
 			Fields: []plan.Field{{Name: "port", Before: f.PortID}},
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				if owned {
@@ -333,7 +359,7 @@ func (d *differ) floatingIPRemoval(f api.FloatingIP, reason string) plan.Change 
 	return plan.Change{
 		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Delete, f.ID),
 		ID:     f.ID,
-		Reason: reason, Follows: movesFloatingIP.Follows(),
+		Reason: reason,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return d.write.DeleteFloatingIP(ctx, f.ID)
 		},

@@ -31,6 +31,9 @@ func (d *differ) warnKeptFloatingIP(lb *api.LoadBalancer) {
 		return
 	}
 	existing := attached[i]
+	if d.keepsFloatingIP(existing) {
+		return
+	}
 	// Without a record, the existing objects count as applied.
 	changed := len(model.StoredRecord(*lb).Changed(model.AppliedFields(d.want), []string{model.FieldFloatingPlace})) > 0
 	if !changed && (!want.NetworkExplicit || existing.FloatingNetworkID == want.NetworkID) {
@@ -87,11 +90,7 @@ func (d *differ) keepUnmonitored() {
 	d.unmonitored = true
 	d.want.Ports = slices.Clone(d.want.Ports)
 	for i := range d.want.Ports {
-		port := &d.want.Ports[i]
-		port.Monitor, port.Members = nil, slices.Clone(port.Members)
-		for m := range port.Members {
-			port.Members[m].MonitorPort = 0
-		}
+		d.want.Ports[i] = withoutMonitor(d.want.Ports[i])
 	}
 	d.warnf("the load balancer was created by another manager without health monitors, and is left so: with "+
 		"externalTrafficPolicy: Local the connections that reach a node "+
@@ -104,9 +103,8 @@ func (d *differ) isAdoptedUnmonitored(lb api.LoadBalancer) bool {
 		return d.owner
 	}
 	monitored := slices.ContainsFunc(d.have.Pools, func(p observe.Pool) bool { return p.MonitorID != "" })
-	stored := model.StoredRecord(lb)
-	// The tag is written with the first change. If that was interrupted, only the record of its cause is there.
-	unchanged := names.ClusterUID(lb.Tags) == "" && stored.IsZero() || stored.IsCause()
+	// The marks and the record are written after the tag of UnmonitoredTag.
+	unchanged := names.ClusterUID(lb.Tags) == "" && model.StoredRecord(lb).IsZero()
 	return d.owner && d.want.Features.Tags() && unchanged && !monitored
 }
 

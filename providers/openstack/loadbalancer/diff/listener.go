@@ -14,7 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/members"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -80,6 +80,7 @@ func (d *differ) listenerCreate(port model.Port, pool poolRef, after []plan.Ref)
 	return plan.Change{
 		Ref:    d.ref(kindListener, spec.Name, plan.Create, ""),
 		Fields: d.listenerFields(api.Listener{}, port, pool),
+		Key:    portKey(port),
 		After:  after,
 		Do: func(ctx context.Context, ids *plan.Handles) (err error) {
 			if spec.LoadbalancerID, err = d.loadBalancerID(ids); err != nil {
@@ -104,7 +105,7 @@ func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef
 	change := plan.Change{
 		Ref:    d.ref(kindListener, have.Name, plan.Update, have.ID),
 		ID:     have.ID,
-		Fields: f, Follows: replacesPart.Follows(),
+		Fields: append(f, d.poolDifferences(have, port)...), Key: listenerKey(have),
 		After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			if f.Has("default_pool_id") {
@@ -121,14 +122,8 @@ func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef
 			return d.write.UpdateListener(ctx, lb, have.ID, patch)
 		},
 	}
-	switch {
-	case have.DefaultPoolID != "" && f.Has("default_pool_id"):
-		replacesPart.Declare(&change)
-	case f.Has("allowed_cidrs") && model.Narrows(have.AllowedCIDRs, *patch.AllowedCIDRs,
-		model.VIPFamilies(*d.have.LoadBalancer)):
-		closesListener.Declare(&change)
-	}
-	return markTags(change, annotation.KeyListenerTags), true
+	d.declareListener(&change, have, port)
+	return markTags(change), true
 }
 
 // listenerPatch returns the options of an update: only differing fields, so that it disturbs as little as
@@ -140,7 +135,7 @@ func (d *differ) listenerPatch(have api.Listener, port model.Port, f plan.Fields
 		patch.ConnLimit = want.ConnLimit
 	}
 	if f.Has("allowed_cidrs") {
-		patch.AllowedCIDRs = ptr.To(model.FilterFamilies(want.AllowedCIDRs, model.VIPFamilies(*d.have.LoadBalancer)))
+		patch.AllowedCIDRs = ptr.To(d.allowedCIDRs(port))
 	}
 	if f.Has("insert_headers") {
 		patch.InsertHeaders = ptr.To(insertHeaders(have, port))
@@ -181,15 +176,94 @@ func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.R
 	change := plan.Change{
 		Ref:    d.ref(kindListener, have.Name, plan.Delete, have.ID),
 		ID:     have.ID,
+		Key:    listenerKey(have),
 		Reason: reason,
 		After:  after,
 		Do: d.inLoadBalancer(func(ctx context.Context, lb string) error {
 			return d.write.DeleteListener(ctx, lb, have.ID)
 		}),
 	}
-	replacesPart.Declare(&change)
+	deletesListener.Declare(&change)
 	return change
 }
+
+// isSameListener reports whether a listener and its pool change in nothing that disrupts.
+func (d *differ) isSameListener(have api.Listener, port model.Port) bool {
+	return have.Protocol == string(port.Listener.Protocol) && len(d.poolDifferences(have, port)) == 0 &&
+		len(d.lostRanges(have, port)) == 0
+}
+
+// listenerReplacement deletes a listener that another one replaces.
+func (d *differ) listenerReplacement(have api.Listener, port model.Port, after []plan.Ref) plan.Change {
+	var fields plan.Fields
+	want, reason := string(port.Listener.Protocol), "another one replaces it"
+	if fields.Diff("protocol", have.Protocol, want) {
+		reason = "its protocol changes from " + have.Protocol + " to " + want
+	}
+	change := d.listenerDelete(have, reason, after)
+	if d.lostRanges(have, port) != nil {
+		fields.Diff("allowed_cidrs", plan.ShowSet(have.AllowedCIDRs), plan.ShowSet(d.allowedCIDRs(port)))
+	}
+	change.Fields = append(fields, d.poolDifferences(have, port)...)
+	replacesListener.Declare(&change)
+	d.declareListener(&change, have, port)
+	return change
+}
+
+// declareListener declares what the change of a listener disrupts, in place or by a replacement.
+func (d *differ) declareListener(change *plan.Change, have api.Listener, port model.Port) {
+	if len(d.poolDifferences(have, port)) > 0 {
+		replacesPool.Declare(change)
+	}
+	lost := d.lostRanges(have, port)
+	if len(lost) == 0 {
+		return
+	}
+	closesListener.Declare(change)
+	for i, f := range change.Fields {
+		if f.Name == "allowed_cidrs" {
+			change.Fields[i].Removed = lost
+		}
+	}
+}
+
+// allowedCIDRs returns the ranges that a listener of the load balancer should allow.
+func (d *differ) allowedCIDRs(port model.Port) []string {
+	if d.have.LoadBalancer == nil {
+		return port.Listener.AllowedCIDRs
+	}
+	return model.FilterFamilies(port.Listener.AllowedCIDRs, model.VIPFamilies(*d.have.LoadBalancer))
+}
+
+// lostRanges returns the ranges that a listener allows and should not.
+func (d *differ) lostRanges(have api.Listener, port model.Port) []string {
+	if !d.want.Features.AllowedCIDRs() {
+		return nil
+	}
+	return model.LostRanges(have.AllowedCIDRs, d.allowedCIDRs(port), model.VIPFamilies(*d.have.LoadBalancer))
+}
+
+// poolDifferences returns why a listener gets another pool: fields that no pool can change in place.
+func (d *differ) poolDifferences(have api.Listener, port model.Port) []plan.Field {
+	var f plan.Fields
+	pool, ok := d.poolOf(have.DefaultPoolID)
+	if !ok {
+		return nil
+	}
+	f.Diff(fieldPoolProtocol, pool.Protocol, string(port.Pool.Protocol))
+	if d.changesSubnet(pool, port) {
+		f.Diff(fieldMemberSubnet, plan.ShowSet(members.Subnets(pool.Members)), d.want.MemberSubnet.ID)
+	}
+	return f
+}
+
+// listenerKey identifies a listener in plans by what clients connect to.
+func listenerKey(l api.Listener) string {
+	return portKey(model.Port{Transport: transportOf(l.Protocol), Number: l.ProtocolPort})
+}
+
+// portKey is the listenerKey of a port.
+func portKey(port model.Port) string { return fmt.Sprintf("%s/%d", port.Transport, port.Number) }
 
 // listenerFields returns the differing settings of two listeners, by their names in the API. Names are not
 // compared: they contain the index of the port when the listener was created.
@@ -203,11 +277,7 @@ func (d *differ) listenerFields(have api.Listener, port model.Port, pool poolRef
 	f.Diff("insert_headers", plan.ShowMap(have.InsertHeaders), plan.ShowMap(insertHeaders(have, port)))
 	f.Diff("default_tls_container_ref", have.DefaultTlsContainerRef, want.DefaultTlsContainerRef)
 	if d.want.Features.AllowedCIDRs() {
-		cidrs := want.AllowedCIDRs
-		if d.have.LoadBalancer != nil {
-			cidrs = model.FilterFamilies(cidrs, model.VIPFamilies(*d.have.LoadBalancer))
-		}
-		f.Diff("allowed_cidrs", plan.ShowSet(have.AllowedCIDRs), plan.ShowSet(cidrs))
+		f.Diff("allowed_cidrs", plan.ShowSet(have.AllowedCIDRs), plan.ShowSet(d.allowedCIDRs(port)))
 	}
 	if d.want.Features.Timeouts() {
 		f.Diff("timeout_client_data", fmt.Sprint(have.TimeoutClientData), fmt.Sprint(*want.TimeoutClientData))

@@ -211,7 +211,7 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 		},
 	}
 	if d.owner && !d.changesGuests(have) { // the tag of a Service that shares the load balancer counts it
-		change = markTags(change, annotation.KeyLoadBalancerTags)
+		change = markTags(change)
 	}
 	return change, true
 }
@@ -257,7 +257,6 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 			Err: fmt.Errorf("the load balancer %s is in the state ERROR, and is not this Service's alone: ask the cloud's "+
 				"operator for a failover, or move the Services %s to others", lb.ID, strings.Join(guests, ", "))}
 	case d.owner:
-		d.plan.Unapplied = append(d.plan.Unapplied, model.PlaceFields().Fields...)
 		d.warnf("%s; it is not replaced, because other Services share the load balancer: %s", reason,
 			strings.Join(guests, ", "))
 	}
@@ -269,11 +268,16 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 func (d *differ) declareReplacement(lb api.LoadBalancer, removal *plan.Change) {
 	switch {
 	case lb.ProvisioningStatus == api.PendingDelete, lb.ProvisioningStatus == api.Error && d.creationFailed(lb):
-	case lb.ProvisioningStatus == api.Error:
-		replacesFailed.Declare(removal)
-		removal.Fields = failureFields(lb)
 	default:
-		replaces.Declare(removal)
+		removal.Fields = d.immutableDifferences(lb)
+		if len(removal.Fields) > 0 {
+			replaces.Declare(removal)
+		}
+		if lb.ProvisioningStatus == api.Error {
+			removal.Fields = append(plan.Fields{{Name: "id", Before: lb.ID, After: "another, after " + failureTime(lb)}},
+				removal.Fields...)
+			replacesFailed.Declare(removal)
+		}
 	}
 }
 
@@ -288,28 +292,46 @@ func unusableReason(lb api.LoadBalancer) string {
 	return ""
 }
 
+// immutableFieldNames are the names of the fields of immutableDifferences in messages.
+var immutableFieldNames = map[string]string{
+	fieldPort: "port", fieldSubnet: "subnet", fieldNetwork: "network", fieldFlavor: "flavor",
+	fieldZone: "availability zone", fieldAddress: "address",
+}
+
 // immutableDifference describes a setting that differs and cannot change in place, or returns "".
 func (d *differ) immutableDifference(lb api.LoadBalancer) string {
+	differences := d.immutableDifferences(lb)
+	if len(differences) == 0 {
+		return ""
+	}
+	f, consequence := differences[0], ""
+	if f.Name == fieldAddress {
+		consequence = ": clients have to follow"
+	}
+	return fmt.Sprintf("the %s changes from %s to %s, which no load balancer can do in place%s", immutableFieldNames[f.Name],
+		f.Before, f.After, consequence)
+}
+
+// immutableDifferences returns the settings of the Service that differ and cannot change in place.
+func (d *differ) immutableDifferences(lb api.LoadBalancer) plan.Fields {
+	var f plan.Fields
 	want := d.want.LoadBalancer
 	for _, c := range []struct {
-		explicit          bool
-		field, have, want string
+		explicit         bool
+		name, have, want string
 	}{
-		{want.Explicit.Port, "port", lb.VipPortID, want.PortID},
-		{want.Explicit.Subnet && !want.IsPlacedAt(lb.VipSubnetID), "subnet", lb.VipSubnetID, want.SubnetID},
-		{want.Explicit.Network, "network", lb.VipNetworkID, want.NetworkID},
-		{want.Explicit.Flavor, "flavor", lb.FlavorID, want.FlavorID},
-		{want.Explicit.Zone, "availability zone", lb.AvailabilityZone, want.Zone},
+		{want.Explicit.Port, fieldPort, lb.VipPortID, want.PortID},
+		{want.Explicit.Subnet && !want.IsPlacedAt(lb.VipSubnetID), fieldSubnet, lb.VipSubnetID, want.SubnetID},
+		{want.Explicit.Network, fieldNetwork, lb.VipNetworkID, want.NetworkID},
+		{want.Explicit.Flavor, fieldFlavor, lb.FlavorID, want.FlavorID},
+		{want.Explicit.Zone, fieldZone, lb.AvailabilityZone, want.Zone},
+		{want.Explicit.Address && !model.SameIP(lb.VipAddress, want.Address), fieldAddress, lb.VipAddress, want.Address},
 	} {
-		if c.explicit && c.have != c.want && c.want != "" {
-			return fmt.Sprintf("the %s changes from %s to %s, which no load balancer can do in place", c.field, c.have, c.want)
+		if c.explicit && c.want != "" {
+			f.Diff(c.name, c.have, c.want)
 		}
 	}
-	if want.Explicit.Address && !model.SameIP(lb.VipAddress, want.Address) {
-		return fmt.Sprintf("the address changes from %s to %s, which no load balancer can do in place: clients have to "+
-			"follow", lb.VipAddress, want.Address)
-	}
-	return ""
+	return f
 }
 
 // loadBalancerDelete deletes the load balancer with everything in it, and waits until it is deleted.

@@ -2,7 +2,6 @@ package diff
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
@@ -28,6 +27,7 @@ func (d *differ) diffMonitor(pool observe.Pool, want model.Port) {
 	case spec == nil:
 	case have == nil:
 		creation := d.monitorCreate(*spec, func(*plan.Handles) (string, error) { return pool.ID, nil }, after)
+		creation.Key = portKey(want)
 		if len(after) == 0 && d.addsProbesToGuest(pool) {
 			probesGuest.Declare(&creation)
 		}
@@ -44,18 +44,6 @@ func (d *differ) diffMonitor(pool observe.Pool, want model.Port) {
 // its traffic. For the owner see keepUnmonitored.
 func (d *differ) addsProbesToGuest(pool observe.Pool) bool {
 	return !d.owner && d.want.ProbedForLocal && d.isUsed(pool.ID)
-}
-
-// withoutHeldMonitor returns a port without its health monitor if the monitor's creation is held.
-func (d *differ) withoutHeldMonitor(port model.Port) model.Port {
-	if port.Monitor == nil || !d.isHeld(monitorRef(*port.Monitor, plan.Create)) {
-		return port
-	}
-	port.Monitor, port.Members = nil, slices.Clone(port.Members)
-	for i := range port.Members {
-		port.Members[i].MonitorPort = 0
-	}
-	return port
 }
 
 func monitorRef(spec monitors.CreateOpts, action plan.Action) plan.Ref {

@@ -70,7 +70,14 @@ func (d *differ) surplusListeners() []api.Listener {
 	return filter(d.have.Listeners, func(l api.Listener) bool {
 		wanted := slices.ContainsFunc(d.want.Ports,
 			func(p model.Port) bool { return p.Number == l.ProtocolPort && p.Transport == transportOf(l.Protocol) })
-		return !wanted && d.ownsListener(l)
+		return !wanted && d.ownsListener(l) && !d.keeps(kindListener, listenerKey(l), "")
+	})
+}
+
+// keptListeners returns the listeners of the Service whose deletion is held.
+func (d *differ) keptListeners() []api.Listener {
+	return filter(d.have.Listeners, func(l api.Listener) bool {
+		return d.ownsListener(l) && d.keeps(kindListener, listenerKey(l), "")
 	})
 }
 

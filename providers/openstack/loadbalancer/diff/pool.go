@@ -33,8 +33,12 @@ func (d *differ) orphanedPool(port model.Port) (observe.Pool, bool) {
 // the subnet of a member. Only a subnet that the Service or its class sets replaces members: existing ones
 // are reachable, and a discovered subnet depends on the order of the nodes.
 func (d *differ) isReusable(have observe.Pool, port model.Port) bool {
-	return have.Protocol == string(port.Pool.Protocol) &&
-		(!d.want.MemberSubnet.Explicit || !members.ChangesSubnet(have.Members, port.Members))
+	return have.Protocol == string(port.Pool.Protocol) && !d.changesSubnet(have, port)
+}
+
+// changesSubnet reports whether a member that stays has to be reached from another subnet.
+func (d *differ) changesSubnet(have observe.Pool, port model.Port) bool {
+	return d.want.MemberSubnet.Explicit && members.ChangesSubnet(have.Members, port.Members)
 }
 
 // ensurePool plans the pool of one port with its members and monitor. It returns the pool, and the changes
@@ -134,7 +138,7 @@ func (d *differ) poolUpdate(have observe.Pool, port model.Port) (plan.Change, bo
 		Do: d.inLoadBalancer(func(ctx context.Context, lb string) error {
 			return d.write.UpdatePool(ctx, lb, have.ID, patch)
 		}),
-	}, annotation.KeyPoolTags), true
+	}), true
 }
 
 // poolDelete deletes a pool with its members and health monitor, once no listener forwards to it.

@@ -65,12 +65,12 @@ func (d *differ) memberSubnets() []string {
 	}
 	for _, port := range d.want.Ports {
 		l, _ := d.listenerOf(port)
-		if pool, ok := d.poolOf(l.DefaultPoolID); ok && (d.isReplacementHeld(l) || d.isReusable(pool, port)) {
+		if pool, ok := d.poolOf(l.DefaultPoolID); ok && d.isReusable(pool, port) {
 			add(members.KeepSubnets(pool.Members, port.Members))
 		}
 	}
-	for _, l := range d.surplusListeners() {
-		if pool, ok := d.poolOf(l.DefaultPoolID); ok && d.isReplacementHeld(l) {
+	for _, l := range d.keptListeners() {
+		if pool, ok := d.poolOf(l.DefaultPoolID); ok {
 			add(pool.Members)
 		}
 	}
@@ -143,20 +143,33 @@ func (d *differ) diffRules(group api.SecurityGroup, want []rules.CreateOpts, kee
 			Do: func(ctx context.Context, _ *plan.Handles) error { return d.write.AddRules(ctx, group, missing) },
 		})
 	}
+	maps.DeleteFunc(surplus, func(text string, r api.SecurityGroupRule) bool {
+		return d.keeps(kindRules, group.Name, fieldRule+" "+text) || d.servesKeptListener(r)
+	})
 	if len(surplus) > 0 && !keep {
 		d.last = append(d.last, d.rulesDelete(group, sorting.SortedFunc(maps.Values(surplus),
 			func(a, b api.SecurityGroupRule) int { return cmp.Compare(a.ID, b.ID) })))
 	}
 }
 
+// servesKeptListener reports whether a rule lets traffic reach the members of a listener whose deletion is held.
+func (d *differ) servesKeptListener(r api.SecurityGroupRule) bool {
+	return slices.ContainsFunc(d.keptListeners(), func(l api.Listener) bool {
+		pool, _ := d.poolOf(l.DefaultPoolID)
+		return strings.EqualFold(r.Protocol, transportOf(l.Protocol)) && slices.ContainsFunc(pool.Members,
+			func(m api.Member) bool { return m.Port == r.PortRangeMin && m.Port == r.PortRangeMax })
+	})
+}
+
 // rulesDelete removes rules of a group.
 func (d *differ) rulesDelete(group api.SecurityGroup, surplus []api.SecurityGroupRule) plan.Change {
 	var f plan.Fields
 	for _, r := range surplus {
-		f.Diff("rule", model.ShowRule(model.RuleOf(r)), "")
+		text := model.ShowRule(model.RuleOf(r))
+		f = append(f, plan.Field{Name: fieldRule, Before: text, Removed: []string{text}})
 	}
 	change := plan.Change{
-		Ref: d.ref(kindRules, group.Name, plan.Delete, group.ID), Fields: f,
+		Ref: d.ref(kindRules, group.Name, plan.Delete, group.ID), Fields: f, Key: group.Name,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			for _, r := range surplus {
 				if err := d.write.DeleteRule(ctx, group.ID, r.ID); err != nil {

@@ -12,12 +12,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// markTags makes a change that only sets tags a mark. It follows from the annotation with the tags of the object, and
-// from the portable one.
-func markTags(change plan.Change, annotation string) plan.Change {
-	if fields := plan.Fields(change.Fields); len(fields) == 1 && fields.Has("tags") {
-		change.Mark, change.Follows = true, model.TagFields(annotation)
-	}
+// markTags makes a change that only sets tags a mark.
+func markTags(change plan.Change) plan.Change {
+	fields := plan.Fields(change.Fields)
+	change.Mark = len(fields) == 1 && fields.Has("tags")
 	return change
 }
 
@@ -27,7 +25,11 @@ func (d *differ) creationTags() []string {
 		return nil
 	}
 	extra := d.want.LoadBalancer.Tags
-	marks := append(d.ownerTags(model.DesiredRecord(d.want)), d.guestsTags()...)
+	record := model.DesiredRecord(d.want)
+	if len(d.want.Kept) > 0 {
+		record.State = "" // The next plan does not take what is held for drift.
+	}
+	marks := append(d.ownerTags(record), d.guestsTags()...)
 	return tags.Merge(nil, slices.Concat(marks[:1], extra, marks[1:]), extra)
 }
 

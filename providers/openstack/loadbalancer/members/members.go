@@ -38,6 +38,17 @@ func ChangesSubnet(have, want []api.Member) bool {
 	})
 }
 
+// Subnets returns the subnets from which members are reached.
+func Subnets(list []api.Member) []string {
+	var subnets []string
+	for _, m := range list {
+		if m.SubnetID != "" && !slices.Contains(subnets, m.SubnetID) {
+			subnets = append(subnets, m.SubnetID)
+		}
+	}
+	return subnets
+}
+
 // KeepSubnets returns the wanted members, with the subnets of existing ones: these cannot change.
 func KeepSubnets(have, want []api.Member) []api.Member {
 	want = slices.Clone(want)

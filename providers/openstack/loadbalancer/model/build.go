@@ -60,7 +60,7 @@ func (d Desired) withSubnets(lb *api.LoadBalancer, subnets map[string]api.Subnet
 	in := d.input
 	in.subnets = subnets
 	out, err := in.build(in.Settings.Provider)
-	out.input, out.refusal = in, err
+	out.input, out.refusal, out.Kept = in, err, d.Kept
 	return out
 }
 
@@ -76,8 +76,17 @@ func (d Desired) For(lb *api.LoadBalancer, subnets map[string]api.Subnet) (Desir
 		return d, d.refusal
 	}
 	other, err := d.input.build(lb.Provider)
-	other.input, other.refusal, other.LoadBalancer.Provider = d.input, err, d.LoadBalancer.Provider
+	other.input, other.refusal, other.LoadBalancer.Provider, other.Kept = d.input, err, d.LoadBalancer.Provider, d.Kept
 	return other, err
+}
+
+// WithPlace returns the objects for a load balancer that keeps a part of its place.
+func (d Desired) WithPlace(kept KeptPlace) Desired {
+	in := d.input
+	in.kept = kept
+	out, err := in.build(in.Settings.Provider)
+	out.input, out.refusal, out.Kept = in, err, d.Kept
+	return out
 }
 
 // subject returns the name of the Service in problems.
@@ -86,7 +95,8 @@ func (i Input) subject() string { return i.Service.Subject() }
 // build returns the objects for load balancers of a provider.
 func (i Input) build(octaviaProvider string) (Desired, error) {
 	b := builder{key: i.Key, in: i.Service, settings: i.Settings, shared: i.Shared, serverID: i.ServerID,
-		subnets: i.subnets, provider: octaviaProvider}
+		subnets: i.subnets, provider: octaviaProvider,
+		kept: i.kept}
 	b.shared.Features.OVN = octaviaProvider == ProviderOVN
 	return b.build(i.Nodes)
 }

@@ -27,6 +27,8 @@ type builder struct {
 
 	// provider is Octavia's, of the load balancer.
 	provider string
+	// kept replaces the place that the Service requests.
+	kept KeptPlace
 
 	options  annotation.Options
 	class    Place
@@ -55,6 +57,8 @@ type Input struct {
 
 	// subnets are the project's, by ID: see Desired.NeedsSubnets.
 	subnets map[string]api.Subnet
+	// kept replaces the place that the Service requests.
+	kept KeptPlace
 }
 
 // node is a node that receives traffic.

@@ -41,21 +41,46 @@ func FilterFamilies(cidrs []string, families []v1.IPFamily) []string {
 	}
 }
 
-// Narrows reports whether a client that is allowed now loses access: if no desired range contains one of the existing
-// ranges. Empty ranges allow all clients of the families.
-func Narrows(have, want []string, families []v1.IPFamily) bool {
+// LostRanges returns the existing ranges whose clients lose access: those that no desired range contains. Empty ranges
+// allow all clients of the families.
+func LostRanges(have, want []string, families []v1.IPFamily) []string {
 	if len(want) == 0 {
-		return false
+		return nil
 	}
 	if len(have) == 0 {
 		have = FilterFamilies([]string{"0.0.0.0/0", "::/0"}, families)
 	}
-	return slices.ContainsFunc(have, func(text string) bool {
+	var lost []string
+	for _, text := range have {
+		if prefix, err := netip.ParsePrefix(text); err == nil && !isCovered(prefix, want) {
+			lost = append(lost, text)
+		}
+	}
+	return lost
+}
+
+// KeepRanges returns the desired ranges with some of the existing ones that stay.
+func KeepRanges(have, want, kept []string) []string {
+	if len(have) == 0 {
+		return nil // All clients are allowed.
+	}
+	ranges := slices.Clone(kept)
+	for _, text := range want {
 		prefix, err := netip.ParsePrefix(text)
-		return err == nil && !slices.ContainsFunc(want, func(text string) bool {
-			wider, err := netip.ParsePrefix(text)
-			return err == nil && wider.Bits() <= prefix.Bits() && wider.Contains(prefix.Addr())
-		})
+		isNew := !slices.Contains(have, text)
+		if slices.Contains(ranges, text) || err == nil && isNew && isCovered(prefix, kept) {
+			continue
+		}
+		ranges = append(ranges, text)
+	}
+	return ranges
+}
+
+// isCovered reports whether one of the ranges contains a prefix.
+func isCovered(prefix netip.Prefix, ranges []string) bool {
+	return slices.ContainsFunc(ranges, func(text string) bool {
+		wider, err := netip.ParsePrefix(text)
+		return err == nil && wider.Bits() <= prefix.Bits() && wider.Contains(prefix.Addr())
 	})
 }
 

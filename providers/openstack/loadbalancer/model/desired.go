@@ -15,6 +15,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
@@ -56,6 +57,9 @@ type Desired struct {
 	Fields map[string]string
 	// Sources are the fields and annotations that set the options, for problems found later.
 	Sources intent.Sources
+
+	// Kept are the differences from existing objects that stay: see lbcommon.Keeper.
+	Kept []plan.Difference
 
 	// input is that of Build. refusal has the problems of the Service with the provider, creation those that only refuse
 	// a new load balancer.

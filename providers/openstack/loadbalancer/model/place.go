@@ -18,22 +18,34 @@ func (b *builder) loadBalancer() LoadBalancer {
 		Description: names.LoadBalancerDescription(b.key.ClusterName, b.service()), Provider: b.settings.Provider,
 		PortID: b.options.PortID,
 	}
+	lb.Address = b.vipAddress()
+	if b.kept.Port {
+		lb.PortID = ""
+	}
 	if lb.PortID != "" {
 		lb.Explicit.Port = true
 	} else {
 		b.place(&lb)
 	}
-	lb.Address = b.vipAddress()
+	if b.kept.Address != "" {
+		lb.Address = b.kept.Address
+	}
 	lb.Explicit.Address = lb.Address != ""
 	if lb.PortID == "" {
 		b.placeInFamily(&lb)
 	}
 	lb.FlavorID, lb.Explicit.Flavor = optionOr(b.options.FlavorID, b.settings.FlavorID)
+	if b.kept.FlavorID != nil {
+		lb.FlavorID, lb.Explicit.Flavor = *b.kept.FlavorID, true
+	}
 	if lb.FlavorID != "" && !f.Flavors() {
 		b.warnUnsupported(lb.Explicit.Flavor, annotation.KeyFlavorID, lb.FlavorID)
 		lb.FlavorID, lb.Explicit.Flavor = "", false
 	}
 	lb.Zone, lb.Explicit.Zone = optionOr(b.options.AvailabilityZone, b.settings.AvailabilityZone)
+	if b.kept.Zone != nil {
+		lb.Zone, lb.Explicit.Zone = *b.kept.Zone, true
+	}
 	if lb.Zone != "" && !f.Zones() {
 		if lb.Explicit.Zone {
 			b.warnWithReason(events.LoadBalancerAvailabilityZonesIgnored, "%s",
@@ -51,6 +63,16 @@ func (b *builder) loadBalancer() LoadBalancer {
 		lb.Tags = b.options.LoadBalancerTags
 	}
 	return lb
+}
+
+// KeptPlace is the part of its place that an existing load balancer keeps, whatever its Service requests.
+type KeptPlace struct {
+	// SubnetID, NetworkID and Address are empty if they are not kept.
+	SubnetID, NetworkID, Address string
+	// Port is set if the load balancer keeps its port.
+	Port bool
+	// FlavorID and Zone are nil if they are not kept, and may be empty.
+	FlavorID, Zone *string
 }
 
 // overrideByClass replaces a setting by that of the class, if the class sets it.
@@ -90,6 +112,13 @@ func (b *builder) place(lb *LoadBalancer) {
 		lb.NetworkID = ""
 	}
 	b.recordClass(lb)
+	if b.kept.SubnetID != "" {
+		lb.SubnetID, lb.NetworkID, lb.Source.Subnet, lb.Source.Network = b.kept.SubnetID, "", "", ""
+		lb.Explicit.Subnet, lb.Explicit.Network = true, false
+	}
+	if b.kept.NetworkID != "" {
+		lb.NetworkID, lb.Explicit.Network, lb.Source.Network = b.kept.NetworkID, true, ""
+	}
 	if lb.SubnetID != "" || lb.NetworkID != "" {
 		return
 	}
