@@ -224,16 +224,6 @@ func (c *Controller[S, D, O]) keep(t target[S, D], have O, p plan.Plan, j judge,
 		}
 	}
 	split = splitHeld(p, v)
-	if p.Replan != nil && len(split.Held) > 0 {
-		replanned, err := p.Replan(split.Held)
-		if err != nil {
-			return replanned, held, err
-		}
-		further := j.judge(replanned)
-		replanned = splitHeld(replanned, further)
-		held = append(held, further.held...)
-		split.Changes, split.Held = replanned.Changes, slices.Concat(split.Held, replanned.Held)
-	}
 	// What the cloud could not keep is held as a whole, with its other fields.
 	kept = slices.DeleteFunc(kept, func(k plan.HeldChange) bool {
 		return slices.ContainsFunc(split.Held, func(h plan.HeldChange) bool { return h.Ref == k.Ref && h.ID == k.ID })

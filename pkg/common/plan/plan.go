@@ -139,9 +139,6 @@ type Plan struct {
 	HeldID string
 	// Approval is the approval because of which the changes are not held. It ends once they are applied.
 	Approval string
-	// Replan returns the plan that keeps what the held changes would replace. It is pure; nil if the other changes do
-	// not depend on the held ones.
-	Replan func(held []HeldChange) (Plan, error)
 	// Unapplied names fields of the Service with values that have no effect on what exists. The applied record keeps
 	// their earlier values.
 	Unapplied []string

@@ -102,7 +102,7 @@ func difference(before, after []string) []string {
 
 // show formats all of a plan but its functions.
 func show(p plan.Plan, err error) string {
-	p.Changes, p.Replan = slices.Clone(p.Changes), nil
+	p.Changes = slices.Clone(p.Changes)
 	for i := range p.Changes {
 		p.Changes[i].Do, p.Changes[i].Ready = nil, nil
 	}
