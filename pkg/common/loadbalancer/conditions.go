@@ -53,9 +53,10 @@ func (c *Controller[S, D, O]) setRefusedCondition(ctx context.Context, service *
 	c.setProblem(ctx, service, ConditionRefused, reasonInvalid, message)
 }
 
-// setProblem sets a condition to true with a message, or to false without one. It writes nothing if the Service has it, or
-// never had the problem.
-func (c *Controller[S, D, O]) setProblem(ctx context.Context, service *v1.Service, conditionType, reason, message string) {
+// setProblem sets a condition to true with a message, or to false without one. It writes nothing if the Service has it,
+// or never had the problem.
+func (c *Controller[S, D, O]) setProblem(ctx context.Context, service *v1.Service, conditionType, reason,
+	message string) {
 	r := c.runtime.Load()
 	if r == nil || r.SetCondition == nil {
 		return
