@@ -256,13 +256,13 @@ func (c *Controller[S, D, O]) beginPlan(ctx context.Context, t target[S, D], p p
 	return nil
 }
 
-// endPlan stores, after a plan was applied, that its differences need no cause any more: only the held ones stay.
+// endPlan stores, after a plan was applied, that its differences need no cause any more: only those that it does not apply stay.
 func (c *Controller[S, D, O]) endPlan(ctx context.Context, t target[S, D], p plan.Plan) {
 	before, _ := c.knownHistory(t.service)
 	h := before
 	h.applying, h.Unfinished, h.Caused = false, false, nil
 	for _, cause := range p.Caused {
-		if (plan.Plan{Held: p.Held}).HasDifference(cause.Difference) {
+		if !(plan.Plan{Changes: p.Changes}).HasDifference(cause.Difference) {
 			h.Caused = append(h.Caused, newCausedDifference(cause))
 		}
 	}

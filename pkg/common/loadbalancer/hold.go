@@ -45,6 +45,18 @@ func (v verdict) holds(d plan.Difference) string {
 	return ""
 }
 
+// stillHolding returns the verdict with differences that were held before. A plan with one that the cloud could not keep
+// has no cause for it, even if the plan for the last inputs, which may keep it, does not have it.
+func (v verdict) stillHolding(held []heldDifference) verdict {
+	for _, h := range held {
+		if v.holds(h.Difference) == "" {
+			v.held = append(v.held, h)
+		}
+		v.caused = slices.DeleteFunc(v.caused, func(c plan.Cause) bool { return c.Same(h.Difference) })
+	}
+	return v
+}
+
 // judge decides about each disruptive difference of a plan.
 func (j judge) judge(p plan.Plan) verdict {
 	var v verdict
@@ -203,7 +215,7 @@ func (c *Controller[S, D, O]) keep(t target[S, D], have O, p plan.Plan, j judge,
 			}
 			round := j
 			round.causes = j.causes.keeping(keep)
-			v = round.judge(p)
+			v = round.judge(p).stillHolding(held)
 			fresh = slices.DeleteFunc(slices.Clone(v.held), func(h heldDifference) bool {
 				return slices.ContainsFunc(keep, h.Same)
 			})
@@ -249,7 +261,7 @@ func withCauses(p plan.Plan, v verdict) plan.Plan {
 	}
 	for _, cause := range v.caused {
 		applied := slices.ContainsFunc(p.Caused, func(other plan.Cause) bool { return other.Same(cause.Difference) })
-		if !applied && p.HasDifference(cause.Difference) {
+		if !applied { // It is held, or kept together with another one that is.
 			p.Caused = append(p.Caused, cause)
 		}
 	}
