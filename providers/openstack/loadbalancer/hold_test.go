@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
@@ -303,16 +304,67 @@ func TestNewPortHasTLSOfConfiguration(t *testing.T) {
 			t.Errorf("changes %q", m)
 		}
 		r.steady(svc)
-		annotate("flavor-id", r.sim.Places().LoadBalancerFlavors["large"])(svc)
-		r.ensure(svc)
-		if l := r.listener(80); l.Protocol != api.ProtocolTCP || r.pool(80).Protocol != api.ProtocolTCP {
-			t.Errorf("listener %+v of the load balancer that replaces the other", l)
-		}
-		annotate("load-balancer-id", r.made().ID)(svc)
-		r.steady(svc)
 		r.remove(svc)
 		r.unname()
 	})
+}
+
+// A load balancer that replaces another one has the held values of its listeners. If it cannot have them, it is held.
+func TestReplacementCarriesHeldValuesOfListeners(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before, edit func(*v1.Service)
+		kept         func(*rig) bool
+		held         bool
+	}{
+		"protocol": {edit: annotate(annotation.KeyTLSContainer, certificate),
+			kept: func(r *rig) bool { return r.listener(80).Protocol == api.ProtocolTCP }},
+		"protocol of the pool": {edit: annotate("proxy-protocol", "true"),
+			kept: func(r *rig) bool { return r.pool(80).Protocol == api.ProtocolTCP }},
+		"subnet of the members": {edit: annotate("member-subnet-id", "{other-subnet}"),
+			kept: func(r *rig) bool { return r.membersAt(80)[0].SubnetID == r.privateSubnet }},
+		"clients": {before: allowOnly("192.0.2.0/24", "198.51.100.0/24"), edit: allowOnly("192.0.2.0/24"),
+			kept: func(r *rig) bool { return len(r.listener(80).AllowedCIDRs) == 2 }},
+		"listener without a port": {edit: func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1] }, held: true,
+			kept: func(r *rig) bool { return r.listener(443).ID != "" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+				r.name()
+				expand := func(svc *v1.Service) {
+					for key, value := range svc.Annotations {
+						svc.Annotations[key] = r.named.Expand(value)
+					}
+				}
+				svc := service()
+				if tt.before != nil {
+					tt.before(svc)
+				}
+				r.ensure(svc)
+				lb := r.made().ID
+				annotate("load-balancer-id", lb)(svc)
+				r.ensure(svc)
+				r.unseen(svc, tt.edit, expand)
+				annotate("flavor-id", r.sim.Places().LoadBalancerFlavors["large"])(svc)
+				r.ensure(svc)
+				if !tt.kept(r) || (r.made().ID == lb) != tt.held {
+					t.Errorf("load balancer %+v, listener %+v", r.made(), r.listener(80))
+				}
+				annotate("load-balancer-id", r.made().ID)(svc)
+				if fields := r.heldFields(svc); len(fields) == 0 {
+					t.Error("nothing is held")
+				}
+				r.steady(svc)
+				r.approveHeld(svc)
+				r.ensure(svc)
+				annotate("load-balancer-id", r.made().ID)(svc)
+				if fields := r.heldFields(svc); len(fields) > 0 || r.made().FlavorID == "" {
+					t.Errorf("held %q after an approval, flavor %q", fields, r.made().FlavorID)
+				}
+				r.remove(svc)
+				r.unname()
+			})
+		})
+	}
 }
 
 // A floating IP that is to be released stays at a load balancer that replaces another.
@@ -348,6 +400,9 @@ func TestHeldMonitorOfGuest(t *testing.T) {
 		guest := service(named("guest"), onPorts(8080), annotate("load-balancer-id", r.balancer().ID))
 		r.ensure(guest)
 		r.unseen(guest, local)
+		if m := r.membersAt(8080); m[0].MonitorPort != 0 {
+			t.Errorf("members %+v", m)
+		}
 		annotate("timeout-client-data", "60000")(guest)
 		r.launch("joins")
 		r.ensure(guest)
@@ -393,7 +448,7 @@ func TestHeldItemOfSetHoldsNoOther(t *testing.T) {
 	})
 }
 
-// A held replacement of the protocol of a pool, and one with a cause, of one listener.
+// A listener that keeps its protocol gets another pool if an edit causes that, with a protocol that goes with its own.
 func TestHeldProtocolOfListenerHoldsNoPool(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		r.name()
@@ -405,13 +460,46 @@ func TestHeldProtocolOfListenerHoldsNoPool(t *testing.T) {
 		r.settings.TLSContainer = r.named.Expand(certificate)
 		r.restart()
 		r.ensure(svc)
-		annotate(annotation.KeyProxyProtocol, "true")(svc)
-		r.ensure(svc)
-		if l := r.listener(80); l.ID != id || l.Protocol != api.ProtocolTCP || r.pool(80).Protocol != api.ProtocolPROXY {
-			t.Errorf("listener %+v, pool %+v", l, r.pool(80))
+		want := func(protocol string) {
+			t.Helper()
+			r.ensure(svc)
+			if l := r.listener(80); l.ID != id || l.Protocol != api.ProtocolTCP || r.pool(80).Protocol != protocol {
+				t.Errorf("listener %+v, pool %+v", l, r.pool(80))
+			}
+			r.steady(svc)
 		}
+		annotate(annotation.KeyProxyProtocol, "true")(svc)
+		want(api.ProtocolPROXY)
 		if got := r.heldFields(svc); !slices.Equal(got, []string{"listener protocol", "listener protocol"}) {
 			t.Errorf("held %q", got)
+		}
+		delete(svc.Annotations, annotation.KeyProxyProtocol)
+		want(api.ProtocolTCP)
+		r.remove(svc)
+		r.unname()
+	})
+}
+
+// A listener cannot change to a protocol that does not go with the pool that it keeps.
+func TestHeldPoolHoldsProtocolOfListener(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		r.name()
+		svc := service()
+		r.ensure(svc)
+		annotate("load-balancer-id", r.made().ID)(svc)
+		r.ensure(svc)
+		listener, pool := r.listener(80).ID, r.pool(80).ID
+		r.unseen(svc, annotate(annotation.KeyProxyProtocol, "true"))
+		annotate(annotation.KeyTLSContainer, r.named.Expand(certificate))(svc)
+		r.ensure(svc)
+		if l := r.listener(80); l.ID != listener || l.DefaultPoolID != pool {
+			t.Errorf("listener %+v", l)
+		}
+		r.steady(svc)
+		r.approveHeld(svc)
+		r.ensure(svc)
+		if l := r.listener(80); l.Protocol != api.ProtocolTerminatedHTTPS || r.pool(80).Protocol != api.ProtocolPROXY {
+			t.Errorf("listener %+v", l)
 		}
 		r.steady(svc)
 		r.remove(svc)
@@ -419,7 +507,7 @@ func TestHeldProtocolOfListenerHoldsNoPool(t *testing.T) {
 	})
 }
 
-// The edit of a setting that is held together with another one is not forgotten.
+// The edit of a setting that is kept together with one that is held needs no approval of its own.
 func TestEditThatCannotBeAppliedStaysCause(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		r.name()
@@ -428,14 +516,20 @@ func TestEditThatCannotBeAppliedStaysCause(t *testing.T) {
 		annotate("load-balancer-id", r.made().ID)(svc)
 		r.ensure(svc)
 		r.unseen(svc, annotate("subnet-id", r.named.Expand("{other-subnet}")))
+		r.approveHeld(svc)
+		approval := svc.Annotations[intent.KeyApprove]
+		delete(svc.Annotations, intent.KeyApprove)
 		svc.Spec.LoadBalancerIP = "10.9.0.44"
 		r.ensure(svc)
+		r.restart()
 		r.ensure(svc)
-		delete(svc.Annotations, annotation.KeySubnetID)
-		svc.Spec.LoadBalancerIP = "10.0.44.44"
-		r.ensure(svc)
-		if got := r.made().VipAddress; got != "10.0.44.44" {
+		if got := r.made().VipAddress; got == "10.9.0.44" {
 			t.Errorf("address %s", got)
+		}
+		svc.Annotations[intent.KeyApprove] = approval
+		r.ensure(svc)
+		if got := r.made().VipAddress; got != "10.9.0.44" {
+			t.Errorf("address %s after the approval of the subnet", got)
 		}
 		annotate("load-balancer-id", r.made().ID)(svc)
 		r.steady(svc)

@@ -416,6 +416,33 @@ func TestApprovalOfFailoverHoldsForOneFailure(t *testing.T) {
 	})
 }
 
+// An approval of a recovery that was not needed does not hold for the next failure.
+func TestUnusedApprovalOfFailoverHoldsForOneFailure(t *testing.T) {
+	bubble(t, sim.Options{AllowFailover: true}, Settings{}, func(r *rig) {
+		svc := service()
+		r.ensure(svc)
+		name := r.balancer().Name
+		set := func(status string) {
+			r.sleep(time.Minute)
+			if err := r.sim.SetLoadBalancerStatus(name, status); err != nil {
+				r.t.Fatal(err)
+			}
+			r.restart()
+		}
+		set(api.Error)
+		r.approveHeld(svc)
+		set(api.Active)
+		set(api.Error)
+		r.ensure(svc)
+		if m := r.mutations(); len(m) > 0 {
+			r.t.Errorf("the approval of the first failure makes %v at the second", m)
+		}
+		set(api.Active)
+		r.remove(svc)
+		r.nothing()
+	})
+}
+
 // A load balancer without health monitors stays so when its first change is interrupted: between the record of the
 // cause and the tag that remembers it.
 func TestInterruptedFirstChangeAddsNoMonitors(t *testing.T) {

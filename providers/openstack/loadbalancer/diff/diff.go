@@ -203,7 +203,9 @@ func (d *differ) deleteChangedListeners(lb api.LoadBalancer) []plan.Ref {
 		default:
 			continue
 		}
-		change.Do = d.checkBackoff(lb, change.Do)
+		change.Do = d.checkBackoff(lb, func(ctx context.Context, _ *plan.Handles) error {
+			return d.write.DeleteListener(ctx, lb.ID, l.ID)
+		})
 		d.add(change)
 		deleted = append(deleted, change.Ref)
 	}

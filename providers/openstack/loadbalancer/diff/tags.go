@@ -25,7 +25,11 @@ func (d *differ) creationTags() []string {
 		return nil
 	}
 	extra := d.want.LoadBalancer.Tags
-	marks := append(d.ownerTags(model.DesiredRecord(d.want)), d.guestsTags()...)
+	record := model.DesiredRecord(d.want)
+	if len(d.want.Kept) > 0 {
+		record.State = "" // The next plan does not take what is held for drift.
+	}
+	marks := append(d.ownerTags(record), d.guestsTags()...)
 	return tags.Merge(nil, slices.Concat(marks[:1], extra, marks[1:]), extra)
 }
 
