@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -535,6 +537,63 @@ func TestEditThatCannotBeAppliedStaysCause(t *testing.T) {
 		r.steady(svc)
 		r.remove(svc)
 		r.unname()
+	})
+}
+
+// An address that is in use elsewhere is applied once it is free: the edit has had no effect until then.
+func TestFloatingIPThatBecomesFreeIsExchanged(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		r.name()
+		svc := service()
+		before := r.ensure(svc).Ingress[0].IP
+		annotate("load-balancer-id", r.made().ID)(svc)
+		svc.Spec.LoadBalancerIP = r.named.Expand("{address-in-use}")
+		for range 2 {
+			if got := r.ensure(svc).Ingress[0].IP; got != before {
+				t.Errorf("the address is %s, was %s", got, before)
+			}
+			r.restart()
+		}
+		_, err := r.api.UpdateFloatingIP(t.Context(), r.named.Expand("{floating-IP-in-use}"), floatingips.UpdateOpts{PortID: ptr.To("")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.restart()
+		if got := r.ensure(svc).Ingress[0].IP; got != svc.Spec.LoadBalancerIP {
+			t.Errorf("the address is %s, want %s", got, svc.Spec.LoadBalancerIP)
+		}
+		r.steady(svc)
+		r.remove(svc)
+		r.unname()
+	})
+}
+
+// The place of a shared load balancer is not changed, and not once it is not shared any more either.
+func TestPlaceOfSharedLoadBalancerIsHeldWhenGuestsLeave(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		owner := service()
+		r.ensure(owner)
+		lb := r.balancer().ID
+		guest := service(named("guest"), onPorts(8080), annotate("load-balancer-id", lb))
+		r.ensure(guest)
+		annotate("flavor-id", r.sim.Places().LoadBalancerFlavors["large"])(owner)
+		r.ensure(owner)
+		r.wantEvent("it is not replaced, because other Services share the load balancer")
+		r.remove(guest)
+		r.ensure(owner)
+		if got := r.balancer().ID; got != lb {
+			t.Errorf("load balancer %s, was %s", got, lb)
+		}
+		if got := r.heldFields(owner); !slices.Equal(got, []string{"load balancer flavor_id"}) {
+			t.Errorf("held %q", got)
+		}
+		r.approveHeld(owner)
+		r.ensure(owner)
+		if got := r.balancer(); got.ID == lb || got.FlavorID == "" {
+			t.Errorf("load balancer %+v after the approval", got)
+		}
+		r.remove(owner)
+		r.nothing()
 	})
 }
 

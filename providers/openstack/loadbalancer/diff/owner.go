@@ -74,13 +74,6 @@ func (d *differ) surplusListeners() []api.Listener {
 	})
 }
 
-// keptListeners returns the listeners of the Service whose deletion is held.
-func (d *differ) keptListeners() []api.Listener {
-	return filter(d.have.Listeners, func(l api.Listener) bool {
-		return d.ownsListener(l) && d.keeps(kindListener, listenerKey(l), "")
-	})
-}
-
 // filter returns the objects that match.
 func filter[T any](objects []T, match func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(objects), func(object T) bool { return !match(object) })

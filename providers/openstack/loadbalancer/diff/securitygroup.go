@@ -56,23 +56,13 @@ func (d *differ) diffGroup() {
 // theirs, whatever subnet the configuration names by now.
 func (d *differ) memberSubnets() []string {
 	var subnets []string
-	add := func(list []api.Member) {
-		for _, m := range list {
-			if m.SubnetID != "" {
-				subnets = append(subnets, m.SubnetID)
-			}
-		}
-	}
 	for _, port := range d.want.Ports {
 		l, _ := d.listenerOf(port)
+		list := port.Members
 		if pool, ok := d.poolOf(l.DefaultPoolID); ok && d.isReusable(pool, port) {
-			add(members.KeepSubnets(pool.Members, port.Members))
+			list = members.KeepSubnets(pool.Members, port.Members)
 		}
-	}
-	for _, l := range d.keptListeners() {
-		if pool, ok := d.poolOf(l.DefaultPoolID); ok {
-			add(pool.Members)
-		}
+		subnets = append(subnets, members.Subnets(list)...)
 	}
 	return subnets
 }
@@ -143,22 +133,13 @@ func (d *differ) diffRules(group api.SecurityGroup, want []rules.CreateOpts, kee
 			Do: func(ctx context.Context, _ *plan.Handles) error { return d.write.AddRules(ctx, group, missing) },
 		})
 	}
-	maps.DeleteFunc(surplus, func(text string, r api.SecurityGroupRule) bool {
-		return d.keeps(kindRules, group.Name, fieldRule+" "+text) || d.servesKeptListener(r)
+	maps.DeleteFunc(surplus, func(text string, _ api.SecurityGroupRule) bool {
+		return d.keeps(kindRules, group.Name, fieldRule+" "+text)
 	})
 	if len(surplus) > 0 && !keep {
 		d.last = append(d.last, d.rulesDelete(group, sorting.SortedFunc(maps.Values(surplus),
 			func(a, b api.SecurityGroupRule) int { return cmp.Compare(a.ID, b.ID) })))
 	}
-}
-
-// servesKeptListener reports whether a rule lets traffic reach the members of a listener whose deletion is held.
-func (d *differ) servesKeptListener(r api.SecurityGroupRule) bool {
-	return slices.ContainsFunc(d.keptListeners(), func(l api.Listener) bool {
-		pool, _ := d.poolOf(l.DefaultPoolID)
-		return strings.EqualFold(r.Protocol, transportOf(l.Protocol)) && slices.ContainsFunc(pool.Members,
-			func(m api.Member) bool { return m.Port == r.PortRangeMin && m.Port == r.PortRangeMax })
-	})
 }
 
 // rulesDelete removes rules of a group.
