@@ -146,8 +146,8 @@ func (c *Controller[S, D, O]) historyOf(t target[S, D]) (history, bool) {
 }
 
 // planInputs returns the plan for other inputs of a Service. It is pure.
-func (c *Controller[S, D, O]) planInputs(t target[S, D], have O, inputs intent.Inputs, keep []plan.Difference) (plan.Plan,
-	error) {
+func (c *Controller[S, D, O]) planInputs(t target[S, D], have O, inputs intent.Inputs,
+	keep []plan.Difference) (plan.Plan, error) {
 	service, err := inputs.Apply(t.service, c.options.Vocabulary)
 	if err != nil {
 		return plan.Plan{}, err

@@ -27,7 +27,7 @@ const (
 	reasonInvalid = "Invalid"
 )
 
-// maxCondition is the length limit of the message of a condition. The API server allows more; kubectl shows it in a line.
+// maxCondition is the length limit of the message of a condition. The API server allows more; kubectl shows one line.
 const maxCondition = 4 << 10
 
 // setHeldCondition reports the held changes of a plan.

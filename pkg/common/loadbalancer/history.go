@@ -100,12 +100,13 @@ func newHistory(service *v1.Service, vocabulary intent.Vocabulary, now time.Time
 
 // withInputs returns the history with other inputs.
 func (h history) withInputs(in intent.Inputs, vocabulary intent.Vocabulary, now time.Time) history {
-	h.Inputs, h.Digest, h.Keys, h.Seen = in, Digest(in), hashKeys(vocabulary), metav1.NewTime(now.UTC().Truncate(time.Second))
+	h.Inputs, h.Digest, h.Keys = in, Digest(in), hashKeys(vocabulary)
+	h.Seen = metav1.NewTime(now.UTC().Truncate(time.Second))
 	return h
 }
 
-// lastInputs returns the last inputs as a Service with the present ones is compared with them: annotations that were not
-// read then are unchanged. It reports false if the last inputs are unknown.
+// lastInputs returns the last inputs as a Service with the present ones is compared with them: annotations that were
+// not read then are unchanged. It reports false if the last inputs are unknown.
 func (h history) lastInputs(present intent.Inputs, vocabulary intent.Vocabulary) (intent.Inputs, bool) {
 	if h.Digest == Digest(present) {
 		return present, true
@@ -216,8 +217,8 @@ func (c *Controller[S, D, O]) knownHistory(service *v1.Service) (history, bool) 
 	return stored, isStored
 }
 
-// rememberFirst makes the inputs of a Service without a history its first ones, before they are validated: a correction is
-// then an edit. It does so with each Service that this process sees first after another manager.
+// rememberFirst makes the inputs of a Service without a history its first ones, before they are validated: a correction
+// is then an edit. It does so with each Service that this process sees first after another manager.
 func (c *Controller[S, D, O]) rememberFirst(ctx context.Context, service *v1.Service) {
 	before, known := c.knownHistory(service)
 	_, seen := c.histories.Load(service.UID)
@@ -263,7 +264,8 @@ func (c *Controller[S, D, O]) beginPlan(ctx context.Context, t target[S, D], p p
 	return nil
 }
 
-// endPlan stores, after a plan was applied, that its differences need no cause any more: only those that it does not apply stay.
+// endPlan stores, after a plan was applied, that its differences need no cause any more: only those that it does not
+// apply stay.
 func (c *Controller[S, D, O]) endPlan(ctx context.Context, t target[S, D], p plan.Plan) {
 	before, _ := c.knownHistory(t.service)
 	h := before

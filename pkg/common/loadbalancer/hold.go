@@ -45,8 +45,8 @@ func (v verdict) holds(d plan.Difference) string {
 	return ""
 }
 
-// stillHolding returns the verdict with differences that were held before. A plan with one that the cloud could not keep
-// has no cause for it, even if the plan for the last inputs, which may keep it, does not have it.
+// stillHolding returns the verdict with differences that were held before. A plan with one that the cloud could not
+// keep has no cause for it, even if the plan for the last inputs, which may keep it, does not have it.
 func (v verdict) stillHolding(held []heldDifference) verdict {
 	for _, h := range held {
 		if v.holds(h.Difference) == "" {

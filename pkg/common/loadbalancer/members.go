@@ -113,8 +113,8 @@ func (c *Controller[S, D, O]) followNodesAndFail(ctx context.Context, t target[S
 }
 
 // lastValidSettings returns the settings that select the nodes of an invalid Service: those of its last valid form, if
-// this process has seen it or if its history has it. Otherwise it omits the annotations that the applied record shows to
-// be new.
+// this process has seen it or if its history has it. Otherwise it omits the annotations that the applied record shows
+// to be new.
 func (c *Controller[S, D, O]) lastValidSettings(t target[S, D], have O) intent.Service {
 	if valid, ok := c.valid.Load(t.key.UID); ok {
 		if in, ok := valid.(intent.Service); ok {

@@ -118,8 +118,8 @@ func (d *differ) remove() {
 	d.releaseAddresses(ours, after)
 }
 
-// replaceReason returns why an existing load balancer cannot become the desired one in place, and the fields that differ;
-// "" if it can.
+// replaceReason returns why an existing load balancer cannot become the desired one in place, and the fields that
+// differ; "" if it can.
 func (d *differ) replaceReason(lb api.LoadBalancer) (reason string, differences plan.Fields) {
 	want := d.want.LoadBalancer
 	if differences.Diff(fieldScheme, lb.Scheme, want.Scheme) {

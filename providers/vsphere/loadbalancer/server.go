@@ -123,8 +123,8 @@ func (d *differ) serverUpdate(port Port, have api.LBVirtualServer, address strin
 	return change, true
 }
 
-// describeWanted names, in the differences of a virtual server, the address that is still to be allocated, and the ranges
-// of the group that is allowed: not only that there is one.
+// describeWanted names, in the differences of a virtual server, the address that is still to be allocated, and the
+// ranges of the group that is allowed: not only that there is one.
 func (d *differ) describeWanted(f plan.Fields, port Port) {
 	for i, field := range f {
 		switch {

@@ -8,9 +8,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// KindRules is the kind of rules of security groups in plans.
-const KindRules = "security group rules"
-
 // Claim records the rules that a load balancer needs, so that the deletion of another one that shares them leaves them.
 func (s *GroupStore) Claim(n NodeRules) { s.claims.record(n) }
 

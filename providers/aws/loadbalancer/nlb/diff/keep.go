@@ -64,8 +64,8 @@ func keepListener(want *model.Desired, have model.Observed, d plan.Difference) {
 	}
 }
 
-// keepGroup makes the target group that a listener forwards to the desired one. It keeps what cannot change in place, and
-// its targets, which follow the nodes. It reports false if that target group is unknown.
+// keepGroup makes the target group that a listener forwards to the desired one. It keeps what cannot change in place,
+// and its targets, which follow the nodes. It reports false if that target group is unknown.
 func keepGroup(want *model.DesiredGroup, have model.Observed, l model.Listener) bool {
 	if len(l.Forwards) == 0 {
 		return false

@@ -99,8 +99,8 @@ func (d *differ) desiredNodeRules(from *vpc.GroupRef) vpc.NodeRules {
 	if from == nil || adopted {
 		return byCIDR
 	}
-	rules := vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: byCIDR.Groups, Keep: byCIDR.Keep, Kept: byCIDR.Kept, From: from,
-		FromDescription: names.NetworkGroupRule}
+	rules := vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: byCIDR.Groups, Keep: byCIDR.Keep,
+		Kept: byCIDR.Kept, From: from, FromDescription: names.NetworkGroupRule}
 	if b := d.have.Balancer; b != nil {
 		rules.NotFrom = difference(d.exclusiveGroups(b.SecurityGroups, d.managedGroups()),
 			append([]string{from.ID}, d.want.Kept.Groups...))
