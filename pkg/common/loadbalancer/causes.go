@@ -7,12 +7,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// maxEvaluations is the maximum number of edits that are undone one at a time to find the cause of a difference. Further
-// ones are undone together.
+// maxEvaluations is the maximum number of edits that are undone one at a time to find the cause of a difference.
+// Further ones are undone together.
 const maxEvaluations = 8
 
-// causes decide which differences of a plan the edits of a Service cause. A difference is caused by an edit if it is not
-// part of the plan for the last inputs, which is made with the same code, configuration, shared state and observation.
+// causes decide which differences of a plan the edits of a Service cause. A difference is caused by an edit if it is
+// not part of the plan for the last inputs, which is made with the same code, configuration, shared state and
+// observation.
 type causes struct {
 	// plan returns the plan for other inputs of the Service that keeps the same differences. It is pure.
 	plan func(in intent.Inputs, keep []plan.Difference) (plan.Plan, error)
