@@ -16,6 +16,16 @@ const (
 	fieldRule = "rule"
 )
 
+// The fields of a load balancer that cannot change in place.
+const (
+	fieldPort    = "vip_port_id"
+	fieldSubnet  = "vip_subnet_id"
+	fieldNetwork = "vip_network_id"
+	fieldAddress = "vip_address"
+	fieldFlavor  = "flavor_id"
+	fieldZone    = "availability_zone"
+)
+
 // The disruptive changes.
 var (
 	deletesListener = plan.Effect{
@@ -47,9 +57,8 @@ var (
 	}
 	replaces = plan.Effect{
 		Change: "a load balancer is replaced (`vip_port_id`, `vip_subnet_id`, `vip_network_id`, `vip_address`, " +
-			"`flavor_id`, `availability_zone`)",
-		Disrupts: plan.DisruptsLoadBalancer, Fields: []string{fieldPort, fieldSubnet, fieldNetwork, fieldAddress, fieldFlavor,
-			fieldZone},
+			"`flavor_id`, `availability_zone`)", Disrupts: plan.DisruptsLoadBalancer,
+		Fields: []string{fieldPort, fieldSubnet, fieldNetwork, fieldAddress, fieldFlavor, fieldZone},
 	}
 	failsOver = plan.Effect{
 		Change:   "the failover of a load balancer that worked and is in ERROR; its other changes wait for it",
@@ -61,24 +70,13 @@ var (
 	}
 )
 
-// The fields of a load balancer that cannot change in place.
-const (
-	fieldPort    = "vip_port_id"
-	fieldSubnet  = "vip_subnet_id"
-	fieldNetwork = "vip_network_id"
-	fieldAddress = "vip_address"
-	fieldFlavor  = "flavor_id"
-	fieldZone    = "availability_zone"
-)
-
 // Effects returns the disruptive changes.
 func Effects() []plan.Effect {
 	return []plan.Effect{deletesListener, replacesListener, replacesPool, closesListener, closesNodePort, probesGuest,
 		movesFloatingIP, replaces, failsOver, replacesFailed}
 }
 
-// keeps reports whether a difference is kept: that of a field of an object, or with an empty field that of the object as
-// a whole.
+// keeps reports whether a difference is kept: that of a field, or without a field that of the object as a whole.
 func (d *differ) keeps(kind, object, field string) bool {
 	return slices.ContainsFunc(d.want.Kept, func(k plan.Difference) bool {
 		return k.Kind == kind && k.Object == object && k.Field == field

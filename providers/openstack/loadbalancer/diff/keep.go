@@ -1,8 +1,6 @@
 package diff
 
 import (
-	"maps"
-	"net/netip"
 	"slices"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
@@ -50,8 +48,7 @@ func (d *differ) keepPort(port model.Port, have api.Listener) model.Port {
 	return port
 }
 
-// keepProtocol returns a port with the protocol of its listener, and with what depends on it. The PROXY header of a pool
-// does not.
+// keepProtocol returns a port with the protocol of its listener, and with what depends on it: all but the PROXY header.
 func keepProtocol(port model.Port, have api.Listener) model.Port {
 	port.Listener.Protocol = listeners.Protocol(have.Protocol)
 	port.Listener.DefaultTlsContainerRef, port.Listener.InsertHeaders = have.DefaultTlsContainerRef, have.InsertHeaders
@@ -94,76 +91,4 @@ func withoutMonitor(port model.Port) model.Port {
 		port.Members[i].MonitorPort = 0
 	}
 	return port
-}
-
-// keepPlace replaces the wanted place of the load balancer by the existing one, as far as it stays.
-func (d *differ) keepPlace() error {
-	lb := d.have.LoadBalancer
-	if lb == nil || lb.ProvisioningStatus == api.Error {
-		return nil
-	}
-	kept := map[string]bool{}
-	for _, f := range d.immutableDifferences(*lb) {
-		kept[f.Name] = d.keeps(kindLoadBalancer, lb.Name, f.Name)
-	}
-	if !slices.Contains(slices.Collect(maps.Values(kept)), true) {
-		return nil
-	}
-	if !d.canPlace(*lb, kept) {
-		for name := range kept {
-			kept[name] = true
-		}
-	}
-	d.configured = d.configured.WithPlace(keptPlace(*lb, kept))
-	var err error
-	d.want, err = d.configured.For(lb, d.have.Subnets)
-	return err
-}
-
-// keptPlace returns the part of the place of a load balancer that stays.
-func keptPlace(lb api.LoadBalancer, kept map[string]bool) model.KeptPlace {
-	place := model.KeptPlace{Port: kept[fieldPort]}
-	if kept[fieldSubnet] || kept[fieldPort] {
-		place.SubnetID = lb.VipSubnetID
-	}
-	if kept[fieldNetwork] {
-		place.NetworkID = lb.VipNetworkID
-	}
-	if kept[fieldAddress] {
-		place.Address = lb.VipAddress
-	}
-	if kept[fieldFlavor] {
-		place.FlavorID = &lb.FlavorID
-	}
-	if kept[fieldZone] {
-		place.Zone = &lb.AvailabilityZone
-	}
-	return place
-}
-
-// canPlace reports whether another load balancer can have a part of the place of this one, which kept has as true, and
-// the wanted values of the others. The port of a load balancer is deleted with it.
-func (d *differ) canPlace(lb api.LoadBalancer, kept map[string]bool) bool {
-	changes := func(name string) bool { value, differs := kept[name]; return differs && !value }
-	want := d.want.LoadBalancer
-	switch {
-	case kept[fieldPort]:
-		return false
-	case kept[fieldAddress]:
-		return !changes(fieldPort) && !changes(fieldSubnet) && !changes(fieldNetwork)
-	case kept[fieldSubnet]:
-		return !changes(fieldPort) && !changes(fieldNetwork) && (!changes(fieldAddress) ||
-			d.subnetHas(lb.VipSubnetID, want.Address))
-	case kept[fieldNetwork]:
-		return !changes(fieldPort) && (!changes(fieldSubnet) || d.have.Subnets[want.SubnetID].NetworkID == lb.VipNetworkID) &&
-			(!changes(fieldAddress) || changes(fieldSubnet) || d.subnetHas(lb.VipSubnetID, want.Address))
-	}
-	return true
-}
-
-// subnetHas reports whether a subnet of the project certainly has an address.
-func (d *differ) subnetHas(subnet, address string) bool {
-	prefix, err := netip.ParsePrefix(d.have.Subnets[subnet].CIDR)
-	parsed, invalid := netip.ParseAddr(address)
-	return err == nil && invalid == nil && prefix.Contains(parsed)
 }

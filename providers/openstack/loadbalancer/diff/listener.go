@@ -257,14 +257,6 @@ func (d *differ) poolDifferences(have api.Listener, port model.Port) []plan.Fiel
 	return f
 }
 
-// listenerKey identifies a listener in plans by what clients connect to.
-func listenerKey(l api.Listener) string {
-	return portKey(model.Port{Transport: transportOf(l.Protocol), Number: l.ProtocolPort})
-}
-
-// portKey is the listenerKey of a port.
-func portKey(port model.Port) string { return fmt.Sprintf("%s/%d", port.Transport, port.Number) }
-
 // listenerFields returns the differing settings of two listeners, by their names in the API. Names are not
 // compared: they contain the index of the port when the listener was created.
 func (d *differ) listenerFields(have api.Listener, port model.Port, pool poolRef) plan.Fields {

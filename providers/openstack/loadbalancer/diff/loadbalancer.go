@@ -292,48 +292,6 @@ func unusableReason(lb api.LoadBalancer) string {
 	return ""
 }
 
-// immutableFieldNames are the names of the fields of immutableDifferences in messages.
-var immutableFieldNames = map[string]string{
-	fieldPort: "port", fieldSubnet: "subnet", fieldNetwork: "network", fieldFlavor: "flavor",
-	fieldZone: "availability zone", fieldAddress: "address",
-}
-
-// immutableDifference describes a setting that differs and cannot change in place, or returns "".
-func (d *differ) immutableDifference(lb api.LoadBalancer) string {
-	differences := d.immutableDifferences(lb)
-	if len(differences) == 0 {
-		return ""
-	}
-	f, consequence := differences[0], ""
-	if f.Name == fieldAddress {
-		consequence = ": clients have to follow"
-	}
-	return fmt.Sprintf("the %s changes from %s to %s, which no load balancer can do in place%s", immutableFieldNames[f.Name],
-		f.Before, f.After, consequence)
-}
-
-// immutableDifferences returns the settings of the Service that differ and cannot change in place.
-func (d *differ) immutableDifferences(lb api.LoadBalancer) plan.Fields {
-	var f plan.Fields
-	want := d.want.LoadBalancer
-	for _, c := range []struct {
-		explicit         bool
-		name, have, want string
-	}{
-		{want.Explicit.Port, fieldPort, lb.VipPortID, want.PortID},
-		{want.Explicit.Subnet && !want.IsPlacedAt(lb.VipSubnetID), fieldSubnet, lb.VipSubnetID, want.SubnetID},
-		{want.Explicit.Network, fieldNetwork, lb.VipNetworkID, want.NetworkID},
-		{want.Explicit.Flavor, fieldFlavor, lb.FlavorID, want.FlavorID},
-		{want.Explicit.Zone, fieldZone, lb.AvailabilityZone, want.Zone},
-		{want.Explicit.Address && !model.SameIP(lb.VipAddress, want.Address), fieldAddress, lb.VipAddress, want.Address},
-	} {
-		if c.explicit && c.want != "" {
-			f.Diff(c.name, c.have, c.want)
-		}
-	}
-	return f
-}
-
 // loadBalancerDelete deletes the load balancer with everything in it, and waits until it is deleted.
 func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.Change {
 	listeners, pools := d.have.Listeners, d.have.Pools

@@ -22,6 +22,14 @@ func transportOf(protocol string) string {
 	return api.ProtocolTCP
 }
 
+// listenerKey identifies a listener in plans by what clients connect to.
+func listenerKey(l api.Listener) string {
+	return portKey(model.Port{Transport: transportOf(l.Protocol), Number: l.ProtocolPort})
+}
+
+// portKey is the listenerKey of a port.
+func portKey(port model.Port) string { return fmt.Sprintf("%s/%d", port.Transport, port.Number) }
+
 // listenerOf returns the listener at the transport and number of a port.
 func (d *differ) listenerOf(port model.Port) (api.Listener, bool) {
 	i := slices.IndexFunc(d.have.Listeners, func(l api.Listener) bool {

@@ -45,6 +45,16 @@ type builder struct {
 	reasons  map[string]events.Reason
 }
 
+// KeptPlace is the part of its place that an existing load balancer keeps, whatever its Service requests.
+type KeptPlace struct {
+	// SubnetID, NetworkID and Address are empty if they are not kept.
+	SubnetID, NetworkID, Address string
+	// Port is set if the load balancer keeps its port.
+	Port bool
+	// FlavorID and Zone are nil if they are not kept, and may be empty.
+	FlavorID, Zone *string
+}
+
 // Input is the input of Build.
 type Input struct {
 	Key      lbcommon.Key

@@ -65,16 +65,6 @@ func (b *builder) loadBalancer() LoadBalancer {
 	return lb
 }
 
-// KeptPlace is the part of its place that an existing load balancer keeps, whatever its Service requests.
-type KeptPlace struct {
-	// SubnetID, NetworkID and Address are empty if they are not kept.
-	SubnetID, NetworkID, Address string
-	// Port is set if the load balancer keeps its port.
-	Port bool
-	// FlavorID and Zone are nil if they are not kept, and may be empty.
-	FlavorID, Zone *string
-}
-
 // overrideByClass replaces a setting by that of the class, if the class sets it.
 func overrideByClass(class string, value *string, explicit *bool) {
 	if class != "" {
