@@ -26,8 +26,8 @@ const (
 // approvalEncoding has no character that differs only in its case, and no approvalSeparator.
 var approvalEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// heldID identifies held differences, for an approval of exactly these: a digest of each of them, sorted. So an approval
-// covers what is left of them when a manager ends before it has applied them all, and nothing else. The ID
+// heldID identifies held differences, for an approval of exactly these: a digest of each of them, sorted. So an
+// approval covers what is left of them when a manager ends before it has applied them all, and nothing else. The ID
 // does not depend on what exists, nor on members: nodes that join or leave do not revoke an approval. Used approvals
 // are part of it, so that each is used once.
 func heldID(held []heldDifference, used int) string {

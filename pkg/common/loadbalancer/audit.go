@@ -92,8 +92,8 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 	return drift, expected.LoadBalancer, nil
 }
 
-// isEdited reports whether an edit of the Service is not applied yet: then a sync of the Service has failed or is still to
-// come, and the changes are not drift.
+// isEdited reports whether an edit of the Service is not applied yet: then a sync of the Service has failed or is still
+// to come, and the changes are not drift.
 func (c *Controller[S, D, O]) isEdited(t target[S, D]) bool {
 	h, _ := c.knownHistory(t.service)
 	return h.applying || h.Unfinished || h.Digest != Digest(intent.InputsOf(t.service, c.options.Vocabulary))
