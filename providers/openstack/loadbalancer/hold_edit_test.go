@@ -22,6 +22,8 @@ func TestUnrelatedEditReleasesNothing(t *testing.T) {
 		// want are the subnet, the flavor and the address of the load balancer; empty for those that it has.
 		subnet, flavor, address string
 		replaced                bool
+		// configured is the configured subnet of the next manager.
+		configured string
 	}{
 		"address in the existing subnet": {stale: annotate("subnet-id", "{other-subnet}"), edit: pin("10.0.44.44"),
 			address: "10.0.44.44", replaced: true},
@@ -32,6 +34,8 @@ func TestUnrelatedEditReleasesNothing(t *testing.T) {
 			address: "10.0.44.44", replaced: true},
 		"flavor and a stale address": {stale: pin("10.0.44.44"), edit: annotate("flavor-id", "{flavor-large}"),
 			flavor: "{flavor-large}", replaced: true},
+		"flavor and a stale address, while the configuration names another subnet": {stale: pin("10.0.44.44"),
+			edit: annotate("flavor-id", "{flavor-large}"), flavor: "{flavor-large}", configured: "{other-subnet}", replaced: true},
 		"flavor and a stale subnet": {stale: annotate("subnet-id", "{other-subnet}"),
 			edit: annotate("flavor-id", "{flavor-large}"), flavor: "{flavor-large}", replaced: true},
 		"flavor and a stale port": {stale: annotate("port-id", "{port}"), edit: annotate("flavor-id", "{flavor-large}")},
@@ -54,6 +58,9 @@ func TestUnrelatedEditReleasesNothing(t *testing.T) {
 				lb := r.made()
 				annotate("load-balancer-id", lb.ID)(svc)
 				r.ensure(svc)
+				if tt.configured != "" {
+					r.settings.SubnetID = r.named.Expand(tt.configured)
+				}
 				r.unseen(svc, tt.stale, expand)
 				tt.edit(svc)
 				expand(svc)

@@ -9,7 +9,7 @@ import (
 )
 
 // The applied record is a tag of the load balancer, which its creation or its next change writes. It has the
-// Service's settings that disruptive changes follow from, and no others: each write of a tag sends an amphora through
+// digest of the settings whose drift is corrected, and few others: each write of a tag sends an amphora through
 // PENDING_UPDATE. The checksums of members are stored with the Service (package observe), because nodes join often.
 
 var _ lbcommon.RecordKeeper[Desired, Observed] = (*Cloud)(nil)

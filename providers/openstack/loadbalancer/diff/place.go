@@ -80,7 +80,7 @@ func (d *differ) keepPlace() error {
 // keptPlace returns the part of the place of a load balancer that stays.
 func keptPlace(lb api.LoadBalancer, kept map[string]bool) model.KeptPlace {
 	place := model.KeptPlace{Port: kept[fieldPort]}
-	if kept[fieldSubnet] || kept[fieldPort] {
+	if kept[fieldSubnet] || kept[fieldPort] || kept[fieldAddress] {
 		place.SubnetID = lb.VipSubnetID
 	}
 	if kept[fieldNetwork] {
@@ -101,21 +101,25 @@ func keptPlace(lb api.LoadBalancer, kept map[string]bool) model.KeptPlace {
 // canPlace reports whether another load balancer can have a part of the place of this one, which kept has as true, and
 // the wanted values of the others. The port of a load balancer is deleted with it.
 func (d *differ) canPlace(lb api.LoadBalancer, kept map[string]bool) bool {
-	changes := func(name string) bool { value, differs := kept[name]; return differs && !value }
+	moves := filter([]string{fieldPort, fieldSubnet, fieldNetwork, fieldAddress}, func(name string) bool {
+		value, differs := kept[name]
+		return differs && !value
+	})
 	want := d.want.LoadBalancer
 	switch {
 	case kept[fieldPort]:
 		return false
-	case kept[fieldAddress]:
-		return !changes(fieldPort) && !changes(fieldSubnet) && !changes(fieldNetwork)
+	case len(moves) == 0, !kept[fieldAddress] && !kept[fieldSubnet] && !kept[fieldNetwork]:
+		return true
+	case kept[fieldAddress], moves[0] == fieldPort:
+		return false
 	case kept[fieldSubnet]:
-		return !changes(fieldPort) && !changes(fieldNetwork) && (!changes(fieldAddress) ||
-			d.subnetHas(lb.VipSubnetID, want.Address))
-	case kept[fieldNetwork]:
-		return !changes(fieldPort) && (!changes(fieldSubnet) || d.have.Subnets[want.SubnetID].NetworkID == lb.VipNetworkID) &&
-			(!changes(fieldAddress) || changes(fieldSubnet) || d.subnetHas(lb.VipSubnetID, want.Address))
+		return moves[0] == fieldAddress && d.subnetHas(lb.VipSubnetID, want.Address)
+	case moves[0] == fieldSubnet:
+		return d.have.Subnets[want.SubnetID].NetworkID == lb.VipNetworkID
+	default:
+		return d.subnetHas(lb.VipSubnetID, want.Address)
 	}
-	return true
 }
 
 // subnetHas reports whether a subnet of the project certainly has an address.

@@ -16,36 +16,27 @@ func (b *builder) loadBalancer() LoadBalancer {
 	f := b.shared.Features
 	lb := LoadBalancer{
 		Description: names.LoadBalancerDescription(b.key.ClusterName, b.service()), Provider: b.settings.Provider,
-		PortID: b.options.PortID,
 	}
-	lb.Address = b.vipAddress()
-	if b.kept.Port {
-		lb.PortID = ""
+	if !b.kept.Port {
+		lb.PortID = b.options.PortID
 	}
 	if lb.PortID != "" {
 		lb.Explicit.Port = true
 	} else {
 		b.place(&lb)
 	}
-	if b.kept.Address != "" {
-		lb.Address = b.kept.Address
-	}
+	lb.Address = cmp.Or(b.kept.Address, b.vipAddress())
 	lb.Explicit.Address = lb.Address != ""
 	if lb.PortID == "" {
 		b.placeInFamily(&lb)
 	}
-	lb.FlavorID, lb.Explicit.Flavor = optionOr(b.options.FlavorID, b.settings.FlavorID)
-	if b.kept.FlavorID != nil {
-		lb.FlavorID, lb.Explicit.Flavor = *b.kept.FlavorID, true
-	}
+	lb.FlavorID, lb.Explicit.Flavor = optionOr(cmp.Or(b.kept.FlavorID, b.options.FlavorID), b.settings.FlavorID)
 	if lb.FlavorID != "" && !f.Flavors() {
 		b.warnUnsupported(lb.Explicit.Flavor, annotation.KeyFlavorID, lb.FlavorID)
 		lb.FlavorID, lb.Explicit.Flavor = "", false
 	}
-	lb.Zone, lb.Explicit.Zone = optionOr(b.options.AvailabilityZone, b.settings.AvailabilityZone)
-	if b.kept.Zone != nil {
-		lb.Zone, lb.Explicit.Zone = *b.kept.Zone, true
-	}
+	zone := cmp.Or(b.kept.Zone, b.options.AvailabilityZone)
+	lb.Zone, lb.Explicit.Zone = optionOr(zone, b.settings.AvailabilityZone)
 	if lb.Zone != "" && !f.Zones() {
 		if lb.Explicit.Zone {
 			b.warnWithReason(events.LoadBalancerAvailabilityZonesIgnored, "%s",
@@ -102,13 +93,7 @@ func (b *builder) place(lb *LoadBalancer) {
 		lb.NetworkID = ""
 	}
 	b.recordClass(lb)
-	if b.kept.SubnetID != "" {
-		lb.SubnetID, lb.NetworkID, lb.Source.Subnet, lb.Source.Network = b.kept.SubnetID, "", "", ""
-		lb.Explicit.Subnet, lb.Explicit.Network = true, false
-	}
-	if b.kept.NetworkID != "" {
-		lb.NetworkID, lb.Explicit.Network, lb.Source.Network = b.kept.NetworkID, true, ""
-	}
+	b.keepNetwork(lb)
 	if lb.SubnetID != "" || lb.NetworkID != "" {
 		return
 	}
@@ -117,6 +102,17 @@ func (b *builder) place(lb *LoadBalancer) {
 		b.problems.Addf(annotation.KeySubnetID, "", "no subnet is set for the load balancer's address, and no node has a "+
 			"port with an %s address: set the annotation, or subnet-id in section [LoadBalancer] of the configuration",
 			b.in.Families[0])
+	}
+}
+
+// keepNetwork sets the subnet and the network that an existing load balancer keeps.
+func (b *builder) keepNetwork(lb *LoadBalancer) {
+	if b.kept.SubnetID != "" {
+		lb.SubnetID, lb.NetworkID, lb.Source.Subnet, lb.Source.Network = b.kept.SubnetID, "", "", ""
+		lb.Explicit.Subnet, lb.Explicit.Network = true, false
+	}
+	if b.kept.NetworkID != "" {
+		lb.NetworkID, lb.Explicit.Network, lb.Source.Network = b.kept.NetworkID, true, ""
 	}
 }
 
