@@ -19,7 +19,8 @@ const markAttempts = 5
 
 // Mark marks the lease as that of this manager. Continues is true if the leader before was one of its replicas, too, so
 // that no other manager has worked since; it is false if that is unknown. Only the leader may call it, once.
-func Mark(ctx context.Context, client coordinationclient.LeasesGetter, namespace, name string) (continues bool, err error) {
+func Mark(ctx context.Context, client coordinationclient.LeasesGetter, namespace, name string) (continues bool,
+	err error) {
 	for range markAttempts {
 		lease, getErr := client.Leases(namespace).Get(ctx, name, metav1.GetOptions{})
 		if getErr != nil {

@@ -1,7 +1,6 @@
 package loadbalancer
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -39,7 +38,7 @@ func TestConditions(t *testing.T) {
 	c.sync(t)
 	expect("no longer held", ConditionHeld, "False", "")
 	invalid := c.service(annotated(intent.KeyScheme, "neither"))
-	if _, err := c.EnsureLoadBalancer(context.Background(), "prod", invalid, []*v1.Node{node("a")}); err == nil {
+	if _, err := c.EnsureLoadBalancer(t.Context(), "prod", invalid, []*v1.Node{node("a")}); err == nil {
 		t.Fatal("an invalid Service passed")
 	}
 	expect("refused", ConditionRefused, "True", "neither")

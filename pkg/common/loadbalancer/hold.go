@@ -19,7 +19,7 @@ type judge struct {
 	causes *causes
 	// drifts is set if the wanted state is the one that this manager applied: then every difference is drift.
 	drifts bool
-	// takenOver is true for a load balancer without a stored record, unless this manager has begun to change it.
+	// takenOver is true for a load balancer without a stored record, unless this manager started to change it.
 	takenOver bool
 }
 

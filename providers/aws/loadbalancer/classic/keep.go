@@ -27,14 +27,14 @@ func Keep(want Desired, have Observed, differences []plan.Difference) Desired {
 			continue
 		}
 		port, _ := strconv.ParseInt(d.Object, 10, 32)
-		switch {
-		case d.Kind == kindListenerPolicy:
+		switch d.Kind {
+		case kindListenerPolicy:
 			want.KeptPolicies = append(slices.Clone(want.KeptPolicies), int32(port))
-		case d.Kind == kindBackendPolicies:
+		case kindBackendPolicies:
 			want.KeptBackends = append(slices.Clone(want.KeptBackends), int32(port))
-		case d.Kind == kindListeners:
+		case kindListeners:
 			keepListener(&want, *b, d.Field)
-		case d.Kind == kindSubnets:
+		case kindSubnets:
 			keepSubnet(&want, strings.TrimPrefix(d.Field, fieldSubnets+" "))
 		}
 	}
