@@ -107,7 +107,7 @@ func TestAdoption(t *testing.T) {
 			}
 			r.steady(a.svc)
 			r.launch("d")
-			if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, r.stored(a.svc), r.nodes); err != nil {
+			if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, a.svc, r.nodes); err != nil {
 				t.Fatal(err)
 			}
 			r.steady(a.svc)

@@ -81,7 +81,7 @@ func TestInterruptedClassicChangeIsFinished(t *testing.T) {
 	otherNodePort(svc)
 	r.sim.Front().SetFaults(kit.Fault{Kind: kit.FaultKillBefore, Operation: "DeleteLoadBalancerListeners", Times: 1})
 	r.sim.Front().OnKill(func() {})
-	if _, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes); err == nil {
+	if _, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes); err == nil {
 		t.Fatal("the change was not interrupted")
 	}
 	r.sim.Front().SetFaults()

@@ -9,6 +9,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent/intenttest"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
@@ -18,7 +19,7 @@ import (
 // disruptive returns the kinds of the changes that a Service would cause, and that disrupt traffic or more.
 func (r *rig) disruptive(svc *v1.Service) []string {
 	r.t.Helper()
-	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, r.stored(svc), r.nodes, lbcommon.PlanOptions{})
+	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, svc, r.nodes, lbcommon.PlanOptions{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -33,6 +34,14 @@ func (r *rig) disruptive(svc *v1.Service) []string {
 	}
 	slices.Sort(kinds)
 	return slices.Compact(kinds)
+}
+
+// TestEffects verifies that the declared effects disrupt, and that the names of fields have different hashes.
+func TestEffects(t *testing.T) {
+	intenttest.VerifyEffects(t, Effects())
+	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(annotation.Vocabulary("aws"))); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestDisruptions verifies what the changes of security groups, PROXY protocol and TLS policies declare to disrupt.
@@ -95,20 +104,25 @@ func TestDisruptions(t *testing.T) {
 	}
 }
 
-// TestAnotherSharedSecurityGroupIsHeld verifies that an edit of the configuration takes no group away by itself.
+// TestAnotherSharedSecurityGroupIsHeld verifies that an edit of the configuration takes no group away by itself: the other
+// one is added.
 func TestAnotherSharedSecurityGroupIsHeld(t *testing.T) {
 	a := adoption{svc: service(without(annotation.KeyType)), classicGroup: "{group-own}"}
 	r := a.rig(t)
 	r.ensure(a.svc)
+	before := r.securityGroups(a.svc)
 	r.settings.ClassicGroup = must(r.sim.AddSecurityGroup("other", nil))(t)
 	r.restart()
 	r.ensure(a.svc)
-	// The load balancer gets the new group, and does not leave the other one.
-	if calls := r.calls(); calls != "AuthorizeSecurityGroupIngress ApplySecurityGroupsToLoadBalancer AddTags" {
+	if calls := sortedWords(r.calls()); calls != "AddTags ApplySecurityGroupsToLoadBalancer AuthorizeSecurityGroupIngress" {
 		t.Errorf("calls %s", calls)
 	}
+	want := append(before, r.settings.ClassicGroup)
+	if got := r.securityGroups(a.svc); plan.ShowSet(got) != plan.ShowSet(want) {
+		t.Errorf("security groups %v, want %v", got, want)
+	}
 	r.wantEvent("LoadBalancerChangesHeld")
-	if p, err := r.manager.PlanLoadBalancer(t.Context(), clusterName, r.stored(a.svc), r.nodes, lbcommon.PlanOptions{}); err != nil ||
+	if p, err := r.manager.PlanLoadBalancer(t.Context(), clusterName, a.svc, r.nodes, lbcommon.PlanOptions{}); err != nil ||
 		!slices.ContainsFunc(p.Held, func(h plan.HeldChange) bool { return h.Disrupts == plan.DisruptsTraffic }) {
 		t.Errorf("held %v, %v", p.Held, err)
 	}

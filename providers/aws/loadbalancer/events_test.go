@@ -110,7 +110,7 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 				delete(svc.Annotations, annotation.KeyExtraSecurityGroups)
 			}
 			r.log().Reset()
-			_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes)
+			_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
 			fmt.Fprintf(&out, "# %s, %s\n", kind, values)
 			for _, event := range r.events() {
 				fmt.Fprintln(&out, r.named.Replace(event))

@@ -37,7 +37,7 @@ func (r *rig) life(first, second *v1.Service) {
 	r.t.Helper()
 	ensure := func(svc *v1.Service) func() error {
 		return func() error {
-			_, err := r.manager.EnsureLoadBalancer(r.t.Context(), clusterName, r.stored(svc), r.nodes)
+			_, err := r.manager.EnsureLoadBalancer(r.t.Context(), clusterName, svc, r.nodes)
 			return err
 		}
 	}

@@ -90,13 +90,13 @@ func TestHeldEditsHoldNothingElse(t *testing.T) {
 // setDisruption sets the policy of the manager.
 func (r *rig) setDisruption(policy provider.DisruptionPolicy) {
 	r.recorder = record.NewFakeRecorder(1000)
-	r.manager.SetRuntime(provider.Runtime{Recorder: r.recorder, ClusterUID: "cluster-1", SetCondition: r.setCondition, Disruption: policy})
+	r.manager.SetRuntime(provider.Runtime{Recorder: r.recorder, ClusterUID: "cluster-1", Disruption: policy})
 }
 
 // planOf returns the plan of a Service without records.
 func (r *rig) planOf(svc *v1.Service) plan.Plan {
 	r.t.Helper()
-	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, r.stored(svc), r.nodes, lbcommon.PlanOptions{})
+	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, svc, r.nodes, lbcommon.PlanOptions{})
 	if err != nil {
 		r.t.Fatal(err)
 	}

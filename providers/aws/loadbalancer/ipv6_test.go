@@ -78,7 +78,7 @@ func TestIPv6TargetsNeedPrimaryAddresses(t *testing.T) {
 	}
 	node.Spec.ProviderID = "aws:///us-west-2a/" + r.sim.Instance("d")
 	r.nodes = append(r.nodes, node)
-	if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, r.stored(service(ipv6)), r.nodes); err != nil {
+	if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, service(ipv6), r.nodes); err != nil {
 		t.Errorf("a node without a primary IPv6 address joins: %v", err)
 	}
 }

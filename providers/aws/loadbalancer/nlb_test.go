@@ -68,7 +68,7 @@ func TestDeletionWithStaleSnapshotWithinCallBudget(t *testing.T) {
 	r.ensure(svc)
 	for range 48 {
 		r.clock.Step(30 * time.Minute)
-		if _, _, err := r.manager.AuditLoadBalancer(t.Context(), clusterName, func() (*v1.Service, []*v1.Node) { return r.stored(svc), r.nodes }); err != nil {
+		if _, _, err := r.manager.AuditLoadBalancer(t.Context(), clusterName, func() (*v1.Service, []*v1.Node) { return svc, r.nodes }); err != nil {
 			t.Fatal(err)
 		}
 	}

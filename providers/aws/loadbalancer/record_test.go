@@ -17,7 +17,7 @@ import (
 // plannedRecord returns the fields of the record that a plan would write; false if it writes none.
 func (r *rig) plannedRecord(svc *v1.Service) (before, after string, planned bool) {
 	r.t.Helper()
-	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, r.stored(svc), r.nodes, lbcommon.PlanOptions{})
+	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, svc, r.nodes, lbcommon.PlanOptions{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestTargetsAreRecordedTogether(t *testing.T) {
 		t.Helper()
 		r.log().Reset()
 		for _, svc := range list {
-			if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes); err != nil {
+			if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -16,7 +16,6 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
@@ -31,6 +30,7 @@ import (
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/statustest"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
@@ -68,19 +68,19 @@ type rig struct {
 	lister *nodes.LazyLister
 	// named are IDs and the names that a test has given them.
 	named golden.Names
-	// conditions are those of Services, by UID.
-	conditions map[types.UID][]metav1.Condition
 	// killed says that a fault has ended the manager.
 	killed atomic.Bool
 
-	cloud    *Cloud
-	manager  *lbcommon.Controller[SharedState, Desired, Observed]
+	cloud   *Cloud
+	manager *statustest.Manager[SharedState, Desired, Observed]
+	// services outlive managers.
+	services statustest.Services
 	recorder *record.FakeRecorder
 }
 
 func newRig(t *testing.T, o sim.Options, settings ...func(*Settings)) *rig {
 	t.Helper()
-	r := &rig{t: t, conditions: map[types.UID][]metav1.Condition{}, clock: skipping{clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}}
+	r := &rig{t: t, clock: skipping{clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}}
 	o.Clock = r.clock
 	cloud, err := sim.New(o)
 	if err != nil {
@@ -113,31 +113,12 @@ func (r *rig) restart() {
 		},
 		Settings: r.settings, Clock: r.clock,
 	})
-	r.manager = lbcommon.New(lbcommon.Options{
+	controller := lbcommon.New(lbcommon.Options{
 		Provider: "aws", Clock: r.clock, Vocabulary: annotation.Vocabulary("aws"), DeferRecords: true, Nodes: r.lister,
 	}, r.cloud)
 	r.recorder = record.NewFakeRecorder(1000)
-	r.manager.SetRuntime(provider.Runtime{Recorder: r.recorder, ClusterUID: "cluster-1", SetCondition: r.setCondition})
+	r.manager = statustest.New(controller, &r.services, provider.Runtime{Recorder: r.recorder, ClusterUID: "cluster-1"})
 	r.sim.Front().Log().Reset()
-}
-
-// setCondition sets a condition of a Service, as the API server does.
-func (r *rig) setCondition(_ context.Context, svc *v1.Service, condition metav1.Condition) error {
-	conditions := r.conditions[svc.UID]
-	if condition.Status == "" {
-		meta.RemoveStatusCondition(&conditions, condition.Type)
-	} else {
-		meta.SetStatusCondition(&conditions, condition)
-	}
-	r.conditions[svc.UID] = conditions
-	return nil
-}
-
-// stored returns a Service with the conditions that managers have set.
-func (r *rig) stored(svc *v1.Service) *v1.Service {
-	svc = svc.DeepCopy()
-	svc.Status.Conditions = slices.Clone(r.conditions[svc.UID])
-	return svc
 }
 
 // instances is a bulk snapshot of half a minute.
@@ -217,7 +198,7 @@ func without(key string) func(*v1.Service) {
 // ensure brings the cloud in line and returns the Service's status.
 func (r *rig) ensure(svc *v1.Service) *v1.LoadBalancerStatus {
 	r.t.Helper()
-	status, err := r.manager.EnsureLoadBalancer(r.t.Context(), clusterName, r.stored(svc), r.nodes)
+	status, err := r.manager.EnsureLoadBalancer(r.t.Context(), clusterName, svc, r.nodes)
 	if err != nil {
 		r.t.Fatalf("ensure: %v", err)
 	}
@@ -228,7 +209,7 @@ func (r *rig) ensure(svc *v1.Service) *v1.LoadBalancerStatus {
 func (r *rig) ensureError(svc *v1.Service, texts ...string) {
 	r.t.Helper()
 	r.log().Reset()
-	_, err := r.manager.EnsureLoadBalancer(r.t.Context(), clusterName, r.stored(svc), r.nodes)
+	_, err := r.manager.EnsureLoadBalancer(r.t.Context(), clusterName, svc, r.nodes)
 	if err == nil {
 		r.t.Fatal("it is not refused")
 	}
@@ -249,7 +230,7 @@ func (r *rig) steady(svc *v1.Service) {
 	r.restart()
 	r.ensure(svc)
 	r.noMutations("a restart")
-	drift, _, err := r.manager.AuditLoadBalancer(r.t.Context(), clusterName, func() (*v1.Service, []*v1.Node) { return r.stored(svc), r.nodes })
+	drift, _, err := r.manager.AuditLoadBalancer(r.t.Context(), clusterName, func() (*v1.Service, []*v1.Node) { return svc, r.nodes })
 	if err != nil || !drift.Empty() {
 		r.t.Errorf("audit: %v, %v", plan.Summary(drift), err)
 	}

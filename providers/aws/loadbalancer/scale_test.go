@@ -65,7 +65,7 @@ func TestTwoHundredLoadBalancersWithinCallBudgets(t *testing.T) {
 func (r *rig) update(list []*v1.Service) {
 	r.t.Helper()
 	for _, svc := range list {
-		if err := r.manager.UpdateLoadBalancer(r.t.Context(), clusterName, r.stored(svc), r.nodes); err != nil {
+		if err := r.manager.UpdateLoadBalancer(r.t.Context(), clusterName, svc, r.nodes); err != nil {
 			r.t.Fatal(err)
 		}
 	}
@@ -110,7 +110,7 @@ func TestAuditIgnoresAppliedRecord(t *testing.T) {
 	if _, err := r.elbv2.DeleteListener(t.Context(), &elbv2.DeleteListenerInput{ListenerArn: r.listeners()[80].ListenerArn}); err != nil {
 		t.Fatal(err)
 	}
-	drift, _, err := r.manager.AuditLoadBalancer(t.Context(), clusterName, func() (*v1.Service, []*v1.Node) { return r.stored(svc), r.nodes })
+	drift, _, err := r.manager.AuditLoadBalancer(t.Context(), clusterName, func() (*v1.Service, []*v1.Node) { return svc, r.nodes })
 	if err != nil || drift.Empty() || len(r.listeners()) != 2 {
 		t.Errorf("audit: %v, %d listeners", err, len(r.listeners()))
 	}

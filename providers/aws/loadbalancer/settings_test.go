@@ -108,7 +108,7 @@ func TestMembersFollowInvalidSelectorAfterRestart(t *testing.T) {
 				r.restart()
 				r.launch("joins")
 				r.nodes = slices.DeleteFunc(r.nodes, func(n *v1.Node) bool { return n.Name == "b" || n.Name == "c" })
-				if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes); err != nil {
+				if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes); err != nil {
 					t.Fatal(err)
 				}
 				got := r.sim.LoadBalancers()[0].Listeners[0].Members
@@ -137,7 +137,7 @@ func TestManyTargetsInChunks(t *testing.T) {
 	r.steady(one)
 	r.nodes = r.nodes[:3]
 	r.log().Reset()
-	if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, r.stored(one), r.nodes); err != nil {
+	if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, one, r.nodes); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.log().Count()["DeregisterTargets"]; n != 3 {
@@ -154,7 +154,7 @@ func TestChosenName(t *testing.T) {
 	r.ensure(named)
 	r.balancer("web-prod")
 	other := service(annotate(annotation.KeyName, "web-prod"), func(s *v1.Service) { s.Name, s.UID = "other", "ffffffff-4567-89ef-0123-456789abcdef" })
-	if _, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, r.stored(other), r.nodes); err == nil {
+	if _, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, other, r.nodes); err == nil {
 		t.Error("two Services share a load balancer")
 	}
 	r.remove(other)

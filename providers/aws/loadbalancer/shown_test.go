@@ -232,7 +232,7 @@ func look(t *testing.T, o sim.Options, settings func(*Settings), svc *v1.Service
 		svc.Annotations[key] = r.named.Expand(value)
 	}
 	r.nodes[0].Labels["pool"] = "ingress"
-	_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes)
+	_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
 	for _, event := range r.events() {
 		out.Events = append(out.Events, r.named.Replace(event))
 	}

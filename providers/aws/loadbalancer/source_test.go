@@ -42,7 +42,7 @@ func TestProblemsNameTheUsersField(t *testing.T) {
 			r := newRig(t, sim.Options{}, managed)
 			bad := append(append(intenttest.InvalidValues(), shared...), own...)
 			intenttest.VerifySources(t, bad, func() *v1.Service { return service(generation(kind)) }, func(svc *v1.Service) error {
-				_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes)
+				_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
 				return err
 			})
 		})

@@ -138,7 +138,7 @@ func TestSurplusTargetGroupWithoutTagsIsDeleted(t *testing.T) {
 			r.strip("")
 			r.clock.Step(time.Hour) // the manager reads the tags again, and knows what it applied
 			r.interrupt("DeleteTargetGroup", func() {
-				_, _ = r.manager.EnsureLoadBalancer(t.Context(), clusterName, r.stored(service(change)), r.nodes)
+				_, _ = r.manager.EnsureLoadBalancer(t.Context(), clusterName, service(change), r.nodes)
 				if calls := r.log().Count(); calls["DeleteListener"]+calls["ModifyListener"] == 0 {
 					t.Fatalf("no listener leaves its target group: %v", calls)
 				}
@@ -180,7 +180,7 @@ func TestMarkOfAnotherOwnerRefuses(t *testing.T) {
 			r.restart()
 			before := r.bare()
 			r.ensureError(service(), webName, "left alone")
-			_ = r.manager.UpdateLoadBalancer(t.Context(), clusterName, r.stored(service()), r.nodes[:2])
+			_ = r.manager.UpdateLoadBalancer(t.Context(), clusterName, service(), r.nodes[:2])
 			r.noMutations("an update")
 			r.remove(service())
 			after := r.bare()

@@ -48,11 +48,11 @@ func TestClassicLoadBalancerGetsZonesWithNodes(t *testing.T) {
 	node.Spec.ProviderID = "aws:///us-west-2c/" + r.sim.Instance("d")
 	r.nodes = append(r.nodes, node)
 	r.sim.Front().SetFaults(kit.Fault{Kind: kit.FaultDenied, Operation: "AttachLoadBalancerToSubnets"})
-	if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes); err == nil {
+	if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes); err == nil {
 		t.Error("no error of the denied call")
 	}
 	r.restart()
-	if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes); err != nil {
+	if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes); err != nil {
 		t.Fatal(err)
 	}
 	if calls := r.calls(); calls != "AttachLoadBalancerToSubnets RegisterInstancesWithLoadBalancer" {

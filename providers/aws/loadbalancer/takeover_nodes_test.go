@@ -58,7 +58,7 @@ func (r *rig) updateAll(services []*v1.Service, list []*v1.Node) {
 	var calls sync.WaitGroup
 	for _, svc := range services {
 		calls.Go(func() {
-			if err := r.manager.UpdateLoadBalancer(r.t.Context(), clusterName, r.stored(svc), list); err != nil {
+			if err := r.manager.UpdateLoadBalancer(r.t.Context(), clusterName, svc, list); err != nil {
 				r.t.Errorf("%s: %v", svc.Name, err)
 			}
 		})

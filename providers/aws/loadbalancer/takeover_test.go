@@ -31,7 +31,7 @@ import (
 func (r *rig) updateTo(svc *v1.Service, node string) {
 	r.t.Helper()
 	r.launch(node)
-	if err := r.manager.UpdateLoadBalancer(r.t.Context(), clusterName, r.stored(svc), r.nodes); err != nil {
+	if err := r.manager.UpdateLoadBalancer(r.t.Context(), clusterName, svc, r.nodes); err != nil {
 		r.t.Fatalf("update: %v", err)
 	}
 }
@@ -216,7 +216,7 @@ func (r *rig) wantOnlyNewListener() {
 // heldID returns the ID of the held changes of a Service.
 func (r *rig) heldID(svc *v1.Service) string {
 	r.t.Helper()
-	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, r.stored(svc), r.nodes, lbcommon.PlanOptions{})
+	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, svc, r.nodes, lbcommon.PlanOptions{})
 	if err != nil || p.HeldID == "" {
 		r.t.Fatalf("held %v, error %v", p.Held, err)
 	}

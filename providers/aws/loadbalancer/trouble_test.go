@@ -42,10 +42,10 @@ func TestExternalServicesAreIgnored(t *testing.T) {
 	before := r.bare()
 	for _, kind := range []string{"external", "nlb-ip"} {
 		svc := service(annotate(annotation.KeyType, kind))
-		if _, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes); !errors.Is(err, cloudprovider.ImplementedElsewhere) {
+		if _, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes); !errors.Is(err, cloudprovider.ImplementedElsewhere) {
 			t.Errorf("ensure: %v", err)
 		}
-		if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes); !errors.Is(err, cloudprovider.ImplementedElsewhere) {
+		if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes); !errors.Is(err, cloudprovider.ImplementedElsewhere) {
 			t.Errorf("update: %v", err)
 		}
 		if _, exists, err := r.manager.GetLoadBalancer(t.Context(), clusterName, svc); exists || err != nil {
@@ -85,7 +85,7 @@ func TestInvalidTargetDoesNotBlockOthers(t *testing.T) {
 	r.launch("d", "e")
 	bad := r.nodes[4]
 	update := func(nodes ...*v1.Node) error {
-		return r.manager.UpdateLoadBalancer(t.Context(), clusterName, r.stored(service()), nodes)
+		return r.manager.UpdateLoadBalancer(t.Context(), clusterName, service(), nodes)
 	}
 	if err := update(r.nodes[1:4]...); err != nil { // the manager comes to know e as well
 		t.Fatal(err)
@@ -263,7 +263,7 @@ func TestInvalidAnnotationsCreateNothing(t *testing.T) {
 	for k, v := range bad {
 		svc.Annotations[k] = v
 	}
-	_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes)
+	_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
 	if !cloudapi.Is(err, cloudapi.Invalid) {
 		t.Fatalf("error %v", err)
 	}
@@ -374,7 +374,7 @@ func TestNodesOutsideTheZonesOfALoadBalancer(t *testing.T) {
 				t.Errorf("all nodes receive traffic: %s", events)
 			}
 			r.nodes = all
-			if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes); err != nil {
+			if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes); err != nil {
 				t.Fatal(err)
 			}
 			r.wantEvent("nodes in us-west-2c receive no traffic, because the load balancer has no subnet there: list a subnet of each zone in " + annotation.KeySubnets)

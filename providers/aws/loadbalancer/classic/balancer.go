@@ -1,6 +1,7 @@
 package classic
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -18,7 +19,7 @@ import (
 
 const (
 	kindLoadBalancer = "load balancer"
-	kindSubnets      = "subnets"
+	kindSubnets      = fieldSubnets
 )
 
 // initialBalancer is the load balancer as AWS creates it for our request.
@@ -125,6 +126,18 @@ func (d *differ) desiredSubnets(b Balancer) []string {
 	return slices.Sorted(slices.Values(subnets))
 }
 
+// keepSubnets replaces the desired subnets of zones that stay as they are.
+func (d *differ) keepSubnets(have, want []string) []string {
+	kept := func(id string) bool { return d.want.keeps(kindSubnets, d.name, fieldSubnets+" "+d.zoneOf(id)) }
+	subnets := slices.DeleteFunc(slices.Clone(want), kept)
+	for _, id := range have {
+		if kept(id) {
+			subnets = append(subnets, id)
+		}
+	}
+	return slices.Sorted(slices.Values(subnets))
+}
+
 // warnUnserved warns about nodes in zones where the load balancer will have no subnet.
 func (d *differ) warnUnserved(subnets []string) {
 	zones := slices.Sorted(maps.Values(d.want.InstanceZones))
@@ -155,14 +168,15 @@ func (d *differ) diffSubnets(have, want []string) {
 	var attached, detached []plan.Ref
 	if len(newZones) > 0 {
 		change := d.subnetsAttach("new zones", newZones, nil)
-		change.Membership = !d.want.Listed // for the instances that join
+		if change.Membership = !d.want.Listed; !change.Membership { // else for the instances that join
+			declareItems(movesSubnets, &change)
+		}
 		d.add(change)
 		attached = []plan.Ref{change.Ref}
 		d.attached, d.newZones = attached, newZones
 	}
 	if len(toDetach) > 0 {
-		change := d.subnetsDetach(toDetach, attached)
-		leavesSubnets.Declare(&change)
+		change := d.subnetsDetach(toDetach, sameZones, attached)
 		d.add(change)
 		detached = []plan.Ref{change.Ref}
 	}
@@ -174,7 +188,8 @@ func (d *differ) diffSubnets(have, want []string) {
 func (d *differ) subnetsAttach(zones string, ids []string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindSubnets, Name: d.name + ", " + zones, Action: plan.Create},
-		Fields: []plan.Field{{Name: "subnets", After: plan.ShowSet(ids)}},
+		Key:    d.name,
+		Fields: d.subnetFields(nil, ids),
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			out, err := d.cloud.options.API.AttachLoadBalancerToSubnets(ctx,
@@ -184,10 +199,33 @@ func (d *differ) subnetsAttach(zones string, ids []string, after []plan.Ref) pla
 	}
 }
 
-func (d *differ) subnetsDetach(ids []string, after []plan.Ref) plan.Change {
-	return plan.Change{
+// subnetFields returns a field for each zone of subnets that leave or join.
+func (d *differ) subnetFields(leaving, joining []string) plan.Fields {
+	before, after := map[string]string{}, map[string]string{}
+	for _, id := range leaving {
+		before[d.zoneOf(id)] = id
+	}
+	for _, id := range joining {
+		after[d.zoneOf(id)] = id
+	}
+	zones := slices.Collect(maps.Keys(before))
+	zones = slices.AppendSeq(zones, maps.Keys(after))
+	slices.Sort(zones)
+	var f plan.Fields
+	for _, zone := range slices.Compact(zones) {
+		f.Diff(fieldSubnets+" "+zone, before[zone], after[zone])
+	}
+	return f
+}
+
+// zoneOf returns the zone of a subnet; the subnet if its zone is unknown.
+func (d *differ) zoneOf(subnet string) string { return cmp.Or(d.want.Zones[subnet], subnet) }
+
+// subnetsDetach detaches subnets. Those of the same zones replace them.
+func (d *differ) subnetsDetach(ids, sameZones []string, after []plan.Ref) plan.Change {
+	change := plan.Change{
 		Ref:    plan.Ref{Kind: kindSubnets, Name: d.name, Action: plan.Delete},
-		Fields: []plan.Field{{Name: fieldSubnets, Before: plan.ShowSet(ids), Removed: ids}},
+		Fields: d.subnetFields(ids, sameZones),
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			out, err := d.cloud.options.API.DetachLoadBalancerFromSubnets(ctx,
@@ -196,4 +234,6 @@ func (d *differ) subnetsDetach(ids []string, after []plan.Ref) plan.Change {
 				func(b *Balancer) { b.Subnets = out.Subnets })
 		},
 	}
+	declareItems(movesSubnets, &change)
+	return change
 }

@@ -90,12 +90,12 @@ func TestFaultAtEveryCall(t *testing.T) {
 				switch step {
 				case "create":
 					r.until(func() error {
-						_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, r.stored(first), r.nodes)
+						_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, first, r.nodes)
 						return err
 					})
 				case "change":
 					r.until(func() error {
-						_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, r.stored(second), r.nodes)
+						_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, second, r.nodes)
 						return err
 					})
 				default:

@@ -37,6 +37,10 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	o.Warnings = append(o.Warnings, tags.Warnings(o.Tags, annotation.KeyTags)...)
 	d.Listeners = desireListeners(in, o, &problems)
 	d.HealthCheck = c.desireHealthCheck(in, o, &problems)
+	if len(in.Ports) > 0 {
+		d.probed = in.Ports[0].Port
+		d.probe = func(l Listener) string { return c.probeTarget(in, o, l.probeProtocol(), l.InstancePort) }
+	}
 	if !strings.HasPrefix(d.HealthCheck.Target, protocolHTTP) {
 		o.WarnUnusedPath(in.Annotations)
 	}

@@ -59,10 +59,14 @@ func (d *differ) ensure() error {
 		d.warnUnserved(b.Subnets)
 	} else {
 		b = *d.have.Balancer
+		for _, id := range d.keptGroups() {
+			refs = append(refs, vpc.GroupRef{ID: id, Name: id})
+		}
 		applied = d.diffGroups(b.Groups, refs, created)
 		if d.diffScheme(b.Scheme) {
-			d.diffSubnets(b.Subnets, d.desiredSubnets(b))
-			d.warnUnserved(d.desiredSubnets(b))
+			subnets := d.keepSubnets(b.Subnets, d.desiredSubnets(b))
+			d.diffSubnets(b.Subnets, subnets)
+			d.warnUnserved(subnets)
 		}
 		d.diffListeners(b.Listeners)
 		d.diffTags(b.Tags)

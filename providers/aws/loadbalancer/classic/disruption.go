@@ -1,19 +1,25 @@
 package classic
 
-import "github.com/unified-ccm/unified-ccm/pkg/common/plan"
+import (
+	"slices"
+	"strings"
 
-// The fields of changes that disrupt. Items of the first two are differences of their own.
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// The fields of changes that disrupt.
 const (
-	fieldListeners = "listeners"
-	fieldSubnets   = "subnets"
-	fieldPolicies  = "policies"
+	// fieldListener begins the name of the field of each port, fieldSubnets that of each zone.
+	fieldListener = "listener"
+	fieldSubnets  = "subnets"
+	fieldPolicies = "policies"
 )
 
 // The disruptive changes of classic load balancers.
 var (
 	deletesListeners = plan.Effect{
 		Change:   "classic: a listener is deleted, or replaced by one with another protocol or node port",
-		Disrupts: plan.DisruptsTraffic, Fields: []string{fieldListeners},
+		Disrupts: plan.DisruptsTraffic, Fields: []string{fieldListener},
 	}
 	switchesProxy = plan.Effect{
 		Change:   "classic: the PROXY protocol is turned on or off",
@@ -23,13 +29,27 @@ var (
 		Change:   "classic: a listener gets another TLS policy",
 		Disrupts: plan.DisruptsTraffic, Fields: []string{fieldPolicies},
 	}
-	leavesSubnets = plan.Effect{
-		Change:   "classic: the load balancer leaves a subnet",
+	movesSubnets = plan.Effect{
+		Change:   "classic: the load balancer leaves a subnet, or gets one of another zone that its Service lists",
 		Disrupts: plan.DisruptsAddress, Fields: []string{fieldSubnets},
 	}
 )
 
 // Effects returns the disruptive changes of classic load balancers.
 func Effects() []plan.Effect {
-	return []plan.Effect{deletesListeners, switchesProxy, changesPolicy, leavesSubnets}
+	return []plan.Effect{deletesListeners, switchesProxy, changesPolicy, movesSubnets}
+}
+
+// declareItems declares an effect for the fields of a change that are items of the effect's field.
+func declareItems(effect plan.Effect, change *plan.Change) {
+	var items []string
+	for _, f := range change.Fields {
+		if slices.ContainsFunc(effect.Fields, func(name string) bool { return strings.HasPrefix(f.Name, name+" ") }) {
+			items = append(items, f.Name)
+		}
+	}
+	effect.Fields = items
+	if len(items) > 0 {
+		effect.Declare(change)
+	}
 }

@@ -75,9 +75,6 @@ func (d *differ) diffManaged() (refs []vpc.GroupRef, created []plan.Ref, err err
 
 // diffGroups plans the groups of an existing load balancer.
 func (d *differ) diffGroups(have []string, refs []vpc.GroupRef, created []plan.Ref) (applied []plan.Ref) {
-	for _, id := range d.want.Kept.Groups {
-		refs = append(refs[:len(refs):len(refs)], vpc.GroupRef{ID: id, Name: id})
-	}
 	want := api.Convert(refs, func(r vpc.GroupRef) string { return r.ID })
 	if slices.Equal(slices.Sorted(slices.Values(have)), slices.Sorted(slices.Values(want))) {
 		return nil
@@ -154,7 +151,7 @@ func (d *differ) source(refs []vpc.GroupRef) vpc.GroupRef {
 // comes from one of its groups.
 func (d *differ) desiredNodeRules(from vpc.GroupRef) vpc.NodeRules {
 	rules := vpc.NodeRules{LoadBalancer: d.name, Groups: d.want.NodeGroups.IDs, Keep: d.want.NodeGroups.Unclear,
-		Kept: d.want.Kept, From: &from, FromDescription: names.ClassicGroupRule}
+		From: &from, FromDescription: names.ClassicGroupRule}
 	if d.want.Managed != nil {
 		rules.FromDescription = "" // as with cloud-provider-aws
 		if from.ID != "" && !d.have.Groups.InUse(from.ID) {
@@ -170,18 +167,28 @@ func (d *differ) diffNodeRules(refs []vpc.GroupRef, created, applied []plan.Ref,
 		return
 	}
 	rules := d.desiredNodeRules(d.source(refs))
-	rules.NotFrom, rules.RevokeAfter = difference(d.exclusiveGroups(retired), d.want.Kept.Groups), applied
+	rules.NotFrom, rules.RevokeAfter = d.exclusiveGroups(retired), applied
 	d.plan.Add(d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, rules, created)...)
 }
 
-// exclusiveGroups returns the groups of the existing load balancer that no other load balancer uses. It omits the
-// retired one: its deletion includes its rules.
+// keptGroups returns the security groups that the load balancer does not leave.
+func (d *differ) keptGroups() []string {
+	if d.have.Balancer == nil {
+		return nil
+	}
+	return vpc.KeptGroups(kindGroups, d.have.Balancer.Groups, d.want.Kept)
+}
+
+// exclusiveGroups returns the groups of the existing load balancer that no other load balancer uses. It omits those
+// that it does not leave, and the retired one: its deletion includes its rules.
 func (d *differ) exclusiveGroups(retired string) []string {
 	if d.have.Balancer == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(d.have.Balancer.Groups),
-		func(id string) bool { return d.have.Groups.InUse(id) || id == retired })
+	kept := d.keptGroups()
+	return slices.DeleteFunc(slices.Clone(d.have.Balancer.Groups), func(id string) bool {
+		return d.have.Groups.InUse(id) || id == retired || slices.Contains(kept, id)
+	})
 }
 
 // managedGroup returns the group that was created for this load balancer, if we may delete it.
@@ -195,7 +202,7 @@ func (d *differ) managedGroup() (vpc.Group, bool) {
 // change.
 func (d *differ) retireManaged(applied []plan.Ref) (retired string) {
 	group, ok := d.managedGroup()
-	if !ok || d.want.Managed != nil || slices.Contains(d.want.Kept.Groups, group.ID) {
+	if !ok || d.want.Managed != nil || slices.Contains(d.keptGroups(), group.ID) {
 		return ""
 	}
 	for _, change := range d.groupDelete(group, applied) {

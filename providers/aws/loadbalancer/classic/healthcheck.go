@@ -31,25 +31,14 @@ const maxTimeout = 60 * time.Second
 // desireHealthCheck sets the defaults. The first port represents all.
 func (c *Cloud) desireHealthCheck(in intent.Service, o annotation.Options, problems *intent.Problems) HealthCheck {
 	probe := o.HealthCheck
-	protocol, port, path := protocolTCP, annotation.TrafficPort, "/"
+	protocol, nodePort := protocolTCP, int32(0)
 	if o.BackendProtocol == "https" || o.BackendProtocol == "ssl" {
 		protocol = protocolSSL
 	}
-	switch {
-	case in.LocalTraffic:
-		// Port and path are those of the Service's own probe; see annotation.Read.
-		protocol = protocolHTTP
-	case c.options.SharedProbe != nil:
-		protocol, port, path = protocolHTTP, strconv.Itoa(int(c.options.SharedProbe.Port)), c.options.SharedProbe.Path
+	if len(in.Ports) > 0 {
+		nodePort = in.Ports[0].NodePort
 	}
-	protocol, port, path = cmp.Or(probe.Protocol, protocol), cmp.Or(probe.Port, port), cmp.Or(probe.Path, path)
-	if port == annotation.TrafficPort && len(in.Ports) > 0 {
-		port = strconv.Itoa(int(in.Ports[0].NodePort))
-	}
-	target := protocol + ":" + port
-	if protocol == protocolHTTP || protocol == protocolHTTPS {
-		target += path
-	}
+	target := c.probeTarget(in, o, protocol, nodePort)
 	interval := cmp.Or(probe.Interval, defaultInterval)
 	timeout := cmp.Or(probe.Timeout, min(defaultTimeout, interval-time.Second))
 	switch {
@@ -67,6 +56,36 @@ func (c *Cloud) desireHealthCheck(in intent.Service, o annotation.Options, probl
 		Healthy:   int32(cmp.Or(probe.Healthy, defaultHealthy)),
 		Unhealthy: int32(cmp.Or(probe.Unhealthy, defaultUnhealthy)),
 	}
+}
+
+// probeTarget returns the target of health checks: by default the node port, by this protocol.
+func (c *Cloud) probeTarget(in intent.Service, o annotation.Options, protocol string, nodePort int32) string {
+	probe := o.HealthCheck
+	port, path := annotation.TrafficPort, "/"
+	switch {
+	case in.LocalTraffic:
+		// Port and path are those of the Service's own probe; see annotation.Read.
+		protocol = protocolHTTP
+	case c.options.SharedProbe != nil:
+		protocol, port, path = protocolHTTP, strconv.Itoa(int(c.options.SharedProbe.Port)), c.options.SharedProbe.Path
+	}
+	protocol, port, path = cmp.Or(probe.Protocol, protocol), cmp.Or(probe.Port, port), cmp.Or(probe.Path, path)
+	if port == annotation.TrafficPort && len(in.Ports) > 0 {
+		port = strconv.Itoa(int(nodePort))
+	}
+	target := protocol + ":" + port
+	if protocol == protocolHTTP || protocol == protocolHTTPS {
+		target += path
+	}
+	return target
+}
+
+// probeProtocol is the default protocol of health checks of the node port of a listener.
+func (l Listener) probeProtocol() string {
+	if l.InstanceProtocol == protocolSSL || l.InstanceProtocol == protocolHTTPS {
+		return protocolSSL
+	}
+	return protocolTCP
 }
 
 func inSeconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }

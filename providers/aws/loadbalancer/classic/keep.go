@@ -2,60 +2,51 @@ package classic
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
-// Keep returns the desired objects with the existing values of some differences.
-func Keep(want Desired, have Observed, differences []plan.Difference) Desired {
+// Keep returns the desired state with the existing values of differences, and with what follows from them. Diff keeps
+// those of policies, subnets, security groups and rules.
+func (d Desired) Keep(have Observed, differences []plan.Difference) Desired {
 	b := have.Balancer
-	if b == nil {
-		return want
+	if b == nil || len(differences) == 0 {
+		return d
 	}
-	want.Listeners, want.Subnets = slices.Clone(want.Listeners), slices.Clone(want.Subnets)
-	for _, d := range differences {
-		if kept, ok := want.Kept.With(d); ok {
-			want.Kept = kept
-			if want.Managed != nil {
-				managed := *want.Managed
-				managed.Kept = kept
-				want.Managed = &managed
-			}
-			continue
-		}
-		port, _ := strconv.ParseInt(d.Object, 10, 32)
-		switch d.Kind {
-		case kindListenerPolicy:
-			want.KeptPolicies = append(slices.Clone(want.KeptPolicies), int32(port))
-		case kindBackendPolicies:
-			want.KeptBackends = append(slices.Clone(want.KeptBackends), int32(port))
-		case kindListeners:
-			keepListener(&want, *b, d.Field)
-		case kindSubnets:
-			keepSubnet(&want, strings.TrimPrefix(d.Field, fieldSubnets+" "))
+	d.Kept = differences
+	if d.Managed != nil {
+		managed := *d.Managed
+		managed.Kept.Differences = differences
+		d.Managed = &managed
+	}
+	for _, l := range b.Listeners {
+		if d.keeps(kindListeners, b.Name, listenerField(l.Port)) {
+			d = d.keepListener(l)
 		}
 	}
-	return want
+	return d
 }
 
-// keepListener keeps the listener on the port at the beginning of an item of the listeners.
-func keepListener(want *Desired, b Balancer, item string) {
-	number, _, _ := strings.Cut(strings.TrimPrefix(item, fieldListeners+" "), ",")
-	i := slices.IndexFunc(b.Listeners, func(l Listener) bool { return strconv.Itoa(int(l.Port)) == number })
-	if i < 0 {
-		return
+// keepListener is for a listener that is neither deleted nor replaced. The health check of the node port of its
+// replacement stays that of its own node port, and so do the rules for its port.
+func (d Desired) keepListener(have Listener) Desired {
+	have.Policies = nil
+	d.Listeners = slices.Clone(d.Listeners)
+	i := slices.IndexFunc(d.Listeners, func(l Listener) bool { return l.Port == have.Port })
+	if i >= 0 {
+		d.Listeners[i] = have
+	} else {
+		d.Listeners = append(d.Listeners, have)
+		sorting.Func(d.Listeners, compareListeners)
+		if d.Managed != nil {
+			managed := *d.Managed
+			managed.Kept.Ports = append(slices.Clone(managed.Kept.Ports), have.Port)
+			d.Managed = &managed
+		}
 	}
-	kept := b.Listeners[i]
-	want.Listeners = slices.DeleteFunc(want.Listeners, func(l Listener) bool { return l.Port == kept.Port })
-	want.Listeners = append(want.Listeners, kept)
-	sorting.Func(want.Listeners, compareListeners)
-}
-
-// keepSubnet keeps a subnet. No other one of its zone is attached: a load balancer has one in each.
-func keepSubnet(want *Desired, id string) {
-	want.Subnets = slices.DeleteFunc(want.Subnets, func(other string) bool { return want.Zones[other] == want.Zones[id] })
-	want.Subnets = slices.Sorted(slices.Values(append(want.Subnets, id)))
+	if d.probe != nil && have.Port == d.probed {
+		d.HealthCheck.Target = d.probe(have)
+	}
+	return d
 }

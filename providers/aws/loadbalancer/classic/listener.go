@@ -68,7 +68,6 @@ func encryptedProtocols(backend string) (frontend, instance string) {
 // replaced; between the two calls its port is closed.
 func (d *differ) diffListeners(have []Listener) {
 	var added, replaced, removed []Listener
-	var items []string
 	for _, want := range d.want.Listeners {
 		i := slices.IndexFunc(have, func(l Listener) bool { return l.Port == want.Port })
 		switch {
@@ -77,7 +76,6 @@ func (d *differ) diffListeners(have []Listener) {
 		case !have[i].sameImmutableFields(want):
 			replaced = append(replaced, want)
 			removed = append(removed, have[i])
-			items = append(items, fmt.Sprintf("%d, replaced by %s", want.Port, want))
 		case !strings.EqualFold(have[i].Certificate, want.Certificate):
 			d.add(d.certificateUpdate(have[i], want))
 		}
@@ -85,7 +83,6 @@ func (d *differ) diffListeners(have []Listener) {
 	for _, l := range have {
 		if !slices.ContainsFunc(d.want.Listeners, func(w Listener) bool { return w.Port == l.Port }) {
 			removed = append(removed, l)
-			items = append(items, strconv.Itoa(int(l.Port)))
 		}
 	}
 	var after []plan.Ref
@@ -94,10 +91,7 @@ func (d *differ) diffListeners(have []Listener) {
 		if len(replaced) == 0 && len(added) > 0 {
 			after = []plan.Ref{creation} // the load balancer is never without a listener
 		}
-		deletion := d.listenersDelete(removed, after)
-		deletion.Fields[0].Removed = items
-		deletesListeners.Declare(&deletion)
-		d.add(deletion)
+		d.add(d.listenersDelete(removed, replaced, after))
 		after = nil
 	}
 	if len(replaced) > 0 {
@@ -129,13 +123,13 @@ func (d *differ) listenersCreate(want []Listener, after []plan.Ref) plan.Change 
 	}
 }
 
-func (d *differ) listenersDelete(listeners []Listener, after []plan.Ref) plan.Change {
+// listenersDelete deletes listeners. Those of replacements get their ports.
+func (d *differ) listenersDelete(listeners, replacements []Listener, after []plan.Ref) plan.Change {
 	sorting.Func(listeners, compareListeners)
 	ports := api.Convert(listeners, func(l Listener) int32 { return l.Port })
-	return plan.Change{
-		Ref:    d.listenersRef(plan.Delete),
-		Fields: []plan.Field{{Name: fieldListeners, Before: showListeners(listeners)}},
-		After:  after,
+	change := plan.Change{
+		Ref:   d.listenersRef(plan.Delete),
+		After: after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.DeleteLoadBalancerListeners(ctx,
 				&elb.DeleteLoadBalancerListenersInput{LoadBalancerName: &d.name, LoadBalancerPorts: ports})
@@ -146,7 +140,19 @@ func (d *differ) listenersDelete(listeners []Listener, after []plan.Ref) plan.Ch
 			})
 		},
 	}
+	for _, l := range listeners {
+		field := plan.Field{Name: listenerField(l.Port), Before: l.String()}
+		if i := slices.IndexFunc(replacements, func(r Listener) bool { return r.Port == l.Port }); i >= 0 {
+			field.After = replacements[i].String()
+		}
+		change.Fields = append(change.Fields, field)
+	}
+	declareItems(deletesListeners, &change)
+	return change
 }
+
+// listenerField is the name of the field of the listener of a port.
+func listenerField(port int32) string { return fieldListener + " " + strconv.Itoa(int(port)) }
 
 // certificateUpdate replaces a listener's certificate without an interruption.
 func (d *differ) certificateUpdate(have, want Listener) plan.Change {

@@ -176,15 +176,10 @@ type Desired struct {
 	// Managed is the group created for this load balancer, nil if others are used. Groups are IDs of existing groups;
 	// the managed one precedes them. Without a managed one, the first of this number of Sources may be the source in
 	// the rules on nodes.
-	Managed *vpc.ManagedGroup
-	Groups  []string
-	Sources int `json:"-"`
-	// Kept are rules and security groups that stay while their removal is held, KeptPolicies the ports of listeners and
-	// KeptBackends the node ports whose policies stay.
-	Kept         vpc.Kept       `json:"-"`
-	KeptPolicies []int32        `json:"-"`
-	KeptBackends []int32        `json:"-"`
-	NodeGroups   vpc.NodeGroups `json:"-"`
+	Managed    *vpc.ManagedGroup
+	Groups     []string
+	Sources    int            `json:"-"`
+	NodeGroups vpc.NodeGroups `json:"-"`
 	// Instances are IDs, sorted. InstanceZones has their zones, by ID. Those of Unread stay if they are registered.
 	Instances     []string
 	Unread        []string          `json:"-"`
@@ -195,8 +190,19 @@ type Desired struct {
 	Warnings []string
 	// Reasons are the reasons of the Events about Warnings, for those with a reason other than the default.
 	Reasons map[string]events.Reason `json:"-"`
+	// Kept are differences whose existing values stay.
+	Kept []plan.Difference `json:"-"`
+	// probe returns the target of health checks if the listener of the port probed is another one.
+	probe  func(Listener) string
+	probed int32
 	// Refusal refuses the creation of the load balancer. One that exists stays, with a warning.
 	Refusal error `json:"-"`
+}
+
+// keeps reports whether the existing value of a field stays.
+func (d Desired) keeps(kind, object, field string) bool {
+	place := plan.Difference{Kind: kind, Object: object, Field: field}
+	return slices.ContainsFunc(d.Kept, place.SamePlace)
 }
 
 // Name is the load balancer's name.

@@ -39,23 +39,22 @@ const (
 // diffPolicies plans the policies of node ports and of encrypted listeners. Policies are immutable: each is
 // created once and then referenced.
 func (d *differ) diffPolicies(have Balancer) {
-	created := map[string]int{} // the indexes of the changes
+	created := map[string]bool{}
 	ensurePolicy := func(name, kind, attribute, value string) []plan.Ref {
 		if slices.Contains(have.Policies, name) {
 			return nil
 		}
-		i, planned := created[name]
-		if !planned {
-			i = len(d.plan.Changes)
-			created[name] = i
-			d.add(d.policyCreate(name, kind, attribute, value))
+		change := d.policyCreate(name, kind, attribute, value)
+		if !created[name] {
+			created[name] = true
+			d.add(change)
 		}
-		return []plan.Ref{d.plan.Changes[i].Ref}
+		return []plan.Ref{change.Ref}
 	}
 	for _, port := range d.nodePorts() {
 		policies := have.Backends[port]
 		if slices.Contains(policies, names.ProxyProtocolPolicy) == d.want.ProxyProtocol ||
-			slices.Contains(d.want.KeptBackends, port) {
+			d.want.keeps(kindBackendPolicies, strconv.Itoa(int(port)), fieldPolicies) {
 			continue
 		}
 		desired := slices.DeleteFunc(slices.Clone(policies),
@@ -74,7 +73,7 @@ func (d *differ) diffPolicies(have Balancer) {
 		d.add(change)
 	}
 	for _, want := range d.want.Listeners {
-		if !want.encrypted() || slices.Contains(d.want.KeptPolicies, want.Port) {
+		if !want.encrypted() || d.want.keeps(kindListenerPolicy, strconv.Itoa(int(want.Port)), fieldPolicies) {
 			continue
 		}
 		listener := have.listener(want)

@@ -64,7 +64,7 @@ func TestRandomChanges(t *testing.T) {
 		}
 		r.setFault(kit.Fault{Kind: []kit.FaultKind{kit.FaultError, kit.FaultThrottle, kit.FaultLostReply}[random.IntN(3)], Rate: 0.05, Times: kit.Always})
 		r.until(func() error {
-			_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes)
+			_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
 			return err
 		})
 		r.sim.Front().SetFaults()

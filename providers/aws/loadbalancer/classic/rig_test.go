@@ -15,11 +15,9 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -29,6 +27,7 @@ import (
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/statustest"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
@@ -50,18 +49,18 @@ type rig struct {
 	settings Options
 	nodes    []*v1.Node
 
-	// conditions are those of Services, by UID.
-	conditions map[types.UID][]metav1.Condition
 	// records counts the updates of applied records.
 	records atomic.Int32
 
 	cloud   *Cloud
-	manager *lbcommon.Controller[vpc.SharedState, Desired, Observed]
+	manager *statustest.Manager[vpc.SharedState, Desired, Observed]
+	// services outlive managers.
+	services statustest.Services
 }
 
 func newRig(t *testing.T, o sim.Options, change ...func(*Options)) *rig {
 	t.Helper()
-	r := &rig{t: t, conditions: map[types.UID][]metav1.Condition{}, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
+	r := &rig{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	o.Clock = r.clock
 	cloud, err := sim.New(o)
 	if err != nil {
@@ -89,7 +88,7 @@ func (r *rig) restart() {
 	o := r.settings
 	o.Groups, o.Instances = reader.Groups(), source
 	r.cloud = New(o)
-	r.manager = lbcommon.New(lbcommon.Options{
+	controller := lbcommon.New(lbcommon.Options{
 		Provider: "aws", Clock: r.clock,
 		Vocabulary: annotation.Vocabulary("aws"), DeferRecords: true,
 		Observer: func(change plan.Change, status plan.Status, _ error) {
@@ -98,23 +97,8 @@ func (r *rig) restart() {
 			}
 		},
 	}, seam{r.cloud, reader})
-	r.manager.SetRuntime(provider.Runtime{Recorder: record.NewFakeRecorder(1000), SetCondition: r.setCondition})
+	r.manager = statustest.New(controller, &r.services, provider.Runtime{})
 	r.sim.Front().Log().Reset()
-}
-
-// setCondition sets a condition of a Service, as the API server does.
-func (r *rig) setCondition(_ context.Context, svc *v1.Service, condition metav1.Condition) error {
-	conditions := r.conditions[svc.UID]
-	meta.SetStatusCondition(&conditions, condition)
-	r.conditions[svc.UID] = conditions
-	return nil
-}
-
-// stored returns a Service with the conditions that managers have set.
-func (r *rig) stored(svc *v1.Service) *v1.Service {
-	svc = svc.DeepCopy()
-	svc.Status.Conditions = slices.Clone(r.conditions[svc.UID])
-	return svc
 }
 
 func (r *rig) launch() {
@@ -231,7 +215,7 @@ func annotate(pairs ...string) func(*v1.Service) {
 
 func (r *rig) ensure(svc *v1.Service) *v1.LoadBalancerStatus {
 	r.t.Helper()
-	status, err := r.manager.EnsureLoadBalancer(r.t.Context(), clusterName, r.stored(svc), r.nodes)
+	status, err := r.manager.EnsureLoadBalancer(r.t.Context(), clusterName, svc, r.nodes)
 	if err != nil {
 		r.t.Fatalf("ensure: %v", err)
 	}
@@ -240,7 +224,7 @@ func (r *rig) ensure(svc *v1.Service) *v1.LoadBalancerStatus {
 
 func (r *rig) ensureError(svc *v1.Service) error {
 	r.t.Helper()
-	_, err := r.manager.EnsureLoadBalancer(r.t.Context(), clusterName, r.stored(svc), r.nodes)
+	_, err := r.manager.EnsureLoadBalancer(r.t.Context(), clusterName, svc, r.nodes)
 	if err == nil {
 		r.t.Fatal("ensure: no error")
 	}
@@ -249,7 +233,7 @@ func (r *rig) ensureError(svc *v1.Service) error {
 
 func (r *rig) update(svc *v1.Service) {
 	r.t.Helper()
-	if err := r.manager.UpdateLoadBalancer(r.t.Context(), clusterName, r.stored(svc), r.nodes); err != nil {
+	if err := r.manager.UpdateLoadBalancer(r.t.Context(), clusterName, svc, r.nodes); err != nil {
 		r.t.Fatalf("update: %v", err)
 	}
 }
@@ -368,7 +352,7 @@ func (r *rig) lbCalls() int {
 // remaining plans what a manager would still do.
 func (r *rig) remaining(svc *v1.Service) plan.Plan {
 	r.t.Helper()
-	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, r.stored(svc), r.nodes, lbcommon.PlanOptions{})
+	p, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, svc, r.nodes, lbcommon.PlanOptions{})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func TestConcurrentServicesWithinCallBudget(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	before := r.sim.Objects()
 	ensure := func(svc *v1.Service) error {
-		_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes)
+		_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
 		return err
 	}
 	r.ensure(numbered(0)) // the instances are known from now on
@@ -63,7 +63,7 @@ func TestConcurrentServicesWithinCallBudget(t *testing.T) {
 	r.sim.Front().Log().Reset()
 	r.update(numbered(0))
 	r.all(func(svc *v1.Service) error {
-		return r.manager.UpdateLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes)
+		return r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes)
 	})
 	if got := r.lbCalls(); got > many+1 {
 		t.Errorf("a node that joins made %d calls, want at most %d: %v", got, many+1, r.sim.Front().Log().Count())

@@ -41,7 +41,7 @@ func TestRestartDuringEventualConsistency(t *testing.T) {
 	r.ensure(svc)
 	r.restart()
 	r.until(func() error {
-		_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes)
+		_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
 		return err
 	})
 	if b := r.balancer(); len(b.Instances) != 3 || len(r.sourceGroups()) != 1 {
@@ -64,7 +64,7 @@ func TestTerminatedInstanceDoesNotBlockRegistration(t *testing.T) {
 	if err := r.sim.Terminate(r.nodes[4].Name); err != nil {
 		t.Fatal(err)
 	}
-	_ = r.manager.UpdateLoadBalancer(t.Context(), clusterName, r.stored(svc), r.nodes) // one of them cannot be registered
+	_ = r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes) // one of them cannot be registered
 	var have []string
 	for _, i := range r.balancer().Instances {
 		have = append(have, *i.InstanceId)

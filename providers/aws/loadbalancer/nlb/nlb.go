@@ -60,11 +60,6 @@ func (c *Cloud) Diff(key lbcommon.Key, want *model.Desired, have model.Observed)
 	return diff.Plan(c.diffOptions(key), want, have)
 }
 
-// Keep returns the desired objects with the existing values of some differences: see diff.Keep.
-func Keep(want model.Desired, have model.Observed, differences []plan.Difference) model.Desired {
-	return diff.Keep(want, have, differences)
-}
-
 // NodeRules returns the rules on nodes that a load balancer needs: see diff.NodeRules.
 func (c *Cloud) NodeRules(key lbcommon.Key, want *model.Desired, have model.Observed) vpc.NodeRules {
 	return diff.NodeRules(c.diffOptions(key), want, have)

@@ -4,7 +4,12 @@ import (
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/aws/api"
+)
+
+// The fields of changes that disrupt. Each item that leaves is a difference of its own.
+const (
+	FieldGroups  = "securityGroups"
+	fieldIngress = "ingress"
 )
 
 // closesAccess is a change by which a network loses access.
@@ -15,8 +20,7 @@ var closesAccess = plan.Effect{
 
 // leavesGroup is a change by which a load balancer leaves a security group.
 var leavesGroup = plan.Effect{
-	Change:   "a load balancer leaves a security group",
-	Disrupts: plan.DisruptsTraffic, Fields: []string{FieldGroups},
+	Change: "a load balancer leaves a security group", Disrupts: plan.DisruptsTraffic, Fields: []string{FieldGroups},
 }
 
 // Effects returns the disruptive changes of security groups.
@@ -25,22 +29,28 @@ func Effects() []plan.Effect { return []plan.Effect{closesAccess, leavesGroup} }
 // DeclareGroups sets what a change of the load balancer's security groups disrupts: traffic if one is removed
 // that allowed some, nothing if groups are only added.
 func DeclareGroups(change *plan.Change, have, want []string) {
-	removed := slices.DeleteFunc(slices.Clone(have), func(id string) bool { return slices.Contains(want, id) })
-	for i, f := range change.Fields {
-		if f.Name == FieldGroups && len(removed) > 0 {
-			change.Fields[i].Removed = removed
-			leavesGroup.Declare(change)
+	leaving := slices.DeleteFunc(slices.Clone(have), func(id string) bool { return slices.Contains(want, id) })
+	if len(leaving) == 0 {
+		return
+	}
+	slices.Sort(leaving)
+	for i := range change.Fields {
+		if change.Fields[i].Name == FieldGroups {
+			change.Fields[i].Removed = leaving
 		}
 	}
+	leavesGroup.Declare(change)
 }
 
-// declare sets what the removal of the rules disrupts.
-func (d ruleDiff) declare(change *plan.Change) {
-	closing := api.Convert(d.closing(), Rule.String)
-	for i, f := range change.Fields {
-		if f.Name == fieldIngress && len(closing) > 0 {
-			change.Fields[i].Removed = closing
-			closesAccess.Declare(change)
+// declareClosing sets what a change disrupts that removes rules: access by those that close some.
+func declareClosing(change *plan.Change, closing []Rule) {
+	if len(closing) == 0 {
+		return
+	}
+	for i := range change.Fields {
+		if change.Fields[i].Name == fieldIngress {
+			change.Fields[i].Removed = ruleTexts(closing)
 		}
 	}
+	closesAccess.Declare(change)
 }

@@ -27,6 +27,9 @@ func (g Group) String() string {
 	return g.ID + " (" + g.Name + ")"
 }
 
+// key identifies the group in plans: names are unique in a VPC.
+func (g Group) key() string { return cmp.Or(g.Name, g.ID) }
+
 // AllowsLoadBalancer reports whether a rule of the group has the form in which a manager allows load balancers to
 // reach nodes: all traffic from another group, without a description as earlier managers write it or with one of
 // this manager. Rules of a group for itself never have it, whoever described them: nodes need them to reach each

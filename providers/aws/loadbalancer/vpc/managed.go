@@ -33,7 +33,7 @@ type ManagedGroup struct {
 	Tags map[string]string
 	// Rules are exactly the desired ingress rules: others are removed.
 	Rules []Rule
-	// Kept are rules that are not removed, although they are not desired.
+	// Kept are rules that stay although they are not among Rules.
 	Kept Kept `json:"-"`
 	// Handle is the handle of the ID when the group is created.
 	Handle plan.Handle
@@ -60,7 +60,7 @@ func (s *GroupStore) ManagedGroupChanges(have Groups, want ManagedGroup, after [
 	var changes []plan.Change
 	changes = append(changes, s.groupTagChanges(group, want, after)...)
 	authorize, revoke := diffRules(want.Rules, group.Rules)
-	revoke = want.Kept.filterKept(group.Name, revoke)
+	revoke = difference(revoke, want.Kept.rules(group, revoke))
 	removalAfter := after
 	if len(authorize) > 0 {
 		change := s.groupAuthorize(want.Name, ref, authorize, after)
@@ -69,7 +69,7 @@ func (s *GroupStore) ManagedGroupChanges(have Groups, want ManagedGroup, after [
 	}
 	if len(revoke) > 0 {
 		change := s.groupRevoke(group, revoke, "only the rules of the Service are kept", removalAfter)
-		ruleDiff{group: group, authorize: authorize, revoke: revoke, used: true}.declare(&change)
+		declareClosing(&change, ruleDiff{group: group, authorize: authorize, revoke: revoke, used: true, own: true}.closing())
 		changes = append(changes, change)
 	}
 	return changes, ref, nil

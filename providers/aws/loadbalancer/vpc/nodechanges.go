@@ -62,6 +62,7 @@ func (s *GroupStore) nodeAuthorize(n NodeRules, d ruleDiff, after []plan.Ref) pl
 func (s *GroupStore) nodeRevoke(n NodeRules, d ruleDiff, after []plan.Ref) plan.Change {
 	change := plan.Change{
 		Ref:        plan.Ref{Kind: KindRules, Name: d.group.String(), Action: plan.Delete},
+		Key:        d.group.key(),
 		ID:         RulesID(d.group.ID, n.LoadBalancer),
 		Fields:     []plan.Field{{Name: fieldIngress, Before: showRules(d.revoke)}},
 		Reason:     "no longer needed by the load balancer",
@@ -88,9 +89,10 @@ func (s *GroupStore) nodeRevoke(n NodeRules, d ruleDiff, after []plan.Ref) plan.
 			return nil
 		},
 	}
-	d.declare(&change)
+	closing := d.closing()
+	declareClosing(&change, closing)
 	// A rule that allows nothing in addition to others can stay, as an earlier manager left it, until another change.
-	change.Mark = len(n.Groups) > 0 && len(d.closing()) == 0
+	change.Mark = len(n.Groups) > 0 && len(closing) == 0
 	return change
 }
 

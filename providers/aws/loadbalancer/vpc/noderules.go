@@ -28,6 +28,8 @@ type ByCIDR struct {
 	// Health are the probed TCP ports, Subnets the sources of probes, in both families.
 	Health  []int32
 	Subnets []netip.Prefix
+	// Kept are rules that stay although they are not among these.
+	Kept Kept `json:"-"`
 }
 
 // Rules returns the rules for each security group of nodes, with the descriptions that identify them.
@@ -119,7 +121,7 @@ type NodeRules struct {
 	// balancer's own if they are described as such: a group that a load balancer has proves nothing about the rules that
 	// refer to it. It may be that of the nodes or of a VPN.
 	NotFrom []string
-	// Kept are rules that are not removed.
+	// Kept are rules that stay although they are not desired.
 	Kept Kept
 	// RevokeAfter are changes that removals of rules wait for, in addition to the changes that add rules.
 	RevokeAfter []plan.Ref
@@ -136,19 +138,21 @@ type ruleDiff struct {
 	authorize, revoke []Rule
 	// from is set if the rule of NodeRules.From is missing.
 	from bool
-	// used is set for a group of nodes that receive traffic.
+	// used is set for a group of nodes that receive traffic, and for the load balancer's own group.
 	used bool
+	// own is set for the load balancer's own group: a rule for a security group lets clients connect as well.
+	own bool
 }
 
-// closing returns the rules without which a network loses access to nodes that receive traffic. Rules that refer to a
-// security group are removed after the load balancer has left the group.
+// closing returns the removed rules without which a network loses access. Rules on nodes that refer to a security group
+// are removed after the load balancer has left the group.
 func (d ruleDiff) closing() []Rule {
 	if !d.used {
 		return nil
 	}
 	remaining := slices.Concat(difference(d.group.Rules, d.revoke), d.authorize)
 	return slices.DeleteFunc(slices.Clone(d.revoke), func(r Rule) bool {
-		return !r.CIDR.IsValid() || r.Description == names.MTURule ||
+		return !r.CIDR.IsValid() && !d.own || r.Description == names.MTURule ||
 			slices.ContainsFunc(remaining, func(rule Rule) bool { return rule.covers(r) })
 	})
 }
@@ -183,7 +187,8 @@ func (n NodeRules) diff(have Groups) []ruleDiff {
 			d.from = n.From != nil && n.From.ID == ""
 		}
 		d.authorize = difference(desired, group.Rules)
-		d.revoke = n.Kept.filterKept(group.String(), difference(n.ownRules(group), desired))
+		d.revoke = difference(n.ownRules(group), desired)
+		d.revoke = difference(d.revoke, n.Kept.rules(group, d.revoke))
 		if slices.Contains(n.Keep, group.ID) {
 			d.revoke = nil
 		}

@@ -172,8 +172,10 @@ func compareRules(a, b Rule) int {
 
 // showRules formats rules for users.
 func showRules(rules []Rule) string {
-	return strings.Join(api.Convert(rules, Rule.String), ", ")
+	return strings.Join(ruleTexts(rules), ", ")
 }
+
+func ruleTexts(rules []Rule) []string { return api.Convert(rules, Rule.String) }
 
 // permissions converts rules for requests, grouped by protocol and ports.
 func permissions(rules []Rule) []ec2types.IpPermission {

@@ -47,9 +47,13 @@ func (w Writer) CreateListener(ctx context.Context, balancer, group string, want
 // ARN of another target group that stays attached with weight 0 while its connections drain, or "".
 func (w Writer) UpdateListener(ctx context.Context, balancer string, have model.Listener, want model.DesiredListener,
 	group, draining string) error {
-	in := &elbv2.ModifyListenerInput{ListenerArn: aws.String(have.ARN), DefaultActions: forwardTo(group)}
-	if draining != "" {
+	in := &elbv2.ModifyListenerInput{ListenerArn: aws.String(have.ARN)}
+	switch {
+	case want.KeepGroup: // also several, with their weights
+	case draining != "":
 		in.DefaultActions = forwardToBoth(draining, 0, group, 1)
+	default:
+		in.DefaultActions = forwardTo(group)
 	}
 	if have.Protocol != want.Protocol {
 		in.Protocol = types.ProtocolEnum(want.Protocol)

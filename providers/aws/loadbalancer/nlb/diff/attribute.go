@@ -52,7 +52,7 @@ func (d *differ) groupAttributes(g reference, have map[string]string, want model
 	after []plan.Ref) (plan.Change, bool) {
 	set, f := diffAttributes(have, want.Attributes)
 	return plan.Change{
-		Ref: plan.Ref{Kind: kindTargetGroup + " " + kindAttributes, Name: want.Name, Action: plan.Update}, Fields: f,
+		Ref: plan.Ref{Kind: kindGroupAttributes, Name: want.Name, Action: plan.Update}, Fields: f,
 		After: after,
 		Do: withARN(g.resolve, func(ctx context.Context, arn string) error {
 			return d.Write.SetGroupAttributes(ctx, arn, set)

@@ -1,8 +1,8 @@
 package diff
 
 import (
-	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
@@ -17,8 +17,8 @@ import (
 func (d *differ) balancerCreate(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
 	var f plan.Fields
 	f.Diff("scheme", "", d.want.Scheme)
-	f.Diff("addressType", "", d.want.AddressType)
-	f.Diff("subnets", "", showZones(d.want.Zones))
+	f.Diff(fieldAddressType, "", d.want.AddressType)
+	f.Diff(fieldSubnets, "", showZones(d.want.Zones))
 	f.Diff("securityGroups", "", showGroups(groups))
 	f.Diff("tags", "", plan.ShowMap(d.want.Tags))
 	return plan.Change{
@@ -38,7 +38,7 @@ func (d *differ) balancerCreate(groups []vpc.GroupRef, after []plan.Ref) plan.Ch
 }
 
 // balancerUpdate plans the changes of an existing load balancer. It returns the changes that target groups and
-// listeners wait for.
+// listeners need.
 func (d *differ) balancerUpdate(groups []vpc.GroupRef, after []plan.Ref) (base []plan.Ref) {
 	b := *d.have.Balancer
 	if failure := model.Failure(d.have); failure != "" {
@@ -54,7 +54,10 @@ func (d *differ) balancerUpdate(groups []vpc.GroupRef, after []plan.Ref) (base [
 	}
 	if change, ok := d.addressUpdate(b); ok {
 		d.add(change)
-		base = append(base, change.Ref)
+		d.order = append(d.order, change.Ref)
+		if f := plan.Fields(change.Fields); f.Has(fieldAddressType) || f.Has(fieldSourceNAT) {
+			base = append(base, change.Ref) // for IPv6 target groups, and listeners for UDP
+		}
 	}
 	d.groupsUpdate(b, groups, after)
 	if change, ok := d.attributesUpdate(); ok {
@@ -68,22 +71,40 @@ func (d *differ) addsIPv6(b model.Balancer) bool {
 	return d.want.AddressType == string(types.IpAddressTypeDualstack) && b.AddressType != d.want.AddressType
 }
 
+// zoneFields returns the differences of subnets and chosen addresses: a field for each zone.
+func (d *differ) zoneFields(b model.Balancer) plan.Fields {
+	have, want := d.byZone(b.Zones), d.byZone(d.want.Zones)
+	zones := slices.Sorted(maps.Keys(have))
+	for zone := range want {
+		if _, ok := have[zone]; !ok {
+			zones = append(zones, zone)
+		}
+	}
+	slices.Sort(zones)
+	var f plan.Fields
+	for _, zone := range zones {
+		if h, w := have[zone], want[zone]; !model.SameZone(h, w) {
+			f.Diff(fieldSubnets+" "+zone, showZone(h), showZone(w))
+		}
+	}
+	return f
+}
+
 // addressUpdate returns the change of subnets, addresses and, to IPv6, the address type, if they differ.
 func (d *differ) addressUpdate(b model.Balancer) (plan.Change, bool) {
-	var f plan.Fields
-	zones := b.Zones
-	if !model.SameZones(b.Zones, d.want.Zones) {
+	f := d.zoneFields(b)
+	zones, moved := b.Zones, len(f) > 0
+	if moved {
 		zones = d.want.Zones
-		f = d.zoneFields(b.Zones, zones)
 	}
-	moved := len(f) > 0
 	addsIPv6 := d.addsIPv6(b) && f.Diff(fieldAddressType, b.AddressType, d.want.AddressType)
 	nat := d.want.SourceNAT && !b.SourceNAT && f.Diff(fieldSourceNAT, "off", "on")
 	if len(f) == 0 {
 		return plan.Change{}, false
 	}
 	change := plan.Change{Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Update}, Fields: f}
-	movesAddress.Declare(&change)
+	declareZones(&change)
+	changesFamilies.Declare(&change)
 	change.Do = func(ctx context.Context, _ *plan.Handles) error {
 		if !moved && !nat {
 			return d.Write.SetAddressType(ctx, b.ARN, d.want.AddressType)
@@ -113,14 +134,14 @@ func (d *differ) removeIPv6(after []plan.Ref) []plan.Ref {
 	}
 	b := d.have.Balancer
 	change := plan.Change{
-		Ref:    plan.Ref{Kind: "address type", Name: b.Name, Action: plan.Update},
+		Ref:    plan.Ref{Kind: kindAddressType, Name: b.Name, Action: plan.Update},
 		Fields: []plan.Field{{Name: fieldAddressType, Before: b.AddressType, After: d.want.AddressType}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return d.Write.SetAddressType(ctx, b.ARN, d.want.AddressType)
 		},
 	}
-	movesAddress.Declare(&change)
+	changesFamilies.Declare(&change)
 	d.add(change)
 	return []plan.Ref{change.Ref}
 }
@@ -131,14 +152,11 @@ func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []p
 	if groups == nil {
 		return
 	}
-	for _, id := range d.want.Kept.Groups {
-		groups = append(groups, vpc.GroupRef{ID: id, Name: id})
-	}
 	want := api.Convert(groups, func(g vpc.GroupRef) string { return g.ID })
 	var detached []plan.Ref
 	if plan.ShowSet(b.SecurityGroups) != plan.ShowSet(want) {
 		change := plan.Change{
-			Ref:    plan.Ref{Kind: "security groups of load balancer", Name: b.Name, Action: plan.Update},
+			Ref:    plan.Ref{Kind: kindGroups, Name: b.Name, Action: plan.Update},
 			Fields: []plan.Field{{Name: vpc.FieldGroups, Before: plan.ShowSet(b.SecurityGroups), After: showGroups(groups)}},
 			After:  after,
 			Do: func(ctx context.Context, ids *plan.Handles) error {
@@ -173,41 +191,17 @@ func showGroups(groups []vpc.GroupRef) string {
 }
 
 // showZones formats subnets with the chosen addresses.
-func showZones(zones []model.Zone) string { return plan.ShowSet(api.Convert(zones, showZone)) }
+func showZones(zones []model.Zone) string {
+	return plan.ShowSet(api.Convert(zones, showZone))
+}
 
+// showZone formats a subnet with the chosen addresses.
 func showZone(z model.Zone) string {
-	zone := z.Subnet
+	shown := z.Subnet
 	for _, a := range []string{z.Allocation, z.PrivateIPv4, z.IPv6} {
 		if a != "" {
-			zone += " " + a
+			shown += " " + a
 		}
 	}
-	return zone
-}
-
-// zoneFields returns a field for each zone with another subnet or other addresses: a zone has one subnet.
-func (d *differ) zoneFields(have, want []model.Zone) plan.Fields {
-	show := func(zones []model.Zone, name string) string {
-		for _, z := range zones {
-			if zoneName(d.want, z) == name {
-				return showZone(z)
-			}
-		}
-		return ""
-	}
-	var names []string
-	for _, z := range slices.Concat(have, want) {
-		names = append(names, zoneName(d.want, z))
-	}
-	slices.Sort(names)
-	var f plan.Fields
-	for _, name := range slices.Compact(names) {
-		f.Diff(fieldSubnets+" "+name, show(have, name), show(want, name))
-	}
-	return f
-}
-
-// zoneName returns the zone of a subnet, and the subnet if its zone is unknown.
-func zoneName(want model.Desired, z model.Zone) string {
-	return cmp.Or(want.ZoneOf[z.Subnet], z.Subnet)
+	return shown
 }

@@ -1,7 +1,7 @@
 // Package diff computes the changes from the existing to the desired objects of a network load balancer. It makes no
 // calls: only the functions of the changes use the Writer of package apply. Its files are in layers, and refer only
-// to earlier ones: differ.go and disruption.go, then one file for each kind of object, then diff.go and members.go
-// with the plans.
+// to earlier ones: differ.go, disruption.go and keep.go, then one file for each kind of object, then diff.go and
+// members.go with the plans.
 package diff
 
 import (
@@ -67,10 +67,14 @@ func (d *differ) ensure() error {
 	if removesIPv6First {
 		base = append(base, d.removeIPv6(base)...)
 	}
+	planned := len(d.changes)
 	listeners := d.diffPorts(base)
+	for i := range d.changes[planned:] {
+		d.changes[planned+i].Order = append(d.changes[planned+i].Order, d.order...)
+	}
 	for _, i := range d.closing {
 		// Node ports close once no listener forwards to them, and no subnet probes them.
-		d.changes[i].After = slices.Concat(d.changes[i].After, base, listeners)
+		d.changes[i].After = slices.Concat(d.changes[i].After, d.order, base, listeners)
 	}
 	if !removesIPv6First {
 		d.removeIPv6(listeners)

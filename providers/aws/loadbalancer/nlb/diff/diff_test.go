@@ -2,6 +2,7 @@ package diff
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,6 +158,22 @@ func TestDiffWarnsAboutFailedLoadBalancer(t *testing.T) {
 	}
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "no addresses left in subnet-a") || !strings.Contains(warnings[0], "delete the Service") {
 		t.Errorf("warnings %q", warnings)
+	}
+}
+
+// TestListenersWaitForSubnets verifies that listeners are created after the subnets have changed, and without them.
+func TestListenersWaitForSubnets(t *testing.T) {
+	want := wanted(func(d *model.Desired) {
+		d.Listed, d.Listeners[0].Port = true, 8080
+	})
+	changes, _, err := planOf(want, existing(func(o *model.Observed) { o.Balancer.Zones = o.Balancer.Zones[:1] }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	subnets := plan.Ref{Kind: kindBalancer, Name: webName, Action: plan.Update}
+	i := slices.IndexFunc(changes, func(c plan.Change) bool { return c.Kind == kindListener && c.Action == plan.Create })
+	if i < 0 || !slices.Contains(changes[i].Order, subnets) || slices.Contains(changes[i].After, subnets) {
+		t.Errorf("the changes are %v", summary(changes))
 	}
 }
 

@@ -25,6 +25,10 @@ const (
 	kindTags        = "tags"
 	kindAttributes  = "attributes"
 	kindCertificate = "certificates"
+	kindAddressType = "address type"
+	kindGroups      = "security groups of load balancer"
+	// kindGroupAttributes are the attributes of a target group.
+	kindGroupAttributes = kindTargetGroup + " " + kindAttributes
 )
 
 // balancerHandle identifies the load balancer in a plan before it exists.
@@ -52,6 +56,8 @@ type differ struct {
 	// opened are the changes that add rules on nodes, closing the indexes of the changes that remove some.
 	opened  []plan.Ref
 	closing []int
+	// order are the changes that target groups and listeners wait for if they are made.
+	order []plan.Ref
 	// keptPorts are ports of the Service that get no listener. One that exists there stays.
 	keptPorts []int32
 	// creationTags are tags of a new load balancer in addition to those of all its objects.
@@ -85,13 +91,28 @@ func (d *differ) balancerARN(ids *plan.Handles) (string, error) {
 	return ids.ID(balancerHandle)
 }
 
-func (d *differ) listenerOn(port int32) (model.Listener, bool) {
-	for _, l := range d.have.Listeners {
+func (d *differ) listenerOn(port int32) (model.Listener, bool) { return listenerOn(d.have, port) }
+
+func listenerOn(have model.Observed, port int32) (model.Listener, bool) {
+	for _, l := range have.Listeners {
 		if l.Port == port {
 			return l, true
 		}
 	}
 	return model.Listener{}, false
+}
+
+func (d *differ) servingGroup(l model.Listener) (model.TargetGroup, bool) {
+	return servingGroup(d.have, l)
+}
+
+// servingGroup returns the target group that gets the new connections of a listener.
+func servingGroup(have model.Observed, l model.Listener) (model.TargetGroup, bool) {
+	if len(l.Forwards) == 0 {
+		return model.TargetGroup{}, false
+	}
+	heaviest := slices.MaxFunc(l.Forwards, func(a, b model.Forward) int { return cmp.Compare(a.Weight, b.Weight) })
+	return have.Group(heaviest.Group)
 }
 
 // unmarked reports whether a target group is the Service's although its tags do not name it, as older releases
@@ -167,6 +188,9 @@ func (d *differ) withBalancer(r reference, do func(ctx context.Context, balancer
 		return do(ctx, balancer, arn)
 	}
 }
+
+// listenerKey identifies the listener of a port in plans.
+func listenerKey(port int32) string { return plan.ShowInt(port) }
 
 // mustReplace reports whether a listener has to be deleted before the desired one can be created on its port. A
 // listener changes between TCP and TLS in place, but not to and from UDP.

@@ -1,47 +1,72 @@
 package diff
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 )
 
-// The fields of changes that disrupt, by their names in the API.
+// The fields of changes that disrupt.
 const (
 	fieldProtocol    = "protocol"
 	fieldTargetGroup = "targetGroup"
 	fieldPolicy      = "sslPolicy"
-	// fieldSubnets is followed by the zone.
-	fieldSubnets     = "subnets"
 	fieldAddressType = "addressType"
 	fieldSourceNAT   = "enablePrefixForIpv6SourceNat"
-	fieldProxy       = annotation.AttributeProxyProtocol
+	// fieldSubnets begins the name of the field of each zone.
+	fieldSubnets = "subnets"
 )
 
 // The disruptive changes of network load balancers.
 var (
 	deletesListener = plan.Effect{
-		Change:   "network: a listener is deleted",
-		Disrupts: plan.DisruptsTraffic,
+		Change: "network: a listener is deleted", Disrupts: plan.DisruptsTraffic,
+	}
+	changesProtocol = plan.Effect{
+		Change:   "network: the protocol of a listener changes, or it is replaced by one with another protocol",
+		Disrupts: plan.DisruptsTraffic, Fields: []string{fieldProtocol},
 	}
 	movesListener = plan.Effect{
-		Change:   "network: a listener gets another protocol, or moves to another target group",
-		Disrupts: plan.DisruptsTraffic, Fields: []string{fieldProtocol, fieldTargetGroup},
+		Change:   "network: a listener moves to another target group",
+		Disrupts: plan.DisruptsTraffic, Fields: []string{fieldTargetGroup},
 	}
 	switchesProxy = plan.Effect{
 		Change:   "network: the PROXY protocol is turned on or off",
-		Disrupts: plan.DisruptsTraffic, Fields: []string{fieldProxy},
+		Disrupts: plan.DisruptsTraffic, Fields: []string{annotation.AttributeProxyProtocol},
 	}
 	changesPolicy = plan.Effect{
 		Change:   "network: a listener gets another TLS policy",
 		Disrupts: plan.DisruptsTraffic, Fields: []string{fieldPolicy},
 	}
 	movesAddress = plan.Effect{
-		Change:   "network: other subnets or Elastic IPs, or IPv6 is added or removed",
-		Disrupts: plan.DisruptsAddress, Fields: []string{fieldSubnets, fieldAddressType, fieldSourceNAT},
+		Change:   "network: other subnets or Elastic IPs",
+		Disrupts: plan.DisruptsAddress, Fields: []string{fieldSubnets},
+	}
+	changesFamilies = plan.Effect{
+		Change:   "network: IPv6 is added, or the addresses of IPv6 are removed",
+		Disrupts: plan.DisruptsAddress, Fields: []string{fieldAddressType},
 	}
 )
 
 // Effects returns the disruptive changes of network load balancers.
 func Effects() []plan.Effect {
-	return []plan.Effect{deletesListener, movesListener, switchesProxy, changesPolicy, movesAddress}
+	return []plan.Effect{
+		deletesListener, changesProtocol, movesListener, switchesProxy, changesPolicy, movesAddress, changesFamilies,
+	}
+}
+
+// declareZones declares what the fields of zones disrupt.
+func declareZones(change *plan.Change) {
+	zones := movesAddress
+	zones.Fields = nil
+	for _, f := range change.Fields {
+		if strings.HasPrefix(f.Name, fieldSubnets+" ") {
+			zones.Fields = append(slices.Clone(zones.Fields), f.Name)
+		}
+	}
+	if len(zones.Fields) > 0 {
+		zones.Declare(change)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -20,7 +19,13 @@ func (d *differ) diffPorts(base []plan.Ref) []plan.Ref {
 	moved := map[string][]plan.Ref{} // the changes by which listeners leave a target group, by its ARN
 	for _, want := range d.want.Listeners {
 		have, exists := d.listenerOn(want.Port)
-		group, ready := d.targetGroup(want.Group, base)
+		var group reference
+		var ready []plan.Ref
+		if want.KeepGroup && exists {
+			group = d.keptGroup(have, want)
+		} else {
+			group, ready = d.targetGroup(want, base)
+		}
 		name := fmt.Sprintf("%s/%d", d.name(), want.Port)
 		after := slices.Concat(base, ready)
 		if exists && mustReplace(have, want) {
@@ -35,7 +40,7 @@ func (d *differ) diffPorts(base []plan.Ref) []plan.Ref {
 		changed = append(changed, updates...)
 		if len(updates) > 0 {
 			for _, f := range have.Forwards {
-				if f.Group != group.arn {
+				if f.Group != group.arn && !want.KeepGroup {
 					moved[f.Group] = append(moved[f.Group], updates...)
 				}
 			}
@@ -68,41 +73,34 @@ func (d *differ) listenersDelete() []plan.Change {
 		if i >= 0 && !mustReplace(have, d.want.Listeners[i]) || slices.Contains(d.keptPorts, have.Port) {
 			continue
 		}
-		deletion := d.listenerDelete(have)
-		if i >= 0 {
-			deletion.Fields[0].After = d.want.Listeners[i].Protocol
-			movesListener.Declare(&deletion)
-		} else {
-			deletesListener.Declare(&deletion)
+		balancer := d.have.Balancer.ARN
+		change := plan.Change{
+			Ref:    plan.Ref{Kind: kindListener, Name: observe.ListenerName(d.name(), have), Action: plan.Delete},
+			Key:    listenerKey(have.Port),
+			Fields: []plan.Field{{Name: fieldProtocol, Before: have.Protocol}},
+			Do: func(ctx context.Context, _ *plan.Handles) error {
+				return d.Write.DeleteListener(ctx, balancer, have.ARN)
+			},
 		}
-		changes = append(changes, deletion)
+		if i >= 0 {
+			change.Fields[0].After = d.want.Listeners[i].Protocol
+			changesProtocol.Declare(&change)
+		} else {
+			deletesListener.Declare(&change)
+		}
+		changes = append(changes, change)
 	}
 	return changes
 }
 
-func (d *differ) listenerDelete(have model.Listener) plan.Change {
-	balancer := d.have.Balancer.ARN
-	return plan.Change{
-		Ref:    plan.Ref{Kind: kindListener, Name: observe.ListenerName(d.name(), have), Action: plan.Delete},
-		Key:    listenerKey(have.Port),
-		Fields: []plan.Field{{Name: fieldProtocol, Before: have.Protocol}},
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.Write.DeleteListener(ctx, balancer, have.ARN)
-		},
-	}
-}
-
-// listenerKey is the key of a listener in plans: a port has one.
-func listenerKey(port int32) string { return strconv.Itoa(int(port)) }
-
 // listenerCreate plans the creation of a listener with its parts.
 func (d *differ) listenerCreate(name string, group reference, want model.DesiredListener, after []plan.Ref) []plan.Ref {
 	var f plan.Fields
-	f.Diff("protocol", "", want.Protocol)
+	f.Diff(fieldProtocol, "", want.Protocol)
 	f.Diff("port", "", plan.ShowInt(want.Port))
-	f.Diff("targetGroup", "", group.name)
+	f.Diff(fieldTargetGroup, "", group.name)
 	f.Diff("certificates", "", plan.ShowSet(want.Certificates))
-	f.Diff("sslPolicy", "", want.Policy)
+	f.Diff(fieldPolicy, "", want.Policy)
 	ref := reference{kind: kindListener, name: name}
 	creation := plan.Change{
 		Ref: plan.Ref{Kind: kindListener, Name: name, Action: plan.Create}, Fields: f, After: after,
@@ -148,7 +146,7 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Des
 		f.Diff("certificate", firstOf(have.Certificates), want.Certificates[0])
 	}
 	m := &move{listener: have, group: group}
-	if !d.forwardsOnlyTo(have.Forwards, group.arn) {
+	if !want.KeepGroup && !d.forwardsOnlyTo(have.Forwards, group.arn) {
 		f.Diff(fieldTargetGroup, showForwards(have.Forwards), group.name)
 		// IPv6 can only be removed once no listener names an IPv6 group: then there is no time to drain.
 		if have.Protocol == want.Protocol && !d.removesIPv6() {
@@ -159,16 +157,20 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Des
 		return d.listenerParts(ref, have, want, nil)
 	}
 	change := plan.Change{
-		Ref: plan.Ref{Kind: kindListener, Name: name, Action: plan.Update}, Key: listenerKey(want.Port), Fields: f,
-		After: after,
+		Ref: plan.Ref{Kind: kindListener, Name: name, Action: plan.Update}, Fields: f, After: after,
+		Key: listenerKey(want.Port),
 		Do: d.withBalancer(group, func(ctx context.Context, balancer, arn string) error {
 			return d.Write.UpdateListener(ctx, balancer, have, want, arn, m.old)
 		}),
 	}
-	movesListener.Declare(&change)
-	if f.Has(fieldPolicy) && have.Protocol == want.Protocol {
+	if f.Has(fieldProtocol) {
+		changesProtocol.Declare(&change)
+	} else if f.Has(fieldPolicy) {
 		// The other policy may refuse clients that this one accepts.
 		changesPolicy.Declare(&change)
+	}
+	if f.Has(fieldTargetGroup) {
+		movesListener.Declare(&change)
 	}
 	d.add(change)
 	if have.Protocol != want.Protocol {
@@ -180,8 +182,15 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Des
 
 // isSurplus reports whether a target group is the Service's and not desired.
 func (d *differ) isSurplus(g model.TargetGroup) bool {
-	return !d.foreignGroup(g) &&
-		!slices.ContainsFunc(d.want.Listeners, func(w model.DesiredListener) bool { return w.Group.Name == g.Name })
+	return !d.foreignGroup(g) && !slices.ContainsFunc(d.want.Listeners, func(w model.DesiredListener) bool {
+		return w.Group.Name == g.Name || w.KeepGroup && d.forwards(w.Port, g.ARN)
+	})
+}
+
+// forwards reports whether the listener of a port forwards to a target group.
+func (d *differ) forwards(port int32, group string) bool {
+	l, _ := d.listenerOn(port)
+	return slices.ContainsFunc(l.Forwards, func(f model.Forward) bool { return f.Group == group })
 }
 
 // markSurplus plans the marks of unmarked target groups that are removed, and returns these changes.

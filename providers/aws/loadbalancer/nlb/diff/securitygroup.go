@@ -30,20 +30,40 @@ func (d *differ) diffSecurityGroups() (groups []vpc.GroupRef, created []plan.Ref
 		groups = append(groups, vpc.GroupRef{ID: id, Name: id})
 	}
 	if len(groups) == 0 {
-		changes, ref, err := d.Groups.ManagedGroupChanges(d.have.Groups, d.want.Managed, nil)
-		if err != nil {
+		var managed vpc.GroupRef
+		if managed, created, err = d.ensureManagedGroup(); err != nil {
 			return nil, nil, err
 		}
-		d.add(changes...)
-		for _, change := range changes {
-			if change.Kind == vpc.KindGroup && change.Action == plan.Create {
-				created = append(created, change.Ref)
-			}
-		}
-		groups = []vpc.GroupRef{ref}
+		groups = []vpc.GroupRef{managed}
 	}
 	d.nodeRulesAfter(&groups[0], created)
+	for _, id := range d.keptGroups() {
+		groups = append(groups, vpc.GroupRef{ID: id, Name: id})
+	}
 	return groups, created, nil
+}
+
+// ensureManagedGroup plans the managed group, and returns it with the changes that create it.
+func (d *differ) ensureManagedGroup() (ref vpc.GroupRef, created []plan.Ref, err error) {
+	changes, ref, err := d.Groups.ManagedGroupChanges(d.have.Groups, d.want.Managed, nil)
+	if err != nil {
+		return ref, nil, err
+	}
+	d.add(changes...)
+	for _, change := range changes {
+		if change.Kind == vpc.KindGroup && change.Action == plan.Create {
+			created = append(created, change.Ref)
+		}
+	}
+	return ref, created, nil
+}
+
+// keptGroups returns the security groups that the load balancer does not leave.
+func (d *differ) keptGroups() []string {
+	if d.have.Balancer == nil {
+		return nil
+	}
+	return vpc.KeptGroups(kindGroups, d.have.Balancer.SecurityGroups, d.want.Kept)
 }
 
 // updateKeptGroups plans the rules of a managed group after NLBSecurityGroupMode was disabled: the load balancer keeps
@@ -93,7 +113,7 @@ func NodeRules(o Options, want *model.Desired, have model.Observed) vpc.NodeRule
 // stay, and it needs them.
 func (d *differ) desiredNodeRules(from *vpc.GroupRef) vpc.NodeRules {
 	byCIDR := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key), Groups: d.want.NodeGroups.IDs,
-		Keep: d.want.NodeGroups.Unclear, Kept: d.want.Kept,
+		Keep: d.want.NodeGroups.Unclear, Kept: d.want.ByCIDR.Kept,
 		Rules: d.want.ByCIDR.Rules()}
 	adopted := d.have.Balancer != nil && from != nil && from.ID != "" && byCIDR.Satisfied(d.have.Groups)
 	if from == nil || adopted {
@@ -102,8 +122,8 @@ func (d *differ) desiredNodeRules(from *vpc.GroupRef) vpc.NodeRules {
 	rules := vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: byCIDR.Groups, Keep: byCIDR.Keep,
 		Kept: byCIDR.Kept, From: from, FromDescription: names.NetworkGroupRule}
 	if b := d.have.Balancer; b != nil {
-		rules.NotFrom = difference(d.exclusiveGroups(b.SecurityGroups, d.managedGroups()),
-			append([]string{from.ID}, d.want.Kept.Groups...))
+		used := append(d.keptGroups(), from.ID)
+		rules.NotFrom = difference(d.exclusiveGroups(b.SecurityGroups, d.managedGroups()), used)
 	}
 	return rules
 }

@@ -9,9 +9,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
-// targetGroup plans a desired target group with its targets. It returns the group, and the changes after
+// targetGroup plans the target group of a listener with its targets. It returns the group, and the changes after
 // which listeners may forward to it. Creations wait for base.
-func (d *differ) targetGroup(want model.DesiredGroup, base []plan.Ref) (reference, []plan.Ref) {
+func (d *differ) targetGroup(listener model.DesiredListener, base []plan.Ref) (reference, []plan.Ref) {
+	want := listener.Group
 	have, exists := d.have.GroupNamed(want.Name)
 	if exists && !sameKind(have, want) && len(have.Balancers) == 0 {
 		// An unusable object of our name blocks the name.
@@ -21,16 +22,13 @@ func (d *differ) targetGroup(want model.DesiredGroup, base []plan.Ref) (referenc
 		exists, base = false, append(slices.Clone(base), deletion.Ref)
 	}
 	if !exists {
-		return d.newTargetGroup(want, base)
+		return d.newTargetGroup(listener, base)
 	}
 	ref := reference{kind: kindTargetGroup, name: have.Name, arn: have.ARN}
 	if change, ok := d.groupUpdate(have, want); ok {
 		d.add(change)
 	}
-	if change, ok := d.groupAttributes(ref, have.Attributes, want, nil); ok {
-		if plan.Fields(change.Fields).Has(annotation.AttributeProxyProtocol) && len(have.Balancers) > 0 {
-			switchesProxy.Declare(&change)
-		}
+	if change, ok := d.attributesOf(ref, have, listener); ok {
 		d.add(change)
 	}
 	if change, ok := d.targetsUpdate(ref, have, want, nil); ok {
@@ -42,11 +40,46 @@ func (d *differ) targetGroup(want model.DesiredGroup, base []plan.Ref) (referenc
 	return ref, nil
 }
 
-func (d *differ) newTargetGroup(want model.DesiredGroup, base []plan.Ref) (reference, []plan.Ref) {
+// keptGroup plans the changes in place of a target group that its listener does not leave. Its targets follow the nodes
+// with those of Members.
+func (d *differ) keptGroup(listener model.Listener, want model.DesiredListener) reference {
+	have, _ := d.servingGroup(listener)
+	ref := reference{kind: kindTargetGroup, name: have.Name, arn: have.ARN}
+	if ref.arn == "" && len(listener.Forwards) > 0 {
+		ref.arn = listener.Forwards[0].Group
+	}
+	if have.Name != want.Group.Name || d.foreignGroup(have) {
+		return ref
+	}
+	if change, ok := d.groupUpdate(have, want.Group); ok {
+		d.add(change)
+	}
+	if change, ok := d.attributesOf(ref, have, want); ok {
+		d.add(change)
+	}
+	return ref
+}
+
+// attributesOf returns the change of the attributes of the existing target group of a listener, if they differ.
+func (d *differ) attributesOf(ref reference, have model.TargetGroup, want model.DesiredListener) (plan.Change, bool) {
+	change, ok := d.groupAttributes(ref, have.Attributes, want.Group, nil)
+	if ok && len(have.Balancers) > 0 {
+		change.Key = listenerKey(want.Port)
+		switchesProxy.Declare(&change)
+	}
+	return change, ok
+}
+
+func (d *differ) newTargetGroup(listener model.DesiredListener, base []plan.Ref) (reference, []plan.Ref) {
+	want := listener.Group
 	creation := d.groupCreate(want, base)
 	d.add(creation)
 	ref, ready := reference{kind: kindTargetGroup, name: want.Name}, []plan.Ref{creation.Ref}
 	if change, ok := d.groupAttributes(ref, map[string]string{}, want, []plan.Ref{creation.Ref}); ok {
+		if d.switchesProxy(listener) {
+			change.Key = listenerKey(listener.Port)
+			switchesProxy.Declare(&change)
+		}
 		d.add(change)
 		ready = append(ready, change.Ref)
 	}
@@ -57,6 +90,15 @@ func (d *differ) newTargetGroup(want model.DesiredGroup, base []plan.Ref) (refer
 	return ref, ready
 }
 
+// switchesProxy reports whether an existing listener gets another value of the PROXY protocol with its new target
+// group.
+func (d *differ) switchesProxy(want model.DesiredListener) bool {
+	l, ok := d.listenerOn(want.Port)
+	have, known := d.servingGroup(l)
+	value, set := want.Group.Attributes[annotation.AttributeProxyProtocol]
+	return ok && known && set && have.Attributes != nil && have.Attributes[annotation.AttributeProxyProtocol] != value
+}
+
 // adoptGroups keeps the target groups of listeners that have other names than ours and the desired settings,
 // such as those of a cluster with a changed ID.
 func (d *differ) adoptGroups() {
@@ -64,7 +106,7 @@ func (d *differ) adoptGroups() {
 	for i := range d.want.Listeners {
 		want := &d.want.Listeners[i]
 		l, ok := d.listenerOn(want.Port)
-		if !ok || len(l.Forwards) != 1 {
+		if !ok || want.KeepGroup || len(l.Forwards) != 1 {
 			continue
 		}
 		g, ok := d.have.Group(l.Forwards[0].Group)

@@ -1,7 +1,10 @@
 package diff
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
@@ -26,6 +29,9 @@ func (d *differ) reconcileZones() error {
 		}
 		want.Zones = model.KeepAllocations(b.Zones, want.Zones)
 	}
+	if b != nil {
+		want.Zones = d.keepZones(b.Zones, want.Zones)
+	}
 	d.keepDualStack()
 	var networks []netip.Prefix
 	for _, z := range want.Zones {
@@ -35,11 +41,57 @@ func (d *differ) reconcileZones() error {
 	return nil
 }
 
+// byZone returns subnets by their zones. A load balancer has one in each.
+func (d *differ) byZone(zones []model.Zone) map[string]model.Zone {
+	byZone := map[string]model.Zone{}
+	for _, z := range zones {
+		byZone[d.zoneOf(z)] = z
+	}
+	return byZone
+}
+
+// zoneOf returns the zone of a subnet of the load balancer; the subnet if its zone is unknown.
+func (d *differ) zoneOf(z model.Zone) string { return cmp.Or(d.want.ZoneOf[z.Subnet], z.Subnet) }
+
+// keepZones replaces the desired subnets and addresses of zones that stay as they are. An address that stays in one
+// zone is not moved to another: that zone stays as well.
+func (d *differ) keepZones(have, want []model.Zone) []model.Zone {
+	existing, desired, kept := d.byZone(have), d.byZone(want), map[string]bool{}
+	for _, difference := range d.want.Kept {
+		if zone, ok := strings.CutPrefix(difference.Field, fieldSubnets+" "); ok && difference.Kind == kindBalancer {
+			kept[zone] = true
+		}
+	}
+	if len(kept) == 0 {
+		return want
+	}
+	for found := true; found; {
+		found = false
+		for zone, z := range desired {
+			taken := func(h model.Zone) bool { return kept[d.zoneOf(h)] && h.Allocation == z.Allocation }
+			if !kept[zone] && z.Allocation != "" && slices.ContainsFunc(have, taken) {
+				kept[zone], found = true, true
+			}
+		}
+	}
+	zones := slices.DeleteFunc(slices.Clone(want), func(z model.Zone) bool { return kept[d.zoneOf(z)] })
+	for zone := range kept {
+		if z, ok := existing[zone]; ok {
+			zones = append(zones, z)
+		}
+	}
+	slices.SortFunc(zones, func(a, b model.Zone) int { return strings.Compare(a.Subnet, b.Subnet) })
+	return zones
+}
+
 // keepDualStack keeps IPv6 on a load balancer that has it, if only UDP ports of the Service prevent it on a new
-// one. AWS rejects listeners for these ports.
+// one, or if its removal is held. AWS rejects listeners for these ports.
 func (d *differ) keepDualStack() {
 	b, want := d.have.Balancer, &d.want
-	if b == nil || !want.UDPKeepsIPv4 || b.AddressType == want.AddressType {
+	if b == nil || b.AddressType == want.AddressType {
+		return
+	}
+	if !want.UDPKeepsIPv4 && !want.Keeps(kindAddressType, b.Name, fieldAddressType) {
 		return
 	}
 	want.AddressType, want.SourceNAT = b.AddressType, b.SourceNAT

@@ -43,7 +43,7 @@ func Desire(r Request, settings Settings) (Desired, error) {
 		Attributes: loadBalancerAttributes(o),
 		Tags:       tags.Desired(r.Shared.Cluster.ID, r.Shared.Cluster.Legacy, r.Key, o.Tags),
 		Secured:    b.settings.Managed, SecurityGroups: o.SecurityGroups, NodeGroups: b.nodeGroups(),
-		NoNodeRules: b.settings.NoNodeRules,
+		NoNodeRules: b.settings.NoNodeRules, request: r, settings: settings,
 	}
 	d.NodeZones, d.ZoneOf = r.Shared.ZonesOf(InstanceIDs(r.Nodes)), r.Shared.ZonesOfSubnets()
 	if b.dual {
@@ -181,11 +181,7 @@ func (b *builder) byCIDR(d Desired) vpc.ByCIDR {
 		rules.Traffic = append(rules.Traffic, vpc.Port{Protocol: vpc.Transport(p), Port: p.NodePort, Sources: sources})
 		rules.Sources = append(rules.Sources, sources...)
 	}
-	for _, l := range d.Listeners {
-		rules.Health = append(rules.Health, healthPort(l.Group))
-	}
-	slices.Sort(rules.Health)
-	rules.Health = slices.Compact(rules.Health)
+	rules.Health = healthPorts(d.Listeners)
 	return rules
 }
 

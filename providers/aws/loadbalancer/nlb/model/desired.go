@@ -2,12 +2,14 @@ package model
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
@@ -97,6 +99,8 @@ type DesiredListener struct {
 	// The first of Certificates is the default one.
 	Certificates []string
 	Group        DesiredGroup
+	// KeepGroup is set if an existing listener keeps its target groups, of which Group is the one with traffic.
+	KeepGroup bool `json:"-"`
 	// IdleTimeout is in seconds, zero if unset.
 	IdleTimeout int32
 }
@@ -138,13 +142,28 @@ type Desired struct {
 	// NodeGroups have rules on nodes; ByCIDR allows traffic if the load balancer has no security groups.
 	NodeGroups  vpc.NodeGroups `json:"-"`
 	NoNodeRules bool
-	// Kept are rules and security groups that stay while their removal is held.
-	Kept   vpc.Kept `json:"-"`
-	ByCIDR vpc.ByCIDR
+	ByCIDR      vpc.ByCIDR
 	// Record is the applied record of this state.
 	Record lbcommon.AppliedRecord
 	// Warnings are for the Service's author.
 	Warnings []string
 	// Reasons are the reasons of the Events about Warnings, for those with a reason other than the default.
 	Reasons map[string]events.Reason `json:"-"`
+	// Kept are differences whose existing values stay.
+	Kept []plan.Difference `json:"-"`
+
+	// request and settings are those of Desire.
+	request  Request
+	settings Settings
+}
+
+// Keeps reports whether the existing value of a field stays.
+func (d Desired) Keeps(kind, object, field string) bool {
+	place := plan.Difference{Kind: kind, Object: object, Field: field}
+	return slices.ContainsFunc(d.Kept, place.SamePlace)
+}
+
+// Listener returns the index of the listener of a port, or -1.
+func (d Desired) Listener(port int32) int {
+	return slices.IndexFunc(d.Listeners, func(l DesiredListener) bool { return l.Port == port })
 }

@@ -42,7 +42,7 @@ func (b *builder) listeners() []DesiredListener {
 				b.joinPorts(&l, p, q)
 			}
 		}
-		l.Group = b.targetGroup(l, p)
+		l.Group = b.targetGroup(l, p, b.groupProtocol(l))
 		out = append(out, l)
 	}
 	sorting.Func(out, func(a, b DesiredListener) int { return cmp.Compare(a.Port, b.Port) })
@@ -79,13 +79,18 @@ func (b *builder) joinPorts(l *DesiredListener, p, q intent.Port) {
 	}
 }
 
-// targetGroup returns the target group of a listener.
-func (b *builder) targetGroup(l DesiredListener, p intent.Port) DesiredGroup {
-	g := DesiredGroup{Protocol: l.Protocol, Port: p.NodePort, TargetType: targetInstance, Health: b.health(),
-		Attributes: b.Options.GroupAttributes}
+// groupProtocol returns the protocol of the target group of a listener.
+func (b *builder) groupProtocol(l DesiredListener) string {
 	if l.Protocol == ProtocolTLS && b.Options.BackendProtocol != "ssl" {
-		g.Protocol = ProtocolTCP
+		return ProtocolTCP
 	}
+	return l.Protocol
+}
+
+// targetGroup returns the target group of a listener.
+func (b *builder) targetGroup(l DesiredListener, p intent.Port, protocol string) DesiredGroup {
+	g := DesiredGroup{Protocol: protocol, Port: p.NodePort, TargetType: targetInstance, Health: b.health(),
+		Attributes: b.Options.GroupAttributes}
 	if b.Options.IPTargets {
 		g.TargetType = targetIP
 	}
@@ -244,6 +249,16 @@ func address(addresses []string, family string) string {
 		}
 	}
 	return ""
+}
+
+// healthPorts returns the probed ports of the nodes, sorted.
+func healthPorts(listeners []DesiredListener) []int32 {
+	var ports []int32
+	for _, l := range listeners {
+		ports = append(ports, healthPort(l.Group))
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
 }
 
 // healthPort returns the probed port of the nodes.

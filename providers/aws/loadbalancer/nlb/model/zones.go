@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
@@ -187,19 +186,10 @@ func Subnets(zones []Zone) []string {
 	return api.Convert(zones, func(z Zone) string { return z.Subnet })
 }
 
-// SameZones compares subnets, and addresses that the user chose.
-func SameZones(have, want []Zone) bool {
-	if plan.ShowSet(Subnets(have)) != plan.ShowSet(Subnets(want)) {
-		return false
-	}
-	existing := map[string]Zone{}
-	for _, z := range have {
-		existing[z.Subnet] = z
-	}
-	return !slices.ContainsFunc(want, func(z Zone) bool {
-		h := existing[z.Subnet]
-		return differs(h.Allocation, z.Allocation) || differs(h.PrivateIPv4, z.PrivateIPv4) || differs(h.IPv6, z.IPv6)
-	})
+// SameZone compares subnets, and addresses that the user chose.
+func SameZone(have, want Zone) bool {
+	return have.Subnet == want.Subnet && !differs(have.Allocation, want.Allocation) &&
+		!differs(have.PrivateIPv4, want.PrivateIPv4) && !differs(have.IPv6, want.IPv6)
 }
 
 // differs reports whether a desired value is set and differs from the existing one.
