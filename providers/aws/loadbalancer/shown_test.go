@@ -105,7 +105,11 @@ func (r *rig) shownListener(l elbv2types.Listener) []string {
 	for _, a := range attributes.Attributes {
 		out = append(out, fmt.Sprintf("%sattribute %s=%s", at, *a.Key, *a.Value))
 	}
-	g := r.groupByARN(*l.DefaultActions[0].TargetGroupArn)
+	group := l.DefaultActions[0].TargetGroupArn
+	if group == nil {
+		group = l.DefaultActions[0].ForwardConfig.TargetGroups[0].TargetGroupArn
+	}
+	g := r.groupByARN(*group)
 	out = append(out, fmt.Sprintf("%sto %s %s %d", at, g.TargetType, g.Protocol, *g.Port),
 		fmt.Sprintf("%sprobe %s %s %s", at, g.HealthCheckProtocol, *g.HealthCheckPort, awssdk.ToString(g.HealthCheckPath)),
 		fmt.Sprintf("%sprobe every %ds, for %ds at most, %d up, %d down", at, *g.HealthCheckIntervalSeconds, *g.HealthCheckTimeoutSeconds, *g.HealthyThresholdCount, *g.UnhealthyThresholdCount))

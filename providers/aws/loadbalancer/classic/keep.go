@@ -17,7 +17,7 @@ func (d Desired) Keep(have Observed, differences []plan.Difference) Desired {
 	d.Kept = differences
 	if d.Managed != nil {
 		managed := *d.Managed
-		managed.Kept.Differences = differences
+		managed.Kept = differences
 		d.Managed = &managed
 	}
 	for _, l := range b.Listeners {
@@ -28,8 +28,8 @@ func (d Desired) Keep(have Observed, differences []plan.Difference) Desired {
 	return d
 }
 
-// keepListener is for a listener that is neither deleted nor replaced. The health check of the node port of its
-// replacement stays that of its own node port, and so do the rules for its port.
+// keepListener is for a listener that is neither deleted nor replaced. The rules for its port are differences of their
+// own. The health check is that of its own node port, not of its replacement's.
 func (d Desired) keepListener(have Listener) Desired {
 	have.Policies = nil
 	d.Listeners = slices.Clone(d.Listeners)
@@ -39,11 +39,6 @@ func (d Desired) keepListener(have Listener) Desired {
 	} else {
 		d.Listeners = append(d.Listeners, have)
 		sorting.Func(d.Listeners, compareListeners)
-		if d.Managed != nil {
-			managed := *d.Managed
-			managed.Kept.Ports = append(slices.Clone(managed.Kept.Ports), have.Port)
-			d.Managed = &managed
-		}
 	}
 	if d.probe != nil && have.Port == d.probed {
 		d.HealthCheck.Target = d.probe(have)

@@ -9,13 +9,8 @@ import (
 // KindRules is the kind of rules of security groups in plans.
 const KindRules = "security group rules"
 
-// Kept is what stays of security groups although it is not desired. The zero value keeps nothing.
-type Kept struct {
-	// Differences are those that are kept.
-	Differences []plan.Difference
-	// Ports are the ports of objects that are kept: the rules for exactly one of them stay.
-	Ports []int32
-}
+// Kept are the differences of rules that stay although they are not desired. The zero value keeps nothing.
+type Kept []plan.Difference
 
 // rules returns the rules of a group that stay.
 func (k Kept) rules(group Group, rules []Rule) []Rule {
@@ -23,11 +18,7 @@ func (k Kept) rules(group Group, rules []Rule) []Rule {
 }
 
 func (k Kept) keeps(group Group, r Rule) bool {
-	hasPorts := r.Protocol == ProtocolTCP || r.Protocol == ProtocolUDP
-	if hasPorts && r.FromPort == r.ToPort && slices.Contains(k.Ports, r.FromPort) {
-		return true
-	}
-	return slices.ContainsFunc(k.Differences, func(d plan.Difference) bool {
+	return slices.ContainsFunc(k, func(d plan.Difference) bool {
 		return d.Kind == KindRules && d.Object == group.key() && d.Field == fieldIngress+" "+r.String()
 	})
 }

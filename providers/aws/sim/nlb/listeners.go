@@ -211,6 +211,9 @@ func (t *Tx) configure(l *listener, in listenerInput) error {
 	if err := t.checkListener(&after); err != nil {
 		return err
 	}
+	if after.protocol != l.protocol {
+		after.attributes = listenerAttributes(after.protocol)
+	}
 	*l = after
 	return nil
 }

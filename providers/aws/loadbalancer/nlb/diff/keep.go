@@ -39,7 +39,7 @@ func Keep(want model.Desired, have model.Observed, differences []plan.Difference
 	if want.Keeps(kindBalancer, b.Name, fieldAddressType) {
 		want = want.KeepIPv4()
 	}
-	want.ByCIDR.Kept.Differences, want.Managed.Kept.Differences = differences, differences
+	want.ByCIDR.Kept, want.Managed.Kept = differences, differences
 	for _, kept := range keptFields() {
 		for _, d := range differences {
 			port, err := strconv.ParseInt(d.Object, 10, 32)

@@ -182,15 +182,8 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Des
 
 // isSurplus reports whether a target group is the Service's and not desired.
 func (d *differ) isSurplus(g model.TargetGroup) bool {
-	return !d.foreignGroup(g) && !slices.ContainsFunc(d.want.Listeners, func(w model.DesiredListener) bool {
-		return w.Group.Name == g.Name || w.KeepGroup && d.forwards(w.Port, g.ARN)
-	})
-}
-
-// forwards reports whether the listener of a port forwards to a target group.
-func (d *differ) forwards(port int32, group string) bool {
-	l, _ := d.listenerOn(port)
-	return slices.ContainsFunc(l.Forwards, func(f model.Forward) bool { return f.Group == group })
+	return !d.foreignGroup(g) &&
+		!slices.ContainsFunc(d.want.Listeners, func(w model.DesiredListener) bool { return w.Group.Name == g.Name })
 }
 
 // markSurplus plans the marks of unmarked target groups that are removed, and returns these changes.

@@ -29,15 +29,13 @@ func (d Desired) KeepIPv4() Desired {
 	return d
 }
 
-// KeepListener is for a listener that is not deleted. The rules for its ports stay. It is the last of these functions
-// to be called.
+// KeepListener is for a listener that is not deleted. The rules for its ports are differences of their own. It is the
+// last of these functions to be called.
 func (d Desired) KeepListener(have Listener, group TargetGroup) Desired {
 	l := DesiredListener{Port: have.Port, Protocol: have.Protocol, Certificates: have.Certificates, KeepGroup: true,
 		Group: group.desired()}
 	d.Listeners = append(slices.Clone(d.Listeners), l)
 	sorting.Func(d.Listeners, func(a, b DesiredListener) int { return cmp.Compare(a.Port, b.Port) })
-	d.ByCIDR.Kept.Ports = append(slices.Clone(d.ByCIDR.Kept.Ports), group.Port, healthPort(l.Group))
-	d.Managed.Kept.Ports = append(slices.Clone(d.Managed.Kept.Ports), have.Port)
 	return d
 }
 
