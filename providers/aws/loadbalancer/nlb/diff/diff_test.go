@@ -161,6 +161,31 @@ func TestDiffWarnsAboutFailedLoadBalancer(t *testing.T) {
 	}
 }
 
+// TestAddressOfKeptZoneIsNotMoved verifies that a zone stays as it is if it would get the address of another one that does.
+func TestAddressOfKeptZoneIsNotMoved(t *testing.T) {
+	want := wanted(addresses("eip-3", "eip-1"), func(d *model.Desired) {
+		d.Zones[0].Subnet = "subnet-c"
+		d.ZoneOf = map[string]string{"subnet-a": "zone-1", "subnet-c": "zone-1", "subnet-b": "zone-2"}
+	})
+	have := existing(placed("eip-1", "eip-2"))
+	for name, tc := range map[string]struct {
+		kept []plan.Difference
+		plan []string
+	}{
+		"nothing is kept": {nil, []string{"update load balancer " + webName +
+			" subnets zone-1:subnet-a eip-1>subnet-c eip-3 subnets zone-2:subnet-b eip-2>subnet-b eip-1"}},
+		"one zone is kept": {[]plan.Difference{{Kind: kindBalancer, Object: webName, Field: "subnets zone-1"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept := Keep(*want, have, tc.kept)
+			changes, _, err := planOf(&kept, have)
+			if diff := cmp.Diff(tc.plan, summary(changes)); err != nil || diff != "" {
+				t.Errorf("plan (-want +got), %v:\n%s", err, diff)
+			}
+		})
+	}
+}
+
 // TestListenersWaitForSubnets verifies that listeners are created after the subnets have changed, and without them.
 func TestListenersWaitForSubnets(t *testing.T) {
 	want := wanted(func(d *model.Desired) {
