@@ -194,6 +194,10 @@ func (c *Controller[S, D, O]) hold(ctx context.Context, t target[S, D], have O, 
 	return withHeldWarning(split, c.approvals().Place(t.service)), nil
 }
 
+// maxKeepRounds bounds how often a plan is made again because what is kept leads to further held differences: a cloud
+// has few layers of objects. What is still found after them is held as a whole.
+const maxKeepRounds = 10
+
 // keep returns the plan without what is held, and the held differences. The cloud keeps what it can; changes with
 // other held differences are held as a whole.
 func (c *Controller[S, D, O]) keep(t target[S, D], have O, p plan.Plan, j judge, v verdict) (split plan.Plan,
@@ -202,7 +206,8 @@ func (c *Controller[S, D, O]) keep(t target[S, D], have O, p plan.Plan, j judge,
 	var kept []plan.HeldChange
 	if _, ok := any(c.cloud).(Keeper[D, O]); ok {
 		var keep []plan.Difference
-		for fresh := v.held; len(fresh) > 0; {
+		fresh := v.held
+		for rounds := 0; len(fresh) > 0 && rounds < maxKeepRounds; rounds++ {
 			kept = append(kept, keptChanges(p, fresh)...)
 			for _, h := range fresh {
 				keep = append(keep, h.Difference)
@@ -214,9 +219,9 @@ func (c *Controller[S, D, O]) keep(t target[S, D], have O, p plan.Plan, j judge,
 			if p, err = finishDiff(t, next); err != nil {
 				return p, held, err
 			}
-			round := j
-			round.causes = j.causes.keeping(keep)
-			v = round.judge(p).stillHolding(held)
+			keeping := j
+			keeping.causes = j.causes.keeping(keep)
+			v = keeping.judge(p).stillHolding(held)
 			fresh = slices.DeleteFunc(slices.Clone(v.held), func(h heldDifference) bool {
 				return slices.ContainsFunc(keep, h.Same)
 			})
