@@ -226,6 +226,7 @@ func toySubject(mistake mistake) Subject {
 		Capabilities: toyCapabilities,
 		Unsupported: map[string]string{
 			"Service becomes invalid": "the toy reads no annotations", "held changes": "the toy declares no disruptions",
+			"edit beside a held change": "the toy declares no disruptions",
 		},
 		New: func(testing.TB) (World, Manager) {
 			w := newToyWorld()
