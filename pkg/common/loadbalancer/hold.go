@@ -169,8 +169,9 @@ func (c *Controller[S, D, O]) newJudge(t target[S, D], have O) judge {
 // hold applies the policy to a plan. Held differences keep what exists, and everything else is applied: what follows
 // from a kept value is computed again, and members follow the nodes.
 func (c *Controller[S, D, O]) hold(ctx context.Context, t target[S, D], have O, p plan.Plan) (plan.Plan, error) {
-	if t.want == nil {
-		return p, nil
+	mayBeHeld := func(c plan.Change) bool { return c.Mark || c.Disrupts.Severe() }
+	if t.want == nil || !slices.ContainsFunc(p.Changes, mayBeHeld) {
+		return p, nil // most plans: the last inputs are not read
 	}
 	j := c.newJudge(t, have)
 	v := j.judge(p)
