@@ -169,7 +169,7 @@ func (d *differ) diffSubnets(have, want []string) {
 	if len(newZones) > 0 {
 		change := d.subnetsAttach("new zones", newZones, nil)
 		if change.Membership = !d.want.Listed; !change.Membership { // else for the instances that join
-			declareItems(movesSubnets, &change)
+			movesSubnets.Declare(&change)
 		}
 		d.add(change)
 		attached = []plan.Ref{change.Ref}
@@ -234,6 +234,6 @@ func (d *differ) subnetsDetach(ids, sameZones []string, after []plan.Ref) plan.C
 				func(b *Balancer) { b.Subnets = out.Subnets })
 		},
 	}
-	declareItems(movesSubnets, &change)
+	movesSubnets.Declare(&change)
 	return change
 }

@@ -1,11 +1,6 @@
 package classic
 
-import (
-	"slices"
-	"strings"
-
-	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-)
+import "github.com/unified-ccm/unified-ccm/pkg/common/plan"
 
 // The fields of changes that disrupt.
 const (
@@ -38,18 +33,4 @@ var (
 // Effects returns the disruptive changes of classic load balancers.
 func Effects() []plan.Effect {
 	return []plan.Effect{deletesListeners, switchesProxy, changesPolicy, movesSubnets}
-}
-
-// declareItems declares an effect for the fields of a change that are items of the effect's field.
-func declareItems(effect plan.Effect, change *plan.Change) {
-	var items []string
-	for _, f := range change.Fields {
-		if slices.ContainsFunc(effect.Fields, func(name string) bool { return strings.HasPrefix(f.Name, name+" ") }) {
-			items = append(items, f.Name)
-		}
-	}
-	effect.Fields = items
-	if len(items) > 0 {
-		effect.Declare(change)
-	}
 }

@@ -147,7 +147,7 @@ func (d *differ) listenersDelete(listeners, replacements []Listener, after []pla
 		}
 		change.Fields = append(change.Fields, field)
 	}
-	declareItems(deletesListeners, &change)
+	deletesListeners.Declare(&change)
 	return change
 }
 

@@ -103,7 +103,7 @@ func (d *differ) addressUpdate(b model.Balancer) (plan.Change, bool) {
 		return plan.Change{}, false
 	}
 	change := plan.Change{Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Update}, Fields: f}
-	declareZones(&change)
+	movesAddress.Declare(&change)
 	changesFamilies.Declare(&change)
 	change.Do = func(ctx context.Context, _ *plan.Handles) error {
 		if !moved && !nat {

@@ -1,9 +1,6 @@
 package diff
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 )
@@ -54,19 +51,5 @@ var (
 func Effects() []plan.Effect {
 	return []plan.Effect{
 		deletesListener, changesProtocol, movesListener, switchesProxy, changesPolicy, movesAddress, changesFamilies,
-	}
-}
-
-// declareZones declares what the fields of zones disrupt.
-func declareZones(change *plan.Change) {
-	zones := movesAddress
-	zones.Fields = nil
-	for _, f := range change.Fields {
-		if strings.HasPrefix(f.Name, fieldSubnets+" ") {
-			zones.Fields = append(slices.Clone(zones.Fields), f.Name)
-		}
-	}
-	if len(zones.Fields) > 0 {
-		zones.Declare(change)
 	}
 }
