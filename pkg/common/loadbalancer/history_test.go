@@ -190,6 +190,34 @@ func TestEditRevertedHalfWay(t *testing.T) {
 	}
 }
 
+// An approved change that was interrupted is undone once nothing wants it any more, without another approval.
+func TestApprovedChangeIsUndoneHalfWay(t *testing.T) {
+	c := newCluster(t)
+	c.sync(t)
+	c.wantByConfiguration()
+	approved := c.service(annotated(intent.KeyApprove, c.planned(t, c.service(), node("a")).HeldID))
+	c.options.Parallel = 1
+	first := len(c.cloud.mutations)
+	c.cloud.fault = func(n int, _ bool) error {
+		if n > first+1 {
+			return errors.New("interrupted")
+		}
+		return nil
+	}
+	if _, err := c.EnsureLoadBalancer(t.Context(), "prod", approved, []*v1.Node{node("a")}); err == nil {
+		t.Fatal("the change was not interrupted")
+	}
+	c.cloud.fault, c.cloud.discovered = nil, ""
+	clear(c.cloud.records) // which would prove drift
+	c.restart()
+	c.sync(t)
+	for ref, value := range c.cloud.have {
+		if ref.Kind == "listener" && value != "" {
+			t.Errorf("%v is %q", ref, value)
+		}
+	}
+}
+
 // With hold-all, causes are kept, each for its difference.
 func TestHoldAllKeepsCauses(t *testing.T) {
 	c := newCluster(t)
