@@ -125,6 +125,13 @@ type Keeper[D, O any] interface {
 	Keep(want D, have O, differences []plan.Difference) D
 }
 
+// Binder is implemented by a Cloud whose plans have steps.
+type Binder[O any] interface {
+	// Bind returns a plan of Diff or DiffMembers with the functions that make its steps. Have are the objects that the
+	// plan was made from.
+	Bind(key Key, have O, p plan.Plan) plan.Plan
+}
+
 // ClassFilter is implemented by a Cloud whose Services may select load balancers of other controllers.
 type ClassFilter interface {
 	// Handles reports whether this manager reconciles the Service's load balancer. It does no I/O. If not,

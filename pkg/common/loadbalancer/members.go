@@ -94,6 +94,7 @@ func (c *Controller[S, D, O]) followNodes(ctx context.Context, t target[S, D], s
 		return errors.Join(cause, err)
 	}
 	p.Subject = t.key.Subject()
+	p = c.bind(t.key, have, p)
 	if err := c.apply(ctx, service, c.withUnknownMembers(t.key, have, p)); err != nil {
 		return errors.Join(cause, err)
 	}

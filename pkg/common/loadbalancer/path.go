@@ -222,7 +222,15 @@ func (c *Controller[S, D, O]) diff(ctx context.Context, t target[S, D], have O) 
 	if p, err = c.hold(ctx, t, have, p); err == nil && t.want != nil {
 		setHeld(c.options.Provider, lockName(t.key), len(p.Held))
 	}
-	return p, err
+	return c.bind(t.key, have, p), err
+}
+
+// bind returns a plan with the functions that make its changes.
+func (c *Controller[S, D, O]) bind(key Key, have O, p plan.Plan) plan.Plan {
+	if binder, ok := any(c.cloud).(Binder[O]); ok {
+		return binder.Bind(key, have, p)
+	}
+	return p
 }
 
 // finishDiff completes the plan that a cloud returned.

@@ -69,6 +69,15 @@ func (u untyped[S, D, O]) Keep(want, have any, differences []plan.Difference) an
 	return keeper.Keep(typed[D](want), typed[O](have), differences)
 }
 
+// Bind implements Binder. A Cloud without it returns plans with functions.
+func (u untyped[S, D, O]) Bind(key Key, have any, p plan.Plan) plan.Plan {
+	binder, ok := u.recordingCloud.(Binder[O])
+	if !ok {
+		return p
+	}
+	return binder.Bind(key, typed[O](have), p)
+}
+
 // DiffMembers implements Cloud.
 func (u untyped[S, D, O]) DiffMembers(key Key, in intent.Service, nodes []*v1.Node, shared, have any) (plan.Plan,
 	error) {

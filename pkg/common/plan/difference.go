@@ -31,6 +31,9 @@ func (d Difference) SamePlace(other Difference) bool {
 	return d.Same(other)
 }
 
+// IsIn reports whether a list has the same difference of an object, whatever is wanted.
+func (d Difference) IsIn(list []Difference) bool { return slices.ContainsFunc(list, d.SamePlace) }
+
 // IsOf reports whether the difference is one of a field, or of an item that leaves the field's set.
 func (d Difference) IsOf(field string) bool {
 	return d.Field == field || strings.HasPrefix(d.Field, field+" ")

@@ -119,6 +119,8 @@ type Change struct {
 	Mark bool
 	// Retry marks a change that was denied before. No Event reports it, because most likely it is denied again.
 	Retry bool
+	// Step is the mutation as data; nil if Do is set. See Bind.
+	Step any
 	// Do makes the mutation: one cloud call if the cloud's API allows it. A creation stores the new object's ID
 	// under its handle.
 	Do func(ctx context.Context, ids *Handles) error

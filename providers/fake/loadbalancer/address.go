@@ -3,15 +3,31 @@ package loadbalancer
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
+
+// addressKind are the addresses of public load balancers. An allocated one never changes.
+var addressKind = rows.Kind[api.Address, struct{}]{
+	Name:     kindAddress,
+	Key:      func(a api.Address) string { return a.Name },
+	Deletion: rows.Address("an address is released while it is in use"),
+	Unused:   func(a api.Address) bool { return a.LoadBalancer == "" }, // an orphan
+	Rows: []rows.Row[api.Address, struct{}]{
+		{Name: "family", Value: rows.Text(func(a *api.Address) *string { return &a.Family })},
+		{Name: "ip", Value: rows.Text(func(a *api.Address) *string { return &a.IP })},
+		{Name: "tags", Value: rows.Map(func(a *api.Address) *map[string]string { return &a.Tags })},
+	},
+}
 
 // addressRef is an address for the load balancer: an existing one, with its ID, or one that the plan creates.
 type addressRef struct{ id, name string }
@@ -77,22 +93,9 @@ func (d *differ) inUse(a api.Address) bool {
 }
 
 func (d *differ) addressCreate(spec api.AddressSpec) plan.Change {
-	var f plan.Fields
-	f.Diff("family", "", spec.Family)
-	f.Diff("ip", "", spec.IP)
-	f.Diff("tags", "", plan.ShowMap(spec.Tags))
-	return plan.Change{
-		Ref:    plan.Ref{Kind: kindAddress, Name: spec.Name, Action: plan.Create},
-		Fields: f,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			address, err := d.write.allocateAddress(ctx, spec)
-			if err != nil {
-				return err
-			}
-			ids.Set(addressRef{name: spec.Name}.handle(), address.ID)
-			return nil
-		},
-	}
+	change := addressKind.Create(api.Address{Name: spec.Name, Family: spec.Family, IP: spec.IP, Tags: spec.Tags})
+	change.Step = addressAllocation{spec}
+	return change
 }
 
 // releaseAddresses plans the release of addresses of ours. The cloud rejects those still in use, so the
@@ -104,41 +107,81 @@ func (d *differ) releaseAddresses(addresses []api.Address, after []plan.Ref) {
 				address.LoadBalancer)
 			continue
 		}
-		release := plan.Change{
-			Ref:    plan.Ref{Kind: kindAddress, Name: address.Name, Action: plan.Delete},
-			ID:     address.ID,
-			Fields: []plan.Field{{Name: "ip", Before: address.IP}},
-			After:  after,
-			Do: func(ctx context.Context, _ *plan.Handles) error {
-				return d.write.releaseAddress(ctx, address.ID)
-			},
-		}
-		if address.LoadBalancer != "" { // otherwise an orphan
-			releasesAddress.Declare(&release)
-		}
+		release := addressKind.Delete(address)
+		release.Fields = []plan.Field{{Name: "ip", Before: address.IP}}
+		release.ID, release.After, release.Step = address.ID, after, addressRelease{address.ID}
 		d.plan.Add(release)
 	}
 }
 
-// showIDs and showRefs format addresses by name if it is known: one that does not exist yet has no ID.
-func (d *differ) showIDs(ids []string) []string {
-	shown := slices.Clone(ids)
+// addressNames returns the names of addresses, and the ID of one that is not of the load balancer's name.
+func (d *differ) addressNames(ids []string) []string {
+	names := slices.Clone(ids)
 	for i, id := range ids {
 		for _, a := range d.have.Addresses {
 			if a.ID == id {
-				shown[i] = a.Name
+				names[i] = a.Name
 			}
 		}
 	}
-	return shown
+	return names
 }
 
-func showRefs(refs []addressRef) []string {
-	shown := make([]string, len(refs))
+// namesOf returns the names of addresses.
+func namesOf(refs []addressRef) []string {
+	names := make([]string, len(refs))
 	for i, ref := range refs {
-		shown[i] = ref.name
+		names[i] = ref.name
 	}
-	return shown
+	return names
+}
+
+// addressAllocation allocates an address.
+type addressAllocation struct{ spec api.AddressSpec }
+
+// Do implements plan.Step.
+func (s addressAllocation) Do(ctx context.Context, w writer, ids *plan.Handles) error {
+	address, err := w.allocateAddress(ctx, s.spec)
+	if err == nil {
+		ids.Set(addressRef{name: s.spec.Name}.handle(), address.ID)
+	}
+	return err
+}
+
+// allocateAddress allocates an address. If its name exists, an earlier allocation lost its reply, or another
+// cluster uses the name: its tags distinguish the two.
+func (w writer) allocateAddress(ctx context.Context, spec api.AddressSpec) (api.Address, error) {
+	address, err := w.api.AllocateAddress(ctx, spec)
+	if cloudapi.Is(err, cloudapi.Quota) {
+		err = fmt.Errorf("%w: delete Services that are not needed, or give the cloud a larger address pool "+
+			"(without endpoint: address-pool in section [Global])", err)
+	}
+	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
+		return address, w.finish(err, func(o *Observed) { o.Addresses = append(slices.Clone(o.Addresses), address) })
+	}
+	have, readErr := w.store.read(ctx, loadBalancerName(w.key))
+	if readErr != nil {
+		return address, fmt.Errorf("%w; reading it failed: %w", err, readErr)
+	}
+	i := slices.IndexFunc(have.Addresses, func(a api.Address) bool { return a.Name == spec.Name })
+	if i < 0 {
+		return address, err
+	}
+	if owner := foreignOwner(w.key, have.Addresses[i].Cluster, have.Addresses[i].Tags); owner != "" {
+		return address, foreignAddressError(w.key, have.Addresses[i], owner)
+	}
+	return have.Addresses[i], nil
+}
+
+// addressRelease releases an address.
+type addressRelease struct{ id string }
+
+// Do implements plan.Step.
+func (s addressRelease) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	err := cloudapi.IgnoreNotFound(w.api.ReleaseAddress(ctx, s.id))
+	return w.finish(err, func(o *Observed) {
+		o.Addresses = slices.DeleteFunc(slices.Clone(o.Addresses), func(a api.Address) bool { return a.ID == s.id })
+	})
 }
 
 // sameIP compares addresses in any notation.

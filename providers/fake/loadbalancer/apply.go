@@ -3,7 +3,6 @@ package loadbalancer
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
@@ -86,6 +86,15 @@ func (g *activeGate) wait(ctx context.Context) error {
 	return err
 }
 
+// loadBalancerID returns the ID of the load balancer for a new pool or listener: of an existing one, once it is active,
+// or of the one that the plan created.
+func (w writer) loadBalancerID(ctx context.Context, existing string, ids *plan.Handles) (string, error) {
+	if existing == "" {
+		return ids.ID(loadBalancerHandle)
+	}
+	return existing, w.active.wait(ctx)
+}
+
 // finish records the outcome of a mutation in the shared snapshot: the change or, with an error, that the
 // outcome is uncertain. It returns err.
 func (w writer) finish(err error, change func(*Observed)) error {
@@ -127,25 +136,6 @@ func (w writer) acceptExisting(ctx context.Context, err error, same func(api.Loa
 	return err
 }
 
-// createLoadBalancer creates a load balancer. If its name exists, an earlier creation lost its reply, or
-// another cluster uses the name: its tags distinguish the two.
-func (w writer) createLoadBalancer(ctx context.Context, spec api.LoadBalancerSpec) (api.LoadBalancer, error) {
-	lb, err := w.api.CreateLoadBalancer(ctx, spec)
-	if cloudapi.Is(err, cloudapi.AlreadyExists) {
-		have, readErr := w.store.read(ctx, spec.Name)
-		switch {
-		case readErr != nil:
-			return lb, errors.Join(err, readErr)
-		case have.LoadBalancer == nil:
-			return lb, err
-		case foreignOwner(w.key, have.LoadBalancer.Cluster, have.LoadBalancer.Tags) != "":
-			return lb, foreignLoadBalancerError(w.key, *have.LoadBalancer)
-		}
-		return *have.LoadBalancer, nil
-	}
-	return lb, w.finish(err, func(o *Observed) { o.LoadBalancer = &lb })
-}
-
 // updateLoadBalancer changes settings of a load balancer.
 func (w writer) updateLoadBalancer(ctx context.Context, id string, patch api.LoadBalancerPatch) error {
 	if err := w.active.wait(ctx); err != nil {
@@ -153,131 +143,6 @@ func (w writer) updateLoadBalancer(ctx context.Context, id string, patch api.Loa
 	}
 	lb, err := w.api.UpdateLoadBalancer(ctx, id, patch)
 	return w.finish(err, func(o *Observed) { o.LoadBalancer = &lb })
-}
-
-// deleteLoadBalancer deletes a load balancer with its listeners and pools.
-func (w writer) deleteLoadBalancer(ctx context.Context, id string) error {
-	err := cloudapi.IgnoreNotFound(w.api.DeleteLoadBalancer(ctx, id))
-	return w.finish(err, func(o *Observed) { o.removeLoadBalancer() })
-}
-
-// allocateAddress allocates an address. If its name exists, an earlier allocation lost its reply, or another
-// cluster uses the name: its tags distinguish the two.
-func (w writer) allocateAddress(ctx context.Context, spec api.AddressSpec) (api.Address, error) {
-	address, err := w.api.AllocateAddress(ctx, spec)
-	if cloudapi.Is(err, cloudapi.Quota) {
-		err = fmt.Errorf("%w: delete Services that are not needed, or give the cloud a larger address pool "+
-			"(without endpoint: address-pool in section [Global])", err)
-	}
-	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
-		return address, w.finish(err, func(o *Observed) { o.Addresses = append(slices.Clone(o.Addresses), address) })
-	}
-	have, readErr := w.store.read(ctx, loadBalancerName(w.key))
-	if readErr != nil {
-		return address, fmt.Errorf("%w; reading it failed: %w", err, readErr)
-	}
-	i := slices.IndexFunc(have.Addresses, func(a api.Address) bool { return a.Name == spec.Name })
-	if i < 0 {
-		return address, err
-	}
-	if owner := foreignOwner(w.key, have.Addresses[i].Cluster, have.Addresses[i].Tags); owner != "" {
-		return address, foreignAddressError(w.key, have.Addresses[i], owner)
-	}
-	return have.Addresses[i], nil
-}
-
-// releaseAddress releases an address.
-func (w writer) releaseAddress(ctx context.Context, id string) error {
-	err := cloudapi.IgnoreNotFound(w.api.ReleaseAddress(ctx, id))
-	return w.finish(err, func(o *Observed) {
-		o.Addresses = slices.DeleteFunc(slices.Clone(o.Addresses), func(a api.Address) bool { return a.ID == id })
-	})
-}
-
-// createListener creates a listener of a load balancer. An existing one that is the same counts as created.
-func (w writer) createListener(ctx context.Context, lbID string, want api.Listener, same func(api.Listener) bool,
-) error {
-	listener, err := w.api.CreateListener(ctx, lbID, want)
-	err = w.acceptExisting(ctx, err, func(lb api.LoadBalancer) bool {
-		return slices.ContainsFunc(lb.Listeners, func(l api.Listener) bool {
-			listener = l
-			return same(l)
-		})
-	})
-	return w.finishListener(err, listener)
-}
-
-// updateListener changes a listener.
-func (w writer) updateListener(ctx context.Context, lbID, name string, patch api.ListenerPatch) error {
-	if err := w.active.wait(ctx); err != nil {
-		return err
-	}
-	listener, err := w.api.UpdateListener(ctx, lbID, name, patch)
-	return w.finishListener(err, listener)
-}
-
-// deleteListener deletes a listener.
-func (w writer) deleteListener(ctx context.Context, lbID, name string) error {
-	if err := w.active.wait(ctx); err != nil {
-		return err
-	}
-	err := cloudapi.IgnoreNotFound(w.api.DeleteListener(ctx, lbID, name))
-	return w.finishChild(err, func(lb *api.LoadBalancer) {
-		lb.Listeners = slices.DeleteFunc(lb.Listeners, func(l api.Listener) bool { return l.Name == name })
-	})
-}
-
-func (w writer) finishListener(err error, listener api.Listener) error {
-	return w.finishChild(err, func(lb *api.LoadBalancer) {
-		lb.Listeners = upsert(lb.Listeners, listener, func(l api.Listener) bool { return l.Name == listener.Name })
-	})
-}
-
-// createPool creates a pool of a load balancer, with its members. An existing one that is the same counts as created.
-func (w writer) createPool(ctx context.Context, lbID string, want api.Pool, same func(api.Pool) bool) error {
-	pool, err := w.api.CreatePool(ctx, lbID, want)
-	err = w.acceptExisting(ctx, err, func(lb api.LoadBalancer) bool {
-		return slices.ContainsFunc(lb.Pools, func(p api.Pool) bool {
-			pool = p
-			return same(p)
-		})
-	})
-	return w.finishPool(err, pool)
-}
-
-// updatePool changes settings of a pool.
-func (w writer) updatePool(ctx context.Context, lbID, name string, patch api.PoolPatch) error {
-	if err := w.active.wait(ctx); err != nil {
-		return err
-	}
-	pool, err := w.api.UpdatePool(ctx, lbID, name, patch)
-	return w.finishPool(err, pool)
-}
-
-// setMembers replaces the members of a pool.
-func (w writer) setMembers(ctx context.Context, lbID, name string, members []api.Member) error {
-	if err := w.active.wait(ctx); err != nil {
-		return err
-	}
-	pool, err := w.api.SetMembers(ctx, lbID, name, members)
-	return w.finishPool(err, pool)
-}
-
-// deletePool deletes a pool.
-func (w writer) deletePool(ctx context.Context, lbID, name string) error {
-	if err := w.active.wait(ctx); err != nil {
-		return err
-	}
-	err := cloudapi.IgnoreNotFound(w.api.DeletePool(ctx, lbID, name))
-	return w.finishChild(err, func(lb *api.LoadBalancer) {
-		lb.Pools = slices.DeleteFunc(lb.Pools, func(p api.Pool) bool { return p.Name == name })
-	})
-}
-
-func (w writer) finishPool(err error, pool api.Pool) error {
-	return w.finishChild(err, func(lb *api.LoadBalancer) {
-		lb.Pools = upsert(lb.Pools, pool, func(p api.Pool) bool { return p.Name == pool.Name })
-	})
 }
 
 // upsert replaces the item that has the same name, or adds it.

@@ -1,9 +1,7 @@
 package loadbalancer
 
 import (
-	"fmt"
-
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
@@ -11,9 +9,8 @@ import (
 // planService returns the changes from the existing to the desired objects of a Service, or to none if want is nil. A
 // plan allocates addresses, creates the load balancer and waits until it is active, and creates pools, then the
 // listeners that forward to them. Deletions have the reverse order.
-func planService(write writer, want *Desired, have Observed) (plan.Plan, error) {
-	d := newDiffer(write, have)
-	d.plan.Subject = d.key.Subject()
+func planService(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
+	d := differ{key: key, have: have, plan: plan.Plan{Subject: key.Subject()}}
 	if want == nil {
 		d.remove()
 		return d.plan, nil
@@ -42,28 +39,24 @@ func (d *differ) refuse() error {
 // ensure plans the changes to the desired objects.
 func (d *differ) ensure() {
 	lb := d.have.LoadBalancer
-	reason, differences := "", plan.Fields(nil)
-	if lb != nil {
-		reason, differences = d.replaceReason(*lb)
-	}
 	var replaced []plan.Ref
-	if reason != "" {
-		removal := d.loadBalancerReplace(*lb, reason, differences)
-		d.plan.Add(removal)
-		replaced = []plan.Ref{removal.Ref}
-		lb = nil
+	var reason string
+	if lb != nil {
+		if removal, replace := d.balancerReplace(*lb); replace {
+			d.plan.Add(removal)
+			lb, replaced, reason = nil, []plan.Ref{removal.Ref}, removal.Reason
+		}
 	}
 	addresses, surplus, created := d.ensureAddresses()
 	if lb == nil {
-		creation := d.loadBalancerCreate(addresses, append(created, replaced...), reason)
+		creation := d.balancerCreate(addresses, append(created, replaced...), reason)
 		d.plan.Add(creation)
 		d.ensurePorts(api.LoadBalancer{}, []plan.Ref{creation.Ref})
 		d.releaseAddresses(surplus, replaced)
 		return
 	}
-	d.write = d.write.whenActive(*lb)
 	var detached []plan.Ref
-	if change, ok := d.loadBalancerUpdate(*lb, addresses, created); ok {
+	if change, ok := d.balancerUpdate(*lb, addresses, created); ok {
 		d.plan.Add(change)
 		detached = []plan.Ref{change.Ref}
 	}
@@ -102,7 +95,7 @@ func (d *differ) remove() {
 			d.plan.Warnf("load balancer %s belongs to %s and is not changed", lb.Name, owner)
 			d.have.LoadBalancer = nil // An address of ours that it uses is not released either.
 		} else {
-			removal := d.loadBalancerDelete(*lb, "")
+			removal := d.balancerDelete(*lb)
 			d.plan.Add(removal)
 			after = []plan.Ref{removal.Ref}
 		}
@@ -116,22 +109,4 @@ func (d *differ) remove() {
 		ours = append(ours, address)
 	}
 	d.releaseAddresses(ours, after)
-}
-
-// replaceReason returns why an existing load balancer cannot become the desired one in place, and the fields that
-// differ; "" if it can.
-func (d *differ) replaceReason(lb api.LoadBalancer) (reason string, differences plan.Fields) {
-	want := d.want.LoadBalancer
-	if differences.Diff(fieldScheme, lb.Scheme, want.Scheme) {
-		return fmt.Sprintf("the scheme changes from %s to %s, which no load balancer can do in place: clients have to "+
-			"follow to a new address", lb.Scheme, want.Scheme), differences
-	}
-	have := familiesOf(lb.Addresses)
-	if lb.Scheme == string(intent.Internal) && len(have) > 0 &&
-		differences.Diff(fieldFamilies, plan.ShowSet(have), plan.ShowSet(want.Families)) {
-		return fmt.Sprintf("the address families change from %s to %s, which an internal load balancer cannot do in place: "+
-			"clients have to follow to a new address",
-			plan.ShowSet(have), plan.ShowSet(want.Families)), differences
-	}
-	return "", nil
 }

@@ -245,7 +245,7 @@ func TestDiffNamesEveryDriftedField(t *testing.T) {
 		"healthCheck.timeoutSeconds":     {func(lb *api.LoadBalancer) { lb.Pools[0].HealthCheck.TimeoutSeconds = 1 }, "update pool tcp-80", plan.Field{Before: "1", After: "5"}},
 		"healthCheck.healthyThreshold":   {func(lb *api.LoadBalancer) { lb.Pools[0].HealthCheck.HealthyThreshold = 9 }, "update pool tcp-80", plan.Field{Before: "9", After: "2"}},
 		"healthCheck.unhealthyThreshold": {func(lb *api.LoadBalancer) { lb.Pools[0].HealthCheck.UnhealthyThreshold = 9 }, "update pool tcp-80", plan.Field{Before: "9", After: "3"}},
-		"members":                        {func(lb *api.LoadBalancer) { lb.Pools[0].Members = lb.Pools[0].Members[1:] }, "update members tcp-80", plan.Field{Before: "i-2:30080", After: "i-1:30080, i-2:30080"}},
+		"members":                        {func(lb *api.LoadBalancer) { lb.Pools[0].Members = lb.Pools[0].Members[1:] }, "update members tcp-80", plan.Field{Before: "i-2:30080", After: "i-1:30080, i-2:30080", Membership: true}},
 		"subnets":                        {func(lb *api.LoadBalancer) { lb.Subnets = []string{"s"} }, "update load balancer " + webName, plan.Field{Before: "s"}},
 		"addressIDs":                     {func(lb *api.LoadBalancer) { lb.AddressIDs = []string{"addr-9"} }, "update load balancer " + webName, plan.Field{Before: "addr-9", After: webName + "-ipv4"}},
 		"tags":                           {func(lb *api.LoadBalancer) { lb.Tags = map[string]string{TagService: "x"} }, "update load balancer " + webName, plan.Field{Before: "unified-ccm.io/service=x", After: "unified-ccm.io/cluster=prod, unified-ccm.io/cluster-uid=c-1, unified-ccm.io/service=default/web"}},

@@ -8,55 +8,47 @@ import (
 )
 
 // keep returns the desired objects with the existing values of some differences.
-func keep(want Desired, have Observed, differences []plan.Difference) Desired {
+func keep(want Desired, have Observed, held []plan.Difference) Desired {
 	if have.LoadBalancer == nil {
 		return want
 	}
-	lb := *have.LoadBalancer
-	want.Listeners, want.Pools = slices.Clone(want.Listeners), slices.Clone(want.Pools)
-	for _, d := range differences {
-		switch {
-		case d.Kind == kindListener && d.Field == fieldSourceRanges:
-			keepSourceRanges(&want, lb, d.Object)
-		case d.Kind == kindListener:
-			keepListener(&want, lb, d.Object)
-		case d.Kind == kindAddress || d.Field == fieldAddresses:
-			want.Addresses = addressSpecs(want, have)
-		case d.Field == fieldScheme:
-			want.LoadBalancer.Scheme, want.Addresses = lb.Scheme, addressSpecs(want, have)
-		case d.Field == fieldFamilies:
-			want.LoadBalancer.Families = familiesOf(lb.Addresses)
-		}
+	lb, d := *have.LoadBalancer, differ{have: have}
+	existing := []api.LoadBalancerSpec{d.existing(lb)}
+	want.LoadBalancer = balancerKind.Keep([]api.LoadBalancerSpec{want.LoadBalancer}, existing, held)[0]
+	if slices.ContainsFunc(held, keepsAddresses) {
+		want.Addresses = addressSpecs(want, have)
 	}
+	want.Listeners = withoutPorts(want.Listeners, lb.Listeners, held)
+	want.Listeners = listenerKind.Keep(want.Listeners, lb.Listeners, held)
+	want.Pools = withPools(want.Pools, want.Listeners, lb.Pools)
 	return want
 }
 
-// keepSourceRanges keeps the source ranges of a listener.
-func keepSourceRanges(want *Desired, lb api.LoadBalancer, name string) {
-	for i, listener := range want.Listeners {
-		k := slices.IndexFunc(lb.Listeners, func(l api.Listener) bool { return l.Name == listener.Name })
-		if listener.Name == name && k >= 0 {
-			want.Listeners[i].SourceRanges = lb.Listeners[k].SourceRanges
-		}
-	}
+// keepsAddresses reports whether the load balancer keeps its addresses while a difference is held.
+func keepsAddresses(d plan.Difference) bool {
+	return d.Kind == kindAddress || d.Field == fieldAddresses || d.Field == fieldScheme
 }
 
-// keepListener keeps a listener that is not wanted, with its pool. No other one gets its port.
-func keepListener(want *Desired, lb api.LoadBalancer, name string) {
-	i := slices.IndexFunc(lb.Listeners, func(l api.Listener) bool { return l.Name == name })
-	if i < 0 {
-		return
-	}
-	kept := lb.Listeners[i]
-	want.Listeners = slices.DeleteFunc(want.Listeners, func(l api.Listener) bool {
-		return l.Name == name || samePort(l, kept)
+// withoutPorts returns the wanted listeners without those that have the port of one whose deletion is held.
+func withoutPorts(want, have []api.Listener, held []plan.Difference) []api.Listener {
+	return slices.DeleteFunc(slices.Clone(want), func(w api.Listener) bool {
+		return slices.ContainsFunc(have, func(h api.Listener) bool {
+			return samePort(w, h) && plan.Difference{Kind: kindListener, Object: h.Name}.IsIn(held)
+		})
 	})
-	want.Listeners = append(want.Listeners, kept)
-	wanted := func(p api.Pool) bool { return p.Name == kept.Pool }
-	k := slices.IndexFunc(lb.Pools, wanted)
-	if k >= 0 && !slices.ContainsFunc(want.Pools, wanted) {
-		want.Pools = append(want.Pools, lb.Pools[k])
+}
+
+// withPools returns the wanted pools with those of listeners that are kept.
+func withPools(want []api.Pool, listeners []api.Listener, have []api.Pool) []api.Pool {
+	want = slices.Clone(want)
+	for _, pool := range have {
+		named := func(p api.Pool) bool { return p.Name == pool.Name }
+		used := slices.ContainsFunc(listeners, func(l api.Listener) bool { return l.Pool == pool.Name })
+		if used && !slices.ContainsFunc(want, named) {
+			want = append(want, pool)
+		}
 	}
+	return want
 }
 
 // addressSpecs returns the addresses that a load balancer has as desired ones. It has no other address of a family.

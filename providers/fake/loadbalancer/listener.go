@@ -4,9 +4,36 @@ import (
 	"context"
 	"slices"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
+
+var listenerKind = rows.Kind[api.Listener, api.ListenerPatch]{
+	Name:     kindListener,
+	Key:      func(l api.Listener) string { return l.Name },
+	Deletion: rows.Traffic("a listener is deleted, with its pool"),
+	Rows: []rows.Row[api.Listener, api.ListenerPatch]{
+		{Name: "protocol", Value: rows.Text(func(l *api.Listener) *string { return &l.Protocol })},
+		{Name: "port", Value: rows.Number(func(l *api.Listener) *int32 { return &l.Port })},
+		{
+			Name: "pool", Value: rows.Text(func(l *api.Listener) *string { return &l.Pool }),
+			Set: func(p *api.ListenerPatch, l api.Listener) { p.Pool = &l.Pool },
+		},
+		{
+			Name: "sourceRanges", Value: rows.Set(func(l *api.Listener) *[]string { return &l.SourceRanges }),
+			Set:      func(p *api.ListenerPatch, l api.Listener) { p.SourceRanges = rows.NonNil(l.SourceRanges) },
+			Effect:   rows.Traffic("source ranges are set or changed"),
+			Disrupts: func(_, want api.Listener) bool { return len(want.SourceRanges) > 0 },
+		},
+		{
+			Name:  "idleTimeoutSeconds",
+			Value: rows.Number(func(l *api.Listener) *int { return &l.IdleTimeoutSeconds }),
+			Set:   func(p *api.ListenerPatch, l api.Listener) { p.IdleTimeoutSeconds = &l.IdleTimeoutSeconds },
+		},
+	},
+}
 
 // listenerChange is a change of a listener with its pools.
 type listenerChange struct {
@@ -23,87 +50,94 @@ func (d *differ) diffListeners(lb api.LoadBalancer) []listenerChange {
 	})
 	var changes []listenerChange
 	for _, have := range listeners.Surplus {
-		changes = append(changes, d.listenerDelete(lb.ID, have))
+		deletion := listenerKind.Delete(have)
+		deletion.Step = listenerDeletion{lb.ID, have.Name}
+		changes = append(changes, listenerChange{Change: deletion, previousPool: have.Pool})
 	}
 	deletions := changes
 	for _, pair := range listeners.Kept {
-		if change, ok := d.listenerUpdate(lb.ID, pair.Have, pair.Want); ok {
-			changes = append(changes, change)
+		if update, patch, ok := listenerKind.Update(pair.Have, pair.Want); ok {
+			update.Step = listenerUpdate{lb.ID, pair.Want.Name, patch}
+			changes = append(changes, listenerChange{Change: update, pool: pair.Want.Pool, previousPool: pair.Have.Pool})
 		}
 	}
 	for _, want := range listeners.Missing {
-		changes = append(changes, d.listenerCreate(lb, want, deletions))
+		creation := listenerKind.Create(want)
+		creation.Step = listenerCreation{lb.ID, want}
+		creation.After = blockingDeletions(lb, want, deletions)
+		changes = append(changes, listenerChange{Change: creation, pool: want.Pool})
 	}
 	return changes
 }
 
-// listenerCreate creates a listener after everything with its name or port is deleted.
-func (d *differ) listenerCreate(lb api.LoadBalancer, want api.Listener, deletions []listenerChange) listenerChange {
-	f := listenerFields(api.Listener{}, want)
-	change := plan.Change{
-		Ref:    plan.Ref{Kind: kindListener, Name: want.Name, Action: plan.Create},
-		Fields: f,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			id, err := d.loadBalancerID(ctx, ids)
-			if err != nil {
-				return err
-			}
-			return d.write.createListener(ctx, id, want, func(l api.Listener) bool {
-				return l.Name == want.Name && len(listenerFields(l, want)) == 0
-			})
-		},
-	}
+// blockingDeletions returns the deletions of listeners with the name or the port of a new one.
+func blockingDeletions(lb api.LoadBalancer, want api.Listener, deletions []listenerChange) []plan.Ref {
+	var blocking []plan.Ref
 	for _, deletion := range deletions {
 		i := slices.IndexFunc(lb.Listeners, func(l api.Listener) bool { return l.Name == deletion.Name })
 		if deletion.Name == want.Name || samePort(lb.Listeners[i], want) {
-			change.After = append(change.After, deletion.Ref)
+			blocking = append(blocking, deletion.Ref)
 		}
 	}
-	return listenerChange{Change: change, pool: want.Pool}
-}
-
-// listenerUpdate returns the change of a listener in place, if its fields differ.
-func (d *differ) listenerUpdate(lbID string, have, want api.Listener) (listenerChange, bool) {
-	f := listenerFields(have, want)
-	if len(f) == 0 {
-		return listenerChange{}, false
-	}
-	// A pointer to an empty list empties it; to a nil one it would not be sent as one.
-	ranges := append([]string{}, want.SourceRanges...)
-	patch := api.ListenerPatch{Pool: &want.Pool, SourceRanges: &ranges, IdleTimeoutSeconds: &want.IdleTimeoutSeconds}
-	change := plan.Change{
-		Ref:    plan.Ref{Kind: kindListener, Name: want.Name, Action: plan.Update},
-		Fields: f,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.write.updateListener(ctx, lbID, want.Name, patch)
-		},
-	}
-	if f.Has(fieldSourceRanges) && len(ranges) > 0 {
-		closesListener.Declare(&change)
-	}
-	return listenerChange{Change: change, pool: want.Pool, previousPool: have.Pool}, true
-}
-
-func (d *differ) listenerDelete(lbID string, have api.Listener) listenerChange {
-	change := plan.Change{
-		Ref:      plan.Ref{Kind: kindListener, Name: have.Name, Action: plan.Delete},
-		Disrupts: deletesListener.Disrupts,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.write.deleteListener(ctx, lbID, have.Name)
-		},
-	}
-	return listenerChange{Change: change, previousPool: have.Pool}
-}
-
-// listenerFields returns the differences of two listeners, by the names of the API's fields.
-func listenerFields(have, want api.Listener) plan.Fields {
-	var f plan.Fields
-	f.Diff("protocol", have.Protocol, want.Protocol)
-	f.Diff("port", plan.ShowInt(have.Port), plan.ShowInt(want.Port))
-	f.Diff("pool", have.Pool, want.Pool)
-	f.Diff(fieldSourceRanges, plan.ShowSet(have.SourceRanges), plan.ShowSet(want.SourceRanges))
-	f.Diff("idleTimeoutSeconds", plan.ShowInt(have.IdleTimeoutSeconds), plan.ShowInt(want.IdleTimeoutSeconds))
-	return f
+	return blocking
 }
 
 func samePort(a, b api.Listener) bool { return a.Protocol == b.Protocol && a.Port == b.Port }
+
+// listenerCreation creates a listener. An existing one that is the same counts as created.
+type listenerCreation struct {
+	loadBalancer string
+	want         api.Listener
+}
+
+// Do implements plan.Step.
+func (s listenerCreation) Do(ctx context.Context, w writer, ids *plan.Handles) error {
+	id, err := w.loadBalancerID(ctx, s.loadBalancer, ids)
+	if err != nil {
+		return err
+	}
+	listener, err := w.api.CreateListener(ctx, id, s.want)
+	err = w.acceptExisting(ctx, err, func(lb api.LoadBalancer) bool {
+		i := slices.IndexFunc(lb.Listeners, func(l api.Listener) bool { return l.Name == s.want.Name })
+		if i >= 0 {
+			listener = lb.Listeners[i]
+		}
+		return i >= 0 && listenerKind.Equal(listener, s.want)
+	})
+	return w.finishListener(err, listener)
+}
+
+// listenerUpdate changes a listener.
+type listenerUpdate struct {
+	loadBalancer, name string
+	patch              api.ListenerPatch
+}
+
+// Do implements plan.Step.
+func (s listenerUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	if err := w.active.wait(ctx); err != nil {
+		return err
+	}
+	listener, err := w.api.UpdateListener(ctx, s.loadBalancer, s.name, s.patch)
+	return w.finishListener(err, listener)
+}
+
+// listenerDeletion deletes a listener.
+type listenerDeletion struct{ loadBalancer, name string }
+
+// Do implements plan.Step.
+func (s listenerDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	if err := w.active.wait(ctx); err != nil {
+		return err
+	}
+	err := cloudapi.IgnoreNotFound(w.api.DeleteListener(ctx, s.loadBalancer, s.name))
+	return w.finishChild(err, func(lb *api.LoadBalancer) {
+		lb.Listeners = slices.DeleteFunc(lb.Listeners, func(l api.Listener) bool { return l.Name == s.name })
+	})
+}
+
+func (w writer) finishListener(err error, listener api.Listener) error {
+	return w.finishChild(err, func(lb *api.LoadBalancer) {
+		lb.Listeners = upsert(lb.Listeners, listener, func(l api.Listener) bool { return l.Name == listener.Name })
+	})
+}

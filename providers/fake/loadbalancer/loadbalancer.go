@@ -4,11 +4,12 @@
 //   - names.go and owner.go: the names and tags in the cloud, and which objects are ours;
 //   - desired.go: the objects that should exist;
 //   - observe.go: the existing objects, and the snapshot of them;
-//   - apply.go: the calls that change objects;
-//   - record.go, disruption.go and differ.go: what the changes of all kinds of objects use;
-//   - address.go, listener.go, pool.go and balancer.go: the changes of each kind of object;
+//   - apply.go, record.go and differ.go: what the changes of all kinds of objects use;
+//   - address.go, listener.go, pool.go and balancer.go: a kind of object each, with its fields, its changes and the
+//     calls that make them;
 //   - diff.go, members.go and keep.go: the plans of all changes, of those of members alone, and what stays while a
 //     change is held;
+//   - disruption.go: what changes disrupt, for the guide;
 //   - loadbalancer.go, status.go and inventory.go: the methods of Cloud.
 package loadbalancer
 
@@ -38,6 +39,7 @@ var (
 	_ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
 	_ lbcommon.RecordKeeper[Desired, Observed]       = (*Cloud)(nil)
 	_ lbcommon.Keeper[Desired, Observed]             = (*Cloud)(nil)
+	_ lbcommon.Binder[Observed]                      = (*Cloud)(nil)
 )
 
 // New returns a Cloud over api. The function instanceID returns the instance in a provider ID and
@@ -85,19 +87,28 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 
 // Diff implements loadbalancer.Cloud.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
-	return planService(c.writer(key), want, have)
+	return planService(key, want, have)
 }
 
 // DiffMembers implements loadbalancer.Cloud.
 func (c *Cloud) DiffMembers(
 	key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState, have Observed,
 ) (plan.Plan, error) {
-	return planMembers(c.writer(key), in, targetsOf(nodes, c.instanceID), shared, have), nil
+	return planMembers(key, in, targetsOf(nodes, c.instanceID), shared, have), nil
 }
 
 // Keep implements loadbalancer.Keeper.
 func (c *Cloud) Keep(want Desired, have Observed, differences []plan.Difference) Desired {
 	return keep(want, have, differences)
+}
+
+// Bind implements loadbalancer.Binder.
+func (c *Cloud) Bind(key lbcommon.Key, have Observed, p plan.Plan) plan.Plan {
+	w := c.writer(key)
+	if have.LoadBalancer != nil {
+		w = w.whenActive(*have.LoadBalancer)
+	}
+	return plan.Bind(p, w)
 }
 
 // DesiredRecord implements loadbalancer.RecordKeeper.
@@ -114,9 +125,10 @@ func (c *Cloud) StoredRecord(key lbcommon.Key, have Observed) (record lbcommon.A
 
 // StoreRecords implements loadbalancer.RecordKeeper. Each load balancer takes a call.
 func (c *Cloud) StoreRecords(updates []lbcommon.RecordUpdate[Observed]) []plan.Change {
-	changes := make([]plan.Change, len(updates))
-	for i, u := range updates {
-		changes[i] = storeRecord(c.writer(u.Key), *u.Have.LoadBalancer, u.Record.Encode())
+	var changes []plan.Change
+	for _, u := range updates {
+		stored := plan.Plan{Changes: []plan.Change{storeRecord(*u.Have.LoadBalancer, u.Record.Encode())}}
+		changes = append(changes, c.Bind(u.Key, u.Have, stored).Changes...)
 	}
 	return changes
 }

@@ -4,26 +4,27 @@ import (
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer/annotation"
 )
 
 // planMembers returns the changes of the members of existing pools. With invalid zones, nodes only leave.
-func planMembers(write writer, in intent.Service, nodes []target, shared SharedState, have Observed) plan.Plan {
+func planMembers(key lbcommon.Key, in intent.Service, nodes []target, shared SharedState, have Observed) plan.Plan {
 	problems := in.NewProblems()
 	zones := annotation.Read(in, &problems).MemberZones
 	checkZones(zones, shared, in.Annotations[annotation.KeyMemberZones], &problems)
 	invalidZones := intent.HasProblem(problems.Err(in.Subject()), annotation.KeyMemberZones)
 	lb := have.LoadBalancer
-	if lb == nil || foreignOwner(write.key, lb.Cluster, lb.Tags) != "" {
+	if lb == nil || foreignOwner(key, lb.Cluster, lb.Tags) != "" {
 		return plan.Plan{}
 	}
-	d := newDiffer(write.whenActive(*lb), have)
 	if invalidZones {
 		zones = nil
 	}
 	targets := filterZones(nodes, zones)
+	var p plan.Plan
 	for _, pool := range lb.Pools {
 		want, targets := pool, targets
 		if invalidZones {
@@ -32,11 +33,11 @@ func planMembers(write writer, in intent.Service, nodes []target, shared SharedS
 		if want.Members = members(targets, memberPort(in, pool)); len(want.Members) > 0 && want.Members[0].Port == 0 {
 			continue // neither the pool nor the Service has a node port
 		}
-		if change, ok := d.membersUpdate(lb.ID, pool, want); ok {
-			d.plan.Add(change)
+		if change, ok := diffMembers(*lb, pool, want); ok {
+			p.Add(change)
 		}
 	}
-	return d.plan
+	return p
 }
 
 // filterMembers returns the targets that are members of a pool.

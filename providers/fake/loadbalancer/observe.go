@@ -130,6 +130,15 @@ func (s *store) read(ctx context.Context, name string) (Observed, error) {
 	return have.Observed, nil
 }
 
+// lastState returns the state of a load balancer when it was last seen; empty if it is unknown. It makes no call.
+func (s *store) lastState(name string) string {
+	have, _ := s.table.Get(name)
+	if have.LoadBalancer == nil {
+		return ""
+	}
+	return have.LoadBalancer.State
+}
+
 // recordWrite records a write of ours.
 func (s *store) recordWrite(name string, change func(*Observed)) {
 	s.writeMu.Lock()

@@ -1,15 +1,60 @@
 package loadbalancer
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
+
+var poolKind = rows.Kind[api.Pool, api.PoolPatch]{
+	Name: kindPool,
+	Key:  func(p api.Pool) string { return p.Name },
+	Rows: []rows.Row[api.Pool, api.PoolPatch]{
+		{Name: "protocol", Value: rows.Text(func(p *api.Pool) *string { return &p.Protocol })},
+		{
+			Name: "proxyProtocol", Value: rows.Number(func(p *api.Pool) *int { return &p.ProxyProtocol }),
+			Set: func(p *api.PoolPatch, want api.Pool) { p.ProxyProtocol = &want.ProxyProtocol },
+		},
+		{
+			Name: "affinitySeconds", Value: rows.Number(func(p *api.Pool) *int { return &p.AffinitySeconds }),
+			Set: func(p *api.PoolPatch, want api.Pool) { p.AffinitySeconds = &want.AffinitySeconds },
+		},
+		healthCheckRow("protocol", rows.Text(func(p *api.Pool) *string { return &p.HealthCheck.Protocol })),
+		healthCheckRow("port", rows.Number(func(p *api.Pool) *int32 { return &p.HealthCheck.Port })),
+		healthCheckRow("path", rows.Text(func(p *api.Pool) *string { return &p.HealthCheck.Path })),
+		healthCheckRow("intervalSeconds", rows.Number(func(p *api.Pool) *int { return &p.HealthCheck.IntervalSeconds })),
+		healthCheckRow("timeoutSeconds", rows.Number(func(p *api.Pool) *int { return &p.HealthCheck.TimeoutSeconds })),
+		healthCheckRow("healthyThreshold", rows.Number(func(p *api.Pool) *int { return &p.HealthCheck.HealthyThreshold })),
+		healthCheckRow("unhealthyThreshold",
+			rows.Number(func(p *api.Pool) *int { return &p.HealthCheck.UnhealthyThreshold })),
+	},
+}
+
+// healthCheckRow returns the row of a setting of the health check, which an update replaces as a whole.
+func healthCheckRow(name string, value rows.Value[api.Pool]) rows.Row[api.Pool, api.PoolPatch] {
+	return rows.Row[api.Pool, api.PoolPatch]{
+		Name: "healthCheck." + name, Value: value,
+		Set: func(p *api.PoolPatch, want api.Pool) { p.HealthCheck = &want.HealthCheck },
+	}
+}
+
+// memberKind are the members of a pool: only they change when nodes join and leave.
+var memberKind = rows.Kind[api.Pool, []api.Member]{
+	Name: kindMembers,
+	Key:  func(p api.Pool) string { return p.Name },
+	Rows: []rows.Row[api.Pool, []api.Member]{{
+		Name: "members",
+		Value: rows.Members(func(m api.Member) string { return fmt.Sprintf("%s:%d", m.InstanceID, m.Port) },
+			func(p *api.Pool) *[]api.Member { return &p.Members }),
+		Set:        func(members *[]api.Member, want api.Pool) { *members = want.Members },
+		Membership: true,
+	}},
+}
 
 // diffPools plans the pools. Creations wait for that of the load balancer, deletions for the listeners that leave the
 // pool.
@@ -17,128 +62,109 @@ func (d *differ) diffPools(lb api.LoadBalancer, created []plan.Ref, listeners []
 	var changes []plan.Change
 	pools := plan.Match(lb.Pools, d.want.Pools, func(have, want api.Pool) bool { return have.Name == want.Name })
 	for _, want := range pools.Missing {
-		changes = append(changes, d.poolCreate(want, created))
+		creation := poolKind.Create(want) // with its members, which saves a call
+		creation.Fields = append(creation.Fields, memberKind.Create(want).Fields...)
+		creation.Step, creation.After = poolCreation{lb.ID, want}, slices.Clone(created)
+		changes = append(changes, creation)
 	}
 	for _, pair := range pools.Kept {
-		if change, ok := d.poolUpdate(lb.ID, pair.Have, pair.Want); ok {
-			changes = append(changes, change)
+		if update, patch, ok := poolKind.Update(pair.Have, pair.Want); ok {
+			update.Step = poolUpdate{lb.ID, pair.Want.Name, patch}
+			changes = append(changes, update)
 		}
-		if change, ok := d.membersUpdate(lb.ID, pair.Have, pair.Want); ok {
-			changes = append(changes, change)
+		if update, ok := diffMembers(lb, pair.Have, pair.Want); ok {
+			changes = append(changes, update)
 		}
 	}
 	for _, have := range pools.Surplus {
-		var after []plan.Ref
+		deletion := poolKind.Delete(have)
+		deletion.Step = poolDeletion{lb.ID, have.Name}
 		for _, listener := range listeners {
 			if listener.previousPool == have.Name {
-				after = append(after, listener.Ref)
+				deletion.After = append(deletion.After, listener.Ref)
 			}
 		}
-		changes = append(changes, d.poolDelete(lb.ID, have, after))
+		changes = append(changes, deletion)
 	}
 	return changes
 }
 
-// poolCreate creates a pool with its members, which saves a call.
-func (d *differ) poolCreate(want api.Pool, after []plan.Ref) plan.Change {
-	var f plan.Fields
-	f.Diff("protocol", "", want.Protocol)
-	f = append(f, poolFields(api.Pool{}, want)...)
-	if f.Diff("members", "", plan.ShowMembers(formatMembers(want.Members))) {
-		f[len(f)-1].Membership = true
+// diffMembers returns the change of a pool's members, if they differ.
+func diffMembers(lb api.LoadBalancer, have, want api.Pool) (plan.Change, bool) {
+	update, members, ok := memberKind.Update(have, want)
+	update.Step = memberUpdate{lb.ID, want.Name, members}
+	return update, ok
+}
+
+// poolCreation creates a pool with its members. An existing one that is the same counts as created.
+type poolCreation struct {
+	loadBalancer string
+	want         api.Pool
+}
+
+// Do implements plan.Step.
+func (s poolCreation) Do(ctx context.Context, w writer, ids *plan.Handles) error {
+	id, err := w.loadBalancerID(ctx, s.loadBalancer, ids)
+	if err != nil {
+		return err
 	}
-	return plan.Change{
-		Ref:    plan.Ref{Kind: kindPool, Name: want.Name, Action: plan.Create},
-		Fields: f,
-		After:  slices.Clone(after),
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			id, err := d.loadBalancerID(ctx, ids)
-			if err != nil {
-				return err
-			}
-			return d.write.createPool(ctx, id, want, func(p api.Pool) bool {
-				return p.Name == want.Name && len(poolFields(p, want)) == 0 && sameMembers(p.Members, want.Members)
-			})
-		},
+	pool, err := w.api.CreatePool(ctx, id, s.want)
+	err = w.acceptExisting(ctx, err, func(lb api.LoadBalancer) bool {
+		i := slices.IndexFunc(lb.Pools, func(p api.Pool) bool { return p.Name == s.want.Name })
+		if i >= 0 {
+			pool = lb.Pools[i]
+		}
+		return i >= 0 && poolKind.Equal(pool, s.want) && memberKind.Equal(pool, s.want)
+	})
+	return w.finishPool(err, pool)
+}
+
+// poolUpdate changes settings of a pool.
+type poolUpdate struct {
+	loadBalancer, name string
+	patch              api.PoolPatch
+}
+
+// Do implements plan.Step.
+func (s poolUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	if err := w.active.wait(ctx); err != nil {
+		return err
 	}
+	pool, err := w.api.UpdatePool(ctx, s.loadBalancer, s.name, s.patch)
+	return w.finishPool(err, pool)
 }
 
-// poolUpdate returns the change of a pool's settings, if they differ.
-func (d *differ) poolUpdate(lbID string, have, want api.Pool) (plan.Change, bool) {
-	f := poolFields(have, want)
-	if len(f) == 0 {
-		return plan.Change{}, false
+// memberUpdate replaces the members of a pool.
+type memberUpdate struct {
+	loadBalancer, pool string
+	members            []api.Member
+}
+
+// Do implements plan.Step.
+func (s memberUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	if err := w.active.wait(ctx); err != nil {
+		return err
 	}
-	patch := api.PoolPatch{ProxyProtocol: &want.ProxyProtocol, HealthCheck: &want.HealthCheck,
-		AffinitySeconds: &want.AffinitySeconds}
-	return plan.Change{
-		Ref:    plan.Ref{Kind: kindPool, Name: want.Name, Action: plan.Update},
-		Fields: f,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.write.updatePool(ctx, lbID, want.Name, patch)
-		},
-	}, true
+	pool, err := w.api.SetMembers(ctx, s.loadBalancer, s.pool, s.members)
+	return w.finishPool(err, pool)
 }
 
-// membersUpdate returns the change of a pool's members, if they differ.
-func (d *differ) membersUpdate(lbID string, have, want api.Pool) (plan.Change, bool) {
-	if sameMembers(have.Members, want.Members) {
-		return plan.Change{}, false
+// poolDeletion deletes a pool.
+type poolDeletion struct{ loadBalancer, name string }
+
+// Do implements plan.Step.
+func (s poolDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	if err := w.active.wait(ctx); err != nil {
+		return err
 	}
-	before, after := plan.ShowMembersChange(formatMembers(have.Members), formatMembers(want.Members))
-	return plan.Change{
-		Ref:        plan.Ref{Kind: kindMembers, Name: want.Name, Action: plan.Update},
-		Fields:     []plan.Field{{Name: "members", Before: before, After: after}},
-		Membership: true,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.write.setMembers(ctx, lbID, want.Name, want.Members)
-		},
-	}, true
-}
-
-func (d *differ) poolDelete(lbID string, have api.Pool, after []plan.Ref) plan.Change {
-	return plan.Change{
-		Ref:   plan.Ref{Kind: kindPool, Name: have.Name, Action: plan.Delete},
-		After: after,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.write.deletePool(ctx, lbID, have.Name)
-		},
-	}
-}
-
-// poolFields returns the differences of two pools, by the names of the API's fields. The protocol is
-// not among them: it cannot change, and is part of the name.
-func poolFields(have, want api.Pool) plan.Fields {
-	var f plan.Fields
-	h, w := have.HealthCheck, want.HealthCheck
-	f.Diff("proxyProtocol", plan.ShowInt(have.ProxyProtocol), plan.ShowInt(want.ProxyProtocol))
-	f.Diff("affinitySeconds", plan.ShowInt(have.AffinitySeconds), plan.ShowInt(want.AffinitySeconds))
-	f.Diff("healthCheck.protocol", h.Protocol, w.Protocol)
-	f.Diff("healthCheck.port", plan.ShowInt(h.Port), plan.ShowInt(w.Port))
-	f.Diff("healthCheck.path", h.Path, w.Path)
-	f.Diff("healthCheck.intervalSeconds", plan.ShowInt(h.IntervalSeconds), plan.ShowInt(w.IntervalSeconds))
-	f.Diff("healthCheck.timeoutSeconds", plan.ShowInt(h.TimeoutSeconds), plan.ShowInt(w.TimeoutSeconds))
-	f.Diff("healthCheck.healthyThreshold", plan.ShowInt(h.HealthyThreshold), plan.ShowInt(w.HealthyThreshold))
-	f.Diff("healthCheck.unhealthyThreshold", plan.ShowInt(h.UnhealthyThreshold), plan.ShowInt(w.UnhealthyThreshold))
-	return f
-}
-
-// sameMembers compares members as sets.
-func sameMembers(a, b []api.Member) bool {
-	return slices.Equal(sortedMembers(a), sortedMembers(b))
-}
-
-func sortedMembers(members []api.Member) []api.Member {
-	return sorting.SortedFunc(slices.Values(members), func(a, b api.Member) int {
-		return cmp.Or(cmp.Compare(a.InstanceID, b.InstanceID), cmp.Compare(a.Port, b.Port))
+	err := cloudapi.IgnoreNotFound(w.api.DeletePool(ctx, s.loadBalancer, s.name))
+	return w.finishChild(err, func(lb *api.LoadBalancer) {
+		lb.Pools = slices.DeleteFunc(lb.Pools, func(p api.Pool) bool { return p.Name == s.name })
 	})
 }
 
-// formatMembers returns the text of each member in plans.
-func formatMembers(members []api.Member) []string {
-	texts := make([]string, len(members))
-	for i, m := range members {
-		texts[i] = fmt.Sprintf("%s:%d", m.InstanceID, m.Port)
-	}
-	return texts
+func (w writer) finishPool(err error, pool api.Pool) error {
+	return w.finishChild(err, func(lb *api.LoadBalancer) {
+		lb.Pools = upsert(lb.Pools, pool, func(p api.Pool) bool { return p.Name == pool.Name })
+	})
 }

@@ -22,27 +22,36 @@ func (d Desired) record() lbcommon.AppliedRecord {
 	return lbcommon.NewRecord(lbcommon.Digest(d), "", fields)
 }
 
+// recordUpdate stores a record. Its load balancer is the one that the record was made from.
+type recordUpdate struct {
+	lb     api.LoadBalancer
+	record string
+}
+
+// Do implements plan.Step.
+func (s recordUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	if err := w.active.wait(ctx); err != nil {
+		return err
+	}
+	// Other changes of the plan may have changed tags.
+	current, err := w.store.cached(ctx, s.lb.Name)
+	if err != nil {
+		return err
+	}
+	lb := s.lb
+	if current.LoadBalancer != nil {
+		lb = *current.LoadBalancer
+	}
+	tags := withTag(lb.Tags, TagApplied, s.record)
+	return w.updateLoadBalancer(ctx, lb.ID, api.LoadBalancerPatch{Tags: &tags})
+}
+
 // storeRecord is the change that stores a record.
-func storeRecord(write writer, lb api.LoadBalancer, record string) plan.Change {
-	write = write.whenActive(lb)
+func storeRecord(lb api.LoadBalancer, record string) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: lbcommon.KindRecord, Name: lb.Name, Action: plan.Update},
 		Fields: []plan.Field{{Name: "record", Before: lb.Tags[TagApplied], After: record}},
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			if err := write.active.wait(ctx); err != nil {
-				return err
-			}
-			// Other changes of the plan may have changed tags.
-			current, err := write.store.cached(ctx, lb.Name)
-			if err != nil {
-				return err
-			}
-			if current.LoadBalancer != nil {
-				lb = *current.LoadBalancer
-			}
-			tags := withTag(lb.Tags, TagApplied, record)
-			return write.updateLoadBalancer(ctx, lb.ID, api.LoadBalancerPatch{Tags: &tags})
-		},
+		Step:   recordUpdate{lb, record},
 	}
 }
 

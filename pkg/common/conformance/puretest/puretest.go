@@ -42,6 +42,24 @@ func (c *Checked[S, D, O]) Handles(service *v1.Service) bool {
 	return !ok || filter.Handles(service)
 }
 
+// Bind implements lbcommon.Binder.
+func (c *Checked[S, D, O]) Bind(key lbcommon.Key, have O, p plan.Plan) plan.Plan {
+	binder, ok := c.Cloud.(lbcommon.Binder[O])
+	if !ok {
+		return p
+	}
+	return binder.Bind(key, have, p)
+}
+
+// Keep implements lbcommon.Keeper.
+func (c *Checked[S, D, O]) Keep(want D, have O, differences []plan.Difference) D {
+	keeper, ok := c.Cloud.(lbcommon.Keeper[D, O])
+	if !ok {
+		return want
+	}
+	return keeper.Keep(want, have, differences)
+}
+
 // Diff implements lbcommon.Cloud.
 func (c *Checked[S, D, O]) Diff(key lbcommon.Key, want *D, have O) (plan.Plan, error) {
 	return c.verify("Diff", []any{want, have}, func() (plan.Plan, error) { return c.Cloud.Diff(key, want, have) })

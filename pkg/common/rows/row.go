@@ -1,0 +1,88 @@
+// Package rows declares the fields of cloud objects. A Kind has one Row for each field: its name in the cloud's API,
+// how an object has its value, what a change of it disrupts, and whether it can be changed in place. What plans, update
+// requests, holds and the guides need of a field follows from its row, so that a field is added by adding a row.
+//
+// An existing object and the wanted one have the same type. What the wanted object takes from the existing one, such as
+// tags of others, is in it before the two are compared.
+package rows
+
+import (
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// Row is one field of a kind of object of type T. U is the type of an update request.
+type Row[T, U any] struct {
+	// Name is the field's name in the cloud's API.
+	Name  string
+	Value Value[T]
+	// Set gives an update request the wanted value. Without it, the field is set at the creation and never changed: an
+	// existing object with another value has to be replaced.
+	Set func(request *U, want T)
+	// Ignore reports that the existing value stays, because the wanted one is not ours or cannot be compared; nil means
+	// never.
+	Ignore func(have, want T) bool
+	// Effect declares what a change disrupts: its description for users and the disruption. The zero value disrupts
+	// nothing.
+	Effect plan.Effect
+	// Disrupts limits Effect to some changes; nil means all.
+	Disrupts func(have, want T) bool
+	// Items returns the items that leave a set, if it is their leaving that disrupts.
+	Items func(have, want T) []string
+	// Place names a value that several objects refer to: see plan.Field.
+	Place string
+	// Group names fields that the cloud's API changes only together, and that are kept only together.
+	Group string
+	// Membership marks a field that lists members, Mark one that only marks the object: see plan.Change.
+	Membership, Mark bool
+}
+
+// effect returns what a change of the field disrupts; the zero value if nothing.
+func (r Row[T, U]) effect(have, want T) plan.Effect {
+	if r.Disrupts != nil && !r.Disrupts(have, want) {
+		return plan.Effect{}
+	}
+	return r.Effect
+}
+
+// field returns the difference of two objects in this field.
+func (r Row[T, U]) field(have, want T) (f plan.Field, differ bool) {
+	if r.Ignore != nil && r.Ignore(have, want) {
+		return plan.Field{}, false
+	}
+	before, after, differ := r.Value.texts(have, want)
+	if !differ {
+		return plan.Field{}, false
+	}
+	f = plan.Field{Name: r.Name, Before: before, After: after, Membership: r.Membership, Place: r.Place,
+		Disrupts: r.effect(have, want).Disrupts}
+	if r.Items != nil {
+		f.Removed = r.Items(have, want)
+	}
+	return f, true
+}
+
+// isKept reports whether differences that are held include one of this field, or of one that changes only with it.
+func (r Row[T, U]) isKept(rows []Row[T, U], held []plan.Difference) bool {
+	return slices.ContainsFunc(rows, func(other Row[T, U]) bool {
+		together := other.Name == r.Name || r.Group != "" && other.Group == r.Group
+		return together && slices.ContainsFunc(held, func(d plan.Difference) bool { return d.IsOf(other.Name) })
+	})
+}
+
+// Traffic returns the effect of a change that takes traffic from clients. The guides describe the change in these
+// words, which are Markdown: "a listener is deleted".
+func Traffic(change string) plan.Effect {
+	return plan.Effect{Change: change, Disrupts: plan.DisruptsTraffic}
+}
+
+// Address returns the effect of a change that takes an address from the load balancer.
+func Address(change string) plan.Effect {
+	return plan.Effect{Change: change, Disrupts: plan.DisruptsAddress}
+}
+
+// LoadBalancer returns the effect of a change that deletes or replaces the load balancer.
+func LoadBalancer(change string) plan.Effect {
+	return plan.Effect{Change: change, Disrupts: plan.DisruptsLoadBalancer}
+}
