@@ -42,18 +42,23 @@ func (k Kind[T, U]) Update(have, want T) (change plan.Change, request U, differ 
 	}
 	change.Membership, change.Mark = true, true
 	for _, r := range k.Rows {
-		if r.Set == nil {
-			continue
-		}
 		if fields.Has(r.Name) {
 			change.Membership, change.Mark = change.Membership && r.Membership, change.Mark && r.Mark
 		}
-		if fields.Has(r.Name) || r.Group != "" && k.changesGroup(fields, r.Group) {
-			r.Set(&request, want)
-		}
 	}
 	k.declare(&change, fields)
+	k.Set(&request, want, fields)
 	return change, request, true
+}
+
+// Set gives an update request the wanted values of fields that differ, and of those that change only with them. In a
+// cloud that takes whole objects, the request is the object as it was just read, so that all else in it stays.
+func (k Kind[T, U]) Set(request *U, want T, fields plan.Fields) {
+	for _, r := range k.Rows {
+		if r.Set != nil && (fields.Has(r.Name) || r.Group != "" && k.changesGroup(fields, r.Group)) {
+			r.Set(request, want)
+		}
+	}
 }
 
 // Delete returns the change that deletes an object.

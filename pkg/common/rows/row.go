@@ -38,6 +38,16 @@ type Row[T, U any] struct {
 	Membership, Mark bool
 }
 
+// InPlace returns the rows of a cloud that takes whole objects. Those without Set set their value in the object.
+func InPlace[T any](rows ...Row[T, T]) []Row[T, T] {
+	for i, r := range rows {
+		if r.Set == nil {
+			rows[i].Set = r.Value.copy
+		}
+	}
+	return rows
+}
+
 // effect returns what a change of the field disrupts; the zero value if nothing.
 func (r Row[T, U]) effect(have, want T) plan.Effect {
 	if r.Disrupts != nil && !r.Disrupts(have, want) {
