@@ -8,8 +8,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
 )
 
-// Reference returns the part of a report for the documentation: verdicts and summaries, with placeholders for values that
-// the API server and the cloud choose. It has no times, no calls and no evidence, which a run or a release has.
+// Reference returns the part of a report for the documentation: verdicts and summaries, with placeholders for values
+// that the API server and the cloud choose. It has no times, no calls and no evidence, which a run or a release has.
 func Reference(r report.Report) report.Report {
 	out := report.Report{Schema: r.Schema, Kubernetes: r.Kubernetes, Columns: r.Columns, Missing: r.Missing}
 	for _, c := range r.Capabilities {

@@ -14,13 +14,13 @@ import (
 // defaultScenarios have the values that a Service without annotations gets, for readers who compare clouds.
 func defaultScenarios() []Scenario {
 	return []Scenario{
-		defaultScenario("address", "Address in the status", "What status.loadBalancer.ingress has for a Service with one port.",
-			statusForms),
+		defaultScenario("address", "Address in the status",
+			"What status.loadBalancer.ingress has for a Service with one port.", statusForms),
 		defaultScenario("health-check", "Health check", "How nodes are probed, and how often.", healthCheckText),
-		defaultScenario("idle-timeout", "Idle timeout", "For how long a connection without traffic stays open, if the cloud's "+
-			"API shows it.", idleTimeoutText),
-		defaultScenario("objects", "Objects in the cloud", "How many objects of each kind one Service with one port has.",
-			objectCounts),
+		defaultScenario("idle-timeout", "Idle timeout",
+			"For how long a connection without traffic stays open, if the cloud's API shows it.", idleTimeoutText),
+		defaultScenario("objects", "Objects in the cloud",
+			"How many objects of each kind one Service with one port has.", objectCounts),
 	}
 }
 
@@ -81,11 +81,14 @@ func healthCheckText(s *state) string {
 
 // idleTimeoutText returns the idle timeout; empty without one.
 func idleTimeoutText(s *state) string {
-	value := s.value(idleTimeout)
-	if value == "" || value == "0" {
+	switch value := s.value(idleTimeout); value {
+	case "":
+		return "not shown"
+	case "0":
 		return ""
+	default:
+		return value + " s"
 	}
-	return value + " s"
 }
 
 // objectCounts counts the objects that were created or changed for the Service, by kind.

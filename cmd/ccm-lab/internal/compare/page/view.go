@@ -36,8 +36,9 @@ type legendVerdict struct {
 }
 
 type legendColumn struct {
-	Name  string `json:"name"`
-	Title string `json:"title"`
+	Name     string `json:"name"`
+	Title    string `json:"title"`
+	Provider string `json:"provider"`
 	// Cloud is set for columns of clouds: rows differ if these do.
 	Cloud bool `json:"cloud"`
 }
@@ -139,7 +140,7 @@ func newView(r report.Report) view {
 		isCloud := slices.Contains(clouds, c)
 		column.Apart = !isCloud
 		v.Columns = append(v.Columns, column)
-		v.Legend.Columns = append(v.Legend.Columns, legendColumn{c.Name, c.Title, isCloud})
+		v.Legend.Columns = append(v.Legend.Columns, legendColumn{c.Name, c.Title, c.Provider, isCloud})
 	}
 	for _, verdict := range report.Verdicts() {
 		v.Legend.Verdicts = append(v.Legend.Verdicts, legendVerdict{verdict, verdict.Label()})

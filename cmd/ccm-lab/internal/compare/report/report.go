@@ -37,7 +37,7 @@ const (
 	Works            Verdict = "works"
 	WorksDifferently Verdict = "works-differently" // by other means, or with a limit that Summary names
 	NotApplicable    Verdict = "not-applicable"    // the cloud has nothing of the kind, and says so
-	CreatedWithout   Verdict = "created-without"   // the load balancer exists without it, and a Warning Event names the reason
+	CreatedWithout   Verdict = "created-without"   // the load balancer lacks it, and a Warning Event names the reason
 	Refuses          Verdict = "refuses"           // no object is created, and an Event names the reason
 	Ignored          Verdict = "ignored"           // no effect and no message
 	Failed           Verdict = "failed"            // the scenario broke: no verdict about the capability

@@ -98,10 +98,10 @@ var summaries = map[report.Verdict]string{
 	report.Works:            "Listeners, members and address exist.",
 	report.WorksDifferently: "Works by a second load balancer for UDP; the Service has two addresses.",
 	report.NotApplicable:    "The cloud has no networks of this family, and an Event reports it.",
-	report.CreatedWithout: "UnsupportedAnnotation: load-balancer.unified-ccm.io/tags: the cloud has no tags, so it has no " +
-		"effect; remove it",
-	report.Refuses: "SyncLoadBalancerFailed: spec.ports[0].protocol is \"SCTP\": the cloud forwards only TCP and UDP: use one " +
-		"of them (invalid)",
+	report.CreatedWithout: "UnsupportedAnnotation: load-balancer.unified-ccm.io/tags: the cloud has no tags, " +
+		"so it has no effect; remove it",
+	report.Refuses: "SyncLoadBalancerFailed: spec.ports[0].protocol is \"SCTP\": the cloud forwards only TCP and " +
+		"UDP: use one of them (invalid)",
 	report.Ignored: "The load balancer is created without the setting, and no Event reports it.",
 	report.Failed:  "The scenario ended after 120 s without an address and without an Event.",
 }

@@ -39,8 +39,8 @@ function renderMatrix() {
 function matches(row, terms) {
   if (!terms.every((term) => row.text.includes(term))) return false;
   if (state.verdict.length && !row.shown.some((td) => state.verdict.includes(td.dataset.verdict))) return false;
-  // A search finds all rows.
-  return !state.differ || terms.length > 0 || row.values || differs(row);
+  // A search and a filter by verdict find all rows.
+  return !state.differ || terms.length > 0 || state.verdict.length > 0 || row.values || differs(row);
 }
 
 // differs reports whether the clouds that are shown have several verdicts. A column without a result differs from none.

@@ -1,9 +1,13 @@
 // State is what the user selected. It lives in the fragment of the URL, so that a link shows the same.
 
-// The first view has the rows in which clouds differ; on a narrow screen, of the first two columns.
-const initial = () => ({
-  q: "", show: isNarrow() ? columns.slice(0, 2).map((c) => c.name) : [], verdict: [], differ: true, sort: "", cell: null, beside: "",
-});
+// The first view has the rows in which clouds differ; on a narrow screen, of two clouds.
+const initial = () => ({ q: "", show: isNarrow() ? twoClouds() : [], verdict: [], differ: true, sort: "", cell: null, beside: "" });
+
+// twoClouds returns the first column, and the first one of another provider.
+function twoClouds() {
+  const second = columns.find((c) => c.provider !== columns[0].provider);
+  return [columns[0], second].filter(Boolean).map((c) => c.name);
+}
 
 const isNarrow = () => matchMedia("(max-width: 720px)").matches;
 
