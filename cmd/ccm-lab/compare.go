@@ -19,7 +19,7 @@ import (
 )
 
 const compareLong = `Run the same scenarios on every cloud and report what each does: works, works
-differently, refuses with a message, ignores in silence, or not applicable. A
+differently, created without it, refused, ignored in silence, or not applicable. A
 verdict follows from what was observed in the cloud, in the status and in Events,
 never from what a provider declares.
 

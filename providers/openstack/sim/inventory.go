@@ -73,6 +73,9 @@ func (c *Cloud) Subnet() (string, error) {
 	return c.AddSubnet(c.Places().PrivateNetwork, "second", otherSubnet)
 }
 
+// IPv6Subnet implements world.FamilySubnets.
+func (c *Cloud) IPv6Subnet() string { return c.Places().PrivateSubnet6 }
+
 var _ world.Certificates = (*Cloud)(nil)
 
 // Certificate implements world.Certificates: it adds a container to Barbican.

@@ -91,7 +91,7 @@ func newResult(o Options) *result {
 	}
 	for _, s := range o.Scenarios {
 		c := report.Capability{ID: s.ID, Group: s.Group, Title: s.Title, Detail: s.Detail,
-			Periodic: s.Periodic || s.Routes, Cells: map[string]report.Cell{}}
+			Values: s.Values, Periodic: s.Periodic || s.Routes, Cells: map[string]report.Cell{}}
 		for i := range o.Columns {
 			if cell, ok := previousCell(o.Resume, s.ID, o.Columns[i].Name); ok {
 				c.Cells[o.Columns[i].Name] = cell

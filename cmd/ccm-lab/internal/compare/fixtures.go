@@ -13,6 +13,8 @@ type fixtures struct {
 	address  string
 	// subnet is a subnet for load balancers that is not the default.
 	subnet string
+	// ipv6Subnet is a subnet for load balancers with IPv6; empty if the default one is.
+	ipv6Subnet string
 	// certificate is the reference of a certificate; a placeholder on a cloud without certificates.
 	certificate string
 }
@@ -31,6 +33,9 @@ func newFixtures(cloud world.World) (f fixtures, err error) {
 	}
 	if f.subnet, err = reserver.Subnet(); err != nil {
 		return f, fmt.Errorf("adding a subnet: %w", err)
+	}
+	if families, ok := cloud.(world.FamilySubnets); ok {
+		f.ipv6Subnet = families.IPv6Subnet()
 	}
 	return f, nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -115,6 +116,9 @@ func leadingComment(manifest string) string {
 	return strings.Join(lines, " ")
 }
 
+// hasNoEffect matches a warning about a setting that the load balancer does not have.
+var hasNoEffect = regexp.MustCompile(`^UnsupportedAnnotation: | has no effect`)
+
 // applyAll applies Services one after the other, and returns the worst verdict.
 func applyAll(ctx context.Context, t *Trial, services []*v1.Service) (report.Verdict, string, error) {
 	worst, summaries := report.Works, []string{}
@@ -130,6 +134,9 @@ func applyAll(ctx context.Context, t *Trial, services []*v1.Service) (report.Ver
 			},
 			alternative: base, difference: warning,
 		})
+		if verdict == report.WorksDifferently && hasNoEffect.MatchString(warning) {
+			verdict = report.CreatedWithout
+		}
 		if len(services) > 1 {
 			summary = svc.Name + ": " + summary
 		}

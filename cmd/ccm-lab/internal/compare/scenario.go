@@ -19,6 +19,8 @@ type Scenario struct {
 	ID, Group, Title, Detail string
 	// Routes runs it with the route controller.
 	Routes bool
+	// Values is set if readers compare the summaries of the cells.
+	Values bool
 	// Periodic marks a scenario that waits for what the framework's controllers do periodically, or at a start. Its reads
 	// depend on time.
 	Periodic bool
@@ -44,12 +46,13 @@ func (s Scenario) asPeriodic() Scenario {
 // Groups of scenarios.
 const (
 	groupService     = "Service"
+	groupDefaults    = "Defaults"
 	groupAnnotations = "Annotations"
 )
 
 // Scenarios returns all scenarios, in the order in which they run.
 func Scenarios() []Scenario {
-	return slices.Concat(serviceScenarios(), annotationScenarios(), nodeScenarios(), routeScenarios())
+	return slices.Concat(serviceScenarios(), defaultScenarios(), annotationScenarios(), nodeScenarios(), routeScenarios())
 }
 
 // Select returns the scenarios with IDs that match the pattern, which is a path pattern such as "service.*".

@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -75,7 +77,8 @@ func familyScenarios() []Scenario {
 	return []Scenario{
 		serviceScenario("ipv6", "IPv6 only", "A Service with IPv6 alone gets a load balancer with IPv6 addresses alone.",
 			spec{
-				service: serviceWith(families(v1.IPFamilyPolicySingleStack, v1.IPv6Protocol)), effect: hasFamilies("IPv6"),
+				service:     inIPv6Subnet(newService(families(v1.IPFamilyPolicySingleStack, v1.IPv6Protocol))),
+				effect:      hasFamilies("IPv6"),
 				alternative: hasFamilies("IPv4, IPv6"), difference: "The load balancer has IPv4 addresses too.",
 			}.run),
 		serviceScenario("dual-stack", "IPv4 and IPv6",
@@ -90,6 +93,16 @@ func familyScenarios() []Scenario {
 				service: serviceWith(families(v1.IPFamilyPolicyPreferDualStack, v1.IPv4Protocol, v1.IPv6Protocol)),
 				effect:  hasFamilies("IPv4, IPv6"), alternative: hasFamilies("IPv4"), difference: "With IPv4 addresses alone.",
 			}.run),
+	}
+}
+
+// inIPv6Subnet returns a Service for a load balancer in a subnet with IPv6, if the default one has none.
+func inIPv6Subnet(svc *v1.Service) func(*Trial) (*v1.Service, error) {
+	return func(t *Trial) (*v1.Service, error) {
+		if t.fixtures.ipv6Subnet != "" {
+			metav1.SetMetaDataAnnotation(&svc.ObjectMeta, intent.KeySubnets, t.fixtures.ipv6Subnet)
+		}
+		return svc, nil
 	}
 }
 
@@ -263,7 +276,10 @@ func changed(edit func(*v1.Service), compare func(before, after *state) []report
 		if allOK(checks) {
 			return report.Works, describeOK(checks), nil
 		}
-		verdict, summary := decide(observation{exists: true, effect: checks, warning: warningOf(after.events)})
+		if warning := warningOf(after.events); warning != "" {
+			return report.Refuses, warning, nil
+		}
+		verdict, summary := decide(observation{exists: true, effect: checks})
 		return verdict, summary, nil
 	}
 }

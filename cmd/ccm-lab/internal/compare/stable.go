@@ -1,14 +1,6 @@
 package compare
 
-import (
-	"cmp"
-	"maps"
-	"regexp"
-	"slices"
-	"strings"
-
-	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
-)
+import "regexp"
 
 // placeholders are the patterns of values that the API server, a cloud or a clock chooses, each with the text that
 // replaces such a value. They apply in this order, so that longer patterns come before those that match a part of them.
@@ -38,74 +30,4 @@ func stable(text string) string {
 		text = r.pattern.ReplaceAllString(text, r.stable)
 	}
 	return text
-}
-
-// stableFields omits fields with a counter of changes or a checksum, and replaces random values in the others.
-func stableFields(fields map[string]string) map[string]string {
-	out := map[string]string{}
-	for name, value := range fields {
-		switch {
-		case strings.HasPrefix(name, "revision"), strings.Contains(name, "unified-ccm.io/applied"),
-			strings.Contains(name, "unified-ccm.io/targets"):
-		default:
-			out[name] = stable(value)
-		}
-	}
-	return out
-}
-
-// stableObjects returns objects without random values, in an order that does not depend on them.
-func stableObjects(list []report.Object) []report.Object {
-	var out []report.Object
-	for _, o := range list {
-		out = append(out, report.Object{Kind: o.Kind, Name: stable(o.Name), ID: stable(o.ID), Fields: stableFields(o.Fields)})
-	}
-	slices.SortFunc(out, func(a, b report.Object) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID),
-			slices.Compare(flatten(a.Fields), flatten(b.Fields)))
-	})
-	return out
-}
-
-// flatten returns the names and values of fields, sorted by name.
-func flatten(fields map[string]string) []string {
-	out := make([]string, 0, len(fields))
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		out = append(out, name, fields[name])
-	}
-	return out
-}
-
-// stableEvents returns Events without their times, repetitions and random values. It sorts them, because Events of the
-// same second have no order.
-func stableEvents(list []report.Event) []report.Event {
-	var out []report.Event
-	for _, e := range list {
-		e.Seconds, e.Message = 0, stable(e.Message)
-		if !slices.Contains(out, e) {
-			out = append(out, e)
-		}
-	}
-	slices.SortFunc(out, func(a, b report.Event) int {
-		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
-	})
-	return out
-}
-
-// stableChecks returns checks without random values.
-func stableChecks(list []report.Check) []report.Check {
-	out := make([]report.Check, 0, len(list))
-	for _, c := range list {
-		c.Want, c.Got = stable(c.Want), stable(c.Got)
-		out = append(out, c)
-	}
-	return out
-}
-
-// stableEvidence returns the evidence that another run repeats.
-func stableEvidence(e report.Evidence) *report.Evidence {
-	return &report.Evidence{
-		Manifest: e.Manifest, Plan: stable(e.Plan), Checks: stableChecks(e.Checks),
-		Events: stableEvents(e.Events), Before: stableObjects(e.Before), After: stableObjects(e.After),
-	}
 }

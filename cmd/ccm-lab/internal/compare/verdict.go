@@ -32,7 +32,7 @@ func decide(o observation) (report.Verdict, string) {
 	case !o.exists:
 		return report.Ignored, "No load balancer was created, and no Event says why."
 	case len(o.broken) > 0 && o.warning != "":
-		return report.Refuses, o.warning
+		return report.CreatedWithout, o.warning
 	case len(o.broken) > 0:
 		return report.Ignored, describe(o.broken) + ", and no Event says why."
 	case allOK(o.effect):
@@ -40,7 +40,7 @@ func decide(o observation) (report.Verdict, string) {
 	case len(o.alternative) > 0 && allOK(o.alternative):
 		return report.WorksDifferently, o.difference
 	case o.warning != "":
-		return report.Refuses, o.warning
+		return report.CreatedWithout, o.warning
 	default:
 		return report.Ignored, describe(o.effect) + ", and no Event says why."
 	}
@@ -99,7 +99,7 @@ func clearKinds(r report.Report) {
 	for _, c := range r.Capabilities {
 		for _, column := range r.Columns {
 			cell := c.Cells[column.Name]
-			if cell.Verdict != report.Refuses || !cell.Contradicts() {
+			if cell.Verdict != report.Refuses && cell.Verdict != report.CreatedWithout || !cell.Contradicts() {
 				continue
 			}
 			if slices.ContainsFunc(r.Columns, func(o report.Column) bool {

@@ -20,12 +20,12 @@ func TestDecideFollowsFromObservations(t *testing.T) {
 		"effect":                     {observation{exists: true, effect: good}, report.Works, "idle timeout: 90"},
 		"effect with a warning":      {observation{exists: true, effect: good, warning: warning}, report.Works, "idle timeout: 90"},
 		"other effect":               {observation{exists: true, effect: bad, alternative: good, difference: "By a limit."}, report.WorksDifferently, "By a limit."},
-		"no effect, and an Event":    {observation{exists: true, effect: bad, alternative: bad, warning: warning}, report.Refuses, warning},
+		"no effect, and an Event":    {observation{exists: true, effect: bad, alternative: bad, warning: warning}, report.CreatedWithout, warning},
 		"no effect":                  {observation{exists: true, effect: bad}, report.Ignored, "idle timeout is 60, want 90, and no Event says why."},
 		"nothing, and an Event":      {observation{warning: warning}, report.Refuses, warning},
 		"nothing":                    {observation{}, report.Ignored, "No load balancer was created, and no Event says why."},
 		"nothing, and no interface":  {observation{unsupported: "x"}, report.NotApplicable, "The manager has no load balancers: x"},
-		"members missing, an Event":  {observation{exists: true, effect: good, broken: bad, warning: warning}, report.Refuses, warning},
+		"members missing, an Event":  {observation{exists: true, effect: good, broken: bad, warning: warning}, report.CreatedWithout, warning},
 		"members missing everywhere": {observation{exists: true, effect: good, broken: bad}, report.Ignored, "idle timeout is 60, want 90, and no Event says why."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestFailures(t *testing.T) {
 	clearKinds(r)
 	want := []string{
 		`lies annotation.tags: declared "works", observed "ignored in silence"`,
-		`modest annotation.tags: declared "refuses with a message", observed "works"`,
+		`modest annotation.tags: declared "refused, nothing is created", observed "works"`,
 		"leaks annotation.tags: left in the cloud: address web",
 		"leaks create-all: left after an interruption: pool x",
 		"down: no simulator",

@@ -44,6 +44,13 @@ type Reserver interface {
 	Subnet() (subnet string, err error)
 }
 
+// FamilySubnets is implemented by worlds in which each subnet has one address family.
+type FamilySubnets interface {
+	// IPv6Subnet returns a subnet for load balancers with IPv6 addresses, as the portable annotation names it; empty if
+	// there is none.
+	IPv6Subnet() string
+}
+
 // NewObject returns the object with the exported fields of all views, which are structs, maps or pointers to them. A
 // field is named by its json or xml tag.
 func NewObject(kind, name, id string, views ...any) Object {

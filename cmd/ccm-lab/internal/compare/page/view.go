@@ -36,8 +36,11 @@ type legendVerdict struct {
 }
 
 type legendColumn struct {
-	Name  string `json:"name"`
-	Title string `json:"title"`
+	Name     string `json:"name"`
+	Title    string `json:"title"`
+	Provider string `json:"provider"`
+	// Cloud is set for columns of clouds: rows differ if these do.
+	Cloud bool `json:"cloud"`
 }
 
 // problemView is a problem; Linked if there is a cell with its evidence.
@@ -57,6 +60,8 @@ type verdictView struct {
 
 type columnView struct {
 	report.Column
+	// Apart is set for a column of no cloud, such as that of the provider fake.
+	Apart             bool
 	Works, Applicable int
 	Verdicts          []verdictView
 }
@@ -72,9 +77,11 @@ type rowView struct {
 }
 
 type cellView struct {
-	Column  report.Column
-	Exists  bool
-	Cell    report.Cell
+	Column report.Column
+	Exists bool
+	Cell   report.Cell
+	// Text is what the cell shows beside the verdict, or instead of it in a row of values.
+	Text    string
 	Short   string
 	Label   string // for screen readers
 	Problem bool
@@ -117,6 +124,8 @@ type evidenceData struct {
 }
 
 func newView(r report.Report) view {
+	r.Columns = r.OrderedColumns()
+	clouds := r.Clouds()
 	v := view{Report: r}
 	for _, p := range r.Problems() {
 		linked := slices.ContainsFunc(r.Capabilities, func(c report.Capability) bool { return c.ID == p.Row })
@@ -128,8 +137,10 @@ func newView(r report.Report) view {
 		for _, verdict := range column.Verdicts {
 			total[verdict.Verdict] += verdict.Count
 		}
+		isCloud := slices.Contains(clouds, c)
+		column.Apart = !isCloud
 		v.Columns = append(v.Columns, column)
-		v.Legend.Columns = append(v.Legend.Columns, legendColumn{c.Name, c.Title})
+		v.Legend.Columns = append(v.Legend.Columns, legendColumn{c.Name, c.Title, c.Provider, isCloud})
 	}
 	for _, verdict := range report.Verdicts() {
 		v.Legend.Verdicts = append(v.Legend.Verdicts, legendVerdict{verdict, verdict.Label()})
@@ -189,7 +200,7 @@ func newCell(c report.Capability, column report.Column) cellView {
 	if !ok {
 		return out
 	}
-	out.Short = cell.Verdict.Short()
+	out.Short, out.Text = cell.Verdict.Short(), cell.Phrase()
 	out.Problem = cell.Contradicts() || len(cell.Leaked) > 0
 	out.Label = fmt.Sprintf("%s, %s: %s. %s %d calls.", c.Title, column.Title, cell.Verdict.Label(),
 		strings.TrimSpace(cell.Summary), cell.Calls)

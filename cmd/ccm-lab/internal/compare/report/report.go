@@ -37,6 +37,7 @@ const (
 	Works            Verdict = "works"
 	WorksDifferently Verdict = "works-differently" // by other means, or with a limit that Summary names
 	NotApplicable    Verdict = "not-applicable"    // the cloud has nothing of the kind, and says so
+	CreatedWithout   Verdict = "created-without"   // the load balancer lacks it, and a Warning Event names the reason
 	Refuses          Verdict = "refuses"           // no object is created, and an Event names the reason
 	Ignored          Verdict = "ignored"           // no effect and no message
 	Failed           Verdict = "failed"            // the scenario broke: no verdict about the capability
@@ -48,6 +49,8 @@ type Capability struct {
 	Group  string `json:"group"` // such as "Service", "Annotations", "Nodes", "Routes", "Lifecycle"
 	Title  string `json:"title"`
 	Detail string `json:"detail"` // one sentence: what was done, and what counts as working
+	// Values is set if readers compare the summaries of the cells, such as a default timeout.
+	Values bool `json:"values,omitempty"`
 	// Periodic is set if the scenario waits for what a manager does periodically: the number of reads depends on time.
 	Periodic bool            `json:"periodic,omitempty"`
 	Cells    map[string]Cell `json:"cells"` // by the column's name

@@ -17,7 +17,8 @@ var verdicts = []display{
 	{Works, "✓", "works", "works"},
 	{WorksDifferently, "≈", "differs", "works differently"},
 	{NotApplicable, "–", "n/a", "not applicable"},
-	{Refuses, "⊘", "refuses", "refuses with a message"},
+	{CreatedWithout, "○", "without", "created without it, with a warning"},
+	{Refuses, "⊘", "refused", "refused, nothing is created"},
 	{Ignored, "?", "ignored", "ignored in silence"},
 	{Failed, "✗", "failed", "scenario failed"},
 }
@@ -62,11 +63,14 @@ func (v Verdict) display() display {
 }
 
 // Contradicts reports whether what was observed differs from what the provider declares. What works differently works,
-// and a scenario that broke observed nothing.
+// what a load balancer is created without is refused, and a scenario that broke observed nothing.
 func (c Cell) Contradicts() bool {
 	observed := c.Verdict
-	if observed == WorksDifferently {
+	switch observed {
+	case WorksDifferently:
 		observed = Works
+	case CreatedWithout:
+		observed = Refuses
 	}
 	return c.Declared != "" && observed != Failed && observed != c.Declared
 }
@@ -91,11 +95,11 @@ func (r Report) Groups() []Group {
 	return out
 }
 
-// Total returns the number of rows of a column with each verdict.
+// Total returns the number of rows of a column with each verdict, without rows of values.
 func (r Report) Total(column string) map[Verdict]int {
 	out := map[Verdict]int{}
 	for _, c := range r.Capabilities {
-		if cell, ok := c.Cells[column]; ok {
+		if cell, ok := c.Cells[column]; ok && !c.Values {
 			out[cell.Verdict]++
 		}
 	}
@@ -114,6 +118,46 @@ func (r Report) Works(column string) (works, applicable int) {
 	}
 	return works, applicable
 }
+
+// Differs reports whether the cells of a row differ in columns that keep reports, in their verdicts or values. A column
+// without a result does not count.
+func (c Capability) Differs(columns []Column) bool {
+	seen := map[string]bool{}
+	for _, column := range columns {
+		cell, ok := c.Cells[column.Name]
+		switch {
+		case !ok:
+		case c.Values:
+			seen[cell.Summary] = true
+		default:
+			seen[string(cell.Verdict)] = true
+		}
+	}
+	return len(seen) > 1
+}
+
+// Clouds returns the columns of clouds: all but that of the provider fake, unless there are no others.
+func (r Report) Clouds() []Column {
+	clouds := slices.DeleteFunc(slices.Clone(r.Columns), func(c Column) bool { return c.Provider == providerFake })
+	if len(clouds) == 0 {
+		return r.Columns
+	}
+	return clouds
+}
+
+// OrderedColumns returns the columns of clouds, then the others.
+func (r Report) OrderedColumns() []Column {
+	columns := slices.Clone(r.Clouds())
+	for _, c := range r.Columns {
+		if !slices.Contains(columns, c) {
+			columns = append(columns, c)
+		}
+	}
+	return columns
+}
+
+// providerFake is the provider without a cloud.
+const providerFake = "fake"
 
 // Problem is one reason why a report is not clean.
 type Problem struct {

@@ -91,16 +91,19 @@ func verdict(row, column int) report.Verdict {
 		return report.Works
 	}
 	all := report.Verdicts()
-	return all[(n/5+n/30)%len(all)]
+	return all[(n/5)%len(all)]
 }
 
 var summaries = map[report.Verdict]string{
 	report.Works:            "Listeners, members and address exist.",
 	report.WorksDifferently: "Works by a second load balancer for UDP; the Service has two addresses.",
 	report.NotApplicable:    "The cloud has no networks of this family, and an Event reports it.",
-	report.Refuses:          "Nothing is created; the Event UnsupportedAnnotation names the annotation and the fix.",
-	report.Ignored:          "The load balancer is created without the setting, and no Event reports it.",
-	report.Failed:           "The scenario ended after 120 s without an address and without an Event.",
+	report.CreatedWithout: "UnsupportedAnnotation: load-balancer.unified-ccm.io/tags: the cloud has no tags, " +
+		"so it has no effect; remove it",
+	report.Refuses: "SyncLoadBalancerFailed: spec.ports[0].protocol is \"SCTP\": the cloud forwards only TCP and " +
+		"UDP: use one of them (invalid)",
+	report.Ignored: "The load balancer is created without the setting, and no Event reports it.",
+	report.Failed:  "The scenario ended after 120 s without an address and without an Event.",
 }
 
 func cell(title string, column report.Column, v report.Verdict, seed int) report.Cell {

@@ -94,7 +94,7 @@ func matrix(r report.Report, detail int) [][]screen.Cell {
 		for _, c := range g.Capabilities {
 			row := []screen.Cell{screen.NewCell(screen.Plain, "  "+oneLine(c.Title))}
 			for _, column := range r.Columns {
-				row = append(row, verdictCell(c.Cells, column.Name, detail))
+				row = append(row, verdictCell(c, column.Name, detail))
 			}
 			rows = append(rows, row)
 		}
@@ -109,8 +109,8 @@ func matrix(r report.Report, detail int) [][]screen.Cell {
 // summaryWidth bounds the summaries in a table, which would otherwise be as wide as a sentence.
 const summaryWidth = 48
 
-func verdictCell(cells map[string]report.Cell, column string, detail int) screen.Cell {
-	cell, ok := cells[column]
+func verdictCell(c report.Capability, column string, detail int) screen.Cell {
+	cell, ok := c.Cells[column]
 	if !ok {
 		return screen.NewCell(screen.Dim, "")
 	}
@@ -124,8 +124,8 @@ func verdictCell(cells map[string]report.Cell, column string, detail int) screen
 	if detail > 1 && cell.Verdict != report.NotApplicable {
 		text += fmt.Sprintf(", %d calls", cell.Calls)
 	}
-	if detail > 2 && cell.Verdict != report.Works && cell.Summary != "" {
-		text += ": " + oneLine(cell.Summary)
+	if detail > 2 && (c.Values || cell.Verdict != report.Works) && cell.Summary != "" {
+		text += ": " + oneLine(cell.Phrase())
 		if runes := []rune(text); len(runes) > summaryWidth {
 			text = strings.TrimSpace(string(runes[:summaryWidth-1])) + "…"
 		}
@@ -137,7 +137,7 @@ func styleOf(v report.Verdict) screen.Style {
 	switch v {
 	case report.Works:
 		return screen.Good
-	case report.WorksDifferently, report.Refuses:
+	case report.WorksDifferently, report.CreatedWithout, report.Refuses:
 		return screen.Busy
 	case report.NotApplicable:
 		return screen.Dim

@@ -17,8 +17,8 @@ import (
 
 func TestTableFitsTerminals(t *testing.T) {
 	for width, want := range map[int]string{
-		60:  "  health-check-path         ✗      ✓      ✓",
-		80:  "  health-check-path                     ✗ failed   ✓ works    ✓ works",
+		60:  "  health-check-path         ≈      ✓      ✓",
+		80:  "  health-check-path                     ≈ differs  ✓ works    ✓ works",
 		120: "✗ failed, 11 calls",
 		200: "✗ failed, 11 calls: The scenario ended after 12…",
 		0:   "✗ failed, 11 calls: The scenario ended after 12…",
@@ -63,7 +63,7 @@ func TestTableShowsEveryRowVerdictAndProblem(t *testing.T) {
 	}
 	for _, want := range []string{
 		"missing: routes.ipv6-pod-range on openstack: interrupted",
-		`fake, service.tcp-port: declared "refuses with a message", observed "works"`,
+		`fake, service.tcp-port: declared "refused, nothing is created", observed "works"`,
 		"fake, service.tcp-port: left in the cloud: LoadBalancer lb-7f3a",
 		"openstack, services-create: left after an interruption: FloatingIP 203.0.113.9",
 		"vsphere: the simulator did not start: address in use",
@@ -99,7 +99,7 @@ func TestMarkdownHasNoTimingsAndEscapesCells(t *testing.T) {
 		return b.String()
 	}
 	out := write()
-	if want := "\n| a\\|b &lt;c&gt; | ✓ works | ✓ works | ✓ works |\n"; !strings.Contains(out, want) {
+	if want := " a\\|b &lt;c&gt; "; !strings.Contains(out, want) {
 		t.Errorf("no %q in\n%s", want, out)
 	}
 	for i := range r.Capabilities {
@@ -119,13 +119,54 @@ func TestMarkdownHasNoTimingsAndEscapesCells(t *testing.T) {
 	}
 }
 
+// Rows in which clouds differ have a table, values another one, and the others a list. The provider fake is no cloud.
+func TestMarkdownSeparatesDifferences(t *testing.T) {
+	cells := func(aws, openstack, fake report.Verdict) map[string]report.Cell {
+		return map[string]report.Cell{"aws": {Verdict: aws, Summary: "a"}, "openstack": {Verdict: openstack, Summary: "b"},
+			"fake": {Verdict: fake}}
+	}
+	r := sample.Report()
+	r.Operations, r.Capabilities = nil, []report.Capability{
+		{Group: "Service", Title: "TCP", Cells: cells(report.Works, report.Works, report.Works)},
+		{Group: "Service", Title: "UDP", Cells: cells(report.Refuses, report.Works, report.Works)},
+		{Group: "Service", Title: "TLS", Cells: cells(report.Works, report.Works, report.Refuses)},
+		{Group: "Service", Title: "SCTP", Cells: cells(report.Refuses, report.Refuses, report.Works)},
+		{Group: "Defaults", Title: "Address", Values: true, Cells: cells(report.Works, report.Works, report.Works)},
+	}
+	var b bytes.Buffer
+	if err := Markdown(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	_, got, _ := strings.Cut(b.String(), "\n\n")
+	want := `## Where clouds differ
+
+| Service | Amazon Web Services | OpenStack | Fake |
+|---|---|---|---|
+| UDP | ⊘ refused: a | ✓ works | ✓ works |
+
+## What a Service without annotations gets
+
+| Defaults | Amazon Web Services | OpenStack | Fake |
+|---|---|---|---|
+| Address | a | b |  |
+
+## The same on all clouds
+
+- ✓ works, Service: TCP · TLS
+- ⊘ refused, Service: SCTP
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestSummaryHasOneLineForEachColumn(t *testing.T) {
 	var b bytes.Buffer
 	if err := Summary(&b, sample.Report()); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	if len(lines) != 5 || lines[2] != "| Amazon Web Services | 50 | 2 | 2 | 2 | 2 |" {
+	if len(lines) != 5 || lines[2] != "| Amazon Web Services | 50 | 1 | 2 | 2 | 1 | 2 |" {
 		t.Errorf("\n%s", b.String())
 	}
 }
@@ -288,7 +329,7 @@ func TestDifferenceAsMarkdown(t *testing.T) {
 
 | Row | Column | What | Was | Is |
 |---|---|---|---|---|
-| TCP port | fake | verdict | works | refuses with a message |
+| TCP port | fake | verdict | works | refused, nothing is created |
 
 ### Better
 

@@ -34,6 +34,9 @@ function proof(row, shown) {
         content || h("p", { class: "none" }, "none")));
     }
   }
+  if (out.length === all.length && all.some(({ data }) => data)) {
+    out.push(h("p", { class: "muted" }, "This report has verdicts alone. A run of ccm-lab compare has the manifest, the plan, the Events, the cloud objects and the calls of each cell."));
+  }
   return out;
 }
 
@@ -61,8 +64,8 @@ function result(data, column) {
     (data.leaked || []).map((name) => h("p", { class: "warning" }, sign("problem"), ` Left in the cloud: ${name}`)));
 }
 
-function table(head, body) {
-  return h("table", { class: "facts" },
+function table(head, body, name = "") {
+  return h("table", { class: "facts " + name },
     h("thead", {}, h("tr", {}, head.map((text) => h("th", { scope: "col" }, text)))),
     h("tbody", {}, body.map((cells) => h("tr", {}, cells.map((cell) => h("td", {}, cell))))));
 }
@@ -123,7 +126,7 @@ function timeline(log) {
 
 function events(list) {
   return table(["s", "Reason", "Object", "Message"], list.map((e) => [
-    e.seconds.toFixed(1), h("span", { class: e.type === "Warning" ? "no" : undefined }, e.reason), e.object, e.message]));
+    e.seconds.toFixed(1), h("span", { class: e.type === "Warning" ? "no" : undefined }, e.reason), e.object, e.message]), "events");
 }
 
 const code = (text) => h("pre", { tabindex: "0" }, text);

@@ -21,7 +21,7 @@ function readPage() {
     const detail = element.querySelector(".detail").textContent;
     const { row: id, group } = element.dataset;
     return {
-      id, group, title, detail, element, home: element.parentElement, cells: [...element.cells].slice(1), shown: [],
+      id, group, title, detail, element, values: "values" in element.dataset, home: element.parentElement, cells: [...element.cells].slice(1), shown: [],
       text: [id, group, title, detail].join(" ").toLowerCase(),
     };
   });
@@ -83,7 +83,7 @@ function choosePair() {
   const left = document.getElementById("left").value;
   const right = document.getElementById("right").value;
   if (left && right && left !== right) update({ show: [left, right], differ: true });
-  else if (state.show.length === 2) update({ show: [], differ: false });
+  else if (state.show.length === 2) update({ show: [] });
 }
 
 function startMatrix() {

@@ -39,8 +39,16 @@ function renderMatrix() {
 function matches(row, terms) {
   if (!terms.every((term) => row.text.includes(term))) return false;
   if (state.verdict.length && !row.shown.some((td) => state.verdict.includes(td.dataset.verdict))) return false;
-  // A column without a result differs from none.
-  return !state.differ || new Set(row.shown.map((td) => td.dataset.verdict).filter(Boolean)).size > 1;
+  // A search and a filter by verdict find all rows.
+  return !state.differ || terms.length > 0 || state.verdict.length > 0 || row.values || differs(row);
+}
+
+// differs reports whether the clouds that are shown have several verdicts. A column without a result differs from none.
+function differs(row) {
+  const isCloud = (td) => columns.find((c) => c.name === td.dataset.column)?.cloud;
+  const clouds = row.shown.filter(isCloud);
+  const compared = clouds.length > 1 ? clouds : row.shown;
+  return new Set(compared.map((td) => td.dataset.verdict).filter(Boolean)).size > 1;
 }
 
 // sortRows moves the rows. In an order of their own they are in one body, and name their group.

@@ -1,8 +1,17 @@
 // State is what the user selected. It lives in the fragment of the URL, so that a link shows the same.
 
-const initial = () => ({ q: "", show: [], verdict: [], differ: false, sort: "", cell: null, beside: "" });
+// The first view has the rows in which clouds differ; on a narrow screen, of two clouds.
+const initial = () => ({ q: "", show: isNarrow() ? twoClouds() : [], verdict: [], differ: true, sort: "", cell: null, beside: "" });
 
-let state = initial();
+// twoClouds returns the first column, and the first one of another provider.
+function twoClouds() {
+  const second = columns.find((c) => c.provider !== columns[0].provider);
+  return [columns[0], second].filter(Boolean).map((c) => c.name);
+}
+
+const isNarrow = () => matchMedia("(max-width: 720px)").matches;
+
+let state = {};
 
 // parse reads a fragment. Unknown keys and values are ignored.
 function parse(fragment) {
@@ -10,9 +19,9 @@ function parse(fragment) {
   const list = (key) => (p.get(key) || "").split(",").filter(Boolean);
   const s = initial();
   s.q = p.get("q") || "";
-  s.show = list("show").filter((name) => columns.some((c) => c.name === name));
+  if (p.has("show")) s.show = list("show").filter((name) => columns.some((c) => c.name === name));
   s.verdict = list("verdict").filter((v) => v in verdicts);
-  s.differ = p.get("differ") === "1";
+  s.differ = p.get("differ") !== "0";
   s.sort = p.get("sort") in orders ? p.get("sort") : "";
   const [row, column] = splitCell(p.get("cell") || "");
   if (rowByID.has(row) && columns.some((c) => c.name === column)) s.cell = { row, column };
@@ -29,9 +38,9 @@ function splitCell(text) {
 function format(s) {
   const p = new URLSearchParams();
   if (s.q) p.set("q", s.q);
-  if (s.show.length) p.set("show", s.show.join(","));
+  if (s.show.length || isNarrow()) p.set("show", s.show.join(","));
   if (s.verdict.length) p.set("verdict", s.verdict.join(","));
-  if (s.differ) p.set("differ", "1");
+  if (!s.differ) p.set("differ", "0");
   if (s.sort) p.set("sort", s.sort);
   if (s.cell) p.set("cell", s.cell.row + "/" + s.cell.column);
   if (s.cell && s.beside) p.set("beside", s.beside);
