@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -66,21 +67,25 @@ type history struct {
 
 // causedDifference is the stored form of a plan.Cause.
 type causedDifference struct {
-	// Place and Wanted are digests of what the difference is of, and of the wanted value.
+	// Place and Wanted are digests of what the difference is of, and of the wanted value, which is empty once it is
+	// started.
 	Place   string   `json:"place"`
-	Wanted  string   `json:"wanted"`
+	Wanted  string   `json:"wanted,omitempty"`
 	Fields  []string `json:"fields,omitempty"`
 	Started bool     `json:"started,omitempty"`
 }
 
 func newCausedDifference(c plan.Cause) causedDifference {
 	place, wanted := differenceDigests(c.Difference)
+	if c.Started {
+		wanted = ""
+	}
 	return causedDifference{Place: place, Wanted: wanted, Fields: c.Fields, Started: c.Started}
 }
 
-// covers reports whether it is the cause of a difference. What was started may be finished, or undone.
-func (c causedDifference) covers(d plan.Difference) bool {
-	place, wanted := differenceDigests(d)
+// covers reports whether it is the cause of a difference with these digests. What was started may be finished, or
+// undone.
+func (c causedDifference) covers(place, wanted string) bool {
 	return c.Place == place && (c.Started || c.Wanted == wanted)
 }
 
@@ -151,7 +156,12 @@ func hasKey(hashes, key string) bool {
 	return false
 }
 
-// encode returns the text of a history. Inputs that are too long are left out.
+// errHistoryTooLong is the error about a history with too many causes, which has no text.
+var errHistoryTooLong = errors.New("the Service has more disruptive changes at once than its history can have: change " +
+	"fewer ports at a time")
+
+// encode returns the text of a history. Inputs that are too long are left out. The text is empty if the rest is too
+// long.
 func (h history) encode() string {
 	text, err := json.Marshal(h)
 	if err != nil {
@@ -249,6 +259,8 @@ func (c *Controller[S, D, O]) beginPlan(ctx context.Context, t target[S, D], p p
 	if h.Digest != Digest(present) {
 		h = h.withInputs(present, c.options.Vocabulary, c.options.Clock.Now())
 		h.Unfinished = h.Unfinished || !p.Empty()
+	} else if h.Inputs == nil {
+		h.Inputs = present // They are too long to be stored. This process still knows them at the next edit.
 	}
 	h.UID, h.applying, h.Caused = t.service.UID, !p.Empty(), nil
 	for _, cause := range p.Caused {
@@ -270,8 +282,10 @@ func (c *Controller[S, D, O]) endPlan(ctx context.Context, t target[S, D], p pla
 	before, _ := c.knownHistory(t.service)
 	h := before
 	h.applying, h.Unfinished, h.Caused = false, false, nil
+	applied := plan.DifferenceSet{}
+	applied.Add(plan.Plan{Changes: p.Changes}.Differences()...)
 	for _, cause := range p.Caused {
-		if !(plan.Plan{Changes: p.Changes}).HasDifference(cause.Difference) {
+		if !applied.Has(cause.Difference) {
 			h.Caused = append(h.Caused, newCausedDifference(cause))
 		}
 	}
@@ -298,10 +312,15 @@ func (c *Controller[S, D, O]) storeChanged(ctx context.Context, service *v1.Serv
 func (c *Controller[S, D, O]) store(ctx context.Context, service *v1.Service, h history) error {
 	var err error
 	if r := c.runtime.Load(); r != nil && r.SetCondition != nil {
-		err = r.SetCondition(ctx, service, metav1.Condition{
-			Type: ConditionHistory, Status: metav1.ConditionTrue, Reason: historyReason, Message: h.encode(),
-			LastTransitionTime: h.Seen,
-		})
+		message := h.encode()
+		if message == "" {
+			err = errHistoryTooLong
+		} else {
+			err = r.SetCondition(ctx, service, metav1.Condition{
+				Type: ConditionHistory, Status: metav1.ConditionTrue, Reason: historyReason, Message: message,
+				LastTransitionTime: h.Seen,
+			})
+		}
 	}
 	h.unstored = err != nil
 	c.histories.Store(service.UID, h)

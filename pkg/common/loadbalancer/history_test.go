@@ -416,3 +416,50 @@ func TestMarksAreWrittenWithOtherChanges(t *testing.T) {
 		}
 	}
 }
+
+// manyRanges are source ranges that are too long to be stored.
+func manyRanges(svc *v1.Service) {
+	for i := range 5000 {
+		sum := Digest(i)
+		svc.Spec.LoadBalancerSourceRanges = append(svc.Spec.LoadBalancerSourceRanges,
+			fmt.Sprintf("10.%d.%d.%d/32", sum[0], sum[1], sum[2]))
+	}
+}
+
+// The first edit after a restart is one, also of a Service whose inputs are too long to be stored.
+func TestEditOfLongInputsAfterARestart(t *testing.T) {
+	c := newCluster(t)
+	c.sync(t, manyRanges)
+	if h, ok := storedHistory(c.service()); !ok || h.Inputs != nil {
+		t.Fatalf("stored %t, inputs %d", ok, len(h.Inputs))
+	}
+	c.restart()
+	c.sync(t, manyRanges)
+	c.sync(t, ranges("10.0.0.0/8"))
+	if got := c.listener(); got != "10.0.0.0/8" {
+		t.Errorf("listener %q", got)
+	}
+}
+
+// A history with more causes than fit is an error, and does not replace the one before.
+func TestMoreCausesThanFit(t *testing.T) {
+	c := newCluster(t)
+	c.sync(t)
+	before := slices.Clone(c.conditions)
+	var p plan.Plan
+	for i := range 3000 {
+		p.Add(plan.Change{Ref: plan.Ref{Kind: "listener", Name: Digest(i), Action: plan.Delete}, Disrupts: plan.DisruptsTraffic})
+	}
+	svc := c.service()
+	target := target[string, kept]{key: c.key("prod", svc), service: svc}
+	if err := c.beginPlan(t.Context(), target, withCauses(p, verdict{})); !errors.Is(err, errHistoryTooLong) {
+		t.Errorf("error %v", err)
+	}
+	if !slices.Equal(c.conditions, before) {
+		t.Errorf("conditions %v", c.conditions)
+	}
+	c.sync(t)
+	if h, ok := storedHistory(c.service()); !ok || len(h.Caused) > 0 {
+		t.Errorf("after an idle sync: %v", h)
+	}
+}
