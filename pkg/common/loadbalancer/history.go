@@ -160,8 +160,8 @@ func hasKey(hashes, key string) bool {
 var errHistoryTooLong = errors.New("the Service has more disruptive changes at once than its history can have: change " +
 	"fewer ports at a time")
 
-// encode returns the text of a history. Inputs that are too long are left out. The text is empty if the rest is too
-// long.
+// encode returns the text of a history. Inputs that are too long are left out. The text of one that is still too long is
+// empty.
 func (h history) encode() string {
 	text, err := json.Marshal(h)
 	if err != nil {
@@ -327,11 +327,26 @@ func (c *Controller[S, D, O]) store(ctx context.Context, service *v1.Service, h 
 	return err
 }
 
-// removeHistory removes the history from the status of a Service that stays without a load balancer.
-func (c *Controller[S, D, O]) removeHistory(ctx context.Context, service *v1.Service) {
+// restoreHistory makes the next plan store the history again if the Service lacks it, because another client has
+// overwritten its conditions. The Service is a current one.
+func (c *Controller[S, D, O]) restoreHistory(service *v1.Service) {
+	value, _ := c.histories.Load(service.UID)
+	stored, isStored := storedHistory(service)
+	if h, ok := value.(history); ok && (!isStored || stored.Sequence < h.Sequence) {
+		h.unstored = true
+		c.histories.Store(service.UID, h)
+	}
+}
+
+// leaveStatus ends what the status of a Service reports about a load balancer if the Service stays without one.
+func (c *Controller[S, D, O]) leaveStatus(ctx context.Context, service *v1.Service) {
 	r := c.runtime.Load()
-	_, stored := storedHistory(service)
-	if !stored || service.DeletionTimestamp != nil || r == nil || r.SetCondition == nil {
+	if service.DeletionTimestamp != nil || r == nil || r.SetCondition == nil {
+		return
+	}
+	c.setProblem(ctx, service, ConditionHeld, "", "")
+	c.setProblem(ctx, service, ConditionRefused, "", "")
+	if meta.FindStatusCondition(service.Status.Conditions, ConditionHistory) == nil {
 		return
 	}
 	if err := r.SetCondition(ctx, service, metav1.Condition{Type: ConditionHistory}); err != nil {

@@ -47,6 +47,10 @@ func (c *cluster) policy(p provider.DisruptionPolicy) {
 				return c.fail
 			}
 			c.writes++
+			if condition.Status == "" {
+				meta.RemoveStatusCondition(&c.conditions, condition.Type)
+				return nil
+			}
 			meta.SetStatusCondition(&c.conditions, condition)
 			return nil
 		}})
