@@ -57,6 +57,8 @@ type history struct {
 	Caused []causedDifference `json:"caused,omitempty"`
 	// Approvals counts the approvals that were used. It is part of the IDs of held changes, so that none is used twice.
 	Approvals int `json:"approvals,omitempty"`
+	// LeadingSince is the one of the manager that has seen the Service last.
+	LeadingSince string `json:"leadingSince,omitempty"`
 	// Unfinished is set while an edit is not applied completely: the applied record of the load balancer may be wrong.
 	Unfinished bool `json:"unfinished,omitempty"`
 
@@ -228,19 +230,21 @@ func (c *Controller[S, D, O]) knownHistory(service *v1.Service) (history, bool) 
 }
 
 // rememberFirst makes the inputs of a Service without a history its first ones, before they are validated: a correction
-// is then an edit. It does so with each Service that this process sees first after another manager.
+// is then an edit. It does so with each Service that was last seen before another manager has led.
 func (c *Controller[S, D, O]) rememberFirst(ctx context.Context, service *v1.Service) {
 	before, known := c.knownHistory(service)
-	_, seen := c.histories.Load(service.UID)
-	r := c.runtime.Load()
-	unseen := !seen && r != nil && r.EditsUnseen
-	if known && !unseen {
+	since := before.LeadingSince
+	if r := c.runtime.Load(); r != nil && r.LeadingSince != "" {
+		since = r.LeadingSince
+	}
+	if known && before.LeadingSince == since {
 		return
 	}
 	h := newHistory(service, c.options.Vocabulary, c.options.Clock.Now())
 	if known {
 		h = before.withInputs(h.Inputs, c.options.Vocabulary, before.Seen.Time)
 	}
+	h.LeadingSince = since
 	if err := c.storeChanged(ctx, service, before, h); err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to store the inputs of a Service in its status, retrying at its next sync",
 			"service", klog.KObj(service))

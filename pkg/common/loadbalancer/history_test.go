@@ -151,11 +151,10 @@ func TestCauseSurvivesRestarts(t *testing.T) {
 // What was edited while another manager was working is only seen.
 func TestEditDuringAnotherManager(t *testing.T) {
 	c := newCluster(t)
+	c.lead("1")
 	c.sync(t)
 	c.restart()
-	r := *c.runtime.Load()
-	r.EditsUnseen = true
-	c.SetRuntime(r)
+	c.lead("2")
 	edit := ranges("10.0.0.0/8")
 	for range 2 {
 		c.sync(t, edit)
@@ -166,6 +165,33 @@ func TestEditDuringAnotherManager(t *testing.T) {
 	c.sync(t, ranges("192.0.2.0/24"))
 	if got := c.listener(); got != "192.0.2.0/24" {
 		t.Errorf("an edit that this manager saw: listener %q", got)
+	}
+}
+
+// lead makes the runtime that of a leader.
+func (c *cluster) lead(since string) {
+	r := *c.runtime.Load()
+	r.LeadingSince = since
+	c.SetRuntime(r)
+}
+
+// A manager that ends before it has seen all Services leaves those that it has not seen to the next one.
+func TestEditDuringAnotherManagerAfterARestart(t *testing.T) {
+	c := newCluster(t)
+	c.lead("1")
+	c.sync(t)
+	c.lead("2")
+	c.restart() // It has seen other Services only.
+	edit := ranges("10.0.0.0/8")
+	c.sync(t, edit)
+	if got := c.listener(); got != "" {
+		t.Errorf("listener %q", got)
+	}
+	c.writes = 0
+	c.restart()
+	c.sync(t, edit)
+	if c.writes > 0 {
+		t.Errorf("a restart writes %d times", c.writes)
 	}
 }
 
