@@ -176,3 +176,43 @@ func TestRulesOfKeptSecurityGroupStay(t *testing.T) {
 		})
 	}
 }
+
+// TestRemadeListenerKeepsHeldPolicies verifies that an edit that replaces a listener of a classic load balancer does not
+// change its TLS policy or the PROXY protocol as well.
+func TestRemadeListenerKeepsHeldPolicies(t *testing.T) {
+	const policy = "ELBSecurityPolicy-TLS-1-2-2017-01"
+	classic := without(annotation.KeyType)
+	tls := annotate(annotation.KeyCertificates, certificateA, annotation.KeyTLSPorts, "443")
+	for name, tt := range map[string]struct {
+		heldCase
+		// stays is part of the facts after the edit.
+		stays []string
+	}{
+		"another TLS policy": {heldCase{svc: service(classic, tls, annotate(annotation.KeyTLSPolicy, "ELBSecurityPolicy-2015-05")),
+			leave: func(m oldManager) { m.classic(classicShape{tls: policy}) }, held: []string{"policies of listener 443 policies"}},
+			[]string{"port 443: SSL to TCP 31443 " + certificateA + " [k8s-SSLNegotiationPolicy-" + policy + "]"}},
+		"TLS policy is removed": {heldCase{svc: service(classic, tls),
+			leave: func(m oldManager) { m.classic(classicShape{tls: policy}) }, held: []string{"policies of listener 443 policies"}},
+			[]string{"port 443: SSL to TCP 31443 " + certificateA + " [k8s-SSLNegotiationPolicy-" + policy + "]"}},
+		"PROXY protocol on": {heldCase{svc: service(classic, annotate(annotation.KeyProxyProtocol, "*")),
+			leave: func(m oldManager) { m.classic(classicShape{}) },
+			held:  []string{"policies of node port 30080 policies", "policies of node port 31443 policies"}}, nil},
+		"PROXY protocol off": {heldCase{svc: service(classic),
+			leave: func(m oldManager) { m.classic(classicShape{proxy: true}) },
+			held:  []string{"policies of node port 30080 policies", "policies of node port 31443 policies"}},
+			[]string{"node port 31443: [k8s-proxyprotocol-enabled]"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := tt.takeOver(t)
+			nodePort(tt.svc)
+			r.ensure(tt.svc)
+			for _, fact := range tt.stays {
+				if !slices.Contains(r.facts(), fact) {
+					t.Errorf("not true: %s in %q by %s", fact, r.facts(), r.calls())
+				}
+			}
+			r.wantKept(tt.heldCase, nil)
+			r.steady(tt.svc)
+		})
+	}
+}
