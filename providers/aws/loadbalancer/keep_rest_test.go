@@ -75,6 +75,11 @@ func TestRestOfAChangeIsMade(t *testing.T) {
 			held: []string{"listeners listener 443"}},
 			func(s *v1.Service) { s.Spec.Ports[2].NodePort = 31999 }, []string{"port 8080: TCP to TCP 31080  []"},
 			[]string{"port 8080: TCP to TCP 31999  []", "port 443: TCP to TCP 30443  []"}},
+		{"the last zone while its successor is held", heldCase{
+			svc:   service(lists("{public-0},{public-1}")),
+			leave: func(m oldManager) { m.network(networkShape{}); m.setSubnets("{public-0}") },
+			held:  []string{"load balancer subnets us-west-2b"}},
+			lists("{public-1}"), nil, []string{"subnet {public-0}"}},
 		{"UDP while IPv6 stays", heldCase{
 			svc: service(), leave: oldManager.dualStack, held: []string{"address type addressType"}},
 			func(s *v1.Service) { port8080(s); s.Spec.Ports[2].Protocol = v1.ProtocolUDP }, nil, []string{"addresses dualstack"}},
@@ -215,4 +220,13 @@ func TestRemadeListenerKeepsHeldPolicies(t *testing.T) {
 			r.steady(tt.svc)
 		})
 	}
+}
+
+// setSubnets changes the subnets of a network load balancer by hand.
+func (m oldManager) setSubnets(ids ...string) {
+	m.t.Helper()
+	for i := range ids {
+		ids[i] = m.named.Expand(ids[i])
+	}
+	must(m.elbv2.SetSubnets(m.ctx, &elbv2.SetSubnetsInput{LoadBalancerArn: m.balancer(webName).LoadBalancerArn, Subnets: ids}))(m.t)
 }
