@@ -57,8 +57,8 @@ type daemon struct {
 	// leading is set on the leader, and releaseLease then ends its lease.
 	leading      atomic.Bool
 	releaseLease func(context.Context) error
-	// markLease marks the lease of the leader, and reports whether the leader before was a replica of this manager.
-	markLease func() (continues bool)
+	// markLease marks the lease of the leader, and returns since when no other manager has led; empty without a lease.
+	markLease func() (since string)
 	// rejected is the error of credentials that the cloud rejects.
 	rejected error
 	// unanswered is set if the cloud gave no answer at start.
@@ -77,7 +77,7 @@ func newDaemon(o *options, stop <-chan struct{}) *daemon {
 	c := clock.RealClock{}
 	return &daemon{options: o, clock: c, stop: stop, stopped: make(chan struct{}), flushTraces: func() {},
 		releaseLease: func(context.Context) error { return nil },
-		markLease:    func() bool { return true },
+		markLease:    func() string { return "" },
 		apiServer:    apiServer{clock: c, wait: apiServerWait, pause: apiServerPause}}
 }
 
@@ -142,7 +142,7 @@ func (d *daemon) preflight(ctx context.Context) error {
 		return err
 	}
 	guards := d.options.guard
-	guards.Started = func() bool {
+	guards.Started = func() string {
 		d.leading.Store(true)
 		return d.markLease()
 	}
@@ -282,7 +282,7 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 		go observer.Watch(ctx)
 		d.releaseLease = leaseReleaser(config, d.clock)
 		if !d.options.guard.DryRun {
-			d.markLease = func() bool { return markLease(ctx, config) }
+			d.markLease = func() string { return markLease(ctx, config) }
 		}
 		d.yieldLease(ctx)
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	appconfig "k8s.io/cloud-provider/app/config"
 	"k8s.io/klog/v2"
@@ -66,22 +67,20 @@ func leaseReleaser(config *appconfig.CompletedConfig, c clock.PassiveClock) func
 // markTimeout bounds the calls that mark the lease. Controllers start after them.
 const markTimeout = 10 * time.Second
 
-// markLease marks the lease of the leader, and reports whether the leader before was a replica of this manager. After
-// another one, or if that is unknown, edits of Services that were made meanwhile cause nothing.
-func markLease(ctx context.Context, config *appconfig.CompletedConfig) (continues bool) {
+// markLease marks the lease of the leader, and returns since when no other manager has led. If that is unknown, it is
+// since now.
+func markLease(ctx context.Context, config *appconfig.CompletedConfig) (since string) {
 	logger := klog.FromContext(ctx)
 	ctx, cancel := context.WithTimeout(ctx, markTimeout)
 	defer cancel()
 	election := config.ComponentConfig.Generic.LeaderElection
-	continues, err := lease.Mark(ctx, config.Client.CoordinationV1(), election.ResourceNamespace, election.ResourceName)
-	switch {
-	case err != nil:
+	since, err := lease.Mark(ctx, config.Client.CoordinationV1(), election.ResourceNamespace, election.ResourceName)
+	if err != nil {
 		logger.Error(err, "Failed to mark the lease: edits of Services that were made before the start cause no disruption",
 			"lease", election.ResourceName)
-		return false
-	case !continues:
-		logger.Info("Another manager may have worked before: edits of Services that were made meanwhile cause no disruption",
-			"lease", election.ResourceName)
+		return string(uuid.NewUUID())
 	}
-	return continues
+	logger.Info("Edits of Services cause no disruption if another manager was the leader after this one had last seen the "+
+		"Service", "lease", election.ResourceName, "since", since)
+	return since
 }

@@ -34,7 +34,7 @@ type guarded struct {
 	instances    cloudprovider.InstancesV2
 	routes       cloudprovider.Routes
 
-	started func() bool
+	started func() string
 	// waiting is why Initialize does not return yet, and since when.
 	waiting atomic.Pointer[provider.PartHealth]
 }
@@ -92,12 +92,15 @@ func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
 // Initialize implements cloudprovider.Interface. It waits until the cluster's UID is read, so that no controller starts
 // before, and sends Events until stop is closed. If stop is closed first, the provider is not initialized.
 func (g *guarded) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
-	continues := g.started == nil || g.started()
+	leadingSince := ""
+	if g.started != nil {
+		leadingSince = g.started()
+	}
 	runtime, err := kube.NewRuntime(clients, stop, g.dryRun, g.setWaiting)
 	if err != nil {
 		return
 	}
-	runtime.Disruption, runtime.EditsUnseen = g.policy, !continues
+	runtime.Disruption, runtime.LeadingSince = g.policy, leadingSince
 	runtime.Approvals = newApprovals(clients, g.approvals, g.dryRun)
 	g.shared.events.setRecorder(runtime.Recorder)
 	if user, ok := g.inner.(provider.RuntimeUser); ok {

@@ -34,9 +34,9 @@ type Options struct {
 	NodeFilterRequirements string
 	// Disruption decides about disruptive changes of load balancers.
 	Disruption provider.DisruptionPolicy
-	// Started is called at the beginning of Initialize, which the framework calls on the leader only. It reports whether
-	// no other manager has worked since the last leader of this one. May be nil.
-	Started func() (continues bool)
+	// Started is called at the beginning of Initialize, which the framework calls on the leader only. It returns the
+	// LeadingSince of the Runtime. May be nil.
+	Started func() (leadingSince string)
 	// Approvals is the source of approvals of held changes: see kube.ValidateApprovals.
 	Approvals string
 	// Clock is the real clock when nil.

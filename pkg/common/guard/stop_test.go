@@ -85,7 +85,7 @@ func TestInitializeWaitsForClusterUID(t *testing.T) {
 	client := fake.NewClientset()
 	s := &spy{}
 	started := 0
-	g := Wrap(s, Options{Started: func() bool { started++; return true }}).(*guarded)
+	g := Wrap(s, Options{Started: func() string { started++; return "since" }}).(*guarded)
 	stop, initialized := make(chan struct{}), make(chan struct{})
 	defer close(stop)
 	go func() {
@@ -109,7 +109,7 @@ func TestInitializeWaitsForClusterUID(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-initialized
-	if s.runtime.ClusterUID != "u-1" || len(g.Health()) > 0 || started != 1 {
+	if s.runtime.ClusterUID != "u-1" || s.runtime.LeadingSince != "since" || len(g.Health()) > 0 || started != 1 {
 		t.Errorf("UID %q, health %v, started %d times", s.runtime.ClusterUID, g.Health(), started)
 	}
 }

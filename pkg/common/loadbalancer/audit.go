@@ -73,7 +73,9 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 	if err != nil {
 		return plan.Plan{}, nil, c.followNodesAndFail(ctx, t, service, nodes, err)
 	}
-	c.recordPlanWarnings(ctx, service, p)
+	c.recordPlanWarnings(service, p)
+	c.setHeldCondition(ctx, service, p)
+	c.restoreHistory(service)
 	if !p.Empty() {
 		if p.Approval == "" && !c.isEdited(t) {
 			drift = p

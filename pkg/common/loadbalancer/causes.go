@@ -28,33 +28,35 @@ type causes struct {
 	// undone are the plans without some of the edits, in the order of the edits.
 	undone    []undoneEdits
 	evaluated bool
-	// before is the plan for the last inputs, if they are still valid.
+	// before is the plan for the last inputs, if they are still valid; had are its differences.
 	before *plan.Plan
+	had    plan.DifferenceSet
 }
 
-// undoneEdits is the plan without some edits of a Service.
+// undoneEdits are the differences of the plan without some edits of a Service.
 type undoneEdits struct {
-	fields []string
-	plan   plan.Plan
+	fields      []string
+	differences plan.DifferenceSet
 }
 
 // keeping returns the causes of the differences of plans that keep further ones.
 func (c *causes) keeping(keep []plan.Difference) *causes {
 	next := *c
-	next.keep, next.undone, next.evaluated, next.before = keep, nil, false, nil
+	next.keep, next.undone, next.evaluated, next.before, next.had = keep, nil, false, nil, nil
 	return &next
 }
 
 // of returns the cause of a difference, and whether it has one.
 func (c *causes) of(d plan.Difference) (plan.Cause, bool) {
-	if i := slices.IndexFunc(c.caused, func(e causedDifference) bool { return e.covers(d) }); i >= 0 {
+	place, wanted := differenceDigests(d)
+	if i := slices.IndexFunc(c.caused, func(e causedDifference) bool { return e.covers(place, wanted) }); i >= 0 {
 		return plan.Cause{Difference: d, Fields: c.caused[i].Fields, Started: c.caused[i].Started}, true
 	}
 	if !c.isEdited() {
 		return plan.Cause{}, false
 	}
 	c.evaluate()
-	if c.before != nil && c.before.HasDifference(d) {
+	if c.had.Has(d) {
 		return plan.Cause{}, false
 	}
 	fields := c.fieldsOf(d)
@@ -85,8 +87,26 @@ func (c *causes) evaluate() {
 	}
 	c.evaluated = true
 	if p, err := c.plan(c.last, c.keep); err == nil {
-		c.before = &p
+		c.before, c.had = &p, c.differences(c.last, p)
 	}
+}
+
+// differences returns the differences of a plan for some inputs, and those that it has once these are kept: a
+// difference can hide others, as the replacement of a load balancer does with those of its listeners.
+func (c *causes) differences(in intent.Inputs, p plan.Plan) plan.DifferenceSet {
+	all, keep := plan.DifferenceSet{}, slices.Clone(c.keep)
+	for range maxKeepRounds {
+		fresh := all.Add(p.Differences()...)
+		if len(fresh) == 0 {
+			break
+		}
+		keep = append(keep, fresh...)
+		var err error
+		if p, err = c.plan(in, keep); err != nil {
+			break
+		}
+	}
+	return all
 }
 
 // fieldsOf returns the edited fields without whose edits the plan does not have the difference.
@@ -94,7 +114,7 @@ func (c *causes) fieldsOf(d plan.Difference) []string {
 	c.undo()
 	var fields []string
 	for _, u := range c.undone {
-		if !u.plan.HasDifference(d) {
+		if !u.differences.Has(d) {
 			fields = append(fields, u.fields...)
 		}
 	}
@@ -113,12 +133,14 @@ func (c *causes) undo() {
 	}
 	c.undone = []undoneEdits{}
 	for _, names := range edits {
-		p, err := c.plan(c.present.With(c.last, names), c.keep)
+		in := c.present.With(c.last, names)
+		p, err := c.plan(in, c.keep)
 		if err != nil {
-			p, err = c.plan(c.present.Without(names), c.keep)
+			in = c.present.Without(names)
+			p, err = c.plan(in, c.keep)
 		}
 		if err == nil {
-			c.undone = append(c.undone, undoneEdits{names, p})
+			c.undone = append(c.undone, undoneEdits{names, c.differences(in, p)})
 		}
 	}
 }

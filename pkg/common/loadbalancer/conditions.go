@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -30,7 +31,8 @@ const (
 // maxCondition is the length limit of the message of a condition. The API server allows more; kubectl shows one line.
 const maxCondition = 4 << 10
 
-// setHeldCondition reports the held changes of a plan.
+// setHeldCondition reports the held changes of a plan. Updates of members do not: the Service that they get has the
+// conditions that it had before its last sync.
 func (c *Controller[S, D, O]) setHeldCondition(ctx context.Context, service *v1.Service, p plan.Plan) {
 	var texts []string
 	for _, warning := range p.Warnings {
@@ -53,8 +55,14 @@ func (c *Controller[S, D, O]) setRefusedCondition(ctx context.Context, service *
 	c.setProblem(ctx, service, ConditionRefused, reasonInvalid, message)
 }
 
+// problem identifies a condition of a Service.
+type problem struct {
+	uid           types.UID
+	conditionType string
+}
+
 // setProblem sets a condition to true with a message, or to false without one. It writes nothing if the Service has it,
-// or never had the problem.
+// or never had the problem, and this process has not just written another one, which the Service may still lack.
 func (c *Controller[S, D, O]) setProblem(ctx context.Context, service *v1.Service, conditionType, reason,
 	message string) {
 	r := c.runtime.Load()
@@ -70,16 +78,19 @@ func (c *Controller[S, D, O]) setProblem(ctx context.Context, service *v1.Servic
 		condition.Status, condition.Reason = metav1.ConditionFalse, reasonSolved
 	}
 	current := meta.FindStatusCondition(service.Status.Conditions, conditionType)
-	switch {
-	case current == nil && message == "":
-		return
-	case current != nil && current.Status == condition.Status && current.Message == condition.Message:
-		return
-	case current != nil && current.Status == condition.Status:
+	if current != nil && current.Status == condition.Status {
 		condition.LastTransitionTime = current.LastTransitionTime
+	}
+	last, written := c.problems.Load(problem{service.UID, conditionType})
+	isCurrent := current == nil && message == "" ||
+		current != nil && current.Status == condition.Status && current.Message == condition.Message
+	if isCurrent && (!written || last == message) {
+		return
 	}
 	if err := r.SetCondition(ctx, service, condition); err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to set a condition of a Service", "service", klog.KObj(service),
 			"condition", conditionType)
+		return
 	}
+	c.problems.Store(problem{service.UID, conditionType}, message)
 }

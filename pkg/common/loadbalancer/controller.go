@@ -79,6 +79,8 @@ type Controller[S, D, O any] struct {
 	valid sync.Map
 	// histories has, by UID, what this process knows about the earlier inputs of each Service.
 	histories sync.Map
+	// problems has the messages of the conditions that this process has set last.
+	problems sync.Map
 	// approved has, by UID, the approvals of applied changes that are still to be removed.
 	approved sync.Map
 }
@@ -124,6 +126,7 @@ func (c *Controller[S, D, O]) GetLoadBalancer(ctx context.Context, clusterName s
 		return nil, false, err
 	}
 	if removal.Empty() && !WantsLoadBalancer(service) {
+		c.leaveStatus(ctx, service)
 		c.forget(key) // The framework does not call EnsureLoadBalancerDeleted for what does not exist.
 	}
 	in, _, _ := intent.Read(service, c.options.Vocabulary)
@@ -166,7 +169,8 @@ func (c *Controller[S, D, O]) ensure(ctx context.Context, key Key, service *v1.S
 	if err != nil {
 		return nil, c.followNodesAndFail(ctx, t, service, nodes, err)
 	}
-	c.recordPlanWarnings(ctx, service, p)
+	c.recordPlanWarnings(service, p)
+	c.setHeldCondition(ctx, service, p)
 	p = c.withRecord(t, have, p)
 	if have, err = c.applyPlan(ctx, t, have, p); err != nil {
 		return nil, err
@@ -234,7 +238,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 	if err != nil {
 		return err
 	}
-	c.recordPlanWarnings(ctx, service, p)
+	c.recordPlanWarnings(service, p)
 	if !p.Empty() {
 		if err := c.apply(ctx, service, p); err != nil {
 			return err
@@ -243,8 +247,8 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 			return err
 		}
 	}
+	c.leaveStatus(ctx, service)
 	c.forget(key)
-	c.removeHistory(ctx, service)
 	return nil
 }
 
@@ -253,6 +257,8 @@ func (c *Controller[S, D, O]) forget(key Key) {
 	c.missing.Delete(lockName(key))
 	c.due.remove(lockName(key))
 	c.histories.Delete(key.UID)
+	c.problems.Delete(problem{key.UID, ConditionHeld})
+	c.problems.Delete(problem{key.UID, ConditionRefused})
 	c.approved.Delete(key.UID)
 	setHeld(c.options.Provider, lockName(key), 0)
 	c.ensured.Delete(lockName(key))

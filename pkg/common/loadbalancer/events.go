@@ -2,7 +2,6 @@ package loadbalancer
 
 import (
 	"cmp"
-	"context"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -33,9 +32,8 @@ func (c *Controller[S, D, O]) recordWarnings(service *v1.Service, warnings []int
 	c.recordNew(service, sourceIntent, messages)
 }
 
-// recordPlanWarnings records the warnings of a plan that are new, and whether changes are held.
-func (c *Controller[S, D, O]) recordPlanWarnings(ctx context.Context, service *v1.Service, p plan.Plan) {
-	c.setHeldCondition(ctx, service, p)
+// recordPlanWarnings records the warnings of a plan that are new.
+func (c *Controller[S, D, O]) recordPlanWarnings(service *v1.Service, p plan.Plan) {
 	messages := make([]events.Message, len(p.Warnings))
 	for i, w := range p.Warnings {
 		messages[i] = events.Message{Reason: cmp.Or(p.Reasons[w], events.LoadBalancerWarning), Text: w}

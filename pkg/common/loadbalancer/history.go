@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -56,6 +57,8 @@ type history struct {
 	Caused []causedDifference `json:"caused,omitempty"`
 	// Approvals counts the approvals that were used. It is part of the IDs of held changes, so that none is used twice.
 	Approvals int `json:"approvals,omitempty"`
+	// LeadingSince is the one of the manager that has seen the Service last.
+	LeadingSince string `json:"leadingSince,omitempty"`
 	// Unfinished is set while an edit is not applied completely: the applied record of the load balancer may be wrong.
 	Unfinished bool `json:"unfinished,omitempty"`
 
@@ -66,21 +69,25 @@ type history struct {
 
 // causedDifference is the stored form of a plan.Cause.
 type causedDifference struct {
-	// Place and Wanted are digests of what the difference is of, and of the wanted value.
+	// Place and Wanted are digests of what the difference is of, and of the wanted value, which is empty once it is
+	// started.
 	Place   string   `json:"place"`
-	Wanted  string   `json:"wanted"`
+	Wanted  string   `json:"wanted,omitempty"`
 	Fields  []string `json:"fields,omitempty"`
 	Started bool     `json:"started,omitempty"`
 }
 
 func newCausedDifference(c plan.Cause) causedDifference {
 	place, wanted := differenceDigests(c.Difference)
+	if c.Started {
+		wanted = ""
+	}
 	return causedDifference{Place: place, Wanted: wanted, Fields: c.Fields, Started: c.Started}
 }
 
-// covers reports whether it is the cause of a difference. What was started may be finished, or undone.
-func (c causedDifference) covers(d plan.Difference) bool {
-	place, wanted := differenceDigests(d)
+// covers reports whether it is the cause of a difference with these digests. What was started may be finished, or
+// undone.
+func (c causedDifference) covers(place, wanted string) bool {
 	return c.Place == place && (c.Started || c.Wanted == wanted)
 }
 
@@ -151,7 +158,12 @@ func hasKey(hashes, key string) bool {
 	return false
 }
 
-// encode returns the text of a history. Inputs that are too long are left out.
+// errHistoryTooLong is the error about a history with too many causes, which has no text.
+var errHistoryTooLong = errors.New("the Service has more disruptive changes at once than its history can have: change " +
+	"fewer ports at a time")
+
+// encode returns the text of a history. Inputs that are too long are left out. The text of one that is still too long is
+// empty.
 func (h history) encode() string {
 	text, err := json.Marshal(h)
 	if err != nil {
@@ -218,19 +230,21 @@ func (c *Controller[S, D, O]) knownHistory(service *v1.Service) (history, bool) 
 }
 
 // rememberFirst makes the inputs of a Service without a history its first ones, before they are validated: a correction
-// is then an edit. It does so with each Service that this process sees first after another manager.
+// is then an edit. It does so with each Service that was last seen before another manager has led.
 func (c *Controller[S, D, O]) rememberFirst(ctx context.Context, service *v1.Service) {
 	before, known := c.knownHistory(service)
-	_, seen := c.histories.Load(service.UID)
-	r := c.runtime.Load()
-	unseen := !seen && r != nil && r.EditsUnseen
-	if known && !unseen {
+	since := before.LeadingSince
+	if r := c.runtime.Load(); r != nil && r.LeadingSince != "" {
+		since = r.LeadingSince
+	}
+	if known && before.LeadingSince == since {
 		return
 	}
 	h := newHistory(service, c.options.Vocabulary, c.options.Clock.Now())
 	if known {
 		h = before.withInputs(h.Inputs, c.options.Vocabulary, before.Seen.Time)
 	}
+	h.LeadingSince = since
 	if err := c.storeChanged(ctx, service, before, h); err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to store the inputs of a Service in its status, retrying at its next sync",
 			"service", klog.KObj(service))
@@ -249,6 +263,8 @@ func (c *Controller[S, D, O]) beginPlan(ctx context.Context, t target[S, D], p p
 	if h.Digest != Digest(present) {
 		h = h.withInputs(present, c.options.Vocabulary, c.options.Clock.Now())
 		h.Unfinished = h.Unfinished || !p.Empty()
+	} else if h.Inputs == nil {
+		h.Inputs = present // They are too long to be stored. This process still knows them at the next edit.
 	}
 	h.UID, h.applying, h.Caused = t.service.UID, !p.Empty(), nil
 	for _, cause := range p.Caused {
@@ -270,8 +286,10 @@ func (c *Controller[S, D, O]) endPlan(ctx context.Context, t target[S, D], p pla
 	before, _ := c.knownHistory(t.service)
 	h := before
 	h.applying, h.Unfinished, h.Caused = false, false, nil
+	applied := plan.DifferenceSet{}
+	applied.Add(plan.Plan{Changes: p.Changes}.Differences()...)
 	for _, cause := range p.Caused {
-		if !(plan.Plan{Changes: p.Changes}).HasDifference(cause.Difference) {
+		if !applied.Has(cause.Difference) {
 			h.Caused = append(h.Caused, newCausedDifference(cause))
 		}
 	}
@@ -298,21 +316,41 @@ func (c *Controller[S, D, O]) storeChanged(ctx context.Context, service *v1.Serv
 func (c *Controller[S, D, O]) store(ctx context.Context, service *v1.Service, h history) error {
 	var err error
 	if r := c.runtime.Load(); r != nil && r.SetCondition != nil {
-		err = r.SetCondition(ctx, service, metav1.Condition{
-			Type: ConditionHistory, Status: metav1.ConditionTrue, Reason: historyReason, Message: h.encode(),
-			LastTransitionTime: h.Seen,
-		})
+		message := h.encode()
+		if message == "" {
+			err = errHistoryTooLong
+		} else {
+			err = r.SetCondition(ctx, service, metav1.Condition{
+				Type: ConditionHistory, Status: metav1.ConditionTrue, Reason: historyReason, Message: message,
+				LastTransitionTime: h.Seen,
+			})
+		}
 	}
 	h.unstored = err != nil
 	c.histories.Store(service.UID, h)
 	return err
 }
 
-// removeHistory removes the history from the status of a Service that stays without a load balancer.
-func (c *Controller[S, D, O]) removeHistory(ctx context.Context, service *v1.Service) {
+// restoreHistory makes the next plan store the history again if the Service lacks it, because another client has
+// overwritten its conditions. The Service is a current one.
+func (c *Controller[S, D, O]) restoreHistory(service *v1.Service) {
+	value, _ := c.histories.Load(service.UID)
+	stored, isStored := storedHistory(service)
+	if h, ok := value.(history); ok && (!isStored || stored.Sequence < h.Sequence) {
+		h.unstored = true
+		c.histories.Store(service.UID, h)
+	}
+}
+
+// leaveStatus ends what the status of a Service reports about a load balancer if the Service stays without one.
+func (c *Controller[S, D, O]) leaveStatus(ctx context.Context, service *v1.Service) {
 	r := c.runtime.Load()
-	_, stored := storedHistory(service)
-	if !stored || service.DeletionTimestamp != nil || r == nil || r.SetCondition == nil {
+	if service.DeletionTimestamp != nil || r == nil || r.SetCondition == nil {
+		return
+	}
+	c.setProblem(ctx, service, ConditionHeld, "", "")
+	c.setProblem(ctx, service, ConditionRefused, "", "")
+	if meta.FindStatusCondition(service.Status.Conditions, ConditionHistory) == nil {
 		return
 	}
 	if err := r.SetCondition(ctx, service, metav1.Condition{Type: ConditionHistory}); err != nil {

@@ -47,6 +47,10 @@ func (c *cluster) policy(p provider.DisruptionPolicy) {
 				return c.fail
 			}
 			c.writes++
+			if condition.Status == "" {
+				meta.RemoveStatusCondition(&c.conditions, condition.Type)
+				return nil
+			}
 			meta.SetStatusCondition(&c.conditions, condition)
 			return nil
 		}})
@@ -147,11 +151,10 @@ func TestCauseSurvivesRestarts(t *testing.T) {
 // What was edited while another manager was working is only seen.
 func TestEditDuringAnotherManager(t *testing.T) {
 	c := newCluster(t)
+	c.lead("1")
 	c.sync(t)
 	c.restart()
-	r := *c.runtime.Load()
-	r.EditsUnseen = true
-	c.SetRuntime(r)
+	c.lead("2")
 	edit := ranges("10.0.0.0/8")
 	for range 2 {
 		c.sync(t, edit)
@@ -162,6 +165,33 @@ func TestEditDuringAnotherManager(t *testing.T) {
 	c.sync(t, ranges("192.0.2.0/24"))
 	if got := c.listener(); got != "192.0.2.0/24" {
 		t.Errorf("an edit that this manager saw: listener %q", got)
+	}
+}
+
+// lead makes the runtime that of a leader.
+func (c *cluster) lead(since string) {
+	r := *c.runtime.Load()
+	r.LeadingSince = since
+	c.SetRuntime(r)
+}
+
+// A manager that ends before it has seen all Services leaves those that it has not seen to the next one.
+func TestEditDuringAnotherManagerAfterARestart(t *testing.T) {
+	c := newCluster(t)
+	c.lead("1")
+	c.sync(t)
+	c.lead("2")
+	c.restart() // It has seen other Services only.
+	edit := ranges("10.0.0.0/8")
+	c.sync(t, edit)
+	if got := c.listener(); got != "" {
+		t.Errorf("listener %q", got)
+	}
+	c.writes = 0
+	c.restart()
+	c.sync(t, edit)
+	if c.writes > 0 {
+		t.Errorf("a restart writes %d times", c.writes)
 	}
 }
 
@@ -414,5 +444,52 @@ func TestMarksAreWrittenWithOtherChanges(t *testing.T) {
 		if len(got.Changes) != tc.changing {
 			t.Errorf("%s: changes %v", name, got.Changes)
 		}
+	}
+}
+
+// manyRanges are source ranges that are too long to be stored.
+func manyRanges(svc *v1.Service) {
+	for i := range 5000 {
+		sum := Digest(i)
+		svc.Spec.LoadBalancerSourceRanges = append(svc.Spec.LoadBalancerSourceRanges,
+			fmt.Sprintf("10.%d.%d.%d/32", sum[0], sum[1], sum[2]))
+	}
+}
+
+// The first edit after a restart is one, also of a Service whose inputs are too long to be stored.
+func TestEditOfLongInputsAfterARestart(t *testing.T) {
+	c := newCluster(t)
+	c.sync(t, manyRanges)
+	if h, ok := storedHistory(c.service()); !ok || h.Inputs != nil {
+		t.Fatalf("stored %t, inputs %d", ok, len(h.Inputs))
+	}
+	c.restart()
+	c.sync(t, manyRanges)
+	c.sync(t, ranges("10.0.0.0/8"))
+	if got := c.listener(); got != "10.0.0.0/8" {
+		t.Errorf("listener %q", got)
+	}
+}
+
+// A history with more causes than fit is an error, and does not replace the one before.
+func TestMoreCausesThanFit(t *testing.T) {
+	c := newCluster(t)
+	c.sync(t)
+	before := slices.Clone(c.conditions)
+	var p plan.Plan
+	for i := range 3000 {
+		p.Add(plan.Change{Ref: plan.Ref{Kind: "listener", Name: Digest(i), Action: plan.Delete}, Disrupts: plan.DisruptsTraffic})
+	}
+	svc := c.service()
+	target := target[string, kept]{key: c.key("prod", svc), service: svc}
+	if err := c.beginPlan(t.Context(), target, withCauses(p, verdict{})); !errors.Is(err, errHistoryTooLong) {
+		t.Errorf("error %v", err)
+	}
+	if !slices.Equal(c.conditions, before) {
+		t.Errorf("conditions %v", c.conditions)
+	}
+	c.sync(t)
+	if h, ok := storedHistory(c.service()); !ok || len(h.Caused) > 0 {
+		t.Errorf("after an idle sync: %v", h)
 	}
 }

@@ -130,8 +130,9 @@ func splitHeld(p plan.Plan, v verdict) plan.Plan {
 func keptChanges(p plan.Plan, keep []heldDifference) []plan.HeldChange {
 	var kept []plan.HeldChange
 	for _, c := range p.Changes {
+		differences := c.Differences()
 		own := slices.DeleteFunc(slices.Clone(keep), func(k heldDifference) bool {
-			return !slices.ContainsFunc(c.Differences(), k.Same)
+			return !slices.ContainsFunc(differences, k.Same)
 		})
 		if len(own) == 0 {
 			continue

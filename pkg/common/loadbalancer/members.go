@@ -36,7 +36,7 @@ func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[S, D],
 			return c.reportMissing(key)
 		}
 	}
-	c.recordPlanWarnings(ctx, service, p)
+	c.recordPlanWarnings(service, p)
 	p = c.withRecord(t, have, p)
 	members := p.Membership()
 	if err := c.apply(ctx, service, members); err != nil {

@@ -1,9 +1,6 @@
 package plan
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Difference is one disruptive difference between an existing object and the wanted one. Two plans for one Service have
 // the same Difference if they would change the same field of the same object to the same value.
@@ -105,7 +102,25 @@ func (p Plan) Differences() []Difference {
 	return differences
 }
 
-// HasDifference reports whether a plan, held changes included, has a difference.
-func (p Plan) HasDifference(d Difference) bool {
-	return slices.ContainsFunc(p.Differences(), d.Same)
+// DifferenceSet is a set of differences, whatever they disrupt.
+type DifferenceSet map[Difference]struct{}
+
+// Add adds differences, and returns those that are new.
+func (s DifferenceSet) Add(differences ...Difference) (fresh []Difference) {
+	for _, d := range differences {
+		key := d
+		key.Disrupts = ""
+		if _, ok := s[key]; !ok {
+			s[key] = struct{}{}
+			fresh = append(fresh, d)
+		}
+	}
+	return fresh
+}
+
+// Has reports whether a set has a difference.
+func (s DifferenceSet) Has(d Difference) bool {
+	d.Disrupts = ""
+	_, ok := s[d]
+	return ok
 }

@@ -93,9 +93,10 @@ type Runtime struct {
 	DryRun bool
 	// Disruption is the policy for disruptive changes; empty means HoldDisruption.
 	Disruption DisruptionPolicy
-	// EditsUnseen is set if another manager may have worked since the last leader of this one: then the inputs of Services
-	// at the start count as applied, because what that manager made of edits meanwhile is unknown.
-	EditsUnseen bool
+	// LeadingSince identifies the first leader after which no other manager has led; empty without leader election. The
+	// inputs of a Service that was last seen before count as applied, because what the other manager made of edits
+	// meanwhile is unknown.
+	LeadingSince string
 	// Approvals are where users approve held changes; nil for the annotations of Services, which then stay.
 	Approvals Approvals
 	// Annotate sets annotations of a Service in the cluster; others stay. It fails if the Service was deleted

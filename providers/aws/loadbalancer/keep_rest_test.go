@@ -75,6 +75,11 @@ func TestRestOfAChangeIsMade(t *testing.T) {
 			held: []string{"listeners listener 443"}},
 			func(s *v1.Service) { s.Spec.Ports[2].NodePort = 31999 }, []string{"port 8080: TCP to TCP 31080  []"},
 			[]string{"port 8080: TCP to TCP 31999  []", "port 443: TCP to TCP 30443  []"}},
+		{"the last zone while its successor is held", heldCase{
+			svc:   service(lists("{public-0},{public-1}")),
+			leave: func(m oldManager) { m.network(networkShape{}); m.setSubnets("{public-0}") },
+			held:  []string{"load balancer subnets us-west-2b"}},
+			lists("{public-1}"), nil, []string{"subnet {public-0}"}},
 		{"UDP while IPv6 stays", heldCase{
 			svc: service(), leave: oldManager.dualStack, held: []string{"address type addressType"}},
 			func(s *v1.Service) { port8080(s); s.Spec.Ports[2].Protocol = v1.ProtocolUDP }, nil, []string{"addresses dualstack"}},
@@ -175,4 +180,53 @@ func TestRulesOfKeptSecurityGroupStay(t *testing.T) {
 			r.steady(c.svc)
 		})
 	}
+}
+
+// TestRemadeListenerKeepsHeldPolicies verifies that an edit that replaces a listener of a classic load balancer does not
+// change its TLS policy or the PROXY protocol as well.
+func TestRemadeListenerKeepsHeldPolicies(t *testing.T) {
+	const policy = "ELBSecurityPolicy-TLS-1-2-2017-01"
+	classic := without(annotation.KeyType)
+	tls := annotate(annotation.KeyCertificates, certificateA, annotation.KeyTLSPorts, "443")
+	for name, tt := range map[string]struct {
+		heldCase
+		// stays is part of the facts after the edit.
+		stays []string
+	}{
+		"another TLS policy": {heldCase{svc: service(classic, tls, annotate(annotation.KeyTLSPolicy, "ELBSecurityPolicy-2015-05")),
+			leave: func(m oldManager) { m.classic(classicShape{tls: policy}) }, held: []string{"policies of listener 443 policies"}},
+			[]string{"port 443: SSL to TCP 31443 " + certificateA + " [k8s-SSLNegotiationPolicy-" + policy + "]"}},
+		"TLS policy is removed": {heldCase{svc: service(classic, tls),
+			leave: func(m oldManager) { m.classic(classicShape{tls: policy}) }, held: []string{"policies of listener 443 policies"}},
+			[]string{"port 443: SSL to TCP 31443 " + certificateA + " [k8s-SSLNegotiationPolicy-" + policy + "]"}},
+		"PROXY protocol on": {heldCase{svc: service(classic, annotate(annotation.KeyProxyProtocol, "*")),
+			leave: func(m oldManager) { m.classic(classicShape{}) },
+			held:  []string{"policies of node port 30080 policies", "policies of node port 31443 policies"}}, nil},
+		"PROXY protocol off": {heldCase{svc: service(classic),
+			leave: func(m oldManager) { m.classic(classicShape{proxy: true}) },
+			held:  []string{"policies of node port 30080 policies", "policies of node port 31443 policies"}},
+			[]string{"node port 31443: [k8s-proxyprotocol-enabled]"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := tt.takeOver(t)
+			nodePort(tt.svc)
+			r.ensure(tt.svc)
+			for _, fact := range tt.stays {
+				if !slices.Contains(r.facts(), fact) {
+					t.Errorf("not true: %s in %q by %s", fact, r.facts(), r.calls())
+				}
+			}
+			r.wantKept(tt.heldCase, nil)
+			r.steady(tt.svc)
+		})
+	}
+}
+
+// setSubnets changes the subnets of a network load balancer by hand.
+func (m oldManager) setSubnets(ids ...string) {
+	m.t.Helper()
+	for i := range ids {
+		ids[i] = m.named.Expand(ids[i])
+	}
+	must(m.elbv2.SetSubnets(m.ctx, &elbv2.SetSubnetsInput{LoadBalancerArn: m.balancer(webName).LoadBalancerArn, Subnets: ids}))(m.t)
 }

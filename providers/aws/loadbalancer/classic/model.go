@@ -50,11 +50,11 @@ type Balancer struct {
 	Created     time.Time
 }
 
-// listener returns the listener that can become the desired one in place, or else the desired one as it will
-// be created.
-func (b Balancer) listener(want Listener) Listener {
+// encrypted returns the encrypted listener that becomes a desired one or is replaced by it, or else the desired one as
+// it will be created.
+func (b Balancer) encrypted(want Listener) Listener {
 	for _, l := range b.Listeners {
-		if l.sameImmutableFields(want) {
+		if l.Port == want.Port && l.encrypted() {
 			return l
 		}
 	}

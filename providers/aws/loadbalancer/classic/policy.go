@@ -52,48 +52,92 @@ func (d *differ) diffPolicies(have Balancer) {
 		return []plan.Ref{change.Ref}
 	}
 	for _, port := range d.nodePorts() {
-		policies := have.Backends[port]
-		if slices.Contains(policies, names.ProxyProtocolPolicy) == d.want.ProxyProtocol ||
-			d.want.keeps(kindBackendPolicies, strconv.Itoa(int(port)), fieldPolicies) {
-			continue
-		}
-		desired := slices.DeleteFunc(slices.Clone(policies),
-			func(p string) bool { return p == names.ProxyProtocolPolicy })
-		var effect plan.Effect
-		if d.have.Balancer != nil && have.forwardsTo(port) {
-			effect = switchesProxy
-		}
-		var after []plan.Ref
-		if d.want.ProxyProtocol {
-			desired = append(desired, names.ProxyProtocolPolicy)
-			after = ensurePolicy(names.ProxyProtocolPolicy, proxyPolicyType, proxyPolicyAttribute, "true")
-		}
-		change := d.backendPolicies(port, policies, desired, after)
-		effect.Declare(&change)
-		d.add(change)
+		d.diffBackendPolicies(have, port, ensurePolicy)
 	}
 	for _, want := range d.want.Listeners {
-		if !want.encrypted() || d.want.keeps(kindListenerPolicy, strconv.Itoa(int(want.Port)), fieldPolicies) {
-			continue
+		if want.encrypted() {
+			d.diffListenerPolicies(have, want, ensurePolicy)
 		}
-		listener := have.listener(want)
-		name, reference := d.tlsPolicy(have, listener)
-		if name == "" || slices.Contains(listener.Policies, name) {
-			continue
-		}
-		var effect plan.Effect
-		if len(listener.Policies) > 0 {
-			// The other policy may be weaker than the one in use, or refuse clients that this one accepts.
-			effect = changesPolicy
-		}
-		after := ensurePolicy(name, tlsPolicyType, tlsPolicyAttribute, reference)
-		// Of the listener's policies only those for sticky sessions stay: it has one for encryption.
-		policies := append(slices.DeleteFunc(slices.Clone(listener.Policies),
-			func(p string) bool { return !slices.Contains(have.Sticky, p) }), name)
-		change := d.listenerPolicies(want.Port, listener.Policies, policies, after)
-		effect.Declare(&change)
-		d.add(change)
 	}
+}
+
+// diffBackendPolicies plans the policies of a node port. That of a replaced listener keeps the PROXY protocol of the
+// node port before, if it stays.
+func (d *differ) diffBackendPolicies(have Balancer, port int32,
+	ensurePolicy func(name, kind, attribute, value string) []plan.Ref) {
+	policies, previous := have.Backends[port], d.previousNodePort(have, port)
+	proxy := d.want.ProxyProtocol
+	served := d.have.Balancer != nil && have.forwardsTo(previous)
+	switches := served && slices.Contains(have.Backends[previous], names.ProxyProtocolPolicy) != proxy
+	if switches && d.want.keeps(kindBackendPolicies, strconv.Itoa(int(previous)), fieldPolicies) {
+		proxy, switches = !proxy, false
+	}
+	if slices.Contains(policies, names.ProxyProtocolPolicy) == proxy && !switches {
+		return
+	}
+	desired := slices.DeleteFunc(slices.Clone(policies), func(p string) bool { return p == names.ProxyProtocolPolicy })
+	var after []plan.Ref
+	if proxy {
+		desired = append(desired, names.ProxyProtocolPolicy)
+		after = ensurePolicy(names.ProxyProtocolPolicy, proxyPolicyType, proxyPolicyAttribute, "true")
+	}
+	if switches {
+		policies = have.Backends[previous]
+	}
+	change := d.backendPolicies(port, policies, desired, after)
+	if switches {
+		change.Key = strconv.Itoa(int(previous))
+		switchesProxy.Declare(&change)
+	}
+	d.add(change)
+}
+
+// previousNodePort returns the node port to which the listener of a desired node port forwards before the plan.
+func (d *differ) previousNodePort(have Balancer, port int32) int32 {
+	if have.forwardsTo(port) {
+		return port
+	}
+	for _, want := range d.want.Listeners {
+		i := slices.IndexFunc(have.Listeners, func(l Listener) bool { return l.Port == want.Port })
+		if want.InstancePort == port && i >= 0 {
+			return have.Listeners[i].InstancePort
+		}
+	}
+	return port
+}
+
+// diffListenerPolicies plans the TLS policy of an encrypted listener. One that replaces another has the policy of that
+// one, if it stays.
+func (d *differ) diffListenerPolicies(have Balancer, want Listener,
+	ensurePolicy func(name, kind, attribute, value string) []plan.Ref) {
+	previous := have.encrypted(want)
+	isReplaced := !previous.sameImmutableFields(want)
+	tlsPolicies := slices.DeleteFunc(slices.Clone(previous.Policies),
+		func(p string) bool { return slices.Contains(have.Sticky, p) })
+	if d.want.keeps(kindListenerPolicy, strconv.Itoa(int(want.Port)), fieldPolicies) {
+		if isReplaced {
+			d.add(d.listenerPolicies(want.Port, nil, tlsPolicies, nil))
+		}
+		return
+	}
+	name, reference := d.tlsPolicy(have, previous)
+	isSame := slices.Contains(tlsPolicies, name)
+	if name == "" || isSame && !isReplaced {
+		return
+	}
+	after := ensurePolicy(name, tlsPolicyType, tlsPolicyAttribute, reference)
+	// Of the listener's policies only those for sticky sessions stay: it has one for encryption.
+	policies := []string{name}
+	if !isReplaced {
+		policies = append(slices.DeleteFunc(slices.Clone(previous.Policies),
+			func(p string) bool { return !slices.Contains(have.Sticky, p) }), name)
+	}
+	change := d.listenerPolicies(want.Port, previous.Policies, policies, after)
+	if len(previous.Policies) > 0 && !isSame {
+		// The other policy may be weaker than the one in use, or refuse clients that this one accepts.
+		changesPolicy.Declare(&change)
+	}
+	d.add(change)
 }
 
 // nodePorts returns the node ports of the desired listeners, without duplicates.

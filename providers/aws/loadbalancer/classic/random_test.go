@@ -68,6 +68,9 @@ func TestRandomChanges(t *testing.T) {
 			return err
 		})
 		r.sim.Front().SetFaults()
+		if err := r.manager.WriteRecords(t.Context()); err != nil { // of a plan whose record alone had failed
+			t.Fatal(err)
+		}
 		keep := r.manager
 		r.restart()
 		if p := r.remaining(svc); !p.Empty() {

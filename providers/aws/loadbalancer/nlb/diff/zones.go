@@ -54,7 +54,7 @@ func (d *differ) byZone(zones []model.Zone) map[string]model.Zone {
 func (d *differ) zoneOf(z model.Zone) string { return cmp.Or(d.want.ZoneOf[z.Subnet], z.Subnet) }
 
 // keepZones replaces the desired subnets and addresses of zones that stay as they are. An address that stays in one
-// zone is not moved to another: that zone stays as well.
+// zone is not moved to another: that zone stays as well. So do all zones if none would be left.
 func (d *differ) keepZones(have, want []model.Zone) []model.Zone {
 	existing, desired, kept := d.byZone(have), d.byZone(want), map[string]bool{}
 	for _, difference := range d.want.Kept {
@@ -79,6 +79,9 @@ func (d *differ) keepZones(have, want []model.Zone) []model.Zone {
 		if z, ok := existing[zone]; ok {
 			zones = append(zones, z)
 		}
+	}
+	if len(zones) == 0 {
+		return have
 	}
 	slices.SortFunc(zones, func(a, b model.Zone) int { return strings.Compare(a.Subnet, b.Subnet) })
 	return zones
