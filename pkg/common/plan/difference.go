@@ -1,6 +1,9 @@
 package plan
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Difference is one disruptive difference between an existing object and the wanted one. Two plans for one Service have
 // the same Difference if they would change the same field of the same object to the same value.

@@ -100,7 +100,7 @@ func TestKeepOneOfTwoListeners(t *testing.T) {
 	have := existing(mustDesire(t, web(two), twoTargets()))
 	want := mustDesire(t, web(two, closed), twoTargets())
 	cloud := New(nilAPI{}, nil, nil)
-	held := plan.Difference{Kind: kindListener, Object: "tcp-443", Field: fieldSourceRanges, Wanted: "10.0.0.0/8"}
+	held := plan.Difference{Kind: kindListener, Object: "tcp-443", Field: "sourceRanges", Wanted: "10.0.0.0/8"}
 	kept := cloud.Keep(want, have, []plan.Difference{held})
 	p, err := cloud.Diff(testKey(), &kept, have)
 	if err != nil {
