@@ -90,7 +90,7 @@ type Cloud struct {
 	region     *snapshot.Value[string]
 	connection *snapshot.Value[connection]
 
-	loadBalancer *lbcommon.Balancers
+	loadBalancer *lbcommon.Controller
 	instances    *commoninstances.Instances
 	routes       *commonroutes.Routes
 	inventory    inventory.Listers
@@ -183,7 +183,7 @@ func (c *Cloud) build(o options, topologyTypes *regexp.Regexp) {
 	lbCloud := loadbalancer.New(loadbalancer.Options{
 		Connect: c.connectBalancers, InstanceID: ids.Parse, Settings: loadBalancerSettings(&c.config), Clock: o.clock,
 	})
-	c.loadBalancer = lbcommon.NewBalancers(lbcommon.Options{
+	c.loadBalancer = lbcommon.New(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock, Nodes: c.Nodes(),
 		DeferRecords: true, // one AddTags stores the records of 20 load balancers

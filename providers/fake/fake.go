@@ -71,7 +71,7 @@ func factory(r io.Reader) (cloudprovider.Interface, error) {
 type Cloud struct {
 	provider.Base
 
-	loadBalancer *lbcommon.Balancers
+	loadBalancer *lbcommon.Controller
 	instances    *instances.Instances
 	routes       *routes.Routes
 	inventory    inventory.Listers
@@ -154,7 +154,7 @@ func (c *Cloud) build(clk clock.WithTicker) {
 	c.routes = routes.New(routes.Options{Provider: ProviderName, Nodes: c.Nodes()},
 		&fakeroutes.Source{API: c.api}, c.instances)
 	cloud := loadbalancer.New(c.api, ids.Parse, clk)
-	c.loadBalancer = lbcommon.NewBalancers(lbcommon.Options{
+	c.loadBalancer = lbcommon.New(lbcommon.Options{
 		Provider:   ProviderName,
 		Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode:   c.instances.OwnsNode,

@@ -19,7 +19,7 @@ const (
 
 // measuredBalancers records the calls of the service controller in the legacy metrics.
 type measuredBalancers struct {
-	*lbcommon.Balancers
+	*lbcommon.Controller
 	metrics *client.LegacyMetrics
 	clock   clock.PassiveClock
 }
@@ -29,7 +29,7 @@ func (m measuredBalancers) EnsureLoadBalancer(
 	ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node,
 ) (*v1.LoadBalancerStatus, error) {
 	start := m.clock.Now()
-	status, err := m.Balancers.EnsureLoadBalancer(ctx, clusterName, service, nodes)
+	status, err := m.Controller.EnsureLoadBalancer(ctx, clusterName, service, nodes)
 	m.metrics.Reconcile(reconcileEnsure, m.clock.Since(start), err)
 	return status, err
 }
@@ -39,7 +39,7 @@ func (m measuredBalancers) UpdateLoadBalancer(
 	ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node,
 ) error {
 	start := m.clock.Now()
-	err := m.Balancers.UpdateLoadBalancer(ctx, clusterName, service, nodes)
+	err := m.Controller.UpdateLoadBalancer(ctx, clusterName, service, nodes)
 	m.metrics.Reconcile(reconcileUpdate, m.clock.Since(start), err)
 	return err
 }
@@ -49,7 +49,7 @@ func (m measuredBalancers) EnsureLoadBalancerDeleted(
 	ctx context.Context, clusterName string, service *v1.Service,
 ) error {
 	start := m.clock.Now()
-	err := m.Balancers.EnsureLoadBalancerDeleted(ctx, clusterName, service)
+	err := m.Controller.EnsureLoadBalancerDeleted(ctx, clusterName, service)
 	m.metrics.Reconcile(reconcileDelete, m.clock.Since(start), err)
 	return err
 }

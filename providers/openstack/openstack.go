@@ -82,7 +82,7 @@ type Cloud struct {
 	client *client.Client
 	clock  clock.PassiveClock
 
-	loadBalancer *lbcommon.Balancers
+	loadBalancer *lbcommon.Controller
 	instances    *commoninstances.Instances
 	routes       *commonroutes.Routes
 	inventory    inventory.Listers
@@ -168,7 +168,7 @@ func (c *Cloud) build(o options) {
 		API: clients, ServerID: ids.Parse, Settings: loadBalancerSettings(c.config), Clock: o.clock,
 		Nodes: c.Nodes(), OwnsNode: c.instances.OwnsNode,
 	})
-	c.loadBalancer = lbcommon.NewBalancers(lbcommon.Options{
+	c.loadBalancer = lbcommon.New(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock, Nodes: c.Nodes(),
 	}, loadBalancers)

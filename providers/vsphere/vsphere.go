@@ -92,7 +92,7 @@ type Cloud struct {
 	instances nodeInstances
 	// nsxt, loadBalancer and routes are nil if they are not configured.
 	nsxt         *client.Policy
-	loadBalancer *lbcommon.Balancers
+	loadBalancer *lbcommon.Controller
 	routes       *routes.Routes
 	inventory    inventory.Listers
 	clusterUID   atomic.Pointer[string]
@@ -193,7 +193,7 @@ func (c *Cloud) buildNSXT(cfg config.Config, o options, ids names.ProviderIDs) e
 	}
 	if cfg.LoadBalancer != nil {
 		loadBalancers := loadbalancer.New(c.nsxt, *cfg.LoadBalancer, o.clock)
-		c.loadBalancer = lbcommon.NewBalancers(lbcommon.Options{
+		c.loadBalancer = lbcommon.New(lbcommon.Options{
 			Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName), OwnsNode: c.instances.OwnsNode,
 			NodeAddresses: c.instances.NodeAddresses, Nodes: c.Nodes(), Clock: o.clock,
 		}, loadBalancers)

@@ -41,7 +41,7 @@ func heldID(held []heldDifference, used int) string {
 }
 
 // approvalsUsed returns how many approvals of a Service were used before.
-func (c *Controller[S, D, O]) approvalsUsed(t target[S, D]) int {
+func (c *Controller) approvalsUsed(t target) int {
 	h, _ := c.historyOf(t)
 	return h.Approvals
 }
@@ -65,7 +65,7 @@ func approves(approval, heldID string) bool {
 }
 
 // approvals returns where held changes are approved.
-func (c *Controller[S, D, O]) approvals() provider.Approvals {
+func (c *Controller) approvals() provider.Approvals {
 	if r := c.runtime.Load(); r != nil && r.Approvals != nil {
 		return r.Approvals
 	}
@@ -74,7 +74,7 @@ func (c *Controller[S, D, O]) approvals() provider.Approvals {
 
 // approval returns the approval of a Service; empty for none. Changes stay held while it cannot be read. An approval
 // whose changes are applied has ended, even if it could not be removed yet.
-func (c *Controller[S, D, O]) approval(ctx context.Context, service *v1.Service) string {
+func (c *Controller) approval(ctx context.Context, service *v1.Service) string {
 	id, err := c.approvals().Approved(ctx, service)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to read the approval of held changes", "service", klog.KObj(service))
@@ -88,7 +88,7 @@ func (c *Controller[S, D, O]) approval(ctx context.Context, service *v1.Service)
 
 // endApproval removes an approval once its changes are applied, so that it never applies the same changes at another
 // time, for another reason. Without an ID it retries an earlier removal.
-func (c *Controller[S, D, O]) endApproval(ctx context.Context, service *v1.Service, id string) {
+func (c *Controller) endApproval(ctx context.Context, service *v1.Service, id string) {
 	if id != "" {
 		c.approved.Store(service.UID, id)
 	}

@@ -34,9 +34,8 @@ type AllReader interface {
 }
 
 // AuditsTogether implements Auditor.
-func (c *Controller[S, D, O]) AuditsTogether() bool {
-	reader, ok := any(c.cloud).(AllReader)
-	return ok && reader.ReadsAll()
+func (c *Controller) AuditsTogether() bool {
+	return c.allReader != nil && c.allReader.ReadsAll()
 }
 
 // CurrentFunc returns a Service, nil if it needs no load balancer, and the nodes of the cluster.
@@ -44,7 +43,7 @@ func (c *Controller[S, D, O]) AuditsTogether() bool {
 type CurrentFunc func() (*v1.Service, []*v1.Node)
 
 // AuditLoadBalancer implements Auditor.
-func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName string,
+func (c *Controller) AuditLoadBalancer(ctx context.Context, clusterName string,
 	current CurrentFunc) (drift plan.Plan, status *v1.LoadBalancerStatus, err error) {
 	service, _ := current()
 	if service == nil {
@@ -96,7 +95,7 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 
 // isEdited reports whether an edit of the Service is not applied yet: then a sync of the Service has failed or is still
 // to come, and the changes are not drift.
-func (c *Controller[S, D, O]) isEdited(t target[S, D]) bool {
+func (c *Controller) isEdited(t target) bool {
 	h, _ := c.knownHistory(t.service)
 	return h.applying || h.Unfinished || h.Digest != Digest(intent.InputsOf(t.service, c.options.Vocabulary))
 }

@@ -146,7 +146,7 @@ func (c *causes) undo() {
 }
 
 // causes returns the causes of the differences of a target's plans.
-func (c *Controller[S, D, O]) causes(t target[S, D], have O) *causes {
+func (c *Controller) causes(t target, have any) *causes {
 	h, known := c.historyOf(t)
 	found := &causes{
 		present: intent.InputsOf(t.service, c.options.Vocabulary), caused: h.Caused,
@@ -161,7 +161,7 @@ func (c *Controller[S, D, O]) causes(t target[S, D], have O) *causes {
 }
 
 // historyOf returns the history that the plan of a target depends on.
-func (c *Controller[S, D, O]) historyOf(t target[S, D]) (history, bool) {
+func (c *Controller) historyOf(t target) (history, bool) {
 	if t.history.UID != "" {
 		return t.history, true
 	}
@@ -169,7 +169,7 @@ func (c *Controller[S, D, O]) historyOf(t target[S, D]) (history, bool) {
 }
 
 // planInputs returns the plan for other inputs of a Service. It is pure.
-func (c *Controller[S, D, O]) planInputs(t target[S, D], have O, inputs intent.Inputs,
+func (c *Controller) planInputs(t target, have any, inputs intent.Inputs,
 	keep []plan.Difference) (plan.Plan, error) {
 	service, err := inputs.Apply(t.service, c.options.Vocabulary)
 	if err != nil {
@@ -187,9 +187,9 @@ func (c *Controller[S, D, O]) planInputs(t target[S, D], have O, inputs intent.I
 }
 
 // diffKeeping returns the plan that keeps some of the existing values.
-func (c *Controller[S, D, O]) diffKeeping(key Key, want D, have O, keep []plan.Difference) (plan.Plan, error) {
-	if keeper, ok := any(c.cloud).(Keeper[D, O]); ok && len(keep) > 0 {
-		want = keeper.Keep(want, have, keep)
+func (c *Controller) diffKeeping(key Key, want, have any, keep []plan.Difference) (plan.Plan, error) {
+	if c.keeper != nil && len(keep) > 0 {
+		want = c.keeper.Keep(want, have, keep)
 	}
 	return c.cloud.Diff(key, &want, have)
 }

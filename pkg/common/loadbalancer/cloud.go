@@ -125,6 +125,25 @@ type Keeper[D, O any] interface {
 	Keep(want D, have O, differences []plan.Difference) D
 }
 
+// RecordKeeper is implemented by a Cloud that stores an AppliedRecord with each load balancer. The record of
+// a new load balancer is part of its creation, which the cloud plans; the Controller plans all updates.
+type RecordKeeper[D, O any] interface {
+	// StoredRecord returns the stored record of the load balancer, and whether one can be stored: not without a
+	// load balancer, or with one of another owner. It is pure.
+	StoredRecord(key Key, have O) (record AppliedRecord, writable bool)
+	// DesiredRecord returns the record to store once the desired state is applied. It is pure.
+	DesiredRecord(want D) AppliedRecord
+	// StoreRecords returns the changes, of kind KindRecord, that store records, in as few calls as the cloud allows.
+	StoreRecords(updates []RecordUpdate[O]) []plan.Change
+}
+
+// RecordUpdate is a record to be stored with an existing load balancer.
+type RecordUpdate[O any] struct {
+	Key    Key
+	Have   O
+	Record AppliedRecord
+}
+
 // Binder is implemented by a Cloud whose plans have steps.
 type Binder[O any] interface {
 	// Bind returns a plan of Diff or DiffMembers with the functions that make its steps. Have are the objects that the

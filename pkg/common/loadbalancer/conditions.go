@@ -33,7 +33,7 @@ const maxCondition = 4 << 10
 
 // setHeldCondition reports the held changes of a plan. Updates of members do not: the Service that they get has the
 // conditions that it had before its last sync.
-func (c *Controller[S, D, O]) setHeldCondition(ctx context.Context, service *v1.Service, p plan.Plan) {
+func (c *Controller) setHeldCondition(ctx context.Context, service *v1.Service, p plan.Plan) {
 	var texts []string
 	for _, warning := range p.Warnings {
 		if p.Reasons[warning] == events.LoadBalancerChangesHeld {
@@ -44,7 +44,7 @@ func (c *Controller[S, D, O]) setHeldCondition(ctx context.Context, service *v1.
 }
 
 // setRefusedCondition reports the error of a sync, if it lasts until someone changes the Service or the cloud.
-func (c *Controller[S, D, O]) setRefusedCondition(ctx context.Context, service *v1.Service, err error) {
+func (c *Controller) setRefusedCondition(ctx context.Context, service *v1.Service, err error) {
 	if err != nil && !cloudapi.Is(err, cloudapi.Invalid) {
 		return // It is unknown whether the problem is solved.
 	}
@@ -63,7 +63,7 @@ type problem struct {
 
 // setProblem sets a condition to true with a message, or to false without one. It writes nothing if the Service has it,
 // or never had the problem, and this process has not just written another one, which the Service may still lack.
-func (c *Controller[S, D, O]) setProblem(ctx context.Context, service *v1.Service, conditionType, reason,
+func (c *Controller) setProblem(ctx context.Context, service *v1.Service, conditionType, reason,
 	message string) {
 	r := c.runtime.Load()
 	if r == nil || r.SetCondition == nil {

@@ -64,15 +64,22 @@ type Options struct {
 
 // Controller implements cloudprovider.LoadBalancer for one cloud. It is safe for concurrent use; calls for
 // one Service are serialized, calls for different Services run concurrently.
-type Controller[S, D, O any] struct {
+type Controller struct {
 	options Options
-	cloud   Cloud[S, D, O]
+	cloud   Cloud[any, any, any]
+	// The other interfaces of the cloud; nil for those that it does not implement.
+	keeper    Keeper[any, any]
+	binder    Binder[any]
+	records   RecordKeeper[any, any]
+	filter    ClassFilter
+	allReader AllReader
+
 	runtime atomic.Pointer[provider.Runtime]
 	locks   locks.KeyedMutex
 	sent    *events.Deduplicator
 	// missing has the keys of load balancers that an Update found to be deleted; see reportMissing.
 	missing sync.Map
-	due     dueRecords[O]
+	due     dueRecords
 	// ensured has the Service of each key's last Ensure, because Update may get an older one; see latestService.
 	ensured sync.Map
 	// valid has the settings of each UID at its last successful Ensure; see lastValidSettings.
@@ -86,27 +93,39 @@ type Controller[S, D, O any] struct {
 }
 
 var (
-	_ Interface            = (*Controller[any, any, any])(nil)
-	_ provider.RuntimeUser = (*Controller[any, any, any])(nil)
+	_ Interface            = (*Controller)(nil)
+	_ provider.RuntimeUser = (*Controller)(nil)
 )
 
 // New returns the load balancer interface of one cloud.
-func New[S, D, O any](o Options, cloud Cloud[S, D, O]) *Controller[S, D, O] {
+func New[S, D, O any](o Options, cloud Cloud[S, D, O]) *Controller {
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.RetryAfter = cmp.Or(o.RetryAfter, DefaultRetryAfter)
 	o.Clock = clocks.OrReal(o.Clock)
 	o.Vocabulary.Provider = cmp.Or(o.Vocabulary.Provider, o.Provider)
 	o.Vocabulary.ForeignPrefixes = provider.ForeignPrefixes(o.Provider)
 	process().set.Register()
-	return &Controller[S, D, O]{options: o, cloud: cloud, sent: events.NewDeduplicator()}
+	c := &Controller{options: o, cloud: erasedCloud[S, D, O]{cloud}, sent: events.NewDeduplicator()}
+	if keeper, ok := cloud.(Keeper[D, O]); ok {
+		c.keeper = erasedKeeper[D, O]{keeper}
+	}
+	if binder, ok := cloud.(Binder[O]); ok {
+		c.binder = erasedBinder[O]{binder}
+	}
+	if records, ok := cloud.(RecordKeeper[D, O]); ok {
+		c.records = erasedRecords[D, O]{records}
+	}
+	c.filter, _ = cloud.(ClassFilter)
+	c.allReader, _ = cloud.(AllReader)
+	return c
 }
 
 // SetRuntime implements provider.RuntimeUser. Before it is called, Events are dropped and the cluster's UID
 // is unknown.
-func (c *Controller[S, D, O]) SetRuntime(r provider.Runtime) { c.runtime.Store(&r) }
+func (c *Controller) SetRuntime(r provider.Runtime) { c.runtime.Store(&r) }
 
 // GetLoadBalancerName implements cloudprovider.LoadBalancer. It makes no call.
-func (c *Controller[S, D, O]) GetLoadBalancerName(_ context.Context, clusterName string, service *v1.Service) string {
+func (c *Controller) GetLoadBalancerName(_ context.Context, clusterName string, service *v1.Service) string {
 	return c.cloud.Name(c.key(clusterName, service))
 }
 
@@ -115,7 +134,7 @@ func (c *Controller[S, D, O]) GetLoadBalancerName(_ context.Context, clusterName
 // finalizer, and the orphans would never be deleted.
 //
 // It takes no lock, because it changes nothing and must not wait for a creation.
-func (c *Controller[S, D, O]) GetLoadBalancer(ctx context.Context, clusterName string,
+func (c *Controller) GetLoadBalancer(ctx context.Context, clusterName string,
 	service *v1.Service) (*v1.LoadBalancerStatus, bool, error) {
 	key := c.key(clusterName, service)
 	if _, missing := c.missing.LoadAndDelete(lockName(key)); missing {
@@ -139,7 +158,7 @@ func (c *Controller[S, D, O]) GetLoadBalancer(ctx context.Context, clusterName s
 // Errors: class cloudapi.Invalid names every problem of the Service; a refusal of the provider names the
 // impossible change; other classes come from the cloud. An api.RetryError is in the chain if the cloud
 // requested a wait, or if only an address is missing that the cloud will assign.
-func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
+func (c *Controller) EnsureLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
 	nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
 	if !c.handles(service) {
 		return nil, cloudprovider.ImplementedElsewhere
@@ -159,7 +178,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 }
 
 // ensure applies the desired state of a Service.
-func (c *Controller[S, D, O]) ensure(ctx context.Context, key Key, service *v1.Service, nodes []*v1.Node) (
+func (c *Controller) ensure(ctx context.Context, key Key, service *v1.Service, nodes []*v1.Node) (
 	*v1.LoadBalancerStatus, error) {
 	t, err := c.target(ctx, key, service, nodes)
 	if err != nil {
@@ -187,7 +206,7 @@ func (c *Controller[S, D, O]) ensure(ctx context.Context, key Key, service *v1.S
 // UpdateLoadBalancer implements cloudprovider.LoadBalancer: it applies the changes that only affect which
 // nodes receive traffic. If they depend on other changes, or if the load balancer is deleted, it returns an
 // error, after which the framework calls Ensure.
-func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
+func (c *Controller) UpdateLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
 	nodes []*v1.Node) error {
 	if !c.handles(service) {
 		return cloudprovider.ImplementedElsewhere
@@ -210,7 +229,7 @@ func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterNam
 // latestService returns the Service of the last Ensure instead of the one that Update got. When a node and a Service
 // change at the same time, the framework may call Ensure with the new Service and then Update with the old
 // one: a listener that Ensure has just created would then lack the node, and no retry follows.
-func (c *Controller[S, D, O]) latestService(key Key, service *v1.Service) *v1.Service {
+func (c *Controller) latestService(key Key, service *v1.Service) *v1.Service {
 	last, ok := c.ensured.Load(lockName(key))
 	if !ok {
 		return service
@@ -224,7 +243,7 @@ func (c *Controller[S, D, O]) latestService(key Key, service *v1.Service) *v1.Se
 // EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer. It uses only the identity of the Service,
 // so that a Service with invalid annotations can be deleted, and it removes orphans if the load balancer
 // itself is already deleted.
-func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clusterName string,
+func (c *Controller) EnsureLoadBalancerDeleted(ctx context.Context, clusterName string,
 	service *v1.Service) error {
 	key := c.key(clusterName, service)
 	ctx, release, err := c.enter(ctx, key)
@@ -253,7 +272,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 }
 
 // forget releases what this process knows about a Service without a load balancer.
-func (c *Controller[S, D, O]) forget(key Key) {
+func (c *Controller) forget(key Key) {
 	c.missing.Delete(lockName(key))
 	c.due.remove(lockName(key))
 	c.histories.Delete(key.UID)
@@ -268,7 +287,7 @@ func (c *Controller[S, D, O]) forget(key Key) {
 
 // PlanLoadBalancer implements Planner. Warnings about the Service's annotations are part of the plan.
 // It bypasses every snapshot and applied record, so that the plan shows drift.
-func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
+func (c *Controller) PlanLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
 	nodes []*v1.Node, o PlanOptions) (plan.Plan, error) {
 	key := c.key(clusterName, service)
 	if o.Remove {
@@ -283,7 +302,7 @@ func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName 
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	t, err := c.desired(ctx, target[S, D]{
+	t, err := c.desired(ctx, target{
 		key: key, service: service, reference: c.cloud.Reference(service), in: in,
 	}, nodes)
 	if err != nil {

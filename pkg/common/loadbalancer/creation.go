@@ -32,7 +32,7 @@ func refuseCreation(in intent.Service, p plan.Plan) (plan.Plan, error) {
 // isBeingCreated reports whether a load balancer without objects is still to be created. Between a Service's creation
 // and the end of its first sync, the framework already calls UpdateLoadBalancer when nodes change, and turns its error
 // into a Warning. Otherwise the load balancer was created before, and has been deleted.
-func (c *Controller[S, D, O]) isBeingCreated(key Key, service *v1.Service) bool {
+func (c *Controller) isBeingCreated(key Key, service *v1.Service) bool {
 	_, wasCreated := c.valid.Load(key.UID)
 	return !wasCreated && len(service.Status.LoadBalancer.Ingress) == 0
 }

@@ -24,7 +24,7 @@ const (
 )
 
 // recordWarnings records the warnings about a Service's spec and annotations that are new.
-func (c *Controller[S, D, O]) recordWarnings(service *v1.Service, warnings []intent.Warning) {
+func (c *Controller) recordWarnings(service *v1.Service, warnings []intent.Warning) {
 	messages := make([]events.Message, len(warnings))
 	for i, w := range warnings {
 		messages[i] = events.Message{Reason: eventReasons[w.Reason], Text: w.Message}
@@ -33,7 +33,7 @@ func (c *Controller[S, D, O]) recordWarnings(service *v1.Service, warnings []int
 }
 
 // recordPlanWarnings records the warnings of a plan that are new.
-func (c *Controller[S, D, O]) recordPlanWarnings(service *v1.Service, p plan.Plan) {
+func (c *Controller) recordPlanWarnings(service *v1.Service, p plan.Plan) {
 	messages := make([]events.Message, len(p.Warnings))
 	for i, w := range p.Warnings {
 		messages[i] = events.Message{Reason: cmp.Or(p.Reasons[w], events.LoadBalancerWarning), Text: w}
@@ -41,13 +41,13 @@ func (c *Controller[S, D, O]) recordPlanWarnings(service *v1.Service, p plan.Pla
 	c.recordNew(service, sourcePlan, messages)
 }
 
-func (c *Controller[S, D, O]) recordNew(service *v1.Service, source string, messages []events.Message) {
+func (c *Controller) recordNew(service *v1.Service, source string, messages []events.Message) {
 	for _, m := range c.sent.FilterNew(service.Namespace+"/"+service.Name, source, messages) {
 		c.event(service, m.Reason, m.Text)
 	}
 }
 
-func (c *Controller[S, D, O]) event(service *v1.Service, reason events.Reason, message string) {
+func (c *Controller) event(service *v1.Service, reason events.Reason, message string) {
 	r := c.runtime.Load()
 	if r == nil || r.Recorder == nil {
 		return

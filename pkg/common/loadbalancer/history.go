@@ -220,7 +220,7 @@ func storedHistory(service *v1.Service) (history, bool) {
 }
 
 // knownHistory returns the newest history of a Service: that of this process, or the stored one.
-func (c *Controller[S, D, O]) knownHistory(service *v1.Service) (history, bool) {
+func (c *Controller) knownHistory(service *v1.Service) (history, bool) {
 	stored, isStored := storedHistory(service)
 	value, known := c.histories.Load(service.UID)
 	if h, ok := value.(history); known && ok && (!isStored || h.Sequence >= stored.Sequence) {
@@ -231,7 +231,7 @@ func (c *Controller[S, D, O]) knownHistory(service *v1.Service) (history, bool) 
 
 // rememberFirst makes the inputs of a Service without a history its first ones, before they are validated: a correction
 // is then an edit. It does so with each Service that was last seen before another manager has led.
-func (c *Controller[S, D, O]) rememberFirst(ctx context.Context, service *v1.Service) {
+func (c *Controller) rememberFirst(ctx context.Context, service *v1.Service) {
 	before, known := c.knownHistory(service)
 	since := before.LeadingSince
 	if r := c.runtime.Load(); r != nil && r.LeadingSince != "" {
@@ -253,7 +253,7 @@ func (c *Controller[S, D, O]) rememberFirst(ctx context.Context, service *v1.Ser
 
 // beginPlan stores, before a plan is applied, the inputs of the Service and the differences that have a cause, so that
 // these are finished after an interruption. An error means that no disruptive change may begin.
-func (c *Controller[S, D, O]) beginPlan(ctx context.Context, t target[S, D], p plan.Plan) error {
+func (c *Controller) beginPlan(ctx context.Context, t target, p plan.Plan) error {
 	before, _ := c.knownHistory(t.service)
 	h := before
 	present := intent.InputsOf(t.service, c.options.Vocabulary)
@@ -282,7 +282,7 @@ func (c *Controller[S, D, O]) beginPlan(ctx context.Context, t target[S, D], p p
 
 // endPlan stores, after a plan was applied, that its differences need no cause any more: only those that it does not
 // apply stay.
-func (c *Controller[S, D, O]) endPlan(ctx context.Context, t target[S, D], p plan.Plan) {
+func (c *Controller) endPlan(ctx context.Context, t target, p plan.Plan) {
 	before, _ := c.knownHistory(t.service)
 	h := before
 	h.applying, h.Unfinished, h.Caused = false, false, nil
@@ -303,7 +303,7 @@ func (c *Controller[S, D, O]) endPlan(ctx context.Context, t target[S, D], p pla
 }
 
 // storeChanged stores a history that differs from the one before.
-func (c *Controller[S, D, O]) storeChanged(ctx context.Context, service *v1.Service, before, h history) error {
+func (c *Controller) storeChanged(ctx context.Context, service *v1.Service, before, h history) error {
 	if !before.unstored && before.encode() == h.encode() {
 		c.histories.Store(service.UID, h)
 		return nil
@@ -313,7 +313,7 @@ func (c *Controller[S, D, O]) storeChanged(ctx context.Context, service *v1.Serv
 }
 
 // store keeps a history in this process, and writes it to the status of the Service.
-func (c *Controller[S, D, O]) store(ctx context.Context, service *v1.Service, h history) error {
+func (c *Controller) store(ctx context.Context, service *v1.Service, h history) error {
 	var err error
 	if r := c.runtime.Load(); r != nil && r.SetCondition != nil {
 		message := h.encode()
@@ -333,7 +333,7 @@ func (c *Controller[S, D, O]) store(ctx context.Context, service *v1.Service, h 
 
 // restoreHistory makes the next plan store the history again if the Service lacks it, because another client has
 // overwritten its conditions. The Service is a current one.
-func (c *Controller[S, D, O]) restoreHistory(service *v1.Service) {
+func (c *Controller) restoreHistory(service *v1.Service) {
 	value, _ := c.histories.Load(service.UID)
 	stored, isStored := storedHistory(service)
 	if h, ok := value.(history); ok && (!isStored || stored.Sequence < h.Sequence) {
@@ -343,7 +343,7 @@ func (c *Controller[S, D, O]) restoreHistory(service *v1.Service) {
 }
 
 // leaveStatus ends what the status of a Service reports about a load balancer if the Service stays without one.
-func (c *Controller[S, D, O]) leaveStatus(ctx context.Context, service *v1.Service) {
+func (c *Controller) leaveStatus(ctx context.Context, service *v1.Service) {
 	r := c.runtime.Load()
 	if service.DeletionTimestamp != nil || r == nil || r.SetCondition == nil {
 		return

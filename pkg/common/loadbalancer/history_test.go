@@ -481,7 +481,7 @@ func TestMoreCausesThanFit(t *testing.T) {
 		p.Add(plan.Change{Ref: plan.Ref{Kind: "listener", Name: Digest(i), Action: plan.Delete}, Disrupts: plan.DisruptsTraffic})
 	}
 	svc := c.service()
-	target := target[string, kept]{key: c.key("prod", svc), service: svc}
+	target := target{key: c.key("prod", svc), service: svc}
 	if err := c.beginPlan(t.Context(), target, withCauses(p, verdict{})); !errors.Is(err, errHistoryTooLong) {
 		t.Errorf("error %v", err)
 	}

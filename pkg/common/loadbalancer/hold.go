@@ -152,14 +152,14 @@ func keptChanges(p plan.Plan, keep []heldDifference) []plan.HeldChange {
 }
 
 // newJudge returns the judge of a target's plans.
-func (c *Controller[S, D, O]) newJudge(t target[S, D], have O) judge {
+func (c *Controller) newJudge(t target, have any) judge {
 	j := judge{causes: c.causes(t, have), takenOver: true}
 	if r := c.runtime.Load(); r != nil {
 		j.policy = r.Disruption
 	}
-	if keeper, ok := any(c.cloud).(RecordKeeper[D, O]); ok {
-		stored, _ := keeper.StoredRecord(t.key, have)
-		want := keeper.DesiredRecord(*t.want)
+	if c.records != nil {
+		stored, _ := c.records.StoredRecord(t.key, have)
+		want := c.records.DesiredRecord(*t.want)
 		h, _ := c.historyOf(t)
 		j.takenOver = stored.IsZero() && !h.Unfinished
 		j.drifts = stored.State != "" && stored.State == want.State
@@ -169,7 +169,7 @@ func (c *Controller[S, D, O]) newJudge(t target[S, D], have O) judge {
 
 // hold applies the policy to a plan. Held differences keep what exists, and everything else is applied: what follows
 // from a kept value is computed again, and members follow the nodes.
-func (c *Controller[S, D, O]) hold(ctx context.Context, t target[S, D], have O, p plan.Plan) (plan.Plan, error) {
+func (c *Controller) hold(ctx context.Context, t target, have any, p plan.Plan) (plan.Plan, error) {
 	mayBeHeld := func(c plan.Change) bool { return c.Mark || c.Disrupts.Severe() }
 	if t.want == nil || !slices.ContainsFunc(p.Changes, mayBeHeld) {
 		return p, nil // most plans: the last inputs are not read
@@ -202,11 +202,11 @@ const maxKeepRounds = 10
 
 // keep returns the plan without what is held, and the held differences. The cloud keeps what it can; changes with
 // other held differences are held as a whole.
-func (c *Controller[S, D, O]) keep(t target[S, D], have O, p plan.Plan, j judge, v verdict) (split plan.Plan,
+func (c *Controller) keep(t target, have any, p plan.Plan, j judge, v verdict) (split plan.Plan,
 	held []heldDifference, err error) {
 	held = v.held
 	var kept []plan.HeldChange
-	if _, ok := any(c.cloud).(Keeper[D, O]); ok {
+	if c.keeper != nil {
 		var keep []plan.Difference
 		fresh := v.held
 		for rounds := 0; len(fresh) > 0 && rounds < maxKeepRounds; rounds++ {

@@ -19,7 +19,7 @@ var unknownMembers = Digest("unknown members")
 
 // updateMembers applies the changes of a target that only affect which nodes receive traffic. Members of a
 // load balancer that Diff refuses to change follow the nodes, too.
-func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[S, D], service *v1.Service,
+func (c *Controller) updateMembers(ctx context.Context, t target, service *v1.Service,
 	nodes []*v1.Node) error {
 	key := t.key
 	have, p, err := c.compareMembers(ctx, t)
@@ -47,7 +47,7 @@ func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[S, D],
 }
 
 // waitingError returns the error about changes of members that cannot be made yet; nil if there are none.
-func (c *Controller[S, D, O]) waitingError(key Key, waiting int) error {
+func (c *Controller) waitingError(key Key, waiting int) error {
 	if waiting == 0 {
 		return nil
 	}
@@ -71,7 +71,7 @@ func countHeldMembers(p plan.Plan) int {
 // which is the cause: the load balancer stays unchanged, and nodes still join and leave it. It returns the
 // cause if it is of another class, or if no load balancer exists; joined with the error, if members cannot be
 // updated. A Service that never had an address has no load balancer, so nothing is read.
-func (c *Controller[S, D, O]) followNodes(ctx context.Context, t target[S, D], service *v1.Service, nodes []*v1.Node,
+func (c *Controller) followNodes(ctx context.Context, t target, service *v1.Service, nodes []*v1.Node,
 	cause error) error {
 	_, wasValid := c.valid.Load(t.key.UID)
 	if !cloudapi.Is(cause, cloudapi.Invalid) || !wasValid && len(service.Status.LoadBalancer.Ingress) == 0 {
@@ -82,7 +82,7 @@ func (c *Controller[S, D, O]) followNodes(ctx context.Context, t target[S, D], s
 		return errors.Join(cause, err)
 	}
 	t.want = nil
-	have, err := c.cloud.Observe(ctx, Request[D]{Key: t.key, Reference: t.reference})
+	have, err := c.cloud.Observe(ctx, Request[any]{Key: t.key, Reference: t.reference})
 	if err != nil {
 		return errors.Join(cause, err)
 	}
@@ -105,7 +105,7 @@ func (c *Controller[S, D, O]) followNodes(ctx context.Context, t target[S, D], s
 }
 
 // followNodesAndFail is followNodes for callers that return the cause in any case.
-func (c *Controller[S, D, O]) followNodesAndFail(ctx context.Context, t target[S, D], service *v1.Service,
+func (c *Controller) followNodesAndFail(ctx context.Context, t target, service *v1.Service,
 	nodes []*v1.Node, cause error) error {
 	if err := c.followNodes(ctx, t, service, nodes, cause); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (c *Controller[S, D, O]) followNodesAndFail(ctx context.Context, t target[S
 // lastValidSettings returns the settings that select the nodes of an invalid Service: those of its last valid form, if
 // this process has seen it or if its history has it. Otherwise it omits the annotations that the applied record shows
 // to be new.
-func (c *Controller[S, D, O]) lastValidSettings(t target[S, D], have O) intent.Service {
+func (c *Controller) lastValidSettings(t target, have any) intent.Service {
 	if valid, ok := c.valid.Load(t.key.UID); ok {
 		if in, ok := valid.(intent.Service); ok {
 			return in
@@ -130,11 +130,10 @@ func (c *Controller[S, D, O]) lastValidSettings(t target[S, D], have O) intent.S
 		}
 	}
 	in := t.in
-	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
-	if !ok {
+	if c.records == nil {
 		return in
 	}
-	if record, _ := keeper.StoredRecord(t.key, have); record.Has(intent.FieldPorts) {
+	if record, _ := c.records.StoredRecord(t.key, have); record.Has(intent.FieldPorts) {
 		in.Annotations = maps.Clone(in.Annotations)
 		maps.DeleteFunc(in.Annotations, func(key, _ string) bool { return !record.Has(key) })
 	}
@@ -143,17 +142,16 @@ func (c *Controller[S, D, O]) lastValidSettings(t target[S, D], have O) intent.S
 
 // withUnknownMembers adds, to changes of members, the update of a stored record that no longer proves any
 // members.
-func (c *Controller[S, D, O]) withUnknownMembers(key Key, have O, p plan.Plan) plan.Plan {
-	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
-	if !ok || p.Empty() {
+func (c *Controller) withUnknownMembers(key Key, have any, p plan.Plan) plan.Plan {
+	if c.records == nil || p.Empty() {
 		return p
 	}
-	record, writable := keeper.StoredRecord(key, have)
+	record, writable := c.records.StoredRecord(key, have)
 	if !writable || record.Members == "" || record.Members == unknownMembers {
 		return p
 	}
 	record.Members = unknownMembers
-	changes := keeper.StoreRecords([]RecordUpdate[O]{{Key: key, Have: have, Record: record}})
+	changes := c.records.StoreRecords([]RecordUpdate[any]{{Key: key, Have: have, Record: record}})
 	for i := range changes {
 		changes[i].Membership = true
 	}

@@ -18,7 +18,7 @@ import (
 //
 // externalTrafficPolicy: Local has no effect here. All nodes stay targets and the health check decides,
 // because pods move faster than members can be changed.
-func (c *Controller[S, D, O]) eligibleNodes(nodes []*v1.Node) []*v1.Node {
+func (c *Controller) eligibleNodes(nodes []*v1.Node) []*v1.Node {
 	return slices.DeleteFunc(TrafficNodes(nodes), func(node *v1.Node) bool {
 		owns := c.options.OwnsNode
 		return node.Labels[provider.ManagedLabel] == "false" || owns != nil && owns(node) != provider.Mine
@@ -28,7 +28,7 @@ func (c *Controller[S, D, O]) eligibleNodes(nodes []*v1.Node) []*v1.Node {
 // currentNodes returns the nodes of the cluster now, instead of those of a call. The framework lists nodes before it
 // calls, and calls for one Service are serialized: a call with an older list may come second and would remove a node
 // that has just joined, and no retry follows.
-func (c *Controller[S, D, O]) currentNodes(nodes []*v1.Node) []*v1.Node {
+func (c *Controller) currentNodes(nodes []*v1.Node) []*v1.Node {
 	if c.options.Nodes.Lister() == nil {
 		return nodes
 	}
@@ -42,7 +42,7 @@ func (c *Controller[S, D, O]) currentNodes(nodes []*v1.Node) []*v1.Node {
 // withAddresses returns the nodes with the addresses that their status is about to get. A node that has IP
 // addresses keeps them, so that the cloud is called only between the two writes of a node's initialisation,
 // when the node has only the kubelet's host name.
-func (c *Controller[S, D, O]) withAddresses(ctx context.Context, nodes []*v1.Node) ([]*v1.Node, error) {
+func (c *Controller) withAddresses(ctx context.Context, nodes []*v1.Node) ([]*v1.Node, error) {
 	if c.options.NodeAddresses == nil {
 		return nodes, nil
 	}

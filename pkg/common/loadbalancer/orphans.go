@@ -25,7 +25,7 @@ type OrphanRemover interface {
 type ApproveFunc func(ctx context.Context, removal plan.Plan) (plan.Plan, error)
 
 // RemoveOrphans implements OrphanRemover.
-func (c *Controller[S, D, O]) RemoveOrphans(ctx context.Context, clusterName string, service *v1.Service,
+func (c *Controller) RemoveOrphans(ctx context.Context, clusterName string, service *v1.Service,
 	approve ApproveFunc) (plan.Result, error) {
 	key := c.key(clusterName, service)
 	ctx, release, err := c.enter(ctx, key)

@@ -18,25 +18,25 @@ import (
 )
 
 // target is the desired state of one Service's load balancer. A nil want means that nothing should exist.
-type target[S, D any] struct {
+type target struct {
 	key       Key
 	service   *v1.Service
 	reference Reference
 	in        intent.Service
-	want      *D
+	want      *any
 	// history replaces the known one, if it is set.
 	history history
 	// nodes may receive traffic. They and the shared state are the inputs of want.
 	nodes  []*v1.Node
-	shared S
+	shared any
 }
 
 // emptyTarget is the target of a Service that needs no load balancer.
-func (c *Controller[S, D, O]) emptyTarget(key Key, service *v1.Service) target[S, D] {
-	return target[S, D]{key: key, reference: c.cloud.Reference(service)}
+func (c *Controller) emptyTarget(key Key, service *v1.Service) target {
+	return target{key: key, reference: c.cloud.Reference(service)}
 }
 
-func (c *Controller[S, D, O]) key(clusterName string, service *v1.Service) Key {
+func (c *Controller) key(clusterName string, service *v1.Service) Key {
 	key := Key{ClusterName: clusterName, Namespace: service.Namespace, Name: service.Name, UID: service.UID}
 	if r := c.runtime.Load(); r != nil {
 		key.ClusterUID = r.ClusterUID
@@ -45,13 +45,12 @@ func (c *Controller[S, D, O]) key(clusterName string, service *v1.Service) Key {
 }
 
 // handles reports whether this manager reconciles the Service's load balancer.
-func (c *Controller[S, D, O]) handles(service *v1.Service) bool {
-	filter, ok := any(c.cloud).(ClassFilter)
-	return !ok || filter.Handles(service)
+func (c *Controller) handles(service *v1.Service) bool {
+	return c.filter == nil || c.filter.Handles(service)
 }
 
 // enter waits for the lock of the load balancer and bounds the duration of the call.
-func (c *Controller[S, D, O]) enter(ctx context.Context, key Key) (context.Context, func(), error) {
+func (c *Controller) enter(ctx context.Context, key Key) (context.Context, func(), error) {
 	unlock, err := c.locks.Lock(ctx, lockName(key))
 	if err != nil {
 		return ctx, nil, fmt.Errorf("waiting for another change of load balancer %s to finish: %w", c.cloud.Name(key), err)
@@ -61,11 +60,11 @@ func (c *Controller[S, D, O]) enter(ctx context.Context, key Key) (context.Conte
 }
 
 // target parses the Service, warns about settings without effect, and computes the desired state.
-func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.Service,
-	nodes []*v1.Node) (target[S, D], error) {
+func (c *Controller) target(ctx context.Context, key Key, service *v1.Service,
+	nodes []*v1.Node) (target, error) {
 	in, warnings, err := c.read(service)
 	c.recordWarnings(service, warnings)
-	t := target[S, D]{key: key, service: service, reference: c.cloud.Reference(service), in: in}
+	t := target{key: key, service: service, reference: c.cloud.Reference(service), in: in}
 	c.rememberFirst(ctx, service)
 	if err != nil {
 		return t, err
@@ -74,7 +73,7 @@ func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.S
 }
 
 // read parses the Service. The error has the problems of portable annotations, and those of the cloud's own.
-func (c *Controller[S, D, O]) read(service *v1.Service) (intent.Service, []intent.Warning, error) {
+func (c *Controller) read(service *v1.Service) (intent.Service, []intent.Warning, error) {
 	in, warnings, err := intent.Read(service, c.options.Vocabulary)
 	if err != nil {
 		err = intent.Join(intent.Subject(service), err, c.cloud.Validate(in))
@@ -83,7 +82,7 @@ func (c *Controller[S, D, O]) read(service *v1.Service) (intent.Service, []inten
 }
 
 // desired adds the desired state to a target.
-func (c *Controller[S, D, O]) desired(ctx context.Context, t target[S, D], nodes []*v1.Node) (_ target[S, D],
+func (c *Controller) desired(ctx context.Context, t target, nodes []*v1.Node) (_ target,
 	err error) {
 	ctx, span := tracing.Start(ctx, "desired")
 	defer func() { tracing.End(span, err) }()
@@ -99,7 +98,7 @@ func (c *Controller[S, D, O]) desired(ctx context.Context, t target[S, D], nodes
 }
 
 // withNodes adds to a target those of the nodes that may receive traffic, and the state that Services share.
-func (c *Controller[S, D, O]) withNodes(ctx context.Context, t target[S, D], nodes []*v1.Node) (target[S, D], error) {
+func (c *Controller) withNodes(ctx context.Context, t target, nodes []*v1.Node) (target, error) {
 	var err error
 	if t.nodes, err = c.withAddresses(ctx, c.eligibleNodes(nodes)); err != nil {
 		return t, err
@@ -113,7 +112,7 @@ func (c *Controller[S, D, O]) withNodes(ctx context.Context, t target[S, D], nod
 // compare returns the existing objects and the changes. A snapshot is enough to decide that nothing has to
 // change; any other result, refusals included, is confirmed by an authoritative read first, so that a stale
 // snapshot never leads to a creation or deletion.
-func (c *Controller[S, D, O]) compare(ctx context.Context, t target[S, D]) (O, plan.Plan, error) {
+func (c *Controller) compare(ctx context.Context, t target) (any, plan.Plan, error) {
 	if t.service != nil {
 		if h, _ := c.knownHistory(t.service); h.Unfinished && !h.applying {
 			return c.compareAuthoritative(ctx, t) // The applied record may be that of an earlier edit.
@@ -123,13 +122,13 @@ func (c *Controller[S, D, O]) compare(ctx context.Context, t target[S, D]) (O, p
 }
 
 // compareAuthoritative is compare without the snapshot.
-func (c *Controller[S, D, O]) compareAuthoritative(ctx context.Context, t target[S, D]) (O, plan.Plan, error) {
+func (c *Controller) compareAuthoritative(ctx context.Context, t target) (any, plan.Plan, error) {
 	return c.planIf(ctx, t, nil)
 }
 
 // planIf plans from a snapshot if that plan is enough, and from an authoritative read otherwise. A nil function skips
 // the snapshot.
-func (c *Controller[S, D, O]) planIf(ctx context.Context, t target[S, D], enough func(plan.Plan) bool) (have O,
+func (c *Controller) planIf(ctx context.Context, t target, enough func(plan.Plan) bool) (have any,
 	p plan.Plan, err error) {
 	ctx, span := tracing.Start(ctx, "plan")
 	defer func() {
@@ -154,26 +153,26 @@ func (c *Controller[S, D, O]) planIf(ctx context.Context, t target[S, D], enough
 // compareMembers is compare for a change of nodes. Adding and removing members is idempotent and creates
 // nothing, so a snapshot is enough if there are no other changes: one node that joins 200 load balancers
 // costs 200 changes, without as many reads before them.
-func (c *Controller[S, D, O]) compareMembers(ctx context.Context, t target[S, D]) (O, plan.Plan, error) {
+func (c *Controller) compareMembers(ctx context.Context, t target) (any, plan.Plan, error) {
 	return c.planIf(ctx, t, membersOnly)
 }
 
 // isAbsent reports whether no object of a load balancer exists.
-func (c *Controller[S, D, O]) isAbsent(key Key, have O) (bool, error) {
+func (c *Controller) isAbsent(key Key, have any) (bool, error) {
 	removal, err := c.cloud.Diff(key, nil, have)
 	return err == nil && removal.Empty(), err
 }
 
 // reportMissing returns the error about a load balancer that was deleted, and stores it for GetLoadBalancer:
 // the framework calls it next, and would drop the error if the load balancer did not exist.
-func (c *Controller[S, D, O]) reportMissing(key Key) error {
+func (c *Controller) reportMissing(key Key) error {
 	c.missing.Store(lockName(key), nil)
 	return c.missingError(key)
 }
 
 // missingAfter returns an error if the load balancer does not exist, after a change that failed because an object was
 // not found.
-func (c *Controller[S, D, O]) missingAfter(ctx context.Context, t target[S, D], cause error) error {
+func (c *Controller) missingAfter(ctx context.Context, t target, cause error) error {
 	if !cloudapi.Is(cause, cloudapi.NotFound) {
 		return nil
 	}
@@ -189,16 +188,16 @@ func (c *Controller[S, D, O]) missingAfter(ctx context.Context, t target[S, D], 
 
 // compareRemoval returns the existing objects of a load balancer and the changes that would delete them. A snapshot
 // can prove that something exists, but never that nothing does.
-func (c *Controller[S, D, O]) compareRemoval(ctx context.Context, key Key, service *v1.Service) (O, plan.Plan, error) {
+func (c *Controller) compareRemoval(ctx context.Context, key Key, service *v1.Service) (any, plan.Plan, error) {
 	return c.planIf(ctx, c.emptyTarget(key, service), func(p plan.Plan) bool { return !p.Empty() })
 }
 
 // observe reads the objects for the comparison with the target. Settings do not matter if nothing should
 // exist.
-func (c *Controller[S, D, O]) observe(ctx context.Context, t target[S, D], fresh Freshness) (have O, err error) {
+func (c *Controller) observe(ctx context.Context, t target, fresh Freshness) (have any, err error) {
 	ctx, span := tracing.Start(ctx, "observe", tracing.Authoritative.Bool(fresh == Authoritative))
 	defer func() { tracing.End(span, err) }()
-	request := Request[D]{Key: t.key, Reference: t.reference, Want: t.want, Depth: Full, Freshness: fresh}
+	request := Request[any]{Key: t.key, Reference: t.reference, Want: t.want, Depth: Full, Freshness: fresh}
 	if t.want == nil {
 		request.Depth = Existence
 	}
@@ -209,7 +208,7 @@ func (c *Controller[S, D, O]) observe(ctx context.Context, t target[S, D], fresh
 }
 
 // diff returns the changes to apply, and those that are held.
-func (c *Controller[S, D, O]) diff(ctx context.Context, t target[S, D], have O) (p plan.Plan, err error) {
+func (c *Controller) diff(ctx context.Context, t target, have any) (p plan.Plan, err error) {
 	_, span := tracing.Start(ctx, "diff")
 	defer func() { tracing.End(span, err) }()
 	if p, err = c.cloud.Diff(t.key, t.want, have); err != nil {
@@ -226,15 +225,15 @@ func (c *Controller[S, D, O]) diff(ctx context.Context, t target[S, D], have O) 
 }
 
 // bind returns a plan with the functions that make its changes.
-func (c *Controller[S, D, O]) bind(key Key, have O, p plan.Plan) plan.Plan {
-	if binder, ok := any(c.cloud).(Binder[O]); ok {
-		return binder.Bind(key, have, p)
+func (c *Controller) bind(key Key, have any, p plan.Plan) plan.Plan {
+	if c.binder == nil {
+		return p
 	}
-	return p
+	return c.binder.Bind(key, have, p)
 }
 
 // finishDiff completes the plan that a cloud returned.
-func finishDiff[S, D any](t target[S, D], p plan.Plan) (plan.Plan, error) {
+func finishDiff(t target, p plan.Plan) (plan.Plan, error) {
 	p.Subject = cmp.Or(p.Subject, t.key.Subject())
 	p.Warnings = intent.Limit(p.Warnings)
 	return refuseCreation(t.in, p)
@@ -243,7 +242,7 @@ func finishDiff[S, D any](t target[S, D], p plan.Plan) (plan.Plan, error) {
 // verifyApplied verifies after an apply that the diff is empty. The snapshot includes the responses to every
 // change, so it is enough if it agrees; otherwise the cloud is read. Remaining changes are an error, since
 // the framework would not retry before the Service's next change.
-func (c *Controller[S, D, O]) verifyApplied(ctx context.Context, t target[S, D]) (O, error) {
+func (c *Controller) verifyApplied(ctx context.Context, t target) (any, error) {
 	have, remaining, err := c.compare(ctx, t)
 	if err == nil && !remaining.Empty() {
 		err = fmt.Errorf("load balancer %s still differs from the desired state after all changes; remaining: %s",
@@ -253,7 +252,7 @@ func (c *Controller[S, D, O]) verifyApplied(ctx context.Context, t target[S, D])
 }
 
 // applyPlan applies a plan with the causes of its disruptive differences, and returns the existing objects after it.
-func (c *Controller[S, D, O]) applyPlan(ctx context.Context, t target[S, D], have O, p plan.Plan) (O, error) {
+func (c *Controller) applyPlan(ctx context.Context, t target, have any, p plan.Plan) (any, error) {
 	if err := c.beginPlan(ctx, t, p); err != nil {
 		return have, err
 	}
@@ -273,7 +272,7 @@ func (c *Controller[S, D, O]) applyPlan(ctx context.Context, t target[S, D], hav
 }
 
 // apply runs the plan, and sends an Event about the applied changes.
-func (c *Controller[S, D, O]) apply(ctx context.Context, service *v1.Service, p plan.Plan) error {
+func (c *Controller) apply(ctx context.Context, service *v1.Service, p plan.Plan) error {
 	if p.Empty() {
 		return nil
 	}
@@ -284,7 +283,7 @@ func (c *Controller[S, D, O]) apply(ctx context.Context, service *v1.Service, p 
 }
 
 // run applies the plan, logs and counts its changes.
-func (c *Controller[S, D, O]) run(ctx context.Context, logger klog.Logger, p plan.Plan) (_ plan.Result, err error) {
+func (c *Controller) run(ctx context.Context, logger klog.Logger, p plan.Plan) (_ plan.Result, err error) {
 	ctx, span := tracing.Start(ctx, "apply", tracing.Changes.Int(len(p.Changes)))
 	defer func() { tracing.End(span, err) }()
 	return p.Apply(ctx, plan.ApplyOptions{
@@ -306,7 +305,7 @@ func (c *Controller[S, D, O]) run(ctx context.Context, logger klog.Logger, p pla
 // noAddressError is the error about a load balancer that matches the desired state but has no address. While
 // the cloud is working on it, the Service is retried soon. A failed one needs a user, so the framework's
 // exponential backoff applies.
-func (c *Controller[S, D, O]) noAddressError(key Key, failure string) error {
+func (c *Controller) noAddressError(key Key, failure string) error {
 	if failure != "" {
 		return fmt.Errorf("load balancer %s %s", c.cloud.Name(key), failure)
 	}
@@ -316,7 +315,7 @@ func (c *Controller[S, D, O]) noAddressError(key Key, failure string) error {
 
 // annotate sets the annotations that the Service lacks, or has with other values. A failure is only logged: the next
 // sync or audit retries.
-func (c *Controller[S, D, O]) annotate(ctx context.Context, service *v1.Service, annotations map[string]string) {
+func (c *Controller) annotate(ctx context.Context, service *v1.Service, annotations map[string]string) {
 	r := c.runtime.Load()
 	if r == nil || r.Annotate == nil {
 		return
@@ -335,7 +334,7 @@ func (c *Controller[S, D, O]) annotate(ctx context.Context, service *v1.Service,
 	}
 }
 
-func (c *Controller[S, D, O]) missingError(key Key) error {
+func (c *Controller) missingError(key Key) error {
 	return &cloudapi.Error{
 		Class:     cloudapi.NotFound,
 		Operation: "load balancer " + c.cloud.Name(key),
@@ -345,7 +344,7 @@ func (c *Controller[S, D, O]) missingError(key Key) error {
 }
 
 // withRetry makes the framework wait as long as the cloud requested.
-func (c *Controller[S, D, O]) withRetry(err error) error {
+func (c *Controller) withRetry(err error) error {
 	var ce *cloudapi.Error
 	if errors.As(err, &ce) && ce.RetryAfter > 0 {
 		return &retryError{cause: err, retry: api.NewRetryError(err.Error(), ce.RetryAfter)}
@@ -353,7 +352,7 @@ func (c *Controller[S, D, O]) withRetry(err error) error {
 	return err
 }
 
-func (c *Controller[S, D, O]) retryLater(err error) error {
+func (c *Controller) retryLater(err error) error {
 	return &retryError{cause: err, retry: api.NewRetryError(err.Error(), c.options.RetryAfter)}
 }
 

@@ -24,25 +24,6 @@ const (
 	KindRecord = "applied record"
 )
 
-// RecordKeeper is implemented by a Cloud that stores an AppliedRecord with each load balancer. The record of
-// a new load balancer is part of its creation, which the cloud plans; the Controller plans all updates.
-type RecordKeeper[D, O any] interface {
-	// StoredRecord returns the stored record of the load balancer, and whether one can be stored: not without a
-	// load balancer, or with one of another owner. It is pure.
-	StoredRecord(key Key, have O) (record AppliedRecord, writable bool)
-	// DesiredRecord returns the record to store once the desired state is applied. It is pure.
-	DesiredRecord(want D) AppliedRecord
-	// StoreRecords returns the changes, of kind KindRecord, that store records, in as few calls as the cloud allows.
-	StoreRecords(updates []RecordUpdate[O]) []plan.Change
-}
-
-// RecordUpdate is a record to be stored with an existing load balancer.
-type RecordUpdate[O any] struct {
-	Key    Key
-	Have   O
-	Record AppliedRecord
-}
-
 // A stored record only saves reads at the next start and proves that a field has not changed, so minutes do
 // not matter. If many Services change at once, as when a node joins, waiting until the burst ends lets one
 // call store the records of many load balancers.
@@ -56,24 +37,24 @@ const (
 )
 
 // dueRecords are the updates that wait for WriteRecords, by lockName.
-type dueRecords[O any] struct {
+type dueRecords struct {
 	mu      sync.Mutex
-	updates map[string]RecordUpdate[O]
+	updates map[string]RecordUpdate[any]
 	// changed is when an update was last added.
 	changed time.Time
 }
 
-func (r *dueRecords[O]) add(update RecordUpdate[O], now time.Time) {
+func (r *dueRecords) add(update RecordUpdate[any], now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.updates == nil {
-		r.updates = map[string]RecordUpdate[O]{}
+		r.updates = map[string]RecordUpdate[any]{}
 	}
 	r.updates[lockName(update.Key)] = update
 	r.changed = now
 }
 
-func (r *dueRecords[O]) remove(name string) (RecordUpdate[O], bool) {
+func (r *dueRecords) remove(name string) (RecordUpdate[any], bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	update, ok := r.updates[name]
@@ -81,7 +62,7 @@ func (r *dueRecords[O]) remove(name string) (RecordUpdate[O], bool) {
 	return update, ok
 }
 
-func (r *dueRecords[O]) names() (names []string, changed time.Time) {
+func (r *dueRecords) names() (names []string, changed time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(maps.Keys(r.updates)), r.changed
@@ -91,13 +72,12 @@ func (r *dueRecords[O]) names() (names []string, changed time.Time) {
 // A load balancer that was taken over gets its first record with the first change that is made anyway: not without a
 // change, and not with a change of only members that the record does not describe. So does a record of an earlier
 // release, which has no ports, while every Service has some.
-func (c *Controller[S, D, O]) recordUpdate(t target[S, D], have O, applied plan.Plan) (RecordUpdate[O], bool) {
-	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
-	if !ok || t.want == nil {
-		return RecordUpdate[O]{}, false
+func (c *Controller) recordUpdate(t target, have any, applied plan.Plan) (RecordUpdate[any], bool) {
+	if c.records == nil || t.want == nil {
+		return RecordUpdate[any]{}, false
 	}
-	stored, writable := keeper.StoredRecord(t.key, have)
-	want := keeper.DesiredRecord(*t.want)
+	stored, writable := c.records.StoredRecord(t.key, have)
+	want := c.records.DesiredRecord(*t.want)
 	if len(applied.Held) > 0 || len(applied.Unapplied) > 0 {
 		want = want.WithPending(stored, applied.Unapplied)
 		if membersOnly(applied) {
@@ -105,12 +85,12 @@ func (c *Controller[S, D, O]) recordUpdate(t target[S, D], have O, applied plan.
 		}
 	}
 	if !writable || want.IsZero() || !stored.IsOutdated(want) {
-		return RecordUpdate[O]{}, false
+		return RecordUpdate[any]{}, false
 	}
 	if !stored.Has(intent.FieldPorts) && (applied.Empty() || membersOnly(applied) && want.Members == "") {
-		return RecordUpdate[O]{}, false
+		return RecordUpdate[any]{}, false
 	}
-	return RecordUpdate[O]{Key: t.key, Have: have, Record: want}, true
+	return RecordUpdate[any]{Key: t.key, Have: have, Record: want}, true
 }
 
 // membersOnly reports whether a plan changes nothing but members.
@@ -118,7 +98,7 @@ func membersOnly(p plan.Plan) bool { return countMembership(p) == len(p.Changes)
 
 // withRecord adds the updates of the stored record to a plan, unless they are deferred: if the plan only
 // changes members.
-func (c *Controller[S, D, O]) withRecord(t target[S, D], have O, p plan.Plan) plan.Plan {
+func (c *Controller) withRecord(t target, have any, p plan.Plan) plan.Plan {
 	if c.options.DeferRecords && membersOnly(p) {
 		return p
 	}
@@ -126,7 +106,7 @@ func (c *Controller[S, D, O]) withRecord(t target[S, D], have O, p plan.Plan) pl
 }
 
 // withRecords adds the updates of the stored record to a plan, deferred ones included.
-func (c *Controller[S, D, O]) withRecords(t target[S, D], have O, p plan.Plan) plan.Plan {
+func (c *Controller) withRecords(t target, have any, p plan.Plan) plan.Plan {
 	if createsLoadBalancer(p) {
 		return p
 	}
@@ -134,8 +114,7 @@ func (c *Controller[S, D, O]) withRecords(t target[S, D], have O, p plan.Plan) p
 	if !ok {
 		return p
 	}
-	keeper, _ := any(c.cloud).(RecordKeeper[D, O])
-	changes := keeper.StoreRecords([]RecordUpdate[O]{update})
+	changes := c.records.StoreRecords([]RecordUpdate[any]{update})
 	for i := range changes {
 		changes[i].After, changes[i].Membership = plan.Refs(p.Changes), membersOnly(p)
 	}
@@ -153,7 +132,7 @@ func createsLoadBalancer(p plan.Plan) bool {
 
 // deferRecord stores the update of the stored record for WriteRecords. Have are the existing objects after
 // the plan was applied.
-func (c *Controller[S, D, O]) deferRecord(t target[S, D], have O, applied plan.Plan) {
+func (c *Controller) deferRecord(t target, have any, applied plan.Plan) {
 	update, ok := c.recordUpdate(t, have, applied)
 	if !ok || !c.options.DeferRecords {
 		c.due.remove(lockName(t.key))
@@ -163,7 +142,7 @@ func (c *Controller[S, D, O]) deferRecord(t target[S, D], have O, applied plan.P
 }
 
 // deferMembers stores the update of the stored record after members were changed, if the target is reached.
-func (c *Controller[S, D, O]) deferMembers(ctx context.Context, t target[S, D], applied plan.Plan) {
+func (c *Controller) deferMembers(ctx context.Context, t target, applied plan.Plan) {
 	if !c.options.DeferRecords {
 		return
 	}
@@ -179,7 +158,7 @@ func (c *Controller[S, D, O]) deferMembers(ctx context.Context, t target[S, D], 
 }
 
 // Run writes deferred records until ctx ends. In a dry run it returns at once.
-func (c *Controller[S, D, O]) Run(ctx context.Context) {
+func (c *Controller) Run(ctx context.Context) {
 	if r := c.runtime.Load(); !c.options.DeferRecords || r != nil && r.DryRun {
 		return
 	}
@@ -202,9 +181,8 @@ func (c *Controller[S, D, O]) Run(ctx context.Context) {
 
 // WriteRecords writes the deferred records of all Services that are not being synced. Those with a failed
 // write stay due.
-func (c *Controller[S, D, O]) WriteRecords(ctx context.Context) error {
-	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
-	if r := c.runtime.Load(); !ok || r != nil && r.DryRun {
+func (c *Controller) WriteRecords(ctx context.Context) error {
+	if r := c.runtime.Load(); c.records == nil || r != nil && r.DryRun {
 		return nil
 	}
 	updates, unlock := c.lockDueRecords()
@@ -212,7 +190,7 @@ func (c *Controller[S, D, O]) WriteRecords(ctx context.Context) error {
 	if len(updates) == 0 {
 		return nil
 	}
-	p := plan.Plan{Subject: "applied records", Changes: keeper.StoreRecords(updates)}
+	p := plan.Plan{Subject: "applied records", Changes: c.records.StoreRecords(updates)}
 	_, err := c.run(ctx, klog.FromContext(ctx).WithValues("provider", c.options.Provider), p)
 	if err != nil {
 		for _, update := range updates {
@@ -224,7 +202,7 @@ func (c *Controller[S, D, O]) WriteRecords(ctx context.Context) error {
 
 // lockDueRecords removes the due records of the Services that are not being synced, and locks these until
 // unlock.
-func (c *Controller[S, D, O]) lockDueRecords() (updates []RecordUpdate[O], unlock func()) {
+func (c *Controller) lockDueRecords() (updates []RecordUpdate[any], unlock func()) {
 	var locked []func()
 	names, _ := c.due.names()
 	for _, name := range names {
@@ -245,7 +223,7 @@ func (c *Controller[S, D, O]) lockDueRecords() (updates []RecordUpdate[O], unloc
 }
 
 // recordChanged sends an Event about the applied changes.
-func (c *Controller[S, D, O]) recordChanged(service *v1.Service, applied plan.Plan) {
+func (c *Controller) recordChanged(service *v1.Service, applied plan.Plan) {
 	if applied = filterReported(applied); !applied.Empty() {
 		c.event(service, events.LoadBalancerChanged, plan.Summary(applied))
 	}

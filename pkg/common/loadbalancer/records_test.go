@@ -129,7 +129,7 @@ func (c *keeping) StoreRecords(updates []RecordUpdate[kept]) []plan.Change {
 }
 
 type keepingFixture struct {
-	*Controller[string, kept, kept]
+	*Controller
 	cloud  *keeping
 	events *record.FakeRecorder
 }

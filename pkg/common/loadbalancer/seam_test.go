@@ -54,7 +54,7 @@ func (c *classed) Observe(ctx context.Context, request Request[objects]) (object
 	return c.toy.Observe(ctx, request)
 }
 
-func newClassed() (*classed, *Controller[string, objects, objects]) {
+func newClassed() (*classed, *Controller) {
 	cloud := &classed{toy: &toy{have: objects{}}}
 	controller := New(Options{Provider: "toy", Vocabulary: intent.Vocabulary{Portable: intent.Keys()}}, cloud)
 	controller.SetRuntime(provider.Runtime{Recorder: record.NewFakeRecorder(100)})

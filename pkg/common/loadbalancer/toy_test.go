@@ -229,7 +229,7 @@ func (c *toy) Status(_ intent.Service, have objects) Status {
 
 // fixture is a controller on a toy cloud.
 type fixture struct {
-	*Controller[string, objects, objects]
+	*Controller
 	cloud  *toy
 	events *record.FakeRecorder
 }

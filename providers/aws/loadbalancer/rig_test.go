@@ -72,7 +72,7 @@ type rig struct {
 	killed atomic.Bool
 
 	cloud   *Cloud
-	manager *statustest.Manager[SharedState, Desired, Observed]
+	manager *statustest.Manager
 	// services outlive managers.
 	services statustest.Services
 	recorder *record.FakeRecorder

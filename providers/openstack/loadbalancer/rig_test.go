@@ -31,7 +31,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
@@ -110,7 +109,7 @@ type rig struct {
 	named golden.Names
 
 	cloud    *Cloud
-	manager  *lbcommon.Controller[SharedState, Desired, observe.Observed]
+	manager  *lbcommon.Controller
 	recorder *record.FakeRecorder
 }
 

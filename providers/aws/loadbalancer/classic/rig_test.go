@@ -53,7 +53,7 @@ type rig struct {
 	records atomic.Int32
 
 	cloud   *Cloud
-	manager *statustest.Manager[vpc.SharedState, Desired, Observed]
+	manager *statustest.Manager
 	// services outlive managers.
 	services statustest.Services
 }

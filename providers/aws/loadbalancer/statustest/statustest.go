@@ -53,44 +53,44 @@ func (s *Services) current(service *v1.Service) *v1.Service {
 }
 
 // Manager is a Controller whose Services have their conditions.
-type Manager[S, D, O any] struct {
-	*lbcommon.Controller[S, D, O]
+type Manager struct {
+	*lbcommon.Controller
 	services *Services
 }
 
 // New returns a Manager over a Controller.
-func New[S, D, O any](c *lbcommon.Controller[S, D, O], services *Services, runtime provider.Runtime) *Manager[S, D, O] {
+func New(c *lbcommon.Controller, services *Services, runtime provider.Runtime) *Manager {
 	runtime.SetCondition = services.set
 	c.SetRuntime(runtime)
-	return &Manager[S, D, O]{Controller: c, services: services}
+	return &Manager{Controller: c, services: services}
 }
 
 // EnsureLoadBalancer implements cloudprovider.LoadBalancer.
-func (m *Manager[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
+func (m *Manager) EnsureLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
 	nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
 	return m.Controller.EnsureLoadBalancer(ctx, clusterName, m.services.current(service), nodes)
 }
 
 // UpdateLoadBalancer implements cloudprovider.LoadBalancer.
-func (m *Manager[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
+func (m *Manager) UpdateLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
 	nodes []*v1.Node) error {
 	return m.Controller.UpdateLoadBalancer(ctx, clusterName, m.services.current(service), nodes)
 }
 
 // EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer.
-func (m *Manager[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clusterName string,
+func (m *Manager) EnsureLoadBalancerDeleted(ctx context.Context, clusterName string,
 	service *v1.Service) error {
 	return m.Controller.EnsureLoadBalancerDeleted(ctx, clusterName, m.services.current(service))
 }
 
 // PlanLoadBalancer implements lbcommon.Planner.
-func (m *Manager[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
+func (m *Manager) PlanLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
 	nodes []*v1.Node, o lbcommon.PlanOptions) (plan.Plan, error) {
 	return m.Controller.PlanLoadBalancer(ctx, clusterName, m.services.current(service), nodes, o)
 }
 
 // AuditLoadBalancer implements lbcommon.Auditor.
-func (m *Manager[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName string,
+func (m *Manager) AuditLoadBalancer(ctx context.Context, clusterName string,
 	current lbcommon.CurrentFunc) (plan.Plan, *v1.LoadBalancerStatus, error) {
 	return m.Controller.AuditLoadBalancer(ctx, clusterName, func() (*v1.Service, []*v1.Node) {
 		service, nodes := current()
