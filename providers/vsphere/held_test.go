@@ -93,6 +93,7 @@ func holdEdits(t *testing.T, edits ...func(*v1.Service)) {
 	}
 	svc.Spec.Ports = append(svc.Spec.Ports, v1.ServicePort{Protocol: v1.ProtocolTCP, Port: 8443, NodePort: 38443})
 	svc.Annotations[intent.KeyHealthCheckInterval] = "7s"
+	svc.Spec.Ports[0].NodePort = 31080
 	ranges := "[]"
 	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
 		ranges = "[10.0.0.0/8]" // the further port has them from the beginning
@@ -106,6 +107,8 @@ func holdEdits(t *testing.T, edits ...func(*v1.Service)) {
 	}
 	if p := c.plan(t, svc); !p.Empty() || len(p.Held) == 0 {
 		t.Errorf("plan %s, held %v", plan.Summary(p), p.Held)
+	} else {
+		onlyDisruptive(t, p)
 	}
 	c.nodes = c.nodes[:1]
 	expect("a node leaves", "[192.0.2.1] 443 [uid-0] []", "[192.0.2.1] 80 [uid-0] []", "[192.0.2.1] 8443 [uid-0] "+ranges)
@@ -115,5 +118,20 @@ func holdEdits(t *testing.T, edits ...func(*v1.Service)) {
 	}
 	if p := c.plan(t, svc); !p.Empty() || len(p.Held) > 0 {
 		t.Errorf("after all: plan %s, held %v", plan.Summary(p), p.Held)
+	}
+}
+
+// onlyDisruptive fails if a plan holds anything but disruptive differences.
+func onlyDisruptive(t *testing.T, p plan.Plan) {
+	t.Helper()
+	for _, h := range p.Held {
+		if !h.Disrupts.Severe() {
+			t.Errorf("held: %s", h.Ref)
+		}
+		for _, f := range h.Fields {
+			if !f.Disrupts.Severe() {
+				t.Errorf("held: %s of %s", f.Name, h.Ref)
+			}
+		}
 	}
 }

@@ -80,7 +80,7 @@ func markLease(ctx context.Context, config *appconfig.CompletedConfig) (since st
 			"lease", election.ResourceName)
 		return string(uuid.NewUUID())
 	}
-	logger.Info("Edits of Services cause no disruption if another manager was the leader after this one had last seen the "+
-		"Service", "lease", election.ResourceName, "since", since)
+	logger.Info("No other manager has led since the leader: edits of Services that were seen last before it cause no "+
+		"disruption", "lease", election.ResourceName, "leader", since)
 	return since
 }

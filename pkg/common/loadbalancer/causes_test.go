@@ -1,10 +1,14 @@
 package loadbalancer
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -62,5 +66,77 @@ func TestCausesOfManyDifferences(t *testing.T) {
 	v := judge{policy: provider.HoldDisruption, causes: found}.judge(planned("192.0.2.0/24"))
 	if took := time.Since(start); len(v.caused) != n || took > 5*time.Second {
 		t.Errorf("%d caused differences after %s", len(v.caused), took)
+	}
+}
+
+// The configuration has changed, the process is another one, and a listener was changed by hand: an edit of something
+// else releases none of it, and its own difference is applied once it is one.
+func TestUnrelatedEditAfterConfigurationRestartAndChangeByHand(t *testing.T) {
+	c := newCluster(t)
+	c.sync(t)
+	c.wantByConfiguration()
+	c.restart()
+	c.sync(t)
+	byHand := ref("listener", "lb-web/443-TCP")
+	c.cloud.have[byHand] = "by hand"
+	edit := annotated(intent.KeyScheme, "internal")
+	for range 2 {
+		c.sync(t, edit)
+		if got := c.listener(); got != "" || c.cloud.have[byHand] != "by hand" {
+			t.Errorf("listeners %q and %q", got, c.cloud.have[byHand])
+		}
+		c.restart()
+	}
+	if got := c.cloud.have[ref("load balancer", "lb-web")]; got != "internal" {
+		t.Errorf("the edit is not applied: %q", got)
+	}
+	if held := c.heldNow(t, edit); len(held) != 2 {
+		t.Errorf("held %v", held)
+	}
+}
+
+// Of two edits, one of which fails again and again, both stay causes: a restart, and a further edit, lose neither.
+func TestTwoEditsOfWhichOneFails(t *testing.T) {
+	for when, restart := range map[string]bool{"in one process": false, "with restarts": true} {
+		t.Run(when, func(t *testing.T) {
+			c := newCluster(t)
+			c.cloud.declare = func(change *plan.Change) {
+				if change.Kind == "listener" && change.Action != plan.Create ||
+					change.Kind == KindLoadBalancer && change.Action == plan.Update {
+					change.Disrupts = plan.DisruptsTraffic
+				}
+			}
+			c.sync(t)
+			failing := true
+			c.cloud.doing = func(_ context.Context, r plan.Ref) error {
+				if failing && r.Kind == "listener" {
+					return errors.New("refused")
+				}
+				return nil
+			}
+			edits := []func(*v1.Service){ranges("10.0.0.0/8"), annotated(intent.KeyScheme, "internal")}
+			fail := func() {
+				t.Helper()
+				if _, err := c.EnsureLoadBalancer(t.Context(), "prod", c.service(edits...), []*v1.Node{node("a")}); err == nil {
+					t.Fatal("the change did not fail")
+				}
+				if restart {
+					clear(c.cloud.records) // which would prove drift
+					c.restart()
+				}
+			}
+			fail()
+			fail()
+			edits = append(edits, annotated(intent.KeyIdleTimeout, "60s"))
+			fail()
+			failing = false
+			c.sync(t, edits...)
+			if got, scheme := c.listener(), c.cloud.have[ref("load balancer", "lb-web")]; got != "10.0.0.0/8" || scheme != "internal" {
+				t.Errorf("listener %q, scheme %q", got, scheme)
+			}
+			if h, _ := storedHistory(c.service()); len(h.Caused) > 0 || h.Unfinished {
+				t.Errorf("the history is not finished: %+v", h)
+			}
+		})
 	}
 }

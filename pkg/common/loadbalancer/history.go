@@ -159,11 +159,11 @@ func hasKey(hashes, key string) bool {
 }
 
 // errHistoryTooLong is the error about a history with too many causes, which has no text.
-var errHistoryTooLong = errors.New("the Service has more disruptive changes at once than its history can have: change " +
-	"fewer ports at a time")
+var errHistoryTooLong = errors.New("the Service has more disruptive changes at once than its history can have: " +
+	"change fewer ports at a time")
 
-// encode returns the text of a history. Inputs that are too long are left out. The text of one that is still too long is
-// empty.
+// encode returns the text of a history. Inputs that are too long are left out. The text of one that is still too long
+// is empty.
 func (h history) encode() string {
 	text, err := json.Marshal(h)
 	if err != nil {
