@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -16,9 +17,9 @@ import (
 )
 
 const (
-	// approvalLength is the length of a change in the ID of held changes: 30 bits. An approval is compared with the
-	// held changes of one Service only.
-	approvalLength = 6
+	// approvalLength is the length of a change in the ID of held changes: 80 bits. Who writes the Service chooses wanted
+	// values, and must not find two changes with one ID: one to get approved, and another one to be applied.
+	approvalLength = 16
 	// approvalSeparator joins the changes of an ID.
 	approvalSeparator = "-"
 )
@@ -33,7 +34,7 @@ var approvalEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").Wi
 func heldID(held []heldDifference, used int) string {
 	var items []string
 	for _, h := range held {
-		sum := sha256.Sum256([]byte(Digest([]any{h.Kind, h.Object, h.Field, h.Wanted, used})))
+		sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %d", h.Kind, h.Object, h.Field, h.Wanted, used))
 		items = append(items, approvalEncoding.EncodeToString(sum[:])[:approvalLength])
 	}
 	slices.Sort(items)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -55,6 +56,11 @@ type history struct {
 	Keys string `json:"keys"`
 	// Caused are the disruptive differences with a cause in an edit that are not applied yet.
 	Caused []causedDifference `json:"caused,omitempty"`
+	// Wanted is the digest of the wanted state while changes are held, and Held are those of the held differences: all
+	// else in that state was applied, or found as it is wanted, so that another difference from it is drift. The applied
+	// record of the load balancer has no such state.
+	Wanted string   `json:"wanted,omitempty"`
+	Held   []string `json:"held,omitempty"`
 	// Approvals counts the approvals that were used. It is part of the IDs of held changes, so that none is used twice.
 	Approvals int `json:"approvals,omitempty"`
 	// LeadingSince is the one of the manager that has seen the Service last.
@@ -89,6 +95,38 @@ func newCausedDifference(c plan.Cause) causedDifference {
 // undone.
 func (c causedDifference) covers(place, wanted string) bool {
 	return c.Place == place && (c.Started || c.Wanted == wanted)
+}
+
+// maxHeld is the maximum number of held differences in a history. With more, nothing else counts as drift.
+const maxHeld = 128
+
+// withHeld returns the history with the held differences of a plan for a wanted state; empty if that is unknown.
+func (h history) withHeld(wanted string, held []plan.HeldChange) history {
+	h.Wanted, h.Held = "", nil
+	if wanted == "" || len(held) == 0 {
+		return h
+	}
+	digests := sets.New[string]()
+	for _, change := range held {
+		for _, d := range change.Differences() {
+			digests.Insert(heldDigest(d))
+		}
+	}
+	if digests.Len() > 0 && digests.Len() <= maxHeld {
+		h.Wanted, h.Held = wanted, sets.List(digests)
+	}
+	return h
+}
+
+// drifts reports whether a difference from a wanted state is drift, because it was not held in that state.
+func (h history) drifts(d plan.Difference, wanted string) bool {
+	return wanted != "" && h.Wanted == wanted && !slices.Contains(h.Held, heldDigest(d))
+}
+
+// heldDigest returns the digest of a held difference.
+func heldDigest(d plan.Difference) string {
+	place, wanted := differenceDigests(d)
+	return place + wanted
 }
 
 // differenceDigests returns the digests of the place and of the wanted value of a difference.
@@ -253,9 +291,9 @@ func (c *Controller) rememberFirst(ctx context.Context, service *v1.Service) {
 
 // beginPlan stores, before a plan is applied, the inputs of the Service and the differences that have a cause, so that
 // these are finished after an interruption. An error means that no disruptive change may begin.
-func (c *Controller) beginPlan(ctx context.Context, t target, p plan.Plan) error {
+func (c *Controller) beginPlan(ctx context.Context, t target, have any, p plan.Plan) error {
 	before, _ := c.knownHistory(t.service)
-	h := before
+	h := before.withHeld(c.appliedState(t, have, p), p.Held)
 	present := intent.InputsOf(t.service, c.options.Vocabulary)
 	if last, ok := before.lastInputs(present, c.options.Vocabulary); ok && len(p.Unapplied) > 0 {
 		present = present.With(last, p.Unapplied)
@@ -278,6 +316,18 @@ func (c *Controller) beginPlan(ctx context.Context, t target, p plan.Plan) error
 			"service", klog.KObj(t.service))
 	}
 	return nil
+}
+
+// appliedState returns the digest of the wanted state to which a plan leads, but for what it holds; empty if it is
+// unknown, or if the load balancer has only been taken over so far.
+func (c *Controller) appliedState(t target, have any, p plan.Plan) string {
+	if c.records == nil || t.want == nil || len(p.Held) == 0 {
+		return ""
+	}
+	if stored, _ := c.records.StoredRecord(t.key, have); stored.IsZero() && p.Empty() {
+		return ""
+	}
+	return c.records.DesiredRecord(*t.want).State
 }
 
 // endPlan stores, after a plan was applied, that its differences need no cause any more: only those that it does not

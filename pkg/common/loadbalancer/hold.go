@@ -17,8 +17,11 @@ import (
 type judge struct {
 	policy provider.DisruptionPolicy
 	causes *causes
-	// drifts is set if the wanted state is the one that this manager applied: then every difference is drift.
-	drifts bool
+	// wanted is the digest of the wanted state. If applied is set, this manager applied all of it: then every difference is
+	// drift. Otherwise the history shows what was applied.
+	wanted  string
+	applied bool
+	history history
 	// takenOver is true for a load balancer without a stored record, unless this manager started to change it.
 	takenOver bool
 }
@@ -74,6 +77,9 @@ func (j judge) judge(p plan.Plan) verdict {
 	return v
 }
 
+// drifts reports whether a difference is drift: of a value that this manager applied, and that was changed since.
+func (j judge) drifts(d plan.Difference) bool { return j.applied || j.history.drifts(d, j.wanted) }
+
 // reason returns why a difference is held, or "".
 func (j judge) reason(d plan.Difference, caused bool) string {
 	switch {
@@ -81,7 +87,7 @@ func (j judge) reason(d plan.Difference, caused bool) string {
 		return ""
 	case j.policy == provider.HoldAllDisruption:
 		return "the policy holds every disruption"
-	case caused, d.Disrupts == plan.DisruptsTraffic && j.drifts:
+	case caused, d.Disrupts == plan.DisruptsTraffic && j.drifts(d):
 		return ""
 	case j.takenOver:
 		return "no edit of the Service that was seen since the load balancer was taken over causes it"
@@ -162,7 +168,8 @@ func (c *Controller) newJudge(t target, have any) judge {
 		want := c.records.DesiredRecord(*t.want)
 		h, _ := c.historyOf(t)
 		j.takenOver = stored.IsZero() && !h.Unfinished
-		j.drifts = stored.State != "" && stored.State == want.State
+		j.wanted, j.history = want.State, h
+		j.applied = stored.State != "" && stored.State == want.State
 	}
 	return j
 }

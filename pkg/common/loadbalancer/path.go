@@ -253,7 +253,7 @@ func (c *Controller) verifyApplied(ctx context.Context, t target) (any, error) {
 
 // applyPlan applies a plan with the causes of its disruptive differences, and returns the existing objects after it.
 func (c *Controller) applyPlan(ctx context.Context, t target, have any, p plan.Plan) (any, error) {
-	if err := c.beginPlan(ctx, t, p); err != nil {
+	if err := c.beginPlan(ctx, t, have, p); err != nil {
 		return have, err
 	}
 	if !p.Empty() {

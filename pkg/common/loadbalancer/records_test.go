@@ -26,8 +26,8 @@ type keeping struct {
 	// writes are the names of the load balancers whose records were written, one item for each call.
 	writes []string
 	fail   error
-	// discovered is a value of listeners that follows from no field of the Service.
-	discovered string
+	// discovered is a value that follows from no field of the Service: of the listener discoveredAt, or of all.
+	discovered, discoveredAt string
 	// withoutMembers leaves the members out of records.
 	withoutMembers bool
 	// declare sets Disrupts and Follows of changes; may be nil.
@@ -45,7 +45,7 @@ type kept struct {
 func (c *keeping) Desired(key Key, in intent.Service, nodes []*v1.Node, shared string) (kept, error) {
 	want, err := c.toy.Desired(key, in, nodes, shared)
 	for r := range want {
-		if r.Kind == "listener" && c.discovered != "" {
+		if r.Kind == "listener" && c.discovered != "" && (c.discoveredAt == "" || c.discoveredAt == r.Name) {
 			want[r] = c.discovered
 		}
 	}
