@@ -17,8 +17,8 @@ import (
 type judge struct {
 	policy provider.DisruptionPolicy
 	causes *causes
-	// wanted is the digest of the wanted state. If applied is set, this manager applied all of it: then every difference is
-	// drift. Otherwise the history shows what was applied.
+	// wanted is the digest of the wanted state. If applied is set, this manager applied all of it: then every difference
+	// is drift. Otherwise the history shows what was applied.
 	wanted  string
 	applied bool
 	history history
