@@ -40,6 +40,6 @@ func unsupported(server string) error {
 		return nil
 	}
 	return fmt.Errorf("the API server is Kubernetes %s, and this release supports 1.%d to 1.%d: use a release for it "+
-		"(https://github.com/unified-ccm/unified-ccm/blob/main/docs/releases.md)", server, libraries.Minor()-olderMinors,
+		"(https://github.com/unified-ccm/unified-ccm/blob/main/docs/reference/releases.md)", server, libraries.Minor()-olderMinors,
 		libraries.Minor())
 }

@@ -179,7 +179,9 @@ which is empty or ends with a dot.
 {{- end -}}
 {{- $installed := include "unified-ccm.installedClusterName" . -}}
 {{- if not .Values.cloudProvider -}}
-{{- $problems = append $problems "cloudProvider is required: set it to aws, openstack, vsphere, fake or another provider of the image" -}}
+{{- $clouds := list -}}
+{{- range $path, $_ := .Files.Glob "presets/*.yaml" }}{{ $clouds = append $clouds (trimSuffix ".yaml" (base $path)) }}{{ end -}}
+{{- $problems = append $problems (printf "cloudProvider is required: set it to %s or another provider of the image" (join ", " $clouds)) -}}
 {{- if .Release.IsUpgrade -}}
 {{- $problems = append $problems "this upgrade has not the values of the release: add --reset-then-reuse-values, or -f with the file of its values" -}}
 {{- end -}}
