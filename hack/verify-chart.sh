@@ -165,6 +165,26 @@ for manifest in deploy/manifests/*.yaml; do
 	kubectl apply --dry-run=server -f "$manifest" >/dev/null
 done
 
+echo "== DaemonSet, further permissions, credentials of a registry"
+"$helm4" template unified-ccm deploy/chart --namespace kube-system --kube-version "$kube_version" -f deploy/chart/presets/aws.yaml \
+	--set kind=DaemonSet,clusterName=verify,image.tag=verify,image.pullSecrets[0].name=registry \
+	--set rbac.secrets[0].name=vcenter,rbac.secrets[1].name=other,rbac.secrets[1].namespace=default \
+	--set-json 'rbac.extraRules=[{"apiGroups":[""],"resources":["configmaps"],"verbs":["get"]}]' >"$work/daemonset.yaml"
+kubectl apply -f "$work/daemonset.yaml" >/dev/null
+kubectl -n kube-system get daemonset unified-ccm -o 'go-template={{(index .spec.template.spec.imagePullSecrets 0).name}}' |
+	grep -qx registry
+may() { # yes|no, what, and where
+	local answer
+	answer=$(kubectl auth can-i get "${@:2}" --as=system:serviceaccount:kube-system:unified-ccm || true)
+	[[ $answer == "$1" ]] || { echo "may the account get ${*:2}: $answer, want $1" && return 1; }
+}
+may yes secret/vcenter -n kube-system
+may no secret/another -n kube-system
+may yes secret/other -n default
+may no secret/vcenter -n default
+may yes configmap/any -n default
+kubectl delete -f "$work/daemonset.yaml" >/dev/null
+
 (cd cmd && go build -o "$work/ccm" ./ccm)
 go build -o "$work/ccm-lab" ./cmd/ccm-lab
 
@@ -201,7 +221,7 @@ install() { # preset
 	start_sim "$name"
 	kubectl -n kube-system create secret generic unified-ccm-cloud-config --from-file="$work/cloud.conf" >/dev/null
 	helm_on "$helm3" install unified-ccm deploy/chart -f "deploy/chart/presets/$name.yaml" \
-		--set cloudConfig.content=,cloudConfig.existingSecret=unified-ccm-cloud-config,clusterName=verify,image.tag=verify \
+		--set cloudConfig.existingSecret=unified-ccm-cloud-config,clusterName=verify,image.tag=verify \
 		--set routes.enabled=true,routes.clusterCIDR=10.244.0.0/16,networkPolicy.enabled=true \
 		--set args.node-not-found-grace=1s,args.node-deletion-confirmation=1s,args.node-monitor-period=1s >"$work/notes"
 	grep -qF "manages cluster verify on $name" "$work/notes"

@@ -13,15 +13,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake"
 )
 
-// poolRange is a range of addresses that the node accepts and that the tests have a route to, as a machine has to the
-// network of kind on Linux.
+// poolRange is a range of addresses that the tests have a route to, by way of a node.
 const poolRange = "192.0.2.0/24"
 
-// TestForwarding does what docs/guides/kind.md describes: the cloud is in the manager's pod, which forwards the traffic
-// of load balancers.
+// TestForwarding does what docs/guides/kind.md describes: the cloud is in the manager's pod, and kube-proxy forwards the
+// traffic of its load balancers.
 func TestForwarding(t *testing.T) {
 	c := newCluster(t, fake.ProviderName, 1)
-	c.apply(strings.Replace(echo, "port: 80,", "port: 8080,", 1))
+	c.apply(echo)
 	c.step("installing the chart with the preset as it is")
 	_, err := c.helm("install", release, chart(), "--values="+chart()+"/presets/fake.yaml", "--set=image.tag="+version,
 		"--wait", "--timeout=3m")
@@ -35,29 +34,27 @@ func TestForwarding(t *testing.T) {
 	})
 	c.startPodNetworks()
 	c.awaitReady("default", "app=web", 1)
-	address := c.awaitAddress("127.66.")
-	c.step("request to http://%s:8080 on the node", address)
+	address := c.awaitAddress("198.51.100.")
+	c.step("request to http://%s on the node", address)
 	c.await("an answer on the node", func(ctx context.Context) error {
 		_, err := run(ctx, "nsenter", "--net="+c.machines["node-1"].namespace(), "curl", "--silent", "--fail",
-			"--max-time", "5", "http://"+address+":8080")
+			"--max-time", "5", "http://"+address)
 		return err
 	})
 
-	c.step("upgrading to addresses that are reachable from outside of the node")
+	c.step("upgrading to addresses that another machine has a route to")
 	m := c.machines["node-1"]
-	_, err = run(t.Context(), "ip", "-n", m.name, "route", "add", "local", poolRange, "dev", "lo")
-	c.must(err)
 	_, err = run(t.Context(), "ip", "route", "add", poolRange, "via", m.address, "dev", m.link(), "onlink", "src", planeAddress)
 	c.must(err)
 	path := c.plane.file("fake.conf")
-	c.must(os.WriteFile(path, []byte("[Global]\ndata-plane = proxy\naddress-pool = "+poolRange+"\n"), 0o600))
+	c.must(os.WriteFile(path, []byte("[Global]\naddress-pool = "+poolRange+"\n"), 0o600))
 	_, err = c.helm("upgrade", release, chart(), "--reset-then-reuse-values", "--set-file=cloudConfig.content="+path,
 		"--wait", "--timeout=3m")
 	c.must(err)
 	address = c.awaitAddress("192.0.2.")
-	c.step("request to http://%s:8080 from another machine", address)
+	c.step("request to http://%s from another machine", address)
 	c.await("an answer from outside of the node", func(ctx context.Context) error {
-		_, err := get(ctx, "http://"+address+":8080")
+		_, err := get(ctx, "http://"+address)
 		return err
 	})
 }

@@ -21,7 +21,7 @@ func (c *cluster) install(values ...string) {
 	c.step("installing the chart with the preset")
 	c.createCloudConfig()
 	args := []string{"install", release, chart(), "--values=" + chart() + "/presets/" + c.provider + ".yaml",
-		"--set=clusterName=e2e,image.tag=" + version + ",cloudConfig.content=,cloudConfig.existingSecret=unified-ccm-cloud-config",
+		"--set=clusterName=e2e,image.tag=" + version + ",cloudConfig.existingSecret=unified-ccm-cloud-config",
 		"--set=args.node-monitor-period=1s,args.node-deletion-confirmation=1s", "--wait", "--timeout=3m"}
 	_, err := c.helm(slices.Concat(args, c.environment("env"), values)...)
 	c.must(err)
