@@ -10,7 +10,7 @@ import (
 
 const (
 	// olderMinors is the number of minor versions of the API server that are supported besides that of the libraries.
-	olderMinors = 2
+	olderMinors = 3
 	// newerMinors is the number that Kubernetes' version skew policy allows while a cluster is upgraded: the API server
 	// comes first.
 	newerMinors = 1
