@@ -18,7 +18,7 @@ FUZZTIME ?= 1m
 KUBERNETES ?=
 PROVIDERS_EXCLUDE ?=
 BASE ?= gcr.io/distroless/static:nonroot
-IMAGE ?= unified-ccm
+IMAGE ?= localhost/unified-ccm
 
 BIN := $(CURDIR)/bin
 
@@ -145,8 +145,16 @@ vulncheck: ## Known vulnerabilities in what is linked (asks vuln.go.dev, so not 
 ##@ Ship
 
 .PHONY: image
-image: ## The container image from bin/ccm, with buildah or docker; BASE=scratch needs no registry
-	@BASE='$(BASE)' IMAGE='$(IMAGE)' PROVIDERS_EXCLUDE='$(PROVIDERS_EXCLUDE)' hack/image.sh
+image: ## The container image with buildah, podman or docker, and bin/image.yaml, the values of the chart for it; BASE=scratch needs no registry
+	@BASE='$(BASE)' IMAGE='$(IMAGE)' PROVIDERS_EXCLUDE='$(PROVIDERS_EXCLUDE)' hack/image.sh --values=$(BIN)/image.yaml
+
+.PHONY: image-push
+image-push: ## The same, and push it to the registry of IMAGE, such as IMAGE=registry.example.com/unified-ccm
+	@BASE='$(BASE)' IMAGE='$(IMAGE)' PROVIDERS_EXCLUDE='$(PROVIDERS_EXCLUDE)' hack/image.sh --values=$(BIN)/image.yaml --push
+
+.PHONY: image-archive
+image-archive: ## The same, and bin/image.tar for `kind load image-archive` and `ctr images import`
+	@BASE='$(BASE)' IMAGE='$(IMAGE)' PROVIDERS_EXCLUDE='$(PROVIDERS_EXCLUDE)' hack/image.sh --values=$(BIN)/image.yaml --archive=$(BIN)/image.tar
 
 .PHONY: release-snapshot
 release-snapshot: ## The files of a release in dist/: archives, SBOMs, chart, manifests, image index, checksums

@@ -1,6 +1,8 @@
 # Shell blocks of Markdown pages. Each has a comment in the line above it:
 #
 #   <!-- run: CLOUD -->          a test runs it, in a lab of that cloud; "run: CLOUD, exit 2" for another exit code than 0
+#   <!-- run: image -->          hack/verify-image.sh runs it, where buildah is installed
+#   <!-- run: containerd -->     the same, after the blocks above, where containerd is installed and for root
 #   <!-- not run: REASON -->     no test can
 #
 # With -v clouds="CLOUD|...", prints the blocks that have neither, and other mistakes, and fails if there are some. With

@@ -45,6 +45,8 @@ start_lab() { # cloud
 	mkdir "$work/checkout"
 	ln -s "$root"/{deploy,examples,docs,hack} "$work/checkout"
 	cp "$(dirname "$KUBECONFIG")/cloud.conf" "$work/checkout/"
+	mkdir "$work/checkout/bin"
+	printf 'image: {registry: registry.invalid, repository: unified-ccm, tag: test}\n' >"$work/checkout/bin/image.yaml"
 	cp "$KUBECONFIG" "$work/home/.kube/config"
 }
 

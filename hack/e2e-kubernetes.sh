@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the end-to-end tests on the API server of another minor version of Kubernetes, which is built from its module.
-# docs/releases.md has the versions that were tested.
+# docs/reference/releases.md has the versions that were tested.
 #
 #   hack/e2e-kubernetes.sh 1.36 [go test flags]      the newest patch release
 #   hack/e2e-kubernetes.sh v1.36.3 [go test flags]

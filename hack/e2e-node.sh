@@ -51,7 +51,7 @@ say() { printf 'e2e-node: %s (%d s)\n' "$*" "$SECONDS"; }
 unset KUBEBUILDER_ASSETS # has no kubelet
 export CCM_E2E_NODE=$root/bin/e2e-node CCM_E2E_BIN=$root/bin CCM_E2E_CGROUP=ccm-e2e-node
 state=$CCM_E2E_NODE
-packages=(containerd runc containernetworking-plugins buildah iptables nftables conntrack iproute2 procps util-linux)
+packages=(containerd runc containernetworking-plugins buildah iptables nftables conntrack iproute2 procps util-linux curl)
 
 codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release 2>/dev/null || true)
 if [[ $(uname -s) != Linux || $codename != bookworm ]] || ! command -v apt-get >/dev/null; then

@@ -23,7 +23,7 @@ remove
 
 for arch in "${architectures[@]}"; do
 	images+=("unified-ccm-$arch:$tag")
-	BASE=scratch IMAGE=unified-ccm-$arch TARGETARCH=$arch hack/image.sh
+	BASE=scratch IMAGE=localhost/unified-ccm-$arch TARGETARCH=$arch hack/image.sh
 done
 buildah manifest create "$index" >/dev/null
 for image in "${images[@]}"; do

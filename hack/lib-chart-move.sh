@@ -107,7 +107,7 @@ move() { # cloud helm-that-installs helm-that-upgrades
 		kubectl -n kube-system annotate secret cloud-config helm.sh/resource-policy=keep >/dev/null
 	helm_on "$first" get values "$release" -o yaml >"$work/moved.yaml"
 	"$work/ccm" chart-values -f "$work/moved.yaml" >"$work/values.yaml"
-	helm_on "$second" upgrade "$release" deploy/chart -f "$work/values.yaml" >/dev/null
+	helm_on "$second" upgrade "$release" deploy/chart -f "$work/values.yaml" --set image.tag=verify >/dev/null
 	missing -n kube-system "$theirs"
 	[[ $cloud != openstack ]] || kubectl -n kube-system get secret cloud-config >/dev/null
 	# IAM roles name the account that AWS' chart has created.

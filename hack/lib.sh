@@ -70,6 +70,7 @@ go_files() {
 documentation_pages() {
 	git ls-files --cached --others --exclude-standard -- README.md CONTRIBUTING.md SECURITY.md 'docs/*.md' 'deploy/*.md' \
 		'examples/*.md' ':!docs/reference/*'
+	git ls-files -- docs/reference/releases.md
 }
 
 # tool builds a pinned tool into bin/tools when its pin changed, and prints its path. The pin is in the module FOLDER,

@@ -58,7 +58,7 @@ helm4=$(helm 4)
 kube_version=$(hack/controlplane/build.sh --versions | sed -n 's/^kubernetes v//p')
 for preset in deploy/chart/presets/*.yaml; do
 	"$helm4" template unified-ccm "$out/unified-ccm-${version#v}.tgz" --namespace kube-system --kube-version "$kube_version" \
-		-f "$preset" >"$out/unified-ccm-$(basename "$preset")"
+		-f "$preset" --set "clusterName=kubernetes,image.tag=$version" >"$out/unified-ccm-$(basename "$preset")"
 done
 
 if [[ -z ${WITHOUT_IMAGE:-} ]]; then

@@ -20,7 +20,8 @@ for preset in "$out"/chart/presets/*.yaml; do
 	name=$(basename "$preset")
 	{
 		echo "# Rendered from deploy/chart with presets/$name by hack/update-chart.sh. Do not edit."
-		"$helm4" template unified-ccm "$out/chart" --namespace kube-system --kube-version "$kube_version" -f "$preset" |
+		"$helm4" template unified-ccm "$out/chart" --namespace kube-system --kube-version "$kube_version" -f "$preset" \
+			--set clusterName=kubernetes,image.tag=unreleased |
 			grep -vE '^ *(helm.sh/chart|app.kubernetes.io/managed-by|app.kubernetes.io/version): ' | sed 's/[[:space:]]*$//'
 	} >"$out/manifests/$name"
 done

@@ -80,7 +80,8 @@ echo "== alerts and dashboard"
 echo "== lint"
 for preset in deploy/chart/presets/*.yaml; do
 	for helm in "$helm3" "$helm4"; do
-		"$helm" lint --strict --quiet --kube-version "$kube_version" deploy/chart -f "$preset"
+		"$helm" lint --strict --quiet --kube-version "$kube_version" deploy/chart -f "$preset" \
+			--set clusterName=verify,image.tag=verify
 	done
 done
 
@@ -95,6 +96,11 @@ rejects() { # expected settings
 	done
 }
 rejects 'cloudProvider is required' clusterName=a
+rejects 'clusterName is required' cloudProvider=aws,image.tag=v1
+rejects 'image.tag is required: this chart is not of a release' cloudProvider=aws,clusterName=a
+rejects 'would run a pod on each node' cloudProvider=aws,clusterName=a,kind=DaemonSet,controlPlaneNodes=preferred
+rejects "missing property 'name'" 'cloudProvider=aws,image.pullSecrets[0].nam=registry'
+rejects "got string, want object" 'cloudProvider=aws,tolerations[0]=all'
 rejects 'clustername is not a value of this chart: did you mean clusterName?' cloudProvider=fake,clustername=a
 rejects 'image.tga is not a value of this chart: did you mean image.tag?' cloudProvider=fake,image.tga=v1
 rejects 'args.--v: write the name of the flag without dashes: v' cloudProvider=fake,args.--v=1
@@ -159,6 +165,26 @@ for manifest in deploy/manifests/*.yaml; do
 	kubectl apply --dry-run=server -f "$manifest" >/dev/null
 done
 
+echo "== DaemonSet, further permissions, credentials of a registry"
+"$helm4" template unified-ccm deploy/chart --namespace kube-system --kube-version "$kube_version" -f deploy/chart/presets/aws.yaml \
+	--set kind=DaemonSet,clusterName=verify,image.tag=verify,image.pullSecrets[0].name=registry \
+	--set rbac.secrets[0].name=vcenter,rbac.secrets[1].name=other,rbac.secrets[1].namespace=default \
+	--set-json 'rbac.extraRules=[{"apiGroups":[""],"resources":["configmaps"],"verbs":["get"]}]' >"$work/daemonset.yaml"
+kubectl apply -f "$work/daemonset.yaml" >/dev/null
+kubectl -n kube-system get daemonset unified-ccm -o 'go-template={{(index .spec.template.spec.imagePullSecrets 0).name}}' |
+	grep -qx registry
+may() { # yes|no, what, and where
+	local answer
+	answer=$(kubectl auth can-i get "${@:2}" --as=system:serviceaccount:kube-system:unified-ccm || true)
+	[[ $answer == "$1" ]] || { echo "may the account get ${*:2}: $answer, want $1" && return 1; }
+}
+may yes secret/vcenter -n kube-system
+may no secret/another -n kube-system
+may yes secret/other -n default
+may no secret/vcenter -n default
+may yes configmap/any -n default
+kubectl delete -f "$work/daemonset.yaml" >/dev/null
+
 (cd cmd && go build -o "$work/ccm" ./ccm)
 go build -o "$work/ccm-lab" ./cmd/ccm-lab
 
@@ -195,10 +221,10 @@ install() { # preset
 	start_sim "$name"
 	kubectl -n kube-system create secret generic unified-ccm-cloud-config --from-file="$work/cloud.conf" >/dev/null
 	helm_on "$helm3" install unified-ccm deploy/chart -f "deploy/chart/presets/$name.yaml" \
-		--set cloudConfig.existingSecret=unified-ccm-cloud-config,clusterName=verify \
+		--set cloudConfig.existingSecret=unified-ccm-cloud-config,clusterName=verify,image.tag=verify \
 		--set routes.enabled=true,routes.clusterCIDR=10.244.0.0/16,networkPolicy.enabled=true \
 		--set args.node-not-found-grace=1s,args.node-deletion-confirmation=1s,args.node-monitor-period=1s >"$work/notes"
-	grep -qF "manages this cluster on $name" "$work/notes"
+	grep -qF "manages cluster verify on $name" "$work/notes"
 
 	kubeconfig "$work/account" "token: $(kubectl -n kube-system create token unified-ccm)"
 	ccm_port=$(free_port)
@@ -239,7 +265,8 @@ install() { # preset
 		echo "/metrics answers unknown callers"
 		return 1
 	fi
-	helm_on "$helm4" upgrade unified-ccm deploy/chart --reuse-values --set dryRun=true >/dev/null
+	verify_cluster_name_guard "$name"
+	helm_on "$helm4" upgrade unified-ccm deploy/chart --reset-then-reuse-values --set dryRun=true >/dev/null
 	arguments | grep -qx -- --dry-run=true
 	kubectl delete service web --wait=false >/dev/null
 	await "the deletion of the Service" 60 missing service web
@@ -261,6 +288,27 @@ install() { # preset
 		echo "remains after helm uninstall"
 		return 1
 	fi
+}
+
+# verify_cluster_name_guard checks that no upgrade changes the name of the cluster, unless it is allowed, and that the
+# message names the one to keep.
+verify_cluster_name_guard() { # preset
+	refuses 'this upgrade has not the values of the release' --set dryRun=true
+	refuses 'clusterName is required: this release has verify' --set cloudProvider="$1",image.tag=verify
+	refuses 'clusterName changes from verify to other' --reset-then-reuse-values --set clusterName=other
+	refuses 'clusterName changes from verify to other' --reset-then-reuse-values --set args.cluster-name=other
+	refuses 'clusterName changes from verify to other' --reset-then-reuse-values --set clusterName=other,kind=DaemonSet
+	helm_on "$helm4" upgrade unified-ccm deploy/chart --reset-then-reuse-values --dry-run=server \
+		--set clusterName=other,allowClusterNameChange=true >/dev/null
+}
+
+refuses() { # expected flags of helm upgrade
+	for helm in "$helm3" "$helm4"; do
+		if answer=$(helm_on "$helm" upgrade unified-ccm deploy/chart "${@:2}" 2>&1) || ! grep -qF -- "$1" <<<"$answer"; then
+			printf 'an upgrade with %s does not say "%s":\n%s\n' "${*:2}" "$1" "$answer"
+			return 1
+		fi
+	done
 }
 
 # register_node registers the node of the simulated cloud's instance, as its kubelet does.
@@ -320,7 +368,8 @@ verify_conversion() {
 	for file in cmd/internal/chartvalues/testdata/*.yaml "$(upstream_chart aws)/values.yaml"; do
 		"$work/ccm" chart-values -f "$file" >"$work/values.yaml" 2>/dev/null
 		for helm in "$helm3" "$helm4"; do
-			"$helm" lint --strict --quiet --kube-version "$kube_version" deploy/chart -f "$work/values.yaml"
+			"$helm" lint --strict --quiet --kube-version "$kube_version" deploy/chart -f "$work/values.yaml" \
+				--set image.tag=verify
 		done
 	done
 }

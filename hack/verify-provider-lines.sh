@@ -20,7 +20,8 @@ shared=(
 	"cmd/ccm-lab/internal/lab/simulators.go 2 the entry of the lab, and its import"
 	"cmd/ccm-lab/internal/compare/settings.go 4 the fields that show a setting, for ccm-lab compare"
 	"cmd/ccm-lab/e2e/frameworkccm/main.go 1 the import of the manager that ccm is compared with"
-	"deploy/chart/README.md.head 1 the row of the preset"
+	"deploy/chart/README.md.head 2 the row of the preset, and the link to the guide"
+	"deploy/chart/values.yaml 1 the names of the clouds"
 	"hack/site/hugo.yaml 1 the page with the permissions that the cloud's account needs"
 )
 # examples name the cloud where any other one would do.
@@ -47,7 +48,7 @@ while IFS=: read -r file count; do
 		failed=1
 	fi
 done < <(git grep -ciI --untracked -e "$cloud" -- . ":!providers/$cloud" ':!docs' ':!*.md' ':!changelog.d' \
-	':!*_test.go' ':!deploy/manifests' ':!hack/verify-provider-lines.sh')
+	':!*_test.go' ':!deploy/manifests' ':!deploy/chart/values.schema.json' ':!hack/verify-provider-lines.sh')
 for file in "${cloud_files[@]}"; do
 	[[ -e $file ]] || { echo "$file: is missing" && failed=1; }
 done

@@ -60,6 +60,13 @@ while IFS= read -r hit; do
 	failed=1
 done < <(git grep --untracked -niwE "$pattern" -- '*.go' '*.md' ':!*/testdata/*' || true)
 
+# Markdown has American spelling, as Kubernetes' documentation.
+british='initialis\w*|licen[c]e\w*|behaviour\w*|honour\w*|misspelt|favour\w*|colour\w*|recognis\w*|organis\w*|authoris\w*|labelled|modelled|cancelled'
+if git grep --untracked -niwE "$british" -- '*.md' '*.head' ':!*/testdata/*'; then
+	echo '    write it as in American English: initialize, license, behavior, honor, misspelled, favor, color, …'
+	failed=1
+fi
+
 long=$(go_files | grep -vE '_test\.go$|/testdata/' | LC_ALL=C.UTF-8 xargs -d '\n' grep -nHP '^.{121,}' |
 	grep -vE 'https?://|nolint|`|"arn:|opts \.\.\.func\(' | sed -E 's/^([^:]+:[0-9]+):.*/\1: more than 120 columns/' || true)
 if [[ -n $long ]]; then

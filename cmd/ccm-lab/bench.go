@@ -22,11 +22,11 @@ real API server, the real ccm process and a simulated cloud with a fixed
 latency per call.
 
 The phases, one after the other on one cluster:
-  nodes joining      machines are launched and register, until all are initialised
+  nodes joining      machines are launched and register, until all are initialized
   nodes refreshed    one pass of --node-status-update-frequency over all nodes
   Services created   until every one has the address of its load balancer
   1 Service          one more is created, and deleted
-  1 node added       until it is initialised and a member of every load balancer
+  1 node added       until it is initialized and a member of every load balancer
   restart            a new ccm with empty caches, until every Service is ensured;
                      twice, since the second can use what the first one recorded
   delete all         Services, until no load balancer is left, then the nodes

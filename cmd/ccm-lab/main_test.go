@@ -155,7 +155,7 @@ func TestReport(t *testing.T) {
 		"nothing":     {nil, 0, ""},
 		"interrupted": {errors.Join(context.Canceled), 130, "ccm-lab: interrupted; everything was stopped and removed\n"},
 		"several":     {errors.Join(errors.New("a"), errors.New("b")), 1, "ccm-lab: a; b\n"},
-		"not ready":   {notReady("not ready after 2m0s: 0/3 nodes initialised", []string{"node a", "node b"}), 1, "ccm-lab: not ready after 2m0s: 0/3 nodes initialised\n  node a\n  node b\n"},
+		"not ready":   {notReady("not ready after 2m0s: 0/3 nodes initialized", []string{"node a", "node b"}), 1, "ccm-lab: not ready after 2m0s: 0/3 nodes initialized\n  node a\n  node b\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b strings.Builder

@@ -154,7 +154,7 @@ func TestAlertsFire(t *testing.T) {
 }
 
 func TestAlertsHaveRunbooks(t *testing.T) {
-	text, err := os.ReadFile("../../docs/runbooks.md")
+	text, err := os.ReadFile("../../docs/guides/runbooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}

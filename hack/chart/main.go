@@ -82,6 +82,9 @@ func children(path string, node *yaml.Node) (values []Value, err error) {
 		} else if v.Description == "" {
 			problem = errors.Join(problem, fmt.Errorf(`%s has no description: write a line "# -- …" above it`, v.Path))
 		}
+		if value.Kind == yaml.SequenceNode && v.Keywords["items"] == nil {
+			problem = errors.Join(problem, fmt.Errorf(`%s has no items: write a line "# @schema {"items": …}" above it`, v.Path))
+		}
 		err = errors.Join(err, problem)
 		values = append(values, v)
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// scrapeLabels are added when a target is scraped, le when a histogram is.
-var scrapeLabels = []string{"job", "instance", "namespace", "pod", "le"}
+// scrapeLabels are added when a target is scraped, le when a histogram is. cluster is a label of Prometheus or of the
+// ServiceMonitor's relabelings.
+var scrapeLabels = []string{"cluster", "job", "instance", "namespace", "pod", "le"}
 
 // TestQueriesUseExistingLabels parses the queries of all panels and alerts, and finds labels that a metric of the
 // manager does not have: such a query matches nothing, or loses a dimension, without an error.
@@ -75,7 +76,7 @@ func dashboardQueries(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	queries := map[string]string{}
-	variables := strings.NewReplacer("$__rate_interval", "5m", "$provider", ".*")
+	variables := strings.NewReplacer("$__rate_interval", "5m", "$provider", ".*", "$cluster", ".*")
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {
 			queries["panel "+panel.Title+" "+target.RefID] = variables.Replace(target.Expr)

@@ -17,9 +17,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-const rootLong = `ccm is the cloud controller manager for every cloud. It initialises nodes,
+const rootLong = `ccm is one cloud controller manager for several clouds. It initializes nodes,
 reconciles load balancers for Services of type LoadBalancer, sets up pod routes,
-and removes nodes with deleted machines. --cloud-provider selects the cloud;
+and deletes the nodes of deleted machines. --cloud-provider selects the cloud;
 each cloud's own cloud.conf and annotations work unchanged.`
 
 const rootExample = `  # Run in a cluster, on the cloud called fake

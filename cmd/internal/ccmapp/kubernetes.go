@@ -10,7 +10,7 @@ import (
 
 const (
 	// olderMinors is the number of minor versions of the API server that are supported besides that of the libraries.
-	olderMinors = 2
+	olderMinors = 3
 	// newerMinors is the number that Kubernetes' version skew policy allows while a cluster is upgraded: the API server
 	// comes first.
 	newerMinors = 1
@@ -40,6 +40,6 @@ func unsupported(server string) error {
 		return nil
 	}
 	return fmt.Errorf("the API server is Kubernetes %s, and this release supports 1.%d to 1.%d: use a release for it "+
-		"(https://github.com/unified-ccm/unified-ccm/blob/main/docs/releases.md)", server, libraries.Minor()-olderMinors,
+		"(https://github.com/unified-ccm/unified-ccm/blob/main/docs/reference/releases.md)", server, libraries.Minor()-olderMinors,
 		libraries.Minor())
 }

@@ -13,13 +13,13 @@ import (
 func TestSupportedVersionsOfKubernetes(t *testing.T) {
 	for server, supported := range map[string]bool{
 		"v1.37.1": true, "v1.36.0": true, "v1.35.9-eks-abc123": true, "v1.38.0-beta.1": true, "v1.37.2+k3s1": true,
-		"v1.34.12": false, "v1.39.0": false, "v2.37.0": false, "": true, "main": true,
+		"v1.34.12": true, "v1.33.8": false, "v1.39.0": false, "v2.37.0": false, "": true, "main": true,
 	} {
 		err := unsupported(server)
 		if (err == nil) != supported {
 			t.Errorf("%q: %v", server, err)
 		}
-		if err != nil && !strings.Contains(err.Error(), "is Kubernetes "+server+", and this release supports 1.35 to 1.37") {
+		if err != nil && !strings.Contains(err.Error(), "is Kubernetes "+server+", and this release supports 1.34 to 1.37") {
 			t.Errorf("%q: %v", server, err)
 		}
 	}

@@ -130,7 +130,7 @@ func writeEvents(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# Events\n\nThe reasons of the Events that `ccm` sends. They never change, so that alerts and scripts can " +
 		"match them: `kubectl get events -A --field-selector reason=LoadBalancerDrift`. An Event is sent again when its " +
-		"message changes. [Runbooks](../runbooks.md) has what to do in more detail.\n")
+		"message changes. [Runbooks](../guides/runbooks.md) has what to do in more detail.\n")
 	for _, part := range []struct {
 		title     string
 		framework bool

@@ -8,7 +8,7 @@ func awsChart() *chart {
 		distinctKeys: []string{"args", "clusterRoleRules", "roleBindingName", "roleName", "hostNetworking"},
 		required: map[string]any{
 			// Instance profiles of the control plane are not available on other nodes.
-			"nodeSelector":   map[string]any{"node-role.kubernetes.io/control-plane": ""},
+			"nodeSelector":   map[string]any{controlPlaneLabel: ""},
 			"hostNetworking": false,
 			// Trust policies and Pod Identity associations of IAM roles name the account.
 			"serviceAccountName": "cloud-controller-manager",

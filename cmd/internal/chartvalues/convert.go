@@ -28,6 +28,11 @@ type Note struct {
 	Action string
 }
 
+// frameworkClusterName is the default of --cluster-name. The chart of ccm has none.
+const frameworkClusterName = "kubernetes"
+
+const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
+
 // Flags reports whether the manager has a flag of that name.
 type Flags func(name string) bool
 
@@ -76,6 +81,13 @@ func (ch *chart) Convert(values map[string]any, flags Flags) (Result, error) {
 		return Result{}, err
 	}
 	c.set("cloudProvider", ch.provider)
+	if c.values["clusterName"] == nil {
+		c.set("clusterName", frameworkClusterName)
+	}
+	// The pods of the other manager run on other nodes than those of the control plane, too.
+	if selector, _ := c.values["nodeSelector"].(map[string]any); selector[controlPlaneLabel] == nil {
+		c.set("controlPlaneNodes", "preferred")
+	}
 	sorting.StableFunc(c.notes, func(a, b Note) int { return strings.Compare(a.Key, b.Key) })
 	return Result{Values: c.values, Notes: c.notes}, nil
 }

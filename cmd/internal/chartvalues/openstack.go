@@ -20,7 +20,7 @@ func openstackChart() *chart {
 		distinctKeys: []string{"controllerExtraArgs", "enabledControllers", "cloudConfig", "cloudConfigContents",
 			"logVerbosityLevel", "cluster", "secret"},
 		required: map[string]any{
-			"nodeSelector": map[string]any{"node-role.kubernetes.io/control-plane": ""},
+			"nodeSelector": map[string]any{controlPlaneLabel: ""},
 			"secret":       map[string]any{"enabled": true, "create": true, "name": "cloud-config"},
 			"cluster":      map[string]any{"name": "kubernetes"},
 		},

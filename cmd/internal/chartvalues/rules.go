@@ -75,13 +75,13 @@ func image(public ...string) rule {
 	})
 }
 
-// pullSecrets converts objects with a name, as a pod spec has them, to names.
+// pullSecrets converts names, or objects with a name, to the form of a pod spec.
 func pullSecrets(c *conversion, key string, value any) error {
 	items, err := listOf(key, value)
 	if err != nil {
 		return err
 	}
-	var names []any
+	var secrets []any
 	for _, item := range items {
 		if object, ok := item.(map[string]any); ok {
 			item = object["name"]
@@ -90,9 +90,9 @@ func pullSecrets(c *conversion, key string, value any) error {
 		if err != nil {
 			return err
 		}
-		names = append(names, name)
+		secrets = append(secrets, map[string]any{"name": name})
 	}
-	c.set("image.pullSecrets", names)
+	c.set("image.pullSecrets", secrets)
 	return nil
 }
 

@@ -34,17 +34,24 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end -}}
 {{- end -}}
 
+{{/* Not empty if the chart is that of a release, whose image is published under the version of the chart. */}}
+{{- define "unified-ccm.released" -}}
+{{- if not (hasPrefix "0.0.0" .Chart.AppVersion) }}true{{ end -}}
+{{- end -}}
+
 {{- define "unified-ccm.image" -}}
 {{- $name := printf "%s/%s" .Values.image.registry .Values.image.repository -}}
 {{- if .Values.image.digest -}}
 {{- printf "%s@%s" $name .Values.image.digest -}}
 {{- else if .Values.image.tag -}}
 {{- printf "%s:%s" $name .Values.image.tag -}}
-{{- else if hasPrefix "0.0.0" .Chart.AppVersion -}}
-{{- printf "%s:latest" $name -}}
 {{- else -}}
 {{- printf "%s:v%s" $name .Chart.AppVersion -}}
 {{- end -}}
+{{- end -}}
+
+{{- define "unified-ccm.workload" -}}
+{{- printf "%s/%s" (lower .Values.kind) (include "unified-ccm.fullname" .) -}}
 {{- end -}}
 
 {{- define "unified-ccm.secretName" -}}
@@ -137,6 +144,32 @@ which is empty or ends with a dot.
 {{- if $best }}: did you mean {{ trimSuffix "." $best }}?{{ end -}}
 {{- end -}}
 
+{{/* The name of the cluster with which the manager runs. */}}
+{{- define "unified-ccm.clusterName" -}}
+{{- $name := .Values.clusterName -}}
+{{- if hasKey .Values.args "cluster-name" -}}
+{{- $name = default "kubernetes" (index .Values.args "cluster-name") -}}
+{{- end -}}
+{{- $name -}}
+{{- end -}}
+
+{{/* The name of the cluster of the installed release, empty if there is none. Without a cluster (helm template) it is empty, too. */}}
+{{- define "unified-ccm.installedClusterName" -}}
+{{- if .Release.IsUpgrade -}}
+{{- $name := include "unified-ccm.fullname" . -}}
+{{- $found := "" -}}
+{{- range $kind := list "Deployment" "DaemonSet" -}}
+{{- $workload := lookup "apps/v1" $kind $.Release.Namespace $name -}}
+{{- range $container := dig "spec" "template" "spec" "containers" list $workload -}}
+{{- range $argument := $container.args -}}
+{{- if hasPrefix "--cluster-name=" $argument -}}{{- $found = trimPrefix "--cluster-name=" $argument -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $found -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Problems of the values that the schema cannot express, all at once. */}}
 {{- define "unified-ccm.validate" -}}
 {{- $problems := list -}}
@@ -144,8 +177,29 @@ which is empty or ends with a dot.
 {{- range splitList "\n" (include "unified-ccm.unknownKeys" (list $known .Values "")) -}}
 {{- with trim . }}{{ $problems = append $problems . }}{{ end -}}
 {{- end -}}
+{{- $installed := include "unified-ccm.installedClusterName" . -}}
 {{- if not .Values.cloudProvider -}}
-{{- $problems = append $problems "cloudProvider is required: set it to aws, openstack, fake or another provider of the image" -}}
+{{- $clouds := list -}}
+{{- range $path, $_ := .Files.Glob "presets/*.yaml" }}{{ $clouds = append $clouds (trimSuffix ".yaml" (base $path)) }}{{ end -}}
+{{- $problems = append $problems (printf "cloudProvider is required: set it to %s or another provider of the image" (join ", " $clouds)) -}}
+{{- if .Release.IsUpgrade -}}
+{{- $problems = append $problems "this upgrade has not the values of the release: add --reset-then-reuse-values, or -f with the file of its values" -}}
+{{- end -}}
+{{- end -}}
+{{- if and (not .Values.clusterName) (not (hasKey .Values.args "cluster-name")) -}}
+{{- if $installed -}}
+{{- $problems = append $problems (printf "clusterName is required: this release has %s" $installed) -}}
+{{- else -}}
+{{- $problems = append $problems "clusterName is required: set a name that is unique in the account or project, or the one that another manager of this cluster has used (kubernetes by default)" -}}
+{{- end -}}
+{{- else if and $installed (ne $installed (include "unified-ccm.clusterName" .)) (not .Values.allowClusterNameChange) -}}
+{{- $problems = append $problems (printf "clusterName changes from %s to %s: load balancers, routes and addresses of %s would not be found and would remain in the cloud. Set clusterName=%s, or, to change it all the same, allowClusterNameChange=true" $installed (include "unified-ccm.clusterName" .) $installed $installed) -}}
+{{- end -}}
+{{- if not (or .Values.image.tag .Values.image.digest (include "unified-ccm.released" .)) -}}
+{{- $problems = append $problems "image.tag is required: this chart is not of a release, and no image of it is published. Build one with: make image" -}}
+{{- end -}}
+{{- if and (eq .Values.kind "DaemonSet") (eq .Values.controlPlaneNodes "preferred") (not .Values.nodeSelector) (not .Values.affinity) -}}
+{{- $problems = append $problems "kind DaemonSet with controlPlaneNodes=preferred would run a pod on each node of the cluster: set nodeSelector, affinity or controlPlaneNodes=required" -}}
 {{- end -}}
 {{- if and .Values.cloudConfig.content .Values.cloudConfig.existingSecret -}}
 {{- $problems = append $problems "cloudConfig.content and cloudConfig.existingSecret exclude each other: remove one of them" -}}

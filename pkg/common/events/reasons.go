@@ -110,7 +110,7 @@ var (
 		"The node is of another cloud, or has the opt-out label, and is skipped.",
 		"Nothing, unless the node is of this cloud: "+linkRunbook("UnifiedCCMNodesUnknown")+".")
 	InvalidProviderID = defineWarning(onNode, "InvalidProviderID",
-		"The provider ID of the node cannot be read. The node is left alone: it is not initialised and not deleted.",
+		"The provider ID of the node cannot be read. The node is left alone: it is not initialized and not deleted.",
 		"Correct --provider-id of its kubelet, delete the Node, and restart the kubelet.")
 	NoDelegatedPrefix = defineWarning(onNode, "NoDelegatedPrefix",
 		"The node gets no pod range, because its network interface has no delegated prefix.",
@@ -135,7 +135,7 @@ var framework = []Definition{
 	{Reason{"UnAvailableLoadBalancer"}, v1.EventTypeWarning, onService,
 		"The load balancer has no members, because there are no nodes for it.",
 		"Check that nodes are ready and have no label that excludes them from load balancers.", true},
-	{Reason{"Synced"}, v1.EventTypeNormal, onNode, "The node is initialised.", "Nothing.", true},
+	{Reason{"Synced"}, v1.EventTypeNormal, onNode, "The node is initialized.", "Nothing.", true},
 	{Reason{"DeletingNode"}, v1.EventTypeNormal, onNode, "The machine was deleted, so the node is.", "Nothing.", true},
 	{Reason{"DeletingNodeFailed"}, v1.EventTypeWarning, onNode,
 		"The node of a deleted machine could not be deleted; it is retried.",
@@ -148,7 +148,7 @@ var framework = []Definition{
 
 // linkRunbook returns a link from the reference to the runbook of an alert.
 func linkRunbook(alert string) string {
-	return "[" + alert + "](../runbooks.md#" + strings.ToLower(alert) + ")"
+	return "[" + alert + "](../guides/runbooks.md#" + strings.ToLower(alert) + ")"
 }
 
 // Recorder sends Events, as record.EventRecorder does.

@@ -61,7 +61,7 @@ func globalKeys() []provider.ConfigKey {
 			"The path of the shared probe. Existing health checks are updated in place."),
 		key("SupportedTopologyInstanceTypePattern", "regular expression, in double quotes and with backslashes doubled",
 			`"`+strings.ReplaceAll(defaultTopologyPattern, `\`, `\\`)+`"`,
-			"Instance types with nodes that are not initialised before their network topology is known. Nodes of other types "+
+			"Instance types with nodes that are not initialized before their network topology is known. Nodes of other types "+
 				"get the labels of their topology if it is available at once."),
 		key("NLBSecurityGroupMode", GroupsManaged+" or unset", "",
 			"With "+GroupsManaged+", each new network load balancer gets its own security group. AWS cannot add one to "+

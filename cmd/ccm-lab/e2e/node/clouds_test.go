@@ -104,10 +104,6 @@ func TestMoveOpenStack(t *testing.T) { testMove(t, openstack.ProviderName, "open
 
 func testMove(t *testing.T, provider, name string) {
 	c := newCluster(t, provider, 2)
-	for node := range c.machines {
-		_, err := c.kubectl("label", "node", node, "node-role.kubernetes.io/control-plane=")
-		c.must(err)
-	}
 	m := move{cluster: c, release: name, daemonSet: provider + "-cloud-controller-manager"}
 	// Unlike this chart, those do not tolerate nodes that are not ready.
 	c.startPodNetworks()

@@ -24,6 +24,8 @@ const (
 	system    = metav1.NamespaceSystem
 	release   = "unified-ccm"
 	leaseName = "cloud-controller-manager"
+	// controlPlaneLabel is on nodes that the manager's pods may run on.
+	controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 )
 
 // publicRange is where the load balancers of cloud fake receive traffic.
@@ -95,6 +97,9 @@ func (c *cluster) launch(name string) {
 		}
 		return err
 	})
+	// As kubeadm does: a kubelet may not set this label itself.
+	_, err = c.kubectl("label", "node", name, controlPlaneLabel+"=")
+	c.must(err)
 }
 
 func (c *cluster) node(ctx context.Context, name string) (*v1.Node, error) {

@@ -32,6 +32,7 @@ func TestFake(t *testing.T) {
 	c.awaitReady("default", "app=web", 2)
 	c.checkContainers()
 	c.checkAntiAffinity()
+	c.checkControlPlane()
 	address := c.checkTraffic()
 	c.checkScrape()
 
@@ -104,6 +105,21 @@ func (c *cluster) checkAntiAffinity() {
 	c.must(err)
 	c.awaitUnschedulable(managerPods, "anti-affinity", "free ports")
 	_, err = c.kubectl("-n", system, "scale", "deployment", release, "--replicas=2")
+	c.must(err)
+	c.awaitReady(system, managerPods, 2)
+}
+
+// checkControlPlane checks that the manager's pods run on nodes of the control plane only.
+func (c *cluster) checkControlPlane() {
+	c.t.Helper()
+	c.step("checking that no pod of the manager runs on a node that is not of the control plane")
+	const worker = "node-2"
+	_, err := c.kubectl("label", "node", worker, controlPlaneLabel+"-")
+	c.must(err)
+	_, err = c.kubectl("-n", system, "delete", "pod", "-l", managerPods, "--field-selector=spec.nodeName="+worker)
+	c.must(err)
+	c.awaitUnschedulable(managerPods, "node affinity")
+	_, err = c.kubectl("label", "node", worker, controlPlaneLabel+"=")
 	c.must(err)
 	c.awaitReady(system, managerPods, 2)
 }

@@ -151,7 +151,7 @@ func nodeTable(nodes []Node, width int) []line {
 			orDash(n.ProviderID), orDash(n.Zone), orDash(n.Type), orDash(n.InternalIP),
 		})
 	}
-	return table([]string{"NODE", "READY", "INITIALISED", "PROVIDER ID", "ZONE", "TYPE", "INTERNAL IP"}, rows, width)
+	return table([]string{"NODE", "READY", "INITIALIZED", "PROVIDER ID", "ZONE", "TYPE", "INTERNAL IP"}, rows, width)
 }
 
 func serviceTable(services []Service, width int) []line {

@@ -39,10 +39,10 @@ func ready() State {
 
 func TestScreen(t *testing.T) {
 	want := `unified-ccm lab  cloud fake  up 31s
-ready: 2/2 nodes initialised, 2/2 load balancers ready, 2/2 routes
+ready: 2/2 nodes initialized, 2/2 load balancers ready, 2/2 routes
 
 NODES 2/2
-NODE    READY  INITIALISED  PROVIDER ID   ZONE  TYPE   INTERNAL IP
+NODE    READY  INITIALIZED  PROVIDER ID   ZONE  TYPE   INTERNAL IP
 node-1  yes    yes          fake://a/i-1  a     small  127.65.0.1
 node-2  yes    yes          fake://b/i-2  b     small  127.65.0.2
 
@@ -71,10 +71,10 @@ Ctrl-C ends it
 
 func TestScreenOfNothing(t *testing.T) {
 	want := `unified-ccm lab  cloud fake  up 0s
-starting: 0/3 nodes initialised, 0/4 load balancers ready, 0/3 routes
+starting: 0/3 nodes initialized, 0/4 load balancers ready, 0/3 routes
 
 NODES 0/3
-NODE  READY  INITIALISED  PROVIDER ID  ZONE  TYPE  INTERNAL IP
+NODE  READY  INITIALIZED  PROVIDER ID  ZONE  TYPE  INTERNAL IP
 
 SERVICES 0/4
 SERVICE  PORTS  SCHEME  ADDRESS  LISTENERS  MEMBERS  OPEN TO  ANSWERS
@@ -142,36 +142,36 @@ func TestMissing(t *testing.T) {
 		want    []string
 		summary string
 	}{
-		"nothing": {func(*State) {}, nil, "2/2 nodes initialised, 2/2 load balancers ready, 2/2 routes"},
+		"nothing": {func(*State) {}, nil, "2/2 nodes initialized, 2/2 load balancers ready, 2/2 routes"},
 		"an unknown node": {func(s *State) { s.Nodes[1].ProviderID = "" },
-			[]string{"node node-2 has no provider ID yet"}, "1/2 nodes initialised, 2/2 load balancers ready, 2/2 routes"},
+			[]string{"node node-2 has no provider ID yet"}, "1/2 nodes initialized, 2/2 load balancers ready, 2/2 routes"},
 		"a node with its taint": {func(s *State) { s.Nodes[1].Initialised = false },
-			[]string{"node node-2 still has the taint node.cloudprovider.kubernetes.io/uninitialized"}, "1/2 nodes initialised, 2/2 load balancers ready, 2/2 routes"},
+			[]string{"node node-2 still has the taint node.cloudprovider.kubernetes.io/uninitialized"}, "1/2 nodes initialized, 2/2 load balancers ready, 2/2 routes"},
 		"a node that was never there": {func(s *State) { s.Nodes = s.Nodes[:1] },
-			[]string{"1 node not registered yet"}, "1/2 nodes initialised, 2/2 load balancers ready, 2/2 routes"},
+			[]string{"1 node not registered yet"}, "1/2 nodes initialized, 2/2 load balancers ready, 2/2 routes"},
 		"an address, with the reason": {func(s *State) { s.Services[1].Addresses, s.Services[1].LoadBalancer = nil, nil },
-			[]string{"Service demo/web has no address yet: SyncLoadBalancerFailed: no quota (3 times)"}, "2/2 nodes initialised, 1/2 load balancers ready, 2/2 routes"},
+			[]string{"Service demo/web has no address yet: SyncLoadBalancerFailed: no quota (3 times)"}, "2/2 nodes initialized, 1/2 load balancers ready, 2/2 routes"},
 		"a load balancer that someone deleted": {func(s *State) { s.Services[0].LoadBalancer = nil },
-			[]string{"Service demo/dns has address 127.67.0.1, but the cloud has no load balancer with it"}, "2/2 nodes initialised, 1/2 load balancers ready, 2/2 routes"},
+			[]string{"Service demo/dns has address 127.67.0.1, but the cloud has no load balancer with it"}, "2/2 nodes initialized, 1/2 load balancers ready, 2/2 routes"},
 		"a listener": {func(s *State) { s.Services[0].LoadBalancer.Listeners = 0 },
-			[]string{"Service demo/dns has a load balancer with 0 of 1 listener"}, "2/2 nodes initialised, 1/2 load balancers ready, 2/2 routes"},
+			[]string{"Service demo/dns has a load balancer with 0 of 1 listener"}, "2/2 nodes initialized, 1/2 load balancers ready, 2/2 routes"},
 		"a member": {func(s *State) { s.Services[0].LoadBalancer.Members = 1 },
-			[]string{"Service demo/dns has a load balancer that sends traffic to 1 of 2 ready nodes"}, "2/2 nodes initialised, 1/2 load balancers ready, 2/2 routes"},
+			[]string{"Service demo/dns has a load balancer that sends traffic to 1 of 2 ready nodes"}, "2/2 nodes initialized, 1/2 load balancers ready, 2/2 routes"},
 		"all Services": {func(s *State) { s.Services = nil },
-			[]string{"2 Services not created yet"}, "2/2 nodes initialised, 0/2 load balancers ready, 2/2 routes"},
+			[]string{"2 Services not created yet"}, "2/2 nodes initialized, 0/2 load balancers ready, 2/2 routes"},
 		"routes": {func(s *State) { s.Routes = Routes{Ready: 1, Blackholes: 1} },
-			[]string{"1 route to a deleted node"}, "2/2 nodes initialised, 2/2 load balancers ready, 1/2 routes"},
+			[]string{"1 route to a deleted node"}, "2/2 nodes initialized, 2/2 load balancers ready, 1/2 routes"},
 		"a route": {func(s *State) { s.Routes.Ready = 1 },
-			[]string{"1 route not created yet"}, "2/2 nodes initialised, 2/2 load balancers ready, 1/2 routes"},
+			[]string{"1 route not created yet"}, "2/2 nodes initialized, 2/2 load balancers ready, 1/2 routes"},
 		"a route, with the reason": {func(s *State) {
 			s.Routes.Ready = 1
 			s.Nodes[0].ProviderID = ""
 			s.Events = append(s.Events, Event{Object: "Node node-1", Warning: true, Reason: "FailedToCreateRoute", Message: "no room"})
-		}, []string{"node node-1 has no provider ID yet", "1 route not created yet: FailedToCreateRoute: no room"}, "1/2 nodes initialised, 2/2 load balancers ready, 1/2 routes"},
+		}, []string{"node node-1 has no provider ID yet", "1 route not created yet: FailedToCreateRoute: no room"}, "1/2 nodes initialized, 2/2 load balancers ready, 1/2 routes"},
 		"a cloud without routes": {func(s *State) { s.Want.Routes, s.Routes.Ready = 0, 0 },
-			nil, "2/2 nodes initialised, 2/2 load balancers ready"},
+			nil, "2/2 nodes initialized, 2/2 load balancers ready"},
 		"ccm": {func(s *State) { s.Ended = "exit status 1: no such file" },
-			[]string{"ccm ended: exit status 1: no such file"}, "2/2 nodes initialised, 2/2 load balancers ready, 2/2 routes"},
+			[]string{"ccm ended: exit status 1: no such file"}, "2/2 nodes initialized, 2/2 load balancers ready, 2/2 routes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := ready()

@@ -165,11 +165,11 @@ func (s State) Initialised() bool {
 	return t.nodes == t.wantNodes
 }
 
-// Summary formats the state in one line, such as "3/3 nodes initialised, 4/4 load balancers ready, 3/3
+// Summary formats the state in one line, such as "3/3 nodes initialized, 4/4 load balancers ready, 3/3
 // routes".
 func (s State) Summary() string {
 	t := s.totals()
-	text := fmt.Sprintf("%d/%d nodes initialised, %d/%d load balancers ready", t.nodes, t.wantNodes, t.services,
+	text := fmt.Sprintf("%d/%d nodes initialized, %d/%d load balancers ready", t.nodes, t.wantNodes, t.services,
 		t.wantServices)
 	if t.wantRoutes > 0 {
 		text += fmt.Sprintf(", %d/%d routes", t.routes, t.wantRoutes)
