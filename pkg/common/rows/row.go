@@ -39,7 +39,7 @@ type Row[T, U any] struct {
 }
 
 // InPlace returns the rows of a cloud that takes whole objects. Those without Set set their value in the object.
-func InPlace[T any](rows ...Row[T, T]) []Row[T, T] {
+func InPlace[T any](rows []Row[T, T]) []Row[T, T] {
 	for i, r := range rows {
 		if r.Set == nil {
 			rows[i].Set = r.Value.copy

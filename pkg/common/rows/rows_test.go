@@ -134,10 +134,10 @@ func ptr[T any](value T) *T { return &value }
 
 func TestSetLeavesOtherFields(t *testing.T) {
 	t.Parallel()
-	kind := Kind[server, server]{Key: serverKind.Key, Rows: InPlace(
-		Row[server, server]{Name: "protocol", Value: Text(func(s *server) *string { return &s.Protocol })},
-		Row[server, server]{Name: "timeout", Value: Number(func(s *server) *int { return &s.Timeout })},
-	)}
+	kind := Kind[server, server]{Key: serverKind.Key, Rows: InPlace([]Row[server, server]{
+		{Name: "protocol", Value: Text(func(s *server) *string { return &s.Protocol })},
+		{Name: "timeout", Value: Number(func(s *server) *int { return &s.Timeout })},
+	})}
 	have, want := server{Protocol: "TCP", Timeout: 5}, server{Protocol: "TCP", Timeout: 6}
 	change, _, _ := kind.Update(have, want)
 	current := server{Protocol: "edited by hand", Timeout: 5, Policy: "unknown to us"}

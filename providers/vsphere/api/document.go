@@ -13,6 +13,7 @@ import (
 type NSXObject[T any] interface {
 	*T
 	resource() *Resource
+	SetTags(tags []NSXTag)
 }
 
 // ParseObject parses a document.

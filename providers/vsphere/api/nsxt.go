@@ -71,6 +71,9 @@ func (r *Resource) resource() *Resource { return r }
 // Common returns the fields of all objects.
 func (r Resource) Common() Resource { return r }
 
+// SetTags replaces the tags.
+func (r *Resource) SetTags(tags []NSXTag) { r.Tags = tags }
+
 // Created returns the creation date, the zero time without one.
 func (r Resource) Created() time.Time {
 	if r.CreateTime == 0 {

@@ -5,8 +5,19 @@ import (
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 )
+
+// allocationKind are the addresses. An allocation never changes.
+var allocationKind = rows.Kind[api.IPAllocation, struct{}]{
+	Name: kindAllocation,
+	Key:  func(a api.IPAllocation) string { return a.Path },
+	Rows: []rows.Row[api.IPAllocation, struct{}]{
+		{Name: "pool", Value: rows.Text(func(a *api.IPAllocation) *string { return &a.Pool })},
+		{Name: "allocation_ip", Value: rows.Text(func(a *api.IPAllocation) *string { return &a.AllocationIP })},
+	},
+}
 
 // ensureAddress finds the address of the load balancer, or plans its allocation. It returns the changes that
 // allocate it, the address if it is known, and the allocations that are not needed.
@@ -70,49 +81,26 @@ func (d *differ) allocationCreate() (change plan.Change, existing string) {
 	if d.want.IP != "" {
 		id = d.owner.objectID(partAllocation, d.want.Pool, d.want.IP)
 	}
-	c := d.write.store.allocations(d.want.Pool)
-	path := c.path + "/" + id
+	path := api.Allocations(d.want.Pool) + "/" + id
 	i := slices.IndexFunc(d.have.Allocations, func(a api.IPAllocation) bool { return a.Path == path && a.Address == "" })
-	exists, failed := i >= 0, i >= 0 && d.have.Allocations[i].Failed
-	var f plan.Fields
-	f.Diff("pool", "", d.want.Pool)
-	f.Diff("allocation_ip", "", d.want.IP)
-	change = plan.Change{
-		Ref: d.allocationRef(d.want.Pool, plan.Create), Fields: f,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			if exists && !failed {
-				return nil
-			}
-			if failed { // An allocation cannot be updated: only a new one gets an address that is free now.
-				if err := d.write.deleteAllocation(ctx, d.want.Pool, path); err != nil {
-					return err
-				}
-			}
-			object := api.IPAllocation{AllocationIP: d.want.IP}
-			object.Tags = setTags(nil, d.owner.tags(nil))
-			_, err := c.put(ctx, path, object)
-			return err
-		},
-		Ready: func(ctx context.Context, ids *plan.Handles) error {
-			address, err := d.write.awaitAddress(ctx, d.want.Pool, d.want.IP, path)
-			if err == nil {
-				ids.Set(addressHandle, address)
-			}
-			return err
-		},
+	want := api.IPAllocation{AllocationIP: d.want.IP, Pool: d.want.Pool}
+	want.Path, want.Tags = path, setTags(nil, d.owner.tags(nil))
+	step := allocationCreation{want: want}
+	if i >= 0 {
+		step.exists, step.failed, existing = true, d.have.Allocations[i].Failed, path
 	}
+	change = allocationKind.Create(want)
+	change.Ref, change.Step = d.allocationRef(want.Pool, plan.Create), step
 	d.declareAddress(&change)
-	if exists {
-		return change, path
-	}
-	return change, ""
+	return change, existing
 }
 
 // allocationDelete is the change that returns an address to its pool.
 func (d *differ) allocationDelete(have api.IPAllocation, after []plan.Ref) plan.Change {
-	change := d.deletion(d.allocationRef(have.Pool, plan.Delete), have.Resource, after,
-		func(ctx context.Context, path string) error { return d.write.deleteAllocation(ctx, have.Pool, path) })
-	change.Fields = []plan.Field{{Name: "allocation_ip", Before: have.Address}}
+	change := plan.Change{
+		Ref: d.unused(d.allocationRef(have.Pool, plan.Delete), have.ID), ID: have.Path, After: slices.Clone(after),
+		Fields: []plan.Field{{Name: "allocation_ip", Before: have.Address}}, Step: allocationDeletion{have.Pool, have.Path},
+	}
 	if d.inUse(have) && len(d.want.Ports) > 0 {
 		d.declareAddress(&change)
 	}
@@ -136,4 +124,44 @@ func (d *differ) wantedAddress() string {
 		return address
 	}
 	return "that of " + d.allocationRef(d.want.Pool, plan.Create).Name
+}
+
+// allocationCreation allocates an address. An allocation cannot be updated: only a new one gets an address that is free
+// now.
+type allocationCreation struct {
+	want           api.IPAllocation
+	exists, failed bool
+}
+
+// Do implements plan.Step.
+func (s allocationCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	if s.exists && !s.failed {
+		return nil
+	}
+	if s.failed {
+		if err := w.deleteAllocation(ctx, s.want.Pool, s.want.Path); err != nil {
+			return err
+		}
+	}
+	object := api.IPAllocation{AllocationIP: s.want.AllocationIP}
+	object.Tags = s.want.Tags
+	_, err := w.store.allocations(s.want.Pool).put(ctx, s.want.Path, object)
+	return err
+}
+
+// Ready implements plan.WaitingStep.
+func (s allocationCreation) Ready(ctx context.Context, w writer, ids *plan.Handles) error {
+	address, err := w.awaitAddress(ctx, s.want.Pool, s.want.AllocationIP, s.want.Path)
+	if err == nil {
+		ids.Set(addressHandle, address)
+	}
+	return err
+}
+
+// allocationDeletion returns an address to its pool.
+type allocationDeletion struct{ pool, path string }
+
+// Do implements plan.Step.
+func (s allocationDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	return w.deleteAllocation(ctx, s.pool, s.path)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
 
@@ -86,10 +87,10 @@ func (w writer) serviceID() string {
 }
 
 // newService returns the load balancer service of the cluster, as it is created.
-func (w writer) newService() api.LBService {
-	want := api.LBService{Size: w.config.Size, Enabled: true, ConnectivityPath: w.config.Tier1Path}
-	want.DisplayName = names.ClusterDisplay(w.owner.key.ClusterName)
-	tags := w.owner.tags(nil)
+func newService(cfg config.LoadBalancing, o owner) api.LBService {
+	want := api.LBService{Size: cfg.Size, Enabled: true, ConnectivityPath: cfg.Tier1Path}
+	want.DisplayName = names.ClusterDisplay(o.key.ClusterName)
+	tags := o.tags(nil)
 	delete(tags, names.TagService)
 	want.Tags = setTags(nil, tags)
 	return want
@@ -108,7 +109,7 @@ func (w writer) holdService(ctx context.Context) (path string, release func(), e
 		return "", nil, err
 	}
 	if service == nil {
-		created, err := w.store.services.put(ctx, api.LBServices+"/"+w.serviceID(), w.newService())
+		created, err := w.store.services.put(ctx, api.LBServices+"/"+w.serviceID(), newService(w.config, w.owner))
 		if err != nil {
 			return "", nil, err
 		}

@@ -1,7 +1,6 @@
 package loadbalancer
 
 import (
-	"context"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,8 +13,7 @@ import (
 // planService returns the changes from the existing to the desired objects of a Service, or to none if want is nil. A
 // plan allocates the address, creates the load balancer service, monitors, pools and the group of clients, and then the
 // virtual servers. Deletions have the reverse order.
-func planService(write writer, want *Desired, have Observed) plan.Plan {
-	d := newDiffer(write, have)
+func planService(d differ, want *Desired) plan.Plan {
 	d.plan.Subject = d.owner.key.Subject()
 	if want == nil {
 		d.remove()
@@ -27,10 +25,9 @@ func planService(write writer, want *Desired, have Observed) plan.Plan {
 }
 
 // planMembers returns the changes of the members of existing pools. No annotation selects nodes.
-func planMembers(write writer, nodes []*v1.Node, have Observed) plan.Plan {
-	d := newDiffer(write, have)
-	for _, pool := range have.Pools {
-		if change, ok := d.membersUpdate(pool, members(write.owner.key, nodes)); ok {
+func planMembers(d differ, nodes []*v1.Node) plan.Plan {
+	for _, pool := range d.have.Pools {
+		if change, ok := d.membersUpdate(pool, members(d.owner.key, nodes)); ok {
 			d.plan.Add(change)
 		}
 	}
@@ -62,7 +59,7 @@ func (d *differ) ensure() {
 	claims := d.claim(used)
 	for _, server := range d.have.Servers {
 		if !used[server.Path] {
-			deletion := d.serverDelete(server, claims)
+			deletion := serverKind.delete(d, server, claims)
 			d.plan.Add(deletion)
 			serverRefs = append(serverRefs, deletion.Ref)
 		}
@@ -101,7 +98,7 @@ func (d *differ) remove() {
 	claims := d.claim(nil)
 	var servers []plan.Ref
 	for _, server := range d.have.Servers {
-		deletion := d.serverDelete(server, claims)
+		deletion := serverKind.delete(d, server, claims)
 		d.plan.Add(deletion)
 		servers = append(servers, deletion.Ref)
 	}
@@ -119,29 +116,20 @@ func (d *differ) claim(used map[string]bool) []plan.Ref {
 		return nil
 	}
 	var claims []plan.Ref
-	add := func(kind, name string, r api.Resource, update func(context.Context, string) error) {
-		if used[r.Path] || r.Tag(names.TagClusterUID) != "" {
-			return
-		}
-		var f plan.Fields
-		diffTags(&f, r.Tags, d.owner.tags(nil))
-		change := d.deletion(d.portRef(kind, name, plan.Update), r, nil, update)
-		change.Fields, change.Mark = f, true
+	add := func(change plan.Change) {
 		d.plan.Add(change)
 		claims = append(claims, change.Ref)
 	}
+	unmarked := func(r api.Resource) bool { return !used[r.Path] && r.Tag(names.TagClusterUID) == "" }
 	for _, p := range d.have.Pools {
-		add(kindPool, p.Tag(names.TagPort), p.Resource, func(ctx context.Context, path string) error {
-			return d.write.store.pools.update(ctx, path, func(p *api.LBPool) { p.Tags = setTags(p.Tags, d.owner.tags(nil)) })
-		})
+		if unmarked(p.Resource) {
+			add(poolKind.claim(d, p))
+		}
 	}
 	for _, m := range d.have.Monitors {
-		name := monitorPort(m.Tag(names.TagPort), m.ResourceType)
-		add(kindMonitor, name, m.Resource, func(ctx context.Context, path string) error {
-			return d.write.store.monitors.update(ctx, path, func(m *api.LBMonitor) {
-				m.Tags = setTags(m.Tags, d.owner.tags(nil))
-			})
-		})
+		if unmarked(m.Resource) {
+			add(monitorKind.claim(d, m))
+		}
 	}
 	for i, change := range d.plan.Changes {
 		if change.Kind == kindPool && change.Action == plan.Update && !slices.Contains(claims, change.Ref) {
@@ -157,8 +145,7 @@ func (d *differ) removeUnused(used map[string]bool, allocations []api.IPAllocati
 	poolRefs := slices.Clone(after)
 	for _, pool := range d.have.Pools {
 		if !used[pool.Path] {
-			deletion := d.deletion(d.portRef(kindPool, pool.Tag(names.TagPort), plan.Delete), pool.Resource, after,
-				d.write.store.pools.remove)
+			deletion := poolKind.delete(d, pool, after)
 			d.plan.Add(deletion)
 			poolRefs = append(poolRefs, deletion.Ref)
 		}
@@ -170,14 +157,12 @@ func (d *differ) removeUnused(used map[string]bool, allocations []api.IPAllocati
 	}
 	for _, m := range d.have.Monitors {
 		if !used[m.Path] {
-			ref := d.portRef(kindMonitor, monitorPort(m.Tag(names.TagPort), m.ResourceType), plan.Delete)
-			d.plan.Add(d.deletion(ref, m.Resource, poolRefs, d.write.store.monitors.remove))
+			d.plan.Add(monitorKind.delete(d, m, poolRefs))
 		}
 	}
 	for _, g := range d.have.Groups {
 		if !used[g.Path] {
-			d.plan.Add(d.deletion(d.portRef(kindGroup, g.Tag(names.TagPort), plan.Delete), g.Resource, after,
-				d.write.store.groups.remove))
+			d.plan.Add(groupKind.delete(d, g, after))
 		}
 	}
 	for _, a := range allocations {

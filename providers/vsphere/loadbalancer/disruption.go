@@ -10,6 +10,9 @@ const (
 	fieldProfile = "application_profile_path"
 )
 
+// fieldTags is the field of the tags of all objects.
+const fieldTags = "tags"
+
 // placeAddress is the place of the load balancer's address, which an allocation and all virtual servers have.
 const placeAddress = "address of the load balancer"
 

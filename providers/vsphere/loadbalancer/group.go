@@ -1,13 +1,30 @@
 package loadbalancer
 
 import (
-	"context"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
+
+// groupKind are the groups of the clients that may connect to a port.
+var groupKind = objectKind[api.Group, *api.Group]{
+	in: func(s *store) *collection[api.Group, *api.Group] { return s.groups },
+	Kind: rows.Kind[api.Group, api.Group]{
+		Name: kindGroup,
+		Key:  func(g api.Group) string { return g.Tag(names.TagPort) },
+		Rows: rows.InPlace([]rows.Row[api.Group, api.Group]{
+			{
+				Name:   fieldRanges,
+				Value:  rows.Of(showRanges, func(g *api.Group) *[]api.AddressExpression { return &g.Expression }),
+				Effect: closesServer,
+			},
+			tagsRow[api.Group](),
+		}),
+	},
+}
 
 // ensureGroup plans the group of the clients that may connect to a port. It returns its path, "" if all may, and the
 // change that creates it.
@@ -15,55 +32,26 @@ func (d *differ) ensureGroup(port Port) (path string, created []plan.Ref) {
 	if len(port.Ranges) == 0 {
 		return "", nil
 	}
-	expression := []api.AddressExpression{{ResourceType: "IPAddressExpression", IPAddresses: port.Ranges}}
+	want := api.Group{Expression: []api.AddressExpression{{ResourceType: "IPAddressExpression", IPAddresses: port.Ranges}}}
 	tags := d.owner.tags(map[string]string{names.TagPort: port.Name})
 	i := slices.IndexFunc(d.have.Groups, func(g api.Group) bool { return g.Tag(names.TagPort) == port.Name })
-	if i < 0 {
-		return d.groupCreate(port, expression, tags)
-	}
-	have := d.have.Groups[i]
-	var f plan.Fields
-	f.Diff(fieldRanges, showRanges(have.Expression), showRanges(expression))
-	diffTags(&f, have.Tags, tags)
-	if len(f) == 0 {
+	if i >= 0 {
+		have := d.have.Groups[i]
+		want.Tags = setTags(have.Tags, tags)
+		if update, ok := groupKind.update(d, have, want, tags); ok {
+			d.plan.Add(update)
+		}
 		return have.Path, nil
 	}
-	change := plan.Change{
-		Ref: d.portRef(kindGroup, port.Name, plan.Update), Key: port.Name, ID: have.Path, Fields: f,
-		Mark: len(f) == 1 && f.Has("tags"),
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.write.store.groups.update(ctx, have.Path, func(g *api.Group) {
-				g.Expression, g.Tags = expression, setTags(g.Tags, tags)
-			})
-		},
-	}
-	if f.Has(fieldRanges) {
-		closesServer.Declare(&change)
-	}
-	d.plan.Add(change)
-	return have.Path, nil
-}
-
-func (d *differ) groupCreate(
-	port Port, expression []api.AddressExpression, tags map[string]string,
-) (string, []plan.Ref) {
-	want := api.Group{Expression: expression}
 	want.DisplayName, want.Tags = d.name(), setTags(nil, tags)
-	path := api.Groups + "/" + d.owner.objectID(partGroup, port.Name)
-	change := plan.Change{
-		Ref: d.portRef(kindGroup, port.Name, plan.Create), Key: port.Name,
-		Fields: []plan.Field{{Name: fieldRanges, After: showRanges(expression)}},
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.write.store.groups.put(ctx, path, want)
-			return err
-		},
-	}
+	path = api.Groups + "/" + d.owner.objectID(partGroup, port.Name)
+	creation := groupKind.create(d, path, want)
 	if d.firstServer(port.Name).Path != "" {
 		// It only serves a restriction of a virtual server that exists.
-		closesServer.Declare(&change)
+		closesServer.Declare(&creation)
 	}
-	d.plan.Add(change)
-	return path, []plan.Ref{change.Ref}
+	d.plan.Add(creation)
+	return path, []plan.Ref{creation.Ref}
 }
 
 // showRanges formats the ranges of a group.

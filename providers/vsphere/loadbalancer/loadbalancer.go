@@ -8,9 +8,9 @@
 //   - owner.go: the tags and IDs in NSX-T, and which objects are ours;
 //   - desired.go: the objects that should exist;
 //   - store.go and observe.go: the snapshot, and the existing objects of a Service;
-//   - apply.go: the calls that change objects;
-//   - record.go, disruption.go and differ.go: what the changes of all kinds of objects use;
-//   - address.go, service.go, monitor.go, server.go, group.go and pool.go: the changes of each kind of object;
+//   - apply.go, record.go, disruption.go, differ.go and object.go: what the changes of all kinds of objects use;
+//   - address.go, service.go, monitor.go, server.go, group.go and pool.go: a kind of object each, with its fields, its
+//     changes and the calls that make them;
 //   - diff.go and keep.go: the plans, and what stays while a change is held;
 //   - loadbalancer.go and inventory.go: the methods of Cloud.
 package loadbalancer
@@ -40,6 +40,7 @@ var (
 	_ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
 	_ lbcommon.RecordKeeper[Desired, Observed]       = (*Cloud)(nil)
 	_ lbcommon.Keeper[Desired, Observed]             = (*Cloud)(nil)
+	_ lbcommon.Binder[Observed]                      = (*Cloud)(nil)
 	_ lbcommon.AllReader                             = (*Cloud)(nil)
 )
 
@@ -90,14 +91,14 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 
 // Diff implements loadbalancer.Cloud.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
-	return planService(c.writer(key), want, have), nil
+	return planService(c.differ(key, have), want), nil
 }
 
 // DiffMembers implements loadbalancer.Cloud.
 func (c *Cloud) DiffMembers(
 	key lbcommon.Key, _ intent.Service, nodes []*v1.Node, _ SharedState, have Observed,
 ) (plan.Plan, error) {
-	return planMembers(c.writer(key), nodes, have), nil
+	return planMembers(c.differ(key, have), nodes), nil
 }
 
 // Status implements loadbalancer.Cloud.
@@ -125,11 +126,22 @@ func (c *Cloud) StoredRecord(_ lbcommon.Key, have Observed) (record lbcommon.App
 
 // StoreRecords implements loadbalancer.RecordKeeper. Each load balancer takes a call.
 func (c *Cloud) StoreRecords(updates []lbcommon.RecordUpdate[Observed]) []plan.Change {
-	changes := make([]plan.Change, len(updates))
-	for i, u := range updates {
-		changes[i] = storeRecord(c.writer(u.Key), u.Have, u.Record.Encode())
+	var changes []plan.Change
+	for _, u := range updates {
+		stored := plan.Plan{Changes: []plan.Change{storeRecord(u.Key, u.Have, u.Record.Encode())}}
+		changes = append(changes, c.Bind(u.Key, u.Have, stored).Changes...)
 	}
 	return changes
+}
+
+// Bind implements loadbalancer.Binder.
+func (c *Cloud) Bind(key lbcommon.Key, _ Observed, p plan.Plan) plan.Plan {
+	return plan.Bind(p, c.writer(key))
+}
+
+// differ returns the differ of a Service.
+func (c *Cloud) differ(key lbcommon.Key, have Observed) differ {
+	return differ{config: c.reader.config, owner: c.reader.ownerOf(key, ""), have: have}
 }
 
 // writer returns the writer of a Service.

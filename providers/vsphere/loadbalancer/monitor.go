@@ -2,14 +2,31 @@ package loadbalancer
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
+
+var monitorKind = objectKind[api.LBMonitor, *api.LBMonitor]{
+	in: func(s *store) *collection[api.LBMonitor, *api.LBMonitor] { return s.monitors },
+	Kind: rows.Kind[api.LBMonitor, api.LBMonitor]{
+		Name: kindMonitor,
+		Key:  func(m api.LBMonitor) string { return monitorPort(m.Tag(names.TagPort), m.ResourceType) },
+		Rows: rows.InPlace([]rows.Row[api.LBMonitor, api.LBMonitor]{
+			{Name: "monitor_port", Value: rows.Number(func(m *api.LBMonitor) *int64 { return &m.MonitorPort })},
+			{Name: "interval", Value: rows.Number(func(m *api.LBMonitor) *int64 { return &m.Interval })},
+			{Name: "timeout", Value: rows.Number(func(m *api.LBMonitor) *int64 { return &m.Timeout })},
+			{Name: "rise_count", Value: rows.Number(func(m *api.LBMonitor) *int64 { return &m.RiseCount })},
+			{Name: "fall_count", Value: rows.Number(func(m *api.LBMonitor) *int64 { return &m.FallCount })},
+			{Name: "request_url", Value: rows.Text(func(m *api.LBMonitor) *string { return &m.RequestURL })},
+			tagsRow[api.LBMonitor](),
+		}),
+	},
+}
 
 // ensureMonitor plans the monitor of a port. It returns its path, "" for none, and the change that creates it.
 func (d *differ) ensureMonitor(port Port) (path string, created []plan.Ref) {
@@ -26,35 +43,17 @@ func (d *differ) ensureMonitor(port Port) (path string, created []plan.Ref) {
 		want.DisplayName = names.MonitorDisplay(d.name(), int32(want.MonitorPort)) //nolint:gosec // a port
 		want.Tags = setTags(nil, tags)
 		path = api.LBMonitors + "/" + d.owner.objectID(partMonitor, port.Name, want.ResourceType)
-		change := plan.Change{
-			Ref:    d.portRef(kindMonitor, monitorPort(port.Name, want.ResourceType), plan.Create),
-			Fields: monitorFields(api.LBMonitor{}, want),
-			Do: func(ctx context.Context, _ *plan.Handles) error {
-				_, err := d.write.store.monitors.put(ctx, path, want)
-				return err
-			},
-		}
-		d.plan.Add(change)
-		return path, []plan.Ref{change.Ref}
+		creation := monitorKind.create(d, path, want)
+		d.plan.Add(creation)
+		return path, []plan.Ref{creation.Ref}
 	}
 	have := d.have.Monitors[i]
 	record := storedRecord(d.have)
 	setDefaults(&want, record.Has)
 	keepSettings(&want, have)
-	f := monitorFields(have, want)
-	diffTags(&f, have.Tags, tags)
-	if len(f) > 0 {
-		d.plan.Add(plan.Change{
-			Ref: d.portRef(kindMonitor, monitorPort(port.Name, want.ResourceType), plan.Update), ID: have.Path, Fields: f,
-			Mark: len(f) == 1 && f.Has("tags"),
-			Do: func(ctx context.Context, _ *plan.Handles) error {
-				return d.write.store.monitors.update(ctx, have.Path, func(m *api.LBMonitor) {
-					m.MonitorPort, m.Interval, m.Timeout = want.MonitorPort, want.Interval, want.Timeout
-					m.RiseCount, m.FallCount, m.RequestURL = want.RiseCount, want.FallCount, want.RequestURL
-					m.Tags = setTags(m.Tags, tags)
-				})
-			},
-		})
+	want.Tags = setTags(have.Tags, tags)
+	if update, ok := monitorKind.update(d, have, want, tags); ok {
+		d.plan.Add(update)
 	}
 	return have.Path, nil
 }
@@ -86,16 +85,4 @@ func keepSettings(m *api.LBMonitor, have api.LBMonitor) {
 	m.Interval, m.Timeout = cmp.Or(m.Interval, have.Interval), cmp.Or(m.Timeout, have.Timeout)
 	m.RiseCount, m.FallCount = cmp.Or(m.RiseCount, have.RiseCount), cmp.Or(m.FallCount, have.FallCount)
 	m.RequestURL = cmp.Or(m.RequestURL, have.RequestURL)
-}
-
-// monitorFields returns the differences of two monitors, by the names of the API.
-func monitorFields(have, want api.LBMonitor) plan.Fields {
-	var f plan.Fields
-	f.Diff("monitor_port", plan.ShowInt(have.MonitorPort), plan.ShowInt(want.MonitorPort))
-	f.Diff("interval", plan.ShowInt(have.Interval), plan.ShowInt(want.Interval))
-	f.Diff("timeout", plan.ShowInt(have.Timeout), plan.ShowInt(want.Timeout))
-	f.Diff("rise_count", plan.ShowInt(have.RiseCount), plan.ShowInt(want.RiseCount))
-	f.Diff("fall_count", plan.ShowInt(have.FallCount), plan.ShowInt(want.FallCount))
-	f.Diff("request_url", have.RequestURL, want.RequestURL)
-	return f
 }

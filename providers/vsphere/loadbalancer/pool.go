@@ -2,45 +2,76 @@ package loadbalancer
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
 
+// poolKind are the pools. The translation of the addresses of clients is set at the creation, and users may change it.
+var poolKind = objectKind[api.LBPool, *api.LBPool]{
+	in: func(s *store) *collection[api.LBPool, *api.LBPool] { return s.pools },
+	Kind: rows.Kind[api.LBPool, api.LBPool]{
+		Name: kindPool,
+		Key:  func(p api.LBPool) string { return p.Tag(names.TagPort) },
+		Rows: rows.InPlace([]rows.Row[api.LBPool, api.LBPool]{
+			{
+				Name:   "snat_translation",
+				Value:  rows.Of(showSNAT, func(p *api.LBPool) **api.SNAT { return &p.SNATTranslation }),
+				Ignore: func(api.LBPool, api.LBPool) bool { return true },
+			},
+			{
+				Name:  "active_monitor_paths",
+				Value: rows.Set(func(p *api.LBPool) *[]string { return &p.ActiveMonitorPaths }),
+			},
+			tagsRow[api.LBPool](),
+		}),
+	},
+}
+
+// memberKind are the members of a pool. Those that stay keep what a user set.
+var memberKind = objectKind[api.LBPool, *api.LBPool]{
+	in: poolKind.in,
+	Kind: rows.Kind[api.LBPool, api.LBPool]{
+		Name: kindMembers,
+		Key:  poolKind.Key,
+		Rows: []rows.Row[api.LBPool, api.LBPool]{{
+			Name: "members",
+			Value: rows.Members(func(m api.LBPoolMember) string { return m.IPAddress },
+				func(p *api.LBPool) *[]api.LBPoolMember { return &p.Members }),
+			Set:        func(p *api.LBPool, want api.LBPool) { p.Members = mergeMembers(p.Members, want.Members) },
+			Membership: true,
+		}},
+	},
+}
+
+func showSNAT(s *api.SNAT) string {
+	if s == nil {
+		return ""
+	}
+	return s.Type
+}
+
 // ensurePool plans the pool of a port. It returns its path, and the change that creates it.
 func (d *differ) ensurePool(port Port, monitor string, after []plan.Ref) (path string, created []plan.Ref) {
-	monitors := []string{}
-	if monitor != "" {
-		monitors = []string{monitor}
-	}
 	tags := d.owner.tags(map[string]string{names.TagPort: port.Name})
 	i := slices.IndexFunc(d.have.Pools, func(p api.LBPool) bool {
 		return p.Tag(names.TagPort) == port.Name && p.Path == cmp.Or(d.firstServer(port.Name).PoolPath, p.Path)
 	})
 	if i < 0 {
-		return d.poolCreate(port, monitors, tags, after)
+		return d.poolCreate(port, monitor, tags, after)
 	}
 	have := d.have.Pools[i]
-	monitors = d.activeMonitors(have, monitor)
-	var f plan.Fields
-	f.Diff("active_monitor_paths", plan.ShowSet(have.ActiveMonitorPaths), plan.ShowSet(monitors))
-	diffTags(&f, have.Tags, tags)
-	if len(f) > 0 {
-		d.plan.Add(plan.Change{
-			Ref: d.portRef(kindPool, port.Name, plan.Update), ID: have.Path, Fields: f, After: after,
-			Mark: len(f) == 1 && f.Has("tags"),
-			Do: func(ctx context.Context, _ *plan.Handles) error {
-				return d.write.store.pools.update(ctx, have.Path, func(p *api.LBPool) {
-					p.ActiveMonitorPaths, p.Tags = monitors, setTags(p.Tags, tags)
-				})
-			},
-		})
+	want := api.LBPool{ActiveMonitorPaths: d.activeMonitors(have, monitor)}
+	want.Tags = setTags(have.Tags, tags)
+	if update, ok := poolKind.update(d, have, want, tags); ok {
+		update.After = after
+		d.plan.Add(update)
 	}
-	if change, ok := d.membersUpdate(have, d.want.Members); ok {
-		d.plan.Add(change)
+	if update, ok := d.membersUpdate(have, d.want.Members); ok {
+		d.plan.Add(update)
 	}
 	return have.Path, nil
 }
@@ -58,44 +89,26 @@ func (d *differ) activeMonitors(have api.LBPool, monitor string) []string {
 }
 
 // poolCreate plans a new pool with its members.
-func (d *differ) poolCreate(
-	port Port, monitors []string, tags map[string]string, after []plan.Ref,
-) (string, []plan.Ref) {
+func (d *differ) poolCreate(port Port, monitor string, tags map[string]string, after []plan.Ref) (string, []plan.Ref) {
 	want := api.LBPool{
-		Members: d.want.Members, ActiveMonitorPaths: monitors, SNATTranslation: &api.SNAT{Type: d.want.SNAT},
+		Members: d.want.Members, ActiveMonitorPaths: []string{}, SNATTranslation: &api.SNAT{Type: d.want.SNAT},
+	}
+	if monitor != "" {
+		want.ActiveMonitorPaths = append(want.ActiveMonitorPaths, monitor)
 	}
 	want.DisplayName, want.Tags = d.name(), setTags(nil, tags)
 	path := api.LBPools + "/" + d.owner.objectID(partPool, port.Name)
-	var f plan.Fields
-	f.Diff("snat_translation", "", d.want.SNAT)
-	f.Diff("active_monitor_paths", "", plan.ShowSet(monitors))
-	if f.Diff("members", "", plan.ShowMembers(addressesOf(want.Members))) {
-		f[len(f)-1].Membership = true
-	}
-	change := plan.Change{
-		Ref: d.portRef(kindPool, port.Name, plan.Create), Fields: f, After: after,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.write.store.pools.put(ctx, path, want)
-			return err
-		},
-	}
-	d.plan.Add(change)
-	return path, []plan.Ref{change.Ref}
+	creation := poolKind.create(d, path, want)
+	creation.Fields, creation.After = append(creation.Fields, memberKind.Create(want).Fields...), after
+	d.plan.Add(creation)
+	return path, []plan.Ref{creation.Ref}
 }
 
-// membersUpdate returns the change of a pool's members, if they differ. Members that stay keep what a user set.
+// membersUpdate returns the change of a pool's members, if they differ.
 func (d *differ) membersUpdate(have api.LBPool, want []api.LBPoolMember) (plan.Change, bool) {
-	if slices.Equal(addressesOf(have.Members), addressesOf(want)) {
-		return plan.Change{}, false
-	}
-	before, after := plan.ShowMembersChange(addressesOf(have.Members), addressesOf(want))
-	return plan.Change{
-		Ref: d.portRef(kindMembers, have.Tag(names.TagPort), plan.Update), ID: have.Path, Membership: true,
-		Fields: []plan.Field{{Name: "members", Before: before, After: after}},
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.write.store.pools.update(ctx, have.Path, func(p *api.LBPool) { p.Members = mergeMembers(p.Members, want) })
-		},
-	}, true
+	wanted := have
+	wanted.Members = want
+	return memberKind.update(d, have, wanted, nil)
 }
 
 // mergeMembers returns the wanted members: first the existing ones, unchanged, then the others.

@@ -37,25 +37,39 @@ func storedRecord(have Observed) lbcommon.AppliedRecord {
 	return lbcommon.AppliedRecord{}
 }
 
-// storeRecord is the change that stores a record. The virtual server of the last one may have been deleted since.
-func storeRecord(write writer, have Observed, record string) plan.Change {
+// storeRecord is the change that stores a record.
+func storeRecord(key lbcommon.Key, have Observed, record string) plan.Change {
 	servers := slices.Clone(have.Servers)
 	slices.SortStableFunc(servers, func(a, b api.LBVirtualServer) int { return recordRank(a) - recordRank(b) })
-	return plan.Change{
-		Ref:    plan.Ref{Kind: lbcommon.KindRecord, Name: balancerName(write.owner.key), Action: plan.Update},
-		Fields: []plan.Field{{Name: "record", Before: storedRecord(have).Encode(), After: record}},
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			for _, server := range servers {
-				if _, exists := write.store.servers.table.Get(server.Path); !exists {
-					continue
-				}
-				return write.store.servers.update(ctx, server.Path, func(v *api.LBVirtualServer) {
-					v.Tags = setTags(v.Tags, map[string]string{names.TagApplied: record})
-				})
-			}
-			return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "PUT lb-virtual-servers", Err: errDeleted}
-		},
+	step := recordUpdate{record: record}
+	for _, server := range servers {
+		step.servers = append(step.servers, server.Path)
 	}
+	return plan.Change{
+		Ref:    plan.Ref{Kind: lbcommon.KindRecord, Name: balancerName(key), Action: plan.Update},
+		Fields: []plan.Field{{Name: "record", Before: storedRecord(have).Encode(), After: record}},
+		Step:   step,
+	}
+}
+
+// recordUpdate stores a record with the first of the virtual servers that still exists: that of the last record may
+// have been deleted since.
+type recordUpdate struct {
+	servers []string
+	record  string
+}
+
+// Do implements plan.Step.
+func (s recordUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	for _, path := range s.servers {
+		if _, exists := w.store.servers.table.Get(path); !exists {
+			continue
+		}
+		return w.store.servers.update(ctx, path, func(v *api.LBVirtualServer) {
+			v.Tags = setTags(v.Tags, map[string]string{names.TagApplied: s.record})
+		})
+	}
+	return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "PUT lb-virtual-servers", Err: errDeleted}
 }
 
 // recordRank orders the virtual server with the record before the others.

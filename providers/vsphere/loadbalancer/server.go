@@ -1,14 +1,55 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
+
+// serverKind are the virtual servers. Without an address, the one that the plan allocates is wanted.
+var serverKind = objectKind[api.LBVirtualServer, *api.LBVirtualServer]{
+	in: func(s *store) *collection[api.LBVirtualServer, *api.LBVirtualServer] { return s.servers },
+	Kind: rows.Kind[api.LBVirtualServer, api.LBVirtualServer]{
+		Name:     kindServer,
+		Key:      func(v api.LBVirtualServer) string { return v.Tag(names.TagPort) },
+		Deletion: deletesServer,
+		Rows: rows.InPlace([]rows.Row[api.LBVirtualServer, api.LBVirtualServer]{
+			{
+				Name: fieldAddress, Value: rows.Text(func(v *api.LBVirtualServer) *string { return &v.IPAddress }),
+				Effect: movesAddress, Place: placeAddress,
+			},
+			{
+				Name:   fieldProfile,
+				Value:  rows.Text(func(v *api.LBVirtualServer) *string { return &v.ApplicationProfilePath }),
+				Effect: changesProfile,
+			},
+			{Name: "pool_path", Value: rows.Text(func(v *api.LBVirtualServer) *string { return &v.PoolPath })},
+			{
+				Name:  "default_pool_member_ports",
+				Value: rows.Set(func(v *api.LBVirtualServer) *[]string { return &v.DefaultPoolMemberPorts }),
+			},
+			{
+				Name: fieldAccess,
+				Value: rows.Of(showAccess, func(v *api.LBVirtualServer) **api.AccessControl {
+					return &v.AccessListControl
+				}),
+				Effect:   closesServer,
+				Disrupts: func(_, want api.LBVirtualServer) bool { return want.AccessListControl != nil },
+			},
+			tagsRow[api.LBVirtualServer](),
+			{ // the port identifies a virtual server
+				Name: "ports", Value: rows.Set(func(v *api.LBVirtualServer) *[]string { return &v.Ports }),
+				Ignore: func(api.LBVirtualServer, api.LBVirtualServer) bool { return true },
+			},
+		}),
+	},
+}
 
 // firstServer returns the virtual server of a port. Others of the same port are duplicates.
 func (d *differ) firstServer(port string) api.LBVirtualServer {
@@ -23,24 +64,36 @@ func (d *differ) firstServer(port string) api.LBVirtualServer {
 // ensureServer returns the change that creates or updates the virtual server of a port. An empty address is that of the
 // plan.
 func (d *differ) ensureServer(port Port, pool, group, address string, after []plan.Ref) (plan.Change, bool) {
-	apply := func(v *api.LBVirtualServer, address string) {
-		v.IPAddress, v.PoolPath, v.ApplicationProfilePath = address, pool, port.Profile
-		v.DefaultPoolMemberPorts = []string{fmt.Sprint(port.NodePort)}
-		switch {
-		case group != "":
-			v.AccessListControl = &api.AccessControl{Action: "ALLOW", Enabled: true, GroupPath: group}
-		case d.restricts(*v):
-			v.AccessListControl = nil
-		}
-		v.Tags = setTags(v.Tags, d.owner.tags(map[string]string{
-			names.TagPort: port.Name, names.TagPool: d.want.Pool, names.TagClass: d.want.Class,
-		}))
-	}
 	have := d.firstServer(port.Name)
-	if have.Path == "" {
-		return d.serverCreate(port, address, after, apply), true
+	want := have
+	want.PoolPath, want.ApplicationProfilePath = pool, port.Profile
+	want.DefaultPoolMemberPorts = []string{fmt.Sprint(port.NodePort)}
+	switch {
+	case group != "":
+		want.AccessListControl = &api.AccessControl{Action: "ALLOW", Enabled: true, GroupPath: group}
+	case d.restricts(have):
+		want.AccessListControl = nil
 	}
-	return d.serverUpdate(port, have, address, after, apply)
+	tags := d.owner.tags(map[string]string{
+		names.TagPort: port.Name, names.TagPool: d.want.Pool, names.TagClass: d.want.Class,
+	})
+	want.Tags = setTags(have.Tags, tags)
+	if have.Path == "" {
+		want.IPAddress = address
+		return d.serverCreate(port, want, after), true
+	}
+	want.IPAddress = cmp.Or(address, d.wantedAddress())
+	update, differ := serverKind.update(d, have, want, tags)
+	update.After = after
+	for i, f := range update.Fields {
+		if f.Name == fieldAccess && f.After != "" { // not only that there is a group
+			update.Fields[i].After += " (" + plan.ShowSet(port.Ranges) + ")"
+		}
+	}
+	if step, ok := update.Step.(objectUpdate[api.LBVirtualServer, *api.LBVirtualServer]); ok {
+		update.Step = serverUpdate{step, address}
+	}
+	return update, differ
 }
 
 // restricts reports whether the access list of a virtual server is that of the Service. One with another group was made
@@ -51,110 +104,60 @@ func (d *differ) restricts(v api.LBVirtualServer) bool {
 	})
 }
 
+func (d *differ) serverCreate(port Port, want api.LBVirtualServer, after []plan.Ref) plan.Change {
+	want.Enabled, want.Ports, want.DisplayName = true, []string{fmt.Sprint(port.Port)}, d.name()
+	if len(d.have.Servers) == 0 && port.Name == d.want.Ports[0].Name {
+		want.Tags = setTags(want.Tags, map[string]string{names.TagApplied: d.want.record().Encode()})
+	}
+	creation := serverKind.create(d, api.LBVirtualServers+"/"+d.owner.objectID(partServer, port.Name), want)
+	if step, ok := creation.Step.(objectCreation[api.LBVirtualServer, *api.LBVirtualServer]); ok {
+		creation.Step = serverCreation{step}
+	}
+	creation.After = after
+	return creation
+}
+
+// serverCreation creates a virtual server on the load balancer service of the cluster.
+type serverCreation struct {
+	objectCreation[api.LBVirtualServer, *api.LBVirtualServer]
+}
+
+// Do implements plan.Step.
+func (s serverCreation) Do(ctx context.Context, w writer, ids *plan.Handles) error {
+	var err error
+	if s.want.IPAddress, err = resolveAddress(s.want.IPAddress, ids); err != nil {
+		return err
+	}
+	service, release, err := w.holdService(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	s.want.LBServicePath = service
+	return s.objectCreation.Do(ctx, w, ids)
+}
+
+// serverUpdate updates a virtual server. An empty address is that of the plan.
+type serverUpdate struct {
+	objectUpdate[api.LBVirtualServer, *api.LBVirtualServer]
+	address string
+}
+
+// Do implements plan.Step.
+func (s serverUpdate) Do(ctx context.Context, w writer, ids *plan.Handles) error {
+	var err error
+	if s.want.IPAddress, err = resolveAddress(s.address, ids); err != nil {
+		return err
+	}
+	return s.objectUpdate.Do(ctx, w, ids)
+}
+
 // resolveAddress returns the address of the plan once it is allocated.
 func resolveAddress(address string, ids *plan.Handles) (string, error) {
 	if address != "" {
 		return address, nil
 	}
 	return ids.ID(addressHandle)
-}
-
-func (d *differ) serverCreate(port Port, address string, after []plan.Ref,
-	apply func(*api.LBVirtualServer, string),
-) plan.Change {
-	want := api.LBVirtualServer{Enabled: true, Ports: []string{fmt.Sprint(port.Port)}}
-	want.DisplayName = d.name()
-	apply(&want, address)
-	if len(d.have.Servers) == 0 && port.Name == d.want.Ports[0].Name {
-		want.Tags = setTags(want.Tags, map[string]string{names.TagApplied: d.want.record().Encode()})
-	}
-	fields := serverFields(api.LBVirtualServer{}, want)
-	fields.Diff("ports", "", plan.ShowInt(port.Port))
-	return plan.Change{
-		Ref: d.portRef(kindServer, port.Name, plan.Create), Fields: fields, After: after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			address, err := resolveAddress(address, ids)
-			if err != nil {
-				return err
-			}
-			service, release, err := d.write.holdService(ctx)
-			if err != nil {
-				return err
-			}
-			defer release()
-			want.IPAddress, want.LBServicePath = address, service
-			path := api.LBVirtualServers + "/" + d.owner.objectID(partServer, port.Name)
-			_, err = d.write.store.servers.put(ctx, path, want)
-			return err
-		},
-	}
-}
-
-func (d *differ) serverUpdate(port Port, have api.LBVirtualServer, address string, after []plan.Ref,
-	apply func(*api.LBVirtualServer, string),
-) (plan.Change, bool) {
-	want := have
-	apply(&want, address)
-	f := serverFields(have, want)
-	if len(f) == 0 {
-		return plan.Change{}, false
-	}
-	d.describeWanted(f, port)
-	change := plan.Change{
-		Ref: d.portRef(kindServer, port.Name, plan.Update), Key: port.Name, ID: have.Path, Fields: f, After: after,
-		Mark: len(f) == 1 && f.Has("tags"),
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			address, err := resolveAddress(address, ids)
-			if err != nil {
-				return err
-			}
-			return d.write.store.servers.update(ctx, have.Path, func(v *api.LBVirtualServer) { apply(v, address) })
-		},
-	}
-	if f.Has(fieldAddress) {
-		movesAddress.Declare(&change)
-	}
-	if f.Has(fieldAccess) && want.AccessListControl != nil {
-		closesServer.Declare(&change)
-	}
-	if f.Has(fieldProfile) {
-		changesProfile.Declare(&change)
-	}
-	return change, true
-}
-
-// describeWanted names, in the differences of a virtual server, the address that is still to be allocated, and the
-// ranges of the group that is allowed: not only that there is one.
-func (d *differ) describeWanted(f plan.Fields, port Port) {
-	for i, field := range f {
-		switch {
-		case field.Name == fieldAddress:
-			f[i].After, f[i].Place = d.wantedAddress(), placeAddress
-		case field.Name == fieldAccess && field.After != "":
-			f[i].After += " (" + plan.ShowSet(port.Ranges) + ")"
-		}
-	}
-}
-
-func (d *differ) serverDelete(have api.LBVirtualServer, after []plan.Ref) plan.Change {
-	change := d.deletion(d.portRef(kindServer, have.Tag(names.TagPort), plan.Delete), have.Resource, after,
-		d.write.store.servers.remove)
-	change.Key = have.Tag(names.TagPort)
-	deletesServer.Declare(&change)
-	return change
-}
-
-// serverFields returns the differences of two virtual servers, by the names of the API.
-func serverFields(have, want api.LBVirtualServer) plan.Fields {
-	var f plan.Fields
-	f.Diff(fieldAddress, have.IPAddress, want.IPAddress)
-	f.Diff(fieldProfile, have.ApplicationProfilePath, want.ApplicationProfilePath)
-	f.Diff("pool_path", have.PoolPath, want.PoolPath)
-	f.Diff("default_pool_member_ports", plan.ShowSet(have.DefaultPoolMemberPorts),
-		plan.ShowSet(want.DefaultPoolMemberPorts))
-	f.Diff(fieldAccess, showAccess(have.AccessListControl), showAccess(want.AccessListControl))
-	f.Diff("tags", showTags(have.Tags), showTags(want.Tags))
-	return f
 }
 
 func showAccess(a *api.AccessControl) string {
