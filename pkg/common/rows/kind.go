@@ -22,47 +22,37 @@ type Kind[T, U any] struct {
 }
 
 // Create returns the change that creates an object, with all fields that are set.
-func (k Kind[T, U]) Create(want T) plan.Change {
+func (k *Kind[T, U]) Create(want T) plan.Change {
 	change := k.change(want, plan.Create)
 	for _, r := range k.Rows {
-		if text := r.Value.show(want); text != "" {
-			change.Fields = append(change.Fields, plan.Field{Name: r.Name, After: text, Membership: r.Membership})
-		}
+		addCreated(&change, r.Name, r.Value.show(want), r.Membership)
 	}
 	return change
 }
 
 // Update returns the change of an object in place with its request, and whether the two objects differ. Fields that
-// cannot be changed in place are not compared: see Fixed.
-func (k Kind[T, U]) Update(have, want T) (change plan.Change, request U, differ bool) {
+// cannot be changed in place are not compared: see Replace.
+func (k *Kind[T, U]) Update(have, want T) (change plan.Change, request U, differ bool) {
 	change = k.change(want, plan.Update)
-	fields := k.fields(have, want, func(r Row[T, U]) bool { return r.Set != nil })
-	if len(fields) == 0 {
-		return change, request, false
+	if differ = k.compare(have, want).update(&change); differ {
+		k.Set(&request, want, change.Fields)
 	}
-	change.Membership, change.Mark = true, true
-	for _, r := range k.Rows {
-		if fields.Has(r.Name) {
-			change.Membership, change.Mark = change.Membership && r.Membership, change.Mark && r.Mark
-		}
-	}
-	k.declare(&change, fields)
-	k.Set(&request, want, fields)
-	return change, request, true
+	return change, request, differ
 }
 
 // Set gives an update request the wanted values of fields that differ, and of those that change only with them. In a
 // cloud that takes whole objects, the request is the object as it was just read, so that all else in it stays.
-func (k Kind[T, U]) Set(request *U, want T, fields plan.Fields) {
-	for _, r := range k.Rows {
-		if r.Set != nil && (fields.Has(r.Name) || r.Group != "" && k.changesGroup(fields, r.Group)) {
+func (k *Kind[T, U]) Set(request *U, want T, fields plan.Fields) {
+	changed := k.descriptions().with(fields.Has)
+	for i, r := range k.Rows {
+		if r.Set != nil && changed[i] {
 			r.Set(request, want)
 		}
 	}
 }
 
 // Delete returns the change that deletes an object.
-func (k Kind[T, U]) Delete(have T) plan.Change {
+func (k *Kind[T, U]) Delete(have T) plan.Change {
 	change := k.change(have, plan.Delete)
 	if k.Unused == nil || !k.Unused(have) {
 		k.Deletion.Declare(&change)
@@ -72,40 +62,35 @@ func (k Kind[T, U]) Delete(have T) plan.Change {
 
 // Replace returns the deletion of an object that cannot become the wanted one in place, and whether that is so. Its
 // fields are those that cannot be changed.
-func (k Kind[T, U]) Replace(have, want T) (change plan.Change, replace bool) {
+func (k *Kind[T, U]) Replace(have, want T) (change plan.Change, replace bool) {
 	change = k.change(have, plan.Delete)
-	fields := k.fields(have, want, func(r Row[T, U]) bool { return r.Set == nil })
-	k.declare(&change, fields)
-	return change, len(fields) > 0
+	return change, k.compare(have, want).replace(&change)
 }
 
 // Equal reports whether no field of two objects differs.
-func (k Kind[T, U]) Equal(have, want T) bool {
-	return len(k.fields(have, want, func(Row[T, U]) bool { return true })) == 0
-}
+func (k *Kind[T, U]) Equal(have, want T) bool { return k.compare(have, want).equal() }
 
 // Keep returns the wanted objects with the existing values of differences that are held. An object whose deletion is
 // held is wanted, as it is.
-func (k Kind[T, U]) Keep(want, have []T, held []plan.Difference) []T {
+func (k *Kind[T, U]) Keep(want, have []T, held []plan.Difference) []T {
 	want = slices.Clone(want)
+	rows := k.descriptions()
 	for _, h := range have {
 		key := k.Key(h)
-		own := slices.DeleteFunc(slices.Clone(held), func(d plan.Difference) bool {
-			return d.Kind != k.Name || d.Object != key
-		})
-		if len(own) == 0 {
+		kept, whole := rows.kept(k.Name, key, held)
+		if kept == nil {
 			continue
 		}
 		i := slices.IndexFunc(want, func(w T) bool { return k.Key(w) == key })
-		switch whole := slices.ContainsFunc(own, func(d plan.Difference) bool { return d.Field == "" }); {
+		switch {
 		case i < 0:
 			want = append(want, h)
 			continue
 		case whole:
 			want[i] = h
 		}
-		for _, r := range k.Rows {
-			if r.isKept(k.Rows, own) {
+		for n, r := range k.Rows {
+			if kept[n] {
 				r.Value.copy(&want[i], h)
 			}
 		}
@@ -115,27 +100,10 @@ func (k Kind[T, U]) Keep(want, have []T, held []plan.Difference) []T {
 
 // Effects returns what changes of the kind disrupt, for the table of the guides. Fields with one description are in one
 // effect.
-func (k Kind[T, U]) Effects() []plan.Effect {
-	var effects []plan.Effect
-	if k.Deletion.Change != "" {
-		effects = append(effects, k.Deletion)
-	}
-	for _, r := range k.Rows {
-		if r.Effect.Change == "" {
-			continue
-		}
-		i := slices.IndexFunc(effects, func(e plan.Effect) bool { return e.Change == r.Effect.Change })
-		if i < 0 {
-			i, effects = len(effects), append(effects, r.Effect)
-			effects[i].Fields = nil
-		}
-		effects[i].Fields = append(effects[i].Fields, r.Name)
-	}
-	return effects
-}
+func (k *Kind[T, U]) Effects() []plan.Effect { return k.descriptions().effects(k.Deletion) }
 
 // change returns a change of an object without fields.
-func (k Kind[T, U]) change(object T, action plan.Action) plan.Change {
+func (k *Kind[T, U]) change(object T, action plan.Action) plan.Change {
 	change := plan.Change{Ref: plan.Ref{Kind: k.Name, Name: k.Key(object), Action: action}}
 	if k.Label != nil {
 		change.Key, change.Name = change.Name, k.Label(object)
@@ -143,29 +111,20 @@ func (k Kind[T, U]) change(object T, action plan.Action) plan.Change {
 	return change
 }
 
-// fields returns the differences of two objects in some rows.
-func (k Kind[T, U]) fields(have, want T, included func(Row[T, U]) bool) plan.Fields {
-	var fields plan.Fields
-	for _, r := range k.Rows {
-		if !included(r) {
-			continue
-		}
-		if f, differ := r.field(have, want); differ {
-			fields = append(fields, f)
-		}
+// compare returns what each row tells of two objects.
+func (k *Kind[T, U]) compare(have, want T) comparisons {
+	out := make(comparisons, len(k.Rows))
+	for i := range k.Rows {
+		out[i] = k.Rows[i].compare(have, want)
 	}
-	return fields
+	return out
 }
 
-// declare sets the fields of a change, which disrupts what its fields do.
-func (k Kind[T, U]) declare(change *plan.Change, fields plan.Fields) {
-	change.Fields = fields
-	for _, f := range fields {
-		plan.Effect{Disrupts: f.Disrupts}.Declare(change)
+// descriptions returns the rows without the types of the kind.
+func (k *Kind[T, U]) descriptions() descriptions {
+	out := make(descriptions, len(k.Rows))
+	for i, r := range k.Rows {
+		out[i] = description{r.Name, r.Group, r.Effect}
 	}
-}
-
-// changesGroup reports whether differences include a field of a group.
-func (k Kind[T, U]) changesGroup(fields plan.Fields, group string) bool {
-	return slices.ContainsFunc(k.Rows, func(r Row[T, U]) bool { return r.Group == group && fields.Has(r.Name) })
+	return out
 }

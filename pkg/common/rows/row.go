@@ -6,11 +6,7 @@
 // tags of others, is in it before the two are compared.
 package rows
 
-import (
-	"slices"
-
-	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-)
+import "github.com/unified-ccm/unified-ccm/pkg/common/plan"
 
 // Row is one field of a kind of object of type T. U is the type of an update request.
 type Row[T, U any] struct {
@@ -48,37 +44,23 @@ func InPlace[T any](rows []Row[T, T]) []Row[T, T] {
 	return rows
 }
 
-// effect returns what a change of the field disrupts; the zero value if nothing.
-func (r Row[T, U]) effect(have, want T) plan.Effect {
-	if r.Disrupts != nil && !r.Disrupts(have, want) {
-		return plan.Effect{}
-	}
-	return r.Effect
-}
-
-// field returns the difference of two objects in this field.
-func (r Row[T, U]) field(have, want T) (f plan.Field, differ bool) {
+// compare returns what the row tells of two objects.
+func (r *Row[T, U]) compare(have, want T) comparison {
+	c := comparison{inPlace: r.Set != nil, mark: r.Mark, field: plan.Field{Name: r.Name, Membership: r.Membership,
+		Place: r.Place}}
 	if r.Ignore != nil && r.Ignore(have, want) {
-		return plan.Field{}, false
+		return c
 	}
-	before, after, differ := r.Value.texts(have, want)
-	if !differ {
-		return plan.Field{}, false
+	if c.field.Before, c.field.After, c.differ = r.Value.texts(have, want); !c.differ {
+		return c
 	}
-	f = plan.Field{Name: r.Name, Before: before, After: after, Membership: r.Membership, Place: r.Place,
-		Disrupts: r.effect(have, want).Disrupts}
+	if r.Disrupts == nil || r.Disrupts(have, want) {
+		c.field.Disrupts = r.Effect.Disrupts
+	}
 	if r.Items != nil {
-		f.Removed = r.Items(have, want)
+		c.field.Removed = r.Items(have, want)
 	}
-	return f, true
-}
-
-// isKept reports whether differences that are held include one of this field, or of one that changes only with it.
-func (r Row[T, U]) isKept(rows []Row[T, U], held []plan.Difference) bool {
-	return slices.ContainsFunc(rows, func(other Row[T, U]) bool {
-		together := other.Name == r.Name || r.Group != "" && other.Group == r.Group
-		return together && slices.ContainsFunc(held, func(d plan.Difference) bool { return d.IsOf(other.Name) })
-	})
+	return c
 }
 
 // Traffic returns the effect of a change that takes traffic from clients. The guides describe the change in these

@@ -18,14 +18,14 @@ type objectKind[T any, P api.NSXObject[T]] struct {
 }
 
 // create returns the change that creates an object of a port.
-func (k objectKind[T, P]) create(d *differ, path string, want T) plan.Change {
+func (k *objectKind[T, P]) create(d *differ, path string, want T) plan.Change {
 	change := k.named(d, k.Create(want))
 	change.Step = objectCreation[T, P]{k.in, path, want}
 	return change
 }
 
 // update returns the change of an object of a port in place, if it differs. Tags are those of the Service.
-func (k objectKind[T, P]) update(d *differ, have, want T, tags map[string]string) (plan.Change, bool) {
+func (k *objectKind[T, P]) update(d *differ, have, want T, tags map[string]string) (plan.Change, bool) {
 	change, _, differ := k.Update(have, want)
 	change = k.named(d, change)
 	change.ID = resourceOf(have).Path
@@ -34,7 +34,7 @@ func (k objectKind[T, P]) update(d *differ, have, want T, tags map[string]string
 }
 
 // delete returns the change that deletes an object of a port. Two objects of one name have different references.
-func (k objectKind[T, P]) delete(d *differ, have T, after []plan.Ref) plan.Change {
+func (k *objectKind[T, P]) delete(d *differ, have T, after []plan.Ref) plan.Change {
 	change := k.named(d, k.Delete(have))
 	r := resourceOf(have)
 	change.Ref = d.unused(change.Ref, r.ID)
@@ -43,7 +43,7 @@ func (k objectKind[T, P]) delete(d *differ, have T, after []plan.Ref) plan.Chang
 }
 
 // claim returns the change that sets the tags of the Service on an object that has none of the cluster.
-func (k objectKind[T, P]) claim(d *differ, have T) plan.Change {
+func (k *objectKind[T, P]) claim(d *differ, have T) plan.Change {
 	tags, r := d.owner.tags(nil), resourceOf(have)
 	change := k.named(d, plan.Change{Ref: plan.Ref{Kind: k.Name, Name: k.Key(have), Action: plan.Update}, ID: r.Path,
 		Mark: true})
@@ -56,7 +56,7 @@ func (k objectKind[T, P]) claim(d *differ, have T) plan.Change {
 }
 
 // named puts the name of the load balancer before the key of an object, which is unique in its Service.
-func (k objectKind[T, P]) named(d *differ, change plan.Change) plan.Change {
+func (k *objectKind[T, P]) named(d *differ, change plan.Change) plan.Change {
 	change.Key, change.Name = change.Name, portObjectName(d.name(), change.Name)
 	return change
 }
@@ -94,7 +94,7 @@ func (s objectCreation[T, P]) Do(ctx context.Context, w writer, _ *plan.Handles)
 // objectUpdate sets the wanted values of fields that differ, and the tags of the Service. All else stays as it is when
 // the change is made.
 type objectUpdate[T any, P api.NSXObject[T]] struct {
-	kind   objectKind[T, P]
+	kind   *objectKind[T, P]
 	path   string
 	want   T
 	fields plan.Fields

@@ -1,0 +1,110 @@
+package rows
+
+import (
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// What follows from rows is computed here without the types of a kind: a function with type parameters is compiled for
+// each kind.
+
+// comparison is what a row tells of two objects.
+type comparison struct {
+	field                 plan.Field
+	differ, inPlace, mark bool
+}
+
+type comparisons []comparison
+
+// update sets the fields of an update, and reports whether there are any.
+func (c comparisons) update(change *plan.Change) bool {
+	change.Membership, change.Mark = true, true
+	for _, row := range c {
+		if row.differ && row.inPlace {
+			change.Membership, change.Mark = change.Membership && row.field.Membership, change.Mark && row.mark
+		}
+	}
+	if !c.declare(change, true) {
+		change.Membership, change.Mark = false, false
+		return false
+	}
+	return true
+}
+
+// replace sets the fields that need another object, and reports whether there are any.
+func (c comparisons) replace(change *plan.Change) bool { return c.declare(change, false) }
+
+// declare sets the fields that differ, and what the change disrupts by them.
+func (c comparisons) declare(change *plan.Change, inPlace bool) bool {
+	for _, row := range c {
+		if row.differ && row.inPlace == inPlace {
+			change.Fields = append(change.Fields, row.field)
+			plan.Effect{Disrupts: row.field.Disrupts}.Declare(change)
+		}
+	}
+	return len(change.Fields) > 0
+}
+
+func (c comparisons) equal() bool {
+	return !slices.ContainsFunc(c, func(row comparison) bool { return row.differ })
+}
+
+// addCreated adds a field that is set to the creation of an object.
+func addCreated(change *plan.Change, name, value string, membership bool) {
+	if value != "" {
+		change.Fields = append(change.Fields, plan.Field{Name: name, After: value, Membership: membership})
+	}
+}
+
+// description is what a row tells of all objects.
+type description struct {
+	name, group string
+	effect      plan.Effect
+}
+
+type descriptions []description
+
+// with reports for each row whether it has a property by itself, or another one of its group has.
+func (d descriptions) with(has func(name string) bool) []bool {
+	out := make([]bool, len(d))
+	for i, row := range d {
+		out[i] = slices.ContainsFunc(d, func(other description) bool {
+			return (other.name == row.name || row.group != "" && other.group == row.group) && has(other.name)
+		})
+	}
+	return out
+}
+
+// kept reports for each row whether the existing value of an object stays while differences are held, and whether all of
+// the object does; nil if none of them is of the object.
+func (d descriptions) kept(kind, key string, held []plan.Difference) (kept []bool, whole bool) {
+	own := slices.DeleteFunc(slices.Clone(held), func(h plan.Difference) bool { return h.Kind != kind || h.Object != key })
+	if len(own) == 0 {
+		return nil, false
+	}
+	whole = slices.ContainsFunc(own, func(h plan.Difference) bool { return h.Field == "" })
+	return d.with(func(name string) bool {
+		return slices.ContainsFunc(own, func(h plan.Difference) bool { return h.IsOf(name) })
+	}), whole
+}
+
+// effects returns the effects of rows after that of a deletion. Fields with one description are in one effect.
+func (d descriptions) effects(deletion plan.Effect) []plan.Effect {
+	var effects []plan.Effect
+	if deletion.Change != "" {
+		effects = append(effects, deletion)
+	}
+	for _, row := range d {
+		if row.effect.Change == "" {
+			continue
+		}
+		i := slices.IndexFunc(effects, func(e plan.Effect) bool { return e.Change == row.effect.Change })
+		if i < 0 {
+			i, effects = len(effects), append(effects, row.effect)
+			effects[i].Fields = nil
+		}
+		effects[i].Fields = append(effects[i].Fields, row.name)
+	}
+	return effects
+}
