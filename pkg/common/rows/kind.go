@@ -111,7 +111,7 @@ func (k *Kind[T, U]) change(object T, action plan.Action) plan.Change {
 	return change
 }
 
-// compare returns what each row tells of two objects.
+// compare returns the results of the rows for two objects.
 func (k *Kind[T, U]) compare(have, want T) comparisons {
 	out := make(comparisons, len(k.Rows))
 	for i := range k.Rows {

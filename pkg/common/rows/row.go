@@ -44,7 +44,7 @@ func InPlace[T any](rows []Row[T, T]) []Row[T, T] {
 	return rows
 }
 
-// compare returns what the row tells of two objects.
+// compare returns the result of the row for two objects.
 func (r *Row[T, U]) compare(have, want T) comparison {
 	c := comparison{inPlace: r.Set != nil, mark: r.Mark, field: plan.Field{Name: r.Name, Membership: r.Membership,
 		Place: r.Place}}

@@ -9,7 +9,7 @@ import (
 // What follows from rows is computed here without the types of a kind: a function with type parameters is compiled for
 // each kind.
 
-// comparison is what a row tells of two objects.
+// comparison is the result of a row for two objects.
 type comparison struct {
 	field                 plan.Field
 	differ, inPlace, mark bool
@@ -57,7 +57,7 @@ func addCreated(change *plan.Change, name, value string, membership bool) {
 	}
 }
 
-// description is what a row tells of all objects.
+// description has the parts of a row that are the same for all objects.
 type description struct {
 	name, group string
 	effect      plan.Effect
@@ -79,7 +79,9 @@ func (d descriptions) with(has func(name string) bool) []bool {
 // kept reports for each row whether the existing value of an object stays while differences are held, and whether all of
 // the object does; nil if none of them is of the object.
 func (d descriptions) kept(kind, key string, held []plan.Difference) (kept []bool, whole bool) {
-	own := slices.DeleteFunc(slices.Clone(held), func(h plan.Difference) bool { return h.Kind != kind || h.Object != key })
+	own := slices.DeleteFunc(slices.Clone(held), func(h plan.Difference) bool {
+		return h.Kind != kind || h.Object != key
+	})
 	if len(own) == 0 {
 		return nil, false
 	}
