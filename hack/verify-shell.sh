@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shell scripts parse, and all but sourced ones are executable.
+# Shell scripts parse and have no findings of shellcheck (.shellcheckrc), and all but sourced ones are executable.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 failed=0
@@ -11,4 +11,9 @@ while IFS= read -r script; do
 		failed=1
 	fi
 done < <(git ls-files --cached --others --exclude-standard -- '*.sh' .ci/run)
+if command -v shellcheck >/dev/null; then
+	git ls-files -z --cached --others --exclude-standard -- '*.sh' .ci/run | xargs -0 shellcheck --severity=warning || failed=1
+else
+	echo "note: there is no shellcheck; install it, on Debian with: apt-get install shellcheck"
+fi
 exit $failed

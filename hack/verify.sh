@@ -14,7 +14,7 @@ else
 fi
 
 work=$(mktemp -d)
-background= child=
+background='' child=''
 
 # stop ends the running scripts, which remove their processes: API servers must not outlive this script.
 stop() {
