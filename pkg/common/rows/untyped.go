@@ -76,8 +76,8 @@ func (d descriptions) with(has func(name string) bool) []bool {
 	return out
 }
 
-// kept reports for each row whether the existing value of an object stays while differences are held, and whether all of
-// the object does; nil if none of them is of the object.
+// kept reports for each row whether the existing value of an object stays while differences are held, and whether all
+// of the object does; nil if none of them is of the object.
 func (d descriptions) kept(kind, key string, held []plan.Difference) (kept []bool, whole bool) {
 	own := slices.DeleteFunc(slices.Clone(held), func(h plan.Difference) bool {
 		return h.Kind != kind || h.Object != key
