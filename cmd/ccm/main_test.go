@@ -159,7 +159,7 @@ func TestGoodInput(t *testing.T) {
 		args []string
 		want string // regular expression
 	}{
-		{"help", []string{"--help"}, `(?s)^ccm is the cloud controller manager.*Examples:.*Commands \(each has --help\):.*plan .*Providers in this binary:.*fake .*Unified-ccm flags:.*--dry-run.*Node safety flags:`},
+		{"help", []string{"--help"}, `(?s)^ccm is one cloud controller manager.*Examples:.*Commands \(each has --help\):.*plan .*Providers in this binary:.*fake .*Unified-ccm flags:.*--dry-run.*Node safety flags:`},
 		{"help of a command", []string{"plan", "--help"}, `(?s)^Show what the manager would change.*Examples:.*Flags:.*--service`},
 		{"version", []string{"version"}, `^ccm v\S+ \(commit .*\)\nKubernetes libraries v0\.37\.\d+\nproviders: .*fake`},
 		{"--version is the same", []string{"--version"}, `^ccm v\S+ \(commit`},

@@ -262,7 +262,7 @@ func (c *Controller) EnsureLoadBalancerDeleted(ctx context.Context, clusterName 
 		if err := c.apply(ctx, service, p); err != nil {
 			return err
 		}
-		if _, err := c.verifyApplied(ctx, t); err != nil {
+		if _, _, err := c.verifyApplied(ctx, t); err != nil {
 			return err
 		}
 	}

@@ -291,9 +291,9 @@ func (c *Controller) rememberFirst(ctx context.Context, service *v1.Service) {
 
 // beginPlan stores, before a plan is applied, the inputs of the Service and the differences that have a cause, so that
 // these are finished after an interruption. An error means that no disruptive change may begin.
-func (c *Controller) beginPlan(ctx context.Context, t target, have any, p plan.Plan) error {
+func (c *Controller) beginPlan(ctx context.Context, t target, p plan.Plan) error {
 	before, _ := c.knownHistory(t.service)
-	h := before.withHeld(c.appliedState(t, have, p), p.Held)
+	h := before
 	present := intent.InputsOf(t.service, c.options.Vocabulary)
 	if last, ok := before.lastInputs(present, c.options.Vocabulary); ok && len(p.Unapplied) > 0 {
 		present = present.With(last, p.Unapplied)
@@ -321,7 +321,7 @@ func (c *Controller) beginPlan(ctx context.Context, t target, have any, p plan.P
 // appliedState returns the digest of the wanted state to which a plan leads, but for what it holds; empty if it is
 // unknown, or if the load balancer has only been taken over so far.
 func (c *Controller) appliedState(t target, have any, p plan.Plan) string {
-	if c.records == nil || t.want == nil || len(p.Held) == 0 {
+	if c.records == nil || t.want == nil {
 		return ""
 	}
 	if stored, _ := c.records.StoredRecord(t.key, have); stored.IsZero() && p.Empty() {
@@ -331,10 +331,14 @@ func (c *Controller) appliedState(t target, have any, p plan.Plan) string {
 }
 
 // endPlan stores, after a plan was applied, that its differences need no cause any more: only those that it does not
-// apply stay.
-func (c *Controller) endPlan(ctx context.Context, t target, p plan.Plan) {
+// apply stay. Have are the objects after it, and held the changes that are held then: a held value may have moved to a
+// new object.
+func (c *Controller) endPlan(ctx context.Context, t target, have any, p plan.Plan, held []plan.HeldChange) {
 	before, _ := c.knownHistory(t.service)
-	h := before
+	h := before.withHeld("", nil)
+	if len(held) > 0 {
+		h = before.withHeld(c.appliedState(t, have, p), held)
+	}
 	h.applying, h.Unfinished, h.Caused = false, false, nil
 	applied := plan.DifferenceSet{}
 	applied.Add(plan.Plan{Changes: p.Changes}.Differences()...)

@@ -482,7 +482,7 @@ func TestMoreCausesThanFit(t *testing.T) {
 	}
 	svc := c.service()
 	target := target{key: c.key("prod", svc), service: svc}
-	if err := c.beginPlan(t.Context(), target, kept{}, withCauses(p, verdict{})); !errors.Is(err, errHistoryTooLong) {
+	if err := c.beginPlan(t.Context(), target, withCauses(p, verdict{})); !errors.Is(err, errHistoryTooLong) {
 		t.Errorf("error %v", err)
 	}
 	if !slices.Equal(c.conditions, before) {

@@ -239,33 +239,34 @@ func finishDiff(t target, p plan.Plan) (plan.Plan, error) {
 	return refuseCreation(t.in, p)
 }
 
-// verifyApplied verifies after an apply that the diff is empty. The snapshot includes the responses to every
-// change, so it is enough if it agrees; otherwise the cloud is read. Remaining changes are an error, since
-// the framework would not retry before the Service's next change.
-func (c *Controller) verifyApplied(ctx context.Context, t target) (any, error) {
+// verifyApplied verifies after an apply that the diff is empty, and returns the changes that are held. The snapshot
+// includes the responses to every change, so it is enough if it agrees; otherwise the cloud is read. Remaining changes
+// are an error, since the framework would not retry before the Service's next change.
+func (c *Controller) verifyApplied(ctx context.Context, t target) (any, []plan.HeldChange, error) {
 	have, remaining, err := c.compare(ctx, t)
 	if err == nil && !remaining.Empty() {
 		err = fmt.Errorf("load balancer %s still differs from the desired state after all changes; remaining: %s",
 			c.cloud.Name(t.key), plan.Summary(remaining))
 	}
-	return have, err
+	return have, remaining.Held, err
 }
 
 // applyPlan applies a plan with the causes of its disruptive differences, and returns the existing objects after it.
 func (c *Controller) applyPlan(ctx context.Context, t target, have any, p plan.Plan) (any, error) {
-	if err := c.beginPlan(ctx, t, have, p); err != nil {
+	if err := c.beginPlan(ctx, t, p); err != nil {
 		return have, err
 	}
+	held := p.Held
 	if !p.Empty() {
 		if err := c.apply(ctx, t.service, p); err != nil {
 			return have, err
 		}
 		var err error
-		if have, err = c.verifyApplied(ctx, t); err != nil {
+		if have, held, err = c.verifyApplied(ctx, t); err != nil {
 			return have, err
 		}
 	}
-	c.endPlan(ctx, t, p)
+	c.endPlan(ctx, t, have, p, held)
 	c.endApproval(ctx, t.service, p.Approval)
 	c.deferRecord(t, have, p)
 	return have, nil

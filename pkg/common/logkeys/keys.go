@@ -26,6 +26,7 @@ func All() []Key {
 		{"instance", "ID of an instance"},
 		{"instances", "IDs of instances, or their number"},
 		{"kind", "kind of a cloud object"},
+		{"leader", "first leader after which no other manager has led"},
 		{"lease", "name of the lease of the leader election"},
 		{"name", "name of a cloud object"},
 		{"node", "name of a Node"},
