@@ -93,7 +93,8 @@ func (p Plan) Apply(ctx context.Context, o ApplyOptions) (Result, error) {
 	}
 	for _, c := range p.Changes {
 		if c.Do == nil {
-			return Result{IDs: &Handles{}}, fmt.Errorf("plan of %s is invalid: %q has no Do function", p.Subject, c.Ref)
+			return Result{IDs: &Handles{}}, fmt.Errorf("plan of %s is invalid: no calls of the cloud make %q, of step %T",
+				p.Subject, c.Ref, c.Step)
 		}
 	}
 	r := newRun(p, o)

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"fmt"
 	"slices"
 )
 
@@ -21,8 +20,8 @@ type WaitingStep[W any] interface {
 	Ready(ctx context.Context, writer W, ids *Handles) error
 }
 
-// Bind returns the plan with the functions that make its steps with a writer. Changes that have their functions keep
-// them.
+// Bind returns the plan with the functions that make its steps with a writer. Steps of other writers, and changes that
+// have their functions, stay as they are.
 func Bind[W any](p Plan, writer W) Plan {
 	p.Changes = slices.Clone(p.Changes)
 	for i, c := range p.Changes {
@@ -36,9 +35,6 @@ func Bind[W any](p Plan, writer W) Plan {
 func bind[W any](c Change, writer W) Change {
 	step, ok := c.Step.(Step[W])
 	if !ok {
-		c.Do = func(context.Context, *Handles) error {
-			return fmt.Errorf("no calls of the cloud make the step %T", c.Step)
-		}
 		return c
 	}
 	c.Do = func(ctx context.Context, ids *Handles) error { return step.Do(ctx, writer, ids) }

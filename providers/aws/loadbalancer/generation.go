@@ -151,8 +151,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 			return plan.Plan{}, err
 		}
 		changes, warnings, err := have.generations.network.Diff(key, nil, have.Network)
-		p := joinPlans(plan.Plan{Subject: subject, Changes: changes, Warnings: warnings}, classicPlan)
-		return have.generations.releasing(c.Name(key), p), err
+		return joinPlans(plan.Plan{Subject: subject, Changes: changes, Warnings: warnings}, classicPlan), err
 	case want.Network != nil:
 		if err := c.refuseChange(key, annotation.Network, have); err != nil {
 			return plan.Plan{}, err
@@ -169,16 +168,9 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 	}
 }
 
-// releasing returns the plan of a deletion whose first change releases the claim on rules that others share: see
-// vpc.GroupStore.Claim.
-func (g *generations) releasing(loadBalancer string, p plan.Plan) plan.Plan {
-	for i, change := range p.Changes {
-		p.Changes[i].Do = func(ctx context.Context, ids *plan.Handles) error {
-			g.reader.Groups().Release(loadBalancer)
-			return change.Do(ctx, ids)
-		}
-	}
-	return p
+// Bind implements lbcommon.Binder: a plan has steps of both generations and of their security groups.
+func (c *Cloud) Bind(key lbcommon.Key, have Observed, p plan.Plan) plan.Plan {
+	return plan.Bind(p, have.generations.reader.Groups())
 }
 
 // DiffMembers implements lbcommon.Cloud, for the existing load balancer of either generation.

@@ -85,6 +85,7 @@ type Cloud struct {
 var (
 	_ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
 	_ lbcommon.ClassFilter                           = (*Cloud)(nil)
+	_ lbcommon.Binder[Observed]                      = (*Cloud)(nil)
 )
 
 // New returns a Cloud. It makes no call.

@@ -94,6 +94,7 @@ func (d *differ) balancerDelete(after []plan.Ref) plan.Change {
 		ID:    InventoryID(d.name),
 		After: after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
+			d.cloud.options.Groups.Release(d.name)
 			_, err := d.cloud.options.API.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerName: &d.name})
 			err = awserr.Wrap("DeleteLoadBalancer", err)
 			if err != nil && !cloudapi.Is(err, cloudapi.NotFound) {

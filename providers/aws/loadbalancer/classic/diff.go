@@ -43,6 +43,11 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 	return d.plan, nil
 }
 
+// Bind returns a plan of Diff or DiffMembers with the functions that make its steps.
+func (c *Cloud) Bind(_ lbcommon.Key, _ Observed, p plan.Plan) plan.Plan {
+	return plan.Bind(p, c.options.Groups)
+}
+
 // ensure plans the changes to the desired objects.
 func (d *differ) ensure() error {
 	refs, created, err := d.diffManaged()
@@ -118,7 +123,7 @@ func (d *differ) removeNodeRules() []plan.Ref {
 	}
 	managed, _ := d.managedGroup()
 	var refs []plan.Ref
-	for _, change := range d.cloud.options.Groups.NodeRuleChanges(d.have.Groups,
+	for _, change := range vpc.NodeRuleChanges(d.have.Groups,
 		vpc.NodeRules{LoadBalancer: d.name, NotFrom: d.exclusiveGroups(managed.ID)}, nil) {
 		d.plan.Add(change)
 		refs = append(refs, change.Ref)

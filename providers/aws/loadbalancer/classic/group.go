@@ -51,7 +51,7 @@ func groupTags(balancer map[string]string) map[string]string {
 // that creates one of them.
 func (d *differ) diffManaged() (refs []vpc.GroupRef, created []plan.Ref, err error) {
 	if d.want.Managed != nil {
-		changes, ref, err := d.cloud.options.Groups.ManagedGroupChanges(d.have.Groups, *d.want.Managed, nil)
+		changes, ref, err := vpc.ManagedGroupChanges(d.have.Groups, *d.want.Managed, nil)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -168,7 +168,7 @@ func (d *differ) diffNodeRules(refs []vpc.GroupRef, created, applied []plan.Ref,
 	}
 	rules := d.desiredNodeRules(d.source(refs))
 	rules.NotFrom, rules.RevokeAfter = d.exclusiveGroups(retired), applied
-	d.plan.Add(d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, rules, created)...)
+	d.plan.Add(vpc.NodeRuleChanges(d.have.Groups, rules, created)...)
 }
 
 // keptGroups returns the security groups that the load balancer does not leave.
@@ -215,7 +215,7 @@ func (d *differ) retireManaged(applied []plan.Ref) (retired string) {
 // groupDelete returns the changes that delete the group that was created for the load balancer. It warns about one that
 // another load balancer uses.
 func (d *differ) groupDelete(group vpc.Group, after []plan.Ref) []plan.Change {
-	changes, warning := d.cloud.options.Groups.GroupDeleteChanges(d.have.Groups, group, after)
+	changes, warning := vpc.GroupDeleteChanges(d.have.Groups, group, after)
 	if warning != "" {
 		d.plan.Warnf("%s", warning)
 	}

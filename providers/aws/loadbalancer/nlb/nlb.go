@@ -47,7 +47,7 @@ func New(o Options) *Cloud {
 		API: o.API, Groups: o.Groups, VPC: o.VPC, Cluster: o.Cluster, Clock: o.Clock,
 	})
 	return &Cloud{options: o, store: store, applier: apply.New(apply.Options{
-		API: o.API, Store: store, Clock: o.Clock, Instances: o.Instances,
+		API: o.API, Store: store, Groups: o.Groups, Clock: o.Clock, Instances: o.Instances,
 	})}
 }
 

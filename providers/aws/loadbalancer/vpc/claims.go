@@ -11,9 +11,9 @@ import (
 // When that one is deleted, the rule has to be written again for the other.
 //
 // An observation of a Service's load balancer records its claim: a plan cannot, because Diff is pure, and because a
-// load balancer with all of its rules has an empty plan and still needs them. The first change of a deletion
-// releases the claim, and so does an observation that finds no load balancer: a claim of one that is deleted would
-// pass rules to it that nothing removes.
+// load balancer with all of its rules has an empty plan and still needs them. The
+// deletion of the load balancer releases the claim, or the removal of its rules, whichever is first. So does an
+// observation that finds no load balancer: a claim of one that is deleted would pass rules to it that nothing removes.
 //
 // A manager that has just started has the claims of the Services that it has reconciled. Missing rules of the
 // others are restored when it reconciles them, moments later.

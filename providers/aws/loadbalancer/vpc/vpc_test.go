@@ -88,10 +88,16 @@ func (r *rig) get(q GroupQuery) Groups {
 func (r *rig) apply(changes []plan.Change) []string {
 	r.t.Helper()
 	r.sim.Front().Log().Reset()
-	if _, err := (plan.Plan{Changes: changes}).Apply(r.t.Context(), plan.ApplyOptions{}); err != nil {
+	if err := r.try(changes); err != nil {
 		r.t.Fatal(err)
 	}
 	return r.calls()
+}
+
+// try applies changes and returns the error.
+func (r *rig) try(changes []plan.Change) error {
+	_, err := plan.Bind(plan.Plan{Changes: changes}, r.reader.Groups()).Apply(r.t.Context(), plan.ApplyOptions{})
+	return err
 }
 
 func (r *rig) calls() []string {
@@ -140,7 +146,7 @@ func (r *rig) byCIDR(name string, port int32, sources []netip.Prefix, health int
 func (r *rig) want(n NodeRules) []string {
 	r.t.Helper()
 	r.reader.Groups().Claim(n)
-	return r.apply(r.reader.Groups().NodeRuleChanges(r.get(GroupQuery{}), n, nil))
+	return r.apply(NodeRuleChanges(r.get(GroupQuery{}), n, nil))
 }
 
 func (r *rig) wantRules(want ...string) {
@@ -228,7 +234,7 @@ func TestNodeRuleChangesLeavesStoreUnchanged(t *testing.T) {
 	r.want(a)
 	r.want(b)
 	for range 2 {
-		r.reader.Groups().NodeRuleChanges(r.get(GroupQuery{}), NodeRules{LoadBalancer: "b"}, nil)
+		NodeRuleChanges(r.get(GroupQuery{}), NodeRules{LoadBalancer: "b"}, nil)
 	}
 	r.want(NodeRules{LoadBalancer: "a"})
 	r.wantRules("tcp 30081 from 10.0.0.0/8 kubernetes.io/rule/nlb/client=b", mtuTen,
@@ -243,7 +249,7 @@ func TestConcurrentDeletionsLeaveNoRule(t *testing.T) {
 	r.want(r.byCIDR("b", 30081, prefixes("10.0.0.0/8"), 10256))
 	groups := r.reader.Groups()
 	have := r.get(GroupQuery{})
-	first, second := groups.NodeRuleChanges(have, NodeRules{LoadBalancer: "a"}, nil), groups.NodeRuleChanges(have, NodeRules{LoadBalancer: "b"}, nil)
+	first, second := NodeRuleChanges(have, NodeRules{LoadBalancer: "a"}, nil), NodeRuleChanges(have, NodeRules{LoadBalancer: "b"}, nil)
 	groups.Release("a")
 	r.apply(first)
 	r.wantRules("tcp 30081 from 10.0.0.0/8 kubernetes.io/rule/nlb/client=b", mtuTen,
@@ -327,7 +333,7 @@ func TestUncertainWriteForcesRead(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	r.sim.Front().SetFaults(kit.Fault{Kind: kit.FaultLostReply, Operation: "AuthorizeSecurityGroupIngress"})
 	n := r.byCIDR("a", 30080, everyone(), 30080)
-	if _, err := (plan.Plan{Changes: r.reader.Groups().NodeRuleChanges(r.get(GroupQuery{}), n, nil)}).Apply(t.Context(), plan.ApplyOptions{}); !cloudapi.Is(err, cloudapi.Unavailable) {
+	if err := r.try(NodeRuleChanges(r.get(GroupQuery{}), n, nil)); !cloudapi.Is(err, cloudapi.Unavailable) {
 		t.Fatalf("error %v", err)
 	}
 	if !n.Satisfied(r.get(GroupQuery{})) {
@@ -339,14 +345,14 @@ func TestUncertainWriteForcesRead(t *testing.T) {
 func TestAuthorizeIgnoresDuplicateRules(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	n := r.byCIDR("a", 30080, everyone(), 30080)
-	changes := r.reader.Groups().NodeRuleChanges(r.get(GroupQuery{}), n, nil)
+	changes := NodeRuleChanges(r.get(GroupQuery{}), n, nil)
 	other := NewReader(r.reader.options)
 	if err := other.Groups().authorize(t.Context(), r.nodes, n.Rules[1:]); err != nil {
 		t.Fatal(err)
 	}
 	r.apply(changes)
 	r.wantRules(clientAll, mtuAll)
-	changes = r.reader.Groups().NodeRuleChanges(r.get(GroupQuery{}), NodeRules{LoadBalancer: "a"}, nil)
+	changes = NodeRuleChanges(r.get(GroupQuery{}), NodeRules{LoadBalancer: "a"}, nil)
 	if err := other.Groups().revoke(t.Context(), r.nodes, n.Rules[1:]); err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +362,7 @@ func TestAuthorizeIgnoresDuplicateRules(t *testing.T) {
 
 func TestFullGroupErrorNamesQuota(t *testing.T) {
 	r := newRig(t, sim.Options{Quotas: map[string]int{sim.QuotaRulesPerGroup: 2}})
-	_, err := (plan.Plan{Changes: r.reader.Groups().NodeRuleChanges(r.get(GroupQuery{}), r.byCIDR("a", 30080, everyone(), 30080), nil)}).Apply(t.Context(), plan.ApplyOptions{})
+	err := r.try(NodeRuleChanges(r.get(GroupQuery{}), r.byCIDR("a", 30080, everyone(), 30080), nil))
 	if !cloudapi.Is(err, cloudapi.Quota) || !strings.Contains(err.Error(), "NLBSecurityGroupMode=Managed") {
 		t.Errorf("error %v", err)
 	}

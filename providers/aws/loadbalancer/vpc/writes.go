@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -169,4 +171,109 @@ func (s *GroupStore) untag(ctx context.Context, id string, keys []string) error 
 		}
 	})
 	return nil
+}
+
+// create creates a group. If one of that name exists and is not another cluster's, an earlier call created
+// it, and its reply was lost.
+func (s *GroupStore) create(ctx context.Context, want ManagedGroup) (string, error) {
+	out, err := s.options.API.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
+		GroupName: &want.Name, Description: &want.Description, VpcId: &s.options.VPC,
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup,
+			Tags: api.EC2Tags(want.Tags)}},
+	})
+	if err = awserr.Wrap("CreateSecurityGroup", err); err == nil {
+		id := aws.ToString(out.GroupId)
+		s.groups.Create(id, Group{ID: id, Name: want.Name, Description: want.Description, Tags: want.Tags})
+		return id, nil
+	}
+	s.markUncertain()
+	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
+		return "", err
+	}
+	if readErr := s.readNamed(ctx, want.Name); readErr != nil {
+		return "", fmt.Errorf("%w; reading it failed: %w", err, readErr)
+	}
+	found := s.groups.Lookup(want.Name)
+	switch {
+	case len(found) == 0:
+		// EC2 does not show it yet
+		return "", &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateSecurityGroup", Err: err}
+	case s.options.Cluster.Foreign(found[0].Tags):
+		return "", refuseGroup(found[0])
+	}
+	return found[0].ID, nil
+}
+
+// delete deletes a group. If it is still in use, it searches once for rules that the snapshot lacks.
+func (s *GroupStore) delete(ctx context.Context, group Group) error {
+	err := s.deleteOnce(ctx, group.ID)
+	if !cloudapi.Is(err, cloudapi.Conflict) {
+		return err
+	}
+	referring, readErr := s.describe(ctx, inVPC(s.options.VPC), api.Filter("ip-permission.group-id", group.ID))
+	if readErr != nil {
+		return readErr
+	}
+	var foreignRules []string
+	for _, other := range referring {
+		if other.ID == group.ID {
+			continue
+		}
+		var ownRules []Rule
+		for _, r := range other.Rules {
+			switch {
+			case r.SourceGroup != group.ID:
+			case other.AllowsLoadBalancer(r):
+				ownRules = append(ownRules, r)
+			default:
+				foreignRules = append(foreignRules, other.String()+": "+r.String())
+			}
+		}
+		if err := s.revoke(ctx, other.ID, ownRules); err != nil {
+			return err
+		}
+	}
+	if len(foreignRules) == 0 && len(referring) > 0 {
+		err = s.deleteOnce(ctx, group.ID)
+	}
+	if cloudapi.Is(err, cloudapi.Conflict) {
+		return inUseError(group, foreignRules, s.releasePause(group.ID), err)
+	}
+	return err
+}
+
+// releasePause returns the pause before the next attempt to delete a group that is still in use.
+func (s *GroupStore) releasePause(id string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.options.Clock.Now()
+	since, ok := s.releasing[id]
+	if !ok {
+		since = now
+		s.releasing[id] = now
+	}
+	return min(max(now.Sub(since), minReleasePause), maxReleasePause)
+}
+
+func (s *GroupStore) deleteOnce(ctx context.Context, id string) error {
+	_, err := s.options.API.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: &id})
+	err = awserr.Wrap("DeleteSecurityGroup", err)
+	switch {
+	case err == nil || awserr.Is(err, codeNoSuchGroup):
+		s.forget(id)
+		return nil
+	case !cloudapi.Is(err, cloudapi.Conflict): // EC2 reported that nothing was changed
+		s.markUncertain()
+	}
+	return err
+}
+
+func inUseError(group Group, foreignRules []string, pause time.Duration, err error) error {
+	slices.Sort(foreignRules)
+	reason := "the network interfaces of the load balancer are released a while after it is deleted"
+	if len(foreignRules) > 0 {
+		reason = "rules of other groups refer to it, remove them: " + strings.Join(foreignRules, "; ")
+	}
+	return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "DeleteSecurityGroup", RetryAfter: pause,
+		Err: fmt.Errorf("security group %s is still in use (%s) and is tried again: %w", group, reason, err)}
 }

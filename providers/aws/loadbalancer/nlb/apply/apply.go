@@ -16,7 +16,9 @@ import (
 type Options struct {
 	API   api.ELBV2
 	Store *observe.Store
-	Clock clock.Clock
+	// Groups has the rules that load balancers share.
+	Groups *vpc.GroupStore
+	Clock  clock.Clock
 	// Instances reads which instances run, when AWS rejects targets.
 	Instances vpc.InstanceSource
 }
@@ -25,13 +27,14 @@ type Options struct {
 type Applier struct {
 	api       api.ELBV2
 	store     *observe.Store
+	groups    *vpc.GroupStore
 	clock     clock.Clock
 	instances vpc.InstanceSource
 }
 
 // New returns an Applier. It makes no calls.
 func New(o Options) *Applier {
-	return &Applier{api: o.API, store: o.Store, clock: o.Clock, instances: o.Instances}
+	return &Applier{api: o.API, store: o.Store, groups: o.Groups, clock: o.Clock, instances: o.Instances}
 }
 
 // Writer makes the changes of one Service, and records them in the snapshot as its writes. Each method that makes a

@@ -45,7 +45,7 @@ func (d *differ) diffSecurityGroups() (groups []vpc.GroupRef, created []plan.Ref
 
 // ensureManagedGroup plans the managed group, and returns it with the changes that create it.
 func (d *differ) ensureManagedGroup() (ref vpc.GroupRef, created []plan.Ref, err error) {
-	changes, ref, err := d.Groups.ManagedGroupChanges(d.have.Groups, d.want.Managed, nil)
+	changes, ref, err := vpc.ManagedGroupChanges(d.have.Groups, d.want.Managed, nil)
 	if err != nil {
 		return ref, nil, err
 	}
@@ -70,7 +70,7 @@ func (d *differ) keptGroups() []string {
 // its groups.
 func (d *differ) updateKeptGroups(b model.Balancer) error {
 	if group, ok := d.have.Groups.Named(d.want.Managed.Name); ok && slices.Contains(b.SecurityGroups, group.ID) {
-		changes, _, err := d.Groups.ManagedGroupChanges(d.have.Groups, d.want.Managed, nil)
+		changes, _, err := vpc.ManagedGroupChanges(d.have.Groups, d.want.Managed, nil)
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
 	if d.want.NoNodeRules {
 		return
 	}
-	for _, change := range d.Groups.NodeRuleChanges(d.have.Groups, d.desiredNodeRules(from), after) {
+	for _, change := range vpc.NodeRuleChanges(d.have.Groups, d.desiredNodeRules(from), after) {
 		if change.Action == plan.Delete {
 			d.closing = append(d.closing, len(d.changes))
 		} else {
@@ -149,7 +149,7 @@ func (d *differ) removeRules(attached []string, after []plan.Ref) {
 	if !d.NoNodeRules {
 		rules := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key),
 			NotFrom: d.exclusiveGroups(attached, managed)}
-		d.add(d.Groups.NodeRuleChanges(d.have.Groups, rules, nil)...)
+		d.add(vpc.NodeRuleChanges(d.have.Groups, rules, nil)...)
 	}
 	for _, group := range managed {
 		d.managedGroupDelete(group, after)
@@ -164,7 +164,7 @@ func (d *differ) managedGroupDelete(group vpc.Group, after []plan.Ref) {
 		slices.Contains(b.SecurityGroups, group.ID) {
 		have = have.WithUsed(map[string]bool{group.ID: true})
 	}
-	changes, warning := d.Groups.GroupDeleteChanges(have, group, after)
+	changes, warning := vpc.GroupDeleteChanges(have, group, after)
 	if warning != "" {
 		d.warnf("%s", warning)
 	}
