@@ -358,7 +358,7 @@ func TestApplyRefusesInvalidPlansBeforeTheFirstChange(t *testing.T) {
 		},
 		{"no name", []Change{{Ref: Ref{Kind: "pool", Action: Create}, Do: d.does("x", nil)}}, "change 0 (create pool ) lacks a kind or a name"},
 		{"no action", []Change{{Ref: Ref{Kind: "pool", Name: "a", Action: "replace"}, Do: d.does("x", nil)}}, `change 0: "replace" is not an action`},
-		{"nothing to do", []Change{{Ref: create("a")}}, `no calls of the cloud make "create pool a"`},
+		{"nothing to do", []Change{{Ref: create("a")}}, `no calls of the cloud make "create pool a", of step <nil>`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := Plan{Subject: "Service a/b", Changes: tc.changes}.Apply(t.Context(), ApplyOptions{})

@@ -43,7 +43,7 @@ func (k *Kind[T, U]) Update(have, want T) (change plan.Change, request U, differ
 // Set gives an update request the wanted values of fields that differ, and of those that change only with them. In a
 // cloud that takes whole objects, the request is the object as it was just read, so that all else in it stays.
 func (k *Kind[T, U]) Set(request *U, want T, fields plan.Fields) {
-	changed := k.descriptions().with(fields.Has)
+	changed := k.descriptions().with(func(name string) bool { return hasField(fields, name) })
 	for i, r := range k.Rows {
 		if r.Set != nil && changed[i] {
 			r.Set(request, want)
@@ -68,7 +68,7 @@ func (k *Kind[T, U]) Replace(have, want T) (change plan.Change, replace bool) {
 }
 
 // Equal reports whether no field of two objects differs.
-func (k *Kind[T, U]) Equal(have, want T) bool { return k.compare(have, want).equal() }
+func (k *Kind[T, U]) Equal(have, want T) bool { return len(k.compare(have, want)) == 0 }
 
 // Keep returns the wanted objects with the existing values of differences that are held. An object whose deletion is
 // held is wanted, as it is.
@@ -113,9 +113,9 @@ func (k *Kind[T, U]) change(object T, action plan.Action) plan.Change {
 
 // compare returns the results of the rows for two objects.
 func (k *Kind[T, U]) compare(have, want T) comparisons {
-	out := make(comparisons, len(k.Rows))
+	var out comparisons
 	for i := range k.Rows {
-		out[i] = k.Rows[i].compare(have, want)
+		out = append(out, k.Rows[i].compare(have, want)...)
 	}
 	return out
 }

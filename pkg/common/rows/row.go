@@ -19,8 +19,10 @@ type Row[T, U any] struct {
 	// Ignore reports that the existing value stays, because the wanted one is not ours or cannot be compared; nil means
 	// never.
 	Ignore func(have, want T) bool
+	// Unread reports that the existing value was not read: then it differs from every wanted one. Nil means never.
+	Unread func(have T) bool
 	// Effect declares what a change disrupts: its description for users and the disruption. The zero value disrupts
-	// nothing.
+	// nothing. Of entries, only those of its Fields disrupt, or all without Fields.
 	Effect plan.Effect
 	// Disrupts limits Effect to some changes; nil means all.
 	Disrupts func(have, want T) bool
@@ -44,23 +46,28 @@ func InPlace[T any](rows []Row[T, T]) []Row[T, T] {
 	return rows
 }
 
-// compare returns the result of the row for two objects.
-func (r *Row[T, U]) compare(have, want T) comparison {
+// compare returns the differences of the row between two objects: one, or one for each entry.
+func (r *Row[T, U]) compare(have, want T) []comparison {
+	if r.Ignore != nil && r.Ignore(have, want) {
+		return nil
+	}
+	unread := r.Unread != nil && r.Unread(have)
 	c := comparison{inPlace: r.Set != nil, mark: r.Mark, field: plan.Field{Name: r.Name, Membership: r.Membership,
 		Place: r.Place}}
-	if r.Ignore != nil && r.Ignore(have, want) {
-		return c
-	}
-	if c.field.Before, c.field.After, c.differ = r.Value.texts(have, want); !c.differ {
-		return c
-	}
 	if r.Disrupts == nil || r.Disrupts(have, want) {
 		c.field.Disrupts = r.Effect.Disrupts
+	}
+	if r.Value.entries != nil {
+		return c.ofEntries(r.Value.entries(have), r.Value.entries(want), r.Effect.Fields, unread)
+	}
+	differ := false
+	if c.field.Before, c.field.After, differ = r.Value.texts(have, want); !differ && !unread {
+		return nil
 	}
 	if r.Items != nil {
 		c.field.Removed = r.Items(have, want)
 	}
-	return c
+	return []comparison{c}
 }
 
 // Traffic returns the effect of a change that takes traffic from clients. The guides describe the change in these

@@ -1,7 +1,9 @@
 package rows
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
@@ -9,10 +11,38 @@ import (
 // What follows from rows is computed here without the types of a kind: a function with type parameters is compiled for
 // each kind.
 
-// comparison is the result of a row for two objects.
+// comparison is a difference of a row between two objects.
 type comparison struct {
-	field                 plan.Field
-	differ, inPlace, mark bool
+	field         plan.Field
+	inPlace, mark bool
+}
+
+// ofEntries returns the comparison for each entry that differs, in the order of their keys. Fields are the names of
+// those that disrupt; none means all.
+func (c comparison) ofEntries(have, want map[string]string, fields []string, unread bool) []comparison {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(have)), maps.Keys(want))
+	slices.Sort(keys)
+	var out []comparison
+	for _, key := range slices.Compact(keys) {
+		if have[key] == want[key] && !unread {
+			continue
+		}
+		entry := c
+		entry.field.Name = strings.TrimSpace(c.field.Name + " " + key)
+		entry.field.Before, entry.field.After = have[key], want[key]
+		if len(fields) > 0 && !slices.Contains(fields, entry.field.Name) {
+			entry.field.Disrupts = ""
+		}
+		out = append(out, entry)
+	}
+	return out
+}
+
+// hasField reports whether a field differs, or an entry of it.
+func hasField(fields plan.Fields, name string) bool {
+	return slices.ContainsFunc(fields, func(f plan.Field) bool {
+		return f.Name == name || strings.HasPrefix(f.Name, name+" ")
+	})
 }
 
 type comparisons []comparison
@@ -21,7 +51,7 @@ type comparisons []comparison
 func (c comparisons) update(change *plan.Change) bool {
 	change.Membership, change.Mark = true, true
 	for _, row := range c {
-		if row.differ && row.inPlace {
+		if row.inPlace {
 			change.Membership, change.Mark = change.Membership && row.field.Membership, change.Mark && row.mark
 		}
 	}
@@ -38,16 +68,12 @@ func (c comparisons) replace(change *plan.Change) bool { return c.declare(change
 // declare sets the fields that differ, and what the change disrupts by them.
 func (c comparisons) declare(change *plan.Change, inPlace bool) bool {
 	for _, row := range c {
-		if row.differ && row.inPlace == inPlace {
+		if row.inPlace == inPlace {
 			change.Fields = append(change.Fields, row.field)
 			plan.Effect{Disrupts: row.field.Disrupts}.Declare(change)
 		}
 	}
 	return len(change.Fields) > 0
-}
-
-func (c comparisons) equal() bool {
-	return !slices.ContainsFunc(c, func(row comparison) bool { return row.differ })
 }
 
 // addCreated adds a field that is set to the creation of an object.
@@ -64,6 +90,14 @@ type description struct {
 }
 
 type descriptions []description
+
+// fields returns the names of the fields that disrupt.
+func (d description) fields() []string {
+	if len(d.effect.Fields) > 0 {
+		return d.effect.Fields
+	}
+	return []string{d.name}
+}
 
 // with reports for each row whether it has a property by itself, or another one of its group has.
 func (d descriptions) with(has func(name string) bool) []bool {
@@ -106,7 +140,7 @@ func (d descriptions) effects(deletion plan.Effect) []plan.Effect {
 			i, effects = len(effects), append(effects, row.effect)
 			effects[i].Fields = nil
 		}
-		effects[i].Fields = append(effects[i].Fields, row.name)
+		effects[i].Fields = append(effects[i].Fields, row.fields()...)
 	}
 	return effects
 }

@@ -15,6 +15,8 @@ type Value[T any] struct {
 	change func(have, want T) (before, after string)
 	// equal reports whether two objects have the same value; nil compares the texts.
 	equal func(have, want T) bool
+	// entries returns the texts of a value whose entries are fields of their own, by their keys; nil if it is one field.
+	entries func(T) map[string]string
 	// copy gives an object the value of another.
 	copy func(to *T, from T)
 }
@@ -54,6 +56,14 @@ func Map[T any](field func(*T) *map[string]string) Value[T] {
 	v := Of(plan.ShowMap, field)
 	v.copy = func(to *T, from T) { *field(to) = maps.Clone(*field(&from)) }
 	return v
+}
+
+// Entries returns the Value of a map whose entries are fields of their own, such as the subnets of zones. The name of a
+// field is the row's and the key, or the key in a row without a name. The function texts returns the entries, set gives
+// an object all entries of another. Single entries are kept by the cloud itself.
+func Entries[T any](texts func(T) map[string]string, set func(to *T, from T)) Value[T] {
+	show := func(object T) string { return plan.ShowSet(slices.Collect(maps.Values(texts(object)))) }
+	return Value[T]{show: show, entries: texts, copy: set}
 }
 
 // Members returns the Value of a set of members, each with the text that show returns. The text of a change names the
