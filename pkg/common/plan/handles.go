@@ -22,6 +22,14 @@ func (h *Handles) Set(handle Handle, id string) {
 	h.ids[handle] = id
 }
 
+// Has reports whether an ID is stored under a handle.
+func (h *Handles) Has(handle Handle) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, ok := h.ids[handle]
+	return ok
+}
+
 // ID returns the ID stored under a handle; an error means that a change ran before the creation it depends
 // on.
 func (h *Handles) ID(handle Handle) (string, error) {

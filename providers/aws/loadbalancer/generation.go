@@ -170,7 +170,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 
 // Bind implements lbcommon.Binder: a plan has steps of both generations and of their security groups.
 func (c *Cloud) Bind(key lbcommon.Key, have Observed, p plan.Plan) plan.Plan {
-	return plan.Bind(p, have.generations.reader.Groups())
+	return have.generations.classic.Bind(key, have.Classic, have.generations.network.Bind(key, p))
 }
 
 // DiffMembers implements lbcommon.Cloud, for the existing load balancer of either generation.

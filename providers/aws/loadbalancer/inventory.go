@@ -10,6 +10,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/classic"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -27,7 +28,7 @@ const kindClassicListener = "classic listener"
 // ListInventory implements inventory.Lister with the objects of the VPC: both generations of load balancers, target
 // groups, security groups of load balancers, and the rules for them in other groups.
 func (c *Cloud) ListInventory(ctx context.Context, request inventory.Request) inventory.Inventory {
-	kinds := []string{observe.KindBalancer, observe.KindTargetGroup, vpc.KindGroup, vpc.KindRules}
+	kinds := []string{model.KindBalancer, model.KindTargetGroup, vpc.KindGroup, vpc.KindRules}
 	g, err := c.generations.Get(ctx)
 	if err != nil {
 		found := inventory.Inventory{}
@@ -45,16 +46,16 @@ func (c *Cloud) ListInventory(ctx context.Context, request inventory.Request) in
 	if balancersErr == nil {
 		balancersErr = classicErr
 	}
-	needs := []string{observe.KindBalancer}
+	needs := []string{model.KindBalancer}
 	l.found.Kinds = []inventory.Kind{
-		{Name: observe.KindBalancer, Err: balancersErr},
-		{Name: observe.KindTargetGroup, Needs: needs, Err: networks.GroupsErr},
+		{Name: model.KindBalancer, Err: balancersErr},
+		{Name: model.KindTargetGroup, Needs: needs, Err: networks.GroupsErr},
 		{Name: vpc.KindGroup, Needs: needs, Err: groupsErr},
 		{Name: vpc.KindRules, Needs: append(needs, vpc.KindGroup), Err: groupsErr},
 	}
 	if request.Parts {
 		l.found.Kinds = append(l.found.Kinds,
-			inventory.Kind{Name: observe.KindListener, Needs: needs, Err: networks.ListenersErr},
+			inventory.Kind{Name: model.KindListener, Needs: needs, Err: networks.ListenersErr},
 			inventory.Kind{Name: kindClassicListener, Needs: needs, Err: classicErr})
 	}
 	l.addNetworks(networks)
@@ -107,7 +108,7 @@ func (l *lister) addBalancer(
 	for _, id := range groups {
 		l.users[id] = append(l.users[id], o.ID)
 	}
-	o.Kind, o.Mark, o.Owners = observe.KindBalancer, l.mark(tags), owners(tags, o.Name)
+	o.Kind, o.Mark, o.Owners = model.KindBalancer, l.mark(tags), owners(tags, o.Name)
 	if o.Mark == (inventory.Mark{}) || len(o.Owners) == 0 && o.Mark.UID == "" {
 		return o, false // it belongs to no Service
 	}
@@ -128,12 +129,12 @@ func (l *lister) addNetworks(listed observe.Listed) {
 			continue
 		}
 		for _, x := range listed.Listeners[b.ARN] {
-			l.add(object.Part(observe.KindListener, x.ARN, observe.ListenerName(b.Name, x),
+			l.add(object.Part(model.KindListener, x.ARN, model.ListenerName(b.Name, x.Port),
 				inventory.Field{Name: "port", Value: fmt.Sprintf("%d/%s", x.Port, x.Protocol)}))
 		}
 	}
 	for _, g := range listed.Groups {
-		object := inventory.Object{Kind: observe.KindTargetGroup, ID: g.ARN, Name: g.Name, UsedBy: g.Balancers,
+		object := inventory.Object{Kind: model.KindTargetGroup, ID: g.ARN, Name: g.Name, UsedBy: g.Balancers,
 			Mark: l.mark(g.Tags), Owners: owners(g.Tags, ""),
 			Fields: []inventory.Field{{Name: "port", Value: fmt.Sprintf("%d/%s", g.Port, g.Protocol)}}}
 		if object.Mark != (inventory.Mark{}) && len(object.Owners) > 0 {

@@ -1,5 +1,5 @@
-// Package nlb manages network load balancers. Its packages are the steps of a sync, and import only earlier ones: model
-// (desired objects), observe, apply (the calls that change objects) and diff (the changes of a plan). Subnets, security
+// Package nlb manages network load balancers. Its packages are the steps of a sync: model (desired objects), observe,
+// diff (the changes of a plan, without observe and apply) and apply (the calls that change objects). Subnets, security
 // groups and their rules come from package vpc.
 package nlb
 
@@ -71,8 +71,12 @@ func (c *Cloud) DiffMembers(r model.Request, have model.Observed) []plan.Change 
 }
 
 func (c *Cloud) diffOptions(key lbcommon.Key) diff.Options {
-	return diff.Options{Write: c.applier.Writer(key), Groups: c.options.Groups, Cluster: c.options.Cluster,
-		NoNodeRules: c.options.Settings.NoNodeRules}
+	return diff.Options{Key: key, Cluster: c.options.Cluster, NoNodeRules: c.options.Settings.NoNodeRules}
+}
+
+// Bind returns a plan with the functions that make the steps of package diff.
+func (c *Cloud) Bind(key lbcommon.Key, p plan.Plan) plan.Plan {
+	return plan.Bind(p, diff.Writer(c.applier.Writer(key)))
 }
 
 // StoredRecord returns the applied record of a load balancer, and whether one can be stored with it: not with the
@@ -87,7 +91,8 @@ func (c *Cloud) StoredRecord(key lbcommon.Key, have model.Observed) (record lbco
 
 // StoreRecords plans updates of the records of existing load balancers: see diff.StoreRecords.
 func (c *Cloud) StoreRecords(updates []lbcommon.RecordUpdate[model.Observed]) []plan.Change {
-	return diff.StoreRecords(c.applier, updates)
+	p := plan.Plan{Changes: diff.StoreRecords(updates)}
+	return c.Bind(lbcommon.Key{}, p).Changes // tags of several Services share a call
 }
 
 // Effects returns the disruptive changes of network load balancers.

@@ -2,11 +2,13 @@ package vpc
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -104,4 +106,11 @@ func toGroup(in ec2types.SecurityGroup) (Group, error) {
 	rules, err := toRules(id, in.IpPermissions)
 	return Group{ID: id, Name: aws.ToString(in.GroupName), Description: aws.ToString(in.Description),
 		Tags: api.TagMap(in.Tags), Rules: rules}, err
+}
+
+// refuseGroup returns the error about a group of our name that belongs to another cluster.
+func refuseGroup(group Group) error {
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "security group " + group.Name,
+		Err: fmt.Errorf("%s has the tag of another cluster and is left alone: delete it if that cluster no longer exists",
+			group)}
 }

@@ -94,6 +94,14 @@ func (s *GroupStore) Get(ctx context.Context, q GroupQuery) (Groups, error) {
 	return Groups{cluster: s.options.Cluster, byID: s.groups.All()}, nil
 }
 
+// Claim records the rules that a load balancer needs, so that the deletion of another one that shares them leaves them.
+func (s *GroupStore) Claim(n NodeRules) { s.claims.record(n) }
+
+// Release removes the claim of a load balancer that is deleted.
+func (s *GroupStore) Release(loadBalancer string) {
+	s.claims.record(NodeRules{LoadBalancer: loadBalancer})
+}
+
 // addNeeded adds IDs for future lists.
 func (s *GroupStore) addNeeded(ids []string) {
 	s.mu.Lock()

@@ -1,11 +1,11 @@
 package vpc
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -16,20 +16,6 @@ const (
 	KindGroup     = "security group"
 	kindGroupTags = "tags of security group"
 )
-
-// ManagedGroup is the security group that is created for one load balancer.
-type ManagedGroup struct {
-	// Name and Description are immutable. The name is deterministic and unique in the VPC.
-	Name, Description string
-	// Tags are the desired tags, in addition to those of other clients, of package tags.
-	Tags map[string]string
-	// Rules are exactly the desired ingress rules: others are removed.
-	Rules []Rule
-	// Kept are rules that stay although they are not among Rules.
-	Kept Kept `json:"-"`
-	// Handle is the handle of the ID when the group is created.
-	Handle plan.Handle
-}
 
 // ManagedGroupChanges plans the changes to the desired group, and returns its reference. An error of class
 // Invalid means that the group of that name is another cluster's.
@@ -64,12 +50,6 @@ func ManagedGroupChanges(have Groups, want ManagedGroup, after []plan.Ref) ([]pl
 		changes = append(changes, change)
 	}
 	return changes, ref, nil
-}
-
-func refuseGroup(group Group) error {
-	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "security group " + group.Name,
-		Err: fmt.Errorf("%s has the tag of another cluster and is left alone: delete it if that cluster no longer exists",
-			group)}
 }
 
 func groupCreate(want ManagedGroup, after []plan.Ref) plan.Change {
@@ -179,4 +159,83 @@ func GroupDeleteChanges(have Groups, group Group, after []plan.Ref) (changes []p
 		After: deletionAfter,
 		Step:  groupDeletion{group},
 	}), ""
+}
+
+// groupCreation creates a group.
+type groupCreation struct{ want ManagedGroup }
+
+// Do implements plan.Step.
+func (g groupCreation) Do(ctx context.Context, s *GroupStore, ids *plan.Handles) error {
+	id, err := s.create(ctx, g.want)
+	if err == nil {
+		ids.Set(g.want.Handle, id)
+	}
+	return err
+}
+
+// groupDeletion deletes a group.
+type groupDeletion struct{ group Group }
+
+// Do implements plan.Step.
+func (g groupDeletion) Do(ctx context.Context, s *GroupStore, _ *plan.Handles) error {
+	return s.delete(ctx, g.group)
+}
+
+// groupTagging sets tags of a group, by its ID.
+type groupTagging struct {
+	id  string
+	set map[string]string
+}
+
+// Do implements plan.Step.
+func (g groupTagging) Do(ctx context.Context, s *GroupStore, _ *plan.Handles) error {
+	return s.tag(ctx, g.id, g.set)
+}
+
+// groupUntagging removes tags of a group, by its ID.
+type groupUntagging struct {
+	id   string
+	keys []string
+}
+
+// Do implements plan.Step.
+func (g groupUntagging) Do(ctx context.Context, s *GroupStore, _ *plan.Handles) error {
+	return s.untag(ctx, g.id, g.keys)
+}
+
+// rulesAddition adds rules to a group, with one for all traffic from a group that the plan may create.
+type rulesAddition struct {
+	group GroupRef
+	rules []Rule
+	// from is nil for none.
+	from            *GroupRef
+	fromDescription string
+}
+
+// Do implements plan.Step.
+func (r rulesAddition) Do(ctx context.Context, s *GroupStore, ids *plan.Handles) error {
+	id, err := r.group.Resolve(ids)
+	if err != nil {
+		return err
+	}
+	rules := slices.Clone(r.rules)
+	if r.from != nil {
+		from, err := r.from.Resolve(ids)
+		if err != nil {
+			return err
+		}
+		rules = append(rules, fromRule(from, r.fromDescription))
+	}
+	return s.authorize(ctx, id, rules)
+}
+
+// rulesRemoval removes rules of a group, by its ID.
+type rulesRemoval struct {
+	id    string
+	rules []Rule
+}
+
+// Do implements plan.Step.
+func (r rulesRemoval) Do(ctx context.Context, s *GroupStore, _ *plan.Handles) error {
+	return s.revoke(ctx, r.id, r.rules)
 }

@@ -1,18 +1,12 @@
 package vpc
 
 import (
+	"context"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
-
-// Claim records the rules that a load balancer needs, so that the deletion of another one that shares them leaves them.
-func (s *GroupStore) Claim(n NodeRules) { s.claims.record(n) }
-
-// Release removes the claim of a load balancer that is deleted.
-func (s *GroupStore) Release(loadBalancer string) {
-	s.claims.record(NodeRules{LoadBalancer: loadBalancer})
-}
 
 // NodeRuleChanges plans the desired rules of the groups: for each group one call that adds and then one that
 // removes. They wait for after.
@@ -65,4 +59,47 @@ func nodeRevoke(n NodeRules, d ruleDiff, after []plan.Ref) plan.Change {
 	// A rule that allows nothing in addition to others can stay, as an earlier manager left it, until another change.
 	change.Mark = len(n.Groups) > 0 && len(closing) == 0
 	return change
+}
+
+// nodeRulesRemoval removes the rules of a load balancer from a group of nodes. Rules that another load balancer needs
+// stay, or are written again with its name.
+type nodeRulesRemoval struct {
+	rules NodeRules
+	diff  ruleDiff
+}
+
+// Do implements plan.Step. Removals from one group follow each other: of two load balancers that are deleted at once,
+// the second one detects that their shared rules are no longer needed.
+func (r nodeRulesRemoval) Do(ctx context.Context, s *GroupStore, _ *plan.Handles) error {
+	if len(r.rules.Groups) == 0 {
+		s.Release(r.rules.LoadBalancer)
+	}
+	id := r.diff.group.ID
+	release, err := s.removals.Lock(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer release()
+	revoke := s.unneeded(r.rules, r.diff)
+	needed := s.claims.neededByOthers(r.rules.LoadBalancer, id, revoke)
+	// The rule for a group has no name of a load balancer: it stays. Others get the name of the one that needs them.
+	renamed := slices.DeleteFunc(slices.Clone(needed), func(r Rule) bool { return r.SourceGroup != "" })
+	if err := s.revoke(ctx, id, difference(revoke, difference(needed, renamed))); err != nil {
+		return err
+	}
+	if len(renamed) > 0 {
+		return s.authorize(ctx, id, renamed)
+	}
+	return nil
+}
+
+// unneeded returns the rules to revoke, with the shared rules that no load balancer needs now: since the plan was
+// computed, another load balancer may have been created, or deleted and left a rule to this one.
+func (s *GroupStore) unneeded(n NodeRules, d ruleDiff) []Rule {
+	group, _ := s.groups.Get(d.group.ID)
+	unshared := slices.DeleteFunc(slices.Clone(d.revoke), func(r Rule) bool { return r.Description == names.MTURule })
+	if len(n.Groups) == 0 {
+		unshared = append(unshared, difference(n.ownRules(group), unshared)...)
+	}
+	return append(unshared, unusedMTU(group.Rules, unshared, nil)...)
 }

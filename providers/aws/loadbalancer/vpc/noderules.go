@@ -85,6 +85,20 @@ func (r GroupRef) Resolve(ids *plan.Handles) (string, error) {
 	return ids.ID(r.Handle)
 }
 
+// ManagedGroup is the security group that is created for one load balancer.
+type ManagedGroup struct {
+	// Name and Description are immutable. The name is deterministic and unique in the VPC.
+	Name, Description string
+	// Tags are the desired tags, in addition to those of other clients, of package tags.
+	Tags map[string]string
+	// Rules are exactly the desired ingress rules: others are removed.
+	Rules []Rule
+	// Kept are rules that stay although they are not among Rules.
+	Kept Kept `json:"-"`
+	// Handle is the handle of the ID when the group is created.
+	Handle plan.Handle
+}
+
 // ResolveGroups returns the IDs of groups, which are known after their creation.
 func ResolveGroups(refs []GroupRef, ids *plan.Handles) ([]string, error) {
 	groupIDs := make([]string, len(refs))

@@ -5,7 +5,7 @@
 // Its files are in layers, and refer only to earlier ones: options.go, ec2.go, rules.go, group.go, keep.go and
 // noderules.go with the types and the diff of rules; subnets.go, claims.go and groups.go with the reads; vpc.go with
 // the Reader; then select.go, zones.go and nodegroups.go with the selections, and disruption.go, writes.go, managed.go
-// and nodechanges.go with the changes of plans.
+// and nodechanges.go with the changes of plans and their steps, which a GroupStore makes.
 package vpc
 
 import (

@@ -116,7 +116,7 @@ func (w Writer) SetAttributes(ctx context.Context, arn string, set map[string]st
 	return w.finish(awserr.Wrap("ModifyLoadBalancerAttributes", err), func() { w.store.UpdateAttributes(arn, set) })
 }
 
-// DeleteBalancer deletes a load balancer with its listeners. It needs no rules any more. A missing one counts as deleted.
+// DeleteBalancer deletes a load balancer with its listeners, and releases its rules. A missing one counts as deleted.
 func (w Writer) DeleteBalancer(ctx context.Context, arn string) error {
 	w.groups.Release(model.DefaultName(w.Key))
 	_, err := w.api.DeleteLoadBalancer(ctx, &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &arn})

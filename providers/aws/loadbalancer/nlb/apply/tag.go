@@ -8,7 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 )
 
-// AddTags sets tags of at most observe.MaxTagResources objects, by their ARNs. A failure is not recorded: tags of
+// AddTags sets tags of at most model.MaxTagResources objects, by their ARNs. A failure is not recorded: tags of
 // several Services share the call, and the next one sets them again.
 func (a *Applier) AddTags(ctx context.Context, arns []string, set map[string]string) error {
 	_, err := a.api.AddTags(ctx, &elbv2.AddTagsInput{ResourceArns: arns, Tags: toTags(set)})
@@ -18,7 +18,7 @@ func (a *Applier) AddTags(ctx context.Context, arns []string, set map[string]str
 	return err
 }
 
-// SetTags sets and removes tags of at most observe.MaxTagResources objects, by their ARNs.
+// SetTags sets and removes tags of at most model.MaxTagResources objects, by their ARNs.
 func (w Writer) SetTags(ctx context.Context, arns []string, set map[string]string, remove []string) error {
 	if len(set) > 0 {
 		if err := w.finish(w.AddTags(ctx, arns, set), func() {}); err != nil {

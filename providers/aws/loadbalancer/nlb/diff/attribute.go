@@ -3,65 +3,104 @@ package diff
 import (
 	"context"
 	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
-// diffAttributes returns the desired attributes that differ, and the fields for the plan. Attributes that were not
-// read count as different: the authoritative read that follows decides.
-func diffAttributes(have, want map[string]string) (map[string]string, plan.Fields) {
-	var f plan.Fields
-	set := map[string]string{}
-	for _, key := range slices.Sorted(maps.Keys(want)) {
-		if have == nil || have[key] != want[key] {
-			set[key] = want[key]
-			f = append(f, plan.Field{Name: key, Before: have[key], After: want[key]})
-		}
-	}
-	return set, f
+// attributes are those of one object.
+type attributes struct {
+	name string
+	// set is nil if they were not read. Of a wanted object they are those that the Service sets.
+	set map[string]string
+	// serves reports whether the object is a target group with the traffic of a listener.
+	serves bool
 }
 
-// attributesAfterCreate sets the attributes that differ from those of a new load balancer.
-func (d *differ) attributesAfterCreate(after []plan.Ref) {
-	if set, f := diffAttributes(model.NewAttributes(), d.want.Attributes); len(set) > 0 {
-		d.add(d.attributesChange(set, f, after))
-	}
-}
+// The kinds of attributes. Each attribute is a field. Some of them break the connections to a target group in use.
+var (
+	balancerAttributes = attributesKind(kindAttributes, plan.Effect{})
+	listenerAttributes = attributesKind(kindListener+" "+kindAttributes, plan.Effect{})
+	groupAttributes    = attributesKind(kindGroupAttributes, plan.Effect{
+		Change:   "network: the PROXY protocol is turned on or off",
+		Disrupts: plan.DisruptsTraffic, Fields: []string{annotation.AttributeProxyProtocol},
+	})
+)
 
-// attributesUpdate returns the change of the load balancer's attributes, if they differ.
-func (d *differ) attributesUpdate() (plan.Change, bool) {
-	set, f := diffAttributes(d.have.Attributes, d.want.Attributes)
-	return d.attributesChange(set, f, nil), len(set) > 0
-}
-
-func (d *differ) attributesChange(set map[string]string, f plan.Fields, after []plan.Ref) plan.Change {
-	return plan.Change{
-		Ref: plan.Ref{Kind: kindAttributes, Name: d.name(), Action: plan.Update}, Fields: f, After: after,
-		Do: withARN(d.balancerARN, func(ctx context.Context, arn string) error {
-			return d.Write.SetAttributes(ctx, arn, set)
-		}),
+func attributesKind(name string, effect plan.Effect) rows.Kind[attributes, attributes] {
+	return rows.Kind[attributes, attributes]{
+		Name: name,
+		Key:  func(a attributes) string { return a.name },
+		Rows: rows.InPlace([]rows.Row[attributes, attributes]{{
+			Value: rows.Entries(func(a attributes) map[string]string { return a.set },
+				func(to *attributes, from attributes) { to.set = maps.Clone(from.set) }),
+			Unread: func(have attributes) bool { return have.set == nil },
+			Effect: effect, Disrupts: func(_, want attributes) bool { return want.serves },
+		}}),
 	}
 }
 
-// groupAttributes returns the change of the attributes that the Service sets, if they differ.
-func (d *differ) groupAttributes(g reference, have map[string]string, want model.DesiredGroup,
+// attributesUpdate returns the change of those attributes of an object that the Service sets, if they differ.
+// Attributes that were not read count as different: the authoritative read that follows decides.
+func (d *differ) attributesUpdate(kind rows.Kind[attributes, attributes], of reference, have map[string]string,
+	want attributes, after []plan.Ref) (plan.Change, bool) {
+	maps.DeleteFunc(have, func(key, _ string) bool { _, ok := want.set[key]; return !ok })
+	change, _, differ := kind.Update(attributes{set: have}, want)
+	step := attributesStep{of: of, balancer: d.balancer(), set: map[string]string{}}
+	for _, f := range change.Fields {
+		step.set[f.Name] = f.After
+	}
+	change.Step, change.After = step, after
+	return change, differ
+}
+
+// attributesStep sets attributes of a load balancer, a listener or a target group.
+type attributesStep struct {
+	of, balancer reference
+	set          map[string]string
+}
+
+// Do implements plan.Step.
+func (s attributesStep) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	arns, err := resolveAll(ids, s.of, s.balancer)
+	if err != nil {
+		return err
+	}
+	switch s.of.kind {
+	case kindListener:
+		return w.SetListenerAttributes(ctx, arns[1], arns[0], s.set)
+	case kindTargetGroup:
+		return w.SetGroupAttributes(ctx, arns[0], s.set)
+	default:
+		return w.SetAttributes(ctx, arns[0], s.set)
+	}
+}
+
+// diffAttributes plans the attributes of the load balancer. Those of a new one are known.
+func (d *differ) diffAttributes(have map[string]string, after []plan.Ref) {
+	want := attributes{name: d.name(), set: d.want.Attributes}
+	if change, ok := d.attributesUpdate(balancerAttributes, d.balancer(), maps.Clone(have), want, after); ok {
+		d.add(change)
+	}
+}
+
+// groupAttributesUpdate returns the change of the attributes of a target group that the Service sets, if they differ.
+func (d *differ) groupAttributesUpdate(g reference, have map[string]string, want model.DesiredListener, serves bool,
 	after []plan.Ref) (plan.Change, bool) {
-	set, f := diffAttributes(have, want.Attributes)
-	return plan.Change{
-		Ref: plan.Ref{Kind: kindGroupAttributes, Name: want.Name, Action: plan.Update}, Fields: f,
-		After: after,
-		Do: withARN(g.resolve, func(ctx context.Context, arn string) error {
-			return d.Write.SetGroupAttributes(ctx, arn, set)
-		}),
-	}, len(set) > 0
+	wanted := attributes{name: want.Group.Name, set: want.Group.Attributes, serves: serves}
+	change, ok := d.attributesUpdate(groupAttributes, g, maps.Clone(have), wanted, after)
+	if serves {
+		change.Key = listenerKey(want.Port)
+	}
+	return change, ok
 }
 
-// listenerAttributes returns the change of the idle timeout, if it differs.
-func (d *differ) listenerAttributes(l reference, have model.Listener, want model.DesiredListener,
+// listenerAttributesUpdate returns the change of the idle timeout, if it differs.
+func (d *differ) listenerAttributesUpdate(l reference, have model.Listener, want model.DesiredListener,
 	after []plan.Ref) (plan.Change, bool) {
 	if want.IdleTimeout == 0 {
 		return plan.Change{}, false
@@ -71,12 +110,8 @@ func (d *differ) listenerAttributes(l reference, have model.Listener, want model
 			have.AttributesErr)
 		return plan.Change{}, false
 	}
-	set, f := diffAttributes(have.Attributes, map[string]string{
-		model.AttributeIdleTimeout: strconv.Itoa(int(want.IdleTimeout))})
-	return plan.Change{
-		Ref: plan.Ref{Kind: kindListener + " " + kindAttributes, Name: l.name, Action: plan.Update}, Fields: f, After: after,
-		Do: d.withBalancer(l, func(ctx context.Context, balancer, arn string) error {
-			return d.Write.SetListenerAttributes(ctx, balancer, arn, set)
-		}),
-	}, len(set) > 0
+	wanted := attributes{name: l.name, set: map[string]string{
+		model.AttributeIdleTimeout: strconv.Itoa(int(want.IdleTimeout)),
+	}}
+	return d.attributesUpdate(listenerAttributes, l, maps.Clone(have.Attributes), wanted, after)
 }

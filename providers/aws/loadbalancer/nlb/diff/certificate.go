@@ -26,35 +26,48 @@ func (d *differ) certificateChanges(
 	// A certificate that becomes the default one may stay in the list, where AWS keeps it as well.
 	surplus := difference(existing, append(slices.Clone(desired), want.Certificates[0]))
 	if missing := difference(desired, existing); len(missing) > 0 {
-		changes = append(changes, d.certificateChange(ref, plan.Create, missing, after))
+		field := plan.Field{Name: "certificates", After: plan.ShowSet(missing)}
+		changes = append(changes, d.certificateChange(ref, plan.Create, field, missing, after))
 	}
 	if len(surplus) > 0 {
+		field := plan.Field{Name: "certificates", Before: plan.ShowSet(surplus)}
 		after = slices.Concat(after, plan.Refs(changes))
-		changes = append(changes, d.certificateChange(ref, plan.Delete, surplus, after))
+		changes = append(changes, d.certificateChange(ref, plan.Delete, field, surplus, after))
 	}
 	return changes
 }
 
-func (d *differ) certificateChange(ref reference, action plan.Action, arns []string, after []plan.Ref) plan.Change {
-	field := plan.Field{Name: "certificates", After: plan.ShowSet(arns)}
-	if action == plan.Delete {
-		field.Before, field.After = field.After, ""
-	}
+func (d *differ) certificateChange(ref reference, action plan.Action, field plan.Field, arns []string,
+	after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindCertificate, Name: ref.name, Action: action}, Fields: []plan.Field{field}, After: after,
-		Do: d.withBalancer(ref, func(ctx context.Context, balancer, arn string) error {
-			change := d.Write.AddCertificate
-			if action == plan.Delete {
-				change = d.Write.RemoveCertificate
-			}
-			for _, c := range arns { // AWS accepts one at a time
-				if err := change(ctx, balancer, arn, c); err != nil {
-					return err
-				}
-			}
-			return nil
-		}),
+		Step: certificatesUpdate{d.balancer(), ref, action, arns},
 	}
+}
+
+// certificatesUpdate adds or removes additional certificates of a listener.
+type certificatesUpdate struct {
+	balancer, listener reference
+	action             plan.Action
+	certificates       []string
+}
+
+// Do implements plan.Step. AWS accepts one certificate at a time.
+func (s certificatesUpdate) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	arns, err := resolveAll(ids, s.balancer, s.listener)
+	if err != nil {
+		return err
+	}
+	change := w.AddCertificate
+	if s.action == plan.Delete {
+		change = w.RemoveCertificate
+	}
+	for _, certificate := range s.certificates {
+		if err := change(ctx, arns[0], arns[1], certificate); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // additionalCertificates returns all certificates but the default one, which is the first.

@@ -1,6 +1,6 @@
-// Package diff computes the changes from the existing to the desired objects of a network load balancer. It makes no
-// calls: only the functions of the changes use the Writer of package apply. Its files are in layers, and refer only
-// to earlier ones: differ.go, disruption.go and keep.go, then one file for each kind of object, then diff.go and
+// Package diff computes the changes from the existing to the desired objects of a network load balancer. It is pure: a
+// plan is data, and package apply makes its steps. Its files are in layers, and refer only to earlier ones: writer.go
+// and differ.go, then one file for each kind of object, with its fields, changes and steps, and keep.go, diff.go and
 // members.go with the plans.
 package diff
 
@@ -13,6 +13,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
+
+// Effects returns the disruptive changes of network load balancers.
+func Effects() []plan.Effect {
+	return slices.Concat(listenerKind.Effects(), groupAttributes.Effects(), balancerKind.Effects())
+}
 
 // Plan returns the changes from the existing to the desired objects of a Service, or to none if want is nil, with
 // warnings for its author: security groups first, then the load balancer, then target groups with their targets, then
@@ -27,8 +32,8 @@ func Plan(o Options, want *model.Desired, have model.Observed) (changes []plan.C
 	d.want = *want
 	d.warnings = slices.Clone(want.Warnings)
 	if b := have.Balancer; b != nil {
-		if owner := have.ForeignOwner(o.Cluster.ID, d.key); owner != "" {
-			return nil, nil, model.RefuseForeign(d.key, *b, owner)
+		if owner := have.ForeignOwner(o.Cluster.ID, d.Key); owner != "" {
+			return nil, nil, model.RefuseForeign(d.Key, *b, owner)
 		}
 	}
 	if err := d.reconcileZones(); err != nil {
@@ -58,7 +63,7 @@ func (d *differ) ensure() error {
 		creation := d.balancerCreate(groups, created)
 		d.add(creation)
 		base = []plan.Ref{creation.Ref}
-		d.attributesAfterCreate(base)
+		d.diffAttributes(model.NewAttributes(), base)
 	} else {
 		base = d.balancerUpdate(groups, created)
 	}
@@ -99,10 +104,10 @@ func (d *differ) remove() {
 	var after []plan.Ref
 	var attached []string
 	if b := d.have.Balancer; b != nil {
-		if owner := d.have.ForeignOwner(d.Cluster.ID, d.key); owner != "" {
+		if owner := d.have.ForeignOwner(d.Cluster.ID, d.Key); owner != "" {
 			d.warnf("load balancer %s belongs to %s and is left alone", b.Name, owner)
 		} else {
-			d.want.Tags = tags.Desired(d.Cluster.ID, d.Cluster.Legacy, d.key, nil)
+			d.want.Tags = tags.Desired(d.Cluster.ID, d.Cluster.Legacy, d.Key, nil)
 			all := func(model.TargetGroup) bool { return true }
 			marked := d.markUnmarked("parts of load balancer "+d.name(), all)
 			d.add(marked...)

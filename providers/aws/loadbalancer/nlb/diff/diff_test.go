@@ -11,7 +11,6 @@ import (
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/apply"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
@@ -24,10 +23,9 @@ var (
 
 const webName = "a0123abcd456789ef0123456789abcde"
 
-// planOf plans, and cannot make a call.
+// planOf plans the load balancer of web.
 func planOf(want *model.Desired, have model.Observed) ([]plan.Change, []string, error) {
-	groups := vpc.NewReader(vpc.Options{VPC: "vpc-1", Cluster: cluster}).Groups()
-	return Plan(Options{Write: apply.New(apply.Options{}).Writer(web), Cluster: cluster, Groups: groups}, want, have)
+	return Plan(Options{Key: web, Cluster: cluster}, want, have)
 }
 
 // wanted is a load balancer with one port and one node.

@@ -2,15 +2,13 @@ package diff
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/apply"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -18,9 +16,9 @@ import (
 
 // The kinds in plans.
 const (
-	kindBalancer    = observe.KindBalancer
-	kindListener    = observe.KindListener
-	kindTargetGroup = observe.KindTargetGroup
+	kindBalancer    = model.KindBalancer
+	kindListener    = model.KindListener
+	kindTargetGroup = model.KindTargetGroup
 	kindTargets     = "targets"
 	kindTags        = "tags"
 	kindAttributes  = "attributes"
@@ -31,15 +29,20 @@ const (
 	kindGroupAttributes = kindTargetGroup + " " + kindAttributes
 )
 
-// balancerHandle identifies the load balancer in a plan before it exists.
-const balancerHandle plan.Handle = "load balancer"
+// The fields of changes that disrupt.
+const (
+	fieldProtocol    = "protocol"
+	fieldTargetGroup = "targetGroup"
+	fieldPolicy      = "sslPolicy"
+	fieldAddressType = "addressType"
+	fieldSourceNAT   = "enablePrefixForIpv6SourceNat"
+	// fieldSubnets begins the name of the field of each zone.
+	fieldSubnets = "subnets"
+)
 
-// Options of the plans of one Service. Write, Groups and Cluster are required.
+// Options of the plans of one Service. Key and Cluster are required.
 type Options struct {
-	// Write makes the changes. Only their functions use it.
-	Write apply.Writer
-	// Groups plans the changes of security groups and of the rules in them.
-	Groups  *vpc.GroupStore
+	Key     lbcommon.Key
 	Cluster vpc.Cluster
 	// NoNodeRules leaves the security groups of nodes unchanged.
 	NoNodeRules bool
@@ -48,7 +51,6 @@ type Options struct {
 // differ builds one plan.
 type differ struct {
 	Options
-	key      lbcommon.Key
 	want     model.Desired
 	have     model.Observed
 	changes  []plan.Change
@@ -60,13 +62,11 @@ type differ struct {
 	order []plan.Ref
 	// keptPorts are ports of the Service that get no listener. One that exists there stays.
 	keptPorts []int32
-	// creationTags are tags of a new load balancer in addition to those of all its objects.
-	creationTags map[string]string
 }
 
 // newDiffer returns a differ for the existing objects of one Service.
 func newDiffer(o Options, have model.Observed) *differ {
-	return &differ{Options: o, key: o.Write.Key, have: have}
+	return &differ{Options: o, have: have}
 }
 
 func (d *differ) add(changes ...plan.Change) { d.changes = append(d.changes, changes...) }
@@ -80,15 +80,16 @@ func (d *differ) name() string {
 	if b := d.have.Balancer; b != nil {
 		return b.Name
 	}
-	return cmp.Or(d.want.Name, model.DefaultName(d.key))
+	return cmp.Or(d.want.Name, model.DefaultName(d.Key))
 }
 
-// balancerARN returns the ARN of the existing load balancer, or of the one that this plan has created.
-func (d *differ) balancerARN(ids *plan.Handles) (string, error) {
+// balancer returns the existing load balancer, or the one that this plan creates.
+func (d *differ) balancer() reference {
+	r := reference{kind: kindBalancer, name: d.name()}
 	if b := d.have.Balancer; b != nil {
-		return b.ARN, nil
+		r.arn = b.ARN
 	}
-	return ids.ID(balancerHandle)
+	return r
 }
 
 func (d *differ) listenerOn(port int32) (model.Listener, bool) { return listenerOn(d.have, port) }
@@ -120,15 +121,15 @@ func servingGroup(have model.Observed, l model.Listener) (model.TargetGroup, boo
 // uses it.
 func (d *differ) unmarked(g model.TargetGroup) bool {
 	b := d.have.Balancer
-	return b != nil && g.Tags != nil && tags.OtherOwner(g.Tags, d.Cluster.ID, d.key) == "" &&
-		!tags.IsFor(g.Tags, d.Cluster.ID, d.key) && slices.Equal(g.Balancers, []string{b.ARN}) &&
-		names.IsTargetGroupOf(g.Name, tags.Service(d.key))
+	return b != nil && g.Tags != nil && tags.OtherOwner(g.Tags, d.Cluster.ID, d.Key) == "" &&
+		!tags.IsFor(g.Tags, d.Cluster.ID, d.Key) && slices.Equal(g.Balancers, []string{b.ARN}) &&
+		names.IsTargetGroupOf(g.Name, tags.Service(d.Key))
 }
 
 // keepGroup reports whether a target group stays when the Service is deleted: a foreign load balancer uses
 // it, or its tags do not name this Service's cluster.
 func (d *differ) keepGroup(g model.TargetGroup) bool {
-	foreign := g.Tags != nil && tags.ForeignOwner(g.Tags, d.Cluster.ID, d.key) != ""
+	foreign := g.Tags != nil && tags.ForeignOwner(g.Tags, d.Cluster.ID, d.Key) != ""
 	if len(g.Balancers) > 1 || foreign && !d.unmarked(g) {
 		return true
 	}
@@ -136,7 +137,7 @@ func (d *differ) keepGroup(g model.TargetGroup) bool {
 		return false
 	}
 	b := d.have.Balancer
-	return b == nil || d.have.ForeignOwner(d.Cluster.ID, d.key) != "" || g.Balancers[0] != b.ARN
+	return b == nil || d.have.ForeignOwner(d.Cluster.ID, d.Key) != "" || g.Balancers[0] != b.ARN
 }
 
 // foreignGroup reports whether a target group has another owner, such as one that a user attached.
@@ -149,46 +150,6 @@ func difference(items, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(items), func(s string) bool { return slices.Contains(others, s) })
 }
 
-// reference is a target group or a listener: an existing one, with its ARN, or one that the plan creates.
-type reference struct{ kind, name, arn string }
-
-func (r reference) handle() plan.Handle { return plan.Handle(r.kind + " " + r.name) }
-
-func (r reference) resolve(ids *plan.Handles) (string, error) {
-	if r.arn != "" {
-		return r.arn, nil
-	}
-	return ids.ID(r.handle())
-}
-
-// withARN returns the function of a change of an object that exists when the change is made.
-func withARN(resolve func(*plan.Handles) (string, error), do func(ctx context.Context, arn string) error,
-) func(context.Context, *plan.Handles) error {
-	return func(ctx context.Context, ids *plan.Handles) error {
-		arn, err := resolve(ids)
-		if err != nil {
-			return err
-		}
-		return do(ctx, arn)
-	}
-}
-
-// withBalancer is withARN for an object that the load balancer uses. It also passes the ARN of the load balancer.
-func (d *differ) withBalancer(r reference, do func(ctx context.Context, balancer, arn string) error,
-) func(context.Context, *plan.Handles) error {
-	return func(ctx context.Context, ids *plan.Handles) error {
-		balancer, err := d.balancerARN(ids)
-		if err != nil {
-			return err
-		}
-		arn, err := r.resolve(ids)
-		if err != nil {
-			return err
-		}
-		return do(ctx, balancer, arn)
-	}
-}
-
 // listenerKey identifies the listener of a port in plans.
 func listenerKey(port int32) string { return plan.ShowInt(port) }
 
@@ -197,4 +158,10 @@ func listenerKey(port int32) string { return plan.ShowInt(port) }
 func mustReplace(have model.Listener, want model.DesiredListener) bool {
 	stream := func(protocol string) bool { return protocol == model.ProtocolTCP || protocol == model.ProtocolTLS }
 	return have.Protocol != want.Protocol && (!stream(have.Protocol) || !stream(want.Protocol))
+}
+
+// atCreation returns the row of a field that only the creation of an object sets: a change of it has a call of its own,
+// or is impossible.
+func atCreation[T any](name string, value rows.Value[T]) rows.Row[T, T] {
+	return rows.Row[T, T]{Name: name, Value: value, Ignore: func(T, T) bool { return true }}
 }

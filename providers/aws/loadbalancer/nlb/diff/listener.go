@@ -2,15 +2,67 @@ package diff
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 )
+
+// listener has the fields of a listener, existing or wanted.
+type listener struct {
+	name     string
+	port     int32
+	protocol string
+	// group is the name of the target group, or the names of several.
+	group       string
+	certificate string
+	policy      string
+}
+
+// listenerKind are the listeners. Additional certificates and attributes have calls of their own.
+var listenerKind = rows.Kind[listener, listener]{
+	Name:     kindListener,
+	Key:      func(l listener) string { return listenerKey(l.port) },
+	Label:    func(l listener) string { return l.name },
+	Deletion: rows.Traffic("network: a listener is deleted"),
+	Rows: rows.InPlace([]rows.Row[listener, listener]{
+		{
+			Name: fieldProtocol, Value: rows.Text(func(l *listener) *string { return &l.protocol }),
+			Effect: rows.Traffic("network: the protocol of a listener changes, or it is replaced by one with another protocol"),
+		},
+		{Name: "port", Value: rows.Number(func(l *listener) *int32 { return &l.port })},
+		{
+			Name: fieldTargetGroup, Value: rows.Text(func(l *listener) *string { return &l.group }),
+			Effect: rows.Traffic("network: a listener moves to another target group"),
+		},
+		{Name: "certificate", Value: rows.Text(func(l *listener) *string { return &l.certificate })},
+		{
+			// The other policy may refuse clients that this one accepts.
+			Name: fieldPolicy, Value: rows.Text(func(l *listener) *string { return &l.policy }),
+			Effect:   rows.Traffic("network: a listener gets another TLS policy"),
+			Disrupts: func(have, want listener) bool { return have.protocol == want.protocol },
+		},
+	}),
+}
+
+// existingListener returns the fields of a listener.
+func (d *differ) existingListener(l model.Listener) listener {
+	return listener{
+		name: model.ListenerName(d.name(), l.Port), port: l.Port, protocol: l.Protocol, group: showForwards(l.Forwards),
+		certificate: firstOf(l.Certificates), policy: l.Policy,
+	}
+}
+
+// wantedListener returns the fields of the desired listener that forwards to a target group.
+func (d *differ) wantedListener(l model.DesiredListener, group reference) listener {
+	return listener{
+		name: model.ListenerName(d.name(), l.Port), port: l.Port, protocol: l.Protocol, group: group.name,
+		certificate: firstOf(l.Certificates), policy: l.Policy,
+	}
+}
 
 // diffPorts plans target groups and listeners. Creations wait for base. It returns the changes of listeners.
 func (d *differ) diffPorts(base []plan.Ref) []plan.Ref {
@@ -26,17 +78,16 @@ func (d *differ) diffPorts(base []plan.Ref) []plan.Ref {
 		} else {
 			group, ready = d.targetGroup(want, base)
 		}
-		name := fmt.Sprintf("%s/%d", d.name(), want.Port)
 		after := slices.Concat(base, ready)
 		if exists && mustReplace(have, want) {
-			after = append(after, refOf(deletions, observe.ListenerName(d.name(), have)))
+			after = append(after, refOf(deletions, model.ListenerName(d.name(), have.Port)))
 			exists = false
 		}
 		if !exists {
-			changed = append(changed, d.listenerCreate(name, group, want, after)...)
+			changed = append(changed, d.listenerCreate(group, want, after)...)
 			continue
 		}
-		updates := d.listenerUpdate(name, have, want, group, after)
+		updates := d.listenerUpdate(have, want, group, after)
 		changed = append(changed, updates...)
 		if len(updates) > 0 {
 			for _, f := range have.Forwards {
@@ -73,58 +124,63 @@ func (d *differ) listenersDelete() []plan.Change {
 		if i >= 0 && !mustReplace(have, d.want.Listeners[i]) || slices.Contains(d.keptPorts, have.Port) {
 			continue
 		}
-		balancer := d.have.Balancer.ARN
-		change := plan.Change{
-			Ref:    plan.Ref{Kind: kindListener, Name: observe.ListenerName(d.name(), have), Action: plan.Delete},
-			Key:    listenerKey(have.Port),
-			Fields: []plan.Field{{Name: fieldProtocol, Before: have.Protocol}},
-			Do: func(ctx context.Context, _ *plan.Handles) error {
-				return d.Write.DeleteListener(ctx, balancer, have.ARN)
-			},
-		}
+		listed := d.existingListener(have)
+		change := listenerKind.Delete(listed)
+		change.Fields = []plan.Field{{Name: fieldProtocol, Before: have.Protocol}}
 		if i >= 0 {
-			change.Fields[0].After = d.want.Listeners[i].Protocol
-			changesProtocol.Declare(&change)
-		} else {
-			deletesListener.Declare(&change)
+			replacement := listed
+			replacement.protocol = d.want.Listeners[i].Protocol
+			change, _, _ = listenerKind.Update(listed, replacement)
+			change.Action = plan.Delete
 		}
+		change.Step = listenerDeletion{d.have.Balancer.ARN, have.ARN}
 		changes = append(changes, change)
 	}
 	return changes
 }
 
+// listenerDeletion deletes a listener, by the ARNs.
+type listenerDeletion struct{ balancer, listener string }
+
+// Do implements plan.Step.
+func (s listenerDeletion) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	return w.DeleteListener(ctx, s.balancer, s.listener)
+}
+
 // listenerCreate plans the creation of a listener with its parts.
-func (d *differ) listenerCreate(name string, group reference, want model.DesiredListener, after []plan.Ref) []plan.Ref {
-	var f plan.Fields
-	f.Diff(fieldProtocol, "", want.Protocol)
-	f.Diff("port", "", plan.ShowInt(want.Port))
-	f.Diff(fieldTargetGroup, "", group.name)
-	f.Diff("certificates", "", plan.ShowSet(want.Certificates))
-	f.Diff(fieldPolicy, "", want.Policy)
-	ref := reference{kind: kindListener, name: name}
-	creation := plan.Change{
-		Ref: plan.Ref{Kind: kindListener, Name: name, Action: plan.Create}, Fields: f, After: after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			return d.withBalancer(group, func(ctx context.Context, balancer, target string) error {
-				arn, err := d.Write.CreateListener(ctx, balancer, target, want, d.want.Tags)
-				if err == nil {
-					ids.Set(ref.handle(), arn)
-				}
-				return err
-			})(ctx, ids)
-		},
-	}
+func (d *differ) listenerCreate(group reference, want model.DesiredListener, after []plan.Ref) []plan.Ref {
+	creation := listenerKind.Create(d.wantedListener(want, group))
+	ref := reference{kind: kindListener, name: creation.Name}
+	creation.After = after
+	creation.Step = listenerCreation{ref: ref, balancer: d.balancer(), group: group, want: want, tags: d.want.Tags}
 	d.add(creation)
 	created := []plan.Ref{creation.Ref}
 	initial := model.Listener{CertificatesRead: true, Attributes: model.NewListenerAttributes()}
 	return append(created, d.listenerParts(ref, initial, want, created)...)
 }
 
+// listenerCreation creates a listener that forwards to a target group.
+type listenerCreation struct {
+	ref, balancer, group reference
+	want                 model.DesiredListener
+	tags                 map[string]string
+}
+
+// Do implements plan.Step.
+func (s listenerCreation) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	arns, err := resolveAll(ids, s.balancer, s.group)
+	if err != nil {
+		return err
+	}
+	arn, err := w.CreateListener(ctx, arns[0], arns[1], s.want, s.tags)
+	return s.ref.created(ids, arn, err)
+}
+
 // listenerParts plans the parts with their own calls: additional certificates and attributes.
 func (d *differ) listenerParts(ref reference, have model.Listener, want model.DesiredListener,
 	after []plan.Ref) []plan.Ref {
 	changes := d.certificateChanges(ref, have, want, after)
-	if change, ok := d.listenerAttributes(ref, have, want, after); ok {
+	if change, ok := d.listenerAttributesUpdate(ref, have, want, after); ok {
 		changes = append(changes, change)
 	}
 	d.add(changes...)
@@ -134,50 +190,50 @@ func (d *differ) listenerParts(ref reference, have model.Listener, want model.De
 // listenerUpdate returns the changes of a listener in place, if it differs. A listener that moves to another
 // target group forwards to both first, to the new one with weight 0: only then does AWS probe its targets.
 // Afterwards the old one stays, with weight 0, while its connections drain.
-func (d *differ) listenerUpdate(name string, have model.Listener, want model.DesiredListener, group reference,
+func (d *differ) listenerUpdate(have model.Listener, want model.DesiredListener, group reference,
 	after []plan.Ref) []plan.Ref {
-	ref := reference{kind: kindListener, name: name, arn: have.ARN}
-	var f plan.Fields
-	f.Diff(fieldProtocol, have.Protocol, want.Protocol)
-	if want.Policy != "" { // if unset, any policy is accepted
-		f.Diff(fieldPolicy, have.Policy, want.Policy)
+	before, wanted := d.existingListener(have), d.wantedListener(want, group)
+	ref := reference{kind: kindListener, name: before.name, arn: have.ARN}
+	if want.Policy == "" { // any policy is accepted
+		wanted.policy = before.policy
 	}
-	if len(want.Certificates) > 0 {
-		f.Diff("certificate", firstOf(have.Certificates), want.Certificates[0])
+	if len(want.Certificates) == 0 {
+		wanted.certificate = before.certificate
 	}
-	m := &move{listener: have, group: group}
-	if !want.KeepGroup && !d.forwardsOnlyTo(have.Forwards, group.arn) {
-		f.Diff(fieldTargetGroup, showForwards(have.Forwards), group.name)
+	m := move{ref: ref, listener: have, group: group}
+	if want.KeepGroup || d.forwardsOnlyTo(have.Forwards, group.arn) {
+		wanted.group = before.group
+	} else if have.Protocol == want.Protocol && !d.removesIPv6() {
 		// IPv6 can only be removed once no listener names an IPv6 group: then there is no time to drain.
-		if have.Protocol == want.Protocol && !d.removesIPv6() {
-			after = d.listenerAttach(name, m, after)
-		}
+		after = d.listenerAttach(&m, after)
 	}
-	if len(f) == 0 {
+	change, _, differ := listenerKind.Update(before, wanted)
+	if !differ {
 		return d.listenerParts(ref, have, want, nil)
 	}
-	change := plan.Change{
-		Ref: plan.Ref{Kind: kindListener, Name: name, Action: plan.Update}, Fields: f, After: after,
-		Key: listenerKey(want.Port),
-		Do: d.withBalancer(group, func(ctx context.Context, balancer, arn string) error {
-			return d.Write.UpdateListener(ctx, balancer, have, want, arn, m.old)
-		}),
-	}
-	if f.Has(fieldProtocol) {
-		changesProtocol.Declare(&change)
-	} else if f.Has(fieldPolicy) {
-		// The other policy may refuse clients that this one accepts.
-		changesPolicy.Declare(&change)
-	}
-	if f.Has(fieldTargetGroup) {
-		movesListener.Declare(&change)
-	}
+	change.After, change.Step = after, listenerUpdate{move: m, balancer: d.balancer(), want: want}
 	d.add(change)
 	if have.Protocol != want.Protocol {
 		have.CertificatesRead, have.Certificates, have.Attributes = true, nil, model.NewListenerAttributes()
 	}
 	updated := []plan.Ref{change.Ref}
 	return append(updated, d.listenerParts(ref, have, want, updated)...)
+}
+
+// listenerUpdate changes a listener in place.
+type listenerUpdate struct {
+	move
+	balancer reference
+	want     model.DesiredListener
+}
+
+// Do implements plan.Step.
+func (s listenerUpdate) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	arns, err := resolveAll(ids, s.balancer, s.group)
+	if err != nil {
+		return err
+	}
+	return w.UpdateListener(ctx, arns[0], s.listener, s.want, arns[1], s.draining(ids))
 }
 
 // isSurplus reports whether a target group is the Service's and not desired.
@@ -203,7 +259,7 @@ func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.
 		}
 		var listenerDeletions []plan.Ref
 		for _, l := range d.have.Listeners {
-			name := observe.ListenerName(d.name(), l)
+			name := model.ListenerName(d.name(), l.Port)
 			i := slices.IndexFunc(deletions, func(c plan.Change) bool { return c.Name == name })
 			if i >= 0 && slices.ContainsFunc(l.Forwards, func(f model.Forward) bool { return f.Group == g.ARN }) {
 				listenerDeletions = append(listenerDeletions, deletions[i].Ref)

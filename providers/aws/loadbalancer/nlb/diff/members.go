@@ -10,7 +10,7 @@ import (
 func Members(o Options, r model.Request, have model.Observed) []plan.Change {
 	d := newDiffer(o, have)
 	b := have.Balancer
-	if b == nil || have.ForeignOwner(o.Cluster.ID, d.key) != "" {
+	if b == nil || have.ForeignOwner(o.Cluster.ID, d.Key) != "" {
 		return nil
 	}
 	serving := servingGroups(have.Listeners)

@@ -11,10 +11,23 @@ import (
 
 // move is a listener that moves to another target group.
 type move struct {
-	listener model.Listener
-	group    reference
-	// old is the ARN of the group that it also forwards to; it is known when both are attached.
+	ref, group reference
+	listener   model.Listener
+	// old is the ARN of the group that drains once the listener has moved, if both are attached; "" for none.
 	old string
+	// attaches reports whether the plan attaches the group before. AWS may refuse it: then the listener moves at once.
+	attaches bool
+}
+
+// attached is set in the handles of a plan if both target groups are attached.
+func (m move) attached() plan.Handle { return plan.Handle("attached " + m.ref.name) }
+
+// draining returns the group that drains once the listener has moved.
+func (m move) draining(ids *plan.Handles) string {
+	if m.attaches && !ids.Has(m.attached()) {
+		return ""
+	}
+	return m.old
 }
 
 // forwardsOnlyTo reports whether a listener forwards to a target group only, except for others that drain.
@@ -34,7 +47,7 @@ func (d *differ) forwardsOnlyTo(forwards []model.Forward, group string) bool {
 
 // listenerAttach plans that a listener also forwards to its new target group, with weight 0, until that can take over.
 // It returns the changes that the move waits for.
-func (d *differ) listenerAttach(name string, m *move, after []plan.Ref) []plan.Ref {
+func (d *differ) listenerAttach(m *move, after []plan.Ref) []plan.Ref {
 	forwards, group := m.listener.Forwards, m.group
 	others := slices.DeleteFunc(slices.Clone(forwards), func(f model.Forward) bool { return f.Group == group.arn })
 	if len(others) == 0 {
@@ -49,25 +62,43 @@ func (d *differ) listenerAttach(name string, m *move, after []plan.Ref) []plan.R
 		}
 		return after
 	}
+	m.old, m.attaches = old, true
 	change := plan.Change{
-		Ref:    plan.Ref{Kind: "probes of listener", Name: name, Action: plan.Update},
-		Fields: []plan.Field{{Name: "targetGroup", After: group.name + " with weight 0"}},
+		Ref:    plan.Ref{Kind: "probes of listener", Name: m.ref.name, Action: plan.Update},
+		Fields: []plan.Field{{Name: fieldTargetGroup, After: group.name + " with weight 0"}},
 		Reason: "the new target group becomes healthy before the listener moves to it",
-		After:  slices.Concat(after, d.opened),
-		Do: d.withBalancer(group, func(ctx context.Context, balancer, arn string) error {
-			attached, err := d.Write.AttachGroup(ctx, balancer, m.listener, old, arn)
-			if attached {
-				m.old = old // else the listener moves at once
-			}
-			return err
-		}),
-		Ready: withARN(group.resolve, func(ctx context.Context, arn string) error {
-			if m.old == "" {
-				return nil
-			}
-			return d.Write.AwaitHealthy(ctx, arn, old)
-		}),
+		After:  slices.Concat(after, d.opened), Step: groupAttachment{*m, d.balancer()},
 	}
 	d.add(change)
 	return []plan.Ref{change.Ref}
+}
+
+// groupAttachment lets a listener forward to its new target group as well, and waits until that can take over.
+type groupAttachment struct {
+	move
+	balancer reference
+}
+
+var _ plan.WaitingStep[Writer] = groupAttachment{}
+
+// Do implements plan.Step.
+func (s groupAttachment) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	arns, err := resolveAll(ids, s.balancer, s.group)
+	if err != nil {
+		return err
+	}
+	attached, err := w.AttachGroup(ctx, arns[0], s.listener, s.old, arns[1])
+	if attached {
+		ids.Set(s.attached(), s.old)
+	}
+	return err
+}
+
+// Ready implements plan.WaitingStep.
+func (s groupAttachment) Ready(ctx context.Context, w Writer, ids *plan.Handles) error {
+	arn, err := s.group.resolve(ids)
+	if err != nil || s.draining(ids) == "" {
+		return err
+	}
+	return w.AwaitHealthy(ctx, arn, s.old)
 }

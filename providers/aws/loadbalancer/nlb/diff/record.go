@@ -8,9 +8,7 @@ import (
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/apply"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 )
 
 // createRecord plans the applied record of a new load balancer: as tags of its creation, if that is enough. The
@@ -20,14 +18,17 @@ func (d *differ) createRecord() {
 		return
 	}
 	if d.provenByLists() {
-		d.creationTags = model.RecordTags(d.want.Record)
+		for i, change := range d.changes {
+			if creation, ok := change.Step.(balancerCreation); ok {
+				creation.tags = model.RecordTags(d.want.Record)
+				d.changes[i].Step = creation
+			}
+		}
 		return
 	}
 	change := recordChange(d.name(), lbcommon.AppliedRecord{}, d.want.Record)
 	change.After = plan.Refs(d.changes)
-	change.Do = withARN(d.balancerARN, func(ctx context.Context, arn string) error {
-		return d.Write.AddTags(ctx, []string{arn}, model.RecordTags(d.want.Record))
-	})
+	change.Step = recordStorage{[]reference{d.balancer()}, model.RecordTags(d.want.Record)}
 	d.add(change)
 }
 
@@ -40,12 +41,26 @@ func (d *differ) provenByLists() bool {
 	})
 }
 
-// StoreRecords plans updates of the records of existing load balancers, which write makes. Load balancers that get the
-// same tags share a call.
-func StoreRecords(write *apply.Applier, updates []lbcommon.RecordUpdate[model.Observed]) []plan.Change {
+// recordStorage sets the tags of an applied record on load balancers.
+type recordStorage struct {
+	balancers []reference
+	set       map[string]string
+}
+
+// Do implements plan.Step.
+func (s recordStorage) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	arns, err := resolveAll(ids, s.balancers...)
+	if err != nil {
+		return err
+	}
+	return w.AddTags(ctx, arns, s.set)
+}
+
+// StoreRecords plans updates of the records of existing load balancers. Load balancers that get the same tags share a
+// call.
+func StoreRecords(updates []lbcommon.RecordUpdate[model.Observed]) []plan.Change {
 	type call struct {
-		set    map[string]string
-		arns   []string
+		recordStorage
 		change plan.Change
 	}
 	var calls []*call
@@ -60,20 +75,20 @@ func StoreRecords(write *apply.Applier, updates []lbcommon.RecordUpdate[model.Ob
 			continue
 		}
 		i := slices.IndexFunc(calls, func(c *call) bool {
-			return len(c.arns) < observe.MaxTagResources && maps.Equal(c.set, set)
+			return len(c.balancers) < model.MaxTagResources && maps.Equal(c.set, set)
 		})
 		if i < 0 {
 			i = len(calls)
-			calls = append(calls, &call{set: set, change: recordChange(b.Name, model.RecordOf(b.Tags), u.Record)})
+			calls = append(calls, &call{recordStorage{set: set}, recordChange(b.Name, model.RecordOf(b.Tags), u.Record)})
 		}
-		calls[i].arns = append(calls[i].arns, b.ARN)
+		calls[i].balancers = append(calls[i].balancers, reference{arn: b.ARN})
 	}
 	changes := make([]plan.Change, len(calls))
 	for i, c := range calls {
-		if others := len(c.arns) - 1; others > 0 {
+		if others := len(c.balancers) - 1; others > 0 {
 			c.change.Name += fmt.Sprintf(" and %d more", others)
 		}
-		c.change.Do = func(ctx context.Context, _ *plan.Handles) error { return write.AddTags(ctx, c.arns, c.set) }
+		c.change.Step = c.recordStorage
 		changes[i] = c.change
 	}
 	return changes

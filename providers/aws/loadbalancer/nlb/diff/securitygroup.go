@@ -86,9 +86,9 @@ func (d *differ) nodeRules(from *vpc.GroupRef) { d.nodeRulesAfter(from, nil) }
 // none if it belongs to another owner.
 func NodeRules(o Options, want *model.Desired, have model.Observed) vpc.NodeRules {
 	d := newDiffer(o, have)
-	none := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key)}
+	none := vpc.NodeRules{LoadBalancer: model.DefaultName(d.Key)}
 	b := have.Balancer
-	if b == nil || want == nil || want.NoNodeRules || have.ForeignOwner(o.Cluster.ID, d.key) != "" {
+	if b == nil || want == nil || want.NoNodeRules || have.ForeignOwner(o.Cluster.ID, d.Key) != "" {
 		return none
 	}
 	d.want = *want
@@ -112,7 +112,7 @@ func NodeRules(o Options, want *model.Desired, have model.Observed) vpc.NodeRule
 // needs one rule, whatever ports it has; but if an earlier manager's rules by address allow all its traffic, they
 // stay, and it needs them.
 func (d *differ) desiredNodeRules(from *vpc.GroupRef) vpc.NodeRules {
-	byCIDR := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key), Groups: d.want.NodeGroups.IDs,
+	byCIDR := vpc.NodeRules{LoadBalancer: model.DefaultName(d.Key), Groups: d.want.NodeGroups.IDs,
 		Keep: d.want.NodeGroups.Unclear, Kept: d.want.ByCIDR.Kept,
 		Rules: d.want.ByCIDR.Rules()}
 	adopted := d.have.Balancer != nil && from != nil && from.ID != "" && byCIDR.Satisfied(d.have.Groups)
@@ -147,7 +147,7 @@ func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
 func (d *differ) removeRules(attached []string, after []plan.Ref) {
 	managed := d.managedGroups()
 	if !d.NoNodeRules {
-		rules := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key),
+		rules := vpc.NodeRules{LoadBalancer: model.DefaultName(d.Key),
 			NotFrom: d.exclusiveGroups(attached, managed)}
 		d.add(vpc.NodeRuleChanges(d.have.Groups, rules, nil)...)
 	}
@@ -160,7 +160,7 @@ func (d *differ) removeRules(attached []string, after []plan.Ref) {
 // about one that another load balancer uses, such as that of another owner with the Service's name.
 func (d *differ) managedGroupDelete(group vpc.Group, after []plan.Ref) {
 	have := d.have.Groups
-	if b := d.have.Balancer; b != nil && d.have.ForeignOwner(d.Cluster.ID, d.key) != "" &&
+	if b := d.have.Balancer; b != nil && d.have.ForeignOwner(d.Cluster.ID, d.Key) != "" &&
 		slices.Contains(b.SecurityGroups, group.ID) {
 		have = have.WithUsed(map[string]bool{group.ID: true})
 	}
@@ -173,13 +173,13 @@ func (d *differ) managedGroupDelete(group vpc.Group, after []plan.Ref) {
 
 // managedGroups returns the security groups that were created for the Service's load balancer.
 func (d *differ) managedGroups() []vpc.Group {
-	name := names.ManagedGroupName(d.key.ClusterName, tags.Service(d.key), d.key.UID)
+	name := names.ManagedGroupName(d.Key.ClusterName, tags.Service(d.Key), d.Key.UID)
 	var out []vpc.Group
 	for _, g := range d.have.Groups.All() {
 		tagged := strings.HasPrefix(g.Name, "k8s-") && !strings.HasPrefix(g.Name, names.ClassicGroupName("")) &&
-			tags.IsFor(g.Tags, d.Cluster.ID, d.key)
+			tags.IsFor(g.Tags, d.Cluster.ID, d.Key)
 		if (g.Name == name || tagged) && d.have.Groups.Owned(g.ID) &&
-			tags.ForeignOwner(g.Tags, d.Cluster.ID, d.key) == "" {
+			tags.ForeignOwner(g.Tags, d.Cluster.ID, d.Key) == "" {
 			out = append(out, g)
 		}
 	}

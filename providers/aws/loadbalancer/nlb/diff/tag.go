@@ -9,7 +9,6 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 )
 
@@ -39,7 +38,7 @@ func (d *differ) diffTags(order []plan.Ref) {
 	for _, l := range d.have.Listeners {
 		if i := slices.IndexFunc(d.want.Listeners, func(w model.DesiredListener) bool { return w.Port == l.Port }); i >= 0 &&
 			!mustReplace(l, d.want.Listeners[i]) {
-			parts = append(parts, tagged{l.ARN, observe.ListenerName(b.Name, l), l.Tags})
+			parts = append(parts, tagged{l.ARN, model.ListenerName(b.Name, l.Port), l.Tags})
 		}
 	}
 	for _, g := range d.have.TargetGroups {
@@ -75,7 +74,7 @@ func (d *differ) tagChanges(name string, objects []tagged, after []plan.Ref) []p
 			continue
 		}
 		i := slices.IndexFunc(groups, func(c tagChange) bool {
-			return len(c.arns) < observe.MaxTagResources && maps.Equal(c.set, set) && slices.Equal(c.remove, remove)
+			return len(c.arns) < model.MaxTagResources && maps.Equal(c.set, set) && slices.Equal(c.remove, remove)
 		})
 		if i < 0 {
 			groups = append(groups, tagChange{set: set, remove: remove})
@@ -100,8 +99,16 @@ func (d *differ) tagUpdate(name string, c tagChange, after []plan.Ref) plan.Chan
 		Fields: []plan.Field{{Name: "tags", Before: strings.Join(c.remove, ", "), After: plan.ShowMap(c.set)}},
 		Mark:   true,
 		After:  after,
-		Do:     func(ctx context.Context, _ *plan.Handles) error { return d.Write.SetTags(ctx, c.arns, c.set, c.remove) },
+		Step:   tagsUpdate(c),
 	}
+}
+
+// tagsUpdate sets and removes the same tags of several objects.
+type tagsUpdate tagChange
+
+// Do implements plan.Step.
+func (s tagsUpdate) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	return w.SetTags(ctx, s.arns, s.set, s.remove)
 }
 
 // markUnmarked plans the tags of those unmarked target groups that are selected: without them, nothing proves whose

@@ -32,10 +32,23 @@ func (d *differ) targetsUpdate(g reference, have model.TargetGroup, want model.D
 		}},
 		After:      slices.Clone(after),
 		Membership: true,
-		Do: withARN(g.resolve, func(ctx context.Context, arn string) error {
-			return d.Write.SetTargets(ctx, arn, join, leave)
-		}),
+		Step:       targetsUpdate{g, join, leave},
 	}, true
+}
+
+// targetsUpdate registers targets with a target group, and removes others.
+type targetsUpdate struct {
+	group       reference
+	join, leave []model.Target
+}
+
+// Do implements plan.Step.
+func (s targetsUpdate) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	arn, err := s.group.resolve(ids)
+	if err != nil {
+		return err
+	}
+	return w.SetTargets(ctx, arn, s.join, s.leave)
 }
 
 // diffTargets returns which targets to register and which to remove, sorted.

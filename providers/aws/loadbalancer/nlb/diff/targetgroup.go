@@ -1,13 +1,46 @@
 package diff
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
+
+// targetGroup has the fields of a target group, existing or wanted.
+type targetGroup struct {
+	model.DesiredGroup
+	tags map[string]string
+}
+
+// groupKind are the target groups. Their attributes, targets and tags have calls of their own.
+var groupKind = rows.Kind[targetGroup, targetGroup]{
+	Name: kindTargetGroup,
+	Key:  func(g targetGroup) string { return g.Name },
+	Rows: rows.InPlace([]rows.Row[targetGroup, targetGroup]{
+		atCreation("protocol", rows.Text(func(g *targetGroup) *string { return &g.Protocol })),
+		atCreation("port", rows.Number(func(g *targetGroup) *int32 { return &g.Port })),
+		atCreation("targetType", rows.Text(func(g *targetGroup) *string { return &g.TargetType })),
+		{Name: "healthCheckProtocol", Value: rows.Text(func(g *targetGroup) *string { return &g.Health.Protocol })},
+		{Name: "healthCheckPort", Value: rows.Text(func(g *targetGroup) *string { return &g.Health.Port })},
+		{Name: "healthCheckPath", Value: rows.Text(func(g *targetGroup) *string { return &g.Health.Path })},
+		{
+			Name:  "healthCheckIntervalSeconds",
+			Value: rows.Number(func(g *targetGroup) *int32 { return &g.Health.Interval }),
+		},
+		{
+			Name:  "healthCheckTimeoutSeconds",
+			Value: rows.Number(func(g *targetGroup) *int32 { return &g.Health.Timeout }),
+		},
+		{Name: "healthyThresholdCount", Value: rows.Number(func(g *targetGroup) *int32 { return &g.Health.Healthy })},
+		{Name: "unhealthyThresholdCount", Value: rows.Number(func(g *targetGroup) *int32 { return &g.Health.Unhealthy })},
+		atCreation("tags", rows.Map(func(g *targetGroup) *map[string]string { return &g.tags })),
+	}),
+}
 
 // targetGroup plans the target group of a listener with its targets. It returns the group, and the changes after
 // which listeners may forward to it. Creations wait for base.
@@ -62,12 +95,7 @@ func (d *differ) keptGroup(listener model.Listener, want model.DesiredListener) 
 
 // attributesOf returns the change of the attributes of the existing target group of a listener, if they differ.
 func (d *differ) attributesOf(ref reference, have model.TargetGroup, want model.DesiredListener) (plan.Change, bool) {
-	change, ok := d.groupAttributes(ref, have.Attributes, want.Group, nil)
-	if ok && len(have.Balancers) > 0 {
-		change.Key = listenerKey(want.Port)
-		switchesProxy.Declare(&change)
-	}
-	return change, ok
+	return d.groupAttributesUpdate(ref, have.Attributes, want, len(have.Balancers) > 0, nil)
 }
 
 func (d *differ) newTargetGroup(listener model.DesiredListener, base []plan.Ref) (reference, []plan.Ref) {
@@ -75,11 +103,8 @@ func (d *differ) newTargetGroup(listener model.DesiredListener, base []plan.Ref)
 	creation := d.groupCreate(want, base)
 	d.add(creation)
 	ref, ready := reference{kind: kindTargetGroup, name: want.Name}, []plan.Ref{creation.Ref}
-	if change, ok := d.groupAttributes(ref, map[string]string{}, want, []plan.Ref{creation.Ref}); ok {
-		if d.switchesProxy(listener) {
-			change.Key = listenerKey(listener.Port)
-			switchesProxy.Declare(&change)
-		}
+	if change, ok := d.groupAttributesUpdate(ref, map[string]string{}, listener, d.switchesProxy(listener),
+		[]plan.Ref{creation.Ref}); ok {
 		d.add(change)
 		ready = append(ready, change.Ref)
 	}
@@ -129,76 +154,77 @@ func sameKind(have model.TargetGroup, want model.DesiredGroup) bool {
 }
 
 func (d *differ) groupCreate(want model.DesiredGroup, after []plan.Ref) plan.Change {
-	var f plan.Fields
-	f.Diff("protocol", "", want.Protocol)
-	f.Diff("port", "", plan.ShowInt(want.Port))
-	f.Diff("targetType", "", want.TargetType)
-	f = append(f, healthFields(model.HealthCheck{}, want.Health)...)
-	f.Diff("tags", "", plan.ShowMap(d.want.Tags))
+	change := groupKind.Create(targetGroup{want, d.want.Tags})
 	ref := reference{kind: kindTargetGroup, name: want.Name}
-	return plan.Change{
-		Ref: plan.Ref{Kind: kindTargetGroup, Name: want.Name, Action: plan.Create}, Fields: f, After: slices.Clone(after),
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			arn, err := d.Write.CreateGroup(ctx, want, d.want.VPC, d.want.Tags)
-			if err == nil {
-				ids.Set(ref.handle(), arn)
-			}
-			return err
-		},
-	}
+	change.After, change.Step = slices.Clone(after), groupCreation{ref, want, d.want.VPC, d.want.Tags}
+	return change
+}
+
+// groupCreation creates a target group.
+type groupCreation struct {
+	ref  reference
+	want model.DesiredGroup
+	vpc  string
+	tags map[string]string
+}
+
+// Do implements plan.Step.
+func (s groupCreation) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	arn, err := w.CreateGroup(ctx, s.want, s.vpc, s.tags)
+	return s.ref.created(ids, arn, err)
 }
 
 // groupUpdate returns the change of a target group's health check, if it differs.
 func (d *differ) groupUpdate(have model.TargetGroup, want model.DesiredGroup) (plan.Change, bool) {
-	h := want.Health
-	if h.Timeout == 0 {
-		h.Timeout = have.Health.Timeout
-	}
-	f := healthFields(have.Health, h)
-	if len(f) == 0 {
-		return plan.Change{}, false
-	}
-	return plan.Change{
-		Ref: plan.Ref{Kind: kindTargetGroup, Name: want.Name, Action: plan.Update}, Fields: f,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.Write.UpdateHealthCheck(ctx, have, want.Health)
-		},
-	}, true
+	step := healthCheckUpdate{have, want.Health}
+	want.Health.Timeout = cmp.Or(want.Health.Timeout, have.Health.Timeout)
+	change, _, differ := groupKind.Update(targetGroup{DesiredGroup: have.Desired()}, targetGroup{DesiredGroup: want})
+	change.Step = step
+	return change, differ
 }
 
-// healthFields returns the differing settings of two health checks, by their names in the API. All of them are
-// compared with the existing ones.
-func healthFields(have, want model.HealthCheck) plan.Fields {
-	var f plan.Fields
-	f.Diff("healthCheckProtocol", have.Protocol, want.Protocol)
-	f.Diff("healthCheckPort", have.Port, want.Port)
-	f.Diff("healthCheckPath", have.Path, want.Path)
-	f.Diff("healthCheckIntervalSeconds", plan.ShowInt(have.Interval), plan.ShowInt(want.Interval))
-	f.Diff("healthCheckTimeoutSeconds", plan.ShowInt(have.Timeout), plan.ShowInt(want.Timeout))
-	f.Diff("healthyThresholdCount", plan.ShowInt(have.Healthy), plan.ShowInt(want.Healthy))
-	f.Diff("unhealthyThresholdCount", plan.ShowInt(have.Unhealthy), plan.ShowInt(want.Unhealthy))
-	return f
+// healthCheckUpdate changes the health check of a target group.
+type healthCheckUpdate struct {
+	group model.TargetGroup
+	want  model.HealthCheck
+}
+
+// Do implements plan.Step.
+func (s healthCheckUpdate) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	return w.UpdateHealthCheck(ctx, s.group, s.want)
 }
 
 // groupDelete returns the deletion of a target group that no listener uses.
 func (d *differ) groupDelete(have model.TargetGroup, after []plan.Ref, reason string) plan.Change {
-	return plan.Change{
-		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, ID: have.ARN, After: slices.Clone(after),
-		Reason: reason,
-		Do:     func(ctx context.Context, _ *plan.Handles) error { return d.Write.DeleteGroup(ctx, have.ARN) },
-	}
+	change := groupKind.Delete(targetGroup{DesiredGroup: have.Desired()})
+	change.ID, change.After, change.Reason, change.Step = have.ARN, slices.Clone(after), reason, groupDeletion(have.ARN)
+	return change
+}
+
+// groupDeletion deletes a target group, by its ARN.
+type groupDeletion string
+
+// Do implements plan.Step.
+func (s groupDeletion) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	return w.DeleteGroup(ctx, string(s))
 }
 
 // groupRetire returns the change that takes a target group out of service after its listener has moved to another one.
 // The group is deleted once its connections have drained.
 func (d *differ) groupRetire(have model.TargetGroup, after []plan.Ref) plan.Change {
-	balancer := ""
-	if b := d.have.Balancer; b != nil {
-		balancer = b.ARN
-	}
-	return plan.Change{
-		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, ID: have.ARN, After: slices.Clone(after),
-		Reason: "no listener forwards to it: its targets are removed, and it is deleted when their connections have drained",
-		Do:     func(ctx context.Context, _ *plan.Handles) error { return d.Write.RetireGroup(ctx, balancer, have) },
-	}
+	change := d.groupDelete(have, after, "no listener forwards to it: its targets are removed, and it is deleted when "+
+		"their connections have drained")
+	change.Step = groupRetirement{d.balancer().arn, have}
+	return change
+}
+
+// groupRetirement takes a target group out of service. The ARN of the load balancer may be "".
+type groupRetirement struct {
+	balancer string
+	group    model.TargetGroup
+}
+
+// Do implements plan.Step.
+func (s groupRetirement) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	return w.RetireGroup(ctx, s.balancer, s.group)
 }

@@ -33,7 +33,7 @@ func (d Desired) KeepIPv4() Desired {
 // last of these functions to be called.
 func (d Desired) KeepListener(have Listener, group TargetGroup) Desired {
 	l := DesiredListener{Port: have.Port, Protocol: have.Protocol, Certificates: have.Certificates, KeepGroup: true,
-		Group: group.desired()}
+		Group: group.Desired()}
 	d.Listeners = append(slices.Clone(d.Listeners), l)
 	sorting.Func(d.Listeners, func(a, b DesiredListener) int { return cmp.Compare(a.Port, b.Port) })
 	return d
@@ -115,7 +115,7 @@ func (d Desired) KeepTargetGroup(port int32, group TargetGroup) Desired {
 	}
 	want := d.Listeners[i]
 	kept := want
-	kept.KeepGroup, kept.Group = true, group.desired()
+	kept.KeepGroup, kept.Group = true, group.Desired()
 	kept.Group.Attributes = want.Group.Attributes
 	if h := want.Group.Health; h.Protocol == group.Health.Protocol && h.Interval == group.Health.Interval {
 		kept.Group.Health = h
@@ -158,8 +158,8 @@ func (d Desired) withHealthPorts() Desired {
 	return d
 }
 
-// desired returns the desired state of an existing target group whose settings stay.
-func (g TargetGroup) desired() DesiredGroup {
+// Desired returns the desired state of an existing target group whose settings stay.
+func (g TargetGroup) Desired() DesiredGroup {
 	return DesiredGroup{Name: g.Name, Protocol: g.Protocol, Port: g.Port, TargetType: g.TargetType,
 		AddressType: g.AddressType, Health: g.Health}
 }

@@ -19,6 +19,19 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
+// Kinds of objects in plans and in the inventory.
+const (
+	KindBalancer    = "load balancer"
+	KindListener    = "listener"
+	KindTargetGroup = "target group"
+)
+
+// MaxTagResources is the maximum number of objects in DescribeTags and AddTags.
+const MaxTagResources = 20
+
+// ListenerName returns the name of a listener of a load balancer, in plans and in the inventory.
+func ListenerName(balancer string, port int32) string { return fmt.Sprintf("%s/%d", balancer, port) }
+
 // Settings are the configuration of network load balancers.
 type Settings struct {
 	// Managed gives every new load balancer its own security group (NLBSecurityGroupMode).

@@ -22,8 +22,6 @@ import (
 const (
 	// listPage is the largest page of Elastic Load Balancing.
 	listPage = 400
-	// MaxTagResources is the maximum number of objects in DescribeTags and AddTags.
-	MaxTagResources = 20
 	// maxConcurrentReads bounds the parallel calls that read one load balancer.
 	maxConcurrentReads = 4
 )

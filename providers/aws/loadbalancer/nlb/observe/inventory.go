@@ -3,7 +3,6 @@ package observe
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -11,18 +10,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 )
-
-// Kinds of objects in plans and in the inventory.
-const (
-	KindBalancer    = "load balancer"
-	KindListener    = "listener"
-	KindTargetGroup = "target group"
-)
-
-// ListenerName returns the name of a listener of a load balancer, in plans and in the inventory.
-func ListenerName(balancer string, l model.Listener) string {
-	return fmt.Sprintf("%s/%d", balancer, l.Port)
-}
 
 // Listed has the load balancers and target groups of the VPC, with their tags. Each list has its own error.
 type Listed struct {

@@ -147,7 +147,7 @@ func (s *Store) listGroups(ctx context.Context) ([]model.TargetGroup, error) {
 // readTags reads the tags of objects, as many at once as AWS allows.
 func (s *Store) readTags(ctx context.Context, arns []string) error {
 	work, ctx := newReads(ctx)
-	for chunk := range slices.Chunk(arns, MaxTagResources) {
+	for chunk := range slices.Chunk(arns, model.MaxTagResources) {
 		work.Go(func() error { return s.readTagBatch(ctx, chunk) })
 	}
 	return work.Wait()
