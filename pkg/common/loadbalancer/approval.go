@@ -81,7 +81,7 @@ func (c *Controller) approval(ctx context.Context, service *v1.Service) string {
 		klog.FromContext(ctx).Error(err, "Failed to read the approval of held changes", "service", klog.KObj(service))
 		return ""
 	}
-	if ended, ok := c.approved.Load(service.UID); ok && ended == id {
+	if id == c.states.of(service.UID).approved {
 		return ""
 	}
 	return id
@@ -91,17 +91,16 @@ func (c *Controller) approval(ctx context.Context, service *v1.Service) string {
 // time, for another reason. Without an ID it retries an earlier removal.
 func (c *Controller) endApproval(ctx context.Context, service *v1.Service, id string) {
 	if id != "" {
-		c.approved.Store(service.UID, id)
+		c.states.setApproved(service.UID, id)
 	}
-	value, ok := c.approved.Load(service.UID)
-	if !ok {
+	applied := c.states.of(service.UID).approved
+	if applied == "" {
 		return
 	}
-	applied, _ := value.(string)
 	if err := c.approvals().End(ctx, service, applied); err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to remove the approval of applied changes, retrying at the next sync",
 			"service", klog.KObj(service))
 		return
 	}
-	c.approved.Delete(service.UID)
+	c.states.setApproved(service.UID, "")
 }

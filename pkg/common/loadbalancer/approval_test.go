@@ -54,7 +54,7 @@ func TestApprovalCoversRestOfInterruptedPlan(t *testing.T) {
 		t.Fatalf("the interrupted call: %v", err)
 	}
 	f.cloud.fault = nil
-	f.histories.Clear() // another process
+	f.restart() // another process
 	if rest := f.planned(t, web(), node("a")); len(rest.Held) == 0 || len(rest.Held) >= len(before.Held) {
 		t.Fatalf("held after the interruption: %v, before: %v", rest.Held, before.Held)
 	}
@@ -214,7 +214,7 @@ func TestApprovalEndsWithItsChange(t *testing.T) {
 		}
 	}
 	f.cloud.discovered = ""
-	f.histories.Clear()
+	f.states.update(svc.UID, func(s *serviceState) { s.history = nil })
 	f.ensure(t, svc, node("a")) // removes the approval
 	current, err := client.CoreV1().Services("default").Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil || current.Annotations[intent.KeyApprove] != "" {

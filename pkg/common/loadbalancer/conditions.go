@@ -7,7 +7,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -55,12 +54,6 @@ func (c *Controller) setRefusedCondition(ctx context.Context, service *v1.Servic
 	c.setProblem(ctx, service, ConditionRefused, reasonInvalid, message)
 }
 
-// problem identifies a condition of a Service.
-type problem struct {
-	uid           types.UID
-	conditionType string
-}
-
 // setProblem sets a condition to true with a message, or to false without one. It writes nothing if the Service has it,
 // or never had the problem, and this process has not just written another one, which the Service may still lack.
 func (c *Controller) setProblem(ctx context.Context, service *v1.Service, conditionType, reason,
@@ -81,7 +74,7 @@ func (c *Controller) setProblem(ctx context.Context, service *v1.Service, condit
 	if current != nil && current.Status == condition.Status {
 		condition.LastTransitionTime = current.LastTransitionTime
 	}
-	last, written := c.problems.Load(problem{service.UID, conditionType})
+	last, written := c.states.of(service.UID).problems[conditionType]
 	isCurrent := current == nil && message == "" ||
 		current != nil && current.Status == condition.Status && current.Message == condition.Message
 	if isCurrent && (!written || last == message) {
@@ -92,5 +85,5 @@ func (c *Controller) setProblem(ctx context.Context, service *v1.Service, condit
 			"condition", conditionType)
 		return
 	}
-	c.problems.Store(problem{service.UID, conditionType}, message)
+	c.states.setProblem(service.UID, conditionType, message)
 }

@@ -3,7 +3,6 @@ package loadbalancer
 import (
 	"cmp"
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -77,19 +76,8 @@ type Controller struct {
 	runtime atomic.Pointer[provider.Runtime]
 	locks   locks.KeyedMutex
 	sent    *events.Deduplicator
-	// missing has the keys of load balancers that an Update found to be deleted; see reportMissing.
-	missing sync.Map
 	due     dueRecords
-	// ensured has the Service of each key's last Ensure, because Update may get an older one; see latestService.
-	ensured sync.Map
-	// valid has the settings of each UID at its last successful Ensure; see lastValidSettings.
-	valid sync.Map
-	// histories has, by UID, what this process knows about the earlier inputs of each Service.
-	histories sync.Map
-	// problems has the messages of the conditions that this process has set last.
-	problems sync.Map
-	// approved has, by UID, the approvals of applied changes that are still to be removed.
-	approved sync.Map
+	states  states
 }
 
 var (
@@ -137,7 +125,7 @@ func (c *Controller) GetLoadBalancerName(_ context.Context, clusterName string, 
 func (c *Controller) GetLoadBalancer(ctx context.Context, clusterName string,
 	service *v1.Service) (*v1.LoadBalancerStatus, bool, error) {
 	key := c.key(clusterName, service)
-	if _, missing := c.missing.LoadAndDelete(lockName(key)); missing {
+	if c.states.takeMissing(key.UID) {
 		return nil, false, c.missingError(key)
 	}
 	have, removal, err := c.compareRemoval(ctx, key, service)
@@ -169,9 +157,8 @@ func (c *Controller) EnsureLoadBalancer(ctx context.Context, clusterName string,
 		return nil, err
 	}
 	defer release()
-	c.missing.Delete(lockName(key))
 	nodes = c.currentNodes(nodes)
-	c.ensured.Store(lockName(key), service)
+	c.states.update(key.UID, func(s *serviceState) { s.missing, s.ensured = false, service })
 	status, err := c.ensure(ctx, key, service, nodes)
 	c.setRefusedCondition(ctx, service, err)
 	return status, err
@@ -194,7 +181,7 @@ func (c *Controller) ensure(ctx context.Context, key Key, service *v1.Service, n
 	if have, err = c.applyPlan(ctx, t, have, p); err != nil {
 		return nil, err
 	}
-	c.valid.Store(key.UID, t.in)
+	c.states.update(key.UID, func(s *serviceState) { s.valid = &t.in })
 	status := c.cloud.Status(t.in, have)
 	c.annotate(ctx, service, status.Annotations)
 	if status.LoadBalancer == nil || len(status.LoadBalancer.Ingress) == 0 {
@@ -230,14 +217,7 @@ func (c *Controller) UpdateLoadBalancer(ctx context.Context, clusterName string,
 // change at the same time, the framework may call Ensure with the new Service and then Update with the old
 // one: a listener that Ensure has just created would then lack the node, and no retry follows.
 func (c *Controller) latestService(key Key, service *v1.Service) *v1.Service {
-	last, ok := c.ensured.Load(lockName(key))
-	if !ok {
-		return service
-	}
-	if ensured, ok := last.(*v1.Service); ok && ensured.UID == service.UID {
-		return ensured
-	}
-	return service
+	return cmp.Or(c.states.of(key.UID).ensured, service)
 }
 
 // EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer. It uses only the identity of the Service,
@@ -273,15 +253,9 @@ func (c *Controller) EnsureLoadBalancerDeleted(ctx context.Context, clusterName 
 
 // forget releases what this process knows about a Service without a load balancer.
 func (c *Controller) forget(key Key) {
-	c.missing.Delete(lockName(key))
+	c.states.forget(key.UID)
 	c.due.remove(lockName(key))
-	c.histories.Delete(key.UID)
-	c.problems.Delete(problem{key.UID, ConditionHeld})
-	c.problems.Delete(problem{key.UID, ConditionRefused})
-	c.approved.Delete(key.UID)
 	setHeld(c.options.Provider, lockName(key), 0)
-	c.ensured.Delete(lockName(key))
-	c.valid.Delete(key.UID)
 	c.sent.Forget(lockName(key), sourceIntent, sourcePlan)
 }
 

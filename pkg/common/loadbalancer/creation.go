@@ -33,6 +33,5 @@ func refuseCreation(in intent.Service, p plan.Plan) (plan.Plan, error) {
 // and the end of its first sync, the framework already calls UpdateLoadBalancer when nodes change, and turns its error
 // into a Warning. Otherwise the load balancer was created before, and has been deleted.
 func (c *Controller) isBeingCreated(key Key, service *v1.Service) bool {
-	_, wasCreated := c.valid.Load(key.UID)
-	return !wasCreated && len(service.Status.LoadBalancer.Ingress) == 0
+	return c.states.of(key.UID).valid == nil && len(service.Status.LoadBalancer.Ingress) == 0
 }

@@ -260,9 +260,8 @@ func storedHistory(service *v1.Service) (history, bool) {
 // knownHistory returns the newest history of a Service: that of this process, or the stored one.
 func (c *Controller) knownHistory(service *v1.Service) (history, bool) {
 	stored, isStored := storedHistory(service)
-	value, known := c.histories.Load(service.UID)
-	if h, ok := value.(history); known && ok && (!isStored || h.Sequence >= stored.Sequence) {
-		return h, true
+	if h := c.states.of(service.UID).history; h != nil && (!isStored || h.Sequence >= stored.Sequence) {
+		return *h, true
 	}
 	return stored, isStored
 }
@@ -359,7 +358,7 @@ func (c *Controller) endPlan(ctx context.Context, t target, have any, p plan.Pla
 // storeChanged stores a history that differs from the one before.
 func (c *Controller) storeChanged(ctx context.Context, service *v1.Service, before, h history) error {
 	if !before.unstored && before.encode() == h.encode() {
-		c.histories.Store(service.UID, h)
+		c.states.setHistory(service.UID, h)
 		return nil
 	}
 	h.Sequence++
@@ -381,18 +380,18 @@ func (c *Controller) store(ctx context.Context, service *v1.Service, h history) 
 		}
 	}
 	h.unstored = err != nil
-	c.histories.Store(service.UID, h)
+	c.states.setHistory(service.UID, h)
 	return err
 }
 
 // restoreHistory makes the next plan store the history again if the Service lacks it, because another client has
 // overwritten its conditions. The Service is a current one.
 func (c *Controller) restoreHistory(service *v1.Service) {
-	value, _ := c.histories.Load(service.UID)
 	stored, isStored := storedHistory(service)
-	if h, ok := value.(history); ok && (!isStored || stored.Sequence < h.Sequence) {
+	if known := c.states.of(service.UID).history; known != nil && (!isStored || stored.Sequence < known.Sequence) {
+		h := *known
 		h.unstored = true
-		c.histories.Store(service.UID, h)
+		c.states.setHistory(service.UID, h)
 	}
 }
 

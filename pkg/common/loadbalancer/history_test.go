@@ -63,9 +63,6 @@ func (c *cluster) service(edits ...func(*v1.Service)) *v1.Service {
 	return svc
 }
 
-// restart is a start of another process.
-func (c *cluster) restart() { c.histories.Clear() }
-
 func (c *cluster) sync(t *testing.T, edits ...func(*v1.Service)) {
 	t.Helper()
 	c.ensure(t, c.service(edits...), node("a"))
@@ -410,7 +407,6 @@ func TestApprovalIsUsedOnce(t *testing.T) {
 		}
 		c.cloud.discovered = again
 		clear(c.cloud.records)
-		c.approved.Clear()
 		c.restart()
 		c.sync(t, approved)
 	}

@@ -115,7 +115,7 @@ func discover(f *keepingFixture) { f.cloud.discovered = "discovered" }
 // takeOver leaves a load balancer without a record to a new process.
 func takeOver(f *keepingFixture) {
 	clear(f.cloud.records)
-	f.histories.Clear()
+	f.restart()
 }
 func drift(f *keepingFixture) { f.cloud.have[ref("listener", "lb-web/80-TCP")] = "changed by hand" }
 func onePort(svc *v1.Service) { svc.Spec.Ports = svc.Spec.Ports[:1] }

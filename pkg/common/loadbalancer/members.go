@@ -73,7 +73,7 @@ func countHeldMembers(p plan.Plan) int {
 // updated. A Service that never had an address has no load balancer, so nothing is read.
 func (c *Controller) followNodes(ctx context.Context, t target, service *v1.Service, nodes []*v1.Node,
 	cause error) error {
-	_, wasValid := c.valid.Load(t.key.UID)
+	wasValid := c.states.of(t.key.UID).valid != nil
 	if !cloudapi.Is(cause, cloudapi.Invalid) || !wasValid && len(service.Status.LoadBalancer.Ingress) == 0 {
 		return cause
 	}
@@ -117,10 +117,8 @@ func (c *Controller) followNodesAndFail(ctx context.Context, t target, service *
 // this process has seen it or if its history has it. Otherwise it omits the annotations that the applied record shows
 // to be new.
 func (c *Controller) lastValidSettings(t target, have any) intent.Service {
-	if valid, ok := c.valid.Load(t.key.UID); ok {
-		if in, ok := valid.(intent.Service); ok {
-			return in
-		}
+	if valid := c.states.of(t.key.UID).valid; valid != nil {
+		return *valid
 	}
 	if h, known := c.historyOf(t); known && h.Inputs != nil {
 		if service, err := h.Inputs.Apply(t.service, c.options.Vocabulary); err == nil {

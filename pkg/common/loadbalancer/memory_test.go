@@ -2,7 +2,6 @@ package loadbalancer
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -41,8 +40,7 @@ func TestDeletedServicesTakeNoMemory(t *testing.T) {
 				f.eventsNow()
 			}
 			for name, n := range map[string]int{
-				"ensured": length(&f.ensured), "valid": length(&f.valid), "histories": length(&f.histories),
-				"missing": length(&f.missing), "approved": length(&f.approved), "due": len(f.due.updates), "held": len(process().services["toy"]),
+				"states": len(f.states.byUID), "due": len(f.due.updates), "held": len(process().services["toy"]),
 			} {
 				if n > 0 {
 					t.Errorf("%s has %d entries", name, n)
@@ -62,10 +60,4 @@ func (f *fixture) deleteAsFramework(t *testing.T, svc *v1.Service) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-func length(m *sync.Map) int {
-	n := 0
-	m.Range(func(any, any) bool { n++; return true })
-	return n
 }

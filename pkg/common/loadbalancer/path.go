@@ -166,7 +166,7 @@ func (c *Controller) isAbsent(key Key, have any) (bool, error) {
 // reportMissing returns the error about a load balancer that was deleted, and stores it for GetLoadBalancer:
 // the framework calls it next, and would drop the error if the load balancer did not exist.
 func (c *Controller) reportMissing(key Key) error {
-	c.missing.Store(lockName(key), nil)
+	c.states.update(key.UID, func(s *serviceState) { s.missing = true })
 	return c.missingError(key)
 }
 

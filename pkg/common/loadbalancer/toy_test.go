@@ -322,3 +322,10 @@ func membersOf(nodes []*v1.Node) string {
 	slices.Sort(members)
 	return strings.Join(members, ",")
 }
+
+// restart makes the Controller that of another process.
+func (c *Controller) restart() {
+	c.states.mu.Lock()
+	defer c.states.mu.Unlock()
+	clear(c.states.byUID)
+}
