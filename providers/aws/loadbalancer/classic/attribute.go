@@ -10,6 +10,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 )
 
@@ -33,55 +34,81 @@ func desireAttributes(o annotation.Options) Attributes {
 	return a
 }
 
-// diffAttributes plans the attributes that differ. Unset ones are neither compared nor sent.
-func (d *differ) diffAttributes(have Attributes) {
-	want := d.want.Attributes
-	after := have // the state after the request
-	var f plan.Fields
-	request := &elbtypes.LoadBalancerAttributes{}
-	if f.Diff("crossZone", strconv.FormatBool(have.CrossZone), strconv.FormatBool(want.CrossZone)) {
-		after.CrossZone = want.CrossZone
-		request.CrossZoneLoadBalancing = &elbtypes.CrossZoneLoadBalancing{Enabled: want.CrossZone}
-	}
-	after.AccessLog = want.AccessLog.fillUnset(have.AccessLog)
-	if diffAccessLog(&f, have.AccessLog, after.AccessLog) {
-		request.AccessLog = after.AccessLog.toRequest()
-	}
-	draining := f.Diff("draining", strconv.FormatBool(have.Draining), strconv.FormatBool(want.Draining))
-	after.Draining = want.Draining
-	if want.Draining && want.DrainTimeout != 0 {
-		draining = f.Diff("drainTimeout", plan.ShowInt(have.DrainTimeout), plan.ShowInt(want.DrainTimeout)) || draining
-		after.DrainTimeout = want.DrainTimeout
-	}
-	if draining {
-		request.ConnectionDraining = &elbtypes.ConnectionDraining{Enabled: want.Draining}
-		if want.Draining && after.DrainTimeout != 0 {
-			request.ConnectionDraining.Timeout = aws.Int32(after.DrainTimeout)
-		}
-	}
-	if f.Diff("idleTimeout", plan.ShowInt(have.IdleTimeout), plan.ShowInt(want.IdleTimeout)) {
-		after.IdleTimeout = want.IdleTimeout
-		request.ConnectionSettings = &elbtypes.ConnectionSettings{IdleTimeout: aws.Int32(want.IdleTimeout)}
-	}
-	if len(f) > 0 {
-		d.add(d.attributesUpdate(f, request, after))
+// attributesKind are the attributes, which have the name of their load balancer. AWS takes those of one group only
+// together.
+var attributesKind = rows.Kind[Attributes, elbtypes.LoadBalancerAttributes]{
+	Name: "attributes",
+	Key:  func(Attributes) string { return "" },
+	Rows: []rows.Row[Attributes, elbtypes.LoadBalancerAttributes]{
+		{
+			Name: "crossZone", Value: rows.Of(strconv.FormatBool, func(a *Attributes) *bool { return &a.CrossZone }),
+			Set: func(r *elbtypes.LoadBalancerAttributes, want Attributes) {
+				r.CrossZoneLoadBalancing = &elbtypes.CrossZoneLoadBalancing{Enabled: want.CrossZone}
+			},
+		},
+		accessLogRow("accessLog", rows.Of(strconv.FormatBool, func(a *Attributes) *bool { return &a.AccessLog.Enabled })),
+		accessLogRow("accessLog.bucket", rows.Text(func(a *Attributes) *string { return &a.AccessLog.Bucket })),
+		accessLogRow("accessLog.prefix", rows.Text(func(a *Attributes) *string { return &a.AccessLog.Prefix })),
+		accessLogRow("accessLog.interval", rows.Number(func(a *Attributes) *int32 { return &a.AccessLog.Interval })),
+		drainingRow("draining", rows.Of(strconv.FormatBool, func(a *Attributes) *bool { return &a.Draining })),
+		drainingRow("drainTimeout", rows.Number(func(a *Attributes) *int32 { return &a.DrainTimeout })),
+		{
+			Name: "idleTimeout", Value: rows.Number(func(a *Attributes) *int32 { return &a.IdleTimeout }),
+			Set: func(r *elbtypes.LoadBalancerAttributes, want Attributes) {
+				r.ConnectionSettings = &elbtypes.ConnectionSettings{IdleTimeout: aws.Int32(want.IdleTimeout)}
+			},
+		},
+	},
+}
+
+func accessLogRow(name string, value rows.Value[Attributes]) rows.Row[Attributes, elbtypes.LoadBalancerAttributes] {
+	return rows.Row[Attributes, elbtypes.LoadBalancerAttributes]{
+		Name: name, Value: value, Group: "access log",
+		Set: func(r *elbtypes.LoadBalancerAttributes, want Attributes) { r.AccessLog = want.AccessLog.toRequest() },
 	}
 }
 
-func (d *differ) attributesUpdate(
-	f plan.Fields, request *elbtypes.LoadBalancerAttributes, after Attributes,
-) plan.Change {
-	return plan.Change{
-		Ref:    plan.Ref{Kind: "attributes", Name: d.name, Action: plan.Update},
-		Fields: f,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.cloud.options.API.ModifyLoadBalancerAttributes(ctx,
-				&elb.ModifyLoadBalancerAttributesInput{LoadBalancerName: &d.name, LoadBalancerAttributes: request})
-			return d.finish(d.advise("ModifyLoadBalancerAttributes", err), func(s *store) {
-				s.attributes.Update(d.name, func(have *Attributes) { *have = after })
-			})
+func drainingRow(name string, value rows.Value[Attributes]) rows.Row[Attributes, elbtypes.LoadBalancerAttributes] {
+	return rows.Row[Attributes, elbtypes.LoadBalancerAttributes]{
+		Name: name, Value: value, Group: "draining",
+		Set: func(r *elbtypes.LoadBalancerAttributes, want Attributes) {
+			r.ConnectionDraining = &elbtypes.ConnectionDraining{Enabled: want.Draining}
+			if want.Draining && want.DrainTimeout != 0 {
+				r.ConnectionDraining.Timeout = aws.Int32(want.DrainTimeout)
+			}
 		},
 	}
+}
+
+// diffAttributes plans the attributes that differ. Unset ones stay as they are.
+func (d *differ) diffAttributes(have Attributes) {
+	want := d.want.Attributes
+	want.AccessLog = want.AccessLog.fillUnset(have.AccessLog)
+	if !want.Draining || want.DrainTimeout == 0 {
+		want.DrainTimeout = have.DrainTimeout
+	}
+	change, request, differ := attributesKind.Update(have, want)
+	if !differ {
+		return
+	}
+	change.Name, change.Step = d.name, attributesUpdate{request, want, d.advice()}
+	d.add(change)
+}
+
+// attributesUpdate sets attributes.
+type attributesUpdate struct {
+	request elbtypes.LoadBalancerAttributes
+	after   Attributes
+	advice  advice
+}
+
+// Do implements plan.Step.
+func (s attributesUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	_, err := w.api.ModifyLoadBalancerAttributes(ctx,
+		&elb.ModifyLoadBalancerAttributesInput{LoadBalancerName: &w.name, LoadBalancerAttributes: &s.request})
+	return w.finish(s.advice.classify("ModifyLoadBalancerAttributes", err), func(st *store) {
+		st.attributes.Update(w.name, func(have *Attributes) { *have = s.after })
+	})
 }
 
 // fillUnset returns the settings, with unset ones filled from the existing ones.
@@ -115,18 +142,6 @@ func (l AccessLog) toRequest() *elbtypes.AccessLog {
 		out.EmitInterval = aws.Int32(l.Interval)
 	}
 	return out
-}
-
-// diffAccessLog compares access logs. Their settings do not matter while they are disabled.
-func diffAccessLog(f *plan.Fields, have, after AccessLog) bool {
-	before := len(*f)
-	f.Diff("accessLog", strconv.FormatBool(have.Enabled), strconv.FormatBool(after.Enabled))
-	if after.Enabled {
-		f.Diff("accessLog.bucket", have.Bucket, after.Bucket)
-		f.Diff("accessLog.prefix", have.Prefix, after.Prefix)
-		f.Diff("accessLog.interval", plan.ShowInt(have.Interval), plan.ShowInt(after.Interval))
-	}
-	return len(*f) > before
 }
 
 // initialAttributes are those of a new load balancer, by the documentation of the API.

@@ -25,7 +25,7 @@ const (
 // initialBalancer is the load balancer as AWS creates it for our request.
 func (d *differ) initialBalancer() Balancer {
 	return Balancer{
-		Name: d.name, Scheme: d.want.Scheme, VPC: d.cloud.options.VPC, Listeners: d.want.Listeners,
+		Name: d.name, Scheme: d.want.Scheme, VPC: d.vpc, Listeners: d.want.Listeners,
 		Backends: map[int32][]string{},
 		Subnets:  d.want.Subnets, HealthCheck: initialHealthCheck(d.want.Listeners[0]), Attributes: initialAttributes(),
 		Tags: d.want.creationTags(),
@@ -45,36 +45,47 @@ func (d *differ) balancerCreate(groups []vpc.GroupRef, after []plan.Ref) plan.Ch
 		Ref:    plan.Ref{Kind: kindLoadBalancer, Name: d.name, Action: plan.Create},
 		Fields: f,
 		After:  after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			groupIDs, err := vpc.ResolveGroups(groups, ids)
-			if err != nil {
-				return err
-			}
-			in := &elb.CreateLoadBalancerInput{LoadBalancerName: &d.name, Listeners: toListeners(d.want.Listeners),
-				Subnets: d.want.Subnets, SecurityGroups: groupIDs, Tags: toTags(d.want.creationTags())}
-			if d.want.Scheme == schemeInternal {
-				in.Scheme = aws.String(schemeInternal)
-			}
-			out, err := d.cloud.options.API.CreateLoadBalancer(ctx, in)
-			if err != nil {
-				return d.checkExisting(ctx, d.advise("CreateLoadBalancer", err))
-			}
-			b := d.initialBalancer()
-			b.DNS, b.Groups = aws.ToString(out.DNSName), groupIDs
-			d.cloud.store.create(b)
-			return nil
-		},
+		Step:   balancerCreation{d.initialBalancer(), groups, d.advice()},
 	}
+}
+
+// balancerCreation creates a load balancer with security groups.
+type balancerCreation struct {
+	// balancer is the load balancer as AWS creates it.
+	balancer Balancer
+	groups   []vpc.GroupRef
+	advice   advice
+}
+
+// Do implements plan.Step.
+func (s balancerCreation) Do(ctx context.Context, w writer, ids *plan.Handles) error {
+	groupIDs, err := vpc.ResolveGroups(s.groups, ids)
+	if err != nil {
+		return err
+	}
+	b := s.balancer
+	in := &elb.CreateLoadBalancerInput{LoadBalancerName: &b.Name, Listeners: toListeners(b.Listeners),
+		Subnets: b.Subnets, SecurityGroups: groupIDs, Tags: toTags(b.Tags)}
+	if b.Scheme == schemeInternal {
+		in.Scheme = aws.String(schemeInternal)
+	}
+	out, err := w.api.CreateLoadBalancer(ctx, in)
+	if err != nil {
+		return w.checkExisting(ctx, s.advice.classify("CreateLoadBalancer", err))
+	}
+	b.DNS, b.Groups = aws.ToString(out.DNSName), groupIDs
+	w.store.create(b)
+	return nil
 }
 
 // checkExisting reads the load balancer after its creation failed. If it exists, the reply to an earlier creation was
 // lost, or it has another owner.
-func (d *differ) checkExisting(ctx context.Context, err error) error {
-	d.cloud.store.state.MarkUncertain(d.name)
+func (w writer) checkExisting(ctx context.Context, err error) error {
+	w.store.state.MarkUncertain(w.name)
 	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
 		return err
 	}
-	have, readErr := d.cloud.store.read(ctx, d.name, full)
+	have, readErr := w.store.read(ctx, w.name, full)
 	switch {
 	case readErr != nil:
 		return fmt.Errorf("%w; reading it failed: %w", err, readErr)
@@ -82,7 +93,7 @@ func (d *differ) checkExisting(ctx context.Context, err error) error {
 		// AWS does not show it yet
 		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateLoadBalancer", Err: err}
 	}
-	if err := d.refuseForeign(*have); err != nil {
+	if err := w.refuseForeign(*have); err != nil {
 		return err
 	}
 	return nil // What differs from the desired state is planned by the next Diff.
@@ -93,18 +104,19 @@ func (d *differ) balancerDelete(after []plan.Ref) plan.Change {
 		Ref:   plan.Ref{Kind: kindLoadBalancer, Name: d.name, Action: plan.Delete},
 		ID:    InventoryID(d.name),
 		After: after,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			d.cloud.options.Groups.Release(d.name)
-			_, err := d.cloud.options.API.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerName: &d.name})
-			err = awserr.Wrap("DeleteLoadBalancer", err)
-			if err != nil && !cloudapi.Is(err, cloudapi.NotFound) {
-				d.cloud.store.state.MarkUncertain(d.name)
-				return err
-			}
-			d.cloud.store.balancers.Delete(d.name)
-			return nil
-		},
+		Step:  balancerDeletion{},
 	}
+}
+
+// balancerDeletion deletes the load balancer, and releases its rules.
+type balancerDeletion struct{}
+
+// Do implements plan.Step.
+func (balancerDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	w.groups.Release(w.name)
+	_, err := w.api.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerName: &w.name})
+	err = cloudapi.IgnoreNotFound(awserr.Wrap("DeleteLoadBalancer", err))
+	return w.finish(err, func(s *store) { s.balancers.Delete(w.name) })
 }
 
 // desiredSubnets returns the desired subnets of the load balancer. If they are discovered, it keeps the subnets
@@ -192,12 +204,22 @@ func (d *differ) subnetsAttach(zones string, ids []string, after []plan.Ref) pla
 		Key:    d.name,
 		Fields: d.subnetFields(nil, ids),
 		After:  after,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			out, err := d.cloud.options.API.AttachLoadBalancerToSubnets(ctx,
-				&elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &d.name, Subnets: ids})
-			return d.finishBalancer(d.advise("AttachLoadBalancerToSubnets", err), func(b *Balancer) { b.Subnets = out.Subnets })
-		},
+		Step:   subnetsAttachment{ids, d.advice()},
 	}
+}
+
+// subnetsAttachment attaches the load balancer to subnets.
+type subnetsAttachment struct {
+	ids    []string
+	advice advice
+}
+
+// Do implements plan.Step.
+func (s subnetsAttachment) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	out, err := w.api.AttachLoadBalancerToSubnets(ctx,
+		&elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &w.name, Subnets: s.ids})
+	return w.finishBalancer(s.advice.classify("AttachLoadBalancerToSubnets", err),
+		func(b *Balancer) { b.Subnets = out.Subnets })
 }
 
 // subnetFields returns a field for each zone of subnets that leave or join.
@@ -228,13 +250,19 @@ func (d *differ) subnetsDetach(ids, sameZones []string, after []plan.Ref) plan.C
 		Ref:    plan.Ref{Kind: kindSubnets, Name: d.name, Action: plan.Delete},
 		Fields: d.subnetFields(ids, sameZones),
 		After:  after,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			out, err := d.cloud.options.API.DetachLoadBalancerFromSubnets(ctx,
-				&elb.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: &d.name, Subnets: ids})
-			return d.finishBalancer(awserr.Wrap("DetachLoadBalancerFromSubnets", err),
-				func(b *Balancer) { b.Subnets = out.Subnets })
-		},
+		Step:   subnetsDetachment{ids},
 	}
 	movesSubnets.Declare(&change)
 	return change
+}
+
+// subnetsDetachment detaches the load balancer from subnets.
+type subnetsDetachment struct{ ids []string }
+
+// Do implements plan.Step.
+func (s subnetsDetachment) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	out, err := w.api.DetachLoadBalancerFromSubnets(ctx,
+		&elb.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: &w.name, Subnets: s.ids})
+	return w.finishBalancer(awserr.Wrap("DetachLoadBalancerFromSubnets", err),
+		func(b *Balancer) { b.Subnets = out.Subnets })
 }

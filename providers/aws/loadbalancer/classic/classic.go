@@ -1,14 +1,18 @@
 // Package classic manages classic load balancers, the generation that a Service gets unless it selects
 // another. Desire computes the objects that should exist, Observe reads the existing ones, and Diff plans the
 // changes between them. Its files are in layers, and refer only to earlier ones: model.go with the types, convert.go,
-// store.go, classic.go, then observe.go and inventory.go with the reads, differ.go and disruption.go, one file for each
-// kind of object, and desired.go, diff.go and members.go with what they combine to.
+// store.go, classic.go, then observe.go and inventory.go with the reads, writer.go, differ.go and disruption.go, one
+// file for each kind of object with its changes and steps, and desired.go, diff.go and members.go with what they
+// combine to.
 package classic
 
 import (
+	"fmt"
+
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
@@ -47,14 +51,37 @@ func New(o Options) *Cloud {
 	return &Cloud{options: o, store: newStore(o.API, o.Clock)}
 }
 
+// scope returns the scope of a Service's load balancer.
+func (c *Cloud) scope(key lbcommon.Key) scope {
+	return scope{key: key, name: Name(key), vpc: c.options.VPC, cluster: c.options.Cluster}
+}
+
+// scope identifies the load balancer of a Service.
+type scope struct {
+	key       lbcommon.Key
+	name, vpc string
+	cluster   vpc.Cluster
+}
+
 // foreignOwner returns the owner of a load balancer with the name of the Service's, "" if that is this Service. One
 // without any mark is the Service's: its name contains the UID.
-func (c *Cloud) foreignOwner(key lbcommon.Key, b Balancer) string {
-	if owner := tags.ForeignOwner(b.Tags, c.options.Cluster.ID, key); owner != "" && tags.Marked(b.Tags) {
+func (s scope) foreignOwner(b Balancer) string {
+	if owner := tags.ForeignOwner(b.Tags, s.cluster.ID, s.key); owner != "" && tags.Marked(b.Tags) {
 		return owner
 	}
-	if b.VPC != c.options.VPC {
+	if b.VPC != s.vpc {
 		return "a cluster in VPC " + b.VPC
 	}
 	return ""
+}
+
+func (s scope) refuseForeign(b Balancer) error {
+	owner := s.foreignOwner(b)
+	if owner == "" {
+		return nil
+	}
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: s.key.Subject(),
+		Err: fmt.Errorf("the load balancer %s belongs to %s, not to cluster %q in VPC %s, and is left alone: delete it if "+
+			"that cluster no longer exists, or create the Service again under another name",
+			b.Name, owner, s.cluster.ID, s.vpc)}
 }

@@ -12,7 +12,7 @@ import (
 // Diff plans the changes from the existing to the desired objects; a nil want means that nothing should
 // exist. It makes no call. An error refuses an object of another cluster, before the first change.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
-	d := &differ{cloud: c, key: key, name: Name(key), have: have}
+	d := &differ{scope: c.scope(key), noNodeRules: c.options.DisableIngress, have: have}
 	d.plan.Subject = key.Subject()
 	if want == nil {
 		d.remove()
@@ -44,8 +44,8 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 }
 
 // Bind returns a plan of Diff or DiffMembers with the functions that make its steps.
-func (c *Cloud) Bind(_ lbcommon.Key, _ Observed, p plan.Plan) plan.Plan {
-	return plan.Bind(p, c.options.Groups)
+func (c *Cloud) Bind(key lbcommon.Key, _ Observed, p plan.Plan) plan.Plan {
+	return plan.Bind(plan.Bind(p, c.options.Groups), c.writer(key))
 }
 
 // ensure plans the changes to the desired objects.
@@ -118,7 +118,7 @@ func (d *differ) remove() {
 // removeNodeRules plans the removal of the rules that allow traffic from groups that stay when the load balancer is
 // deleted, and that no other load balancer uses. It comes first, since the load balancer identifies those groups.
 func (d *differ) removeNodeRules() []plan.Ref {
-	if d.cloud.options.DisableIngress {
+	if d.noNodeRules {
 		return nil
 	}
 	managed, _ := d.managedGroup()

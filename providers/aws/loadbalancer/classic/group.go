@@ -83,30 +83,39 @@ func (d *differ) diffGroups(have []string, refs []vpc.GroupRef, created []plan.R
 		Ref:    plan.Ref{Kind: kindGroups, Name: d.name, Action: plan.Update},
 		Fields: []plan.Field{{Name: vpc.FieldGroups, Before: plan.ShowSet(have), After: showRefs(refs)}},
 		After:  created,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			groupIDs, err := vpc.ResolveGroups(refs, ids)
-			if err != nil {
-				return err
-			}
-			_, err = d.cloud.options.API.ApplySecurityGroupsToLoadBalancer(ctx,
-				&elb.ApplySecurityGroupsToLoadBalancerInput{LoadBalancerName: &d.name, SecurityGroups: groupIDs})
-			return d.finishBalancer(d.advise("ApplySecurityGroupsToLoadBalancer", err),
-				func(b *Balancer) { b.Groups = groupIDs })
-		},
+		Step:   groupsUpdate{refs, d.advice()},
 	}
 	vpc.DeclareGroups(&change, have, want)
 	d.add(change)
 	return []plan.Ref{change.Ref}
 }
 
+// groupsUpdate replaces the security groups of the load balancer.
+type groupsUpdate struct {
+	groups []vpc.GroupRef
+	advice advice
+}
+
+// Do implements plan.Step.
+func (s groupsUpdate) Do(ctx context.Context, w writer, ids *plan.Handles) error {
+	groupIDs, err := vpc.ResolveGroups(s.groups, ids)
+	if err != nil {
+		return err
+	}
+	_, err = w.api.ApplySecurityGroupsToLoadBalancer(ctx,
+		&elb.ApplySecurityGroupsToLoadBalancerInput{LoadBalancerName: &w.name, SecurityGroups: groupIDs})
+	return w.finishBalancer(s.advice.classify("ApplySecurityGroupsToLoadBalancer", err),
+		func(b *Balancer) { b.Groups = groupIDs })
+}
+
 // NodeRules returns the rules on the security groups of nodes that the existing load balancer of a Service needs:
 // none if it belongs to another owner.
 func (c *Cloud) NodeRules(key lbcommon.Key, want *Desired, have Observed) vpc.NodeRules {
 	b := have.Balancer
-	if b == nil || want == nil || c.options.DisableIngress || c.foreignOwner(key, *b) != "" {
+	if b == nil || want == nil || c.options.DisableIngress || c.scope(key).foreignOwner(*b) != "" {
 		return vpc.NodeRules{LoadBalancer: Name(key)}
 	}
-	d := &differ{cloud: c, key: key, name: Name(key), want: *want, have: have}
+	d := &differ{scope: c.scope(key), want: *want, have: have}
 	var refs []vpc.GroupRef
 	if want.Managed != nil {
 		group, _ := d.managedGroup()
@@ -163,7 +172,7 @@ func (d *differ) desiredNodeRules(from vpc.GroupRef) vpc.NodeRules {
 
 // diffNodeRules plans the rules on nodes. A group that other load balancers use too keeps its rules everywhere.
 func (d *differ) diffNodeRules(refs []vpc.GroupRef, created, applied []plan.Ref, retired string) {
-	if d.cloud.options.DisableIngress || len(refs) == 0 {
+	if d.noNodeRules || len(refs) == 0 {
 		return
 	}
 	rules := d.desiredNodeRules(d.source(refs))
@@ -194,7 +203,7 @@ func (d *differ) exclusiveGroups(retired string) []string {
 // managedGroup returns the group that was created for this load balancer, if we may delete it.
 func (d *differ) managedGroup() (vpc.Group, bool) {
 	group, ok := d.have.Groups.Named(names.ClassicGroupName(d.name))
-	return group, ok && !d.cloud.options.Cluster.Foreign(group.Tags)
+	return group, ok && !d.cluster.Foreign(group.Tags)
 }
 
 // retireManaged plans the deletion of the group that was created for the load balancer, once it uses others.

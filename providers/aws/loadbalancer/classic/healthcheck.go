@@ -13,6 +13,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 )
 
@@ -90,30 +91,42 @@ func (l Listener) probeProtocol() string {
 
 func inSeconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 
+// healthCheckKind is the health check, which has the name of its load balancer.
+var healthCheckKind = rows.Kind[HealthCheck, HealthCheck]{
+	Name: "health check",
+	Key:  func(HealthCheck) string { return "" },
+	Rows: rows.InPlace([]rows.Row[HealthCheck, HealthCheck]{
+		{Name: "target", Value: rows.Text(func(h *HealthCheck) *string { return &h.Target })},
+		{Name: "interval", Value: rows.Number(func(h *HealthCheck) *int32 { return &h.Interval })},
+		{Name: "timeout", Value: rows.Number(func(h *HealthCheck) *int32 { return &h.Timeout })},
+		{Name: "healthyThreshold", Value: rows.Number(func(h *HealthCheck) *int32 { return &h.Healthy })},
+		{Name: "unhealthyThreshold", Value: rows.Number(func(h *HealthCheck) *int32 { return &h.Unhealthy })},
+	}),
+}
+
 // diffHealthCheck plans the health check.
 func (d *differ) diffHealthCheck(have HealthCheck) {
-	want := d.want.HealthCheck
-	var f plan.Fields
-	f.Diff("target", have.Target, want.Target)
-	f.Diff("interval", plan.ShowInt(have.Interval), plan.ShowInt(want.Interval))
-	f.Diff("timeout", plan.ShowInt(have.Timeout), plan.ShowInt(want.Timeout))
-	f.Diff("healthyThreshold", plan.ShowInt(have.Healthy), plan.ShowInt(want.Healthy))
-	f.Diff("unhealthyThreshold", plan.ShowInt(have.Unhealthy), plan.ShowInt(want.Unhealthy))
-	if len(f) == 0 {
-		return
+	if change, _, differ := healthCheckKind.Update(have, d.want.HealthCheck); differ {
+		change.Name, change.Step = d.name, healthCheckUpdate{d.want.HealthCheck, d.advice()}
+		d.add(change)
 	}
-	d.add(plan.Change{
-		Ref:    plan.Ref{Kind: "health check", Name: d.name, Action: plan.Update},
-		Fields: f,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.cloud.options.API.ConfigureHealthCheck(ctx, &elb.ConfigureHealthCheckInput{LoadBalancerName: &d.name,
-				HealthCheck: &elbtypes.HealthCheck{
-					Target: &want.Target, Interval: aws.Int32(want.Interval), Timeout: aws.Int32(want.Timeout),
-					HealthyThreshold: aws.Int32(want.Healthy), UnhealthyThreshold: aws.Int32(want.Unhealthy),
-				}})
-			return d.finishBalancer(d.advise("ConfigureHealthCheck", err), func(b *Balancer) { b.HealthCheck = want })
-		},
-	})
+}
+
+// healthCheckUpdate sets the health check.
+type healthCheckUpdate struct {
+	want   HealthCheck
+	advice advice
+}
+
+// Do implements plan.Step.
+func (s healthCheckUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	_, err := w.api.ConfigureHealthCheck(ctx, &elb.ConfigureHealthCheckInput{LoadBalancerName: &w.name,
+		HealthCheck: &elbtypes.HealthCheck{
+			Target: &s.want.Target, Interval: aws.Int32(s.want.Interval), Timeout: aws.Int32(s.want.Timeout),
+			HealthyThreshold: aws.Int32(s.want.Healthy), UnhealthyThreshold: aws.Int32(s.want.Unhealthy),
+		}})
+	return w.finishBalancer(s.advice.classify("ConfigureHealthCheck", err),
+		func(b *Balancer) { b.HealthCheck = s.want })
 }
 
 // initialHealthCheck is that of a new load balancer, by the documentation of the API.

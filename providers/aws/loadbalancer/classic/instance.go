@@ -57,24 +57,30 @@ func (d *differ) instancesRegister(name string, ids []string) plan.Change {
 		Ref:        plan.Ref{Kind: kindInstances, Name: name, Action: plan.Create},
 		Fields:     []plan.Field{{Name: "instances", After: showInstances(ids)}},
 		Membership: true,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			requested := ids
-			registered, err := d.registerOnce(ctx, requested)
-			if awserr.Is(err, codeNoSuchInstance) {
-				// One of them was terminated since it was last read, and AWS has registered none.
-				if existing := d.runningInstances(ctx, ids); len(existing) > 0 && len(existing) < len(ids) {
-					requested = existing
-					registered, err = d.registerOnce(ctx, requested)
-				}
-			}
-			return d.recordInstances(err, registered, len(difference(requested, registered)) == 0)
-		},
+		Step:       instancesRegistration{ids},
 	}
 }
 
-func (d *differ) registerOnce(ctx context.Context, ids []string) ([]string, error) {
-	out, err := d.cloud.options.API.RegisterInstancesWithLoadBalancer(ctx,
-		&elb.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: &d.name, Instances: toInstances(ids)})
+// instancesRegistration registers instances.
+type instancesRegistration struct{ ids []string }
+
+// Do implements plan.Step.
+func (s instancesRegistration) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	requested := s.ids
+	registered, err := w.registerOnce(ctx, requested)
+	if awserr.Is(err, codeNoSuchInstance) {
+		// One of them was terminated since it was last read, and AWS has registered none.
+		if existing := w.runningInstances(ctx, s.ids); len(existing) > 0 && len(existing) < len(s.ids) {
+			requested = existing
+			registered, err = w.registerOnce(ctx, requested)
+		}
+	}
+	return w.recordInstances(err, registered, len(difference(requested, registered)) == 0)
+}
+
+func (w writer) registerOnce(ctx context.Context, ids []string) ([]string, error) {
+	out, err := w.api.RegisterInstancesWithLoadBalancer(ctx,
+		&elb.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: &w.name, Instances: toInstances(ids)})
 	if err != nil {
 		return nil, awserr.Wrap("RegisterInstancesWithLoadBalancer", err)
 	}
@@ -82,11 +88,11 @@ func (d *differ) registerOnce(ctx context.Context, ids []string) ([]string, erro
 }
 
 // runningInstances reads from EC2 which instances can be registered; nil if EC2 does not answer.
-func (d *differ) runningInstances(ctx context.Context, ids []string) []string {
-	if d.cloud.options.Instances == nil {
+func (w writer) runningInstances(ctx context.Context, ids []string) []string {
+	if w.instances == nil {
 		return nil
 	}
-	known, err := d.cloud.options.Instances.Described(ctx, ids, true)
+	known, err := w.instances.Described(ctx, ids, true)
 	if err != nil {
 		return nil // The refusal itself is reported.
 	}
@@ -99,28 +105,34 @@ func (d *differ) instancesDeregister(ids []string, after []plan.Ref) plan.Change
 		Fields:     []plan.Field{{Name: "instances", Before: showInstances(ids)}},
 		After:      after,
 		Membership: true,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			registered, err := d.deregisterOnce(ctx, ids)
-			if awserr.Is(err, codeNoSuchInstance) {
-				// Terminated instances are deregistered automatically, and AWS has removed none of the others.
-				have, readErr := d.cloud.store.read(ctx, d.name, shallow)
-				switch {
-				case readErr != nil:
-					err = fmt.Errorf("%w; reading it failed: %w", err, readErr)
-				case have == nil || len(intersection(ids, have.Instances)) == 0:
-					return nil
-				default:
-					registered, err = d.deregisterOnce(ctx, intersection(ids, have.Instances))
-				}
-			}
-			return d.recordInstances(err, registered, len(intersection(ids, registered)) == 0)
-		},
+		Step:       instancesDeregistration{ids},
 	}
 }
 
-func (d *differ) deregisterOnce(ctx context.Context, ids []string) ([]string, error) {
-	out, err := d.cloud.options.API.DeregisterInstancesFromLoadBalancer(ctx,
-		&elb.DeregisterInstancesFromLoadBalancerInput{LoadBalancerName: &d.name, Instances: toInstances(ids)})
+// instancesDeregistration deregisters instances.
+type instancesDeregistration struct{ ids []string }
+
+// Do implements plan.Step.
+func (s instancesDeregistration) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	registered, err := w.deregisterOnce(ctx, s.ids)
+	if awserr.Is(err, codeNoSuchInstance) {
+		// Terminated instances are deregistered automatically, and AWS has removed none of the others.
+		have, readErr := w.store.read(ctx, w.name, shallow)
+		switch {
+		case readErr != nil:
+			err = fmt.Errorf("%w; reading it failed: %w", err, readErr)
+		case have == nil || len(intersection(s.ids, have.Instances)) == 0:
+			return nil
+		default:
+			registered, err = w.deregisterOnce(ctx, intersection(s.ids, have.Instances))
+		}
+	}
+	return w.recordInstances(err, registered, len(intersection(s.ids, registered)) == 0)
+}
+
+func (w writer) deregisterOnce(ctx context.Context, ids []string) ([]string, error) {
+	out, err := w.api.DeregisterInstancesFromLoadBalancer(ctx,
+		&elb.DeregisterInstancesFromLoadBalancerInput{LoadBalancerName: &w.name, Instances: toInstances(ids)})
 	if err != nil {
 		return nil, awserr.Wrap("DeregisterInstancesFromLoadBalancer", err)
 	}
@@ -130,13 +142,13 @@ func (d *differ) deregisterOnce(ctx context.Context, ids []string) ([]string, er
 // recordInstances records which instances the response to a write lists. AWS documents that these are all that are
 // registered after the write. If they contradict the write, the load balancer has to be read again: such a response
 // would keep instances registered, or leave them out, until the next audit.
-func (d *differ) recordInstances(err error, listed []string, consistent bool) error {
-	return d.finish(err, func(s *store) {
+func (w writer) recordInstances(err error, listed []string, consistent bool) error {
+	return w.finish(err, func(s *store) {
 		if !consistent || slices.Contains(listed, "") {
-			s.state.MarkUncertain(d.name)
+			s.state.MarkUncertain(w.name)
 			return
 		}
-		s.balancers.Update(d.name, func(b *Balancer) { b.Instances = listed })
+		s.balancers.Update(w.name, func(b *Balancer) { b.Instances = listed })
 	})
 }
 

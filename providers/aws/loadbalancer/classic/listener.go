@@ -13,6 +13,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
@@ -21,6 +22,15 @@ import (
 
 // kindListeners is the kind in plans. One call creates or deletes all that change.
 const kindListeners = "listeners"
+
+// listenerKind are the listeners that change in place. All else of a listener is set at its creation.
+var listenerKind = rows.Kind[Listener, Listener]{
+	Name: "listener",
+	Key:  func(l Listener) string { return strconv.Itoa(int(l.Port)) },
+	Rows: rows.InPlace([]rows.Row[Listener, Listener]{
+		{Name: "certificate", Value: rows.Text(func(l *Listener) *string { return &l.Certificate })},
+	}),
+}
 
 // desireListeners returns one listener for each port.
 func desireListeners(in intent.Service, o annotation.Options, problems *intent.Problems) []Listener {
@@ -77,7 +87,9 @@ func (d *differ) diffListeners(have []Listener) {
 			replaced = append(replaced, want)
 			removed = append(removed, have[i])
 		case !strings.EqualFold(have[i].Certificate, want.Certificate):
-			d.add(d.certificateUpdate(have[i], want))
+			change, _, _ := listenerKind.Update(have[i], want)
+			change.Step = certificateUpdate{want.Port, want.Certificate, d.advice()}
+			d.add(change)
 		}
 	}
 	for _, l := range have {
@@ -109,37 +121,34 @@ func (d *differ) listenersCreate(want []Listener, after []plan.Ref) plan.Change 
 		Ref:    d.listenersRef(plan.Create),
 		Fields: []plan.Field{{Name: "listeners", After: showListeners(want)}},
 		After:  after,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.cloud.options.API.CreateLoadBalancerListeners(ctx,
-				&elb.CreateLoadBalancerListenersInput{LoadBalancerName: &d.name, Listeners: toListeners(want)})
-			return d.finishBalancer(d.advise("CreateLoadBalancerListeners", err), func(b *Balancer) {
-				for _, l := range want {
-					b.Listeners = slices.DeleteFunc(slices.Clone(b.Listeners), func(x Listener) bool { return x.Port == l.Port })
-					b.Listeners = append(b.Listeners, l)
-				}
-				sorting.Func(b.Listeners, compareListeners)
-			})
-		},
+		Step:   listenersCreation{want, d.advice()},
 	}
+}
+
+// listenersCreation creates listeners. Those of the same ports are deleted before.
+type listenersCreation struct {
+	want   []Listener
+	advice advice
+}
+
+// Do implements plan.Step.
+func (s listenersCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	_, err := w.api.CreateLoadBalancerListeners(ctx,
+		&elb.CreateLoadBalancerListenersInput{LoadBalancerName: &w.name, Listeners: toListeners(s.want)})
+	return w.finishBalancer(s.advice.classify("CreateLoadBalancerListeners", err), func(b *Balancer) {
+		for _, l := range s.want {
+			b.Listeners = slices.DeleteFunc(slices.Clone(b.Listeners), func(x Listener) bool { return x.Port == l.Port })
+			b.Listeners = append(b.Listeners, l)
+		}
+		sorting.Func(b.Listeners, compareListeners)
+	})
 }
 
 // listenersDelete deletes listeners. Those of replacements get their ports.
 func (d *differ) listenersDelete(listeners, replacements []Listener, after []plan.Ref) plan.Change {
 	sorting.Func(listeners, compareListeners)
 	ports := api.Convert(listeners, func(l Listener) int32 { return l.Port })
-	change := plan.Change{
-		Ref:   d.listenersRef(plan.Delete),
-		After: after,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.cloud.options.API.DeleteLoadBalancerListeners(ctx,
-				&elb.DeleteLoadBalancerListenersInput{LoadBalancerName: &d.name, LoadBalancerPorts: ports})
-			return d.finishBalancer(awserr.Wrap("DeleteLoadBalancerListeners", err), func(b *Balancer) {
-				b.Listeners = slices.DeleteFunc(slices.Clone(b.Listeners), func(l Listener) bool {
-					return slices.Contains(ports, l.Port)
-				})
-			})
-		},
-	}
+	change := plan.Change{Ref: d.listenersRef(plan.Delete), After: after, Step: listenersDeletion{ports}}
 	for _, l := range listeners {
 		field := plan.Field{Name: listenerField(l.Port), Before: l.String()}
 		if i := slices.IndexFunc(replacements, func(r Listener) bool { return r.Port == l.Port }); i >= 0 {
@@ -151,24 +160,38 @@ func (d *differ) listenersDelete(listeners, replacements []Listener, after []pla
 	return change
 }
 
+// listenersDeletion deletes the listeners of ports.
+type listenersDeletion struct{ ports []int32 }
+
+// Do implements plan.Step.
+func (s listenersDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	_, err := w.api.DeleteLoadBalancerListeners(ctx,
+		&elb.DeleteLoadBalancerListenersInput{LoadBalancerName: &w.name, LoadBalancerPorts: s.ports})
+	return w.finishBalancer(awserr.Wrap("DeleteLoadBalancerListeners", err), func(b *Balancer) {
+		b.Listeners = slices.DeleteFunc(slices.Clone(b.Listeners), func(l Listener) bool {
+			return slices.Contains(s.ports, l.Port)
+		})
+	})
+}
+
 // listenerField is the name of the field of the listener of a port.
 func listenerField(port int32) string { return fieldListener + " " + strconv.Itoa(int(port)) }
 
 // certificateUpdate replaces a listener's certificate without an interruption.
-func (d *differ) certificateUpdate(have, want Listener) plan.Change {
-	return plan.Change{
-		Ref:    plan.Ref{Kind: "listener", Name: strconv.Itoa(int(want.Port)), Action: plan.Update},
-		Fields: []plan.Field{{Name: "certificate", Before: have.Certificate, After: want.Certificate}},
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.cloud.options.API.SetLoadBalancerListenerSSLCertificate(ctx,
-				&elb.SetLoadBalancerListenerSSLCertificateInput{
-					LoadBalancerName: &d.name, LoadBalancerPort: want.Port, SSLCertificateId: &want.Certificate,
-				})
-			return d.finishBalancer(d.advise("SetLoadBalancerListenerSSLCertificate", err), func(b *Balancer) {
-				b.changeListener(want.Port, func(l *Listener) { l.Certificate = want.Certificate })
-			})
-		},
-	}
+type certificateUpdate struct {
+	port        int32
+	certificate string
+	advice      advice
+}
+
+// Do implements plan.Step.
+func (s certificateUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	_, err := w.api.SetLoadBalancerListenerSSLCertificate(ctx, &elb.SetLoadBalancerListenerSSLCertificateInput{
+		LoadBalancerName: &w.name, LoadBalancerPort: s.port, SSLCertificateId: &s.certificate,
+	})
+	return w.finishBalancer(s.advice.classify("SetLoadBalancerListenerSSLCertificate", err), func(b *Balancer) {
+		b.changeListener(s.port, func(l *Listener) { l.Certificate = s.certificate })
+	})
 }
 
 func (d *differ) listenersRef(action plan.Action) plan.Ref {

@@ -9,7 +9,7 @@ import (
 // DiffMembers returns the changes of instances alone. Problems of the request's options are ignored. Instances of a
 // zone without a subnet join with its subnet, which Diff plans: until then they would receive no traffic.
 func (c *Cloud) DiffMembers(r Request, have Observed) []plan.Change {
-	d := &differ{cloud: c, key: r.Key, name: Name(r.Key), have: have}
+	d := &differ{scope: c.scope(r.Key), have: have}
 	if have.Balancer == nil || d.foreignOwner(*have.Balancer) != "" {
 		return nil
 	}

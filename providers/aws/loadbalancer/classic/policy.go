@@ -84,7 +84,7 @@ func (d *differ) diffBackendPolicies(have Balancer, port int32,
 	if switches {
 		policies = have.Backends[previous]
 	}
-	change := d.backendPolicies(port, policies, desired, after)
+	change := d.policiesUpdate(kindBackendPolicies, port, policies, desired, after)
 	if switches {
 		change.Key = strconv.Itoa(int(previous))
 		switchesProxy.Declare(&change)
@@ -116,7 +116,7 @@ func (d *differ) diffListenerPolicies(have Balancer, want Listener,
 		func(p string) bool { return slices.Contains(have.Sticky, p) })
 	if d.want.keeps(kindListenerPolicy, strconv.Itoa(int(want.Port)), fieldPolicies) {
 		if isReplaced {
-			d.add(d.listenerPolicies(want.Port, nil, tlsPolicies, nil))
+			d.add(d.policiesUpdate(kindListenerPolicy, want.Port, nil, tlsPolicies, nil))
 		}
 		return
 	}
@@ -132,7 +132,7 @@ func (d *differ) diffListenerPolicies(have Balancer, want Listener,
 		policies = append(slices.DeleteFunc(slices.Clone(previous.Policies),
 			func(p string) bool { return !slices.Contains(have.Sticky, p) }), name)
 	}
-	change := d.listenerPolicies(want.Port, previous.Policies, policies, after)
+	change := d.policiesUpdate(kindListenerPolicy, want.Port, previous.Policies, policies, after)
 	if len(previous.Policies) > 0 && !isSame {
 		// The other policy may be weaker than the one in use, or refuse clients that this one accepts.
 		changesPolicy.Declare(&change)
@@ -170,53 +170,73 @@ func (d *differ) policyCreate(name, kind, attribute, value string) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindPolicy, Name: name, Action: plan.Create},
 		Fields: []plan.Field{{Name: attribute, After: value}},
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.cloud.options.API.CreateLoadBalancerPolicy(ctx, &elb.CreateLoadBalancerPolicyInput{
-				LoadBalancerName: &d.name, PolicyName: &name, PolicyTypeName: &kind,
-				PolicyAttributes: []elbtypes.PolicyAttribute{{AttributeName: aws.String(attribute),
-					AttributeValue: aws.String(value)}},
-			})
-			err = d.advise("CreateLoadBalancerPolicy", err)
-			if cloudapi.Is(err, cloudapi.AlreadyExists) {
-				err = nil // An earlier reply was lost. The name identifies the content of the policy.
-			}
-			return d.finishBalancer(err, func(b *Balancer) {
-				if !slices.Contains(b.Policies, name) {
-					b.Policies = append(slices.Clone(b.Policies), name)
-				}
-			})
-		},
+		Step:   policyCreation{name, kind, attribute, value, d.advice()},
 	}
 }
 
-func (d *differ) backendPolicies(port int32, before, policies []string, after []plan.Ref) plan.Change {
-	return plan.Change{
-		Ref:    plan.Ref{Kind: kindBackendPolicies, Name: strconv.Itoa(int(port)), Action: plan.Update},
-		Fields: []plan.Field{{Name: fieldPolicies, Before: plan.ShowSet(before), After: plan.ShowSet(policies)}},
-		After:  slices.Concat(after, d.listeners),
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.cloud.options.API.SetLoadBalancerPoliciesForBackendServer(ctx,
-				&elb.SetLoadBalancerPoliciesForBackendServerInput{
-					LoadBalancerName: &d.name, InstancePort: aws.Int32(port), PolicyNames: policies,
-				})
-			return d.finishBalancer(awserr.Wrap("SetLoadBalancerPoliciesForBackendServer", err),
-				func(b *Balancer) { b.setBackend(port, policies) })
-		},
-	}
+// policyCreation creates a policy with one attribute.
+type policyCreation struct {
+	name, kind, attribute, value string
+	advice                       advice
 }
 
-func (d *differ) listenerPolicies(port int32, before, policies []string, after []plan.Ref) plan.Change {
-	return plan.Change{
-		Ref:    plan.Ref{Kind: kindListenerPolicy, Name: strconv.Itoa(int(port)), Action: plan.Update},
-		Fields: []plan.Field{{Name: fieldPolicies, Before: plan.ShowSet(before), After: plan.ShowSet(policies)}},
-		After:  slices.Concat(after, d.listeners),
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.cloud.options.API.SetLoadBalancerPoliciesOfListener(ctx, &elb.SetLoadBalancerPoliciesOfListenerInput{
-				LoadBalancerName: &d.name, LoadBalancerPort: port, PolicyNames: policies,
-			})
-			return d.finishBalancer(awserr.Wrap("SetLoadBalancerPoliciesOfListener", err), func(b *Balancer) {
-				b.changeListener(port, func(l *Listener) { l.Policies = policies })
-			})
-		},
+// Do implements plan.Step.
+func (s policyCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	_, err := w.api.CreateLoadBalancerPolicy(ctx, &elb.CreateLoadBalancerPolicyInput{
+		LoadBalancerName: &w.name, PolicyName: &s.name, PolicyTypeName: &s.kind,
+		PolicyAttributes: []elbtypes.PolicyAttribute{{AttributeName: &s.attribute, AttributeValue: &s.value}},
+	})
+	err = s.advice.classify("CreateLoadBalancerPolicy", err)
+	if cloudapi.Is(err, cloudapi.AlreadyExists) {
+		err = nil // An earlier reply was lost. The name identifies the content of the policy.
 	}
+	return w.finishBalancer(err, func(b *Balancer) {
+		if !slices.Contains(b.Policies, s.name) {
+			b.Policies = append(slices.Clone(b.Policies), s.name)
+		}
+	})
+}
+
+// policiesUpdate returns the change of the policies of a port.
+func (d *differ) policiesUpdate(kind string, port int32, before, policies []string, after []plan.Ref) plan.Change {
+	change := plan.Change{
+		Ref:    plan.Ref{Kind: kind, Name: strconv.Itoa(int(port)), Action: plan.Update},
+		Fields: []plan.Field{{Name: fieldPolicies, Before: plan.ShowSet(before), After: plan.ShowSet(policies)}},
+		After:  slices.Concat(after, d.listeners), Step: listenerPoliciesUpdate{port, policies},
+	}
+	if kind == kindBackendPolicies {
+		change.Step = backendPoliciesUpdate{port, policies}
+	}
+	return change
+}
+
+// backendPoliciesUpdate replaces the policies of a node port.
+type backendPoliciesUpdate struct {
+	port     int32
+	policies []string
+}
+
+// Do implements plan.Step.
+func (s backendPoliciesUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	_, err := w.api.SetLoadBalancerPoliciesForBackendServer(ctx, &elb.SetLoadBalancerPoliciesForBackendServerInput{
+		LoadBalancerName: &w.name, InstancePort: aws.Int32(s.port), PolicyNames: s.policies,
+	})
+	return w.finishBalancer(awserr.Wrap("SetLoadBalancerPoliciesForBackendServer", err),
+		func(b *Balancer) { b.setBackend(s.port, s.policies) })
+}
+
+// listenerPoliciesUpdate replaces the policies of a listener.
+type listenerPoliciesUpdate struct {
+	port     int32
+	policies []string
+}
+
+// Do implements plan.Step.
+func (s listenerPoliciesUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	_, err := w.api.SetLoadBalancerPoliciesOfListener(ctx, &elb.SetLoadBalancerPoliciesOfListenerInput{
+		LoadBalancerName: &w.name, LoadBalancerPort: s.port, PolicyNames: s.policies,
+	})
+	return w.finishBalancer(awserr.Wrap("SetLoadBalancerPoliciesOfListener", err), func(b *Balancer) {
+		b.changeListener(s.port, func(l *Listener) { l.Policies = s.policies })
+	})
 }

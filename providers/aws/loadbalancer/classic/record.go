@@ -42,7 +42,7 @@ func (d Desired) creationTags() map[string]string {
 // balancer of another owner, or with unknown tags.
 func (c *Cloud) StoredRecord(key lbcommon.Key, have Observed) (record lbcommon.AppliedRecord, writable bool) {
 	b := have.Balancer
-	if b == nil || b.Tags == nil || c.foreignOwner(key, *b) != "" {
+	if b == nil || b.Tags == nil || c.scope(key).foreignOwner(*b) != "" {
 		return lbcommon.AppliedRecord{}, false
 	}
 	return lbcommon.ParseRecord(b.Tags[names.AppliedTag]), true
@@ -57,14 +57,23 @@ func (c *Cloud) StoreRecords(updates []lbcommon.RecordUpdate[Observed]) []plan.C
 			Ref: plan.Ref{Kind: lbcommon.KindRecord, Name: name, Action: plan.Update},
 			Fields: []plan.Field{{Name: "record", Before: u.Have.Balancer.Tags[names.AppliedTag],
 				After: set[names.AppliedTag]}},
-			Do: func(ctx context.Context, _ *plan.Handles) error {
-				_, err := c.options.API.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{name}, Tags: toTags(set)})
-				if err = awserr.Wrap("AddTags", err); err == nil {
-					c.store.updateTags(name, func(tags map[string]string) { maps.Copy(tags, set) })
-				}
-				return err
-			},
+			Step: recordStorage{name, set},
 		}
 	}
-	return changes
+	return plan.Bind(plan.Plan{Changes: changes}, c.writer(lbcommon.Key{})).Changes
+}
+
+// recordStorage sets the tags of an applied record on a load balancer.
+type recordStorage struct {
+	balancer string
+	set      map[string]string
+}
+
+// Do implements plan.Step. A failure is not recorded: the next change stores the record again.
+func (s recordStorage) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	_, err := w.api.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{s.balancer}, Tags: toTags(s.set)})
+	if err = awserr.Wrap("AddTags", err); err == nil {
+		w.store.updateTags(s.balancer, func(tags map[string]string) { maps.Copy(tags, s.set) })
+	}
+	return err
 }

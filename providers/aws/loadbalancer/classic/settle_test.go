@@ -9,6 +9,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
@@ -126,8 +127,9 @@ func TestDeregistrationIgnoresMissingInstances(t *testing.T) {
 	r.ensure(svc)
 	first, second := r.nodes[0], r.nodes[1]
 	other := New(r.cloud.options)
-	d := &differ{cloud: other, name: *r.balancer().LoadBalancerName}
-	if _, err := d.deregisterOnce(t.Context(), []string{first.Spec.ProviderID}); err != nil {
+	w := other.writer(lbcommon.Key{})
+	w.name = *r.balancer().LoadBalancerName
+	if _, err := w.deregisterOnce(t.Context(), []string{first.Spec.ProviderID}); err != nil {
 		t.Fatal(err)
 	}
 	r.nodes = r.nodes[2:]

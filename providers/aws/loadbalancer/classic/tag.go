@@ -5,11 +5,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 )
@@ -40,39 +40,50 @@ func (d *differ) tagsSet(set map[string]string, after []plan.Ref) plan.Change {
 		Fields: []plan.Field{{Name: "tags", After: plan.ShowMap(set)}},
 		Mark:   true,
 		After:  after,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			for tags := range slices.Chunk(toTags(set), maxAddedTags) {
-				_, err := d.cloud.options.API.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{d.name}, Tags: tags})
-				if err != nil {
-					return d.finishTags(awserr.Wrap("AddTags", err), nil)
-				}
-			}
-			return d.finishTags(nil, func(tags map[string]string) { maps.Copy(tags, set) })
-		},
+		Step:   tagsSetting{set},
 	}
+}
+
+// tagsSetting sets tags.
+type tagsSetting struct{ set map[string]string }
+
+// Do implements plan.Step.
+func (s tagsSetting) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	for tags := range slices.Chunk(toTags(s.set), maxAddedTags) {
+		_, err := w.api.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{w.name}, Tags: tags})
+		if err != nil {
+			return w.finishTags(awserr.Wrap("AddTags", err), nil)
+		}
+	}
+	return w.finishTags(nil, func(tags map[string]string) { maps.Copy(tags, s.set) })
 }
 
 func (d *differ) tagsRemove(keys []string, have map[string]string) plan.Change {
 	before := map[string]string{}
-	list := make([]elbtypes.TagKeyOnly, len(keys))
-	for i, key := range keys {
+	for _, key := range keys {
 		before[key] = have[key]
-		list[i] = elbtypes.TagKeyOnly{Key: aws.String(key)}
 	}
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindTags, Name: d.name, Action: plan.Delete},
 		Fields: []plan.Field{{Name: "tags", Before: plan.ShowMap(before)}},
 		Mark:   true,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.cloud.options.API.RemoveTags(ctx, &elb.RemoveTagsInput{LoadBalancerNames: []string{d.name}, Tags: list})
-			return d.finishTags(awserr.Wrap("RemoveTags", err), func(tags map[string]string) {
-				maps.DeleteFunc(tags, func(key, _ string) bool { return slices.Contains(keys, key) })
-			})
-		},
+		Step:   tagsRemoval{keys},
 	}
 }
 
+// tagsRemoval removes tags.
+type tagsRemoval struct{ keys []string }
+
+// Do implements plan.Step.
+func (s tagsRemoval) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	list := api.Convert(s.keys, func(key string) elbtypes.TagKeyOnly { return elbtypes.TagKeyOnly{Key: &key} })
+	_, err := w.api.RemoveTags(ctx, &elb.RemoveTagsInput{LoadBalancerNames: []string{w.name}, Tags: list})
+	return w.finishTags(awserr.Wrap("RemoveTags", err), func(tags map[string]string) {
+		maps.DeleteFunc(tags, func(key, _ string) bool { return slices.Contains(s.keys, key) })
+	})
+}
+
 // finishTags records a change of the tags in the snapshot.
-func (d *differ) finishTags(err error, change func(tags map[string]string)) error {
-	return d.finish(err, func(s *store) { s.updateTags(d.name, change) })
+func (w writer) finishTags(err error, change func(tags map[string]string)) error {
+	return w.finish(err, func(s *store) { s.updateTags(w.name, change) })
 }
