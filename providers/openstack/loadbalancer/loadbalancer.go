@@ -1,6 +1,6 @@
 // Package loadbalancer implements the interface of pkg/common/loadbalancer for Octavia. Its packages are the steps of a
-// sync, and import only earlier ones: annotation, model (desired objects), observe, apply (the calls that change
-// objects) and diff (the changes of a plan).
+// sync, and import only earlier ones: annotation, model (desired objects), observe, kinds (their fields), diff (the
+// changes of a plan) and apply (the calls that change objects).
 package loadbalancer
 
 import (
@@ -67,7 +67,10 @@ type Cloud struct {
 	shared   *observe.SharedReader
 }
 
-var _ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
+var (
+	_ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
+	_ lbcommon.Binder[Observed]                      = (*Cloud)(nil)
+)
 
 // New returns a Cloud. It makes no call.
 func New(o Options) *Cloud {
@@ -179,23 +182,23 @@ func (c *Cloud) keepsSurplusPools(request lbcommon.Request[Desired], have Observ
 		return false
 	}
 	return have.LoadBalancer.ProvisioningStatus == api.Error ||
-		diff.HasSurplusListeners(c.writer(request.Key, have), *request.Want, have)
+		diff.HasSurplusListeners(keyOf(request.Key, have), *request.Want, have)
 }
 
 // Diff implements loadbalancer.Cloud.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
-	return diff.Plan(c.writer(key, have), want, have)
+	return diff.Plan(keyOf(key, have), want, have)
 }
 
 // DiffMembers implements loadbalancer.Cloud.
 func (c *Cloud) DiffMembers(key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState, have Observed,
 ) (plan.Plan, error) {
-	return diff.Members(c.writer(key, have), c.input(key, in, nodes, shared), have)
+	return diff.Members(keyOf(key, have), c.input(key, in, nodes, shared), have)
 }
 
-// writer returns the writer of a Service.
-func (c *Cloud) writer(key lbcommon.Key, have Observed) apply.Writer {
-	return c.applier.Writer(keyOf(key, have))
+// Bind implements lbcommon.Binder.
+func (c *Cloud) Bind(key lbcommon.Key, have Observed, p plan.Plan) plan.Plan {
+	return plan.Bind(p, diff.Writer(c.applier.Writer(keyOf(key, have))))
 }
 
 // keyOf returns the key of a Service with what was observed.

@@ -32,7 +32,8 @@ func (c *Cloud) DesiredRecord(want Desired) lbcommon.AppliedRecord { return mode
 func (c *Cloud) StoreRecords(updates []lbcommon.RecordUpdate[Observed]) []plan.Change {
 	changes := make([]plan.Change, len(updates))
 	for i, update := range updates {
-		changes[i] = diff.StoreRecord(c.writer(update.Key, update.Have), update.Have, update.Record)
+		change := diff.StoreRecord(keyOf(update.Key, update.Have), update.Have, update.Record)
+		changes[i] = c.Bind(update.Key, update.Have, plan.Plan{Changes: []plan.Change{change}}).Changes[0]
 	}
 	return changes
 }

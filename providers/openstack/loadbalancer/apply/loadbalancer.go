@@ -10,6 +10,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/diff"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
@@ -102,20 +103,10 @@ func (w Writer) prepareUpdate(have api.LoadBalancer, patch loadbalancers.UpdateO
 	return do, func() { w.store.LoadBalancers.Put(have.ID, updated) }
 }
 
-// LeaveOptions determine what happens to a load balancer that a Service stops using.
-type LeaveOptions struct {
-	// IsLast reports whether the Service is the last one that uses the load balancer.
-	IsLast func(api.LoadBalancer) bool
-	// Release releases the floating IPs of a load balancer before its deletion.
-	Release func(context.Context, api.LoadBalancer) error
-	// Retag returns the tags without those of the Service.
-	Retag func([]string) []string
-}
-
 // Leave removes the Service's tag from a load balancer, or deletes it if the Service is the last one that uses it. It
 // holds the lock of the load balancer and reads it, so that of several Services that leave at the same time exactly the
 // last one deletes it.
-func (w Writer) Leave(ctx context.Context, have api.LoadBalancer, o LeaveOptions) error {
+func (w Writer) Leave(ctx context.Context, have api.LoadBalancer, o diff.LeaveOptions) error {
 	unlock, err := w.locks.Lock(ctx, have.ID)
 	if err != nil {
 		return err
@@ -129,7 +120,7 @@ func (w Writer) Leave(ctx context.Context, have api.LoadBalancer, o LeaveOptions
 	return w.finish(w.mutateLocked(ctx, have.ID, do, record), nil)
 }
 
-func (w Writer) deleteIfLast(ctx context.Context, id string, o LeaveOptions) (bool, error) {
+func (w Writer) deleteIfLast(ctx context.Context, id string, o diff.LeaveOptions) (bool, error) {
 	if cached, ok := w.store.LoadBalancer(id); ok && len(w.Key.Guests(cached)) > 0 {
 		return false, nil
 	}

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/diff"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
@@ -12,6 +13,8 @@ type Writer struct {
 	*Applier
 	Key observe.Key
 }
+
+var _ diff.Writer = Writer{}
 
 // Writer returns a Writer for a Service.
 func (a *Applier) Writer(key observe.Key) Writer { return Writer{Applier: a, Key: key} }

@@ -1,7 +1,7 @@
 // Package diff computes the changes from the existing to the desired objects of a load balancer in Octavia. It is pure:
-// only the functions of the changes use the Writer of package apply. Its files are in layers, and refer only to earlier
-// ones: differ.go, owner.go and disruption.go, then one file for each kind of object, then diff.go and members.go with
-// the plans.
+// a plan is data, and package apply makes its steps. Its files are in layers, and refer only to earlier ones:
+// writer.go, differ.go, owner.go and disruption.go, then one file for each kind of object with its changes and steps,
+// then diff.go and members.go with the plans.
 package diff
 
 import (
@@ -15,17 +15,23 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
+// Effects returns the disruptive changes.
+func Effects() []plan.Effect {
+	return slices.Concat(kinds.Listeners.Effects(), []plan.Effect{closesNodePort, probesGuest, movesFloatingIP},
+		kinds.LoadBalancers.Effects(), []plan.Effect{failsOver, replacesFailed})
+}
+
 // Plan returns the changes from the existing to the desired objects of a Service, or to none if want is nil. A new load
 // balancer is created with everything in it, and its floating IP follows. In an existing one, a pool is complete before
 // a listener forwards to it, and deletions follow the replacements if Octavia lets both exist.
-func Plan(write apply.Writer, want *model.Desired, have observe.Observed) (plan.Plan, error) {
-	d := newDiffer(write, have)
+func Plan(key observe.Key, want *model.Desired, have observe.Observed) (plan.Plan, error) {
+	d := newDiffer(key, have)
 	if want == nil {
 		d.deleting = true
 		d.remove()
@@ -167,7 +173,7 @@ func (d *differ) ensure() error {
 // replace plans the removal of a load balancer, and a new one.
 func (d *differ) replace(lb api.LoadBalancer, removal plan.Change) error {
 	freed := d.attachedFloatingIPs(&lb)
-	removal.Do = d.replacementDeletion(lb, freed, removal.Do)
+	removal.Step = replacementDeletion{d, lb, freed, removal.Step}
 	if lb.ProvisioningStatus == api.Error && !d.creationFailed(lb) {
 		d.replaced = &lb
 	}
@@ -198,29 +204,31 @@ func (d *differ) deleteChangedListeners(lb api.LoadBalancer) []plan.Ref {
 		switch {
 		case i < 0:
 			change = d.listenerDelete(l, "the Service has no such port", nil)
-		case !d.isSameListener(l, d.want.Ports[i]):
+		case len(d.listenerDisruptions(l, d.want.Ports[i])) > 0:
 			change = d.listenerReplacement(l, d.want.Ports[i], nil)
 		default:
 			continue
 		}
-		change.Do = d.checkBackoff(lb, func(ctx context.Context, _ *plan.Handles) error {
-			return d.write.DeleteListener(ctx, lb.ID, l.ID)
-		})
+		change.Step = checkedDeletion{d, lb, change.Step}
 		d.add(change)
 		deleted = append(deleted, change.Ref)
 	}
 	return deleted
 }
 
-// checkBackoff returns a function that fails while no other load balancer can be created.
-func (d *differ) checkBackoff(lb api.LoadBalancer,
-	do func(context.Context, *plan.Handles) error) func(context.Context, *plan.Handles) error {
-	return func(ctx context.Context, ids *plan.Handles) error {
-		if err := d.write.CheckCreationBackoff(lb, d.want); err != nil {
-			return err
-		}
-		return do(ctx, ids)
+// checkedDeletion deletes a listener of a load balancer that is replaced, unless no other one can be created now.
+type checkedDeletion struct {
+	*differ
+	lb   api.LoadBalancer
+	step any
+}
+
+// Do implements plan.Step.
+func (s checkedDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	if err := w.CheckCreationBackoff(s.lb, s.want); err != nil {
+		return err
 	}
+	return doStep(ctx, w, ids, s.step)
 }
 
 // ensureNew plans a new load balancer, after the deletion of the one that it replaces. freed are the floating IPs of
@@ -235,20 +243,28 @@ func (d *differ) ensureNew(freed []api.FloatingIP, after []plan.Ref) error {
 	return d.diffFloatingIP(nil, freed, []plan.Ref{creation.Ref})
 }
 
-// replacementDeletion returns the function that deletes a load balancer which another one replaces. It first marks the
-// floating IPs, so that they are found if the replacement is interrupted.
-func (d *differ) replacementDeletion(lb api.LoadBalancer, freed []api.FloatingIP,
-	remove func(context.Context, *plan.Handles) error) func(context.Context, *plan.Handles) error {
-	return d.checkBackoff(lb, func(ctx context.Context, ids *plan.Handles) error {
-		for _, f := range freed {
-			if change, ok := d.floatingIPMark(f); ok {
-				if err := change.Do(ctx, ids); err != nil {
-					return err
-				}
+// replacementDeletion deletes a load balancer that another one replaces, unless that cannot be created now. It first
+// marks the floating IPs, so that they are found if the replacement is interrupted.
+type replacementDeletion struct {
+	*differ
+	lb    api.LoadBalancer
+	freed []api.FloatingIP
+	step  any
+}
+
+// Do implements plan.Step.
+func (s replacementDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	if err := w.CheckCreationBackoff(s.lb, s.want); err != nil {
+		return err
+	}
+	for _, f := range s.freed {
+		if change, ok := s.floatingIPMark(f); ok {
+			if err := doStep(ctx, w, ids, change.Step); err != nil {
+				return err
 			}
 		}
-		return remove(ctx, ids)
-	})
+	}
+	return doStep(ctx, w, ids, s.step)
 }
 
 // ensureExisting plans the changes of a load balancer that stays.
@@ -283,7 +299,7 @@ func (d *differ) ensureExisting(lb *api.LoadBalancer) error {
 
 // ensureAfterFailover plans the failover of a load balancer, and all other changes after it.
 func (d *differ) ensureAfterFailover(lb *api.LoadBalancer) error {
-	failover := d.failover(*lb)
+	failover := d.requestFailover(*lb)
 	index := len(d.plan.Changes)
 	if err := d.ensureExisting(lb); err != nil {
 		return err
@@ -362,7 +378,7 @@ func (d *differ) ensurePort(port model.Port, after []plan.Ref) {
 
 // switchListener plans the update of a listener, or its replacement by one of another protocol. It returns the change
 // after which the listener does not use its former pool.
-func (d *differ) switchListener(have api.Listener, port model.Port, ref poolRef, ready []plan.Ref) plan.Ref {
+func (d *differ) switchListener(have api.Listener, port model.Port, ref reference, ready []plan.Ref) plan.Ref {
 	if have.Protocol == string(port.Listener.Protocol) {
 		change, ok := d.listenerUpdate(have, port, ref, ready)
 		if ok {

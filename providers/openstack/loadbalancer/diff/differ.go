@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -37,9 +35,7 @@ const (
 
 // differ builds one plan.
 type differ struct {
-	// write makes the changes. Only their functions use it.
-	write apply.Writer
-	key   observe.Key
+	key observe.Key
 	// want are the objects for the existing load balancer, configured those for one of the configured provider.
 	want, configured model.Desired
 	have             observe.Observed
@@ -63,8 +59,8 @@ type differ struct {
 }
 
 // newDiffer returns a differ for the existing objects of one Service.
-func newDiffer(write apply.Writer, have observe.Observed) *differ {
-	d := &differ{write: write, key: write.Key, have: have, refs: map[plan.Ref]bool{}, planned: map[string]bool{}}
+func newDiffer(key observe.Key, have observe.Observed) *differ {
+	d := &differ{key: key, have: have, refs: map[plan.Ref]bool{}, planned: map[string]bool{}}
 	d.plan.Subject = d.key.Subject()
 	if lb := have.LoadBalancer; lb != nil {
 		d.owner = d.key.Owns(*lb)
@@ -139,43 +135,29 @@ func (d *differ) isOfCluster(lb api.LoadBalancer) bool {
 	return d.key.Foreign(lb) == "" && (d.key.Owns(lb) || ok && cluster == d.key.ClusterName || cut)
 }
 
-// loadBalancerID returns the ID of the existing load balancer, or of the one that this plan has created.
-func (d *differ) loadBalancerID(ids *plan.Handles) (string, error) {
+// loadBalancer returns the existing load balancer, or the one that this plan creates.
+func (d *differ) loadBalancer() reference {
 	if d.have.LoadBalancer != nil {
-		return d.have.LoadBalancer.ID, nil
+		return reference{id: d.have.LoadBalancer.ID}
 	}
-	return ids.ID(loadBalancerHandle)
+	return reference{handle: loadBalancerHandle}
 }
 
-// inLoadBalancer returns the function of a change in the load balancer of the plan.
-func (d *differ) inLoadBalancer(do func(ctx context.Context, lb string) error,
-) func(context.Context, *plan.Handles) error {
-	return func(ctx context.Context, ids *plan.Handles) error {
-		id, err := d.loadBalancerID(ids)
-		if err != nil {
-			return err
+// keeps reports whether a difference is kept: that of a field, or without a field that of the object as a whole.
+func (d *differ) keeps(kind, object, field string) bool {
+	return slices.ContainsFunc(d.want.Kept, func(k plan.Difference) bool {
+		return k.Kind == kind && k.Object == object && k.Field == field
+	})
+}
+
+// keptItems returns the items of a set that stay.
+func (d *differ) keptItems(kind, object, field string) []string {
+	var items []string
+	for _, k := range d.want.Kept {
+		item, ok := strings.CutPrefix(k.Field, field+" ")
+		if ok && k.Kind == kind && k.Object == object {
+			items = append(items, item)
 		}
-		return do(ctx, id)
 	}
-}
-
-// poolRef is a pool for a listener: an existing one, with its ID, or one that the plan creates.
-type poolRef struct {
-	id, name string
-	handle   plan.Handle
-}
-
-func (r poolRef) resolve(ids *plan.Handles) (string, error) {
-	if r.id != "" {
-		return r.id, nil
-	}
-	return ids.ID(r.handle)
-}
-
-// show returns the ID, or the name if there is none yet.
-func (r poolRef) show() string {
-	if r.id != "" {
-		return r.id
-	}
-	return r.name
+	return items
 }

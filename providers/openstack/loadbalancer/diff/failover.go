@@ -41,17 +41,23 @@ func (d *differ) hasServed(lb api.LoadBalancer) bool {
 // failureTime identifies one failure of a load balancer: an approval holds for that one only.
 func failureTime(lb api.LoadBalancer) string { return lb.UpdatedAt.Format(time.RFC3339) }
 
-// failover requests that Octavia builds a load balancer again.
-func (d *differ) failover(have api.LoadBalancer) plan.Change {
+// requestFailover requests that Octavia builds a load balancer again.
+func (d *differ) requestFailover(have api.LoadBalancer) plan.Change {
 	change := plan.Change{
 		Ref: d.ref(kindLoadBalancer, have.Name, plan.Update, "failover"),
 		Fields: []plan.Field{{Name: "provisioning_status", Before: have.ProvisioningStatus,
 			After: api.Active + " after " + failureTime(have)}},
 		Reason: "the load balancer is in the state ERROR: requesting a failover",
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.write.Failover(ctx, have.ID)
-		},
+		Step:   failover(have.ID),
 	}
 	failsOver.Declare(&change)
 	return change
+}
+
+// failover builds a load balancer again, by its ID.
+type failover string
+
+// Do implements plan.Step.
+func (s failover) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	return w.Failover(ctx, string(s))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -144,23 +145,22 @@ func (d *differ) keepFloatingIP(attached []api.FloatingIP, err error) {
 	d.last = append(d.last, plan.Change{
 		Ref: d.ref(kindFloatingIP, d.want.Name, plan.Update, "attach"), Reason: err.Error(),
 		Fields: []plan.Field{{Name: "load balancer", After: d.want.Name}},
-		Do:     func(context.Context, *plan.Handles) error { return err },
+		Step:   refusal{err},
 	})
 }
+
+// refusal fails with an error.
+type refusal struct{ err error }
+
+// Do implements plan.Step.
+func (s refusal) Do(context.Context, Writer, *plan.Handles) error { return s.err }
 
 // exchangeFloatingIP plans another floating IP in place of those that are attached. It is allocated before
 // one is released: many users may not choose an address, and a rejection must not cost the working one.
 func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached []api.FloatingIP) {
 	creation := d.floatingIPCreate(want, nil)
-	handle, port := plan.Handle(creation.Ref.Name), d.have.LoadBalancer.VipPortID
-	creation.Do = func(ctx context.Context, ids *plan.Handles) error {
-		created, err := d.write.AllocateFloatingIP(ctx, want, "")
-		if err != nil {
-			return err
-		}
-		ids.Set(handle, created.ID)
-		return d.write.TagFloatingIP(ctx, created, d.floatingIPTags(created))
-	}
+	created := reference{handle: plan.Handle(creation.Ref.Name)}
+	creation.Step = floatingIPAllocation{differ: d, want: want, handle: created.handle}
 	d.add(creation)
 	after := []plan.Ref{creation.Ref}
 	for _, f := range attached {
@@ -173,15 +173,24 @@ func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached []api.Floati
 		Ref:    d.ref(kindFloatingIP, d.want.Name, plan.Update, "attach"),
 		Fields: []plan.Field{{Name: "load balancer", After: d.want.Name}},
 		After:  after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			id, err := ids.ID(handle)
-			if err != nil {
-				return err
-			}
-			_, err = d.write.AttachFloatingIP(ctx, id, port)
-			return err
-		},
+		Step:   floatingIPExchange{created, d.have.LoadBalancer.VipPortID},
 	})
+}
+
+// floatingIPExchange attaches a floating IP to a port.
+type floatingIPExchange struct {
+	floatingIP reference
+	port       string
+}
+
+// Do implements plan.Step.
+func (s floatingIPExchange) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	id, err := s.floatingIP.resolve(ids)
+	if err != nil {
+		return err
+	}
+	_, err = w.AttachFloatingIP(ctx, id, s.port)
+	return err
 }
 
 // chooseFloatingIP returns an existing floating IP that can be used: an orphan of an interrupted creation or a replaced
@@ -258,13 +267,22 @@ func (d *differ) floatingIPMark(f api.FloatingIP) (plan.Change, bool) {
 		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "tags"),
 		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(f.Tags), After: plan.ShowSet(want)}},
 		Mark:   true, Retry: d.have.TagsDenied,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			if !d.write.HasFloatingIP(f.ID) {
-				return nil // the plan has released it
-			}
-			return d.write.TagFloatingIP(ctx, f, want)
-		},
+		Step: floatingIPTagging{f, want},
 	}, true
+}
+
+// floatingIPTagging sets the tags of a floating IP, unless the plan has released it.
+type floatingIPTagging struct {
+	floatingIP api.FloatingIP
+	want       []string
+}
+
+// Do implements plan.Step.
+func (s floatingIPTagging) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	if !w.HasFloatingIP(s.floatingIP.ID) {
+		return nil
+	}
+	return w.TagFloatingIP(ctx, s.floatingIP, s.want)
 }
 
 // floatingIPTags returns the desired tags of a floating IP that was created for the Service: those of this manager,
@@ -288,18 +306,35 @@ func (d *differ) floatingIPCreate(want model.FloatingIP, after []plan.Ref) plan.
 	f.Diff("subnet", "", strings.TrimSpace(want.SubnetID+" "+want.SubnetPattern+" "+want.SubnetTags))
 	return plan.Change{
 		Ref: d.ref(kindFloatingIP, d.want.Name, plan.Create, ""), Fields: f, After: after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			port, err := d.vipPort(ids)
-			if err != nil || port == "" {
-				return err
-			}
-			created, err := d.write.AllocateFloatingIP(ctx, want, port)
-			if err != nil {
-				return err
-			}
-			return d.write.TagFloatingIP(ctx, created, d.floatingIPTags(created))
-		},
+		Step: floatingIPAllocation{differ: d, want: want, lb: ptr.To(d.loadBalancer())},
 	}
+}
+
+// floatingIPAllocation allocates a floating IP for a load balancer; without one, it stores the ID under a handle.
+type floatingIPAllocation struct {
+	*differ
+	want   model.FloatingIP
+	lb     *reference
+	handle plan.Handle
+}
+
+// Do implements plan.Step.
+func (s floatingIPAllocation) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	port := ""
+	if s.lb != nil {
+		var err error
+		if port, err = vipPort(w, ids, *s.lb); err != nil || port == "" {
+			return err
+		}
+	}
+	created, err := w.AllocateFloatingIP(ctx, s.want, port)
+	if err != nil {
+		return err
+	}
+	if s.lb == nil {
+		ids.Set(s.handle, created.ID)
+	}
+	return w.TagFloatingIP(ctx, created, s.floatingIPTags(created))
 }
 
 func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Change {
@@ -307,21 +342,31 @@ func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Chang
 		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "attach"),
 		Fields: []plan.Field{{Name: "load balancer", After: d.want.Name}},
 		After:  after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			port, err := d.vipPort(ids)
-			if err != nil || port == "" {
-				return err
-			}
-			attached, err := d.write.AttachFloatingIP(ctx, f.ID, port)
-			if err != nil {
-				return err
-			}
-			if tags := d.floatingIPTags(f); d.ownsFloatingIP(f) && !slices.Equal(tags, attached.Tags) {
-				return d.write.TagFloatingIP(ctx, attached, tags)
-			}
-			return nil
-		},
+		Step:   floatingIPAttachment{d, f, d.loadBalancer()},
 	}
+}
+
+// floatingIPAttachment attaches a floating IP to a load balancer.
+type floatingIPAttachment struct {
+	*differ
+	floatingIP api.FloatingIP
+	lb         reference
+}
+
+// Do implements plan.Step.
+func (s floatingIPAttachment) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	port, err := vipPort(w, ids, s.lb)
+	if err != nil || port == "" {
+		return err
+	}
+	attached, err := w.AttachFloatingIP(ctx, s.floatingIP.ID, port)
+	if err != nil {
+		return err
+	}
+	if want := s.floatingIPTags(s.floatingIP); s.ownsFloatingIP(s.floatingIP) && !slices.Equal(want, attached.Tags) {
+		return w.TagFloatingIP(ctx, attached, want)
+	}
+	return nil
 }
 
 // floatingIPRelease deletes a floating IP, or detaches one that was not allocated for this Service or is to be kept.
@@ -345,32 +390,48 @@ func (d *differ) floatingIPRemoval(f api.FloatingIP, reason string) plan.Change 
 			Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "detach"),
 			Reason: reason + "; it is kept",
 			Fields: []plan.Field{{Name: "port", Before: f.PortID}},
-			Do: func(ctx context.Context, _ *plan.Handles) error {
-				if owned {
-					if err := d.write.TagFloatingIP(ctx, f, d.floatingIPTags(f)); err != nil {
-						return err
-					}
-				}
-				_, err := d.write.AttachFloatingIP(ctx, f.ID, "")
-				return err
-			},
+			Step:   floatingIPDetachment{d, f, owned},
 		}
 	}
 	return plan.Change{
 		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Delete, f.ID),
 		ID:     f.ID,
 		Reason: reason,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.write.DeleteFloatingIP(ctx, f.ID)
-		},
+		Step:   floatingIPDeletion(f.ID),
 	}
 }
 
-// vipPort returns the port of the load balancer's address. It is "" for an IPv6 address.
-func (d *differ) vipPort(ids *plan.Handles) (string, error) {
-	id, err := d.loadBalancerID(ids)
+// floatingIPDetachment detaches a floating IP, and sets the tags of one that this manager has allocated.
+type floatingIPDetachment struct {
+	*differ
+	floatingIP api.FloatingIP
+	owned      bool
+}
+
+// Do implements plan.Step.
+func (s floatingIPDetachment) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	if s.owned {
+		if err := w.TagFloatingIP(ctx, s.floatingIP, s.floatingIPTags(s.floatingIP)); err != nil {
+			return err
+		}
+	}
+	_, err := w.AttachFloatingIP(ctx, s.floatingIP.ID, "")
+	return err
+}
+
+// floatingIPDeletion deletes a floating IP, by its ID.
+type floatingIPDeletion string
+
+// Do implements plan.Step.
+func (s floatingIPDeletion) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	return w.DeleteFloatingIP(ctx, string(s))
+}
+
+// vipPort returns the port of the address of a load balancer. It is "" for an IPv6 address.
+func vipPort(w Writer, ids *plan.Handles, lb reference) (string, error) {
+	id, err := lb.resolve(ids)
 	if err != nil {
 		return "", err
 	}
-	return d.write.VIPPort(id)
+	return w.VIPPort(id)
 }

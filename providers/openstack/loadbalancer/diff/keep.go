@@ -7,6 +7,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/members"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
@@ -29,14 +30,14 @@ func (d *differ) keepPorts() {
 func (d *differ) keepPort(port model.Port, have api.Listener) model.Port {
 	key := portKey(port)
 	pool, hasPool := d.poolOf(have.DefaultPoolID)
-	keepsPool := hasPool && d.keeps(kindListener, key, fieldPoolProtocol)
+	keepsPool := hasPool && d.keeps(kindListener, key, kinds.FieldPoolProtocol)
 	if d.keeps(kindListener, key, "protocol") || keepsPool && !canForward(string(port.Listener.Protocol), pool.Protocol) {
 		port = keepProtocol(port, have)
 	}
 	if keepsPool {
 		port.Pool.Protocol = pools.Protocol(pool.Protocol)
 	}
-	if hasPool && d.keeps(kindListener, key, fieldMemberSubnet) {
+	if hasPool && d.keeps(kindListener, key, kinds.FieldMemberSubnet) {
 		port.Members = keepMemberSubnet(port.Members, pool)
 	}
 	if kept := d.keptItems(kindListener, key, "allowed_cidrs"); len(kept) > 0 {

@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
-	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/members"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
@@ -73,93 +73,118 @@ func (d *differ) listenerTags(have []string, port model.Port) []string {
 		port.ListenerTags)
 }
 
-// listenerCreate creates a listener, once its pool exists and the previous user of the port is deleted.
-func (d *differ) listenerCreate(port model.Port, pool poolRef, after []plan.Ref) plan.Change {
+// existingListener returns the fields of a listener.
+func existingListener(l api.Listener) kinds.Listener {
+	return kinds.Listener{
+		Key: listenerKey(l), Name: l.Name, Protocol: l.Protocol, Port: l.ProtocolPort, Pool: l.DefaultPoolID,
+		ConnectionLimit: l.ConnLimit, Headers: l.InsertHeaders, Container: l.DefaultTlsContainerRef,
+		AllowedCIDRs: l.AllowedCIDRs, Tags: l.Tags, ClientData: l.TimeoutClientData, MemberConnect: l.TimeoutMemberConnect,
+		MemberData: l.TimeoutMemberData, InspectTimeout: l.TimeoutTCPInspect,
+	}
+}
+
+// wantedListener returns the fields of the listener of a Port: what Octavia does not support is that of the existing
+// one.
+func (d *differ) wantedListener(have api.Listener, port model.Port, pool reference) kinds.Listener {
+	want := existingListener(have)
 	spec := port.Listener
-	spec.Tags = d.listenerTags(nil, port)
-	return plan.Change{
-		Ref:    d.ref(kindListener, spec.Name, plan.Create, ""),
-		Fields: d.listenerFields(api.Listener{}, port, pool),
-		Key:    portKey(port),
-		After:  after,
-		Do: func(ctx context.Context, ids *plan.Handles) (err error) {
-			if spec.LoadbalancerID, err = d.loadBalancerID(ids); err != nil {
-				return err
-			}
-			if spec.DefaultPoolID, err = pool.resolve(ids); err != nil {
-				return err
-			}
-			return d.write.CreateListener(ctx, spec)
-		},
-	}
-}
-
-// listenerUpdate returns the change of a listener in place, if it differs.
-func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef, after []plan.Ref,
-) (plan.Change, bool) {
-	f := d.listenerFields(have, port, pool)
-	if len(f) == 0 {
-		return plan.Change{}, false
-	}
-	patch := d.listenerPatch(have, port, f)
-	change := plan.Change{
-		Ref:    d.ref(kindListener, have.Name, plan.Update, have.ID),
-		ID:     have.ID,
-		Fields: append(f, d.poolDifferences(have, port)...), Key: listenerKey(have),
-		After: after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			if f.Has("default_pool_id") {
-				id, err := pool.resolve(ids)
-				if err != nil {
-					return err
-				}
-				patch.DefaultPoolID = &id
-			}
-			lb, err := d.loadBalancerID(ids)
-			if err != nil {
-				return err
-			}
-			return d.write.UpdateListener(ctx, lb, have.ID, patch)
-		},
-	}
-	d.declareListener(&change, have, port)
-	return markTags(change), true
-}
-
-// listenerPatch returns the options of an update: only differing fields, so that it disturbs as little as
-// possible.
-func (d *differ) listenerPatch(have api.Listener, port model.Port, f plan.Fields) listeners.UpdateOpts {
-	want := port.Listener
-	var patch listeners.UpdateOpts
-	if f.Has("connection_limit") {
-		patch.ConnLimit = want.ConnLimit
-	}
-	if f.Has("allowed_cidrs") {
-		patch.AllowedCIDRs = ptr.To(d.allowedCIDRs(port))
-	}
-	if f.Has("insert_headers") {
-		patch.InsertHeaders = ptr.To(insertHeaders(have, port))
-	}
-	if f.Has("default_tls_container_ref") {
-		patch.DefaultTlsContainerRef = &want.DefaultTlsContainerRef
-	}
-	for name, t := range map[string]struct {
-		field **int
-		value *int
-	}{
-		"timeout_client_data":    {&patch.TimeoutClientData, want.TimeoutClientData},
-		"timeout_member_connect": {&patch.TimeoutMemberConnect, want.TimeoutMemberConnect},
-		"timeout_member_data":    {&patch.TimeoutMemberData, want.TimeoutMemberData},
-		"timeout_tcp_inspect":    {&patch.TimeoutTCPInspect, want.TimeoutTCPInspect},
-	} {
-		if f.Has(name) {
-			*t.field = t.value
+	want.Key, want.Name, want.Protocol, want.Port = portKey(port), spec.Name, string(spec.Protocol), spec.ProtocolPort
+	want.Pool, want.ConnectionLimit, want.Container = pool.show(), *spec.ConnLimit, spec.DefaultTlsContainerRef
+	want.Headers, want.Tags = insertHeaders(have, port), d.listenerTags(have.Tags, port)
+	if d.want.Features.AllowedCIDRs() {
+		want.AllowedCIDRs = d.allowedCIDRs(port)
+		if lb := d.have.LoadBalancer; lb != nil {
+			want.Families = model.VIPFamilies(*lb)
 		}
 	}
-	if f.Has("tags") {
-		patch.Tags = ptr.To(d.listenerTags(have.Tags, port))
+	if d.want.Features.Timeouts() {
+		want.ClientData, want.MemberConnect = *spec.TimeoutClientData, *spec.TimeoutMemberConnect
+		want.MemberData, want.InspectTimeout = *spec.TimeoutMemberData, *spec.TimeoutTCPInspect
 	}
-	return patch
+	return want
+}
+
+// comparedListeners returns the fields of a listener and those that are wanted, with why it gets another pool.
+func (d *differ) comparedListeners(l api.Listener, port model.Port, pool reference) (have, want kinds.Listener) {
+	have, want = existingListener(l), d.wantedListener(l, port, pool)
+	current, ok := d.poolOf(l.DefaultPoolID)
+	if !ok {
+		return have, want
+	}
+	have.PoolProtocol, want.PoolProtocol = current.Protocol, string(port.Pool.Protocol)
+	if d.changesSubnet(current, port) {
+		have.MemberSubnets = plan.ShowSet(members.Subnets(current.Members))
+		want.MemberSubnets = d.want.MemberSubnet.ID
+	}
+	return have, want
+}
+
+// listenerCreate creates a listener, once its pool exists and the previous user of the port is deleted.
+func (d *differ) listenerCreate(port model.Port, pool reference, after []plan.Ref) plan.Change {
+	change := kinds.Listeners.Create(d.wantedListener(api.Listener{}, port, pool))
+	spec := port.Listener
+	spec.Tags = d.listenerTags(nil, port)
+	change.Ref = d.ref(kindListener, spec.Name, plan.Create, "")
+	change.After, change.Step = after, listenerCreation{d.loadBalancer(), pool, spec}
+	return change
+}
+
+// listenerCreation creates a listener.
+type listenerCreation struct {
+	lb, pool reference
+	spec     listeners.CreateOpts
+}
+
+// Do implements plan.Step.
+func (s listenerCreation) Do(ctx context.Context, w Writer, ids *plan.Handles) (err error) {
+	if s.spec.LoadbalancerID, s.spec.DefaultPoolID, err = resolveBoth(ids, s.lb, s.pool); err != nil {
+		return err
+	}
+	return w.CreateListener(ctx, s.spec)
+}
+
+// listenerUpdate returns the change of a listener in place, if it differs: only differing fields are sent, so that it
+// disturbs as little as possible.
+func (d *differ) listenerUpdate(l api.Listener, port model.Port, pool reference, after []plan.Ref,
+) (plan.Change, bool) {
+	have, want := d.comparedListeners(l, port, pool)
+	want.Name = have.Name // the name has the index of the port when the listener was created
+	change, patch, differ := kinds.Listeners.Update(have, want)
+	if !differ {
+		return plan.Change{}, false
+	}
+	change.Ref, change.ID, change.After = d.ref(kindListener, l.Name, plan.Update, l.ID), l.ID, after
+	step := listenerUpdate{lb: d.loadBalancer(), id: l.ID, patch: patch}
+	if plan.Fields(change.Fields).Has(kinds.FieldDefaultPool) {
+		step.pool = &pool
+	}
+	change.Step = step
+	return change, true
+}
+
+// listenerUpdate changes settings of a listener.
+type listenerUpdate struct {
+	lb reference
+	id string
+	// pool is nil if the listener keeps its own.
+	pool  *reference
+	patch listeners.UpdateOpts
+}
+
+// Do implements plan.Step.
+func (s listenerUpdate) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	if s.pool != nil {
+		id, err := s.pool.resolve(ids)
+		if err != nil {
+			return err
+		}
+		s.patch.DefaultPoolID = &id
+	}
+	lb, err := s.lb.resolve(ids)
+	if err != nil {
+		return err
+	}
+	return w.UpdateListener(ctx, lb, s.id, s.patch)
 }
 
 // insertHeaders returns the headers that a listener should add: X-Forwarded-For if the Service requests it, and those
@@ -172,59 +197,45 @@ func insertHeaders(have api.Listener, port model.Port) map[string]string {
 	return headers
 }
 
-func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.Ref) plan.Change {
-	change := plan.Change{
-		Ref:    d.ref(kindListener, have.Name, plan.Delete, have.ID),
-		ID:     have.ID,
-		Key:    listenerKey(have),
-		Reason: reason,
-		After:  after,
-		Do: d.inLoadBalancer(func(ctx context.Context, lb string) error {
-			return d.write.DeleteListener(ctx, lb, have.ID)
-		}),
-	}
-	deletesListener.Declare(&change)
+func (d *differ) listenerDelete(l api.Listener, reason string, after []plan.Ref) plan.Change {
+	change := kinds.Listeners.Delete(existingListener(l))
+	change.Ref, change.ID = d.ref(kindListener, l.Name, plan.Delete, l.ID), l.ID
+	change.Reason, change.After, change.Step = reason, after, listenerDeletion{d.loadBalancer(), l.ID}
 	return change
 }
 
-// isSameListener reports whether a listener and its pool change in nothing that disrupts.
-func (d *differ) isSameListener(have api.Listener, port model.Port) bool {
-	return have.Protocol == string(port.Listener.Protocol) && len(d.poolDifferences(have, port)) == 0 &&
-		len(d.lostRanges(have, port)) == 0
+// listenerDeletion deletes a listener.
+type listenerDeletion struct {
+	lb reference
+	id string
+}
+
+// Do implements plan.Step.
+func (s listenerDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	lb, err := s.lb.resolve(ids)
+	if err != nil {
+		return err
+	}
+	return w.DeleteListener(ctx, lb, s.id)
+}
+
+// listenerDisruptions returns the differences of a listener and its pool that disrupt, in place or by a replacement.
+func (d *differ) listenerDisruptions(l api.Listener, port model.Port) []plan.Field {
+	have, want := d.comparedListeners(l, port, reference{id: l.DefaultPoolID})
+	replaced, _ := kinds.Listeners.Replace(have, want)
+	updated, _, _ := kinds.Listeners.Update(have, want)
+	return filter(slices.Concat(replaced.Fields, updated.Fields), func(f plan.Field) bool { return f.Disrupts != "" })
 }
 
 // listenerReplacement deletes a listener that another one replaces.
-func (d *differ) listenerReplacement(have api.Listener, port model.Port, after []plan.Ref) plan.Change {
-	var fields plan.Fields
+func (d *differ) listenerReplacement(l api.Listener, port model.Port, after []plan.Ref) plan.Change {
 	want, reason := string(port.Listener.Protocol), "another one replaces it"
-	if fields.Diff("protocol", have.Protocol, want) {
-		reason = "its protocol changes from " + have.Protocol + " to " + want
+	if l.Protocol != want {
+		reason = "its protocol changes from " + l.Protocol + " to " + want
 	}
-	change := d.listenerDelete(have, reason, after)
-	if d.lostRanges(have, port) != nil {
-		fields.Diff("allowed_cidrs", plan.ShowSet(have.AllowedCIDRs), plan.ShowSet(d.allowedCIDRs(port)))
-	}
-	change.Fields = append(fields, d.poolDifferences(have, port)...)
-	replacesListener.Declare(&change)
-	d.declareListener(&change, have, port)
+	change := d.listenerDelete(l, reason, after)
+	change.Fields = d.listenerDisruptions(l, port)
 	return change
-}
-
-// declareListener declares what the change of a listener disrupts, in place or by a replacement.
-func (d *differ) declareListener(change *plan.Change, have api.Listener, port model.Port) {
-	if len(d.poolDifferences(have, port)) > 0 {
-		replacesPool.Declare(change)
-	}
-	lost := d.lostRanges(have, port)
-	if len(lost) == 0 {
-		return
-	}
-	closesListener.Declare(change)
-	for i, f := range change.Fields {
-		if f.Name == "allowed_cidrs" {
-			change.Fields[i].Removed = lost
-		}
-	}
 }
 
 // allowedCIDRs returns the ranges that a listener of the load balancer should allow.
@@ -233,50 +244,4 @@ func (d *differ) allowedCIDRs(port model.Port) []string {
 		return port.Listener.AllowedCIDRs
 	}
 	return model.FilterFamilies(port.Listener.AllowedCIDRs, model.VIPFamilies(*d.have.LoadBalancer))
-}
-
-// lostRanges returns the ranges that a listener allows and should not.
-func (d *differ) lostRanges(have api.Listener, port model.Port) []string {
-	if !d.want.Features.AllowedCIDRs() {
-		return nil
-	}
-	return model.LostRanges(have.AllowedCIDRs, d.allowedCIDRs(port), model.VIPFamilies(*d.have.LoadBalancer))
-}
-
-// poolDifferences returns why a listener gets another pool: fields that no pool can change in place.
-func (d *differ) poolDifferences(have api.Listener, port model.Port) []plan.Field {
-	var f plan.Fields
-	pool, ok := d.poolOf(have.DefaultPoolID)
-	if !ok {
-		return nil
-	}
-	f.Diff(fieldPoolProtocol, pool.Protocol, string(port.Pool.Protocol))
-	if d.changesSubnet(pool, port) {
-		f.Diff(fieldMemberSubnet, plan.ShowSet(members.Subnets(pool.Members)), d.want.MemberSubnet.ID)
-	}
-	return f
-}
-
-// listenerFields returns the differing settings of two listeners, by their names in the API. Names are not
-// compared: they contain the index of the port when the listener was created.
-func (d *differ) listenerFields(have api.Listener, port model.Port, pool poolRef) plan.Fields {
-	var f plan.Fields
-	want := port.Listener
-	f.Diff("protocol", have.Protocol, string(want.Protocol))
-	f.Diff("protocol_port", plan.ShowInt(have.ProtocolPort), plan.ShowInt(want.ProtocolPort))
-	f.Diff("default_pool_id", have.DefaultPoolID, pool.show())
-	f.Diff("connection_limit", fmt.Sprint(have.ConnLimit), fmt.Sprint(*want.ConnLimit))
-	f.Diff("insert_headers", plan.ShowMap(have.InsertHeaders), plan.ShowMap(insertHeaders(have, port)))
-	f.Diff("default_tls_container_ref", have.DefaultTlsContainerRef, want.DefaultTlsContainerRef)
-	if d.want.Features.AllowedCIDRs() {
-		f.Diff("allowed_cidrs", plan.ShowSet(have.AllowedCIDRs), plan.ShowSet(d.allowedCIDRs(port)))
-	}
-	if d.want.Features.Timeouts() {
-		f.Diff("timeout_client_data", fmt.Sprint(have.TimeoutClientData), fmt.Sprint(*want.TimeoutClientData))
-		f.Diff("timeout_member_connect", fmt.Sprint(have.TimeoutMemberConnect), fmt.Sprint(*want.TimeoutMemberConnect))
-		f.Diff("timeout_member_data", fmt.Sprint(have.TimeoutMemberData), fmt.Sprint(*want.TimeoutMemberData))
-		f.Diff("timeout_tcp_inspect", fmt.Sprint(have.TimeoutTCPInspect), fmt.Sprint(*want.TimeoutTCPInspect))
-	}
-	tags.Diff(&f, have.Tags, d.listenerTags(have.Tags, port))
-	return f
 }

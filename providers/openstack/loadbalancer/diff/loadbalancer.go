@@ -15,40 +15,57 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/members"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
 // loadBalancerCreate creates the load balancer with everything in it, and waits until it is ACTIVE.
 func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
-	return plan.Change{
-		Ref:    d.ref(kindLoadBalancer, d.want.Name, plan.Create, ""),
-		Fields: d.createFields(),
-		After:  after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			spec, err := d.createSpec(ctx)
-			if err != nil {
-				return err
-			}
-			created, err := d.write.CreateLoadBalancer(ctx, spec)
-			if err != nil {
-				return d.addAnnotations(err, spec)
-			}
-			ids.Set(loadBalancerHandle, created.ID)
-			return nil
-		},
-		Ready: func(ctx context.Context, ids *plan.Handles) error {
-			id, err := ids.ID(loadBalancerHandle)
-			if err != nil {
-				return err
-			}
-			return d.write.AwaitCreation(ctx, id, d.want)
-		},
+	place := d.creationPlace()
+	change := kinds.LoadBalancers.Create(kinds.LoadBalancer{
+		Object: d.want.Name, Provider: place.Provider, Port: place.PortID, Subnet: place.SubnetID, Network: place.NetworkID,
+		Flavor: place.FlavorID, Zone: place.Zone, Address: place.Address, Tags: d.creationTags(),
+	})
+	for _, port := range d.want.Ports {
+		if shown := plan.ShowMembers(members.Format(port.Members)); shown != "" {
+			change.Fields = append(change.Fields, plan.Field{After: shown, Membership: true,
+				Name: fmt.Sprintf("listener %s %d", port.Transport, port.Number)})
+		}
 	}
+	change.Ref = d.ref(kindLoadBalancer, d.want.Name, plan.Create, "")
+	change.After, change.Step = after, loadBalancerCreation{d}
+	return change
+}
+
+// loadBalancerCreation creates the load balancer of a plan.
+type loadBalancerCreation struct{ *differ }
+
+var _ plan.WaitingStep[Writer] = loadBalancerCreation{}
+
+// Do implements plan.Step.
+func (s loadBalancerCreation) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	spec, err := s.createSpec(ctx, w)
+	if err != nil {
+		return err
+	}
+	created, err := w.CreateLoadBalancer(ctx, spec)
+	if err != nil {
+		return s.addAnnotations(err, spec)
+	}
+	ids.Set(loadBalancerHandle, created.ID)
+	return nil
+}
+
+// Ready implements plan.WaitingStep.
+func (s loadBalancerCreation) Ready(ctx context.Context, w Writer, ids *plan.Handles) error {
+	id, err := ids.ID(loadBalancerHandle)
+	if err != nil {
+		return err
+	}
+	return w.AwaitCreation(ctx, id, s.want)
 }
 
 // addAnnotations adds the annotations for the place and properties of the load balancer to an error.
@@ -89,9 +106,9 @@ func (d *differ) creationPlace() model.LoadBalancer {
 
 // createSpec returns the options of a creation. It first checks conditions that would block the load
 // balancer's floating IP.
-func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, error) {
+func (d *differ) createSpec(ctx context.Context, w Writer) (loadbalancers.CreateOpts, error) {
 	if f := d.wantedFloatingIP(nil); f != nil && f.NetworkID != "" && f.Address == "" {
-		if err := d.write.CheckFloatingIP(ctx, *f); err != nil {
+		if err := w.CheckFloatingIP(ctx, *f); err != nil {
 			return loadbalancers.CreateOpts{}, err
 		}
 	}
@@ -108,7 +125,7 @@ func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, erro
 	if len(d.want.Families) > 1 && d.want.Features.AdditionalVIPs() && place.PortID == "" {
 		subnet, err := place.NamedSubnetID, error(nil)
 		if subnet == "" {
-			subnet, err = d.write.SecondSubnet(ctx, place, d.want.Families[1])
+			subnet, err = w.SecondSubnet(ctx, place, d.want.Families[1])
 		}
 		if err != nil {
 			return spec, err
@@ -118,7 +135,7 @@ func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, erro
 			families = d.want.Families
 		}
 	}
-	if err := d.checkContainers(ctx); err != nil || d.want.Serial {
+	if err := d.checkContainers(ctx, w); err != nil || d.want.Serial {
 		return spec, err
 	}
 	spec.Listeners = d.listenerSpecs(families)
@@ -126,7 +143,7 @@ func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, erro
 }
 
 // checkContainers returns an error if the container of a listener's certificate cannot be read.
-func (d *differ) checkContainers(ctx context.Context) error {
+func (d *differ) checkContainers(ctx context.Context, w Writer) error {
 	checked := map[string]bool{}
 	for _, port := range d.want.Ports {
 		ref := port.Listener.DefaultTlsContainerRef
@@ -134,7 +151,7 @@ func (d *differ) checkContainers(ctx context.Context) error {
 			continue
 		}
 		checked[ref] = true
-		if err := d.write.CheckContainer(ctx, ref); err != nil {
+		if err := w.CheckContainer(ctx, ref); err != nil {
 			return err
 		}
 	}
@@ -160,82 +177,110 @@ func (d *differ) listenerSpecs(families []v1.IPFamily) []listeners.CreateOpts {
 	return specs
 }
 
-func (d *differ) createFields() plan.Fields {
-	var f plan.Fields
-	place := d.creationPlace()
-	f.Diff("provider", "", place.Provider)
-	f.Diff("vip_subnet_id", "", place.SubnetID)
-	f.Diff("vip_network_id", "", place.NetworkID)
-	f.Diff("vip_port_id", "", place.PortID)
-	f.Diff("vip_address", "", place.Address)
-	f.Diff("flavor_id", "", place.FlavorID)
-	f.Diff("availability_zone", "", place.Zone)
-	f.Diff("tags", "", plan.ShowSet(d.creationTags()))
-	for _, port := range d.want.Ports {
-		shown := plan.ShowMembers(members.Format(port.Members))
-		if f.Diff(fmt.Sprintf("listener %s %d", port.Transport, port.Number), "", shown) {
-			f[len(f)-1].Membership = true
-		}
-	}
-	return f
-}
-
 // loadBalancerUpdate updates tags and name, or waits for a load balancer that is still being created. It
 // returns false if nothing has to change.
 func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
-	var f plan.Fields
-	var patch loadbalancers.UpdateOpts
-	var retag func([]string) []string
-	if tags.Diff(&f, have.Tags, d.serviceTags(have.Tags)) {
-		retag = d.serviceTags
+	existing := kinds.LoadBalancer{Object: have.Name, Tags: have.Tags}
+	want := kinds.LoadBalancer{Object: have.Name, Tags: d.serviceTags(have.Tags)}
+	if d.want.Features.Tags() && d.key.Renamed(have) {
+		existing.NewName, want.NewName = have.Name, d.want.Name
 	}
-	if d.want.Features.Tags() && d.key.Renamed(have) && f.Diff("name", have.Name, d.want.Name) {
-		patch.Name, patch.Description = &d.want.Name, &d.want.LoadBalancer.Description
+	change, patch, differ := kinds.LoadBalancers.Update(existing, want)
+	if !differ {
+		return d.loadBalancerAwait(have)
 	}
-	reason := ""
-	if len(f) == 0 {
-		if have.ProvisioningStatus != api.PendingCreate {
-			return plan.Change{}, false
-		}
-		reason = "it is still being created"
-		f.Diff("provisioning_status", have.ProvisioningStatus, api.Active)
+	if patch.Name != nil {
+		patch.Description = &d.want.LoadBalancer.Description
 	}
-	change := plan.Change{
-		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID),
-		Fields: f, Reason: reason,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			if reason != "" {
-				return d.write.AwaitLoadBalancer(ctx, have.ID)
-			}
-			return d.write.UpdateLoadBalancer(ctx, have, patch, retag)
-		},
-	}
-	if d.owner && !d.changesGuests(have) { // the tag of a Service that shares the load balancer counts it
-		change = markTags(change)
-	}
+	change.Ref = d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID)
+	// The tag of a Service that shares the load balancer counts it.
+	change.Mark = change.Mark && d.owner && !d.changesGuests(have)
+	change.Step = loadBalancerUpdate{d, have, patch, plan.Fields(change.Fields).Has(kinds.FieldTags)}
 	return change, true
+}
+
+// loadBalancerUpdate changes settings of a load balancer, and its tags to those of the Service with tags.
+type loadBalancerUpdate struct {
+	*differ
+	have  api.LoadBalancer
+	patch loadbalancers.UpdateOpts
+	tags  bool
+}
+
+// Do implements plan.Step.
+func (s loadBalancerUpdate) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	if !s.tags {
+		return w.UpdateLoadBalancer(ctx, s.have, s.patch, nil)
+	}
+	return w.UpdateLoadBalancer(ctx, s.have, s.patch, s.serviceTags)
+}
+
+// loadBalancerAwait waits for a load balancer that is still being created. It returns false for another one.
+func (d *differ) loadBalancerAwait(have api.LoadBalancer) (plan.Change, bool) {
+	if have.ProvisioningStatus != api.PendingCreate {
+		return plan.Change{}, false
+	}
+	return plan.Change{
+		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID),
+		Fields: []plan.Field{{Name: "provisioning_status", Before: have.ProvisioningStatus, After: api.Active}},
+		Reason: "it is still being created", Step: creationWait(have.ID),
+	}, true
+}
+
+// creationWait waits until a load balancer is created, by its ID.
+type creationWait string
+
+// Do implements plan.Step.
+func (s creationWait) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	return w.AwaitLoadBalancer(ctx, string(s))
 }
 
 // untag removes this Service's tag from a load balancer that stays. If other Services leave at the same time,
 // the last one deletes it.
 func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
-	ownTag := names.ServiceTag(d.key.LoadBalancer())
-	retag := func(have []string) []string {
-		// An empty list is sent, nil is not.
-		return slices.DeleteFunc(append([]string{}, have...), func(tag string) bool { return tag == ownTag })
-	}
 	return plan.Change{
-		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID),
-		ID:     observe.TagID(have.ID, ownTag),
-		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(have.Tags), After: plan.ShowSet(retag(have.Tags))}},
-		After:  after,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.write.Leave(ctx, have, apply.LeaveOptions{
-				IsLast:  func(lb api.LoadBalancer) bool { return d.isOfCluster(lb) && len(d.key.Guests(lb)) == 0 },
-				Release: d.release, Retag: retag,
-			})
-		},
+		Ref: d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID),
+		ID:  observe.TagID(have.ID, names.ServiceTag(d.key.LoadBalancer())),
+		Fields: []plan.Field{{Name: kinds.FieldTags, Before: plan.ShowSet(have.Tags),
+			After: plan.ShowSet(d.withoutServiceTag(have.Tags))}},
+		After: after, Step: loadBalancerLeave{d, have},
 	}
+}
+
+// withoutServiceTag returns tags without that of the Service.
+func (d *differ) withoutServiceTag(have []string) []string {
+	own := names.ServiceTag(d.key.LoadBalancer())
+	// An empty list is sent, nil is not.
+	return slices.DeleteFunc(append([]string{}, have...), func(tag string) bool { return tag == own })
+}
+
+// loadBalancerLeave ends the use of a load balancer by a Service.
+type loadBalancerLeave struct {
+	*differ
+	lb api.LoadBalancer
+}
+
+// Do implements plan.Step.
+func (s loadBalancerLeave) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	return w.Leave(ctx, s.lb, LeaveOptions{
+		IsLast:  func(lb api.LoadBalancer) bool { return s.isOfCluster(lb) && len(s.key.Guests(lb)) == 0 },
+		Release: func(ctx context.Context, lb api.LoadBalancer) error { return s.release(ctx, w, lb) },
+		Retag:   s.withoutServiceTag,
+	})
+}
+
+// release releases the floating IPs of a load balancer, right before it is deleted.
+func (d *differ) release(ctx context.Context, w Writer, lb api.LoadBalancer) error {
+	for _, f := range d.attachedFloatingIPs(&lb) {
+		change, ok := d.releaseAtDeletion(f)
+		if !ok {
+			continue
+		}
+		if err := doStep(ctx, w, nil, change.Step); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // replaceReason returns why an existing load balancer cannot become the desired one, or "". It returns an
@@ -269,10 +314,8 @@ func (d *differ) declareReplacement(lb api.LoadBalancer, removal *plan.Change) {
 	switch {
 	case lb.ProvisioningStatus == api.PendingDelete, lb.ProvisioningStatus == api.Error && d.creationFailed(lb):
 	default:
-		removal.Fields = d.immutableDifferences(lb)
-		if len(removal.Fields) > 0 {
-			replaces.Declare(removal)
-		}
+		replacement := d.placeReplacement(lb)
+		removal.Fields, removal.Disrupts = replacement.Fields, replacement.Disrupts
 		if lb.ProvisioningStatus == api.Error {
 			removal.Fields = append(plan.Fields{{Name: "id", Before: lb.ID, After: "another, after " + failureTime(lb)}},
 				removal.Fields...)
@@ -294,27 +337,20 @@ func unusableReason(lb api.LoadBalancer) string {
 
 // loadBalancerDelete deletes the load balancer with everything in it, and waits until it is deleted.
 func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.Change {
-	listeners, pools := d.have.Listeners, d.have.Pools
-	return plan.Change{
-		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Delete, have.ID),
-		ID:     have.ID,
-		Reason: reason,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return d.write.DeleteLoadBalancer(ctx, have, listeners, pools)
-		},
-	}
+	change := kinds.LoadBalancers.Delete(kinds.LoadBalancer{Object: have.Name})
+	change.Ref, change.ID, change.Reason = d.ref(kindLoadBalancer, have.Name, plan.Delete, have.ID), have.ID, reason
+	change.Step = loadBalancerDeletion{have, d.have.Listeners, d.have.Pools}
+	return change
 }
 
-// release releases the floating IPs of a load balancer, right before it is deleted.
-func (d *differ) release(ctx context.Context, lb api.LoadBalancer) error {
-	for _, f := range d.attachedFloatingIPs(&lb) {
-		change, ok := d.releaseAtDeletion(f)
-		if !ok {
-			continue
-		}
-		if err := change.Do(ctx, nil); err != nil {
-			return err
-		}
-	}
-	return nil
+// loadBalancerDeletion deletes a load balancer with everything in it.
+type loadBalancerDeletion struct {
+	lb        api.LoadBalancer
+	listeners []api.Listener
+	pools     []observe.Pool
+}
+
+// Do implements plan.Step.
+func (s loadBalancerDeletion) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	return w.DeleteLoadBalancer(ctx, s.lb, s.listeners, s.pools)
 }

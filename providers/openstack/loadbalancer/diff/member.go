@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/members"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
@@ -29,9 +30,7 @@ func (d *differ) membersUpdate(have observe.Pool, port model.Port) (plan.Change,
 		Ref: d.membersRef(have), ID: have.ID,
 		Fields:     []plan.Field{{Name: "members", Before: before, After: after}},
 		Membership: true, Disrupts: plan.DisruptsMembers,
-		Do: d.inLoadBalancer(func(ctx context.Context, lb string) error {
-			return d.write.SetMembers(ctx, lb, have.ID, have.Members, want)
-		}),
+		Step: membersUpdate{d.loadBalancer(), reference{id: have.ID}, have.Members, want},
 	}, true
 }
 
@@ -46,24 +45,28 @@ func (d *differ) membersRef(have observe.Pool) plan.Ref {
 }
 
 // membersCreate fills a pool that the plan creates.
-func (d *differ) membersCreate(port model.Port, pool poolRef, after plan.Ref) plan.Change {
-	want := port.Members
+func (d *differ) membersCreate(port model.Port, pool reference, after plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    d.ref(kindMembers, port.Pool.Name, plan.Create, ""),
-		Fields: []plan.Field{{Name: "members", After: plan.ShowMembers(members.Format(want))}},
+		Fields: []plan.Field{{Name: "members", After: plan.ShowMembers(members.Format(port.Members))}},
 		After:  []plan.Ref{after},
 		// An update of only the members cannot create a pool: it fails instead of ignoring the change.
 		Membership: true,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			id, err := pool.resolve(ids)
-			if err != nil {
-				return err
-			}
-			lb, err := d.loadBalancerID(ids)
-			if err != nil {
-				return err
-			}
-			return d.write.SetMembers(ctx, lb, id, nil, want)
-		},
+		Step:       membersUpdate{d.loadBalancer(), pool, nil, port.Members},
 	}
+}
+
+// membersUpdate replaces the members of a pool.
+type membersUpdate struct {
+	lb, pool   reference
+	have, want []api.Member
+}
+
+// Do implements plan.Step.
+func (s membersUpdate) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	lb, pool, err := resolveBoth(ids, s.lb, s.pool)
+	if err != nil {
+		return err
+	}
+	return w.SetMembers(ctx, lb, pool, s.have, s.want)
 }

@@ -10,15 +10,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
 // Members returns the changes of the members of existing pools, so that nodes join and leave while other changes are
 // held or the Service is invalid. New members copy the settings of existing ones in the pool.
-func Members(write apply.Writer, input model.Input, have observe.Observed) (plan.Plan, error) {
-	d := newDiffer(write, have)
+func Members(key observe.Key, input model.Input, have observe.Observed) (plan.Plan, error) {
+	d := newDiffer(key, have)
 	lb := have.LoadBalancer
 	if lb == nil || d.owner && d.key.Foreign(*lb) != "" || !d.isProven() {
 		return d.plan, nil
@@ -66,7 +65,7 @@ func (d *differ) openMembers(input model.Input) {
 	group := d.have.Groups[0]
 	for _, port := range input.GroupPorts(list) {
 		if !d.hasGroup(port.ID, group.ID) {
-			d.add(d.portAttach(port, groupRef{id: group.ID, name: group.Name}, nil))
+			d.add(d.portAttach(port, reference{id: group.ID, name: group.Name}, nil))
 		}
 	}
 }

@@ -8,9 +8,21 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
+
+// existingMonitor returns the fields of a health monitor. Only HTTP probes have the last three.
+func existingMonitor(m api.HealthMonitor) kinds.Monitor {
+	have := kinds.Monitor{Key: m.Name, CreateOpts: monitors.CreateOpts{
+		Type: m.Type, Delay: m.Delay, Timeout: m.Timeout, MaxRetries: m.MaxRetries, MaxRetriesDown: m.MaxRetriesDown,
+	}}
+	if m.Type == monitors.TypeHTTP {
+		have.URLPath, have.HTTPMethod, have.ExpectedCodes = m.URLPath, m.HTTPMethod, m.ExpectedCodes
+	}
+	return have
+}
 
 // diffMonitor plans the health monitor of a pool that stays. A change of its type is a deletion and
 // a creation, since Octavia cannot change it.
@@ -26,7 +38,7 @@ func (d *differ) diffMonitor(pool observe.Pool, want model.Port) {
 	switch {
 	case spec == nil:
 	case have == nil:
-		creation := d.monitorCreate(*spec, func(*plan.Handles) (string, error) { return pool.ID, nil }, after)
+		creation := d.monitorCreate(*spec, reference{id: pool.ID}, after)
 		creation.Key = portKey(want)
 		if len(after) == 0 && d.addsProbesToGuest(pool) {
 			probesGuest.Declare(&creation)
@@ -46,53 +58,52 @@ func (d *differ) addsProbesToGuest(pool observe.Pool) bool {
 	return !d.owner && d.want.ProbedForLocal && d.isUsed(pool.ID)
 }
 
-func monitorRef(spec monitors.CreateOpts, action plan.Action) plan.Ref {
-	return plan.Ref{Kind: kindMonitor, Name: spec.Name, Action: action}
+func (d *differ) monitorCreate(spec monitors.CreateOpts, pool reference, after []plan.Ref) plan.Change {
+	change := kinds.Monitors.Create(kinds.Monitor{CreateOpts: spec, Key: spec.Name})
+	change.After, change.Step = after, monitorCreation{d.loadBalancer(), pool, spec}
+	return change
 }
 
-func (d *differ) monitorCreate(spec monitors.CreateOpts, pool func(*plan.Handles) (string, error),
-	after []plan.Ref) plan.Change {
-	return plan.Change{
-		Ref:    monitorRef(spec, plan.Create),
-		Fields: monitorFields(api.HealthMonitor{}, spec),
-		After:  after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			id, err := pool(ids)
-			if err != nil {
-				return err
-			}
-			lb, err := d.loadBalancerID(ids)
-			if err != nil {
-				return err
-			}
-			spec.PoolID = id
-			return d.write.CreateMonitor(ctx, lb, spec)
-		},
+// monitorCreation creates the health monitor of a pool.
+type monitorCreation struct {
+	lb, pool reference
+	spec     monitors.CreateOpts
+}
+
+// Do implements plan.Step.
+func (s monitorCreation) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	lb, pool, err := resolveBoth(ids, s.lb, s.pool)
+	if err != nil {
+		return err
 	}
+	s.spec.PoolID = pool
+	return w.CreateMonitor(ctx, lb, s.spec)
 }
 
 func (d *differ) monitorUpdate(have api.HealthMonitor, spec monitors.CreateOpts) (plan.Change, bool) {
-	f := monitorFields(have, spec)
-	renamed := d.owner && monitorIndex(have.Name) != "" && monitorIndex(have.Name) != monitorIndex(spec.Name) &&
-		f.Diff("name", have.Name, spec.Name)
-	if len(f) == 0 {
-		return plan.Change{}, false
+	existing, want := existingMonitor(have), kinds.Monitor{CreateOpts: spec, Key: spec.Name}
+	if index := monitorIndex(have.Name); d.owner && index != "" && index != monitorIndex(spec.Name) {
+		existing.NewName, want.NewName = have.Name, spec.Name
 	}
-	patch := monitors.UpdateOpts{Delay: spec.Delay, Timeout: spec.Timeout, MaxRetries: spec.MaxRetries,
-		MaxRetriesDown: spec.MaxRetriesDown}
-	if spec.Type == monitors.TypeHTTP {
-		patch.URLPath, patch.HTTPMethod, patch.ExpectedCodes = spec.URLPath, spec.HTTPMethod, spec.ExpectedCodes
+	change, patch, differ := kinds.Monitors.Update(existing, want)
+	change.Step = monitorUpdate{d.loadBalancer(), have.ID, patch}
+	return change, differ
+}
+
+// monitorUpdate changes settings of a health monitor.
+type monitorUpdate struct {
+	lb    reference
+	id    string
+	patch monitors.UpdateOpts
+}
+
+// Do implements plan.Step.
+func (s monitorUpdate) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	lb, err := s.lb.resolve(ids)
+	if err != nil {
+		return err
 	}
-	if renamed {
-		patch.Name = &spec.Name
-	}
-	return plan.Change{
-		Ref:    monitorRef(spec, plan.Update),
-		Fields: f,
-		Do: d.inLoadBalancer(func(ctx context.Context, lb string) error {
-			return d.write.UpdateMonitor(ctx, lb, have.ID, patch)
-		}),
-	}, true
+	return w.UpdateMonitor(ctx, lb, s.id, s.patch)
 }
 
 // monitorIndex returns the part of a health monitor's name with the index of its port, or "" for other names. Other
@@ -108,26 +119,22 @@ func monitorIndex(name string) string {
 }
 
 func (d *differ) monitorDelete(pool observe.Pool, have api.HealthMonitor) plan.Change {
-	return plan.Change{
-		Ref: plan.Ref{Kind: kindMonitor, Name: have.Name, Action: plan.Delete},
-		Do: d.inLoadBalancer(func(ctx context.Context, lb string) error {
-			return d.write.DeleteMonitor(ctx, lb, pool.ID, have.ID)
-		}),
-	}
+	change := kinds.Monitors.Delete(existingMonitor(have))
+	change.Step = monitorDeletion{d.loadBalancer(), pool.ID, have.ID}
+	return change
 }
 
-// monitorFields returns the differing settings of two health monitors, by their names in the API.
-func monitorFields(have api.HealthMonitor, want monitors.CreateOpts) plan.Fields {
-	var f plan.Fields
-	f.Diff("type", have.Type, want.Type)
-	f.Diff("delay", plan.ShowInt(have.Delay), plan.ShowInt(want.Delay))
-	f.Diff("timeout", plan.ShowInt(have.Timeout), plan.ShowInt(want.Timeout))
-	f.Diff("max_retries", plan.ShowInt(have.MaxRetries), plan.ShowInt(want.MaxRetries))
-	f.Diff("max_retries_down", plan.ShowInt(have.MaxRetriesDown), plan.ShowInt(want.MaxRetriesDown))
-	if want.Type == monitors.TypeHTTP {
-		f.Diff("url_path", have.URLPath, want.URLPath)
-		f.Diff("http_method", have.HTTPMethod, want.HTTPMethod)
-		f.Diff("expected_codes", have.ExpectedCodes, want.ExpectedCodes)
+// monitorDeletion deletes the health monitor of a pool.
+type monitorDeletion struct {
+	lb       reference
+	pool, id string
+}
+
+// Do implements plan.Step.
+func (s monitorDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	lb, err := s.lb.resolve(ids)
+	if err != nil {
+		return err
 	}
-	return f
+	return w.DeleteMonitor(ctx, lb, s.pool, s.id)
 }

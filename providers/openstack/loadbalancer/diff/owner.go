@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -67,8 +66,8 @@ func (d *differ) isSharedPool(pool, listener string) bool {
 }
 
 // HasSurplusListeners reports whether a load balancer has listeners for ports that the Service no longer has.
-func HasSurplusListeners(write apply.Writer, want model.Desired, have observe.Observed) bool {
-	d := newDiffer(write, have)
+func HasSurplusListeners(key observe.Key, want model.Desired, have observe.Observed) bool {
+	d := newDiffer(key, have)
 	d.want, _ = want.For(have.LoadBalancer, nil) // problems do not change which ports there are
 	return len(d.surplusListeners()) > 0
 }

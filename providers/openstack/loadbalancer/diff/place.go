@@ -8,13 +8,14 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
 // immutableFieldNames are the names of the fields of immutableDifferences in messages.
 var immutableFieldNames = map[string]string{
-	fieldPort: "port", fieldSubnet: "subnet", fieldNetwork: "network", fieldFlavor: "flavor",
-	fieldZone: "availability zone", fieldAddress: "address",
+	kinds.FieldPort: "port", kinds.FieldSubnet: "subnet", kinds.FieldNetwork: "network", kinds.FieldFlavor: "flavor",
+	kinds.FieldZone: "availability zone", kinds.FieldAddress: "address",
 }
 
 // immutableDifference describes a setting that differs and cannot change in place, or returns "".
@@ -24,7 +25,7 @@ func (d *differ) immutableDifference(lb api.LoadBalancer) string {
 		return ""
 	}
 	f, consequence := differences[0], ""
-	if f.Name == fieldAddress {
+	if f.Name == kinds.FieldAddress {
 		consequence = ": clients have to follow"
 	}
 	return fmt.Sprintf("the %s changes from %s to %s, which no load balancer can do in place%s",
@@ -33,24 +34,35 @@ func (d *differ) immutableDifference(lb api.LoadBalancer) string {
 
 // immutableDifferences returns the settings of the Service that differ and cannot change in place.
 func (d *differ) immutableDifferences(lb api.LoadBalancer) plan.Fields {
-	var f plan.Fields
-	want := d.want.LoadBalancer
+	return d.placeReplacement(lb).Fields
+}
+
+// placeReplacement returns the deletion of a load balancer that cannot get the place that the Service requests, with
+// these fields.
+func (d *differ) placeReplacement(lb api.LoadBalancer) plan.Change {
+	have := kinds.LoadBalancer{
+		Object: lb.Name, Port: lb.VipPortID, Subnet: lb.VipSubnetID, Network: lb.VipNetworkID, Flavor: lb.FlavorID,
+		Zone: lb.AvailabilityZone, Address: lb.VipAddress,
+	}
+	want, place := have, d.want.LoadBalancer
 	for _, c := range []struct {
-		explicit         bool
-		name, have, want string
+		explicit bool
+		field    *string
+		want     string
 	}{
-		{want.Explicit.Port, fieldPort, lb.VipPortID, want.PortID},
-		{want.Explicit.Subnet && !want.IsPlacedAt(lb.VipSubnetID), fieldSubnet, lb.VipSubnetID, want.SubnetID},
-		{want.Explicit.Network, fieldNetwork, lb.VipNetworkID, want.NetworkID},
-		{want.Explicit.Flavor, fieldFlavor, lb.FlavorID, want.FlavorID},
-		{want.Explicit.Zone, fieldZone, lb.AvailabilityZone, want.Zone},
-		{want.Explicit.Address && !model.SameIP(lb.VipAddress, want.Address), fieldAddress, lb.VipAddress, want.Address},
+		{place.Explicit.Port, &want.Port, place.PortID},
+		{place.Explicit.Subnet && !place.IsPlacedAt(lb.VipSubnetID), &want.Subnet, place.SubnetID},
+		{place.Explicit.Network, &want.Network, place.NetworkID},
+		{place.Explicit.Flavor, &want.Flavor, place.FlavorID},
+		{place.Explicit.Zone, &want.Zone, place.Zone},
+		{place.Explicit.Address && !model.SameIP(lb.VipAddress, place.Address), &want.Address, place.Address},
 	} {
 		if c.explicit && c.want != "" {
-			f.Diff(c.name, c.have, c.want)
+			*c.field = c.want
 		}
 	}
-	return f
+	change, _ := kinds.LoadBalancers.Replace(have, want)
+	return change
 }
 
 // keepPlace replaces the wanted place of the load balancer by the existing one, as far as it stays.
@@ -79,20 +91,20 @@ func (d *differ) keepPlace() error {
 
 // keptPlace returns the part of the place of a load balancer that stays.
 func keptPlace(lb api.LoadBalancer, kept map[string]bool) model.KeptPlace {
-	place := model.KeptPlace{Port: kept[fieldPort]}
-	if kept[fieldSubnet] || kept[fieldPort] || kept[fieldAddress] {
+	place := model.KeptPlace{Port: kept[kinds.FieldPort]}
+	if kept[kinds.FieldSubnet] || kept[kinds.FieldPort] || kept[kinds.FieldAddress] {
 		place.SubnetID = lb.VipSubnetID
 	}
-	if kept[fieldNetwork] {
+	if kept[kinds.FieldNetwork] {
 		place.NetworkID = lb.VipNetworkID
 	}
-	if kept[fieldAddress] {
+	if kept[kinds.FieldAddress] {
 		place.Address = lb.VipAddress
 	}
-	if kept[fieldFlavor] {
+	if kept[kinds.FieldFlavor] {
 		place.FlavorID = &lb.FlavorID
 	}
-	if kept[fieldZone] {
+	if kept[kinds.FieldZone] {
 		place.Zone = &lb.AvailabilityZone
 	}
 	return place
@@ -101,21 +113,22 @@ func keptPlace(lb api.LoadBalancer, kept map[string]bool) model.KeptPlace {
 // canPlace reports whether another load balancer can have a part of the place of this one, which kept has as true, and
 // the wanted values of the others. The port of a load balancer is deleted with it.
 func (d *differ) canPlace(lb api.LoadBalancer, kept map[string]bool) bool {
-	moves := filter([]string{fieldPort, fieldSubnet, fieldNetwork, fieldAddress}, func(name string) bool {
+	names := []string{kinds.FieldPort, kinds.FieldSubnet, kinds.FieldNetwork, kinds.FieldAddress}
+	moves := filter(names, func(name string) bool {
 		value, differs := kept[name]
 		return differs && !value
 	})
 	want := d.want.LoadBalancer
 	switch {
-	case kept[fieldPort]:
+	case kept[kinds.FieldPort]:
 		return false
-	case len(moves) == 0, !kept[fieldAddress] && !kept[fieldSubnet] && !kept[fieldNetwork]:
+	case len(moves) == 0, !kept[kinds.FieldAddress] && !kept[kinds.FieldSubnet] && !kept[kinds.FieldNetwork]:
 		return true
-	case kept[fieldAddress], moves[0] == fieldPort:
+	case kept[kinds.FieldAddress], moves[0] == kinds.FieldPort:
 		return false
-	case kept[fieldSubnet]:
-		return moves[0] == fieldAddress && d.subnetHas(lb.VipSubnetID, want.Address)
-	case moves[0] == fieldSubnet:
+	case kept[kinds.FieldSubnet]:
+		return moves[0] == kinds.FieldAddress && d.subnetHas(lb.VipSubnetID, want.Address)
+	case moves[0] == kinds.FieldSubnet:
 		return d.have.Subnets[want.SubnetID].NetworkID == lb.VipNetworkID
 	default:
 		return d.subnetHas(lb.VipSubnetID, want.Address)

@@ -1,22 +1,33 @@
 package diff
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
-	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/members"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 )
+
+// wantedPool returns the fields of the pool of a port. A session persistence of another client stays.
+func (d *differ) wantedPool(have api.Pool, port model.Port) kinds.Pool {
+	want := kinds.Pool{
+		Name: port.Pool.Name, Protocol: string(port.Pool.Protocol), Method: string(port.Pool.LBMethod),
+		Persistence: port.Pool.Persistence, Tags: d.poolTags(have.Tags, port),
+	}
+	if isForeignPersistence(have) {
+		want.Persistence = &have.Persistence
+	}
+	return want
+}
 
 // orphanedPool returns a pool that was created for a port and that no listener uses: a creation was interrupted.
 func (d *differ) orphanedPool(port model.Port) (observe.Pool, bool) {
@@ -43,7 +54,7 @@ func (d *differ) changesSubnet(have observe.Pool, port model.Port) bool {
 
 // ensurePool plans the pool of one port with its members and monitor. It returns the pool, and the changes
 // that its listener waits for.
-func (d *differ) ensurePool(have observe.Pool, exists bool, port model.Port, after []plan.Ref) (poolRef, []plan.Ref) {
+func (d *differ) ensurePool(have observe.Pool, exists bool, port model.Port, after []plan.Ref) (reference, []plan.Ref) {
 	if exists {
 		d.planned[have.ID] = true
 		port = d.keepMethod(have, port)
@@ -59,11 +70,11 @@ func (d *differ) ensurePool(have observe.Pool, exists bool, port model.Port, aft
 			d.add(change)
 		}
 		d.diffMonitor(have, port)
-		return poolRef{id: have.ID, name: have.Name}, nil
+		return reference{id: have.ID, name: have.Name}, nil
 	}
 	creation := d.poolCreate(port, after)
 	d.add(creation)
-	ref := poolRef{name: port.Pool.Name, handle: plan.Handle(creation.Ref.Name)}
+	ref := reference{name: port.Pool.Name, handle: plan.Handle(creation.Ref.Name)}
 	ready := []plan.Ref{creation.Ref}
 	if len(port.Members) > 0 {
 		members := d.membersCreate(port, ref, creation.Ref)
@@ -71,7 +82,7 @@ func (d *differ) ensurePool(have observe.Pool, exists bool, port model.Port, aft
 		ready = append(ready, members.Ref)
 	}
 	if port.Monitor != nil {
-		monitor := d.monitorCreate(*port.Monitor, ref.resolve, []plan.Ref{creation.Ref})
+		monitor := d.monitorCreate(*port.Monitor, ref, []plan.Ref{creation.Ref})
 		d.add(monitor)
 		ready = append(ready, monitor.Ref)
 	}
@@ -95,76 +106,84 @@ func (d *differ) keepMethod(have observe.Pool, port model.Port) model.Port {
 
 // poolCreate creates a pool without members: Octavia accepts those only with a new load balancer.
 func (d *differ) poolCreate(port model.Port, after []plan.Ref) plan.Change {
-	ref := d.ref(kindPool, port.Pool.Name, plan.Create, "")
+	change := kinds.Pools.Create(d.wantedPool(api.Pool{}, port))
 	spec := port.Pool
 	spec.Tags = d.poolTags(nil, port)
-	var f plan.Fields
-	f.Diff("protocol", "", string(spec.Protocol))
-	f = append(f, d.poolFields(api.Pool{}, port)...)
-	return plan.Change{
-		Ref: ref, Fields: f, After: after,
-		Do: func(ctx context.Context, ids *plan.Handles) (err error) {
-			if spec.LoadbalancerID, err = d.loadBalancerID(ids); err != nil {
-				return err
-			}
-			id, err := d.write.CreatePool(ctx, spec)
-			if err == nil {
-				ids.Set(plan.Handle(ref.Name), id)
-			}
-			return err
-		},
+	change.Ref, change.After = d.ref(kindPool, spec.Name, plan.Create, ""), after
+	change.Step = poolCreation{d.loadBalancer(), plan.Handle(change.Name), spec}
+	return change
+}
+
+// poolCreation creates a pool.
+type poolCreation struct {
+	lb     reference
+	handle plan.Handle
+	spec   pools.CreateOpts
+}
+
+// Do implements plan.Step.
+func (s poolCreation) Do(ctx context.Context, w Writer, ids *plan.Handles) (err error) {
+	if s.spec.LoadbalancerID, err = s.lb.resolve(ids); err != nil {
+		return err
 	}
+	id, err := w.CreatePool(ctx, s.spec)
+	if err == nil {
+		ids.Set(s.handle, id)
+	}
+	return err
 }
 
 // poolUpdate returns the change of a pool's settings, if they differ.
 func (d *differ) poolUpdate(have observe.Pool, port model.Port) (plan.Change, bool) {
-	f := d.poolFields(have.Pool, port)
-	if len(f) == 0 {
+	existing := kinds.Pool{Name: have.Name, Protocol: have.Protocol, Method: have.LBMethod, Persistence: &have.Persistence,
+		Tags: have.Tags}
+	want := d.wantedPool(have.Pool, port)
+	change, patch, differ := kinds.Pools.Update(existing, want)
+	if !differ {
 		return plan.Change{}, false
 	}
-	var patch pools.UpdateOpts
-	if f.Has("lb_algorithm") {
-		patch.LBMethod = port.Pool.LBMethod
+	change.Ref = d.ref(kindPool, have.Name, plan.Update, have.ID)
+	change.Step = poolUpdate{d.loadBalancer(), have.ID, patch}
+	return change, true
+}
+
+// poolUpdate changes settings of a pool.
+type poolUpdate struct {
+	lb    reference
+	id    string
+	patch pools.UpdateOpts
+}
+
+// Do implements plan.Step.
+func (s poolUpdate) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	lb, err := s.lb.resolve(ids)
+	if err != nil {
+		return err
 	}
-	if f.Has("session_persistence") {
-		patch.Persistence = cmp.Or(port.Pool.Persistence, &pools.SessionPersistence{}) // an empty one is sent as null
-	}
-	if f.Has("tags") {
-		patch.Tags = ptr.To(d.poolTags(have.Tags, port))
-	}
-	return markTags(plan.Change{
-		Ref:    d.ref(kindPool, have.Name, plan.Update, have.ID),
-		Fields: f,
-		Do: d.inLoadBalancer(func(ctx context.Context, lb string) error {
-			return d.write.UpdatePool(ctx, lb, have.ID, patch)
-		}),
-	}), true
+	return w.UpdatePool(ctx, lb, s.id, s.patch)
 }
 
 // poolDelete deletes a pool with its members and health monitor, once no listener forwards to it.
 func (d *differ) poolDelete(have observe.Pool, reason string, after []plan.Ref) plan.Change {
-	return plan.Change{
-		Ref:    d.ref(kindPool, have.Name, plan.Delete, have.ID),
-		ID:     have.ID,
-		Reason: reason,
-		After:  after,
-		Do: d.inLoadBalancer(func(ctx context.Context, lb string) error {
-			return d.write.DeletePool(ctx, lb, have)
-		}),
-	}
+	change := kinds.Pools.Delete(kinds.Pool{Name: have.Name})
+	change.Ref, change.ID = d.ref(kindPool, have.Name, plan.Delete, have.ID), have.ID
+	change.Reason, change.After, change.Step = reason, after, poolDeletion{d.loadBalancer(), have}
+	return change
 }
 
-// poolFields returns the differing settings of two pools, by their names in the API. The protocol is not among
-// them: it is immutable.
-func (d *differ) poolFields(have api.Pool, port model.Port) plan.Fields {
-	var f plan.Fields
-	f.Diff("lb_algorithm", have.LBMethod, string(port.Pool.LBMethod))
-	if !isForeignPersistence(have) {
-		f.Diff("session_persistence", have.Persistence.Type,
-			ptr.Deref(port.Pool.Persistence, pools.SessionPersistence{}).Type)
+// poolDeletion deletes a pool with its members and health monitor.
+type poolDeletion struct {
+	lb   reference
+	pool observe.Pool
+}
+
+// Do implements plan.Step.
+func (s poolDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	lb, err := s.lb.resolve(ids)
+	if err != nil {
+		return err
 	}
-	tags.Diff(&f, have.Tags, d.poolTags(have.Tags, port))
-	return f
+	return w.DeletePool(ctx, lb, s.pool)
 }
 
 // isForeignPersistence reports whether a pool has a session persistence that no Service can request. It

@@ -7,22 +7,37 @@ import (
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 )
 
 // StoreRecord stores a record in the tags of a load balancer.
-func StoreRecord(write apply.Writer, have observe.Observed, record lbcommon.AppliedRecord) plan.Change {
-	d, lb := newDiffer(write, have), *have.LoadBalancer
-	retag := func(have []string) []string {
-		return tags.Add(tags.WithoutRecord(have), d.ownerTags(record))
-	}
+func StoreRecord(key observe.Key, have observe.Observed, record lbcommon.AppliedRecord) plan.Change {
+	step := recordStorage{newDiffer(key, have), *have.LoadBalancer, record}
 	return plan.Change{
-		Ref:    d.ref(lbcommon.KindRecord, lb.Name, plan.Update, lb.ID),
-		Fields: []plan.Field{{Name: "tags", Before: tags.Show(lb.Tags), After: tags.Show(retag(lb.Tags))}},
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return write.UpdateLoadBalancer(ctx, lb, loadbalancers.UpdateOpts{}, retag)
-		},
+		Ref: step.ref(lbcommon.KindRecord, step.lb.Name, plan.Update, step.lb.ID),
+		Fields: []plan.Field{{
+			Name: kinds.FieldTags, Before: tags.Show(step.lb.Tags), After: tags.Show(step.retag(step.lb.Tags)),
+		}},
+		Step: step,
 	}
+}
+
+// recordStorage sets the tags of an applied record on a load balancer.
+type recordStorage struct {
+	*differ
+	lb     api.LoadBalancer
+	record lbcommon.AppliedRecord
+}
+
+// Do implements plan.Step.
+func (s recordStorage) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	return w.UpdateLoadBalancer(ctx, s.lb, loadbalancers.UpdateOpts{}, s.retag)
+}
+
+// retag returns tags with the record and the marks of the owner.
+func (s recordStorage) retag(have []string) []string {
+	return tags.Add(tags.WithoutRecord(have), s.ownerTags(s.record))
 }

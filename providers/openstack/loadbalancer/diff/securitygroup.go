@@ -34,7 +34,7 @@ func (d *differ) diffGroup() {
 		creation := d.groupCreate(*want, rules)
 		d.add(creation)
 		for _, port := range want.Ports {
-			d.add(d.portAttach(port, groupRef{name: want.Name}, []plan.Ref{creation.Ref}))
+			d.add(d.portAttach(port, reference{name: want.Name, handle: groupHandle}, []plan.Ref{creation.Ref}))
 		}
 		return
 	}
@@ -42,7 +42,7 @@ func (d *differ) diffGroup() {
 	d.diffRules(group, rules, len(unknown) > 0)
 	for _, port := range want.Ports {
 		if !d.hasGroup(port.ID, group.ID) {
-			d.add(d.portAttach(port, groupRef{id: group.ID, name: group.Name}, nil))
+			d.add(d.portAttach(port, reference{id: group.ID, name: group.Name}, nil))
 		}
 	}
 	for _, port := range d.have.GroupPorts {
@@ -97,15 +97,24 @@ func (d *differ) groupCreate(want model.Group, list []rules.CreateOpts) plan.Cha
 	}
 	return plan.Change{
 		Ref: d.ref(kindGroup, want.Name, plan.Create, ""), Fields: f,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			created, err := d.write.CreateGroup(ctx, groups.CreateOpts{Name: want.Name, Description: want.Description})
-			if err != nil {
-				return err
-			}
-			ids.Set(groupHandle, created.ID)
-			return d.write.AddRules(ctx, created, list)
-		},
+		Step: groupCreation{groups.CreateOpts{Name: want.Name, Description: want.Description}, list},
 	}
+}
+
+// groupCreation creates a security group with its rules.
+type groupCreation struct {
+	spec  groups.CreateOpts
+	rules []rules.CreateOpts
+}
+
+// Do implements plan.Step.
+func (s groupCreation) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	created, err := w.CreateGroup(ctx, s.spec)
+	if err != nil {
+		return err
+	}
+	ids.Set(groupHandle, created.ID)
+	return w.AddRules(ctx, created, s.rules)
 }
 
 // diffRules plans the rules of a group: missing ones are added first, and surplus ones are removed last, so that never
@@ -130,7 +139,7 @@ func (d *differ) diffRules(group api.SecurityGroup, want []rules.CreateOpts, kee
 	if len(missing) > 0 {
 		d.add(plan.Change{
 			Ref: d.ref(kindRules, group.Name, plan.Update, group.ID), Fields: added,
-			Do: func(ctx context.Context, _ *plan.Handles) error { return d.write.AddRules(ctx, group, missing) },
+			Step: rulesAddition{group, missing},
 		})
 	}
 	maps.DeleteFunc(surplus, func(text string, _ api.SecurityGroupRule) bool {
@@ -151,17 +160,37 @@ func (d *differ) rulesDelete(group api.SecurityGroup, surplus []api.SecurityGrou
 	}
 	change := plan.Change{
 		Ref: d.ref(kindRules, group.Name, plan.Delete, group.ID), Fields: f, Key: group.Name,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			for _, r := range surplus {
-				if err := d.write.DeleteRule(ctx, group.ID, r.ID); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+		Step: rulesRemoval{group.ID, surplus},
 	}
 	closesNodePort.Declare(&change)
 	return change
+}
+
+// rulesAddition adds rules to a security group.
+type rulesAddition struct {
+	group api.SecurityGroup
+	rules []rules.CreateOpts
+}
+
+// Do implements plan.Step.
+func (s rulesAddition) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	return w.AddRules(ctx, s.group, s.rules)
+}
+
+// rulesRemoval removes rules of a security group, by its ID.
+type rulesRemoval struct {
+	group string
+	rules []api.SecurityGroupRule
+}
+
+// Do implements plan.Step.
+func (s rulesRemoval) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	for _, r := range s.rules {
+		if err := w.DeleteRule(ctx, s.group, r.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // removeGroups removes the Service's groups from all ports and deletes them: Neutron refuses to delete one
@@ -178,39 +207,48 @@ func (d *differ) removeGroups() {
 		}
 		d.add(plan.Change{
 			Ref: d.ref(kindGroup, group.Name, plan.Delete, group.ID), ID: group.ID, After: after,
-			Do: func(ctx context.Context, _ *plan.Handles) error {
-				return d.write.DeleteGroup(ctx, group.ID)
-			},
+			Step: groupDeletion(group.ID),
 		})
 	}
 }
 
-// groupRef is a security group: an existing one, with its ID, or one that the plan creates.
-type groupRef struct{ id, name string }
+// groupDeletion deletes a security group, by its ID.
+type groupDeletion string
+
+// Do implements plan.Step.
+func (s groupDeletion) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	return w.DeleteGroup(ctx, string(s))
+}
 
 // portAttach adds the Service's group to a port of a node. It is a change of membership.
-func (d *differ) portAttach(port api.Port, group groupRef, after []plan.Ref) plan.Change {
+func (d *differ) portAttach(port api.Port, group reference, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:        d.ref(kindPort, port.ID, plan.Update, ""),
 		Fields:     []plan.Field{{Name: "security_groups", After: group.name}},
 		After:      after,
 		Membership: true,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			id := group.id
-			if id == "" {
-				var err error
-				if id, err = ids.ID(groupHandle); err != nil {
-					return err
-				}
-			}
-			return d.write.ChangeGroups(ctx, port, func(groups []string) []string {
-				if slices.Contains(groups, id) {
-					return groups
-				}
-				return append(slices.Clone(groups), id)
-			})
-		},
+		Step:       portAttachment{port, group},
 	}
+}
+
+// portAttachment adds a security group to a port.
+type portAttachment struct {
+	port  api.Port
+	group reference
+}
+
+// Do implements plan.Step.
+func (s portAttachment) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	id, err := s.group.resolve(ids)
+	if err != nil {
+		return err
+	}
+	return w.ChangeGroups(ctx, s.port, func(groups []string) []string {
+		if slices.Contains(groups, id) {
+			return groups
+		}
+		return append(slices.Clone(groups), id)
+	})
 }
 
 // portDetach removes groups from a port, and the tags with their IDs, which earlier releases of another manager set.
@@ -220,14 +258,23 @@ func (d *differ) portDetach(port api.Port, groups []string, reason string) plan.
 		Fields:     []plan.Field{{Name: "security_groups", Before: plan.ShowSet(groups)}},
 		Reason:     reason,
 		Membership: true,
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			err := d.write.ChangeGroups(ctx, port, func(have []string) []string {
-				return slices.DeleteFunc(slices.Clone(have), func(g string) bool { return slices.Contains(groups, g) })
-			})
-			if err != nil {
-				return err
-			}
-			return d.write.RemovePortTags(ctx, port, groups)
-		},
+		Step:       portDetachment{port, groups},
 	}
+}
+
+// portDetachment removes security groups from a port.
+type portDetachment struct {
+	port   api.Port
+	groups []string
+}
+
+// Do implements plan.Step.
+func (s portDetachment) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	err := w.ChangeGroups(ctx, s.port, func(have []string) []string {
+		return slices.DeleteFunc(slices.Clone(have), func(g string) bool { return slices.Contains(s.groups, g) })
+	})
+	if err != nil {
+		return err
+	}
+	return w.RemovePortTags(ctx, s.port, s.groups)
 }

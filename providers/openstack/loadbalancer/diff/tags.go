@@ -5,19 +5,11 @@ import (
 	"strings"
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
-	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
-
-// markTags makes a change that only sets tags a mark.
-func markTags(change plan.Change) plan.Change {
-	fields := plan.Fields(change.Fields)
-	change.Mark = len(fields) == 1 && fields.Has("tags")
-	return change
-}
 
 // creationTags returns the tags of a new load balancer.
 func (d *differ) creationTags() []string {
