@@ -1,5 +1,5 @@
-// Package kinds has the kinds of objects in Octavia, with a row for each field. An object of this package has the fields
-// of an existing or of a wanted one, for a comparison.
+// Package kinds has the kinds of objects in Octavia, with a row for each field. An object of this package has the
+// fields of an existing or of a wanted one, for a comparison.
 package kinds
 
 // Fields that plans decide about.
