@@ -63,7 +63,7 @@ func TestEntriesAreFieldsOfTheirOwn(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			change, sent, differ := networkKind.Update(tc.have, tc.want)
-			if diff := cmp.Diff(tc.fields, []plan.Field(change.Fields)); diff != "" || differ != (tc.fields != nil) {
+			if diff := cmp.Diff(tc.fields, change.Fields); diff != "" || differ != (tc.fields != nil) {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(tc.sent, sent); diff != "" {
@@ -72,7 +72,7 @@ func TestEntriesAreFieldsOfTheirOwn(t *testing.T) {
 		})
 	}
 	created := networkKind.Create(network{Subnets: subnets})
-	if diff := cmp.Diff([]plan.Field{{Name: "subnets", After: "subnet-1, subnet-2"}}, []plan.Field(created.Fields)); diff != "" {
+	if diff := cmp.Diff([]plan.Field{{Name: "subnets", After: "subnet-1, subnet-2"}}, created.Fields); diff != "" {
 		t.Error(diff)
 	}
 	want := []plan.Effect{{Change: moves.Change, Disrupts: moves.Disrupts, Fields: []string{"subnets"}}, breaks}

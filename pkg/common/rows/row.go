@@ -60,10 +60,11 @@ func (r *Row[T, U]) compare(have, want T) []comparison {
 	if r.Value.entries != nil {
 		return c.ofEntries(r.Value.entries(have), r.Value.entries(want), r.Effect.Fields, unread)
 	}
-	differ := false
-	if c.field.Before, c.field.After, differ = r.Value.texts(have, want); !differ && !unread {
+	before, after, differ := r.Value.texts(have, want)
+	if !differ && !unread {
 		return nil
 	}
+	c.field.Before, c.field.After = before, after
 	if r.Items != nil {
 		c.field.Removed = r.Items(have, want)
 	}

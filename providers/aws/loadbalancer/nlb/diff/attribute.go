@@ -25,11 +25,14 @@ type attributes struct {
 var (
 	balancerAttributes = attributesKind(kindAttributes, plan.Effect{})
 	listenerAttributes = attributesKind(kindListener+" "+kindAttributes, plan.Effect{})
-	groupAttributes    = attributesKind(kindGroupAttributes, plan.Effect{
-		Change:   "network: the PROXY protocol is turned on or off",
-		Disrupts: plan.DisruptsTraffic, Fields: []string{annotation.AttributeProxyProtocol},
-	})
+	groupAttributes    = attributesKind(kindGroupAttributes, switchesProxy())
 )
+
+func switchesProxy() plan.Effect {
+	effect := rows.Traffic("network: the PROXY protocol is turned on or off")
+	effect.Fields = []string{annotation.AttributeProxyProtocol}
+	return effect
+}
 
 func attributesKind(name string, effect plan.Effect) rows.Kind[attributes, attributes] {
 	return rows.Kind[attributes, attributes]{
