@@ -8,7 +8,8 @@
 # What usually breaks it: a dependency that calls methods by names computed at run time (reflect.Value.Method,
 # text/template, html/template). The linker then keeps every method of every reachable type, whole SDKs included.
 # To find the dependency: go build -ldflags=-dumpdep ./cmd/ccm 2>&1 | grep ReflectMethod
-# What adds up: generic code is compiled for each struct type. Keep what does not depend on the type in functions
+# What adds up: generic code is compiled for each type of struct, and once for all pointers: take pointers as type
+# arguments (as package rows does), or keep what does not depend on the type in functions
 # without type parameters, and sort with package sorting.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

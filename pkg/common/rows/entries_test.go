@@ -19,21 +19,21 @@ var (
 	breaks = plan.Effect{Change: "a mode is switched", Disrupts: plan.DisruptsTraffic, Fields: []string{"mode"}}
 )
 
-var networkKind = Kind[network, []string]{
+var networkKind = Kind[*network, *[]string]{
 	Name: "network",
-	Key:  func(network) string { return "n" },
-	Rows: []Row[network, []string]{
+	Key:  func(*network) string { return "n" },
+	Rows: []Row[*network, *[]string]{
 		{
 			Name: "subnets", Effect: moves,
-			Value: Entries(func(n network) map[string]string { return n.Subnets },
-				func(to *network, from network) { to.Subnets = maps.Clone(from.Subnets) }),
-			Set: func(sent *[]string, _ network) { *sent = append(*sent, "subnets") },
+			Value: Entries(func(n *network) map[string]string { return n.Subnets },
+				func(to, from *network) { to.Subnets = maps.Clone(from.Subnets) }),
+			Set: func(sent *[]string, _ *network) { *sent = append(*sent, "subnets") },
 		},
 		{
-			Value: Entries(func(n network) map[string]string { return n.Attributes },
-				func(to *network, from network) { to.Attributes = maps.Clone(from.Attributes) }),
-			Unread: func(have network) bool { return have.Attributes == nil }, Effect: breaks,
-			Set: func(*[]string, network) {},
+			Value: Entries(func(n *network) map[string]string { return n.Attributes },
+				func(to, from *network) { to.Attributes = maps.Clone(from.Attributes) }),
+			Unread: func(have *network) bool { return have.Attributes == nil }, Effect: breaks,
+			Set: func(*[]string, *network) {},
 		},
 	},
 }
@@ -62,7 +62,9 @@ func TestEntriesAreFieldsOfTheirOwn(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			change, sent, differ := networkKind.Update(tc.have, tc.want)
+			change, differ := networkKind.Update(&tc.have, &tc.want)
+			var sent []string
+			networkKind.Set(&sent, &tc.want, change.Fields)
 			if diff := cmp.Diff(tc.fields, change.Fields); diff != "" || differ != (tc.fields != nil) {
 				t.Error(diff)
 			}
@@ -71,7 +73,7 @@ func TestEntriesAreFieldsOfTheirOwn(t *testing.T) {
 			}
 		})
 	}
-	created := networkKind.Create(network{Subnets: subnets})
+	created := networkKind.Create(&network{Subnets: subnets})
 	if diff := cmp.Diff([]plan.Field{{Name: "subnets", After: "subnet-1, subnet-2"}}, created.Fields); diff != "" {
 		t.Error(diff)
 	}

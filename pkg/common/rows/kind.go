@@ -6,7 +6,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// Kind is a kind of cloud object of type T, with update requests of type U.
+// Kind is a kind of cloud object with update requests: T and U are pointers, see Row.
 type Kind[T, U any] struct {
 	// Name is the field's standard term for the object: see plan.Ref.
 	Name string
@@ -30,19 +30,17 @@ func (k *Kind[T, U]) Create(want T) plan.Change {
 	return change
 }
 
-// Update returns the change of an object in place with its request, and whether the two objects differ. Fields that
-// cannot be changed in place are not compared: see Replace.
-func (k *Kind[T, U]) Update(have, want T) (change plan.Change, request U, differ bool) {
+// Update returns the change of an object in place, and whether the two objects differ. Fields that cannot be changed in
+// place are not compared: see Replace.
+func (k *Kind[T, U]) Update(have, want T) (change plan.Change, differ bool) {
 	change = k.change(want, plan.Update)
-	if differ = k.compare(have, want).update(&change); differ {
-		k.Set(&request, want, change.Fields)
-	}
-	return change, request, differ
+	differ = k.compare(have, want).update(&change)
+	return change, differ
 }
 
 // Set gives an update request the wanted values of fields that differ, and of those that change only with them. In a
 // cloud that takes whole objects, the request is the object as it was just read, so that all else in it stays.
-func (k *Kind[T, U]) Set(request *U, want T, fields plan.Fields) {
+func (k *Kind[T, U]) Set(request U, want T, fields plan.Fields) {
 	changed := k.descriptions().with(func(name string) bool { return hasField(fields, name) })
 	for i, r := range k.Rows {
 		if r.Set != nil && changed[i] {
@@ -64,7 +62,8 @@ func (k *Kind[T, U]) Delete(have T) plan.Change {
 // fields are those that cannot be changed.
 func (k *Kind[T, U]) Replace(have, want T) (change plan.Change, replace bool) {
 	change = k.change(have, plan.Delete)
-	return change, k.compare(have, want).replace(&change)
+	replace = k.compare(have, want).replace(&change)
+	return change, replace
 }
 
 // Equal reports whether no field of two objects differs.
@@ -72,30 +71,39 @@ func (k *Kind[T, U]) Equal(have, want T) bool { return len(k.compare(have, want)
 
 // Keep returns the wanted objects with the existing values of differences that are held. An object whose deletion is
 // held is wanted, as it is.
-func (k *Kind[T, U]) Keep(want, have []T, held []plan.Difference) []T {
+func Keep[T, U any](k *Kind[*T, U], want, have []T, held []plan.Difference) []T {
 	want = slices.Clone(want)
-	rows := k.descriptions()
-	for _, h := range have {
-		key := k.Key(h)
-		kept, whole := rows.kept(k.Name, key, held)
+	for i := range have {
+		kept := k.keep(&have[i], held)
 		if kept == nil {
 			continue
 		}
-		i := slices.IndexFunc(want, func(w T) bool { return k.Key(w) == key })
+		key := k.Key(&have[i])
+		n := slices.IndexFunc(want, func(w T) bool { return k.Key(&w) == key })
 		switch {
-		case i < 0:
-			want = append(want, h)
+		case n < 0:
+			want = append(want, have[i])
 			continue
-		case whole:
-			want[i] = h
+		case kept.whole:
+			want[n] = have[i]
 		}
-		for n, r := range k.Rows {
-			if kept[n] {
-				r.Value.copy(&want[i], h)
-			}
-		}
+		k.copy(&want[n], &have[i], kept.rows)
 	}
 	return want
+}
+
+// keep returns what stays of an existing object while differences are held; nil for nothing.
+func (k *Kind[T, U]) keep(have T, held []plan.Difference) *kept {
+	return k.descriptions().kept(k.Name, k.Key(have), held)
+}
+
+// copy gives an object the values of another in the selected rows.
+func (k *Kind[T, U]) copy(to, from T, selected []bool) {
+	for i, r := range k.Rows {
+		if selected[i] {
+			r.Value.copy(to, from)
+		}
+	}
 }
 
 // Effects returns what changes of the kind disrupt, for the table of the guides. Fields with one description are in one

@@ -8,14 +8,15 @@ package rows
 
 import "github.com/unified-ccm/unified-ccm/pkg/common/plan"
 
-// Row is one field of a kind of object of type T. U is the type of an update request.
+// Row is one field of a kind of object. T is a pointer to the type of objects, U one to the type of update requests:
+// code with type parameters is compiled once for all pointers, and again for each type of struct.
 type Row[T, U any] struct {
 	// Name is the field's name in the cloud's API.
 	Name  string
 	Value Value[T]
 	// Set gives an update request the wanted value. Without it, the field is set at the creation and never changed: an
 	// existing object with another value has to be replaced.
-	Set func(request *U, want T)
+	Set func(request U, want T)
 	// Ignore reports that the existing value stays, because the wanted one is not ours or cannot be compared; nil means
 	// never.
 	Ignore func(have, want T) bool

@@ -35,54 +35,54 @@ var (
 	serves = plan.Effect{Change: "TLS changes", Disrupts: plan.DisruptsTraffic}
 )
 
-var serverKind = Kind[server, serverPatch]{
+var serverKind = Kind[*server, *serverPatch]{
 	Name:     "server",
-	Key:      func(s server) string { return fmt.Sprint(s.Port) },
+	Key:      func(s *server) string { return fmt.Sprint(s.Port) },
 	Deletion: plan.Effect{Change: "a server is deleted", Disrupts: plan.DisruptsAddress},
-	Unused:   func(s server) bool { return !s.Used },
-	Rows: []Row[server, serverPatch]{
+	Unused:   func(s *server) bool { return !s.Used },
+	Rows: []Row[*server, *serverPatch]{
 		{
 			Name: "protocol", Value: Text(func(s *server) *string { return &s.Protocol }),
 			Effect: plan.Effect{Change: "a server is replaced", Disrupts: plan.DisruptsLoadBalancer},
 		},
 		{
 			Name: "certificate", Value: Text(func(s *server) *string { return &s.Certificate }), Group: "tls",
-			Set: func(p *serverPatch, want server) { p.Certificate = &want.Certificate },
+			Set: func(p *serverPatch, want *server) { p.Certificate = &want.Certificate },
 		},
 		{
 			Name: "policy", Value: Text(func(s *server) *string { return &s.Policy }), Group: "tls",
-			Set: func(p *serverPatch, want server) { p.Policy = &want.Policy }, Effect: serves,
+			Set: func(p *serverPatch, want *server) { p.Policy = &want.Policy }, Effect: serves,
 		},
 		{
 			Name: "ranges", Value: Set(func(s *server) *[]string { return &s.Ranges }),
-			Set:    func(p *serverPatch, want server) { p.Ranges = NonNil(want.Ranges) },
-			Effect: closes, Disrupts: func(_, want server) bool { return len(want.Ranges) > 0 },
+			Set:    func(p *serverPatch, want *server) { p.Ranges = NonNil(want.Ranges) },
+			Effect: closes, Disrupts: func(_, want *server) bool { return len(want.Ranges) > 0 },
 		},
 		{
 			Name: "timeout", Value: Number(func(s *server) *int { return &s.Timeout }),
-			Set:    func(p *serverPatch, want server) { p.Timeout = &want.Timeout },
-			Ignore: func(_, want server) bool { return want.Timeout == 0 },
+			Set:    func(p *serverPatch, want *server) { p.Timeout = &want.Timeout },
+			Ignore: func(_, want *server) bool { return want.Timeout == 0 },
 		},
 		{
 			Name: "tags", Value: Map(func(s *server) *map[string]string { return &s.Tags }),
-			Set: func(p *serverPatch, want server) { p.Tags = want.Tags }, Mark: true,
+			Set: func(p *serverPatch, want *server) { p.Tags = want.Tags }, Mark: true,
 		},
 	},
 }
 
-var memberKind = Kind[server, serverPatch]{
-	Name: "members", Key: serverKind.Key, Label: func(s server) string { return "of " + fmt.Sprint(s.Port) },
-	Rows: []Row[server, serverPatch]{{
+var memberKind = Kind[*server, *serverPatch]{
+	Name: "members", Key: serverKind.Key, Label: func(s *server) string { return "of " + fmt.Sprint(s.Port) },
+	Rows: []Row[*server, *serverPatch]{{
 		Name:       "members",
 		Value:      Members(func(m int) string { return fmt.Sprintf("m%02d", m) }, func(s *server) *[]int { return &s.Members }),
-		Set:        func(p *serverPatch, want server) { p.Members = want.Members },
+		Set:        func(p *serverPatch, want *server) { p.Members = want.Members },
 		Membership: true,
 	}},
 }
 
 func TestCreateHasAllSetFields(t *testing.T) {
 	t.Parallel()
-	got := serverKind.Create(server{Port: 80, Protocol: "TCP", Ranges: []string{"b", "a"}, Timeout: 5})
+	got := serverKind.Create(&server{Port: 80, Protocol: "TCP", Ranges: []string{"b", "a"}, Timeout: 5})
 	want := plan.Change{
 		Ref: plan.Ref{Kind: "server", Name: "80", Action: plan.Create},
 		Fields: []plan.Field{{Name: "protocol", After: "TCP"}, {Name: "ranges", After: "a, b"},
@@ -116,7 +116,9 @@ func TestUpdate(t *testing.T) {
 			want := have
 			tt.edit(&want)
 			tt.want.Ref = plan.Ref{Kind: "server", Name: "80", Action: plan.Update}
-			change, patch, differ := serverKind.Update(have, want)
+			change, differ := serverKind.Update(&have, &want)
+			var patch serverPatch
+			serverKind.Set(&patch, &want, change.Fields)
 			if diff := cmp.Diff(tt.want, change); diff != "" {
 				t.Error(diff)
 			}
@@ -134,14 +136,14 @@ func ptr[T any](value T) *T { return &value }
 
 func TestSetLeavesOtherFields(t *testing.T) {
 	t.Parallel()
-	kind := Kind[server, server]{Key: serverKind.Key, Rows: InPlace([]Row[server, server]{
+	kind := Kind[*server, *server]{Key: serverKind.Key, Rows: InPlace([]Row[*server, *server]{
 		{Name: "protocol", Value: Text(func(s *server) *string { return &s.Protocol })},
 		{Name: "timeout", Value: Number(func(s *server) *int { return &s.Timeout })},
 	})}
 	have, want := server{Protocol: "TCP", Timeout: 5}, server{Protocol: "TCP", Timeout: 6}
-	change, _, _ := kind.Update(have, want)
+	change, _ := kind.Update(&have, &want)
 	current := server{Protocol: "edited by hand", Timeout: 5, Policy: "unknown to us"}
-	kind.Set(&current, want, change.Fields)
+	kind.Set(&current, &want, change.Fields)
 	if diff := cmp.Diff(server{Protocol: "edited by hand", Timeout: 6, Policy: "unknown to us"}, current); diff != "" {
 		t.Error(diff)
 	}
@@ -154,7 +156,9 @@ func TestUpdateOfMembersNamesThoseThatJoin(t *testing.T) {
 		have.Members = append(have.Members, i)
 	}
 	want.Members = append(append(want.Members, have.Members[1:]...), 12)
-	change, patch, _ := memberKind.Update(have, want)
+	change, _ := memberKind.Update(&have, &want)
+	var patch serverPatch
+	memberKind.Set(&patch, &want, change.Fields)
 	expected := plan.Change{
 		Ref: plan.Ref{Kind: "members", Name: "of 0", Action: plan.Update}, Key: "0", Membership: true,
 		Fields: []plan.Field{{Name: "members", Before: "12 members", After: "+m12 -m00 (12 members)", Membership: true}},
@@ -165,7 +169,7 @@ func TestUpdateOfMembersNamesThoseThatJoin(t *testing.T) {
 	if diff := cmp.Diff(want.Members, patch.Members); diff != "" {
 		t.Error(diff)
 	}
-	if _, _, differ := memberKind.Update(have, have); differ {
+	if _, differ := memberKind.Update(&have, &have); differ {
 		t.Error("equal members differ")
 	}
 }
@@ -173,7 +177,7 @@ func TestUpdateOfMembersNamesThoseThatJoin(t *testing.T) {
 func TestDeleteOfUnusedObjectDisruptsNothing(t *testing.T) {
 	t.Parallel()
 	for used, want := range map[bool]plan.Disruption{false: plan.DisruptsNothing, true: plan.DisruptsAddress} {
-		if got := serverKind.Delete(server{Port: 80, Used: used}).Disrupts; got != want {
+		if got := serverKind.Delete(&server{Port: 80, Used: used}).Disrupts; got != want {
 			t.Errorf("used %v: disrupts %q, not %q", used, got, want)
 		}
 	}
@@ -182,10 +186,10 @@ func TestDeleteOfUnusedObjectDisruptsNothing(t *testing.T) {
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	have := server{Port: 80, Protocol: "TCP", Timeout: 5}
-	if _, replace := serverKind.Replace(have, server{Port: 80, Protocol: "TCP", Timeout: 6}); replace {
+	if _, replace := serverKind.Replace(&have, &server{Port: 80, Protocol: "TCP", Timeout: 6}); replace {
 		t.Error("a field that can be changed in place replaces the object")
 	}
-	change, replace := serverKind.Replace(have, server{Port: 80, Protocol: "UDP", Timeout: 6})
+	change, replace := serverKind.Replace(&have, &server{Port: 80, Protocol: "UDP", Timeout: 6})
 	want := []plan.Field{{Name: "protocol", Before: "TCP", After: "UDP", Disrupts: plan.DisruptsLoadBalancer}}
 	if diff := cmp.Diff(want, change.Fields); diff != "" || !replace || change.Action != plan.Delete {
 		t.Errorf("replace %v by %s: %s", replace, change.Action, diff)
@@ -222,7 +226,7 @@ func TestKeep(t *testing.T) {
 			t.Parallel()
 			want := wanted
 			tt.want(&want)
-			got := serverKind.Keep([]server{wanted}, have, []plan.Difference{tt.held})
+			got := Keep(&serverKind, []server{wanted}, have, []plan.Difference{tt.held})
 			if diff := cmp.Diff(append([]server{want}, tt.more...), got); diff != "" {
 				t.Error(diff)
 			}

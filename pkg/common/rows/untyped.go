@@ -110,19 +110,26 @@ func (d descriptions) with(has func(name string) bool) []bool {
 	return out
 }
 
-// kept reports for each row whether the existing value of an object stays while differences are held, and whether all
-// of the object does; nil if none of them is of the object.
-func (d descriptions) kept(kind, key string, held []plan.Difference) (kept []bool, whole bool) {
+// kept is what stays of an existing object: the values of rows, or all of it.
+type kept struct {
+	rows  []bool
+	whole bool
+}
+
+// kept returns what stays of an existing object while differences are held; nil if none of them is of the object.
+func (d descriptions) kept(kind, key string, held []plan.Difference) *kept {
 	own := slices.DeleteFunc(slices.Clone(held), func(h plan.Difference) bool {
 		return h.Kind != kind || h.Object != key
 	})
 	if len(own) == 0 {
-		return nil, false
+		return nil
 	}
-	whole = slices.ContainsFunc(own, func(h plan.Difference) bool { return h.Field == "" })
-	return d.with(func(name string) bool {
-		return slices.ContainsFunc(own, func(h plan.Difference) bool { return h.IsOf(name) })
-	}), whole
+	return &kept{
+		whole: slices.ContainsFunc(own, func(h plan.Difference) bool { return h.Field == "" }),
+		rows: d.with(func(name string) bool {
+			return slices.ContainsFunc(own, func(h plan.Difference) bool { return h.IsOf(name) })
+		}),
+	}
 }
 
 // effects returns the effects of rows after that of a deletion. Fields with one description are in one effect.

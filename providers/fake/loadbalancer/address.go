@@ -17,12 +17,12 @@ import (
 )
 
 // addressKind are the addresses of public load balancers. An allocated one never changes.
-var addressKind = rows.Kind[api.Address, struct{}]{
+var addressKind = rows.Kind[*api.Address, *struct{}]{
 	Name:     kindAddress,
-	Key:      func(a api.Address) string { return a.Name },
+	Key:      func(a *api.Address) string { return a.Name },
 	Deletion: rows.Address("an address is released while it is in use"),
-	Unused:   func(a api.Address) bool { return a.LoadBalancer == "" }, // an orphan
-	Rows: []rows.Row[api.Address, struct{}]{
+	Unused:   func(a *api.Address) bool { return a.LoadBalancer == "" }, // an orphan
+	Rows: []rows.Row[*api.Address, *struct{}]{
 		{Name: "family", Value: rows.Text(func(a *api.Address) *string { return &a.Family })},
 		{Name: "ip", Value: rows.Text(func(a *api.Address) *string { return &a.IP })},
 		{Name: "tags", Value: rows.Map(func(a *api.Address) *map[string]string { return &a.Tags })},
@@ -93,7 +93,7 @@ func (d *differ) inUse(a api.Address) bool {
 }
 
 func (d *differ) addressCreate(spec api.AddressSpec) plan.Change {
-	change := addressKind.Create(api.Address{Name: spec.Name, Family: spec.Family, IP: spec.IP, Tags: spec.Tags})
+	change := addressKind.Create(&api.Address{Name: spec.Name, Family: spec.Family, IP: spec.IP, Tags: spec.Tags})
 	change.Step = addressAllocation{spec}
 	return change
 }
@@ -107,7 +107,7 @@ func (d *differ) releaseAddresses(addresses []api.Address, after []plan.Ref) {
 				address.LoadBalancer)
 			continue
 		}
-		release := addressKind.Delete(address)
+		release := addressKind.Delete(&address)
 		release.Fields = []plan.Field{{Name: "ip", Before: address.IP}}
 		release.ID, release.After, release.Step = address.ID, after, addressRelease{address.ID}
 		d.plan.Add(release)

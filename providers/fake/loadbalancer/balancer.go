@@ -24,11 +24,11 @@ const (
 )
 
 // balancerKind compares AddressIDs by the names of the addresses: one that does not exist yet has no ID.
-var balancerKind = rows.Kind[api.LoadBalancerSpec, api.LoadBalancerPatch]{
+var balancerKind = rows.Kind[*api.LoadBalancerSpec, *api.LoadBalancerPatch]{
 	Name:     kindLoadBalancer,
-	Key:      func(lb api.LoadBalancerSpec) string { return lb.Name },
+	Key:      func(lb *api.LoadBalancerSpec) string { return lb.Name },
 	Deletion: replacesLoadBalancer,
-	Rows: []rows.Row[api.LoadBalancerSpec, api.LoadBalancerPatch]{
+	Rows: []rows.Row[*api.LoadBalancerSpec, *api.LoadBalancerPatch]{
 		{
 			Name: fieldScheme, Value: rows.Text(func(lb *api.LoadBalancerSpec) *string { return &lb.Scheme }),
 			Effect: replacesLoadBalancer,
@@ -36,16 +36,16 @@ var balancerKind = rows.Kind[api.LoadBalancerSpec, api.LoadBalancerPatch]{
 		{
 			Name: fieldFamilies, Value: rows.Set(func(lb *api.LoadBalancerSpec) *[]string { return &lb.Families }),
 			// A public load balancer gets and loses addresses in place. One that is provisioning has none yet.
-			Ignore: func(have, want api.LoadBalancerSpec) bool {
+			Ignore: func(have, want *api.LoadBalancerSpec) bool {
 				return have.Scheme != string(intent.Internal) || want.Scheme != have.Scheme || len(have.Families) == 0
 			},
 			Effect: replacesLoadBalancer,
 		},
 		{
 			Name: fieldAddresses, Value: rows.Set(func(lb *api.LoadBalancerSpec) *[]string { return &lb.AddressIDs }),
-			Set:    func(p *api.LoadBalancerPatch, want api.LoadBalancerSpec) { p.AddressIDs = &want.AddressIDs },
+			Set:    func(p *api.LoadBalancerPatch, want *api.LoadBalancerSpec) { p.AddressIDs = &want.AddressIDs },
 			Effect: rows.Address("an address leaves the load balancer"),
-			Disrupts: func(have, want api.LoadBalancerSpec) bool {
+			Disrupts: func(have, want *api.LoadBalancerSpec) bool {
 				return slices.ContainsFunc(have.AddressIDs, func(name string) bool {
 					return !slices.Contains(want.AddressIDs, name)
 				})
@@ -53,11 +53,11 @@ var balancerKind = rows.Kind[api.LoadBalancerSpec, api.LoadBalancerPatch]{
 		},
 		{
 			Name: "subnets", Value: rows.Set(func(lb *api.LoadBalancerSpec) *[]string { return &lb.Subnets }),
-			Set: func(p *api.LoadBalancerPatch, want api.LoadBalancerSpec) { p.Subnets = rows.NonNil(want.Subnets) },
+			Set: func(p *api.LoadBalancerPatch, want *api.LoadBalancerSpec) { p.Subnets = rows.NonNil(want.Subnets) },
 		},
 		{
 			Name: "tags", Value: rows.Map(func(lb *api.LoadBalancerSpec) *map[string]string { return &lb.Tags }),
-			Set:  func(p *api.LoadBalancerPatch, want api.LoadBalancerSpec) { p.Tags = &want.Tags },
+			Set:  func(p *api.LoadBalancerPatch, want *api.LoadBalancerSpec) { p.Tags = &want.Tags },
 			Mark: true,
 		},
 	},
@@ -75,7 +75,7 @@ func (d *differ) existing(lb api.LoadBalancer) api.LoadBalancerSpec {
 func (d *differ) balancerCreate(addresses []addressRef, after []plan.Ref, reason string) plan.Change {
 	want := d.want.LoadBalancer
 	want.AddressIDs = namesOf(addresses)
-	change := balancerKind.Create(want)
+	change := balancerKind.Create(&want)
 	want.Tags = withTag(want.Tags, TagApplied, d.want.record().Encode())
 	change.Step, change.After, change.Reason = balancerCreation{want, addresses}, after, reason
 	return change
@@ -85,14 +85,17 @@ func (d *differ) balancerCreate(addresses []addressRef, after []plan.Ref, reason
 func (d *differ) balancerUpdate(lb api.LoadBalancer, addresses []addressRef, after []plan.Ref) (plan.Change, bool) {
 	have, want := d.existing(lb), d.want.LoadBalancer
 	want.AddressIDs, want.Tags = namesOf(addresses), mergeTags(lb.Tags, want.Tags)
-	change, patch, ok := balancerKind.Update(have, want)
+	change, ok := balancerKind.Update(&have, &want)
+	var patch api.LoadBalancerPatch
+	balancerKind.Set(&patch, &want, change.Fields)
 	change.Step, change.After = balancerUpdate{lb.ID, patch, addresses}, after
 	return change, ok
 }
 
 // balancerReplace returns the deletion of a load balancer that cannot become the desired one in place.
 func (d *differ) balancerReplace(lb api.LoadBalancer) (plan.Change, bool) {
-	change, ok := balancerKind.Replace(d.existing(lb), d.want.LoadBalancer)
+	have := d.existing(lb)
+	change, ok := balancerKind.Replace(&have, &d.want.LoadBalancer)
 	for _, f := range change.Fields {
 		change.Reason = fmt.Sprintf("the %s changes from %s to %s, which no load balancer can do in place: clients have to "+
 			"follow to a new address", f.Name, f.Before, f.After)
@@ -103,7 +106,8 @@ func (d *differ) balancerReplace(lb api.LoadBalancer) (plan.Change, bool) {
 
 // balancerDelete is the change that deletes the load balancer with its listeners and pools.
 func (d *differ) balancerDelete(lb api.LoadBalancer) plan.Change {
-	change := balancerKind.Delete(d.existing(lb))
+	have := d.existing(lb)
+	change := balancerKind.Delete(&have)
 	change.ID, change.Step = lb.ID, balancerDeletion{lb.ID}
 	return change
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
@@ -14,12 +15,12 @@ func keep(want Desired, have Observed, held []plan.Difference) Desired {
 	}
 	lb, d := *have.LoadBalancer, differ{have: have}
 	existing := []api.LoadBalancerSpec{d.existing(lb)}
-	want.LoadBalancer = balancerKind.Keep([]api.LoadBalancerSpec{want.LoadBalancer}, existing, held)[0]
+	want.LoadBalancer = rows.Keep(&balancerKind, []api.LoadBalancerSpec{want.LoadBalancer}, existing, held)[0]
 	if slices.ContainsFunc(held, keepsAddresses) {
 		want.Addresses = addressSpecs(want, have)
 	}
 	want.Listeners = withoutPorts(want.Listeners, lb.Listeners, held)
-	want.Listeners = listenerKind.Keep(want.Listeners, lb.Listeners, held)
+	want.Listeners = rows.Keep(&listenerKind, want.Listeners, lb.Listeners, held)
 	want.Pools = withPools(want.Pools, want.Listeners, lb.Pools)
 	return want
 }

@@ -10,27 +10,27 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-var listenerKind = rows.Kind[api.Listener, api.ListenerPatch]{
+var listenerKind = rows.Kind[*api.Listener, *api.ListenerPatch]{
 	Name:     kindListener,
-	Key:      func(l api.Listener) string { return l.Name },
+	Key:      func(l *api.Listener) string { return l.Name },
 	Deletion: rows.Traffic("a listener is deleted, with its pool"),
-	Rows: []rows.Row[api.Listener, api.ListenerPatch]{
+	Rows: []rows.Row[*api.Listener, *api.ListenerPatch]{
 		{Name: "protocol", Value: rows.Text(func(l *api.Listener) *string { return &l.Protocol })},
 		{Name: "port", Value: rows.Number(func(l *api.Listener) *int32 { return &l.Port })},
 		{
 			Name: "pool", Value: rows.Text(func(l *api.Listener) *string { return &l.Pool }),
-			Set: func(p *api.ListenerPatch, l api.Listener) { p.Pool = &l.Pool },
+			Set: func(p *api.ListenerPatch, l *api.Listener) { p.Pool = &l.Pool },
 		},
 		{
 			Name: "sourceRanges", Value: rows.Set(func(l *api.Listener) *[]string { return &l.SourceRanges }),
-			Set:      func(p *api.ListenerPatch, l api.Listener) { p.SourceRanges = rows.NonNil(l.SourceRanges) },
+			Set:      func(p *api.ListenerPatch, l *api.Listener) { p.SourceRanges = rows.NonNil(l.SourceRanges) },
 			Effect:   rows.Traffic("source ranges are set or changed"),
-			Disrupts: func(_, want api.Listener) bool { return len(want.SourceRanges) > 0 },
+			Disrupts: func(_, want *api.Listener) bool { return len(want.SourceRanges) > 0 },
 		},
 		{
 			Name:  "idleTimeoutSeconds",
 			Value: rows.Number(func(l *api.Listener) *int { return &l.IdleTimeoutSeconds }),
-			Set:   func(p *api.ListenerPatch, l api.Listener) { p.IdleTimeoutSeconds = &l.IdleTimeoutSeconds },
+			Set:   func(p *api.ListenerPatch, l *api.Listener) { p.IdleTimeoutSeconds = &l.IdleTimeoutSeconds },
 		},
 	},
 }
@@ -50,19 +50,21 @@ func (d *differ) diffListeners(lb api.LoadBalancer) []listenerChange {
 	})
 	var changes []listenerChange
 	for _, have := range listeners.Surplus {
-		deletion := listenerKind.Delete(have)
+		deletion := listenerKind.Delete(&have)
 		deletion.Step = listenerDeletion{lb.ID, have.Name}
 		changes = append(changes, listenerChange{Change: deletion, previousPool: have.Pool})
 	}
 	deletions := changes
 	for _, pair := range listeners.Kept {
-		if update, patch, ok := listenerKind.Update(pair.Have, pair.Want); ok {
+		if update, ok := listenerKind.Update(&pair.Have, &pair.Want); ok {
+			var patch api.ListenerPatch
+			listenerKind.Set(&patch, &pair.Want, update.Fields)
 			update.Step = listenerUpdate{lb.ID, pair.Want.Name, patch}
 			changes = append(changes, listenerChange{Change: update, pool: pair.Want.Pool, previousPool: pair.Have.Pool})
 		}
 	}
 	for _, want := range listeners.Missing {
-		creation := listenerKind.Create(want)
+		creation := listenerKind.Create(&want)
 		creation.Step = listenerCreation{lb.ID, want}
 		creation.After = blockingDeletions(lb, want, deletions)
 		changes = append(changes, listenerChange{Change: creation, pool: want.Pool})
@@ -102,7 +104,7 @@ func (s listenerCreation) Do(ctx context.Context, w writer, ids *plan.Handles) e
 		if i >= 0 {
 			listener = lb.Listeners[i]
 		}
-		return i >= 0 && listenerKind.Equal(listener, s.want)
+		return i >= 0 && listenerKind.Equal(&listener, &s.want)
 	})
 	return w.finishListener(err, listener)
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-var poolKind = rows.Kind[api.Pool, api.PoolPatch]{
+var poolKind = rows.Kind[*api.Pool, *api.PoolPatch]{
 	Name: kindPool,
-	Key:  func(p api.Pool) string { return p.Name },
-	Rows: []rows.Row[api.Pool, api.PoolPatch]{
+	Key:  func(p *api.Pool) string { return p.Name },
+	Rows: []rows.Row[*api.Pool, *api.PoolPatch]{
 		{Name: "protocol", Value: rows.Text(func(p *api.Pool) *string { return &p.Protocol })},
 		{
 			Name: "proxyProtocol", Value: rows.Number(func(p *api.Pool) *int { return &p.ProxyProtocol }),
-			Set: func(p *api.PoolPatch, want api.Pool) { p.ProxyProtocol = &want.ProxyProtocol },
+			Set: func(p *api.PoolPatch, want *api.Pool) { p.ProxyProtocol = &want.ProxyProtocol },
 		},
 		{
 			Name: "affinitySeconds", Value: rows.Number(func(p *api.Pool) *int { return &p.AffinitySeconds }),
-			Set: func(p *api.PoolPatch, want api.Pool) { p.AffinitySeconds = &want.AffinitySeconds },
+			Set: func(p *api.PoolPatch, want *api.Pool) { p.AffinitySeconds = &want.AffinitySeconds },
 		},
 		healthCheckRow("protocol", rows.Text(func(p *api.Pool) *string { return &p.HealthCheck.Protocol })),
 		healthCheckRow("port", rows.Number(func(p *api.Pool) *int32 { return &p.HealthCheck.Port })),
@@ -36,22 +36,22 @@ var poolKind = rows.Kind[api.Pool, api.PoolPatch]{
 }
 
 // healthCheckRow returns the row of a setting of the health check, which an update replaces as a whole.
-func healthCheckRow(name string, value rows.Value[api.Pool]) rows.Row[api.Pool, api.PoolPatch] {
-	return rows.Row[api.Pool, api.PoolPatch]{
+func healthCheckRow(name string, value rows.Value[*api.Pool]) rows.Row[*api.Pool, *api.PoolPatch] {
+	return rows.Row[*api.Pool, *api.PoolPatch]{
 		Name: "healthCheck." + name, Value: value,
-		Set: func(p *api.PoolPatch, want api.Pool) { p.HealthCheck = &want.HealthCheck },
+		Set: func(p *api.PoolPatch, want *api.Pool) { p.HealthCheck = &want.HealthCheck },
 	}
 }
 
 // memberKind are the members of a pool: only they change when nodes join and leave.
-var memberKind = rows.Kind[api.Pool, []api.Member]{
+var memberKind = rows.Kind[*api.Pool, *[]api.Member]{
 	Name: kindMembers,
-	Key:  func(p api.Pool) string { return p.Name },
-	Rows: []rows.Row[api.Pool, []api.Member]{{
+	Key:  func(p *api.Pool) string { return p.Name },
+	Rows: []rows.Row[*api.Pool, *[]api.Member]{{
 		Name: "members",
 		Value: rows.Members(func(m api.Member) string { return fmt.Sprintf("%s:%d", m.InstanceID, m.Port) },
 			func(p *api.Pool) *[]api.Member { return &p.Members }),
-		Set:        func(members *[]api.Member, want api.Pool) { *members = want.Members },
+		Set:        func(members *[]api.Member, want *api.Pool) { *members = want.Members },
 		Membership: true,
 	}},
 }
@@ -62,13 +62,15 @@ func (d *differ) diffPools(lb api.LoadBalancer, created []plan.Ref, listeners []
 	var changes []plan.Change
 	pools := plan.Match(lb.Pools, d.want.Pools, func(have, want api.Pool) bool { return have.Name == want.Name })
 	for _, want := range pools.Missing {
-		creation := poolKind.Create(want) // with its members, which saves a call
-		creation.Fields = append(creation.Fields, memberKind.Create(want).Fields...)
+		creation := poolKind.Create(&want) // with its members, which saves a call
+		creation.Fields = append(creation.Fields, memberKind.Create(&want).Fields...)
 		creation.Step, creation.After = poolCreation{lb.ID, want}, slices.Clone(created)
 		changes = append(changes, creation)
 	}
 	for _, pair := range pools.Kept {
-		if update, patch, ok := poolKind.Update(pair.Have, pair.Want); ok {
+		if update, ok := poolKind.Update(&pair.Have, &pair.Want); ok {
+			var patch api.PoolPatch
+			poolKind.Set(&patch, &pair.Want, update.Fields)
 			update.Step = poolUpdate{lb.ID, pair.Want.Name, patch}
 			changes = append(changes, update)
 		}
@@ -77,7 +79,7 @@ func (d *differ) diffPools(lb api.LoadBalancer, created []plan.Ref, listeners []
 		}
 	}
 	for _, have := range pools.Surplus {
-		deletion := poolKind.Delete(have)
+		deletion := poolKind.Delete(&have)
 		deletion.Step = poolDeletion{lb.ID, have.Name}
 		for _, listener := range listeners {
 			if listener.previousPool == have.Name {
@@ -91,8 +93,8 @@ func (d *differ) diffPools(lb api.LoadBalancer, created []plan.Ref, listeners []
 
 // diffMembers returns the change of a pool's members, if they differ.
 func diffMembers(lb api.LoadBalancer, have, want api.Pool) (plan.Change, bool) {
-	update, members, ok := memberKind.Update(have, want)
-	update.Step = memberUpdate{lb.ID, want.Name, members}
+	update, ok := memberKind.Update(&have, &want)
+	update.Step = memberUpdate{lb.ID, want.Name, want.Members}
 	return update, ok
 }
 
@@ -114,7 +116,7 @@ func (s poolCreation) Do(ctx context.Context, w writer, ids *plan.Handles) error
 		if i >= 0 {
 			pool = lb.Pools[i]
 		}
-		return i >= 0 && poolKind.Equal(pool, s.want) && memberKind.Equal(pool, s.want)
+		return i >= 0 && poolKind.Equal(&pool, &s.want) && memberKind.Equal(&pool, &s.want)
 	})
 	return w.finishPool(err, pool)
 }

@@ -10,10 +10,10 @@ import (
 )
 
 // allocationKind are the addresses. An allocation never changes.
-var allocationKind = rows.Kind[api.IPAllocation, struct{}]{
+var allocationKind = rows.Kind[*api.IPAllocation, *struct{}]{
 	Name: kindAllocation,
-	Key:  func(a api.IPAllocation) string { return a.Path },
-	Rows: []rows.Row[api.IPAllocation, struct{}]{
+	Key:  func(a *api.IPAllocation) string { return a.Path },
+	Rows: []rows.Row[*api.IPAllocation, *struct{}]{
 		{Name: "pool", Value: rows.Text(func(a *api.IPAllocation) *string { return &a.Pool })},
 		{Name: "allocation_ip", Value: rows.Text(func(a *api.IPAllocation) *string { return &a.AllocationIP })},
 	},
@@ -89,7 +89,7 @@ func (d *differ) allocationCreate() (change plan.Change, existing string) {
 	if i >= 0 {
 		step.exists, step.failed, existing = true, d.have.Allocations[i].Failed, path
 	}
-	change = allocationKind.Create(want)
+	change = allocationKind.Create(&want)
 	change.Ref, change.Step = d.allocationRef(want.Pool, plan.Create), step
 	d.declareAddress(&change)
 	return change, existing

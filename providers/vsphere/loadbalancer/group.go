@@ -12,10 +12,10 @@ import (
 // groupKind are the groups of the clients that may connect to a port.
 var groupKind = objectKind[api.Group, *api.Group]{
 	in: func(s *store) *collection[api.Group, *api.Group] { return s.groups },
-	Kind: rows.Kind[api.Group, api.Group]{
+	Kind: rows.Kind[*api.Group, *api.Group]{
 		Name: kindGroup,
-		Key:  func(g api.Group) string { return g.Tag(names.TagPort) },
-		Rows: rows.InPlace([]rows.Row[api.Group, api.Group]{
+		Key:  func(g *api.Group) string { return g.Tag(names.TagPort) },
+		Rows: rows.InPlace([]rows.Row[*api.Group, *api.Group]{
 			{
 				Name:   fieldRanges,
 				Value:  rows.Of(showRanges, func(g *api.Group) *[]api.AddressExpression { return &g.Expression }),

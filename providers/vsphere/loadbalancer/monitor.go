@@ -13,10 +13,10 @@ import (
 
 var monitorKind = objectKind[api.LBMonitor, *api.LBMonitor]{
 	in: func(s *store) *collection[api.LBMonitor, *api.LBMonitor] { return s.monitors },
-	Kind: rows.Kind[api.LBMonitor, api.LBMonitor]{
+	Kind: rows.Kind[*api.LBMonitor, *api.LBMonitor]{
 		Name: kindMonitor,
-		Key:  func(m api.LBMonitor) string { return monitorPort(m.Tag(names.TagPort), m.ResourceType) },
-		Rows: rows.InPlace([]rows.Row[api.LBMonitor, api.LBMonitor]{
+		Key:  func(m *api.LBMonitor) string { return monitorPort(m.Tag(names.TagPort), m.ResourceType) },
+		Rows: rows.InPlace([]rows.Row[*api.LBMonitor, *api.LBMonitor]{
 			{Name: "monitor_port", Value: rows.Number(func(m *api.LBMonitor) *int64 { return &m.MonitorPort })},
 			{Name: "interval", Value: rows.Number(func(m *api.LBMonitor) *int64 { return &m.Interval })},
 			{Name: "timeout", Value: rows.Number(func(m *api.LBMonitor) *int64 { return &m.Timeout })},

@@ -12,21 +12,21 @@ import (
 
 // objectKind is a kind of object of NSX-T, whose API takes whole objects. An object belongs to a port of the Service.
 type objectKind[T any, P api.NSXObject[T]] struct {
-	rows.Kind[T, T]
+	rows.Kind[*T, *T]
 	// in returns the collection of the kind.
 	in func(*store) *collection[T, P]
 }
 
 // create returns the change that creates an object of a port.
 func (k *objectKind[T, P]) create(d *differ, path string, want T) plan.Change {
-	change := k.named(d, k.Create(want))
+	change := k.named(d, k.Create(&want))
 	change.Step = objectCreation[T, P]{k.in, path, want}
 	return change
 }
 
 // update returns the change of an object of a port in place, if it differs. Tags are those of the Service.
 func (k *objectKind[T, P]) update(d *differ, have, want T, tags map[string]string) (plan.Change, bool) {
-	change, _, differ := k.Update(have, want)
+	change, differ := k.Update(&have, &want)
 	change = k.named(d, change)
 	change.ID = resourceOf(have).Path
 	change.Step = objectUpdate[T, P]{kind: k, path: change.ID, want: want, fields: change.Fields, tags: tags}
@@ -35,7 +35,7 @@ func (k *objectKind[T, P]) update(d *differ, have, want T, tags map[string]strin
 
 // delete returns the change that deletes an object of a port. Two objects of one name have different references.
 func (k *objectKind[T, P]) delete(d *differ, have T, after []plan.Ref) plan.Change {
-	change := k.named(d, k.Delete(have))
+	change := k.named(d, k.Delete(&have))
 	r := resourceOf(have)
 	change.Ref = d.unused(change.Ref, r.ID)
 	change.ID, change.After, change.Step = r.Path, slices.Clone(after), objectDeletion[T, P]{k.in, r.Path}
@@ -45,7 +45,7 @@ func (k *objectKind[T, P]) delete(d *differ, have T, after []plan.Ref) plan.Chan
 // claim returns the change that sets the tags of the Service on an object that has none of the cluster.
 func (k *objectKind[T, P]) claim(d *differ, have T) plan.Change {
 	tags, r := d.owner.tags(nil), resourceOf(have)
-	change := k.named(d, plan.Change{Ref: plan.Ref{Kind: k.Name, Name: k.Key(have), Action: plan.Update}, ID: r.Path,
+	change := k.named(d, plan.Change{Ref: plan.Ref{Kind: k.Name, Name: k.Key(&have), Action: plan.Update}, ID: r.Path,
 		Mark: true})
 	change.Ref, change.Key = d.unused(change.Ref, r.ID), ""
 	change.Step = objectUpdate[T, P]{kind: k, path: r.Path, tags: tags}
@@ -62,9 +62,9 @@ func (k *objectKind[T, P]) named(d *differ, change plan.Change) plan.Change {
 }
 
 // tagsRow returns the row of tags. The update itself sets those of the Service in the tags that the object has then.
-func tagsRow[T any]() rows.Row[T, T] {
-	show := func(object T) string { return showTags(resourceOf(object).Tags) }
-	return rows.Row[T, T]{Name: fieldTags, Value: rows.Custom(show, func(*T, T) {}), Mark: true}
+func tagsRow[T any]() rows.Row[*T, *T] {
+	show := func(object *T) string { return showTags(resourceOf(*object).Tags) }
+	return rows.Row[*T, *T]{Name: fieldTags, Value: rows.Custom(show, func(_, _ *T) {}), Mark: true}
 }
 
 // showTags formats tags for plans, without the applied record.
@@ -104,7 +104,7 @@ type objectUpdate[T any, P api.NSXObject[T]] struct {
 // Do implements plan.Step.
 func (s objectUpdate[T, P]) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	return s.kind.in(w.store).update(ctx, s.path, func(object *T) {
-		s.kind.Set(object, s.want, s.fields)
+		s.kind.Set(object, &s.want, s.fields)
 		if len(s.tags) > 0 {
 			P(object).SetTags(setTags(resourceOf(*object).Tags, s.tags))
 		}

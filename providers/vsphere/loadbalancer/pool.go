@@ -13,14 +13,14 @@ import (
 // poolKind are the pools. The translation of the addresses of clients is set at the creation, and users may change it.
 var poolKind = objectKind[api.LBPool, *api.LBPool]{
 	in: func(s *store) *collection[api.LBPool, *api.LBPool] { return s.pools },
-	Kind: rows.Kind[api.LBPool, api.LBPool]{
+	Kind: rows.Kind[*api.LBPool, *api.LBPool]{
 		Name: kindPool,
-		Key:  func(p api.LBPool) string { return p.Tag(names.TagPort) },
-		Rows: rows.InPlace([]rows.Row[api.LBPool, api.LBPool]{
+		Key:  func(p *api.LBPool) string { return p.Tag(names.TagPort) },
+		Rows: rows.InPlace([]rows.Row[*api.LBPool, *api.LBPool]{
 			{
 				Name:   "snat_translation",
 				Value:  rows.Of(showSNAT, func(p *api.LBPool) **api.SNAT { return &p.SNATTranslation }),
-				Ignore: func(api.LBPool, api.LBPool) bool { return true },
+				Ignore: func(*api.LBPool, *api.LBPool) bool { return true },
 			},
 			{
 				Name:  "active_monitor_paths",
@@ -34,14 +34,14 @@ var poolKind = objectKind[api.LBPool, *api.LBPool]{
 // memberKind are the members of a pool. Those that stay keep what a user set.
 var memberKind = objectKind[api.LBPool, *api.LBPool]{
 	in: poolKind.in,
-	Kind: rows.Kind[api.LBPool, api.LBPool]{
+	Kind: rows.Kind[*api.LBPool, *api.LBPool]{
 		Name: kindMembers,
 		Key:  poolKind.Key,
-		Rows: []rows.Row[api.LBPool, api.LBPool]{{
+		Rows: []rows.Row[*api.LBPool, *api.LBPool]{{
 			Name: "members",
 			Value: rows.Members(func(m api.LBPoolMember) string { return m.IPAddress },
 				func(p *api.LBPool) *[]api.LBPoolMember { return &p.Members }),
-			Set:        func(p *api.LBPool, want api.LBPool) { p.Members = mergeMembers(p.Members, want.Members) },
+			Set:        func(p *api.LBPool, want *api.LBPool) { p.Members = mergeMembers(p.Members, want.Members) },
 			Membership: true,
 		}},
 	},
@@ -99,7 +99,7 @@ func (d *differ) poolCreate(port Port, monitor string, tags map[string]string, a
 	want.DisplayName, want.Tags = d.name(), setTags(nil, tags)
 	path := api.LBPools + "/" + d.owner.objectID(partPool, port.Name)
 	creation := poolKind.create(d, path, want)
-	creation.Fields, creation.After = append(creation.Fields, memberKind.Create(want).Fields...), after
+	creation.Fields, creation.After = append(creation.Fields, memberKind.Create(&want).Fields...), after
 	d.plan.Add(creation)
 	return path, []plan.Ref{creation.Ref}
 }

@@ -15,11 +15,11 @@ import (
 // serverKind are the virtual servers. Without an address, the one that the plan allocates is wanted.
 var serverKind = objectKind[api.LBVirtualServer, *api.LBVirtualServer]{
 	in: func(s *store) *collection[api.LBVirtualServer, *api.LBVirtualServer] { return s.servers },
-	Kind: rows.Kind[api.LBVirtualServer, api.LBVirtualServer]{
+	Kind: rows.Kind[*api.LBVirtualServer, *api.LBVirtualServer]{
 		Name:     kindServer,
-		Key:      func(v api.LBVirtualServer) string { return v.Tag(names.TagPort) },
+		Key:      func(v *api.LBVirtualServer) string { return v.Tag(names.TagPort) },
 		Deletion: deletesServer,
-		Rows: rows.InPlace([]rows.Row[api.LBVirtualServer, api.LBVirtualServer]{
+		Rows: rows.InPlace([]rows.Row[*api.LBVirtualServer, *api.LBVirtualServer]{
 			{
 				Name: fieldAddress, Value: rows.Text(func(v *api.LBVirtualServer) *string { return &v.IPAddress }),
 				Effect: movesAddress, Place: placeAddress,
@@ -40,12 +40,12 @@ var serverKind = objectKind[api.LBVirtualServer, *api.LBVirtualServer]{
 					return &v.AccessListControl
 				}),
 				Effect:   closesServer,
-				Disrupts: func(_, want api.LBVirtualServer) bool { return want.AccessListControl != nil },
+				Disrupts: func(_, want *api.LBVirtualServer) bool { return want.AccessListControl != nil },
 			},
 			tagsRow[api.LBVirtualServer](),
 			{ // the port identifies a virtual server
 				Name: "ports", Value: rows.Set(func(v *api.LBVirtualServer) *[]string { return &v.Ports }),
-				Ignore: func(api.LBVirtualServer, api.LBVirtualServer) bool { return true },
+				Ignore: func(*api.LBVirtualServer, *api.LBVirtualServer) bool { return true },
 			},
 		}),
 	},

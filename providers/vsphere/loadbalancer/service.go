@@ -11,10 +11,10 @@ import (
 
 // serviceKind is the load balancer service, which all Services of the cluster share. It is never updated: users choose
 // its size.
-var serviceKind = rows.Kind[api.LBService, struct{}]{
+var serviceKind = rows.Kind[*api.LBService, *struct{}]{
 	Name: kindService,
-	Key:  func(s api.LBService) string { return s.DisplayName },
-	Rows: []rows.Row[api.LBService, struct{}]{
+	Key:  func(s *api.LBService) string { return s.DisplayName },
+	Rows: []rows.Row[*api.LBService, *struct{}]{
 		{Name: "size", Value: rows.Text(func(s *api.LBService) *string { return &s.Size })},
 		{Name: "connectivity_path", Value: rows.Text(func(s *api.LBService) *string { return &s.ConnectivityPath })},
 	},
@@ -23,7 +23,8 @@ var serviceKind = rows.Kind[api.LBService, struct{}]{
 // serviceCreate is the change that creates the load balancer service of the cluster. Another Service may create it at
 // the same time.
 func (d *differ) serviceCreate() plan.Change {
-	change := serviceKind.Create(newService(d.config, d.owner))
+	want := newService(d.config, d.owner)
+	change := serviceKind.Create(&want)
 	change.Step = serviceCreation{}
 	return change
 }
@@ -40,7 +41,7 @@ func (d *differ) ownsService(s api.LBService) bool {
 // serviceDelete is the change that deletes the load balancer service. It stays if another Service uses it now, or is
 // about to.
 func (d *differ) serviceDelete(have api.LBService, after []plan.Ref) plan.Change {
-	change := serviceKind.Delete(have)
+	change := serviceKind.Delete(&have)
 	change.ID, change.After, change.Step = have.Path, after, serviceDeletion{have.Path}
 	return change
 }

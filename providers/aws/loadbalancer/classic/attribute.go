@@ -36,13 +36,13 @@ func desireAttributes(o annotation.Options) Attributes {
 
 // attributesKind are the attributes, which have the name of their load balancer. AWS takes those of one group only
 // together.
-var attributesKind = rows.Kind[Attributes, elbtypes.LoadBalancerAttributes]{
+var attributesKind = rows.Kind[*Attributes, *elbtypes.LoadBalancerAttributes]{
 	Name: "attributes",
-	Key:  func(Attributes) string { return "" },
-	Rows: []rows.Row[Attributes, elbtypes.LoadBalancerAttributes]{
+	Key:  func(*Attributes) string { return "" },
+	Rows: []rows.Row[*Attributes, *elbtypes.LoadBalancerAttributes]{
 		{
 			Name: "crossZone", Value: rows.Of(strconv.FormatBool, func(a *Attributes) *bool { return &a.CrossZone }),
-			Set: func(r *elbtypes.LoadBalancerAttributes, want Attributes) {
+			Set: func(r *elbtypes.LoadBalancerAttributes, want *Attributes) {
 				r.CrossZoneLoadBalancing = &elbtypes.CrossZoneLoadBalancing{Enabled: want.CrossZone}
 			},
 		},
@@ -54,24 +54,24 @@ var attributesKind = rows.Kind[Attributes, elbtypes.LoadBalancerAttributes]{
 		drainingRow("drainTimeout", rows.Number(func(a *Attributes) *int32 { return &a.DrainTimeout })),
 		{
 			Name: "idleTimeout", Value: rows.Number(func(a *Attributes) *int32 { return &a.IdleTimeout }),
-			Set: func(r *elbtypes.LoadBalancerAttributes, want Attributes) {
+			Set: func(r *elbtypes.LoadBalancerAttributes, want *Attributes) {
 				r.ConnectionSettings = &elbtypes.ConnectionSettings{IdleTimeout: aws.Int32(want.IdleTimeout)}
 			},
 		},
 	},
 }
 
-func accessLogRow(name string, value rows.Value[Attributes]) rows.Row[Attributes, elbtypes.LoadBalancerAttributes] {
-	return rows.Row[Attributes, elbtypes.LoadBalancerAttributes]{
+func accessLogRow(name string, value rows.Value[*Attributes]) rows.Row[*Attributes, *elbtypes.LoadBalancerAttributes] {
+	return rows.Row[*Attributes, *elbtypes.LoadBalancerAttributes]{
 		Name: name, Value: value, Group: "access log",
-		Set: func(r *elbtypes.LoadBalancerAttributes, want Attributes) { r.AccessLog = want.AccessLog.toRequest() },
+		Set: func(r *elbtypes.LoadBalancerAttributes, want *Attributes) { r.AccessLog = want.AccessLog.toRequest() },
 	}
 }
 
-func drainingRow(name string, value rows.Value[Attributes]) rows.Row[Attributes, elbtypes.LoadBalancerAttributes] {
-	return rows.Row[Attributes, elbtypes.LoadBalancerAttributes]{
+func drainingRow(name string, value rows.Value[*Attributes]) rows.Row[*Attributes, *elbtypes.LoadBalancerAttributes] {
+	return rows.Row[*Attributes, *elbtypes.LoadBalancerAttributes]{
 		Name: name, Value: value, Group: "draining",
-		Set: func(r *elbtypes.LoadBalancerAttributes, want Attributes) {
+		Set: func(r *elbtypes.LoadBalancerAttributes, want *Attributes) {
 			r.ConnectionDraining = &elbtypes.ConnectionDraining{Enabled: want.Draining}
 			if want.Draining && want.DrainTimeout != 0 {
 				r.ConnectionDraining.Timeout = aws.Int32(want.DrainTimeout)
@@ -87,10 +87,12 @@ func (d *differ) diffAttributes(have Attributes) {
 	if !want.Draining || want.DrainTimeout == 0 {
 		want.DrainTimeout = have.DrainTimeout
 	}
-	change, request, differ := attributesKind.Update(have, want)
+	change, differ := attributesKind.Update(&have, &want)
 	if !differ {
 		return
 	}
+	var request elbtypes.LoadBalancerAttributes
+	attributesKind.Set(&request, &want, change.Fields)
 	change.Name, change.Step = d.name, attributesUpdate{request, want, d.advice()}
 	d.add(change)
 }

@@ -92,10 +92,10 @@ func (l Listener) probeProtocol() string {
 func inSeconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 
 // healthCheckKind is the health check, which has the name of its load balancer.
-var healthCheckKind = rows.Kind[HealthCheck, HealthCheck]{
+var healthCheckKind = rows.Kind[*HealthCheck, *HealthCheck]{
 	Name: "health check",
-	Key:  func(HealthCheck) string { return "" },
-	Rows: rows.InPlace([]rows.Row[HealthCheck, HealthCheck]{
+	Key:  func(*HealthCheck) string { return "" },
+	Rows: rows.InPlace([]rows.Row[*HealthCheck, *HealthCheck]{
 		{Name: "target", Value: rows.Text(func(h *HealthCheck) *string { return &h.Target })},
 		{Name: "interval", Value: rows.Number(func(h *HealthCheck) *int32 { return &h.Interval })},
 		{Name: "timeout", Value: rows.Number(func(h *HealthCheck) *int32 { return &h.Timeout })},
@@ -106,7 +106,7 @@ var healthCheckKind = rows.Kind[HealthCheck, HealthCheck]{
 
 // diffHealthCheck plans the health check.
 func (d *differ) diffHealthCheck(have HealthCheck) {
-	if change, _, differ := healthCheckKind.Update(have, d.want.HealthCheck); differ {
+	if change, differ := healthCheckKind.Update(&have, &d.want.HealthCheck); differ {
 		change.Name, change.Step = d.name, healthCheckUpdate{d.want.HealthCheck, d.advice()}
 		d.add(change)
 	}

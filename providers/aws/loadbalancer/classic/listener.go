@@ -24,10 +24,10 @@ import (
 const kindListeners = "listeners"
 
 // listenerKind are the listeners that change in place. All else of a listener is set at its creation.
-var listenerKind = rows.Kind[Listener, Listener]{
+var listenerKind = rows.Kind[*Listener, *Listener]{
 	Name: "listener",
-	Key:  func(l Listener) string { return strconv.Itoa(int(l.Port)) },
-	Rows: rows.InPlace([]rows.Row[Listener, Listener]{
+	Key:  func(l *Listener) string { return strconv.Itoa(int(l.Port)) },
+	Rows: rows.InPlace([]rows.Row[*Listener, *Listener]{
 		{Name: "certificate", Value: rows.Text(func(l *Listener) *string { return &l.Certificate })},
 	}),
 }
@@ -87,7 +87,7 @@ func (d *differ) diffListeners(have []Listener) {
 			replaced = append(replaced, want)
 			removed = append(removed, have[i])
 		case !strings.EqualFold(have[i].Certificate, want.Certificate):
-			change, _, _ := listenerKind.Update(have[i], want)
+			change, _ := listenerKind.Update(&have[i], &want)
 			change.Step = certificateUpdate{want.Port, want.Certificate, d.advice()}
 			d.add(change)
 		}

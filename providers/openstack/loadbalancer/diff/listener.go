@@ -121,7 +121,8 @@ func (d *differ) comparedListeners(l api.Listener, port model.Port, pool referen
 
 // listenerCreate creates a listener, once its pool exists and the previous user of the port is deleted.
 func (d *differ) listenerCreate(port model.Port, pool reference, after []plan.Ref) plan.Change {
-	change := kinds.Listeners.Create(d.wantedListener(api.Listener{}, port, pool))
+	want := d.wantedListener(api.Listener{}, port, pool)
+	change := kinds.Listeners.Create(&want)
 	spec := port.Listener
 	spec.Tags = d.listenerTags(nil, port)
 	change.Ref = d.ref(kindListener, spec.Name, plan.Create, "")
@@ -149,10 +150,12 @@ func (d *differ) listenerUpdate(l api.Listener, port model.Port, pool reference,
 ) (plan.Change, bool) {
 	have, want := d.comparedListeners(l, port, pool)
 	want.Name = have.Name // the name has the index of the port when the listener was created
-	change, patch, differ := kinds.Listeners.Update(have, want)
+	change, differ := kinds.Listeners.Update(&have, &want)
 	if !differ {
 		return plan.Change{}, false
 	}
+	var patch listeners.UpdateOpts
+	kinds.Listeners.Set(&patch, &want, change.Fields)
 	change.Ref, change.ID, change.After = d.ref(kindListener, l.Name, plan.Update, l.ID), l.ID, after
 	step := listenerUpdate{lb: d.loadBalancer(), id: l.ID, patch: patch}
 	if plan.Fields(change.Fields).Has(kinds.FieldDefaultPool) {
@@ -198,7 +201,8 @@ func insertHeaders(have api.Listener, port model.Port) map[string]string {
 }
 
 func (d *differ) listenerDelete(l api.Listener, reason string, after []plan.Ref) plan.Change {
-	change := kinds.Listeners.Delete(existingListener(l))
+	have := existingListener(l)
+	change := kinds.Listeners.Delete(&have)
 	change.Ref, change.ID = d.ref(kindListener, l.Name, plan.Delete, l.ID), l.ID
 	change.Reason, change.After, change.Step = reason, after, listenerDeletion{d.loadBalancer(), l.ID}
 	return change
@@ -222,8 +226,8 @@ func (s listenerDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles) e
 // listenerDisruptions returns the differences of a listener and its pool that disrupt, in place or by a replacement.
 func (d *differ) listenerDisruptions(l api.Listener, port model.Port) []plan.Field {
 	have, want := d.comparedListeners(l, port, reference{id: l.DefaultPoolID})
-	replaced, _ := kinds.Listeners.Replace(have, want)
-	updated, _, _ := kinds.Listeners.Update(have, want)
+	replaced, _ := kinds.Listeners.Replace(&have, &want)
+	updated, _ := kinds.Listeners.Update(&have, &want)
 	return filter(slices.Concat(replaced.Fields, updated.Fields), func(f plan.Field) bool { return f.Disrupts != "" })
 }
 

@@ -25,7 +25,7 @@ import (
 // loadBalancerCreate creates the load balancer with everything in it, and waits until it is ACTIVE.
 func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 	place := d.creationPlace()
-	change := kinds.LoadBalancers.Create(kinds.LoadBalancer{
+	change := kinds.LoadBalancers.Create(&kinds.LoadBalancer{
 		Object: d.want.Name, Provider: place.Provider, Port: place.PortID, Subnet: place.SubnetID, Network: place.NetworkID,
 		Flavor: place.FlavorID, Zone: place.Zone, Address: place.Address, Tags: d.creationTags(),
 	})
@@ -185,10 +185,12 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 	if d.want.Features.Tags() && d.key.Renamed(have) {
 		existing.NewName, want.NewName = have.Name, d.want.Name
 	}
-	change, patch, differ := kinds.LoadBalancers.Update(existing, want)
+	change, differ := kinds.LoadBalancers.Update(&existing, &want)
 	if !differ {
 		return d.loadBalancerAwait(have)
 	}
+	var patch loadbalancers.UpdateOpts
+	kinds.LoadBalancers.Set(&patch, &want, change.Fields)
 	if patch.Name != nil {
 		patch.Description = &d.want.LoadBalancer.Description
 	}
@@ -337,7 +339,7 @@ func unusableReason(lb api.LoadBalancer) string {
 
 // loadBalancerDelete deletes the load balancer with everything in it, and waits until it is deleted.
 func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.Change {
-	change := kinds.LoadBalancers.Delete(kinds.LoadBalancer{Object: have.Name})
+	change := kinds.LoadBalancers.Delete(&kinds.LoadBalancer{Object: have.Name})
 	change.Ref, change.ID, change.Reason = d.ref(kindLoadBalancer, have.Name, plan.Delete, have.ID), have.ID, reason
 	change.Step = loadBalancerDeletion{have, d.have.Listeners, d.have.Pools}
 	return change

@@ -59,7 +59,7 @@ func (d *differ) addsProbesToGuest(pool observe.Pool) bool {
 }
 
 func (d *differ) monitorCreate(spec monitors.CreateOpts, pool reference, after []plan.Ref) plan.Change {
-	change := kinds.Monitors.Create(kinds.Monitor{CreateOpts: spec, Key: spec.Name})
+	change := kinds.Monitors.Create(&kinds.Monitor{CreateOpts: spec, Key: spec.Name})
 	change.After, change.Step = after, monitorCreation{d.loadBalancer(), pool, spec}
 	return change
 }
@@ -85,7 +85,9 @@ func (d *differ) monitorUpdate(have api.HealthMonitor, spec monitors.CreateOpts)
 	if index := monitorIndex(have.Name); d.owner && index != "" && index != monitorIndex(spec.Name) {
 		existing.NewName, want.NewName = have.Name, spec.Name
 	}
-	change, patch, differ := kinds.Monitors.Update(existing, want)
+	change, differ := kinds.Monitors.Update(&existing, &want)
+	var patch monitors.UpdateOpts
+	kinds.Monitors.Set(&patch, &want, change.Fields)
 	change.Step = monitorUpdate{d.loadBalancer(), have.ID, patch}
 	return change, differ
 }
@@ -119,7 +121,8 @@ func monitorIndex(name string) string {
 }
 
 func (d *differ) monitorDelete(pool observe.Pool, have api.HealthMonitor) plan.Change {
-	change := kinds.Monitors.Delete(existingMonitor(have))
+	existing := existingMonitor(have)
+	change := kinds.Monitors.Delete(&existing)
 	change.Step = monitorDeletion{d.loadBalancer(), pool.ID, have.ID}
 	return change
 }

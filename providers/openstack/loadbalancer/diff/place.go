@@ -61,7 +61,7 @@ func (d *differ) placeReplacement(lb api.LoadBalancer) plan.Change {
 			*c.field = c.want
 		}
 	}
-	change, _ := kinds.LoadBalancers.Replace(have, want)
+	change, _ := kinds.LoadBalancers.Replace(&have, &want)
 	return change
 }
 

@@ -106,7 +106,8 @@ func (d *differ) keepMethod(have observe.Pool, port model.Port) model.Port {
 
 // poolCreate creates a pool without members: Octavia accepts those only with a new load balancer.
 func (d *differ) poolCreate(port model.Port, after []plan.Ref) plan.Change {
-	change := kinds.Pools.Create(d.wantedPool(api.Pool{}, port))
+	want := d.wantedPool(api.Pool{}, port)
+	change := kinds.Pools.Create(&want)
 	spec := port.Pool
 	spec.Tags = d.poolTags(nil, port)
 	change.Ref, change.After = d.ref(kindPool, spec.Name, plan.Create, ""), after
@@ -138,10 +139,12 @@ func (d *differ) poolUpdate(have observe.Pool, port model.Port) (plan.Change, bo
 	existing := kinds.Pool{Name: have.Name, Protocol: have.Protocol, Method: have.LBMethod, Persistence: &have.Persistence,
 		Tags: have.Tags}
 	want := d.wantedPool(have.Pool, port)
-	change, patch, differ := kinds.Pools.Update(existing, want)
+	change, differ := kinds.Pools.Update(&existing, &want)
 	if !differ {
 		return plan.Change{}, false
 	}
+	var patch pools.UpdateOpts
+	kinds.Pools.Set(&patch, &want, change.Fields)
 	change.Ref = d.ref(kindPool, have.Name, plan.Update, have.ID)
 	change.Step = poolUpdate{d.loadBalancer(), have.ID, patch}
 	return change, true
@@ -165,7 +168,7 @@ func (s poolUpdate) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
 
 // poolDelete deletes a pool with its members and health monitor, once no listener forwards to it.
 func (d *differ) poolDelete(have observe.Pool, reason string, after []plan.Ref) plan.Change {
-	change := kinds.Pools.Delete(kinds.Pool{Name: have.Name})
+	change := kinds.Pools.Delete(&kinds.Pool{Name: have.Name})
 	change.Ref, change.ID = d.ref(kindPool, have.Name, plan.Delete, have.ID), have.ID
 	change.Reason, change.After, change.Step = reason, after, poolDeletion{d.loadBalancer(), have}
 	return change

@@ -17,13 +17,13 @@ type LoadBalancer struct {
 
 // LoadBalancers is the kind of load balancers. One that changes its place is replaced. Listeners and pools are created
 // with it.
-var LoadBalancers = rows.Kind[LoadBalancer, loadbalancers.UpdateOpts]{
+var LoadBalancers = rows.Kind[*LoadBalancer, *loadbalancers.UpdateOpts]{
 	Name: observe.KindLoadBalancer,
-	Key:  func(p LoadBalancer) string { return p.Object },
-	Rows: []rows.Row[LoadBalancer, loadbalancers.UpdateOpts]{
+	Key:  func(p *LoadBalancer) string { return p.Object },
+	Rows: []rows.Row[*LoadBalancer, *loadbalancers.UpdateOpts]{
 		{
 			Name: "provider", Value: rows.Text(func(p *LoadBalancer) *string { return &p.Provider }),
-			Ignore: func(LoadBalancer, LoadBalancer) bool { return true },
+			Ignore: func(*LoadBalancer, *LoadBalancer) bool { return true },
 		},
 		placeRow(FieldPort, func(p *LoadBalancer) *string { return &p.Port }),
 		placeRow(FieldSubnet, func(p *LoadBalancer) *string { return &p.Subnet }),
@@ -34,18 +34,18 @@ var LoadBalancers = rows.Kind[LoadBalancer, loadbalancers.UpdateOpts]{
 		{
 			// The step sets the tags of the Service in those that the load balancer has then.
 			Name: FieldTags, Value: rows.Of(tags.Show, func(p *LoadBalancer) *[]string { return &p.Tags }), Mark: true,
-			Set: func(*loadbalancers.UpdateOpts, LoadBalancer) {},
+			Set: func(*loadbalancers.UpdateOpts, *LoadBalancer) {},
 		},
 		{
 			Name: FieldName, Value: rows.Text(func(p *LoadBalancer) *string { return &p.NewName }),
-			Set: func(patch *loadbalancers.UpdateOpts, want LoadBalancer) { patch.Name = &want.NewName },
+			Set: func(patch *loadbalancers.UpdateOpts, want *LoadBalancer) { patch.Name = &want.NewName },
 		},
 	},
 }
 
 // placeRow returns the row of a field that cannot change in place.
-func placeRow(name string, field func(*LoadBalancer) *string) rows.Row[LoadBalancer, loadbalancers.UpdateOpts] {
-	return rows.Row[LoadBalancer, loadbalancers.UpdateOpts]{Name: name, Value: rows.Text(field),
+func placeRow(name string, field func(*LoadBalancer) *string) rows.Row[*LoadBalancer, *loadbalancers.UpdateOpts] {
+	return rows.Row[*LoadBalancer, *loadbalancers.UpdateOpts]{Name: name, Value: rows.Text(field),
 		Effect: rows.LoadBalancer("a load balancer is replaced (`vip_port_id`, `vip_subnet_id`, `vip_network_id`, " +
 			"`vip_address`, `flavor_id`, `availability_zone`)")}
 }

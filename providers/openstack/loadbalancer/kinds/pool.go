@@ -19,25 +19,25 @@ type Pool struct {
 }
 
 // Pools is the kind of pools. Members and health monitors have calls of their own.
-var Pools = rows.Kind[Pool, pools.UpdateOpts]{
+var Pools = rows.Kind[*Pool, *pools.UpdateOpts]{
 	Name: observe.KindPool,
-	Key:  func(p Pool) string { return p.Name },
-	Rows: []rows.Row[Pool, pools.UpdateOpts]{
+	Key:  func(p *Pool) string { return p.Name },
+	Rows: []rows.Row[*Pool, *pools.UpdateOpts]{
 		{Name: "protocol", Value: rows.Text(func(p *Pool) *string { return &p.Protocol })},
 		{
 			Name: "lb_algorithm", Value: rows.Text(func(p *Pool) *string { return &p.Method }),
-			Set: func(patch *pools.UpdateOpts, want Pool) { patch.LBMethod = pools.LBMethod(want.Method) },
+			Set: func(patch *pools.UpdateOpts, want *Pool) { patch.LBMethod = pools.LBMethod(want.Method) },
 		},
 		{
 			Name:  "session_persistence",
 			Value: rows.Of(showPersistence, func(p *Pool) **pools.SessionPersistence { return &p.Persistence }),
-			Set: func(patch *pools.UpdateOpts, want Pool) {
+			Set: func(patch *pools.UpdateOpts, want *Pool) {
 				patch.Persistence = cmp.Or(want.Persistence, &pools.SessionPersistence{}) // an empty one is sent as null
 			},
 		},
 		{
 			Name: FieldTags, Value: rows.Of(tags.Show, func(p *Pool) *[]string { return &p.Tags }), Mark: true,
-			Set: func(patch *pools.UpdateOpts, want Pool) { patch.Tags = &want.Tags },
+			Set: func(patch *pools.UpdateOpts, want *Pool) { patch.Tags = &want.Tags },
 		},
 	},
 }

@@ -34,25 +34,25 @@ func switchesProxy() plan.Effect {
 	return effect
 }
 
-func attributesKind(name string, effect plan.Effect) rows.Kind[attributes, attributes] {
-	return rows.Kind[attributes, attributes]{
+func attributesKind(name string, effect plan.Effect) rows.Kind[*attributes, *attributes] {
+	return rows.Kind[*attributes, *attributes]{
 		Name: name,
-		Key:  func(a attributes) string { return a.name },
-		Rows: rows.InPlace([]rows.Row[attributes, attributes]{{
-			Value: rows.Entries(func(a attributes) map[string]string { return a.set },
-				func(to *attributes, from attributes) { to.set = maps.Clone(from.set) }),
-			Unread: func(have attributes) bool { return have.set == nil },
-			Effect: effect, Disrupts: func(_, want attributes) bool { return want.serves },
+		Key:  func(a *attributes) string { return a.name },
+		Rows: rows.InPlace([]rows.Row[*attributes, *attributes]{{
+			Value: rows.Entries(func(a *attributes) map[string]string { return a.set },
+				func(to, from *attributes) { to.set = maps.Clone(from.set) }),
+			Unread: func(have *attributes) bool { return have.set == nil },
+			Effect: effect, Disrupts: func(_, want *attributes) bool { return want.serves },
 		}}),
 	}
 }
 
 // attributesUpdate returns the change of those attributes of an object that the Service sets, if they differ.
 // Attributes that were not read count as different: the authoritative read that follows decides.
-func (d *differ) attributesUpdate(kind rows.Kind[attributes, attributes], of reference, have map[string]string,
+func (d *differ) attributesUpdate(kind rows.Kind[*attributes, *attributes], of reference, have map[string]string,
 	want attributes, after []plan.Ref) (plan.Change, bool) {
 	maps.DeleteFunc(have, func(key, _ string) bool { _, ok := want.set[key]; return !ok })
-	change, _, differ := kind.Update(attributes{set: have}, want)
+	change, differ := kind.Update(&attributes{set: have}, &want)
 	step := attributesStep{of: of, balancer: d.balancer(), set: map[string]string{}}
 	for _, f := range change.Fields {
 		step.set[f.Name] = f.After

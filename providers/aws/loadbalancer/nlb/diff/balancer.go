@@ -27,16 +27,16 @@ type balancer struct {
 
 // balancerKind are the load balancers. Their security groups, attributes and tags have calls of their own, and IPv6 is
 // removed by one of its own.
-var balancerKind = rows.Kind[balancer, balancer]{
+var balancerKind = rows.Kind[*balancer, *balancer]{
 	Name: kindBalancer,
-	Key:  func(b balancer) string { return b.name },
-	Rows: rows.InPlace([]rows.Row[balancer, balancer]{
+	Key:  func(b *balancer) string { return b.name },
+	Rows: rows.InPlace([]rows.Row[*balancer, *balancer]{
 		atCreation("scheme", rows.Text(func(b *balancer) *string { return &b.scheme })),
 		addressTypeRow(),
 		{
 			Name: fieldSubnets,
-			Value: rows.Entries(func(b balancer) map[string]string { return b.zones },
-				func(to *balancer, from balancer) { to.zones = maps.Clone(from.zones) }),
+			Value: rows.Entries(func(b *balancer) map[string]string { return b.zones },
+				func(to, from *balancer) { to.zones = maps.Clone(from.zones) }),
 			Effect: rows.Address("network: other subnets or Elastic IPs"),
 		},
 		{Name: fieldSourceNAT, Value: rows.Text(func(b *balancer) *string { return &b.sourceNAT })},
@@ -46,12 +46,12 @@ var balancerKind = rows.Kind[balancer, balancer]{
 }
 
 // addressTypeKind is the address type of a load balancer that loses IPv6.
-var addressTypeKind = rows.Kind[balancer, balancer]{
-	Name: kindAddressType, Key: balancerKind.Key, Rows: rows.InPlace([]rows.Row[balancer, balancer]{addressTypeRow()}),
+var addressTypeKind = rows.Kind[*balancer, *balancer]{
+	Name: kindAddressType, Key: balancerKind.Key, Rows: rows.InPlace([]rows.Row[*balancer, *balancer]{addressTypeRow()}),
 }
 
-func addressTypeRow() rows.Row[balancer, balancer] {
-	return rows.Row[balancer, balancer]{
+func addressTypeRow() rows.Row[*balancer, *balancer] {
+	return rows.Row[*balancer, *balancer]{
 		Name: fieldAddressType, Value: rows.Text(func(b *balancer) *string { return &b.addressType }),
 		Effect: rows.Address("network: IPv6 is added, or the addresses of IPv6 are removed"),
 	}
@@ -59,7 +59,7 @@ func addressTypeRow() rows.Row[balancer, balancer] {
 
 // balancerCreate returns the change that creates the load balancer.
 func (d *differ) balancerCreate(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
-	change := balancerKind.Create(balancer{
+	change := balancerKind.Create(&balancer{
 		name: d.name(), scheme: d.want.Scheme, addressType: d.want.AddressType, zones: d.showZones(d.want.Zones),
 		groups: groupNames(groups), tags: d.want.Tags,
 	})
@@ -136,7 +136,7 @@ func (d *differ) addressUpdate(b model.Balancer) (plan.Change, bool) {
 	if step.sourceNAT {
 		want.sourceNAT = "on"
 	}
-	change, _, differ := balancerKind.Update(have, want)
+	change, differ := balancerKind.Update(&have, &want)
 	moved := !maps.Equal(have.zones, want.zones)
 	if moved {
 		step.zones = d.want.Zones
@@ -187,8 +187,8 @@ func (d *differ) removeIPv6(after []plan.Ref) []plan.Ref {
 		return nil
 	}
 	b := d.have.Balancer
-	change, _, _ := addressTypeKind.Update(balancer{name: b.Name, addressType: b.AddressType},
-		balancer{name: b.Name, addressType: d.want.AddressType})
+	change, _ := addressTypeKind.Update(&balancer{name: b.Name, addressType: b.AddressType},
+		&balancer{name: b.Name, addressType: d.want.AddressType})
 	change.After, change.Step = after, addressTypeUpdate{b.ARN, d.want.AddressType}
 	d.add(change)
 	return []plan.Ref{change.Ref}
@@ -236,7 +236,7 @@ func (s groupsUpdate) Do(ctx context.Context, w Writer, ids *plan.Handles) error
 
 // balancerDelete returns the change that deletes the load balancer with its listeners.
 func (d *differ) balancerDelete(b model.Balancer) plan.Change {
-	change := balancerKind.Delete(balancer{name: b.Name})
+	change := balancerKind.Delete(&balancer{name: b.Name})
 	change.ID, change.Step = b.ARN, balancerDeletion(b.ARN)
 	return change
 }

@@ -23,12 +23,12 @@ type listener struct {
 }
 
 // listenerKind are the listeners. Additional certificates and attributes have calls of their own.
-var listenerKind = rows.Kind[listener, listener]{
+var listenerKind = rows.Kind[*listener, *listener]{
 	Name:     kindListener,
-	Key:      func(l listener) string { return listenerKey(l.port) },
-	Label:    func(l listener) string { return l.name },
+	Key:      func(l *listener) string { return listenerKey(l.port) },
+	Label:    func(l *listener) string { return l.name },
 	Deletion: rows.Traffic("network: a listener is deleted"),
-	Rows: rows.InPlace([]rows.Row[listener, listener]{
+	Rows: rows.InPlace([]rows.Row[*listener, *listener]{
 		{
 			Name: fieldProtocol, Value: rows.Text(func(l *listener) *string { return &l.protocol }),
 			Effect: rows.Traffic("network: the protocol of a listener changes, or it is replaced by one with another protocol"),
@@ -43,7 +43,7 @@ var listenerKind = rows.Kind[listener, listener]{
 			// The other policy may refuse clients that this one accepts.
 			Name: fieldPolicy, Value: rows.Text(func(l *listener) *string { return &l.policy }),
 			Effect:   rows.Traffic("network: a listener gets another TLS policy"),
-			Disrupts: func(have, want listener) bool { return have.protocol == want.protocol },
+			Disrupts: func(have, want *listener) bool { return have.protocol == want.protocol },
 		},
 	}),
 }
@@ -125,12 +125,12 @@ func (d *differ) listenersDelete() []plan.Change {
 			continue
 		}
 		listed := d.existingListener(have)
-		change := listenerKind.Delete(listed)
+		change := listenerKind.Delete(&listed)
 		change.Fields = []plan.Field{{Name: fieldProtocol, Before: have.Protocol}}
 		if i >= 0 {
 			replacement := listed
 			replacement.protocol = d.want.Listeners[i].Protocol
-			change, _, _ = listenerKind.Update(listed, replacement)
+			change, _ = listenerKind.Update(&listed, &replacement)
 			change.Action = plan.Delete
 		}
 		change.Step = listenerDeletion{d.have.Balancer.ARN, have.ARN}
@@ -149,7 +149,8 @@ func (s listenerDeletion) Do(ctx context.Context, w Writer, _ *plan.Handles) err
 
 // listenerCreate plans the creation of a listener with its parts.
 func (d *differ) listenerCreate(group reference, want model.DesiredListener, after []plan.Ref) []plan.Ref {
-	creation := listenerKind.Create(d.wantedListener(want, group))
+	wanted := d.wantedListener(want, group)
+	creation := listenerKind.Create(&wanted)
 	ref := reference{kind: kindListener, name: creation.Name}
 	creation.After = after
 	creation.Step = listenerCreation{ref: ref, balancer: d.balancer(), group: group, want: want, tags: d.want.Tags}
@@ -207,7 +208,7 @@ func (d *differ) listenerUpdate(have model.Listener, want model.DesiredListener,
 		// IPv6 can only be removed once no listener names an IPv6 group: then there is no time to drain.
 		after = d.listenerAttach(&m, after)
 	}
-	change, _, differ := listenerKind.Update(before, wanted)
+	change, differ := listenerKind.Update(&before, &wanted)
 	if !differ {
 		return d.listenerParts(ref, have, want, nil)
 	}

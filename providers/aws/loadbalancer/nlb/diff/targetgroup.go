@@ -18,10 +18,10 @@ type targetGroup struct {
 }
 
 // groupKind are the target groups. Their attributes, targets and tags have calls of their own.
-var groupKind = rows.Kind[targetGroup, targetGroup]{
+var groupKind = rows.Kind[*targetGroup, *targetGroup]{
 	Name: kindTargetGroup,
-	Key:  func(g targetGroup) string { return g.Name },
-	Rows: rows.InPlace([]rows.Row[targetGroup, targetGroup]{
+	Key:  func(g *targetGroup) string { return g.Name },
+	Rows: rows.InPlace([]rows.Row[*targetGroup, *targetGroup]{
 		atCreation("protocol", rows.Text(func(g *targetGroup) *string { return &g.Protocol })),
 		atCreation("port", rows.Number(func(g *targetGroup) *int32 { return &g.Port })),
 		atCreation("targetType", rows.Text(func(g *targetGroup) *string { return &g.TargetType })),
@@ -154,7 +154,7 @@ func sameKind(have model.TargetGroup, want model.DesiredGroup) bool {
 }
 
 func (d *differ) groupCreate(want model.DesiredGroup, after []plan.Ref) plan.Change {
-	change := groupKind.Create(targetGroup{want, d.want.Tags})
+	change := groupKind.Create(&targetGroup{want, d.want.Tags})
 	ref := reference{kind: kindTargetGroup, name: want.Name}
 	change.After, change.Step = slices.Clone(after), groupCreation{ref, want, d.want.VPC, d.want.Tags}
 	return change
@@ -178,7 +178,7 @@ func (s groupCreation) Do(ctx context.Context, w Writer, ids *plan.Handles) erro
 func (d *differ) groupUpdate(have model.TargetGroup, want model.DesiredGroup) (plan.Change, bool) {
 	step := healthCheckUpdate{have, want.Health}
 	want.Health.Timeout = cmp.Or(want.Health.Timeout, have.Health.Timeout)
-	change, _, differ := groupKind.Update(targetGroup{DesiredGroup: have.Desired()}, targetGroup{DesiredGroup: want})
+	change, differ := groupKind.Update(&targetGroup{DesiredGroup: have.Desired()}, &targetGroup{DesiredGroup: want})
 	change.Step = step
 	return change, differ
 }
@@ -196,7 +196,7 @@ func (s healthCheckUpdate) Do(ctx context.Context, w Writer, _ *plan.Handles) er
 
 // groupDelete returns the deletion of a target group that no listener uses.
 func (d *differ) groupDelete(have model.TargetGroup, after []plan.Ref, reason string) plan.Change {
-	change := groupKind.Delete(targetGroup{DesiredGroup: have.Desired()})
+	change := groupKind.Delete(&targetGroup{DesiredGroup: have.Desired()})
 	change.ID, change.After, change.Reason, change.Step = have.ARN, slices.Clone(after), reason, groupDeletion(have.ARN)
 	return change
 }
