@@ -152,7 +152,7 @@ func (c *Cloud) connect(ctx context.Context) (*generations, error) {
 		classic: classic.New(classic.Options{
 			API: conn.ELB, VPC: conn.VPC, Cluster: conn.Cluster, Groups: reader.Groups(), Instances: conn.Instances,
 			SecurityGroup:  settings.ClassicGroup,
-			DisableIngress: settings.NoNodeRules, SharedProbe: settings.Shared, Clock: c.options.Clock,
+			NoNodeRules: settings.NoNodeRules, SharedProbe: settings.Shared, Clock: c.options.Clock,
 		}),
 	}, nil
 }

@@ -31,8 +31,8 @@ type Options struct {
 	Instances vpc.InstanceSource
 	// SecurityGroup is one group for all classic load balancers (ElbSecurityGroup); "" gives each its own.
 	SecurityGroup string
-	// DisableIngress leaves the rules of nodes' security groups to the user (DisableSecurityGroupIngress).
-	DisableIngress bool
+	// NoNodeRules leaves the rules of nodes' security groups to the user (DisableSecurityGroupIngress).
+	NoNodeRules bool
 	// SharedProbe is nil if each Service is probed at its node port.
 	SharedProbe *annotation.SharedProbe
 	// Clock is the real one if nil.

@@ -47,7 +47,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	d.Warnings, d.Refusal = slices.AppendSeq(o.Warnings, maps.Keys(d.Reasons)), refuseIPv6(in)
 	d.desireGroups(c.options, r)
 	subnetErr := d.desireSubnets(r)
-	if !c.options.DisableIngress {
+	if !c.options.NoNodeRules {
 		d.NodeGroups = vpc.NodeGroupsOf(r.Shared, d.Instances)
 	}
 	d.Record = d.record(in.Fields)

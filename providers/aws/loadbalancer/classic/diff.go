@@ -12,7 +12,7 @@ import (
 // Diff plans the changes from the existing to the desired objects; a nil want means that nothing should
 // exist. It makes no call. An error refuses an object of another cluster, before the first change.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
-	d := &differ{scope: c.scope(key), noNodeRules: c.options.DisableIngress, have: have}
+	d := &differ{scope: c.scope(key), noNodeRules: c.options.NoNodeRules, have: have}
 	d.plan.Subject = key.Subject()
 	if want == nil {
 		d.remove()

@@ -112,7 +112,7 @@ func (s groupsUpdate) Do(ctx context.Context, w writer, ids *plan.Handles) error
 // none if it belongs to another owner.
 func (c *Cloud) NodeRules(key lbcommon.Key, want *Desired, have Observed) vpc.NodeRules {
 	b := have.Balancer
-	if b == nil || want == nil || c.options.DisableIngress || c.scope(key).foreignOwner(*b) != "" {
+	if b == nil || want == nil || c.options.NoNodeRules || c.scope(key).foreignOwner(*b) != "" {
 		return vpc.NodeRules{LoadBalancer: Name(key)}
 	}
 	d := &differ{scope: c.scope(key), want: *want, have: have}

@@ -138,7 +138,7 @@ func TestSharedGroup(t *testing.T) {
 }
 
 func TestDisabledIngress(t *testing.T) {
-	r := newRig(t, sim.Options{}, func(o *Options) { o.DisableIngress = true })
+	r := newRig(t, sim.Options{}, func(o *Options) { o.NoNodeRules = true })
 	r.ensure(service())
 	if got := r.sourceGroups(); len(got) != 0 {
 		t.Errorf("nodes let traffic in from %v", got)
