@@ -40,7 +40,7 @@ func writeConfigReference(w io.Writer, d provider.Descriptor) error {
 }
 
 // writeAnnotationReference writes a page about annotations.
-func writeAnnotationReference(w io.Writer, title, introduction string, annotations []provider.Annotation) error {
+func writeAnnotationReference(w io.Writer, title, introduction string, annotations []intent.Annotation) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s\n", title, introduction)
 	if len(annotations) == 0 {

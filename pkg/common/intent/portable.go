@@ -3,8 +3,6 @@ package intent
 import (
 	"slices"
 	"time"
-
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // Prefix is the prefix of every portable annotation. It is in users' manifests and can never change.
@@ -50,7 +48,7 @@ const (
 const KeyApprove = Prefix + "approve"
 
 // Annotations documents every portable annotation, in the order in which Read reports problems.
-func Annotations() []provider.Annotation { return portableTable(&Service{}).Documentation() }
+func Annotations() []Annotation { return portableTable(&Service{}).Documentation() }
 
 // Exclusion is a setting of load balancers that is not portable.
 type Exclusion struct{ Subject, Reason string }
@@ -73,8 +71,8 @@ func Exclusions() []Exclusion {
 }
 
 // Approval documents KeyApprove.
-func Approval() provider.Annotation {
-	return provider.Annotation{
+func Approval() Annotation {
+	return Annotation{
 		Key: KeyApprove, Type: "ID of held changes", Default: "nothing is approved", Example: "k3f7qa-z2xm4d",
 		Doc: "Applies changes that are held because they disrupt traffic, an address or the load balancer without a cause " +
 			"in the Service. The Event LoadBalancerChangesHeld and ccm plan list them with their ID. The approval is for " +

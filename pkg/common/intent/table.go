@@ -3,8 +3,6 @@ package intent
 import (
 	"fmt"
 	"strings"
-
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // Entry is one annotation of a Table: its documentation, and the option that its value sets.
@@ -48,11 +46,16 @@ func (t Table) Keys() []string {
 	return keys
 }
 
+// Annotation documents one annotation.
+type Annotation struct {
+	Key, Type, Default, Doc, Example string
+}
+
 // Documentation returns the reference entries of all annotations.
-func (t Table) Documentation() []provider.Annotation {
-	docs := make([]provider.Annotation, len(t))
+func (t Table) Documentation() []Annotation {
+	docs := make([]Annotation, len(t))
 	for i, e := range t {
-		docs[i] = provider.Annotation{Key: e.Key, Type: e.Type, Default: e.Default, Doc: e.Doc, Example: e.Example}
+		docs[i] = Annotation{Key: e.Key, Type: e.Type, Default: e.Default, Doc: e.Doc, Example: e.Example}
 	}
 	return docs
 }

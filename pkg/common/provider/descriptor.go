@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -27,7 +28,7 @@ type Descriptor struct {
 	// Config documents every key of the cloud.conf file, in file order.
 	Config []ConfigKey
 	// Annotations documents the provider's own Service and Node annotations.
-	Annotations []Annotation
+	Annotations []intent.Annotation
 	// AnnotationPrefixes are the prefixes of Annotations. An unknown key with such a prefix is reported as a
 	// probable typo on this cloud, and as another cloud's annotation on the others.
 	AnnotationPrefixes []string
@@ -74,11 +75,6 @@ type ConfigKey struct {
 	Secret bool
 	// Doc describes the key, and the effect of changing it while load balancers exist.
 	Doc string
-}
-
-// Annotation documents one annotation.
-type Annotation struct {
-	Key, Type, Default, Doc, Example string
 }
 
 // Runtime is what a running manager passes to a provider; the registry's factory cannot receive it.

@@ -151,8 +151,8 @@ func (c *Cloud) connect(ctx context.Context) (*generations, error) {
 		reader: reader, cluster: conn.Cluster, network: nlb.New(networks),
 		classic: classic.New(classic.Options{
 			API: conn.ELB, VPC: conn.VPC, Cluster: conn.Cluster, Groups: reader.Groups(), Instances: conn.Instances,
-			SecurityGroup:  settings.ClassicGroup,
-			NoNodeRules: settings.NoNodeRules, SharedProbe: settings.Shared, Clock: c.options.Clock,
+			SecurityGroup: settings.ClassicGroup,
+			NoNodeRules:   settings.NoNodeRules, SharedProbe: settings.Shared, Clock: c.options.Clock,
 		}),
 	}, nil
 }

@@ -5,11 +5,10 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // Documentation returns the reference entries of the provider's own annotations.
-func Documentation() []provider.Annotation { return table(&Options{}).Documentation() }
+func Documentation() []intent.Annotation { return table(&Options{}).Documentation() }
 
 // Keys returns the keys of the provider's own annotations.
 func Keys() []string { return table(&Options{}).Keys() }

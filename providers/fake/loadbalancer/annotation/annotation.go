@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // Prefix is the prefix of the provider's own annotations. It can never change.
@@ -55,7 +54,7 @@ func Read(in intent.Service, problems *intent.Problems) Options {
 }
 
 // Documentation returns the reference entries of the provider's own annotations.
-func Documentation() []provider.Annotation { return table(&Options{}).Documentation() }
+func Documentation() []intent.Annotation { return table(&Options{}).Documentation() }
 
 // Prefixes returns the prefixes of the provider's own annotations.
 func Prefixes() []string { return []string{Prefix} }

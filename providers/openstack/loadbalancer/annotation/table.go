@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // Bounds of values, from Octavia's API: the largest limit that it stores, a year for timeouts, and ten probes.
@@ -18,7 +17,7 @@ const (
 const exampleID = "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d"
 
 // Documentation returns the reference entries of the provider's own annotations.
-func Documentation() []provider.Annotation { return table(&Options{}).Documentation() }
+func Documentation() []intent.Annotation { return table(&Options{}).Documentation() }
 
 // Keys returns the keys of the provider's own annotations.
 func Keys() []string { return table(&Options{}).Keys() }

@@ -3,7 +3,6 @@ package annotation
 
 import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
 
@@ -38,7 +37,7 @@ func Read(in intent.Service, problems *intent.Problems) Options {
 }
 
 // Documentation returns the reference entries of the provider's own annotations.
-func Documentation() []provider.Annotation { return table(&Options{}).Documentation() }
+func Documentation() []intent.Annotation { return table(&Options{}).Documentation() }
 
 // Prefixes returns the prefixes of the provider's own annotations.
 func Prefixes() []string { return []string{prefix} }
