@@ -149,6 +149,23 @@ func TestSetLeavesOtherFields(t *testing.T) {
 	}
 }
 
+func TestUpdateShowsAmountOfZero(t *testing.T) {
+	t.Parallel()
+	kind := Kind[*server, *server]{Key: serverKind.Key, Rows: InPlace([]Row[*server, *server]{
+		{Name: "timeout", Value: Amount(func(s *server) *int { return &s.Timeout })},
+	})}
+	change, _ := kind.Update(&server{Timeout: 5}, &server{})
+	if diff := cmp.Diff([]plan.Field{{Name: "timeout", Before: "5", After: "0"}}, change.Fields); diff != "" {
+		t.Error(diff)
+	}
+	if created := kind.Create(&server{}); len(created.Fields) > 0 {
+		t.Errorf("a creation has the fields %v", created.Fields)
+	}
+	if !kind.Equal(&server{}, &server{}) {
+		t.Error("equal amounts differ")
+	}
+}
+
 func TestUpdateOfMembersNamesThoseThatJoin(t *testing.T) {
 	t.Parallel()
 	var have, want server

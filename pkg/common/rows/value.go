@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -11,7 +12,7 @@ import (
 type Value[T any] struct {
 	// show returns the text of the value in plans; empty for an unset one.
 	show func(T) string
-	// change returns the texts of two values that differ; nil means those of show.
+	// change returns the texts of two values, which may differ; nil means those of show.
 	change func(have, want T) (before, after string)
 	// equal reports whether two objects have the same value; nil compares the texts.
 	equal func(have, want T) bool
@@ -42,6 +43,13 @@ func Text[T any](field func(T) *string) Value[T] {
 // Number returns the Value of a number. The text of 0, with which clouds report an unset value, is empty.
 func Number[T any, N int | int32 | int64](field func(T) *N) Value[T] {
 	return Of(plan.ShowInt[N], field)
+}
+
+// Amount returns the Value of a number for which 0 is a value as any other. Only creations omit it.
+func Amount[T any, N int | int32 | int64](field func(T) *N) Value[T] {
+	v := Number(field)
+	v.change = func(have, want T) (string, string) { return fmt.Sprint(*field(have)), fmt.Sprint(*field(want)) }
+	return v
 }
 
 // Set returns the Value of a list without an order.

@@ -44,7 +44,7 @@ var Listeners = rows.Kind[*Listener, *listeners.UpdateOpts]{
 			Set: func(*listeners.UpdateOpts, *Listener) {},
 		},
 		{
-			Name: "connection_limit", Value: rows.Number(func(l *Listener) *int { return &l.ConnectionLimit }),
+			Name: "connection_limit", Value: rows.Amount(func(l *Listener) *int { return &l.ConnectionLimit }),
 			Set: func(p *listeners.UpdateOpts, want *Listener) { p.ConnLimit = &want.ConnectionLimit },
 		},
 		{
@@ -62,19 +62,19 @@ var Listeners = rows.Kind[*Listener, *listeners.UpdateOpts]{
 			Disrupts: func(have, want *Listener) bool { return len(lostRanges(have, want)) > 0 },
 		},
 		{
-			Name: "timeout_client_data", Value: rows.Number(func(l *Listener) *int { return &l.ClientData }),
+			Name: "timeout_client_data", Value: rows.Amount(func(l *Listener) *int { return &l.ClientData }),
 			Set: func(p *listeners.UpdateOpts, want *Listener) { p.TimeoutClientData = &want.ClientData },
 		},
 		{
-			Name: "timeout_member_connect", Value: rows.Number(func(l *Listener) *int { return &l.MemberConnect }),
+			Name: "timeout_member_connect", Value: rows.Amount(func(l *Listener) *int { return &l.MemberConnect }),
 			Set: func(p *listeners.UpdateOpts, want *Listener) { p.TimeoutMemberConnect = &want.MemberConnect },
 		},
 		{
-			Name: "timeout_member_data", Value: rows.Number(func(l *Listener) *int { return &l.MemberData }),
+			Name: "timeout_member_data", Value: rows.Amount(func(l *Listener) *int { return &l.MemberData }),
 			Set: func(p *listeners.UpdateOpts, want *Listener) { p.TimeoutMemberData = &want.MemberData },
 		},
 		{
-			Name: "timeout_tcp_inspect", Value: rows.Number(func(l *Listener) *int { return &l.InspectTimeout }),
+			Name: "timeout_tcp_inspect", Value: rows.Amount(func(l *Listener) *int { return &l.InspectTimeout }),
 			Set: func(p *listeners.UpdateOpts, want *Listener) { p.TimeoutTCPInspect = &want.InspectTimeout },
 		},
 		{
