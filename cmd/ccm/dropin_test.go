@@ -1,3 +1,5 @@
+//go:build !exclude_fake
+
 package main
 
 import (
