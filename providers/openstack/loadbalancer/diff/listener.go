@@ -204,23 +204,16 @@ func (d *differ) listenerDelete(l api.Listener, reason string, after []plan.Ref)
 	have := existingListener(l)
 	change := kinds.Listeners.Delete(&have)
 	change.Ref, change.ID = d.ref(kindListener, l.Name, plan.Delete, l.ID), l.ID
-	change.Reason, change.After, change.Step = reason, after, listenerDeletion{d.loadBalancer(), l.ID}
+	change.Reason, change.After, change.Step = reason, after, partStep{d.loadBalancer(), listenerDeletion(l.ID)}
 	return change
 }
 
-// listenerDeletion deletes a listener.
-type listenerDeletion struct {
-	lb reference
-	id string
-}
+// listenerDeletion deletes a listener, by its ID.
+type listenerDeletion string
 
-// Do implements plan.Step.
-func (s listenerDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	lb, err := s.lb.resolve(ids)
-	if err != nil {
-		return err
-	}
-	return w.DeleteListener(ctx, lb, s.id)
+// changeIn implements part.
+func (s listenerDeletion) changeIn(ctx context.Context, w Writer, lb string) error {
+	return w.DeleteListener(ctx, lb, string(s))
 }
 
 // listenerDisruptions returns the differences of a listener and its pool that disrupt, in place or by a replacement.

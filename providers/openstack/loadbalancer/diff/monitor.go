@@ -88,23 +88,18 @@ func (d *differ) monitorUpdate(have api.HealthMonitor, spec monitors.CreateOpts)
 	change, differ := kinds.Monitors.Update(&existing, &want)
 	var patch monitors.UpdateOpts
 	kinds.Monitors.Set(&patch, &want, change.Fields)
-	change.Step = monitorUpdate{d.loadBalancer(), have.ID, patch}
+	change.Step = partStep{d.loadBalancer(), monitorUpdate{have.ID, patch}}
 	return change, differ
 }
 
 // monitorUpdate changes settings of a health monitor.
 type monitorUpdate struct {
-	lb    reference
 	id    string
 	patch monitors.UpdateOpts
 }
 
-// Do implements plan.Step.
-func (s monitorUpdate) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	lb, err := s.lb.resolve(ids)
-	if err != nil {
-		return err
-	}
+// changeIn implements part.
+func (s monitorUpdate) changeIn(ctx context.Context, w Writer, lb string) error {
 	return w.UpdateMonitor(ctx, lb, s.id, s.patch)
 }
 
@@ -123,21 +118,14 @@ func monitorIndex(name string) string {
 func (d *differ) monitorDelete(pool observe.Pool, have api.HealthMonitor) plan.Change {
 	existing := existingMonitor(have)
 	change := kinds.Monitors.Delete(&existing)
-	change.Step = monitorDeletion{d.loadBalancer(), pool.ID, have.ID}
+	change.Step = partStep{d.loadBalancer(), monitorDeletion{pool.ID, have.ID}}
 	return change
 }
 
 // monitorDeletion deletes the health monitor of a pool.
-type monitorDeletion struct {
-	lb       reference
-	pool, id string
-}
+type monitorDeletion struct{ pool, id string }
 
-// Do implements plan.Step.
-func (s monitorDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	lb, err := s.lb.resolve(ids)
-	if err != nil {
-		return err
-	}
+// changeIn implements part.
+func (s monitorDeletion) changeIn(ctx context.Context, w Writer, lb string) error {
 	return w.DeleteMonitor(ctx, lb, s.pool, s.id)
 }

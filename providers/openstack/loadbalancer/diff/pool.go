@@ -146,23 +146,18 @@ func (d *differ) poolUpdate(have observe.Pool, port model.Port) (plan.Change, bo
 	var patch pools.UpdateOpts
 	kinds.Pools.Set(&patch, &want, change.Fields)
 	change.Ref = d.ref(kindPool, have.Name, plan.Update, have.ID)
-	change.Step = poolUpdate{d.loadBalancer(), have.ID, patch}
+	change.Step = partStep{d.loadBalancer(), poolUpdate{have.ID, patch}}
 	return change, true
 }
 
 // poolUpdate changes settings of a pool.
 type poolUpdate struct {
-	lb    reference
 	id    string
 	patch pools.UpdateOpts
 }
 
-// Do implements plan.Step.
-func (s poolUpdate) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	lb, err := s.lb.resolve(ids)
-	if err != nil {
-		return err
-	}
+// changeIn implements part.
+func (s poolUpdate) changeIn(ctx context.Context, w Writer, lb string) error {
 	return w.UpdatePool(ctx, lb, s.id, s.patch)
 }
 
@@ -170,23 +165,16 @@ func (s poolUpdate) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
 func (d *differ) poolDelete(have observe.Pool, reason string, after []plan.Ref) plan.Change {
 	change := kinds.Pools.Delete(&kinds.Pool{Name: have.Name})
 	change.Ref, change.ID = d.ref(kindPool, have.Name, plan.Delete, have.ID), have.ID
-	change.Reason, change.After, change.Step = reason, after, poolDeletion{d.loadBalancer(), have}
+	change.Reason, change.After, change.Step = reason, after, partStep{d.loadBalancer(), poolDeletion(have)}
 	return change
 }
 
 // poolDeletion deletes a pool with its members and health monitor.
-type poolDeletion struct {
-	lb   reference
-	pool observe.Pool
-}
+type poolDeletion observe.Pool
 
-// Do implements plan.Step.
-func (s poolDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	lb, err := s.lb.resolve(ids)
-	if err != nil {
-		return err
-	}
-	return w.DeletePool(ctx, lb, s.pool)
+// changeIn implements part.
+func (s poolDeletion) changeIn(ctx context.Context, w Writer, lb string) error {
+	return w.DeletePool(ctx, lb, observe.Pool(s))
 }
 
 // isForeignPersistence reports whether a pool has a session persistence that no Service can request. It

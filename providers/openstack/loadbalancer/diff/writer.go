@@ -2,6 +2,7 @@ package diff
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
@@ -123,7 +124,32 @@ func (r reference) show() string {
 	return r.name
 }
 
+// part is a change of a part of a load balancer.
+type part interface {
+	// changeIn makes the change in a load balancer, by its ID.
+	changeIn(ctx context.Context, w Writer, lb string) error
+}
+
+// partStep changes a part of a load balancer that the plan may create.
+type partStep struct {
+	lb   reference
+	part part
+}
+
+// Do implements plan.Step.
+func (s partStep) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	lb, err := s.lb.resolve(ids)
+	if err != nil {
+		return err
+	}
+	return s.part.changeIn(ctx, w, lb)
+}
+
 // doStep makes a step as a part of another one.
 func doStep(ctx context.Context, w Writer, ids *plan.Handles, step any) error {
-	return plan.Bind(plan.Plan{Changes: []plan.Change{{Step: step}}}, w).Changes[0].Do(ctx, ids)
+	s, ok := step.(plan.Step[Writer])
+	if !ok {
+		return fmt.Errorf("%T is not a step of this package", step)
+	}
+	return s.Do(ctx, w, ids)
 }
