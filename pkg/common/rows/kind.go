@@ -41,7 +41,7 @@ func (k *Kind[T, U]) Update(have, want T) (change plan.Change, differ bool) {
 // Set gives an update request the wanted values of fields that differ, and of those that change only with them. In a
 // cloud that takes whole objects, the request is the object as it was just read, so that all else in it stays.
 func (k *Kind[T, U]) Set(request U, want T, fields plan.Fields) {
-	changed := k.descriptions().with(func(name string) bool { return hasField(fields, name) })
+	changed := k.descriptions().changed(fields)
 	for i, r := range k.Rows {
 		if r.Set != nil && changed[i] {
 			r.Set(request, want)

@@ -38,13 +38,6 @@ func (c comparison) ofEntries(have, want map[string]string, fields []string, unr
 	return out
 }
 
-// hasField reports whether a field differs, or an entry of it.
-func hasField(fields plan.Fields, name string) bool {
-	return slices.ContainsFunc(fields, func(f plan.Field) bool {
-		return f.Name == name || strings.HasPrefix(f.Name, name+" ")
-	})
-}
-
 type comparisons []comparison
 
 // update sets the fields of an update, and reports whether there are any.
@@ -108,6 +101,13 @@ func (d descriptions) with(has func(name string) bool) []bool {
 		})
 	}
 	return out
+}
+
+// changed reports for each row whether its field differs, an entry of it, or one of its group.
+func (d descriptions) changed(fields plan.Fields) []bool {
+	return d.with(func(name string) bool {
+		return slices.ContainsFunc(fields, func(f plan.Field) bool { return plan.Difference{Field: f.Name}.IsOf(name) })
+	})
 }
 
 // kept is what stays of an existing object: the values of rows, or all of it.

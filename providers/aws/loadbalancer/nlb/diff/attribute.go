@@ -51,6 +51,7 @@ func attributesKind(name string, effect plan.Effect) rows.Kind[*attributes, *att
 // Attributes that were not read count as different: the authoritative read that follows decides.
 func (d *differ) attributesUpdate(kind rows.Kind[*attributes, *attributes], of reference, have map[string]string,
 	want attributes, after []plan.Ref) (plan.Change, bool) {
+	have = maps.Clone(have)
 	maps.DeleteFunc(have, func(key, _ string) bool { _, ok := want.set[key]; return !ok })
 	change, differ := kind.Update(&attributes{set: have}, &want)
 	step := attributesStep{of: of, balancer: d.balancer(), set: map[string]string{}}
@@ -86,7 +87,7 @@ func (s attributesStep) Do(ctx context.Context, w Writer, ids *plan.Handles) err
 // diffAttributes plans the attributes of the load balancer. Those of a new one are known.
 func (d *differ) diffAttributes(have map[string]string, after []plan.Ref) {
 	want := attributes{name: d.name(), set: d.want.Attributes}
-	if change, ok := d.attributesUpdate(balancerAttributes, d.balancer(), maps.Clone(have), want, after); ok {
+	if change, ok := d.attributesUpdate(balancerAttributes, d.balancer(), have, want, after); ok {
 		d.add(change)
 	}
 }
@@ -95,7 +96,7 @@ func (d *differ) diffAttributes(have map[string]string, after []plan.Ref) {
 func (d *differ) groupAttributesUpdate(g reference, have map[string]string, want model.DesiredListener, serves bool,
 	after []plan.Ref) (plan.Change, bool) {
 	wanted := attributes{name: want.Group.Name, set: want.Group.Attributes, serves: serves}
-	change, ok := d.attributesUpdate(groupAttributes, g, maps.Clone(have), wanted, after)
+	change, ok := d.attributesUpdate(groupAttributes, g, have, wanted, after)
 	if serves {
 		change.Key = listenerKey(want.Port)
 	}
@@ -116,5 +117,5 @@ func (d *differ) listenerAttributesUpdate(l reference, have model.Listener, want
 	wanted := attributes{name: l.name, set: map[string]string{
 		model.AttributeIdleTimeout: strconv.Itoa(int(want.IdleTimeout)),
 	}}
-	return d.attributesUpdate(listenerAttributes, l, maps.Clone(have.Attributes), wanted, after)
+	return d.attributesUpdate(listenerAttributes, l, have.Attributes, wanted, after)
 }
