@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/version"
@@ -31,6 +32,10 @@ and reads that syncs share, differ from run to run: of scenarios that wait for a
 periodic check, of operations on many Services, and of restarts, only more than
 twice as many reads count.
 
+Another manager's binary has a column for each kind of load balancers of its cloud. Its
+Services have that manager's own annotations; a row that it has none for does not
+apply. --add-columns shows such columns of an earlier run.
+
 Ctrl-C ends the run with the results so far. Keep them with --out or -o json, and
 continue with --resume.`
 
@@ -42,12 +47,12 @@ const compareExample = `  ccm-lab compare
   ccm-lab compare --scenario=web.yaml
 
   # Another manager beside ccm, on the same simulated cloud
-  ccm-lab compare --provider=openstack --ccm-binary=./other-ccm --cloud-config=other.conf --name=other`
+  ccm-lab compare --provider=openstack --ccm-binary=./other-ccm --cloud-config=other.conf --name='other v1.2'`
 
 type compareOptions struct {
 	providers                   []string
 	binaries, configs, names    []string
-	args, scenarios             []string
+	args, scenarios, add        []string
 	only, servicesAt            string
 	output, out, baseline, from string
 	reference, checkReference   string
@@ -74,8 +79,10 @@ func newCompareCommand(ctx context.Context, s streams) *cobra.Command {
 	fs.StringArrayVar(&o.configs, "cloud-config", nil, "Its configuration file, in which "+bench.EndpointVariable+
 		" stands for the cloud's URL and "+bench.ConfigVariable+" for a complete configuration file; one for each "+
 		"--ccm-binary, or none.")
-	fs.StringArrayVar(&o.names, "name", nil, "The name of its column; one for each --ccm-binary.")
+	fs.StringArrayVar(&o.names, "name", nil, "The name of its columns, with its version; one for each --ccm-binary.")
 	fs.StringArrayVar(&o.args, "ccm-arg", nil, "An additional argument for all --ccm-binary. May be repeated.")
+	fs.StringArrayVar(&o.add, "add-columns", nil, "Also show the columns of other managers in this result of an earlier "+
+		"run, in JSON. May be repeated.")
 	fs.StringVar(&o.servicesAt, "services-at", "",
 		"The directory of a lab of real services, which replace the simulation; openstack only.")
 	fs.StringVar(&o.only, "only", "", "Run only the scenarios with IDs that match this pattern, such as 'service.*'.")
@@ -138,18 +145,15 @@ func (o compareOptions) columns() ([]compare.Column, error) {
 		out = append(out, compare.Columns(name, o.servicesAt)...)
 	}
 	for i, binary := range o.binaries {
-		column := compare.Column{
-			Name: o.names[i], Title: o.names[i], Provider: o.providers[0], ServicesAt: o.servicesAt,
-			Kind: lab.Balancers(o.providers[0])[0], Manager: bench.Manager{Binary: binary, Args: o.args},
-		}
+		manager := bench.Manager{Binary: binary, Args: o.args}
 		if len(o.configs) > 0 {
 			content, err := os.ReadFile(o.configs[i])
 			if err != nil {
 				return nil, cli.UsageErrorf("--cloud-config=%s cannot be read: %v", o.configs[i], err)
 			}
-			column.Manager.CloudConfig = string(content)
+			manager.CloudConfig = string(content)
 		}
-		out = append(out, column)
+		out = append(out, compare.ManagerColumns(o.names[i], o.providers[0], o.servicesAt, manager)...)
 	}
 	seen := map[string]bool{}
 	for _, column := range out {
@@ -200,6 +204,19 @@ func readResult(flag, path string) (*results.Report, error) {
 	return &r, nil
 }
 
+// readResults reads the results of other runs.
+func readResults(flag string, paths []string) ([]results.Report, error) {
+	var out []results.Report
+	var errs []error
+	for _, path := range paths {
+		r, err := readResult(flag, path)
+		if errs = append(errs, err); r != nil {
+			out = append(out, *r)
+		}
+	}
+	return out, cli.UsageErrors(errs...)
+}
+
 func runCompare(ctx context.Context, o compareOptions, s streams) (err error) {
 	if err := o.validate(); err != nil {
 		return err
@@ -208,7 +225,8 @@ func runCompare(ctx context.Context, o compareOptions, s streams) (err error) {
 	rows, rowsErr := o.rows()
 	baseline, baselineErr := readResult("baseline", o.baseline)
 	resumed, resumeErr := readResult("resume", o.from)
-	if err := cli.UsageErrors(columnsErr, rowsErr, baselineErr, resumeErr); err != nil {
+	added, addErr := readResults("add-columns", o.add)
+	if err := cli.UsageErrors(columnsErr, rowsErr, baselineErr, resumeErr, addErr); err != nil {
 		return err
 	}
 	if o.checkReference != "" {
@@ -216,7 +234,8 @@ func runCompare(ctx context.Context, o compareOptions, s streams) (err error) {
 	}
 	p := newProgress(s.err)
 	options := compare.Options{
-		Version: version.Get().GitVersion, Columns: columns, Scenarios: rows,
+		Version: version.Get().GitVersion, Date: time.Now().UTC().Format(time.DateOnly), Columns: columns, Scenarios: rows,
+		Add:        added,
 		Operations: o.operations && o.only == "", Parallel: parallelColumns, Resume: resumed,
 		Notify: func(line string) { p.say("%s", line) },
 	}

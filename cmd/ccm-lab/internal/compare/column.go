@@ -52,8 +52,24 @@ func Columns(name, servicesAt string) []Column {
 	return out
 }
 
+// ManagerColumns returns the columns of another manager on a cloud: one for each kind of load balancers.
+func ManagerColumns(name, provider, servicesAt string, manager bench.Manager) []Column {
+	kinds := lab.Balancers(provider)
+	out := make([]Column, 0, len(kinds))
+	for _, kind := range kinds {
+		c := Column{Name: strings.Join(strings.Fields(name), "-"), Title: name, Provider: provider, Kind: kind,
+			ServicesAt: servicesAt, Manager: manager}
+		if kind.Name != "" {
+			c.Name, c.Title = c.Name+"-"+kind.Name, name+", "+kind.Name+" load balancer"
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
 func (c *Column) describe() report.Column {
-	out := report.Column{Name: c.Name, Title: c.Title, Provider: c.Provider, Program: "ccm", Cloud: "simulator"}
+	out := report.Column{Name: c.Name, Title: c.Title, Provider: c.Provider, Kind: c.Kind.Name, Program: "ccm",
+		Cloud: "simulator"}
 	if c.Manager.Binary != "" {
 		out.Program = filepath.Base(c.Manager.Binary)
 	}

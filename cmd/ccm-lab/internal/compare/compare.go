@@ -20,8 +20,8 @@ type Options struct {
 	Binaries lab.Binaries
 	// Dir takes logs and the data of all processes. It must exist.
 	Dir string
-	// Version is the version of this program.
-	Version string
+	// Version is the version of this program, and Date the day of the run.
+	Version, Date string
 	// Columns are compared.
 	Columns   []Column
 	Scenarios []Scenario
@@ -33,6 +33,8 @@ type Options struct {
 	Notify func(line string)
 	// Resume has the results of an interrupted run, which are kept; nil starts from nothing.
 	Resume *report.Report
+	// Add has results of other managers from earlier runs, which are shown beside those of this run.
+	Add []report.Report
 }
 
 // Run runs all scenarios on all columns. When ctx ends, it returns the results so far, with the names of the missing
@@ -82,7 +84,7 @@ type result struct {
 }
 
 func newResult(o Options) *result {
-	r := &result{options: o, report: report.Report{Schema: report.Schema, Version: o.Version}}
+	r := &result{options: o, report: report.Report{Schema: report.Schema, Version: o.Version, Date: o.Date}}
 	if o.Resume != nil {
 		r.report.Kubernetes = o.Resume.Kubernetes
 	}
@@ -242,6 +244,9 @@ func (r *result) finish() report.Report {
 				r.report.Missing = append(r.report.Missing, column.Name+" "+o.ID)
 			}
 		}
+	}
+	for _, earlier := range r.options.Add {
+		r.report.AddColumns(earlier)
 	}
 	return r.report
 }

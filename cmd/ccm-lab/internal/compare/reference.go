@@ -9,7 +9,8 @@ import (
 )
 
 // Reference returns the part of a report for the documentation: verdicts and summaries, with placeholders for values
-// that the API server and the cloud choose. It has no times, no calls and no evidence, which a run or a release has.
+// that the API server and the cloud choose, and the calls of operations. It has no times, no calls of scenarios and no
+// evidence, which a run or a release has.
 func Reference(r report.Report) report.Report {
 	out := report.Report{Schema: r.Schema, Kubernetes: r.Kubernetes, Columns: r.Columns, Missing: r.Missing}
 	for _, c := range r.Capabilities {
@@ -21,6 +22,15 @@ func Reference(r report.Report) report.Report {
 		}
 		c.Cells = cells
 		out.Capabilities = append(out.Capabilities, c)
+	}
+	for _, o := range r.Operations {
+		costs := map[string]report.Cost{}
+		for column, cost := range o.Costs {
+			cost.Seconds = 0
+			costs[column] = cost
+		}
+		o.Costs = costs
+		out.Operations = append(out.Operations, o)
 	}
 	return out
 }
@@ -52,14 +62,34 @@ func CheckReference(r report.Report, scenarios []Scenario, columns []Column) err
 		problems = append(problems, "row "+id+" has no scenario")
 	}
 	for _, c := range r.Columns {
-		if !slices.ContainsFunc(columns, func(l Column) bool { return l.Name == c.Name && l.Title == c.Title }) {
+		if !c.IsOther() &&
+			!slices.ContainsFunc(columns, func(l Column) bool { return l.Name == c.Name && l.Title == c.Title }) {
 			problems = append(problems, "column "+c.Name+" is not one of the linked clouds")
 		}
 	}
+	problems = append(problems, checkOperations(r, columns)...)
 	problems = append(problems, Failures(r)...)
 	if len(problems) == 0 {
 		return nil
 	}
 	slices.Sort(problems)
 	return fmt.Errorf("%s", strings.Join(problems, "; "))
+}
+
+// checkOperations returns the operations that a reference lacks.
+func checkOperations(r report.Report, columns []Column) []string {
+	var problems []string
+	for _, o := range operations() {
+		i := slices.IndexFunc(r.Operations, func(p report.Operation) bool { return p.ID == o.ID && p.Title == o.Title })
+		if i < 0 {
+			problems = append(problems, "operation "+o.ID+" is missing")
+			continue
+		}
+		for c := range columns {
+			if _, ok := r.Operations[i].Costs[columns[c].Name]; !ok {
+				problems = append(problems, "operation "+o.ID+" has no cost of "+columns[c].Name)
+			}
+		}
+	}
+	return problems
 }

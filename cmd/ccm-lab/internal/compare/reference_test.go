@@ -18,18 +18,20 @@ func TestReferenceHasNothingThatDependsOnTheRun(t *testing.T) {
 				Calls: []report.Call{{Operation: "CreatePool"}}, Status: "x", Events: []report.Event{{Reason: "x", Seconds: 2}},
 			},
 		}}}},
-		Operations: []report.Operation{{ID: "join"}},
+		Operations: []report.Operation{{ID: "join", Costs: map[string]report.Cost{"fake": {Calls: 9, Seconds: 2.5}}}},
+		Date:       "2026-11-25",
 	}
 	want := report.Report{
 		Schema: report.Schema, Kubernetes: "v1.37.1",
 		Capabilities: []report.Capability{{ID: "service.tcp", Cells: map[string]report.Cell{"fake": {
 			Verdict: report.Works,
 		}}}},
+		Operations: []report.Operation{{ID: "join", Costs: map[string]report.Cost{"fake": {Calls: 9}}}},
 	}
 	if diff := cmp.Diff(want, Reference(full)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if full.Capabilities[0].Cells["fake"].Calls != 10 {
+	if full.Capabilities[0].Cells["fake"].Calls != 10 || full.Operations[0].Costs["fake"].Seconds != 2.5 {
 		t.Error("the report was changed")
 	}
 }

@@ -24,7 +24,8 @@ func TestEveryCloudHasFieldsForEverySetting(t *testing.T) {
 	// connections, and fake does not parse HTTP. Load balancers of NSX-T forward TCP and UDP on a gateway, and the
 	// configuration names their profiles with timeouts and persistence.
 	without := map[string][]setting{
-		"fake": {addressFamilies, connectionDraining, forwardedHeaders}, "openstack": {addressFamilies, connectionDraining},
+		"fake":      {addressFamilies, clientAddress, connectionDraining, forwardedHeaders},
+		"openstack": {addressFamilies, connectionDraining},
 		"vsphere": {addressFamilies, connectionDraining, forwardedHeaders, loadBalancerSubnet, idleTimeout, proxyProtocol,
 			clientIPAffinity},
 	}

@@ -16,6 +16,9 @@ func defaultScenarios() []Scenario {
 	return []Scenario{
 		defaultScenario("address", "Address in the status",
 			"What status.loadBalancer.ingress has for a Service with one port.", statusForms),
+		defaultScenario("client-address", "Client address", "Whether packets reach a node with the client's address, without "+
+			"PROXY protocol. With externalTrafficPolicy: Cluster, kube-proxy replaces it on the way to another node.",
+			func(s *state) string { return cmp.Or(s.value(clientAddress), notShown) }),
 		defaultScenario("health-check", "Health check", "How nodes are probed, and how often.", healthCheckText),
 		defaultScenario("idle-timeout", "Idle timeout",
 			"For how long a connection without traffic stays open, if the cloud's API shows it.", idleTimeoutText),
@@ -39,6 +42,9 @@ func defaultScenario(id, title, detail string, read func(*state) string) Scenari
 		},
 	}
 }
+
+// notShown is the value of what the cloud's API does not show.
+const notShown = "not shown"
 
 // value returns the values of a setting in the objects of the Service.
 func (s *state) value(name setting) string {
@@ -83,7 +89,7 @@ func healthCheckText(s *state) string {
 func idleTimeoutText(s *state) string {
 	switch value := s.value(idleTimeout); value {
 	case "":
-		return "not shown"
+		return notShown
 	case "0":
 		return ""
 	default:

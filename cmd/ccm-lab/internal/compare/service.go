@@ -75,6 +75,11 @@ func (t *Trial) apply(ctx context.Context, svc *v1.Service) (*state, error) {
 			metav1.SetMetaDataAnnotation(&svc.ObjectMeta, key, value)
 		}
 	}
+	if t.Manager.Binary != "" {
+		if err := t.translate(svc); err != nil {
+			return nil, err
+		}
+	}
 	first := t.evidence.Manifest == ""
 	if err := t.manifest(svc); err != nil {
 		return nil, err

@@ -35,9 +35,16 @@ const (
 	addressFamilies      setting = "address families"
 	forwardedHeaders     setting = "X-Forwarded headers"
 	connectionDraining   setting = "connection draining"
+	clientAddress        setting = "client address"
 	listenerProtocol     setting = "listener protocol"
 	listenerPort         setting = "listener port"
 	healthCheckTargetAWS         = "HealthCheck.Target"
+)
+
+// The values of clientAddress.
+const (
+	addressKept     = "kept"
+	addressReplaced = "replaced by the load balancer's"
 )
 
 // field is where a cloud's API shows a setting.
@@ -97,6 +104,9 @@ func settings() map[string]map[setting][]field {
 				{classicBalancer, "ListenerDescriptions.*.Listener.Protocol", nil}},
 			listenerPort: {{"listener", "Port", nil},
 				{classicBalancer, "ListenerDescriptions.*.Listener.LoadBalancerPort", nil}},
+			clientAddress: {{"target group", "Attributes.preserve_client_ip.enabled",
+				translate(map[string]string{"true": addressKept, "false": addressReplaced})},
+				{classicBalancer, "Scheme", constant(addressReplaced)}},
 			balancerAddress: {{"load balancer", "AvailabilityZones.*.LoadBalancerAddresses.*.AllocationId", nil}},
 			addressFamilies: {{"load balancer", "IpAddressType", translate(map[string]string{"ipv4": "IPv4",
 				"dualstack": "IPv4, IPv6"})}, {classicBalancer, "Scheme", constant("IPv4")}},
@@ -119,6 +129,9 @@ func settings() map[string]map[setting][]field {
 			listenerProtocol:   {{"listener", "protocol", nil}},
 			listenerPort:       {{"listener", "protocol_port", nil}},
 			balancerAddress:    {{"floating IP", "floating_ip_address", nil}},
+			// Amphorae are proxies, OVN rewrites the destination only.
+			clientAddress: {{"load balancer", "provider", translate(map[string]string{"amphora": addressReplaced,
+				"octavia": addressReplaced, "ovn": addressKept})}},
 		},
 		vsphere.ProviderName: vSphereSettings(),
 	}
@@ -137,8 +150,10 @@ func vSphereSettings() map[setting][]field {
 		unhealthyThreshold:  {{"monitor", "fall_count", nil}},
 		tagTeam:             {{"virtual server", "tags.team", nil}},
 		balancerAddress:     {{"virtual server", "ip_address", nil}},
-		listenerProtocol:    {{"virtual server", "application_profile_path", nil}},
-		listenerPort:        {{"virtual server", "ports", nil}},
+		clientAddress: {{"pool", "snat_translation.type", translate(map[string]string{"LBSnatAutoMap": addressReplaced,
+			"LBSnatIpPool": addressReplaced, "LBSnatDisabled": addressKept})}},
+		listenerProtocol: {{"virtual server", "application_profile_path", nil}},
+		listenerPort:     {{"virtual server", "ports", nil}},
 	}
 }
 

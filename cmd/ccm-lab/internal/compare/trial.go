@@ -3,6 +3,7 @@ package compare
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -60,10 +61,7 @@ func (r *run) run(ctx context.Context, s Scenario) (report.Cell, error) {
 	if err != nil {
 		return report.Cell{}, err
 	}
-	verdict, summary, err := s.Run(ctx, t)
-	if err != nil {
-		verdict, summary = report.Failed, err.Error()
-	}
+	verdict, summary := t.judge(ctx, s)
 	cell := report.Cell{Verdict: verdict, Summary: summary, Seconds: lab.Seconds(cmp.Or(t.duration,
 		time.Since(t.started)))}
 	if r.Descriptor != nil && s.Declared != nil {
@@ -81,6 +79,21 @@ func (r *run) run(ctx context.Context, s Scenario) (report.Cell, error) {
 		return cell, fmt.Errorf("%s: %s", s.ID, ended)
 	}
 	return cell, nil
+}
+
+// judge runs the scenario. What needs a setting that another manager does not have is not applicable to it.
+func (t *Trial) judge(ctx context.Context, s Scenario) (report.Verdict, string) {
+	if t.Manager.Binary != "" && len(s.Args) > 0 {
+		return report.NotApplicable, "It needs an argument that only ccm has."
+	}
+	verdict, summary, err := s.Run(ctx, t)
+	if missing := (*missingSettingError)(nil); errors.As(err, &missing) {
+		return report.NotApplicable, missing.Error()
+	}
+	if err != nil {
+		return report.Failed, err.Error()
+	}
+	return verdict, summary
 }
 
 // newTrial creates the trial's namespace once the cloud is quiet.

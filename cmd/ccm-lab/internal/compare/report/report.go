@@ -11,6 +11,8 @@ type Report struct {
 	Schema     string `json:"schema"`
 	Version    string `json:"version"`    // of the program that compared
 	Kubernetes string `json:"kubernetes"` // version of the API server
+	// Date is the day of the run, such as 2026-11-25; empty in what another run repeats.
+	Date string `json:"date,omitempty"`
 	// Missing names what an interrupted run did not reach; empty for a complete one.
 	Missing      []string     `json:"missing,omitempty"`
 	Columns      []Column     `json:"columns"`
@@ -23,8 +25,12 @@ type Column struct {
 	Name     string `json:"name"`
 	Title    string `json:"title"`
 	Provider string `json:"provider"`
-	Program  string `json:"program"` // "ccm", or the name of another manager's binary
-	Cloud    string `json:"cloud"`   // "simulator" or "services"
+	// Kind is the kind of load balancers, of a cloud with several.
+	Kind    string `json:"kind,omitempty"`
+	Program string `json:"program"` // "ccm", or the name of another manager's binary
+	Cloud   string `json:"cloud"`   // "simulator" or "services"
+	// Observed is the day of the run that the column was taken from; empty for a column of this run.
+	Observed string `json:"observed,omitempty"`
 	// Error is why the column has no results, such as a simulator that did not start.
 	Error string `json:"error,omitempty"`
 }

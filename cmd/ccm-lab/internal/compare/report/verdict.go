@@ -136,9 +136,12 @@ func (c Capability) Differs(columns []Column) bool {
 	return len(seen) > 1
 }
 
-// Clouds returns the columns of clouds: all but that of the provider fake, unless there are no others.
+// Clouds returns the columns of clouds with ccm: all but that of the provider fake and those of other managers, unless
+// there are no others.
 func (r Report) Clouds() []Column {
-	clouds := slices.DeleteFunc(slices.Clone(r.Columns), func(c Column) bool { return c.Provider == providerFake })
+	clouds := slices.DeleteFunc(slices.Clone(r.Columns), func(c Column) bool {
+		return c.Provider == providerFake || c.IsOther()
+	})
 	if len(clouds) == 0 {
 		return r.Columns
 	}
@@ -167,13 +170,17 @@ type Problem struct {
 }
 
 // Problems returns what a reader must know before trusting the report: columns without results, verdicts that
-// contradict a declaration, objects that were left in the cloud, and rows that are missing.
+// contradict a declaration, objects that were left in the cloud, and rows that are missing. What another manager did in
+// an earlier run is a result, and no problem of this one.
 func (r Report) Problems() []Problem {
 	var out []Problem
 	for _, missing := range r.Missing {
 		out = append(out, Problem{Text: "missing: " + missing})
 	}
 	for _, column := range r.Columns {
+		if column.Observed != "" {
+			continue
+		}
 		if column.Error != "" {
 			out = append(out, Problem{Column: column.Name, Text: column.Error})
 		}

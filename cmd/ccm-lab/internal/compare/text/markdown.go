@@ -26,13 +26,14 @@ func Markdown(w io.Writer, r report.Report) error {
 	b.WriteString(differences(r))
 	b.WriteString(defaults(r))
 	b.WriteString(similarities(r))
+	b.WriteString(managers(r))
 	if len(r.Operations) > 0 {
 		b.WriteString("## Cost of operations\n\nCalls to the cloud, and the changes among them; then the same " +
 			"again, after a restart.\n\n")
-		b.WriteString(head("Operation", r.OrderedColumns()))
+		b.WriteString(head("Operation", r.Own()))
 		for _, o := range r.Operations {
 			cells := []string{escape(o.Title)}
-			for _, column := range r.OrderedColumns() {
+			for _, column := range r.Own() {
 				cells = append(cells, markdownCost(o.Costs, column.Name))
 			}
 			b.WriteString(row(cells))
@@ -45,7 +46,7 @@ func Markdown(w io.Writer, r report.Report) error {
 // sections writes a section with a table for each group of the rows that are included.
 func sections(r report.Report, title string, included func(report.Capability) bool) string {
 	var b strings.Builder
-	columns := r.OrderedColumns()
+	columns := r.Own()
 	for _, g := range r.Groups() {
 		rows := slices.DeleteFunc(slices.Clone(g.Capabilities), func(c report.Capability) bool { return !included(c) })
 		if len(rows) == 0 {
@@ -126,7 +127,7 @@ func Summary(w io.Writer, r report.Report) error {
 		}
 	}
 	b.WriteString(row(titles) + "|---" + strings.Repeat("|:-:", len(titles)-1) + "|\n")
-	for _, c := range r.OrderedColumns() {
+	for _, c := range r.Own() {
 		cells := []string{escape(c.Title)}
 		total := r.Total(c.Name)
 		for _, v := range shown {

@@ -1,0 +1,53 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+)
+
+// managers writes a table for each column of another manager, beside that of ccm on the same cloud: the rows in which
+// they differ, and what operations cost both.
+func managers(r report.Report) string {
+	var b strings.Builder
+	for _, p := range r.Pairs() {
+		if b.Len() == 0 {
+			b.WriteString("## Beside today's managers\n\nBinaries of the clouds' own managers ran the same scenarios on the " +
+				"same simulated clouds, with their own annotations. Rows in which both do the same are left out.\n\n")
+		}
+		b.WriteString(beside(r, p))
+	}
+	return b.String()
+}
+
+// beside writes the section of one pair.
+func beside(r report.Report, p report.Pair) string {
+	var differing, same []string
+	for _, c := range r.Capabilities {
+		if _, ok := c.Cells[p.Other.Name]; !ok {
+			continue
+		}
+		if c.Differs([]report.Column{p.Own, p.Other}) {
+			differing = append(differing, row([]string{escape(c.Group + ": " + c.Title), markdownCell(c, p.Own.Name),
+				markdownCell(c, p.Other.Name)}))
+			continue
+		}
+		same = append(same, c.ID)
+	}
+	for _, o := range r.Operations {
+		if cost, ok := o.Costs[p.Other.Name]; ok && cost.Missing == "" {
+			differing = append(differing, row([]string{escape(o.Title), markdownCost(o.Costs, p.Own.Name),
+				markdownCost(o.Costs, p.Other.Name)}))
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "### %s and %s\n\n", escape(p.Own.Title), escape(p.Other.Manager()))
+	if p.Other.Observed != "" {
+		fmt.Fprintf(&b, "Observed on %s. ", p.Other.Observed)
+	}
+	fmt.Fprintf(&b, "In %d of %d rows both do the same.\n\n", len(same), len(r.Capabilities))
+	b.WriteString(row([]string{"", "here", escape(p.Other.Manager())}) + "|---|---|---|\n")
+	b.WriteString(strings.Join(differing, "") + "\n")
+	return b.String()
+}

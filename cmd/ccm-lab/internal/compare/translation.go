@@ -1,0 +1,170 @@
+package compare
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/aws"
+	awsannotation "github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack"
+	openstackannotation "github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere"
+	vsphereannotation "github.com/unified-ccm/unified-ccm/providers/vsphere/loadbalancer/annotation"
+)
+
+// missingSettingError reports that another manager has no setting for a portable annotation.
+type missingSettingError struct{ key string }
+
+func (e *missingSettingError) Error() string {
+	return "It has no setting like " + strings.TrimPrefix(e.key, intent.Prefix) + "."
+}
+
+// translation gives a Service what another manager reads instead of a portable annotation with this value.
+type translation func(svc *v1.Service, value string)
+
+// translate replaces the portable annotations of a Service by what the cloud's own manager reads. A cloud without a
+// manager of its own has portable ones only.
+func (c *Column) translate(svc *v1.Service) error {
+	known := translations(c.Provider, c.Kind.Name)
+	if known == nil {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(svc.Annotations)) {
+		if !strings.HasPrefix(key, intent.Prefix) {
+			continue
+		}
+		t, ok := known[key]
+		if !ok {
+			return &missingSettingError{key}
+		}
+		value := svc.Annotations[key]
+		delete(svc.Annotations, key)
+		t(svc, value)
+	}
+	return nil
+}
+
+// translations returns the settings of a cloud's own manager for a kind of load balancers, by the portable annotation;
+// nil for a cloud without one.
+func translations(provider, kind string) map[string]translation {
+	out := map[string]translation{intent.KeySourceRanges: as(v1.AnnotationLoadBalancerSourceRangesKey)}
+	switch provider {
+	default:
+		return nil
+	case aws.ProviderName:
+		maps.Copy(out, awsTranslations())
+		if kind == "classic" {
+			maps.Copy(out, awsClassicTranslations())
+		} else {
+			maps.Copy(out, awsNetworkTranslations())
+		}
+	case openstack.ProviderName:
+		maps.Copy(out, openStackTranslations())
+	case vsphere.ProviderName:
+		out[intent.KeyScheme] = as(vsphereannotation.KeyClass) // The lab has a class of this name.
+	}
+	return out
+}
+
+// awsTranslations are those of both generations.
+func awsTranslations() map[string]translation {
+	return map[string]translation{
+		intent.KeyScheme:                        constantly(awsannotation.KeyInternal, "true"),
+		intent.KeySubnets:                       as(awsannotation.KeySubnets),
+		intent.KeyTags:                          as(awsannotation.KeyTags),
+		intent.KeyTLSCertificate:                as(awsannotation.KeyCertificates),
+		intent.KeyTLSPorts:                      as(awsannotation.KeyTLSPorts),
+		intent.KeyHealthCheckProtocol:           as(awsannotation.KeyHealthCheckProtocol),
+		intent.KeyHealthCheckPort:               as(awsannotation.KeyHealthCheckPort),
+		intent.KeyHealthCheckPath:               as(awsannotation.KeyHealthCheckPath),
+		intent.KeyHealthCheckInterval:           inSeconds(awsannotation.KeyHealthCheckInterval),
+		intent.KeyHealthCheckTimeout:            inSeconds(awsannotation.KeyHealthCheckTimeout),
+		intent.KeyHealthCheckHealthyThreshold:   as(awsannotation.KeyHealthCheckHealthy),
+		intent.KeyHealthCheckUnhealthyThreshold: as(awsannotation.KeyHealthCheckUnhealthy),
+	}
+}
+
+func awsNetworkTranslations() map[string]translation {
+	return map[string]translation{
+		intent.KeyStaticAddresses: as(awsannotation.KeyAllocations),
+		// Only version 2, which is an attribute of target groups.
+		intent.KeyProxyProtocol: func(svc *v1.Service, version string) {
+			if version == "v2" {
+				annotate(svc, awsannotation.KeyGroupAttributes, "proxy_protocol_v2.enabled=true")
+			} else {
+				annotate(svc, awsannotation.KeyProxyProtocol, "*")
+			}
+		},
+		intent.KeyConnectionDrainingTimeout: func(svc *v1.Service, value string) {
+			annotate(svc, awsannotation.KeyGroupAttributes, "deregistration_delay.timeout_seconds="+seconds(value))
+		},
+	}
+}
+
+func awsClassicTranslations() map[string]translation {
+	return map[string]translation{
+		intent.KeyProxyProtocol:    constantly(awsannotation.KeyProxyProtocol, "*"),
+		intent.KeyForwardedHeaders: constantly(awsannotation.KeyBackendProtocol, "http"),
+		intent.KeyIdleTimeout:      inSeconds(awsannotation.KeyIdleTimeout),
+		intent.KeyConnectionDrainingTimeout: func(svc *v1.Service, value string) {
+			annotate(svc, awsannotation.KeyDraining, "true")
+			annotate(svc, awsannotation.KeyDrainTimeout, seconds(value))
+		},
+	}
+}
+
+func openStackTranslations() map[string]translation {
+	return map[string]translation{
+		intent.KeyScheme:                        constantly(openstackannotation.KeyInternal, "true"),
+		intent.KeySubnets:                       as(openstackannotation.KeySubnetID),
+		intent.KeyTLSCertificate:                as(openstackannotation.KeyTLSContainer),
+		intent.KeyProxyProtocol:                 as(openstackannotation.KeyProxyProtocol),
+		intent.KeyForwardedHeaders:              constantly(openstackannotation.KeyXForwardedFor, "true"),
+		intent.KeyHealthCheckInterval:           inSeconds(openstackannotation.KeyMonitorDelay),
+		intent.KeyHealthCheckTimeout:            inSeconds(openstackannotation.KeyMonitorTimeout),
+		intent.KeyHealthCheckHealthyThreshold:   as(openstackannotation.KeyMonitorRetries),
+		intent.KeyHealthCheckUnhealthyThreshold: as(openstackannotation.KeyMonitorDown),
+		intent.KeyStaticAddresses: func(svc *v1.Service, address string) {
+			svc.Spec.LoadBalancerIP = address
+		},
+		intent.KeyIdleTimeout: func(svc *v1.Service, value string) {
+			annotate(svc, openstackannotation.KeyClientTimeout, seconds(value)+"000")
+			annotate(svc, openstackannotation.KeyMemberTimeout, seconds(value)+"000")
+		},
+	}
+}
+
+func annotate(svc *v1.Service, key, value string) {
+	metav1.SetMetaDataAnnotation(&svc.ObjectMeta, key, value)
+}
+
+// as gives an annotation the same value.
+func as(key string) translation {
+	return func(svc *v1.Service, value string) { annotate(svc, key, value) }
+}
+
+// constantly gives an annotation the one value that the scenarios mean.
+func constantly(key, value string) translation {
+	return func(svc *v1.Service, _ string) { annotate(svc, key, value) }
+}
+
+// inSeconds gives an annotation a duration in seconds.
+func inSeconds(key string) translation {
+	return func(svc *v1.Service, value string) { annotate(svc, key, seconds(value)) }
+}
+
+// seconds converts a duration. The scenarios have valid ones; the text of a user's file stays as it is.
+func seconds(value string) string {
+	d, err := time.ParseDuration(value)
+	if err != nil {
+		return value
+	}
+	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64)
+}
