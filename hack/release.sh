@@ -9,6 +9,8 @@
 #   PROGRAMS       "ccm ccm-lab"
 #   PLATFORMS      "linux/amd64 linux/arm64 darwin/amd64 darwin/arm64"
 #   WITHOUT_IMAGE  1 builds no image; otherwise buildah is needed
+#   COMPARISON     the folder of a run of make compare, whose page and result become files of the release; they have times,
+#                  so that two runs differ
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 version=$(hack/version.sh)
@@ -78,5 +80,11 @@ join -a1 "$out/sizes.txt" <(sort hack/release/sizes.txt) | awk '{
 	print ""
 }'
 
-(cd "$out" && sha256sum -- *.tar* *.tgz *.json *.yaml >SHA256SUMS)
+if [[ -n ${COMPARISON:-} ]]; then
+	for format in html json; do
+		cp "$COMPARISON/comparison.$format" "$out/comparison_$version.$format"
+	done
+fi
+
+(cd "$out" && shopt -s nullglob && sha256sum -- *.tar* *.tgz *.json *.yaml *.html >SHA256SUMS)
 echo "built $(wc -l <"$out/SHA256SUMS") files of $version in $out"

@@ -2,4 +2,5 @@
 # Renders docs/reference/comparison.md from comparison.json, and runs scenarios that are not in it.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-go run ./cmd/ccm-lab compare --operations=false --resume=docs/reference/comparison.json --reference=docs/reference -o json >/dev/null
+go run ./cmd/ccm-lab compare --resume=docs/reference/comparison.json --add-columns=docs/reference/comparison.json \
+	--reference=docs/reference -o json >/dev/null

@@ -40,6 +40,10 @@ func TestCheckReferenceNamesWhatDiffers(t *testing.T) {
 	scenarios := []Scenario{{ID: "service.tcp", Title: "TCP"}, {ID: "service.udp"}}
 	columns := []Column{{Name: "fake"}}
 	good := map[string]report.Cell{"fake": {Verdict: report.Works}}
+	measured := operations()
+	for _, o := range measured {
+		o.Costs["fake"] = report.Cost{Calls: 1}
+	}
 	for name, c := range map[string]struct {
 		reference report.Report
 		want      string
@@ -55,8 +59,15 @@ func TestCheckReferenceNamesWhatDiffers(t *testing.T) {
 			{ID: "service.udp"}}}, "row service.udp has no cell of fake"},
 		"removed column": {report.Report{Columns: []report.Column{{Name: "old"}}, Capabilities: []report.Capability{
 			{ID: "service.tcp", Title: "TCP", Cells: good}, {ID: "service.udp", Cells: good}}}, "column old is not one of the linked clouds"},
+		"column of another manager": {report.Report{Columns: []report.Column{{Name: "other", Program: "other-ccm"}},
+			Capabilities: []report.Capability{{ID: "service.tcp", Title: "TCP", Cells: good}, {ID: "service.udp", Cells: good}}}, ""},
+		"new operation":            {report.Report{Operations: measured[1:]}, "operation " + measured[0].ID + " is missing"},
+		"operation without a cost": {report.Report{Operations: operations()}, "operation " + measured[0].ID + " has no cost of fake"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if c.reference.Operations == nil {
+				c.reference.Operations = measured
+			}
 			err := CheckReference(c.reference, scenarios, columns)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%v, want %q", err, c.want)
