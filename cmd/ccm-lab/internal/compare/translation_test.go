@@ -1,0 +1,59 @@
+package compare
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+)
+
+func TestTranslateGivesTheAnnotationsOfTheCloudsManager(t *testing.T) {
+	const prefix, octavia = "service.beta.kubernetes.io/aws-load-balancer-", "loadbalancer.openstack.org/"
+	for name, c := range map[string]struct {
+		provider, kind string
+		portable, want map[string]string
+		missing        string
+	}{
+		"duration in seconds": {"aws", "classic", map[string]string{intent.KeyIdleTimeout: "1m30s"},
+			map[string]string{prefix + "connection-idle-timeout": "90"}, ""},
+		"duration in milliseconds": {"openstack", "", map[string]string{intent.KeyIdleTimeout: "90s"},
+			map[string]string{octavia + "timeout-client-data": "90000", octavia + "timeout-member-data": "90000"}, ""},
+		"several keys": {"aws", "classic", map[string]string{intent.KeyConnectionDrainingTimeout: "45s"},
+			map[string]string{prefix + "connection-draining-enabled": "true", prefix + "connection-draining-timeout": "45"}, ""},
+		"another kind": {"aws", "network", map[string]string{intent.KeyConnectionDrainingTimeout: "45s"},
+			map[string]string{prefix + "target-group-attributes": "deregistration_delay.timeout_seconds=45"}, ""},
+		"own annotations stay": {"vsphere", "", map[string]string{intent.KeyScheme: "internal", "example.com/team": "web"},
+			map[string]string{"loadbalancer.vmware.io/class": "internal", "example.com/team": "web"}, ""},
+		"no setting":              {"openstack", "", map[string]string{intent.KeyTags: "team=web"}, nil, intent.KeyTags},
+		"no setting of this kind": {"aws", "network", map[string]string{intent.KeyIdleTimeout: "90s"}, nil, intent.KeyIdleTimeout},
+		"no manager of its own": {"fake", "", map[string]string{intent.KeyTags: "team=web"},
+			map[string]string{intent.KeyTags: "team=web"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			svc := newService()
+			svc.Annotations = c.portable
+			column := Column{Provider: c.provider, Kind: lab.BalancerKind{Name: c.kind}}
+			err := column.translate(svc)
+			if missing := (*missingSettingError)(nil); c.missing != "" {
+				if !errors.As(err, &missing) || missing.key != c.missing {
+					t.Fatalf("%v, want that %s is missing", err, c.missing)
+				}
+				return
+			}
+			if diff := cmp.Diff(c.want, svc.Annotations); err != nil || diff != "" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestTranslateSetsTheAddressInTheSpec(t *testing.T) {
+	svc := newService(withAnnotations(intent.KeyStaticAddresses, "198.51.100.7"))
+	column := Column{Provider: "openstack"}
+	if err := column.translate(svc); err != nil || svc.Spec.LoadBalancerIP != "198.51.100.7" || len(svc.Annotations) > 0 {
+		t.Errorf("%v: %q, %v", err, svc.Spec.LoadBalancerIP, svc.Annotations)
+	}
+}
