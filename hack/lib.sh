@@ -81,7 +81,8 @@ tool() { # name package [folder]
 	if [[ ! -x $out || ! -f $out.key || $(<"$out.key") != "$key" ]]; then
 		echo "building $1 (once)" >&2
 		mkdir -p bin/tools
-		(cd "$folder" && GOWORK=off go build -o "$out" "$2" >&2)
+		# A first build fetches hundreds of modules, which nobody reads.
+		(cd "$folder" && GOWORK=off go build -o "$out" "$2" 2>&1) | sed '/^go: downloading /d' >&2
 		printf '%s\n' "$key" >"$out.key"
 	fi
 	printf '%s\n' "$out"

@@ -119,7 +119,7 @@ func run(ctx context.Context, o runOptions, s streams) (err error) {
 	defer func() { err = errors.Join(err, dir.close(p)) }()
 	started := time.Now()
 	// Loopback addresses other than 127.0.0.1 are available on Linux only.
-	proxy := runtime.GOOS == "linux"
+	proxy := runtime.GOOS == "linux" && lab.Forwards(o.provider)
 	simulator := lab.SimulatorOptions{Proxy: proxy}
 	if o.keep {
 		simulator.StateFile = dir.file("cloud.json")

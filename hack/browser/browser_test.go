@@ -206,26 +206,29 @@ const (
 	rows    = `document.querySelectorAll("#matrix tr[data-row]:not([hidden])").length`
 	columns = `[...document.querySelectorAll("#matrix thead th[data-column]:not([hidden])")]` +
 		`.map((e) => e.dataset.column).join()`
-	focus = `document.activeElement.closest("[data-row]")?.dataset.row + " " + ` +
+	// columnName has the names of all columns.
+	columnName = `[...document.querySelectorAll("#matrix thead th[data-column]")].map((e) => e.dataset.column)`
+	focus      = `document.activeElement.closest("[data-row]")?.dataset.row + " " + ` +
 		`document.activeElement.closest("[data-column]")?.dataset.column`
 	opened = `document.getElementById("dialog").open`
 )
 
 func TestScreenshots(t *testing.T) {
 	for _, scheme := range []string{"light", "dark"} {
-		for _, s := range []size{{400, 900}, {1000, 900}, {1600, 1100}} {
+		for _, s := range []size{{400, 900}, {1000, 900}, {1400, 1000}} {
 			t.Run(fmt.Sprintf("%d %s", s.width, scheme), func(t *testing.T) {
 				b := open(t, s, scheme, "")
 				name := fmt.Sprintf("%d-%s-", s.width, scheme)
 				b.shot(name+"page", true)
 				b.want(`document.scrollingElement.scrollWidth <= innerWidth`, "true")
 				contrast(b)
-				b.do(script(`location.hash = "#differ=0&cell=service.tcp-port/fake"`),
+				first, last := b.eval(columnName+`[0]`), b.eval(columnName+`.at(-1)`)
+				b.do(script(`location.hash = "#differ=0&cell="+document.querySelector("#matrix tr[data-row]").dataset.row+"/`+last+`"`),
 					chromedp.WaitVisible(chromedp.CSS("#dialog")))
 				b.shot(name+"evidence", false)
 				b.want(`document.getElementById("dialog").scrollWidth <= innerWidth`, "true")
 				contrast(b)
-				b.do(script(`location.hash = "#show=aws,openstack&differ=1"`),
+				b.do(script(`location.hash = "#show=`+first+`,`+last+`&differ=1"`),
 					chromedp.WaitNotVisible(chromedp.CSS("#dialog")))
 				b.shot(name+"two", false)
 			})

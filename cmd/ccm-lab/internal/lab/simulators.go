@@ -71,6 +71,8 @@ type Simulator struct {
 	CloudConfig func(endpoint string, world conformance.World, o SimulatorOptions) string
 	// Services reports that New supports real services too.
 	Services bool
+	// Forwards reports that load balancers forward traffic with SimulatorOptions.Proxy.
+	Forwards bool
 	// Balancers are the kinds of load balancers of a cloud with several. The lab shows and measures the first.
 	Balancers []BalancerKind
 	// Budgets returns the maximum cost of the benchmark's phases, by the names of bench's phases; nil without
@@ -115,7 +117,7 @@ func simulators() map[string]Simulator {
 	return map[string]Simulator{
 		aws.ProviderName: {New: newAWS, CloudConfig: awsConfig, Balancers: awsBalancers(),
 			Budgets: awsBudgets, Latency: awsLatency, TargetAnnotation: awsannotation.KeyNodeLabels},
-		fake.ProviderName: {New: newFakeWorld, CloudConfig: fakeConfig, Budgets: fakeBudgets},
+		fake.ProviderName: {New: newFakeWorld, CloudConfig: fakeConfig, Budgets: fakeBudgets, Forwards: true},
 		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig, Services: true,
 			Budgets: openStackBudgets, TargetAnnotation: openstackannotation.KeyNodeSelector},
 		vsphere.ProviderName: {New: newVSphere, CloudConfig: vSphereConfig, Budgets: vSphereBudgets},
@@ -215,6 +217,10 @@ func Budgets(provider string, nodes, services int) map[string]Budget {
 func Latency(provider string) time.Duration {
 	return cmp.Or(simulators()[provider].Latency, DefaultLatency)
 }
+
+// Forwards reports whether the load balancers of a cloud forward traffic. The addresses of others may belong to somebody
+// else's machines, which must not get requests.
+func Forwards(provider string) bool { return simulators()[provider].Forwards }
 
 // TargetAnnotation returns Simulator.TargetAnnotation of a cloud.
 func TargetAnnotation(provider string) string { return simulators()[provider].TargetAnnotation }

@@ -35,6 +35,23 @@ func TestMachinesHaveInternalIPs(t *testing.T) {
 	}
 }
 
+// TestOnlyLoopbackIsProbed keeps a lab from sending requests to addresses of other machines.
+func TestOnlyLoopbackIsProbed(t *testing.T) {
+	for _, provider := range Providers() {
+		addresses, ok := startCloud(t, provider, SimulatorOptions{Proxy: true}).(world.InternalIPs)
+		if !ok {
+			t.Fatal("no addresses")
+		}
+		text, err := addresses.InternalIP("node-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if loopback := netip.MustParseAddr(text).IsLoopback(); Forwards(provider) != loopback {
+			t.Errorf("%s forwards traffic: %t, and its machines have loopback addresses: %t", provider, Forwards(provider), loopback)
+		}
+	}
+}
+
 func TestProxyUsesGivenRanges(t *testing.T) {
 	instances := netip.MustParsePrefix("10.240.7.0/24")
 	cloud := startCloud(t, fake.ProviderName, SimulatorOptions{Proxy: true, Instances: []netip.Prefix{instances},

@@ -67,6 +67,23 @@ func TestPageEscapesWhatItShows(t *testing.T) {
 	}
 }
 
+// The first view of the script has no column of another manager, which stands beside its cloud.
+func TestPageHasOtherManagersBesideTheirCloud(t *testing.T) {
+	r := sample.Report()
+	r.Columns = append(r.Columns, report.Column{Name: "theirs-v1", Title: "theirs v1", Provider: "aws", Program: "their-ccm",
+		Cloud: "simulator", Observed: "2026-11-25"})
+	page := write(t, r)
+	for _, want := range []string{
+		`{"name":"aws","title":"Amazon Web Services","provider":"aws","cloud":true},` +
+			`{"name":"theirs-v1","title":"theirs v1","provider":"aws","cloud":true,"other":true},`,
+		"their-ccm · simulator · observed on 2026-11-25",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+}
+
 func TestPageOfEmptyReport(t *testing.T) {
 	page := write(t, report.Report{Schema: report.Schema})
 	if !strings.Contains(page, `<table id="matrix"`) {

@@ -41,6 +41,8 @@ type legendColumn struct {
 	Provider string `json:"provider"`
 	// Cloud is set for columns of clouds: rows differ if these do.
 	Cloud bool `json:"cloud"`
+	// Other is set for other managers, which the first view does not show.
+	Other bool `json:"other,omitempty"`
 }
 
 // problemView is a problem; Linked if there is a cell with its evidence.
@@ -137,10 +139,10 @@ func newView(r report.Report) view {
 		for _, verdict := range column.Verdicts {
 			total[verdict.Verdict] += verdict.Count
 		}
-		isCloud := slices.Contains(clouds, c)
+		isCloud := slices.Contains(clouds, c) || c.IsOther()
 		column.Apart = !isCloud
 		v.Columns = append(v.Columns, column)
-		v.Legend.Columns = append(v.Legend.Columns, legendColumn{c.Name, c.Title, c.Provider, isCloud})
+		v.Legend.Columns = append(v.Legend.Columns, legendColumn{c.Name, c.Title, c.Provider, isCloud, c.IsOther()})
 	}
 	for _, verdict := range report.Verdicts() {
 		v.Legend.Verdicts = append(v.Legend.Verdicts, legendVerdict{verdict, verdict.Label()})

@@ -148,9 +148,18 @@ func (r Report) Clouds() []Column {
 	return clouds
 }
 
-// OrderedColumns returns the columns of clouds, then the others.
+// OrderedColumns returns the columns of clouds, each followed by those of other managers on it, then the rest.
 func (r Report) OrderedColumns() []Column {
-	columns := slices.Clone(r.Clouds())
+	var columns []Column
+	pairs := r.Pairs()
+	for _, c := range r.Clouds() {
+		columns = append(columns, c)
+		for _, p := range pairs {
+			if p.Own == c {
+				columns = append(columns, p.Other)
+			}
+		}
+	}
 	for _, c := range r.Columns {
 		if !slices.Contains(columns, c) {
 			columns = append(columns, c)

@@ -30,7 +30,7 @@ func TestMarkdownShowsAnotherManagerBesideItsCloud(t *testing.T) {
 				Verdict: report.Works, Summary: "2 listeners"})},
 		},
 		Operations: []report.Operation{{ID: "join", Title: "50 nodes join", Costs: map[string]report.Cost{
-			"openstack": {Calls: 2}, "theirs-v1": {Calls: 205, Changes: 1}}}},
+			"openstack": {Calls: 2}, "theirs-v1": {Calls: 205, Changes: 1, AgainCalls: 3}}}},
 	}
 	var b bytes.Buffer
 	if err := Markdown(&b, r); err != nil {
@@ -47,7 +47,7 @@ Observed on 2026-11-25. In 1 of 3 rows both do the same.
 |---|---|---|
 | Annotations: Tags | ✓ works | – n/a: It has no setting like tags. |
 | Defaults: Address | 1 listener | 2 listeners |
-| 50 nodes join | 2 calls, 0 changes; again 0, 0 | 205 calls, 1 changes; again 0, 0 |
+| 50 nodes join | 2 calls, 0 changes | 205 calls, 1 change; again 3, 0 |
 
 `
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab/screen"
 )
 
 // Markdown writes a report as sections and tables, without a title and without anything that depends on the machine:
@@ -29,7 +30,7 @@ func Markdown(w io.Writer, r report.Report) error {
 	b.WriteString(managers(r))
 	if len(r.Operations) > 0 {
 		b.WriteString("## Cost of operations\n\nCalls to the cloud, and the changes among them; then the same " +
-			"again, after a restart.\n\n")
+			"again, after a restart. Syncs that run at the same time share reads, so that two runs differ by a few calls.\n\n")
 		b.WriteString(head("Operation", r.Own()))
 		for _, o := range r.Operations {
 			cells := []string{escape(o.Title)}
@@ -174,8 +175,11 @@ func markdownCost(costs map[string]report.Cost, column string) string {
 	case cost.Missing != "":
 		return escape(cost.Missing)
 	}
-	return fmt.Sprintf("%d calls, %d changes; again %d, %d", cost.Calls, cost.Changes, cost.AgainCalls,
-		cost.AgainChanges)
+	text := screen.Plural(cost.Calls, "call") + ", " + screen.Plural(cost.Changes, "change")
+	if cost.AgainCalls > 0 {
+		text += fmt.Sprintf("; again %d, %d", cost.AgainCalls, cost.AgainChanges)
+	}
+	return text
 }
 
 // escape keeps a text in its cell of a table, and from being HTML.

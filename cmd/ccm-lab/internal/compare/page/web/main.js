@@ -78,12 +78,12 @@ function startTools() {
   });
 }
 
-// choosePair shows two columns, and of these the rows that differ; all columns if one of the two is not chosen.
+// choosePair shows two columns, and of these the rows that differ; those of the first view if one of the two is not chosen.
 function choosePair() {
   const left = document.getElementById("left").value;
   const right = document.getElementById("right").value;
   if (left && right && left !== right) update({ show: [left, right], differ: true });
-  else if (state.show.length === 2) update({ show: [] });
+  else if (state.show.length === 2) update({ show: initial().show });
 }
 
 function startMatrix() {

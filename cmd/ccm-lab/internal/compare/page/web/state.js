@@ -1,12 +1,17 @@
 // State is what the user selected. It lives in the fragment of the URL, so that a link shows the same.
 
-// The first view has the rows in which clouds differ; on a narrow screen, of two clouds.
-const initial = () => ({ q: "", show: isNarrow() ? twoClouds() : [], verdict: [], differ: true, sort: "", cell: null, beside: "" });
+// The first view has the rows in which clouds differ, without other managers; on a narrow screen, of two clouds.
+const initial = () => ({ q: "", show: isNarrow() ? twoClouds() : ownColumns(), verdict: [], differ: true, sort: "", cell: null, beside: "" });
 
 // twoClouds returns the first column, and the first one of another provider.
 function twoClouds() {
   const second = columns.find((c) => c.provider !== columns[0].provider);
   return [columns[0], second].filter(Boolean).map((c) => c.name);
+}
+
+// ownColumns returns the columns without those of other managers; none, which shows all, if there are no others.
+function ownColumns() {
+  return columns.some((c) => c.other) ? columns.filter((c) => !c.other).map((c) => c.name) : [];
 }
 
 const isNarrow = () => matchMedia("(max-width: 720px)").matches;
@@ -38,7 +43,7 @@ function splitCell(text) {
 function format(s) {
   const p = new URLSearchParams();
   if (s.q) p.set("q", s.q);
-  if (s.show.length || isNarrow()) p.set("show", s.show.join(","));
+  if (isNarrow() || s.show.join() !== initial().show.join()) p.set("show", s.show.join(","));
   if (s.verdict.length) p.set("verdict", s.verdict.join(","));
   if (!s.differ) p.set("differ", "0");
   if (s.sort) p.set("sort", s.sort);
