@@ -31,6 +31,8 @@ const (
 	// startPeriod is the time without any call after which the reads at the start of a manager are complete, also on a
 	// busy machine. Later ones would count as calls of the scenario.
 	startPeriod = 2 * time.Second
+	// startTimeout is the timeout for that: a manager may read routes as often as it compares them.
+	startTimeout = 15 * time.Second
 	// cleanTimeout is the timeout for the deletion of a scenario's objects.
 	cleanTimeout = 2 * time.Minute
 )
@@ -105,8 +107,13 @@ func (r *run) newTrial(ctx context.Context, name string) (*Trial, error) {
 		return nil, fmt.Errorf("creating a namespace: %w", err)
 	}
 	t.addCleanup(t.deleteNamespace)
-	if err := t.waitUntilIdle(ctx, startPeriod, t.log().Len); err != nil {
+	startCtx, cancel := context.WithTimeout(ctx, t.scaled(startTimeout))
+	defer cancel()
+	if err := t.waitUntilIdle(startCtx, startPeriod, t.log().Len); err != nil && startCtx.Err() == nil {
 		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	t.before = r.inventory()
 	t.begin()
