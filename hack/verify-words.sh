@@ -66,6 +66,12 @@ if git grep --untracked -niwE "$british" -- '*.md' '*.head' ':!*/testdata/*'; th
 	echo '    write it as in American English: initialize, license, behavior, honor, misspelled, favor, color, …'
 	failed=1
 fi
+# So have texts of programs, which are in quotes.
+messages='initialis|behaviour|honour|favour|recognis|organis|authoris|misspelt'
+if git grep --untracked -nP "^(?!\s*//).*\"[^\"]*\b($messages)" -- '*.go' ':!*_test.go' ':!*/testdata/*'; then
+	echo '    write texts as in American English: initialize, behavior, honor, favor, recognize, …'
+	failed=1
+fi
 
 long=$(go_files | grep -vE '_test\.go$|/testdata/' | LC_ALL=C.UTF-8 xargs -d '\n' grep -nHP '^.{121,}' |
 	grep -vE 'https?://|nolint|`|"arn:|opts \.\.\.func\(' | sed -E 's/^([^:]+:[0-9]+):.*/\1: more than 120 columns/' || true)

@@ -17,7 +17,7 @@ import (
 func nodeScenarios() []Scenario {
 	return []Scenario{
 		{
-			Name: "node initialisation", Needs: needsInstances,
+			Name: "node initialization", Needs: needsInstances,
 			Doc: "A joining node gets its own provider ID and loses the uninitialized taint.",
 			Steps: func(ctx context.Context, r *Session) error {
 				if err := r.JoinN(ctx, 3); err != nil {

@@ -97,7 +97,7 @@ func (i *instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloud
 	foreign := i.ownership(node) == provider.Foreign
 	if foreign {
 		i.events.sendNodeOnce(node, events.NodeNotOurs, "This node is skipped, because "+i.foreignReason(node)+
-			". The manager of its own cloud has to initialise it and to delete it.")
+			". The manager of its own cloud has to initialize it and to delete it.")
 	}
 	if foreign || i.dryRun {
 		if nodes.Uninitialized(node) {

@@ -52,7 +52,7 @@ func (s *shared) hasInvalidID(node *v1.Node) bool {
 
 func (s *shared) reportInvalidID(node *v1.Node) {
 	s.events.sendNodeOnce(node, events.InvalidProviderID, fmt.Sprintf("The provider ID %q of this node cannot be read, "+
-		"so that the node is not initialised, routed to, made a member or deleted. A provider ID never changes: correct "+
+		"so that the node is not initialized, routed to, made a member or deleted. A provider ID never changes: correct "+
 		"--provider-id of its kubelet, delete the node, and restart the kubelet.", node.Spec.ProviderID))
 }
 

@@ -21,7 +21,7 @@ const (
 func operations() []report.Operation {
 	out := []report.Operation{
 		{ID: lab.PhaseJoin, Title: fmt.Sprintf("%d nodes join", operationNodes),
-			Detail: "Machines are launched and register, until all nodes are initialised."},
+			Detail: "Machines are launched and register, until all nodes are initialized."},
 		{ID: lab.PhaseCreateAll, Title: fmt.Sprintf("%d Services are created", operationServices),
 			Detail: "Until every one has the address of its load balancer. An interruption is a SIGKILL after half of the " +
 				"changes."},
