@@ -16,8 +16,9 @@ func defaultScenarios() []Scenario {
 	return []Scenario{
 		defaultScenario("address", "Address in the status",
 			"What status.loadBalancer.ingress has for a Service with one port.", statusForms),
-		defaultScenario("client-address", "Client address", "Whether packets reach a node with the client's address, without "+
-			"PROXY protocol. With externalTrafficPolicy: Cluster, kube-proxy replaces it on the way to another node.",
+		defaultScenario("client-address", "Client address",
+			"Whether packets reach a node with the client's address, without "+
+				"PROXY protocol. With externalTrafficPolicy: Cluster, kube-proxy replaces it on the way to another node.",
 			func(s *state) string { return cmp.Or(s.value(clientAddress), notShown) }),
 		defaultScenario("health-check", "Health check", "How nodes are probed, and how often.", healthCheckText),
 		defaultScenario("idle-timeout", "Idle timeout",

@@ -218,8 +218,8 @@ func Latency(provider string) time.Duration {
 	return cmp.Or(simulators()[provider].Latency, DefaultLatency)
 }
 
-// Forwards reports whether the load balancers of a cloud forward traffic. The addresses of others may belong to somebody
-// else's machines, which must not get requests.
+// Forwards reports whether the load balancers of a cloud forward traffic. The addresses of other clouds may be those of
+// real machines, which must not get requests.
 func Forwards(provider string) bool { return simulators()[provider].Forwards }
 
 // TargetAnnotation returns Simulator.TargetAnnotation of a cloud.
