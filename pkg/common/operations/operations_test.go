@@ -16,37 +16,38 @@ import (
 
 func TestDoReturnsWhenTheOperationHasEnded(t *testing.T) {
 	tests := map[string]struct {
-		takes   time.Duration
-		cloud   toy
-		options operations.Options
-		faults  []sim.OperationFault
-		polls   int
-		took    time.Duration
-		class   cloudapi.Class
-		value   string
+		takes time.Duration
+		// waitVerb and retryAfter are those of the cloud.
+		waitVerb, retryAfter time.Duration
+		options              operations.Options
+		faults               []sim.OperationFault
+		polls                int
+		took                 time.Duration
+		class                cloudapi.Class
+		value                string
 	}{
 		"ended with the response": {takes: 0, value: "v"},
 		"a verb waits in the cloud": {
-			takes: 9 * time.Second, cloud: toy{waitVerb: 2 * time.Minute}, polls: 1, took: 9 * time.Second, value: "v",
+			takes: 9 * time.Second, waitVerb: 2 * time.Minute, polls: 1, took: 9 * time.Second, value: "v",
 		},
 		"a verb returns before": {
-			takes: 5 * time.Minute, cloud: toy{waitVerb: 2 * time.Minute}, polls: 3, took: 5 * time.Minute, value: "v",
+			takes: 5 * time.Minute, waitVerb: 2 * time.Minute, polls: 3, took: 5 * time.Minute, value: "v",
 		},
 		"polls at growing intervals": { // after 2, 2, 3 and 4.5 seconds
 			takes: 10 * time.Second, options: operations.Options{First: 2 * time.Second}, polls: 4,
 			took: 11500 * time.Millisecond, value: "v",
 		},
 		"polls when the cloud asks": {
-			takes: 10 * time.Second, cloud: toy{retryAfter: 3 * time.Second},
+			takes: 10 * time.Second, retryAfter: 3 * time.Second,
 			options: operations.Options{First: 2 * time.Second}, polls: 4, took: 12 * time.Second, value: "v",
 		},
 		"fails late": {
-			takes: 9 * time.Second, cloud: toy{waitVerb: 2 * time.Minute}, polls: 1, took: 9 * time.Second,
+			takes: 9 * time.Second, waitVerb: 2 * time.Minute, polls: 1, took: 9 * time.Second,
 			faults: []sim.OperationFault{{Kind: sim.OperationFails, Err: classified(cloudapi.Quota, "quota exceeded")}},
 			class:  cloudapi.Quota,
 		},
 		"fails late without a class": {
-			takes: 9 * time.Second, cloud: toy{waitVerb: 2 * time.Minute}, polls: 1, took: 9 * time.Second,
+			takes: 9 * time.Second, waitVerb: 2 * time.Minute, polls: 1, took: 9 * time.Second,
 			faults: []sim.OperationFault{{Kind: sim.OperationFails, Err: errors.New("internal")}},
 			class:  cloudapi.Unknown,
 		},
@@ -55,11 +56,11 @@ func TestDoReturnsWhenTheOperationHasEnded(t *testing.T) {
 			class:  cloudapi.Invalid,
 		},
 		"slow": {
-			takes: time.Second, cloud: toy{waitVerb: 2 * time.Minute}, polls: 2, took: 3 * time.Minute,
+			takes: time.Second, waitVerb: 2 * time.Minute, polls: 2, took: 3 * time.Minute,
 			faults: []sim.OperationFault{{Kind: sim.OperationSlow, Takes: 3 * time.Minute}}, value: "v",
 		},
 		"never ends": {
-			cloud: toy{waitVerb: time.Minute}, options: operations.Options{Budget: 5}, polls: 5, took: 5 * time.Minute,
+			waitVerb: time.Minute, options: operations.Options{Budget: 5}, polls: 5, took: 5 * time.Minute,
 			faults: []sim.OperationFault{{Kind: sim.OperationNeverEnds}}, class: cloudapi.Unavailable,
 		},
 	}
@@ -67,7 +68,7 @@ func TestDoReturnsWhenTheOperationHasEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newToy(test.takes)
-				c.waitVerb, c.retryAfter = test.cloud.waitVerb, test.cloud.retryAfter
+				c.waitVerb, c.retryAfter = test.waitVerb, test.retryAfter
 				c.setFaults(test.faults...)
 				start := time.Now()
 				err := c.waiter(test.options).Do(t.Context(), request("x", "v"), c.set("x", "v"))
