@@ -1,4 +1,5 @@
-// Package kube gives providers access to the manager's cluster: Events, annotations and its UID.
+// Package kube gives providers access to the manager's cluster: Events, annotations, conditions and finalizers of
+// Services, ConfigMaps, and its UID.
 package kube
 
 import (
@@ -52,9 +53,11 @@ func NewRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struc
 		Recorder:   broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}),
 		ClusterUID: uid,
 		DryRun:     dryRun,
+		ConfigMap:  configMapKeeper(client, dryRun),
 	}
 	if !dryRun {
 		runtime.Annotate = annotator(client)
+		runtime.SetFinalizers = finalizerSetter(client)
 		runtime.SetCondition = conditionSetter(client)
 	}
 	return runtime, nil

@@ -105,7 +105,7 @@ type Cloud[S, D, O any] interface {
 	Observe(ctx context.Context, request Request[D]) (O, error)
 	// Diff returns the changes from have to want. It is pure. A nil want means that nothing should exist.
 	// Refusals (another cluster's object, a change that cannot be made in place) are errors, before the first
-	// change. With a nil want, objects of other owners and objects to keep are omitted instead of refused: a
+	// change; cloudprovider.ImplementedElsewhere refuses a load balancer that another controller has made. With a nil want, objects of other owners and objects to keep are omitted instead of refused: a
 	// Service can always be deleted, and an empty plan means that no objects of it are left.
 	Diff(key Key, want *D, have O) (plan.Plan, error)
 	// DiffMembers returns only the changes of members from have to the nodes: existing objects of the Service's
@@ -149,6 +149,16 @@ type Binder[O any] interface {
 	// Bind returns a plan of Diff or DiffMembers with the functions that make its steps. Have are the objects that the
 	// plan was made from.
 	Bind(key Key, have O, p plan.Plan) plan.Plan
+}
+
+// FinalizerKeeper is implemented by a Cloud with finalizers of its own on Services, beside the framework's: those of
+// its previous manager, by which other controllers know whose a Service is.
+type FinalizerKeeper[D, O any] interface {
+	// Finalizers returns the finalizers of a Service with these existing and desired objects, which it gets before the
+	// first change and loses after the last. A nil want means that nothing should exist. It is pure.
+	Finalizers(want *D, have O) []string
+	// OwnsFinalizer reports whether a finalizer is one of the cloud's.
+	OwnsFinalizer(name string) bool
 }
 
 // ClassFilter is implemented by a Cloud whose Services may select load balancers of other controllers.

@@ -67,11 +67,12 @@ type Controller struct {
 	options Options
 	cloud   Cloud[any, any, any]
 	// The other interfaces of the cloud; nil for those that it does not implement.
-	keeper    Keeper[any, any]
-	binder    Binder[any]
-	records   RecordKeeper[any, any]
-	filter    ClassFilter
-	allReader AllReader
+	keeper     Keeper[any, any]
+	binder     Binder[any]
+	records    RecordKeeper[any, any]
+	finalizers FinalizerKeeper[any, any]
+	filter     ClassFilter
+	allReader  AllReader
 
 	runtime atomic.Pointer[provider.Runtime]
 	locks   locks.KeyedMutex
@@ -102,6 +103,9 @@ func New[S, D, O any](o Options, cloud Cloud[S, D, O]) *Controller {
 	}
 	if records, ok := cloud.(RecordKeeper[D, O]); ok {
 		c.records = erasedRecords[D, O]{records}
+	}
+	if finalizers, ok := cloud.(FinalizerKeeper[D, O]); ok {
+		c.finalizers = erasedFinalizers[D, O]{finalizers}
 	}
 	c.filter, _ = cloud.(ClassFilter)
 	c.allReader, _ = cloud.(AllReader)
@@ -137,7 +141,8 @@ func (c *Controller) GetLoadBalancer(ctx context.Context, clusterName string,
 		c.forget(key) // The framework does not call EnsureLoadBalancerDeleted for what does not exist.
 	}
 	in, _, _ := intent.Read(service, c.options.Vocabulary)
-	return c.cloud.Status(in, have).LoadBalancer, !removal.Empty(), nil
+	exists := !removal.Empty() || !WantsLoadBalancer(service) && c.hasFinalizers(service)
+	return c.cloud.Status(in, have).LoadBalancer, exists, nil
 }
 
 // EnsureLoadBalancer implements cloudprovider.LoadBalancer: it reconciles the cloud with the Service and the
@@ -245,6 +250,9 @@ func (c *Controller) EnsureLoadBalancerDeleted(ctx context.Context, clusterName 
 		if _, _, err := c.verifyApplied(ctx, t); err != nil {
 			return err
 		}
+	}
+	if err := c.dropFinalizers(ctx, service, nil); err != nil {
+		return err
 	}
 	c.leaveStatus(ctx, service)
 	c.forget(key)

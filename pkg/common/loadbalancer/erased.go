@@ -95,6 +95,14 @@ func (e erasedRecords[D, O]) StoreRecords(updates []RecordUpdate[any]) []plan.Ch
 	return e.records.StoreRecords(list)
 }
 
+// erasedFinalizers is a FinalizerKeeper with values of any type.
+type erasedFinalizers[D, O any] struct{ FinalizerKeeper[D, O] }
+
+// Finalizers implements FinalizerKeeper.
+func (e erasedFinalizers[D, O]) Finalizers(want *any, have any) []string {
+	return e.FinalizerKeeper.Finalizers(pointer[D](want), typed[O](have))
+}
+
 // typed returns a value of its type: the zero value for none. It panics for a value of another type, which only a
 // mistake in this package can pass.
 func typed[T any](value any) T {

@@ -252,7 +252,11 @@ func (c *Controller) verifyApplied(ctx context.Context, t target) (any, []plan.H
 }
 
 // applyPlan applies a plan with the causes of its disruptive differences, and returns the existing objects after it.
+// The Service has the cloud's finalizers before, and none that it does not need after.
 func (c *Controller) applyPlan(ctx context.Context, t target, have any, p plan.Plan) (any, error) {
+	if err := c.addFinalizers(ctx, t, have); err != nil {
+		return have, err
+	}
 	if err := c.beginPlan(ctx, t, p); err != nil {
 		return have, err
 	}
@@ -269,7 +273,7 @@ func (c *Controller) applyPlan(ctx context.Context, t target, have any, p plan.P
 	c.endPlan(ctx, t, have, p, held)
 	c.endApproval(ctx, t.service, p.Approval)
 	c.deferRecord(t, have, p)
-	return have, nil
+	return have, c.dropFinalizers(ctx, t.service, c.neededFinalizers(t, have))
 }
 
 // apply runs the plan, and sends an Event about the applied changes.

@@ -22,6 +22,8 @@ type serviceState struct {
 	history *history
 	// problems has the messages of the conditions that this process has set last, by type.
 	problems map[string]string
+	// finalizers are those that this process has set and removed last: whether the Service has each.
+	finalizers map[string]bool
 	// approved is the approval of applied changes that is still to be removed.
 	approved string
 }

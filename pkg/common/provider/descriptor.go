@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
 
@@ -101,6 +102,12 @@ type Runtime struct {
 	// SetCondition sets a condition in the status of a Service in the cluster; others stay. One without a status is
 	// removed. It fails if the Service was deleted and recreated. Nil if writing is not allowed.
 	SetCondition func(ctx context.Context, service *v1.Service, condition metav1.Condition) error
+	// SetFinalizers adds and removes finalizers of a Service in the cluster; others stay. It fails if the Service was
+	// deleted and recreated, and to add one, if it is being deleted. Nil if writing is not allowed.
+	SetFinalizers func(ctx context.Context, service *v1.Service, add, remove []string) error
+	// ConfigMap returns the data of a ConfigMap, uncached. One that does not exist is created with the initial data, or
+	// is an error in a dry run. The provider's KubeRules allow it. Nil without a cluster, as in ccm plan.
+	ConfigMap func(ctx context.Context, name types.NamespacedName, initial map[string]string) (map[string]string, error)
 }
 
 // Approvals are the approvals of held changes. They are safe for concurrent use.
