@@ -30,7 +30,12 @@ type cluster struct {
 // newCluster returns a fixture whose histories survive a restart. Updates of its listeners disrupt traffic.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{keepingFixture: newKeeping(false)}
+	return newClusterOf(t, newKeeping(false))
+}
+
+func newClusterOf(t *testing.T, f *keepingFixture) *cluster {
+	t.Helper()
+	c := &cluster{keepingFixture: f}
 	c.cloud.declare = func(change *plan.Change) {
 		if change.Kind == "listener" && change.Action != plan.Create {
 			change.Disrupts = plan.DisruptsTraffic
