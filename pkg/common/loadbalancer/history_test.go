@@ -506,11 +506,13 @@ func TestRestoredCluster(t *testing.T) {
 	for name, tc := range map[string]struct {
 		restart  bool
 		version  string
+		older    bool // the status
 		listener string
 	}{
-		"before a restart":                      {true, "5", "10.0.0.0/8"},
-		"under a running manager":               {false, "5", "10.0.0.0/8"},
-		"a Service that a user has edited back": {false, "30", ""},
+		"before a restart":                      {true, "5", true, "10.0.0.0/8"},
+		"under a running manager":               {false, "5", true, "10.0.0.0/8"},
+		"a Service that a user has edited back": {false, "30", false, ""},
+		"one whose status comes later":          {false, "30", true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)
@@ -520,7 +522,7 @@ func TestRestoredCluster(t *testing.T) {
 			if got := c.listener(); got != "10.0.0.0/8" {
 				t.Fatalf("listener %q", got)
 			}
-			if tc.version == "5" {
+			if tc.older {
 				c.conditions = backup
 			}
 			if tc.restart {
