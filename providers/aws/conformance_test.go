@@ -60,7 +60,7 @@ func subject(generation string, changes ...func(*sim.Options)) conformance.Subje
 				if err != nil {
 					return nil, err
 				}
-				return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun, Disruption: o.Disruption}), nil
+				return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun, Disruption: o.Disruption, Started: o.Started}), nil
 			}
 		},
 	}

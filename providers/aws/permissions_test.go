@@ -77,7 +77,7 @@ func managerOn(world *sim.Cloud, lines string) conformance.Manager {
 		if err != nil {
 			return nil, err
 		}
-		return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun, Disruption: o.Disruption}), nil
+		return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun, Disruption: o.Disruption, Started: o.Started}), nil
 	}
 }
 

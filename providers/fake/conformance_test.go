@@ -43,7 +43,7 @@ func subject() conformance.Subject {
 				if err != nil {
 					return nil, err
 				}
-				return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun, Disruption: o.Disruption}), nil
+				return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun, Disruption: o.Disruption, Started: o.Started}), nil
 			}
 		},
 	}

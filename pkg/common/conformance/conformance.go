@@ -55,7 +55,12 @@ type ManagerOptions struct {
 	Disruption provider.DisruptionPolicy
 	// OtherDefaults starts the manager with a configuration that differs in keys for new load balancers.
 	OtherDefaults bool
+	// LeadingSince is provider.Runtime.LeadingSince. Drivers that start a whole manager ignore it.
+	LeadingSince string
 }
+
+// Started returns the guards' option of that name.
+func (o ManagerOptions) Started() string { return o.LeadingSince }
 
 // TakeOver prepares a world for a manager that takes it over from another one. Its calls reach the cloud directly:
 // they are not in the world's log, and meet no faults.

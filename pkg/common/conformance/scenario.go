@@ -41,7 +41,7 @@ type Scenario struct {
 // Scenarios returns all scenarios, in reading order.
 func Scenarios() []Scenario {
 	return slices.Concat(nodeScenarios(), serviceScenarios(), lifeScenarios(), routeScenarios(),
-		planScenarios(), ruleScenarios(), listenerScenarios(), zoneScenarios())
+		planScenarios(), ruleScenarios(), causeScenarios(), listenerScenarios(), zoneScenarios())
 }
 
 // Missing returns a capability or a portable annotation that the scenario needs and a provider does not have, or "".

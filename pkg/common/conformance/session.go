@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,6 +51,8 @@ type Session struct {
 	baseline     map[string]int
 	foreign      []string
 	dryRun       bool
+	// leaders counts the managers after which another one has led.
+	leaders int
 	// stepCalls is the number of cloud calls before everything was deleted.
 	stepCalls int
 }
@@ -216,6 +219,9 @@ func (r *Session) AddForeignRoute(destination string) error {
 // Restart replaces the manager by a new one with empty caches.
 func (r *Session) Restart(ctx context.Context, o ManagerOptions) error {
 	r.dryRun = o.DryRun
+	if r.leaders > 0 {
+		o.LeadingSince = strconv.Itoa(r.leaders)
+	}
 	return r.Cluster.Restart(ctx, o)
 }
 

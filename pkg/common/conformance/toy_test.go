@@ -226,7 +226,11 @@ func toySubject(mistake mistake) Subject {
 		Capabilities: toyCapabilities,
 		Unsupported: map[string]string{
 			"Service becomes invalid": "the toy reads no annotations", "held changes": "the toy declares no disruptions",
-			"edit beside a held change": "the toy declares no disruptions",
+			"edit beside a held change":       "the toy declares no disruptions",
+			"hand-made change beside an edit": "the toy declares no disruptions",
+			"edits during another manager":    "the toy declares no disruptions",
+			"restored cluster":                "the toy declares no disruptions",
+			"history of another Service":      "the toy declares no disruptions",
 		},
 		New: func(testing.TB) (World, Manager) {
 			w := newToyWorld()

@@ -17,6 +17,10 @@ const maxEvaluations = 8
 type causes struct {
 	// plan returns the plan for other inputs of the Service that keeps the same differences. It is pure.
 	plan func(in intent.Inputs, keep []plan.Difference) (plan.Plan, error)
+	// state returns the digest of the wanted state for other inputs of the Service; empty if it is unknown. It is pure.
+	state func(in intent.Inputs) string
+	// seen are the differences that need a cause although they disrupt nothing.
+	seen seenOnly
 	// present are the inputs of the Service, last those that were seen before, if they are known.
 	present, last intent.Inputs
 	known         bool
@@ -31,6 +35,8 @@ type causes struct {
 	// before is the plan for the last inputs, if they are still valid; had are its differences.
 	before *plan.Plan
 	had    plan.DifferenceSet
+	// lastState is the digest of the wanted state for the last inputs, once it is known.
+	lastState *string
 }
 
 // undoneEdits are the differences of the plan without some edits of a Service.
@@ -80,6 +86,27 @@ func (c *causes) ofChange(change plan.Change) bool {
 // isEdited reports whether the inputs of the Service have changed since they were last seen.
 func (c *causes) isEdited() bool { return c.known && !c.present.Equal(c.last) }
 
+// hadBefore reports whether the plan for the last inputs, which differ from the present ones, has a difference.
+func (c *causes) hadBefore(d plan.Difference) bool {
+	if !c.isEdited() {
+		return false
+	}
+	c.evaluate()
+	return c.before != nil && c.had.Has(d)
+}
+
+// lastWanted returns the digest of the wanted state for the last inputs; empty if it is unknown.
+func (c *causes) lastWanted() string {
+	if c.lastState == nil {
+		state := ""
+		if c.isEdited() && c.state != nil {
+			state = c.state(c.last)
+		}
+		c.lastState = &state
+	}
+	return *c.lastState
+}
+
 // evaluate makes the plan for the last inputs. If they are not valid any more, the edits are undone one at a time.
 func (c *causes) evaluate() {
 	if c.evaluated {
@@ -96,7 +123,7 @@ func (c *causes) evaluate() {
 func (c *causes) differences(in intent.Inputs, p plan.Plan) plan.DifferenceSet {
 	all, keep := plan.DifferenceSet{}, slices.Clone(c.keep)
 	for range maxKeepRounds {
-		fresh := all.Add(p.Differences()...)
+		fresh := all.Add(c.seen.differencesOf(p)...)
 		if len(fresh) == 0 {
 			break
 		}
@@ -153,6 +180,13 @@ func (c *Controller) causes(t target, have any) *causes {
 		plan: func(in intent.Inputs, keep []plan.Difference) (plan.Plan, error) {
 			return c.planInputs(t, have, in, keep)
 		},
+		state: func(in intent.Inputs) string {
+			want, err := c.wantedBy(t, in)
+			if err != nil || c.records == nil {
+				return ""
+			}
+			return c.records.DesiredRecord(want).State
+		},
 	}
 	if known {
 		found.last, found.known = h.lastInputs(found.present, c.options.Vocabulary)
@@ -171,19 +205,24 @@ func (c *Controller) historyOf(t target) (history, bool) {
 // planInputs returns the plan for other inputs of a Service. It is pure.
 func (c *Controller) planInputs(t target, have any, inputs intent.Inputs,
 	keep []plan.Difference) (plan.Plan, error) {
-	service, err := inputs.Apply(t.service, c.options.Vocabulary)
-	if err != nil {
-		return plan.Plan{}, err
-	}
-	in, _, err := c.read(service)
-	if err != nil {
-		return plan.Plan{}, err
-	}
-	want, err := c.cloud.Desired(t.key, in, t.nodes, t.shared)
+	want, err := c.wantedBy(t, inputs)
 	if err != nil {
 		return plan.Plan{}, err
 	}
 	return c.diffKeeping(t.key, want, have, keep)
+}
+
+// wantedBy returns the desired state for other inputs of a Service. It is pure.
+func (c *Controller) wantedBy(t target, inputs intent.Inputs) (any, error) {
+	service, err := inputs.Apply(t.service, c.options.Vocabulary)
+	if err != nil {
+		return nil, err
+	}
+	in, _, err := c.read(service)
+	if err != nil {
+		return nil, err
+	}
+	return c.cloud.Desired(t.key, in, t.nodes, t.shared)
 }
 
 // diffKeeping returns the plan that keeps some of the existing values.

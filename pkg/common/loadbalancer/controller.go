@@ -163,7 +163,7 @@ func (c *Controller) EnsureLoadBalancer(ctx context.Context, clusterName string,
 	}
 	defer release()
 	nodes = c.currentNodes(nodes)
-	c.states.update(key.UID, func(s *serviceState) { s.missing, s.ensured = false, service })
+	c.states.update(key.UID, func(s *serviceState) { s.see(service) })
 	status, err := c.ensure(ctx, key, service, nodes)
 	c.setRefusedCondition(ctx, service, err)
 	return status, err

@@ -1,6 +1,12 @@
 package loadbalancer
 
-import "testing"
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+)
 
 // A value that is changed by hand while another one is held is put back, also after a restart. Together with a new
 // configuration it is held, because nothing shows which of the two it is.
@@ -43,6 +49,48 @@ func TestDriftBesideHeldChange(t *testing.T) {
 			c.sync(t)
 			if c.writes != writes {
 				t.Errorf("%d writes of idle syncs", c.writes-writes)
+			}
+		})
+	}
+}
+
+// A value that is changed by hand is put back by the sync of an unrelated edit, too: its wanted value is still the one
+// that this manager had applied. What is held beside it stays.
+func TestDriftBesideAnUnrelatedEdit(t *testing.T) {
+	const held, other = "lb-web/80-TCP", "lb-web/443-TCP"
+	port := func(svc *v1.Service) {
+		svc.Spec.Ports = append(svc.Spec.Ports, v1.ServicePort{Protocol: v1.ProtocolTCP, Port: 8443, NodePort: 30843})
+	}
+	for name, tc := range map[string]struct {
+		prepare func(*cluster)
+		edits   []func(*v1.Service)
+		want    string
+	}{
+		"nothing is held":       {edits: []func(*v1.Service){port}},
+		"another value is held": {prepare: func(c *cluster) { c.cloud.discoveredAt = held; c.wantByConfiguration() }, edits: []func(*v1.Service){port}},
+		"an annotation is edited": {
+			prepare: func(c *cluster) { c.cloud.discoveredAt = held; c.wantByConfiguration() },
+			edits:   []func(*v1.Service){annotated(intent.KeyScheme, "internal")},
+		},
+		"it is held itself": {prepare: func(c *cluster) { c.cloud.discoveredAt = other; c.wantByConfiguration() }, edits: []func(*v1.Service){port}, want: "by hand"},
+		"it was only seen":  {prepare: func(c *cluster) { takeOver(c.keepingFixture); c.conditions = nil }, edits: []func(*v1.Service){port}, want: "by hand"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.sync(t)
+			if tc.prepare != nil {
+				tc.prepare(c)
+			}
+			c.sync(t)
+			c.restart()
+			was := c.cloud.have[ref("listener", held)]
+			c.cloud.have[ref("listener", other)] = "by hand"
+			c.sync(t, tc.edits...)
+			if got := c.cloud.have[ref("listener", other)]; got != tc.want {
+				t.Errorf("the other listener is %q, want %q", got, tc.want)
+			}
+			if got := c.cloud.have[ref("listener", held)]; got != was {
+				t.Errorf("the held listener is %q, and was %q", got, was)
 			}
 		})
 	}

@@ -61,6 +61,8 @@ type history struct {
 	// record of the load balancer has no such state.
 	Wanted string   `json:"wanted,omitempty"`
 	Held   []string `json:"held,omitempty"`
+	// SeenOnly are the places of differences that disrupt nothing, and that this manager has seen and never applied.
+	SeenOnly []string `json:"seenOnly,omitempty"`
 	// Approvals counts the approvals that were used. It is part of the IDs of held changes, so that none is used twice.
 	Approvals int `json:"approvals,omitempty"`
 	// LeadingSince is the one of the manager that has seen the Service last.
@@ -92,7 +94,8 @@ func newCausedDifference(c plan.Cause) causedDifference {
 }
 
 // covers reports whether it is the cause of a difference with these digests. What was started may be finished, or
-// undone.
+// undone, with whatever is wanted now: texts of wanted values change while a change is applied, such as that of an address
+// that is allocated by then, and its place is disrupted in any case.
 func (c causedDifference) covers(place, wanted string) bool {
 	return c.Place == place && (c.Started || c.Wanted == wanted)
 }
@@ -303,6 +306,7 @@ func (c *Controller) beginPlan(ctx context.Context, t target, p plan.Plan) error
 	} else if h.Inputs == nil {
 		h.Inputs = present // They are too long to be stored. This process still knows them at the next edit.
 	}
+	h = h.withSeen(p.Held)
 	h.UID, h.applying, h.Caused = t.service.UID, !p.Empty(), nil
 	for _, cause := range p.Caused {
 		h.Caused = append(h.Caused, newCausedDifference(cause))
@@ -334,7 +338,7 @@ func (c *Controller) appliedState(t target, have any, p plan.Plan) string {
 // new object.
 func (c *Controller) endPlan(ctx context.Context, t target, have any, p plan.Plan, held []plan.HeldChange) {
 	before, _ := c.knownHistory(t.service)
-	h := before.withHeld("", nil)
+	h := before.withHeld("", nil).withSeen(held)
 	if len(held) > 0 {
 		h = before.withHeld(c.appliedState(t, have, p), held)
 	}

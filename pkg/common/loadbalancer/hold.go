@@ -22,14 +22,19 @@ type judge struct {
 	wanted  string
 	applied bool
 	history history
+	// stored is the digest of the state that the stored record proves.
+	stored string
 	// takenOver is true for a load balancer without a stored record, unless this manager started to change it.
 	takenOver bool
+	seen      seenOnly
 }
 
 // verdict are the disruptive differences of a plan that are held, and those that have a cause.
 type verdict struct {
 	held   []heldDifference
 	caused []plan.Cause
+	// planned are all differences of the plan that need a cause.
+	planned []plan.Difference
 }
 
 // heldDifference is a difference that is not applied, with the reason.
@@ -60,13 +65,14 @@ func (v verdict) stillHolding(held []heldDifference) verdict {
 	return v
 }
 
-// judge decides about each disruptive difference of a plan.
+// judge decides about each difference of a plan that needs a cause.
 func (j judge) judge(p plan.Plan) verdict {
 	var v verdict
 	for _, c := range p.Changes {
-		for _, d := range c.Differences() {
+		for _, d := range j.seen.differences(c) {
+			v.planned = append(v.planned, d)
 			cause, caused := j.causes.of(d)
-			if caused {
+			if caused && d.Disrupts.Severe() {
 				v.caused = append(v.caused, cause)
 			}
 			if reason := j.reason(d, caused); reason != "" {
@@ -77,18 +83,28 @@ func (j judge) judge(p plan.Plan) verdict {
 	return v
 }
 
-// drifts reports whether a difference is drift: of a value that this manager applied, and that was changed since.
-func (j judge) drifts(d plan.Difference) bool { return j.applied || j.history.drifts(d, j.wanted) }
+// drifts reports whether a difference is drift: of a value that this manager applied, and that was changed since. Its
+// wanted value is the applied one if the whole wanted state is, or if that for the last inputs is and has the same
+// difference.
+func (j judge) drifts(d plan.Difference) bool {
+	if j.applied || j.history.drifts(d, j.wanted) {
+		return true
+	}
+	last := j.causes.lastWanted()
+	return last != "" && (last == j.stored || j.history.drifts(d, last)) && j.causes.hadBefore(d)
+}
 
 // reason returns why a difference is held, or "".
 func (j judge) reason(d plan.Difference, caused bool) string {
 	switch {
 	case j.policy == provider.AllowDisruption:
 		return ""
-	case j.policy == provider.HoldAllDisruption:
+	case j.policy == provider.HoldAllDisruption && d.Disrupts.Severe():
 		return "the policy holds every disruption"
 	case caused, d.Disrupts == plan.DisruptsTraffic && j.drifts(d):
 		return ""
+	case !d.Disrupts.Severe():
+		return "this manager has only seen it, and no edit of the Service causes it"
 	case j.takenOver:
 		return "no edit of the Service that was seen since the load balancer was taken over causes it"
 	default:
@@ -101,7 +117,7 @@ func (j judge) reason(d plan.Difference, caused bool) string {
 func splitHeld(p plan.Plan, v verdict) plan.Plan {
 	reasons := map[plan.Ref]string{}
 	for _, c := range p.Changes {
-		for _, d := range c.Differences() {
+		for _, d := range slices.Concat(c.Differences(), c.Harmless()) {
 			if reason := v.holds(d); reason != "" {
 				reasons[c.Ref] = reason
 				break
@@ -136,7 +152,7 @@ func splitHeld(p plan.Plan, v verdict) plan.Plan {
 func keptChanges(p plan.Plan, keep []heldDifference) []plan.HeldChange {
 	var kept []plan.HeldChange
 	for _, c := range p.Changes {
-		differences := c.Differences()
+		differences := slices.Concat(c.Differences(), c.Harmless())
 		own := slices.DeleteFunc(slices.Clone(keep), func(k heldDifference) bool {
 			return !slices.ContainsFunc(differences, k.Same)
 		})
@@ -159,7 +175,8 @@ func keptChanges(p plan.Plan, keep []heldDifference) []plan.HeldChange {
 
 // newJudge returns the judge of a target's plans.
 func (c *Controller) newJudge(t target, have any) judge {
-	j := judge{causes: c.causes(t, have), takenOver: true}
+	j := judge{causes: c.causes(t, have), takenOver: true, seen: c.seenOnly(t, have)}
+	j.causes.seen = j.seen
 	if r := c.runtime.Load(); r != nil {
 		j.policy = r.Disruption
 	}
@@ -168,7 +185,7 @@ func (c *Controller) newJudge(t target, have any) judge {
 		want := c.records.DesiredRecord(*t.want)
 		h, _ := c.historyOf(t)
 		j.takenOver = stored.IsZero() && !h.Unfinished
-		j.wanted, j.history = want.State, h
+		j.wanted, j.stored, j.history = want.State, stored.State, h
 		j.applied = stored.State != "" && stored.State == want.State
 	}
 	return j
@@ -177,8 +194,7 @@ func (c *Controller) newJudge(t target, have any) judge {
 // hold applies the policy to a plan. Held differences keep what exists, and everything else is applied: what follows
 // from a kept value is computed again, and members follow the nodes.
 func (c *Controller) hold(ctx context.Context, t target, have any, p plan.Plan) (plan.Plan, error) {
-	mayBeHeld := func(c plan.Change) bool { return c.Mark || c.Disrupts.Severe() }
-	if t.want == nil || !slices.ContainsFunc(p.Changes, mayBeHeld) {
+	if t.want == nil || !slices.ContainsFunc(p.Changes, c.seenOnly(t, have).mayBeHeld) {
 		return p, nil // most plans: the last inputs are not read
 	}
 	j := c.newJudge(t, have)
@@ -189,6 +205,9 @@ func (c *Controller) hold(ctx context.Context, t target, have any, p plan.Plan) 
 	split, held, err := c.keep(t, have, p, j, v)
 	if err != nil {
 		return split, err
+	}
+	if len(held) == 0 {
+		return withCauses(withoutIdleMarks(split, j), v), nil
 	}
 	split.HeldID = heldID(held, c.approvalsUsed(t))
 	if approval := c.approval(ctx, t.service); approves(approval, split.HeldID) {
@@ -237,6 +256,7 @@ func (c *Controller) keep(t target, have any, p plan.Plan, j judge, v verdict) (
 			held = append(held, fresh...)
 		}
 	}
+	v, held, kept = withoutUnkept(v, held, kept)
 	split = splitHeld(p, v)
 	// What the cloud could not keep is held as a whole, with its other fields.
 	kept = slices.DeleteFunc(kept, func(k plan.HeldChange) bool {
@@ -310,7 +330,7 @@ func withHeldWarning(p plan.Plan, place string) plan.Plan {
 	if len(p.HeldID) > events.MaxMessage/2 {
 		approval = "set to the ID that ccm plan prints"
 	}
-	text := fmt.Sprintf("changes that disrupt without a cause in the Service are held until %s is %s: %s",
+	text := fmt.Sprintf("changes without a cause in the Service are held until %s is %s: %s",
 		place, approval, strings.Join(texts, "; "))
 	p.Warnings = append(slices.Clone(p.Warnings), text)
 	reasons := maps.Clone(p.Reasons)

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
@@ -26,6 +27,20 @@ type serviceState struct {
 	finalizers map[string]bool
 	// approved is the approval of applied changes that is still to be removed.
 	approved string
+}
+
+// see stores the Service of an Ensure. What was known about it is forgotten if the Service is older than the one before:
+// its cluster was restored, so that the history in its status counts, and not that of what was done since. Versions that
+// cannot be compared, and those of a cluster that was restored with higher ones, do not show it: the next manager reads
+// the history.
+func (s *serviceState) see(service *v1.Service) {
+	if s.ensured != nil {
+		order, err := resourceversion.CompareResourceVersion(service.ResourceVersion, s.ensured.ResourceVersion)
+		if err == nil && order < 0 {
+			*s = serviceState{}
+		}
+	}
+	s.missing, s.ensured = false, service
 }
 
 // states has the state of each Service, by UID. It is safe for concurrent use: calls for one Service are serialized but

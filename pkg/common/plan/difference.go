@@ -93,6 +93,32 @@ func (c Change) Differences() []Difference {
 	}}
 }
 
+// Harmless returns the differences of an existing object that disrupt nothing: one for each field, or one for an object
+// that is deleted. Objects that are created, members and marks have none.
+func (c Change) Harmless() []Difference {
+	if c.Action == Create || c.Membership || c.Mark {
+		return nil
+	}
+	if c.Action == Delete {
+		if c.Disrupts.Severe() {
+			return nil
+		}
+		return []Difference{{Kind: c.Kind, Object: c.Object(), Disrupts: c.Disrupts}}
+	}
+	severe := c.Differences()
+	if len(severe) == 1 && severe[0].Field == "" {
+		return nil // The change disrupts as a whole.
+	}
+	var differences []Difference
+	for _, f := range c.Fields {
+		if !f.Disrupts.Severe() && !f.Membership {
+			differences = append(differences, Difference{Kind: c.Kind, Object: c.Object(), Field: f.Name, Wanted: f.After,
+				Disrupts: f.Disrupts})
+		}
+	}
+	return differences
+}
+
 // Differences returns the disruptive differences of all changes of a plan, held ones included.
 func (p Plan) Differences() []Difference {
 	var differences []Difference

@@ -376,6 +376,7 @@ func TestUntaggedPartsAreTaggedWithFirstChange(t *testing.T) {
 	oldManager{r, t.Context()}.network(networkShape{})
 	r.untagParts()
 	r.restart()
+	r.ensure(service())
 	r.ensure(service(annotate(annotation.KeyCrossZone, "true")))
 	if got := r.tagsOf(r.groupOn(80).TargetGroupArn)["kubernetes.io/service-name"]; got != "default/web" {
 		t.Errorf("the target group is tagged for %q", got)

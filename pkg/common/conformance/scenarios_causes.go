@@ -1,0 +1,191 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// causeScenarios are about what is no cause of a disruption, although it looks like one.
+func causeScenarios() []Scenario {
+	return []Scenario{
+		{
+			Name: "hand-made change beside an edit", Needs: needsBalancer,
+			Doc: "While a change is held, the configuration changes, someone changes the load balancer by hand, and the " +
+				"Service is edited: the hand-made change is put back, the edit is applied, and the held change stays held.",
+			Steps: withNodes(2, handMadeChangeBesideEdit),
+		},
+		{
+			Name: "edits during another manager", Needs: needsBalancer, SkipsTime: true,
+			Doc: "What was edited while another manager was leading is only seen: it is held until it is approved, and an " +
+				"approval is used once, also where it stays on the Service.",
+			Steps: withNodes(2, editsDuringAnotherManager),
+		},
+		{
+			Name: "restored cluster", Needs: needsBalancer,
+			Doc:   "A Service that a restored cluster brings back in an older form, with its status, takes nothing away.",
+			Steps: withNodes(2, restoredCluster),
+		},
+		{
+			Name: "history of another Service", Needs: needsBalancer,
+			Doc:   "The status of another Service is no cause of a disruption.",
+			Steps: withNodes(2, historyOfAnotherService),
+		},
+		{
+			Name: "two edits at once", Needs: needsBalancer,
+			Doc: "Two disruptive edits of a Service, one of which is edited back before it may have been applied, end as the " +
+				"Service is then.",
+			Steps: withNodes(2, twoEditsAtOnce),
+		},
+	}
+}
+
+// put returns a step that gives a Service these ports.
+func (r *Session) put(ctx context.Context, name string, ports ...int32) func() error {
+	return func() error { return r.Put(ctx, loadBalancerService(name, ports...)) }
+}
+
+// restart returns a step that starts another manager.
+func (r *Session) restart(ctx context.Context, o ManagerOptions) func() error {
+	return func() error { return r.Restart(ctx, o) }
+}
+
+// held returns a step that checks that a Service has these ports, and that all other changes of it are held.
+func (r *Session) held(ctx context.Context, name string, ports ...int32) func() error {
+	return func() error { return r.Settled(ctx, r.listens(name, ports...), r.planned(name, holds)) }
+}
+
+// unseen returns a step that edits a Service while no manager watches, and leaves it without a history.
+func (r *Session) unseen(ctx context.Context, name string, ports ...int32) func() error {
+	return func() error {
+		return steps.Run(
+			r.restart(ctx, ManagerOptions{DryRun: true}),
+			func() error { return r.removeHistory(ctx, name) },
+			r.put(ctx, name, ports...),
+		)
+	}
+}
+
+func handMadeChangeBesideEdit(ctx context.Context, r *Session) error {
+	other := ManagerOptions{OtherDefaults: true}
+	var fields []string
+	return steps.Run(
+		func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
+		r.unseen(ctx, "web", 80),
+		r.restart(ctx, ManagerOptions{}), r.held(ctx, "web", 80, 443),
+		r.restart(ctx, ManagerOptions{DryRun: true, OtherDefaults: true}),
+		func() (err error) { fields, err = r.drift(ctx, "web"); return err },
+		r.put(ctx, "web", 80, 8443),
+		r.restart(ctx, other), r.held(ctx, "web", 80, 443, 8443),
+		func() error { return r.planned("web", holdsNone(&fields))(ctx) },
+		func() error { return r.changeApproved(ctx, loadBalancerService("web"), 80, 8443) },
+	)
+}
+
+// holdsNone checks that a plan holds no change of these fields.
+func holdsNone(fields *[]string) func(plan.Plan) error {
+	return func(p plan.Plan) error {
+		for _, h := range p.Held {
+			for _, field := range *fields {
+				if h.Kind == field || plan.Fields(h.Fields).Has(field) {
+					return fmt.Errorf("holds %s of %s, which was changed by hand", field, h.Ref)
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// otherLeads returns a step that edits a Service while another manager leads.
+func (r *Session) otherLeads(ctx context.Context, svc *v1.Service) func() error {
+	return func() error {
+		return steps.Run(
+			r.restart(ctx, ManagerOptions{DryRun: true}),
+			func() error { r.leaders++; return r.Put(ctx, svc) },
+			r.restart(ctx, ManagerOptions{}),
+		)
+	}
+}
+
+func editsDuringAnotherManager(ctx context.Context, r *Session) error {
+	approved := loadBalancerService("web", 80)
+	again := loadBalancerService("web", 80, 443)
+	return steps.Run(
+		func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
+		r.otherLeads(ctx, loadBalancerService("web", 80)), r.held(ctx, "web", 80, 443),
+		func() error {
+			p, err := r.Plan(ctx, "web")
+			approved.Annotations[intent.KeyApprove] = p.HeldID
+			again.Annotations[intent.KeyApprove] = p.HeldID
+			return err
+		},
+		func() error { return r.Put(ctx, approved) },
+		func() error { return r.Converge(ctx) },
+		func() error { return r.Put(ctx, again) }, // as a tool that keeps the annotation does
+		func() error { return r.Converge(ctx) },
+		r.otherLeads(ctx, approved), r.held(ctx, "web", 80, 443),
+		func() error { return r.changeApproved(ctx, loadBalancerService("web"), 80) },
+	)
+}
+
+func restoredCluster(ctx context.Context, r *Session) error {
+	var backup *v1.Service
+	return steps.Run(
+		func() error { return r.change(ctx, loadBalancerService("web", 80)) },
+		func() (err error) { backup, err = r.Cluster.Service(ctx, Namespace, "web"); return err },
+		func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
+		r.restart(ctx, ManagerOptions{DryRun: true}),
+		func() error { return r.Cluster.SetServiceStatus(ctx, Namespace, "web", backup.Status) },
+		r.put(ctx, "web", 80),
+		r.restart(ctx, ManagerOptions{}), r.held(ctx, "web", 80, 443),
+		func() error { return r.Join(ctx, Machine{Name: "node-3"}) }, r.held(ctx, "web", 80, 443),
+		func() error { return r.changeApproved(ctx, loadBalancerService("web"), 80) },
+	)
+}
+
+func historyOfAnotherService(ctx context.Context, r *Session) error {
+	return steps.Run(
+		func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
+		func() error { return r.change(ctx, loadBalancerService("api", 80, 443)) },
+		r.restart(ctx, ManagerOptions{DryRun: true}),
+		func() error { return r.copyHistory(ctx, "web", "api") },
+		r.put(ctx, "api", 80),
+		r.restart(ctx, ManagerOptions{}), r.held(ctx, "api", 80, 443),
+		func() error { return r.changeApproved(ctx, loadBalancerService("api"), 80) },
+	)
+}
+
+// copyHistory gives a Service the conditions of another one, and leaves it its addresses.
+func (r *Session) copyHistory(ctx context.Context, from, to string) error {
+	source, err := r.Cluster.Service(ctx, Namespace, from)
+	if err != nil {
+		return err
+	}
+	target, err := r.Cluster.Service(ctx, Namespace, to)
+	if err != nil {
+		return err
+	}
+	return r.Cluster.SetServiceStatus(ctx, Namespace, to, v1.ServiceStatus{
+		LoadBalancer: target.Status.LoadBalancer, Conditions: slices.Clone(source.Status.Conditions),
+	})
+}
+
+func twoEditsAtOnce(ctx context.Context, r *Session) error {
+	edited := withSourceRanges(loadBalancerService("web", 80), "203.0.113.0/24")
+	return steps.Run(
+		func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
+		func() error { return r.Put(ctx, edited) },
+		func() error { return r.Settled(ctx) },
+		func() error {
+			return r.change(ctx, withSourceRanges(loadBalancerService("web", 80, 443), "203.0.113.0/24"))
+		},
+		func() error { return r.Restart(ctx, ManagerOptions{}) },
+		func() error { return r.change(ctx, loadBalancerService("web", 80)) },
+	)
+}

@@ -1,0 +1,118 @@
+package loadbalancer
+
+import (
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// seenOnly decides which differences of a load balancer that was taken over this manager has only seen, and never
+// applied. They are not applied without a cause either, even if they disrupt nothing: the values may be those of a user.
+// What is missing is created in any case, and members follow.
+type seenOnly struct {
+	// all is set until the first change of a load balancer that was taken over, which gives it a record.
+	all bool
+	// places are the digests of differences that were seen and not applied since.
+	places []string
+}
+
+// has reports whether a difference that disrupts nothing was only seen.
+func (s seenOnly) has(d plan.Difference) bool {
+	if s.all {
+		return true
+	}
+	place, _ := differenceDigests(d)
+	return slices.Contains(s.places, place) || slices.Contains(s.places, everyPlace)
+}
+
+// isEmpty reports whether this manager has applied all that exists.
+func (s seenOnly) isEmpty() bool { return !s.all && len(s.places) == 0 }
+
+// everyPlace stands for all places, if there are too many to be stored.
+const everyPlace = "*"
+
+// withSeen returns the history with the differences of held changes that disrupt nothing.
+func (h history) withSeen(held []plan.HeldChange) history {
+	var places []string
+	for _, change := range held {
+		for _, d := range change.Harmless() {
+			place, _ := differenceDigests(d)
+			places = append(places, place)
+		}
+	}
+	slices.Sort(places)
+	if h.SeenOnly = slices.Compact(places); len(h.SeenOnly) > maxHeld {
+		h.SeenOnly = []string{everyPlace}
+	}
+	return h
+}
+
+// mayBeHeld reports whether a change may be held, or is a mark that may stay out.
+func (s seenOnly) mayBeHeld(c plan.Change) bool {
+	return c.Mark || c.Disrupts.Severe() || !s.isEmpty() && len(c.Harmless()) > 0
+}
+
+// differences returns the differences of a change that need a cause.
+func (s seenOnly) differences(c plan.Change) []plan.Difference {
+	differences := c.Differences()
+	if s.isEmpty() {
+		return differences
+	}
+	for _, d := range c.Harmless() {
+		if s.has(d) {
+			differences = append(differences, d)
+		}
+	}
+	return differences
+}
+
+// differencesOf returns the differences of a plan that need a cause.
+func (s seenOnly) differencesOf(p plan.Plan) []plan.Difference {
+	differences := p.Differences()
+	if s.isEmpty() {
+		return differences
+	}
+	for _, c := range p.Changes {
+		for _, d := range c.Harmless() {
+			if s.has(d) {
+				differences = append(differences, d)
+			}
+		}
+	}
+	return differences
+}
+
+// seenOnly returns what this manager has only seen of a target's load balancer.
+func (c *Controller) seenOnly(t target, have any) seenOnly {
+	if r := c.runtime.Load(); r != nil && r.Disruption == provider.AllowDisruption || c.records == nil || t.want == nil {
+		return seenOnly{}
+	}
+	h, _ := c.historyOf(t)
+	stored, exists := c.records.StoredRecord(t.key, have)
+	return seenOnly{all: exists && stored.IsZero() && !h.Unfinished, places: h.SeenOnly}
+}
+
+// withoutUnkept removes what disrupts nothing and is still in the plan although it should be kept: it is applied. Held as
+// a whole, it would hold what waits for it.
+func withoutUnkept(v verdict, held []heldDifference, kept []plan.HeldChange) (verdict, []heldDifference,
+	[]plan.HeldChange) {
+	planned := v.planned
+	isUnkept := func(d plan.Difference) bool { return !d.Disrupts.Severe() && slices.ContainsFunc(planned, d.SamePlace) }
+	isHeldUnkept := func(h heldDifference) bool { return isUnkept(h.Difference) }
+	v.held = slices.DeleteFunc(slices.Clone(v.held), isHeldUnkept)
+	held = slices.DeleteFunc(slices.Clone(held), isHeldUnkept)
+	var out []plan.HeldChange
+	for _, k := range kept {
+		differences := slices.Concat(k.Differences(), k.Harmless())
+		unkept := slices.DeleteFunc(slices.Clone(differences), func(d plan.Difference) bool { return !isUnkept(d) })
+		if len(differences) > 0 && len(unkept) == len(differences) {
+			continue
+		}
+		k.Fields = slices.DeleteFunc(slices.Clone(k.Fields), func(f plan.Field) bool {
+			return slices.ContainsFunc(unkept, func(d plan.Difference) bool { return d.Field == f.Name })
+		})
+		out = append(out, k)
+	}
+	return v, held, out
+}
