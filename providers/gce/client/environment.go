@@ -14,7 +14,9 @@ import (
 )
 
 // Environment implements api.API.
-func (c *Client) Environment(ctx context.Context) (api.Environment, error) { return c.environment.Get(ctx) }
+func (c *Client) Environment(ctx context.Context) (api.Environment, error) {
+	return c.environment.Get(ctx)
+}
 
 // KnownEnvironment returns the environment if it has been read. It makes no call.
 func (c *Client) KnownEnvironment() (api.Environment, bool) { return c.environment.Peek() }

@@ -85,7 +85,9 @@ func FirewallDescription(service, address string) string {
 }
 
 // ClusterDescription returns the description of the firewall for the probes of the shared health check of target pools.
-func ClusterDescription(clusterID string) string { return `{"` + clusterKey + `":` + quote(clusterID) + `}` }
+func ClusterDescription(clusterID string) string {
+	return `{"` + clusterKey + `":` + quote(clusterID) + `}`
+}
 
 // quote returns a JSON string. Names of Kubernetes need no escapes.
 func quote(text string) string { return `"` + text + `"` }
