@@ -39,6 +39,8 @@ type Options struct {
 	InstanceID func(providerID string) (string, error)
 	// NodeTags returns the network tags that select instances.
 	NodeTags func(ctx context.Context, instances []string) ([]string, error)
+	// Annotate writes the name of the pool or backend service into an annotation of the Service.
+	Annotate bool
 	Clock    clock.PassiveClock
 }
 

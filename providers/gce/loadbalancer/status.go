@@ -7,6 +7,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 )
 
@@ -42,7 +43,15 @@ func (c *Cloud) Status(_ intent.Service, have Observed) lbcommon.Status {
 	if have.Rule == nil || have.Rule.IPAddress == "" {
 		return lbcommon.Status{}
 	}
-	return lbcommon.Status{LoadBalancer: &v1.LoadBalancerStatus{
+	status := lbcommon.Status{LoadBalancer: &v1.LoadBalancerStatus{
 		Ingress: []v1.LoadBalancerIngress{{IP: have.Rule.IPAddress}},
 	}}
+	switch {
+	case !c.options.Annotate:
+	case have.isExternal():
+		status.Annotations = map[string]string{annotation.KeyTargetPool: api.Last(have.Rule.Target)}
+	default:
+		status.Annotations = map[string]string{annotation.KeyBackendService: api.Last(have.Rule.BackendService)}
+	}
+	return status
 }
