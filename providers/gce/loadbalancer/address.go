@@ -28,8 +28,7 @@ func (d *differ) reserve(rule api.ForwardingRule) []plan.Ref {
 	}
 	var after []plan.Ref
 	if d.have.Address != nil { // left over from an interruption, with another address
-		after = append(after, d.release(*d.have.Address))
-		d.have.Address = nil
+		after = append(after, d.releaseLeftover())
 	}
 	want := api.Address{Address: rule.IPAddress, AddressType: api.SchemeExternal, NetworkTier: rule.NetworkTier}
 	if rule.Scheme == api.SchemeInternal {
@@ -46,6 +45,16 @@ func (d *differ) release(address api.Address, after ...plan.Ref) plan.Ref {
 	change := addressKind.Delete(&address)
 	change.Fields, change.ID = []plan.Field{{Name: "address", Before: address.Address}}, address.Name
 	return d.add(change, addressRelease{address.Name}, after...)
+}
+
+// releaseLeftover plans the release of an address that an interruption has left behind, before the reservation of
+// another one under its name.
+func (d *differ) releaseLeftover() plan.Ref {
+	address := *d.have.Address
+	d.have.Address = nil
+	change := addressKind.Delete(&address)
+	change.Key, change.Name, change.ID = address.Name, address.Name+" "+address.Address, address.Name
+	return d.add(change, addressRelease{address.Name})
 }
 
 // keptAddress is the entry of an address in Observed.Kept.

@@ -80,8 +80,7 @@ func (d *differ) adoptAddress(want *api.ForwardingRule) []plan.Ref {
 		}
 		return nil
 	}
-	d.have.Address = nil
-	return []plan.Ref{d.release(*address)}
+	return []plan.Ref{d.releaseLeftover()}
 }
 
 // replaceRule plans the deletion of a forwarding rule that cannot become the wanted one in place, or whose pool is

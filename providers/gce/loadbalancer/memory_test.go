@@ -26,6 +26,8 @@ type memory struct {
 	log    []string
 	denied map[string]bool
 	nextIP int
+	// failing counts down to the call that fails; 0 for none.
+	failing int
 }
 
 func newMemory() *memory {
@@ -56,6 +58,9 @@ func (m *memory) put(path string, object map[string]any) { m.objects[path] = obj
 func (m *memory) begin(call *api.Call) (func(), error) {
 	m.mu.Lock()
 	m.log = append(m.log, call.String())
+	if m.failing--; m.failing == 0 {
+		return m.mu.Unlock, failed(call, cloudapi.Unavailable, "backendError")
+	}
 	if m.denied[call.String()] {
 		return m.mu.Unlock, failed(call, cloudapi.Denied, "forbidden")
 	}
@@ -213,6 +218,13 @@ func (m *memory) changeMembers(call *api.Call, object, sent map[string]any) {
 		list[i] = member
 	}
 	object[field] = list
+}
+
+// failAfter makes one of the next calls fail, 1 for the first; 0 for none.
+func (m *memory) failAfter(calls int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failing = calls
 }
 
 // names returns the names of the objects in a collection.
