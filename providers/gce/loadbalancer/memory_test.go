@@ -28,6 +28,8 @@ type memory struct {
 	nextIP int
 	// failing counts down to the call that fails; 0 for none.
 	failing int
+	// strict refuses to remove instances that are no members.
+	strict bool
 }
 
 func newMemory() *memory {
@@ -160,7 +162,7 @@ func (m *memory) Change(_ context.Context, call *api.Call, at api.Target, body a
 	case "patch":
 		maps.Copy(object, sent)
 	case "addInstance", "addInstances", "removeInstance", "removeInstances":
-		m.changeMembers(call, object, sent)
+		return m.changeMembers(call, object, sent)
 	case "addHealthCheck":
 		object["healthChecks"] = []any{sent["healthChecks"].([]any)[0].(map[string]any)["healthCheck"]}
 	case "removeHealthCheck":
@@ -200,12 +202,19 @@ func (m *memory) isReferredTo(path string) bool {
 	return false
 }
 
-func (m *memory) changeMembers(call *api.Call, object, sent map[string]any) {
+func (m *memory) changeMembers(call *api.Call, object, sent map[string]any) error {
 	field := "instances"
 	if call.Collection == "instanceGroups" {
 		field = "members"
 	}
 	members := stringsOf(object[field])
+	if m.strict && strings.HasPrefix(call.Method, "remove") {
+		for _, item := range sent["instances"].([]any) {
+			if !slices.Contains(members, fmt.Sprint(item.(map[string]any)["instance"])) {
+				return failed(call, cloudapi.NotFound, "notFound")
+			}
+		}
+	}
 	for _, item := range sent["instances"].([]any) {
 		link := fmt.Sprint(item.(map[string]any)["instance"])
 		members = slices.DeleteFunc(members, func(have string) bool { return api.InstanceID(have) == api.InstanceID(link) })
@@ -218,6 +227,7 @@ func (m *memory) changeMembers(call *api.Call, object, sent map[string]any) {
 		list[i] = member
 	}
 	object[field] = list
+	return nil
 }
 
 // failAfter makes one of the next calls fail, 1 for the first; 0 for none.
