@@ -3,11 +3,13 @@ module github.com/unified-ccm/unified-ccm/providers/gce
 go 1.26.0
 
 require (
-	cloud.google.com/go/compute/metadata v0.3.0
+	cloud.google.com/go/compute/metadata v0.9.0
 	github.com/google/go-cmp v0.7.0
 	github.com/google/uuid v1.6.0
 	github.com/spf13/pflag v1.0.10
 	github.com/unified-ccm/unified-ccm/pkg/common v0.0.0
+	github.com/unified-ccm/unified-ccm/pkg/common/conformance v0.0.0
+	github.com/unified-ccm/unified-ccm/providers/gce/sim v0.0.0
 	golang.org/x/oauth2 v0.36.0
 	golang.org/x/sync v0.22.0
 	golang.org/x/time v0.15.0
@@ -68,7 +70,9 @@ require (
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/gcfg.v1 v1.2.3 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
+	k8s.io/apiserver v0.37.1 // indirect
 	k8s.io/component-helpers v0.37.1 // indirect
+	k8s.io/controller-manager v0.37.1 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
@@ -76,4 +80,8 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/unified-ccm/unified-ccm/pkg/common => ../../pkg/common
+replace (
+	github.com/unified-ccm/unified-ccm/pkg/common => ../../pkg/common
+	github.com/unified-ccm/unified-ccm/pkg/common/conformance => ../../pkg/common/conformance
+	github.com/unified-ccm/unified-ccm/providers/gce/sim => ./sim
+)
