@@ -25,9 +25,7 @@ func subject(scheme intent.Scheme) conformance.Subject {
 		Portable:           gce.Descriptor().Portable,
 		ServiceAnnotations: map[string]string{intent.KeyScheme: string(scheme)},
 		Sample:             2,
-		Unsupported: map[string]string{
-			"UDP and TCP on one port": "a forwarding rule has one protocol, and the Service is refused",
-		},
+		Unsupported:        unsupported(scheme),
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			world := newWorld(t, sim.Options{})
 			return world, func(o conformance.ManagerOptions) (cloudprovider.Interface, error) {
@@ -39,6 +37,21 @@ func subject(scheme intent.Scheme) conformance.Subject {
 			}
 		},
 	}
+}
+
+// unsupported returns the scenarios that a kind of load balancer does not support.
+func unsupported(scheme intent.Scheme) map[string]string {
+	const ports = "a forwarding rule gets no port beside those that are held, because it is replaced for each other range"
+	scenarios := map[string]string{
+		"UDP and TCP on one port":   "a forwarding rule has one protocol, and the Service is refused",
+		"source ranges of ports":    "a load balancer has one firewall, with the same sources for all ports",
+		"held changes":              ports,
+		"edit beside a held change": ports,
+	}
+	if scheme == intent.Internal {
+		scenarios["Service becomes invalid"] = "the scenario makes the annotation invalid that selects this kind"
+	}
+	return scenarios
 }
 
 func newWorld(t testing.TB, o sim.Options) *sim.Cloud {

@@ -46,7 +46,8 @@ type Target struct{ Zone, Name string }
 type API interface {
 	// Get reads an object.
 	Get(ctx context.Context, call *Call, at Target, out any) error
-	// List returns all pages. Of an aggregated list, it returns the items of all places.
+	// List returns all pages. Of an aggregated list, it returns the items of all places. The error of one that not all
+	// places have answered is a PartialError, with the items of the others.
 	List(ctx context.Context, call *Call, at Target, query url.Values) ([]json.RawMessage, error)
 	// Change makes a change and returns when it is done. Body may be nil. Repeated calls after a lost response are the
 	// same change.

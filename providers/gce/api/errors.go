@@ -65,6 +65,42 @@ func InUse(err error) bool {
 		slices.ContainsFunc(e.Reasons, func(r string) bool { return normalize(r) == reasonInUse })
 }
 
+// PartialError is the error of a list of several zones or regions of which some did not answer. The items of the others
+// are returned with it.
+type PartialError struct {
+	Call   *Call
+	Places []string
+}
+
+// Error implements error.
+func (e *PartialError) Error() string {
+	return fmt.Sprintf("%s: %s did not answer", e.Call, strings.Join(e.Places, ", "))
+}
+
+// Add adds the zone or region of a URL.
+func (e *PartialError) Add(place string) {
+	if name := Last(place); !slices.Contains(e.Places, name) {
+		e.Places = append(e.Places, name)
+	}
+}
+
+// OrNil returns the error, with a class, if a place did not answer.
+func (e *PartialError) OrNil() error {
+	if len(e.Places) == 0 {
+		return nil
+	}
+	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: e.Call.String(), Err: e}
+}
+
+// Unreachable returns the zones and regions that did not answer, and nil for the error of a list that others answered.
+func Unreachable(err error) ([]string, error) {
+	var partial *PartialError
+	if errors.As(err, &partial) {
+		return partial.Places, nil
+	}
+	return nil, err
+}
+
 // ErrorOf returns the error of an operation that has ended; nil if it ended well.
 func (o Operation) ErrorOf(call string) error {
 	if o.Error == nil && o.HTTPStatus == 0 {

@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,6 +125,7 @@ func (c *Client) get(ctx context.Context, e api.Environment, call *api.Call, at 
 // page is one page of a list. Items are a list or, of an aggregated list, a map of places.
 type page struct {
 	Items         json.RawMessage `json:"items"`
+	Unreachables  []string        `json:"unreachables"`
 	NextPageToken string          `json:"nextPageToken"`
 }
 
@@ -140,19 +143,23 @@ func (c *Client) List(ctx context.Context, call *api.Call, at api.Target, query 
 		r.body = json.RawMessage("{}")
 	}
 	r.query.Set("maxResults", "500")
+	if call.Place == api.Aggregated {
+		r.query.Set("returnPartialSuccess", "true")
+	}
 	var all []json.RawMessage
+	partial := api.PartialError{Call: call}
 	for {
 		var p page
 		if err := c.do(ctx, r, &p); err != nil {
 			return nil, err
 		}
-		items, err := p.items(call)
+		items, err := p.items(call, &partial)
 		if err != nil {
 			return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: call.String(), Err: err}
 		}
 		all = append(all, items...)
 		if p.NextPageToken == "" {
-			return all, nil
+			return all, partial.OrNil()
 		}
 		if p.NextPageToken == r.query.Get("pageToken") {
 			return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: call.String(),
@@ -162,9 +169,12 @@ func (c *Client) List(ctx context.Context, call *api.Call, at api.Target, query 
 	}
 }
 
-// items returns the items of a page.
-func (p page) items(call *api.Call) ([]json.RawMessage, error) {
+// items returns the items of a page, and notes the places that did not answer.
+func (p page) items(call *api.Call, partial *api.PartialError) ([]json.RawMessage, error) {
 	var list []json.RawMessage
+	for _, place := range p.Unreachables {
+		partial.Add(place)
+	}
 	if len(p.Items) == 0 {
 		return nil, nil
 	}
@@ -176,33 +186,28 @@ func (p page) items(call *api.Call) ([]json.RawMessage, error) {
 	if err := json.Unmarshal(p.Items, &places); err != nil {
 		return nil, err
 	}
-	for place, content := range places {
-		items, ok := content[call.Collection]
-		if !ok {
-			if err := unreachable(place, content["warning"]); err != nil {
+	for _, place := range slices.Sorted(maps.Keys(places)) {
+		content := places[place]
+		if isUnreachable(content["warning"]) {
+			partial.Add(place)
+		}
+		var items []json.RawMessage
+		if found, ok := content[call.Collection]; ok {
+			if err := json.Unmarshal(found, &items); err != nil {
 				return nil, err
 			}
-			continue
 		}
-		var some []json.RawMessage
-		if err := json.Unmarshal(items, &some); err != nil {
-			return nil, err
-		}
-		list = append(list, some...)
+		list = append(list, items...)
 	}
 	return list, nil
 }
 
-// unreachable returns an error if a place has no items because it did not answer: then the list is incomplete.
-func unreachable(place string, warning json.RawMessage) error {
+// isUnreachable reports whether a place has no items because it did not answer: then the list is incomplete.
+func isUnreachable(warning json.RawMessage) bool {
 	var w struct {
-		Code    string `json:"code"`
-		Message string `json:"message"`
+		Code string `json:"code"`
 	}
-	if json.Unmarshal(warning, &w) == nil && w.Code == "UNREACHABLE" {
-		return fmt.Errorf("%s did not answer: %s", place, w.Message)
-	}
-	return nil
+	return json.Unmarshal(warning, &w) == nil && w.Code == "UNREACHABLE"
 }
 
 // Change implements api.API.

@@ -54,13 +54,15 @@ func New(o Options) *Source {
 	return &Source{options: o, tags: newTags(o.Clock)}
 }
 
-// List implements common.Source. With node-instance-prefix, other instances are absent; they are read one by one.
+// List implements common.Source. With node-instance-prefix, other instances are absent; they are read one by one. So are
+// those of zones that do not answer.
 func (s *Source) List(ctx context.Context) ([]common.Instance, error) {
 	filter := ""
 	if prefix := s.options.Config.NodeInstancePrefix; prefix != "" {
 		filter = "name eq " + regexp.QuoteMeta(prefix) + ".*"
 	}
-	return s.converted(ctx, filter)
+	found, _, err := s.converted(ctx, filter)
+	return found, err
 }
 
 // Get implements common.Source. An instance counts as deleted if the read of it and the list of its name agree: a
@@ -70,6 +72,7 @@ func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, erro
 		return s.selected(ctx, ids)
 	}
 	var found []api.Instance
+	var uncertain []common.Instance
 	var missing []string
 	for _, id := range ids {
 		zone, name := names.SplitInstanceID(id)
@@ -78,6 +81,8 @@ func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, erro
 		switch {
 		case cloudapi.Is(err, cloudapi.NotFound):
 			missing = append(missing, id)
+		case cloudapi.Is(err, cloudapi.Unavailable) && ctx.Err() == nil: // Its zone may be disrupted.
+			uncertain = append(uncertain, common.Instance{ID: id, Uncertain: err})
 		case err != nil:
 			return nil, err
 		default:
@@ -85,6 +90,7 @@ func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, erro
 		}
 	}
 	out, err := s.convert(ctx, found)
+	out = append(out, uncertain...)
 	if err != nil || len(missing) == 0 {
 		return out, err
 	}
@@ -92,17 +98,31 @@ func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, erro
 	return append(out, rest...), err
 }
 
-// selected returns the instances with these IDs from lists of their names.
+// selected returns the instances with these IDs from lists of their names. Those that are in a zone which did not answer
+// are uncertain.
 func (s *Source) selected(ctx context.Context, ids []string) ([]common.Instance, error) {
 	wanted := make([]string, len(ids))
 	for i, id := range ids {
 		_, wanted[i] = names.SplitInstanceID(id)
 	}
-	found, err := s.named(ctx, wanted)
+	found, silent, err := s.named(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(found, func(i common.Instance) bool { return !slices.Contains(ids, i.ID) }), nil
+	found = slices.DeleteFunc(found, func(i common.Instance) bool { return !slices.Contains(ids, i.ID) })
+	for _, id := range ids {
+		zone, _ := names.SplitInstanceID(id)
+		isFound := slices.ContainsFunc(found, func(i common.Instance) bool { return i.ID == id })
+		if !isFound && slices.Contains(silent, zone) {
+			found = append(found, common.Instance{ID: id, Uncertain: unanswered(silent)})
+		}
+	}
+	return found, nil
+}
+
+// unanswered returns the error about an instance that may be in a zone which did not answer.
+func unanswered(zones []string) error {
+	return (&api.PartialError{Call: api.InstancesList, Places: zones}).OrNil()
 }
 
 // Find implements common.Source. The name of an instance is that of its Node up to the first dot. Of instances with one
@@ -116,10 +136,11 @@ func (s *Source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Ins
 	for i, node := range nodes {
 		wanted[i] = names.InstanceName(node.Name)
 	}
-	found, err := s.named(ctx, wanted)
+	found, silent, err := s.named(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
+	silent = slices.DeleteFunc(silent, func(zone string) bool { return names.RegionOf(zone) != e.Region })
 	byName := map[string][]common.Instance{}
 	for _, i := range found {
 		if i.Region == e.Region {
@@ -131,8 +152,10 @@ func (s *Source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Ins
 		candidates := byName[wanted[i]]
 		local := slices.IndexFunc(candidates, func(c common.Instance) bool { return c.Zone == e.Zone })
 		switch {
-		case len(candidates) == 0:
+		case len(candidates) == 0 && len(silent) == 0:
 			continue
+		case len(candidates) == 0:
+			candidates = []common.Instance{{Uncertain: unanswered(silent)}}
 		case local >= 0 && !s.options.Config.AllZones():
 			candidates = candidates[local : local+1]
 		case len(candidates) > 1:
@@ -157,8 +180,9 @@ func ambiguous(name string, instances []common.Instance) error {
 			strings.Join(zones, ", "), name)}
 }
 
-// named returns the instances with these names in all zones. Many names are read with the list of all.
-func (s *Source) named(ctx context.Context, wanted []string) ([]common.Instance, error) {
+// named returns the instances with these names in all zones, and the zones that did not answer. Many names are read with
+// the list of all.
+func (s *Source) named(ctx context.Context, wanted []string) (found []common.Instance, silent []string, err error) {
 	wanted = slices.Compact(slices.Sorted(slices.Values(wanted)))
 	filter := "name eq (" + strings.Join(wanted, "|") + ")"
 	if len(wanted) == 1 {
@@ -170,28 +194,28 @@ func (s *Source) named(ctx context.Context, wanted []string) ([]common.Instance,
 	return s.converted(ctx, filter)
 }
 
-func (s *Source) converted(ctx context.Context, filter string) ([]common.Instance, error) {
-	found, err := s.list(ctx, filter)
+func (s *Source) converted(ctx context.Context, filter string) (found []common.Instance, silent []string, err error) {
+	listed, silent, err := s.list(ctx, filter)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s.convert(ctx, found)
+	found, err = s.convert(ctx, listed)
+	return found, silent, err
 }
 
-func (s *Source) list(ctx context.Context, filter string) ([]api.Instance, error) {
+func (s *Source) list(ctx context.Context, filter string) (found []api.Instance, silent []string, err error) {
 	query := url.Values{}
 	if filter != "" {
 		query.Set("filter", filter)
 	}
 	documents, err := s.options.API.List(ctx, api.InstancesList, api.Target{}, query)
-	if err != nil {
-		return nil, err
+	if silent, err = api.Unreachable(err); err != nil {
+		return nil, nil, err
 	}
-	found, err := api.ParseAll[api.Instance](documents)
-	if err != nil {
-		return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: api.InstancesList.String(), Err: err}
+	if found, err = api.ParseAll[api.Instance](documents); err != nil {
+		return nil, nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: api.InstancesList.String(), Err: err}
 	}
-	return found, nil
+	return found, silent, nil
 }
 
 // convert returns instances as package instances needs them, and remembers their tags.

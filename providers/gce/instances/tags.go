@@ -64,7 +64,7 @@ func (s *Source) NodeTags(ctx context.Context, ids []string) ([]string, error) {
 	}
 	unknown := func(id string) bool { _, ok := s.tags.of(id); return !ok }
 	if slices.ContainsFunc(ids, unknown) {
-		found, err := s.list(ctx, "")
+		found, _, err := s.list(ctx, "")
 		if err != nil {
 			return nil, err
 		}

@@ -86,6 +86,8 @@ func instancesOf(nodes []Node) []string {
 type Group struct {
 	Zone    string
 	Members []string
+	// Unread is set for a zone that did not answer: whether it has a group is unknown.
+	Unread bool
 }
 
 // Desired are the objects that should exist for one Service. The pool with its check is that of an external load

@@ -297,7 +297,7 @@ func keep(want Desired, have Observed, held []plan.Difference) Desired {
 	}
 	if firewall, ok := have.Firewalls[want.Firewall.Name]; ok {
 		kept := rows.Keep(&firewallKind, []api.Firewall{want.Firewall}, []api.Firewall{firewall}, held)
-		want.Firewall.SourceRanges = kept[0].SourceRanges
+		want.Firewall.SourceRanges, want.Firewall.Allowed = kept[0].SourceRanges, kept[0].Allowed
 	}
 	return want
 }

@@ -64,7 +64,11 @@ func firewallRows(markDestination bool) []rows.Row[*api.Firewall, *api.FirewallP
 		},
 		{
 			Name: "allowed", Value: rows.Of(showPorts, func(f *api.Firewall) *[]api.Ports { return &f.Allowed }),
-			Set: func(p *api.FirewallPatch, want *api.Firewall) { p.Allowed = rows.NonNil(want.Allowed) },
+			Set:    func(p *api.FirewallPatch, want *api.Firewall) { p.Allowed = rows.NonNil(want.Allowed) },
+			Effect: rows.Traffic("ports leave the firewall"),
+			Disrupts: func(have, want *api.Firewall) bool {
+				return len(without(singlePorts(have.Allowed), singlePorts(want.Allowed))) > 0
+			},
 		},
 		{
 			Name: "description", Value: rows.Text(func(f *api.Firewall) *string { return &f.Description }), Mark: markDestination,
@@ -114,6 +118,17 @@ func showPorts(list []api.Ports) string {
 		merged[protocol] = strings.Join(portRanges(sortPorts(ports)), ",")
 	}
 	return plan.ShowMap(merged)
+}
+
+// singlePorts returns each port of a firewall, with its protocol.
+func singlePorts(list []api.Ports) []string {
+	var out []string
+	for _, p := range list {
+		for _, port := range expand(p.Ports) {
+			out = append(out, strings.ToLower(p.Protocol)+" "+port)
+		}
+	}
+	return out
 }
 
 // removeFirewall plans the deletion of a firewall. It stays if the health check whose probes it allows stays; the zero

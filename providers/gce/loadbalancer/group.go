@@ -46,7 +46,7 @@ func (d *differ) ensureGroups(groups []Group) []plan.Ref {
 			after = []plan.Ref{d.add(change, groupCreation{want.Zone})}
 			refs = append(refs, after...)
 		}
-		if change, differ := groupMemberKind.Update(&have, &want); differ {
+		if change, differ := groupMemberKind.Update(&have, &want); differ && !have.Unread {
 			step := groupUpdate{want.Zone, without(want.Members, have.Members), without(have.Members, want.Members)}
 			refs = append(refs, d.add(change, step, after...))
 		}

@@ -231,7 +231,7 @@ func TestGroupsHaveInstancesOfOneSubnet(t *testing.T) {
 	t.Parallel()
 	nodes := []Node{{"r1-b/node-1", ""}, {"r1-b/node-2", "s"}, {"r1-b/node-3", "other"}}
 	got := groupsOf(nodes, "s")
-	if want := []Group{{"r1-b", []string{"r1-b/node-1", "r1-b/node-2"}}}; !reflect.DeepEqual(got, want) {
+	if want := []Group{{Zone: "r1-b", Members: []string{"r1-b/node-1", "r1-b/node-2"}}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v", got)
 	}
 	var many []Node

@@ -101,6 +101,7 @@ func (s *store) listGroups(ctx context.Context) ([]Group, error) {
 	}
 	name := names.InstanceGroup(clusterID)
 	documents, err := s.api.List(ctx, api.InstanceGroupsList, api.Target{}, url.Values{"filter": {"name eq " + name}})
+	silent, err := api.Unreachable(err)
 	if err != nil {
 		return nil, err
 	}
@@ -115,13 +116,21 @@ func (s *store) listGroups(ctx context.Context) ([]Group, error) {
 			continue
 		}
 		members, err := s.listMembers(ctx, zone, name)
-		if cloudapi.Is(err, cloudapi.NotFound) {
+		switch {
+		case cloudapi.Is(err, cloudapi.NotFound):
 			continue // It was deleted since.
-		}
-		if err != nil {
+		case cloudapi.Is(err, cloudapi.Unavailable) && ctx.Err() == nil:
+			silent = append(silent, zone)
+			continue
+		case err != nil:
 			return nil, err
 		}
 		out = append(out, Group{Zone: zone, Members: members})
+	}
+	for _, zone := range silent {
+		if names.RegionOf(zone) == e.Region {
+			out = append(out, Group{Zone: zone, Unread: true})
+		}
 	}
 	return out, nil
 }

@@ -78,7 +78,8 @@ func inBatches(ids []string, done cloudapi.Class, call func(ids []string) error)
 	var errs []error
 	for batch := range slices.Chunk(ids, maxAdded) {
 		err := call(batch)
-		if len(batch) > 1 && cloudapi.Is(err, cloudapi.NotFound, cloudapi.AlreadyExists, cloudapi.Invalid) {
+		if len(batch) > 1 && cloudapi.Is(err, cloudapi.NotFound, cloudapi.AlreadyExists, cloudapi.Invalid,
+			cloudapi.Unavailable) {
 			for _, id := range batch {
 				errs = append(errs, ignore(call([]string{id}), done))
 			}
