@@ -17,6 +17,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
 // Verify checks that cluster and world are in the expected state: every node of a running machine initialised
@@ -113,7 +114,7 @@ func (r *Session) verifyBalancers(ctx context.Context) error {
 			errs = append(errs, err)
 			continue
 		}
-		errs = append(errs, steps.Wrap("service "+key.String(), compareBalancer(svc, members, lb)))
+		errs = append(errs, steps.Wrap("service "+key.String(), compareBalancer(svc, members, lb, r.memberPort)))
 	}
 	if have := r.World.LoadBalancers(); len(have) != wanted {
 		errs = append(errs, fmt.Errorf("the world has %d load balancers, want %d: %s", len(have), wanted, describe(have)))
@@ -141,8 +142,16 @@ func (r *Session) members(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
+// memberPort returns the port at which the members of a listener must receive traffic.
+func (r *Session) memberPort(p v1.ServicePort) int32 {
+	if _, ok := r.World.(world.PortKeeper); ok {
+		return 0
+	}
+	return p.NodePort
+}
+
 // compareBalancer compares a load balancer with its Service.
-func compareBalancer(svc *v1.Service, members []string, lb LoadBalancer) error {
+func compareBalancer(svc *v1.Service, members []string, lb LoadBalancer, memberPort func(v1.ServicePort) int32) error {
 	var errs []error
 	if want := svc.Annotations[intent.KeyScheme] == string(intent.Internal); lb.Internal != want {
 		errs = append(errs, fmt.Errorf("load balancer %s: internal is %t, want %t", lb.Name, lb.Internal, want))
@@ -164,7 +173,7 @@ func compareBalancer(svc *v1.Service, members []string, lb LoadBalancer) error {
 		}
 		delete(have, name)
 		errs = append(errs, steps.Wrap(fmt.Sprintf("load balancer %s: listener %s", lb.Name, name),
-			compareListener(svc, p, members, l)))
+			compareListener(svc, p, members, memberPort(p), l)))
 	}
 	for name := range have {
 		errs = append(errs, fmt.Errorf("load balancer %s: listener %s should not exist", lb.Name, name))
@@ -172,10 +181,10 @@ func compareBalancer(svc *v1.Service, members []string, lb LoadBalancer) error {
 	return errors.Join(errs...)
 }
 
-func compareListener(svc *v1.Service, p v1.ServicePort, members []string, l Listener) error {
+func compareListener(svc *v1.Service, p v1.ServicePort, members []string, memberPort int32, l Listener) error {
 	var errs []error
-	if l.MemberPort != p.NodePort && len(l.Members) > 0 {
-		errs = append(errs, fmt.Errorf("traffic goes to port %d, want node port %d", l.MemberPort, p.NodePort))
+	if l.MemberPort != memberPort && len(l.Members) > 0 {
+		errs = append(errs, fmt.Errorf("traffic goes to port %d, want node port %d", l.MemberPort, memberPort))
 	}
 	if !slices.Equal(sorted(l.Members), members) {
 		errs = append(errs, fmt.Errorf("members are %v, want %v", l.Members, members))

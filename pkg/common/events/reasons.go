@@ -93,6 +93,9 @@ var (
 	LoadBalancerFloatingIPSkipped = defineWarning(onService, "LoadBalancerFloatingIPSkipped",
 		"The load balancer cannot have the floating IP that annotations request, for example with an IPv6 address.",
 		"Remove these annotations.")
+	LoadBalancerManualChange = defineNormal(onService, "LoadBalancerManualChange",
+		"The host project of a shared network denies a change of a firewall.",
+		"Have an administrator of that project run the command in the message, or give the manager the permission.")
 	LoadBalancerLbMethodUnknown = defineWarning(onService, "LoadBalancerLbMethodUnknown",
 		"The provider of the load balancer does not support the requested algorithm: its pools keep theirs.",
 		"Request one that the provider supports.")

@@ -58,7 +58,8 @@ type history struct {
 	Caused []causedDifference `json:"caused,omitempty"`
 	// Wanted is the digest of the wanted state while changes are held, and Held are those of the held differences: all
 	// else in that state was applied, or found as it is wanted, so that another difference from it is drift. The applied
-	// record of the load balancer has no such state.
+	// record of the load balancer has no such state. On a cloud whose load balancers store no record, Wanted is always
+	// set once this manager has changed more than members.
 	Wanted string   `json:"wanted,omitempty"`
 	Held   []string `json:"held,omitempty"`
 	// SeenOnly are the places of differences that disrupt nothing, and that this manager has seen and never applied.
@@ -106,7 +107,7 @@ const maxHeld = 128
 // withHeld returns the history with the held differences of a plan for a wanted state; empty if that is unknown.
 func (h history) withHeld(wanted string, held []plan.HeldChange) history {
 	h.Wanted, h.Held = "", nil
-	if wanted == "" || len(held) == 0 {
+	if wanted == "" {
 		return h
 	}
 	digests := sets.New[string]()
@@ -115,7 +116,7 @@ func (h history) withHeld(wanted string, held []plan.HeldChange) history {
 			digests.Insert(heldDigest(d))
 		}
 	}
-	if digests.Len() > 0 && digests.Len() <= maxHeld {
+	if digests.Len() <= maxHeld {
 		h.Wanted, h.Held = wanted, sets.List(digests)
 	}
 	return h
@@ -338,10 +339,7 @@ func (c *Controller) appliedState(t target, have any, p plan.Plan) string {
 // new object.
 func (c *Controller) endPlan(ctx context.Context, t target, have any, p plan.Plan, held []plan.HeldChange) {
 	before, _ := c.knownHistory(t.service)
-	h := before.withHeld("", nil).withSeen(held)
-	if len(held) > 0 {
-		h = before.withHeld(c.appliedState(t, have, p), held)
-	}
+	h := c.withApplied(t, have, p, held, before).withSeen(held)
 	h.applying, h.Unfinished, h.Caused = false, false, nil
 	applied := plan.DifferenceSet{}
 	applied.Add(plan.Plan{Changes: p.Changes}.Differences()...)
@@ -357,6 +355,27 @@ func (c *Controller) endPlan(ctx context.Context, t target, have any, p plan.Pla
 		klog.FromContext(ctx).Error(err, "Failed to store in the status of a Service that its changes are applied, retrying "+
 			"at its next sync", "service", klog.KObj(t.service))
 	}
+}
+
+// withApplied returns a history with the wanted state that a plan has applied, if the load balancer does not store it.
+func (c *Controller) withApplied(t target, have any, p plan.Plan, held []plan.HeldChange, before history) history {
+	state := c.appliedState(t, have, p)
+	if len(held) > 0 {
+		return before.withHeld(state, held)
+	}
+	if c.records == nil || t.want == nil {
+		return before.withHeld("", nil)
+	}
+	if _, writable := c.records.StoredRecord(t.key, have); writable {
+		return before.withHeld("", nil)
+	}
+	if membersOnly(p) {
+		state = "" // It may have been taken over.
+		if before.Wanted != "" {
+			state = c.records.DesiredRecord(*t.want).State
+		}
+	}
+	return before.withHeld(state, nil)
 }
 
 // storeChanged stores a history that differs from the one before.

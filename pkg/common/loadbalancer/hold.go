@@ -184,7 +184,7 @@ func (c *Controller) newJudge(t target, have any) judge {
 		stored, _ := c.records.StoredRecord(t.key, have)
 		want := c.records.DesiredRecord(*t.want)
 		h, _ := c.historyOf(t)
-		j.takenOver = stored.IsZero() && !h.Unfinished
+		j.takenOver = stored.IsZero() && !h.Unfinished && h.Wanted == ""
 		j.wanted, j.stored, j.history = want.State, stored.State, h
 		j.applied = stored.State != "" && stored.State == want.State
 	}

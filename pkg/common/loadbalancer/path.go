@@ -248,6 +248,9 @@ func (c *Controller) verifyApplied(ctx context.Context, t target) (any, []plan.H
 		err = fmt.Errorf("load balancer %s still differs from the desired state after all changes; remaining: %s",
 			c.cloud.Name(t.key), plan.Summary(remaining))
 	}
+	if err == nil && t.service != nil {
+		c.recordPlanWarnings(t.service, remaining) // A change may have been denied.
+	}
 	return have, remaining.Held, err
 }
 

@@ -259,7 +259,7 @@ func checkMembers(s *state) []report.Check {
 const nodePort = "the node port"
 
 func portOf(p v1.ServicePort, l world.Listener) string {
-	if p.NodePort == l.MemberPort {
+	if p.NodePort == l.MemberPort || l.MemberPort == 0 { // 0 is the port of the Service, with which kube-proxy deals too
 		return nodePort
 	}
 	return strconv.Itoa(int(l.MemberPort))

@@ -57,6 +57,12 @@ type HostNameFirst interface {
 	HostNameFirst()
 }
 
+// PortKeeper is implemented by the worlds of clouds whose load balancers deliver packets as they are: members receive
+// traffic on the port of the Service, and the MemberPort of listeners is 0.
+type PortKeeper interface {
+	KeepsPorts()
+}
+
 // ZoneDisrupter is implemented by worlds with availability zones that can be disrupted.
 type ZoneDisrupter interface {
 	// Zones returns at least two availability zones.

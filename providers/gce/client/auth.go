@@ -1,0 +1,119 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
+	"golang.org/x/time/rate"
+
+	"github.com/unified-ccm/unified-ccm/providers/gce/config"
+)
+
+const (
+	scope = "https://www.googleapis.com/auth/cloud-platform"
+	// tokenInterval and tokenBurst limit the requests to token-url.
+	tokenInterval = 20 * time.Second
+	tokenBurst    = 3
+	tokenTimeout  = 30 * time.Second
+)
+
+// authenticated returns the transport with the credentials of the configuration. They are read at the first request. An
+// endpoint without TLS, such as that of a simulator, gets none.
+func authenticated(cfg config.Global) http.RoundTripper {
+	if !strings.HasPrefix(cfg.APIEndpoint, "https://") {
+		return http.DefaultTransport
+	}
+	return &oauth2.Transport{Source: oauth2.ReuseTokenSource(nil, &lazySource{open: func() (oauth2.TokenSource, error) {
+		return tokenSource(cfg)
+	}})}
+}
+
+// tokenSource returns where access tokens come from.
+func tokenSource(cfg config.Global) (oauth2.TokenSource, error) {
+	switch cfg.TokenURL {
+	case "":
+		return google.ComputeTokenSource("", scope), nil
+	case config.NoTokenURL:
+		credentials, err := google.FindDefaultCredentials(context.Background(), scope)
+		if err != nil {
+			return nil, fmt.Errorf("find application default credentials: %w", err)
+		}
+		return credentials.TokenSource, nil
+	}
+	return &exchange{
+		url: cfg.TokenURL, body: cfg.TokenBody.Reveal(), limit: rate.NewLimiter(rate.Every(tokenInterval), tokenBurst),
+		client: &http.Client{
+			Timeout: tokenTimeout, Transport: &oauth2.Transport{Source: google.ComputeTokenSource("", scope)},
+		},
+	}, nil
+}
+
+// lazySource opens a source at the first request, and again after a failure: files may be mounted later.
+type lazySource struct {
+	open func() (oauth2.TokenSource, error)
+
+	mu     sync.Mutex
+	source oauth2.TokenSource
+}
+
+// Token implements oauth2.TokenSource.
+func (s *lazySource) Token() (*oauth2.Token, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.source == nil {
+		source, err := s.open()
+		if err != nil {
+			return nil, err
+		}
+		s.source = source
+	}
+	return s.source.Token()
+}
+
+// exchange gets tokens from token-url.
+type exchange struct {
+	url, body string
+	client    *http.Client
+	limit     *rate.Limiter
+}
+
+// Token implements oauth2.TokenSource.
+func (e *exchange) Token() (*oauth2.Token, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), tokenTimeout)
+	defer cancel()
+	if err := e.limit.Wait(ctx); err != nil {
+		return nil, fmt.Errorf("token-url is asked too often: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, strings.NewReader(e.body))
+	if err != nil {
+		return nil, err
+	}
+	resp, err := e.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	content, err := io.ReadAll(io.LimitReader(resp.Body, errorBodyLimit))
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, &oauth2.RetrieveError{Response: resp}
+	}
+	var answer struct {
+		AccessToken string    `json:"accessToken"`
+		ExpireTime  time.Time `json:"expireTime"`
+	}
+	if err := json.Unmarshal(content, &answer); err != nil || answer.AccessToken == "" {
+		return nil, fmt.Errorf("the answer of token-url has no accessToken: %w", err)
+	}
+	return &oauth2.Token{AccessToken: answer.AccessToken, Expiry: answer.ExpireTime}, nil
+}

@@ -1,0 +1,296 @@
+// Package instances reads the instances of nodes, and their network tags.
+package instances
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	common "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/config"
+	"github.com/unified-ccm/unified-ccm/providers/gce/names"
+)
+
+const (
+	// maxFilter is the length limit of a filter: URLs of about 8,000 characters are accepted everywhere.
+	maxFilter = 4000
+	// maxGets is the number of instances up to which single reads are cheaper than the list of all.
+	maxGets = 4
+)
+
+// Options configure New. All fields but Clock are required.
+type Options struct {
+	API    api.API
+	IDs    names.ProviderIDs
+	Config config.Global
+	Clock  clock.PassiveClock
+}
+
+// Source reads instances of all zones of the project: a zone counts as soon as it has an instance. It is safe for
+// concurrent use.
+type Source struct {
+	options Options
+	tags    *tags
+}
+
+var _ common.Source = (*Source)(nil)
+
+// New returns a Source. It makes no call.
+func New(o Options) *Source {
+	if o.Clock == nil {
+		o.Clock = clocks.OrReal(nil)
+	}
+	return &Source{options: o, tags: newTags(o.Clock)}
+}
+
+// List implements common.Source. With node-instance-prefix, other instances are absent; they are read one by one. So are
+// those of zones that do not answer.
+func (s *Source) List(ctx context.Context) ([]common.Instance, error) {
+	filter := ""
+	if prefix := s.options.Config.NodeInstancePrefix; prefix != "" {
+		filter = "name eq " + regexp.QuoteMeta(prefix) + ".*"
+	}
+	found, _, err := s.converted(ctx, filter)
+	return found, err
+}
+
+// Get implements common.Source. An instance counts as deleted if the read of it and the list of its name agree: a
+// missing project or zone is "not found" too, and fails the list.
+func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, error) {
+	if len(ids) > maxGets {
+		return s.selected(ctx, ids)
+	}
+	var found []api.Instance
+	var uncertain []common.Instance
+	var missing []string
+	for _, id := range ids {
+		zone, name := names.SplitInstanceID(id)
+		var instance api.Instance
+		err := s.options.API.Get(ctx, api.InstancesGet, api.Target{Zone: zone, Name: name}, &instance)
+		switch {
+		case cloudapi.Is(err, cloudapi.NotFound):
+			missing = append(missing, id)
+		case cloudapi.Is(err, cloudapi.Unavailable) && ctx.Err() == nil: // Its zone may be disrupted.
+			uncertain = append(uncertain, common.Instance{ID: id, Uncertain: err})
+		case err != nil:
+			return nil, err
+		default:
+			found = append(found, instance)
+		}
+	}
+	out, err := s.convert(ctx, found)
+	out = append(out, uncertain...)
+	if err != nil || len(missing) == 0 {
+		return out, err
+	}
+	rest, err := s.selected(ctx, missing)
+	return append(out, rest...), err
+}
+
+// selected returns the instances with these IDs from lists of their names. Those that are in a zone which did not answer
+// are uncertain.
+func (s *Source) selected(ctx context.Context, ids []string) ([]common.Instance, error) {
+	wanted := make([]string, len(ids))
+	for i, id := range ids {
+		_, wanted[i] = names.SplitInstanceID(id)
+	}
+	found, silent, err := s.named(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(i common.Instance) bool { return !slices.Contains(ids, i.ID) })
+	for _, id := range ids {
+		zone, _ := names.SplitInstanceID(id)
+		isFound := slices.ContainsFunc(found, func(i common.Instance) bool { return i.ID == id })
+		if !isFound && slices.Contains(silent, zone) {
+			found = append(found, common.Instance{ID: id, Uncertain: unanswered(silent)})
+		}
+	}
+	return found, nil
+}
+
+// unanswered returns the error about an instance that may be in a zone which did not answer.
+func unanswered(zones []string) error {
+	return (&api.PartialError{Call: api.InstancesList, Places: zones}).OrNil()
+}
+
+// Find implements common.Source. The name of an instance is that of its Node up to the first dot. Of instances with one
+// name, the one in local-zone counts if the nodes are in that zone only, then the one in the region.
+func (s *Source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Instance, error) {
+	e, err := s.options.API.Environment(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wanted := make([]string, len(nodes))
+	for i, node := range nodes {
+		wanted[i] = names.InstanceName(node.Name)
+	}
+	found, silent, err := s.named(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	silent = slices.DeleteFunc(silent, func(zone string) bool { return names.RegionOf(zone) != e.Region })
+	byName := map[string][]common.Instance{}
+	for _, i := range found {
+		if i.Region == e.Region {
+			byName[i.NodeName] = append(byName[i.NodeName], i)
+		}
+	}
+	var out []common.Instance
+	for i, node := range nodes {
+		candidates := byName[wanted[i]]
+		local := slices.IndexFunc(candidates, func(c common.Instance) bool { return c.Zone == e.Zone })
+		switch {
+		case len(candidates) == 0 && len(silent) == 0:
+			continue
+		case len(candidates) == 0:
+			candidates = []common.Instance{{Uncertain: unanswered(silent)}}
+		case local >= 0 && !s.options.Config.AllZones():
+			candidates = candidates[local : local+1]
+		case len(candidates) > 1:
+			candidates = []common.Instance{{Uncertain: ambiguous(wanted[i], candidates)}}
+		}
+		instance := candidates[0]
+		instance.NodeName = node.Name
+		out = append(out, instance)
+	}
+	return out, nil
+}
+
+// ambiguous returns the error about several instances with the name of one node.
+func ambiguous(name string, instances []common.Instance) error {
+	var zones []string
+	for _, i := range instances {
+		zones = append(zones, i.Zone)
+	}
+	slices.Sort(zones)
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Find",
+		Err: fmt.Errorf("the zones %s have an instance %s each: set --provider-id of its kubelet",
+			strings.Join(zones, ", "), name)}
+}
+
+// named returns the instances with these names in all zones, and the zones that did not answer. Many names are read with
+// the list of all.
+func (s *Source) named(ctx context.Context, wanted []string) (found []common.Instance, silent []string, err error) {
+	wanted = slices.Compact(slices.Sorted(slices.Values(wanted)))
+	filter := "name eq (" + strings.Join(wanted, "|") + ")"
+	if len(wanted) == 1 {
+		filter = "name eq " + wanted[0]
+	}
+	if len(filter) > maxFilter {
+		filter = ""
+	}
+	return s.converted(ctx, filter)
+}
+
+func (s *Source) converted(ctx context.Context, filter string) (found []common.Instance, silent []string, err error) {
+	listed, silent, err := s.list(ctx, filter)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err = s.convert(ctx, listed)
+	return found, silent, err
+}
+
+func (s *Source) list(ctx context.Context, filter string) (found []api.Instance, silent []string, err error) {
+	query := url.Values{}
+	if filter != "" {
+		query.Set("filter", filter)
+	}
+	documents, err := s.options.API.List(ctx, api.InstancesList, api.Target{}, query)
+	if silent, err = api.Unreachable(err); err != nil {
+		return nil, nil, err
+	}
+	if found, err = api.ParseAll[api.Instance](documents); err != nil {
+		return nil, nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: api.InstancesList.String(), Err: err}
+	}
+	return found, silent, nil
+}
+
+// convert returns instances as package instances needs them, and remembers their tags.
+func (s *Source) convert(ctx context.Context, found []api.Instance) ([]common.Instance, error) {
+	e, err := s.options.API.Environment(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.tags.record(found)
+	out := make([]common.Instance, 0, len(found))
+	for _, i := range found {
+		zone := api.Last(i.Zone)
+		providerID, err := s.options.IDs.Format(e.Project, zone, i.Name)
+		if err != nil {
+			return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: "instances.get", Err: err}
+		}
+		out = append(out, common.Instance{
+			ID: names.InstanceID(zone, i.Name), ProviderID: providerID, NodeName: i.Name,
+			Type: api.Last(i.MachineType), Zone: zone, Region: names.RegionOf(zone), State: stateOf(i.Status),
+			Addresses: addresses(i, s.options.Config.PrefersIPv6()),
+		})
+	}
+	return out, nil
+}
+
+// stateOf maps the states of instances. One that is being stopped, and an unknown state, count as running, which never
+// taints a node.
+func stateOf(status string) common.State {
+	switch status {
+	case "TERMINATED", "STOPPED", "SUSPENDED":
+		return common.Stopped
+	case "PROVISIONING", "STAGING":
+		return common.Pending
+	default:
+		return common.Running
+	}
+}
+
+// addresses returns the addresses of an instance, interface by interface, those of the first family before the others.
+func addresses(i api.Instance, ipv6First bool) []v1.NodeAddress {
+	var out []v1.NodeAddress
+	add := func(kind v1.NodeAddressType, ip string) {
+		if ip != "" {
+			out = append(out, v1.NodeAddress{Type: kind, Address: ip})
+		}
+	}
+	for _, nic := range i.Interfaces {
+		add(v1.NodeInternalIP, nic.NetworkIP)
+		for _, access := range nic.AccessConfigs {
+			add(v1.NodeExternalIP, access.NatIP)
+		}
+		add(v1.NodeInternalIP, IPv6Of(nic))
+	}
+	isSecond := func(a v1.NodeAddress) int {
+		if strings.Contains(a.Address, ":") != ipv6First {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(out, func(a, b v1.NodeAddress) int { return cmp.Compare(isSecond(a), isSecond(b)) })
+	return out
+}
+
+// IPv6Of returns the IPv6 address of an interface: the internal one or, with external access, the last external one; ""
+// without one.
+func IPv6Of(nic api.NetworkInterface) string {
+	ip := nic.IPv6Address
+	if nic.IPv6AccessType == "EXTERNAL" {
+		for _, access := range nic.IPv6AccessConfigs {
+			ip = cmp.Or(access.ExternalIPv6, ip)
+		}
+	}
+	return ip
+}
+
+// errNoTag is the error about an instance without a network tag for firewalls.
+var errNoTag = errors.New("it has no network tag with which its name begins: add one to the instance, or set node-tags " +
+	"in section [global] to the tag that all nodes have")

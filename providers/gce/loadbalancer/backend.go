@@ -1,0 +1,206 @@
+package loadbalancer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/names"
+)
+
+var backendKind = rows.Kind[*api.BackendService, *api.BackendService]{
+	Name: kindBackend,
+	Key:  func(b *api.BackendService) string { return b.Name },
+	Rows: rows.InPlace([]rows.Row[*api.BackendService, *api.BackendService]{
+		{
+			Name: "protocol", Value: rows.Text(func(b *api.BackendService) *string { return &b.Protocol }),
+			Effect: rows.Traffic("the protocol of the backend service changes"),
+		},
+		{
+			Name: "sessionAffinity", Value: rows.Text(func(b *api.BackendService) *string { return &b.SessionAffinity }),
+			Ignore: func(have, want *api.BackendService) bool {
+				return have.SessionAffinity == "" && want.SessionAffinity == api.AffinityNone
+			},
+		},
+		{
+			Name:  "healthChecks",
+			Value: rows.Of(showLinks, func(b *api.BackendService) *[]string { return &b.HealthChecks }),
+		},
+		backendsRow,
+	}),
+}
+
+// backendsRow are the instance groups of a backend service. Those that this manager does not know stay.
+var backendsRow = rows.Row[*api.BackendService, *api.BackendService]{
+	Name: "backends", Membership: true,
+	Value: rows.Members(func(b api.Backend) string { return api.Path(b.Group) },
+		func(b *api.BackendService) *[]api.Backend { return &b.Backends }),
+}
+
+// groupsKind compares the groups of a backend service alone.
+var groupsKind = rows.Kind[*api.BackendService, *api.BackendService]{
+	Name: kindBackend, Key: backendKind.Key,
+	Rows: rows.InPlace([]rows.Row[*api.BackendService, *api.BackendService]{backendsRow}),
+}
+
+// backendsOf returns the backends of the groups of the cluster, and those of other groups that exist.
+func (d *differ) backendsOf(have *api.BackendService, groups []Group) []api.Backend {
+	var out []api.Backend
+	for _, zone := range d.groupZones(groups) {
+		out = append(out, api.Backend{Group: d.groupLink(zone)})
+	}
+	if have == nil {
+		return out
+	}
+	for _, b := range have.Backends {
+		if api.Last(b.Group) != names.InstanceGroup(d.have.ClusterID) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// existingBackend returns the backend service with the wanted name.
+func (d *differ) existingBackend() *api.BackendService {
+	if isNamed(d.have.Backend, d.want.Backend.Name) {
+		return d.have.Backend
+	}
+	i := slices.IndexFunc(d.have.SharedBackends, func(b api.BackendService) bool { return b.Name == d.want.Backend.Name })
+	if i < 0 {
+		return nil
+	}
+	return &d.have.SharedBackends[i]
+}
+
+// ensureBackend plans the backend service. A change of the protocol waits for the deletion of its forwarding rule.
+func (d *differ) ensureBackend(ruleDeletion, after []plan.Ref) []plan.Ref {
+	have, want := d.existingBackend(), d.want.Backend
+	want.Backends = d.backendsOf(have, d.want.Groups)
+	if have == nil {
+		return []plan.Ref{d.add(backendKind.Create(&want), backendCreation{want, d.sharedCheck()}, after...)}
+	}
+	existing := *have
+	change, differ := backendKind.Update(&existing, &want)
+	if !differ {
+		return nil
+	}
+	if existing.Protocol != want.Protocol {
+		after = slices.Concat(after, ruleDeletion)
+	}
+	return []plan.Ref{d.add(change, backendUpdate{want, change.Fields, d.sharedCheck()}, after...)}
+}
+
+// sharedCheck returns the health check of nodes, if the wanted backend service has it.
+func (d *differ) sharedCheck() *api.HealthCheck {
+	if !d.want.SharedCheck {
+		return nil
+	}
+	check := d.want.Check
+	return &check
+}
+
+// removeBackend plans the deletion of a backend service, unless others use it.
+func (d *differ) removeBackend(have api.BackendService, after ...plan.Ref) []plan.Ref {
+	link := d.link(api.BackendServicesGet, api.Target{Name: have.Name})
+	if d.isUsed(link) {
+		return nil
+	}
+	change := backendKind.Delete(&have)
+	change.ID = have.Name
+	return []plan.Ref{d.add(change, backendDeletion{have.Name, link}, after...)}
+}
+
+// holdCheck keeps the health check of nodes, if a backend service is about to refer to it.
+func (w writer) holdCheck(ctx context.Context, shared *api.HealthCheck) (release func(), err error) {
+	if shared == nil {
+		return func() {}, nil
+	}
+	link := w.link(api.HealthChecksGet, api.Target{Name: shared.Name})
+	return w.holdShared(ctx, link, func(ctx context.Context) error {
+		if w.checks.find(shared.Name) != nil {
+			return nil
+		}
+		return createCheck[api.HealthCheck](ctx, w, &checkKind, *shared)
+	})
+}
+
+// backendCreation creates a backend service.
+type backendCreation struct {
+	want   api.BackendService
+	shared *api.HealthCheck
+}
+
+// Do implements plan.Step.
+func (s backendCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	release, err := w.holdCheck(ctx, s.shared)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return w.backends.create(ctx, s.want, func(have *api.BackendService) bool {
+		existing, want := *have, s.want
+		return backendKind.Equal(&existing, &want)
+	})
+}
+
+// backendUpdate changes a backend service. All else in it stays, such as the settings of its backends.
+type backendUpdate struct {
+	want   api.BackendService
+	fields plan.Fields
+	shared *api.HealthCheck
+}
+
+// Do implements plan.Step.
+func (s backendUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	release, err := w.holdCheck(ctx, s.shared)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return w.backends.replace(ctx, s.want.Name, func(b *api.BackendService) {
+		existing := b.Backends
+		backendKind.Set(b, &s.want, s.fields)
+		if s.fields.Has(backendsRow.Name) {
+			b.Backends = mergeBackends(existing, s.want.Backends)
+		}
+	})
+}
+
+// mergeBackends returns the wanted backends, in the order of those that exist, so that each keeps its other settings.
+func mergeBackends(have, want []api.Backend) []api.Backend {
+	isIn := func(list []api.Backend, b api.Backend) bool {
+		return slices.ContainsFunc(list, func(o api.Backend) bool { return api.SameLink(o.Group, b.Group) })
+	}
+	var out []api.Backend
+	for _, b := range have {
+		if isIn(want, b) {
+			out = append(out, b)
+		}
+	}
+	for _, b := range want {
+		if !isIn(have, b) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// backendDeletion deletes a backend service, unless another forwarding rule uses it.
+type backendDeletion struct{ name, link string }
+
+// Do implements plan.Step.
+func (s backendDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	isUsed := func() bool {
+		for _, rule := range w.rules.table.All() {
+			if api.SameLink(rule.BackendService, s.link) {
+				return true
+			}
+		}
+		return false
+	}
+	return w.removeShared(ctx, s.link, isUsed, func(ctx context.Context) (bool, error) {
+		return w.backends.remove(ctx, s.name)
+	})
+}

@@ -1,0 +1,214 @@
+package loadbalancer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/names"
+)
+
+// probeRow returns the row of a number of a health check. A larger one that exists stays: people raise them by hand.
+func probeRow[T any](name string, field func(T) *int64) rows.Row[T, T] {
+	return rows.Row[T, T]{
+		Name: name, Value: rows.Number(field), Ignore: func(have, want T) bool { return *field(have) >= *field(want) },
+	}
+}
+
+// checkDescription is the row of the description, which the shared health check of internal load balancers lacks.
+func checkDescription[T any](field func(T) *string) rows.Row[T, T] {
+	return rows.Row[T, T]{
+		Name: "description", Value: rows.Text(field), Ignore: func(_, want T) bool { return *field(want) == "" },
+	}
+}
+
+var poolCheckKind = rows.Kind[*api.HTTPHealthCheck, *api.HTTPHealthCheck]{
+	Name: kindPoolCheck,
+	Key:  func(c *api.HTTPHealthCheck) string { return c.Name },
+	Rows: rows.InPlace([]rows.Row[*api.HTTPHealthCheck, *api.HTTPHealthCheck]{
+		{Name: "port", Value: rows.Number(func(c *api.HTTPHealthCheck) *int64 { return &c.Port })},
+		{Name: "requestPath", Value: rows.Text(func(c *api.HTTPHealthCheck) *string { return &c.RequestPath })},
+		probeRow("checkIntervalSec", func(c *api.HTTPHealthCheck) *int64 { return &c.CheckInterval }),
+		probeRow("timeoutSec", func(c *api.HTTPHealthCheck) *int64 { return &c.Timeout }),
+		probeRow("healthyThreshold", func(c *api.HTTPHealthCheck) *int64 { return &c.HealthyThreshold }),
+		probeRow("unhealthyThreshold", func(c *api.HTTPHealthCheck) *int64 { return &c.UnhealthyThreshold }),
+		checkDescription(func(c *api.HTTPHealthCheck) *string { return &c.Description }),
+	}),
+}
+
+var checkKind = rows.Kind[*api.HealthCheck, *api.HealthCheck]{
+	Name: kindCheck,
+	Key:  func(c *api.HealthCheck) string { return c.Name },
+	Rows: rows.InPlace([]rows.Row[*api.HealthCheck, *api.HealthCheck]{
+		{Name: "type", Value: rows.Text(func(c *api.HealthCheck) *string { return &c.Type })},
+		{Name: "port", Value: rows.Number(func(c *api.HealthCheck) *int64 { return &probeOf(c).Port })},
+		{Name: "requestPath", Value: rows.Text(func(c *api.HealthCheck) *string { return &probeOf(c).RequestPath })},
+		probeRow("checkIntervalSec", func(c *api.HealthCheck) *int64 { return &c.CheckInterval }),
+		probeRow("timeoutSec", func(c *api.HealthCheck) *int64 { return &c.Timeout }),
+		probeRow("healthyThreshold", func(c *api.HealthCheck) *int64 { return &c.HealthyThreshold }),
+		probeRow("unhealthyThreshold", func(c *api.HealthCheck) *int64 { return &c.UnhealthyThreshold }),
+		checkDescription(func(c *api.HealthCheck) *string { return &c.Description }),
+	}),
+}
+
+// probeOf returns the request of a health check. One of another type has none. Observations are shared, so the request
+// is a copy.
+func probeOf(c *api.HealthCheck) *api.HTTPProbe {
+	p := api.HTTPProbe{}
+	if c.HTTP != nil {
+		p = *c.HTTP
+	}
+	c.HTTP = &p
+	return c.HTTP
+}
+
+// ensureCheck plans the health check of the wanted pool or backend service.
+func (d *differ) ensureCheck() []plan.Ref {
+	if d.want.Internal {
+		have := d.have.Check
+		if d.want.SharedCheck {
+			have = d.have.NodeCheck
+		}
+		return ensureCheck(d, &checkKind, have, d.want.Check)
+	}
+	have := d.have.PoolCheck
+	if d.want.SharedCheck {
+		have = d.have.NodePoolCheck
+	}
+	return ensureCheck(d, &poolCheckKind, have, d.want.PoolCheck)
+}
+
+// ensureCheck plans a health check of one of the two kinds.
+func ensureCheck[T any, P api.Object[T]](d *differ, kind *rows.Kind[*T, *T], have *T, want T) []plan.Ref {
+	if have == nil {
+		return []plan.Ref{d.add(kind.Create(&want), checkCreation[T, P]{kind, want})}
+	}
+	existing := *have
+	change, differ := kind.Update(&existing, &want)
+	if !differ {
+		return nil
+	}
+	return []plan.Ref{d.add(change, checkUpdate[T, P]{kind, want, change.Fields})}
+}
+
+// removeChecks plans the deletion of health checks of pools or of backend services, with the firewalls of their probes.
+// The one of nodes stays while others use it.
+func (d *differ) removeCheck(kind, name string, shared bool, after ...plan.Ref) []plan.Ref {
+	call, firewall, change := api.HTTPHealthChecksGet, names.PoolHealthFirewall(name), plan.Change{}
+	if kind == kindPoolCheck {
+		change = poolCheckKind.Delete(&api.HTTPHealthCheck{Resource: api.Resource{Name: name}})
+		if shared {
+			firewall = names.NodePoolHealthFirewall(d.have.ClusterID)
+		}
+	} else {
+		call, firewall = api.HealthChecksGet, names.BackendHealthFirewall(name)
+		change = checkKind.Delete(&api.HealthCheck{Resource: api.Resource{Name: name}})
+	}
+	link := d.link(call, api.Target{Name: name})
+	if d.isUsed(link) {
+		return nil
+	}
+	change.ID = name
+	refs := after
+	if d.checkExists(kind, name) {
+		refs = []plan.Ref{d.add(change, checkDeletion{kind, name, link}, after...)}
+	}
+	if have, ok := d.have.Firewalls[firewall]; ok {
+		refs = append(refs, d.removeFirewall(have, checkOf{kind, name}, refs...)...)
+	}
+	return refs
+}
+
+func (d *differ) checkExists(kind, name string) bool {
+	if kind == kindPoolCheck {
+		return isNamed(d.have.PoolCheck, name) || isNamed(d.have.NodePoolCheck, name)
+	}
+	return isNamed(d.have.Check, name) || isNamed(d.have.NodeCheck, name)
+}
+
+// isNamed reports whether an object exists and has a name.
+func isNamed[T any](object *T, name string) bool { return object != nil && nameOf(*object) == name }
+
+// checkOf names a health check whose probes a firewall allows.
+type checkOf struct{ kind, name string }
+
+// exists reports whether the snapshot has the health check.
+func (c checkOf) exists(w writer) bool {
+	switch c.kind {
+	case kindPoolCheck:
+		return w.poolChecks.find(c.name) != nil
+	case kindCheck:
+		return w.checks.find(c.name) != nil
+	}
+	return false
+}
+
+// collectionOf returns the collection of a kind of health checks.
+func collectionOf[T any, P api.Object[T]](w writer) *collection[T, P] {
+	for _, c := range []any{w.checks, w.poolChecks} {
+		if found, ok := c.(*collection[T, P]); ok {
+			return found
+		}
+	}
+	return nil
+}
+
+// checkCreation creates a health check.
+type checkCreation[T any, P api.Object[T]] struct {
+	kind *rows.Kind[*T, *T]
+	want T
+}
+
+// Do implements plan.Step.
+func (s checkCreation[T, P]) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	return createCheck[T, P](ctx, w, s.kind, s.want)
+}
+
+func createCheck[T any, P api.Object[T]](ctx context.Context, w writer, kind *rows.Kind[*T, *T], want T) error {
+	return collectionOf[T, P](w).create(ctx, want, func(have *T) bool {
+		existing, wanted := *have, want
+		return kind.Equal(&existing, &wanted)
+	})
+}
+
+// checkUpdate changes a health check. All else in it stays.
+type checkUpdate[T any, P api.Object[T]] struct {
+	kind   *rows.Kind[*T, *T]
+	want   T
+	fields plan.Fields
+}
+
+// Do implements plan.Step.
+func (s checkUpdate[T, P]) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	want := s.want
+	return collectionOf[T, P](w).replace(ctx, nameOf(want), func(object *T) { s.kind.Set(object, &want, s.fields) })
+}
+
+// checkDeletion deletes a health check, unless others use it.
+type checkDeletion struct{ kind, name, link string }
+
+// Do implements plan.Step.
+func (s checkDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	refers := func(link string) bool { return api.SameLink(link, s.link) }
+	isUsed := func() bool {
+		for _, pool := range w.pools.table.All() {
+			if s.kind == kindPoolCheck && slices.ContainsFunc(pool.HealthChecks, refers) {
+				return true
+			}
+		}
+		for _, backend := range w.backends.table.All() {
+			if s.kind == kindCheck && slices.ContainsFunc(backend.HealthChecks, refers) {
+				return true
+			}
+		}
+		return false
+	}
+	return w.removeShared(ctx, s.link, isUsed, func(ctx context.Context) (bool, error) {
+		if s.kind == kindPoolCheck {
+			return w.poolChecks.remove(ctx, s.name)
+		}
+		return w.checks.remove(ctx, s.name)
+	})
+}

@@ -1,0 +1,303 @@
+package loadbalancer
+
+import (
+	"slices"
+
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/names"
+)
+
+// ensure plans the changes to the wanted objects: the health check, then the pool or the backend service with its groups,
+// then the forwarding rule with its address, then the firewalls. What another kind of load balancer has left is deleted
+// before. Deletions have the reverse order, so that the firewall of the traffic is the last object of a load balancer.
+func (d *differ) ensure() error {
+	if d.have.Elsewhere != nil {
+		return cloudprovider.ImplementedElsewhere
+	}
+	rule, replaced := d.have.Rule, []plan.Ref(nil)
+	if rule != nil && d.have.isExternal() == d.want.Internal {
+		replaced, rule = d.removeRule(), nil
+	}
+	want, err := d.wantedRule(rule)
+	if err != nil {
+		return err
+	}
+	replaced = d.removeOther(replaced)
+	if rule == nil {
+		replaced = append(replaced, d.adoptAddress(&want)...)
+	}
+	pool, replacesPool := d.replacesPool()
+	deletion := d.replaceRule(rule, want, replacesPool)
+	checks := d.ensureCheck()
+	var back []plan.Ref
+	if d.want.Internal {
+		back = d.ensureBackend(deletion, slices.Concat(checks, d.ensureGroups(d.want.Groups), replaced))
+	} else if replacesPool {
+		back = d.ensurePool(&pool, deletion, slices.Concat(checks, replaced))
+	} else {
+		back = d.ensurePool(nil, nil, slices.Concat(checks, replaced))
+	}
+	ruled := d.ensureRule(rule, want, deletion, slices.Concat(back, replaced))
+	d.ensureFirewalls(rule, want, ruled)
+	d.removeObsolete(slices.Concat(back, ruled))
+	for _, warning := range d.want.Warnings {
+		d.plan.Warnf("%s", warning)
+	}
+	return nil
+}
+
+// removeRule plans the deletion of the forwarding rule.
+func (d *differ) removeRule() []plan.Ref {
+	have := *d.have.Rule
+	change := ruleKind.Delete(&have)
+	change.ID = have.Name
+	return []plan.Ref{d.add(change, ruleDeletion{have.Name})}
+}
+
+// removeOther plans the deletion of the objects of the other kind of load balancer, after that of its forwarding rule.
+func (d *differ) removeOther(after []plan.Ref) []plan.Ref {
+	if d.want.Internal {
+		return slices.Concat(after, d.removeExternal(after...))
+	}
+	return slices.Concat(after, d.removeInternal(after...))
+}
+
+// adoptAddress lets a new forwarding rule have the address that is reserved for it, since an earlier one was deleted. An
+// address that it cannot have is released before.
+func (d *differ) adoptAddress(want *api.ForwardingRule) []plan.Ref {
+	address := d.have.Address
+	if address == nil || d.have.Kept[keptAddress(address.Name)] {
+		return nil
+	}
+	if d.fits(*address, *want) {
+		want.IPAddress = address.Address
+		if !d.want.Internal && address.NetworkTier != "" {
+			want.NetworkTier = address.NetworkTier
+		}
+		return nil
+	}
+	return []plan.Ref{d.releaseLeftover()}
+}
+
+// replaceRule plans the deletion of a forwarding rule that cannot become the wanted one in place, or whose pool is
+// replaced. Its address is reserved before, unless the wanted one has another.
+func (d *differ) replaceRule(have *api.ForwardingRule, want api.ForwardingRule, replacesPool bool) []plan.Ref {
+	if have == nil {
+		return nil
+	}
+	existing := d.existingRule(*have)
+	change, replace := ruleKind.Replace(&existing, &want)
+	if !replace && !replacesPool {
+		return nil
+	}
+	if replacesPool {
+		change.Reason = "its target pool is replaced, which has what changes"
+	}
+	change.ID = have.Name
+	var after []plan.Ref
+	if want.IPAddress == have.IPAddress {
+		after = d.reserve(*have)
+	}
+	return []plan.Ref{d.add(change, ruleDeletion{have.Name}, after...)}
+}
+
+// ensureRule plans the creation of the forwarding rule, or its update, and the release of an address that was reserved
+// for its replacement.
+func (d *differ) ensureRule(have *api.ForwardingRule, want api.ForwardingRule, deletion, after []plan.Ref) []plan.Ref {
+	var refs []plan.Ref
+	if have == nil || len(deletion) > 0 {
+		refs = []plan.Ref{d.add(ruleKind.Create(&want), ruleCreation{want}, slices.Concat(deletion, after)...)}
+	} else {
+		existing := d.existingRule(*have)
+		if change, differ := ruleKind.Update(&existing, &want); differ {
+			var patch api.ForwardingRulePatch
+			ruleKind.Set(&patch, &want, change.Fields)
+			refs = []plan.Ref{d.add(change, ruleUpdate{want.Name, patch}, after...)}
+		}
+	}
+	if address := d.have.Address; address != nil && !d.have.Kept[keptAddress(address.Name)] &&
+		address.Name != d.want.Static && address.Address != d.want.Static {
+		d.release(*address, refs...)
+	}
+	return refs
+}
+
+// ensureFirewalls plans the firewalls for the address of the forwarding rule.
+func (d *differ) ensureFirewalls(have *api.ForwardingRule, want api.ForwardingRule, after []plan.Ref) {
+	ip := want.IPAddress
+	if ip == "" {
+		ip = pendingAddress
+	}
+	traffic := d.ensureFirewall(&firewallKind, d.trafficFirewall(ip), have != nil, after)
+	probes, kind := d.probeFirewall(ip)
+	if len(probes.DestinationRanges) == 0 {
+		after = nil
+	}
+	d.ensureFirewall(kind, probes, have != nil, after)
+	for _, name := range []string{names.OldFirewall(d.name()), names.DenyFirewall(d.name())} {
+		if old, ok := d.have.Firewalls[name]; ok {
+			d.removeFirewall(old, checkOf{}, traffic...)
+		}
+	}
+}
+
+// removeObsolete plans the deletion of health checks, and of a backend service, that the wanted objects have left.
+func (d *differ) removeObsolete(after []plan.Ref) {
+	own, node := d.name(), names.NodeHealthCheck(d.have.ClusterID)
+	if !d.want.Internal {
+		if d.want.SharedCheck {
+			d.removeCheck(kindPoolCheck, own, false, after...)
+		} else if d.have.Pool != nil && refersTo(d.have.Pool.HealthChecks, node) {
+			d.removeCheck(kindPoolCheck, node, true, after...)
+		}
+		return
+	}
+	if backend := d.have.Backend; backend != nil && backend.Name != d.want.Backend.Name {
+		after = append(after, d.removeBackend(*backend, after...)...)
+	}
+	for _, backend := range d.have.SharedBackends {
+		if backend.Name != d.want.Backend.Name && d.have.leaves(backend) {
+			after = append(after, d.removeBackend(backend, after...)...)
+		}
+	}
+	if d.want.SharedCheck {
+		d.removeCheck(kindCheck, own, false, after...)
+	} else if d.have.Backend != nil && refersTo(d.have.Backend.HealthChecks, node) {
+		d.removeCheck(kindCheck, node, true, after...)
+	}
+}
+
+// refersTo reports whether a list of URLs has an object.
+func refersTo(links []string, name string) bool {
+	return slices.ContainsFunc(links, func(link string) bool { return api.Last(link) == name })
+}
+
+// removeExternal plans the deletion of the pool with its health checks.
+func (d *differ) removeExternal(after ...plan.Ref) []plan.Ref {
+	refs := slices.Clone(after)
+	own, node := d.name(), names.NodeHealthCheck(d.have.ClusterID)
+	usesNode := false
+	if have := d.have.Pool; have != nil && !d.have.Kept["pools/"+have.Name] {
+		existing := existingPool(*have)
+		change := poolKind.Delete(&existing)
+		change.ID = have.Name
+		refs = append(refs, d.add(change, poolDeletion{have.Name}, after...))
+		usesNode = refersTo(have.HealthChecks, node)
+	}
+	refs = append(refs, d.removeCheck(kindPoolCheck, own, false, refs...)...)
+	if d.removesNodeChecks(usesNode) {
+		refs = append(refs, d.removeCheck(kindPoolCheck, node, true, refs...)...)
+	}
+	return unique(refs)
+}
+
+// removesNodeChecks reports whether the health check of nodes may be deleted with a load balancer: if it was the last
+// that used it, or in a deletion that was interrupted.
+func (d *differ) removesNodeChecks(usesNode bool) bool {
+	_, interrupted := d.have.Firewalls[names.Firewall(d.name())]
+	return usesNode || interrupted
+}
+
+// removeInternal plans the deletion of the backend service with its health checks and groups.
+func (d *differ) removeInternal(after ...plan.Ref) []plan.Ref {
+	refs := slices.Clone(after)
+	own, node := d.name(), names.NodeHealthCheck(d.have.ClusterID)
+	usesNode, isInternal := false, d.have.Rule != nil && !d.have.isExternal()
+	remove := func(b api.BackendService) {
+		refs = append(refs, d.removeBackend(b, after...)...)
+		usesNode, isInternal = usesNode || refersTo(b.HealthChecks, node), true
+	}
+	if d.have.Backend != nil {
+		remove(*d.have.Backend)
+	}
+	for _, backend := range d.have.SharedBackends {
+		if d.have.leaves(backend) || d.isLeftover(backend) {
+			remove(backend)
+		}
+	}
+	refs = append(refs, d.removeCheck(kindCheck, own, false, refs...)...)
+	if d.removesNodeChecks(usesNode) {
+		refs = append(refs, d.removeCheck(kindCheck, node, true, refs...)...)
+	}
+	if isInternal || d.removesNodeChecks(false) {
+		refs = append(refs, d.removeGroups(refs...)...)
+	}
+	return unique(refs)
+}
+
+// isLeftover reports whether a shared backend service has no user any more, in a deletion that was interrupted.
+func (d *differ) isLeftover(backend api.BackendService) bool {
+	return d.have.Rule == nil && d.removesNodeChecks(false) &&
+		!d.isUsed(d.link(api.BackendServicesGet, api.Target{Name: backend.Name}))
+}
+
+// unique returns references without duplicates.
+func unique(refs []plan.Ref) []plan.Ref {
+	var out []plan.Ref
+	for _, ref := range refs {
+		if !slices.Contains(out, ref) {
+			out = append(out, ref)
+		}
+	}
+	return out
+}
+
+// remove plans the deletion of all objects of the Service, whatever kind its annotations select. What other controllers
+// have made, and what others use, is omitted.
+func (d *differ) remove() {
+	if d.have.Elsewhere != nil {
+		d.plan.Warnf("the forwarding rule %s was made by ingress-gce and is not changed", d.have.Elsewhere.Name)
+	}
+	var refs []plan.Ref
+	if d.have.Rule != nil {
+		refs = d.removeRule()
+	}
+	if address := d.have.Address; address != nil && !d.have.Kept[keptAddress(address.Name)] && d.have.Elsewhere == nil {
+		d.release(*address, refs...)
+	}
+	last := slices.Concat(refs, d.removeExternal(refs...), d.removeInternal(refs...))
+	for _, name := range []string{names.DenyFirewall(d.name()), names.OldFirewall(d.name()), names.Firewall(d.name())} {
+		if have, ok := d.have.Firewalls[name]; ok {
+			last = append(last, d.removeFirewall(have, checkOf{}, unique(last)...)...)
+		}
+	}
+}
+
+// keep returns the wanted objects with the existing values of some differences.
+func keep(want Desired, have Observed, held []plan.Difference) Desired {
+	isHeld := func(kind, field string) bool {
+		return slices.ContainsFunc(held, func(h plan.Difference) bool { return h.Kind == kind && h.IsOf(field) })
+	}
+	if rule := have.Rule; rule != nil {
+		if isHeld(kindRule, fieldAddress) {
+			want.Static = ""
+		}
+		if isHeld(kindRule, fieldTier) {
+			want.Tier, want.Static = "", ""
+		}
+		d := differ{want: want, have: have}
+		existing := []api.ForwardingRule{d.existingRule(*rule)}
+		kept := rows.Keep(&ruleKind, []api.ForwardingRule{want.Rule}, existing, held)[0]
+		if isHeld(kindRule, fieldAddress) {
+			kept.IPAddress = ""
+		}
+		want.Rule = kept
+	}
+	if have.Pool != nil && !want.Internal {
+		kept := rows.Keep(&poolKind, []api.TargetPool{want.Pool}, []api.TargetPool{*have.Pool}, held)
+		want.Pool.SessionAffinity = kept[0].SessionAffinity
+	}
+	if have.Backend != nil && want.Internal && have.Backend.Name == want.Backend.Name {
+		kept := rows.Keep(&backendKind, []api.BackendService{want.Backend}, []api.BackendService{*have.Backend}, held)
+		want.Backend.Protocol = kept[0].Protocol
+	}
+	if firewall, ok := have.Firewalls[want.Firewall.Name]; ok {
+		kept := rows.Keep(&firewallKind, []api.Firewall{want.Firewall}, []api.Firewall{firewall}, held)
+		want.Firewall.SourceRanges, want.Firewall.Allowed = kept[0].SourceRanges, kept[0].Allowed
+	}
+	return want
+}

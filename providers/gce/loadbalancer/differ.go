@@ -1,0 +1,59 @@
+package loadbalancer
+
+import (
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/names"
+)
+
+// The kinds of objects in plans. The forwarding rule has the address, and is the load balancer. Members are kinds of
+// their own, because only they change when nodes join and leave.
+const (
+	kindRule         = lbcommon.KindLoadBalancer
+	kindAddress      = "address"
+	kindPool         = "target pool"
+	kindMembers      = "members"
+	kindPoolCheck    = "HTTP health check"
+	kindBackend      = "backend service"
+	kindCheck        = "health check"
+	kindGroup        = "instance group"
+	kindGroupMembers = "group members"
+	kindFirewall     = "firewall"
+)
+
+// differ builds one plan.
+type differ struct {
+	key  lbcommon.Key
+	want Desired
+	have Observed
+	link func(*api.Call, api.Target) string
+	// skipsGroups leaves instance groups to another controller.
+	skipsGroups bool
+	plan        plan.Plan
+}
+
+// name returns the name of the load balancer.
+func (d *differ) name() string { return names.Balancer(string(d.key.UID)) }
+
+// add adds a change with its step, and returns its reference.
+func (d *differ) add(change plan.Change, step any, after ...plan.Ref) plan.Ref {
+	change.Step, change.After = step, append(change.After, after...)
+	d.plan.Add(change)
+	return change.Ref
+}
+
+// keptLink reports whether others use an object that is to be deleted.
+func (d *differ) isUsed(link string) bool {
+	return d.have.Used[api.Path(link)] || d.have.Kept[api.Path(link)]
+}
+
+// warnAs adds a warning with a reason of its own.
+func (d *differ) warnAs(reason events.Reason, text string) {
+	d.plan.Warnings = append(d.plan.Warnings, text)
+	if d.plan.Reasons == nil {
+		d.plan.Reasons = map[string]events.Reason{}
+	}
+	d.plan.Reasons[text] = reason
+}

@@ -1,0 +1,339 @@
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/names"
+)
+
+// defaultPriority is the priority of a firewall without one.
+const defaultPriority = 1000
+
+// firewallKind are the firewalls of traffic, and those of probes that one load balancer has.
+var firewallKind = rows.Kind[*api.Firewall, *api.FirewallPatch]{
+	Name: kindFirewall,
+	Key:  func(f *api.Firewall) string { return f.Name },
+	Rows: firewallRows(false),
+}
+
+// nodeFirewallKind are the firewalls of the probes of nodes. Earlier managers gave them the address of one load balancer
+// as the destination, which is corrected together with another change.
+var nodeFirewallKind = rows.Kind[*api.Firewall, *api.FirewallPatch]{
+	Name: kindFirewall, Key: firewallKind.Key, Rows: firewallRows(true),
+}
+
+func firewallRows(markDestination bool) []rows.Row[*api.Firewall, *api.FirewallPatch] {
+	return []rows.Row[*api.Firewall, *api.FirewallPatch]{
+		{
+			Name: "priority", Value: rows.Of(showPriority, func(f *api.Firewall) **int64 { return &f.Priority }),
+			Set: func(p *api.FirewallPatch, want *api.Firewall) { p.Priority = want.Priority },
+		},
+		{
+			Name: "network", Value: rows.Of(api.Last, func(f *api.Firewall) *string { return &f.Network }),
+		},
+		{
+			Name: "sourceRanges", Value: rows.Of(showRanges, func(f *api.Firewall) *[]string { return &f.SourceRanges }),
+			Set:    func(p *api.FirewallPatch, want *api.Firewall) { p.SourceRanges = rows.NonNil(want.SourceRanges) },
+			Effect: rows.Traffic("source ranges leave the firewall"),
+			Disrupts: func(have, want *api.Firewall) bool {
+				return !slices.Contains(want.SourceRanges, "0.0.0.0/0") &&
+					len(without(normalized(have.SourceRanges), normalized(want.SourceRanges))) > 0
+			},
+		},
+		{
+			Name: "destinationRanges", Mark: markDestination,
+			Value: rows.Of(showRanges, func(f *api.Firewall) *[]string { return &f.DestinationRanges }),
+			Set: func(p *api.FirewallPatch, want *api.Firewall) {
+				p.DestinationRanges = rows.NonNil(want.DestinationRanges)
+			},
+		},
+		{
+			// The tags follow the nodes unless they are configured.
+			Name: "targetTags", Value: rows.Set(func(f *api.Firewall) *[]string { return &f.TargetTags }), Membership: true,
+			Set:    func(p *api.FirewallPatch, want *api.Firewall) { p.TargetTags = rows.NonNil(want.TargetTags) },
+			Ignore: func(_, want *api.Firewall) bool { return len(want.TargetTags) == 0 },
+		},
+		{
+			Name: "allowed", Value: rows.Of(showPorts, func(f *api.Firewall) *[]api.Ports { return &f.Allowed }),
+			Set:    func(p *api.FirewallPatch, want *api.Firewall) { p.Allowed = rows.NonNil(want.Allowed) },
+			Effect: rows.Traffic("ports leave the firewall"),
+			Disrupts: func(have, want *api.Firewall) bool {
+				return len(without(singlePorts(have.Allowed), singlePorts(want.Allowed))) > 0
+			},
+		},
+		{
+			Name: "description", Value: rows.Text(func(f *api.Firewall) *string { return &f.Description }), Mark: markDestination,
+			Set:    func(p *api.FirewallPatch, want *api.Firewall) { p.Description = &want.Description },
+			Ignore: func(_, want *api.Firewall) bool { return want.Description == "" },
+		},
+	}
+}
+
+func showPriority(priority *int64) string {
+	if priority == nil {
+		return fmt.Sprint(defaultPriority)
+	}
+	return fmt.Sprint(*priority)
+}
+
+// normalized returns ranges with their lengths. Other texts stay.
+func normalized(ranges []string) []string {
+	out := make([]string, len(ranges))
+	for i, text := range ranges {
+		out[i] = text
+		if addr, err := netip.ParseAddr(text); err == nil {
+			out[i] = netip.PrefixFrom(addr, addr.BitLen()).String()
+		}
+	}
+	return out
+}
+
+func showRanges(ranges []string) string { return plan.ShowSet(normalized(ranges)) }
+
+// showPorts formats ports by protocol. Ports that follow each other are one range, however they were written.
+func showPorts(list []api.Ports) string {
+	byProtocol := map[string][]string{}
+	for _, p := range list {
+		protocol := strings.ToLower(p.Protocol)
+		byProtocol[protocol] = append(byProtocol[protocol], expand(p.Ports)...)
+		if len(p.Ports) == 0 {
+			byProtocol[protocol] = append(byProtocol[protocol], "all")
+		}
+	}
+	merged := map[string]string{}
+	for protocol, ports := range byProtocol {
+		if slices.Contains(ports, "all") {
+			merged[protocol] = "all"
+			continue
+		}
+		merged[protocol] = strings.Join(portRanges(sortPorts(ports)), ",")
+	}
+	return plan.ShowMap(merged)
+}
+
+// singlePorts returns each port of a firewall, with its protocol.
+func singlePorts(list []api.Ports) []string {
+	var out []string
+	for _, p := range list {
+		for _, port := range expand(p.Ports) {
+			out = append(out, strings.ToLower(p.Protocol)+" "+port)
+		}
+	}
+	return out
+}
+
+// removeFirewall plans the deletion of a firewall. It stays if the health check whose probes it allows stays; the zero
+// value names none.
+func (d *differ) removeFirewall(have api.Firewall, check checkOf, after ...plan.Ref) []plan.Ref {
+	change := firewallKind.Delete(&have)
+	change.ID = have.Name
+	if d.isDenied(change, "delete "+have.Name) {
+		return nil
+	}
+	return []plan.Ref{d.add(change, firewallDeletion{have.Name, check, d.command("delete " + have.Name)}, after...)}
+}
+
+// ensureFirewall plans a firewall for the traffic or probes of an address; an empty one is not known yet. Firewalls
+// without target tags would apply to all instances of the network, so that one without nodes is created later.
+func (d *differ) ensureFirewall(kind *rows.Kind[*api.Firewall, *api.FirewallPatch], want api.Firewall, hasRule bool,
+	after []plan.Ref) []plan.Ref {
+	have, exists := d.have.Firewalls[want.Name]
+	if !exists {
+		if len(want.TargetTags) == 0 {
+			return nil
+		}
+		change := kind.Create(&want)
+		change.Membership = hasRule // It waited for the first node.
+		if d.isDenied(change, createCommand(want)) {
+			return nil
+		}
+		return []plan.Ref{d.add(change, firewallCreation{kind, want, d.command(createCommand(want))}, after...)}
+	}
+	change, differ := kind.Update(&have, &want)
+	if replacement, replace := kind.Replace(&have, &want); replace {
+		change, differ = replacement, true
+	}
+	if !differ || d.isDenied(change, updateCommand(want)) {
+		return nil
+	}
+	if change.Action == plan.Delete { // of another network
+		replaced := d.add(change, firewallDeletion{want.Name, checkOf{}, d.command("delete " + want.Name)})
+		return []plan.Ref{d.add(kind.Create(&want), firewallCreation{kind, want, d.command(createCommand(want))},
+			append(after, replaced)...)}
+	}
+	var patch api.FirewallPatch
+	kind.Set(&patch, &want, change.Fields)
+	return []plan.Ref{d.add(change, firewallUpdate{want.Name, patch, d.command(updateCommand(want))}, after...)}
+}
+
+// trafficFirewall returns the wanted firewall for an address.
+func (d *differ) trafficFirewall(ip string) api.Firewall {
+	f := d.want.Firewall
+	f.Description, f.DestinationRanges = names.FirewallDescription(serviceName(d.key), ip), []string{ip}
+	return f
+}
+
+// probeFirewall returns the wanted firewall for probes, and its kind. That of nodes is for all addresses.
+func (d *differ) probeFirewall(ip string) (api.Firewall, *rows.Kind[*api.Firewall, *api.FirewallPatch]) {
+	f := d.want.ProbeFirewall
+	if d.want.SharedCheck || d.want.Internal {
+		return f, &nodeFirewallKind
+	}
+	f.Description, f.DestinationRanges = names.FirewallDescription(serviceName(d.key), ip), []string{ip}
+	return f, &firewallKind
+}
+
+// isDenied reports whether the project of the network has denied a change lately. The user is told the command that
+// makes it.
+func (d *differ) isDenied(change plan.Change, command string) bool {
+	denied, ok := d.have.Denied[change.Name]
+	if !ok || denied.change != string(change.Action) {
+		return false
+	}
+	d.warnAs(events.LoadBalancerManualChange, fmt.Sprintf("the project %s denies the change of firewall %s; its "+
+		"administrator has to run: %s", d.have.Environment.NetworkProject, change.Name, d.command(command)))
+	return true
+}
+
+// command returns the command that makes a change of a firewall.
+func (d *differ) command(arguments string) string {
+	return "gcloud compute firewall-rules " + arguments + " --project " + d.have.Environment.NetworkProject
+}
+
+func createCommand(f api.Firewall) string {
+	return fmt.Sprintf("create %s --network %s --priority %s%s", f.Name, api.Last(f.Network), showPriority(f.Priority),
+		arguments(f))
+}
+
+func updateCommand(f api.Firewall) string { return "update " + f.Name + arguments(f) }
+
+// arguments returns the arguments of a command that describe a firewall.
+func arguments(f api.Firewall) string {
+	var allowed []string
+	for _, p := range f.Allowed {
+		for _, port := range p.Ports {
+			allowed = append(allowed, p.Protocol+":"+port)
+		}
+	}
+	out := fmt.Sprintf(" --description '%s' --allow %s --source-ranges %s --target-tags %s", f.Description,
+		strings.Join(allowed, ","), strings.Join(f.SourceRanges, ","), strings.Join(f.TargetTags, ","))
+	if len(f.DestinationRanges) > 0 {
+		out += " --destination-ranges " + strings.Join(f.DestinationRanges, ",")
+	}
+	return out
+}
+
+// allowDenial returns nil for a change that the project of a shared network denies, and notes it.
+func (w writer) allowDenial(err error, name string, action plan.Action, command string) error {
+	if !cloudapi.Is(err, cloudapi.Denied) || !w.environment.IsSharedVPC() {
+		return err
+	}
+	w.recordDenial(name, denial{change: string(action), command: command})
+	return nil
+}
+
+// resolveAddress puts the address of a new forwarding rule in the place of the pending one.
+func resolveAddress(ids *plan.Handles, description *string, ranges []string) ([]string, error) {
+	if !slices.Contains(ranges, pendingAddress) {
+		return ranges, nil
+	}
+	ip, err := ids.ID(addressHandle)
+	if err != nil {
+		return nil, err
+	}
+	if description != nil {
+		*description = strings.Replace(*description, pendingAddress, ip, 1)
+	}
+	return []string{ip}, nil
+}
+
+// firewallCreation creates a firewall.
+type firewallCreation struct {
+	kind    *rows.Kind[*api.Firewall, *api.FirewallPatch]
+	want    api.Firewall
+	command string
+}
+
+// Do implements plan.Step.
+func (s firewallCreation) Do(ctx context.Context, w writer, ids *plan.Handles) (err error) {
+	want := s.want
+	if want.DestinationRanges, err = resolveAddress(ids, &want.Description, want.DestinationRanges); err != nil {
+		return err
+	}
+	err = w.firewalls.create(ctx, want, func(have *api.Firewall) bool {
+		existing, wanted := *have, want
+		return s.kind.Equal(&existing, &wanted)
+	})
+	return w.allowDenial(err, want.Name, plan.Create, s.command)
+}
+
+// firewallUpdate changes fields of a firewall in place.
+type firewallUpdate struct {
+	name    string
+	patch   api.FirewallPatch
+	command string
+}
+
+// Do implements plan.Step.
+func (s firewallUpdate) Do(ctx context.Context, w writer, ids *plan.Handles) error {
+	patch := s.patch
+	if patch.Description != nil {
+		description := *patch.Description
+		patch.Description = &description
+	}
+	if patch.DestinationRanges != nil {
+		ranges, err := resolveAddress(ids, patch.Description, *patch.DestinationRanges)
+		if err != nil {
+			return err
+		}
+		patch.DestinationRanges = &ranges
+	}
+	err := w.firewalls.patch(ctx, s.name, patch, func(f *api.Firewall) { patchFirewall(f, patch) })
+	return w.allowDenial(err, s.name, plan.Update, s.command)
+}
+
+// patchFirewall makes a change in the snapshot.
+func patchFirewall(f *api.Firewall, p api.FirewallPatch) {
+	set := func(list *[]string, value *[]string) {
+		if value != nil {
+			*list = *value
+		}
+	}
+	set(&f.SourceRanges, p.SourceRanges)
+	set(&f.DestinationRanges, p.DestinationRanges)
+	set(&f.TargetTags, p.TargetTags)
+	if p.Allowed != nil {
+		f.Allowed = *p.Allowed
+	}
+	if p.Priority != nil {
+		f.Priority = p.Priority
+	}
+	if p.Description != nil {
+		f.Description = *p.Description
+	}
+}
+
+// firewallDeletion deletes a firewall.
+type firewallDeletion struct {
+	name    string
+	check   checkOf
+	command string
+}
+
+// Do implements plan.Step.
+func (s firewallDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	if s.check.exists(w) {
+		return nil
+	}
+	_, err := w.firewalls.remove(ctx, s.name)
+	return w.allowDenial(err, s.name, plan.Delete, s.command)
+}

@@ -1,0 +1,201 @@
+package loadbalancer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/names"
+)
+
+// groupKind are the instance groups of the cluster, one in each zone. All internal Services share them.
+var groupKind = rows.Kind[*Group, *struct{}]{
+	Name: kindGroup, Key: func(g *Group) string { return g.Zone },
+}
+
+// groupMemberKind are the members of an instance group.
+var groupMemberKind = rows.Kind[*Group, *[]string]{
+	Name: kindGroupMembers,
+	Key:  func(g *Group) string { return g.Zone },
+	Rows: []rows.Row[*Group, *[]string]{{
+		Name:  "instances",
+		Value: rows.Members(func(id string) string { return id }, func(g *Group) *[]string { return &g.Members }),
+		Set:   func(members *[]string, want *Group) { *members = want.Members }, Membership: true,
+	}},
+}
+
+// ensureGroups plans the groups of zones with nodes, and returns what their backend service waits for. Groups of other
+// zones stay as they are.
+func (d *differ) ensureGroups(groups []Group) []plan.Ref {
+	var refs []plan.Ref
+	if d.skipsGroups {
+		return nil
+	}
+	for _, want := range groups {
+		have := Group{Zone: want.Zone}
+		i := slices.IndexFunc(d.have.Groups, func(g Group) bool { return g.Zone == want.Zone })
+		var after []plan.Ref
+		if i >= 0 {
+			have = d.have.Groups[i]
+		} else {
+			change := groupKind.Create(&want)
+			change.Membership = true
+			after = []plan.Ref{d.add(change, groupCreation{want.Zone})}
+			refs = append(refs, after...)
+		}
+		if change, differ := groupMemberKind.Update(&have, &want); differ && !have.Unread {
+			step := groupUpdate{want.Zone, without(want.Members, have.Members), without(have.Members, want.Members)}
+			refs = append(refs, d.add(change, step, after...))
+		}
+	}
+	return refs
+}
+
+// groupLink returns the link of the group of a zone.
+func (d *differ) groupLink(zone string) string {
+	return d.link(api.InstanceGroupsDelete, api.Target{Zone: zone, Name: names.InstanceGroup(d.have.ClusterID)})
+}
+
+// groupZones returns the zones whose groups are backends.
+func (d *differ) groupZones(groups []Group) []string {
+	if d.skipsGroups {
+		groups = d.have.Groups
+	}
+	zones := make([]string, len(groups))
+	for i, g := range groups {
+		zones[i] = g.Zone
+	}
+	return zones
+}
+
+// removeGroups plans the deletion of the groups that nothing uses.
+func (d *differ) removeGroups(after ...plan.Ref) []plan.Ref {
+	var refs []plan.Ref
+	for _, g := range d.have.Groups {
+		link := d.groupLink(g.Zone)
+		if d.skipsGroups || d.isUsed(link) {
+			continue
+		}
+		change := groupKind.Delete(&g)
+		change.ID = g.Zone
+		refs = append(refs, d.add(change, groupDeletion{g.Zone, link}, after...))
+	}
+	return refs
+}
+
+// groupName returns the name of the groups of the cluster.
+func (w writer) groupName() string { return names.InstanceGroup(w.clusterID) }
+
+// groupCreation creates a group.
+type groupCreation struct{ zone string }
+
+// Do implements plan.Step.
+func (s groupCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	unlock, err := w.sharing.Lock(ctx, s.zone)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return w.createGroup(ctx, s.zone)
+}
+
+// createGroup creates a group unless it exists.
+func (w writer) createGroup(ctx context.Context, zone string) error {
+	if _, exists := w.groups.Get(zone); exists {
+		return nil
+	}
+	want := api.InstanceGroup{Network: w.environment.Network}
+	want.Name = w.groupName()
+	err := w.api.Change(ctx, api.InstanceGroupsInsert, api.Target{Zone: zone}, want)
+	if cloudapi.Is(err, cloudapi.AlreadyExists) {
+		return w.groups.Reread(ctx)
+	}
+	if err != nil {
+		w.groups.Invalidate()
+		return err
+	}
+	w.groups.Create(zone, Group{Zone: zone})
+	return nil
+}
+
+// groupUpdate adds members to a group, and removes others. All internal Services plan the same change, so that what
+// another one has made is left out.
+type groupUpdate struct {
+	zone        string
+	add, remove []string
+}
+
+// Do implements plan.Step.
+func (s groupUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	unlock, err := w.sharing.Lock(ctx, s.zone)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	group, exists := w.groups.Get(s.zone)
+	if !exists {
+		w.groups.Invalidate()
+		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: api.InstanceGroupsAddInstances.String(), Err: errDeleted}
+	}
+	remove := slices.DeleteFunc(slices.Clone(s.remove), func(id string) bool { return !slices.Contains(group.Members, id) })
+	err = inBatches(remove, cloudapi.NotFound, func(ids []string) error {
+		return w.changeGroup(ctx, api.InstanceGroupsRemoveInstances, s.zone, ids, func(g *Group) {
+			g.Members = without(g.Members, ids)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return inBatches(without(s.add, group.Members), cloudapi.AlreadyExists, func(ids []string) error {
+		return w.changeGroup(ctx, api.InstanceGroupsAddInstances, s.zone, ids, func(g *Group) {
+			g.Members = slices.Sorted(slices.Values(slices.Concat(g.Members, ids)))
+		})
+	})
+}
+
+// changeGroup changes the members of a group.
+func (w writer) changeGroup(ctx context.Context, call *api.Call, zone string, ids []string, change func(*Group)) error {
+	err := w.api.Change(ctx, call, api.Target{Zone: zone, Name: w.groupName()}, instanceList(ids, w.instanceLink))
+	if err != nil {
+		w.groups.Invalidate()
+		return err
+	}
+	w.groups.Update(zone, change)
+	return nil
+}
+
+// groupDeletion deletes a group, unless others use it.
+type groupDeletion struct{ zone, link string }
+
+// Do implements plan.Step.
+func (s groupDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	isUsed := func() bool {
+		for _, backend := range w.backends.table.All() {
+			if slices.ContainsFunc(groupLinks(backend), func(link string) bool { return api.SameLink(link, s.link) }) {
+				return true
+			}
+		}
+		return false
+	}
+	unlock, err := w.sharing.Lock(ctx, s.zone) // Members may be added now.
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return w.removeShared(ctx, s.link, isUsed, func(ctx context.Context) (bool, error) {
+		err := cloudapi.IgnoreNotFound(w.api.Change(ctx, api.InstanceGroupsDelete, api.Target{Zone: s.zone,
+			Name: w.groupName()}, nil))
+		switch {
+		case api.InUse(err):
+			return true, nil
+		case err != nil:
+			w.groups.Invalidate()
+			return false, err
+		}
+		w.groups.Delete(s.zone)
+		return false, nil
+	})
+}

@@ -1,0 +1,173 @@
+// Package loadbalancer implements load balancers of Compute Engine: the interface of pkg/common/loadbalancer. An external
+// one is a forwarding rule to a target pool with a legacy HTTP health check; an internal one is a forwarding rule to a
+// regional backend service with an instance group in each zone. Its files have the order of a sync, and each refers only
+// to earlier ones:
+//
+//   - desired.go: the objects that should exist;
+//   - collection.go, store.go, observe.go, shared.go: the existing objects, and the snapshot of them;
+//   - writer.go and differ.go: what the changes of all kinds of objects use;
+//   - rule.go, address.go, firewall.go, check.go, pool.go, group.go and backend.go: a kind of object each;
+//   - diff.go and members.go: the plans;
+//   - disruption.go: what changes disrupt, for the guide;
+//   - loadbalancer.go, status.go and inventory.go: the methods of Cloud.
+package loadbalancer
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/config"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/gce/names"
+)
+
+// Options configure New. All fields but Clock are required.
+type Options struct {
+	API    api.API
+	Config config.Global
+	// ClusterID returns the ID of the cluster in the names of shared objects.
+	ClusterID func(context.Context) (string, error)
+	// InstanceID returns the instance in a provider ID, and an error for those of other clouds. It makes no calls.
+	InstanceID func(providerID string) (string, error)
+	// NodeTags returns the network tags that select instances.
+	NodeTags func(ctx context.Context, instances []string) ([]string, error)
+	// Annotate writes the name of the pool or backend service into an annotation of the Service.
+	Annotate bool
+	Clock    clock.PassiveClock
+}
+
+// Cloud is Compute Engine behind pkg/common/loadbalancer. It is safe for concurrent use.
+type Cloud struct {
+	options      Options
+	store        *store
+	surroundings *snapshot.Value[surroundings]
+}
+
+var (
+	_ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
+	_ lbcommon.Keeper[Desired, Observed]             = (*Cloud)(nil)
+	_ lbcommon.Binder[Observed]                      = (*Cloud)(nil)
+	_ lbcommon.RecordKeeper[Desired, Observed]       = (*Cloud)(nil)
+	_ lbcommon.ClassFilter                           = (*Cloud)(nil)
+)
+
+// New returns a Cloud. It makes no call.
+func New(o Options) *Cloud {
+	if o.Clock == nil {
+		o.Clock = clocks.OrReal(nil)
+	}
+	return &Cloud{options: o, store: newStore(o.API, o.ClusterID, o.Clock),
+		surroundings: newSurroundings(o.API, o.Config, o.Clock)}
+}
+
+// Name implements loadbalancer.Cloud.
+func (c *Cloud) Name(key lbcommon.Key) string { return names.Balancer(string(key.UID)) }
+
+// Reference implements loadbalancer.Cloud. Services of this cloud select nothing.
+func (c *Cloud) Reference(*v1.Service) lbcommon.Reference { return lbcommon.Reference{} }
+
+// Handles implements loadbalancer.ClassFilter: ingress-gce makes the load balancers of some Services.
+func (c *Cloud) Handles(service *v1.Service) bool {
+	return handles(service, c.options.Config.Has(config.FeatureSubsets))
+}
+
+// SharedState implements loadbalancer.Cloud.
+func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (SharedState, error) {
+	s := SharedState{}
+	var err error
+	if s.Environment, err = c.options.API.Environment(ctx); err != nil {
+		return s, err
+	}
+	if s.ClusterID, err = c.options.ClusterID(ctx); err != nil {
+		return s, err
+	}
+	around, err := c.surroundings.Get(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.Subnetwork, s.Legacy = around.subnetwork, around.legacy
+	s.NodeTags, err = c.options.NodeTags(ctx, instancesOf(nodesOf(nodes, c.options.InstanceID)))
+	return s, err
+}
+
+// Validate implements loadbalancer.Cloud.
+func (c *Cloud) Validate(in intent.Service) error {
+	problems := in.NewProblems()
+	annotation.Read(in, &problems)
+	return problems.Err(in.Subject())
+}
+
+// link returns the URLs of objects in an environment.
+func (c *Cloud) link(e api.Environment) func(*api.Call, api.Target) string {
+	return func(call *api.Call, at api.Target) string { return c.options.API.Link(e, call, at) }
+}
+
+// Desired implements loadbalancer.Cloud.
+func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState) (Desired, error) {
+	return newDesired(key, in, nodesOf(nodes, c.options.InstanceID), shared, c.link(shared.Environment))
+}
+
+// Observe implements loadbalancer.Cloud.
+func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
+	return c.store.observe(ctx, request)
+}
+
+func (c *Cloud) differ(key lbcommon.Key, have Observed) *differ {
+	return &differ{key: key, have: have, link: c.link(have.Environment),
+		skipsGroups: c.options.Config.Has(config.FeatureSkipGroups), plan: plan.Plan{Subject: key.Subject()}}
+}
+
+// Diff implements loadbalancer.Cloud. A forwarding rule that ingress-gce has made is ImplementedElsewhere.
+func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
+	d := c.differ(key, have)
+	if want == nil {
+		d.remove()
+		return d.plan, nil
+	}
+	d.want = *want
+	err := d.ensure()
+	return d.plan, err
+}
+
+// DiffMembers implements loadbalancer.Cloud.
+func (c *Cloud) DiffMembers(key lbcommon.Key, _ intent.Service, nodes []*v1.Node, shared SharedState,
+	have Observed) (plan.Plan, error) {
+	d := c.differ(key, have)
+	d.planMembers(nodesOf(nodes, c.options.InstanceID), shared)
+	return d.plan, nil
+}
+
+// Keep implements loadbalancer.Keeper.
+func (c *Cloud) Keep(want Desired, have Observed, differences []plan.Difference) Desired {
+	return keep(want, have, differences)
+}
+
+// Bind implements loadbalancer.Binder.
+func (c *Cloud) Bind(key lbcommon.Key, have Observed, p plan.Plan) plan.Plan {
+	return plan.Bind(p, writer{store: c.store, key: key, clusterID: have.ClusterID, environment: have.Environment})
+}
+
+// DesiredRecord implements loadbalancer.RecordKeeper.
+func (c *Cloud) DesiredRecord(want Desired) lbcommon.AppliedRecord {
+	fields := want.Fields
+	want.Fields, want.Warnings, want.Groups = nil, nil, nil
+	want.Pool.Instances, want.Firewall.TargetTags, want.ProbeFirewall.TargetTags = nil, nil, nil
+	return lbcommon.NewRecord(lbcommon.Digest(want), "", fields)
+}
+
+// StoredRecord implements loadbalancer.RecordKeeper. Objects of this cloud have no place for a record: descriptions are
+// compared by other managers, and labels take a change of their own. The status of the Service has it.
+func (c *Cloud) StoredRecord(lbcommon.Key, Observed) (record lbcommon.AppliedRecord, writable bool) {
+	return lbcommon.AppliedRecord{}, false
+}
+
+// StoreRecords implements loadbalancer.RecordKeeper. No record can be stored.
+func (c *Cloud) StoreRecords([]lbcommon.RecordUpdate[Observed]) []plan.Change { return nil }

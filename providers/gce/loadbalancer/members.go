@@ -1,0 +1,74 @@
+package loadbalancer
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/names"
+)
+
+// planMembers plans the changes of members of the existing load balancer: of its pool, or of the groups of its backend
+// service, and of the tags with which its firewalls select the nodes.
+func (d *differ) planMembers(nodes []Node, shared SharedState) {
+	if d.have.Elsewhere != nil || d.have.Rule == nil {
+		return
+	}
+	if d.have.isExternal() {
+		if d.have.Pool == nil {
+			return
+		}
+		have := existingPool(*d.have.Pool)
+		want := have
+		want.Instances, _ = poolMembers(nodes, shared.Environment.Region, nil)
+		d.ensureMembers(have, want)
+	} else {
+		d.planGroups(groupsOf(nodes, api.Last(shared.Subnetwork)))
+	}
+	d.planTags(shared.NodeTags)
+}
+
+// planGroups plans the groups of the backend service that exists.
+func (d *differ) planGroups(groups []Group) {
+	refs := d.ensureGroups(groups)
+	for _, have := range append(slices.Clone(d.have.SharedBackends), pointed(d.have.Backend)...) {
+		if have.Name != api.Last(d.have.Rule.BackendService) {
+			continue
+		}
+		want := have
+		want.Backends = d.backendsOf(&have, groups)
+		if change, differ := groupsKind.Update(&have, &want); differ {
+			d.add(change, backendUpdate{want: want, fields: change.Fields}, refs...)
+		}
+	}
+}
+
+// pointed returns what a pointer points to; nothing for nil.
+func pointed[T any](object *T) []T {
+	if object == nil {
+		return nil
+	}
+	return []T{*object}
+}
+
+// planTags plans the tags of the firewalls that exist.
+func (d *differ) planTags(tags []string) {
+	for _, name := range slices.Sorted(maps.Keys(d.have.Firewalls)) {
+		have := d.have.Firewalls[name]
+		if len(tags) == 0 || name == names.OldFirewall(d.name()) {
+			continue
+		}
+		want := have
+		want.TargetTags = tags
+		change, differ := firewallKind.Update(&have, &want)
+		if !differ || d.isDenied(change, updateCommand(want)) {
+			continue
+		}
+		var patch api.FirewallPatch
+		firewallKind.Set(&patch, &want, change.Fields)
+		d.add(change, firewallUpdate{name, patch, d.command(updateCommand(want))})
+	}
+}
+
+var _ plan.Step[writer] = firewallUpdate{}

@@ -1,0 +1,239 @@
+package loadbalancer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+)
+
+// firstMembers is the number of instances with which a pool is created; the others are added to it.
+const firstMembers = 200
+
+// poolChange is the change of a pool: the link of its health check.
+type poolChange struct{ check string }
+
+var poolKind = rows.Kind[*api.TargetPool, *poolChange]{
+	Name: kindPool,
+	Key:  func(p *api.TargetPool) string { return p.Name },
+	Rows: []rows.Row[*api.TargetPool, *poolChange]{
+		{
+			Name: "sessionAffinity", Value: rows.Text(func(p *api.TargetPool) *string { return &p.SessionAffinity }),
+			Ignore: func(have, _ *api.TargetPool) bool { return have.SessionAffinity == "" },
+			Effect: rows.Traffic("the target pool is replaced, and its forwarding rule with it"),
+		},
+		{
+			Name: "healthChecks", Value: rows.Of(showLinks, func(p *api.TargetPool) *[]string { return &p.HealthChecks }),
+			Set: func(c *poolChange, want *api.TargetPool) { c.check = want.HealthChecks[0] },
+		},
+	},
+}
+
+// showLinks formats URLs without regard to their order.
+func showLinks(links []string) string {
+	paths := make([]string, len(links))
+	for i, link := range links {
+		paths[i] = api.Path(link)
+	}
+	return plan.ShowSet(paths)
+}
+
+// memberKind are the members of a pool, as ZONE/NAME.
+var memberKind = rows.Kind[*api.TargetPool, *[]string]{
+	Name: kindMembers,
+	Key:  func(p *api.TargetPool) string { return p.Name },
+	Rows: []rows.Row[*api.TargetPool, *[]string]{{
+		Name:  "instances",
+		Value: rows.Members(func(id string) string { return id }, func(p *api.TargetPool) *[]string { return &p.Instances }),
+		Set:   func(members *[]string, want *api.TargetPool) { *members = want.Instances }, Membership: true,
+	}},
+}
+
+// existingPool returns a pool with its instances as ZONE/NAME.
+func existingPool(p api.TargetPool) api.TargetPool {
+	ids := make([]string, len(p.Instances))
+	for i, link := range p.Instances {
+		ids[i] = api.InstanceID(link)
+	}
+	slices.Sort(ids)
+	p.Instances = slices.Compact(ids)
+	return p
+}
+
+// replacesPool returns the deletion of the pool, if it cannot become the wanted one in place.
+func (d *differ) replacesPool() (plan.Change, bool) {
+	if d.have.Pool == nil || d.want.Internal {
+		return plan.Change{}, false
+	}
+	have := existingPool(*d.have.Pool)
+	change, replace := poolKind.Replace(&have, &d.want.Pool)
+	change.ID = have.Name
+	return change, replace
+}
+
+// ensurePool plans the pool. The deletion of one that is replaced waits for that of its forwarding rule.
+func (d *differ) ensurePool(replaced *plan.Change, ruleDeletion, checks []plan.Ref) []plan.Ref {
+	want := d.want.Pool
+	if d.have.Pool == nil || replaced != nil {
+		after := checks
+		if replaced != nil {
+			after = append(slices.Clone(checks), d.add(*replaced, poolDeletion{want.Name}, ruleDeletion...))
+		}
+		change := poolKind.Create(&want)
+		change.Fields = append(change.Fields, memberKind.Create(&want).Fields...)
+		return []plan.Ref{d.add(change, poolCreation{want, d.sharedPoolCheck()}, after...)}
+	}
+	have := existingPool(*d.have.Pool)
+	var refs []plan.Ref
+	if change, differ := poolKind.Update(&have, &want); differ {
+		var set poolChange
+		poolKind.Set(&set, &want, change.Fields)
+		refs = append(refs, d.add(change, poolUpdate{want.Name, have.HealthChecks, set.check, d.sharedPoolCheck()}, checks...))
+	}
+	d.ensureMembers(have, want)
+	return refs
+}
+
+// ensureMembers plans the change of a pool's members.
+func (d *differ) ensureMembers(have, want api.TargetPool) {
+	if change, differ := memberKind.Update(&have, &want); differ {
+		d.add(change, memberUpdate{want.Name, without(want.Instances, have.Instances), without(have.Instances, want.Instances)})
+	}
+}
+
+// sharedPoolCheck returns the health check of nodes, if the wanted pool has it.
+func (d *differ) sharedPoolCheck() *api.HTTPHealthCheck {
+	if !d.want.SharedCheck {
+		return nil
+	}
+	check := d.want.PoolCheck
+	return &check
+}
+
+// holdPoolCheck keeps the health check of nodes, if a pool is about to refer to it.
+func (w writer) holdPoolCheck(ctx context.Context, shared *api.HTTPHealthCheck) (release func(), err error) {
+	if shared == nil {
+		return func() {}, nil
+	}
+	link := w.link(api.HTTPHealthChecksGet, api.Target{Name: shared.Name})
+	return w.holdShared(ctx, link, func(ctx context.Context) error {
+		if w.poolChecks.find(shared.Name) != nil {
+			return nil
+		}
+		return createCheck[api.HTTPHealthCheck](ctx, w, &poolCheckKind, *shared)
+	})
+}
+
+// poolCreation creates a pool with its first members, and adds the others.
+type poolCreation struct {
+	want   api.TargetPool
+	shared *api.HTTPHealthCheck
+}
+
+// Do implements plan.Step.
+func (s poolCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	release, err := w.holdPoolCheck(ctx, s.shared)
+	if err != nil {
+		return err
+	}
+	defer release()
+	want := s.want
+	first := want.Instances[:min(len(want.Instances), firstMembers)]
+	want.Instances = nil
+	for _, id := range first {
+		want.Instances = append(want.Instances, w.instanceLink(id))
+	}
+	err = w.pools.create(ctx, want, func(have *api.TargetPool) bool {
+		existing, wanted := existingPool(*have), existingPool(want)
+		return poolKind.Equal(&existing, &wanted)
+	})
+	if err != nil || len(first) == len(s.want.Instances) {
+		return err
+	}
+	return w.addMembers(ctx, want.Name, s.want.Instances[len(first):])
+}
+
+// poolUpdate replaces the health check of a pool. A pool has at most one, and without one all members get traffic.
+type poolUpdate struct {
+	name     string
+	existing []string
+	check    string
+	shared   *api.HTTPHealthCheck
+}
+
+// Do implements plan.Step.
+func (s poolUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	release, err := w.holdPoolCheck(ctx, s.shared)
+	if err != nil {
+		return err
+	}
+	defer release()
+	for _, change := range []struct {
+		call  *api.Call
+		links []string
+	}{
+		{api.TargetPoolsRemoveHealthCheck, s.existing}, {api.TargetPoolsAddHealthCheck, []string{s.check}},
+	} {
+		for _, link := range change.links {
+			list := api.HealthCheckList{HealthChecks: []api.HealthCheckReference{{HealthCheck: link}}}
+			err := w.api.Change(ctx, change.call, api.Target{Name: s.name}, list)
+			err = w.pools.changed(s.name, err, func(p *api.TargetPool) {
+				if p.HealthChecks = nil; change.call == api.TargetPoolsAddHealthCheck {
+					p.HealthChecks = []string{link}
+				}
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// poolDeletion deletes a pool.
+type poolDeletion struct{ name string }
+
+// Do implements plan.Step.
+func (s poolDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	inUse, err := w.pools.remove(ctx, s.name)
+	if inUse {
+		w.recordKept("pools/" + s.name)
+	}
+	return err
+}
+
+// memberUpdate adds members to a pool, and removes others then.
+type memberUpdate struct {
+	pool        string
+	add, remove []string
+}
+
+// Do implements plan.Step.
+func (s memberUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	if err := w.addMembers(ctx, s.pool, s.add); err != nil {
+		return err
+	}
+	return inBatches(s.remove, cloudapi.NotFound, func(ids []string) error {
+		err := w.api.Change(ctx, api.TargetPoolsRemoveInstance, api.Target{Name: s.pool}, instanceList(ids, w.instanceLink))
+		return w.pools.changed(s.pool, err, func(p *api.TargetPool) {
+			p.Instances = slices.DeleteFunc(slices.Clone(p.Instances), func(link string) bool {
+				return slices.Contains(ids, api.InstanceID(link))
+			})
+		})
+	})
+}
+
+func (w writer) addMembers(ctx context.Context, pool string, ids []string) error {
+	return inBatches(ids, cloudapi.AlreadyExists, func(ids []string) error {
+		err := w.api.Change(ctx, api.TargetPoolsAddInstance, api.Target{Name: pool}, instanceList(ids, w.instanceLink))
+		return w.pools.changed(pool, err, func(p *api.TargetPool) {
+			p.Instances = slices.Clone(p.Instances)
+			for _, id := range ids {
+				p.Instances = append(p.Instances, w.instanceLink(id))
+			}
+		})
+	})
+}

@@ -1,0 +1,231 @@
+package loadbalancer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+)
+
+// replacesRule is what a change disrupts that a forwarding rule cannot make in place.
+var replacesRule = rows.Traffic("the forwarding rule is replaced, with its address")
+
+// movesRule is what a change disrupts that needs another address.
+var movesRule = rows.Address("the load balancer gets another address")
+
+// Fields of forwarding rules that other code names.
+const (
+	fieldAddress    = "IPAddress"
+	fieldTier       = "networkTier"
+	fieldSubnetwork = "subnetwork"
+	fieldScheme     = "loadBalancingScheme"
+)
+
+// linkValue returns the Value of a URL, in which only the part behind the project counts.
+func linkValue[T any](field func(T) *string) rows.Value[T] { return rows.Of(api.Path, field) }
+
+// text is a row of a rule that cannot be changed in place.
+func ruleText(name string, field func(*api.ForwardingRule) *string, effect plan.Effect) rows.Row[*api.ForwardingRule,
+	*api.ForwardingRulePatch] {
+	return rows.Row[*api.ForwardingRule, *api.ForwardingRulePatch]{
+		Name: name, Value: rows.Text(field), Effect: effect,
+		Ignore: func(_, want *api.ForwardingRule) bool { return *field(want) == "" },
+	}
+}
+
+var ruleKind = rows.Kind[*api.ForwardingRule, *api.ForwardingRulePatch]{
+	Name:     kindRule,
+	Key:      func(r *api.ForwardingRule) string { return r.Name },
+	Deletion: rows.LoadBalancer("the forwarding rule is deleted"),
+	Rows: []rows.Row[*api.ForwardingRule, *api.ForwardingRulePatch]{
+		ruleText(fieldAddress, func(r *api.ForwardingRule) *string { return &r.IPAddress }, movesRule),
+		ruleText(fieldScheme, func(r *api.ForwardingRule) *string { return &r.Scheme }, movesRule),
+		ruleText(fieldTier, func(r *api.ForwardingRule) *string { return &r.NetworkTier }, movesRule),
+		{
+			Name: fieldSubnetwork, Value: linkValue(func(r *api.ForwardingRule) *string { return &r.Subnetwork }),
+			Ignore: func(_, want *api.ForwardingRule) bool { return want.Subnetwork == "" }, Effect: movesRule,
+		},
+		ruleText("IPProtocol", func(r *api.ForwardingRule) *string { return &r.IPProtocol }, replacesRule),
+		{
+			Name: "portRange", Value: rows.Text(func(r *api.ForwardingRule) *string { return &r.PortRange }),
+			Effect: replacesRule,
+			// Those of internal load balancers have ports.
+			Ignore: func(_, want *api.ForwardingRule) bool { return want.Scheme == api.SchemeInternal },
+		},
+		{
+			Name: "ports", Value: rows.Set(func(r *api.ForwardingRule) *[]string { return &r.Ports }), Effect: replacesRule,
+		},
+		{
+			Name: "allPorts", Value: rows.Of(showFlag, func(r *api.ForwardingRule) *bool { return &r.AllPorts }),
+			Effect: replacesRule,
+		},
+		{
+			Name: "target", Value: linkValue(func(r *api.ForwardingRule) *string { return &r.Target }), Effect: replacesRule,
+		},
+		{
+			Name: "backendService", Value: linkValue(func(r *api.ForwardingRule) *string { return &r.BackendService }),
+			Effect: replacesRule,
+		},
+		{
+			Name: "allowGlobalAccess", Value: rows.Of(showFlag, func(r *api.ForwardingRule) *bool { return &r.AllowGlobalAccess }),
+			Set: func(p *api.ForwardingRulePatch, want *api.ForwardingRule) {
+				p.AllowGlobalAccess = &want.AllowGlobalAccess
+			},
+			Effect: rows.Traffic("clients in other regions lose access"),
+			Disrupts: func(have, want *api.ForwardingRule) bool {
+				return have.AllowGlobalAccess && !want.AllowGlobalAccess
+			},
+		},
+	},
+}
+
+func showFlag(set bool) string {
+	if set {
+		return "true"
+	}
+	return ""
+}
+
+// existingRule returns a forwarding rule as it is compared: one that lists ports instead of their range was made by
+// another release, and is the same if they are those of the Service.
+func (d *differ) existingRule(r api.ForwardingRule) api.ForwardingRule {
+	if r.Scheme != api.SchemeInternal {
+		r.Scheme = api.SchemeExternal
+		if len(r.Ports) > 0 && plan.ShowSet(r.Ports) == plan.ShowSet(d.want.Ports) {
+			r.PortRange = d.want.Rule.PortRange
+		}
+		r.Ports = nil
+		return r
+	}
+	r.PortRange = ""
+	return r
+}
+
+// addressFields are the fields whose change needs another address.
+func addressFields() []string { return []string{fieldAddress, fieldScheme, fieldTier, fieldSubnetwork} }
+
+// wantedRule returns the wanted forwarding rule. An address that exists stays unless the Service chooses another one, or
+// its tier or subnet changes.
+func (d *differ) wantedRule(have *api.ForwardingRule) (api.ForwardingRule, error) {
+	want := d.want.Rule
+	static, err := d.staticAddress(have)
+	if err != nil {
+		return want, err
+	}
+	if static != nil {
+		want.IPAddress = static.Address
+		if d.want.Tier == "" && static.NetworkTier != "" && !d.want.Internal {
+			want.NetworkTier = static.NetworkTier
+		}
+	}
+	if have == nil {
+		return want, nil
+	}
+	if d.want.Tier == "" && static == nil && !d.want.Internal {
+		want.NetworkTier = have.NetworkTier
+	}
+	moves := cmp.Or(want.NetworkTier, have.NetworkTier) != have.NetworkTier && !d.want.Internal ||
+		want.Subnetwork != "" && api.Path(want.Subnetwork) != api.Path(have.Subnetwork)
+	if static == nil && !moves {
+		want.IPAddress = have.IPAddress
+	}
+	return want, nil
+}
+
+// staticAddress returns the address that the Service chooses; nil without one. An external address has to be reserved,
+// or be the one that the load balancer has.
+func (d *differ) staticAddress(have *api.ForwardingRule) (*api.Address, error) {
+	chosen := d.want.Static
+	if chosen == "" {
+		return nil, nil //nolint:nilnil // no address is chosen
+	}
+	kind := api.SchemeExternal
+	if d.want.Internal {
+		kind = api.SchemeInternal
+	}
+	i := slices.IndexFunc(d.have.Addresses, func(a api.Address) bool { return a.Address == chosen || a.Name == chosen })
+	ip, ipErr := netip.ParseAddr(chosen)
+	switch {
+	case i >= 0 && cmp.Or(d.have.Addresses[i].AddressType, api.SchemeExternal) != kind:
+		return nil, d.invalid("it is an %s address, and the load balancer is %s",
+			strings.ToLower(d.have.Addresses[i].AddressType), strings.ToLower(kind))
+	case i >= 0 && d.want.Tier != "" && d.have.Addresses[i].NetworkTier != "" && d.have.Addresses[i].NetworkTier != d.want.Tier:
+		return nil, d.invalid("it has the network tier %s, and the Service requests %s", d.have.Addresses[i].NetworkTier,
+			d.want.Tier)
+	case i >= 0:
+		return &d.have.Addresses[i], nil
+	case ipErr == nil && (d.want.Internal || have != nil && have.IPAddress == chosen):
+		return &api.Address{Address: ip.String()}, nil
+	}
+	return nil, d.invalid("no address of the region %s has this IP address or name: reserve it, in the project %s",
+		d.have.Environment.Region, d.have.Environment.Project)
+}
+
+// invalid returns the problem with the address that the Service chooses.
+func (d *differ) invalid(format string, args ...any) error {
+	var problems intent.Problems
+	problems.Addf(cmp.Or(d.want.StaticField, intent.KeyStaticAddresses), d.want.Static, format, args...)
+	return problems.Err(d.key.Subject())
+}
+
+// ruleCreation creates a forwarding rule. Its address is known then.
+type ruleCreation struct{ want api.ForwardingRule }
+
+// Do implements plan.Step.
+func (s ruleCreation) Do(ctx context.Context, w writer, ids *plan.Handles) error {
+	release := w.hold(s.want.BackendService)
+	defer release()
+	err := w.rules.create(ctx, s.want, func(have *api.ForwardingRule) bool {
+		want := s.want
+		return isOurs(*have) && ruleKind.Equal(have, &want)
+	})
+	if err != nil {
+		return err
+	}
+	rule, err := w.rules.read(ctx, s.want.Name)
+	if err != nil {
+		w.rules.table.Invalidate()
+		return err
+	}
+	if rule.IPAddress == "" {
+		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: api.ForwardingRulesGet.String(),
+			Err: fmt.Errorf("the forwarding rule %s has no address yet", rule.Name)}
+	}
+	ids.Set(addressHandle, rule.IPAddress)
+	return nil
+}
+
+// ruleUpdate changes a forwarding rule in place.
+type ruleUpdate struct {
+	name  string
+	patch api.ForwardingRulePatch
+}
+
+// Do implements plan.Step.
+func (s ruleUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	current, err := w.rules.read(ctx, s.name)
+	if err != nil {
+		return err
+	}
+	s.patch.Fingerprint = current.Fingerprint
+	return w.rules.patch(ctx, s.name, s.patch, func(r *api.ForwardingRule) {
+		r.AllowGlobalAccess = *s.patch.AllowGlobalAccess
+	})
+}
+
+// ruleDeletion deletes a forwarding rule. One that another controller has made since the plan stays.
+type ruleDeletion struct{ name string }
+
+// Do implements plan.Step.
+func (s ruleDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	_, err := w.rules.remove(ctx, s.name)
+	return err
+}

@@ -1,0 +1,227 @@
+package loadbalancer
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/names"
+)
+
+const (
+	// addressAge is the max age of the list of addresses: only users reserve addresses that matter, and a Service that
+	// chooses one reads the list again.
+	addressAge = 10 * time.Minute
+	// denialAge is how long a firewall is left to the administrators of the network's project after they denied a change.
+	denialAge = 10 * time.Minute
+	// keepAge is how long an object stays after others used it.
+	keepAge = 10 * time.Minute
+)
+
+// store is the snapshot of all objects of load balancers in the region, which all Services share.
+type store struct {
+	api       api.API
+	clusterID func(context.Context) (string, error)
+	clock     clock.PassiveClock
+
+	state      *snapshot.Store
+	rules      *collection[api.ForwardingRule, *api.ForwardingRule]
+	addresses  *collection[api.Address, *api.Address]
+	pools      *collection[api.TargetPool, *api.TargetPool]
+	poolChecks *collection[api.HTTPHealthCheck, *api.HTTPHealthCheck]
+	backends   *collection[api.BackendService, *api.BackendService]
+	checks     *collection[api.HealthCheck, *api.HealthCheck]
+	firewalls  *collection[api.Firewall, *api.Firewall]
+	// groups are the instance groups of the cluster, by zone.
+	groups *snapshot.Table[Group]
+
+	// sharing is held while an object of all Services is created or deleted. using counts the Services that are about to
+	// refer to it, by the link of the object.
+	sharing locks.KeyedMutex
+
+	mu    sync.Mutex
+	using map[string]int
+	// denied are the firewalls whose change the project of the network denied, with what was wanted; kept are the objects
+	// that others used when they were to be deleted.
+	denied map[string]denial
+	kept   map[string]time.Time
+}
+
+// denial is a change of a firewall that was denied.
+type denial struct {
+	// change identifies the change, command is the one that makes it.
+	change, command string
+	at              time.Time
+}
+
+func newStore(client api.API, clusterID func(context.Context) (string, error), c clock.PassiveClock) *store {
+	state := snapshot.NewStore(c)
+	s := &store{
+		api: client, clusterID: clusterID, clock: c, state: state,
+		using: map[string]int{}, denied: map[string]denial{}, kept: map[string]time.Time{},
+		rules: newCollection[api.ForwardingRule](client, state, snapshotAge, calls{api.ForwardingRulesList,
+			api.ForwardingRulesGet, api.ForwardingRulesInsert, api.ForwardingRulesPatch, api.ForwardingRulesDelete}),
+		addresses: newCollection[api.Address](client, state, addressAge, calls{list: api.AddressesList,
+			insert: api.AddressesInsert, remove: api.AddressesDelete}),
+		pools: newCollection[api.TargetPool](client, state, snapshotAge, calls{list: api.TargetPoolsList,
+			get: api.TargetPoolsGet, insert: api.TargetPoolsInsert, remove: api.TargetPoolsDelete}),
+		poolChecks: newCollection[api.HTTPHealthCheck](client, state, snapshotAge, calls{api.HTTPHealthChecksList,
+			api.HTTPHealthChecksGet, api.HTTPHealthChecksInsert, api.HTTPHealthChecksUpdate, api.HTTPHealthChecksDelete}),
+		backends: newCollection[api.BackendService](client, state, snapshotAge, calls{api.BackendServicesList,
+			api.BackendServicesGet, api.BackendServicesInsert, api.BackendServicesUpdate, api.BackendServicesDelete}),
+		checks: newCollection[api.HealthCheck](client, state, snapshotAge, calls{api.HealthChecksList,
+			api.HealthChecksGet, api.HealthChecksInsert, api.HealthChecksUpdate, api.HealthChecksDelete}),
+		firewalls: newCollection[api.Firewall](client, state, snapshotAge, calls{api.FirewallsList, api.FirewallsGet,
+			api.FirewallsInsert, api.FirewallsPatch, api.FirewallsDelete}),
+	}
+	s.groups = snapshot.NewTable(state, snapshot.Kind[Group]{
+		ID: func(g Group) string { return g.Zone }, MaxAge: snapshotAge, List: s.listGroups,
+	})
+	return s
+}
+
+// listGroups returns the instance groups of the cluster in all zones of the region, with their members.
+func (s *store) listGroups(ctx context.Context) ([]Group, error) {
+	e, err := s.api.Environment(ctx)
+	if err != nil {
+		return nil, err
+	}
+	clusterID, err := s.clusterID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name := names.InstanceGroup(clusterID)
+	documents, err := s.api.List(ctx, api.InstanceGroupsList, api.Target{}, url.Values{"filter": {"name eq " + name}})
+	silent, err := api.Unreachable(err)
+	if err != nil {
+		return nil, err
+	}
+	found, err := api.ParseAll[api.InstanceGroup](documents)
+	if err != nil {
+		return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: api.InstanceGroupsList.String(), Err: err}
+	}
+	var out []Group
+	for _, g := range found {
+		zone := api.Last(g.Zone)
+		if g.Name != name || names.RegionOf(zone) != e.Region {
+			continue
+		}
+		members, err := s.listMembers(ctx, zone, name)
+		switch {
+		case cloudapi.Is(err, cloudapi.NotFound):
+			continue // It was deleted since.
+		case cloudapi.Is(err, cloudapi.Unavailable) && ctx.Err() == nil:
+			silent = append(silent, zone)
+			continue
+		case err != nil:
+			return nil, err
+		}
+		out = append(out, Group{Zone: zone, Members: members})
+	}
+	for _, zone := range silent {
+		if names.RegionOf(zone) == e.Region {
+			out = append(out, Group{Zone: zone, Unread: true})
+		}
+	}
+	return out, nil
+}
+
+// listMembers returns the instances of a group.
+func (s *store) listMembers(ctx context.Context, zone, name string) ([]string, error) {
+	documents, err := s.api.List(ctx, api.InstanceGroupsListInstances, api.Target{Zone: zone, Name: name}, nil)
+	if err != nil {
+		return nil, err
+	}
+	members := make([]string, 0, len(documents))
+	for _, document := range documents {
+		var member api.InstanceReference
+		if err := json.Unmarshal(document, &member); err != nil {
+			return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: api.InstanceGroupsListInstances.String(), Err: err}
+		}
+		members = append(members, api.InstanceID(member.Instance))
+	}
+	slices.Sort(members)
+	return members, nil
+}
+
+func (s *store) refreshGroups(ctx context.Context, reread bool) error {
+	if reread {
+		return s.groups.Reread(ctx)
+	}
+	return s.groups.Refresh(ctx)
+}
+
+// hold keeps an object of all Services from being deleted until release is called.
+func (s *store) hold(link string) (release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.using[link]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.using[link]--; s.using[link] == 0 {
+			delete(s.using, link)
+		}
+	}
+}
+
+// isHeld reports whether a Service is about to refer to an object.
+func (s *store) isHeld(link string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.using[link] > 0
+}
+
+// recordKept notes that others use an object that was to be deleted.
+func (s *store) recordKept(link string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept[link] = s.clock.Now()
+}
+
+// recordDenial notes a denied change of a firewall.
+func (s *store) recordDenial(name string, d denial) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d.at = s.clock.Now()
+	s.denied[name] = d
+}
+
+// keptNow returns the objects that others have used lately.
+func (s *store) keptNow() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]bool{}
+	for link, at := range s.kept {
+		if s.clock.Since(at) >= keepAge {
+			delete(s.kept, link)
+			continue
+		}
+		out[link] = true
+	}
+	return out
+}
+
+// deniedNow returns the latest denied changes of firewalls, by name.
+func (s *store) deniedNow() map[string]denial {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]denial{}
+	for name, d := range s.denied {
+		if s.clock.Since(d.at) >= denialAge {
+			delete(s.denied, name)
+			continue
+		}
+		out[name] = d
+	}
+	return out
+}

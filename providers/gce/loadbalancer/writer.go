@@ -1,0 +1,119 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/names"
+)
+
+// addressHandle is the address of a forwarding rule that a plan creates.
+const addressHandle plan.Handle = "address"
+
+// pendingAddress stands for an address that a plan does not know yet.
+const pendingAddress = "the address of the load balancer"
+
+// maxAdded is the number of instances that one call adds or removes.
+const maxAdded = 1000
+
+// writer makes the changes of one Service, and records them in the snapshot.
+type writer struct {
+	*store
+	key         lbcommon.Key
+	clusterID   string
+	environment api.Environment
+}
+
+// name returns the name of the load balancer.
+func (w writer) name() string { return names.Balancer(string(w.key.UID)) }
+
+// link returns the URL of an object.
+func (w writer) link(call *api.Call, at api.Target) string {
+	return w.api.Link(w.environment, call, at)
+}
+
+// removeShared deletes an object of all Services, unless one refers to it or is about to.
+func (w writer) removeShared(ctx context.Context, link string, isUsed func() bool,
+	remove func(context.Context) (bool, error)) error {
+	unlock, err := w.sharing.Lock(ctx, link)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	inUse := w.isHeld(link) || isUsed()
+	if !inUse {
+		if inUse, err = remove(ctx); err != nil {
+			return err
+		}
+	}
+	if inUse {
+		w.recordKept(api.Path(link))
+	}
+	return nil
+}
+
+// holdShared keeps an object of all Services from being deleted, and creates it if it has been since the plan.
+func (w writer) holdShared(ctx context.Context, link string, create func(context.Context) error) (func(), error) {
+	unlock, err := w.sharing.Lock(ctx, link)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	release := w.hold(link)
+	if err := create(ctx); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+// inBatches makes a call for instances, in as few calls as the cloud allows. If a call is refused because of one of
+// them, each gets a call of its own, so that the others are not affected. Errors of the class done are success.
+func inBatches(ids []string, done cloudapi.Class, call func(ids []string) error) error {
+	var errs []error
+	for batch := range slices.Chunk(ids, maxAdded) {
+		err := call(batch)
+		if len(batch) > 1 && cloudapi.Is(err, cloudapi.NotFound, cloudapi.AlreadyExists, cloudapi.Invalid,
+			cloudapi.Unavailable) {
+			for _, id := range batch {
+				errs = append(errs, ignore(call([]string{id}), done))
+			}
+			continue
+		}
+		errs = append(errs, ignore(err, done))
+	}
+	return errors.Join(errs...)
+}
+
+// ignore returns nil for an error of a class.
+func ignore(err error, class cloudapi.Class) error {
+	if cloudapi.Is(err, class) {
+		return nil
+	}
+	return err
+}
+
+// instanceList returns the request for instances.
+func instanceList(ids []string, link func(id string) string) api.InstanceList {
+	list := api.InstanceList{}
+	for _, id := range ids {
+		list.Instances = append(list.Instances, api.InstanceReference{Instance: link(id)})
+	}
+	return list
+}
+
+// instanceLink returns the URL of an instance.
+func (w writer) instanceLink(id string) string {
+	zone, name := names.SplitInstanceID(id)
+	return w.link(api.InstancesGet, api.Target{Zone: zone, Name: name})
+}
+
+// without returns the items of a list that another one lacks.
+func without(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(item string) bool { return slices.Contains(other, item) })
+}

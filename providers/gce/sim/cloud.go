@@ -1,0 +1,105 @@
+// Package sim is a simulation of Google Compute Engine: its REST API, Google's token endpoints and the metadata server
+// of instances, with state, at one endpoint. Clients that are pointed at it work unchanged.
+//
+// It simulates control, not traffic: nothing is forwarded, and instances are healthy if they run and firewall rules
+// allow the health checks. Resources of other products than passthrough load balancers are refused, and so are fields
+// that are not simulated.
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"k8s.io/utils/clock"
+
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/gce/sim/auth"
+	"github.com/unified-ccm/unified-ccm/providers/gce/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/gce/sim/lb"
+	"github.com/unified-ccm/unified-ccm/providers/gce/sim/vm"
+	"github.com/unified-ccm/unified-ccm/providers/gce/sim/vpc"
+)
+
+// callLogLimit bounds the memory of a cloud that runs for days; counts continue beyond it.
+const callLogLimit = 100_000
+
+// Cloud is a set of projects. It is safe for concurrent use.
+type Cloud struct {
+	options Options
+	clock   clock.WithTicker
+	front   *kit.Front
+
+	mu     sync.Mutex // protects all fields below
+	state  *lb.State
+	random *rand.Rand
+	tokens *auth.Tokens
+	self   string
+	deny   func(permission, project string) bool
+	// used are the permissions that were granted, as "permission in project".
+	used map[string]bool
+}
+
+// New returns a cloud. It reports all problems of the options at once.
+func New(o Options) (*Cloud, error) {
+	o = o.WithDefaults()
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Cloud{options: o, clock: o.Clock, random: rand.New(rand.NewPCG(uint64(o.Seed), 1)), deny: o.Deny,
+		used: map[string]bool{}}
+	base := core.NewState(&c.options, c.random)
+	c.state = lb.NewState(vm.NewState(vpc.NewState(base)))
+	c.tokens = &auth.Tokens{Clock: o.Clock, Life: o.TokenLife, Account: o.User(), Project: o.Project,
+		Secret: func() string { return fmt.Sprintf("%016x%016x", c.random.Uint64(), c.random.Uint64()) }}
+	h := &handler{cloud: c, catalogue: catalogue()}
+	c.front = kit.NewFront(kit.FrontOptions{
+		Handler:   h,
+		Describe:  h.describe,
+		Dialect:   dialect(),
+		Clock:     o.Clock,
+		Latency:   o.Latency,
+		Limits:    o.Limits,
+		Seed:      o.Seed,
+		ErrorRate: o.ErrorRate,
+		LogLimit:  callLogLimit,
+	})
+	c.inspect(createFixtures)
+	return c, nil
+}
+
+// Front returns the entry point of clients: over a socket with ServeHTTP, or in process with Transport.
+func (c *Cloud) Front() *kit.Front { return c.front }
+
+// createFixtures adds the projects with their regions and zones, and the cluster's network with a subnet in each region.
+func createFixtures(s *lb.State) {
+	s.AddPlaces()
+	o := s.Options
+	n := s.AddNetwork(o.NetworkProject, o.Network, o.AutoSubnets)
+	for i, region := range o.Regions() {
+		subnet := s.AddSubnetwork(n, region, o.Network, shifted(o.Machines, i))
+		if o.Pods.IsValid() && region == o.Region {
+			subnet.SecondaryIPRanges = []vpc.SecondaryRange{{RangeName: "pods", IPCIDRRange: o.Pods.String()}}
+		}
+	}
+}
+
+// do runs one method. Methods check everything before they change anything, so that an error leaves the state as it was.
+func (c *Cloud) do(work func(*lb.State) (any, error)) (any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.Advance()
+	c.state.FinishBoots()
+	return work(c.state)
+}
+
+// console runs a function of an administrator: no latency, limit, fault or settle time applies.
+func (c *Cloud) console(work func(*lb.State) error) error {
+	_, err := c.do(func(s *lb.State) (any, error) { return nil, work(s) })
+	return err
+}
+
+// inspect runs a function of an administrator that cannot fail.
+func (c *Cloud) inspect(work func(*lb.State)) {
+	_ = c.console(func(s *lb.State) error { work(s); return nil })
+}

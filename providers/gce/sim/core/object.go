@@ -1,0 +1,168 @@
+package core
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Meta is embedded in all resources.
+type Meta struct {
+	Kind              string `json:"kind"`
+	ID                string `json:"id,omitempty"`
+	CreationTimestamp string `json:"creationTimestamp,omitempty"`
+	Name              string `json:"name"`
+	Description       string `json:"description,omitempty"`
+	SelfLink          string `json:"selfLink,omitempty"`
+
+	ref Ref
+	// exclusive is the operation that allows no other on the resource; shared counts the others.
+	exclusive *Operation
+	shared    int
+	// creating is set until the resource is created.
+	creating bool
+}
+
+// Base returns the fields that all resources have.
+func (m *Meta) Base() *Meta { return m }
+
+// Ref returns what identifies the resource.
+func (m *Meta) Ref() Ref { return m.ref }
+
+// IsVisible reports whether reads return the resource: one that is created is visible once its operation runs.
+func (m *Meta) IsVisible() bool { return !m.creating || m.exclusive.Status != statusPending }
+
+// References returns nothing, for resources that refer to none.
+func (*Meta) References() []string { return nil }
+
+// Entity is a pointer to a struct that embeds Meta.
+type Entity interface {
+	Base() *Meta
+	Ref() Ref
+	// References returns the canonical URLs of the resources that cannot be deleted while this one exists.
+	References() []string
+}
+
+// Fingerprint returns the hash of what it gets, as base64.
+func Fingerprint(content any) string {
+	raw, err := json.Marshal(content)
+	if err != nil {
+		panic(err) // Resources are plain structs.
+	}
+	sum := sha256.Sum256(raw)
+	return base64.StdEncoding.EncodeToString(sum[:8])
+}
+
+// timeFormat is RFC 3339 with milliseconds and an offset, as Compute Engine writes it.
+const timeFormat = "2006-01-02T15:04:05.000-07:00"
+
+// Add adds a new resource: it gets an ID, a timestamp and a URL.
+func (s *State) Add(x Entity, kind string, r Ref) {
+	m := x.Base()
+	m.Kind, m.ref, m.Name, m.SelfLink = kind, r, r.Name, r.URL()
+	m.ID = s.newID()
+	m.CreationTimestamp = s.timestamp()
+	byPath := s.objects[r.Collection]
+	if byPath == nil {
+		byPath = map[string]Entity{}
+		s.objects[r.Collection] = byPath
+	}
+	byPath[r.String()] = x
+}
+
+func (s *State) newID() string { return strconv.FormatUint(s.Random.Uint64()>>1, 10) }
+
+func (s *State) timestamp() string { return s.Clock.Now().UTC().Format(timeFormat) }
+
+// Remove removes a resource.
+func (s *State) Remove(x Entity) { delete(s.objects[x.Ref().Collection], x.Ref().String()) }
+
+// find returns the resource, also one that is not visible yet, or nil.
+func (s *State) find(r Ref) Entity { return s.objects[r.Collection][r.String()] }
+
+// Get returns a resource that reads find.
+func Get[T Entity](s *State, r Ref) (T, error) {
+	x, ok := s.find(r).(T)
+	if !ok || !x.Base().IsVisible() {
+		return x, ErrNotFound(r)
+	}
+	return x, nil
+}
+
+// Use returns a resource to which another one may refer: it exists, and is not being created or deleted.
+func Use[T Entity](s *State, r Ref) (T, error) {
+	x, err := Get[T](s, r)
+	if err != nil {
+		return x, err
+	}
+	if op := x.Base().exclusive; op != nil && (x.Base().creating || op.OperationType == verbDelete) {
+		return x, ErrNotReady(r)
+	}
+	return x, nil
+}
+
+// All returns the resources of a collection, in the order of their names.
+func All[T Entity](s *State, collection string) []T {
+	list := slices.SortedFunc(maps.Values(s.objects[collection]), func(a, b Entity) int {
+		return cmp.Or(cmp.Compare(a.Ref().Name, b.Ref().Name), cmp.Compare(a.Ref().Scope, b.Ref().Scope),
+			cmp.Compare(a.Ref().Project, b.Ref().Project))
+	})
+	var out []T
+	for _, x := range list {
+		if t, ok := x.(T); ok {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Collections returns the names of all collections with resources, sorted.
+func (s *State) Collections() []string { return slices.Sorted(maps.Keys(s.objects)) }
+
+// UserOf returns the first resource that refers to another one, or nil.
+func (s *State) UserOf(r Ref) Entity {
+	url := r.URL()
+	var user Entity
+	for _, byPath := range s.objects {
+		for path, x := range byPath {
+			if slices.Contains(x.References(), url) && (user == nil || path < user.Ref().String()) {
+				user = x
+			}
+		}
+	}
+	return user
+}
+
+// Dangling returns the references to resources that do not exist, as "resource refers to resource".
+func (s *State) Dangling() []string {
+	var out []string
+	for _, collection := range s.Collections() {
+		for _, x := range All[Entity](s, collection) {
+			for _, url := range x.References() {
+				if s.find(ParseURL(url)) == nil {
+					out = append(out, x.Ref().String()+" refers to "+strings.TrimPrefix(url, Canonical))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// count returns the number of resources of a collection in a scope of a project; an empty scope is all of them.
+func (s *State) count(project, scope, collection string) int {
+	n := 0
+	for _, x := range s.objects[collection] {
+		if r := x.Ref(); r.Project == project && (scope == "" || r.Scope == scope) {
+			n++
+		}
+	}
+	return n
+}
+
+// Exists reports whether the resource of a canonical URL exists, also one that is not visible yet.
+func (s *State) Exists(url string) bool { return s.find(ParseURL(url)) != nil }

@@ -1,0 +1,135 @@
+// Package vm has the simulated projects, regions and zones, instances and their groups, and routes to instances.
+package vm
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/gce/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/gce/sim/vpc"
+)
+
+// State has the machines of the cluster, beside the resources in the core's state.
+type State struct {
+	*vpc.State
+
+	// Left is called with an instance that is deleted.
+	Left func(*Instance)
+	// Foreign are the routes that the manager does not own, by path.
+	Foreign map[string]bool
+
+	launched int
+	// booting are the instances that are not RUNNING yet.
+	booting []*Instance
+}
+
+// NewState returns a state without machines.
+func NewState(s *vpc.State) *State {
+	return &State{State: s, Foreign: map[string]bool{}, Left: func(*Instance) {}}
+}
+
+// Project is a project.
+type Project struct {
+	core.Meta
+
+	DefaultNetworkTier    string   `json:"defaultNetworkTier"`
+	DefaultServiceAccount string   `json:"defaultServiceAccount"`
+	XPNProjectStatus      string   `json:"xpnProjectStatus" enum:"HOST|UNSPECIFIED_XPN_PROJECT_STATUS"`
+	Quotas                []Quota  `json:"quotas"`
+	CommonMetadata        Metadata `json:"commonInstanceMetadata"`
+}
+
+// Metadata are keys and values of instances.
+type Metadata struct {
+	Kind        string         `json:"kind"`
+	Fingerprint string         `json:"fingerprint"`
+	Items       []MetadataItem `json:"items,omitempty"`
+}
+
+// MetadataItem is a key with its value.
+type MetadataItem struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// Quota is a limit.
+type Quota struct {
+	Metric string  `json:"metric"`
+	Limit  float64 `json:"limit"`
+	Usage  float64 `json:"usage"`
+}
+
+// Region is a region.
+type Region struct {
+	core.Meta
+
+	Status string   `json:"status" enum:"DOWN|UP"`
+	Zones  []string `json:"zones"`
+	Quotas []Quota  `json:"quotas"`
+}
+
+// Zone is a zone.
+type Zone struct {
+	core.Meta
+
+	Status string `json:"status" enum:"DOWN|UP"`
+	Region string `json:"region"`
+}
+
+var (
+	regions = core.Collection[*State, *Region]{Service: "regions", Name: "regions", Kind: "region",
+		New: func() *Region { return &Region{} }}
+	zones = core.Collection[*State, *Zone]{Service: "zones", Name: "zones", Kind: "zone",
+		New: func() *Zone { return &Zone{} }, Show: showZone}
+)
+
+// Methods returns all methods of the package.
+func Methods() []core.Method[*State] {
+	project := core.Method[*State]{ID: "projects.get", Verb: "GET", Permission: "projects.get",
+		Do: func(s *State, k *core.Call) (any, error) {
+			return core.Get[*Project](s.Core(), core.Ref{Project: k.Project()})
+		}}
+	return slices.Concat([]core.Method[*State]{project}, regions.Methods(), zones.Methods(), instanceMethods(),
+		groupMethods(), routeMethods())
+}
+
+// showZone shows a zone that does not answer as down.
+func showZone(s *State, z *Zone) *Zone {
+	if !slices.Contains(s.Disrupted, z.Name) {
+		return z
+	}
+	view := *z
+	view.Status = "DOWN"
+	return &view
+}
+
+// AddPlaces adds all projects with their regions and zones.
+func (s *State) AddPlaces() {
+	o := s.Options
+	var quotas []Quota
+	for _, name := range slices.Sorted(maps.Keys(o.Quotas)) {
+		quotas = append(quotas, Quota{Metric: name, Limit: float64(o.Quotas[name])})
+	}
+	for _, name := range o.Projects() {
+		p := &Project{DefaultNetworkTier: vpc.TierPremium, XPNProjectStatus: "UNSPECIFIED_XPN_PROJECT_STATUS",
+			DefaultServiceAccount: o.Number(name) + "-compute@developer.gserviceaccount.com", Quotas: quotas,
+			CommonMetadata: Metadata{Kind: "compute#metadata", Fingerprint: core.Fingerprint(name)}}
+		if name == o.NetworkProject && name != o.Project {
+			p.XPNProjectStatus = "HOST"
+		}
+		s.Add(p, "compute#project", core.Ref{Project: name})
+		p.Name = name
+		for _, region := range o.Regions() {
+			r := &Region{Status: "UP", Quotas: quotas}
+			s.Add(r, "compute#region", core.Ref{Project: name, Collection: "regions", Name: region})
+			for _, zone := range o.AllZones() {
+				if core.RegionOf(zone) != region {
+					continue
+				}
+				z := &Zone{Status: "UP", Region: r.SelfLink}
+				s.Add(z, "compute#zone", core.Ref{Project: name, Collection: "zones", Name: zone})
+				r.Zones = append(r.Zones, z.SelfLink)
+			}
+		}
+	}
+}
