@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -53,4 +54,28 @@ func TestCertificatesByHandOutliveMarks(t *testing.T) {
 	if got := r.certificatesAt(443); !slices.Contains(got, certificateB) {
 		t.Errorf("the listener has the certificates %q: the one for the other host name is gone", got)
 	}
+}
+
+// TestClassicListenerGetsCertificateWhileItsReplacementIsHeld edits the certificate of a listener that is not replaced by
+// one with another protocol to the nodes: certificates do not wait for an approval.
+func TestClassicListenerGetsCertificateWhileItsReplacementIsHeld(t *testing.T) {
+	const policy = "ELBSecurityPolicy-TLS-1-2-2017-01"
+	r := newRig(t, sim.Options{})
+	oldManager{r, t.Context()}.classic(classicShape{tls: policy})
+	r.restart()
+	svc := service(without(annotation.KeyType), annotate(annotation.KeyCertificates, certificateA, annotation.KeyTLSPorts, "443",
+		annotation.KeyTLSPolicy, policy, annotation.KeyBackendProtocol, "ssl"))
+	r.ensure(svc)
+	if held := r.heldDifferences(svc); !slices.Equal(held, []string{"listeners listener 443"}) {
+		t.Fatalf("held: %q", held)
+	}
+	svc.Annotations[annotation.KeyCertificates] = certificateB
+	r.ensure(svc)
+	if facts := strings.Join(r.shown(), "\n"); !strings.Contains(facts, "port 443: SSL to TCP 30443 "+certificateB) {
+		t.Errorf("the certificate is not replaced:\n%s", facts)
+	}
+	if held := r.heldDifferences(svc); !slices.Equal(held, []string{"listeners listener 443"}) {
+		t.Errorf("held after the edit: %q", held)
+	}
+	r.steady(svc)
 }
