@@ -9,8 +9,8 @@ import (
 )
 
 // NodeRuleChanges plans the desired rules of the groups: for each group one call that adds and one that removes. They
-// wait for after, and removals for all additions: AWS may refuse one, and a node that changes its group has the rules of
-// one of both.
+// wait for after, and removals also for all additions, because AWS may refuse one, and a node that changes its group
+// needs the rules of one of both.
 func NodeRuleChanges(have Groups, n NodeRules, after []plan.Ref) []plan.Change {
 	var changes []plan.Change
 	diffs := n.diff(have)

@@ -369,8 +369,8 @@ func (s floatingIPAttachment) Do(ctx context.Context, w Writer, ids *plan.Handle
 	return nil
 }
 
-// floatingIPRelease deletes a floating IP, or detaches one that was not allocated for this Service or is to be kept. The
-// deletion of one that is not attached costs its address as well: a user may have exchanged it for a while.
+// floatingIPRelease deletes a floating IP, or detaches one that was not allocated for this Service or is to be kept.
+// The deletion of one that is not attached costs its address as well: a user may have exchanged it for a while.
 func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change {
 	change := d.floatingIPRemoval(f, reason)
 	if !d.deleting {

@@ -17,8 +17,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
-// diffGroup plans the managed security group, its rules, and its ports. If groups are no longer managed, an existing one
-// stays as it is until its Service is deleted: nodes may receive traffic only because of it.
+// diffGroup plans the managed security group, its rules, and its ports. If groups are no longer managed, an existing
+// one stays as it is until its Service is deleted: nodes may receive traffic only because of it.
 func (d *differ) diffGroup() {
 	want := d.want.Group
 	if want == nil {

@@ -33,8 +33,8 @@ func (d *differ) certificateChanges(
 	return changes
 }
 
-// keepsCertificates reports whether the additional certificates of a TLS listener are those that users added by hand. The
-// tag with the cluster's UID marks a listener whose certificates are set by this manager.
+// keepsCertificates reports whether the additional certificates of a TLS listener are those that users added by hand.
+// The tag with the cluster's UID marks a listener whose certificates are set by this manager.
 func keepsCertificates(have model.Listener, want model.DesiredListener) bool {
 	return want.Protocol == model.ProtocolTLS && len(additionalCertificates(want.Certificates)) == 0 &&
 		(!have.CertificatesRead || have.Tags != nil && have.Tags[names.ClusterUIDTag] == "")
