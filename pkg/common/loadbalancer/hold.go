@@ -169,7 +169,7 @@ func (c *Controller) newJudge(t target, have any) judge {
 		h, _ := c.historyOf(t)
 		j.takenOver = stored.IsZero() && !h.Unfinished
 		j.wanted, j.history = want.State, h
-		j.applied = stored.State != "" && stored.State == want.State
+		j.applied = stored.State != "" && stored.State == want.State && !h.Unproven
 	}
 	return j
 }
