@@ -95,3 +95,31 @@ func TestDriftBesideAnUnrelatedEdit(t *testing.T) {
 		})
 	}
 }
+
+// A value that differs after another manager has led is not put back, although the applied record is that of this one:
+// the other manager may have set it. From then on, changes by hand of other values are drift again.
+func TestChangeOfAnotherManagerIsNoDrift(t *testing.T) {
+	const theirs, other = "lb-web/80-TCP", "lb-web/443-TCP"
+	edit := ranges("10.0.0.0/8")
+	c := newCluster(t)
+	c.lead("1")
+	c.sync(t, edit)
+	c.sync(t, edit)
+	c.cloud.have[ref("listener", theirs)] = "by another manager"
+	for range 2 {
+		c.restart()
+		c.lead("2")
+		c.sync(t, edit)
+		if got := c.cloud.have[ref("listener", theirs)]; got != "by another manager" {
+			t.Fatalf("listener %q", got)
+		}
+	}
+	c.cloud.have[ref("listener", other)] = "by hand"
+	c.sync(t, edit)
+	if got := c.cloud.have[ref("listener", other)]; got != "10.0.0.0/8" {
+		t.Errorf("drift is not put back: listener %q", got)
+	}
+	if got := c.cloud.have[ref("listener", theirs)]; got != "by another manager" {
+		t.Errorf("listener %q after drift of another one", got)
+	}
+}

@@ -70,6 +70,9 @@ type history struct {
 	LeadingSince string `json:"leadingSince,omitempty"`
 	// Unfinished is set while an edit is not applied completely: the applied record of the load balancer may be wrong.
 	Unfinished bool `json:"unfinished,omitempty"`
+	// Unproven is set after another manager has led, until nothing differs, or what differs is in Held: until then, the
+	// applied record of the load balancer does not show which values this manager applied last.
+	Unproven bool `json:"unproven,omitempty"`
 
 	// applying is set while a plan is not applied completely, unstored while the status of the Service lacks the history.
 	// Neither is stored.
@@ -283,7 +286,8 @@ func (c *Controller) rememberFirst(ctx context.Context, service *v1.Service) {
 	}
 	h := newHistory(service, c.options.Vocabulary, c.options.Clock.Now())
 	if known {
-		h = before.withInputs(h.Inputs, c.options.Vocabulary, before.Seen.Time)
+		h = before.withInputs(h.Inputs, c.options.Vocabulary, before.Seen.Time).withHeld("", nil)
+		h.Unproven = true
 	}
 	h.LeadingSince = since
 	if err := c.storeChanged(ctx, service, before, h); err != nil {
@@ -341,6 +345,7 @@ func (c *Controller) endPlan(ctx context.Context, t target, have any, p plan.Pla
 	before, _ := c.knownHistory(t.service)
 	h := c.withApplied(t, have, p, held, before).withSeen(held)
 	h.applying, h.Unfinished, h.Caused = false, false, nil
+	h.Unproven = before.Unproven && len(held) > 0
 	applied := plan.DifferenceSet{}
 	applied.Add(plan.Plan{Changes: p.Changes}.Differences()...)
 	for _, cause := range p.Caused {

@@ -185,8 +185,11 @@ func (c *Controller) newJudge(t target, have any) judge {
 		want := c.records.DesiredRecord(*t.want)
 		h, _ := c.historyOf(t)
 		j.takenOver = stored.IsZero() && !h.Unfinished && h.Wanted == ""
-		j.wanted, j.stored, j.history = want.State, stored.State, h
-		j.applied = stored.State != "" && stored.State == want.State
+		j.wanted, j.history = want.State, h
+		if !h.Unproven {
+			j.stored = stored.State
+		}
+		j.applied = j.stored != "" && j.stored == want.State
 	}
 	return j
 }

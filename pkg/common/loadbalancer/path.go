@@ -114,8 +114,8 @@ func (c *Controller) withNodes(ctx context.Context, t target, nodes []*v1.Node) 
 // snapshot never leads to a creation or deletion.
 func (c *Controller) compare(ctx context.Context, t target) (any, plan.Plan, error) {
 	if t.service != nil {
-		if h, _ := c.knownHistory(t.service); h.Unfinished && !h.applying {
-			return c.compareAuthoritative(ctx, t) // The applied record may be that of an earlier edit.
+		if h, _ := c.knownHistory(t.service); (h.Unfinished || h.Unproven) && !h.applying {
+			return c.compareAuthoritative(ctx, t) // The applied record may be that of an earlier edit or manager.
 		}
 	}
 	return c.planIf(ctx, t, plan.Plan.Empty)

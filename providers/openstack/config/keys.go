@@ -158,8 +158,8 @@ func loadBalancerRows() []row {
 		{"flavor-id", "ID", "", "Octavia's flavor, if the driver has flavors." + onlyNew},
 		{"availability-zone", "string", "", "Octavia's availability zone, if the driver has them." + onlyNew},
 		{"manage-security-groups", "bool", "false",
-			"Opens node ports for load balancers on the nodes' ports. With false, existing security groups for this are " +
-				"deleted." + alsoExisting},
+			"Opens node ports for load balancers on the nodes' ports. With false, an existing security group for this stays " +
+				"as it is until its Service is deleted." + alsoExisting},
 		{"node-selector", "label=value list", "",
 			"Only nodes with these labels are members. A label without a value matches every value." + alsoExisting},
 		{"cascade-delete", "bool", "true",

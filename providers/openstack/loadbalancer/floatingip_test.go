@@ -269,3 +269,43 @@ func TestEmptyFloatingNetworkIgnoresTheConfiguredOne(t *testing.T) {
 		r.nothing()
 	})
 }
+
+// TestFloatingIPThatWasExchangedByHandIsNotReleased exchanges the floating IP of a load balancer by hand. The address
+// that the Service had is not given back without a cause.
+func TestFloatingIPThatWasExchangedByHandIsNotReleased(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		svc := service()
+		address := r.ensure(svc).Ingress[0].IP
+		port := r.balancer().VipPortID
+		other := r.takeFIP()
+		none := ""
+		for _, f := range r.fips() {
+			if f.FloatingIP == address {
+				if _, err := r.api.UpdateFloatingIP(r.t.Context(), f.ID, floatingips.UpdateOpts{PortID: &none}); err != nil {
+					r.t.Fatal(err)
+				}
+			}
+		}
+		if _, err := r.api.UpdateFloatingIP(r.t.Context(), other.ID, floatingips.UpdateOpts{PortID: &port}); err != nil {
+			t.Fatal(err)
+		}
+		r.restart()
+		r.ensure(svc)
+		r.ensure(svc)
+		if !slices.ContainsFunc(r.fips(), hasAddress(address)) {
+			r.t.Errorf("the floating IP %s is released", address)
+		}
+		r.approveHeld(svc)
+		r.ensure(svc)
+		if slices.ContainsFunc(r.fips(), hasAddress(address)) {
+			r.t.Errorf("the floating IP %s is kept after the approval", address)
+		}
+		r.steady(svc)
+		r.remove(svc)
+		r.dropFIPs()
+	})
+}
+
+func hasAddress(address string) func(api.FloatingIP) bool {
+	return func(f api.FloatingIP) bool { return f.FloatingIP == address }
+}

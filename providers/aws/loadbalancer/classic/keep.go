@@ -29,12 +29,15 @@ func (d Desired) Keep(have Observed, differences []plan.Difference) Desired {
 }
 
 // keepListener is for a listener that is neither deleted nor replaced. The rules for its port are differences of their
-// own. The health check is that of its own node port, not of its replacement's.
+// own. The health check is that of its own node port, not of its replacement's. A certificate changes in place.
 func (d Desired) keepListener(have Listener) Desired {
 	have.Policies = nil
 	d.Listeners = slices.Clone(d.Listeners)
 	i := slices.IndexFunc(d.Listeners, func(l Listener) bool { return l.Port == have.Port })
 	if i >= 0 {
+		if want := d.Listeners[i]; have.encrypted() && want.encrypted() {
+			have.Certificate = want.Certificate
+		}
 		d.Listeners[i] = have
 	} else {
 		d.Listeners = append(d.Listeners, have)

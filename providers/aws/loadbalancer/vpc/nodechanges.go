@@ -8,17 +8,19 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// NodeRuleChanges plans the desired rules of the groups: for each group one call that adds and then one that
-// removes. They wait for after.
+// NodeRuleChanges plans the desired rules of the groups: for each group one call that adds and one that removes. They
+// wait for after, and removals also for all additions, because AWS may refuse one, and a node that changes its group
+// needs the rules of one of both.
 func NodeRuleChanges(have Groups, n NodeRules, after []plan.Ref) []plan.Change {
 	var changes []plan.Change
-	for _, d := range n.diff(have) {
-		removalAfter := slices.Concat(after, n.RevokeAfter)
+	diffs := n.diff(have)
+	for _, d := range diffs {
 		if len(d.authorize) > 0 || d.from {
-			change := nodeAuthorize(n, d, after)
-			changes = append(changes, change)
-			removalAfter = append(removalAfter, change.Ref)
+			changes = append(changes, nodeAuthorize(n, d, after))
 		}
+	}
+	removalAfter := slices.Concat(after, n.RevokeAfter, plan.Refs(changes))
+	for _, d := range diffs {
 		if len(d.revoke) > 0 {
 			changes = append(changes, nodeRevoke(n, d, removalAfter))
 		}

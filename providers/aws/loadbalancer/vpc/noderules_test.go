@@ -2,11 +2,13 @@ package vpc
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -51,5 +53,25 @@ func TestUnusedMTU(t *testing.T) {
 				t.Errorf("rules (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestRulesOpenEverywhereBeforeAnyClose moves the tag of the cluster from one security group of the nodes to another. The
+// rules of the former one stay until the other has its own: AWS may refuse those, as in a group without room.
+func TestRulesOpenEverywhereBeforeAnyClose(t *testing.T) {
+	client := Rule{Protocol: ProtocolTCP, FromPort: 30080, ToPort: 30080, CIDR: netip.MustParsePrefix("0.0.0.0/0"),
+		Description: names.ClientRule("a")}
+	have := Groups{byID: map[string]Group{
+		"sg-1": {ID: "sg-1", Name: "former", Rules: []Rule{client}},
+		"sg-2": {ID: "sg-2", Name: "tagged"},
+	}}
+	changes := NodeRuleChanges(have, NodeRules{LoadBalancer: "a", Groups: []string{"sg-2"}, Rules: []Rule{client}}, nil)
+	i := slices.IndexFunc(changes, func(c plan.Change) bool { return c.Action == plan.Create })
+	k := slices.IndexFunc(changes, func(c plan.Change) bool { return c.Action == plan.Delete })
+	if len(changes) != 2 || i < 0 || k < 0 {
+		t.Fatalf("changes %v", changes)
+	}
+	if !slices.Contains(changes[k].After, changes[i].Ref) {
+		t.Errorf("%s does not wait for %s", changes[k].Ref, changes[i].Ref)
 	}
 }

@@ -235,7 +235,7 @@ func (d *differ) warnFloatingIP(want *model.FloatingIP) {
 
 func (d *differ) releaseFloatingIPs(list []api.FloatingIP, after []plan.Ref) {
 	for _, f := range list {
-		if slices.Contains(f.Tags, names.KeepTag) || d.isKept(f) || !d.ownsFloatingIP(f) {
+		if slices.Contains(f.Tags, names.KeepTag) || d.isKept(f) || !d.ownsFloatingIP(f) || d.keepsFloatingIP(f) {
 			continue
 		}
 		change := d.floatingIPRelease(f, "no Service uses it")
@@ -370,9 +370,10 @@ func (s floatingIPAttachment) Do(ctx context.Context, w Writer, ids *plan.Handle
 }
 
 // floatingIPRelease deletes a floating IP, or detaches one that was not allocated for this Service or is to be kept.
+// The deletion of one that is not attached costs its address as well: a user may have exchanged it for a while.
 func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change {
 	change := d.floatingIPRemoval(f, reason)
-	if f.PortID != "" && !d.deleting {
+	if !d.deleting {
 		change.Fields = append(change.Fields, plan.Field{Name: "floating_ip_address", Before: f.FloatingIP})
 		if want := d.want.FloatingIP; want != nil {
 			change.Fields[len(change.Fields)-1].After = want.Address

@@ -17,12 +17,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
-// diffGroup plans the managed security group, its rules, and its ports. If groups are no longer managed,
-// existing ones are deleted.
+// diffGroup plans the managed security group, its rules, and its ports. If groups are no longer managed, an existing
+// one stays as it is until its Service is deleted: nodes may receive traffic only because of it.
 func (d *differ) diffGroup() {
 	want := d.want.Group
 	if want == nil {
-		d.removeGroups()
 		return
 	}
 	rules, unknown := want.RulesFrom(d.memberSubnets())

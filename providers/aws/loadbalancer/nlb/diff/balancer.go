@@ -212,6 +212,7 @@ func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []p
 		d.add(change)
 		detached = []plan.Ref{change.Ref}
 	}
+	d.left = detached
 	for _, g := range d.managedGroups() {
 		if !slices.Contains(want, g.ID) {
 			d.managedGroupDelete(g, detached)

@@ -14,14 +14,10 @@ import (
 func (d *differ) certificateChanges(
 	ref reference, have model.Listener, want model.DesiredListener, after []plan.Ref,
 ) []plan.Change {
-	if want.Protocol != model.ProtocolTLS {
+	if want.Protocol != model.ProtocolTLS || keepsCertificates(have, want) {
 		return nil
 	}
 	desired, existing := additionalCertificates(want.Certificates), additionalCertificates(have.Certificates)
-	byHand := len(desired) == 0 && (!have.CertificatesRead || have.Tags != nil && have.Tags[names.ClusterUIDTag] == "")
-	if byHand {
-		return nil
-	}
 	var changes []plan.Change
 	// A certificate that becomes the default one may stay in the list, where AWS keeps it as well.
 	surplus := difference(existing, append(slices.Clone(desired), want.Certificates[0]))
@@ -35,6 +31,13 @@ func (d *differ) certificateChanges(
 		changes = append(changes, d.certificateChange(ref, plan.Delete, field, surplus, after))
 	}
 	return changes
+}
+
+// keepsCertificates reports whether the additional certificates of a TLS listener are those that users added by hand.
+// The tag with the cluster's UID marks a listener whose certificates are set by this manager.
+func keepsCertificates(have model.Listener, want model.DesiredListener) bool {
+	return want.Protocol == model.ProtocolTLS && len(additionalCertificates(want.Certificates)) == 0 &&
+		(!have.CertificatesRead || have.Tags != nil && have.Tags[names.ClusterUIDTag] == "")
 }
 
 func (d *differ) certificateChange(ref reference, action plan.Action, field plan.Field, arns []string,

@@ -78,8 +78,8 @@ func (d *differ) ensure() error {
 		d.changes[planned+i].Order = append(d.changes[planned+i].Order, d.order...)
 	}
 	for _, i := range d.closing {
-		// Node ports close once no listener forwards to them, and no subnet probes them.
-		d.changes[i].After = slices.Concat(d.changes[i].After, d.order, base, listeners)
+		// Node ports close once no listener forwards to them, no subnet probes them, and no packet comes from a group.
+		d.changes[i].After = slices.Concat(d.changes[i].After, d.left, d.order, base, listeners)
 	}
 	if !removesIPv6First {
 		d.removeIPv6(listeners)

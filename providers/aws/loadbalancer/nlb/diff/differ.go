@@ -58,6 +58,9 @@ type differ struct {
 	// opened are the changes that add rules on nodes, closing the indexes of the changes that remove some.
 	opened  []plan.Ref
 	closing []int
+	// left is the change by which the load balancer leaves security groups: the removal of rules that refer to them waits
+	// for it.
+	left []plan.Ref
 	// order are the changes that target groups and listeners wait for if they are made.
 	order []plan.Ref
 	// keptPorts are ports of the Service that get no listener. One that exists there stays.

@@ -10,12 +10,16 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
 // tagged is an object with known tags.
 type tagged struct {
 	arn, name string
 	tags      map[string]string
+	// byHand is set for a listener with certificates by hand: see certificateChanges. It does not get the mark that they
+	// are set by this manager.
+	byHand bool
 }
 
 // tagChange is one call: the same change for several objects.
@@ -38,7 +42,8 @@ func (d *differ) diffTags(order []plan.Ref) {
 	for _, l := range d.have.Listeners {
 		if i := slices.IndexFunc(d.want.Listeners, func(w model.DesiredListener) bool { return w.Port == l.Port }); i >= 0 &&
 			!mustReplace(l, d.want.Listeners[i]) {
-			parts = append(parts, tagged{l.ARN, model.ListenerName(b.Name, l.Port), l.Tags})
+			parts = append(parts, tagged{arn: l.ARN, name: model.ListenerName(b.Name, l.Port), tags: l.Tags,
+				byHand: keepsCertificates(l, d.want.Listeners[i])})
 		}
 	}
 	for _, g := range d.have.TargetGroups {
@@ -46,11 +51,11 @@ func (d *differ) diffTags(order []plan.Ref) {
 			continue // another one gets its name
 		}
 		if slices.ContainsFunc(d.want.Listeners, func(w model.DesiredListener) bool { return w.Group.Name == g.Name }) {
-			parts = append(parts, tagged{g.ARN, g.Name, g.Tags})
+			parts = append(parts, tagged{arn: g.ARN, name: g.Name, tags: g.Tags})
 		}
 	}
 	changes := d.tagChanges("parts of load balancer "+b.Name, parts, nil)
-	balancer := []tagged{{b.ARN, b.Name, b.Tags}}
+	balancer := []tagged{{arn: b.ARN, name: b.Name, tags: b.Tags}}
 	changes = append(changes, d.tagChanges("load balancer "+b.Name, balancer, plan.Refs(changes))...)
 	for i := range changes {
 		changes[i].Order = order
@@ -69,7 +74,12 @@ func (d *differ) tagChanges(name string, objects []tagged, after []plan.Ref) []p
 		if o.tags == nil {
 			continue
 		}
-		set, remove := tags.Diff(o.tags, d.want.Tags)
+		want := d.want.Tags
+		if o.byHand {
+			want = maps.Clone(want)
+			delete(want, names.ClusterUIDTag)
+		}
+		set, remove := tags.Diff(o.tags, want)
 		if len(set)+len(remove) == 0 {
 			continue
 		}
@@ -117,7 +127,7 @@ func (d *differ) markUnmarked(name string, selected func(model.TargetGroup) bool
 	var groups []tagged
 	for _, g := range d.have.TargetGroups {
 		if d.unmarked(g) && selected(g) {
-			groups = append(groups, tagged{g.ARN, g.Name, g.Tags})
+			groups = append(groups, tagged{arn: g.ARN, name: g.Name, tags: g.Tags})
 		}
 	}
 	return d.tagChanges(name, groups, nil)
