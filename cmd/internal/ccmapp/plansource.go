@@ -66,7 +66,11 @@ func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (planInput, er
 		return input, &cli.ExitError{Code: cli.ExitUsage, Lines: lines}
 	}
 	if len(input.services) == 0 {
-		return input, cli.UsageErrorf("-f %s: there is no Service in it", strings.Join(p.options.files, " -f "))
+		return input, cli.UsageErrorf("-f %s: there is no Service in it%s", strings.Join(p.options.files, " -f "),
+			besideServices(input.skipped))
+	}
+	if len(input.skipped) > 0 {
+		printNote(p.err, "%s is skipped: only Services and Nodes are planned", strings.Join(input.skipped, ", "))
 	}
 	input.live = map[types.UID]*v1.Service{}
 	for _, service := range input.services {
@@ -76,6 +80,14 @@ func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (planInput, er
 	}
 	p.selectServices(&input)
 	return input, nil
+}
+
+// besideServices names what a file without Services has.
+func besideServices(kinds []string) string {
+	if len(kinds) == 0 {
+		return ""
+	}
+	return ", only " + strings.Join(kinds, ", ")
 }
 
 // selectServices replaces the Services by what the manager sees of them. It removes those that neither have nor need a
@@ -92,8 +104,8 @@ func (p *planner) selectServices(input *planInput) {
 	input.services = selected
 }
 
-// decodeManifests adds the Services and Nodes of a file, and returns a line for each document of another
-// kind.
+// decodeManifests adds the Services, Nodes and the kinds of all other objects of a file. It returns a line for each
+// document that cannot be read.
 func decodeManifests(file string, content []byte, input *planInput) (problems []string) {
 	codec := serializer.NewCodecFactory(clientscheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
@@ -108,9 +120,14 @@ func decodeManifests(file string, content []byte, input *planInput) (problems []
 		if onlyComments(document) {
 			continue
 		}
-		object, _, err := codec.Decode(document, nil, nil)
-		if err == nil {
+		object, kind, err := codec.Decode(document, nil, nil)
+		switch {
+		case err == nil:
 			err = addObject(input, object)
+		case runtime.IsNotRegisteredError(err) && isPlanned(kind.Kind):
+			err = fmt.Errorf("there is no %s in version %s; write apiVersion: v1", kind.Kind, kind.GroupVersion())
+		case runtime.IsNotRegisteredError(err): // such as a custom resource
+			input.skipped, err = append(input.skipped, kind.Kind), nil
 		}
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("-f %s: document %d: %s", file, n, cloudapi.OneLine(err)))
@@ -135,11 +152,13 @@ func addObject(input *planInput, object runtime.Object) error {
 			input.nodes = append(input.nodes, &o.Items[i])
 		}
 	default:
-		return fmt.Errorf("%s is skipped: only Services and Nodes are supported",
-			object.GetObjectKind().GroupVersionKind().Kind)
+		input.skipped = append(input.skipped, object.GetObjectKind().GroupVersionKind().Kind)
 	}
 	return nil
 }
+
+// isPlanned reports whether a kind is one of those that a plan is made of.
+func isPlanned(kind string) bool { return kind == "Service" || kind == "Node" }
 
 func onlyComments(document []byte) bool {
 	for line := range strings.Lines(string(document)) {
