@@ -53,6 +53,7 @@ run: build apiserver ## A whole cluster on this machine, with a simulated cloud 
 .PHONY: build
 build: ## bin/ccm and bin/ccm-lab, static, with the version of this checkout
 	@mkdir -p $(BIN)
+	@[[ -e $(BIN)/ccm-lab ]] || echo "building bin/ccm and bin/ccm-lab (about 3 minutes on 2 cores; only the first time)"
 	@flags=$$(hack/version.sh --ldflags); go build -tags '$(TAGS)' -ldflags "$$flags" -o $(BIN)/ ./cmd/ccm ./cmd/ccm-lab
 	@echo "built bin/ccm and bin/ccm-lab $$(hack/version.sh)"
 

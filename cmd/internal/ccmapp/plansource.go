@@ -20,6 +20,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/pager"
+	"sigs.k8s.io/yaml"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -120,19 +121,31 @@ func decodeManifests(file string, content []byte, input *planInput) (problems []
 		if onlyComments(document) {
 			continue
 		}
-		object, kind, err := codec.Decode(document, nil, nil)
+		object, _, err := codec.Decode(document, nil, nil)
 		switch {
 		case err == nil:
 			err = addObject(input, object)
-		case runtime.IsNotRegisteredError(err) && isPlanned(kind.Kind):
-			err = fmt.Errorf("there is no %s in version %s; write apiVersion: v1", kind.Kind, kind.GroupVersion())
 		case runtime.IsNotRegisteredError(err): // such as a custom resource
-			input.skipped, err = append(input.skipped, kind.Kind), nil
+			err = skip(input, document)
 		}
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("-f %s: document %d: %s", file, n, cloudapi.OneLine(err)))
 		}
 	}
+}
+
+// skip adds the kind of a document that is no API of Kubernetes itself. A mistake in the apiVersion of a kind that is
+// planned is an error.
+func skip(input *planInput, document []byte) error {
+	var object metav1.TypeMeta
+	if err := yaml.Unmarshal(document, &object); err != nil {
+		return err
+	}
+	if object.Kind == "Service" || object.Kind == "Node" {
+		return fmt.Errorf("there is no %s in version %s; write apiVersion: v1", object.Kind, object.APIVersion)
+	}
+	input.skipped = append(input.skipped, object.Kind)
+	return nil
 }
 
 func addObject(input *planInput, object runtime.Object) error {
@@ -156,9 +169,6 @@ func addObject(input *planInput, object runtime.Object) error {
 	}
 	return nil
 }
-
-// isPlanned reports whether a kind is one of those that a plan is made of.
-func isPlanned(kind string) bool { return kind == "Service" || kind == "Node" }
 
 func onlyComments(document []byte) bool {
 	for line := range strings.Lines(string(document)) {
