@@ -53,6 +53,7 @@ run: build apiserver ## A whole cluster on this machine, with a simulated cloud 
 .PHONY: build
 build: ## bin/ccm and bin/ccm-lab, static, with the version of this checkout
 	@mkdir -p $(BIN)
+	@[[ -e $(BIN)/ccm-lab ]] || echo "building bin/ccm and bin/ccm-lab (about 3 minutes on 2 cores; only the first time)"
 	@flags=$$(hack/version.sh --ldflags); go build -tags '$(TAGS)' -ldflags "$$flags" -o $(BIN)/ ./cmd/ccm ./cmd/ccm-lab
 	@echo "built bin/ccm and bin/ccm-lab $$(hack/version.sh)"
 
@@ -192,5 +193,8 @@ clean: ## Remove bin/ and dist/ (the control plane too: building it again takes 
 ## FUZZTIME=TIME         fuzz: how long each target runs (default 1m)
 ## KUBERNETES=1.36       e2e-kubernetes: a minor version, or a release like v1.36.3
 ## ARGS='...'            run, bench, test: passed on as they are
+## IMAGE=REPOSITORY      image, image-push, image-archive: the name of the image (default localhost/unified-ccm)
+## BASE=IMAGE            the same: its base (default distroless; scratch needs no registry)
 ## PROVIDERS_EXCLUDE=a,b build, image: providers to leave out
-## KUBEBUILDER_ASSETS=DIR  use the control plane in DIR and build none
+## KUBEBUILDER_ASSETS=DIR
+##                       use the control plane in DIR and build none

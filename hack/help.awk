@@ -10,5 +10,5 @@ BEGIN {
 /^[a-z0-9-]+:.* ## / {
 	target = $0; sub(/:.*/, "", target)
 	text = $0; sub(/^.* ## /, "", text)
-	printf "  %-14s %s\n", target, text
+	printf "  %-16s %s\n", target, text
 }

@@ -166,6 +166,20 @@ func TestMergeExistingKeepsFieldsMissingInFile(t *testing.T) {
 	}
 }
 
+// TestDecodeManifestsSkipsOtherKinds reads a file as users have it: with the Deployment of the Service.
+func TestDecodeManifestsSkipsOtherKinds(t *testing.T) {
+	var w planInput
+	problems := decodeManifests("f", []byte("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n"+
+		"---\napiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: c}\n"+
+		"---\napiVersion: v1\nkind: Service\nmetadata: {name: s}\n"), &w)
+	if len(problems) > 0 || len(w.services) != 1 {
+		t.Errorf("problems %q, %d services", problems, len(w.services))
+	}
+	if diff := cmp.Diff([]string{"Deployment", "Certificate"}, w.skipped); diff != "" {
+		t.Errorf("skipped (-want +got):\n%s", diff)
+	}
+}
+
 func TestDecodeManifests(t *testing.T) {
 	const service = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n"
 	for _, tc := range []struct {
@@ -178,7 +192,7 @@ func TestDecodeManifests(t *testing.T) {
 		{"JSON", `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}`, 1, 0, ""},
 		{"a typed list", "apiVersion: v1\nkind: NodeList\nitems: [{metadata: {name: a}}, {metadata: {name: b}}]\n", 0, 2, ""},
 		{"a list", "apiVersion: v1\nkind: List\nitems: []\n", 0, 0, "a List is not supported"},
-		{"another kind", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n", 0, 0, "document 1: Deployment is skipped"},
+		{"another version", "apiVersion: v2\nkind: Service\nmetadata: {name: s}\n", 0, 0, "there is no Service in version v2; write apiVersion: v1"},
 		{"an unknown field", service + "spec: {tpye: LoadBalancer}\n", 0, 0, `unknown field "spec.tpye"`},
 		{"no kind", "a: b\n", 0, 0, "document 1: "},
 	} {

@@ -144,6 +144,8 @@ type planInput struct {
 	live   map[types.UID]*v1.Service
 	nodes  []*v1.Node
 	routes bool
+	// skipped are the kinds of a file's other objects.
+	skipped []string
 }
 
 // plan computes the plans, in the order of the input. failed has a line for each that could not be computed.

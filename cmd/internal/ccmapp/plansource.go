@@ -20,6 +20,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/pager"
+	"sigs.k8s.io/yaml"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -66,7 +67,11 @@ func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (planInput, er
 		return input, &cli.ExitError{Code: cli.ExitUsage, Lines: lines}
 	}
 	if len(input.services) == 0 {
-		return input, cli.UsageErrorf("-f %s: there is no Service in it", strings.Join(p.options.files, " -f "))
+		return input, cli.UsageErrorf("-f %s: there is no Service in it%s", strings.Join(p.options.files, " -f "),
+			besideServices(input.skipped))
+	}
+	if len(input.skipped) > 0 {
+		printNote(p.err, "%s is skipped: only Services and Nodes are planned", strings.Join(input.skipped, ", "))
 	}
 	input.live = map[types.UID]*v1.Service{}
 	for _, service := range input.services {
@@ -76,6 +81,14 @@ func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (planInput, er
 	}
 	p.selectServices(&input)
 	return input, nil
+}
+
+// besideServices names what a file without Services has.
+func besideServices(kinds []string) string {
+	if len(kinds) == 0 {
+		return ""
+	}
+	return ", only " + strings.Join(kinds, ", ")
 }
 
 // selectServices replaces the Services by what the manager sees of them. It removes those that neither have nor need a
@@ -92,8 +105,8 @@ func (p *planner) selectServices(input *planInput) {
 	input.services = selected
 }
 
-// decodeManifests adds the Services and Nodes of a file, and returns a line for each document of another
-// kind.
+// decodeManifests adds the Services, Nodes and the kinds of all other objects of a file. It returns a line for each
+// document that cannot be read.
 func decodeManifests(file string, content []byte, input *planInput) (problems []string) {
 	codec := serializer.NewCodecFactory(clientscheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
@@ -109,13 +122,30 @@ func decodeManifests(file string, content []byte, input *planInput) (problems []
 			continue
 		}
 		object, _, err := codec.Decode(document, nil, nil)
-		if err == nil {
+		switch {
+		case err == nil:
 			err = addObject(input, object)
+		case runtime.IsNotRegisteredError(err): // such as a custom resource
+			err = skip(input, document)
 		}
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("-f %s: document %d: %s", file, n, cloudapi.OneLine(err)))
 		}
 	}
+}
+
+// skip adds the kind of a document that is no API of Kubernetes itself. A mistake in the apiVersion of a kind that is
+// planned is an error.
+func skip(input *planInput, document []byte) error {
+	var object metav1.TypeMeta
+	if err := yaml.Unmarshal(document, &object); err != nil {
+		return err
+	}
+	if object.Kind == "Service" || object.Kind == "Node" {
+		return fmt.Errorf("there is no %s in version %s; write apiVersion: v1", object.Kind, object.APIVersion)
+	}
+	input.skipped = append(input.skipped, object.Kind)
+	return nil
 }
 
 func addObject(input *planInput, object runtime.Object) error {
@@ -135,8 +165,7 @@ func addObject(input *planInput, object runtime.Object) error {
 			input.nodes = append(input.nodes, &o.Items[i])
 		}
 	default:
-		return fmt.Errorf("%s is skipped: only Services and Nodes are supported",
-			object.GetObjectKind().GroupVersionKind().Kind)
+		input.skipped = append(input.skipped, object.GetObjectKind().GroupVersionKind().Kind)
 	}
 	return nil
 }

@@ -102,9 +102,6 @@ func awsNetworkTranslations() map[string]translation {
 				annotate(svc, awsannotation.KeyProxyProtocol, "*")
 			}
 		},
-		intent.KeyConnectionDrainingTimeout: func(svc *v1.Service, value string) {
-			annotate(svc, awsannotation.KeyGroupAttributes, "deregistration_delay.timeout_seconds="+seconds(value))
-		},
 	}
 }
 
