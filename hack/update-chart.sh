@@ -8,9 +8,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 out=$(mkdir -p "${1:-deploy}" && cd "${1:-deploy}" && pwd)
 if [[ $out != "$root/deploy" ]]; then
 	cp -r deploy/chart "$out"
-	rm -f "$out/chart/README.md" "$out/chart/values.schema.json" "$out/chart/files/keys.txt"
+	rm -f "$out/chart/README.md" "$out/chart/values.schema.json" "$out/chart/files/keys.txt" "$out/chart/files/kube-rules.json"
 fi
 (cd hack/chart && GOWORK=off go run . "$out/chart")
+go run ./cmd/ccm docs --kube-rules "$out/chart/files/kube-rules.json"
 
 helm4=$(helm 4)
 kube_version=$(hack/controlplane/build.sh --versions | sed -n 's/^kubernetes v//p')

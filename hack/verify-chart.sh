@@ -185,6 +185,25 @@ may no secret/vcenter -n default
 may yes configmap/any -n default
 kubectl delete -f "$work/daemonset.yaml" >/dev/null
 
+echo "== permissions of one provider"
+cp -r deploy/chart "$work/chart-with-rules"
+cat >"$work/chart-with-rules/files/kube-rules.json" <<-'JSON'
+	{"aws": [
+		{"namespace": "default", "apiGroup": "", "resources": ["configmaps"], "names": ["uid"], "verbs": ["get"]},
+		{"apiGroup": "discovery.k8s.io", "resources": ["endpointslices"], "verbs": ["get", "list"]}
+	]}
+JSON
+for preset in aws openstack; do
+	"$helm4" template unified-ccm "$work/chart-with-rules" --namespace kube-system --kube-version "$kube_version" \
+		-f "deploy/chart/presets/$preset.yaml" --set clusterName=verify,image.tag=verify >"$work/rules.yaml"
+	kubectl apply -f "$work/rules.yaml" >/dev/null
+	may "$([[ $preset == aws ]] && echo yes || echo no)" configmap/uid -n default
+	may "$([[ $preset == aws ]] && echo yes || echo no)" endpointslices.discovery.k8s.io -n default
+	may no configmap/other -n default
+	may no configmap/uid -n kube-system
+	kubectl delete -f "$work/rules.yaml" >/dev/null
+done
+
 (cd cmd && go build -o "$work/ccm" ./ccm)
 go build -o "$work/ccm-lab" ./cmd/ccm-lab
 
@@ -278,7 +297,7 @@ install() { # preset
 		has '{{.spec.holderIdentity}}' . -n kube-system lease cloud-controller-manager-dry-run
 	await "lists" 30 grep -q 'Caches are synced' "$work/ccm-$name-2.log"
 	stop_running
-	helm_on "$helm4" get manifest unified-ccm >"$work/manifest.yaml"
+	helm_on "$helm4" get manifest unified-ccm >>"$work/manifest.yaml"
 	helm_on "$helm4" uninstall unified-ccm >/dev/null
 	kubectl -n kube-system delete secret/unified-ccm-cloud-config lease/cloud-controller-manager \
 		lease/cloud-controller-manager-dry-run >/dev/null

@@ -216,3 +216,18 @@ which is empty or ends with a dot.
 {{- fail (printf "\n\n  %s\n" (join "\n  " $problems)) -}}
 {{- end -}}
 {{- end -}}
+
+{{/* The permissions that only this cloud needs, as JSON with the key rules. files/kube-rules.json is generated. */}}
+{{- define "unified-ccm.kubeRules" -}}
+{{- dict "rules" (index (.Files.Get "files/kube-rules.json" | fromJson) .Values.cloudProvider) | toJson -}}
+{{- end }}
+
+{{/* A rule of a role. */}}
+{{- define "unified-ccm.kubeRule" -}}
+- apiGroups: [{{ .apiGroup | quote }}]
+  resources: {{ .resources | toJson }}
+  {{- with .names }}
+  resourceNames: {{ . | toJson }}
+  {{- end }}
+  verbs: {{ .verbs | toJson }}
+{{- end }}

@@ -86,7 +86,7 @@ func Record(granted []Permission, used map[Permission]bool) string {
 		restricted := slices.ContainsFunc(granted, func(g Permission) bool {
 			return g.Name != "" && g.Verb == p.Verb && g.Group == p.Group && g.Resource == p.Resource
 		})
-		if restricted == (p.Name != "") && !slices.Contains(sharedResources, p.Resource) {
+		if restricted == (p.Name != "") && (slices.Contains(granted, p) || !slices.Contains(sharedResources, p.Resource)) {
 			lines = append(lines, p.String()+"\n")
 		}
 	}
@@ -125,7 +125,10 @@ func Granted(manifest io.Reader) (granted []Permission, err error) {
 				for _, resource := range rule.Resources {
 					for _, name := range names {
 						for _, verb := range rule.Verbs {
-							granted = append(granted, Permission{verb, group, resource, name})
+							// The manifests of several presets share most rules.
+							if p := (Permission{verb, group, resource, name}); !slices.Contains(granted, p) {
+								granted = append(granted, p)
+							}
 						}
 					}
 				}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,7 +67,7 @@ func TestUnusedAndForbiddenPermissionsAreFound(t *testing.T) {
 // server, which hack/verify-chart.sh checks. Each permission of a role is dropped once, and others are added: the
 // comparison finds exactly these.
 func TestRolesHaveUsedPermissions(t *testing.T) {
-	used := readUsed(t)
+	used, rules := readUsed(t), readKubeRules(t)
 	manifests, err := filepath.Glob("../../../deploy/manifests/*.yaml")
 	if err != nil || len(manifests) == 0 {
 		t.Fatalf("no manifests: %v", err)
@@ -82,6 +83,7 @@ func TestRolesHaveUsedPermissions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			used := usedBy(used, strings.TrimSuffix(filepath.Base(manifest), ".yaml"), rules)
 			if problems := differences(granted, used); len(problems) > 0 {
 				t.Fatalf("the roles and used.txt differ:\n%s", strings.Join(problems, "\n"))
 			}
@@ -111,6 +113,86 @@ func readUsed(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}
+
+// kubeRules are the permissions that single providers need, by provider.
+type kubeRules map[string][]struct {
+	APIGroup                string `json:"apiGroup"`
+	Resources, Names, Verbs []string
+}
+
+func readKubeRules(t *testing.T) (rules kubeRules) {
+	t.Helper()
+	text, err := os.ReadFile("../../../deploy/chart/files/kube-rules.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &rules); err != nil {
+		t.Fatal(err)
+	}
+	return rules
+}
+
+// permissions returns the permissions of one provider's rules.
+func (r kubeRules) permissions(provider string) (all []string) {
+	for _, rule := range r[provider] {
+		names := rule.Names
+		if len(names) == 0 {
+			names = []string{""}
+		}
+		for _, resource := range rule.Resources {
+			for _, name := range names {
+				for _, verb := range rule.Verbs {
+					all = append(all, Permission{verb, rule.APIGroup, resource, name}.String())
+				}
+			}
+		}
+	}
+	return all
+}
+
+// usedBy returns the used permissions without those that only other providers need.
+func usedBy(used []string, provider string, rules kubeRules) []string {
+	own := rules.permissions(provider)
+	return slices.DeleteFunc(slices.Clone(used), func(p string) bool {
+		for other := range rules {
+			if other != provider && slices.Contains(rules.permissions(other), p) {
+				return !slices.Contains(own, p)
+			}
+		}
+		return false
+	})
+}
+
+// TestRulesOfOneProvider has a rule that another provider's manifest must not have, and that its own must.
+func TestRulesOfOneProvider(t *testing.T) {
+	var rules kubeRules
+	const text = `{"gce": [{"namespace": "kube-system", "apiGroup": "", "resources": ["configmaps"], "names": ["uid"],
+		"verbs": ["get"]}]}`
+	if err := json.Unmarshal([]byte(text), &rules); err != nil {
+		t.Fatal(err)
+	}
+	used := []string{"get configmaps uid", "get nodes"}
+	nodes, uid := Permission{"get", "", "nodes", ""}, Permission{"get", "", "configmaps", "uid"}
+	for name, tc := range map[string]struct {
+		provider string
+		granted  []Permission
+		want     []string
+	}{
+		"its own rule":                 {"gce", []Permission{nodes, uid}, nil},
+		"its own rule is missing":      {"gce", []Permission{nodes}, []string{"used and not granted: get configmaps uid"}},
+		"no rule of another":           {"aws", []Permission{nodes}, nil},
+		"the rule of another provider": {"aws", []Permission{nodes, uid}, []string{"granted and never used: get configmaps uid"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := differences(tc.granted, usedBy(used, tc.provider, rules)); !slices.Equal(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+	if got := Record([]Permission{nodes, uid}, map[Permission]bool{uid: true, {"get", "", "configmaps", "other"}: true}); got != "get configmaps uid\n" {
+		t.Errorf("recorded %q", got)
+	}
 }
 
 // differences returns a line for each permission that is granted or used, and not both.

@@ -105,7 +105,8 @@ type Cloud[S, D, O any] interface {
 	Observe(ctx context.Context, request Request[D]) (O, error)
 	// Diff returns the changes from have to want. It is pure. A nil want means that nothing should exist.
 	// Refusals (another cluster's object, a change that cannot be made in place) are errors, before the first
-	// change; cloudprovider.ImplementedElsewhere refuses a load balancer that another controller has made. With a nil want, objects of other owners and objects to keep are omitted instead of refused: a
+	// change; cloudprovider.ImplementedElsewhere refuses a load balancer that another controller has made. With
+	// a nil want, objects of other owners and objects to keep are omitted instead of refused: a
 	// Service can always be deleted, and an empty plan means that no objects of it are left.
 	Diff(key Key, want *D, have O) (plan.Plan, error)
 	// DiffMembers returns only the changes of members from have to the nodes: existing objects of the Service's

@@ -51,6 +51,8 @@ type Descriptor struct {
 	// ControllerAliases are further names in --controllers, with the controller that each stands for: the names that the
 	// cloud's previous manager has for controllers of the framework or of this provider.
 	ControllerAliases map[string]string
+	// KubeRules are the permissions in the cluster that this provider needs beside those that every provider needs.
+	KubeRules []KubeRule
 	// ValidateConfig parses and validates a configuration without calls to the cloud. It returns warnings
 	// (unknown keys) separately from errors; file is used in messages only.
 	ValidateConfig func(file string, content []byte) (warnings []string, err error)

@@ -94,6 +94,11 @@ func validate(d Descriptor) error {
 				name, d.Name)
 		}
 	}
+	for _, rule := range d.KubeRules {
+		if err := rule.validate(); err != nil {
+			return fmt.Errorf("provider %q: %w", d.Name, err)
+		}
+	}
 	return checkAliases(d)
 }
 

@@ -46,6 +46,9 @@ func TestRegisterRejectsInvalidDescriptors(t *testing.T) {
 	alias := func(name, controller string) Descriptor {
 		return Descriptor{Name: "x", Title: "T", New: factory, ControllerAliases: map[string]string{name: controller}}
 	}
+	rule := func(r KubeRule) Descriptor {
+		return Descriptor{Name: "x", Title: "T", New: factory, KubeRules: []KubeRule{r}}
+	}
 	for _, tc := range []struct {
 		name string
 		d    Descriptor
@@ -59,6 +62,8 @@ func TestRegisterRejectsInvalidDescriptors(t *testing.T) {
 		{"a flag without the prefix", Descriptor{Name: "x", Title: "T", New: factory, Flags: flag("region")}, "--region must start with --x-"},
 		{"a flag of two providers", Descriptor{Name: "x", Title: "T", New: factory, Flags: flag(mask), InheritedFlags: []string{mask}},
 			`providers "x" and "twice" both declare the flag --node-cidr-mask-size`},
+		{"a rule without verbs", rule(KubeRule{Resources: []string{"configmaps"}}), "name its resources and verbs"},
+		{"a rule for everything", rule(KubeRule{Resources: []string{"*"}, Verbs: []string{"get"}}), "instead of *"},
 		{"an alias of no controller", alias("nodeipam", "x-ipam"), `controller alias "nodeipam" of "x-ipam"`},
 		{"an alias that is a controller", alias("node-route-controller", "service-lb-controller"), "it must be a further name"},
 		{"an alias with two meanings", alias("ipam", "node-route-controller"), `have the controller alias "ipam" for different`},
