@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# No Go file has more than 500 lines, and no package more than 25 files or 3,500 lines, tests not counted: load balancers
-# of cloud providers grow beyond that, and are rarely split later. From 400 lines of a file on, there is a warning.
+# No package has more than 25 files or 3,500 lines, tests not counted: load balancers of cloud providers grow beyond that,
+# and are rarely split later. The linter limits files to 500 lines, and has no limit for packages. From 400 lines of a file
+# on, there is a warning.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 go_files | xargs -d '\n' wc -l | awk '
@@ -11,9 +12,7 @@ go_files | xargs -d '\n' wc -l | awk '
 		files[folder]++
 		lines[folder] += $1
 	}
-	$1 <= 400 { next }
-	$1 > 500 { printf "%s: %d lines, more than 500: split it by what it does\n", $2, $1; failed = 1; next }
-	{ printf "%s: %d lines, soon too long\n", $2, $1 }
+	$1 > 400 { printf "%s: %d lines, soon too long\n", $2, $1 }
 	END {
 		for (folder in files) {
 			if (files[folder] <= 25 && lines[folder] <= 3500) continue

@@ -2,7 +2,8 @@
 # Rules of imports. pkg/common imports no provider and no command; a provider imports neither
 # another provider nor a command. Only tests, simulators and ccm-lab import a simulator or the
 # conformance suite, so that a program that links a provider links neither; fake is a simulator.
-# This needs no edit for a new provider. The linter forbids the SDKs of clouds outside of providers.
+# This needs no edit for a new provider, and reads what the binary links, which the linter's list of packages does not. The
+# linter forbids the SDKs of clouds outside of providers.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # The modules of the workspace, longest path first: a package belongs to the first one that is a prefix.

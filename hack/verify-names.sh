@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tree names no developer's machine: no home folders, no private registries
-# or proxies, no loopback service of one machine, and no unfinished code.
+# The tree names no developer's machine: no home folders, no private registries or proxies, no loopback service of one
+# machine, and no unfinished code, in files of any kind. The linter reads only Go.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 failed=0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Unit tests do not sleep, except in the bubble of testing/synctest, which has a fake
-# clock. Tests of whole processes, cmd/ccm-lab/e2e, poll with a deadline instead.
+# Unit tests do not sleep, except in the bubble of testing/synctest, which has a fake clock: a condition that the linter,
+# which forbids time.Sleep elsewhere, cannot read. Tests of whole processes, cmd/ccm-lab/e2e, poll with a deadline instead.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 failed=0

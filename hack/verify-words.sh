@@ -1,8 +1,6 @@
 #!/usr/bin/env bash
-# The tree uses the words of the field: Go files and Markdown contain none of the words below, and
-# lines of Go end at 120 columns (a tab counts as one). A line may be longer if it has a URL, an ARN, a struct tag, a nolint
-# directive, a raw string or the signature of an SDK's call, or if it is in a test, where a row of a table or a text
-# of an API stays on one line.
+# The tree uses the words of the field: Go files and Markdown contain none of the words below. The linter reads single
+# words of Go files only.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # Each with the word to write instead.
@@ -73,10 +71,4 @@ if git grep --untracked -nP "^(?!\s*//).*\"[^\"]*\b($messages)" -- '*.go' ':!*_t
 	failed=1
 fi
 
-long=$(go_files | grep -vE '_test\.go$|/testdata/' | LC_ALL=C.UTF-8 xargs -d '\n' grep -nHP '^.{121,}' |
-	grep -vE 'https?://|nolint|`|"arn:|opts \.\.\.func\(' | sed -E 's/^([^:]+:[0-9]+):.*/\1: more than 120 columns/' || true)
-if [[ -n $long ]]; then
-	printf '%s\n' "$long"
-	failed=1
-fi
 exit $failed

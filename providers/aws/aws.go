@@ -27,7 +27,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/client"
 	"github.com/unified-ccm/unified-ccm/providers/aws/config"
 	"github.com/unified-ccm/unified-ccm/providers/aws/controllers"
-	"github.com/unified-ccm/unified-ccm/providers/aws/identity"
+	"github.com/unified-ccm/unified-ccm/providers/aws/environment"
 	"github.com/unified-ccm/unified-ccm/providers/aws/instances"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
@@ -100,8 +100,8 @@ type Cloud struct {
 
 // connection is the cluster and the clients for its region.
 type connection struct {
-	identity identity.Identity
-	clients  *client.Clients
+	environment environment.Environment
+	clients     *client.Clients
 }
 
 var (
@@ -155,7 +155,7 @@ func NewCloud(cfg config.Config, opts ...Option) (*Cloud, error) {
 		Config: &c.config, Transport: o.transport, Clock: o.clock, Credentials: o.credentials, Attempts: o.attempts,
 	})
 	c.region = newOnce(o.clock, func(ctx context.Context) (string, error) {
-		return identity.Region(ctx, &c.config, c.client.Metadata)
+		return environment.Region(ctx, &c.config, c.client.Metadata)
 	})
 	c.connection = newOnce(o.clock, c.connect)
 	c.build(o, topologyTypes)
@@ -228,7 +228,7 @@ func (c *Cloud) discover(ctx context.Context) (connection, error) {
 	if err != nil {
 		return connection{}, err
 	}
-	id, err := identity.Discover(ctx, &c.config, region, clients.EC2, c.client.Metadata)
+	id, err := environment.Discover(ctx, &c.config, region, clients.EC2, c.client.Metadata)
 	return connection{id, clients}, err
 }
 
@@ -238,7 +238,7 @@ func (c *Cloud) connectInstances(ctx context.Context) (instances.Connection, err
 	if err != nil {
 		return instances.Connection{}, err
 	}
-	id := conn.identity
+	id := conn.environment
 	scope := instances.Scope{ClusterID: id.ClusterID, VPC: id.VPC, Region: id.Region}
 	return instances.Connection{EC2: conn.clients.EC2, Scope: scope}, nil
 }
@@ -249,7 +249,7 @@ func (c *Cloud) connectBalancers(ctx context.Context) (loadbalancer.Connection, 
 	if err != nil {
 		return loadbalancer.Connection{}, err
 	}
-	id := conn.identity
+	id := conn.environment
 	return loadbalancer.Connection{
 		EC2: conn.clients.EC2, ELB: conn.clients.ELB, ELBV2: conn.clients.ELBV2,
 		VPC: id.VPC, Cluster: vpc.Cluster{ID: id.ClusterID, Legacy: id.LegacyTag}, FallbackSubnet: id.Subnet,

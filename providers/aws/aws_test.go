@@ -51,8 +51,8 @@ func TestNewCloudMakesNoCalls(t *testing.T) {
 		t.Errorf("calls of Check (-want +got):\n%s", diff)
 	}
 	p, err := c.connection.Get(t.Context())
-	if err != nil || p.identity.Region != "us-west-2" || p.identity.ClusterID != "sim" || !strings.HasPrefix(p.identity.VPC, "vpc-") || !strings.HasPrefix(p.identity.Subnet, "subnet-") {
-		t.Errorf("identity %+v, %v", p.identity, err)
+	if err != nil || p.environment.Region != "us-west-2" || p.environment.ClusterID != "sim" || !strings.HasPrefix(p.environment.VPC, "vpc-") || !strings.HasPrefix(p.environment.Subnet, "subnet-") {
+		t.Errorf("environment %+v, %v", p.environment, err)
 	}
 }
 

@@ -141,8 +141,8 @@ func seeRegion(t *testing.T, r *trial) string {
 	return r.knownRegion()
 }
 
-func seeVPC(t *testing.T, r *trial) string    { return r.connected(t).identity.VPC }
-func seeSubnet(t *testing.T, r *trial) string { return r.connected(t).identity.Subnet }
+func seeVPC(t *testing.T, r *trial) string    { return r.connected(t).environment.VPC }
+func seeSubnet(t *testing.T, r *trial) string { return r.connected(t).environment.Subnet }
 
 func seeTable(t *testing.T, r *trial) string {
 	_, err := r.routes.ListRoutes(t.Context(), "kubernetes")
@@ -151,7 +151,7 @@ func seeTable(t *testing.T, r *trial) string {
 
 func seeCluster(t *testing.T, r *trial) string {
 	// The instance that the manager runs on is another cluster's then, whose tag does not count.
-	id := r.connected(t).identity
+	id := r.connected(t).environment
 	return fmt.Sprintf("%s legacy=%t", id.ClusterID, id.LegacyTag)
 }
 

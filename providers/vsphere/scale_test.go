@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	servicehelper "k8s.io/cloud-provider/service/helpers"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/audit"
+	"github.com/unified-ccm/unified-ccm/pkg/common/drift"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim"
@@ -315,7 +315,7 @@ func TestAuditReadsOnceForAllServices(t *testing.T) {
 			}
 		}
 		restarted := joinAgain(t, w, c)
-		a, ok := audit.New(audit.Options{
+		a, ok := drift.New(drift.Options{
 			Provider: vsphere.ProviderName, ClusterName: "kubernetes", Period: 30 * time.Minute, Client: fake.NewClientset(),
 			Services: corelisters.NewServiceLister(services), Nodes: corelisters.NewNodeLister(nodes),
 		}, restarted.cloud)

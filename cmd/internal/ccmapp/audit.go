@@ -13,7 +13,7 @@ import (
 	controllermanagerapp "k8s.io/controller-manager/app"
 	"k8s.io/controller-manager/controller"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/audit"
+	"github.com/unified-ccm/unified-ccm/pkg/common/drift"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/orphans"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -35,7 +35,7 @@ func (o *options) startAudit(initContext app.ControllerInitContext, config *appc
 		synced := []cache.InformerSynced{services.Informer().HasSynced, nodes.Informer().HasSynced}
 		clusterName := config.ComponentConfig.KubeCloudShared.ClusterName
 		client := config.ClientBuilder.ClientOrDie(initContext.ClientName)
-		auditor, audits := audit.New(audit.Options{
+		auditor, audits := drift.New(drift.Options{
 			Provider:    cloud.ProviderName(),
 			ClusterName: clusterName,
 			Period:      o.auditPeriod,
@@ -47,7 +47,7 @@ func (o *options) startAudit(initContext app.ControllerInitContext, config *appc
 		if audits {
 			go auditor.Run(ctx)
 		}
-		inventory, lists := audit.NewInventory(audit.InventoryOptions{
+		inventory, lists := drift.NewInventory(drift.InventoryOptions{
 			Period: o.auditPeriod,
 			Synced: synced,
 			Session: orphans.Session{

@@ -15,9 +15,9 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/guides"
-	"github.com/unified-ccm/unified-ccm/pkg/common/audit"
 	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/drift"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -209,7 +209,7 @@ func writeCommand(w io.Writer, c *cobra.Command) {
 
 func writeMetrics(w io.Writer) error {
 	var all []metrics.Doc
-	for _, docs := range [][]metrics.Doc{audit.Metrics(), batch.Metrics(), cloudapi.Metrics(), guard.Metrics(),
+	for _, docs := range [][]metrics.Doc{drift.Metrics(), batch.Metrics(), cloudapi.Metrics(), guard.Metrics(),
 		instances.Metrics(), loadbalancer.Metrics(), operations.Metrics()} {
 		all = append(all, docs...)
 	}

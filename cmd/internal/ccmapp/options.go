@@ -17,7 +17,7 @@ import (
 	controllermanagerapp "k8s.io/controller-manager/app"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
-	"github.com/unified-ccm/unified-ccm/pkg/common/audit"
+	"github.com/unified-ccm/unified-ccm/pkg/common/drift"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -92,7 +92,7 @@ func newOptions() (*options, error) {
 	fs.BoolVar(&o.guard.DryRun, flagDryRun, false,
 		"Change nothing, neither in the cloud nor in the cluster: log planned changes, and report them as Events. "+
 			"The leader lease gets the suffix "+dryRunSuffix+", so that it can run beside the real manager.")
-	fs.DurationVar(&o.auditPeriod, flagAuditPeriod, audit.DefaultPeriod,
+	fs.DurationVar(&o.auditPeriod, flagAuditPeriod, drift.DefaultPeriod,
 		"How long drift of a load balancer may stay uncorrected: each is compared with the cloud once per period, evenly "+
 			"spread. 0 turns it off.")
 	fs.StringVar(&o.tracingFile, flagTracing, "",

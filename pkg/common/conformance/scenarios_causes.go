@@ -76,6 +76,7 @@ func handMadeChangeBesideEdit(ctx context.Context, r *Session) error {
 	other := ManagerOptions{OtherDefaults: true}
 	var fields []string
 	return steps.Run(
+		func() error { return r.change(ctx, loadBalancerService("web", 80)) }, // the first port is changed by hand
 		func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
 		r.unseen(ctx, "web", 80),
 		r.restart(ctx, ManagerOptions{}), r.held(ctx, "web", 80, 443),

@@ -110,7 +110,9 @@ type Cloud[S, D, O any] interface {
 	// Service can always be deleted, and an empty plan means that no objects of it are left.
 	Diff(key Key, want *D, have O) (plan.Plan, error)
 	// DiffMembers returns only the changes of members from have to the nodes: existing objects of the Service's
-	// load balancer keep all settings. It is pure. Invalid annotations of in are ignored; while one that selects nodes
+	// load balancer keep all settings. An invalid Service needs it: there is no desired state, and that of its last inputs
+	// may be unknown or invalid by now, too. So do held changes of whole objects, which Keep cannot keep: their members
+	// follow. It is pure. Invalid annotations of in are ignored; while one that selects nodes
 	// is invalid, members stay as long as their nodes do, and no others join. Each change has the name of its pool, as
 	// the pool's deletion does. Changes that the load balancer does not accept now are in the plan's Held.
 	DiffMembers(key Key, in intent.Service, nodes []*v1.Node, shared S, have O) (plan.Plan, error)

@@ -1,10 +1,12 @@
 package loadbalancer
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/record"
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -65,24 +67,43 @@ func editsOfClassic() map[string]disruptiveEdit {
 	return all
 }
 
-// Each disruptive edit is held without holding anything else: a further port is created, members follow, and the next
-// plan is empty. Once it is allowed, it is applied.
+// Each disruptive edit, and each pair of them, is held without holding anything else: a further port is created, members
+// follow, the cloud accepts every request, and the next plan is empty. Once they are allowed, they are applied.
 func TestHeldEditsHoldNothingElse(t *testing.T) {
+	held := plan.DifferenceSet{}
 	for kind, edits := range map[string]map[string]disruptiveEdit{"network": editsOfNetwork(), "classic": editsOfClassic()} {
 		for _, groups := range []bool{true, false} {
-			for name, e := range edits {
-				if kind == "classic" && !groups {
-					continue // always has security groups
-				}
-				t.Run(kind+map[bool]string{true: ", security groups, ", false: ", by address, "}[groups]+name, func(t *testing.T) {
-					r := newRig(t, sim.Options{}, func(s *Settings) { s.ManagedGroups = groups })
-					base := service()
-					if kind == "classic" {
-						base = service(without(annotation.KeyType))
-					}
-					r.holdEdit(base, e)
-				})
+			if kind == "classic" && !groups {
+				continue // always has security groups
 			}
+			names := slices.Sorted(maps.Keys(edits))
+			for i, first := range names {
+				for _, second := range names[i:] {
+					if !groups && second != first {
+						continue // as with security groups
+					}
+					name := kind + map[bool]string{true: ", security groups, ", false: ", by address, "}[groups] + first + ", " + second
+					t.Run(name, func(t *testing.T) {
+						r := newRig(t, sim.Options{}, func(s *Settings) { s.ManagedGroups = groups })
+						base := service()
+						if kind == "classic" {
+							base = service(without(annotation.KeyType))
+						}
+						held.Add(r.holdEdits(base, edits[first], edits[second])...)
+					})
+				}
+			}
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	for _, e := range Effects() {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(held)), func(d plan.Difference) bool {
+			d.Disrupts = e.Disrupts
+			return e.Covers(d)
+		}) {
+			t.Logf("no edit is held because %s", e.Change)
 		}
 	}
 }
@@ -105,7 +126,8 @@ func (r *rig) planOf(svc *v1.Service) plan.Plan {
 	return p
 }
 
-func (r *rig) holdEdit(svc *v1.Service, e disruptiveEdit) {
+// holdEdits creates a load balancer, and holds edits of its Service beside a further port. It returns what is held.
+func (r *rig) holdEdits(svc *v1.Service, edits ...disruptiveEdit) []plan.Difference {
 	r.t.Helper()
 	expand := func() {
 		for key, value := range svc.Annotations {
@@ -113,27 +135,41 @@ func (r *rig) holdEdit(svc *v1.Service, e disruptiveEdit) {
 		}
 	}
 	r.name()
-	if e.before != nil {
-		e.before(svc)
+	for _, e := range edits {
+		if e.before != nil {
+			e.before(svc)
+		}
 	}
 	expand()
 	r.ensure(svc)
 	r.setDisruption(provider.HoldAllDisruption)
-	e.edit(svc)
-	svc.Spec.Ports = append(svc.Spec.Ports, v1.ServicePort{Name: "more", Protocol: v1.ProtocolTCP, Port: 9443, NodePort: 30943})
+	before := svc.DeepCopy()
+	for _, e := range edits {
+		e.edit(svc)
+	}
 	expand()
+	if equality.Semantic.DeepEqual(before, svc) {
+		r.t.Skip("the edits undo each other")
+	}
+	if _, err := r.manager.PlanLoadBalancer(r.t.Context(), clusterName, svc, r.nodes, lbcommon.PlanOptions{}); err != nil {
+		r.t.Skipf("the edits exclude each other: %v", err)
+	}
+	svc.Spec.Ports = append(svc.Spec.Ports, v1.ServicePort{Name: "more", Protocol: v1.ProtocolTCP, Port: 9443, NodePort: 30943})
 	r.log().Reset()
 	r.ensure(svc)
 	calls := r.log().Count()
 	if calls["CreateListener"]+calls["CreateLoadBalancerListeners"] == 0 {
 		r.t.Errorf("the further port is not created: %v", calls)
 	}
-	for _, call := range e.calls {
-		if calls[call] > 0 {
-			r.t.Errorf("held, and calls %s: %v", call, calls)
+	for _, e := range edits {
+		for _, call := range e.calls {
+			if calls[call] > 0 {
+				r.t.Errorf("held, and calls %s: %v", call, calls)
+			}
 		}
 	}
-	if p := r.planOf(svc); !p.Empty() || len(p.Held) == 0 {
+	p := r.planOf(svc)
+	if !p.Empty() || len(p.Held) == 0 {
 		r.t.Errorf("held: plan %s, held %v", plan.Summary(p), p.Held)
 	}
 	r.log().Reset()
@@ -153,4 +189,5 @@ func (r *rig) holdEdit(svc *v1.Service, e disruptiveEdit) {
 	if p := r.planOf(svc); !p.Empty() || len(p.Held) > 0 {
 		r.t.Errorf("allowed: plan %s, held %v", plan.Summary(p), p.Held)
 	}
+	return p.Differences()
 }

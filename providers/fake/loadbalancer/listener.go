@@ -45,7 +45,7 @@ type listenerChange struct {
 // diffListeners plans the listeners.
 func (d *differ) diffListeners(lb api.LoadBalancer) []listenerChange {
 	// A listener of our name for another port was renamed by hand: its port cannot be changed.
-	listeners := plan.Match(lb.Listeners, d.want.Listeners, func(have, want api.Listener) bool {
+	listeners := match(lb.Listeners, d.want.Listeners, func(have, want api.Listener) bool {
 		return have.Name == want.Name && samePort(have, want)
 	})
 	var changes []listenerChange

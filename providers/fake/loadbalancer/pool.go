@@ -60,7 +60,7 @@ var memberKind = rows.Kind[*api.Pool, *[]api.Member]{
 // pool.
 func (d *differ) diffPools(lb api.LoadBalancer, created []plan.Ref, listeners []listenerChange) []plan.Change {
 	var changes []plan.Change
-	pools := plan.Match(lb.Pools, d.want.Pools, func(have, want api.Pool) bool { return have.Name == want.Name })
+	pools := match(lb.Pools, d.want.Pools, func(have, want api.Pool) bool { return have.Name == want.Name })
 	for _, want := range pools.Missing {
 		creation := poolKind.Create(&want) // with its members, which saves a call
 		creation.Fields = append(creation.Fields, memberKind.Create(&want).Fields...)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/realworld"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/realservices"
 )
 
 // realNodes is the number of nodes in the end.
@@ -48,9 +48,9 @@ func TestTakeOverOnRealServices(t *testing.T) {
 var quotedKey = regexp.MustCompile(`(?m)^([a-z-]+) = "(.*)"$`)
 
 // newRealRig returns a rig on a project of real services, with nodes.
-func newRealRig(t *testing.T, dir string, settings Settings) (*rig, *realworld.Cloud) {
+func newRealRig(t *testing.T, dir string, settings Settings) (*rig, *realservices.Cloud) {
 	t.Helper()
-	cloud, err := realworld.New(t.Context(), realworld.Options{Dir: dir, Spares: realNodes})
+	cloud, err := realservices.New(t.Context(), realservices.Options{Dir: dir, Spares: realNodes})
 	if err != nil {
 		t.Fatal(err)
 	}

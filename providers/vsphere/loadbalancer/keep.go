@@ -4,13 +4,15 @@ import (
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
 
 // keep returns the desired objects with the existing values of some differences.
 func keep(want Desired, have Observed, differences []plan.Difference) Desired {
-	want.Ports, want.KeptPorts = slices.Clone(want.Ports), slices.Clone(want.KeptPorts)
+	want.KeptPorts = slices.Clone(want.KeptPorts)
+	want.Ports = keepMonitors(want.Ports, have, differences)
 	for _, d := range differences {
 		switch {
 		case d.Field == fieldAddress:
@@ -24,6 +26,22 @@ func keep(want Desired, have Observed, differences []plan.Difference) Desired {
 		}
 	}
 	return want
+}
+
+// keepMonitors returns the ports with the existing values of their monitors.
+func keepMonitors(ports []Port, have Observed, differences []plan.Difference) []Port {
+	ports = slices.Clone(ports)
+	for i, port := range ports {
+		if port.Monitor == nil {
+			continue
+		}
+		want := *port.Monitor
+		want.Tags = setTags(nil, map[string]string{names.TagPort: port.Name}) // its key has the port
+		kept := rows.Keep(&monitorKind.Kind, []api.LBMonitor{want}, have.Monitors, differences)[0]
+		kept.Tags = port.Monitor.Tags
+		ports[i].Monitor = &kept
+	}
+	return ports
 }
 
 // keepAddress keeps the address of the virtual servers, with the pool and the class that it is from.
@@ -51,7 +69,7 @@ func keepAddress(want *Desired, have Observed) {
 func keepProfile(want *Desired, have Observed, port string) {
 	for _, server := range have.Servers {
 		if server.Tag(names.TagPort) == port {
-			setPort(want, port, func(p *Port) { p.Profile = server.ApplicationProfilePath })
+			want.Ports = withPort(want.Ports, port, func(p Port) Port { p.Profile = server.ApplicationProfilePath; return p })
 			return
 		}
 	}
@@ -72,14 +90,16 @@ func keepRanges(want *Desired, have Observed, port string) {
 			ranges = append(ranges, expression.IPAddresses...)
 		}
 	}
-	setPort(want, port, func(p *Port) { p.Ranges = ranges })
+	want.Ports = withPort(want.Ports, port, func(p Port) Port { p.Ranges = ranges; return p })
 }
 
-// setPort changes a desired port.
-func setPort(want *Desired, name string, change func(*Port)) {
-	for i := range want.Ports {
-		if want.Ports[i].Name == name {
-			change(&want.Ports[i])
+// withPort returns the ports with another one of a name.
+func withPort(ports []Port, name string, change func(Port) Port) []Port {
+	ports = slices.Clone(ports)
+	for i, port := range ports {
+		if port.Name == name {
+			ports[i] = change(port)
 		}
 	}
+	return ports
 }

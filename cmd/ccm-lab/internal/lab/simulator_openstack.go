@@ -7,7 +7,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	openstacksim "github.com/unified-ccm/unified-ccm/providers/openstack/sim"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/realworld"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/realservices"
 )
 
 // settleTime is the duration of a change of a load balancer in a lab: about that of amphora.
@@ -73,7 +73,7 @@ const spareServers = 3
 func newOpenStackProject(o SimulatorOptions) (conformance.World, func() error, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), projectTimeout)
 	defer cancel()
-	cloud, err := realworld.New(ctx, realworld.Options{
+	cloud, err := realservices.New(ctx, realservices.Options{
 		Dir: o.Services, Spares: spareServers, IPv6: o.IPv6, Latency: o.Latency, Seed: o.Seed,
 		ErrorRate: o.ErrorRate,
 	})
@@ -86,7 +86,7 @@ func newOpenStackProject(o SimulatorOptions) (conformance.World, func() error, e
 // openStackConfig contains the application credential of the cluster's project. The cloud issues the tokens
 // itself, so that the caller's token has no effect.
 func openStackConfig(endpoint string, world conformance.World, _ SimulatorOptions) string {
-	if project, ok := world.(*realworld.Cloud); ok {
+	if project, ok := world.(*realservices.Cloud); ok {
 		return project.CloudConfig(endpoint)
 	}
 	cloud, ok := world.(*openstacksim.Cloud)

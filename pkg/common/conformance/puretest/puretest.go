@@ -1,5 +1,5 @@
-// Package puretest verifies that a load balancer's Diff and DiffMembers are pure: they return the same plan twice,
-// and change nothing that can be reached from the cloud or from their arguments.
+// Package puretest verifies that a load balancer's Diff, DiffMembers and Keep are pure: they return the same twice, and
+// change nothing that can be reached from the cloud or from their arguments.
 package puretest
 
 import (
@@ -27,6 +27,8 @@ type Checked[S, D, O any] struct {
 	t testing.TB
 	// Plans counts the plans with changes that were verified.
 	Plans int
+	// Kept counts the calls of Keep that were verified.
+	Kept int
 	// Settle, if set, waits until no other goroutine runs.
 	Settle func()
 }
@@ -57,7 +59,19 @@ func (c *Checked[S, D, O]) Keep(want D, have O, differences []plan.Difference) D
 	if !ok {
 		return want
 	}
-	return keeper.Keep(want, have, differences)
+	c.t.Helper()
+	state := []any{c.Cloud, want, have, differences}
+	before := dump(state)
+	kept := keeper.Keep(want, have, differences)
+	first := dump(kept)
+	if changed := difference(before, dump(state)); len(changed) > 0 {
+		c.t.Errorf("Keep changes what it gets, or a cache of the cloud:\n%s", strings.Join(changed, "\n"))
+	}
+	if changed := difference(first, dump(keeper.Keep(want, have, differences))); len(changed) > 0 {
+		c.t.Errorf("Keep returns another state the second time:\n%s", strings.Join(changed, "\n"))
+	}
+	c.Kept++
+	return kept
 }
 
 // Diff implements lbcommon.Cloud.

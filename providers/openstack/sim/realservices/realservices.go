@@ -1,9 +1,9 @@
-// Package realworld adapts a real OpenStack to the conformance suite and ccm-lab: its own project, and the
+// Package realservices adapts a real OpenStack to the conformance suite and ccm-lab: its own project, and the
 // front, with call log and faults, as a proxy before its services.
 //
 // It is for clouds without valuable data, such as the one that hack/openstack-lab starts: it needs an
 // administrator.
-package realworld
+package realservices
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-// Package audit detects and corrects drift: changes of load balancers that were made outside of the manager. The
+// Package drift detects and corrects drift: changes of load balancers that were made outside of the manager. The
 // framework reconciles a load balancer only when its Service or the nodes change; without the audit, a listener
 // that was removed by hand would stay removed for as long as the manager runs.
-package audit
+package drift
 
 import (
 	"context"

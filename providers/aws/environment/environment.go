@@ -1,6 +1,6 @@
-// Package identity determines which cluster the manager belongs to, and its region and VPC: from the
+// Package environment determines which cluster the manager belongs to, and its region and VPC: from the
 // configuration, or from the instance that the manager runs on.
-package identity
+package environment
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// Identity identifies the cluster and its location.
-type Identity struct {
+// Environment identifies the cluster and its location.
+type Environment struct {
 	Region string
 	// VPC is the VPC of the nodes.
 	VPC string
@@ -58,9 +58,9 @@ func Region(ctx context.Context, cfg *config.Config, metadata Metadata) (string,
 // makes no call if VPC and cluster ID are configured.
 func Discover(
 	ctx context.Context, cfg *config.Config, region string, client api.EC2, metadata Metadata,
-) (Identity, error) {
+) (Environment, error) {
 	g := cfg.Global
-	id := Identity{
+	id := Environment{
 		Region: region, VPC: g.VPC, ClusterID: cfg.ClusterID(), LegacyTag: cfg.LegacyTag(), Subnet: g.SubnetID,
 	}
 	missing := missingKeys(cfg)

@@ -1,4 +1,4 @@
-package realworld
+package realservices
 
 import (
 	"bytes"

@@ -96,7 +96,7 @@ func TestIdentityWhileZoneIsDisrupted(t *testing.T) {
 					}
 					return
 				}
-				if err != nil || p.identity.VPC != c.Cloud.VPC() || p.identity.ClusterID != "sim" || p.identity.Subnet == "" {
+				if err != nil || p.environment.VPC != c.Cloud.VPC() || p.environment.ClusterID != "sim" || p.environment.Subnet == "" {
 					t.Errorf("identity %+v, %v", p, err)
 				}
 			})
