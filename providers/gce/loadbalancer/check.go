@@ -107,13 +107,15 @@ func (d *differ) removeCheck(kind, name string, shared bool, after ...plan.Ref) 
 		change = checkKind.Delete(&api.HealthCheck{Resource: api.Resource{Name: name}})
 	}
 	link := d.link(call, api.Target{Name: name})
+	deletion := checkDeletion{kind, name, link}
 	if d.isUsed(link) {
+		d.left = append(d.left, leftObject{link, checkOf{kind, name}.exists, deletion.isUsed})
 		return nil
 	}
 	change.ID = name
 	refs := after
 	if d.checkExists(kind, name) {
-		refs = []plan.Ref{d.add(change, checkDeletion{kind, name, link}, after...)}
+		refs = []plan.Ref{d.add(change, deletion, after...)}
 	}
 	if have, ok := d.have.Firewalls[firewall]; ok {
 		refs = append(refs, d.removeFirewall(have, checkOf{kind, name}, refs...)...)
@@ -191,24 +193,26 @@ type checkDeletion struct{ kind, name, link string }
 
 // Do implements plan.Step.
 func (s checkDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	refers := func(link string) bool { return api.SameLink(link, s.link) }
-	isUsed := func() bool {
-		for _, pool := range w.pools.table.All() {
-			if s.kind == kindPoolCheck && slices.ContainsFunc(pool.HealthChecks, refers) {
-				return true
-			}
-		}
-		for _, backend := range w.backends.table.All() {
-			if s.kind == kindCheck && slices.ContainsFunc(backend.HealthChecks, refers) {
-				return true
-			}
-		}
-		return false
-	}
-	return w.removeShared(ctx, s.link, isUsed, func(ctx context.Context) (bool, error) {
+	return w.removeShared(ctx, s.link, func() bool { return s.isUsed(w) }, func(ctx context.Context) (bool, error) {
 		if s.kind == kindPoolCheck {
 			return w.poolChecks.remove(ctx, s.name)
 		}
 		return w.checks.remove(ctx, s.name)
 	})
+}
+
+// isUsed reports whether the snapshot has an object that refers to the health check.
+func (s checkDeletion) isUsed(w writer) bool {
+	refers := func(link string) bool { return api.SameLink(link, s.link) }
+	for _, pool := range w.pools.table.All() {
+		if s.kind == kindPoolCheck && slices.ContainsFunc(pool.HealthChecks, refers) {
+			return true
+		}
+	}
+	for _, backend := range w.backends.table.All() {
+		if s.kind == kindCheck && slices.ContainsFunc(backend.HealthChecks, refers) {
+			return true
+		}
+	}
+	return false
 }

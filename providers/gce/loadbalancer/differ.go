@@ -31,7 +31,9 @@ type differ struct {
 	link func(*api.Call, api.Target) string
 	// skipsGroups leaves instance groups to another controller.
 	skipsGroups bool
-	plan        plan.Plan
+	// left are the objects that a deletion leaves, because others use them.
+	left []leftObject
+	plan plan.Plan
 }
 
 // name returns the name of the load balancer.
@@ -44,7 +46,7 @@ func (d *differ) add(change plan.Change, step any, after ...plan.Ref) plan.Ref {
 	return change.Ref
 }
 
-// keptLink reports whether others use an object that is to be deleted.
+// isUsed reports whether others use an object that is to be deleted.
 func (d *differ) isUsed(link string) bool {
 	return d.have.Used[api.Path(link)] || d.have.Kept[api.Path(link)]
 }

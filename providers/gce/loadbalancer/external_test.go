@@ -9,6 +9,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 )
@@ -342,4 +344,34 @@ func TestInvalidServices(t *testing.T) {
 			r.verifyChanges()
 		})
 	}
+}
+
+// Of two Services that are deleted at the same time, each of which saw the other, the last one deletes what they shared.
+func TestLastOfConcurrentDeletionsDeletesWhatWasShared(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, config.Global{})
+	n := node("r1-b", "node-1")
+	one, two := service("web", webUID, 80), service("db", dbUID, 81)
+	r.ensure(one, n)
+	r.ensure(two, n)
+	plans := make([]plan.Plan, 2)
+	keys := []lbcommon.Key{{Namespace: "default", Name: "web", UID: webUID}, {Namespace: "default", Name: "db", UID: dbUID}}
+	for i, key := range keys {
+		have, err := r.cloud.Observe(t.Context(), lbcommon.Request[Desired]{Key: key, Depth: lbcommon.Existence})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plans[i], err = r.cloud.Diff(key, nil, have); err != nil {
+			t.Fatal(err)
+		}
+		plans[i] = r.cloud.Bind(key, have, plans[i])
+	}
+	if _, err := plans[0].Apply(t.Context(), plan.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plans[1].Apply(t.Context(), plan.ApplyOptions{}); !cloudapi.Is(err, cloudapi.Conflict) {
+		t.Errorf("the last one: %v, want a conflict", err)
+	}
+	r.remove(two)
+	r.verify(nil)
 }

@@ -139,7 +139,11 @@ func (d *differ) removeFirewall(have api.Firewall, check checkOf, after ...plan.
 	if d.isDenied(change, "delete "+have.Name) {
 		return nil
 	}
-	return []plan.Ref{d.add(change, firewallDeletion{have.Name, check, d.command("delete " + have.Name)}, after...)}
+	step := firewallDeletion{name: have.Name, check: check, command: d.command("delete " + have.Name)}
+	if have.Name == names.Firewall(d.name()) {
+		step.left = d.left
+	}
+	return []plan.Ref{d.add(change, step, after...)}
 }
 
 // ensureFirewall plans a firewall for the traffic or probes of an address; an empty one is not known yet. Firewalls
@@ -166,7 +170,7 @@ func (d *differ) ensureFirewall(kind *rows.Kind[*api.Firewall, *api.FirewallPatc
 		return nil
 	}
 	if change.Action == plan.Delete { // of another network
-		replaced := d.add(change, firewallDeletion{want.Name, checkOf{}, d.command("delete " + want.Name)})
+		replaced := d.add(change, firewallDeletion{name: want.Name, command: d.command("delete " + want.Name)})
 		return []plan.Ref{d.add(kind.Create(&want), firewallCreation{kind, want, d.command(createCommand(want))},
 			append(after, replaced)...)}
 	}
@@ -322,17 +326,21 @@ func patchFirewall(f *api.Firewall, p api.FirewallPatch) {
 	}
 }
 
-// firewallDeletion deletes a firewall.
+// firewallDeletion deletes a firewall. That of the traffic is the last object of a load balancer.
 type firewallDeletion struct {
 	name    string
 	check   checkOf
 	command string
+	left    []leftObject
 }
 
 // Do implements plan.Step.
 func (s firewallDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	if s.check.exists(w) {
 		return nil
+	}
+	if err := w.verifyLeft(s.left); err != nil {
+		return err
 	}
 	_, err := w.firewalls.remove(ctx, s.name)
 	return w.allowDenial(err, s.name, plan.Delete, s.command)

@@ -76,12 +76,21 @@ func (d *differ) removeGroups(after ...plan.Ref) []plan.Ref {
 	var refs []plan.Ref
 	for _, g := range d.have.Groups {
 		link := d.groupLink(g.Zone)
-		if d.skipsGroups || d.isUsed(link) {
+		if g.Unread { // The deletion of a Service does not wait for a zone. The next one deletes the group.
+			d.plan.Warnf("the zone %s does not answer: an instance group of the cluster in it may be left", g.Zone)
+			continue
+		}
+		deletion := groupDeletion{g.Zone, link}
+		if d.skipsGroups {
+			continue
+		}
+		if d.isUsed(link) {
+			d.left = append(d.left, leftObject{link, deletion.exists, deletion.isUsed})
 			continue
 		}
 		change := groupKind.Delete(&g)
 		change.ID = g.Zone
-		refs = append(refs, d.add(change, groupDeletion{g.Zone, link}, after...))
+		refs = append(refs, d.add(change, deletion, after...))
 	}
 	return refs
 }
@@ -172,20 +181,12 @@ type groupDeletion struct{ zone, link string }
 
 // Do implements plan.Step.
 func (s groupDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	isUsed := func() bool {
-		for _, backend := range w.backends.table.All() {
-			if slices.ContainsFunc(groupLinks(backend), func(link string) bool { return api.SameLink(link, s.link) }) {
-				return true
-			}
-		}
-		return false
-	}
 	unlock, err := w.sharing.Lock(ctx, s.zone) // Members may be added now.
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return w.removeShared(ctx, s.link, isUsed, func(ctx context.Context) (bool, error) {
+	return w.removeShared(ctx, s.link, func() bool { return s.isUsed(w) }, func(ctx context.Context) (bool, error) {
 		err := cloudapi.IgnoreNotFound(w.api.Change(ctx, api.InstanceGroupsDelete, api.Target{Zone: s.zone,
 			Name: w.groupName()}, nil))
 		switch {
@@ -198,4 +199,20 @@ func (s groupDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error 
 		w.groups.Delete(s.zone)
 		return false, nil
 	})
+}
+
+// exists reports whether the snapshot has the group.
+func (s groupDeletion) exists(w writer) bool {
+	_, exists := w.groups.Get(s.zone)
+	return exists
+}
+
+// isUsed reports whether the snapshot has a backend service with the group.
+func (s groupDeletion) isUsed(w writer) bool {
+	for _, backend := range w.backends.table.All() {
+		if slices.ContainsFunc(groupLinks(backend), func(link string) bool { return api.SameLink(link, s.link) }) {
+			return true
+		}
+	}
+	return false
 }

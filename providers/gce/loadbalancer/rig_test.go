@@ -34,6 +34,7 @@ type rig struct {
 	*testing.T
 	*memory
 	clock      *testingclock.FakeClock
+	cloud      *Cloud
 	controller *lbcommon.Controller
 	events     *record.FakeRecorder
 	tags       []string
@@ -50,14 +51,14 @@ func newRig(t *testing.T, cfg config.Global) *rig {
 // restart starts a manager with empty memory.
 func (r *rig) restart(cfg config.Global) {
 	ids := names.NewProviderIDs(func() string { return "p" })
-	cloud := New(Options{
+	r.cloud = New(Options{
 		API: r.memory, Config: cfg, InstanceID: ids.Parse, Clock: r.clock,
 		ClusterID: func(context.Context) (string, error) { return testCluster, nil },
 		NodeTags:  func(context.Context, []string) ([]string, error) { return r.tags, nil },
 	})
 	r.events = record.NewFakeRecorder(1000)
 	r.controller = lbcommon.New(lbcommon.Options{Provider: names.Scheme, Clock: r.clock,
-		Vocabulary: annotation.Vocabulary(names.Scheme)}, cloud)
+		Vocabulary: annotation.Vocabulary(names.Scheme)}, r.cloud)
 	r.controller.SetRuntime(provider.Runtime{Recorder: r.events, SetCondition: r.setCondition})
 }
 
