@@ -218,7 +218,8 @@ func networkRefusals() []refusal {
 		address("Address.networkTier: internal ones are premium", "invalid", func(a *compute.Address) {
 			a.AddressType, a.NetworkTier, a.Subnetwork = "INTERNAL", "STANDARD", "regions/europe-west1/subnetworks/default"
 		}),
-		address("Address.address: reserved once", "invalid", func(a *compute.Address) { a.Address = "198.18.0.3" }),
+		address("Address.address: reserved once", "invalid", func(a *compute.Address) { a.Address = "198.18.0.2" }),
+		address("Address.address: of the project", "invalid", func(a *compute.Address) { a.Address = "198.18.0.3" }),
 		address("Address.name is unique", "alreadyExists", func(a *compute.Address) { a.Name = "web" }),
 		address("Address.addressType is an enum", "invalid", func(a *compute.Address) { a.AddressType = "OTHER" }),
 	}
