@@ -56,11 +56,19 @@ func paramsOf(pattern, path []string) (map[string]string, bool) {
 	return out, true
 }
 
-// Methods returns the IDs of all methods of the API that are simulated, such as compute.targetPools.insert.
-func Methods() []string {
-	var out []string
+// Method describes a method of the API that is simulated.
+type Method struct {
+	// ID is as in Google's description: compute.targetPools.insert.
+	ID, Verb, Path string
+	Query          []string
+}
+
+// Methods returns all methods of the API that are simulated.
+func Methods() []Method {
+	var out []Method
 	for _, m := range catalogue() {
-		out = append(out, core.ServiceCompute+"."+m.ID)
+		out = append(out, Method{ID: core.ServiceCompute + "." + m.ID, Verb: m.Verb, Query: m.Query,
+			Path: strings.TrimSuffix("projects/{project}/"+strings.Join(m.Path, "/"), "/")})
 	}
 	return out
 }

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/unified-ccm/unified-ccm/pkg/common v0.0.0
+	golang.org/x/oauth2 v0.36.0
 	google.golang.org/api v0.292.0
 	k8s.io/api v0.37.1
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd
@@ -34,7 +35,6 @@ require (
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	golang.org/x/crypto v0.54.0 // indirect
 	golang.org/x/net v0.57.0 // indirect
-	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 	golang.org/x/time v0.15.0 // indirect

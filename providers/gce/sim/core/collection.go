@@ -99,7 +99,9 @@ func (c Collection[S, T]) Methods(further ...Method[S]) []Method[S] {
 	}
 	for _, m := range further {
 		m.Path = c.one(m.ID)
-		m.Query = append(m.Query, request...)
+		if m.Mutating {
+			m.Query = append(m.Query, request...)
+		}
 		if m.Verb == "" {
 			m.Verb = http.MethodPost
 		}

@@ -3,10 +3,8 @@ package core
 import (
 	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // maxPage is the largest and the default size of a page.
@@ -162,99 +160,4 @@ func scoped[T Entity](s *State, scope, collection string, items []T) any {
 	}
 	return map[string]any{"warning": map[string]any{"code": code, "message": message,
 		"data": []any{map[string]any{"key": "scope", "value": scope}}}}
-}
-
-// SelectFields returns the parts of a body that the query parameter fields names: kind,items(name,zone/x).
-func SelectFields(selector string, body any) (any, error) {
-	if selector == "" {
-		return body, nil
-	}
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	var content any
-	if err := json.Unmarshal(raw, &content); err != nil {
-		return nil, err
-	}
-	p := selectorParser{text: selector}
-	fields := p.list()
-	if p.text != "" {
-		return nil, Invalid("fields", selector, "Invalid field selection %s", p.text)
-	}
-	return fields.apply(content), nil
-}
-
-// selection has the selected fields with the selections in them; an empty one selects all.
-type selection map[string]selection
-
-type selectorParser struct{ text string }
-
-// list parses fields up to the end or a closing parenthesis.
-func (p *selectorParser) list() selection {
-	out := selection{}
-	for {
-		end := strings.IndexAny(p.text, ",/()")
-		if end < 0 {
-			end = len(p.text)
-		}
-		name := p.text[:end]
-		p.text = p.text[end:]
-		inner := selection{}
-		switch {
-		case strings.HasPrefix(p.text, "/"):
-			p.text = p.text[1:]
-			one := selectorParser{p.text}
-			inner = one.path()
-			p.text = one.text
-		case strings.HasPrefix(p.text, "("):
-			p.text = p.text[1:]
-			inner = p.list()
-			p.text = strings.TrimPrefix(p.text, ")")
-		}
-		out[name] = inner
-		if !strings.HasPrefix(p.text, ",") {
-			return out
-		}
-		p.text = p.text[1:]
-	}
-}
-
-// path parses one field after a slash, which has no siblings.
-func (p *selectorParser) path() selection {
-	end := strings.IndexAny(p.text, ",)")
-	if i := strings.IndexByte(p.text, '('); i >= 0 && (end < 0 || i < end) {
-		end = i + strings.IndexByte(p.text[i:], ')') + 1
-	}
-	if end < 0 {
-		end = len(p.text)
-	}
-	inner := selectorParser{p.text[:end]}
-	p.text = p.text[end:]
-	return inner.list()
-}
-
-func (f selection) apply(content any) any {
-	if len(f) == 0 || f["*"] != nil && len(f["*"]) == 0 {
-		return content
-	}
-	switch v := content.(type) {
-	case []any:
-		for i := range v {
-			v[i] = f.apply(v[i])
-		}
-	case map[string]any:
-		out := map[string]any{}
-		for name, value := range v {
-			inner, ok := f[name]
-			if !ok {
-				inner, ok = f["*"]
-			}
-			if ok {
-				out[name] = inner.apply(value)
-			}
-		}
-		return out
-	}
-	return content
 }

@@ -157,4 +157,3 @@ func must[T any](t *testing.T) func(x T, err error) T {
 		return x
 	}
 }
-

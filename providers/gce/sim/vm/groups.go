@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -42,12 +43,7 @@ func (g *Group) remove(url string) {
 
 var groups = core.Collection[*State, *Group]{Service: "instanceGroups", Name: "instanceGroups", Kind: "instanceGroup",
 	Scope: "zones", New: func() *Group { return &Group{} }, Quota: core.QuotaInstanceGroups,
-	Insert: func(_ *State, k *core.Call, g *Group) error {
-		g.Zone = core.Ref{Project: k.Project(), Collection: "zones", Name: k.Params["zone"]}.URL()
-		g.Network, g.Subnetwork, g.Size = "", "", 0
-		g.Fingerprint = core.Fingerprint(g.NamedPorts)
-		return checkPorts(g.NamedPorts)
-	}}
+	Insert: (*State).insertGroup}
 
 func groupMethods() []core.Method[*State] {
 	return groups.Methods(
@@ -58,6 +54,20 @@ func groupMethods() []core.Method[*State] {
 }
 
 func (s *State) groups() []*Group { return core.All[*Group](s.Core(), "instanceGroups") }
+
+// insertGroup checks a group. Its network and subnet are those of its first instance; clients may set them before.
+func (s *State) insertGroup(k *core.Call, g *Group) error {
+	g.Zone = core.Ref{Project: k.Project(), Collection: "zones", Name: k.Params["zone"]}.URL()
+	g.Size, g.Fingerprint = 0, core.Fingerprint(g.NamedPorts)
+	if g.Network != "" {
+		n, err := s.UseNetwork(k, "resource.network", g.Network)
+		if err != nil {
+			return err
+		}
+		g.Network = n.SelfLink
+	}
+	return checkPorts(g.NamedPorts)
+}
 
 func checkPorts(list []NamedPort) error {
 	for _, p := range list {
@@ -117,9 +127,7 @@ func addInstances(s *State, k *core.Call) (any, error) {
 	network, subnet := g.Network, g.Subnetwork
 	for _, i := range list {
 		nic := i.NetworkInterfaces[0]
-		if network == "" {
-			network, subnet = nic.Network, nic.Subnetwork
-		}
+		network, subnet = cmp.Or(network, nic.Network), cmp.Or(subnet, nic.Subnetwork)
 		switch {
 		case slices.Contains(g.members, i.SelfLink):
 			return nil, core.BadRequest("memberAlreadyExists", "Resource '%s' is already a member of '%s'.", i.Ref(), g.Ref())
