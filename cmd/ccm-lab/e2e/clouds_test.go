@@ -11,6 +11,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -343,7 +344,7 @@ func TestServiceMovesBetweenClouds(t *testing.T) {
 	})
 	after, err := c.get(t.Context(), "web")
 	c.must(err)
-	if slices.Equal(before.Status.LoadBalancer.Ingress, after.Status.LoadBalancer.Ingress) ||
+	if equality.Semantic.DeepEqual(before.Status.LoadBalancer, after.Status.LoadBalancer) ||
 		!servicehelper.HasLBFinalizer(after) || after.Annotations[intent.KeyApprove] != "" {
 		t.Errorf("after the move: %v, finalizers %v, annotations %v", after.Status.LoadBalancer.Ingress, after.Finalizers,
 			after.Annotations)

@@ -30,7 +30,7 @@ func (r *routeClouds) String() string {
 }
 
 // Type implements pflag.Value.
-func (*routeClouds) Type() string { return "true|false|names" }
+func (*routeClouds) Type() string { return "bool" }
 
 // Set implements pflag.Value.
 func (r *routeClouds) Set(text string) error {
