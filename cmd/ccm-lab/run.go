@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,7 +54,8 @@ func newRunCommand(ctx context.Context, s streams) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&o.provider, "provider", o.provider, "The cloud to simulate: "+strings.Join(lab.Providers(), ", ")+".")
+	fs.StringVar(&o.provider, "provider", o.provider, "The cloud to simulate: "+strings.Join(lab.Providers(), ", ")+
+		". With commas several, in one cluster.")
 	fs.IntVar(&o.nodes, "nodes", o.nodes, "Number of demo nodes that join.")
 	fs.IntVar(&o.services, "services", o.services, "Number of demo Services to create.")
 	fs.BoolVar(&o.once, "once", o.once, "Exit when everything is ready, with the final tables and code 0; "+
@@ -81,21 +83,31 @@ func (o runOptions) validate() error {
 			kubeconfig = kubeconfigExists(o.kubeconfigOut)
 		}
 	}
-	return cli.UsageErrors(
-		checkProvider("--provider="+o.provider, o.provider),
+	var providers []error
+	for _, name := range o.providers() {
+		providers = append(providers, checkProvider("--provider="+o.provider, name))
+	}
+	return cli.UsageErrors(append(providers,
 		checkRange("nodes", o.nodes, 1, lab.MaxNodes),
 		checkRange("services", o.services, 0, maxServices),
 		timeout, kubeconfig,
-	)
+	)...)
+}
+
+func (o runOptions) providers() []string { return strings.Split(o.provider, ",") }
+
+// balancers returns the clouds that have load balancers.
+func (o runOptions) balancers() []string {
+	return slices.DeleteFunc(o.providers(), func(name string) bool { return !lab.Capabilities(name).LoadBalancer })
 }
 
 // supported returns what the demo waits for: only nodes on a cloud without load balancers and routes.
 func (o runOptions) supported() screen.Want {
-	want, capabilities := screen.Want{Nodes: o.nodes}, lab.Capabilities(o.provider)
-	if capabilities.LoadBalancer {
+	want := screen.Want{Nodes: o.nodes}
+	if len(o.balancers()) > 0 {
 		want.Services = o.services
 	}
-	if capabilities.Routes {
+	if len(o.providers()) == 1 && lab.Capabilities(o.provider).Routes {
 		want.Routes = o.nodes
 	}
 	return want

@@ -44,7 +44,8 @@ type view struct {
 // gets its Services. A timeout is not an error here: the caller reports nodes that are not initialised.
 func (v *view) join(ctx context.Context) error {
 	for i := range v.options.nodes {
-		if err := lab.JoinNode(ctx, v.cluster.Plane.Client, v.cluster.Cloud.World, lab.DemoMachine(i+1)); err != nil {
+		cloud := v.cluster.Clouds[i%len(v.cluster.Clouds)]
+		if err := lab.JoinNode(ctx, v.cluster.Plane.Client, cloud.World, lab.DemoMachine(i+1)); err != nil {
 			return err
 		}
 	}
@@ -64,7 +65,7 @@ func (v *view) createServices(ctx context.Context) error {
 	if err := lab.CreateNamespace(ctx, client); err != nil {
 		return err
 	}
-	services := lab.DemoServices(v.options.provider, v.options.services)
+	services := lab.DemoServices(v.options.balancers(), v.options.services)
 	for i, svc := range services {
 		svc.Spec.Ports[0].NodePort = int32(firstNodePort + i)
 	}

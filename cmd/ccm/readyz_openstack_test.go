@@ -54,8 +54,8 @@ func TestReadinessOnOpenStack(t *testing.T) {
 				t.Fatal(err)
 			}
 			world.Front().SetFaults(tc.faults...)
-			health := ccmapp.NewHealth(guard.Wrap(cloud, guard.Options{}), clock.RealClock{})
-			_ = health.Check(t.Context())
+			health := ccmapp.NewHealth(clock.RealClock{}, guard.Wrap(cloud, guard.Options{}))
+			_ = health.Clouds()[0].Check(t.Context())
 			w := httptest.NewRecorder()
 			health.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz?verbose", nil))
 			got := strings.Split(strings.TrimSpace(w.Body.String()), "\n")

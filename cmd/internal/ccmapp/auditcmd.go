@@ -27,7 +27,7 @@ type auditOptions struct {
 
 func newAuditCommand() *cobra.Command {
 	o := auditOptions{minAge: loadbalancer.DefaultTimeout,
-		planOptions: planOptions{clusterName: "kubernetes", routes: true, output: outputText, color: colorAuto, all: true}}
+		planOptions: planOptions{clusterName: "kubernetes", routes: routeClouds{enabled: true}, output: outputText, color: colorAuto, all: true}}
 	cmd := &cobra.Command{
 		Use:   auditCommand + " --cloud-provider=NAME [--delete-orphans]",
 		Short: "List what the cloud has of each cluster, and delete orphans",
@@ -65,12 +65,24 @@ func runAudit(cmd *cobra.Command, o auditOptions) error {
 	if err := o.checkAudit(); err != nil {
 		return err
 	}
-	p, err := newPlanner(cmd.Context(), o.planOptions, cmd.ErrOrStderr(), o.deleteOrphans)
+	planners, err := newPlanners(cmd.Context(), o.planOptions, cmd.ErrOrStderr(), o.deleteOrphans)
 	if err != nil {
 		return err
 	}
+	var outcomes []error
+	for _, p := range planners {
+		if err := printCloud(cmd.OutOrStdout(), o.planOptions, p, len(planners)); err != nil {
+			return err
+		}
+		outcomes = append(outcomes, auditCloud(cmd, o, p))
+	}
+	return joinOutcomes(outcomes)
+}
+
+// auditCloud audits one cloud.
+func auditCloud(cmd *cobra.Command, o auditOptions, p *planner) error {
 	options := auditcmd.Options{
-		Provider: p.cloud.ProviderName(), Title: p.title,
+		Provider: p.cloud.ProviderName(), Title: p.source.Title,
 		JSON: o.output == outputJSON, Color: o.colored(cmd.OutOrStdout()), Verbose: o.verbose,
 		Width:         terminalWidth(cmd.OutOrStdout()),
 		DeleteOrphans: o.deleteOrphans, Yes: o.yes,
@@ -120,7 +132,7 @@ func (p *planner) auditSession(minAge time.Duration) orphans.Session {
 	impl, ok := p.cloud.Routes()
 	routePlanner, canPlan := impl.(routes.Planner)
 	switch {
-	case !p.options.routes || !ok || !canPlan || err != nil:
+	case !p.configuresRoutes() || !ok || !canPlan || err != nil:
 	case len(ranges) == 0:
 		printNote(p.err, "routes are listed and not compared: give the manager's --%s, or --%s=false", flagClusterCIDR,
 			flagCloudRoutes)

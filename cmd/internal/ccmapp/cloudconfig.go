@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // cloudConfig is a configuration file that has been read and found valid.
@@ -19,45 +18,45 @@ type cloudConfig struct {
 	warnings []string
 }
 
-// loadConfig reads and validates the configuration of a provider, without calls to the cloud.
-func (s source) loadConfig(d provider.Descriptor) (cloudConfig, error) {
-	c := cloudConfig{file: s.configFile}
-	if c.file != "" {
-		content, err := os.ReadFile(c.file)
+// loadConfig reads and validates the configuration of a cloud, without calls to it.
+func (c cloudSource) loadConfig() (cloudConfig, error) {
+	config := cloudConfig{file: c.configFile}
+	if config.file != "" {
+		content, err := os.ReadFile(config.file)
 		if err != nil {
-			return c, unreadable(c.file, err)
+			return config, c.unreadable(err)
 		}
-		c.content = content
+		config.content = content
 	}
-	if d.ValidateConfig == nil {
-		return c, nil
+	if c.ValidateConfig == nil {
+		return config, nil
 	}
 	var err error
-	c.warnings, err = d.ValidateConfig(c.file, c.content)
+	config.warnings, err = c.ValidateConfig(config.file, config.content)
 	if err != nil {
-		return c, s.invalid(err, c.warnings)
+		return config, c.invalid(err, config.warnings)
 	}
-	if s.strict && len(c.warnings) > 0 {
-		return c, &cli.ExitError{Code: cli.ExitUsage, Lines: c.warnings}
+	if c.strict && len(config.warnings) > 0 {
+		return config, &cli.ExitError{Code: cli.ExitUsage, Lines: config.warnings}
 	}
-	return c, nil
+	return config, nil
 }
 
 // invalid reports all problems of a configuration, including warnings if they count as errors.
-func (s source) invalid(err error, warnings []string) error {
+func (c cloudSource) invalid(err error, warnings []string) error {
 	lines := strings.Split(err.Error(), "\n")
-	if s.configFile == "" {
-		lines = append(lines, fmt.Sprintf("no configuration file is given: use --%s=FILE", flagConfig))
+	if c.configFile == "" {
+		lines = append(lines, fmt.Sprintf("no configuration file is given: use %sFILE", c.configFlag))
 	}
-	if s.strict {
+	if c.strict {
 		lines = append(lines, warnings...)
 	}
 	return &cli.ExitError{Code: cli.ExitUsage, Lines: lines}
 }
 
-// unreadable reports why a configuration file cannot be read, and how to fix it.
-func unreadable(file string, err error) error {
-	prefix := fmt.Sprintf("--%s=%s", flagConfig, file)
+// unreadable reports why the configuration file cannot be read, and how to fix it.
+func (c cloudSource) unreadable(err error) error {
+	prefix := c.configFlag + c.configFile
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return cli.UsageErrorf("%s: there is no such file; check the path, or the volume that should hold it", prefix)

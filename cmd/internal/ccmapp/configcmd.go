@@ -62,19 +62,23 @@ comments.`,
 		Args:                  cli.NoArgs,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := s.descriptor()
+			clouds, err := s.clouds()
 			if err != nil {
 				return err
 			}
-			if d.ConvertConfig == nil {
-				return cli.UsageErrorf("the configuration of %s has only one form", d.Title)
+			if len(clouds) > 1 {
+				return cli.UsageErrorf("--%s=%s: name one cloud, because the output is one file", flagProvider, s.provider)
 			}
-			config, err := s.loadConfig(d)
+			cloud := clouds[0]
+			if cloud.ConvertConfig == nil {
+				return cli.UsageErrorf("the configuration of %s has only one form", cloud.Title)
+			}
+			config, err := cloud.loadConfig()
 			if err != nil {
 				return err
 			}
-			if err := d.ConvertConfig(cmd.OutOrStdout(), config.file, config.content); err != nil {
-				return cli.EnvironmentErrorf("%s cannot be converted: %v", s.configName(), err)
+			if err := cloud.ConvertConfig(cmd.OutOrStdout(), config.file, config.content); err != nil {
+				return cli.EnvironmentErrorf("%s cannot be converted: %v", cloud.configName(), err)
 			}
 			return nil
 		},
@@ -84,21 +88,26 @@ comments.`,
 }
 
 func validateConfig(cmd *cobra.Command, s source, show bool) error {
-	d, err := s.descriptor()
+	clouds, err := s.clouds()
 	if err != nil {
 		return err
 	}
-	config, err := s.loadConfig(d)
+	configs, err := loadConfigs(clouds)
 	if err != nil {
 		return err
 	}
-	if show && d.ShowConfig != nil {
-		if err := d.ShowConfig(cmd.OutOrStdout(), config.file, config.content); err != nil {
-			return cli.EnvironmentErrorf("the configuration cannot be printed: %v", err)
+	for i, config := range configs {
+		if show && clouds[i].ShowConfig != nil {
+			if err := clouds[i].ShowConfig(cmd.OutOrStdout(), config.file, config.content); err != nil {
+				return cli.EnvironmentErrorf("the configuration cannot be printed: %v", err)
+			}
+			fmt.Fprintln(cmd.OutOrStdout())
 		}
-		fmt.Fprintln(cmd.OutOrStdout())
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "OK: %s is valid for %s\n",
+			cmp.Or(config.file, "the configuration without a file"), clouds[i].Title)
+		if err != nil {
+			return cli.EnvironmentErrorf("the result cannot be printed: %v", err)
+		}
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "OK: %s is valid for %s\n",
-		cmp.Or(config.file, "the configuration without a file"), d.Title)
-	return err
+	return nil
 }

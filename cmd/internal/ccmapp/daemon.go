@@ -3,6 +3,8 @@ package ccmapp
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,8 +48,8 @@ const (
 type daemon struct {
 	options   *options
 	apiServer apiServer
-	// cloud is the guarded provider. Preflight creates it for the framework.
-	cloud  cloudprovider.Interface
+	// sets are the clouds with their guards. Preflight creates them for the framework.
+	sets   *controllerSets
 	health *Health
 	clock  clock.Clock
 	// stop is closed by the signal that ends the process.
@@ -59,10 +61,6 @@ type daemon struct {
 	releaseLease func(context.Context) error
 	// markLease marks the lease of the leader, and returns since when no other manager has led; empty without a lease.
 	markLease func() (since string)
-	// rejected is the error of credentials that the cloud rejects.
-	rejected error
-	// unanswered is set if the cloud gave no answer at start.
-	unanswered bool
 	// tracing is the configuration of traces; nil exports none.
 	tracing *tracingapi.TracingConfiguration
 	// flushTraces exports the spans that were not exported yet.
@@ -108,7 +106,7 @@ func (d *daemon) run(framework func(*cobra.Command, []string) error) func(*cobra
 // the cloud. It returns errors for the user.
 func (d *daemon) preflight(ctx context.Context) error {
 	s := d.options.source()
-	descriptor, err := s.descriptor()
+	sources, err := s.clouds()
 	if err != nil {
 		return err
 	}
@@ -118,37 +116,23 @@ func (d *daemon) preflight(ctx context.Context) error {
 	if d.tracing, err = d.options.readTracing(); err != nil {
 		return err
 	}
-	config, err := s.loadConfig(descriptor)
+	configs, err := loadConfigs(sources)
 	if err != nil {
 		return err
 	}
-	for _, w := range config.warnings {
-		d.warn("Cloud configuration has a setting without effect", w)
+	for _, config := range configs {
+		for _, w := range config.warnings {
+			d.warn("Cloud configuration has a setting without effect", w)
+		}
 	}
 	cluster, err := s.restConfig()
 	if err != nil {
 		return err
 	}
-	cloud, err := s.construct(descriptor)
-	if err != nil {
+	if err := d.construct(sources); err != nil {
 		return err
 	}
-	if !cloud.HasClusterID() && !d.options.framework.KubeCloudShared.AllowUntaggedCloud {
-		return cli.EnvironmentErrorf("%s: the configuration does not identify the cluster: "+
-			"set the cluster's ID in %s, or accept that with --allow-untagged-cloud",
-			descriptor.Title, s.configName())
-	}
-	if err := d.options.checkRoutes(cloud, descriptor); err != nil {
-		return err
-	}
-	guards := d.options.guard
-	guards.Started = func() string {
-		d.leading.Store(true)
-		return d.markLease()
-	}
-	d.cloud = guard.Wrap(cloud, guards)
-	d.health = NewHealth(d.cloud, d.clock)
-	d.checkCredentials(ctx, descriptor, s)
+	d.checkCredentials(ctx)
 	server, err := d.apiServer.reach(ctx, cluster, s)
 	if err == nil {
 		err = checkClusterUID(ctx, cluster)
@@ -163,21 +147,37 @@ func (d *daemon) preflight(ctx context.Context) error {
 	return nil
 }
 
-// construct creates the provider. The file was found readable, so the framework's function, which exits the
-// process otherwise, is safe to call.
-func (s source) construct(d provider.Descriptor) (cloudprovider.Interface, error) {
-	cloud, err := cloudprovider.InitCloudProvider(d.Name, s.configFile)
-	if err != nil {
-		return nil, cli.EnvironmentErrorf("%s cannot be set up: %v", d.Title, err)
+// construct creates the clouds with their guards.
+func (d *daemon) construct(sources []cloudSource) error {
+	guards := d.options.guard
+	guards.Budget = guard.NewBudget()
+	guards.Started = sync.OnceValue(func() string {
+		d.leading.Store(true)
+		return d.markLease()
+	})
+	guards.Initialized = func(r provider.Runtime) { d.sets.setRuntime(r) }
+	var clouds []cloudprovider.Interface
+	for _, source := range sources {
+		cloud, err := source.construct()
+		if err != nil {
+			return err
+		}
+		if !cloud.HasClusterID() && !d.options.framework.KubeCloudShared.AllowUntaggedCloud {
+			return cli.EnvironmentErrorf("%s: the configuration does not identify the cluster: "+
+				"set the cluster's ID in %s, or accept that with --allow-untagged-cloud",
+				source.Title, source.configName())
+		}
+		if err := d.options.checkRoutes(cloud, source.Descriptor, len(sources) > 1); err != nil {
+			return err
+		}
+		clouds = append(clouds, guard.Wrap(cloud, guards))
 	}
-	return cloud, nil
-}
-
-func (s source) configName() string {
-	if s.configFile == "" {
-		return "a file given by --" + flagConfig
+	d.health = NewHealth(d.clock, clouds...)
+	d.sets = &controllerSets{Base: provider.NewBase(d.options.framework.KubeCloudShared.CloudProvider.Name)}
+	for i, cloud := range clouds {
+		d.sets.sets = append(d.sets.sets, newControllerSet(sources[i], cloud, d.health.Clouds()[i], d.clock))
 	}
-	return s.configFile
+	return nil
 }
 
 // checkClusterUID reads the cluster's UID. Only a missing permission is an error: guard waits for everything else.
@@ -194,57 +194,64 @@ func checkClusterUID(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// checkCredentials verifies that the cloud accepts the credentials. No result is an error: a cloud that does not answer
-// may recover, and initialize waits for credentials that are accepted.
-func (d *daemon) checkCredentials(ctx context.Context, descriptor provider.Descriptor, s source) {
-	switch err := d.health.Check(ctx); {
-	case err == nil:
-	case cloudapi.Is(err, cloudapi.Denied):
-		d.rejected = fmt.Errorf("%s rejects the credentials: %w; renew those in %s", descriptor.Title, err, s.configName())
-	default:
-		d.unanswered = true
-		d.warn(descriptor.Title+" did not answer at start; continuing, because it may recover", err.Error())
+// checkCredentials verifies that the clouds accept the credentials, at the same time. No result is an error: a cloud that
+// does not answer may recover, and initialize waits for credentials that are accepted.
+func (d *daemon) checkCredentials(ctx context.Context) {
+	errs := make([]error, len(d.sets.sets))
+	var group sync.WaitGroup
+	for i, set := range d.sets.sets {
+		group.Go(func() { errs[i] = set.health.Check(ctx) })
+	}
+	group.Wait()
+	for i, set := range d.sets.sets {
+		switch err := errs[i]; {
+		case err == nil:
+		case cloudapi.Is(err, cloudapi.Denied):
+			set.rejected = fmt.Errorf("%s rejects the credentials: %w; renew those in %s", set.source.Title, err,
+				set.source.configName())
+		default:
+			set.unanswered = true
+			d.warn(set.source.Title+" did not answer at start; continuing, because it may recover", err.Error())
+		}
 	}
 }
 
-// withRejection returns an error that ends the process, with the one that does not in front of it.
+// withRejection returns an error that ends the process, with those that do not in front of it.
 func (d *daemon) withRejection(err error) error {
-	if d.rejected == nil {
+	var lines []string
+	for _, set := range d.sets.sets {
+		if set.rejected != nil {
+			lines = append(lines, cloudapi.OneLine(set.rejected))
+		}
+	}
+	if len(lines) == 0 {
 		return err
 	}
-	lines := append([]string{cloudapi.OneLine(d.rejected)}, messages(err)...)
-	return &cli.ExitError{Code: cli.ExitEnvironment, Lines: lines}
+	return &cli.ExitError{Code: cli.ExitEnvironment, Lines: append(lines, messages(err)...)}
 }
 
-// awaitCredentials returns when the cloud does not reject the credentials any more, or ctx has ended. Until then the
-// process is not ready, and does not take part in the leader election: another replica may have accepted ones.
+// awaitCredentials returns once a cloud does not reject its credentials, or ctx has ended. The controllers of the others
+// start later. Until then the process does not take part in the leader election: another replica may have accepted ones.
 func (d *daemon) awaitCredentials(ctx context.Context) {
-	if d.rejected == nil {
-		return
+	accepted := make(chan struct{}, len(d.sets.sets))
+	for _, set := range d.sets.sets {
+		go func() {
+			set.awaitCredentials(ctx)
+			accepted <- struct{}{}
+		}()
 	}
-	logger := klog.FromContext(ctx)
-	d.health.SetBlocked(d.rejected)
-	for wait := rejectedRetry; ; wait = min(2*wait, rejectedRetryMax) {
-		logger.Error(d.rejected, "Not ready: waiting for credentials that the cloud accepts", "retryAfter", wait)
-		if clocks.Sleep(ctx, d.clock, wait) != nil {
-			return
-		}
-		if err := d.health.Check(ctx); !cloudapi.Is(err, cloudapi.Denied) {
-			logger.Info("The cloud does not reject the credentials any more")
-			d.health.SetBlocked(nil)
-			return
-		}
-	}
+	<-accepted
 }
 
 // unansweredDelay is several times the period at which replicas try to get the lease.
 const unansweredDelay = 10 * time.Second
 
-// yieldLease delays the leader election of a replica whose cloud did not answer at start, or until ctx has ended: a
-// replica whose cloud answers gets the lease first. During a rollout of a configuration with a wrong address, only the
+// yieldLease delays the leader election of a replica none of whose clouds answered at start, or until ctx has ended: a
+// replica whose clouds answer gets the lease first. During a rollout of a configuration with a wrong address, only the
 // replicas of the old one can work.
 func (d *daemon) yieldLease(ctx context.Context) {
-	if !d.unanswered {
+	if slices.ContainsFunc(d.sets.sets, func(set *controllerSet) bool { return !set.unanswered && set.rejected == nil }) ||
+		!slices.ContainsFunc(d.sets.sets, func(set *controllerSet) bool { return set.unanswered }) {
 		return
 	}
 	klog.FromContext(ctx).Info("Leaving the lease to other replicas first, because the cloud did not answer at start",
@@ -292,12 +299,12 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 		logger.Info("Watching a subset of the nodes", "selector", selector.String())
 		kubeclients.FilterNodes(config, selector)
 	}
-	kubeclients.WatchSelectedServices(config, d.cloud.ProviderName(), d.options.classes)
 	if err := kubeclients.TrimObjects(config); err != nil {
 		logger.Error(err, "Failed to trim the objects of informers; they use more memory")
 	}
-	logger.Info("Starting", "provider", d.cloud.ProviderName(), "version", currentVersion().Version)
-	return d.cloud
+	d.sets.watch(config, d.options)
+	logger.Info("Starting", "provider", d.sets.ProviderName(), "version", currentVersion().Version)
+	return d.sets
 }
 
 // readTracing reads the file of --tracing-config-file; nil without one.

@@ -3,6 +3,7 @@ package ccmapp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/app"
 	cmfeatures "k8s.io/controller-manager/pkg/features"
+	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -100,6 +102,16 @@ func (c *checkedCloud) count() int {
 	return c.checks
 }
 
+// daemonOf returns a daemon of clouds with the guards of tests: none.
+func daemonOf(c clock.Clock, clouds ...cloudprovider.Interface) *daemon {
+	d := &daemon{health: NewHealth(c, clouds...), clock: c, sets: &controllerSets{}}
+	for i, cloud := range clouds {
+		source := cloudSource{Descriptor: provider.Descriptor{Name: fmt.Sprint("cloud", i), Title: "Cloud"}, configFile: "c.conf"}
+		d.sets.sets = append(d.sets.sets, newControllerSet(source, cloud, d.health.Clouds()[i], c))
+	}
+	return d
+}
+
 // TestUnansweredReplicaYieldsLease: a replica that cannot reach the cloud leaves the lease to others first; one that can
 // takes part in the election immediately.
 func TestUnansweredReplicaYieldsLease(t *testing.T) {
@@ -112,8 +124,8 @@ func TestUnansweredReplicaYieldsLease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := testclock.NewFakeClock(time.Unix(0, 0))
-			d := &daemon{health: NewHealth(&checkedCloud{err: tc.err}, now), clock: now}
-			d.checkCredentials(t.Context(), provider.Descriptor{Title: "Cloud"}, source{configFile: "c.conf"})
+			d := daemonOf(now, &checkedCloud{err: tc.err})
+			d.checkCredentials(t.Context())
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
@@ -149,10 +161,10 @@ func TestRejectedCredentialsAreTriedAgain(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			now := testclock.NewFakeClock(time.Unix(0, 0))
 			cloud := &checkedCloud{err: tc.err}
-			d := &daemon{health: NewHealth(cloud, now), clock: now}
-			d.checkCredentials(t.Context(), provider.Descriptor{Title: "Cloud"}, source{configFile: "c.conf"})
-			if (d.rejected != nil) != tc.rejected || len(d.warnings) != tc.warnings {
-				t.Fatalf("rejected %v, warnings %v", d.rejected, d.warnings)
+			d := daemonOf(now, cloud)
+			d.checkCredentials(t.Context())
+			if rejected := d.sets.sets[0].rejected; (rejected != nil) != tc.rejected || len(d.warnings) != tc.warnings {
+				t.Fatalf("rejected %v, warnings %v", rejected, d.warnings)
 			}
 			done := make(chan struct{})
 			go func() {

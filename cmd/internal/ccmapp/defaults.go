@@ -76,12 +76,16 @@ func watchRoutesByDefault() error {
 // process, so it is copied before the client names are changed.
 func (o *options) constructors() map[string]app.ControllerInitFuncConstructor {
 	controllers := maps.Clone(app.DefaultInitFuncConstructors)
-	controllers[names.ServiceLBController] = app.ControllerInitFuncConstructor{Constructor: startServiceController}
-	controllers[names.NodeRouteController] = app.ControllerInitFuncConstructor{Constructor: startRouteController}
-	controllers[auditController] = app.ControllerInitFuncConstructor{Constructor: o.startAudit}
+	for name, start := range map[string]startFunc{
+		names.CloudNodeController: startNodeController, names.ServiceLBController: startServiceController,
+		names.NodeRouteController: o.startRouteController, auditController: o.startAudit,
+	} {
+		controllers[name] = app.ControllerInitFuncConstructor{Constructor: perSet(start)}
+	}
+	controllers[names.CloudNodeLifecycleController] = app.ControllerInitFuncConstructor{Constructor: startLifecycleControllers}
 	for _, d := range provider.All() {
 		for _, c := range d.Controllers {
-			controllers[c.Name] = app.ControllerInitFuncConstructor{Constructor: providerController(c.Name)}
+			controllers[c.Name] = app.ControllerInitFuncConstructor{Constructor: perSet(providerController(c.Name))}
 		}
 	}
 	for name, c := range controllers {
@@ -116,16 +120,16 @@ var defaultReasons = map[string]string{
 // helpOverrides replaces help texts of the framework that do not match the behaviour of ccm.
 func helpOverrides() map[string]string {
 	return map[string]string{
-		flagProvider: "The cloud: " + providerChoice() + ".",
+		flagProvider: "The cloud: " + providerChoice() + ". With commas several of them, each with controllers of its own.",
 		flagConfig: "The cloud's configuration file (cloud.conf). Its content depends on the cloud; ccm config " +
-			"validate checks it.",
+			"validate checks it. With several clouds NAME=FILE for each, with commas.",
 		flagClusterName: "Name of the cluster. It is part of the names and tags of objects in the cloud: " +
 			"with another name, existing load balancers and routes are not found.",
 		flagClusterCIDR: "The addresses of all pods, such as 10.244.0.0/16; with a comma one range for each address " +
 			"family. Needed for pod routes: outside of it none is created or deleted, and a node with such a pod CIDR gets " +
 			"an Event.",
 		flagCloudRoutes: "Create a route to the pods of each node, if the cloud supports it. Not needed if the pod " +
-			"network has its own routing.",
+			"network has its own routing. With several clouds, true is not enough: name those that create routes, with commas.",
 		"allow-untagged-cloud": "Start even if the cloud's configuration does not identify the cluster.",
 	}
 }

@@ -29,14 +29,8 @@ const partCloud = "cloud"
 // an unsupported version must not stop.
 const partKubernetes = "kubernetes"
 
-// Health is the manager's view of its cloud, for /readyz.
-//
-// The manager is ready as long as any part of its work can be done: a cloud without load balancers must not
-// look like a manager that initialises no nodes, and an outage of one service must not stop a rollout. It is
-// not ready while nothing works, for example while the cloud cannot be reached: then a rollout stops before
-// it has replaced the replicas that do work. Readiness never restarts a process, and the leader continues
-// either way: controllers retry what failed.
-type Health struct {
+// CloudHealth is the health of one cloud.
+type CloudHealth struct {
 	cloud cloudprovider.Interface
 	clock clock.Clock
 
@@ -44,31 +38,14 @@ type Health struct {
 	// err is the error of the last check, and its start.
 	err   error
 	since time.Time
-	// blocked is why the process does no work at all, and since when.
+	// blocked is why the cloud's controllers do no work at all, and since when.
 	blocked      error
 	blockedSince time.Time
-	// kubernetes is the problem with the version of the API server, and when it was found.
-	kubernetes      error
-	kubernetesSince time.Time
-	// info returns a line for /readyz?verbose that does not decide about readiness.
-	info func() string
-}
-
-// NewHealth returns the health of a cloud.
-func NewHealth(cloud cloudprovider.Interface, c clock.Clock) *Health {
-	return &Health{cloud: cloud, clock: c}
-}
-
-// SetInfo sets a line of /readyz?verbose that does not decide about readiness.
-func (h *Health) SetInfo(line func() string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.info = line
 }
 
 // Check verifies that the cloud accepts the credentials, and stores the result. A provider that cannot check
 // passes.
-func (h *Health) Check(ctx context.Context) error {
+func (h *CloudHealth) Check(ctx context.Context) error {
 	checker, ok := h.cloud.(provider.Checker)
 	if !ok {
 		return nil
@@ -86,7 +63,7 @@ func (h *Health) Check(ctx context.Context) error {
 }
 
 // Parts returns the health of each part of the work.
-func (h *Health) Parts() []provider.PartHealth {
+func (h *CloudHealth) Parts() []provider.PartHealth {
 	h.mu.Lock()
 	blocked := provider.PartHealth{Part: partCloud, Err: h.blocked, Since: h.blockedSince}
 	h.mu.Unlock()
@@ -103,11 +80,75 @@ func (h *Health) Parts() []provider.PartHealth {
 	return []provider.PartHealth{{Part: partCloud, Err: h.err, Since: h.since}}
 }
 
-// SetBlocked stores why the process does no work at all: it is not ready then. Nil ends that.
-func (h *Health) SetBlocked(err error) {
+// SetBlocked stores why the cloud's controllers do no work at all. Nil ends that.
+func (h *CloudHealth) SetBlocked(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.blocked, h.blockedSince = err, h.clock.Now()
+}
+
+// Health is the manager's view of its clouds, for /readyz.
+//
+// The manager is ready as long as any part of its work can be done: a cloud without load balancers must not
+// look like a manager that initialises no nodes, and an outage of one service, or of one of several clouds, must not
+// stop a rollout. It is not ready while nothing works, for example while no cloud can be reached: then a rollout stops
+// before it has replaced the replicas that do work. Readiness never restarts a process, and the leader continues
+// either way: controllers retry what failed.
+type Health struct {
+	clouds []*CloudHealth
+	clock  clock.Clock
+
+	mu sync.Mutex
+	// kubernetes is the problem with the version of the API server, and when it was found.
+	kubernetes      error
+	kubernetesSince time.Time
+	// info returns a line for /readyz?verbose that does not decide about readiness.
+	info func() string
+}
+
+// NewHealth returns the health of a manager of these clouds.
+func NewHealth(c clock.Clock, clouds ...cloudprovider.Interface) *Health {
+	h := &Health{clock: c}
+	for _, cloud := range clouds {
+		h.clouds = append(h.clouds, &CloudHealth{cloud: cloud, clock: c})
+	}
+	return h
+}
+
+// Clouds returns the health of each cloud, in the order of NewHealth.
+func (h *Health) Clouds() []*CloudHealth { return h.clouds }
+
+// Parts returns the health of each part of the work. With several clouds, the name of a part begins with that of its
+// cloud.
+func (h *Health) Parts() []provider.PartHealth {
+	var all []provider.PartHealth
+	for _, cloud := range h.clouds {
+		for _, p := range cloud.Parts() {
+			if len(h.clouds) > 1 {
+				p.Part = cloud.cloud.ProviderName() + "/" + p.Part
+			}
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// degraded returns the names of those of several clouds that have an unhealthy part.
+func (h *Health) degraded() []string {
+	var names []string
+	for _, cloud := range h.clouds {
+		if len(h.clouds) > 1 && slices.ContainsFunc(cloud.Parts(), isUnhealthy) {
+			names = append(names, cloud.cloud.ProviderName())
+		}
+	}
+	return names
+}
+
+// SetInfo sets a line of /readyz?verbose that does not decide about readiness.
+func (h *Health) SetInfo(line func() string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.info = line
 }
 
 // SetKubernetes stores the problem with the version of the API server.
@@ -133,10 +174,7 @@ func (h *Health) Watch(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	failing := map[string]bool{}
 	for clocks.Sleep(ctx, h.clock, recheckPeriod) == nil {
-		if slices.ContainsFunc(h.Parts(), isUnhealthy) {
-			// The result is in the parts.
-			_ = h.Check(ctx)
-		}
+		h.recheck(ctx)
 		for _, p := range h.Parts() {
 			switch {
 			case p.Err != nil && !failing[p.Part]:
@@ -149,10 +187,21 @@ func (h *Health) Watch(ctx context.Context) {
 	}
 }
 
+// recheck checks the unhealthy clouds at the same time: one that does not answer holds up no other.
+func (h *Health) recheck(ctx context.Context) {
+	var group sync.WaitGroup
+	for _, cloud := range h.clouds {
+		if slices.ContainsFunc(cloud.Parts(), isUnhealthy) {
+			group.Go(func() { _ = cloud.Check(ctx) }) // The result is in the parts.
+		}
+	}
+	group.Wait()
+}
+
 func isUnhealthy(p provider.PartHealth) bool { return p.Err != nil }
 
-// ServeHTTP serves /readyz, /readyz?verbose with a line for each part, and /readyz/PART, which fails
-// as soon as that part does.
+// ServeHTTP serves /readyz, which names the degraded ones of several clouds, /readyz?verbose with a line for each part,
+// and /readyz/PART, which fails as soon as that part does.
 func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -181,6 +230,9 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		out.Reset()
 		out.WriteString("ok")
+		if names := h.degraded(); len(names) > 0 {
+			out.WriteString(", degraded: " + strings.Join(names, ", "))
+		}
 	}
 	_, _ = w.Write([]byte(out.String()))
 }

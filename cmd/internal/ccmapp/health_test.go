@@ -66,7 +66,7 @@ func TestReadiness(t *testing.T) {
 		{"alive all the same", "/livez", []provider.PartHealth{broken(nodes)}, answer{200, "ok"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			h := NewHealth(reporting{parts: tc.parts}, testclock.NewFakeClock(start.Add(90*time.Second)))
+			h := NewHealth(testclock.NewFakeClock(start.Add(90*time.Second)), reporting{parts: tc.parts})
 			if diff := cmp.Diff(tc.want, ask(t, h, tc.path)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -93,8 +93,8 @@ func (o *outage) Check(context.Context) error {
 func TestHealthIsCheckedAgainUntilTheCloudIsBack(t *testing.T) {
 	c := testclock.NewFakeClock(time.Unix(0, 0))
 	cloud := &outage{}
-	h := NewHealth(cloud, c)
-	if err := h.Check(t.Context()); err == nil {
+	h := NewHealth(c, cloud)
+	if err := h.Clouds()[0].Check(t.Context()); err == nil {
 		t.Fatal("the check passed")
 	}
 	if got := ask(t, h, "/readyz"); got != (answer{503, "[-]cloud failing for 0s: no answer\nreadyz check failed\n"}) {
@@ -131,8 +131,8 @@ func TestHealthIsCheckedAgainUntilTheCloudIsBack(t *testing.T) {
 
 // A provider without a check is ready.
 func TestHealthWithoutACheck(t *testing.T) {
-	h := NewHealth(struct{ cloudprovider.Interface }{}, testclock.NewFakeClock(time.Unix(0, 0)))
-	if err := h.Check(t.Context()); err != nil {
+	h := NewHealth(testclock.NewFakeClock(time.Unix(0, 0)), struct{ cloudprovider.Interface }{})
+	if err := h.Clouds()[0].Check(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if got := ask(t, h, "/readyz?verbose"); got != (answer{200, "[+]cloud ok\nreadyz check passed\n"}) {
@@ -141,7 +141,7 @@ func TestHealthWithoutACheck(t *testing.T) {
 }
 
 func TestReadinessNamesTheLease(t *testing.T) {
-	h := NewHealth(reporting{parts: []provider.PartHealth{{Part: provider.PartNodes}}}, testclock.NewFakeClock(time.Unix(0, 0)))
+	h := NewHealth(testclock.NewFakeClock(time.Unix(0, 0)), reporting{parts: []provider.PartHealth{{Part: provider.PartNodes}}})
 	h.SetInfo(func() string { return "[+]lease manager is held by node-1\n" })
 	for path, want := range map[string]string{
 		"/readyz":         "ok",

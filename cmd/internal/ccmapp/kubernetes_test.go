@@ -33,7 +33,7 @@ func TestSupportedVersionsOfKubernetes(t *testing.T) {
 
 func TestReadinessNamesUnsupportedKubernetes(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
-	h := NewHealth(&checkedCloud{}, clock)
+	h := NewHealth(clock, &checkedCloud{})
 	h.SetKubernetes(unsupported("v1.20.0"))
 	if got := ask(t, h, "/readyz?verbose"); got.Status != http.StatusOK || !strings.Contains(got.Body, "[+]cloud ok\n") ||
 		!strings.Contains(got.Body, "[-]kubernetes failing for 0s: the API server is Kubernetes v1.20.0") {
@@ -43,8 +43,8 @@ func TestReadinessNamesUnsupportedKubernetes(t *testing.T) {
 		t.Errorf("its own path: status %d\n%s", got.Status, got.Body)
 	}
 	// A cloud that fails is not ready, whatever the version.
-	h = NewHealth(&checkedCloud{err: errors.New("down")}, clock)
-	if err := h.Check(t.Context()); err == nil {
+	h = NewHealth(clock, &checkedCloud{err: errors.New("down")})
+	if err := h.Clouds()[0].Check(t.Context()); err == nil {
 		t.Fatal("no error")
 	}
 	h.SetKubernetes(nil)

@@ -17,8 +17,10 @@ import (
 	controllermanagerapp "k8s.io/controller-manager/app"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+	"github.com/unified-ccm/unified-ccm/pkg/common/assign"
 	"github.com/unified-ccm/unified-ccm/pkg/common/drift"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -39,6 +41,8 @@ const (
 	flagAuditPeriod  = "load-balancer-audit-period"
 	flagTracing      = "tracing-config-file"
 	flagClasses      = "load-balancer-classes"
+	flagDefault      = "default-cloud-provider"
+	flagMoveDelay    = "load-balancer-move-delay"
 	dryRunSuffix     = "-dry-run"
 	sectionUnified   = "unified-ccm"
 	sectionSafety    = "node safety"
@@ -75,6 +79,12 @@ type options struct {
 	tracingFile string
 	// classes selects the Services that get load balancers.
 	classes loadbalancer.Classes
+	// defaultProvider is the cloud of Services that select none of several; empty for the first one.
+	defaultProvider string
+	// moveDelay is how long both load balancers of a move work.
+	moveDelay time.Duration
+	// routes are the clouds with pod routes.
+	routes routeClouds
 	// flagSets are our flags, by section.
 	flagSets cliflag.NamedFlagSets
 }
@@ -99,6 +109,13 @@ func newOptions() (*options, error) {
 		"File with a TracingConfiguration, as kube-apiserver's: spans of syncs, changes and cloud requests go to its "+
 			"endpoint as OTLP over HTTP (default localhost:4318), or over HTTPS if it begins with https://. Empty exports none.")
 	addClassesFlag(fs, &o.classes)
+	fs.StringVar(&o.defaultProvider, flagDefault, "",
+		"With several clouds, the one that gets the load balancers of Services that select none, by their class or by the "+
+			"annotation "+intent.KeyProvider+". Empty is the first one of --"+flagProvider+". A load balancer that exists stays "+
+			"where it is, until its move is approved.")
+	fs.DurationVar(&o.moveDelay, flagMoveDelay, assign.DefaultMoveDelay,
+		"With several clouds, how long the old load balancer of a move stays once the new one has an address: as long as "+
+			"clients use the old address.")
 	o.guard.AddFlags(o.flagSets.FlagSet(sectionSafety))
 	for _, d := range provider.All() {
 		if d.Flags != nil {
@@ -112,7 +129,8 @@ func newOptions() (*options, error) {
 func addClassesFlag(fs *pflag.FlagSet, classes *loadbalancer.Classes) {
 	*classes = cmp.Or(*classes, loadbalancer.DefaultClass)
 	fs.StringVar((*string)(classes), flagClasses, string(*classes),
-		"The Services that get load balancers, by spec.loadBalancerClass. default: those without a class. "+
+		"The Services that get load balancers, by spec.loadBalancerClass. default: those without a class, and with several "+
+			"clouds those with the class of each, too. "+
 			"own: those with the class "+loadbalancer.ClassOf("PROVIDER")+", such as "+loadbalancer.ClassOf("aws")+
 			", so that another controller can handle those without a class. all: both.")
 }
@@ -159,6 +177,10 @@ func (o *options) validate() error {
 	if err := o.classes.Validate(); err != nil {
 		lines = append(lines, fmt.Sprintf("--%s: %v", flagClasses, err))
 	}
+	if o.moveDelay < 0 {
+		lines = append(lines, fmt.Sprintf("--%s=%s: must not be negative", flagMoveDelay, o.moveDelay))
+	}
+	lines = append(lines, o.validateNames()...)
 	slices.Sort(lines)
 	err := o.framework.Validate(app.ControllerNames(o.constructors()), app.ControllersDisabledByDefault.List(),
 		provider.ControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks)
@@ -171,10 +193,27 @@ func (o *options) validate() error {
 	return nil
 }
 
+// validateNames checks the flags that name clouds.
+func (o *options) validateNames() []string {
+	clouds := strings.Split(o.framework.KubeCloudShared.CloudProvider.Name, ",")
+	var lines []string
+	if o.defaultProvider != "" && !slices.Contains(clouds, o.defaultProvider) {
+		lines = append(lines, fmt.Sprintf("--%s=%s: it is not one of --%s=%s", flagDefault, o.defaultProvider, flagProvider,
+			strings.Join(clouds, ",")))
+	}
+	for _, name := range o.routes.names {
+		if !slices.Contains(clouds, name) {
+			lines = append(lines, fmt.Sprintf("--%s=%s: it is not one of --%s=%s", flagCloudRoutes, name, flagProvider,
+				strings.Join(clouds, ",")))
+		}
+	}
+	return lines
+}
+
 // checkRoutes rejects a --cluster-cidr for which the route controller would exit the process.
-func (o *options) checkRoutes(cloud cloudprovider.Interface, d provider.Descriptor) error {
+func (o *options) checkRoutes(cloud cloudprovider.Interface, d provider.Descriptor, several bool) error {
 	shared := o.framework.KubeCloudShared
-	if _, ok := cloud.Routes(); !ok || !shared.ConfigureCloudRoutes || !o.isControllerEnabled(names.NodeRouteController) {
+	if _, ok := cloud.Routes(); !ok || !o.routes.has(d.Name, several) || !o.isControllerEnabled(names.NodeRouteController) {
 		return nil
 	}
 	if shared.ClusterCIDR == "" {
@@ -239,20 +278,20 @@ func messages(err error) []string {
 	return all
 }
 
-// descriptor returns the requested provider.
-func (s source) descriptor() (provider.Descriptor, error) {
+// descriptorOf returns the provider of a name.
+func descriptorOf(name string) (provider.Descriptor, error) {
 	known := provider.Names()
-	d, ok := provider.Get(s.provider)
+	d, ok := provider.Get(name)
 	switch {
 	case ok:
 		return d, nil
 	case len(known) == 0:
 		return d, cli.UsageErrorf("no cloud provider is linked into this binary: build it without the exclude_ tags")
-	case s.provider == "":
+	case name == "":
 		return d, cli.UsageErrorf("--%s is not set: use %s", flagProvider, providerChoice())
 	}
-	message := fmt.Sprintf("--%s=%s: this binary has no such provider", flagProvider, s.provider)
-	if nearest := provider.Nearest(s.provider, known); nearest != "" {
+	message := fmt.Sprintf("--%s=%s: this binary has no such provider", flagProvider, name)
+	if nearest := provider.Nearest(name, known); nearest != "" {
 		message += fmt.Sprintf("; did you mean %s?", nearest)
 	}
 	return d, cli.UsageErrorf("%s (linked: %s)", message, strings.Join(known, ", "))

@@ -1,10 +1,13 @@
 package ccmapp
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,7 +36,8 @@ type planOptions struct {
 	all             bool
 	clusterName     string
 	clusterCIDR     string
-	routes          bool
+	routes          routeClouds
+	defaultProvider string
 	disruption      provider.DisruptionPolicy
 	approvals       string
 	classes         loadbalancer.Classes
@@ -42,9 +46,9 @@ type planOptions struct {
 }
 
 func newPlanCommand() *cobra.Command {
-	o := planOptions{clusterName: "kubernetes", routes: true, output: outputText, color: colorAuto}
+	o := planOptions{clusterName: "kubernetes", routes: routeClouds{enabled: true}, output: outputText, color: colorAuto}
 	cmd := &cobra.Command{
-		Use:   planCommand + " --cloud-provider=NAME (-f FILE | --service=NS/NAME | --all)",
+		Use:   planCommand + " --cloud-provider=NAME[,NAME] (-f FILE | --service=NS/NAME | --all)",
 		Short: "Show what would change in the cloud, and why, without changing anything",
 		Long: `Show what the manager would change in the cloud, and why, without changing
 anything in the cloud or in the cluster. Services come from files or from the
@@ -84,7 +88,10 @@ func (o *planOptions) addClusterFlags(cmd *cobra.Command) {
 	fs.StringVar(&o.clusterName, flagClusterName, o.clusterName,
 		"The manager's --cluster-name: it is part of the names of objects in the cloud.")
 	fs.StringVar(&o.clusterCIDR, flagClusterCIDR, "", "The manager's --cluster-cidr: without it, routes are not planned.")
-	fs.BoolVar(&o.routes, flagCloudRoutes, o.routes, "Whether the manager sets up pod routes, which --all then includes.")
+	fs.Var(&o.routes, flagCloudRoutes, "Whether the manager sets up pod routes, which --all then includes; with several "+
+		"clouds the names of those that have them.")
+	fs.Lookup(flagCloudRoutes).NoOptDefVal = "true"
+	fs.StringVar(&o.defaultProvider, flagDefault, "", "The manager's --"+flagDefault+".")
 	guard.AddDisruptionFlags(fs, &o.disruption, &o.approvals)
 	addClassesFlag(fs, &o.classes)
 	fs.StringVar(&o.color, "color", o.color, "auto (on a terminal, unless NO_COLOR is set), always or never.")
@@ -98,11 +105,81 @@ func runPlan(cmd *cobra.Command, o planOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	p, err := newPlanner(cmd.Context(), o, cmd.ErrOrStderr(), false)
+	planners, err := newPlanners(cmd.Context(), o, cmd.ErrOrStderr(), false)
 	if err != nil {
 		return err
 	}
-	input, err := p.read(cmd.Context(), cmd.InOrStdin())
+	stdin, err := stdinOf(cmd, o)
+	if err != nil {
+		return err
+	}
+	var outcomes []error
+	for _, p := range planners {
+		if err := printCloud(cmd.OutOrStdout(), o, p, len(planners)); err != nil {
+			return err
+		}
+		outcomes = append(outcomes, planCloud(cmd, o, p, bytes.NewReader(stdin)))
+	}
+	return joinOutcomes(outcomes)
+}
+
+// stdinOf reads the standard input if a file is -: each cloud reads the files.
+func stdinOf(cmd *cobra.Command, o planOptions) ([]byte, error) {
+	if !slices.Contains(o.files, "-") {
+		return nil, nil
+	}
+	content, err := io.ReadAll(cmd.InOrStdin())
+	if err != nil {
+		return nil, cli.EnvironmentErrorf("-f -: %s", cli.Cause(err))
+	}
+	return content, nil
+}
+
+// printCloud prints the heading of one of several clouds. In JSON each cloud has a document of its own.
+func printCloud(w io.Writer, o planOptions, p *planner, clouds int) error {
+	if clouds == 1 || o.output == outputJSON {
+		return nil
+	}
+	if _, err := fmt.Fprintf(w, "\n=== %s ===\n", p.source.Title); err != nil {
+		return cli.EnvironmentErrorf("the output cannot be printed: %v", err)
+	}
+	return nil
+}
+
+// joinOutcomes returns the outcome of a command about several clouds: what went wrong in any, or else that there are
+// changes in any.
+func joinOutcomes(outcomes []error) error {
+	var lines []string
+	var changes error
+	for _, err := range outcomes {
+		switch {
+		case err == nil:
+		case errors.Is(err, errChanges):
+			changes = err
+		case len(outcomes) == 1:
+			return err
+		default:
+			lines = append(lines, linesOf(err)...)
+		}
+	}
+	if len(lines) > 0 {
+		return &cli.ExitError{Code: cli.ExitEnvironment, Lines: lines}
+	}
+	return changes
+}
+
+// linesOf returns the lines of an error for the user.
+func linesOf(err error) []string {
+	var exit *cli.ExitError
+	if errors.As(err, &exit) {
+		return exit.Lines
+	}
+	return messages(err)
+}
+
+// planCloud plans and prints one cloud.
+func planCloud(cmd *cobra.Command, o planOptions, p *planner, stdin io.Reader) error {
+	input, err := p.read(cmd.Context(), stdin)
 	if err != nil {
 		return err
 	}

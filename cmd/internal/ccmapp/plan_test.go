@@ -17,9 +17,11 @@ import (
 	servicehelper "k8s.io/cloud-provider/service/helpers"
 	"k8s.io/utils/ptr"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/assign"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/orphans"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // portsPlanner records the first port of each Service that it plans, after that of the Service in the cluster.
@@ -75,7 +77,7 @@ func TestPlanOfFileStartsFromServiceInCluster(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p := &planner{options: planOptions{files: []string{file}}, client: fake.NewClientset(live),
+		p := &planner{options: planOptions{files: []string{file}}, client: fake.NewClientset(live), choice: assign.Choice{Clouds: []string{"fake"}},
 			cloud: plannerCloud{balancers: balancers}, err: io.Discard}
 		input, err := p.read(t.Context(), nil)
 		if err != nil {
@@ -106,8 +108,9 @@ func TestPlansFollowLoadBalancerClasses(t *testing.T) {
 		loadbalancer.DefaultClass: {"plain"}, loadbalancer.OwnClass: {"own"}, loadbalancer.AllClasses: {"own", "plain"},
 	} {
 		balancers := &portsPlanner{}
-		p := &planner{options: planOptions{all: true, classes: classes, source: source{provider: "fake"}}, client: client,
-			cloud: plannerCloud{balancers: balancers}, err: io.Discard}
+		p := &planner{options: planOptions{all: true, classes: classes}, client: client, source: cloudSource{Descriptor: provider.Descriptor{Name: "fake"}},
+			choice: assign.Choice{Clouds: []string{"fake"}, Default: "fake", Classes: classes},
+			cloud:  plannerCloud{balancers: balancers}, err: io.Discard}
 		input, err := p.read(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)

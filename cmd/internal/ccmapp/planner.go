@@ -1,6 +1,7 @@
 package ccmapp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+	"github.com/unified-ccm/unified-ccm/pkg/common/assign"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -35,7 +37,9 @@ const concurrentPlans = concurrentSyncs
 // planner computes plans with a provider that is initialized like the manager's.
 type planner struct {
 	options planOptions
-	title   string
+	// source is the cloud, and choice selects its Services.
+	source cloudSource
+	choice assign.Choice
 	// client is nil without a cluster.
 	client kubernetes.Interface
 	// clusterUID is the UID of the namespace kube-system; empty without a cluster.
@@ -46,27 +50,46 @@ type planner struct {
 	applies bool
 }
 
-// newPlanner returns a planner. Unless it applies changes, the provider is in dry run.
-func newPlanner(ctx context.Context, o planOptions, errOut io.Writer, applies bool) (*planner, error) {
+// newPlanners returns a planner for each cloud. Unless they apply changes, the providers are in dry run.
+func newPlanners(ctx context.Context, o planOptions, errOut io.Writer, applies bool) ([]*planner, error) {
 	// Log output of libraries would appear within the plan, or break the JSON.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
-	d, err := o.descriptor()
+	sources, err := o.clouds()
 	if err != nil {
 		return nil, err
 	}
-	config, err := o.loadConfig(d)
+	configs, err := loadConfigs(sources)
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range config.warnings {
-		printNote(errOut, "%s", w)
+	for _, config := range configs {
+		for _, w := range config.warnings {
+			printNote(errOut, "%s", w)
+		}
 	}
-	p := &planner{options: o, title: d.Title, err: errOut, applies: applies}
+	choice := assign.Choice{Default: cmp.Or(o.defaultProvider, sources[0].Name), Classes: o.classes}
+	for _, source := range sources {
+		choice.Clouds = append(choice.Clouds, source.Name)
+	}
+	var all []*planner
+	for _, source := range sources {
+		p, err := newPlanner(ctx, o, source, choice, errOut, applies)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func newPlanner(ctx context.Context, o planOptions, source cloudSource, choice assign.Choice, errOut io.Writer,
+	applies bool) (*planner, error) {
+	p := &planner{options: o, source: source, choice: choice, err: errOut, applies: applies}
 	if err := p.connect(ctx); err != nil {
 		return nil, err
 	}
-	cloud, err := o.construct(d)
+	cloud, err := source.construct()
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +176,7 @@ func (p *planner) plan(ctx context.Context, input planInput) (plans []plan.Plan,
 	balancer, ok := p.cloud.LoadBalancer()
 	lbPlanner, canPlan := balancer.(loadbalancer.Planner)
 	if len(input.services) > 0 && (!ok || !canPlan) {
-		failed = append(failed, p.title+" cannot plan load balancers")
+		failed = append(failed, p.source.Title+" cannot plan load balancers")
 		input.services = nil
 	}
 	results, errs := p.planServices(ctx, lbPlanner, input)
@@ -198,7 +221,7 @@ func (p *planner) planServices(ctx context.Context, lbPlanner loadbalancer.Plann
 
 // selected returns the Service as the manager sees it.
 func (p *planner) selected(service *v1.Service) *v1.Service {
-	return p.options.classes.Select(p.options.source.provider, service)
+	return p.choice.Sees(p.source.Name, service)
 }
 
 // withSubject prefixes an error with its subject, unless it has that prefix.
@@ -210,11 +233,16 @@ func withSubject(subject string, err error) string {
 	return subject + ": " + text
 }
 
+// configuresRoutes reports whether the manager sets up pod routes in the cloud.
+func (p *planner) configuresRoutes() bool {
+	return p.options.routes.has(p.source.Name, len(p.choice.Clouds) > 1)
+}
+
 // planRoutes adds the plan of the routes, if the provider supports it.
 func (p *planner) planRoutes(ctx context.Context, nodes []*v1.Node, plans []plan.Plan,
 	failed []string) ([]plan.Plan, []string) {
 	impl, ok := p.cloud.Routes()
-	if !ok {
+	if !ok || !p.configuresRoutes() {
 		return plans, failed
 	}
 	routePlanner, ok := impl.(routes.Planner)
@@ -223,7 +251,7 @@ func (p *planner) planRoutes(ctx context.Context, nodes []*v1.Node, plans []plan
 	case err != nil:
 		return plans, append(failed, cloudapi.OneLine(err))
 	case !ok:
-		printNote(p.err, "%s cannot plan routes", p.title)
+		printNote(p.err, "%s cannot plan routes", p.source.Title)
 		return plans, failed
 	case len(ranges) == 0:
 		printNote(p.err, "routes are not planned: give the manager's --%s, or --%s=false", flagClusterCIDR, flagCloudRoutes)

@@ -30,6 +30,7 @@ func newRoot(ctx context.Context) (*cobra.Command, error) {
 	cmd.Args = cli.NoArgs
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.CompletionOptions.HiddenDefaultCmd = true
+	o.replaceRoutesFlag(cmd.Flags())
 	if err := explainDefaults(cmd.Flags()); err != nil {
 		return nil, err
 	}

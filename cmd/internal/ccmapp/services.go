@@ -14,38 +14,42 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
-	"k8s.io/cloud-provider/app"
-	appconfig "k8s.io/cloud-provider/app/config"
 	servicecontroller "k8s.io/cloud-provider/controllers/service"
-	controllermanagerapp "k8s.io/controller-manager/app"
-	"k8s.io/controller-manager/controller"
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// startServiceController starts the framework's service controller as the framework does, except for its node
-// informer; see coalescedNodes. On a cloud without load balancers it starts none, which is not an error.
-func startServiceController(initContext app.ControllerInitContext, config *appconfig.CompletedConfig,
-	cloud cloudprovider.Interface) app.InitFunc {
-	return func(ctx context.Context, shared controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
-		if _, ok := cloud.LoadBalancer(); !ok {
-			klog.FromContext(ctx).Info("The service controller does not start, because the cloud provider does not support "+
-				"external load balancers", "provider", cloud.ProviderName())
-			return nil, false, nil
-		}
-		informers := config.SharedInformers.Core().V1()
-		services, err := servicecontroller.New(cloud, config.ClientBuilder.ClientOrDie(initContext.ClientName),
-			informers.Services(), coalescedNodes{informers.Nodes()},
-			config.ComponentConfig.KubeCloudShared.ClusterName, utilfeature.DefaultFeatureGate)
-		if err != nil {
-			return nil, false, fmt.Errorf("the service controller: %w", err)
-		}
-		go services.Run(ctx, int(config.ComponentConfig.ServiceController.ConcurrentServiceSyncs),
-			shared.ControllerManagerMetrics)
-		return nil, true, nil
+// startServiceController starts the framework's service controller as the framework does, except for its informers: it
+// sees the Services of the set, see assign.Services, and coalescedNodes. On a cloud without load balancers it starts
+// none, which is not an error.
+func startServiceController(ctx context.Context, s controllerStart) (bool, error) {
+	balancer, ok := s.sets.services.Balancer(s.set.name())
+	if !ok {
+		klog.FromContext(ctx).Info("The service controller does not start, because the cloud provider does not support "+
+			"external load balancers", "provider", s.set.name())
+		return false, nil
 	}
+	services, err := servicecontroller.New(balancerCloud{s.set.cloud, balancer},
+		s.config.ClientBuilder.ClientOrDie(s.ClientName), s.sets.services.Of(s.set.name()),
+		coalescedNodes{s.sets.nodesOf(s.set, s.informers().Nodes())}, s.config.ComponentConfig.KubeCloudShared.ClusterName,
+		utilfeature.DefaultFeatureGate)
+	if err != nil {
+		return false, fmt.Errorf("the service controller: %w", err)
+	}
+	go services.Run(ctx, int(s.config.ComponentConfig.ServiceController.ConcurrentServiceSyncs),
+		s.shared.ControllerManagerMetrics)
+	return true, nil
 }
+
+// balancerCloud is a cloud with the load balancers of its own Services.
+type balancerCloud struct {
+	cloudprovider.Interface
+	balancer cloudprovider.LoadBalancer
+}
+
+// LoadBalancer implements cloudprovider.Interface.
+func (c balancerCloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return c.balancer, true }
 
 // coalescedNodes is the node informer of the framework's service controller. The controller queues the name of
 // each node that is added, deleted or changed, and for each name compares all nodes with those of every

@@ -18,6 +18,9 @@ import (
 	appconfig "k8s.io/cloud-provider/app/config"
 	servicecontroller "k8s.io/cloud-provider/controllers/service"
 	controllermanagerapp "k8s.io/controller-manager/app"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/assign"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // handedOver is an informer of Nodes that only keeps who registers.
@@ -47,7 +50,13 @@ func (withoutBalancers) ProviderName() string                             { retu
 
 func TestServiceControllerDoesNotStartWithoutLoadBalancers(t *testing.T) {
 	// The manager ends on an error of this function.
-	start := startServiceController(app.ControllerInitContext{}, &appconfig.CompletedConfig{}, withoutBalancers{})
+	set := newControllerSet(cloudSource{Descriptor: provider.Descriptor{Name: "none"}}, withoutBalancers{}, nil, nil)
+	core := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1()
+	sets := &controllerSets{sets: []*controllerSet{set}, services: assign.NewServices(assign.ServicesOptions{
+		Clouds: []assign.ServiceCloud{{Name: "none"}}, Informer: core.Services(),
+	})}
+	start := perSet(startServiceController)(app.ControllerInitContext{}, &appconfig.CompletedConfig{}, sets)
+	close(set.started)
 	if _, started, err := start(t.Context(), controllermanagerapp.ControllerContext{}); started || err != nil {
 		t.Errorf("started %t, %v, want false and no error", started, err)
 	}

@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/lease"
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // A pod gets 30 seconds by default between SIGTERM and SIGKILL. The sum of these fits into them.
@@ -31,9 +30,7 @@ func (d *daemon) shutDown(ctx context.Context) {
 	logger.Info("Stopping: waiting for the calls in flight", "timeout", callsTimeout)
 	calls, cancel := context.WithTimeout(ctx, callsTimeout)
 	defer cancel()
-	if stopper, ok := d.cloud.(provider.Stopper); ok {
-		stopper.Stop(calls)
-	}
+	d.sets.Stop(calls)
 	d.flushTraces()
 	if !d.leading.Load() {
 		return

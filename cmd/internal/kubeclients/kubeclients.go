@@ -2,7 +2,6 @@
 package kubeclients
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -12,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -23,7 +20,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
-	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
 
 // FilterNodes makes the shared informer of Nodes see only those that match the selector. The informer that is
@@ -35,45 +31,6 @@ func FilterNodes(config *appconfig.CompletedConfig, selector labels.Selector) {
 		return coreinformers.NewFilteredNodeInformer(client, resync,
 			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 			func(o *metav1.ListOptions) { o.LabelSelector = selector.String() })
-	})
-}
-
-// WatchSelectedServices makes the shared informer of Services hold them as loadbalancer.Classes.Select returns them.
-// The framework's service controller decides by the class alone and has no setting for it. A transform of the informer
-// cannot do it: client-go may apply it more than once, and Select is not idempotent.
-func WatchSelectedServices(config *appconfig.CompletedConfig, provider string, classes loadbalancer.Classes) {
-	if classes == loadbalancer.DefaultClass {
-		return
-	}
-	config.SharedInformers.InformerFor(&v1.Service{}, func(client kubernetes.Interface,
-		resync time.Duration) cache.SharedIndexInformer {
-		services := client.CoreV1().Services(metav1.NamespaceAll)
-		source := &cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-				list, err := services.List(ctx, o)
-				if err != nil {
-					return nil, err
-				}
-				for i := range list.Items {
-					list.Items[i] = *classes.Select(provider, &list.Items[i])
-				}
-				return list, nil
-			},
-			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-				events, err := services.Watch(ctx, o)
-				if err != nil {
-					return nil, err
-				}
-				return watch.Filter(events, func(e watch.Event) (watch.Event, bool) {
-					if service, ok := e.Object.(*v1.Service); ok {
-						e.Object = classes.Select(provider, service)
-					}
-					return e, true
-				}), nil
-			},
-		}
-		return cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(source, client), &v1.Service{},
-			resync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	})
 }
 

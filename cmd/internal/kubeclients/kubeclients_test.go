@@ -1,27 +1,21 @@
 package kubeclients
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	appconfig "k8s.io/cloud-provider/app/config"
-	"k8s.io/utils/ptr"
-
-	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
 
 func TestDryTransport(t *testing.T) {
@@ -128,7 +122,7 @@ func TestNodeFilterLeavesServicesAlone(t *testing.T) {
 	}
 }
 
-// A trimmed informer also works with a filter of Nodes and with a class of Services.
+// A trimmed informer also works with a filter of Nodes.
 func TestTrimObjectsDropsLargeFields(t *testing.T) {
 	managed := []metav1.ManagedFieldsEntry{{Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate}}
 	client := kubefake.NewClientset(
@@ -148,7 +142,6 @@ func TestTrimObjectsDropsLargeFields(t *testing.T) {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	config := (&appconfig.Config{SharedInformers: factory, LoopbackClientConfig: &rest.Config{}}).Complete()
 	FilterNodes(config, labels.SelectorFromSet(labels.Set{"zone": "a"}))
-	WatchSelectedServices(config, "fake", loadbalancer.OwnClass)
 	if err := TrimObjects(config); err != nil {
 		t.Fatal(err)
 	}
@@ -171,38 +164,5 @@ func TestTrimObjectsDropsLargeFields(t *testing.T) {
 	}
 	if len(service.ManagedFields) > 0 || service.Spec.Type != v1.ServiceTypeLoadBalancer {
 		t.Errorf("service: %+v", service)
-	}
-}
-
-// The list and the watch of the informer select by class, whatever the informer does with an object.
-func TestSelectServicesByClass(t *testing.T) {
-	service := func(name string, class *string) *v1.Service {
-		return &v1.Service{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
-			Spec:       v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, LoadBalancerClass: class},
-		}
-	}
-	client := kubefake.NewClientset(service("listed", ptr.To("unified-ccm.io/fake")), service("other", nil))
-	factory := informers.NewSharedInformerFactory(client, 0)
-	config := (&appconfig.Config{SharedInformers: factory, LoopbackClientConfig: &rest.Config{}}).Complete()
-	WatchSelectedServices(config, "fake", loadbalancer.OwnClass)
-	services := factory.Core().V1().Services()
-	services.Informer()
-	factory.Start(t.Context().Done())
-	factory.WaitForCacheSync(t.Context().Done())
-	_, err := client.CoreV1().Services("default").Create(t.Context(), service("watched", ptr.To("unified-ccm.io/fake")),
-		metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]bool{"listed": true, "watched": true, "other": false} {
-		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true,
-			func(context.Context) (bool, error) {
-				s, err := services.Lister().Services("default").Get(name)
-				return err == nil && loadbalancer.WantsLoadBalancer(s) == want, nil
-			})
-		if err != nil {
-			t.Errorf("Service %s: want it selected: %v; %v", name, want, err)
-		}
 	}
 }

@@ -58,6 +58,30 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- default (printf "%s-cloud-config" (include "unified-ccm.fullname" .)) .Values.cloudConfig.existingSecret -}}
 {{- end -}}
 
+{{/* The clouds, as JSON: those of the list, or the single one. Each has its name, its Secret, whether the chart makes that, and the path of its file. */}}
+{{- define "unified-ccm.clouds" -}}
+{{- $clouds := list -}}
+{{- range .Values.clouds -}}
+{{- $key := default "cloud.conf" .key -}}
+{{- $secret := default (printf "%s-cloud-config-%s" (include "unified-ccm.fullname" $) .name) .existingSecret -}}
+{{- $path := printf "/etc/unified-ccm/%s" .name -}}
+{{- $clouds = append $clouds (dict "name" .name "volume" (printf "cloud-config-%s" .name) "secret" $secret "existing" (not (empty .existingSecret)) "content" (default "" .content) "key" $key "path" $path "flag" (printf "%s=%s/%s" .name $path $key)) -}}
+{{- end -}}
+{{- if not .Values.clouds -}}
+{{- with .Values.cloudConfig -}}
+{{- $clouds = append $clouds (dict "name" $.Values.cloudProvider "volume" "cloud-config" "secret" (include "unified-ccm.secretName" $) "existing" (not (empty .existingSecret)) "content" .content "key" .key "path" "/etc/unified-ccm" "flag" (printf "/etc/unified-ccm/%s" .key)) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $clouds -}}
+{{- end -}}
+
+{{/* The names of the clouds. */}}
+{{- define "unified-ccm.cloudNames" -}}
+{{- $names := list -}}
+{{- range include "unified-ccm.clouds" . | fromJsonArray }}{{ $names = append $names .name }}{{ end -}}
+{{- join "," $names -}}
+{{- end -}}
+
 {{/* Not empty if the file is mounted from a Secret. A flag that names another file, or none, replaces that. */}}
 {{- define "unified-ccm.mountsConfig" -}}
 {{- if not (hasKey .Values.args "cloud-config") }}true{{ end -}}
@@ -70,9 +94,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{/* The flags, as a map from name to value: those of the chart, then args, of which null leaves a flag out. */}}
 {{- define "unified-ccm.args" -}}
+{{- $files := list -}}
+{{- range include "unified-ccm.clouds" . | fromJsonArray }}{{ $files = append $files .flag }}{{ end -}}
 {{- $args := dict
-  "cloud-provider" .Values.cloudProvider
-  "cloud-config" (printf "/etc/unified-ccm/%s" .Values.cloudConfig.key)
+  "cloud-provider" (include "unified-ccm.cloudNames" .)
+  "cloud-config" (join "," $files)
   "cluster-name" .Values.clusterName
   "configure-cloud-routes" .Values.routes.enabled
   "leader-elect" true
@@ -89,6 +115,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- with .Values.loadBalancers.approvals }}
 {{- $_ := set $args "load-balancer-approvals" (printf "%s/%s" $.Release.Namespace .) }}
 {{- end -}}
+{{- if and .Values.routes.enabled .Values.routes.clouds }}{{ $_ := set $args "configure-cloud-routes" (join "," .Values.routes.clouds) }}{{ end -}}
 {{- with .Values.routes.clusterCIDR }}{{ $_ := set $args "cluster-cidr" . }}{{ end -}}
 {{- with .Values.nodeOwnership.filter }}{{ $_ := set $args "node-filter-requirements" . }}{{ end -}}
 {{- with .Values.controllers }}{{ $_ := set $args "controllers" (join "," .) }}{{ end -}}
@@ -178,9 +205,28 @@ which is empty or ends with a dot.
 {{- with trim . }}{{ $problems = append $problems . }}{{ end -}}
 {{- end -}}
 {{- $installed := include "unified-ccm.installedClusterName" . -}}
-{{- if not .Values.cloudProvider -}}
+{{- if and .Values.clouds .Values.cloudProvider -}}
+{{- $problems = append $problems "clouds and cloudProvider exclude each other: remove one of them" -}}
+{{- end -}}
+{{- if and .Values.clouds (or .Values.cloudConfig.content .Values.cloudConfig.existingSecret) -}}
+{{- $problems = append $problems "cloudConfig has no effect with clouds: move it to the entry of its cloud" -}}
+{{- end -}}
+{{- $names := list -}}
+{{- range $i, $cloud := .Values.clouds -}}
+{{- if not $cloud.name }}{{ $problems = append $problems (printf "clouds[%d].name is required" $i) }}
+{{- else if has $cloud.name $names }}{{ $problems = append $problems (printf "clouds[%d].name: %s is listed twice" $i $cloud.name) }}{{ end -}}
+{{- $names = append $names $cloud.name -}}
+{{- if and $cloud.content $cloud.existingSecret }}{{ $problems = append $problems (printf "clouds[%d].content and clouds[%d].existingSecret exclude each other: remove one of them" $i $i) }}{{ end -}}
+{{- range $key, $_ := $cloud -}}
+{{- if not (has $key (list "name" "content" "existingSecret" "key")) }}{{ $problems = append $problems (printf "clouds[%d].%s is not a value of this chart: use name, content, existingSecret and key" $i $key) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- if and (gt (len .Values.clouds) 1) .Values.routes.enabled (not .Values.routes.clouds) -}}
+{{- $problems = append $problems "routes.enabled needs routes.clouds: name those of the clouds that set up routes" -}}
+{{- end -}}
+{{- if not (or .Values.cloudProvider .Values.clouds) -}}
 {{- $clouds := list -}}
-{{- range $path, $_ := .Files.Glob "presets/*.yaml" }}{{ $clouds = append $clouds (trimSuffix ".yaml" (base $path)) }}{{ end -}}
+{{- range $path, $_ := .Files.Glob "presets/*.yaml" }}{{ if not (contains "-" (base $path)) }}{{ $clouds = append $clouds (trimSuffix ".yaml" (base $path)) }}{{ end }}{{ end -}}
 {{- $problems = append $problems (printf "cloudProvider is required: set it to %s or another provider of the image" (join ", " $clouds)) -}}
 {{- if .Release.IsUpgrade -}}
 {{- $problems = append $problems "this upgrade has not the values of the release: add --reset-then-reuse-values, or -f with the file of its values" -}}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 )
 
 // Func makes one bulk call for keys, which are distinct and in order of arrival. A key that is absent from
@@ -181,7 +183,11 @@ func (b *Batcher[K, V]) serve(ctx context.Context, entries []*entry[K, V]) {
 	if b.options.Provider != "" {
 		shared().size.WithLabelValues(b.options.Provider, b.options.Operation).Observe(float64(len(keys)))
 	}
-	values, err := b.call(ctx, keys)
+	var values map[K]V
+	err := panics.Do(func() (err error) {
+		values, err = b.call(ctx, keys)
+		return err
+	})
 	if err != nil && len(entries) > 1 && ctx.Err() == nil && b.options.Split != nil && b.options.Split(err) {
 		half := len(entries) / 2
 		b.serve(ctx, entries[:half])

@@ -72,6 +72,20 @@ var (
 		"No such annotation exists; probably a typing error.", "Correct the key: the message names the nearest one.")
 	IgnoredSetting = defineWarning(onService, "IgnoredSetting",
 		"A setting has no effect because of another one that the message names.", "Remove one of the two.")
+	LoadBalancerMoveHeld = defineWarning(onService, "LoadBalancerMoveHeld",
+		"The Service selects another cloud than the one that has its load balancer. The load balancer stays until the move "+
+			"is approved.",
+		"Approve the move with the ID in the message, or select the cloud that has the load balancer.")
+	LoadBalancerMoving = defineNormal(onService, "LoadBalancerMoving",
+		"The load balancer moves to another cloud: the new one is created first, and the old one is deleted after it.",
+		"Nothing.")
+	LoadBalancerCloudMissing = defineWarning(onService, "LoadBalancerCloudMissing",
+		"The cloud that has the load balancer, or that the Service selects, is not one of --cloud-provider. Nothing is "+
+			"changed, and the Service keeps its finalizer.",
+		"Add the cloud to --cloud-provider, or correct the annotation.")
+	LoadBalancerOwnerConflict = defineWarning(onService, "LoadBalancerOwnerConflict",
+		"More than one cloud has a load balancer of the Service.",
+		"The message names the cloud that is used. Delete what the others have: `ccm audit` lists it.")
 	DryRunPlan = defineNormal(onService, "DryRunPlan",
 		"The manager runs with --dry-run: the message is the plan, and nothing was changed.",
 		"Compare the plan with what you expect.")
@@ -112,6 +126,9 @@ var (
 	NodeNotOurs = defineNormal(onNode, "NodeNotOurs",
 		"The node is of another cloud, or has the opt-out label, and is skipped.",
 		"Nothing, unless the node is of this cloud: "+linkRunbook("UnifiedCCMNodesUnknown")+".")
+	NodeOwnerConflict = defineWarning(onNode, "NodeOwnerConflict",
+		"More than one cloud has a machine of the node, so that it belongs to none and is not initialized.",
+		"Set --provider-id of its kubelet, or the label `node.unified-ccm.io/provider`.")
 	InvalidProviderID = defineWarning(onNode, "InvalidProviderID",
 		"The provider ID of the node cannot be read. The node is left alone: it is not initialized and not deleted.",
 		"Correct --provider-id of its kubelet, delete the Node, and restart the kubelet.")

@@ -28,11 +28,11 @@ const forgetAfter = 5 * time.Minute
 
 // deletions decides which absences become deletions. It only remembers nodes without an instance at the last check.
 type deletions struct {
-	options Options
+	provider string
+	options  Options
 
 	mu      sync.Mutex
 	absent  map[types.UID]*absence
-	allowed []time.Time // deletions allowed within the interval, oldest first
 	sweptAt time.Time
 }
 
@@ -53,8 +53,8 @@ type verdict struct {
 	detail string
 }
 
-func newDeletions(o Options) *deletions {
-	return &deletions{options: o, absent: map[types.UID]*absence{}}
+func newDeletions(provider string, o Options) *deletions {
+	return &deletions{provider: provider, options: o, absent: map[types.UID]*absence{}}
 }
 
 // recordFound records that the node's instance exists. It reports whether the instance was absent before.
@@ -90,10 +90,7 @@ func (d *deletions) recordMissing(uid types.UID, owner provider.Ownership) verdi
 	v := d.decideLocked(a, owner, now)
 	v.changed = isNew || a.kept != v.kept
 	a.kept = v.kept
-	if v.kept == "" && !a.allowed {
-		a.allowed = true
-		d.allowed = append(d.allowed, now)
-	}
+	a.allowed = a.allowed || v.kept == ""
 	return v
 }
 
@@ -115,22 +112,17 @@ func (d *deletions) decideLocked(a *absence, owner provider.Ownership, now time.
 			"(--%s)", o.Confirmation, flagConfirmation)}
 	case o.DryRun:
 		return verdict{kept: dryRun, detail: "this is a dry run; without --dry-run it would be deleted now"}
-	case o.MaxDeletions >= 0 && len(d.allowed) >= o.MaxDeletions:
+	}
+	if deleted, ok := o.Budget.take(d.provider, now, o.DeletionInterval, o.MaxDeletions); !ok {
 		return verdict{kept: limit, detail: fmt.Sprintf("%d nodes were deleted within %s, which is the limit (--%s, --%s); "+
 			"if so many machines were not meant to be deleted, check the project and region in the cloud configuration",
-			len(d.allowed), o.DeletionInterval, flagMaxDeletions, flagDeletionInterval)}
-	default:
-		return verdict{}
+			deleted, o.DeletionInterval, flagMaxDeletions, flagDeletionInterval)}
 	}
+	return verdict{}
 }
 
-// sweepLocked removes expired deletions and absences.
+// sweepLocked removes expired absences.
 func (d *deletions) sweepLocked(now time.Time) {
-	expired := 0
-	for expired < len(d.allowed) && now.Sub(d.allowed[expired]) >= d.options.DeletionInterval {
-		expired++
-	}
-	d.allowed = d.allowed[expired:]
 	retention := d.retention()
 	if now.Sub(d.sweptAt) < retention/10 {
 		return

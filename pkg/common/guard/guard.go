@@ -6,6 +6,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,10 +15,12 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	"github.com/unified-ccm/unified-ccm/pkg/common/kube"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/tracing"
 )
 
 // guarded is a provider with the guards. Its accessors only read fields: the framework calls them once per
@@ -34,7 +37,10 @@ type guarded struct {
 	instances    cloudprovider.InstancesV2
 	routes       cloudprovider.Routes
 
-	started func() string
+	started     func() string
+	initialized func(provider.Runtime)
+	// ready is set once the provider is initialized.
+	ready atomic.Bool
 	// waiting is why Initialize does not return yet, and since when.
 	waiting atomic.Pointer[provider.PartHealth]
 }
@@ -48,6 +54,7 @@ var (
 	_ provider.ControllerStarter = (*guarded)(nil)
 	_ inventory.Provider         = (*guarded)(nil)
 	_ provider.Stopper           = (*guarded)(nil)
+	_ provider.InstanceFinder    = (*guarded)(nil)
 )
 
 // shared is the state that all decorators of one provider use.
@@ -76,6 +83,7 @@ func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
 	}
 	g := &guarded{
 		inner: cloud, shared: s, dryRun: o.DryRun, policy: o.Disruption, approvals: o.Approvals, started: o.Started,
+		initialized: o.Initialized,
 	}
 	if inner, ok := cloud.LoadBalancer(); ok {
 		g.loadBalancer = newBalancer(s, inner, o.DryRun)
@@ -106,7 +114,11 @@ func (g *guarded) Initialize(clients cloudprovider.ControllerClientBuilder, stop
 	if user, ok := g.inner.(provider.RuntimeUser); ok {
 		user.SetRuntime(runtime)
 	}
+	if g.initialized != nil {
+		g.initialized(runtime)
+	}
 	g.inner.Initialize(clients, stop)
+	g.ready.Store(true)
 }
 
 // partCluster is the part of the manager's health that fails while Initialize waits. No other part can work then.
@@ -157,8 +169,28 @@ func (g *guarded) Check(ctx context.Context) error {
 	return err
 }
 
+// errNotStarted is the reason why a cloud says nothing about instances yet.
+var errNotStarted = errors.New("the cloud has not started")
+
+// HasInstance implements provider.InstanceFinder.
+func (g *guarded) HasInstance(ctx context.Context, node *v1.Node) (bool, error) {
+	inner, ok := g.inner.InstancesV2()
+	if !ok {
+		return false, nil
+	}
+	if !g.ready.Load() {
+		return false, &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "HasInstance", Err: errNotStarted}
+	}
+	return observed(ctx, g.shared.observe, "InstancesV2", "InstanceExists", func(ctx context.Context) (bool, error) {
+		return inner.InstanceExists(ctx, node)
+	}, tracing.Node.String(node.Name))
+}
+
 // Health implements provider.HealthReporter. It returns nothing if the provider does not report health by part.
 func (g *guarded) Health() []provider.PartHealth {
+	if parked := g.shared.observe.panics.health(); parked != nil {
+		return []provider.PartHealth{*parked}
+	}
 	if waiting := g.waiting.Load(); waiting != nil {
 		return []provider.PartHealth{*waiting}
 	}

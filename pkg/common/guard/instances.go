@@ -26,7 +26,7 @@ type instances struct {
 var _ cloudprovider.InstancesV2 = (*instances)(nil)
 
 func newInstances(s *shared, inner cloudprovider.InstancesV2, o Options) *instances {
-	return &instances{shared: s, inner: inner, dryRun: o.DryRun, deletions: newDeletions(o)}
+	return &instances{shared: s, inner: inner, dryRun: o.DryRun, deletions: newDeletions(s.provider, o)}
 }
 
 // InstanceExists implements cloudprovider.InstancesV2. The framework deletes the Node only on (false, nil).

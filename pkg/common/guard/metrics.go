@@ -25,6 +25,7 @@ type instruments struct {
 	suppressed *basemetrics.CounterVec
 	nodes      *basemetrics.GaugeVec
 	invalidIDs *basemetrics.GaugeVec
+	panics     *basemetrics.CounterVec
 }
 
 // process returns the instruments of the process, created on first use.
@@ -67,6 +68,12 @@ var process = sync.OnceValue(func() *instruments {
 			Help: "Nodes with a provider ID that cannot be parsed. They are part of ccm_nodes with ownership unknown, and are " +
 				"left alone until they are deleted. The Event InvalidProviderID names each.",
 		}),
+		panics: s.Counter(metrics.Doc{
+			Name:   "ccm_provider_panics_total",
+			Labels: []string{"provider"},
+			Help: "Panics in calls of a provider, which are errors of these calls; the log has their stacks. After 3 within 10 " +
+				"minutes, the provider gets no calls for 10 minutes.",
+		}),
 	}
 })
 
@@ -78,6 +85,7 @@ type observer struct {
 	provider  string
 	clock     clock.PassiveClock
 	admission *admission
+	panics    *panicRecord
 }
 
 func newObserver(provider string, c clock.PassiveClock) *observer {
@@ -86,7 +94,10 @@ func newObserver(provider string, c clock.PassiveClock) *observer {
 	for _, reason := range []suppression{confirming, grace, limit, dryRun} {
 		process().suppressed.WithLabelValues(provider, string(reason))
 	}
-	return &observer{provider: provider, clock: c, admission: newAdmission()}
+	process().panics.WithLabelValues(provider)
+	return &observer{
+		provider: provider, clock: c, admission: newAdmission(), panics: &panicRecord{provider: provider, clock: c},
+	}
 }
 
 // observed makes the call, measures it as a span and by the metrics, and returns its result unchanged. Attributes name
@@ -101,7 +112,7 @@ func observed[T any](ctx context.Context, o *observer, iface, method string, cal
 	defer o.admission.leave()
 	start := o.clock.Now()
 	ctx, span := tracing.Start(ctx, iface+"."+method, append(attributes, tracing.Provider.String(o.provider))...)
-	value, err := call(ctx)
+	value, err := recovered(ctx, o.panics, iface+"."+method, call)
 	tracing.End(span, err)
 	o.record(iface, method, o.clock.Since(start), err)
 	return value, err

@@ -37,6 +37,10 @@ type Options struct {
 	// Started is called at the beginning of Initialize, which the framework calls on the leader only. It returns the
 	// LeadingSince of the Runtime. May be nil.
 	Started func() (leadingSince string)
+	// Initialized is called with the Runtime before the provider's own Initialize. May be nil.
+	Initialized func(provider.Runtime)
+	// Budget counts the deletions of several clouds together; nil for one cloud.
+	Budget *Budget
 	// Approvals is the source of approvals of held changes: see kube.ValidateApprovals.
 	Approvals string
 	// Clock is the real clock when nil.
@@ -174,5 +178,8 @@ func (o Options) withDefaults() Options {
 	o.Disruption = cmp.Or(o.Disruption, provider.HoldDisruption)
 	o.Approvals = cmp.Or(o.Approvals, kube.ApprovalsOfServices)
 	o.Clock = clocks.OrReal(o.Clock)
+	if o.Budget == nil {
+		o.Budget = NewBudget()
+	}
 	return o
 }

@@ -30,6 +30,7 @@ type spy struct {
 	exists                  bool
 	routes                  []*cloudprovider.Route
 	err                     error
+	panics                  bool
 
 	mu      sync.Mutex
 	calls   []string
@@ -64,6 +65,9 @@ func (s *spy) Routes() (cloudprovider.Routes, bool)             { return spyRout
 
 func (s spyInstances) InstanceExists(_ context.Context, n *v1.Node) (bool, error) {
 	s.note("InstanceExists", n.Name)
+	if s.panics {
+		panic("a defect")
+	}
 	return s.exists, s.err
 }
 

@@ -47,6 +47,10 @@ const (
 // change. Package loadbalancer reads it: it is not a setting of the load balancer.
 const KeyApprove = Prefix + "approve"
 
+// KeyProvider selects one of several clouds for a Service without a class. It is in users' manifests and can never
+// change. Package assign reads it: it is not a setting of the load balancer.
+const KeyProvider = Prefix + "provider"
+
 // Annotations documents every portable annotation, in the order in which Read reports problems.
 func Annotations() []Annotation { return portableTable(&Service{}).Documentation() }
 

@@ -13,7 +13,7 @@ import (
 // warnUnknownAnnotations warns about annotations that seem to configure a load balancer, and that this cloud
 // does not read.
 func (r *reader) warnUnknownAnnotations() {
-	portable := append(Keys(), KeyApprove)
+	portable := append(Keys(), KeyApprove, KeyProvider)
 	for _, key := range r.suspectAnnotations() {
 		advice, known := r.vocabulary.Advice[key]
 		switch {

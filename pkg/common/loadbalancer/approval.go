@@ -41,6 +41,12 @@ func heldID(held []heldDifference, used int) string {
 	return strings.Join(slices.Compact(items), approvalSeparator)
 }
 
+// ApprovalID returns the ID that approves one thing, which the parts identify.
+func ApprovalID(parts ...string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
+	return approvalEncoding.EncodeToString(sum[:])[:approvalLength]
+}
+
 // approvalsUsed returns how many approvals of a Service were used before.
 func (c *Controller) approvalsUsed(t target) int {
 	h, _ := c.historyOf(t)
@@ -51,8 +57,8 @@ func (c *Controller) approvalsUsed(t target) int {
 // disrupt nothing, are held only because they depend on others.
 func needsApproval(h plan.HeldChange) bool { return !h.Mark && (!h.Membership || h.Disrupts.Severe()) }
 
-// approves reports whether an approval names all held changes. An approval of some of them applies none.
-func approves(approval, heldID string) bool {
+// Approves reports whether an approval names everything that an ID stands for. An approval of a part approves nothing.
+func Approves(approval, heldID string) bool {
 	if heldID == "" {
 		return false
 	}

@@ -85,8 +85,8 @@ func TestApproves(t *testing.T) {
 		"nothing can be approved": {"", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := approves(tc.approval, heldIDOf(tc.held)); got != tc.want {
-				t.Errorf("approves(%q, %q) is %t", tc.approval, heldIDOf(tc.held), got)
+			if got := Approves(tc.approval, heldIDOf(tc.held)); got != tc.want {
+				t.Errorf("Approves(%q, %q) is %t", tc.approval, heldIDOf(tc.held), got)
 			}
 		})
 	}
@@ -136,7 +136,7 @@ func TestHeldMembershipChangeCanBeApproved(t *testing.T) {
 	}
 	p := plan.Plan{Held: []plan.HeldChange{rule("nodes")}}
 	p.HeldID = heldIDOf(p.Held)
-	if !approves(p.HeldID, p.HeldID) || approves(p.HeldID, heldIDOf([]plan.HeldChange{rule("others")})) {
+	if !Approves(p.HeldID, p.HeldID) || Approves(p.HeldID, heldIDOf([]plan.HeldChange{rule("others")})) {
 		t.Errorf("the ID %q approves another change, or not this one", p.HeldID)
 	}
 	if text := withHeldWarning(p, "x").Warnings[0]; !strings.Contains(text, "delete security group rules nodes") {

@@ -58,13 +58,20 @@ func (c Classes) Select(provider string, s *v1.Service) *v1.Service {
 	if c == DefaultClass || c == "" || s.Spec.Type != v1.ServiceTypeLoadBalancer || class == nil && c == AllClasses {
 		return s
 	}
-	seen := s.DeepCopy()
-	switch {
-	case class == nil:
-		seen.Spec.LoadBalancerClass = ptr.To(unselected)
-	case *class == ClassOf(provider):
+	if class != nil && *class == ClassOf(provider) {
+		seen := s.DeepCopy()
 		seen.Spec.LoadBalancerClass = nil
 		return seen
+	}
+	return Unselected(s)
+}
+
+// Unselected returns a Service as the framework's service controller has to see one of another controller: with a class
+// and without the finalizer.
+func Unselected(s *v1.Service) *v1.Service {
+	seen := s.DeepCopy()
+	if seen.Spec.LoadBalancerClass == nil {
+		seen.Spec.LoadBalancerClass = ptr.To(unselected)
 	}
 	seen.Finalizers = slices.DeleteFunc(seen.Finalizers, func(name string) bool {
 		return name == servicehelper.LoadBalancerCleanupFinalizer

@@ -213,7 +213,7 @@ func (c *Controller) hold(ctx context.Context, t target, have any, p plan.Plan) 
 		return withCauses(withoutIdleMarks(split, j), v), nil
 	}
 	split.HeldID = heldID(held, c.approvalsUsed(t))
-	if approval := c.approval(ctx, t.service); approves(approval, split.HeldID) {
+	if approval := c.approval(ctx, t.service); Approves(approval, split.HeldID) {
 		p.Approval = approval
 		return withCauses(p, v), nil
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/tracing"
 )
 
@@ -216,7 +217,7 @@ func startSpan(ctx context.Context, c Change, wait bool) (context.Context, trace
 func (r *run) work(ctx context.Context, index int, wait bool, f func(context.Context, *Handles) error) {
 	start := r.options.Clock.Now()
 	ctx, span := startSpan(ctx, r.plan.Changes[index], wait)
-	err := f(ctx, r.result.IDs)
+	err := panics.Do(func() error { return f(ctx, r.result.IDs) })
 	tracing.End(span, err)
 	r.events <- event{index: index, wait: wait, err: err, took: r.options.Clock.Since(start)}
 }

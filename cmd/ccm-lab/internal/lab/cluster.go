@@ -8,11 +8,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // ClusterOptions configure a cluster.
 type ClusterOptions struct {
-	// Provider is one of Providers.
+	// Provider is one of Providers, or several of them with commas.
 	Provider string
 	// Dir is an existing directory for logs, the kubeconfig and the data of all processes.
 	Dir string
@@ -32,7 +33,9 @@ type ClusterOptions struct {
 // Cluster is a whole cluster: control plane, simulated cloud and ccm.
 type Cluster struct {
 	Plane *ControlPlane
-	Cloud *Cloud
+	// Clouds are the clouds of the cluster, Cloud the first one.
+	Clouds []*Cloud
+	Cloud  *Cloud
 	// ManagerOptions start every ccm of the cluster.
 	ManagerOptions ManagerOptions
 
@@ -57,13 +60,19 @@ func StartCluster(ctx context.Context, b Binaries, o ClusterOptions) (_ *Cluster
 			err = errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
-	err = step(ctx, o.Cloud.starting(o.Provider), func(ctx context.Context) (err error) {
-		c.Cloud, err = StartCloud(ctx, o.Provider, cmp.Or(o.Listen, "127.0.0.1:0"), o.Cloud)
-		return err
-	})
-	if err != nil {
-		return nil, err
+	for _, provider := range strings.Split(o.Provider, ",") {
+		err = step(ctx, o.Cloud.starting(provider), func(ctx context.Context) error {
+			cloud, err := StartCloud(ctx, provider, cmp.Or(o.Listen, "127.0.0.1:0"), o.Cloud)
+			if err == nil {
+				c.Clouds = append(c.Clouds, cloud)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
+	c.Cloud = c.Clouds[0]
 	err = step(ctx, "starting etcd and kube-apiserver", func(ctx context.Context) (err error) {
 		c.Plane, err = StartControlPlane(ctx, b, o.Dir)
 		return err
@@ -71,12 +80,8 @@ func StartCluster(ctx context.Context, b Binaries, o ClusterOptions) (_ *Cluster
 	if err != nil {
 		return nil, err
 	}
-	config := filepath.Join(o.Dir, "cloud.conf")
-	content := c.Cloud.Config
-	if o.CloudConfig != nil {
-		content = o.CloudConfig(c.Cloud.Endpoint, content)
-	}
-	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
+	config, err := c.writeConfigs(o)
+	if err != nil {
 		return nil, err
 	}
 	c.ManagerOptions = ManagerOptions{
@@ -88,6 +93,27 @@ func StartCluster(ctx context.Context, b Binaries, o ClusterOptions) (_ *Cluster
 		return nil, err
 	}
 	return c, nil
+}
+
+// writeConfigs writes the configurations of all clouds, and returns the value of --cloud-config.
+func (c *Cluster) writeConfigs(o ClusterOptions) (string, error) {
+	var values []string
+	for _, cloud := range c.Clouds {
+		name, prefix := "cloud.conf", ""
+		if len(c.Clouds) > 1 {
+			name, prefix = cloud.Provider+".conf", cloud.Provider+"="
+		}
+		content := cloud.Config
+		if o.CloudConfig != nil {
+			content = o.CloudConfig(cloud.Endpoint, content)
+		}
+		path := filepath.Join(o.Dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			return "", err
+		}
+		values = append(values, prefix+path)
+	}
+	return strings.Join(values, ","), nil
 }
 
 // StartManager starts ccm with additional arguments, and waits until it has made its first call to the cloud
@@ -143,8 +169,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	if c.Plane != nil {
 		errs = append(errs, c.Plane.Stop())
 	}
-	if c.Cloud != nil {
-		errs = append(errs, c.Cloud.Close())
+	for _, cloud := range c.Clouds {
+		errs = append(errs, cloud.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -51,7 +51,10 @@ const (
 // DemoServices returns n Services for a lab on a cloud, cycling through four kinds: public, internal,
 // restricted to some source ranges, and UDP. The restricted one accepts curl, but not curl --interface
 // 127.0.0.2.
-func DemoServices(provider string, n int) []*v1.Service {
+//
+// With several clouds, each Service selects the next one.
+func DemoServices(providers []string, n int) []*v1.Service {
+	provider := ""
 	kinds := []func() *v1.Service{
 		func() *v1.Service { return demoService(provider, "web", v1.ProtocolTCP, demoHTTPPort) },
 		func() *v1.Service {
@@ -68,7 +71,11 @@ func DemoServices(provider string, n int) []*v1.Service {
 	}
 	out := make([]*v1.Service, 0, n)
 	for i := range n {
+		provider = providers[i%len(providers)]
 		svc := kinds[i%len(kinds)]()
+		if len(providers) > 1 {
+			svc.Annotations[intent.KeyProvider] = provider
+		}
 		if round := i/len(kinds) + 1; round > 1 {
 			svc.Name = fmt.Sprintf("%s-%d", svc.Name, round)
 			svc.Spec.Selector["app"] = svc.Name

@@ -61,13 +61,12 @@ func (o *Observer) Observe(ctx context.Context) (screen.State, error) {
 	}
 	services := slices.DeleteFunc(all.Items,
 		func(svc v1.Service) bool { return svc.Spec.Type != v1.ServiceTypeLoadBalancer })
-	cloud := o.Cluster.Cloud.World
 	state := screen.State{
 		Provider: o.Provider, Running: time.Since(o.Started), Want: o.Want,
-		Nodes: describeNodes(nodes.Items), Services: describeServices(services, nodes.Items, cloud.LoadBalancers()),
-		Routes: describeRoutes(cloud.Routes()), Objects: describeObjects(cloud.Objects()), Calls: o.calls(),
+		Nodes: describeNodes(nodes.Items), Services: describeServices(services, o.balancers(nodes.Items)),
 		Events: describeEvents(events.Items), Ended: strings.TrimPrefix(o.Cluster.Ended(), "ccm ended: "),
 	}
+	o.describeClouds(&state)
 	if o.settled {
 		state.Want = screen.Want{Routes: min(o.Want.Routes, 1) * len(nodes.Items)}
 	}
@@ -142,12 +141,27 @@ func Answered(s screen.State) bool {
 // ProbeAgain makes the next Observe probe every load balancer.
 func (o *Observer) ProbeAgain() { o.probedAt = time.Time{} }
 
-func (o *Observer) calls() []screen.Operation {
-	var out []screen.Operation
-	for _, s := range o.Cluster.Cloud.World.Front().Log().Stats() {
-		out = append(out, screen.Operation{Name: s.Name, Mutating: s.Mutating, Calls: s.Calls, Failed: s.Failed + s.NoAnswer})
+// describeClouds adds the routes, the objects and the calls of all clouds. With several, each name begins with that of
+// its cloud.
+func (o *Observer) describeClouds(state *screen.State) {
+	for _, cloud := range o.Cluster.Clouds {
+		prefix := ""
+		if len(o.Cluster.Clouds) > 1 {
+			prefix = cloud.Provider + " "
+		}
+		routes := describeRoutes(cloud.World.Routes())
+		state.Routes.Ready += routes.Ready
+		state.Routes.Blackholes += routes.Blackholes
+		for _, count := range describeObjects(cloud.World.Objects()) {
+			count.Kind = prefix + count.Kind
+			state.Objects = append(state.Objects, count)
+		}
+		for _, s := range cloud.World.Front().Log().Stats() {
+			state.Calls = append(state.Calls, screen.Operation{
+				Name: prefix + s.Name, Mutating: s.Mutating, Calls: s.Calls, Failed: s.Failed + s.NoAnswer,
+			})
+		}
 	}
-	return out
 }
 
 func describeNodes(nodes []v1.Node) []screen.Node {
@@ -176,13 +190,38 @@ func IsInitialised(node v1.Node) bool {
 		func(t v1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider })
 }
 
-func describeServices(services []v1.Service, nodes []v1.Node, balancers []world.LoadBalancer) []screen.Service {
+// balancers are the load balancers of a cloud, and the number of members that each should have.
+type balancers struct {
+	all     []world.LoadBalancer
+	members int
+}
+
+// balancers returns those of all clouds. With several, members are the nodes with a provider ID of the cloud.
+func (o *Observer) balancers(nodes []v1.Node) []balancers {
+	var list []balancers
+	for _, cloud := range o.Cluster.Clouds {
+		own := nodes
+		if len(o.Cluster.Clouds) > 1 {
+			own = slices.DeleteFunc(slices.Clone(nodes), func(n v1.Node) bool {
+				return !strings.HasPrefix(n.Spec.ProviderID, cloud.Provider+"://")
+			})
+		}
+		list = append(list, balancers{cloud.World.LoadBalancers(), countMembers(own)})
+	}
+	return list
+}
+
+func countMembers(nodes []v1.Node) int {
 	members := 0
 	for _, node := range nodes {
 		if isReady(node) && IsInitialised(node) {
 			members++
 		}
 	}
+	return members
+}
+
+func describeServices(services []v1.Service, clouds []balancers) []screen.Service {
 	slices.SortFunc(services, func(a, b v1.Service) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -195,9 +234,11 @@ func describeServices(services []v1.Service, nodes []v1.Node, balancers []world.
 		for _, ingress := range svc.Status.LoadBalancer.Ingress {
 			s.Addresses = append(s.Addresses, cmp.Or(ingress.IP, ingress.Hostname))
 		}
-		for _, lb := range balancers {
-			if slices.ContainsFunc(lb.Addresses, func(a string) bool { return slices.Contains(s.Addresses, a) }) {
-				s.LoadBalancer = describeLoadBalancer(lb, members)
+		for _, cloud := range clouds {
+			for _, lb := range cloud.all {
+				if slices.ContainsFunc(lb.Addresses, func(a string) bool { return slices.Contains(s.Addresses, a) }) {
+					s.LoadBalancer = describeLoadBalancer(lb, cloud.members)
+				}
 			}
 		}
 		out = append(out, s)

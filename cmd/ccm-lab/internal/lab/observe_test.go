@@ -39,13 +39,18 @@ func testService(name string, protocol v1.Protocol, nodePort int32, addresses ..
 
 func TestDemoServices(t *testing.T) {
 	var names []string
-	for _, svc := range DemoServices("fake", 6) {
+	for _, svc := range DemoServices([]string{"fake"}, 6) {
 		names = append(names, svc.Name)
 	}
 	if diff := cmp.Diff([]string{"web", "internal", "restricted", "dns", "web-2", "internal-2"}, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
-	services := DemoServices("fake", 4)
+	for i, svc := range DemoServices([]string{"fake", "aws"}, 4) {
+		if got, want := svc.Annotations[intent.KeyProvider], []string{"fake", "aws"}[i%2]; got != want {
+			t.Errorf("Service %s selects %q, want %q", svc.Name, got, want)
+		}
+	}
+	services := DemoServices([]string{"fake"}, 4)
 	for i := range services {
 		services[i].Spec.Ports[0].NodePort = 30001
 		in, warnings, err := intent.Read(services[i], intent.Vocabulary{Provider: "any", Portable: intent.Keys()})
@@ -82,7 +87,7 @@ func TestDescribeNodes(t *testing.T) {
 func TestDescribeServices(t *testing.T) {
 	nodes := []v1.Node{testNode("node-1", "10.0.0.1"), testNode("node-2", "10.0.0.2"), testNode("node-3", "10.0.0.3")}
 	nodes[2].Status.Conditions[0].Status = v1.ConditionFalse // Not ready: no member.
-	balancers := []world.LoadBalancer{
+	all := []world.LoadBalancer{
 		{Name: "another", Addresses: []string{"192.0.2.9"}},
 		{Name: "a", Internal: true, Addresses: []string{"192.0.2.1"}, Listeners: []world.Listener{
 			{Port: 80, Members: []string{"node-1", "node-2"}, SourceRanges: []string{"0.0.0.0/0"}},
@@ -91,7 +96,7 @@ func TestDescribeServices(t *testing.T) {
 	}
 	got := describeServices([]v1.Service{
 		testService("web", v1.ProtocolTCP, 30001, "192.0.2.1"), testService("dns", v1.ProtocolUDP, 30002),
-	}, nodes, balancers)
+	}, []balancers{{all, countMembers(nodes)}})
 	want := []screen.Service{
 		{Namespace: "demo", Name: "dns", Ports: []string{"80/UDP"}},
 		{Namespace: "demo", Name: "web", Ports: []string{"80/TCP"}, Addresses: []string{"192.0.2.1"},

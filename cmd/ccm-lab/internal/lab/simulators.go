@@ -230,7 +230,9 @@ func Providers() []string { return slices.Sorted(maps.Keys(simulators())) }
 
 // Cloud is a simulated cloud, or real services, served over HTTP.
 type Cloud struct {
-	World conformance.World
+	// Provider is its name.
+	Provider string
+	World    conformance.World
 	// Endpoint is its URL; Config is the content of a cloud.conf for it.
 	Endpoint, Config string
 
@@ -262,7 +264,7 @@ func StartCloud(ctx context.Context, provider, addr string, o SimulatorOptions) 
 		listener, scheme = tls.NewListener(listener, secure.TLS()), "https"
 	}
 	c := &Cloud{
-		World: world, Endpoint: scheme + "://" + listener.Addr().String(), close: closeWorld,
+		Provider: provider, World: world, Endpoint: scheme + "://" + listener.Addr().String(), close: closeWorld,
 		server: &http.Server{Handler: world.Front(), ReadHeaderTimeout: 10 * time.Second},
 	}
 	c.Config = simulator.CloudConfig(c.Endpoint, world, o)

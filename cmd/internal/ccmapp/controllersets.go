@@ -1,0 +1,274 @@
+package ccmapp
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/app"
+	appconfig "k8s.io/cloud-provider/app/config"
+	controllermanagerapp "k8s.io/controller-manager/app"
+	"k8s.io/controller-manager/controller"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/assign"
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// controllerSet is one cloud with its guards, and the state of its start. Each cloud has a set of controllers of its
+// own, over views of the shared informers: errors, hangs and panics of one never reach another.
+type controllerSet struct {
+	source cloudSource
+	// cloud is the provider with its guards.
+	cloud  cloudprovider.Interface
+	health *CloudHealth
+	clock  clock.Clock
+	// rejected is the error of credentials that the cloud rejects, and accepted is closed once it does not reject them.
+	rejected error
+	accepted chan struct{}
+	// unanswered is set if the cloud gave no answer at start.
+	unanswered bool
+	// started is closed once the cloud is initialized: its controllers start then.
+	started chan struct{}
+}
+
+func newControllerSet(source cloudSource, cloud cloudprovider.Interface, health *CloudHealth,
+	c clock.Clock) *controllerSet {
+	return &controllerSet{
+		source: source, cloud: cloud, health: health, clock: c, accepted: make(chan struct{}), started: make(chan struct{}),
+	}
+}
+
+func (s *controllerSet) name() string { return s.source.Name }
+
+func (s *controllerSet) hasStarted() bool {
+	select {
+	case <-s.started:
+		return true
+	default:
+		return false
+	}
+}
+
+// awaitCredentials returns when the cloud does not reject the credentials any more, or ctx has ended. Until then the
+// set does no work, and a process without another set does not take part in the leader election: another replica may
+// have accepted credentials.
+func (s *controllerSet) awaitCredentials(ctx context.Context) {
+	defer close(s.accepted)
+	if s.rejected == nil {
+		return
+	}
+	logger := klog.FromContext(ctx).WithValues("provider", s.name())
+	s.health.SetBlocked(s.rejected)
+	for wait := rejectedRetry; ; wait = min(2*wait, rejectedRetryMax) {
+		logger.Error(s.rejected, "Not ready: waiting for credentials that the cloud accepts", "retryAfter", wait)
+		if clocks.Sleep(ctx, s.clock, wait) != nil {
+			return
+		}
+		if err := s.health.Check(ctx); !cloudapi.Is(err, cloudapi.Denied) {
+			logger.Info("The cloud does not reject the credentials any more")
+			s.health.SetBlocked(nil)
+			return
+		}
+	}
+}
+
+// start initializes the cloud.
+func (s *controllerSet) start(clients cloudprovider.ControllerClientBuilder, factory informers.SharedInformerFactory,
+	stop <-chan struct{}) {
+	s.cloud.Initialize(clients, stop)
+	if user, ok := s.cloud.(cloudprovider.InformerUser); ok {
+		user.SetInformers(factory)
+	}
+	close(s.started)
+}
+
+// controllerSets are the clouds of the process. The framework sees them as one cloud: it initializes them, and starts
+// each kind of controller once, with a function that starts one for each set.
+type controllerSets struct {
+	provider.Base
+	sets []*controllerSet
+	// services decides which cloud has the load balancer of a Service.
+	services *assign.Services
+	// nodes decides whose a Node is; nil with one cloud, which sees all Nodes.
+	nodes *assign.Nodes
+	// unidentified is the cloud of Nodes that may be of any of several; nil with one cloud.
+	unidentified cloudprovider.Interface
+
+	clients cloudprovider.ControllerClientBuilder
+	stop    <-chan struct{}
+}
+
+var (
+	_ cloudprovider.Interface    = (*controllerSets)(nil)
+	_ cloudprovider.InformerUser = (*controllerSets)(nil)
+)
+
+// watch creates the views of the shared informers. It is called before the informers start.
+func (c *controllerSets) watch(config *appconfig.CompletedConfig, o *options) {
+	core := config.SharedInformers.Core().V1()
+	services := assign.ServicesOptions{
+		Choice:      assign.Choice{Default: o.defaultProvider, Classes: o.classes},
+		ClusterName: config.ComponentConfig.KubeCloudShared.ClusterName, Informer: core.Services(), MoveDelay: o.moveDelay,
+	}
+	var nodes []assign.NodeCloud
+	for _, set := range c.sets {
+		impl, _ := set.cloud.LoadBalancer()
+		balancer, _ := impl.(loadbalancer.Interface)
+		services.Choice.Clouds = append(services.Choice.Clouds, set.name())
+		services.Clouds = append(services.Clouds, assign.ServiceCloud{
+			Name: set.name(), Balancer: balancer, Started: set.hasStarted,
+		})
+		owner, _ := set.cloud.(provider.NodeOwner)
+		finder, _ := set.cloud.(provider.InstanceFinder)
+		nodes = append(nodes, assign.NodeCloud{
+			Name: set.name(), Owns: owner.OwnsNode, HasInstance: finder.HasInstance,
+		})
+	}
+	if services.Choice.Default == "" {
+		services.Choice.Default = c.sets[0].name()
+	}
+	c.services = assign.NewServices(services)
+	if len(c.sets) > 1 {
+		c.nodes = assign.NewNodes(core.Nodes(), nil, nodes...)
+		c.unidentified = guard.Unidentified(c.nodes.HasInstance, o.guard)
+	}
+}
+
+// setRuntime gives the assignment access to the cluster.
+func (c *controllerSets) setRuntime(r provider.Runtime) {
+	c.services.SetRuntime(r)
+	if c.nodes != nil {
+		c.nodes.SetRecorder(r.Recorder)
+	}
+}
+
+// nodesOf returns the informer of the Nodes of a set.
+func (c *controllerSets) nodesOf(set *controllerSet, all coreinformers.NodeInformer) coreinformers.NodeInformer {
+	if c.nodes == nil {
+		return all
+	}
+	return c.nodes.Of(set.name())
+}
+
+// Initialize implements cloudprovider.Interface. The framework calls it on the leader.
+func (c *controllerSets) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
+	c.clients, c.stop = clients, stop
+}
+
+// SetInformers implements cloudprovider.InformerUser. The framework calls it after Initialize, and starts the
+// controllers after it: those of one cloud only after it is initialized. With several, each starts by itself.
+func (c *controllerSets) SetInformers(factory informers.SharedInformerFactory) {
+	ctx := wait.ContextForChannel(c.stop)
+	run := func(ctx context.Context, what string, assignment func(context.Context) error) {
+		if err := assignment(ctx); err != nil {
+			klog.FromContext(ctx).Error(err, "Failed to assign objects to clouds", "kind", what)
+		}
+	}
+	if len(c.sets) == 1 {
+		c.sets[0].start(c.clients, factory, c.stop)
+		go run(ctx, "Service", c.services.Run)
+		return
+	}
+	for _, set := range c.sets {
+		go func() {
+			select {
+			case <-set.accepted:
+			case <-c.stop:
+				return
+			}
+			set.start(c.clients, factory, c.stop)
+			// Those that were requested after the framework has started the others.
+			factory.Start(c.stop)
+			c.nodes.Retry()
+			c.services.Retry()
+		}()
+	}
+	go c.unidentified.Initialize(c.clients, c.stop)
+	go run(ctx, "Service", c.services.Run)
+	go run(ctx, "Node", c.nodes.Run)
+}
+
+// LoadBalancer implements cloudprovider.Interface. Each set has its own.
+func (*controllerSets) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
+
+// InstancesV2 implements cloudprovider.Interface. Each set has its own.
+func (*controllerSets) InstancesV2() (cloudprovider.InstancesV2, bool) { return nil, false }
+
+// Routes implements cloudprovider.Interface. Each set has its own.
+func (*controllerSets) Routes() (cloudprovider.Routes, bool) { return nil, false }
+
+// Stop ends the work of all sets.
+func (c *controllerSets) Stop(ctx context.Context) {
+	var group sync.WaitGroup
+	for _, set := range c.sets {
+		if stopper, ok := set.cloud.(provider.Stopper); ok {
+			group.Go(func() { stopper.Stop(ctx) })
+		}
+	}
+	group.Wait()
+}
+
+// startFunc starts a controller of a set. It reports whether the set has such a controller. An error is about invalid
+// flags.
+type startFunc func(ctx context.Context, start controllerStart) (started bool, err error)
+
+// controllerStart is what the start of a controller of a set needs.
+type controllerStart struct {
+	app.ControllerInitContext
+	config *appconfig.CompletedConfig
+	shared controllermanagerapp.ControllerContext
+	sets   *controllerSets
+	set    *controllerSet
+}
+
+// informers returns the shared informers.
+func (s controllerStart) informers() coreinformers.Interface {
+	return s.config.SharedInformers.Core().V1()
+}
+
+// perSet returns the framework's constructor of a kind of controller, of which each set has one. That of a set that has
+// not started yet starts later.
+func perSet(start startFunc) app.InitFuncConstructor {
+	return func(initContext app.ControllerInitContext, config *appconfig.CompletedConfig,
+		cloud cloudprovider.Interface) app.InitFunc {
+		return func(ctx context.Context, shared controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
+			sets, _ := cloud.(*controllerSets)
+			any := false
+			for _, set := range sets.sets {
+				s := controllerStart{initContext, config, shared, sets, set}
+				if set.hasStarted() {
+					started, err := start(ctx, s)
+					if err != nil {
+						return nil, false, err
+					}
+					any = any || started
+					continue
+				}
+				any = true
+				go startLater(ctx, start, s)
+			}
+			return nil, any, nil
+		}
+	}
+}
+
+// startLater starts the controller of a set once that has started.
+func startLater(ctx context.Context, start startFunc, s controllerStart) {
+	select {
+	case <-s.set.started:
+	case <-ctx.Done():
+		return
+	}
+	if _, err := start(ctx, s); err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to start a controller", "provider", s.set.name())
+	}
+}

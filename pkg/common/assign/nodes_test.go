@@ -1,0 +1,348 @@
+package assign
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// world is a cloud that has some instances, by the names of their Nodes.
+type world struct {
+	name string
+
+	mu        sync.Mutex
+	instances []string
+	err       error
+	// hang never answers.
+	hang  bool
+	asked int
+}
+
+func (w *world) set(change func(*world)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(w)
+}
+
+func (w *world) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.asked
+}
+
+func (w *world) cloud() NodeCloud {
+	return NodeCloud{
+		Name: w.name,
+		Owns: func(n *v1.Node) provider.Ownership {
+			switch {
+			case n.Labels[provider.ManagedLabel] == "false":
+				return provider.Foreign
+			case n.Spec.ProviderID == "":
+				return provider.Unknown
+			case strings.HasPrefix(n.Spec.ProviderID, w.name+"://"), strings.HasPrefix(n.Spec.ProviderID, "both://"):
+				return provider.Mine
+			}
+			return provider.Foreign
+		},
+		HasInstance: func(ctx context.Context, n *v1.Node) (bool, error) {
+			w.mu.Lock()
+			w.asked++
+			has, err, hang := slices.Contains(w.instances, n.Name), w.err, w.hang
+			w.mu.Unlock()
+			if hang {
+				<-ctx.Done()
+				return false, ctx.Err()
+			}
+			return has && err == nil, err
+		},
+	}
+}
+
+// nodeTest is an assignment over a fake API server.
+type nodeTest struct {
+	*Nodes
+	t      *testing.T
+	client *fake.Clientset
+	events *record.FakeRecorder
+}
+
+func newNodeTest(t *testing.T, worlds []*world, nodes ...*v1.Node) *nodeTest {
+	t.Helper()
+	client := fake.NewClientset()
+	for _, n := range nodes {
+		if err := client.Tracker().Add(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	var clouds []NodeCloud
+	for _, w := range worlds {
+		clouds = append(clouds, w.cloud())
+	}
+	n := &nodeTest{
+		Nodes: NewNodes(factory.Core().V1().Nodes(), nil, clouds...), t: t, client: client, events: record.NewFakeRecorder(100),
+	}
+	n.SetRecorder(n.events)
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+	go func() { _ = n.Run(t.Context()) }()
+	return n
+}
+
+func (n *nodeTest) update(node *v1.Node) {
+	n.t.Helper()
+	if _, err := n.client.CoreV1().Nodes().Update(n.t.Context(), node, metav1.UpdateOptions{}); err != nil {
+		n.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+func names(t *testing.T, informer coreinformers.NodeInformer) []string {
+	t.Helper()
+	list, err := informer.Lister().List(labels.Everything())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, n := range list {
+		all = append(all, n.Name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (n *nodeTest) said() (list []string) {
+	for {
+		select {
+		case e := <-n.events.Events:
+			list = append(list, strings.Join(strings.Fields(e)[:2], " "))
+		default:
+			slices.Sort(list)
+			return list
+		}
+	}
+}
+
+func node(name, providerID string, edits ...func(*v1.Node)) *v1.Node {
+	n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: v1.NodeSpec{ProviderID: providerID}}
+	for _, edit := range edits {
+		edit(n)
+	}
+	return n
+}
+
+func labeled(key, value string) func(*v1.Node) {
+	return func(n *v1.Node) { metav1.SetMetaDataLabel(&n.ObjectMeta, key, value) }
+}
+
+func annotated(key, value string) func(*v1.Node) {
+	return func(n *v1.Node) { metav1.SetMetaDataAnnotation(&n.ObjectMeta, key, value) }
+}
+
+func TestNodesBelongToTheCloudThatProvesThem(t *testing.T) {
+	const hint = provider.ProviderLabel
+	broken := errors.New("no answer")
+	for name, tc := range map[string]struct {
+		node         *v1.Node
+		a, b         world
+		owner        string
+		unidentified bool
+		events       []string
+		asked        [2]bool
+	}{
+		"its provider ID":                        {node: node("n", "a://1"), owner: "a"},
+		"its provider ID, whatever a label says": {node: node("n", "a://1", labeled(hint, "b")), owner: "a"},
+		"of another cloud":                       {node: node("n", "c://1"), events: []string{"Normal NodeNotOurs"}},
+		"a provider ID of both":                  {node: node("n", "both://1"), events: []string{"Warning NodeOwnerConflict"}},
+		"opted out": {node: node("n", "", labeled(provider.ManagedLabel, "false")), a: world{instances: []string{"n"}},
+			events: []string{"Normal NodeNotOurs"}},
+		"the only one that has it": {node: node("n", ""), b: world{instances: []string{"n"}}, owner: "b", unidentified: true,
+			asked: [2]bool{true, true}},
+		"both have it": {node: node("n", ""), a: world{instances: []string{"n"}}, b: world{instances: []string{"n"}},
+			unidentified: true, events: []string{"Warning NodeOwnerConflict"}, asked: [2]bool{true, true}},
+		"none has it": {node: node("n", ""), unidentified: true, asked: [2]bool{true, true}},
+		"one has it and the other does not answer": {node: node("n", ""), a: world{instances: []string{"n"}}, b: world{err: broken},
+			unidentified: true, asked: [2]bool{true, true}},
+		"one has it and the other hangs": {node: node("n", ""), a: world{instances: []string{"n"}}, b: world{hang: true},
+			unidentified: true, asked: [2]bool{true, true}},
+		"a label selects whom to ask": {node: node("n", "", labeled(hint, "a")), a: world{instances: []string{"n"}},
+			b: world{err: broken}, owner: "a", unidentified: true, asked: [2]bool{true, false}},
+		"an annotation selects whom to ask": {node: node("n", "", annotated(provider.PlatformAnnotation, "b")),
+			a: world{hang: true}, b: world{instances: []string{"n"}}, owner: "b", unidentified: true, asked: [2]bool{false, true}},
+		"a label alone is no proof": {node: node("n", "", labeled(hint, "a")), b: world{instances: []string{"n"}},
+			unidentified: true, asked: [2]bool{true, false}},
+		"a label of another cloud": {node: node("n", "", labeled(hint, "c")), a: world{instances: []string{"n"}},
+			events: []string{"Normal NodeNotOurs"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b := &tc.a, &tc.b
+				a.name, b.name = "a", "b"
+				n := newNodeTest(t, []*world{a, b}, tc.node)
+				synctest.Wait()
+				if got := n.Owner(tc.node); got != tc.owner {
+					t.Errorf("owner %q, want %q", got, tc.owner)
+				}
+				for _, w := range []*world{a, b} {
+					if in := slices.Contains(names(t, n.Of(w.name)), "n"); in != (tc.owner == w.name) {
+						t.Errorf("in the view of %s: %t", w.name, in)
+					}
+					identified := tc.owner == w.name && tc.node.Spec.ProviderID != ""
+					if in := slices.Contains(names(t, n.IdentifiedOf(w.name)), "n"); in != identified {
+						t.Errorf("in the view of identified Nodes of %s: %t", w.name, in)
+					}
+				}
+				if in := len(names(t, n.Unidentified())) > 0; in != tc.unidentified {
+					t.Errorf("unidentified: %t", in)
+				}
+				if diff := cmp.Diff(tc.events, n.said()); diff != "" {
+					t.Errorf("Events (-want +got):\n%s", diff)
+				}
+				if got := [2]bool{a.count() > 0, b.count() > 0}; got != tc.asked {
+					t.Errorf("asked %v, want %v", got, tc.asked)
+				}
+			})
+		})
+	}
+}
+
+// A decision is told to the handlers of the view, which the framework does not ask again.
+func TestNodeIsAddedOnceItsCloudIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &world{name: "a"}, &world{name: "b", err: errors.New("starting")}
+		n := newNodeTest(t, []*world{a, b}, node("n", ""))
+		added := watch(t, n.Of("a"))
+		time.Sleep(time.Minute)
+		a.set(func(w *world) { w.instances = []string{"n"} })
+		time.Sleep(10 * time.Minute)
+		if got := added(); got != 0 {
+			t.Errorf("%d additions while a cloud does not answer", got)
+		}
+		b.set(func(w *world) { w.err = nil })
+		n.Retry()
+		synctest.Wait()
+		if got := added(); got != 1 {
+			t.Errorf("%d additions, want 1", got)
+		}
+		// The provider ID is written: the Node stays where it is.
+		n.update(node("n", "a://1"))
+		if got := added(); got != 1 || n.Owner(node("n", "a://1")) != "a" {
+			t.Errorf("%d additions, want 1", got)
+		}
+		asked := a.count() + b.count()
+		for range 5 {
+			n.update(node("n", "a://1", annotated("heartbeat", time.Now().String())))
+			time.Sleep(time.Hour)
+		}
+		if got := a.count() + b.count(); got != asked {
+			t.Errorf("%d further questions about a Node that is known", got-asked)
+		}
+	})
+}
+
+// watch counts the additions of a view.
+func watch(t *testing.T, informer coreinformers.NodeInformer) func() int {
+	t.Helper()
+	var mu sync.Mutex
+	count := 0
+	_, err := informer.Informer().AddEventHandler(handlerFuncs(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		count++
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return count
+	}
+}
+
+// A kubelet that changes the label of its Node before it has a provider ID changes nothing for other Nodes, and gets no
+// other cloud than the one that has its machine.
+func TestKubeletCannotMoveItsNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &world{name: "a", instances: []string{"n", "other"}}, &world{name: "b"}
+		n := newNodeTest(t, []*world{a, b}, node("n", ""), node("other", "a://2"))
+		synctest.Wait()
+		lying := node("n", "", labeled(provider.ProviderLabel, "b"))
+		n.update(lying)
+		time.Sleep(time.Hour)
+		if got := n.Owner(lying); got != "" {
+			t.Errorf("owner %q", got)
+		}
+		if diff := cmp.Diff([]string{"other"}, names(t, n.Of("a"))); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		n.update(node("n", ""))
+		if got := n.Owner(node("n", "")); got != "a" {
+			t.Errorf("without the label: owner %q", got)
+		}
+	})
+}
+
+// Only all clouds together can say that a machine does not exist.
+func TestUnidentifiedNodeExistsUnlessAllCloudsSayNo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		a, b   world
+		exists bool
+		fails  bool
+	}{
+		"all say no":                      {},
+		"one has it":                      {b: world{instances: []string{"n"}}, exists: true},
+		"one does not answer":             {a: world{err: errors.New("503")}, fails: true},
+		"one hangs":                       {b: world{hang: true}, fails: true},
+		"one has it, one does not answer": {a: world{instances: []string{"n"}}, b: world{err: errors.New("401")}, exists: true, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tc.a.name, tc.b.name = "a", "b"
+				n := newNodeTest(t, []*world{&tc.a, &tc.b})
+				// The hint of a kubelet does not excuse a cloud.
+				exists, err := n.HasInstance(t.Context(), node("n", "", labeled(provider.ProviderLabel, "a")))
+				if exists != tc.exists || (err != nil) != tc.fails {
+					t.Errorf("exists %t, error %v", exists, err)
+				}
+			})
+		})
+	}
+}
+
+// Nodes of a cloud that hangs do not delay those of another one.
+func TestHangingCloudDelaysOnlyItsOwnNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sick, well := &world{name: "sick", hang: true}, &world{name: "well"}
+		var nodes []*v1.Node
+		for i := range 300 {
+			nodes = append(nodes, node("sick-"+time.Duration(i).String(), "", labeled(provider.ProviderLabel, "sick")))
+			name := "well-" + time.Duration(i).String()
+			well.instances = append(well.instances, name)
+			nodes = append(nodes, node(name, "", labeled(provider.ProviderLabel, "well")))
+		}
+		start := time.Now()
+		n := newNodeTest(t, []*world{sick, well}, nodes...)
+		synctest.Wait()
+		if got := len(names(t, n.Of("well"))); got != 300 || time.Since(start) > 0 {
+			t.Errorf("%d Nodes are known after %s", got, time.Since(start))
+		}
+	})
+}
