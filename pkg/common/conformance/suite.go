@@ -94,8 +94,8 @@ func (s Subject) skipReason(t *testing.T, scenario Scenario) (reason string) {
 // outcome is the result of one run.
 type outcome struct {
 	end endState
-	// calls are the names of the calls, in order, without those of deleting everything unless the scenario includes them.
-	calls []string
+	// calls are in order, without those of deleting everything unless the scenario includes them.
+	calls []sim.Operation
 	// injected is the number of faults that were injected.
 	injected int
 }
@@ -120,7 +120,7 @@ func (s Subject) run(t testing.TB, scenario Scenario, fault *sim.Fault) (outcome
 	end, err := scenario.execute(ctx, r)
 	out := outcome{end: end, injected: world.Front().Injected()}
 	for _, call := range world.Front().Log().Calls() {
-		out.calls = append(out.calls, call.Name)
+		out.calls = append(out.calls, call.Operation)
 	}
 	if !scenario.Teardown && err == nil {
 		out.calls = out.calls[:r.stepCalls]
@@ -167,7 +167,7 @@ const (
 	gcPercent = 800
 )
 
-// RunFaults interrupts every scenario at every single cloud call, in every way, and checks that it ends in
+// RunFaults interrupts every scenario at every single cloud call, in every way that makes a difference, and checks that it ends in
 // the same state as without the fault: nothing doubled, nothing leaked, no node deleted. With -short it
 // interrupts a sample of calls; with names, only those scenarios.
 func RunFaults(t *testing.T, subject Subject, names ...string) {
@@ -220,12 +220,14 @@ func (s Subject) interrupt(t *testing.T, scenario Scenario, tally *tally) {
 func (s Subject) interruptBy(t *testing.T, scenario Scenario, kind sim.FaultKind, clean outcome,
 	tally *tally) []string {
 	var failures []string
-	for _, call := range callsToInterrupt(len(clean.calls), s.Sample, kind) {
-		err := s.interruptAt(t, scenario, sim.Fault{Kind: kind, Call: call}, clean, tally)
+	calls := callsFor(kind, clean.calls)
+	for _, call := range callsToInterrupt(len(calls), s.Sample, kind) {
+		fault := sim.Fault{Kind: kind, Call: call, Mutating: kind == sim.FaultKillAfter}
+		err := s.interruptAt(t, scenario, fault, clean, tally)
 		if err == nil {
 			continue
 		}
-		failures = append(failures, fmt.Sprintf("%s at call %d (%s without the fault):\n%v", kind, call, clean.calls[call-1],
+		failures = append(failures, fmt.Sprintf("%s at call %d (%s without the fault):\n%v", kind, call, calls[call-1].Name,
 			err))
 		if len(failures) == maxReportedFailures {
 			break
@@ -245,6 +247,15 @@ func (s Subject) interruptAt(t *testing.T, scenario Scenario, fault sim.Fault, c
 		tally.add(scenario.Name, got.injected)
 	})
 	return err
+}
+
+// callsFor returns the calls that a kind of fault interrupts. After a read, a killed process leaves the same as before
+// it: FaultKillAfter interrupts the mutating calls only, and its numbers count only those.
+func callsFor(kind sim.FaultKind, calls []sim.Operation) []sim.Operation {
+	if kind != sim.FaultKillAfter {
+		return calls
+	}
+	return slices.DeleteFunc(slices.Clone(calls), func(op sim.Operation) bool { return !op.Mutating })
 }
 
 // callsToInterrupt returns 1 to n, or with -short an evenly spread sample, which differs for each kind of fault.

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/controllers"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
 )
 
 func nodeName(name string) types.NodeName { return types.NodeName(name) }
@@ -68,6 +70,21 @@ func TestMistakeOnlyInterruptionsFind(t *testing.T) {
 	}
 	if len(failures) == 0 {
 		t.Error("no interruption found that a killed manager leaves a load balancer behind")
+	}
+}
+
+// TestKillAfterReadIsLeftOut shows which calls each kind of fault interrupts.
+func TestKillAfterReadIsLeftOut(t *testing.T) {
+	read, write := sim.Operation{Name: "GET"}, sim.Operation{Name: "PUT", Mutating: true}
+	calls := []sim.Operation{read, write, read, write}
+	for _, kind := range faultKinds() {
+		want := calls
+		if kind == sim.FaultKillAfter {
+			want = []sim.Operation{write, write}
+		}
+		if have := callsFor(kind, calls); !slices.Equal(have, want) {
+			t.Errorf("%s interrupts %v, want %v", kind, have, want)
+		}
 	}
 }
 
