@@ -21,7 +21,7 @@ import (
 
 // Groups of scenarios that are manifests.
 const (
-	groupExamples = "Examples"
+	groupExamples = report.GroupExamples
 	groupUser     = "Your manifests"
 )
 

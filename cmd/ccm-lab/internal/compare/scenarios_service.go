@@ -15,6 +15,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab/screen"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -398,5 +399,5 @@ func restart(ctx context.Context, t *Trial) (report.Verdict, string, error) {
 	if check.OK {
 		return report.Works, "The restart made no change.", nil
 	}
-	return report.WorksDifferently, fmt.Sprintf("The restart made %d changes.", changes), nil
+	return report.WorksDifferently, "The restart made " + screen.Plural(changes, "change") + ".", nil
 }

@@ -72,7 +72,10 @@ func (r *run) run(ctx context.Context, s Scenario) (report.Cell, error) {
 	if len(t.evidence.After) == 0 {
 		t.evidence.After = objects(world.ChangedObjects(t.before, r.inventory()))
 	}
-	if cell.Leaked, err = t.clean(context.WithoutCancel(ctx)); err != nil {
+	cell.Leaked, err = t.clean(context.WithoutCancel(ctx))
+	if deletion := (*deletionError)(nil); errors.As(err, &deletion) && t.Manager.Binary != "" {
+		cell.Verdict, cell.Summary = report.Ignored, deletion.Error() // A result about the other manager.
+	} else if err != nil {
 		cell.Verdict, cell.Summary = report.Failed, err.Error()
 	}
 	t.collectCalls(&cell)
@@ -146,6 +149,13 @@ func (t *Trial) waitUntilIdle(ctx context.Context, period time.Duration, count f
 	return wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) { return idle.Reached(), nil })
 }
 
+// deletionError reports that an object was deleted that existed before the scenario.
+type deletionError struct{ object world.Object }
+
+func (e *deletionError) Error() string {
+	return fmt.Sprintf("%s %s was deleted, which the scenario does not own", e.object.Kind, e.object.Name)
+}
+
 // addCleanup registers a function for the end, in reverse order.
 func (t *Trial) addCleanup(do func(context.Context) error) { t.cleanups = append(t.cleanups, do) }
 
@@ -166,7 +176,7 @@ func (t *Trial) clean(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	if deleted := world.MissingObjects(t.before, t.inventory()); len(deleted) > 0 {
-		return leaked, fmt.Errorf("%s %s was deleted, which the scenario does not own", deleted[0].Kind, deleted[0].Name)
+		return leaked, &deletionError{deleted[0]}
 	}
 	return leaked, nil
 }

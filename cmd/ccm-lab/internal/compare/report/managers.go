@@ -19,6 +19,9 @@ func (c Column) Manager() string {
 	return strings.TrimSuffix(c.Title, ", "+c.Kind+" load balancer")
 }
 
+// GroupExamples is the group of the manifests in examples/.
+const GroupExamples = "Examples"
+
 // Own returns the columns of ccm, those of clouds first. If there are none, it returns all columns.
 func (r Report) Own() []Column {
 	own := slices.DeleteFunc(r.OrderedColumns(), Column.IsOther)

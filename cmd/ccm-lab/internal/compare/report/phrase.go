@@ -13,10 +13,13 @@ var (
 	namedCloud   = regexp.MustCompile(`^(load balancers of )?the cloud \w+ `)
 )
 
+// unexplained ends the summary of what was ignored, which the verdict says too.
+const unexplained = ", and no Event says why."
+
 // Phrase returns the summary for the cell of a table. Of the message of a Warning Event it is the reason alone, without
 // the field that it is about and without the fix: "classic load balancers forward TCP only".
 func (c Cell) Phrase() string {
-	text := c.Summary
+	text := strings.TrimSuffix(c.Summary, unexplained)
 	reason := eventReason.FindString(text)
 	if reason == "" || c.Verdict == Works {
 		return text

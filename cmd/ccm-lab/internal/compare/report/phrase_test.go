@@ -21,6 +21,7 @@ func TestPhraseIsTheReasonOfAnEvent(t *testing.T) {
 			"its nodes are probed by TCP"},
 		"sentence":     {WorksDifferently, "The load balancer has IPv4 addresses too.", "The load balancer has IPv4 addresses too."},
 		"what works":   {Works, "Reason: idle timeout: 90", "Reason: idle timeout: 90"},
+		"ignored":      {Ignored, "health check timeout is 10, want 7, and no Event says why.", "health check timeout is 10, want 7"},
 		"no fix":       {Refuses, "SyncLoadBalancerFailed: quota exceeded (invalid)", "quota exceeded"},
 		"other's text": {Refuses, "SyncLoadBalancerFailed: Protocol SCTP not supported by LoadBalancer", "Protocol SCTP not supported by LoadBalancer"},
 	} {

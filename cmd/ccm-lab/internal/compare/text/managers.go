@@ -23,17 +23,20 @@ func managers(r report.Report) string {
 
 // beside writes the section of one pair.
 func beside(r report.Report, p report.Pair) string {
-	var differing, same []string
+	var differing []string
+	rows, same := 0, 0
 	for _, c := range r.Capabilities {
-		if _, ok := c.Cells[p.Other.Name]; !ok {
+		// Examples repeat other rows, and are judged by Warning Events, which other managers rarely have.
+		if _, ok := c.Cells[p.Other.Name]; !ok || c.Group == report.GroupExamples {
 			continue
 		}
+		rows++
 		if c.Differs([]report.Column{p.Own, p.Other}) {
 			differing = append(differing, row([]string{escape(c.Group + ": " + c.Title), markdownCell(c, p.Own.Name),
 				markdownCell(c, p.Other.Name)}))
 			continue
 		}
-		same = append(same, c.ID)
+		same++
 	}
 	for _, o := range r.Operations {
 		if cost, ok := o.Costs[p.Other.Name]; ok && cost.Missing == "" {
@@ -46,7 +49,7 @@ func beside(r report.Report, p report.Pair) string {
 	if p.Other.Observed != "" {
 		fmt.Fprintf(&b, "Observed on %s. ", p.Other.Observed)
 	}
-	fmt.Fprintf(&b, "In %d of %d rows both do the same.\n\n", len(same), len(r.Capabilities))
+	fmt.Fprintf(&b, "In %d of %d rows both do the same.\n\n", same, rows)
 	b.WriteString(row([]string{"", "here", escape(p.Other.Manager())}) + "|---|---|---|\n")
 	b.WriteString(strings.Join(differing, "") + "\n")
 	return b.String()
