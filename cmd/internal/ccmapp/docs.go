@@ -22,6 +22,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/merge"
 	"github.com/unified-ccm/unified-ccm/pkg/common/metrics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/operations"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -210,7 +211,7 @@ func writeCommand(w io.Writer, c *cobra.Command) {
 func writeMetrics(w io.Writer) error {
 	var all []metrics.Doc
 	for _, docs := range [][]metrics.Doc{drift.Metrics(), batch.Metrics(), cloudapi.Metrics(), guard.Metrics(),
-		instances.Metrics(), loadbalancer.Metrics(), operations.Metrics()} {
+		instances.Metrics(), loadbalancer.Metrics(), merge.Metrics(), operations.Metrics()} {
 		all = append(all, docs...)
 	}
 	sorting.Func(all, func(a, b metrics.Doc) int { return strings.Compare(a.Name, b.Name) })
