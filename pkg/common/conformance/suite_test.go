@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/controllers"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/faults"
 )
 
 func nodeName(name string) types.NodeName { return types.NodeName(name) }
@@ -63,8 +64,8 @@ func TestMistakeOnlyInterruptionsFind(t *testing.T) {
 		t.Fatalf("undisturbed: %v", err)
 	}
 	var failures []string
-	for _, kind := range faultKinds() {
-		failures = append(failures, subject.interruptBy(t, scenario, kind, clean, &tally{})...)
+	for _, kind := range faults.Kinds() {
+		failures = append(failures, subject.interruptBy(t, scenario, kind, clean, &faults.Tally{})...)
 	}
 	if len(failures) == 0 {
 		t.Error("no interruption found that a killed manager leaves a load balancer behind")
