@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/compare"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
@@ -79,7 +80,7 @@ func (o *rangeObserver) observe() {
 	for _, lb := range balancers {
 		for _, l := range lb.Listeners {
 			allowed, restricted := o.allowed(l)
-			if restricted && (openTo(l.SourceRanges) == nil || !isSubset(l.SourceRanges, allowed)) {
+			if restricted && (compare.OpenTo(l.SourceRanges) == nil || !isSubset(l.SourceRanges, allowed)) {
 				o.problems = append(o.problems, fmt.Errorf("during a change, port %d of %s is open to %v, which is more than %v",
 					l.Port, lb.Name, l.SourceRanges, allowed))
 			}
@@ -94,7 +95,7 @@ func (o *rangeObserver) allowed(l Listener) (ranges []string, restricted bool) {
 			if p.Port != l.Port || p.Protocol != l.Protocol {
 				continue
 			}
-			atPort := rangesAt(svc, p)
+			atPort := compare.RangesAt(svc, p)
 			if atPort == nil {
 				return nil, false
 			}

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/compare"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -160,7 +161,7 @@ func (r *Session) listens(name string, ports ...int32) Check {
 func portsWithMembers(service string, lb LoadBalancer, members []string) (ports []int32, err error) {
 	for _, l := range lb.Listeners {
 		ports = append(ports, l.Port)
-		if !slices.Equal(sorted(l.Members), members) {
+		if !slices.Equal(compare.Sorted(l.Members), members) {
 			err = errors.Join(err, fmt.Errorf("port %d of service %s has the members %v, want %v", l.Port, service, l.Members,
 				members))
 		}
@@ -179,8 +180,8 @@ func (r *Session) keeps(name string, before *LoadBalancer) Check {
 	return func(ctx context.Context) error {
 		current, err := r.Balancer(ctx, name)
 		if err == nil && (current.Name != before.Name || !slices.Equal(current.Addresses, before.Addresses)) {
-			err = fmt.Errorf("service %s moved from %s to %s", name, describe([]LoadBalancer{*before}),
-				describe([]LoadBalancer{current}))
+			err = fmt.Errorf("service %s moved from %s to %s", name, compare.Describe([]LoadBalancer{*before}),
+				compare.Describe([]LoadBalancer{current}))
 		}
 		return err
 	}

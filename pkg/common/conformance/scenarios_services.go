@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/compare"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
@@ -177,7 +178,7 @@ func (r *Session) changes(ctx context.Context, versions ...*v1.Service) error {
 		}
 		if i > 0 && (current.Name != previous.Name || !slices.Equal(current.Addresses, previous.Addresses)) {
 			return fmt.Errorf("version %d of service %s moved it from %s to %s", i+1, svc.Name,
-				describe([]LoadBalancer{previous}), describe([]LoadBalancer{current}))
+				compare.Describe([]LoadBalancer{previous}), compare.Describe([]LoadBalancer{current}))
 		}
 		previous = current
 	}

@@ -8,6 +8,7 @@ import (
 
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/compare"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
@@ -84,7 +85,7 @@ func (r *Session) servesWithout(left, unread string) Check {
 			lb, err := r.balancer(ctx, key)
 			errs = append(errs, err)
 			for _, l := range lb.Listeners {
-				if !slices.Equal(sorted(l.Members), members) {
+				if !slices.Equal(compare.Sorted(l.Members), members) {
 					errs = append(errs, fmt.Errorf("service %s: members are %v, want %v", key, l.Members, members))
 				}
 			}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/compare"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -295,14 +296,14 @@ func (r *Session) balancer(ctx context.Context, key types.NamespacedName) (LoadB
 	}
 	var found []LoadBalancer
 	for _, lb := range r.World.LoadBalancers() {
-		if slices.Equal(sorted(lb.Addresses), addresses) {
+		if slices.Equal(compare.Sorted(lb.Addresses), addresses) {
 			found = append(found, lb)
 		}
 	}
 	if len(found) != 1 {
 		return LoadBalancer{}, fmt.Errorf("service %s shows %s: %d load balancers have these addresses, want 1 (the world "+
 			"has %s)",
-			key, strings.Join(addresses, ", "), len(found), describe(r.World.LoadBalancers()))
+			key, strings.Join(addresses, ", "), len(found), compare.Describe(r.World.LoadBalancers()))
 	}
 	return found[0], nil
 }
@@ -330,7 +331,7 @@ func (r *Session) Clear(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.Converge(ctx, func(context.Context) error { return diffCounts(r.baseline, r.World.Objects()) })
+	return r.Converge(ctx, func(context.Context) error { return compare.Counts(r.baseline, r.World.Objects()) })
 }
 
 func (r *Session) clearMachine(ctx context.Context, name string) error {
@@ -358,7 +359,7 @@ func (r *Session) Unchanged() Check {
 		if len(names) > 0 {
 			return fmt.Errorf("%d mutating calls where none was needed: %s", len(names), strings.Join(names, ", "))
 		}
-		return diffCounts(objects, r.World.Objects())
+		return compare.Counts(objects, r.World.Objects())
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -18,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/controllers"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/faults"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -153,11 +153,6 @@ func capabilitiesOf(cloud cloudprovider.Interface) provider.Capabilities {
 	return c
 }
 
-// faultKinds are the ways in which a call is interrupted.
-func faultKinds() []sim.FaultKind {
-	return []sim.FaultKind{sim.FaultError, sim.FaultThrottle, sim.FaultLostReply, sim.FaultKillBefore, sim.FaultKillAfter}
-}
-
 const (
 	// DefaultSample is the Sample of a subject without its own.
 	DefaultSample = 6
@@ -176,7 +171,7 @@ func RunFaults(t *testing.T, subject Subject, names ...string) {
 	// Thousands of small worlds live for milliseconds each: collecting their garbage less often saves a quarter
 	// of the time. The setting is restored for the next test.
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
-	var tally tally
+	var tally faults.Tally
 	t.Run("scenarios", func(t *testing.T) {
 		for _, scenario := range Scenarios() {
 			if scenario.OwnFaults || len(names) > 0 && !slices.Contains(names, scenario.Name) {
@@ -196,7 +191,7 @@ func RunFaults(t *testing.T, subject Subject, names ...string) {
 }
 
 // interrupt runs one scenario once without a fault, and then once for each call and kind.
-func (s Subject) interrupt(t *testing.T, scenario Scenario, tally *tally) {
+func (s Subject) interrupt(t *testing.T, scenario Scenario, tally *faults.Tally) {
 	var clean outcome
 	steps.InBubble(t, func(t *testing.T) (err error) {
 		clean, err = s.run(t, scenario, nil)
@@ -206,7 +201,7 @@ func (s Subject) interrupt(t *testing.T, scenario Scenario, tally *tally) {
 		return
 	}
 	t.Logf("%d calls to interrupt", len(clean.calls))
-	for _, kind := range faultKinds() {
+	for _, kind := range faults.Kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			if failures := s.interruptBy(t, scenario, kind, clean, tally); len(failures) > 0 {
@@ -218,10 +213,10 @@ func (s Subject) interrupt(t *testing.T, scenario Scenario, tally *tally) {
 
 // interruptBy interrupts the scenario at each call in one way, and returns what failed.
 func (s Subject) interruptBy(t *testing.T, scenario Scenario, kind sim.FaultKind, clean outcome,
-	tally *tally) []string {
+	tally *faults.Tally) []string {
 	var failures []string
-	calls := callsFor(kind, clean.calls)
-	for _, call := range callsToInterrupt(len(calls), s.Sample, kind) {
+	calls := faults.Affected(kind, clean.calls)
+	for _, call := range faults.Calls(len(calls), stdcmp.Or(s.Sample, DefaultSample), kind) {
 		fault := sim.Fault{Kind: kind, Call: call, Mutating: kind == sim.FaultKillAfter}
 		err := s.interruptAt(t, scenario, fault, clean, tally)
 		if err == nil {
@@ -237,64 +232,14 @@ func (s Subject) interruptBy(t *testing.T, scenario Scenario, kind sim.FaultKind
 }
 
 func (s Subject) interruptAt(t *testing.T, scenario Scenario, fault sim.Fault, clean outcome,
-	tally *tally) (err error) {
+	tally *faults.Tally) (err error) {
 	synctest.Test(t, func(t *testing.T) {
 		var got outcome
 		got, err = s.run(t, scenario, &fault)
 		if diff := cmp.Diff(clean.end, got.end); err == nil && diff != "" {
 			err = fmt.Errorf("the final state differs from that without the fault (-without +with):\n%s", diff)
 		}
-		tally.add(scenario.Name, got.injected)
+		tally.Add(scenario.Name, got.injected)
 	})
 	return err
-}
-
-// callsFor returns the calls that a kind of fault interrupts. After a read, a killed process leaves the same as before
-// it: FaultKillAfter interrupts the mutating calls only, and its numbers count only those.
-func callsFor(kind sim.FaultKind, calls []sim.Operation) []sim.Operation {
-	if kind != sim.FaultKillAfter {
-		return calls
-	}
-	return slices.DeleteFunc(slices.Clone(calls), func(op sim.Operation) bool { return !op.Mutating })
-}
-
-// callsToInterrupt returns 1 to n, or with -short an evenly spread sample, which differs for each kind of fault.
-func callsToInterrupt(n, sample int, kind sim.FaultKind) []int {
-	stride, first := 1, 0
-	if testing.Short() {
-		stride = max(1, n/stdcmp.Or(sample, DefaultSample))
-		first = slices.Index(faultKinds(), kind) * stride / len(faultKinds())
-	}
-	var out []int
-	for call := 1 + first; call <= n; call += stride {
-		out = append(out, call)
-	}
-	return out
-}
-
-// tally counts runs and faults over parallel tests.
-type tally struct {
-	mu        sync.Mutex
-	scenarios map[string]bool
-	runs      int
-	faults    int
-}
-
-func (t *tally) add(scenario string, faults int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.scenarios == nil {
-		t.scenarios = map[string]bool{}
-	}
-	t.scenarios[scenario] = true
-	t.runs++
-	t.faults += faults
-}
-
-// String is the summary line.
-func (t *tally) String(name string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return fmt.Sprintf("conformance of %s: %d faults injected in %d runs of %d scenarios", name, t.faults, t.runs,
-		len(t.scenarios))
 }

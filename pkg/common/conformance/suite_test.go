@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/controllers"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/faults"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
 )
 
@@ -65,8 +66,8 @@ func TestMistakeOnlyInterruptionsFind(t *testing.T) {
 		t.Fatalf("undisturbed: %v", err)
 	}
 	var failures []string
-	for _, kind := range faultKinds() {
-		failures = append(failures, subject.interruptBy(t, scenario, kind, clean, &tally{})...)
+	for _, kind := range faults.Kinds() {
+		failures = append(failures, subject.interruptBy(t, scenario, kind, clean, &faults.Tally{})...)
 	}
 	if len(failures) == 0 {
 		t.Error("no interruption found that a killed manager leaves a load balancer behind")
@@ -82,7 +83,7 @@ func TestKillAfterReadIsLeftOut(t *testing.T) {
 		if kind == sim.FaultKillAfter {
 			want = []sim.Operation{write, write}
 		}
-		if have := callsFor(kind, calls); !slices.Equal(have, want) {
+		if have := faults.Affected(kind, calls); !slices.Equal(have, want) {
 			t.Errorf("%s interrupts %v, want %v", kind, have, want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/compare"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -164,7 +165,7 @@ func (p *toyProvider) desired(svc *v1.Service, nodes []*v1.Node) *toyBalancer {
 	}
 	slices.Sort(members)
 	for _, port := range svc.Spec.Ports {
-		l := Listener{Protocol: port.Protocol, Port: port.Port, MemberPort: port.NodePort, Members: members, SourceRanges: rangesAt(svc, port)}
+		l := Listener{Protocol: port.Protocol, Port: port.Port, MemberPort: port.NodePort, Members: members, SourceRanges: compare.RangesAt(svc, port)}
 		if p.mistake == forgetsRanges {
 			l.SourceRanges = nil
 		}

@@ -8,15 +8,14 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/compare"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
@@ -114,28 +113,28 @@ func (r *Session) verifyBalancers(ctx context.Context) error {
 			errs = append(errs, err)
 			continue
 		}
-		errs = append(errs, steps.Wrap("service "+key.String(), compareBalancer(svc, members, lb, r.memberPort)))
+		errs = append(errs, steps.Wrap("service "+key.String(), compare.Balancer(svc, members, lb, r.memberPort)))
 	}
 	if have := r.World.LoadBalancers(); len(have) != wanted {
-		errs = append(errs, fmt.Errorf("the world has %d load balancers, want %d: %s", len(have), wanted, describe(have)))
+		errs = append(errs, fmt.Errorf("the world has %d load balancers, want %d: %s", len(have), wanted, compare.Describe(have)))
 	}
 	return errors.Join(errs...)
 }
 
 // members returns the names of the nodes that must receive traffic.
 func (r *Session) members(ctx context.Context) ([]string, error) {
-	var nodes []*v1.Node
+	var list []*v1.Node
 	for name := range r.machines {
 		node, err := r.Cluster.Node(ctx, name)
 		if err != nil {
 			return nil, err
 		}
 		if node != nil {
-			nodes = append(nodes, node)
+			list = append(list, node)
 		}
 	}
 	var out []string
-	for _, node := range loadbalancer.TrafficNodes(nodes) {
+	for _, node := range nodes.TrafficNodes(list) {
 		out = append(out, node.Name)
 	}
 	slices.Sort(out)
@@ -148,90 +147,6 @@ func (r *Session) memberPort(p v1.ServicePort) int32 {
 		return 0
 	}
 	return p.NodePort
-}
-
-// compareBalancer compares a load balancer with its Service.
-func compareBalancer(svc *v1.Service, members []string, lb LoadBalancer, memberPort func(v1.ServicePort) int32) error {
-	var errs []error
-	if want := svc.Annotations[intent.KeyScheme] == string(intent.Internal); lb.Internal != want {
-		errs = append(errs, fmt.Errorf("load balancer %s: internal is %t, want %t", lb.Name, lb.Internal, want))
-	}
-	have := map[string]Listener{}
-	for _, l := range lb.Listeners {
-		name := fmt.Sprintf("%s %d", l.Protocol, l.Port)
-		if _, duplicate := have[name]; duplicate {
-			errs = append(errs, fmt.Errorf("load balancer %s: listener %s exists twice", lb.Name, name))
-		}
-		have[name] = l
-	}
-	for _, p := range svc.Spec.Ports {
-		name := fmt.Sprintf("%s %d", p.Protocol, p.Port)
-		l, ok := have[name]
-		if !ok {
-			errs = append(errs, fmt.Errorf("load balancer %s: listener %s is missing", lb.Name, name))
-			continue
-		}
-		delete(have, name)
-		errs = append(errs, steps.Wrap(fmt.Sprintf("load balancer %s: listener %s", lb.Name, name),
-			compareListener(svc, p, members, memberPort(p), l)))
-	}
-	for name := range have {
-		errs = append(errs, fmt.Errorf("load balancer %s: listener %s should not exist", lb.Name, name))
-	}
-	return errors.Join(errs...)
-}
-
-func compareListener(svc *v1.Service, p v1.ServicePort, members []string, memberPort int32, l Listener) error {
-	var errs []error
-	if l.MemberPort != memberPort && len(l.Members) > 0 {
-		errs = append(errs, fmt.Errorf("traffic goes to port %d, want node port %d", l.MemberPort, memberPort))
-	}
-	if !slices.Equal(sorted(l.Members), members) {
-		errs = append(errs, fmt.Errorf("members are %v, want %v", l.Members, members))
-	}
-	if have, want := openTo(l.SourceRanges), rangesAt(svc, p); !slices.Equal(have, want) {
-		errs = append(errs, fmt.Errorf("source ranges are %v, want %v", have, want))
-	}
-	in, at := intentAt(svc, p)
-	if want := in.TLS.Certificate != "" && in.TLS.Selector()(at); l.TLS != want {
-		errs = append(errs, fmt.Errorf("TLS is %t, want %t", l.TLS, want))
-	}
-	if l.ForwardedHeaders != at.ForwardedHeaders {
-		errs = append(errs, fmt.Errorf("forwarded headers are %t, want %t", l.ForwardedHeaders, at.ForwardedHeaders))
-	}
-	if want := in.DrainingTimeout; want != nil && l.Draining != *want {
-		errs = append(errs, fmt.Errorf("draining time is %s, want %s", l.Draining, *want))
-	}
-	return errors.Join(errs...)
-}
-
-// rangesAt returns the source ranges that a Service has for one port; nil for all clients.
-func rangesAt(svc *v1.Service, port v1.ServicePort) []string {
-	in, at := intentAt(svc, port)
-	var out []string
-	for _, prefix := range in.RangesAt(at) {
-		out = append(out, prefix.String())
-	}
-	return openTo(out)
-}
-
-// intentAt returns the settings of a Service, and of one of its ports.
-func intentAt(svc *v1.Service, port v1.ServicePort) (in intent.Service, at intent.Port) {
-	read, _, _ := intent.Read(svc, intent.Vocabulary{Portable: intent.Keys(), SCTP: true}) // other settings may be invalid
-	for _, p := range read.Ports {
-		if p.Port == port.Port && p.Protocol == port.Protocol {
-			at = p
-		}
-	}
-	return read, at
-}
-
-// openTo normalises source ranges: nil stands for all clients.
-func openTo(ranges []string) []string {
-	if slices.Contains(ranges, "0.0.0.0/0") {
-		return nil
-	}
-	return sorted(ranges)
 }
 
 func (r *Session) verifyRoutes() error {
@@ -292,7 +207,7 @@ type endState struct {
 
 func (r *Session) endState() endState {
 	state := endState{LoadBalancers: r.World.LoadBalancers(), Routes: r.World.Routes(),
-		Objects: nonZero(r.World.Objects())}
+		Objects: compare.NonZero(r.World.Objects())}
 	for i := range state.LoadBalancers {
 		lb := &state.LoadBalancers[i]
 		lb.Addresses = make([]string, len(lb.Addresses))
@@ -305,38 +220,5 @@ func statusAddresses(svc *v1.Service) []string {
 	for _, in := range svc.Status.LoadBalancer.Ingress {
 		out = append(out, cmp.Or(in.IP, in.Hostname))
 	}
-	return sorted(out)
-}
-
-func describe(lbs []LoadBalancer) string {
-	if len(lbs) == 0 {
-		return "none"
-	}
-	var out []string
-	for _, lb := range lbs {
-		out = append(out, fmt.Sprintf("%s (%s)", lb.Name, strings.Join(lb.Addresses, ", ")))
-	}
-	return strings.Join(out, "; ")
-}
-
-func diffCounts(want, have map[string]int) error {
-	var errs []error
-	for _, kind := range sets.List(sets.KeySet(want).Union(sets.KeySet(have))) {
-		if want[kind] != have[kind] {
-			errs = append(errs, fmt.Errorf("the world has %d %s, want %d", have[kind], kind, want[kind]))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func nonZero(counts map[string]int) map[string]int {
-	out := maps.Clone(counts)
-	maps.DeleteFunc(out, func(_ string, n int) bool { return n == 0 })
-	return out
-}
-
-func sorted(in []string) []string {
-	out := slices.Clone(in)
-	slices.Sort(out)
-	return out
+	return compare.Sorted(out)
 }

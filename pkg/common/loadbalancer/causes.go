@@ -123,7 +123,7 @@ func (c *causes) evaluate() {
 func (c *causes) differences(in intent.Inputs, p plan.Plan) plan.DifferenceSet {
 	all, keep := plan.DifferenceSet{}, slices.Clone(c.keep)
 	for range maxKeepRounds {
-		fresh := all.Add(c.seen.differencesOf(p)...)
+		fresh := all.Add(slices.Concat(c.seen.differences(p.Changes...), plan.Plan{Held: p.Held}.Differences())...)
 		if len(fresh) == 0 {
 			break
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer/internal/instruments"
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -93,7 +94,7 @@ func New[S, D, O any](o Options, cloud Cloud[S, D, O]) *Controller {
 	o.Clock = clocks.OrReal(o.Clock)
 	o.Vocabulary.Provider = cmp.Or(o.Vocabulary.Provider, o.Provider)
 	o.Vocabulary.ForeignPrefixes = provider.ForeignPrefixes(o.Provider)
-	process().set.Register()
+	instruments.Process().Set.Register()
 	c := &Controller{options: o, cloud: erasedCloud[S, D, O]{cloud}, sent: events.NewDeduplicator()}
 	if keeper, ok := cloud.(Keeper[D, O]); ok {
 		c.keeper = erasedKeeper[D, O]{keeper}
@@ -263,7 +264,7 @@ func (c *Controller) EnsureLoadBalancerDeleted(ctx context.Context, clusterName 
 func (c *Controller) forget(key Key) {
 	c.states.forget(key.UID)
 	c.due.remove(lockName(key))
-	setHeld(c.options.Provider, lockName(key), 0)
+	instruments.Process().SetHeld(c.options.Provider, lockName(key), 0)
 	c.sent.Forget(lockName(key), sourceIntent, sourcePlan)
 }
 

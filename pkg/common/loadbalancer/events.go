@@ -7,8 +7,13 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer/internal/instruments"
+	"github.com/unified-ccm/unified-ccm/pkg/common/metrics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
+
+// Metrics documents the metrics of load balancer changes.
+func Metrics() []metrics.Doc { return instruments.Process().Set.Docs() }
 
 // eventReasons maps the reasons of package intent to Event reasons.
 var eventReasons = map[intent.Reason]events.Reason{

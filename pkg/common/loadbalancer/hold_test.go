@@ -9,6 +9,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer/internal/instruments"
 	"github.com/unified-ccm/unified-ccm/pkg/common/metrics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -216,7 +217,7 @@ func TestMetricCountsHeldChanges(t *testing.T) {
 	f.options.Provider = "held-metric"
 	held := func(want float64) {
 		t.Helper()
-		got, err := testutil.GetGaugeMetricValue(process().held.WithLabelValues("held-metric"))
+		got, err := testutil.GetGaugeMetricValue(instruments.Process().Held.WithLabelValues("held-metric"))
 		if err != nil || got != want {
 			t.Errorf("%s{provider} is %v, want %v: %v", name, got, want, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer/internal/instruments"
 )
 
 // A manager runs for months, and one tenant can create and delete Services all the time.
@@ -40,7 +41,7 @@ func TestDeletedServicesTakeNoMemory(t *testing.T) {
 				f.eventsNow()
 			}
 			for name, n := range map[string]int{
-				"states": len(f.states.byUID), "due": len(f.due.updates), "held": len(process().services["toy"]),
+				"states": len(f.states.byUID), "due": len(f.due.updates), "held": instruments.Process().Services("toy"),
 			} {
 				if n > 0 {
 					t.Errorf("%s has %d entries", name, n)

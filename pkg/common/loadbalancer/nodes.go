@@ -9,17 +9,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // eligibleNodes returns the nodes that may receive traffic: those that the framework passes to load balancers
-// (TrafficNodes), that are ours, and that are not opted out. It is the only place that decides so. It omits a node with
+// (nodes.TrafficNodes), that are ours, and that are not opted out. It is the only place that decides so. It omits a node with
 // an unknown owner; as soon as the node has a provider ID, the framework syncs again.
 //
 // externalTrafficPolicy: Local has no effect here. All nodes stay targets and the health check decides,
 // because pods move faster than members can be changed.
-func (c *Controller) eligibleNodes(nodes []*v1.Node) []*v1.Node {
-	return slices.DeleteFunc(TrafficNodes(nodes), func(node *v1.Node) bool {
+func (c *Controller) eligibleNodes(list []*v1.Node) []*v1.Node {
+	return slices.DeleteFunc(nodes.TrafficNodes(list), func(node *v1.Node) bool {
 		owns := c.options.OwnsNode
 		return node.Labels[provider.ManagedLabel] == "false" || owns != nil && owns(node) != provider.Mine
 	})

@@ -122,7 +122,7 @@ func TestOnlyEligibleNodesAreMembers(t *testing.T) {
 	optedOut, excluded, leaving := node("out"), node("excluded"), node("leaving")
 	optedOut.Labels = map[string]string{provider.ManagedLabel: "false"}
 	excluded.Labels = map[string]string{v1.LabelNodeExcludeBalancers: ""}
-	leaving.Spec.Taints = []v1.Taint{{Key: TaintToBeDeleted}}
+	leaving.Spec.Taints = []v1.Taint{{Key: nodes.TaintToBeDeleted}}
 	all := []*v1.Node{node("mine"), node("foreign"), node("unknown"), optedOut, excluded, leaving}
 	owns := func(n *v1.Node) provider.Ownership {
 		owners := map[string]provider.Ownership{"foreign": provider.Foreign, "unknown": provider.Unknown}

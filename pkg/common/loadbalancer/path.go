@@ -13,6 +13,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer/internal/instruments"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/tracing"
 )
@@ -219,7 +220,7 @@ func (c *Controller) diff(ctx context.Context, t target, have any) (p plan.Plan,
 		return p, err
 	}
 	if p, err = c.hold(ctx, t, have, p); err == nil && t.want != nil {
-		setHeld(c.options.Provider, lockName(t.key), len(p.Held))
+		instruments.Process().SetHeld(c.options.Provider, lockName(t.key), len(p.Held))
 	}
 	return c.bind(t.key, have, p), err
 }
@@ -302,7 +303,7 @@ func (c *Controller) run(ctx context.Context, logger klog.Logger, p plan.Plan) (
 				logger.V(2).Info("Load balancer change", "action", change.Action, "kind", change.Kind, "name", change.Name,
 					"status", status, "err", err)
 			}
-			countChange(c.options.Provider, change, status, err)
+			instruments.Process().Count(c.options.Provider, change, status, err)
 			if c.options.Observer != nil {
 				c.options.Observer(change, status, err)
 			}

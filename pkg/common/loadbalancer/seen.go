@@ -53,27 +53,10 @@ func (s seenOnly) mayBeHeld(c plan.Change) bool {
 	return c.Mark || c.Disrupts.Severe() || !s.isEmpty() && len(c.Harmless()) > 0
 }
 
-// differences returns the differences of a change that need a cause.
-func (s seenOnly) differences(c plan.Change) []plan.Difference {
-	differences := c.Differences()
-	if s.isEmpty() {
-		return differences
-	}
-	for _, d := range c.Harmless() {
-		if s.has(d) {
-			differences = append(differences, d)
-		}
-	}
-	return differences
-}
-
-// differencesOf returns the differences of a plan that need a cause.
-func (s seenOnly) differencesOf(p plan.Plan) []plan.Difference {
-	differences := p.Differences()
-	if s.isEmpty() {
-		return differences
-	}
-	for _, c := range p.Changes {
+// differences returns the differences of changes that need a cause.
+func (s seenOnly) differences(changes ...plan.Change) []plan.Difference {
+	differences := plan.Plan{Changes: changes}.Differences()
+	for _, c := range changes {
 		for _, d := range c.Harmless() {
 			if s.has(d) {
 				differences = append(differences, d)

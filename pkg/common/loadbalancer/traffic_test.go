@@ -7,6 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	servicehelper "k8s.io/cloud-provider/service/helpers"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 )
 
 func TestTrafficNodes(t *testing.T) {
@@ -21,7 +23,7 @@ func TestTrafficNodes(t *testing.T) {
 	label := func(value string) func(*v1.Node) {
 		return func(n *v1.Node) { n.Labels[v1.LabelNodeExcludeBalancers] = value }
 	}
-	nodes := []*v1.Node{
+	list := []*v1.Node{
 		node("plain", nil),
 		node("not ready", func(n *v1.Node) {
 			n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionFalse}}
@@ -31,10 +33,10 @@ func TestTrafficNodes(t *testing.T) {
 		node("excluded by word", label("true")),
 		node("not excluded", label("false")),
 		node("going", func(n *v1.Node) { n.DeletionTimestamp = &now }),
-		node("scaled down", func(n *v1.Node) { n.Spec.Taints = []v1.Taint{{Key: TaintToBeDeleted}} }),
+		node("scaled down", func(n *v1.Node) { n.Spec.Taints = []v1.Taint{{Key: nodes.TaintToBeDeleted}} }),
 	}
 	var got []string
-	for _, n := range TrafficNodes(nodes) {
+	for _, n := range nodes.TrafficNodes(list) {
 		got = append(got, n.Name)
 	}
 	if diff := cmp.Diff([]string{"plain", "not ready", "cordoned", "not excluded"}, got); diff != "" {

@@ -121,7 +121,7 @@ func (c *Cloud) unowned() ([]*v1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(lbcommon.TrafficNodes(all), func(n *v1.Node) bool {
+	return slices.DeleteFunc(nodes.TrafficNodes(all), func(n *v1.Node) bool {
 		return n.Labels[provider.ManagedLabel] == "false" || c.ownsNode(n) == provider.Mine
 	}), nil
 }

@@ -41,7 +41,9 @@ type SharedState struct{ Pools, Profiles map[string][]string }
 
 // Desired are the objects that should exist for one Service.
 type Desired struct {
-	Class string
+	// Options are the values of the provider's own annotations. Class is the selected one.
+	Options annotation.Options `json:",omitzero"`
+	Class   string
 	// Pool is the ID of the pool of the address, IP the address that the Service chooses.
 	Pool, IP string
 	Ports    []Port
@@ -93,7 +95,8 @@ func newDesired(
 		d.Warnings = append(d.Warnings, "spec.sessionAffinity has no effect on the load balancer: set a persistence profile "+
 			"in NSX-T, which stays")
 	}
-	d.Class = classOf(cfg, in, &problems)
+	d.Options = annotation.Read(in, &problems)
+	d.Class = classOf(cfg, in, d.Options, &problems)
 	class := cfg.Classes[d.Class]
 	var errs []error
 	resolve := func(n config.Named, byName map[string][]string, key string) string {
@@ -126,8 +129,8 @@ func newDesired(
 }
 
 // classOf returns the name of the class of a Service.
-func classOf(cfg config.LoadBalancing, in intent.Service, problems *intent.Problems) string {
-	name, key, value := annotation.Read(in, problems).Class, annotation.KeyClass, in.Annotations[annotation.KeyClass]
+func classOf(cfg config.LoadBalancing, in intent.Service, o annotation.Options, problems *intent.Problems) string {
+	name, key, value := o.Class, annotation.KeyClass, in.Annotations[annotation.KeyClass]
 	switch {
 	case name == "" && in.Scheme == intent.Internal:
 		name, key, value = classInternal, intent.KeyScheme, string(in.Scheme)

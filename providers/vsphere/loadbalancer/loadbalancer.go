@@ -28,6 +28,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/loadbalancer/annotation"
 )
 
 // Cloud is NSX-T behind pkg/common/loadbalancer. It is safe for concurrent use.
@@ -75,7 +76,7 @@ func (c *Cloud) SharedState(ctx context.Context, _ []*v1.Node) (SharedState, err
 // Validate implements loadbalancer.Cloud.
 func (c *Cloud) Validate(in intent.Service) error {
 	problems := in.NewProblems()
-	classOf(c.reader.config, in, &problems)
+	classOf(c.reader.config, in, annotation.Read(in, &problems), &problems)
 	return problems.Err(in.Subject())
 }
 

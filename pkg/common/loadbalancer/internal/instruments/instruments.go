@@ -1,4 +1,5 @@
-package loadbalancer
+// Package instruments has the metrics of changes of load balancers.
+package instruments
 
 import (
 	"sync"
@@ -10,19 +11,21 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-type instruments struct {
-	set     *metrics.Set
+// Instruments are the metrics of this process.
+type Instruments struct {
+	Set *metrics.Set
+	// Held counts held changes by provider.
+	Held    *basemetrics.GaugeVec
 	changes *basemetrics.CounterVec
-	held    *basemetrics.GaugeVec
 
 	mu       sync.Mutex
 	services map[string]map[string]int // changes held, by provider and Service
 }
 
-// process returns the instruments of the process, created on first use.
-var process = sync.OnceValue(func() *instruments {
+// Process returns the instruments of the process, created on first use.
+var Process = sync.OnceValue(func() *Instruments {
 	s := &metrics.Set{}
-	return &instruments{set: s, services: map[string]map[string]int{}, held: s.Gauge(metrics.Doc{
+	return &Instruments{Set: s, services: map[string]map[string]int{}, Held: s.Gauge(metrics.Doc{
 		Name:   "ccm_load_balancer_changes_held",
 		Labels: []string{"provider"},
 		Help: "Changes of load balancers that are held, because they disrupt traffic, an address or the load balancer " +
@@ -35,12 +38,15 @@ var process = sync.OnceValue(func() *instruments {
 	})}
 })
 
-// Metrics documents the metrics of load balancer changes.
-func Metrics() []metrics.Doc { return process().set.Docs() }
+// Services returns the number of Services of a provider with held changes.
+func (p *Instruments) Services(provider string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.services[provider])
+}
 
-// setHeld records the number of held changes of a Service.
-func setHeld(provider, service string, n int) {
-	p := process()
+// SetHeld records the number of held changes of a Service.
+func (p *Instruments) SetHeld(provider, service string, n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	services := p.services[provider]
@@ -59,11 +65,11 @@ func setHeld(provider, service string, n int) {
 	for _, held := range services {
 		sum += held
 	}
-	p.held.WithLabelValues(provider).Set(float64(sum))
+	p.Held.WithLabelValues(provider).Set(float64(sum))
 }
 
-// countChange counts a change once its outcome is known.
-func countChange(provider string, change plan.Change, status plan.Status, err error) {
+// Count counts a change once its outcome is known.
+func (p *Instruments) Count(provider string, change plan.Change, status plan.Status, err error) {
 	result := "success"
 	switch {
 	case err != nil:
@@ -71,5 +77,5 @@ func countChange(provider string, change plan.Change, status plan.Status, err er
 	case status != plan.Done:
 		return
 	}
-	process().changes.WithLabelValues(provider, change.Kind, string(change.Action), result).Inc()
+	p.changes.WithLabelValues(provider, change.Kind, string(change.Action), result).Inc()
 }
