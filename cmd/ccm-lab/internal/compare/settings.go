@@ -10,6 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/aws"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
+	"github.com/unified-ccm/unified-ccm/providers/gce"
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere"
 )
@@ -120,6 +121,7 @@ func settings() map[string]map[setting][]field {
 			listenerPort:       {{"listener", "protocol_port", nil}},
 			balancerAddress:    {{"floating IP", "floating_ip_address", nil}},
 		},
+		gce.ProviderName:     gceSettings(),
 		vsphere.ProviderName: vSphereSettings(),
 	}
 }
@@ -139,6 +141,21 @@ func vSphereSettings() map[setting][]field {
 		balancerAddress:     {{"virtual server", "ip_address", nil}},
 		listenerProtocol:    {{"virtual server", "application_profile_path", nil}},
 		listenerPort:        {{"virtual server", "ports", nil}},
+	}
+}
+
+// gceSettings are the fields of Compute Engine.
+func gceSettings() map[setting][]field {
+	affinity := translate(map[string]string{"NONE": "", "CLIENT_IP": "on"})
+	return map[setting][]field{
+		healthCheckPort: {{"HTTP health check", "port", nil}, {"health check", "httpHealthCheck.port", nil}},
+		healthCheckPath: {{"HTTP health check", "requestPath", nil},
+			{"health check", "httpHealthCheck.requestPath", nil}},
+		clientIPAffinity:   {{"target pool", "sessionAffinity", affinity}, {"backend service", "sessionAffinity", affinity}},
+		loadBalancerSubnet: {{"forwarding rule", "subnetwork", nil}},
+		balancerAddress:    {{"forwarding rule", "IPAddress", nil}},
+		listenerProtocol:   {{"forwarding rule", "IPProtocol", nil}},
+		listenerPort:       {{"forwarding rule", "portRange", nil}, {"forwarding rule", "ports", nil}},
 	}
 }
 
