@@ -9,6 +9,7 @@ require (
 	github.com/unified-ccm/unified-ccm/pkg/common v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/aws v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/fake v0.0.0
+	github.com/unified-ccm/unified-ccm/providers/gce v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/openstack v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/openstack/sim v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/vsphere v0.0.0
@@ -30,6 +31,7 @@ require (
 
 require (
 	cel.dev/expr v0.25.1 // indirect
+	cloud.google.com/go/compute/metadata v0.9.0 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
 	github.com/NYTimes/gziphandler v1.1.1 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
@@ -146,6 +148,8 @@ replace (
 	github.com/unified-ccm/unified-ccm/providers/aws => ../providers/aws
 	github.com/unified-ccm/unified-ccm/providers/aws/sim => ../providers/aws/sim
 	github.com/unified-ccm/unified-ccm/providers/fake => ../providers/fake
+	github.com/unified-ccm/unified-ccm/providers/gce => ../providers/gce
+	github.com/unified-ccm/unified-ccm/providers/gce/sim => ../providers/gce/sim
 	github.com/unified-ccm/unified-ccm/providers/openstack => ../providers/openstack
 	github.com/unified-ccm/unified-ccm/providers/openstack/sim => ../providers/openstack/sim
 	github.com/unified-ccm/unified-ccm/providers/vsphere => ../providers/vsphere

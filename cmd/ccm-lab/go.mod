@@ -15,6 +15,8 @@ require (
 	github.com/unified-ccm/unified-ccm/providers/aws v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/aws/sim v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/fake v0.0.0
+	github.com/unified-ccm/unified-ccm/providers/gce v0.0.0
+	github.com/unified-ccm/unified-ccm/providers/gce/sim v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/openstack v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/openstack/sim v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/vsphere v0.0.0
@@ -33,7 +35,8 @@ require (
 )
 
 require (
-	cel.dev/expr v0.25.1 // indirect
+	cel.dev/expr v0.25.2 // indirect
+	cloud.google.com/go/compute/metadata v0.9.0 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
 	github.com/NYTimes/gziphandler v1.1.1 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
@@ -129,8 +132,8 @@ require (
 	golang.org/x/text v0.41.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260526163538-3dc84a4a5aaa // indirect
-	google.golang.org/genproto/googleapis/rpc v0.0.0-20260526163538-3dc84a4a5aaa // indirect
-	google.golang.org/grpc v1.82.1 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260803160001-6ac0973c030d // indirect
+	google.golang.org/grpc v1.83.0 // indirect
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/gcfg.v1 v1.2.3 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
@@ -157,6 +160,8 @@ replace (
 	github.com/unified-ccm/unified-ccm/providers/aws => ../../providers/aws
 	github.com/unified-ccm/unified-ccm/providers/aws/sim => ../../providers/aws/sim
 	github.com/unified-ccm/unified-ccm/providers/fake => ../../providers/fake
+	github.com/unified-ccm/unified-ccm/providers/gce => ../../providers/gce
+	github.com/unified-ccm/unified-ccm/providers/gce/sim => ../../providers/gce/sim
 	github.com/unified-ccm/unified-ccm/providers/openstack => ../../providers/openstack
 	github.com/unified-ccm/unified-ccm/providers/openstack/sim => ../../providers/openstack/sim
 	github.com/unified-ccm/unified-ccm/providers/vsphere => ../../providers/vsphere

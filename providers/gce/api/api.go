@@ -79,7 +79,6 @@ var (
 		Permissions: []string{"projects.get"}}
 
 	NetworksGet     = inNetwork(get("networks", Global))
-	SubnetworksGet  = inNetwork(get("subnetworks", Region))
 	SubnetworksList = inNetwork(list("subnetworks", Region))
 
 	RoutesList   = inNetwork(list("routes", Global))
@@ -87,7 +86,6 @@ var (
 	RoutesDelete = inNetwork(remove("routes", Global, "networks.updatePolicy"))
 
 	FirewallsList   = inNetwork(list("firewalls", Global))
-	FirewallsGet    = inNetwork(get("firewalls", Global))
 	FirewallsInsert = inNetwork(insert("firewalls", Global, "networks.updatePolicy"))
 	FirewallsPatch  = inNetwork(change("firewalls", "patch", http.MethodPatch, Global, "firewalls.update",
 		"networks.updatePolicy"))
@@ -105,7 +103,6 @@ var (
 	AddressesDelete = remove("addresses", Region, "addresses.deleteInternal")
 
 	TargetPoolsList              = list("targetPools", Region)
-	TargetPoolsGet               = get("targetPools", Region)
 	TargetPoolsInsert            = insert("targetPools", Region, "httpHealthChecks.useReadOnly", "instances.use")
 	TargetPoolsDelete            = remove("targetPools", Region)
 	TargetPoolsAddInstance       = verb("targetPools", "addInstance", "targetPools.addInstance", "instances.use")
@@ -144,12 +141,12 @@ var (
 // Calls returns all calls, in the order of the page above.
 func Calls() []*Call {
 	return []*Call{
-		InstancesList, InstancesGet, ZonesList, ProjectsGet, NetworksGet, SubnetworksGet, SubnetworksList,
+		InstancesList, InstancesGet, ZonesList, ProjectsGet, NetworksGet, SubnetworksList,
 		RoutesList, RoutesInsert, RoutesDelete,
-		FirewallsList, FirewallsGet, FirewallsInsert, FirewallsPatch, FirewallsDelete,
+		FirewallsList, FirewallsInsert, FirewallsPatch, FirewallsDelete,
 		ForwardingRulesList, ForwardingRulesGet, ForwardingRulesInsert, ForwardingRulesPatch, ForwardingRulesDelete,
 		AddressesList, AddressesInsert, AddressesDelete,
-		TargetPoolsList, TargetPoolsGet, TargetPoolsInsert, TargetPoolsDelete, TargetPoolsAddInstance,
+		TargetPoolsList, TargetPoolsInsert, TargetPoolsDelete, TargetPoolsAddInstance,
 		TargetPoolsRemoveInstance, TargetPoolsAddHealthCheck, TargetPoolsRemoveHealthCheck,
 		BackendServicesList, BackendServicesGet, BackendServicesInsert, BackendServicesUpdate, BackendServicesDelete,
 		HTTPHealthChecksList, HTTPHealthChecksGet, HTTPHealthChecksInsert, HTTPHealthChecksUpdate, HTTPHealthChecksDelete,

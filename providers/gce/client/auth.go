@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,12 +26,8 @@ const (
 	tokenTimeout  = 30 * time.Second
 )
 
-// authenticated returns the transport with the credentials of the configuration. They are read at the first request. An
-// endpoint without TLS, such as that of a simulator, gets none.
+// authenticated returns the transport with the credentials of the configuration. They are read at the first request.
 func authenticated(cfg config.Global) http.RoundTripper {
-	if !strings.HasPrefix(cfg.APIEndpoint, "https://") {
-		return http.DefaultTransport
-	}
 	return &oauth2.Transport{Source: oauth2.ReuseTokenSource(nil, &lazySource{open: func() (oauth2.TokenSource, error) {
 		return tokenSource(cfg)
 	}})}
@@ -38,6 +35,11 @@ func authenticated(cfg config.Global) http.RoundTripper {
 
 // tokenSource returns where access tokens come from.
 func tokenSource(cfg config.Global) (oauth2.TokenSource, error) {
+	if host, ok := strings.CutPrefix(cfg.APIEndpoint, "http://"); ok {
+		// A simulator, which must not get credentials of this machine. It has a metadata server of its own.
+		host, _, _ = strings.Cut(host, "/")
+		return simulated{"http://" + host + tokenPath}, nil
+	}
 	switch cfg.TokenURL {
 	case "":
 		return google.ComputeTokenSource("", scope), nil
@@ -78,6 +80,49 @@ func (s *lazySource) Token() (*oauth2.Token, error) {
 	return s.source.Token()
 }
 
+// tokenPath is where a metadata server has the token of the default service account.
+const tokenPath = "/computeMetadata/v1/instance/service-accounts/default/token"
+
+// simulated gets tokens from the metadata server of a simulator.
+type simulated struct{ url string }
+
+// Token implements oauth2.TokenSource.
+func (s simulated) Token() (*oauth2.Token, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), tokenTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Metadata-Flavor", "Google")
+	var answer struct {
+		AccessToken string `json:"access_token"`
+		ExpiresIn   int64  `json:"expires_in"`
+	}
+	if err := fetch(http.DefaultClient, req, &answer); err != nil {
+		return nil, err
+	}
+	return &oauth2.Token{AccessToken: answer.AccessToken,
+		Expiry: time.Now().Add(time.Duration(answer.ExpiresIn) * time.Second)}, nil
+}
+
+// fetch makes a request for a token.
+func fetch(client *http.Client, req *http.Request, answer any) error {
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	content, err := io.ReadAll(io.LimitReader(resp.Body, errorBodyLimit))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return &oauth2.RetrieveError{Response: resp}
+	}
+	return json.Unmarshal(content, answer)
+}
+
 // exchange gets tokens from token-url.
 type exchange struct {
 	url, body string
@@ -96,24 +141,15 @@ func (e *exchange) Token() (*oauth2.Token, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := e.client.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	content, err := io.ReadAll(io.LimitReader(resp.Body, errorBodyLimit))
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, &oauth2.RetrieveError{Response: resp}
-	}
 	var answer struct {
 		AccessToken string    `json:"accessToken"`
 		ExpireTime  time.Time `json:"expireTime"`
 	}
-	if err := json.Unmarshal(content, &answer); err != nil || answer.AccessToken == "" {
-		return nil, fmt.Errorf("the answer of token-url has no accessToken: %w", err)
+	if err := fetch(e.client, req, &answer); err != nil {
+		return nil, err
+	}
+	if answer.AccessToken == "" {
+		return nil, errors.New("the answer of token-url has no accessToken")
 	}
 	return &oauth2.Token{AccessToken: answer.AccessToken, Expiry: answer.ExpireTime}, nil
 }

@@ -40,7 +40,8 @@ func Keys() []provider.ConfigKey {
 			"Whether the nodes are in all zones of the region. With false, a node without a provider ID is looked up in "+
 				"local-zone first, and in the other zones of the region then. No node is deleted because of its zone."),
 		key("local-zone", "zone", fromMetadata, "The zone of this manager, which determines the region of load balancers."),
-		key("api-endpoint", "URL", DefaultEndpoint, "The endpoint of the Compute Engine API, with a slash at its end."),
+		key("api-endpoint", "URL", DefaultEndpoint, "The endpoint of the Compute Engine API, with a slash at "+
+			"its end. Access tokens for an endpoint without TLS, which is a simulator, come from a metadata server at its address."),
 		key("container-api-endpoint", "URL", "", "No effect, accepted for existing files."),
 		key("alpha-features", "name, may be repeated", "none",
 			"ILBSubsets leaves new internal Services to ingress-gce. SkipIGsManagement leaves instance groups to another "+

@@ -249,7 +249,7 @@ func (b *builder) setNetwork() {
 	b.out.Rule.AllowGlobalAccess = b.options.GlobalAccess
 	b.out.Rule.Subnetwork = b.shared.Subnetwork
 	if subnet != "" {
-		b.out.Rule.Subnetwork = b.link(api.SubnetworksGet, api.Target{Name: api.Last(subnet)})
+		b.out.Rule.Subnetwork = b.link(api.SubnetworksList, api.Target{Name: api.Last(subnet)})
 	}
 }
 
@@ -304,7 +304,7 @@ func (b *builder) setExternal() {
 		pool.SessionAffinity = api.AffinityClientIP
 	}
 	pool.HealthChecks = []string{b.link(api.HTTPHealthChecksGet, api.Target{Name: check.Name})}
-	b.out.Rule.Target = b.link(api.TargetPoolsGet, api.Target{Name: name})
+	b.out.Rule.Target = b.link(api.TargetPoolsDelete, api.Target{Name: name})
 }
 
 // setInternal sets the backend service with its check.

@@ -36,7 +36,7 @@ func readSurroundings(ctx context.Context, client api.API, cfg config.Global) (s
 		if strings.Contains(name, "/") {
 			return surroundings{subnetwork: name}, nil
 		}
-		return surroundings{subnetwork: client.Link(e, api.SubnetworksGet, api.Target{Name: name})}, nil
+		return surroundings{subnetwork: client.Link(e, api.SubnetworksList, api.Target{Name: name})}, nil
 	}
 	var network api.Network
 	if err := client.Get(ctx, api.NetworksGet, api.Target{Name: api.Last(e.Network)}, &network); err != nil {
@@ -59,7 +59,7 @@ func readSurroundings(ctx context.Context, client api.API, cfg config.Global) (s
 	for _, s := range subnets {
 		prefix, err := netip.ParsePrefix(s.IPCIDRRange)
 		if err == nil && api.Last(s.Network) == network.Name && automaticRange.Contains(prefix.Addr()) {
-			return surroundings{subnetwork: client.Link(e, api.SubnetworksGet, api.Target{Name: s.Name})}, nil
+			return surroundings{subnetwork: client.Link(e, api.SubnetworksList, api.Target{Name: s.Name})}, nil
 		}
 	}
 	return surroundings{}, nil

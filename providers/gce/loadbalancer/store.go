@@ -73,15 +73,15 @@ func newStore(client api.API, clusterID func(context.Context) (string, error), c
 		addresses: newCollection[api.Address](client, state, addressAge, calls{list: api.AddressesList,
 			insert: api.AddressesInsert, remove: api.AddressesDelete}),
 		pools: newCollection[api.TargetPool](client, state, snapshotAge, calls{list: api.TargetPoolsList,
-			get: api.TargetPoolsGet, insert: api.TargetPoolsInsert, remove: api.TargetPoolsDelete}),
+			insert: api.TargetPoolsInsert, remove: api.TargetPoolsDelete}),
 		poolChecks: newCollection[api.HTTPHealthCheck](client, state, snapshotAge, calls{api.HTTPHealthChecksList,
 			api.HTTPHealthChecksGet, api.HTTPHealthChecksInsert, api.HTTPHealthChecksUpdate, api.HTTPHealthChecksDelete}),
 		backends: newCollection[api.BackendService](client, state, snapshotAge, calls{api.BackendServicesList,
 			api.BackendServicesGet, api.BackendServicesInsert, api.BackendServicesUpdate, api.BackendServicesDelete}),
 		checks: newCollection[api.HealthCheck](client, state, snapshotAge, calls{api.HealthChecksList,
 			api.HealthChecksGet, api.HealthChecksInsert, api.HealthChecksUpdate, api.HealthChecksDelete}),
-		firewalls: newCollection[api.Firewall](client, state, snapshotAge, calls{api.FirewallsList, api.FirewallsGet,
-			api.FirewallsInsert, api.FirewallsPatch, api.FirewallsDelete}),
+		firewalls: newCollection[api.Firewall](client, state, snapshotAge, calls{list: api.FirewallsList,
+			insert: api.FirewallsInsert, update: api.FirewallsPatch, remove: api.FirewallsDelete}),
 	}
 	s.groups = snapshot.NewTable(state, snapshot.Kind[Group]{
 		ID: func(g Group) string { return g.Zone }, MaxAge: snapshotAge, List: s.listGroups,

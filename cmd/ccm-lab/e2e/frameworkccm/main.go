@@ -17,6 +17,7 @@ import (
 
 	_ "github.com/unified-ccm/unified-ccm/providers/aws"
 	_ "github.com/unified-ccm/unified-ccm/providers/fake"
+	_ "github.com/unified-ccm/unified-ccm/providers/gce"
 	_ "github.com/unified-ccm/unified-ccm/providers/openstack"
 	_ "github.com/unified-ccm/unified-ccm/providers/vsphere"
 )

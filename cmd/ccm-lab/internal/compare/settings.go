@@ -10,6 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/aws"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
+	"github.com/unified-ccm/unified-ccm/providers/gce"
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere"
 )
@@ -133,6 +134,7 @@ func settings() map[string]map[setting][]field {
 			clientAddress: {{"load balancer", "provider", translate(map[string]string{"amphora": addressReplaced,
 				"octavia": addressReplaced, "ovn": addressKept})}},
 		},
+		gce.ProviderName:     gceSettings(),
 		vsphere.ProviderName: vSphereSettings(),
 	}
 }
@@ -154,6 +156,21 @@ func vSphereSettings() map[setting][]field {
 			"LBSnatIpPool": addressReplaced, "LBSnatDisabled": addressKept})}},
 		listenerProtocol: {{"virtual server", "application_profile_path", nil}},
 		listenerPort:     {{"virtual server", "ports", nil}},
+	}
+}
+
+// gceSettings are the fields of Compute Engine.
+func gceSettings() map[setting][]field {
+	affinity := translate(map[string]string{"NONE": "", "CLIENT_IP": "on"})
+	return map[setting][]field{
+		healthCheckPort: {{"HTTP health check", "port", nil}, {"health check", "httpHealthCheck.port", nil}},
+		healthCheckPath: {{"HTTP health check", "requestPath", nil},
+			{"health check", "httpHealthCheck.requestPath", nil}},
+		clientIPAffinity:   {{"target pool", "sessionAffinity", affinity}, {"backend service", "sessionAffinity", affinity}},
+		loadBalancerSubnet: {{"forwarding rule", "subnetwork", nil}},
+		balancerAddress:    {{"forwarding rule", "IPAddress", nil}},
+		listenerProtocol:   {{"forwarding rule", "IPProtocol", nil}},
+		listenerPort:       {{"forwarding rule", "portRange", nil}, {"forwarding rule", "ports", nil}},
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	awsannotation "github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
 	fakesim "github.com/unified-ccm/unified-ccm/providers/fake/sim"
+	"github.com/unified-ccm/unified-ccm/providers/gce"
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
 	openstackannotation "github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere"
@@ -118,6 +119,7 @@ func simulators() map[string]Simulator {
 		aws.ProviderName: {New: newAWS, CloudConfig: awsConfig, Balancers: awsBalancers(),
 			Budgets: awsBudgets, Latency: awsLatency, TargetAnnotation: awsannotation.KeyNodeLabels},
 		fake.ProviderName: {New: newFakeWorld, CloudConfig: fakeConfig, Budgets: fakeBudgets, Forwards: true},
+		gce.ProviderName:  {New: newGCE, CloudConfig: gceConfig, Budgets: gceBudgets},
 		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig, Services: true,
 			Budgets: openStackBudgets, TargetAnnotation: openstackannotation.KeyNodeSelector},
 		vsphere.ProviderName: {New: newVSphere, CloudConfig: vSphereConfig, Budgets: vSphereBudgets},
