@@ -174,7 +174,7 @@ func compareBalancer(svc *v1.Service, members []string, lb LoadBalancer) error {
 
 func compareListener(svc *v1.Service, p v1.ServicePort, members []string, l Listener) error {
 	var errs []error
-	if l.MemberPort != p.NodePort && len(l.Members) > 0 {
+	if l.MemberPort != 0 && l.MemberPort != p.NodePort && len(l.Members) > 0 {
 		errs = append(errs, fmt.Errorf("traffic goes to port %d, want node port %d", l.MemberPort, p.NodePort))
 	}
 	if !slices.Equal(sorted(l.Members), members) {
