@@ -71,7 +71,7 @@ func New(o Options) (*Cloud, error) {
 // Front returns the entry point of clients: over a socket with ServeHTTP, or in process with Transport.
 func (c *Cloud) Front() *kit.Front { return c.front }
 
-// createFixtures adds the projects with their regions and zones, and the cluster's network with a subnet in each region.
+// createFixtures adds the projects with regions and zones, and the cluster's network with a subnet in each region.
 func createFixtures(s *lb.State) {
 	s.AddPlaces()
 	o := s.Options
@@ -84,7 +84,7 @@ func createFixtures(s *lb.State) {
 	}
 }
 
-// do runs one method. Methods check everything before they change anything, so that an error leaves the state as it was.
+// do runs one method. Methods check everything before they change anything: an error leaves the state as it was.
 func (c *Cloud) do(work func(*lb.State) (any, error)) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

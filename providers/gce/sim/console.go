@@ -227,7 +227,7 @@ func (c *Cloud) SetSelf(nodeName string) error {
 	return c.onMachine(nodeName, func(_ *lb.State, i *vm.Instance) error { c.self = i.Name; return nil })
 }
 
-// machine returns what the metadata server tells.
+// machine returns the instance that the metadata server belongs to.
 func (c *Cloud) machine(s *lb.State) auth.Machine {
 	o := c.options
 	m := auth.Machine{Project: o.Project, ProjectNumber: o.Number(o.Project), Zone: o.Zones[0], Name: "control-plane",

@@ -119,7 +119,8 @@ type Listener struct {
 	Port     int32
 	// SourceRanges that may connect; empty, or all of 0.0.0.0/0, for all clients.
 	SourceRanges []string
-	// Members are the node names that receive traffic, sorted, and the port they receive it on.
+	// Members are the node names that receive traffic, sorted, and the port they receive it on: 0 if packets keep the
+	// load balancer's address and port as their destination.
 	Members    []string
 	MemberPort int32
 	// TLS is set if the load balancer terminates TLS, ForwardedHeaders if it adds the X-Forwarded headers.

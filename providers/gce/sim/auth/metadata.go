@@ -14,7 +14,7 @@ type Machine struct {
 	Tags                                                []string
 }
 
-// IsMetadata reports whether a request is for the metadata server. Clients look at its root to find out whether they
+// IsMetadata reports whether a request is for the metadata server. Clients read its root to find out whether they
 // run on an instance.
 func IsMetadata(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/computeMetadata/") || r.URL.Path == "/"

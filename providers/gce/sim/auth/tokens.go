@@ -141,12 +141,12 @@ func (t *Tokens) checkAssertion(assertion string) string {
 	if len(parts) != 3 {
 		return "the assertion is not a JWT"
 	}
-	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
+	signature, err := decodePart(parts[2])
 	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
 	if err != nil || rsa.VerifyPKCS1v15(&serviceKey().PublicKey, crypto.SHA256, sum[:], signature) != nil {
 		return "Invalid JWT Signature."
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
+	raw, err := decodePart(parts[1])
 	var claims struct {
 		Issuer   string `json:"iss"`
 		Audience string `json:"aud"`
@@ -167,6 +167,11 @@ func (t *Tokens) checkAssertion(assertion string) string {
 		return "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe."
 	}
 	return ""
+}
+
+// decodePart decodes a part of a JWT, with padding or without: clients send either.
+func decodePart(text string) ([]byte, error) {
+	return base64.RawURLEncoding.DecodeString(strings.TrimRight(text, "="))
 }
 
 // KeyFile returns the key of the service account, as the file that clients read. Tokens come from the endpoint.

@@ -97,7 +97,8 @@ func ErrNotReady(r Ref) error {
 
 // ErrQuota returns the error for a creation that exceeds a quota.
 func ErrQuota(metric string, limit int, where string) error {
-	return late(refuse(http.StatusForbidden, "quotaExceeded", "Quota '%s' exceeded.  Limit: %d.0 %s.", metric, limit, where))
+	return late(refuse(http.StatusForbidden, "quotaExceeded", "Quota '%s' exceeded.  Limit: %d.0 %s.", metric, limit,
+		where))
 }
 
 // ErrFingerprint returns the error for a change of an older version of a resource.

@@ -24,5 +24,6 @@ func SetLabels(s *State, k *Call, x Entity, labels *map[string]string, fingerpri
 
 // errLabels returns the error for labels that were changed by someone else.
 func errLabels() error {
-	return refuse(http.StatusPreconditionFailed, "conditionNotMet", "Labels fingerprint either invalid or resource labels have changed")
+	return refuse(http.StatusPreconditionFailed, "conditionNotMet",
+		"Labels fingerprint either invalid or resource labels have changed")
 }

@@ -187,7 +187,7 @@ func (s *State) balancedGroup(instance string) *Group {
 	return nil
 }
 
-// UseGroup resolves the full URL of a group for a backend service. None of its instances may be in another group of one.
+// UseGroup resolves the URL of a group for a backend service. None of its instances may be in another group of one.
 func (s *State) UseGroup(k *core.Call, field, url string) (*Group, error) {
 	r, err := core.ResolveURL(field, url, "instanceGroups", k.Target)
 	if err != nil {

@@ -25,7 +25,7 @@ type Route struct {
 	Warnings        []Warning `json:"warnings,omitempty"`
 }
 
-// Warning tells of a problem.
+// Warning reports a problem.
 type Warning struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`

@@ -215,8 +215,7 @@ type Flow struct {
 
 // opens reports whether a rule applies to a flow.
 func (f *Firewall) opens(list []Permitted, w Flow) bool {
-	if f.Disabled || f.Direction != directionIn || f.Network != w.Network || !f.covers(w.Destination) ||
-		len(f.TargetTags) > 0 && !slices.ContainsFunc(f.TargetTags, func(t string) bool { return slices.Contains(w.Tags, t) }) {
+	if f.Disabled || f.Direction != directionIn || f.Network != w.Network || !f.covers(w.Destination) || !f.hasTarget(w) {
 		return false
 	}
 	return slices.ContainsFunc(list, func(p Permitted) bool {
@@ -229,6 +228,12 @@ func (f *Firewall) opens(list []Permitted, w Flow) bool {
 			return err == nil && ports.Overlaps(Ports{w.Port, w.Port})
 		})
 	})
+}
+
+// hasTarget reports whether the receiver of a flow has one of the rule's tags, or the rule has none.
+func (f *Firewall) hasTarget(w Flow) bool {
+	return len(f.TargetTags) == 0 ||
+		slices.ContainsFunc(f.TargetTags, func(tag string) bool { return slices.Contains(w.Tags, tag) })
 }
 
 func (f *Firewall) covers(ip netip.Addr) bool {
