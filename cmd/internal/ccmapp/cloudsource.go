@@ -37,7 +37,7 @@ func (s source) clouds() ([]cloudSource, error) {
 		d, err := descriptorOf(name)
 		switch {
 		case err != nil:
-			lines = append(lines, messages(err)...)
+			lines = append(lines, linesOf(err)...)
 		case slices.Contains(names[:i], name):
 			lines = append(lines, fmt.Sprintf("--%s=%s: %s is listed twice", flagProvider, s.provider, name))
 		default:
@@ -84,7 +84,7 @@ func loadConfigs(clouds []cloudSource) ([]cloudConfig, error) {
 	for _, cloud := range clouds {
 		config, err := cloud.loadConfig()
 		if err != nil {
-			lines = append(lines, messages(err)...)
+			lines = append(lines, linesOf(err)...)
 		}
 		configs = append(configs, config)
 	}
