@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -111,6 +112,7 @@ func (g *gate) serve(t *testing.T) func(endpoint string) string {
 			}
 			g.count.Add(1)
 			if status == hangs {
+				_, _ = io.Copy(io.Discard, r.Body) // Without that, the server does not see that the client ends.
 				<-r.Context().Done()
 				return
 			}

@@ -29,7 +29,9 @@ func (s source) clouds() ([]cloudSource, error) {
 		if err != nil {
 			return nil, err
 		}
-		return []cloudSource{{Descriptor: d, configFile: s.configFile, strict: s.strict, configFlag: "--" + flagConfig + "="}}, nil
+		return []cloudSource{{
+			Descriptor: d, configFile: s.configFile, strict: s.strict, configFlag: "--" + flagConfig + "=",
+		}}, nil
 	}
 	files, lines := s.configFiles(names)
 	var clouds []cloudSource
@@ -63,8 +65,8 @@ func (s source) configFiles(names []string) (files map[string]string, problems [
 		_, twice := files[name]
 		switch {
 		case !ok:
-			problems = append(problems, fmt.Sprintf("--%s=%s: %q is not NAME=FILE, which several clouds need, such as %s=cloud.conf",
-				flagConfig, s.configFile, item, names[0]))
+			problems = append(problems, fmt.Sprintf("--%s=%s: %q is not NAME=FILE, which several clouds need, such as "+
+				"%s=cloud.conf", flagConfig, s.configFile, item, names[0]))
 		case !slices.Contains(names, name):
 			problems = append(problems, fmt.Sprintf("--%s=%s: %q is not one of --%s=%s", flagConfig, s.configFile, name,
 				flagProvider, s.provider))

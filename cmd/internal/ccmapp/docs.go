@@ -186,8 +186,8 @@ func writeCommand(w io.Writer, c *cobra.Command) {
 
 func writeMetrics(w io.Writer) error {
 	var all []metrics.Doc
-	for _, docs := range [][]metrics.Doc{assign.Metrics(), audit.Metrics(), batch.Metrics(), cloudapi.Metrics(), guard.Metrics(),
-		instances.Metrics(), loadbalancer.Metrics()} {
+	for _, docs := range [][]metrics.Doc{assign.Metrics(), audit.Metrics(), batch.Metrics(), cloudapi.Metrics(),
+		guard.Metrics(), instances.Metrics(), loadbalancer.Metrics()} {
 		all = append(all, docs...)
 	}
 	sorting.Func(all, func(a, b metrics.Doc) int { return strings.Compare(a.Name, b.Name) })
