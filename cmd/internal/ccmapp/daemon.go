@@ -227,7 +227,7 @@ func (d *daemon) withRejection(err error) error {
 	return &cli.ExitError{Code: cli.ExitEnvironment, Lines: append(lines, messages(err)...)}
 }
 
-// awaitCredentials returns once a cloud does not reject its credentials, or ctx has ended. The controllers of the others
+// awaitCredentials returns once a cloud does not reject its credentials, or ctx ends. The controllers of the others
 // start later. Until then the process does not take part in the leader election: another replica may have accepted
 // ones.
 func (d *daemon) awaitCredentials(ctx context.Context) {

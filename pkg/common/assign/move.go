@@ -27,7 +27,7 @@ const (
 	storeGrace = 10 * time.Second
 )
 
-// follow compares a record with what its Service selects: it holds or begins a move, and ends one that has begun.
+// follow compares a record with what its Service selects: it holds or starts a move, and ends one that has started.
 func (s *Services) follow(ctx context.Context, service *v1.Service, r Record) (time.Duration, error) {
 	s.reportMissing(service, r)
 	if err := s.restore(ctx, service, r); err != nil {
@@ -92,7 +92,7 @@ func (s *Services) decideMove(ctx context.Context, service *v1.Service, r Record
 	return 0, nil
 }
 
-// change stores a record with another owner. The controllers of both clouds are told.
+// change stores a record with another owner. The controllers of both clouds see it.
 func (s *Services) change(ctx context.Context, service *v1.Service, r Record) error {
 	s.update(service.UID, func(state *serviceState) { state.ready = false })
 	if err := s.setHeld(ctx, service, ""); err != nil {
@@ -101,7 +101,7 @@ func (s *Services) change(ctx context.Context, service *v1.Service, r Record) er
 	return s.store(ctx, service, r)
 }
 
-// hold reports a move that is held, and continues what has begun.
+// hold reports a move that is held, and continues what has started.
 func (s *Services) hold(ctx context.Context, service *v1.Service, r Record, text, id string) (time.Duration, error) {
 	if id != "" {
 		s.recorder.sendOnce(service, events.LoadBalancerMoveHeld, text+".")
@@ -205,7 +205,7 @@ func (s *Services) restore(ctx context.Context, service *v1.Service, r Record) e
 	return s.store(ctx, service, r)
 }
 
-// store writes a record to the status of its Service, and tells the controllers of all clouds after that.
+// store writes a record to the status of its Service, and shows it to the controllers of all clouds after that.
 func (s *Services) store(ctx context.Context, service *v1.Service, r Record) error {
 	if set := s.access().SetCondition; set != nil {
 		condition, err := r.condition(metav1.NewTime(s.clock.Now()))
