@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -89,6 +90,9 @@ type gate struct {
 	count  atomic.Int64 // answers given
 }
 
+// hangs is the status of a gate that does not answer.
+const hangs = -1
+
 // with makes the gate answer every call with a status; 0 lets calls through.
 func (g *gate) with(status int) { g.status.Store(int32(status)) }
 
@@ -107,6 +111,11 @@ func (g *gate) serve(t *testing.T) func(endpoint string) string {
 				return
 			}
 			g.count.Add(1)
+			if status == hangs {
+				_, _ = io.Copy(io.Discard, r.Body) // Without that, the server does not see that the client ends.
+				<-r.Context().Done()
+				return
+			}
 			http.Error(w, fmt.Sprintf(`{"code":"Refused","message":"the test answers %d"}`, status), status)
 		}))
 		t.Cleanup(server.Close)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/auditcmd"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+	"github.com/unified-ccm/unified-ccm/cmd/internal/controllers"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/orphans"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -27,7 +28,9 @@ type auditOptions struct {
 
 func newAuditCommand() *cobra.Command {
 	o := auditOptions{minAge: loadbalancer.DefaultTimeout,
-		planOptions: planOptions{clusterName: "kubernetes", routes: routeClouds{enabled: true}, output: outputText, color: colorAuto, all: true}}
+		planOptions: planOptions{
+			clusterName: "kubernetes", routes: controllers.AllRoutes(), output: outputText, color: colorAuto, all: true,
+		}}
 	cmd := &cobra.Command{
 		Use:   auditCommand + " --cloud-provider=NAME [--delete-orphans]",
 		Short: "List what the cloud has of each cluster, and delete orphans",

@@ -29,7 +29,9 @@ func (s source) clouds() ([]cloudSource, error) {
 		if err != nil {
 			return nil, err
 		}
-		return []cloudSource{{Descriptor: d, configFile: s.configFile, strict: s.strict, configFlag: "--" + flagConfig + "="}}, nil
+		return []cloudSource{{
+			Descriptor: d, configFile: s.configFile, strict: s.strict, configFlag: "--" + flagConfig + "=",
+		}}, nil
 	}
 	files, lines := s.configFiles(names)
 	var clouds []cloudSource
@@ -37,7 +39,7 @@ func (s source) clouds() ([]cloudSource, error) {
 		d, err := descriptorOf(name)
 		switch {
 		case err != nil:
-			lines = append(lines, messages(err)...)
+			lines = append(lines, linesOf(err)...)
 		case slices.Contains(names[:i], name):
 			lines = append(lines, fmt.Sprintf("--%s=%s: %s is listed twice", flagProvider, s.provider, name))
 		default:
@@ -63,8 +65,8 @@ func (s source) configFiles(names []string) (files map[string]string, problems [
 		_, twice := files[name]
 		switch {
 		case !ok:
-			problems = append(problems, fmt.Sprintf("--%s=%s: %q is not NAME=FILE, which several clouds need, such as %s=cloud.conf",
-				flagConfig, s.configFile, item, names[0]))
+			problems = append(problems, fmt.Sprintf("--%s=%s: %q is not NAME=FILE, which several clouds need, such as "+
+				"%s=cloud.conf", flagConfig, s.configFile, item, names[0]))
 		case !slices.Contains(names, name):
 			problems = append(problems, fmt.Sprintf("--%s=%s: %q is not one of --%s=%s", flagConfig, s.configFile, name,
 				flagProvider, s.provider))
@@ -84,7 +86,7 @@ func loadConfigs(clouds []cloudSource) ([]cloudConfig, error) {
 	for _, cloud := range clouds {
 		config, err := cloud.loadConfig()
 		if err != nil {
-			lines = append(lines, messages(err)...)
+			lines = append(lines, linesOf(err)...)
 		}
 		configs = append(configs, config)
 	}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+	"github.com/unified-ccm/unified-ccm/cmd/internal/controllers"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/kubeclients"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/lease"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/traces"
@@ -34,14 +35,6 @@ import (
 // it may be back in a minute.
 const checkTimeout = 10 * time.Second
 
-// Rejected credentials are tried again after rejectedRetry at first, and then after twice the previous wait, up to
-// rejectedRetryMax. A process that exits instead is restarted with the same credentials, each time with one more failed
-// login: vCenter Single Sign-On locks the account after five.
-const (
-	rejectedRetry    = recheckPeriod
-	rejectedRetryMax = 5 * time.Minute
-)
-
 // daemon is the manager itself. It checks everything that can be wrong with the command line, the
 // configuration and the environment before it starts the framework, which would end the process with a stack
 // trace.
@@ -49,9 +42,11 @@ type daemon struct {
 	options   *options
 	apiServer apiServer
 	// sets are the clouds with their guards. Preflight creates them for the framework.
-	sets   *controllerSets
-	health *Health
-	clock  clock.Clock
+	sets *controllers.Sets
+	// sources are the clouds of sets.
+	sources []cloudSource
+	health  *Health
+	clock   clock.Clock
 	// stop is closed by the signal that ends the process.
 	stop <-chan struct{}
 	// stopped is closed when all work has ended; the framework and the process end with it.
@@ -155,7 +150,7 @@ func (d *daemon) construct(sources []cloudSource) error {
 		d.leading.Store(true)
 		return d.markLease()
 	})
-	guards.Initialized = func(r provider.Runtime) { d.sets.setRuntime(r) }
+	guards.Initialized = func(r provider.Runtime) { d.sets.SetRuntime(r) }
 	var clouds []cloudprovider.Interface
 	for _, source := range sources {
 		cloud, err := source.construct()
@@ -173,10 +168,12 @@ func (d *daemon) construct(sources []cloudSource) error {
 		clouds = append(clouds, guard.Wrap(cloud, guards))
 	}
 	d.health = NewHealth(d.clock, clouds...)
-	d.sets = &controllerSets{Base: provider.NewBase(d.options.framework.KubeCloudShared.CloudProvider.Name)}
+	var sets []*controllers.Set
 	for i, cloud := range clouds {
-		d.sets.sets = append(d.sets.sets, newControllerSet(sources[i], cloud, d.health.Clouds()[i], d.clock))
+		sets = append(sets, controllers.NewSet(sources[i].Descriptor, cloud, d.health.Clouds()[i], d.clock))
 	}
+	d.sources = sources
+	d.sets = controllers.NewSets(d.options.framework.KubeCloudShared.CloudProvider.Name, sets...)
 	return nil
 }
 
@@ -194,24 +191,24 @@ func checkClusterUID(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// checkCredentials verifies that the clouds accept the credentials, at the same time. No result is an error: a cloud that
-// does not answer may recover, and initialize waits for credentials that are accepted.
+// checkCredentials verifies that the clouds accept the credentials, at the same time. No result is an error: a cloud
+// that does not answer may recover, and initialize waits for credentials that are accepted.
 func (d *daemon) checkCredentials(ctx context.Context) {
-	errs := make([]error, len(d.sets.sets))
+	errs := make([]error, len(d.sources))
 	var group sync.WaitGroup
-	for i, set := range d.sets.sets {
-		group.Go(func() { errs[i] = set.health.Check(ctx) })
+	for i, cloud := range d.health.Clouds() {
+		group.Go(func() { errs[i] = cloud.Check(ctx) })
 	}
 	group.Wait()
-	for i, set := range d.sets.sets {
+	for i, set := range d.sets.All() {
 		switch err := errs[i]; {
 		case err == nil:
 		case cloudapi.Is(err, cloudapi.Denied):
-			set.rejected = fmt.Errorf("%s rejects the credentials: %w; renew those in %s", set.source.Title, err,
-				set.source.configName())
+			set.Rejected = fmt.Errorf("%s rejects the credentials: %w; renew those in %s", d.sources[i].Title, err,
+				d.sources[i].configName())
 		default:
-			set.unanswered = true
-			d.warn(set.source.Title+" did not answer at start; continuing, because it may recover", err.Error())
+			set.Unanswered = true
+			d.warn(d.sources[i].Title+" did not answer at start; continuing, because it may recover", err.Error())
 		}
 	}
 }
@@ -219,9 +216,9 @@ func (d *daemon) checkCredentials(ctx context.Context) {
 // withRejection returns an error that ends the process, with those that do not in front of it.
 func (d *daemon) withRejection(err error) error {
 	var lines []string
-	for _, set := range d.sets.sets {
-		if set.rejected != nil {
-			lines = append(lines, cloudapi.OneLine(set.rejected))
+	for _, set := range d.sets.All() {
+		if set.Rejected != nil {
+			lines = append(lines, cloudapi.OneLine(set.Rejected))
 		}
 	}
 	if len(lines) == 0 {
@@ -230,13 +227,14 @@ func (d *daemon) withRejection(err error) error {
 	return &cli.ExitError{Code: cli.ExitEnvironment, Lines: append(lines, messages(err)...)}
 }
 
-// awaitCredentials returns once a cloud does not reject its credentials, or ctx has ended. The controllers of the others
-// start later. Until then the process does not take part in the leader election: another replica may have accepted ones.
+// awaitCredentials returns once a cloud does not reject its credentials, or ctx ends. The controllers of the others
+// start later. Until then the process does not take part in the leader election: another replica may have accepted
+// ones.
 func (d *daemon) awaitCredentials(ctx context.Context) {
-	accepted := make(chan struct{}, len(d.sets.sets))
-	for _, set := range d.sets.sets {
+	accepted := make(chan struct{}, len(d.sets.All()))
+	for _, set := range d.sets.All() {
 		go func() {
-			set.awaitCredentials(ctx)
+			set.AwaitCredentials(ctx)
 			accepted <- struct{}{}
 		}()
 	}
@@ -250,8 +248,9 @@ const unansweredDelay = 10 * time.Second
 // replica whose clouds answer gets the lease first. During a rollout of a configuration with a wrong address, only the
 // replicas of the old one can work.
 func (d *daemon) yieldLease(ctx context.Context) {
-	if slices.ContainsFunc(d.sets.sets, func(set *controllerSet) bool { return !set.unanswered && set.rejected == nil }) ||
-		!slices.ContainsFunc(d.sets.sets, func(set *controllerSet) bool { return set.unanswered }) {
+	answered := func(set *controllers.Set) bool { return !set.Unanswered && set.Rejected == nil }
+	unanswered := func(set *controllers.Set) bool { return set.Unanswered }
+	if slices.ContainsFunc(d.sets.All(), answered) || !slices.ContainsFunc(d.sets.All(), unanswered) {
 		return
 	}
 	klog.FromContext(ctx).Info("Leaving the lease to other replicas first, because the cloud did not answer at start",
@@ -302,7 +301,7 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 	if err := kubeclients.TrimObjects(config); err != nil {
 		logger.Error(err, "Failed to trim the objects of informers; they use more memory")
 	}
-	d.sets.watch(config, d.options)
+	d.sets.Watch(config, d.options.controllers())
 	logger.Info("Starting", "provider", d.sets.ProviderName(), "version", currentVersion().Version)
 	return d.sets
 }

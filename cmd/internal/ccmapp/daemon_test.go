@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/unified-ccm/unified-ccm/cmd/internal/controllers"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -104,13 +105,19 @@ func (c *checkedCloud) count() int {
 
 // daemonOf returns a daemon of clouds with the guards of tests: none.
 func daemonOf(c clock.Clock, clouds ...cloudprovider.Interface) *daemon {
-	d := &daemon{health: NewHealth(c, clouds...), clock: c, sets: &controllerSets{}}
+	d := &daemon{health: NewHealth(c, clouds...), clock: c}
+	var sets []*controllers.Set
 	for i, cloud := range clouds {
 		source := cloudSource{Descriptor: provider.Descriptor{Name: fmt.Sprint("cloud", i), Title: "Cloud"}, configFile: "c.conf"}
-		d.sets.sets = append(d.sets.sets, newControllerSet(source, cloud, d.health.Clouds()[i], c))
+		d.sources = append(d.sources, source)
+		sets = append(sets, controllers.NewSet(source.Descriptor, cloud, d.health.Clouds()[i], c))
 	}
+	d.sets = controllers.NewSets("clouds", sets...)
 	return d
 }
+
+// rejectedRetry is the first wait for credentials that are accepted.
+const rejectedRetry = 30 * time.Second
 
 // TestUnansweredReplicaYieldsLease: a replica that cannot reach the cloud leaves the lease to others first; one that can
 // takes part in the election immediately.
@@ -163,7 +170,7 @@ func TestRejectedCredentialsAreTriedAgain(t *testing.T) {
 			cloud := &checkedCloud{err: tc.err}
 			d := daemonOf(now, cloud)
 			d.checkCredentials(t.Context())
-			if rejected := d.sets.sets[0].rejected; (rejected != nil) != tc.rejected || len(d.warnings) != tc.warnings {
+			if rejected := d.sets.All()[0].Rejected; (rejected != nil) != tc.rejected || len(d.warnings) != tc.warnings {
 				t.Fatalf("rejected %v, warnings %v", rejected, d.warnings)
 			}
 			done := make(chan struct{})

@@ -2,7 +2,6 @@ package ccmapp
 
 import (
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -10,11 +9,10 @@ import (
 	"github.com/spf13/pflag"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/cloud-provider/app"
-	"k8s.io/cloud-provider/names"
 	frameworkoptions "k8s.io/cloud-provider/options"
 	cmfeatures "k8s.io/controller-manager/pkg/features"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/cmd/internal/controllers"
 )
 
 // Defaults that differ from the framework's, which suit a cluster of a few nodes. The help of each flag
@@ -72,27 +70,9 @@ func watchRoutesByDefault() error {
 	return nil
 }
 
-// constructors returns the framework's controllers and ours. The framework's map is shared by the whole
-// process, so it is copied before the client names are changed.
+// constructors returns the framework's controllers and ours.
 func (o *options) constructors() map[string]app.ControllerInitFuncConstructor {
-	controllers := maps.Clone(app.DefaultInitFuncConstructors)
-	for name, start := range map[string]startFunc{
-		names.CloudNodeController: startNodeController, names.ServiceLBController: startServiceController,
-		names.NodeRouteController: o.startRouteController, auditController: o.startAudit,
-	} {
-		controllers[name] = app.ControllerInitFuncConstructor{Constructor: perSet(start)}
-	}
-	controllers[names.CloudNodeLifecycleController] = app.ControllerInitFuncConstructor{Constructor: startLifecycleControllers}
-	for _, d := range provider.All() {
-		for _, c := range d.Controllers {
-			controllers[c.Name] = app.ControllerInitFuncConstructor{Constructor: perSet(providerController(c.Name))}
-		}
-	}
-	for name, c := range controllers {
-		c.InitContext.ClientName = clientName
-		controllers[name] = c
-	}
-	return controllers
+	return controllers.Constructors(clientName, o.controllers)
 }
 
 // defaultReasons are added to the help of the framework's flags for which ccm changes the default.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/guides"
+	"github.com/unified-ccm/unified-ccm/pkg/common/assign"
 	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/drift"
@@ -98,7 +99,7 @@ func pages(root *cobra.Command, o *options) []page {
 			err := writeAnnotationReference(w, "Portable annotations",
 				"These annotations on a Service of type LoadBalancer mean the same on every cloud. "+
 					"A cloud's own annotations override them; capabilities.md lists which cloud supports which.",
-				append(intent.Annotations(), intent.Approval()))
+				append(intent.Annotations(), intent.Approval(), intent.ProviderChoice()))
 			if err != nil {
 				return err
 			}
@@ -210,8 +211,8 @@ func writeCommand(w io.Writer, c *cobra.Command) {
 
 func writeMetrics(w io.Writer) error {
 	var all []metrics.Doc
-	for _, docs := range [][]metrics.Doc{drift.Metrics(), batch.Metrics(), cloudapi.Metrics(), guard.Metrics(),
-		instances.Metrics(), loadbalancer.Metrics(), merge.Metrics(), operations.Metrics()} {
+	for _, docs := range [][]metrics.Doc{assign.Metrics(), drift.Metrics(), batch.Metrics(), cloudapi.Metrics(),
+		guard.Metrics(), instances.Metrics(), loadbalancer.Metrics(), merge.Metrics(), operations.Metrics()} {
 		all = append(all, docs...)
 	}
 	sorting.Func(all, func(a, b metrics.Doc) int { return strings.Compare(a.Name, b.Name) })

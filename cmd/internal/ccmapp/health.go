@@ -207,7 +207,8 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	parts, notes := h.Parts(), h.kubernetesParts()
 	var out strings.Builder
-	if part := strings.Trim(strings.TrimPrefix(r.URL.Path, pathReady), "/"); part != "" {
+	part := strings.Trim(strings.TrimPrefix(r.URL.Path, pathReady), "/")
+	if part != "" {
 		parts = slices.DeleteFunc(slices.Concat(parts, notes), func(p provider.PartHealth) bool { return p.Part != part })
 		notes = nil
 		if len(parts) == 0 {
@@ -230,7 +231,7 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		out.Reset()
 		out.WriteString("ok")
-		if names := h.degraded(); len(names) > 0 {
+		if names := h.degraded(); part == "" && len(names) > 0 {
 			out.WriteString(", degraded: " + strings.Join(names, ", "))
 		}
 	}

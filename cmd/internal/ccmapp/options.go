@@ -3,7 +3,6 @@ package ccmapp
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 	controllermanagerapp "k8s.io/controller-manager/app"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+	"github.com/unified-ccm/unified-ccm/cmd/internal/controllers"
 	"github.com/unified-ccm/unified-ccm/pkg/common/assign"
 	"github.com/unified-ccm/unified-ccm/pkg/common/drift"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
@@ -84,7 +84,7 @@ type options struct {
 	// moveDelay is how long both load balancers of a move work.
 	moveDelay time.Duration
 	// routes are the clouds with pod routes.
-	routes routeClouds
+	routes controllers.RouteClouds
 	// flagSets are our flags, by section.
 	flagSets cliflag.NamedFlagSets
 }
@@ -111,8 +111,8 @@ func newOptions() (*options, error) {
 	addClassesFlag(fs, &o.classes)
 	fs.StringVar(&o.defaultProvider, flagDefault, "",
 		"With several clouds, the one that gets the load balancers of Services that select none, by their class or by the "+
-			"annotation "+intent.KeyProvider+". Empty is the first one of --"+flagProvider+". A load balancer that exists stays "+
-			"where it is, until its move is approved.")
+			"annotation "+intent.KeyProvider+". Empty is the first one of --"+flagProvider+". A load balancer that exists "+
+			"stays where it is, until its move is approved.")
 	fs.DurationVar(&o.moveDelay, flagMoveDelay, assign.DefaultMoveDelay,
 		"With several clouds, how long the old load balancer of a move stays once the new one has an address: as long as "+
 			"clients use the old address.")
@@ -201,7 +201,7 @@ func (o *options) validateNames() []string {
 		lines = append(lines, fmt.Sprintf("--%s=%s: it is not one of --%s=%s", flagDefault, o.defaultProvider, flagProvider,
 			strings.Join(clouds, ",")))
 	}
-	for _, name := range o.routes.names {
+	for _, name := range o.routes.Names() {
 		if !slices.Contains(clouds, name) {
 			lines = append(lines, fmt.Sprintf("--%s=%s: it is not one of --%s=%s", flagCloudRoutes, name, flagProvider,
 				strings.Join(clouds, ",")))
@@ -213,7 +213,8 @@ func (o *options) validateNames() []string {
 // checkRoutes rejects a --cluster-cidr for which the route controller would exit the process.
 func (o *options) checkRoutes(cloud cloudprovider.Interface, d provider.Descriptor, several bool) error {
 	shared := o.framework.KubeCloudShared
-	if _, ok := cloud.Routes(); !ok || !o.routes.has(d.Name, several) || !o.isControllerEnabled(names.NodeRouteController) {
+	_, ok := cloud.Routes()
+	if !ok || !o.routes.Has(d.Name, several) || !o.isControllerEnabled(names.NodeRouteController) {
 		return nil
 	}
 	if shared.ClusterCIDR == "" {
@@ -221,7 +222,7 @@ func (o *options) checkRoutes(cloud cloudprovider.Interface, d provider.Descript
 			"10.244.0.0/16, or turn routes off with --%s=false",
 			flagClusterCIDR, d.Title, flagCloudRoutes)
 	}
-	ranges, err := parseCIDRs(shared.ClusterCIDR)
+	ranges, err := controllers.ParseCIDRs(shared.ClusterCIDR)
 	if err != nil {
 		return err
 	}
@@ -246,18 +247,20 @@ func (o *options) isControllerEnabled(controller string) bool {
 	return controllermanagerapp.IsControllerEnabled(controller, app.ControllersDisabledByDefault, enabled)
 }
 
-// parseCIDRs reads the value of --cluster-cidr.
-func parseCIDRs(list string) ([]netip.Prefix, error) {
-	var ranges []netip.Prefix
-	for _, text := range strings.Split(list, ",") {
-		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
-		if err != nil {
-			return nil, cli.UsageErrorf("--%s=%s: %q is not an address range; write for example 10.244.0.0/16", flagClusterCIDR,
-				list, text)
-		}
-		ranges = append(ranges, prefix.Masked())
+// replaceRoutesFlag makes the framework's flag accept the names of clouds too.
+func (o *options) replaceRoutesFlag(fs *pflag.FlagSet) {
+	o.routes = controllers.NewRouteClouds(&o.framework.KubeCloudShared.ConfigureCloudRoutes)
+	if f := fs.Lookup(flagCloudRoutes); f != nil {
+		f.Value = &o.routes
 	}
-	return ranges, nil
+}
+
+// controllers returns the options of the controllers.
+func (o *options) controllers() controllers.Options {
+	return controllers.Options{
+		Guard: o.guard, AuditPeriod: o.auditPeriod, Classes: o.classes, DefaultProvider: o.defaultProvider,
+		MoveDelay: o.moveDelay, Routes: &o.routes,
+	}
 }
 
 // messages returns the messages of the errors that are joined in err.

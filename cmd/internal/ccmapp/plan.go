@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+	"github.com/unified-ccm/unified-ccm/cmd/internal/controllers"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -36,7 +37,7 @@ type planOptions struct {
 	all             bool
 	clusterName     string
 	clusterCIDR     string
-	routes          routeClouds
+	routes          controllers.RouteClouds
 	defaultProvider string
 	disruption      provider.DisruptionPolicy
 	approvals       string
@@ -46,7 +47,7 @@ type planOptions struct {
 }
 
 func newPlanCommand() *cobra.Command {
-	o := planOptions{clusterName: "kubernetes", routes: routeClouds{enabled: true}, output: outputText, color: colorAuto}
+	o := planOptions{clusterName: "kubernetes", routes: controllers.AllRoutes(), output: outputText, color: colorAuto}
 	cmd := &cobra.Command{
 		Use:   planCommand + " --cloud-provider=NAME[,NAME] (-f FILE | --service=NS/NAME | --all)",
 		Short: "Show what would change in the cloud, and why, without changing anything",
@@ -243,7 +244,7 @@ func (o planOptions) clusterCIDRs() ([]netip.Prefix, error) {
 	if o.clusterCIDR == "" {
 		return nil, nil
 	}
-	return parseCIDRs(o.clusterCIDR)
+	return controllers.ParseCIDRs(o.clusterCIDR)
 }
 
 // render writes the plans, and failed, a line for each that could not be made.

@@ -235,7 +235,7 @@ func withSubject(subject string, err error) string {
 
 // configuresRoutes reports whether the manager sets up pod routes in the cloud.
 func (p *planner) configuresRoutes() bool {
-	return p.options.routes.has(p.source.Name, len(p.choice.Clouds) > 1)
+	return p.options.routes.Has(p.source.Name, len(p.choice.Clouds) > 1)
 }
 
 // planRoutes adds the plan of the routes, if the provider supports it.

@@ -36,7 +36,7 @@ func (p *planner) read(ctx context.Context, stdin io.Reader) (planInput, error) 
 		input, err = p.readFiles(ctx, stdin)
 	case o.all:
 		input.services, err = p.listServices(ctx)
-		input.routes = o.routes.enabled
+		input.routes = o.routes.Enabled()
 	default:
 		input.services, err = p.getServices(ctx)
 	}

@@ -50,8 +50,8 @@ func (b *balancer) GetLoadBalancer(ctx context.Context, cluster string,
 	return status, exists, err
 }
 
-// EnsureLoadBalancer implements cloudprovider.LoadBalancer. The old load balancer of a move follows its Service too, but
-// does not report its address.
+// EnsureLoadBalancer implements cloudprovider.LoadBalancer. The old load balancer of a move follows its Service too,
+// but does not report its address.
 func (b *balancer) EnsureLoadBalancer(ctx context.Context, cluster string, service *v1.Service,
 	nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
 	role := b.services.Role(b.cloud, service)
@@ -80,8 +80,8 @@ func (b *balancer) UpdateLoadBalancer(ctx context.Context, cluster string, servi
 	return b.Interface.UpdateLoadBalancer(ctx, cluster, service, nodes)
 }
 
-// EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer. The owner of a Service that is being moved deletes the
-// old load balancer too. Nothing is deleted for a Service of another cloud.
+// EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer. The owner of a Service that is being moved deletes
+// the old load balancer too. Nothing is deleted for a Service of another cloud.
 func (b *balancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, service *v1.Service) error {
 	if b.services.Role(b.cloud, service) != Owning {
 		return nil

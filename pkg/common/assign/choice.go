@@ -62,8 +62,8 @@ func (c Choice) show(cloud string, service *v1.Service) *v1.Service {
 	return c.classes().Select(cloud, service)
 }
 
-// Sees returns a Service as the framework's service controller of a cloud has to see it, by the record in its status or,
-// without one, by what it selects: for commands, which ask no cloud.
+// Sees returns a Service as the framework's service controller of a cloud has to see it, by the record in its status
+// or, without one, by what it selects: for commands, which ask no cloud.
 func (c Choice) Sees(cloud string, service *v1.Service) *v1.Service {
 	r, known := StoredRecord(service)
 	selected, _ := c.Of(service)

@@ -37,7 +37,8 @@ func (r recorder) sendOnce(object runtime.Object, reason events.Reason, text str
 	if inner == nil || err != nil {
 		return
 	}
-	if len(r.sent.FilterNew(string(accessor.GetUID()), reason.String(), []events.Message{{Reason: reason, Text: text}})) > 0 {
+	current := []events.Message{{Reason: reason, Text: text}}
+	if len(r.sent.FilterNew(string(accessor.GetUID()), reason.String(), current)) > 0 {
 		events.Send(inner, object, reason, text)
 	}
 }

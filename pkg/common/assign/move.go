@@ -27,7 +27,7 @@ const (
 	storeGrace = 10 * time.Second
 )
 
-// follow compares a record with what its Service selects: it holds or begins a move, and ends one that has begun.
+// follow compares a record with what its Service selects: it holds or starts a move, and ends one that has started.
 func (s *Services) follow(ctx context.Context, service *v1.Service, r Record) (time.Duration, error) {
 	s.reportMissing(service, r)
 	if err := s.restore(ctx, service, r); err != nil {
@@ -54,7 +54,8 @@ func (s *Services) follow(ctx context.Context, service *v1.Service, r Record) (t
 }
 
 // decideMove begins a move that is approved, and holds another one.
-func (s *Services) decideMove(ctx context.Context, service *v1.Service, r Record, choice string) (time.Duration, error) {
+func (s *Services) decideMove(ctx context.Context, service *v1.Service, r Record,
+	choice string) (time.Duration, error) {
 	runtime := s.access()
 	id := loadbalancer.ApprovalID(string(r.UID), r.Owner, choice, fmt.Sprint(r.Moves))
 	approval := ""
@@ -70,9 +71,9 @@ func (s *Services) decideMove(ctx context.Context, service *v1.Service, r Record
 		if runtime.Approvals != nil {
 			where = runtime.Approvals.Place(service)
 		}
-		text := fmt.Sprintf("the Service selects %s, and %s has its load balancer: a move creates a load balancer with another "+
-			"address in %s, and deletes that of %s after it; to approve it, set %s to %s", choice, r.Owner, choice, r.Owner, where,
-			id)
+		text := fmt.Sprintf("the Service selects %s, and %s has its load balancer: a move creates a load balancer with "+
+			"another address in %s, and deletes that of %s after it; to approve it, set %s to %s", choice, r.Owner, choice,
+			r.Owner, where, id)
 		return s.hold(ctx, service, r, text, id)
 	}
 	moved := Record{UID: r.UID, Owner: choice, From: r.Owner, Moves: r.Moves + 1}
@@ -85,13 +86,13 @@ func (s *Services) decideMove(ctx context.Context, service *v1.Service, r Record
 			klog.FromContext(ctx).Error(err, "Failed to remove the approval of a move", "service", klog.KObj(service))
 		}
 	}
-	s.recorder.sendOnce(service, events.LoadBalancerMoving, fmt.Sprintf("The load balancer moves from %s to %s: it is created "+
-		"in %s first, and deleted in %s %s after the new one has an address.", r.Owner, choice, choice, r.Owner,
+	s.recorder.sendOnce(service, events.LoadBalancerMoving, fmt.Sprintf("The load balancer moves from %s to %s: it is "+
+		"created in %s first, and deleted in %s %s after the new one has an address.", r.Owner, choice, choice, r.Owner,
 		s.options.MoveDelay))
 	return 0, nil
 }
 
-// change stores a record with another owner. The controllers of both clouds are told.
+// change stores a record with another owner. The controllers of both clouds see it.
 func (s *Services) change(ctx context.Context, service *v1.Service, r Record) error {
 	s.update(service.UID, func(state *serviceState) { state.ready = false })
 	if err := s.setHeld(ctx, service, ""); err != nil {
@@ -100,7 +101,7 @@ func (s *Services) change(ctx context.Context, service *v1.Service, r Record) er
 	return s.store(ctx, service, r)
 }
 
-// hold reports a move that is held, and continues what has begun.
+// hold reports a move that is held, and continues what has started.
 func (s *Services) hold(ctx context.Context, service *v1.Service, r Record, text, id string) (time.Duration, error) {
 	if id != "" {
 		s.recorder.sendOnce(service, events.LoadBalancerMoveHeld, text+".")
@@ -182,8 +183,8 @@ func (s *Services) reportMissing(service *v1.Service, r Record) {
 		if choice, _ := s.options.Of(service); choice == "" && len(s.options.Clouds) == 1 {
 			continue // It is that of another manager.
 		}
-		s.recorder.sendOnce(service, events.LoadBalancerCloudMissing, fmt.Sprintf("%s has the load balancer of this Service and "+
-			"is not one of --cloud-provider: nothing is changed there, and the Service keeps its finalizer.", name))
+		s.recorder.sendOnce(service, events.LoadBalancerCloudMissing, fmt.Sprintf("%s has the load balancer of this Service "+
+			"and is not one of --cloud-provider: nothing is changed there, and the Service keeps its finalizer.", name))
 	}
 }
 
@@ -204,7 +205,7 @@ func (s *Services) restore(ctx context.Context, service *v1.Service, r Record) e
 	return s.store(ctx, service, r)
 }
 
-// store writes a record to the status of its Service, and tells the controllers of all clouds after that.
+// store writes a record to the status of its Service, and shows it to the controllers of all clouds after that.
 func (s *Services) store(ctx context.Context, service *v1.Service, r Record) error {
 	if set := s.access().SetCondition; set != nil {
 		condition, err := r.condition(metav1.NewTime(s.clock.Now()))

@@ -242,8 +242,8 @@ func (n *Nodes) reportConflict(node *v1.Node, names []string) {
 	for _, name := range names {
 		process().conflicts.WithLabelValues(name).Inc()
 	}
-	n.recorder.sendOnce(node, events.NodeOwnerConflict, fmt.Sprintf("%s have a machine of this node, so that it is nobody's: "+
-		"set --provider-id of its kubelet, or the label %s.", strings.Join(names, " and "), provider.ProviderLabel))
+	n.recorder.sendOnce(node, events.NodeOwnerConflict, fmt.Sprintf("%s have a machine of this node, so that it is "+
+		"nobody's: set --provider-id of its kubelet, or the label %s.", strings.Join(names, " and "), provider.ProviderLabel))
 }
 
 func (n *Nodes) names(clouds []NodeCloud) string {
@@ -267,8 +267,8 @@ func (n *Nodes) find(ctx context.Context, node *v1.Node) error {
 
 	candidates := n.candidates(node)
 	if len(candidates) == 0 {
-		n.recorder.sendOnce(node, events.NodeNotOurs, fmt.Sprintf("This node is skipped, because its label %s or its annotation "+
-			"%s names %q, which is not one of %s.", provider.ProviderLabel, provider.PlatformAnnotation, f.hint,
+		n.recorder.sendOnce(node, events.NodeNotOurs, fmt.Sprintf("This node is skipped, because its label %s or its "+
+			"annotation %s names %q, which is not one of %s.", provider.ProviderLabel, provider.PlatformAnnotation, f.hint,
 			n.names(n.clouds)))
 		return nil
 	}

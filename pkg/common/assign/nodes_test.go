@@ -156,17 +156,20 @@ func annotated(key, value string) func(*v1.Node) {
 	return func(n *v1.Node) { metav1.SetMetaDataAnnotation(&n.ObjectMeta, key, value) }
 }
 
+// nodeCase is a Node, what two clouds have and say, and the result.
+type nodeCase struct {
+	node         *v1.Node
+	a, b         world
+	owner        string
+	unidentified bool
+	events       []string
+	asked        [2]bool
+}
+
 func TestNodesBelongToTheCloudThatProvesThem(t *testing.T) {
 	const hint = provider.ProviderLabel
 	broken := errors.New("no answer")
-	for name, tc := range map[string]struct {
-		node         *v1.Node
-		a, b         world
-		owner        string
-		unidentified bool
-		events       []string
-		asked        [2]bool
-	}{
+	for name, tc := range map[string]*nodeCase{
 		"its provider ID":                        {node: node("n", "a://1"), owner: "a"},
 		"its provider ID, whatever a label says": {node: node("n", "a://1", labeled(hint, "b")), owner: "a"},
 		"of another cloud":                       {node: node("n", "c://1"), events: []string{"Normal NodeNotOurs"}},
@@ -223,7 +226,7 @@ func TestNodesBelongToTheCloudThatProvesThem(t *testing.T) {
 	}
 }
 
-// A decision is told to the handlers of the view, which the framework does not ask again.
+// A decision reaches the handlers of the view, which the framework does not ask again.
 func TestNodeIsAddedOnceItsCloudIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &world{name: "a"}, &world{name: "b", err: errors.New("starting")}
@@ -300,13 +303,15 @@ func TestKubeletCannotMoveItsNode(t *testing.T) {
 	})
 }
 
+// existsCase is what two clouds have and say, and the result.
+type existsCase struct {
+	a, b          world
+	exists, fails bool
+}
+
 // Only all clouds together can say that a machine does not exist.
 func TestUnidentifiedNodeExistsUnlessAllCloudsSayNo(t *testing.T) {
-	for name, tc := range map[string]struct {
-		a, b   world
-		exists bool
-		fails  bool
-	}{
+	for name, tc := range map[string]*existsCase{
 		"all say no":                      {},
 		"one has it":                      {b: world{instances: []string{"n"}}, exists: true},
 		"one does not answer":             {a: world{err: errors.New("503")}, fails: true},

@@ -334,8 +334,8 @@ func (s *Services) findExisting(ctx context.Context, service *v1.Service, choice
 		return "", err
 	}
 	if len(names) > 1 {
-		s.recorder.sendOnce(service, events.LoadBalancerOwnerConflict, fmt.Sprintf("%s have a load balancer of this Service. "+
-			"That of %s is used; the others stay until they are deleted.", strings.Join(names, " and "), names[0]))
+		s.recorder.sendOnce(service, events.LoadBalancerOwnerConflict, fmt.Sprintf("%s have a load balancer of this "+
+			"Service. That of %s is used; the others stay until they are deleted.", strings.Join(names, " and "), names[0]))
 	}
 	return names[0], nil
 }

@@ -71,8 +71,8 @@ var process = sync.OnceValue(func() *instruments {
 		panics: s.Counter(metrics.Doc{
 			Name:   "ccm_provider_panics_total",
 			Labels: []string{"provider"},
-			Help: "Panics in calls of a provider, which are errors of these calls; the log has their stacks. After 3 within 10 " +
-				"minutes, the provider gets no calls for 10 minutes.",
+			Help: "Panics in calls of a provider, which are errors of these calls; the log has their stacks. After 3 within " +
+				"10 minutes, the provider gets no calls for 10 minutes.",
 		}),
 	}
 })

@@ -86,6 +86,17 @@ func Approval() Annotation {
 	}
 }
 
+// ProviderChoice documents KeyProvider.
+func ProviderChoice() Annotation {
+	return Annotation{
+		Key: KeyProvider, Type: "name of a provider", Default: "--default-cloud-provider, or the first of --cloud-provider",
+		Example: "openstack",
+		Doc: "With several clouds, selects the one that gets the load balancer of a Service without a class. A load " +
+			"balancer that exists stays where it is, until its move is approved: the Event LoadBalancerMoveHeld has the ID. " +
+			"It has no effect on a manager of one cloud.",
+	}
+}
+
 // Keys returns the keys of all portable annotations, for a cloud that supports all of them.
 func Keys() []string { return portableTable(&Service{}).Keys() }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // view is what the views of all kinds share. Show returns an object as the view has it, and false for one that it does
-// not have. It may depend on more than the object: Refresh tells the handlers about such a change.
+// not have. It may depend on more than the object: Refresh passes such a change on.
 type view[T metav1.Object] struct {
 	informer cache.SharedIndexInformer
 	show     func(T) (T, bool)
@@ -21,7 +21,7 @@ type view[T metav1.Object] struct {
 	handlers []*handler[T]
 }
 
-// Refresh compares an object with what the handlers were told last. They get an addition or a deletion if the object
+// Refresh compares an object with what the handlers got last. They get an addition or a deletion if the object
 // is in the view now, or is not any more.
 func (v *view[T]) Refresh(object T) {
 	key := keyOf(object)
@@ -84,7 +84,7 @@ type handler[T metav1.Object] struct {
 	inner cache.ResourceEventHandler
 
 	mu sync.Mutex
-	// shown has each object as the inner handler was told last, by key.
+	// shown has each object as the inner handler got it last, by key.
 	shown map[string]T
 }
 

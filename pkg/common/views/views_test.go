@@ -19,16 +19,16 @@ func node(name, providerID string) *v1.Node {
 	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.NodeSpec{ProviderID: providerID}}
 }
 
-// A handler of a view is told exactly once when an object comes into the view and when it leaves it, whether by a
+// A handler of a view gets one event when an object comes into the view and one when it leaves it, whether by a
 // change of the object or by a decision about it.
-func TestViewTellsWhatComesAndGoes(t *testing.T) {
+func TestViewPassesOnWhatComesAndGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(node("a", "x://1"), node("b", ""))
 		factory := informers.NewSharedInformerFactory(client, 0)
 		decided := map[string]bool{}
 		view := OfNodes(factory.Core().V1().Nodes(), func(n *v1.Node) bool { return n.Spec.ProviderID != "" || decided[n.Name] })
-		var told []string
-		note := func(what string, o any) { told = append(told, what+" "+o.(*v1.Node).Name) }
+		var passed []string
+		note := func(what string, o any) { passed = append(passed, what+" "+o.(*v1.Node).Name) }
 		if _, err := view.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(o any) { note("add", o) },
 			UpdateFunc: func(_, o any) { note("update", o) },
@@ -40,10 +40,10 @@ func TestViewTellsWhatComesAndGoes(t *testing.T) {
 		steps := func(want ...string) {
 			t.Helper()
 			synctest.Wait()
-			if diff := cmp.Diff(want, told); diff != "" {
+			if diff := cmp.Diff(want, passed); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			told = nil
+			passed = nil
 		}
 		steps("add a")
 		view.Refresh(node("b", ""))

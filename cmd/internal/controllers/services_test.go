@@ -1,4 +1,4 @@
-package ccmapp
+package controllers
 
 import (
 	"fmt"
@@ -50,9 +50,9 @@ func (withoutBalancers) ProviderName() string                             { retu
 
 func TestServiceControllerDoesNotStartWithoutLoadBalancers(t *testing.T) {
 	// The manager ends on an error of this function.
-	set := newControllerSet(cloudSource{Descriptor: provider.Descriptor{Name: "none"}}, withoutBalancers{}, nil, nil)
+	set := NewSet(provider.Descriptor{Name: "none"}, withoutBalancers{}, nil, nil)
 	core := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1()
-	sets := &controllerSets{sets: []*controllerSet{set}, services: assign.NewServices(assign.ServicesOptions{
+	sets := &Sets{sets: []*Set{set}, services: assign.NewServices(assign.ServicesOptions{
 		Clouds: []assign.ServiceCloud{{Name: "none"}}, Informer: core.Services(),
 	})}
 	start := perSet(startServiceController)(app.ControllerInitContext{}, &appconfig.CompletedConfig{}, sets)

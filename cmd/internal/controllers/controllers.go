@@ -1,4 +1,4 @@
-package ccmapp
+package controllers
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 func providerController(name string) startFunc {
 	return func(ctx context.Context, s controllerStart) (bool, error) {
 		starter, ok := s.set.cloud.(provider.ControllerStarter)
-		if !ok || !isEnabled(name, s.set.source.Controllers, s.config.ComponentConfig.Generic.Controllers) {
+		if !ok || !isEnabled(name, s.set.provider.Controllers, s.config.ComponentConfig.Generic.Controllers) {
 			return false, nil
 		}
 		shared := s.config.ComponentConfig.KubeCloudShared
@@ -29,7 +29,7 @@ func providerController(name string) startFunc {
 			CIDRAllocatorType: shared.CIDRAllocatorType,
 		}
 		if shared.ClusterCIDR != "" {
-			ranges, err := parseCIDRs(shared.ClusterCIDR)
+			ranges, err := ParseCIDRs(shared.ClusterCIDR)
 			if err != nil {
 				return false, err
 			}
@@ -49,15 +49,19 @@ func isEnabled(name string, declared []provider.Controller, controllers []string
 // startRouteController starts the framework's route controller as the framework does, except that guard.ScopeRoutes
 // limits it to this cloud's nodes and to the cluster CIDRs. On a cloud without routes it starts none, which is not an
 // error. The flags are valid: checkRoutes has checked them.
-func (o *options) startRouteController(ctx context.Context, s controllerStart) (bool, error) {
+func startRouteController(options func() Options) startFunc {
+	return func(ctx context.Context, s controllerStart) (bool, error) { return runRoutes(ctx, s, options().Routes) }
+}
+
+func runRoutes(ctx context.Context, s controllerStart, enabled *RouteClouds) (bool, error) {
 	options := s.config.ComponentConfig.KubeCloudShared
 	routes, ok := s.set.cloud.Routes()
-	if !ok || !o.routes.has(s.set.name(), len(s.sets.sets) > 1) {
-		klog.FromContext(ctx).Info("The route controller does not start, because the cloud has no routes or --"+
-			flagCloudRoutes+" is off for it", "provider", s.set.name())
+	if !ok || !enabled.Has(s.set.name(), len(s.sets.sets) > 1) {
+		klog.FromContext(ctx).Info("The route controller does not start, because the cloud has no routes or "+
+			"--configure-cloud-routes is off for it", "provider", s.set.name())
 		return false, nil
 	}
-	ranges, err := parseCIDRs(options.ClusterCIDR)
+	ranges, err := ParseCIDRs(options.ClusterCIDR)
 	if err != nil {
 		return false, err
 	}

@@ -1,4 +1,4 @@
-package ccmapp
+package controllers
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
-	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/drift"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -16,13 +15,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 )
 
-// auditController is the audit's name in --controllers. It can never change.
-const auditController = "load-balancer-audit-controller"
-
 // startAudit makes the audit one of the framework's controllers: it runs on the leader only, and
 // --controllers can leave it out.
-func (o *options) startAudit(ctx context.Context, s controllerStart) (bool, error) {
-	if o.guard.DryRun { // Drift is part of the plans that a dry run reports.
+func startAudit(options func() Options) startFunc {
+	return func(ctx context.Context, s controllerStart) (bool, error) { return runAudit(ctx, s, options()) }
+}
+
+func runAudit(ctx context.Context, s controllerStart, o Options) (bool, error) {
+	if o.Guard.DryRun { // Drift is part of the plans that a dry run reports.
 		return false, nil
 	}
 	cloud, nodes := s.set.cloud, s.informers().Nodes()
@@ -32,7 +32,7 @@ func (o *options) startAudit(ctx context.Context, s controllerStart) (bool, erro
 	auditor, audits := drift.New(drift.Options{
 		Provider:    cloud.ProviderName(),
 		ClusterName: clusterName,
-		Period:      o.auditPeriod,
+		Period:      o.AuditPeriod,
 		Services:    s.sets.services.OwnedBy(s.set.name()).Lister(),
 		Nodes:       nodes.Lister(),
 		Synced:      synced,
@@ -42,13 +42,13 @@ func (o *options) startAudit(ctx context.Context, s controllerStart) (bool, erro
 		go auditor.Run(ctx)
 	}
 	inventory, lists := drift.NewInventory(drift.InventoryOptions{
-		Period: o.auditPeriod,
+		Period: o.AuditPeriod,
 		Synced: synced,
 		Session: orphans.Session{
 			Cloud: cloud, Client: client, ClusterName: clusterName, MinAge: loadbalancer.DefaultTimeout, Now: time.Now,
 			Services:   func(context.Context) ([]*v1.Service, error) { return s.sets.services.Seen(s.set.name()) },
 			Nodes:      func(context.Context) ([]*v1.Node, error) { return nodes.Lister().List(labels.Everything()) },
-			PlanRoutes: o.routePlanner(cloud, len(s.sets.sets) > 1),
+			PlanRoutes: s.routePlanner(o),
 		},
 	})
 	if lists {
@@ -58,12 +58,12 @@ func (o *options) startAudit(ctx context.Context, s controllerStart) (bool, erro
 }
 
 // routePlanner returns the function that plans the pod routes; nil if the manager sets up none.
-func (o *options) routePlanner(cloud cloudprovider.Interface, several bool) func(context.Context, []*v1.Node) (plan.Plan, error) {
-	shared := o.framework.KubeCloudShared
-	impl, ok := cloud.Routes()
+func (s controllerStart) routePlanner(o Options) func(context.Context, []*v1.Node) (plan.Plan, error) {
+	shared := s.config.ComponentConfig.KubeCloudShared
+	impl, ok := s.set.cloud.Routes()
 	planner, canPlan := impl.(routes.Planner)
-	ranges, err := parseCIDRs(shared.ClusterCIDR)
-	if !ok || !canPlan || !o.routes.has(cloud.ProviderName(), several) || err != nil {
+	ranges, err := ParseCIDRs(shared.ClusterCIDR)
+	if !ok || !canPlan || !o.Routes.Has(s.set.name(), len(s.sets.sets) > 1) || err != nil {
 		return nil
 	}
 	return func(ctx context.Context, nodes []*v1.Node) (plan.Plan, error) {

@@ -1,4 +1,4 @@
-package ccmapp
+package controllers
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func startLifecycleControllers(initContext app.ControllerInitContext, config *ap
 	cloud cloudprovider.Interface) app.InitFunc {
 	ofSets := perSet(startLifecycleController)(initContext, config, cloud)
 	return func(ctx context.Context, shared controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
-		if sets, _ := cloud.(*controllerSets); sets.nodes != nil {
+		if sets, _ := cloud.(*Sets); sets.nodes != nil {
 			s := controllerStart{initContext, config, shared, sets, nil}
 			if err := s.runLifecycle(ctx, sets.unidentified, sets.nodes.Unidentified()); err != nil {
 				return nil, false, err

@@ -1,4 +1,4 @@
-package ccmapp
+package controllers
 
 import (
 	"context"

@@ -1,8 +1,11 @@
-package ccmapp
+// Package controllers starts the controllers of the manager, those of the framework and those of providers: one of each
+// for each cloud.
+package controllers
 
 import (
 	"context"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
@@ -23,33 +26,49 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// controllerSet is one cloud with its guards, and the state of its start. Each cloud has a set of controllers of its
-// own, over views of the shared informers: errors, hangs and panics of one never reach another.
-type controllerSet struct {
-	source cloudSource
-	// cloud is the provider with its guards.
-	cloud  cloudprovider.Interface
-	health *CloudHealth
-	clock  clock.Clock
-	// rejected is the error of credentials that the cloud rejects, and accepted is closed once it does not reject them.
-	rejected error
-	accepted chan struct{}
-	// unanswered is set if the cloud gave no answer at start.
-	unanswered bool
-	// started is closed once the cloud is initialized: its controllers start then.
-	started chan struct{}
+// Rejected credentials are tried again after rejectedRetry at first, and then after twice the previous wait, up to
+// rejectedRetryMax. A process that exits instead is restarted with the same credentials, each time with one more failed
+// login: vCenter Single Sign-On locks the account after five.
+const (
+	rejectedRetry    = 30 * time.Second
+	rejectedRetryMax = 5 * time.Minute
+)
+
+// Health is the health of a cloud.
+type Health interface {
+	// Check verifies that the cloud accepts the credentials.
+	Check(ctx context.Context) error
+	// SetBlocked stores why the set does no work at all. Nil ends that.
+	SetBlocked(err error)
 }
 
-func newControllerSet(source cloudSource, cloud cloudprovider.Interface, health *CloudHealth,
-	c clock.Clock) *controllerSet {
-	return &controllerSet{
-		source: source, cloud: cloud, health: health, clock: c, accepted: make(chan struct{}), started: make(chan struct{}),
+// Set is one cloud with its guards, and the state of its start. Each cloud has a set of controllers of its
+// own, over views of the shared informers: errors, hangs and panics of one never reach another.
+type Set struct {
+	provider provider.Descriptor
+	// cloud is the provider with its guards.
+	cloud  cloudprovider.Interface
+	health Health
+	clock  clock.Clock
+	// Rejected is the error of credentials that the cloud rejects; nil if it does not.
+	Rejected error
+	// Unanswered is set if the cloud gave no answer at start.
+	Unanswered bool
+	// accepted is closed once the cloud does not reject the credentials, and started once it is initialized: its
+	// controllers start then.
+	accepted, started chan struct{}
+}
+
+// NewSet returns the set of a provider with its guards.
+func NewSet(d provider.Descriptor, cloud cloudprovider.Interface, health Health, c clock.Clock) *Set {
+	return &Set{
+		provider: d, cloud: cloud, health: health, clock: c, accepted: make(chan struct{}), started: make(chan struct{}),
 	}
 }
 
-func (s *controllerSet) name() string { return s.source.Name }
+func (s *Set) name() string { return s.provider.Name }
 
-func (s *controllerSet) hasStarted() bool {
+func (s *Set) hasStarted() bool {
 	select {
 	case <-s.started:
 		return true
@@ -58,18 +77,18 @@ func (s *controllerSet) hasStarted() bool {
 	}
 }
 
-// awaitCredentials returns when the cloud does not reject the credentials any more, or ctx has ended. Until then the
+// AwaitCredentials returns when the cloud does not reject the credentials any more, or ctx has ended. Until then the
 // set does no work, and a process without another set does not take part in the leader election: another replica may
 // have accepted credentials.
-func (s *controllerSet) awaitCredentials(ctx context.Context) {
+func (s *Set) AwaitCredentials(ctx context.Context) {
 	defer close(s.accepted)
-	if s.rejected == nil {
+	if s.Rejected == nil {
 		return
 	}
 	logger := klog.FromContext(ctx).WithValues("provider", s.name())
-	s.health.SetBlocked(s.rejected)
+	s.health.SetBlocked(s.Rejected)
 	for wait := rejectedRetry; ; wait = min(2*wait, rejectedRetryMax) {
-		logger.Error(s.rejected, "Not ready: waiting for credentials that the cloud accepts", "retryAfter", wait)
+		logger.Error(s.Rejected, "Not ready: waiting for credentials that the cloud accepts", "retryAfter", wait)
 		if clocks.Sleep(ctx, s.clock, wait) != nil {
 			return
 		}
@@ -82,7 +101,7 @@ func (s *controllerSet) awaitCredentials(ctx context.Context) {
 }
 
 // start initializes the cloud.
-func (s *controllerSet) start(clients cloudprovider.ControllerClientBuilder, factory informers.SharedInformerFactory,
+func (s *Set) start(clients cloudprovider.ControllerClientBuilder, factory informers.SharedInformerFactory,
 	stop <-chan struct{}) {
 	s.cloud.Initialize(clients, stop)
 	if user, ok := s.cloud.(cloudprovider.InformerUser); ok {
@@ -91,11 +110,11 @@ func (s *controllerSet) start(clients cloudprovider.ControllerClientBuilder, fac
 	close(s.started)
 }
 
-// controllerSets are the clouds of the process. The framework sees them as one cloud: it initializes them, and starts
+// Sets are the clouds of the process. The framework sees them as one cloud: it initializes them, and starts
 // each kind of controller once, with a function that starts one for each set.
-type controllerSets struct {
+type Sets struct {
 	provider.Base
-	sets []*controllerSet
+	sets []*Set
 	// services decides which cloud has the load balancer of a Service.
 	services *assign.Services
 	// nodes decides whose a Node is; nil with one cloud, which sees all Nodes.
@@ -108,16 +127,22 @@ type controllerSets struct {
 }
 
 var (
-	_ cloudprovider.Interface    = (*controllerSets)(nil)
-	_ cloudprovider.InformerUser = (*controllerSets)(nil)
+	_ cloudprovider.Interface    = (*Sets)(nil)
+	_ cloudprovider.InformerUser = (*Sets)(nil)
 )
 
-// watch creates the views of the shared informers. It is called before the informers start.
-func (c *controllerSets) watch(config *appconfig.CompletedConfig, o *options) {
+// NewSets returns the sets of a process. The name is that of the flag.
+func NewSets(name string, sets ...*Set) *Sets { return &Sets{Base: provider.NewBase(name), sets: sets} }
+
+// All returns the sets.
+func (c *Sets) All() []*Set { return c.sets }
+
+// Watch creates the views of the shared informers. It is called before the informers start.
+func (c *Sets) Watch(config *appconfig.CompletedConfig, o Options) {
 	core := config.SharedInformers.Core().V1()
 	services := assign.ServicesOptions{
-		Choice:      assign.Choice{Default: o.defaultProvider, Classes: o.classes},
-		ClusterName: config.ComponentConfig.KubeCloudShared.ClusterName, Informer: core.Services(), MoveDelay: o.moveDelay,
+		Choice:      assign.Choice{Default: o.DefaultProvider, Classes: o.Classes},
+		ClusterName: config.ComponentConfig.KubeCloudShared.ClusterName, Informer: core.Services(), MoveDelay: o.MoveDelay,
 	}
 	var nodes []assign.NodeCloud
 	for _, set := range c.sets {
@@ -139,12 +164,12 @@ func (c *controllerSets) watch(config *appconfig.CompletedConfig, o *options) {
 	c.services = assign.NewServices(services)
 	if len(c.sets) > 1 {
 		c.nodes = assign.NewNodes(core.Nodes(), nil, nodes...)
-		c.unidentified = guard.Unidentified(c.nodes.HasInstance, o.guard)
+		c.unidentified = guard.Unidentified(c.nodes.HasInstance, o.Guard)
 	}
 }
 
-// setRuntime gives the assignment access to the cluster.
-func (c *controllerSets) setRuntime(r provider.Runtime) {
+// SetRuntime gives the assignment access to the cluster.
+func (c *Sets) SetRuntime(r provider.Runtime) {
 	c.services.SetRuntime(r)
 	if c.nodes != nil {
 		c.nodes.SetRecorder(r.Recorder)
@@ -152,7 +177,7 @@ func (c *controllerSets) setRuntime(r provider.Runtime) {
 }
 
 // nodesOf returns the informer of the Nodes of a set.
-func (c *controllerSets) nodesOf(set *controllerSet, all coreinformers.NodeInformer) coreinformers.NodeInformer {
+func (c *Sets) nodesOf(set *Set, all coreinformers.NodeInformer) coreinformers.NodeInformer {
 	if c.nodes == nil {
 		return all
 	}
@@ -160,13 +185,13 @@ func (c *controllerSets) nodesOf(set *controllerSet, all coreinformers.NodeInfor
 }
 
 // Initialize implements cloudprovider.Interface. The framework calls it on the leader.
-func (c *controllerSets) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
+func (c *Sets) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
 	c.clients, c.stop = clients, stop
 }
 
 // SetInformers implements cloudprovider.InformerUser. The framework calls it after Initialize, and starts the
 // controllers after it: those of one cloud only after it is initialized. With several, each starts by itself.
-func (c *controllerSets) SetInformers(factory informers.SharedInformerFactory) {
+func (c *Sets) SetInformers(factory informers.SharedInformerFactory) {
 	ctx := wait.ContextForChannel(c.stop)
 	run := func(ctx context.Context, what string, assignment func(context.Context) error) {
 		if err := assignment(ctx); err != nil {
@@ -198,16 +223,16 @@ func (c *controllerSets) SetInformers(factory informers.SharedInformerFactory) {
 }
 
 // LoadBalancer implements cloudprovider.Interface. Each set has its own.
-func (*controllerSets) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
+func (*Sets) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
 
 // InstancesV2 implements cloudprovider.Interface. Each set has its own.
-func (*controllerSets) InstancesV2() (cloudprovider.InstancesV2, bool) { return nil, false }
+func (*Sets) InstancesV2() (cloudprovider.InstancesV2, bool) { return nil, false }
 
 // Routes implements cloudprovider.Interface. Each set has its own.
-func (*controllerSets) Routes() (cloudprovider.Routes, bool) { return nil, false }
+func (*Sets) Routes() (cloudprovider.Routes, bool) { return nil, false }
 
 // Stop ends the work of all sets.
-func (c *controllerSets) Stop(ctx context.Context) {
+func (c *Sets) Stop(ctx context.Context) {
 	var group sync.WaitGroup
 	for _, set := range c.sets {
 		if stopper, ok := set.cloud.(provider.Stopper); ok {
@@ -226,8 +251,8 @@ type controllerStart struct {
 	app.ControllerInitContext
 	config *appconfig.CompletedConfig
 	shared controllermanagerapp.ControllerContext
-	sets   *controllerSets
-	set    *controllerSet
+	sets   *Sets
+	set    *Set
 }
 
 // informers returns the shared informers.
@@ -241,7 +266,7 @@ func perSet(start startFunc) app.InitFuncConstructor {
 	return func(initContext app.ControllerInitContext, config *appconfig.CompletedConfig,
 		cloud cloudprovider.Interface) app.InitFunc {
 		return func(ctx context.Context, shared controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
-			sets, _ := cloud.(*controllerSets)
+			sets, _ := cloud.(*Sets)
 			any := false
 			for _, set := range sets.sets {
 				s := controllerStart{initContext, config, shared, sets, set}

@@ -1,0 +1,160 @@
+package assign
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/utils/ptr"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+)
+
+// Whoever edits a Service, or the flags of the manager, moves nothing without an approval.
+func TestChangedChoiceIsHeld(t *testing.T) {
+	for name, change := range map[string]func(*serviceTest){
+		"by an annotation": func(s *serviceTest) { s.edit(selecting("b")) },
+		"by the default":   func(s *serviceTest) { s.start("b", "a") },
+		"by a class, after its type was changed": func(s *serviceTest) {
+			s.edit(func(s *v1.Service) { s.Spec.Type = v1.ServiceTypeClusterIP })
+			s.edit(func(s *v1.Service) { s.Spec.Type = v1.ServiceTypeLoadBalancer }, classed("unified-ccm.io/b"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServiceTest(t, web(finalized))
+				s.a.exist = true
+				s.start("a", "b")
+				s.want("a", "a")
+				change(s)
+				time.Sleep(time.Hour)
+				s.want("a", "a")
+				if s.heldID() == "" || s.b.has() {
+					t.Errorf("held %q, a second load balancer: %t", s.heldID(), s.b.has())
+				}
+				s.edit(approving("another-id"))
+				s.want("a", "a")
+				if err := s.ensure("b"); !errors.Is(err, cloudprovider.ImplementedElsewhere) {
+					t.Errorf("the other cloud: %v", err)
+				}
+				writes := s.writes
+				time.Sleep(time.Hour)
+				s.edit(func(s *v1.Service) { s.Labels = map[string]string{"a": "b"} })
+				if s.writes != writes {
+					t.Errorf("%d further writes", s.writes-writes)
+				}
+			})
+		})
+	}
+}
+
+// A move creates first and deletes last, however often it is interrupted.
+func TestApprovedMove(t *testing.T) {
+	for name, restarts := range map[string]bool{"in one process": false, "with restarts": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServiceTest(t, web(finalized))
+				restart := func() {
+					if restarts {
+						s.start("a", "b")
+					}
+				}
+				s.a.exist = true
+				s.start("a", "b")
+				s.edit(selecting("b"))
+				s.edit(approving(s.heldID()))
+				s.want("a to b", "a", "b")
+				if got := s.current().Annotations[intent.KeyApprove]; got != "" {
+					t.Errorf("the approval stays: %q", got)
+				}
+				restart()
+				s.b.fail(errors.New("quota"))
+				if err := s.ensure("b"); err == nil {
+					t.Error("no error")
+				}
+				// The old load balancer follows the nodes, and does not report its address.
+				if err := s.ensure("a"); !errors.Is(err, cloudprovider.ImplementedElsewhere) || !slices.Contains(s.a.made(), "ensure") {
+					t.Errorf("the old cloud: %v", err)
+				}
+				time.Sleep(24 * time.Hour)
+				if !s.a.has() {
+					t.Fatal("the old load balancer is deleted before the new one exists")
+				}
+				s.b.fail(nil)
+				if err := s.ensure("b"); err != nil {
+					t.Error(err)
+				}
+				restart()
+				time.Sleep(DefaultMoveDelay - time.Minute)
+				if !s.a.has() || !s.b.has() {
+					t.Errorf("a %t, b %t, want both for %s", s.a.has(), s.b.has(), DefaultMoveDelay)
+				}
+				s.a.fail(errors.New("503"))
+				time.Sleep(time.Hour)
+				s.want("a to b", "a", "b")
+				restart()
+				s.a.fail(nil)
+				time.Sleep(time.Hour)
+				s.want("b", "b")
+				if s.a.has() || !s.b.has() {
+					t.Errorf("a %t, b %t", s.a.has(), s.b.has())
+				}
+				if s.heldID() != "" {
+					t.Error("the move is still held")
+				}
+			})
+		})
+	}
+}
+
+// A Service that is deleted in the middle of a move leaves nothing behind, and keeps its finalizer until then.
+func TestDeletionDuringAMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServiceTest(t, web(finalized))
+		s.a.exist = true
+		s.start("a", "b")
+		s.edit(selecting("b"))
+		s.edit(approving(s.heldID()))
+		if err := s.ensure("b"); err != nil {
+			t.Fatal(err)
+		}
+		s.edit(func(s *v1.Service) { s.DeletionTimestamp = ptr.To(metav1.Now()) })
+		s.want("a to b", "b")
+		balancer, _ := s.Balancer("b")
+		s.a.fail(errors.New("503"))
+		if _, exists, err := balancer.GetLoadBalancer(t.Context(), "c", s.current()); err != nil || !exists {
+			t.Errorf("exists %t, %v", exists, err)
+		}
+		if err := balancer.EnsureLoadBalancerDeleted(t.Context(), "c", s.current()); err == nil {
+			t.Error("the finalizer would be removed while a load balancer is left")
+		}
+		s.a.fail(nil)
+		if err := balancer.EnsureLoadBalancerDeleted(t.Context(), "c", s.current()); err != nil || s.a.has() || s.b.has() {
+			t.Errorf("%v, a %t, b %t", err, s.a.has(), s.b.has())
+		}
+	})
+}
+
+// Going back before the new load balancer has an address needs no approval: the old one has the traffic.
+func TestMoveIsTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServiceTest(t, web(finalized))
+		s.a.exist = true
+		s.start("a", "b")
+		s.edit(selecting("b"))
+		s.edit(approving(s.heldID()))
+		s.want("a to b", "a", "b")
+		s.edit(selecting("a"))
+		s.want("b to a", "a", "b")
+		if err := s.ensure("a"); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Hour)
+		s.want("a", "a")
+	})
+}
