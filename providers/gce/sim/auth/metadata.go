@@ -33,6 +33,7 @@ func (t *Tokens) ServeMetadata(w http.ResponseWriter, r *http.Request, m Machine
 		return
 	}
 	path := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, pathMetadata), "/")
+	path = strings.Replace(path, "service-accounts/"+t.Account, "service-accounts/default", 1)
 	account, ok := strings.CutPrefix(path, "instance/service-accounts/default")
 	switch {
 	case ok && account == "/token":

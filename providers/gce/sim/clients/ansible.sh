@@ -12,6 +12,7 @@ trap 'kill "$proxy_PID"' EXIT
 read -r port <&"${proxy[0]}"
 export HTTPS_PROXY=http://127.0.0.1:$port https_proxy=http://127.0.0.1:$port no_proxy=127.0.0.1 NO_PROXY=127.0.0.1
 export REQUESTS_CA_BUNDLE=$work/tls.crt ANSIBLE_NOCOLOR=1 ANSIBLE_LOCALHOST_WARNING=false ANSIBLE_HOME=$work
+export GCE_METADATA_ROOT=${endpoint#http://} GCE_METADATA_IP=${endpoint#http://}
 export ANSIBLE_INVENTORY_UNPARSED_WARNING=false
 
 play() { # wanted changes, at most; name; options

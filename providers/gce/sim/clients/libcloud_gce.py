@@ -48,7 +48,7 @@ def main():
     check("zones", sorted(z.name for z in gce.ex_list_zones()), [f"{REGION}-{x}" for x in "bcd"])
     check("nodes", sorted(n.name for n in gce.list_nodes(ex_zone="all")), ["node-1", "node-2", "node-3"])
     check("network", gce.ex_get_network("default").name, "default")
-    check("subnet", gce.ex_get_subnetwork("default", REGION).cidr, "10.132.0.0/20")
+    check("subnet", gce.ex_get_subnetwork("default", REGION).cidr, "10.132.0.0/18")
 
     health = gce.ex_create_healthcheck("lc", port=10256, path="/healthz", interval=8, timeout=1)
     pool = gce.ex_create_targetpool("lc", region=REGION, healthchecks=["lc"], session_affinity="CLIENT_IP")

@@ -31,7 +31,7 @@ type Options struct {
 	Network     string
 	AutoSubnets bool
 
-	// Machines is the range of the subnet in Region, 10.132.0.0/20 by default. Public is the range of external addresses
+	// Machines is the range of the subnet in Region, 10.132.0.0/18 by default. Public is the range of external addresses
 	// in the premium tier, and Standard in the standard tier.
 	Machines, Public, Standard netip.Prefix
 	// Pods is the secondary range of the subnet from which each machine gets an alias range of 256 addresses. Without it
@@ -103,7 +103,7 @@ func (o Options) WithDefaults() Options {
 		o.Zones = []string{o.Region + "-b", o.Region + "-c", o.Region + "-d"}
 	}
 	o.Network = cmp.Or(o.Network, "default")
-	setPrefix(&o.Machines, "10.132.0.0/20")
+	setPrefix(&o.Machines, "10.132.0.0/18")
 	setPrefix(&o.Public, "198.18.0.0/16")
 	setPrefix(&o.Standard, "198.19.0.0/16")
 	if o.Tags == nil {

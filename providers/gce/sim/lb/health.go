@@ -41,7 +41,7 @@ func (s *State) isHealthy(i *vm.Instance, p *probe) bool {
 	}
 	nic := i.NetworkInterfaces[0]
 	flow := vpc.Flow{Network: nic.Network, Destination: p.ip, Protocol: protocolTCP, Port: p.port, Tags: i.Tags.Items}
-	return vpc.AllowsFrom(s.Rules(nic.Network), flow, p.source)
+	return vpc.AllowsFrom(s.Rules(nic.Network, p.ip.String()), flow, p.source)
 }
 
 func state(healthy bool) string {

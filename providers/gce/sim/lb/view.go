@@ -23,9 +23,9 @@ func (s *State) LoadBalancers() []world.LoadBalancer {
 		}
 		lb := world.LoadBalancer{Name: r.Name, Internal: r.LoadBalancingScheme == schemeInternal,
 			Addresses: []string{r.IPAddress}}
-		members := s.members(r)
-		for _, port := range s.openPorts(r) {
-			lb.Listeners = append(lb.Listeners, s.listener(r, port, members))
+		members, firewalls := s.members(r), s.Rules(s.networkOf(r), r.IPAddress)
+		for _, port := range openPorts(r, firewalls) {
+			lb.Listeners = append(lb.Listeners, s.listener(r, port, members, firewalls))
 		}
 		out = append(out, lb)
 	}
@@ -66,14 +66,14 @@ func (s *State) networkOf(r *Rule) string {
 
 // openPorts returns the ports that a rule forwards and firewall rules name for its address, sorted. A port without a
 // firewall rule is no listener, unless the rule has single ports: no traffic reaches the members.
-func (s *State) openPorts(r *Rule) []int {
+func openPorts(r *Rule, firewalls []*vpc.Firewall) []int {
 	ports := map[int]bool{}
 	for _, p := range r.ranges() {
 		if p.First == p.Last || len(r.Ports) > 0 {
 			ports[p.First] = true
 		}
 	}
-	for _, f := range s.Rules(s.networkOf(r)) {
+	for _, f := range firewalls {
 		for _, p := range f.PortsFor(r.IPAddress, r.IPProtocol) {
 			for port := p.First; port <= p.Last && p.Last-p.First < 1000; port++ {
 				one := vpc.Ports{First: port, Last: port}
@@ -92,23 +92,22 @@ func (s *State) openPorts(r *Rule) []int {
 }
 
 // listener returns one port of a rule. Its members are those instances that firewall rules let clients reach.
-func (s *State) listener(r *Rule, port int, members []*vm.Instance) world.Listener {
+func (s *State) listener(r *Rule, port int, members []*vm.Instance, firewalls []*vpc.Firewall) world.Listener {
 	out := world.Listener{Protocol: v1.Protocol(r.IPProtocol), Port: int32(port)} //nolint:gosec // a port
 	ip, err := netip.ParseAddr(r.IPAddress)
 	if err != nil {
 		return out
 	}
-	rules := s.Rules(s.networkOf(r))
 	var sources []string
 	for _, i := range members {
 		flow := vpc.Flow{Network: i.NetworkInterfaces[0].Network, Destination: ip, Protocol: r.IPProtocol, Port: port,
 			Tags: i.Tags.Items}
-		if open := vpc.Sources(rules, flow); len(open) > 0 {
+		if open := vpc.Sources(firewalls, flow); len(open) > 0 {
 			out.Members, sources = append(out.Members, i.Name), open
 		}
 	}
 	if len(members) == 0 {
-		sources = vpc.Sources(rules, vpc.Flow{Network: s.networkOf(r), Destination: ip, Protocol: r.IPProtocol, Port: port,
+		sources = vpc.Sources(firewalls, vpc.Flow{Network: s.networkOf(r), Destination: ip, Protocol: r.IPProtocol, Port: port,
 			Tags: s.Options.Tags})
 	}
 	out.SourceRanges = world.SourceRanges(sources)

@@ -139,8 +139,14 @@ func addInstances(s *State, k *core.Call) (any, error) {
 	if len(g.members)+len(list) > maxGroup {
 		return nil, core.BadRequest("limitExceeded", "Exceeded limit '%d' of instances of '%s'.", maxGroup, g.Ref())
 	}
-	if err := s.checkBalancedOnce(g, list); err != nil {
-		return nil, err
+	if s.UserOf(g.Ref()) != nil {
+		var urls []string
+		for _, i := range list {
+			urls = append(urls, i.SelfLink)
+		}
+		if err := s.checkBalancedOnce(g, urls); err != nil {
+			return nil, err
+		}
 	}
 	return s.Start(k, g, "addInstances", true, func() {
 		g.Network, g.Subnetwork = network, subnet
@@ -159,29 +165,18 @@ func (s *State) exists(i *Instance) bool {
 	return err == nil && found == i
 }
 
-// checkBalancedOnce checks that instances that join a group of a backend service are in no other such group.
-func (s *State) checkBalancedOnce(g *Group, list []*Instance) error {
-	if s.UserOf(g.Ref()) == nil {
-		return nil
-	}
-	for _, i := range list {
-		if other := s.balancedGroup(i.SelfLink); other != nil && other != g {
-			return errBalancedTwice(i.Ref())
+// checkBalancedOnce checks that instances of a group that a backend service has, or gets, are in no other such group.
+func (s *State) checkBalancedOnce(g *Group, members []string) error {
+	for _, other := range s.groups() {
+		if other == g || len(other.members) == 0 || s.UserOf(other.Ref()) == nil {
+			continue
 		}
-	}
-	return nil
-}
-
-func errBalancedTwice(r core.Ref) error {
-	return core.BadRequest("instanceInMultipleLoadBalancedIgs",
-		"Validation failed for instance '%s': instance may belong to at most one load-balanced instance group.", r)
-}
-
-// balancedGroup returns the group of an instance that a backend service refers to, or nil.
-func (s *State) balancedGroup(instance string) *Group {
-	for _, g := range s.groups() {
-		if slices.Contains(g.members, instance) && s.UserOf(g.Ref()) != nil {
-			return g
+		for _, member := range members {
+			if slices.Contains(other.members, member) {
+				return core.BadRequest("instanceInMultipleLoadBalancedIgs",
+					"Validation failed for instance '%s': instance may belong to at most one load-balanced instance group.",
+					core.ParseURL(member))
+			}
 		}
 	}
 	return nil
@@ -200,12 +195,7 @@ func (s *State) UseGroup(k *core.Call, field, url string) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, member := range g.members {
-		if other := s.balancedGroup(member); other != nil && other != g {
-			return nil, errBalancedTwice(core.ParseURL(member))
-		}
-	}
-	return g, nil
+	return g, s.checkBalancedOnce(g, g.members)
 }
 
 // removeInstances removes all instances of a request or none.

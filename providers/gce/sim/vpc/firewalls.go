@@ -262,11 +262,12 @@ func (f *Firewall) PortsFor(address, protocol string) []Ports {
 	return out
 }
 
-// Rules returns the rules of a network in the order of their precedence: denying ones come before others of the same
-// priority.
-func (s *State) Rules(network string) []*Firewall {
+// Rules returns the rules of a network for an address in the order of their precedence: denying ones come before others
+// of the same priority.
+func (s *State) Rules(network, address string) []*Firewall {
+	ip, err := netip.ParseAddr(address)
 	list := slices.DeleteFunc(core.All[*Firewall](s.State, "firewalls"), func(f *Firewall) bool {
-		return f.Network != network
+		return err != nil || f.Network != network || !f.covers(ip)
 	})
 	sorting.Func(list, func(a, b *Firewall) int {
 		return cmp.Or(cmp.Compare(*a.Priority, *b.Priority), cmp.Compare(len(b.Denied), len(a.Denied)))
