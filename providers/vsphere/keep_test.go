@@ -61,31 +61,23 @@ func TestHeldConfigurationKeepsExistingValues(t *testing.T) {
 	further := before
 	further.port = "[8443]"
 	for name, tc := range map[string]struct {
-		change  func(t *testing.T, w *sim.Cloud, lines string) string
+		change  func(lines string) string
 		further func(*serverShown)
 		// moved is what the approval changes.
 		moved func(*serverShown)
 	}{
 		"another application profile": {
-			change: func(_ *testing.T, _ *sim.Cloud, lines string) string {
+			change: func(lines string) string {
 				return strings.Replace(lines, "size = LARGE", "size = LARGE\ntcp-app-profile-path = "+otherProfile, 1)
 			},
 			further: func(s *serverShown) { s.profile = "other" },
 			moved:   func(s *serverShown) { s.profile = "other" },
 		},
 		"another pool": {
-			change: func(_ *testing.T, _ *sim.Cloud, lines string) string {
+			change: func(lines string) string {
 				return strings.Replace(lines, "ip-pool-name = "+nsxt.PublicPool, "ip-pool-name = "+nsxt.InternalPool, 1)
 			},
 			moved: func(s *serverShown) { s.pool, s.address = nsxt.InternalPool, "" },
-		},
-		"another address by hand": {
-			change: func(t *testing.T, w *sim.Cloud, lines string) string {
-				edit(t, w, serversPath, document{"ip_address": "192.0.2.99"})
-				return lines
-			},
-			further: func(s *serverShown) { s.address = "192.0.2.99" },
-			moved:   func(s *serverShown) { s.address = "192.0.2.1" },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +93,7 @@ func TestHeldConfigurationKeepsExistingValues(t *testing.T) {
 				if got := servers(t, w); !slices.Equal(got, []serverShown{before}) {
 					t.Fatalf("created %v", got)
 				}
-				c = c.reconfigured(t, w, func(lines string) string { return tc.change(t, w, lines) })
+				c = c.reconfigured(t, w, tc.change)
 				kept := servers(t, w)[0]
 				want := []serverShown{kept}
 				expect := func(when string) {

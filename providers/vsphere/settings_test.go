@@ -16,6 +16,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim/nsxt"
 )
@@ -293,6 +294,35 @@ func TestRecordStaysWithService(t *testing.T) {
 			if a["_revision"] != 0.0 {
 				t.Errorf("the allocation was updated: %v", a)
 			}
+		}
+	})
+}
+
+// The algorithm of pools follows the annotation; once that is removed, it is the one of NSX-T by default.
+func TestAlgorithm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNSXT(t)
+		c := joinCluster(t, w, "cluster")
+		svc := webService("uid", 80)
+		svc.Annotations = map[string]string{}
+		for _, step := range []struct{ value, want string }{
+			{"LEAST_CONNECTION", "LEAST_CONNECTION"}, {"IP_HASH", "IP_HASH"}, {"", "ROUND_ROBIN"},
+		} {
+			if svc.Annotations[annotation.KeyAlgorithm] = step.value; step.value == "" {
+				delete(svc.Annotations, annotation.KeyAlgorithm)
+			}
+			if err := c.ensure(t, svc); err != nil {
+				t.Fatal(err)
+			}
+			for _, pool := range objectsOf(t, w, poolsPath) {
+				if pool["algorithm"] != step.want {
+					t.Errorf("with %q, the algorithm is %v", step.value, pool["algorithm"])
+				}
+			}
+		}
+		svc.Annotations[annotation.KeyAlgorithm] = "random"
+		if err := c.ensure(t, svc); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), "LEAST_CONNECTION") {
+			t.Errorf("error %v", err)
 		}
 	})
 }

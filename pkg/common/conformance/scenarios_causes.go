@@ -85,6 +85,7 @@ func handMadeChangeBesideEdit(ctx context.Context, r *Session) error {
 		r.put(ctx, "web", 80, 8443),
 		r.restart(ctx, other), r.held(ctx, "web", 80, 443, 8443),
 		func() error { return r.planned("web", holdsNone(&fields))(ctx) },
+		r.restart(ctx, ManagerOptions{}), // without what the other configuration would move
 		func() error { return r.changeApproved(ctx, loadBalancerService("web"), 80, 8443) },
 	)
 }

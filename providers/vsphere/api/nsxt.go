@@ -124,6 +124,7 @@ type (
 		Resource
 		Members            []LBPoolMember `json:"members"`
 		ActiveMonitorPaths []string       `json:"active_monitor_paths"`
+		Algorithm          string         `json:"algorithm,omitempty"`
 		SNATTranslation    *SNAT          `json:"snat_translation,omitempty"`
 	}
 	// LBPoolMember is a member, without the port of its virtual server. Weight and the fields after it are set by users.

@@ -7,6 +7,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
 
@@ -26,6 +27,7 @@ var poolKind = objectKind[api.LBPool, *api.LBPool]{
 				Name:  "active_monitor_paths",
 				Value: rows.Set(func(p *api.LBPool) *[]string { return &p.ActiveMonitorPaths }),
 			},
+			{Name: "algorithm", Value: rows.Text(func(p *api.LBPool) *string { return &p.Algorithm })},
 			tagsRow[api.LBPool](),
 		}),
 	},
@@ -64,7 +66,7 @@ func (d *differ) ensurePool(port Port, monitor string, after []plan.Ref) (path s
 		return d.poolCreate(port, monitor, tags, after)
 	}
 	have := d.have.Pools[i]
-	want := api.LBPool{ActiveMonitorPaths: d.activeMonitors(have, monitor)}
+	want := api.LBPool{ActiveMonitorPaths: d.activeMonitors(have, monitor), Algorithm: d.algorithm(have)}
 	want.Tags = setTags(have.Tags, tags)
 	if update, ok := poolKind.update(d, have, want, tags); ok {
 		update.After = after
@@ -74,6 +76,14 @@ func (d *differ) ensurePool(port Port, monitor string, after []plan.Ref) (path s
 		d.plan.Add(update)
 	}
 	return have.Path, nil
+}
+
+// algorithm returns the algorithm of a pool that exists: one that a user has set in NSX-T stays without an annotation.
+func (d *differ) algorithm(have api.LBPool) string {
+	if d.want.Options.Algorithm == "" && storedRecord(d.have).Has(annotation.KeyAlgorithm) {
+		return annotation.RoundRobin
+	}
+	return cmp.Or(d.want.Options.Algorithm, have.Algorithm)
 }
 
 // activeMonitors returns the monitors of an existing pool: that of the Service, and those that a user set, which may
@@ -92,6 +102,7 @@ func (d *differ) activeMonitors(have api.LBPool, monitor string) []string {
 func (d *differ) poolCreate(port Port, monitor string, tags map[string]string, after []plan.Ref) (string, []plan.Ref) {
 	want := api.LBPool{
 		Members: d.want.Members, ActiveMonitorPaths: []string{}, SNATTranslation: &api.SNAT{Type: d.want.SNAT},
+		Algorithm: d.want.Options.Algorithm,
 	}
 	if monitor != "" {
 		want.ActiveMonitorPaths = append(want.ActiveMonitorPaths, monitor)

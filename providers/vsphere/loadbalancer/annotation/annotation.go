@@ -9,17 +9,36 @@ import (
 // prefix is the prefix of the provider's own annotations.
 const prefix = "loadbalancer.vmware.io/"
 
-// KeyClass selects a class of load balancers.
-const KeyClass = names.ClassAnnotation
+// ownPrefix is the prefix of annotations that only this manager reads.
+const ownPrefix = "vsphere.unified-ccm.io/"
+
+const (
+	// KeyClass selects a class of load balancers.
+	KeyClass = names.ClassAnnotation
+	// KeyAlgorithm selects how connections are distributed.
+	KeyAlgorithm = ownPrefix + "algorithm"
+)
+
+// RoundRobin is the algorithm of NSX-T by default.
+const RoundRobin = "ROUND_ROBIN"
 
 // Options are the values of the provider's own annotations.
 type Options struct {
 	// Class is "" without the annotation.
 	Class string
+	// Algorithm is "" without the annotation.
+	Algorithm string
 }
 
 func table(o *Options) intent.Table {
 	return intent.Table{{
+		Key: KeyAlgorithm, Type: "ROUND_ROBIN, LEAST_CONNECTION or IP_HASH", Default: RoundRobin + ", or what is set in NSX-T",
+		Example: "LEAST_CONNECTION",
+		Doc: "How connections are distributed to the nodes. Changes apply to a live Service, for new connections. Without " +
+			"the annotation, an algorithm that was set in NSX-T stays; removing it sets " + RoundRobin + " again.",
+		Empty: intent.EmptyRefused,
+		Set:   intent.Store(&o.Algorithm, intent.OneOf(RoundRobin, "LEAST_CONNECTION", "IP_HASH")),
+	}, {
 		Key: KeyClass, Type: "name", Default: names.DefaultClass, Example: "internal",
 		Doc: "The section [LoadBalancerClass \"NAME\"] of vsphere.conf with the pool of the address and the application " +
 			"profiles. Changing it on a live Service gives the load balancer an address of the other pool, so that clients " +
@@ -40,7 +59,7 @@ func Read(in intent.Service, problems *intent.Problems) Options {
 func Documentation() []intent.Annotation { return table(&Options{}).Documentation() }
 
 // Prefixes returns the prefixes of the provider's own annotations.
-func Prefixes() []string { return []string{prefix} }
+func Prefixes() []string { return []string{prefix, ownPrefix} }
 
 // Portable returns the keys of the portable annotations that the provider supports.
 func Portable() []string {
