@@ -27,6 +27,7 @@ func Reference(r report.Report) report.Report {
 		costs := map[string]report.Cost{}
 		for column, cost := range o.Costs {
 			cost.Seconds = 0
+			cost.Missing, _, _ = strings.Cut(cost.Missing, "; the log of ccm ends: ")
 			costs[column] = cost
 		}
 		o.Costs = costs

@@ -10,6 +10,7 @@ var placeholders = []struct {
 }{
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "UUID"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?`), "TIME"},
+	{regexp.MustCompile(`\b\d+(\.\d+)?(µs|ms)\b`), "TIME"},
 	{regexp.MustCompile(`([0-9a-f]{2}:){5}[0-9a-f]{2}`), "MAC"},
 	// Records of what was applied, and checksums of members.
 	{regexp.MustCompile(`(applied=|targets=)(\d+\.)?[\w-]{11}\b(\.\.[\w-]+)?`), "${1}RECORD"},

@@ -11,6 +11,7 @@ func TestStableReplacesValuesThatTheCloudChooses(t *testing.T) {
 		"a6f086bafbef24533914405b80c846dd-1347614563.us-west-2.elb.amazonaws.com":                                            "aUID.us-west-2.elb.amazonaws.com",
 		"2026-11-22T14:34:47.142Z and fa:16:3e:67:c8:e7":                                                                     "TIME and MAC",
 		"port 30000 of 203.0.113.0/24 for 300 s":                                                                             "port NODEPORT of 203.0.113.0/24 for 300 s",
+		"after 39.839µs":                                                                                                     "after TIME",
 		"applied to service-own-class/web":                                                                                   "applied to service-own-class/web",
 	} {
 		if got := stable(text); got != want {

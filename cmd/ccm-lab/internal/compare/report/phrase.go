@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// The parts of the message of an Event around the reason for it: the reason of the Event, the field and its value that
-// the message is about, and the cloud that it names.
+// The parts of the message of an Event around the reason for it: the reason of the Event, what Kubernetes' controllers
+// put before an error, the field and its value that the message is about, and the cloud that it names.
 var (
-	eventReason  = regexp.MustCompile(`^[A-Z][A-Za-z]+: `)
-	fieldAndText = regexp.MustCompile(`^[\w./\[\]-]+( \([^)]*\))?( is "[^"]*"…?)?: `)
-	namedCloud   = regexp.MustCompile(`^(load balancers of )?the cloud \w+ `)
+	controllerText = regexp.MustCompile(`^(\(combined from similar events\): )?(Could not create route [^:]*: )?`)
+	eventReason    = regexp.MustCompile(`^[A-Z][A-Za-z]+: `)
+	fieldAndText   = regexp.MustCompile(`^[\w./\[\]-]+( \([^)]*\))?( is "[^"]*"…?)?: `)
+	namedCloud     = regexp.MustCompile(`^(load balancers of )?the cloud \w+ `)
 )
 
 // unexplained ends the summary of what was ignored, which the verdict says too.
@@ -24,7 +25,8 @@ func (c Cell) Phrase() string {
 	if reason == "" || c.Verdict == Works {
 		return text
 	}
-	text = fieldAndText.ReplaceAllString(strings.TrimPrefix(text, reason), "")
+	text = controllerText.ReplaceAllString(strings.TrimPrefix(text, reason), "")
+	text = fieldAndText.ReplaceAllString(text, "")
 	for _, end := range []string{": ", "; ", ", so "} {
 		text, _, _ = strings.Cut(text, end)
 	}

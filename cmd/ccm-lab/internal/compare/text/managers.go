@@ -14,7 +14,8 @@ func managers(r report.Report) string {
 	for _, p := range r.Pairs() {
 		if b.Len() == 0 {
 			b.WriteString("## Beside today's managers\n\nBinaries of the clouds' own managers ran the same scenarios on the " +
-				"same simulated clouds, with their own annotations. Rows in which both do the same are left out.\n\n")
+				"same simulated clouds, with their own annotations. Each outcome is that of one run; nodes are Ready as soon as " +
+				"they register. Rows in which both do the same are left out.\n\n")
 		}
 		b.WriteString(beside(r, p))
 	}
