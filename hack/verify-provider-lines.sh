@@ -3,7 +3,7 @@
 # files and the documentation do not count, nor tests, which may have it as an example.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-cloud=vsphere
+cloud=gce
 
 # cloud_files are the files that only this cloud has outside of its folder. Each is modelled on that of another cloud.
 cloud_files=(
@@ -11,6 +11,7 @@ cloud_files=(
 	"cmd/ccm-lab/internal/lab/simulator_$cloud.go"
 	"deploy/chart/presets/$cloud.yaml"
 	"hack/sim-clients-$cloud.sh"
+	"hack/update-$cloud-roles.sh"
 )
 # shared are the files that every cloud has lines in, with their maximum number, and why.
 shared=(
@@ -48,7 +49,8 @@ while IFS=: read -r file count; do
 		failed=1
 	fi
 done < <(git grep -ciI --untracked -e "$cloud" -- . ":!providers/$cloud" ':!docs' ':!*.md' ':!changelog.d' \
-	':!*_test.go' ':!deploy/manifests' ':!deploy/chart/values.schema.json' ':!hack/verify-provider-lines.sh')
+	':!*_test.go' ':!deploy/manifests' ':!deploy/chart/values.schema.json' ':!hack/verify-provider-lines.sh' \
+	":!deploy/$cloud" ':!*.sum')
 for file in "${cloud_files[@]}"; do
 	[[ -e $file ]] || { echo "$file: is missing" && failed=1; }
 done

@@ -54,7 +54,6 @@ func newProvidersCommand() *cobra.Command {
 // The descriptors of providers declare those of the other clouds.
 func registerForeignPrefixes() {
 	provider.RegisterForeignPrefixes("azure", "service.beta.kubernetes.io/azure-")
-	provider.RegisterForeignPrefixes("gce", "cloud.google.com/", "networking.gke.io/")
 	provider.RegisterForeignPrefixes("hcloud", "load-balancer.hetzner.cloud/")
 	provider.RegisterForeignPrefixes("digitalocean", "service.beta.kubernetes.io/do-loadbalancer-")
 	provider.RegisterForeignPrefixes("oci", "service.beta.kubernetes.io/oci-", "oci.oraclecloud.com/")
