@@ -163,7 +163,10 @@ func TestMetadataServerTellsAboutTheMachine(t *testing.T) {
 	if status, _, _ := get(t, c, "GET", "/computeMetadata/v1/project/project-id", http.Header{}); status != http.StatusForbidden {
 		t.Errorf("status without the header is %d", status)
 	}
-	_, body, _ := get(t, c, "GET", "/computeMetadata/v1/instance/service-accounts/default/token", flavor)
+	_, body, header := get(t, c, "GET", "/computeMetadata/v1/instance/service-accounts/default/token", flavor)
+	if kind := header.Get("Content-Type"); kind != "application/json" {
+		t.Errorf("type of the token is %s: google-auth compares it", kind)
+	}
 	var token oauth2.Token
 	if err := json.Unmarshal([]byte(body), &token); err != nil {
 		t.Fatal(err)

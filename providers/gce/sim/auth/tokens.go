@@ -189,7 +189,7 @@ func (t *Tokens) KeyFile(endpoint string) ([]byte, error) {
 }
 
 func answer(w http.ResponseWriter, status int, body any) {
-	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	w.Header().Set("Content-Type", "application/json") // Clients of the metadata server compare it.
 	w.WriteHeader(status)
 	// This fails only if the client has disconnected.
 	_ = json.NewEncoder(w).Encode(body)

@@ -107,8 +107,8 @@ func (s *State) listener(r *Rule, port int, members []*vm.Instance, firewalls []
 		}
 	}
 	if len(members) == 0 {
-		sources = vpc.Sources(firewalls, vpc.Flow{Network: s.networkOf(r), Destination: ip, Protocol: r.IPProtocol, Port: port,
-			Tags: s.Options.Tags})
+		sources = vpc.Sources(firewalls, vpc.Flow{Network: s.networkOf(r), Destination: ip, Protocol: r.IPProtocol,
+			Port: port, Tags: s.Options.Tags})
 	}
 	out.SourceRanges = world.SourceRanges(sources)
 	if slices.Contains(sources, "0.0.0.0/0") {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	compute "google.golang.org/api/compute/v1"
 	"google.golang.org/api/googleapi"
@@ -146,6 +147,9 @@ func (c *cloud) launch(name, zone string) string {
 	}
 	return i.SelfLink
 }
+
+// pass lets time pass in the bubble.
+func pass(d time.Duration) { time.Sleep(d) }
 
 // must returns the result of a call that must succeed.
 func must[T any](t *testing.T) func(x T, err error) T {

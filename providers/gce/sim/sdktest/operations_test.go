@@ -22,7 +22,7 @@ func TestOperationsArePendingThenRunningThenDone(t *testing.T) {
 			if op.Status != want || (op.EndTime != "") != (want == "DONE") {
 				t.Fatalf("operation is %+v, want %s", op, want)
 			}
-			time.Sleep(time.Second)
+			pass(time.Second)
 			op = must[*compute.Operation](t)(c.GlobalOperations.Get(project, op.Name).Do())
 		}
 	})
@@ -44,7 +44,7 @@ func TestWaitEndsWithTheOperationOrAfterTwoMinutes(t *testing.T) {
 		if op.Status != "RUNNING" || time.Since(start) != 2*time.Minute {
 			t.Errorf("operation is %s after %s, want RUNNING after 2m", op.Status, time.Since(start))
 		}
-		go func() { time.Sleep(time.Second); c.Unstick() }()
+		go func() { pass(time.Second); c.Unstick() }()
 		op = must[*compute.Operation](t)(c.GlobalOperations.Wait(project, op.Name).Do())
 		if op.Status != "DONE" {
 			t.Errorf("operation is %s, want DONE", op.Status)
@@ -89,7 +89,7 @@ func TestChangingResourcesAreNotReady(t *testing.T) {
 		_, err := c.HttpHealthChecks.Get(project, "a").Do()
 		c.wantError(err, http.StatusNotFound, "notFound") // while PENDING
 		c.refused(insertCheck(c, "a"), http.StatusConflict, "alreadyExists")
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if _, err := c.HttpHealthChecks.Get(project, "a").Do(); err != nil {
 			t.Errorf("reading what is being created: %v", err)
 		}
@@ -115,7 +115,7 @@ func TestRequestIDReturnsTheFirstOperation(t *testing.T) {
 		c.refused(c.HttpHealthChecks.Delete(project, "a").RequestId(id), http.StatusBadRequest, "invalid")
 		c.refused(insertCheck(c, "b").RequestId("x"), http.StatusBadRequest, "invalid")
 		c.refused(insertCheck(c, "b").RequestId("00000000-0000-0000-0000-000000000000"), http.StatusBadRequest, "invalid")
-		time.Sleep(61 * time.Minute)
+		pass(61 * time.Minute)
 		c.refused(insertCheck(c, "a").RequestId(id), http.StatusConflict, "alreadyExists")
 	})
 }
@@ -129,7 +129,7 @@ func TestMembersChangeSideBySide(t *testing.T) {
 				Instances: []*compute.InstanceReference{{Instance: url}}}).Do())
 		}
 		c.refused(c.TargetPools.Delete(project, region, "web"), http.StatusBadRequest, "resourceNotReady")
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if p := must[*compute.TargetPool](t)(c.TargetPools.Get(project, region, "web").Do()); len(p.Instances) != 2 {
 			t.Errorf("instances are %v, want both", p.Instances)
 		}
