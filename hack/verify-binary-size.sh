@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# ccm is at most 15.9 MB larger than a binary that links Kubernetes' cloud-controller-manager framework and
+# ccm is at most 16.2 MB larger than a binary that links Kubernetes' cloud-controller-manager framework and
 # no cloud: 7.1 MB for aws, 2.2 MB for openstack, 1.5 MB for vsphere with NSX-T, 1.1 MB for fake, and the rest for
-# traces, the audit and the conversion of charts. Both are built here, with the flags of a release.
+# traces, the audit, the conversion of charts, and 0.3 MB for several clouds in one process. Both are
+# built here, with the flags of a release.
 #
 # "Framework" is k8s.io/cloud-provider/app with its default controllers, run by component-base.
 #
@@ -13,7 +14,7 @@
 # without type parameters, and sort with package sorting.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-limit=15900000
+limit=16200000
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
