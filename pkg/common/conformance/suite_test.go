@@ -78,7 +78,7 @@ func TestMistakeOnlyInterruptionsFind(t *testing.T) {
 func TestKillAfterReadIsLeftOut(t *testing.T) {
 	read, write := sim.Operation{Name: "GET"}, sim.Operation{Name: "PUT", Mutating: true}
 	calls := []sim.Operation{read, write, read, write}
-	for _, kind := range faultKinds() {
+	for _, kind := range faults.Kinds() {
 		want := calls
 		if kind == sim.FaultKillAfter {
 			want = []sim.Operation{write, write}
