@@ -24,6 +24,17 @@ type disruptiveEdit struct {
 	calls []string
 }
 
+// port443 edits the port 443, if the Service still has it.
+func port443(edit func(*v1.ServicePort)) func(*v1.Service) {
+	return func(s *v1.Service) {
+		for i := range s.Spec.Ports {
+			if s.Spec.Ports[i].Port == 443 {
+				edit(&s.Spec.Ports[i])
+			}
+		}
+	}
+}
+
 func editsOfBoth() map[string]disruptiveEdit {
 	tls := func(policy string) func(*v1.Service) {
 		return annotate(annotation.KeyCertificates, certificateA, annotation.KeyTLSPorts, "443", annotation.KeyTLSPolicy, policy)
@@ -44,7 +55,7 @@ func editsOfBoth() map[string]disruptiveEdit {
 			[]string{"RevokeSecurityGroupIngress"}},
 		"other subnets": {annotate(annotation.KeySubnets, "{public-0},{public-1}"), annotate(annotation.KeySubnets, "{public-0},{public-2}"),
 			[]string{"SetSubnets", "DetachLoadBalancerFromSubnets"}},
-		"another node port": {nil, func(s *v1.Service) { s.Spec.Ports[1].NodePort = 30999 },
+		"another node port": {nil, port443(func(p *v1.ServicePort) { p.NodePort = 30999 }),
 			[]string{"ModifyListener", "DeleteLoadBalancerListeners"}},
 	}
 }
@@ -52,7 +63,7 @@ func editsOfBoth() map[string]disruptiveEdit {
 func editsOfNetwork() map[string]disruptiveEdit {
 	all := editsOfBoth()
 	all["PROXY protocol"] = disruptiveEdit{nil, annotate(annotation.KeyGroupAttributes, "proxy_protocol_v2.enabled=true"), nil}
-	all["UDP instead of TCP"] = disruptiveEdit{nil, func(s *v1.Service) { s.Spec.Ports[1].Protocol = v1.ProtocolUDP },
+	all["UDP instead of TCP"] = disruptiveEdit{nil, port443(func(p *v1.ServicePort) { p.Protocol = v1.ProtocolUDP }),
 		[]string{"DeleteListener", "DeleteTargetGroup"}}
 	all["targets by address"] = disruptiveEdit{nil, annotate(annotation.KeyTargetType, "ip"), []string{"ModifyListener"}}
 	all["IPv6"] = disruptiveEdit{nil, func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} },
