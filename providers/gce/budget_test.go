@@ -18,8 +18,8 @@ import (
 func counted(world *sim.Cloud, since int) []string {
 	var out []string
 	for _, entry := range world.Front().Log().Calls()[since:] {
-		if !strings.HasSuffix(entry.Operation, ".wait") {
-			out = append(out, entry.Operation)
+		if !strings.HasSuffix(entry.Operation.Name, ".wait") {
+			out = append(out, entry.Operation.Name)
 		}
 	}
 	return out
