@@ -77,7 +77,7 @@ func (c *Config) setDefaults() {
 var (
 	nameForm = regexp.MustCompile(`\A[a-z]([-a-z0-9]*[a-z0-9])?\z`)
 	// projectForm also matches numbers, and names with the domain of an organization.
-	projectForm = regexp.MustCompile(`\A[a-z0-9][-a-z0-9.:]*[a-z0-9]\z`)
+	projectForm = regexp.MustCompile(`\A[a-z0-9]([-a-z0-9.:]*[a-z0-9])?\z`)
 )
 
 func (c *Config) validate(f *common.File) {

@@ -7,6 +7,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
@@ -46,7 +47,7 @@ var groupsKind = rows.Kind[*api.BackendService, *api.BackendService]{
 }
 
 // backendsOf returns the backends of the groups of the cluster, and those of other groups that exist.
-func (d *differ) backendsOf(have *api.BackendService, groups []Group) []api.Backend {
+func (d *differ) backendsOf(have *api.BackendService, groups []model.Group) []api.Backend {
 	var out []api.Backend
 	for _, zone := range d.groupZones(groups) {
 		out = append(out, api.Backend{Group: d.groupLink(zone)})

@@ -133,20 +133,6 @@ func (d *differ) checkExists(kind, name string) bool {
 // isNamed reports whether an object exists and has a name.
 func isNamed[T any](object *T, name string) bool { return object != nil && nameOf(*object) == name }
 
-// checkOf names a health check whose probes a firewall allows.
-type checkOf struct{ kind, name string }
-
-// exists reports whether the snapshot has the health check.
-func (c checkOf) exists(w writer) bool {
-	switch c.kind {
-	case kindPoolCheck:
-		return w.poolChecks.find(c.name) != nil
-	case kindCheck:
-		return w.checks.find(c.name) != nil
-	}
-	return false
-}
-
 // collectionOf returns the collection of a kind of health checks.
 func collectionOf[T any, P api.Object[T]](w writer) *collection[T, P] {
 	for _, c := range []any{w.checks, w.poolChecks} {

@@ -8,6 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
@@ -268,7 +269,7 @@ func (d *differ) remove() {
 }
 
 // keep returns the wanted objects with the existing values of some differences.
-func keep(want Desired, have Observed, held []plan.Difference) Desired {
+func keep(want model.Desired, have Observed, held []plan.Difference) model.Desired {
 	isHeld := func(kind, field string) bool {
 		return slices.ContainsFunc(held, func(h plan.Difference) bool { return h.Kind == kind && h.IsOf(field) })
 	}

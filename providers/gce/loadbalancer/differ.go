@@ -5,6 +5,7 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
@@ -26,7 +27,7 @@ const (
 // differ builds one plan.
 type differ struct {
 	key  lbcommon.Key
-	want Desired
+	want model.Desired
 	have Observed
 	link func(*api.Call, api.Target) string
 	// skipsGroups leaves instance groups to another controller.

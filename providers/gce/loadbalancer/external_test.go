@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 )
 
 func TestExternalLoadBalancer(t *testing.T) {
@@ -357,7 +358,7 @@ func TestLastOfConcurrentDeletionsDeletesWhatWasShared(t *testing.T) {
 	plans := make([]plan.Plan, 2)
 	keys := []lbcommon.Key{{Namespace: "default", Name: "web", UID: webUID}, {Namespace: "default", Name: "db", UID: dbUID}}
 	for i, key := range keys {
-		have, err := r.cloud.Observe(t.Context(), lbcommon.Request[Desired]{Key: key, Depth: lbcommon.Existence})
+		have, err := r.cloud.Observe(t.Context(), lbcommon.Request[model.Desired]{Key: key, Depth: lbcommon.Existence})
 		if err != nil {
 			t.Fatal(err)
 		}

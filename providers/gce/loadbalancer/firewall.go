@@ -12,6 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
@@ -104,7 +105,7 @@ func showPorts(list []api.Ports) string {
 	byProtocol := map[string][]string{}
 	for _, p := range list {
 		protocol := strings.ToLower(p.Protocol)
-		byProtocol[protocol] = append(byProtocol[protocol], expand(p.Ports)...)
+		byProtocol[protocol] = append(byProtocol[protocol], model.Expand(p.Ports)...)
 		if len(p.Ports) == 0 {
 			byProtocol[protocol] = append(byProtocol[protocol], "all")
 		}
@@ -115,7 +116,7 @@ func showPorts(list []api.Ports) string {
 			merged[protocol] = "all"
 			continue
 		}
-		merged[protocol] = strings.Join(portRanges(sortPorts(ports)), ",")
+		merged[protocol] = strings.Join(model.PortRanges(model.SortPorts(ports)), ",")
 	}
 	return plan.ShowMap(merged)
 }
@@ -124,7 +125,7 @@ func showPorts(list []api.Ports) string {
 func singlePorts(list []api.Ports) []string {
 	var out []string
 	for _, p := range list {
-		for _, port := range expand(p.Ports) {
+		for _, port := range model.Expand(p.Ports) {
 			out = append(out, strings.ToLower(p.Protocol)+" "+port)
 		}
 	}
@@ -182,7 +183,7 @@ func (d *differ) ensureFirewall(kind *rows.Kind[*api.Firewall, *api.FirewallPatc
 // trafficFirewall returns the wanted firewall for an address.
 func (d *differ) trafficFirewall(ip string) api.Firewall {
 	f := d.want.Firewall
-	f.Description, f.DestinationRanges = names.FirewallDescription(serviceName(d.key), ip), []string{ip}
+	f.Description, f.DestinationRanges = names.FirewallDescription(model.ServiceName(d.key), ip), []string{ip}
 	return f
 }
 
@@ -192,7 +193,7 @@ func (d *differ) probeFirewall(ip string) (api.Firewall, *rows.Kind[*api.Firewal
 	if d.want.SharedCheck || d.want.Internal {
 		return f, &nodeFirewallKind
 	}
-	f.Description, f.DestinationRanges = names.FirewallDescription(serviceName(d.key), ip), []string{ip}
+	f.Description, f.DestinationRanges = names.FirewallDescription(model.ServiceName(d.key), ip), []string{ip}
 	return f, &firewallKind
 }
 

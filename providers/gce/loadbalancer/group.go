@@ -8,35 +8,36 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
 // groupKind are the instance groups of the cluster, one in each zone. All internal Services share them.
-var groupKind = rows.Kind[*Group, *struct{}]{
-	Name: kindGroup, Key: func(g *Group) string { return g.Zone },
+var groupKind = rows.Kind[*model.Group, *struct{}]{
+	Name: kindGroup, Key: func(g *model.Group) string { return g.Zone },
 }
 
 // groupMemberKind are the members of an instance group.
-var groupMemberKind = rows.Kind[*Group, *[]string]{
+var groupMemberKind = rows.Kind[*model.Group, *[]string]{
 	Name: kindGroupMembers,
-	Key:  func(g *Group) string { return g.Zone },
-	Rows: []rows.Row[*Group, *[]string]{{
+	Key:  func(g *model.Group) string { return g.Zone },
+	Rows: []rows.Row[*model.Group, *[]string]{{
 		Name:  "instances",
-		Value: rows.Members(func(id string) string { return id }, func(g *Group) *[]string { return &g.Members }),
-		Set:   func(members *[]string, want *Group) { *members = want.Members }, Membership: true,
+		Value: rows.Members(func(id string) string { return id }, func(g *model.Group) *[]string { return &g.Members }),
+		Set:   func(members *[]string, want *model.Group) { *members = want.Members }, Membership: true,
 	}},
 }
 
 // ensureGroups plans the groups of zones with nodes, and returns what their backend service waits for. Groups of other
 // zones stay as they are.
-func (d *differ) ensureGroups(groups []Group) []plan.Ref {
+func (d *differ) ensureGroups(groups []model.Group) []plan.Ref {
 	var refs []plan.Ref
 	if d.skipsGroups {
 		return nil
 	}
 	for _, want := range groups {
-		have := Group{Zone: want.Zone}
-		i := slices.IndexFunc(d.have.Groups, func(g Group) bool { return g.Zone == want.Zone })
+		have := model.Group{Zone: want.Zone}
+		i := slices.IndexFunc(d.have.Groups, func(g model.Group) bool { return g.Zone == want.Zone })
 		var after []plan.Ref
 		if i >= 0 {
 			have = d.have.Groups[i]
@@ -60,7 +61,7 @@ func (d *differ) groupLink(zone string) string {
 }
 
 // groupZones returns the zones whose groups are backends.
-func (d *differ) groupZones(groups []Group) []string {
+func (d *differ) groupZones(groups []model.Group) []string {
 	if d.skipsGroups {
 		groups = d.have.Groups
 	}
@@ -126,7 +127,7 @@ func (w writer) createGroup(ctx context.Context, zone string) error {
 		w.groups.Invalidate()
 		return err
 	}
-	w.groups.Create(zone, Group{Zone: zone})
+	w.groups.Create(zone, model.Group{Zone: zone})
 	return nil
 }
 
@@ -151,7 +152,7 @@ func (s groupUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	}
 	remove := slices.DeleteFunc(slices.Clone(s.remove), func(id string) bool { return !slices.Contains(group.Members, id) })
 	err = inBatches(remove, cloudapi.NotFound, func(ids []string) error {
-		return w.changeGroup(ctx, api.InstanceGroupsRemoveInstances, s.zone, ids, func(g *Group) {
+		return w.changeGroup(ctx, api.InstanceGroupsRemoveInstances, s.zone, ids, func(g *model.Group) {
 			g.Members = without(g.Members, ids)
 		})
 	})
@@ -159,14 +160,14 @@ func (s groupUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 		return err
 	}
 	return inBatches(without(s.add, group.Members), cloudapi.AlreadyExists, func(ids []string) error {
-		return w.changeGroup(ctx, api.InstanceGroupsAddInstances, s.zone, ids, func(g *Group) {
+		return w.changeGroup(ctx, api.InstanceGroupsAddInstances, s.zone, ids, func(g *model.Group) {
 			g.Members = slices.Sorted(slices.Values(slices.Concat(g.Members, ids)))
 		})
 	})
 }
 
 // changeGroup changes the members of a group.
-func (w writer) changeGroup(ctx context.Context, call *api.Call, zone string, ids []string, change func(*Group)) error {
+func (w writer) changeGroup(ctx context.Context, call *api.Call, zone string, ids []string, change func(*model.Group)) error {
 	err := w.api.Change(ctx, call, api.Target{Zone: zone, Name: w.groupName()}, instanceList(ids, w.instanceLink))
 	if err != nil {
 		w.groups.Invalidate()

@@ -11,6 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 )
 
 const (
@@ -229,16 +230,16 @@ func TestGroupsOfAnotherControllerAreUsed(t *testing.T) {
 
 func TestGroupsHaveInstancesOfOneSubnet(t *testing.T) {
 	t.Parallel()
-	nodes := []Node{{"r1-b/node-1", ""}, {"r1-b/node-2", "s"}, {"r1-b/node-3", "other"}}
-	got := groupsOf(nodes, "s")
-	if want := []Group{{Zone: "r1-b", Members: []string{"r1-b/node-1", "r1-b/node-2"}}}; !reflect.DeepEqual(got, want) {
+	nodes := []model.Node{{Instance: "r1-b/node-1", Subnet: ""}, {Instance: "r1-b/node-2", Subnet: "s"}, {Instance: "r1-b/node-3", Subnet: "other"}}
+	got := model.GroupsOf(nodes, "s")
+	if want := []model.Group{{Zone: "r1-b", Members: []string{"r1-b/node-1", "r1-b/node-2"}}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v", got)
 	}
-	var many []Node
-	for i := range maxMembers + 1 {
-		many = append(many, Node{Instance: fmt.Sprintf("r1-b/node-%04d", i)})
+	var many []model.Node
+	for i := range model.MaxMembers + 1 {
+		many = append(many, model.Node{Instance: fmt.Sprintf("r1-b/node-%04d", i)})
 	}
-	if got := groupsOf(many, ""); len(got[0].Members) != maxMembers {
+	if got := model.GroupsOf(many, ""); len(got[0].Members) != model.MaxMembers {
 		t.Errorf("%d members", len(got[0].Members))
 	}
 }

@@ -3,7 +3,7 @@
 // regional backend service with an instance group in each zone. Its files have the order of a sync, and each refers only
 // to earlier ones:
 //
-//   - desired.go: the objects that should exist;
+//   - package model: the objects that should exist; handover.go: whose load balancers this manager makes;
 //   - collection.go, store.go, observe.go, shared.go: the existing objects, and the snapshot of them;
 //   - writer.go and differ.go: what the changes of all kinds of objects use;
 //   - rule.go, address.go, firewall.go, check.go, pool.go, group.go and backend.go: a kind of object each;
@@ -26,6 +26,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
@@ -52,11 +53,11 @@ type Cloud struct {
 }
 
 var (
-	_ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
-	_ lbcommon.Keeper[Desired, Observed]             = (*Cloud)(nil)
-	_ lbcommon.Binder[Observed]                      = (*Cloud)(nil)
-	_ lbcommon.RecordKeeper[Desired, Observed]       = (*Cloud)(nil)
-	_ lbcommon.ClassFilter                           = (*Cloud)(nil)
+	_ lbcommon.Cloud[model.SharedState, model.Desired, Observed] = (*Cloud)(nil)
+	_ lbcommon.Keeper[model.Desired, Observed]                   = (*Cloud)(nil)
+	_ lbcommon.Binder[Observed]                                  = (*Cloud)(nil)
+	_ lbcommon.RecordKeeper[model.Desired, Observed]             = (*Cloud)(nil)
+	_ lbcommon.ClassFilter                                       = (*Cloud)(nil)
 )
 
 // New returns a Cloud. It makes no call.
@@ -80,8 +81,8 @@ func (c *Cloud) Handles(service *v1.Service) bool {
 }
 
 // SharedState implements loadbalancer.Cloud.
-func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (SharedState, error) {
-	s := SharedState{}
+func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (model.SharedState, error) {
+	s := model.SharedState{}
 	var err error
 	if s.Environment, err = c.options.API.Environment(ctx); err != nil {
 		return s, err
@@ -94,7 +95,7 @@ func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (SharedState,
 		return s, err
 	}
 	s.Subnetwork, s.Legacy = around.subnetwork, around.legacy
-	s.NodeTags, err = c.options.NodeTags(ctx, instancesOf(nodesOf(nodes, c.options.InstanceID)))
+	s.NodeTags, err = c.options.NodeTags(ctx, model.InstancesOf(model.NodesOf(nodes, c.options.InstanceID)))
 	return s, err
 }
 
@@ -111,12 +112,12 @@ func (c *Cloud) link(e api.Environment) func(*api.Call, api.Target) string {
 }
 
 // Desired implements loadbalancer.Cloud.
-func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState) (Desired, error) {
-	return newDesired(key, in, nodesOf(nodes, c.options.InstanceID), shared, c.link(shared.Environment))
+func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared model.SharedState) (model.Desired, error) {
+	return model.New(key, in, model.NodesOf(nodes, c.options.InstanceID), shared, c.link(shared.Environment))
 }
 
 // Observe implements loadbalancer.Cloud.
-func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
+func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[model.Desired]) (Observed, error) {
 	return c.store.observe(ctx, request)
 }
 
@@ -126,7 +127,7 @@ func (c *Cloud) differ(key lbcommon.Key, have Observed) *differ {
 }
 
 // Diff implements loadbalancer.Cloud. A forwarding rule that ingress-gce has made is ImplementedElsewhere.
-func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
+func (c *Cloud) Diff(key lbcommon.Key, want *model.Desired, have Observed) (plan.Plan, error) {
 	d := c.differ(key, have)
 	if want == nil {
 		d.remove()
@@ -138,15 +139,15 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 }
 
 // DiffMembers implements loadbalancer.Cloud.
-func (c *Cloud) DiffMembers(key lbcommon.Key, _ intent.Service, nodes []*v1.Node, shared SharedState,
+func (c *Cloud) DiffMembers(key lbcommon.Key, _ intent.Service, nodes []*v1.Node, shared model.SharedState,
 	have Observed) (plan.Plan, error) {
 	d := c.differ(key, have)
-	d.planMembers(nodesOf(nodes, c.options.InstanceID), shared)
+	d.planMembers(model.NodesOf(nodes, c.options.InstanceID), shared)
 	return d.plan, nil
 }
 
 // Keep implements loadbalancer.Keeper.
-func (c *Cloud) Keep(want Desired, have Observed, differences []plan.Difference) Desired {
+func (c *Cloud) Keep(want model.Desired, have Observed, differences []plan.Difference) model.Desired {
 	return keep(want, have, differences)
 }
 
@@ -156,7 +157,7 @@ func (c *Cloud) Bind(key lbcommon.Key, have Observed, p plan.Plan) plan.Plan {
 }
 
 // DesiredRecord implements loadbalancer.RecordKeeper.
-func (c *Cloud) DesiredRecord(want Desired) lbcommon.AppliedRecord {
+func (c *Cloud) DesiredRecord(want model.Desired) lbcommon.AppliedRecord {
 	fields := want.Fields
 	want.Fields, want.Warnings, want.Groups = nil, nil, nil
 	want.Pool.Instances, want.Firewall.TargetTags, want.ProbeFirewall.TargetTags = nil, nil, nil

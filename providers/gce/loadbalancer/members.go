@@ -6,12 +6,13 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
 // planMembers plans the changes of members of the existing load balancer: of its pool, or of the groups of its backend
 // service, and of the tags with which its firewalls select the nodes.
-func (d *differ) planMembers(nodes []Node, shared SharedState) {
+func (d *differ) planMembers(nodes []model.Node, shared model.SharedState) {
 	if d.have.Elsewhere != nil || d.have.Rule == nil {
 		return
 	}
@@ -21,16 +22,16 @@ func (d *differ) planMembers(nodes []Node, shared SharedState) {
 		}
 		have := existingPool(*d.have.Pool)
 		want := have
-		want.Instances, _ = poolMembers(nodes, shared.Environment.Region, nil)
+		want.Instances, _ = model.PoolMembers(nodes, shared.Environment.Region, nil)
 		d.ensureMembers(have, want)
 	} else {
-		d.planGroups(groupsOf(nodes, api.Last(shared.Subnetwork)))
+		d.planGroups(model.GroupsOf(nodes, api.Last(shared.Subnetwork)))
 	}
 	d.planTags(shared.NodeTags)
 }
 
 // planGroups plans the groups of the backend service that exists.
-func (d *differ) planGroups(groups []Group) {
+func (d *differ) planGroups(groups []model.Group) {
 	refs := d.ensureGroups(groups)
 	for _, have := range append(slices.Clone(d.have.SharedBackends), pointed(d.have.Backend)...) {
 		if have.Name != api.Last(d.have.Rule.BackendService) {

@@ -10,6 +10,7 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
@@ -29,7 +30,7 @@ type Observed struct {
 	// SharedBackends are those that several Services can share.
 	SharedBackends   []api.BackendService
 	Check, NodeCheck *api.HealthCheck
-	Groups           []Group
+	Groups           []model.Group
 	// Firewalls are those of our names, by name.
 	Firewalls map[string]api.Firewall
 	// Address has the name of the load balancer; Addresses are all of the region.
@@ -59,12 +60,12 @@ func isOurs(r api.ForwardingRule) bool {
 // belongsTo reports whether a description is that of a Service. Objects without a description have a name that is ours.
 func belongsTo(description string, key lbcommon.Key) bool {
 	service := names.ServiceOf(description)
-	return service == "" || service == serviceName(key)
+	return service == "" || service == model.ServiceName(key)
 }
 
 // observe reads the objects of a Service. What the Service does not need is read only if it may have been left behind by
 // an earlier load balancer: all kinds are read before a deletion, when the scheme changes, and after an interruption.
-func (s *store) observe(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
+func (s *store) observe(ctx context.Context, request lbcommon.Request[model.Desired]) (Observed, error) {
 	reread := request.Freshness == lbcommon.Authoritative
 	name := names.Balancer(string(request.Key.UID))
 	e, err := s.api.Environment(ctx)
@@ -94,7 +95,7 @@ func (s *store) observe(ctx context.Context, request lbcommon.Request[Desired]) 
 }
 
 // kindsToRead returns the kinds of load balancers whose objects are read.
-func (s *store) kindsToRead(request lbcommon.Request[Desired], name string) (external, internal bool) {
+func (s *store) kindsToRead(request lbcommon.Request[model.Desired], name string) (external, internal bool) {
 	want, rule := request.Want, s.rules.find(name)
 	if want == nil || request.Depth == lbcommon.Existence {
 		return true, true
@@ -115,7 +116,7 @@ type refresh func(ctx context.Context, reread bool) error
 
 // readAddresses returns the read of the addresses. A new load balancer needs no address that exists, unless its Service
 // chooses one.
-func (s *store) readAddresses(request lbcommon.Request[Desired], rule *api.ForwardingRule) refresh {
+func (s *store) readAddresses(request lbcommon.Request[model.Desired], rule *api.ForwardingRule) refresh {
 	needed := request.Want == nil || request.Want.Static != "" || rule != nil
 	return func(ctx context.Context, reread bool) error { return s.addresses.refresh(ctx, reread && needed) }
 }
@@ -160,7 +161,7 @@ func (s *store) observed(key lbcommon.Key, clusterID string, e api.Environment) 
 	for _, group := range s.groups.All() {
 		o.Groups = append(o.Groups, group)
 	}
-	sorting.Func(o.Groups, func(a, b Group) int { return strings.Compare(a.Zone, b.Zone) })
+	sorting.Func(o.Groups, func(a, b model.Group) int { return strings.Compare(a.Zone, b.Zone) })
 	s.findUses(&o, name)
 	return o
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
@@ -42,7 +43,7 @@ type store struct {
 	checks     *collection[api.HealthCheck, *api.HealthCheck]
 	firewalls  *collection[api.Firewall, *api.Firewall]
 	// groups are the instance groups of the cluster, by zone.
-	groups *snapshot.Table[Group]
+	groups *snapshot.Table[model.Group]
 
 	// sharing is held while an object of all Services is created or deleted. using counts the Services that are about to
 	// refer to it, by the link of the object.
@@ -83,14 +84,14 @@ func newStore(client api.API, clusterID func(context.Context) (string, error), c
 		firewalls: newCollection[api.Firewall](client, state, snapshotAge, calls{list: api.FirewallsList,
 			insert: api.FirewallsInsert, update: api.FirewallsPatch, remove: api.FirewallsDelete}),
 	}
-	s.groups = snapshot.NewTable(state, snapshot.Kind[Group]{
-		ID: func(g Group) string { return g.Zone }, MaxAge: snapshotAge, List: s.listGroups,
+	s.groups = snapshot.NewTable(state, snapshot.Kind[model.Group]{
+		ID: func(g model.Group) string { return g.Zone }, MaxAge: snapshotAge, List: s.listGroups,
 	})
 	return s
 }
 
 // listGroups returns the instance groups of the cluster in all zones of the region, with their members.
-func (s *store) listGroups(ctx context.Context) ([]Group, error) {
+func (s *store) listGroups(ctx context.Context) ([]model.Group, error) {
 	e, err := s.api.Environment(ctx)
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func (s *store) listGroups(ctx context.Context) ([]Group, error) {
 	if err != nil {
 		return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: api.InstanceGroupsList.String(), Err: err}
 	}
-	var out []Group
+	var out []model.Group
 	for _, g := range found {
 		zone := api.Last(g.Zone)
 		if g.Name != name || names.RegionOf(zone) != e.Region {
@@ -125,11 +126,11 @@ func (s *store) listGroups(ctx context.Context) ([]Group, error) {
 		case err != nil:
 			return nil, err
 		}
-		out = append(out, Group{Zone: zone, Members: members})
+		out = append(out, model.Group{Zone: zone, Members: members})
 	}
 	for _, zone := range silent {
 		if names.RegionOf(zone) == e.Region {
-			out = append(out, Group{Zone: zone, Unread: true})
+			out = append(out, model.Group{Zone: zone, Unread: true})
 		}
 	}
 	return out, nil

@@ -91,6 +91,20 @@ func (w writer) verifyLeft(left []leftObject) error {
 	return nil
 }
 
+// checkOf names a health check whose probes a firewall allows.
+type checkOf struct{ kind, name string }
+
+// exists reports whether the snapshot has the health check.
+func (c checkOf) exists(w writer) bool {
+	switch c.kind {
+	case kindPoolCheck:
+		return w.poolChecks.find(c.name) != nil
+	case kindCheck:
+		return w.checks.find(c.name) != nil
+	}
+	return false
+}
+
 // inBatches makes a call for instances, in as few calls as the cloud allows. If a call is refused because of one of
 // them, each gets a call of its own, so that the others are not affected. Errors of the class done are success.
 func inBatches(ids []string, done cloudapi.Class, call func(ids []string) error) error {

@@ -1,4 +1,5 @@
-package loadbalancer
+// Package model computes the objects that should exist for a Service.
+package model
 
 import (
 	"cmp"
@@ -24,8 +25,8 @@ const (
 	nodePath = "/healthz"
 	// maxPorts is the number of ports that an internal forwarding rule lists; with more, it has all.
 	maxPorts = 5
-	// maxMembers is the number of instances that an instance group can have.
-	maxMembers = 1000
+	// MaxMembers is the number of instances that an instance group can have.
+	MaxMembers = 1000
 	// trafficPriority is the priority of the firewalls of external load balancers.
 	trafficPriority int64 = 1000
 )
@@ -60,9 +61,9 @@ type Node struct {
 	Instance, Subnet string
 }
 
-// nodesOf returns the nodes with instances. Those without a provider ID, or with one of another cloud, receive no
+// NodesOf returns the nodes with instances. Those without a provider ID, or with one of another cloud, receive no
 // traffic.
-func nodesOf(nodes []*v1.Node, instanceID func(providerID string) (string, error)) []Node {
+func NodesOf(nodes []*v1.Node, instanceID func(providerID string) (string, error)) []Node {
 	out := make([]Node, 0, len(nodes))
 	for _, node := range nodes {
 		if id, err := instanceID(node.Spec.ProviderID); err == nil {
@@ -73,8 +74,8 @@ func nodesOf(nodes []*v1.Node, instanceID func(providerID string) (string, error
 	return slices.Compact(out)
 }
 
-// instancesOf returns the instances of nodes.
-func instancesOf(nodes []Node) []string {
+// InstancesOf returns the instances of nodes.
+func InstancesOf(nodes []Node) []string {
 	ids := make([]string, len(nodes))
 	for i, node := range nodes {
 		ids[i] = node.Instance
@@ -132,8 +133,8 @@ type builder struct {
 	out      Desired
 }
 
-// newDesired returns the objects that should exist for a Service. It is pure.
-func newDesired(key lbcommon.Key, in intent.Service, nodes []Node, shared SharedState,
+// New returns the objects that should exist for a Service. It is pure.
+func New(key lbcommon.Key, in intent.Service, nodes []Node, shared SharedState,
 	link func(*api.Call, api.Target) string) (Desired, error) {
 	b := builder{link: link, key: key, in: in, shared: shared, problems: in.NewProblems(), out: Desired{Fields: in.Fields}}
 	b.options = annotation.Read(in, &b.problems)
@@ -146,16 +147,16 @@ func newDesired(key lbcommon.Key, in intent.Service, nodes []Node, shared Shared
 	b.setFirewalls(protocol)
 	if b.out.Internal {
 		b.setInternal(protocol)
-		b.out.Groups = groupsOf(nodes, api.Last(shared.Subnetwork))
+		b.out.Groups = GroupsOf(nodes, api.Last(shared.Subnetwork))
 	} else {
 		b.setExternal()
-		b.out.Pool.Instances, b.out.Warnings = poolMembers(nodes, shared.Environment.Region, b.out.Warnings)
+		b.out.Pool.Instances, b.out.Warnings = PoolMembers(nodes, shared.Environment.Region, b.out.Warnings)
 	}
 	return b.out, b.problems.Err(in.Subject())
 }
 
-// serviceName is the Service in descriptions.
-func serviceName(key lbcommon.Key) string { return key.Namespace + "/" + key.Name }
+// ServiceName is the Service in descriptions.
+func ServiceName(key lbcommon.Key) string { return key.Namespace + "/" + key.Name }
 
 func (b *builder) name() string { return names.Balancer(string(b.key.UID)) }
 
@@ -216,7 +217,7 @@ func (b *builder) setRule(protocol string) {
 		b.out.Ports = append(b.out.Ports, strconv.Itoa(n))
 	}
 	r := &b.out.Rule
-	r.Name, r.Description, r.IPProtocol = b.name(), names.Description(serviceName(b.key)), protocol
+	r.Name, r.Description, r.IPProtocol = b.name(), names.Description(ServiceName(b.key)), protocol
 	if !b.out.Internal {
 		r.Scheme, r.PortRange = api.SchemeExternal, fmt.Sprintf("%d-%d", numbers[0], numbers[len(numbers)-1])
 		b.out.Tier = b.options.Tier
@@ -259,7 +260,7 @@ func (b *builder) setFirewalls(protocol string) {
 	traffic.Name, traffic.Network = names.Firewall(b.name()), b.shared.Environment.Network
 	traffic.TargetTags = b.shared.NodeTags
 	traffic.SourceRanges = sourceRanges(b.in)
-	traffic.Allowed = []api.Ports{{Protocol: strings.ToLower(protocol), Ports: portRanges(b.out.Ports)}}
+	traffic.Allowed = []api.Ports{{Protocol: strings.ToLower(protocol), Ports: PortRanges(b.out.Ports)}}
 	if !b.out.Internal {
 		priority := trafficPriority
 		traffic.Priority = &priority
@@ -298,7 +299,7 @@ func (b *builder) setExternal() {
 	check.Description = names.Description(check.Name)
 	check.Probe, check.Port, check.RequestPath = probe, b.probePort(), b.probePath()
 	pool := &b.out.Pool
-	pool.Name, pool.Description = name, names.Description(serviceName(b.key))
+	pool.Name, pool.Description = name, names.Description(ServiceName(b.key))
 	pool.SessionAffinity = api.AffinityNone
 	if b.in.ClientIPAffinity > 0 {
 		pool.SessionAffinity = api.AffinityClientIP
@@ -310,7 +311,7 @@ func (b *builder) setExternal() {
 // setInternal sets the backend service with its check.
 func (b *builder) setInternal(protocol string) {
 	check, name := &b.out.Check, b.name()
-	check.Name, check.Description = name, names.Description(serviceName(b.key))
+	check.Name, check.Description = name, names.Description(ServiceName(b.key))
 	if b.out.SharedCheck {
 		check.Name, check.Description = names.NodeHealthCheck(b.shared.ClusterID), ""
 	}
@@ -318,7 +319,7 @@ func (b *builder) setInternal(protocol string) {
 	check.Probe, check.Type = probe, api.HealthCheckHTTP
 	check.HTTP = &api.HTTPProbe{Port: b.probePort(), RequestPath: b.probePath()}
 	backend := &b.out.Backend
-	backend.Name, backend.Description = name, names.Description(serviceName(b.key))
+	backend.Name, backend.Description = name, names.Description(ServiceName(b.key))
 	affinity := v1.ServiceAffinityNone
 	backend.SessionAffinity = api.AffinityNone
 	if b.in.ClientIPAffinity > 0 {
@@ -346,37 +347,8 @@ func sourceRanges(in intent.Service) []string {
 	return out
 }
 
-// portRanges merges ports that follow each other: 80, 8080-8081.
-func portRanges(ports []string) []string {
-	var out []string
-	first, last := -1, -1
-	flush := func() {
-		switch {
-		case first < 0:
-		case first == last:
-			out = append(out, strconv.Itoa(first))
-		default:
-			out = append(out, fmt.Sprintf("%d-%d", first, last))
-		}
-	}
-	for _, p := range ports {
-		n, err := strconv.Atoi(p)
-		switch {
-		case err != nil:
-			continue
-		case n == last+1:
-			last = n
-			continue
-		}
-		flush()
-		first, last = n, n
-	}
-	flush()
-	return out
-}
-
-// poolMembers returns the instances that a pool of a region can have, with a warning about others.
-func poolMembers(nodes []Node, region string, warnings []string) (members, allWarnings []string) {
+// PoolMembers returns the instances that a pool of a region can have, with a warning about others.
+func PoolMembers(nodes []Node, region string, warnings []string) (members, allWarnings []string) {
 	var outside []string
 	for _, node := range nodes {
 		if zone, name := names.SplitInstanceID(node.Instance); names.RegionOf(zone) != region {
@@ -392,8 +364,8 @@ func poolMembers(nodes []Node, region string, warnings []string) (members, allWa
 	return members, warnings
 }
 
-// groupsOf returns the instances by zone. A group has the first ones by name, and only those of one subnet.
-func groupsOf(nodes []Node, subnet string) []Group {
+// GroupsOf returns the instances by zone. A group has the first ones by name, and only those of one subnet.
+func GroupsOf(nodes []Node, subnet string) []Group {
 	byZone := map[string][]string{}
 	var zones []string
 	for _, node := range nodes {
@@ -411,36 +383,7 @@ func groupsOf(nodes []Node, subnet string) []Group {
 	groups := make([]Group, len(zones))
 	for i, zone := range zones {
 		members := slices.Sorted(slices.Values(byZone[zone]))
-		groups[i] = Group{Zone: zone, Members: members[:min(len(members), maxMembers)]}
+		groups[i] = Group{Zone: zone, Members: members[:min(len(members), MaxMembers)]}
 	}
 	return groups
-}
-
-// expand returns the single ports of ports and ranges. What is neither stays.
-func expand(ports []string) []string {
-	var out []string
-	for _, p := range ports {
-		from, to, isRange := strings.Cut(p, "-")
-		first, err := strconv.Atoi(from)
-		last, lastErr := strconv.Atoi(to)
-		if !isRange || err != nil || lastErr != nil || last < first {
-			out = append(out, p)
-			continue
-		}
-		for n := first; n <= last; n++ {
-			out = append(out, strconv.Itoa(n))
-		}
-	}
-	return out
-}
-
-// sortPorts sorts ports by their numbers, without duplicates.
-func sortPorts(ports []string) []string {
-	ports = slices.Clone(ports)
-	slices.SortFunc(ports, func(a, b string) int {
-		x, _ := strconv.Atoi(a) //nolint:errcheck // texts that are no numbers come first
-		y, _ := strconv.Atoi(b) //nolint:errcheck // as above
-		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
-	})
-	return slices.Compact(ports)
 }
