@@ -368,6 +368,7 @@ func TestTwoManagersBecomeOne(t *testing.T) {
 	c.create("b", "")
 	c.eventually("the nodes", c.initialized(fake.ProviderName, ofFake...))
 	c.eventually("the load balancers", c.balancers(fake.ProviderName, 2, 3))
+	c.must(c.live.Settle(t.Context())) // A manager that is stopped in the middle leaves changes to the next one.
 	own := c.live.Options.Args
 	c.live.Options.Args = append(slices.Clone(own), "--load-balancer-classes=own")
 	c.restart(aws.ProviderName)
@@ -377,6 +378,7 @@ func TestTwoManagersBecomeOne(t *testing.T) {
 	c.create("d", "", class)
 	c.eventually("the nodes", c.initialized(aws.ProviderName, ofAWS...))
 	c.eventually("the load balancers", c.balancers(aws.ProviderName, 2, 3))
+	c.must(c.live.Settle(t.Context()))
 
 	versions := func() (all []string) {
 		list, err := c.plane.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})

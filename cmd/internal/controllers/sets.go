@@ -267,7 +267,7 @@ func perSet(start startFunc) app.InitFuncConstructor {
 		cloud cloudprovider.Interface) app.InitFunc {
 		return func(ctx context.Context, shared controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
 			sets, _ := cloud.(*Sets)
-			any := false
+			anyStarted := false
 			for _, set := range sets.sets {
 				s := controllerStart{initContext, config, shared, sets, set}
 				if set.hasStarted() {
@@ -275,13 +275,13 @@ func perSet(start startFunc) app.InitFuncConstructor {
 					if err != nil {
 						return nil, false, err
 					}
-					any = any || started
+					anyStarted = anyStarted || started
 					continue
 				}
-				any = true
+				anyStarted = true
 				go startLater(ctx, start, s)
 			}
-			return nil, any, nil
+			return nil, anyStarted, nil
 		}
 	}
 }
