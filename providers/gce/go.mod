@@ -11,7 +11,7 @@ require (
 	github.com/unified-ccm/unified-ccm/pkg/common/conformance v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/gce/sim v0.0.0
 	golang.org/x/oauth2 v0.36.0
-	golang.org/x/sync v0.22.0
+	golang.org/x/sync v0.24.0
 	golang.org/x/time v0.15.0
 	k8s.io/api v0.37.1
 	k8s.io/apimachinery v0.37.1
