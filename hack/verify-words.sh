@@ -42,7 +42,6 @@ promised|guaranteed
 wish|request
 doubt|uncertain
 seal|checksum
-fingerprint|applied record
 touched|changed
 leftover|orphan
 leftovers|orphans
