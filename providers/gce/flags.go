@@ -55,7 +55,8 @@ func inheritedFlags() []string {
 
 // add adds the flags to a flag set.
 func (f *flags) add(fs *pflag.FlagSet) {
-	fs.BoolVar(&f.annotations, flagAnnotations, f.annotations, "Write the name of the target pool or backend service of a "+
+	fs.BoolVar(&f.annotations, flagAnnotations, f.annotations, "Write the name of the target pool or backend "+
+		"service of a "+
 		"load balancer into an annotation of its Service.")
 	for _, refused := range refusedFlags() {
 		f.refused[refused.name] = fs.Bool(refused.name, false, "Not supported: "+refused.help+". Only false is accepted.")

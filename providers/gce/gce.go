@@ -1,5 +1,5 @@
-// Package gce is the provider of Google Compute Engine: instances as nodes, load balancers of target pools and of regional
-// backend services, and routes of the network. It replaces the manager of cloud-provider-gcp.
+// Package gce is the provider of Google Compute Engine: instances as nodes, load balancers of target pools and of
+// regional backend services, and routes of the network. It replaces the manager of cloud-provider-gcp.
 package gce
 
 import (
@@ -41,7 +41,8 @@ func Descriptor() provider.Descriptor {
 	return provider.Descriptor{
 		Name:  ProviderName,
 		Title: "Google Compute Engine",
-		Summary: "Instances of a project as nodes, external and internal load balancers, and routes. Service load balancers " +
+		Summary: "Instances of a project as nodes, external and internal load balancers, and routes. Service load " +
+			"balancers " +
 			"of ingress-gce stay with it.",
 		Config:             config.Keys(),
 		Annotations:        annotation.Documentation(),

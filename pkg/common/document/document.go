@@ -1,5 +1,5 @@
-// Package document changes JSON documents of which a program knows only some fields, for clouds whose API replaces whole
-// objects: what the program does not know stays, at every depth.
+// Package document changes JSON documents of which a program knows only some fields, for clouds whose API replaces
+// whole objects: what the program does not know stays, at every depth.
 package document
 
 import (

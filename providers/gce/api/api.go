@@ -102,18 +102,20 @@ var (
 	AddressesInsert = insert("addresses", Region, "addresses.createInternal", "subnetworks.use")
 	AddressesDelete = remove("addresses", Region, "addresses.deleteInternal")
 
-	TargetPoolsList              = list("targetPools", Region)
-	TargetPoolsInsert            = insert("targetPools", Region, "httpHealthChecks.useReadOnly", "instances.use")
-	TargetPoolsDelete            = remove("targetPools", Region)
-	TargetPoolsAddInstance       = verb("targetPools", "addInstance", "targetPools.addInstance", "instances.use")
-	TargetPoolsRemoveInstance    = verb("targetPools", "removeInstance", "targetPools.removeInstance", "instances.use")
-	TargetPoolsAddHealthCheck    = verb("targetPools", "addHealthCheck", "targetPools.addHealthCheck", "httpHealthChecks.useReadOnly")
+	TargetPoolsList           = list("targetPools", Region)
+	TargetPoolsInsert         = insert("targetPools", Region, "httpHealthChecks.useReadOnly", "instances.use")
+	TargetPoolsDelete         = remove("targetPools", Region)
+	TargetPoolsAddInstance    = verb("targetPools", "addInstance", "targetPools.addInstance", "instances.use")
+	TargetPoolsRemoveInstance = verb("targetPools", "removeInstance", "targetPools.removeInstance", "instances.use")
+	TargetPoolsAddHealthCheck = verb("targetPools", "addHealthCheck", "targetPools.addHealthCheck",
+		"httpHealthChecks.useReadOnly")
 	TargetPoolsRemoveHealthCheck = verb("targetPools", "removeHealthCheck", "targetPools.removeHealthCheck",
 		"httpHealthChecks.useReadOnly")
 
 	BackendServicesList   = list("backendServices", Region)
 	BackendServicesGet    = get("backendServices", Region)
-	BackendServicesInsert = insert("backendServices", Region, "instanceGroups.use", "healthChecks.useReadOnly", "networks.use")
+	BackendServicesInsert = insert("backendServices", Region, "instanceGroups.use", "healthChecks.useReadOnly",
+		"networks.use")
 	BackendServicesUpdate = change("backendServices", "update", http.MethodPut, Region, "regionBackendServices.update",
 		"instanceGroups.use", "healthChecks.useReadOnly")
 	BackendServicesDelete = remove("backendServices", Region)

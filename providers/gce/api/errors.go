@@ -41,8 +41,8 @@ var classes = map[string]cloudapi.Class{
 	"backenderror": cloudapi.Unavailable, "internalerror": cloudapi.Unavailable, "servererror": cloudapi.Unavailable,
 }
 
-// Class returns the class of an error. The status decides only if no code does: of a 403, only the code tells a missing
-// permission from a quota or a rate limit, and a 404 without a code is an answer of something else.
+// Class returns the class of an error. The status decides only if no code does: of a 403, only the code separates a
+// missing permission from a quota or a rate limit, and a 404 without a code is an answer of something else.
 func (e *Error) Class() cloudapi.Class {
 	for _, reason := range e.Reasons {
 		if class := classes[normalize(reason)]; class != "" {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Requests and responses name objects by URLs, of several hosts and lengths. What counts is the part behind the project.
+// Requests and responses name objects by URLs, of several hosts and lengths. What counts is the part behind the
+// project.
 
 // Last returns the last part of a URL, which is the name of the object.
 func Last(link string) string { return link[strings.LastIndex(link, "/")+1:] }

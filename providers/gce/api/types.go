@@ -55,8 +55,8 @@ func ParseAll[T any, P Object[T]](documents []json.RawMessage) ([]T, error) {
 	return out, nil
 }
 
-// Encode returns the document of an object: the one that was read, with the changes since. Fields that the types of this
-// package do not have stay, at every depth.
+// Encode returns the document of an object: the one that was read, with the changes since. Fields that the types of
+// this package do not have stay, at every depth.
 func Encode[T any, P Object[T]](object T) (json.RawMessage, error) {
 	content, err := json.Marshal(object)
 	read := P(&object).resource().document

@@ -135,7 +135,7 @@ func (e *exchange) Token() (*oauth2.Token, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), tokenTimeout)
 	defer cancel()
 	if err := e.limit.Wait(ctx); err != nil {
-		return nil, fmt.Errorf("token-url is asked too often: %w", err)
+		return nil, fmt.Errorf("too many requests to token-url: %w", err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, strings.NewReader(e.body))
 	if err != nil {

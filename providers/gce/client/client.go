@@ -1,5 +1,6 @@
-// Package client calls Compute Engine: credentials, timeouts, retries, operations, and the classes of errors. Google's own
-// client of this API would make the binary about 7 MB larger, because all its thousand methods are linked.
+// Package client calls Compute Engine: credentials, timeouts, retries, operations, and the classes of errors.
+// Google's own client of this API would make the binary about 7 MB larger, because all its thousand methods are
+// linked.
 package client
 
 import (
@@ -135,7 +136,8 @@ func (c *Client) List(ctx context.Context, call *api.Call, at api.Target, query 
 	if err != nil {
 		return nil, err
 	}
-	r := request{call: call.String(), method: call.HTTP, path: path(e, call, at), query: url.Values{}, timeout: CallTimeout}
+	r := request{call: call.String(), method: call.HTTP, path: path(e, call, at), query: url.Values{},
+		timeout: CallTimeout}
 	for key, values := range query {
 		r.query[key] = values
 	}

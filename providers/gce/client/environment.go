@@ -68,8 +68,8 @@ func (c *Client) orMetadata(ctx context.Context, key, value, path string) (strin
 	return strings.TrimSpace(value), nil
 }
 
-// projectName returns the name of a project that is given by its number, because provider IDs have the name. Without the
-// permission for it, the number stays.
+// projectName returns the name of a project that is given by its number, because provider IDs have the name. Without
+// the permission for it, the number stays.
 func (c *Client) projectName(ctx context.Context, project string) (string, error) {
 	if strings.Trim(project, "0123456789") != "" {
 		return project, nil

@@ -33,7 +33,8 @@ func Keys() []provider.ConfigKey {
 		key("node-tags", "network tag, may be repeated", "the longest tag of each instance with which its name begins",
 			"The network tags of the nodes, which are the targets of firewalls. All nodes need one of them to receive "+
 				"traffic of load balancers. Changing it changes all firewalls."),
-		key("node-instance-prefix", "string", "", "Only instances whose name begins with it are listed for nodes. Nodes of other "+
+		key("node-instance-prefix", "string", "", "Only instances whose name begins with it are listed for nodes. "+
+			"Nodes of other "+
 			"instances are looked up one by one."),
 		key("regional", "bool", "false", "The same as multizone."),
 		key("multizone", "bool", "false",
@@ -41,7 +42,8 @@ func Keys() []provider.ConfigKey {
 				"local-zone first, and in the other zones of the region then. No node is deleted because of its zone."),
 		key("local-zone", "zone", fromMetadata, "The zone of this manager, which determines the region of load balancers."),
 		key("api-endpoint", "URL", DefaultEndpoint, "The endpoint of the Compute Engine API, with a slash at "+
-			"its end. Access tokens for an endpoint without TLS, which is a simulator, come from a metadata server at its address."),
+			"its end. Access tokens for an endpoint without TLS, which is a simulator, come from a metadata server at "+
+			"its address."),
 		key("container-api-endpoint", "URL", "", "No effect, accepted for existing files."),
 		key("alpha-features", "name, may be repeated", "none",
 			"ILBSubsets leaves new internal Services to ingress-gce. SkipIGsManagement leaves instance groups to another "+

@@ -36,8 +36,8 @@ var reasons = map[string]string{
 	tenants:  "its resources are those of GKE",
 }
 
-// Start implements provider.ControllerStarter for a command line of the previous manager: it logs that a controller does
-// nothing.
+// Start implements provider.ControllerStarter for a command line of the previous manager: it logs that a controller
+// does nothing.
 func Start(ctx context.Context, name string) (started bool, err error) {
 	if reason, ok := reasons[name]; ok {
 		klog.FromContext(ctx).Info("This controller exists only for existing command lines and does nothing",

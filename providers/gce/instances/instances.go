@@ -54,8 +54,8 @@ func New(o Options) *Source {
 	return &Source{options: o, tags: newTags(o.Clock)}
 }
 
-// List implements common.Source. With node-instance-prefix, other instances are absent; they are read one by one. So are
-// those of zones that do not answer.
+// List implements common.Source. With node-instance-prefix, other instances are absent; they are read one by one. So
+// are those of zones that do not answer.
 func (s *Source) List(ctx context.Context) ([]common.Instance, error) {
 	filter := ""
 	if prefix := s.options.Config.NodeInstancePrefix; prefix != "" {
@@ -98,8 +98,8 @@ func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, erro
 	return append(out, rest...), err
 }
 
-// selected returns the instances with these IDs from lists of their names. Those that are in a zone which did not answer
-// are uncertain.
+// selected returns the instances with these IDs from lists of their names. Those that are in a zone which did not
+// answer are uncertain.
 func (s *Source) selected(ctx context.Context, ids []string) ([]common.Instance, error) {
 	wanted := make([]string, len(ids))
 	for i, id := range ids {
@@ -180,8 +180,8 @@ func ambiguous(name string, instances []common.Instance) error {
 			strings.Join(zones, ", "), name)}
 }
 
-// named returns the instances with these names in all zones, and the zones that did not answer. Many names are read with
-// the list of all.
+// named returns the instances with these names in all zones, and the zones that did not answer. Many names are read
+// with the list of all.
 func (s *Source) named(ctx context.Context, wanted []string) (found []common.Instance, silent []string, err error) {
 	wanted = slices.Compact(slices.Sorted(slices.Values(wanted)))
 	filter := "name eq (" + strings.Join(wanted, "|") + ")"
@@ -292,5 +292,6 @@ func IPv6Of(nic api.NetworkInterface) string {
 }
 
 // errNoTag is the error about an instance without a network tag for firewalls.
-var errNoTag = errors.New("it has no network tag with which its name begins: add one to the instance, or set node-tags " +
+var errNoTag = errors.New("it has no network tag with which its name begins: add one to the instance, or set " +
+	"node-tags " +
 	"in section [global] to the tag that all nodes have")

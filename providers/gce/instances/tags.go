@@ -15,8 +15,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
-// tagsAge is the max age of the tags of an instance. The periodic reads of nodes renew them every 5 minutes; an instance
-// that is created again under its name may have others.
+// tagsAge is the max age of the tags of an instance. The periodic reads of nodes renew them every 5 minutes; an
+// instance that is created again under its name may have others.
 const tagsAge = 10 * time.Minute
 
 // tags are the network tags of instances, as they were read last. It is safe for concurrent use.

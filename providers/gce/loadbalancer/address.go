@@ -10,8 +10,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 )
 
-// addressKind are the addresses with the name of a load balancer. Such an address exists only while a forwarding rule is
-// replaced: reserving the rule's own address keeps it.
+// addressKind are the addresses with the name of a load balancer. Such an address exists only while a forwarding rule
+// is replaced: reserving the rule's own address keeps it.
 var addressKind = rows.Kind[*api.Address, *struct{}]{
 	Name: kindAddress,
 	Key:  func(a *api.Address) string { return a.Name },
@@ -21,7 +21,8 @@ var addressKind = rows.Kind[*api.Address, *struct{}]{
 	},
 }
 
-// reserve plans the reservation of the address of a forwarding rule that is about to be replaced, unless it is reserved.
+// reserve plans the reservation of the address of a forwarding rule that is about to be replaced, unless it is
+// reserved.
 func (d *differ) reserve(rule api.ForwardingRule) []plan.Ref {
 	if slices.ContainsFunc(d.have.Addresses, func(a api.Address) bool { return a.Address == rule.IPAddress }) {
 		return nil

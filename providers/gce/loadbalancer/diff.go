@@ -12,9 +12,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
-// ensure plans the changes to the wanted objects: the health check, then the pool or the backend service with its groups,
-// then the forwarding rule with its address, then the firewalls. What another kind of load balancer has left is deleted
-// before. Deletions have the reverse order, so that the firewall of the traffic is the last object of a load balancer.
+// ensure plans the changes to the wanted objects: the health check, then the pool or the backend service with its
+// groups, then the forwarding rule with its address, then the firewalls. What another kind of load balancer has left
+// is deleted before. Deletions have the reverse order, so that the firewall of the traffic is the last object of a
+// load balancer.
 func (d *differ) ensure() error {
 	if d.have.Elsewhere != nil {
 		return cloudprovider.ImplementedElsewhere
@@ -67,8 +68,8 @@ func (d *differ) removeOther(after []plan.Ref) []plan.Ref {
 	return slices.Concat(after, d.removeInternal(after...))
 }
 
-// adoptAddress lets a new forwarding rule have the address that is reserved for it, since an earlier one was deleted. An
-// address that it cannot have is released before.
+// adoptAddress lets a new forwarding rule have the address that is reserved for it, since an earlier one was deleted.
+// An address that it cannot have is released before.
 func (d *differ) adoptAddress(want *api.ForwardingRule) []plan.Ref {
 	address := d.have.Address
 	if address == nil || d.have.Kept[keptAddress(address.Name)] {

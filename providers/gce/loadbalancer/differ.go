@@ -9,21 +9,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
-// The kinds of objects in plans. The forwarding rule has the address, and is the load balancer. Members are kinds of
-// their own, because only they change when nodes join and leave.
-const (
-	kindRule         = lbcommon.KindLoadBalancer
-	kindAddress      = "address"
-	kindPool         = "target pool"
-	kindMembers      = "members"
-	kindPoolCheck    = "HTTP health check"
-	kindBackend      = "backend service"
-	kindCheck        = "health check"
-	kindGroup        = "instance group"
-	kindGroupMembers = "group members"
-	kindFirewall     = "firewall"
-)
-
 // differ builds one plan.
 type differ struct {
 	key  lbcommon.Key

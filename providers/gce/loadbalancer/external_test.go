@@ -160,8 +160,8 @@ func TestEachInterruptionIsCompleted(t *testing.T) {
 			if got := r.ensure(after, n); got == "" {
 				t.Error("no address")
 			}
-			if leftovers := r.names("addresses"); len(leftovers) > 0 {
-				t.Errorf("version %d, call %d: addresses %q are left", from, failing, leftovers)
+			if orphans := r.names("addresses"); len(orphans) > 0 {
+				t.Errorf("version %d, call %d: addresses %q remain", from, failing, orphans)
 			}
 			r.remove(after)
 			if t.Failed() {
@@ -239,7 +239,7 @@ func TestLeftoverAddressDoesNotBlock(t *testing.T) {
 	s = edit(s, func(s *v1.Service) { s.Spec.Ports = service("", "", 81).Spec.Ports })
 	r.ensure(s, n)
 	if left := r.names("addresses"); len(left) > 0 {
-		t.Errorf("addresses %q are left", left)
+		t.Errorf("addresses %q remain", left)
 	}
 }
 
@@ -302,17 +302,17 @@ func TestHostProjectDeniesFirewalls(t *testing.T) {
 	r.environment.NetworkProject = "host"
 	r.denied["firewalls.insert"] = true
 	r.ensure(service("web", webUID, 80), node("r1-b", "node-1"))
-	var told string
+	var sent string
 	for len(r.events.Events) > 0 {
 		if e := <-r.events.Events; strings.Contains(e, "LoadBalancerManualChange") && strings.Contains(e, "k8s-fw-") {
-			told = e
+			sent = e
 		}
 	}
 	const want = "gcloud compute firewall-rules create k8s-fw-" + web + " --network n --priority 1000 --description " +
 		`'{"kubernetes.io/service-name":"default/web", "kubernetes.io/service-ip":"203.0.113.1"}' --allow tcp:80 ` +
 		"--source-ranges 0.0.0.0/0 --target-tags nodes --destination-ranges 203.0.113.1 --project host"
-	if !strings.Contains(told, want) {
-		t.Errorf("told %q, want %s", told, want)
+	if !strings.Contains(sent, want) {
+		t.Errorf("sent %q, want %s", sent, want)
 	}
 }
 
@@ -347,7 +347,8 @@ func TestInvalidServices(t *testing.T) {
 	}
 }
 
-// Of two Services that are deleted at the same time, each of which saw the other, the last one deletes what they shared.
+// Of two Services that are deleted at the same time, each of which saw the other, the last one deletes what they
+// shared.
 func TestLastOfConcurrentDeletionsDeletesWhatWasShared(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, config.Global{})

@@ -26,8 +26,8 @@ var firewallKind = rows.Kind[*api.Firewall, *api.FirewallPatch]{
 	Rows: firewallRows(false),
 }
 
-// nodeFirewallKind are the firewalls of the probes of nodes. Earlier managers gave them the address of one load balancer
-// as the destination, which is corrected together with another change.
+// nodeFirewallKind are the firewalls of the probes of nodes. Earlier managers gave them the address of one load
+// balancer as the destination, which is corrected together with another change.
 var nodeFirewallKind = rows.Kind[*api.Firewall, *api.FirewallPatch]{
 	Name: kindFirewall, Key: firewallKind.Key, Rows: firewallRows(true),
 }
@@ -72,7 +72,8 @@ func firewallRows(markDestination bool) []rows.Row[*api.Firewall, *api.FirewallP
 			},
 		},
 		{
-			Name: "description", Value: rows.Text(func(f *api.Firewall) *string { return &f.Description }), Mark: markDestination,
+			Name: "description", Value: rows.Text(func(f *api.Firewall) *string { return &f.Description }),
+			Mark:   markDestination,
 			Set:    func(p *api.FirewallPatch, want *api.Firewall) { p.Description = &want.Description },
 			Ignore: func(_, want *api.Firewall) bool { return want.Description == "" },
 		},
@@ -197,7 +198,7 @@ func (d *differ) probeFirewall(ip string) (api.Firewall, *rows.Kind[*api.Firewal
 	return f, &firewallKind
 }
 
-// isDenied reports whether the project of the network has denied a change lately. The user is told the command that
+// isDenied reports whether the project of the network has denied a change lately. A warning has the command that
 // makes it.
 func (d *differ) isDenied(change plan.Change, command string) bool {
 	denied, ok := d.have.Denied[change.Name]

@@ -150,7 +150,10 @@ func (s groupUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 		w.groups.Invalidate()
 		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: api.InstanceGroupsAddInstances.String(), Err: errDeleted}
 	}
-	remove := slices.DeleteFunc(slices.Clone(s.remove), func(id string) bool { return !slices.Contains(group.Members, id) })
+	remove := slices.DeleteFunc(slices.Clone(s.remove), func(id string) bool {
+		return !slices.Contains(group.Members,
+			id)
+	})
 	err = inBatches(remove, cloudapi.NotFound, func(ids []string) error {
 		return w.changeGroup(ctx, api.InstanceGroupsRemoveInstances, s.zone, ids, func(g *model.Group) {
 			g.Members = without(g.Members, ids)
@@ -167,7 +170,8 @@ func (s groupUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 }
 
 // changeGroup changes the members of a group.
-func (w writer) changeGroup(ctx context.Context, call *api.Call, zone string, ids []string, change func(*model.Group)) error {
+func (w writer) changeGroup(ctx context.Context, call *api.Call, zone string, ids []string,
+	change func(*model.Group)) error {
 	err := w.api.Change(ctx, call, api.Target{Zone: zone, Name: w.groupName()}, instanceList(ids, w.instanceLink))
 	if err != nil {
 		w.groups.Invalidate()

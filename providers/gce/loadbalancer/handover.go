@@ -9,7 +9,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 )
 
-// The finalizers of load balancers. Those of version 1 are of this manager, and ingress-gce leaves their Services alone.
+// The finalizers of load balancers. Those of version 1 are of this manager, and ingress-gce leaves their Services
+// alone.
 const (
 	FinalizerExternal   = "gke.networking.io/l4-netlb-v1"
 	FinalizerInternal   = "gke.networking.io/l4-ilb-v1"
@@ -18,7 +19,8 @@ const (
 	finalizerInternalV2 = "gke.networking.io/l4-ilb-v2"
 )
 
-// handles reports whether this manager makes the load balancer of a Service. It does for those that have its finalizers.
+// handles reports whether this manager makes the load balancer of a Service. It does for those that have its
+// finalizers.
 func handles(service *v1.Service, subsets bool) bool {
 	has := func(name string) bool { return slices.Contains(service.Finalizers, name) }
 	if class := service.Spec.LoadBalancerClass; class != nil {

@@ -13,8 +13,8 @@ import (
 
 var _ inventory.Lister = (*Cloud)(nil)
 
-// ListInventory implements inventory.Lister. Names and descriptions identify a Service, and nothing its cluster: Services
-// of other clusters of the project are listed too.
+// ListInventory implements inventory.Lister. Names and descriptions identify a Service, and nothing its cluster:
+// Services of other clusters of the project are listed too.
 func (c *Cloud) ListInventory(ctx context.Context, request inventory.Request) inventory.Inventory {
 	found := inventory.Inventory{Cluster: request.ClusterName}
 	s := c.store
@@ -24,7 +24,8 @@ func (c *Cloud) ListInventory(ctx context.Context, request inventory.Request) in
 	add(kindRule, s.rules.refresh(ctx, true))
 	for _, r := range s.rules.table.All() {
 		if isOurs(r) && isBalancer(r.Name) {
-			found.Objects = append(found.Objects, object(kindRule, r.Resource, inventory.Field{Name: "address", Value: r.IPAddress}))
+			found.Objects = append(found.Objects, object(kindRule, r.Resource, inventory.Field{Name: "address",
+				Value: r.IPAddress}))
 		}
 	}
 	add(kindPool, s.pools.refresh(ctx, true), kindRule)
@@ -42,7 +43,8 @@ func (c *Cloud) ListInventory(ctx context.Context, request inventory.Request) in
 	add(kindAddress, s.addresses.refresh(ctx, true), kindRule)
 	for _, a := range s.addresses.table.All() {
 		if isBalancer(a.Name) {
-			found.Objects = append(found.Objects, object(kindAddress, a.Resource, inventory.Field{Name: "address", Value: a.Address}))
+			found.Objects = append(found.Objects, object(kindAddress, a.Resource, inventory.Field{Name: "address",
+				Value: a.Address}))
 		}
 	}
 	add(kindFirewall, s.firewalls.refresh(ctx, true))

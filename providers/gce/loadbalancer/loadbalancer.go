@@ -1,11 +1,11 @@
-// Package loadbalancer implements load balancers of Compute Engine: the interface of pkg/common/loadbalancer. An external
-// one is a forwarding rule to a target pool with a legacy HTTP health check; an internal one is a forwarding rule to a
-// regional backend service with an instance group in each zone. Its files have the order of a sync, and each refers only
-// to earlier ones:
+// Package loadbalancer implements load balancers of Compute Engine: the interface of pkg/common/loadbalancer. An
+// external one is a forwarding rule to a target pool with a legacy HTTP health check; an internal one is a forwarding
+// rule to a regional backend service with an instance group in each zone. Its files have the order of a sync, and
+// each refers only to earlier ones:
 //
 //   - package model: the objects that should exist; handover.go: whose load balancers this manager makes;
 //   - collection.go, store.go, observe.go, shared.go: the existing objects, and the snapshot of them;
-//   - writer.go and differ.go: what the changes of all kinds of objects use;
+//   - kinds.go, writer.go, left.go and differ.go: what the changes of all kinds of objects use;
 //   - rule.go, address.go, firewall.go, check.go, pool.go, group.go and backend.go: a kind of object each;
 //   - diff.go and members.go: the plans;
 //   - disruption.go: what changes disrupt, for the guide;
@@ -47,9 +47,9 @@ type Options struct {
 
 // Cloud is Compute Engine behind pkg/common/loadbalancer. It is safe for concurrent use.
 type Cloud struct {
-	options      Options
-	store        *store
-	surroundings *snapshot.Value[surroundings]
+	options Options
+	store   *store
+	subnets *snapshot.Value[subnets]
 }
 
 var (
@@ -66,7 +66,7 @@ func New(o Options) *Cloud {
 		o.Clock = clocks.OrReal(nil)
 	}
 	return &Cloud{options: o, store: newStore(o.API, o.ClusterID, o.Clock),
-		surroundings: newSurroundings(o.API, o.Config, o.Clock)}
+		subnets: newSubnets(o.API, o.Config, o.Clock)}
 }
 
 // Name implements loadbalancer.Cloud.
@@ -90,7 +90,7 @@ func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (model.Shared
 	if s.ClusterID, err = c.options.ClusterID(ctx); err != nil {
 		return s, err
 	}
-	around, err := c.surroundings.Get(ctx)
+	around, err := c.subnets.Get(ctx)
 	if err != nil {
 		return s, err
 	}
@@ -112,7 +112,8 @@ func (c *Cloud) link(e api.Environment) func(*api.Call, api.Target) string {
 }
 
 // Desired implements loadbalancer.Cloud.
-func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared model.SharedState) (model.Desired, error) {
+func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node,
+	shared model.SharedState) (model.Desired, error) {
 	return model.New(key, in, model.NodesOf(nodes, c.options.InstanceID), shared, c.link(shared.Environment))
 }
 

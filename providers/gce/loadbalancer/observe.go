@@ -39,8 +39,8 @@ type Observed struct {
 
 	// Used are the objects that other load balancers refer to, by path.
 	Used map[string]bool
-	// Kept are objects that others used when they were to be deleted; Denied are changes that the project of the network
-	// denied.
+	// Kept are objects that others used when they were to be deleted; Denied are changes that the project of the
+	// network denied.
 	Kept   map[string]bool
 	Denied map[string]denial
 }
@@ -63,8 +63,9 @@ func belongsTo(description string, key lbcommon.Key) bool {
 	return service == "" || service == model.ServiceName(key)
 }
 
-// observe reads the objects of a Service. What the Service does not need is read only if it may have been left behind by
-// an earlier load balancer: all kinds are read before a deletion, when the scheme changes, and after an interruption.
+// observe reads the objects of a Service. What the Service does not need is read only if it may have been left behind
+// by an earlier load balancer: all kinds are read before a deletion, when the scheme changes, and after an
+// interruption.
 func (s *store) observe(ctx context.Context, request lbcommon.Request[model.Desired]) (Observed, error) {
 	reread := request.Freshness == lbcommon.Authoritative
 	name := names.Balancer(string(request.Key.UID))

@@ -91,7 +91,8 @@ func (d *differ) ensurePool(replaced *plan.Change, ruleDeletion, checks []plan.R
 	if change, differ := poolKind.Update(&have, &want); differ {
 		var set poolChange
 		poolKind.Set(&set, &want, change.Fields)
-		refs = append(refs, d.add(change, poolUpdate{want.Name, have.HealthChecks, set.check, d.sharedPoolCheck()}, checks...))
+		refs = append(refs, d.add(change, poolUpdate{want.Name, have.HealthChecks, set.check, d.sharedPoolCheck()},
+			checks...))
 	}
 	d.ensureMembers(have, want)
 	return refs
@@ -100,7 +101,8 @@ func (d *differ) ensurePool(replaced *plan.Change, ruleDeletion, checks []plan.R
 // ensureMembers plans the change of a pool's members.
 func (d *differ) ensureMembers(have, want api.TargetPool) {
 	if change, differ := memberKind.Update(&have, &want); differ {
-		d.add(change, memberUpdate{want.Name, without(want.Instances, have.Instances), without(have.Instances, want.Instances)})
+		d.add(change, memberUpdate{want.Name, without(want.Instances, have.Instances), without(have.Instances,
+			want.Instances)})
 	}
 }
 

@@ -75,7 +75,8 @@ var ruleKind = rows.Kind[*api.ForwardingRule, *api.ForwardingRulePatch]{
 			Effect: replacesRule,
 		},
 		{
-			Name: "allowGlobalAccess", Value: rows.Of(showFlag, func(r *api.ForwardingRule) *bool { return &r.AllowGlobalAccess }),
+			Name:  "allowGlobalAccess",
+			Value: rows.Of(showFlag, func(r *api.ForwardingRule) *bool { return &r.AllowGlobalAccess }),
 			Set: func(p *api.ForwardingRulePatch, want *api.ForwardingRule) {
 				p.AllowGlobalAccess = &want.AllowGlobalAccess
 			},
@@ -112,8 +113,8 @@ func (d *differ) existingRule(r api.ForwardingRule) api.ForwardingRule {
 // addressFields are the fields whose change needs another address.
 func addressFields() []string { return []string{fieldAddress, fieldScheme, fieldTier, fieldSubnetwork} }
 
-// wantedRule returns the wanted forwarding rule. An address that exists stays unless the Service chooses another one, or
-// its tier or subnet changes.
+// wantedRule returns the wanted forwarding rule. An address that exists stays unless the Service chooses another one,
+// or its tier or subnet changes.
 func (d *differ) wantedRule(have *api.ForwardingRule) (api.ForwardingRule, error) {
 	want := d.want.Rule
 	static, err := d.staticAddress(have)
@@ -157,7 +158,8 @@ func (d *differ) staticAddress(have *api.ForwardingRule) (*api.Address, error) {
 	case i >= 0 && cmp.Or(d.have.Addresses[i].AddressType, api.SchemeExternal) != kind:
 		return nil, d.invalid("it is an %s address, and the load balancer is %s",
 			strings.ToLower(d.have.Addresses[i].AddressType), strings.ToLower(kind))
-	case i >= 0 && d.want.Tier != "" && d.have.Addresses[i].NetworkTier != "" && d.have.Addresses[i].NetworkTier != d.want.Tier:
+	case i >= 0 && d.want.Tier != "" && d.have.Addresses[i].NetworkTier != "" &&
+		d.have.Addresses[i].NetworkTier != d.want.Tier:
 		return nil, d.invalid("it has the network tier %s, and the Service requests %s", d.have.Addresses[i].NetworkTier,
 			d.want.Tier)
 	case i >= 0:

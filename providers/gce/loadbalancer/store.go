@@ -22,7 +22,8 @@ const (
 	// addressAge is the max age of the list of addresses: only users reserve addresses that matter, and a Service that
 	// chooses one reads the list again.
 	addressAge = 10 * time.Minute
-	// denialAge is how long a firewall is left to the administrators of the network's project after they denied a change.
+	// denialAge is how long a firewall is left to the administrators of the network's project after they denied a
+	// change.
 	denialAge = 10 * time.Minute
 	// keepAge is how long an object stays after others used it.
 	keepAge = 10 * time.Minute
@@ -45,14 +46,14 @@ type store struct {
 	// groups are the instance groups of the cluster, by zone.
 	groups *snapshot.Table[model.Group]
 
-	// sharing is held while an object of all Services is created or deleted. using counts the Services that are about to
-	// refer to it, by the link of the object.
+	// sharing is held while an object of all Services is created or deleted. using counts the Services that are about
+	// to refer to it, by the link of the object.
 	sharing locks.KeyedMutex
 
 	mu    sync.Mutex
 	using map[string]int
-	// denied are the firewalls whose change the project of the network denied, with what was wanted; kept are the objects
-	// that others used when they were to be deleted.
+	// denied are the firewalls whose change the project of the network denied, with what was wanted; kept are the
+	// objects that others used when they were to be deleted.
 	denied map[string]denial
 	kept   map[string]time.Time
 }

@@ -51,7 +51,8 @@ func OldFirewall(balancer string) string { return balancer }
 // NodeHealthCheck returns the name of the health check of nodes, which all Services of a cluster share.
 func NodeHealthCheck(clusterID string) string { return "k8s-" + clusterID + "-node" }
 
-// PoolHealthFirewall returns the name of the firewall that allows the probes of a target pool with its own health check.
+// PoolHealthFirewall returns the name of the firewall that allows the probes of a target pool with its own health
+// check.
 func PoolHealthFirewall(balancer string) string { return "k8s-" + balancer + "-http-hc" }
 
 // NodePoolHealthFirewall returns the name of the firewall for the probes of all target pools with the shared health

@@ -31,8 +31,8 @@ type Source struct{ API api.API }
 
 var _ common.Source = (*Source)(nil)
 
-// List implements common.Source. A route is ours if it has the description and exactly the name that this manager gives:
-// the name of another cluster can begin with that of this one.
+// List implements common.Source. A route is ours if it has the description and exactly the name that this manager
+// gives: the name of another cluster can begin with that of this one.
 func (s *Source) List(ctx context.Context, clusterName string) ([]common.Route, error) {
 	e, err := s.API.Environment(ctx)
 	if err != nil {

@@ -73,7 +73,8 @@ func table(o *Options) intent.Table {
 		},
 		{
 			Key: KeyNetworkTier, Type: "Standard or Premium", Default: "Premium for a new load balancer", Example: "Standard",
-			Doc: "The network tier of an external load balancer. Changing it on a live Service gives the load balancer another " +
+			Doc: "The network tier of an external load balancer. Changing it on a live Service gives the load balancer " +
+				"another " +
 				"address; removing it changes nothing.",
 			Set: intent.Store(&o.Tier, tier),
 		},
@@ -161,7 +162,8 @@ func Read(in intent.Service, problems *intent.Problems) Options {
 		o.Type = o.oldType
 	}
 	if o.Type != "" && !IsInternal(o.Type) {
-		o.Warnings = append(o.Warnings, fmt.Sprintf("%s is %s, and only Internal has an effect: the load balancer is external",
+		o.Warnings = append(o.Warnings, fmt.Sprintf("%s is %s, and only Internal has an effect: the load balancer is "+
+			"external",
 			KeyType, intent.Quote(o.Type)))
 	}
 	return o

@@ -173,11 +173,13 @@ func (b *builder) isInternal() bool {
 func (b *builder) checkFamilies() {
 	switch {
 	case !slices.Contains(b.in.Families, v1.IPv4Protocol):
-		b.problems.Add(intent.FieldIPFamilies, fmt.Sprint(b.in.Families), "load balancers of this manager have IPv4 addresses "+
-			"only: add IPv4, or have ingress-gce make the load balancer")
+		b.problems.Add(intent.FieldIPFamilies, fmt.Sprint(b.in.Families),
+			"load balancers of this manager have IPv4 addresses "+
+				"only: add IPv4, or have ingress-gce make the load balancer")
 	case b.in.RequiresDualStack:
-		b.problems.Add("spec.ipFamilyPolicy", string(v1.IPFamilyPolicyRequireDualStack), "load balancers of this manager have "+
-			"IPv4 addresses only: write PreferDualStack")
+		b.problems.Add("spec.ipFamilyPolicy", string(v1.IPFamilyPolicyRequireDualStack),
+			"load balancers of this manager have "+
+				"IPv4 addresses only: write PreferDualStack")
 	case len(b.in.Families) > 1:
 		b.out.Warnings = append(b.out.Warnings, "the load balancer has an IPv4 address only")
 	}
@@ -236,7 +238,8 @@ func (b *builder) setRule(protocol string) {
 func (b *builder) setNetwork() {
 	subnet := b.options.Subnet
 	if len(b.in.Subnets) > 1 {
-		b.problems.Add(intent.KeySubnets, strings.Join(b.in.Subnets, ","), "write one subnet: a load balancer has one address")
+		b.problems.Add(intent.KeySubnets, strings.Join(b.in.Subnets, ","),
+			"write one subnet: a load balancer has one address")
 	} else if len(b.in.Subnets) == 1 {
 		intent.Merge(&b.problems, &subnet, b.in.Subnets[0], intent.KeySubnets, annotation.KeySubnet)
 	}

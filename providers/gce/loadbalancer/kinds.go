@@ -1,0 +1,18 @@
+package loadbalancer
+
+import lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+
+// The kinds of objects in plans. The forwarding rule has the address, and is the load balancer. Members are kinds of
+// their own, because only they change when nodes join and leave.
+const (
+	kindRule         = lbcommon.KindLoadBalancer
+	kindAddress      = "address"
+	kindPool         = "target pool"
+	kindMembers      = "members"
+	kindPoolCheck    = "HTTP health check"
+	kindBackend      = "backend service"
+	kindCheck        = "health check"
+	kindGroup        = "instance group"
+	kindGroupMembers = "group members"
+	kindFirewall     = "firewall"
+)
