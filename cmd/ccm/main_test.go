@@ -187,7 +187,8 @@ func TestGoodInput(t *testing.T) {
 func TestPlanFromFile(t *testing.T) {
 	service := write(t, "web.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  type: LoadBalancer\n  ports: [{port: 80, nodePort: 30080}]\n")
 	clusterIP := write(t, "db.yaml", "# a comment\n---\napiVersion: v1\nkind: Service\nmetadata: {name: db}\nspec:\n  ports: [{port: 80}]\n")
-	other := write(t, "pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {tpye: x}\n")
+	pod := write(t, "pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n")
+	other := write(t, "other.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {tpye: x}\n")
 
 	stdout, _, code := ccm(t, "plan", "--cloud-provider=fake", "-f", service)
 	if code != 2 || !strings.Contains(stdout, "Service default/web") || strings.Contains(stdout, "\x1b[") {
@@ -206,9 +207,12 @@ func TestPlanFromFile(t *testing.T) {
 		t.Errorf("no load balancer: exit code %d, stdout %s, stderr %s", code, stdout, stderr)
 	}
 	_, stderr, code = ccm(t, "plan", "--cloud-provider=fake", "-f", other)
-	if code != 1 || !strings.Contains(stderr, "document 1: Pod is skipped") ||
-		!strings.Contains(stderr, `unknown field "spec.tpye"`) {
-		t.Errorf("other kinds and typos: exit code %d, stderr %s", code, stderr)
+	if code != 1 || !strings.Contains(stderr, `document 2: strict decoding error: unknown field "spec.tpye"`) {
+		t.Errorf("a misspelled field: exit code %d, stderr %s", code, stderr)
+	}
+	_, stderr, code = ccm(t, "plan", "--cloud-provider=fake", "-f", pod, "-f", service)
+	if code != 2 || !strings.Contains(stderr, "Pod is skipped: only Services and Nodes are planned") {
+		t.Errorf("another kind: exit code %d, stderr %s", code, stderr)
 	}
 }
 

@@ -54,6 +54,7 @@ func Descriptor() provider.Descriptor {
 		InheritedFlags:     inheritedFlags(),
 		Controllers:        controllers.All(),
 		ControllerAliases:  controllers.Aliases(),
+		KubeRules:          clusterid.KubeRules(),
 		ValidateConfig:     config.Reader.Validate,
 		ShowConfig:         config.Reader.Show,
 		New:                func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },
@@ -83,8 +84,6 @@ type Cloud struct {
 	loadBalancer *lbcommon.Controller
 	routes       *routes.Routes
 	inventory    inventory.Listers
-	// dryRun is set before Initialize, once.
-	dryRun bool
 }
 
 var (
@@ -159,17 +158,10 @@ func (c *Cloud) project() string {
 	return e.Project
 }
 
-// Initialize implements cloudprovider.Interface.
-func (c *Cloud) Initialize(builder cloudprovider.ControllerClientBuilder, _ <-chan struct{}) {
-	if builder != nil {
-		c.clusterID.SetClient(builder.ClientOrDie("gce-cluster-id"), c.dryRun)
-	}
-}
-
 // SetRuntime implements provider.RuntimeUser.
 func (c *Cloud) SetRuntime(r provider.Runtime) {
 	c.loadBalancer.SetRuntime(r)
-	c.dryRun = r.DryRun
+	c.clusterID.SetRuntime(r)
 }
 
 // checkTimeout bounds Check: a manager that cannot reach its cloud reports that soon.

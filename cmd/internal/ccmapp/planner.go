@@ -134,6 +134,7 @@ func (p *planner) initialize(ctx context.Context, cloud cloudprovider.Interface)
 		}
 		p.clusterUID = string(namespace.UID)
 		runtime.ClusterUID = p.clusterUID
+		runtime.ConfigMap = kube.NewConfigMaps(p.client, true)
 	}
 	runtime.Approvals = kube.NewApprovals(p.client, p.options.approvals, true)
 	user.SetRuntime(runtime)

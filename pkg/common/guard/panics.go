@@ -55,7 +55,7 @@ func (p *panicRecord) record(ctx context.Context, call string, err *panics.Error
 	if len(p.recent) >= maxPanics {
 		p.recent, p.parked = nil, now
 		klog.FromContext(ctx).Error(err, "Parking a provider after several panics: it gets no calls meanwhile",
-			"provider", p.provider, "panics", maxPanics, "for", parkedFor)
+			"provider", p.provider, "panics", maxPanics, "retryAfter", parkedFor)
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// configMapKeeper returns a function that reads a ConfigMap, and creates it with the initial data if it does not
+// NewConfigMaps returns a function that reads a ConfigMap, and creates it with the initial data if it does not
 // exist. Read-only, it returns an error instead. Of several creators one succeeds, and all get its data.
-func configMapKeeper(client kubernetes.Interface, readOnly bool) func(context.Context, types.NamespacedName,
+func NewConfigMaps(client kubernetes.Interface, readOnly bool) func(context.Context, types.NamespacedName,
 	map[string]string) (map[string]string, error) {
 	return func(ctx context.Context, name types.NamespacedName, initial map[string]string) (map[string]string, error) {
 		configMaps := client.CoreV1().ConfigMaps(name.Namespace)

@@ -53,7 +53,7 @@ func TestConfigMapIsCreatedOnce(t *testing.T) {
 				}
 				return false, nil, nil
 			})
-			data, err := configMapKeeper(client, test.readOnly)(t.Context(), name, initial)
+			data, err := NewConfigMaps(client, test.readOnly)(t.Context(), name, initial)
 			if test.err == nil && err != nil || test.err != nil && !test.err(err) {
 				t.Errorf("error %v", err)
 			}

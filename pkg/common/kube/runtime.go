@@ -53,7 +53,7 @@ func NewRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struc
 		Recorder:   broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}),
 		ClusterUID: uid,
 		DryRun:     dryRun,
-		ConfigMap:  configMapKeeper(client, dryRun),
+		ConfigMap:  NewConfigMaps(client, dryRun),
 	}
 	if !dryRun {
 		runtime.Annotate = annotator(client)

@@ -108,7 +108,7 @@ type Runtime struct {
 	// deleted and recreated, and to add one, if it is being deleted. Nil if writing is not allowed.
 	SetFinalizers func(ctx context.Context, service *v1.Service, add, remove []string) error
 	// ConfigMap returns the data of a ConfigMap, uncached. One that does not exist is created with the initial data, or
-	// is an error in a dry run. The provider's KubeRules allow it. Nil without a cluster, as in ccm plan.
+	// is an error in a dry run. The provider's KubeRules allow it. Nil without a cluster, as in ccm plan for files.
 	ConfigMap func(ctx context.Context, name types.NamespacedName, initial map[string]string) (map[string]string, error)
 }
 

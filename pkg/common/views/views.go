@@ -148,7 +148,7 @@ func (h *handler[T]) refresh(key string) {
 	defer h.mu.Unlock()
 	object, exists, err := h.view.informer.GetStore().GetByKey(key)
 	if err != nil {
-		klog.Background().Error(err, "Failed to read an object of an informer", "key", key)
+		klog.Background().Error(err, "Failed to read an object of an informer", "object", key)
 		return
 	}
 	if current, ok := object.(T); exists && ok {

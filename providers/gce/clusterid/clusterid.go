@@ -9,16 +9,16 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 )
 
@@ -29,64 +29,63 @@ const (
 	keyUID      = "uid"
 )
 
+// KubeRules are the permissions in the cluster that a Reader needs.
+func KubeRules() []provider.KubeRule {
+	resources := []string{"configmaps"}
+	return []provider.KubeRule{
+		{Namespace: metav1.NamespaceSystem, Resources: resources, Names: []string{configMap}, Verbs: []string{"get"}},
+		{Namespace: metav1.NamespaceSystem, Resources: resources, Verbs: []string{"create"}},
+	}
+}
+
 // maxAge is how long an ID that was read counts: people may edit the ConfigMap.
 const maxAge = 10 * time.Minute
 
-// Reader reads the ID, and creates the ConfigMap once if there is none. It is safe for concurrent use.
-type Reader struct {
-	value *snapshot.Value[string]
+// Unassigned stands for the ID of a cluster that has none yet in plans, which change nothing. No cluster has it: IDs are
+// random.
+const Unassigned = "0000000000000000"
 
-	mu       sync.Mutex
-	client   kubernetes.Interface
-	readOnly bool
+// Reader reads the ID. It is safe for concurrent use.
+type Reader struct {
+	value   *snapshot.Value[string]
+	runtime atomic.Pointer[provider.Runtime]
 }
 
-// New returns a Reader without a client. It makes no call.
+// New returns a Reader without a runtime. It makes no call.
 func New(c clock.PassiveClock) *Reader {
 	r := &Reader{}
 	r.value = snapshot.NewValue(snapshot.ValueOptions[string]{Clock: c, MaxAge: maxAge, Read: r.read})
 	return r
 }
 
-// SetClient sets the client. With readOnly, no ConfigMap is created.
-func (r *Reader) SetClient(client kubernetes.Interface, readOnly bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.client, r.readOnly = client, readOnly
-}
+// SetRuntime gives access to the cluster.
+func (r *Reader) SetRuntime(runtime provider.Runtime) { r.runtime.Store(&runtime) }
 
-// Get returns the ID.
+// Get returns the ID. The first caller in a cluster without one creates it, but not in a dry run: the ID is Unassigned
+// then, as it is without a cluster. Errors are of class cloudapi.Unavailable.
 func (r *Reader) Get(ctx context.Context) (string, error) { return r.value.Get(ctx) }
 
 func (r *Reader) read(ctx context.Context) (string, error) {
-	r.mu.Lock()
-	client, readOnly := r.client, r.readOnly
-	r.mu.Unlock()
-	if client == nil {
+	runtime := r.runtime.Load()
+	switch {
+	case runtime == nil, runtime.ConfigMap == nil && !runtime.DryRun:
 		return "", failure(errors.New("the manager is not connected to its cluster yet"))
+	case runtime.ConfigMap == nil:
+		return Unassigned, nil
 	}
-	maps := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
-	found, err := maps.Get(ctx, configMap, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		if readOnly {
-			return "", failure(errors.New("it does not exist, and a dry run does not create it"))
-		}
-		id, idErr := newID()
-		if idErr != nil {
-			return "", idErr
-		}
-		found, err = maps.Create(ctx, &v1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: configMap},
-			Data:       map[string]string{keyProvider: id, keyUID: id},
-		}, metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) { // ingress-gce has created it at the same time.
-			found, err = maps.Get(ctx, configMap, metav1.GetOptions{})
-		}
-	}
+	initial, err := newID()
 	if err != nil {
 		return "", failure(err)
 	}
-	id := cmp.Or(found.Data[keyProvider], found.Data[keyUID])
+	data, err := runtime.ConfigMap(ctx, types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: configMap},
+		map[string]string{keyProvider: initial, keyUID: initial})
+	switch {
+	case runtime.DryRun && apierrors.IsNotFound(err):
+		return Unassigned, nil
+	case err != nil:
+		return "", failure(err)
+	}
+	id := cmp.Or(data[keyProvider], data[keyUID])
 	if id == "" {
 		return "", failure(fmt.Errorf("it has neither the key %s nor %s", keyProvider, keyUID))
 	}
