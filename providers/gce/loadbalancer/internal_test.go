@@ -100,6 +100,9 @@ func TestInternalLoadBalancerStaysInItsSubnet(t *testing.T) {
 		r.calls()
 		r.ensure(s, n)
 		r.verifyChanges()
+		if held := r.plan(s, n).Held; len(held) > 0 {
+			t.Errorf("with %+v, changes are held: %v", cfg, held)
+		}
 	}
 }
 
@@ -176,6 +179,13 @@ func TestObjectsOfOthersStay(t *testing.T) {
 	if backend["sessionAffinity"] != api.AffinityClientIP || backend["connectionDraining"] == nil ||
 		!reflect.DeepEqual(backend["backends"], want) {
 		t.Errorf("backend service %v", backend)
+	}
+	// A zone joins at the end, and the others keep their settings.
+	r.clock.Step(snapshotAge)
+	r.ensure(s, n, node("r1-a", "node-2"))
+	if got := r.object(t, "regions/r1/backendServices/" + web)["backends"].([]any); len(got) != 3 ||
+		!reflect.DeepEqual(got[:2], want) {
+		t.Errorf("with another zone: %v", got)
 	}
 	r.remove(s)
 	if groups := r.names("instanceGroups"); !slices.Equal(groups, []string{group}) {
@@ -301,6 +311,9 @@ func TestFirewallsOfOtherFormsAreTheSame(t *testing.T) {
 	r.calls()
 	r.ensure(s, n)
 	r.verifyChanges()
+	if held := r.plan(s, n).Held; len(held) > 0 {
+		t.Errorf("changes are held: %v", held)
+	}
 	r.ensure(service("db", dbUID, 80), n)
 	if have := r.object(t, "global/firewalls/"+nodeCheck+"-http-hc")["destinationRanges"]; have != nil && len(have.([]any)) > 0 {
 		t.Errorf("destinationRanges = %v", have)
