@@ -24,6 +24,9 @@ var refusedExamples = map[string]string{
 	"vsphere/tls":               "load balancers of the cloud vsphere cannot do it: remove it",
 	"vsphere/forwarded-headers": "load balancers of the cloud vsphere cannot do it: remove it",
 	"fake/forwarded-headers":    "load balancers of the cloud fake cannot do it: remove it",
+	"gce/tls":                   "load balancers of the cloud gce cannot do it: remove it",
+	"gce/forwarded-headers":     "load balancers of the cloud gce cannot do it: remove it",
+	"gce/mixed-protocols":       "write a Service for each protocol",
 }
 
 // ignoredExamples are the examples that a cloud applies without their setting, with a part of the warning.

@@ -26,8 +26,10 @@ import (
 
 // cloudConfigs are configurations with credentials, by provider. ENDPOINT is the URL of the cloud, HOST its host and port.
 var cloudConfigs = map[string]string{
-	"fake":      credentials["fake"]["token"],
-	"aws":       credentials["aws"]["environment"],
+	"fake": credentials["fake"]["token"],
+	"aws":  credentials["aws"]["environment"],
+	"gce": "[global]\nproject-id = p\nlocal-zone = r-a\nnetwork-name = n\napi-endpoint = ENDPOINT/compute/v1/\n" +
+		"token-body = SECRET\n",
 	"openstack": credentials["openstack"]["password"],
 	"vsphere":   "[Global]\nuser = u\npassword = SECRET\ninsecure-flag = INSECURE\n[VirtualCenter \"HOST\"]\ndatacenters = dc\nport = PORT\n",
 }
@@ -58,6 +60,15 @@ func setCredentials(t *testing.T) {
 	}
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	t.Setenv("AWS_MAX_ATTEMPTS", "1")
+	metadata := httptest.NewServer(http.HandlerFunc(metadataToken))
+	t.Cleanup(metadata.Close)
+	t.Setenv("GCE_METADATA_HOST", strings.TrimPrefix(metadata.URL, "http://"))
+}
+
+// metadataToken is the metadata server of an instance of Compute Engine. It returns an access token.
+func metadataToken(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Metadata-Flavor", "Google")
+	fmt.Fprintf(w, `{"access_token": %q, "expires_in": 3600, "token_type": "Bearer"}`, planted)
 }
 
 // TestRedirectsAreNotFollowed: a redirect of a cloud's API would send the credentials to another host.
@@ -80,6 +91,10 @@ func testRedirect(t *testing.T, name string, code int) {
 	other := start(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { stolen.Add(1) }))
 	defer other.Close()
 	cloud := start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/computeMetadata/") {
+			metadataToken(w, r)
+			return
+		}
 		requests.Add(1)
 		http.Redirect(w, r, other.URL+r.URL.Path, code)
 	}))

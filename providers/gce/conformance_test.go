@@ -33,7 +33,9 @@ func subject(scheme intent.Scheme) conformance.Subject {
 				if err != nil {
 					return nil, err
 				}
-				return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun, Disruption: o.Disruption}), nil
+				return guard.Wrap(cloud, guard.Options{
+					DryRun: o.DryRun, Disruption: o.Disruption, Started: o.Started,
+				}), nil
 			}
 		},
 	}
@@ -43,10 +45,12 @@ func subject(scheme intent.Scheme) conformance.Subject {
 func unsupported(scheme intent.Scheme) map[string]string {
 	const ports = "a forwarding rule gets no port beside those that are held, because it is replaced for each other range"
 	scenarios := map[string]string{
-		"UDP and TCP on one port":   "a forwarding rule has one protocol, and the Service is refused",
-		"source ranges of ports":    "a load balancer has one firewall, with the same sources for all ports",
-		"held changes":              ports,
-		"edit beside a held change": ports,
+		"UDP and TCP on one port":         "a forwarding rule has one protocol, and the Service is refused",
+		"source ranges of ports":          "a load balancer has one firewall, with the same sources for all ports",
+		"held changes":                    ports,
+		"edit beside a held change":       ports,
+		"hand-made change beside an edit": ports,
+		"restored cluster":                "only the status of the Service shows what was applied, so that what it lacks counts as changed by hand",
 	}
 	if scheme == intent.Internal {
 		scenarios["Service becomes invalid"] = "the scenario makes the annotation invalid that selects this kind"

@@ -53,10 +53,14 @@ func tokenSource(cfg config.Global) (oauth2.TokenSource, error) {
 	return &exchange{
 		url: cfg.TokenURL, body: cfg.TokenBody.Reveal(), limit: rate.NewLimiter(rate.Every(tokenInterval), tokenBurst),
 		client: &http.Client{
-			Timeout: tokenTimeout, Transport: &oauth2.Transport{Source: google.ComputeTokenSource("", scope)},
+			CheckRedirect: keepResponse, Timeout: tokenTimeout,
+			Transport: &oauth2.Transport{Source: google.ComputeTokenSource("", scope)},
 		},
 	}, nil
 }
+
+// keepResponse makes a client return a redirect as the response: followed, it would send credentials to another host.
+func keepResponse(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // lazySource opens a source at the first request, and again after a failure: files may be mounted later.
 type lazySource struct {
@@ -99,7 +103,7 @@ func (s simulated) Token() (*oauth2.Token, error) {
 		AccessToken string `json:"access_token"`
 		ExpiresIn   int64  `json:"expires_in"`
 	}
-	if err := fetch(http.DefaultClient, req, &answer); err != nil {
+	if err := fetch(&http.Client{CheckRedirect: keepResponse}, req, &answer); err != nil {
 		return nil, err
 	}
 	return &oauth2.Token{AccessToken: answer.AccessToken,

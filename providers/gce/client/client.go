@@ -94,7 +94,7 @@ func New(o Options) *Client {
 			Observe: c.health.Observe,
 		}),
 		// Following a redirect would send the token to another host.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: keepResponse,
 	}
 	return c
 }

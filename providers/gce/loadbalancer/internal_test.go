@@ -183,7 +183,7 @@ func TestObjectsOfOthersStay(t *testing.T) {
 	// A zone joins at the end, and the others keep their settings.
 	r.clock.Step(snapshotAge)
 	r.ensure(s, n, node("r1-a", "node-2"))
-	if got := r.object(t, "regions/r1/backendServices/" + web)["backends"].([]any); len(got) != 3 ||
+	if got := r.object(t, "regions/r1/backendServices/"+web)["backends"].([]any); len(got) != 3 ||
 		!reflect.DeepEqual(got[:2], want) {
 		t.Errorf("with another zone: %v", got)
 	}

@@ -58,6 +58,7 @@ var (
 	_ lbcommon.Binder[Observed]                                  = (*Cloud)(nil)
 	_ lbcommon.RecordKeeper[model.Desired, Observed]             = (*Cloud)(nil)
 	_ lbcommon.ClassFilter                                       = (*Cloud)(nil)
+	_ lbcommon.FinalizerKeeper[model.Desired, Observed]          = (*Cloud)(nil)
 )
 
 // New returns a Cloud. It makes no call.

@@ -24,7 +24,9 @@ func TestEveryCloudHasFieldsForEverySetting(t *testing.T) {
 	// connections, and fake does not parse HTTP. Load balancers of NSX-T forward TCP and UDP on a gateway, and the
 	// configuration names their profiles with timeouts and persistence.
 	without := map[string][]setting{
-		"fake":      {addressFamilies, clientAddress, connectionDraining, forwardedHeaders},
+		"fake": {addressFamilies, clientAddress, connectionDraining, forwardedHeaders},
+		"gce": {addressFamilies, clientAddress, connectionDraining, forwardedHeaders, healthCheckProtocol, idleTimeout,
+			proxyProtocol, tagTeam},
 		"openstack": {addressFamilies, connectionDraining},
 		"vsphere": {addressFamilies, connectionDraining, forwardedHeaders, loadBalancerSubnet, idleTimeout, proxyProtocol,
 			clientIPAffinity},

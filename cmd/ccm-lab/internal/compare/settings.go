@@ -166,11 +166,15 @@ func gceSettings() map[setting][]field {
 		healthCheckPort: {{"HTTP health check", "port", nil}, {"health check", "httpHealthCheck.port", nil}},
 		healthCheckPath: {{"HTTP health check", "requestPath", nil},
 			{"health check", "httpHealthCheck.requestPath", nil}},
-		clientIPAffinity:   {{"target pool", "sessionAffinity", affinity}, {"backend service", "sessionAffinity", affinity}},
-		loadBalancerSubnet: {{"forwarding rule", "subnetwork", nil}},
-		balancerAddress:    {{"forwarding rule", "IPAddress", nil}},
-		listenerProtocol:   {{"forwarding rule", "IPProtocol", nil}},
-		listenerPort:       {{"forwarding rule", "portRange", nil}, {"forwarding rule", "ports", nil}},
+		healthCheckInterval: {{"HTTP health check", "checkIntervalSec", nil}, {"health check", "checkIntervalSec", nil}},
+		healthCheckTimeout:  {{"HTTP health check", "timeoutSec", nil}, {"health check", "timeoutSec", nil}},
+		healthyThreshold:    {{"HTTP health check", "healthyThreshold", nil}, {"health check", "healthyThreshold", nil}},
+		unhealthyThreshold:  {{"HTTP health check", "unhealthyThreshold", nil}, {"health check", "unhealthyThreshold", nil}},
+		clientIPAffinity:    {{"target pool", "sessionAffinity", affinity}, {"backend service", "sessionAffinity", affinity}},
+		loadBalancerSubnet:  {{"forwarding rule", "subnetwork", nil}},
+		balancerAddress:     {{"forwarding rule", "IPAddress", nil}},
+		listenerProtocol:    {{"forwarding rule", "IPProtocol", nil}},
+		listenerPort:        {{"forwarding rule", "portRange", nil}, {"forwarding rule", "ports", nil}},
 	}
 }
 
