@@ -224,7 +224,7 @@ func (d *daemon) withRejection(err error) error {
 	if len(lines) == 0 {
 		return err
 	}
-	return &cli.ExitError{Code: cli.ExitEnvironment, Lines: append(lines, messages(err)...)}
+	return &cli.ExitError{Code: cli.ExitEnvironment, Lines: append(lines, cli.Messages(err)...)}
 }
 
 // awaitCredentials returns once a cloud does not reject its credentials, or ctx ends. The controllers of the others

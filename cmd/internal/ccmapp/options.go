@@ -159,7 +159,7 @@ func (o *options) complete(fs *pflag.FlagSet) {
 func (o *options) validate() error {
 	var lines []string
 	if err := o.guard.Validate(); err != nil {
-		lines = append(lines, messages(err)...)
+		lines = append(lines, cli.Messages(err)...)
 	}
 	for name, workers := range map[string]int32{
 		"concurrent-service-syncs":        o.framework.ServiceController.ConcurrentServiceSyncs,
@@ -185,7 +185,7 @@ func (o *options) validate() error {
 	err := o.framework.Validate(app.ControllerNames(o.constructors()), app.ControllersDisabledByDefault.List(),
 		provider.ControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks)
 	if err != nil {
-		lines = append(lines, messages(err)...)
+		lines = append(lines, cli.Messages(err)...)
 	}
 	if len(lines) > 0 {
 		return &cli.ExitError{Code: cli.ExitUsage, Lines: lines}
@@ -261,24 +261,6 @@ func (o *options) controllers() controllers.Options {
 		Guard: o.guard, AuditPeriod: o.auditPeriod, Classes: o.classes, DefaultProvider: o.defaultProvider,
 		MoveDelay: o.moveDelay, Routes: &o.routes,
 	}
-}
-
-// messages returns the messages of the errors that are joined in err.
-func messages(err error) []string {
-	var errs []error
-	switch joined := err.(type) { //nolint:errorlint // errors.As would skip other joined errors
-	case interface{ Errors() []error }:
-		errs = joined.Errors()
-	case interface{ Unwrap() []error }:
-		errs = joined.Unwrap()
-	default:
-		return []string{err.Error()}
-	}
-	var all []string
-	for _, err := range errs {
-		all = append(all, messages(err)...)
-	}
-	return all
 }
 
 // descriptorOf returns the provider of a name.

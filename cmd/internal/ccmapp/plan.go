@@ -175,7 +175,7 @@ func linesOf(err error) []string {
 	if errors.As(err, &exit) {
 		return exit.Lines
 	}
-	return messages(err)
+	return cli.Messages(err)
 }
 
 // planCloud plans and prints one cloud.

@@ -16,7 +16,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
-	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
 // Verify checks that cluster and world are in the expected state: every node of a running machine initialised
@@ -113,7 +112,7 @@ func (r *Session) verifyBalancers(ctx context.Context) error {
 			errs = append(errs, err)
 			continue
 		}
-		errs = append(errs, steps.Wrap("service "+key.String(), compare.Balancer(svc, members, lb, r.memberPort)))
+		errs = append(errs, steps.Wrap("service "+key.String(), compare.Balancer(svc, members, lb, r.World)))
 	}
 	if have := r.World.LoadBalancers(); len(have) != wanted {
 		errs = append(errs, fmt.Errorf("the world has %d load balancers, want %d: %s", len(have), wanted, compare.Describe(have)))
@@ -139,14 +138,6 @@ func (r *Session) members(ctx context.Context) ([]string, error) {
 	}
 	slices.Sort(out)
 	return out, nil
-}
-
-// memberPort returns the port at which the members of a listener must receive traffic.
-func (r *Session) memberPort(p v1.ServicePort) int32 {
-	if _, ok := r.World.(world.PortKeeper); ok {
-		return 0
-	}
-	return p.NodePort
 }
 
 func (r *Session) verifyRoutes() error {

@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -97,5 +98,5 @@ func (c *Controller) AuditLoadBalancer(ctx context.Context, clusterName string,
 // to come, and the changes are not drift.
 func (c *Controller) isEdited(t target) bool {
 	h, _ := c.knownHistory(t.service)
-	return h.applying || h.Unfinished || h.Digest != Digest(intent.InputsOf(t.service, c.options.Vocabulary))
+	return h.applying || h.Unfinished || h.Digest != applied.Digest(intent.InputsOf(t.service, c.options.Vocabulary))
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
@@ -127,6 +128,9 @@ type Keeper[D, O any] interface {
 	// and leaves want unchanged.
 	Keep(want D, have O, differences []plan.Difference) D
 }
+
+// AppliedRecord describes what this manager last applied for a Service.
+type AppliedRecord = applied.Record
 
 // RecordKeeper is implemented by a Cloud that stores an AppliedRecord with each load balancer. The record of
 // a new load balancer is part of its creation, which the cloud plans; the Controller plans all updates.

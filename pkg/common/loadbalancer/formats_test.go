@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/golden"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -35,8 +36,8 @@ func TestFormatsAreStable(t *testing.T) {
 	var text strings.Builder
 	show := func(name, value string) { fmt.Fprintf(&text, "%s\n%s\n\n", name, value) }
 	show("history", h.encode())
-	show("record", NewRecord(Digest("state"), DigestSet([]string{"b", "a"}), fields).Encode())
-	show("record of many fields", NewRecord(Digest("state"), "", many).Encode())
+	show("record", applied.New(applied.Digest("state"), applied.DigestSet([]string{"b", "a"}), fields).Encode())
+	show("record of many fields", applied.New(applied.Digest("state"), "", many).Encode())
 	show("ID of held changes", heldID([]heldDifference{{listener, ""}, {address, ""}}, 0))
 	show("ID of the same ones after an approval", heldID([]heldDifference{{address, ""}, {listener, ""}}, 1))
 	show("conditions", strings.Join([]string{ConditionHistory, ConditionHeld, ConditionRefused}, "\n"))

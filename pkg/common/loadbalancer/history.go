@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
@@ -138,8 +139,8 @@ func heldDigest(d plan.Difference) string {
 
 // differenceDigests returns the digests of the place and of the wanted value of a difference.
 func differenceDigests(d plan.Difference) (place, wanted string) {
-	return digest("place", d.Kind+"\n"+d.Object+"\n"+d.Field, differenceLength),
-		digest("wanted", d.Wanted, differenceLength)
+	return applied.ShortDigest("place", d.Kind+"\n"+d.Object+"\n"+d.Field, differenceLength),
+		applied.ShortDigest("wanted", d.Wanted, differenceLength)
 }
 
 // differenceLength is the length of the digests of a difference in bytes: they are compared for one Service only.
@@ -152,7 +153,7 @@ func newHistory(service *v1.Service, vocabulary intent.Vocabulary, now time.Time
 
 // withInputs returns the history with other inputs.
 func (h history) withInputs(in intent.Inputs, vocabulary intent.Vocabulary, now time.Time) history {
-	h.Inputs, h.Digest, h.Keys = in, Digest(in), hashKeys(vocabulary)
+	h.Inputs, h.Digest, h.Keys = in, applied.Digest(in), hashKeys(vocabulary)
 	h.Seen = metav1.NewTime(now.UTC().Truncate(time.Second))
 	return h
 }
@@ -160,7 +161,7 @@ func (h history) withInputs(in intent.Inputs, vocabulary intent.Vocabulary, now 
 // lastInputs returns the last inputs as a Service with the present ones is compared with them: annotations that were
 // not read then are unchanged. It reports false if the last inputs are unknown.
 func (h history) lastInputs(present intent.Inputs, vocabulary intent.Vocabulary) (intent.Inputs, bool) {
-	if h.Digest == Digest(present) {
+	if h.Digest == applied.Digest(present) {
 		return present, true
 	}
 	if h.Inputs == nil {
@@ -179,22 +180,22 @@ func (h history) lastInputs(present intent.Inputs, vocabulary intent.Vocabulary)
 }
 
 // keyHashLength is the length of the encoded hash of a key.
-var keyHashLength = encoding.EncodedLen(len(nameHash{}))
+var keyHashLength = applied.Encoding.EncodedLen(len(applied.NameHash{}))
 
 // hashKeys returns the hashes of the annotations that a vocabulary reads.
 func hashKeys(vocabulary intent.Vocabulary) string {
 	var text strings.Builder
 	for _, key := range vocabulary.Inputs() {
-		hash := hashName(key)
-		text.WriteString(encoding.EncodeToString(hash[:]))
+		hash := applied.HashName(key)
+		text.WriteString(applied.Encoding.EncodeToString(hash[:]))
 	}
 	return text.String()
 }
 
 // hasKey reports whether hashes of keys have a key.
 func hasKey(hashes, key string) bool {
-	hash := hashName(key)
-	want := encoding.EncodeToString(hash[:])
+	hash := applied.HashName(key)
+	want := applied.Encoding.EncodeToString(hash[:])
 	for ; len(hashes) >= keyHashLength; hashes = hashes[keyHashLength:] {
 		if hashes[:keyHashLength] == want {
 			return true
@@ -305,7 +306,7 @@ func (c *Controller) beginPlan(ctx context.Context, t target, p plan.Plan) error
 	if last, ok := before.lastInputs(present, c.options.Vocabulary); ok && len(p.Unapplied) > 0 {
 		present = present.With(last, p.Unapplied)
 	}
-	if h.Digest != Digest(present) {
+	if h.Digest != applied.Digest(present) {
 		h = h.withInputs(present, c.options.Vocabulary, c.options.Clock.Now())
 		h.Unfinished = h.Unfinished || !p.Empty()
 	} else if h.Inputs == nil {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -307,7 +308,7 @@ func TestLastInputsThatAreInvalidNow(t *testing.T) {
 	h.Inputs = maps.Clone(h.Inputs)
 	h.Inputs[intent.KeyScheme] = "neither"
 	h.Sequence++
-	h.Digest = Digest(h.Inputs)
+	h.Digest = applied.Digest(h.Inputs)
 	c.conditions[0].Message = h.encode()
 	c.restart()
 	c.sync(t, ranges("10.0.0.0/8"))
@@ -338,7 +339,7 @@ func TestLongHistories(t *testing.T) {
 	for ports, stored := range map[int]bool{1: true, 100: true, 2000: false} {
 		svc := web()
 		for i := range ports {
-			name := Digest(i) // cannot be compressed
+			name := applied.Digest(i) // cannot be compressed
 			svc.Spec.Ports = append(svc.Spec.Ports, v1.ServicePort{Name: name, Protocol: v1.ProtocolUDP, Port: int32(i + 1000)})
 		}
 		vocabulary := intent.Vocabulary{Portable: intent.Keys()}
@@ -451,7 +452,7 @@ func TestMarksAreWrittenWithOtherChanges(t *testing.T) {
 // manyRanges are source ranges that are too long to be stored.
 func manyRanges(svc *v1.Service) {
 	for i := range 5000 {
-		sum := Digest(i)
+		sum := applied.Digest(i)
 		svc.Spec.LoadBalancerSourceRanges = append(svc.Spec.LoadBalancerSourceRanges,
 			fmt.Sprintf("10.%d.%d.%d/32", sum[0], sum[1], sum[2]))
 	}
@@ -479,7 +480,7 @@ func TestMoreCausesThanFit(t *testing.T) {
 	before := slices.Clone(c.conditions)
 	var p plan.Plan
 	for i := range 3000 {
-		p.Add(plan.Change{Ref: plan.Ref{Kind: "listener", Name: Digest(i), Action: plan.Delete}, Disrupts: plan.DisruptsTraffic})
+		p.Add(plan.Change{Ref: plan.Ref{Kind: "listener", Name: applied.Digest(i), Action: plan.Delete}, Disrupts: plan.DisruptsTraffic})
 	}
 	svc := c.service()
 	target := target{key: c.key("prod", svc), service: svc}

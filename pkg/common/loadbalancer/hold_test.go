@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-base/metrics/testutil"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer/internal/instruments"
 	"github.com/unified-ccm/unified-ccm/pkg/common/metrics"
@@ -176,7 +177,7 @@ func TestMembersFollowWhileChangesAreHeld(t *testing.T) {
 	}
 	in, _, _ := intent.Read(web(), f.options.Vocabulary)
 	want, _ := f.cloud.Desired(f.key("prod", web()), in, nodes, "")
-	if ParseRecord(f.cloud.records["lb-web"]).Proves(want.record) {
+	if applied.Parse(f.cloud.records["lb-web"]).Proves(want.record) {
 		t.Error("the record proves a state that was not applied")
 	}
 	f.cloud.discovered = ""

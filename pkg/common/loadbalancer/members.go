@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -15,7 +16,7 @@ import (
 
 // unknownMembers replaces the digest of members in a record once the members differ from those that were last applied.
 // No list of members has this digest.
-var unknownMembers = Digest("unknown members")
+var unknownMembers = applied.Digest("unknown members")
 
 // updateMembers applies the changes of a target that only affect which nodes receive traffic. Members of a
 // load balancer that Diff refuses to change follow the nodes, too.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
@@ -114,7 +115,7 @@ func TestRecordDoesNotProveMembersOfInvalidService(t *testing.T) {
 	}
 	in, _, _ := intent.Read(web(), f.options.Vocabulary)
 	want, _ := f.cloud.Desired(f.key("prod", web()), in, []*v1.Node{node("a")}, "")
-	stored := ParseRecord(f.cloud.records["lb-web"])
+	stored := applied.Parse(f.cloud.records["lb-web"])
 	if stored.Proves(want.record) {
 		t.Error("the record proves members that were replaced")
 	}

@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -60,12 +61,12 @@ func (c *keeping) Desired(key Key, in intent.Service, nodes []*v1.Node, shared s
 	for r, value := range state {
 		texts[r.Kind+r.Name] = value
 	}
-	return kept{want, NewRecord(Digest(texts), DigestSet(members), in.Fields)}, err
+	return kept{want, applied.New(applied.Digest(texts), applied.DigestSet(members), in.Fields)}, err
 }
 
 func (c *keeping) Observe(ctx context.Context, request Request[kept]) (kept, error) {
 	have, err := c.toy.Observe(ctx, Request[objects]{Key: request.Key, Freshness: request.Freshness})
-	return kept{have, ParseRecord(c.records[c.Name(request.Key)])}, err
+	return kept{have, applied.Parse(c.records[c.Name(request.Key)])}, err
 }
 
 func (c *keeping) Diff(key Key, want *kept, have kept) (plan.Plan, error) {
@@ -157,7 +158,7 @@ func (f *keepingFixture) stored(t *testing.T, svc *v1.Service, nodes ...*v1.Node
 	t.Helper()
 	in, _, _ := intent.Read(svc, f.options.Vocabulary)
 	want, _ := f.cloud.Desired(f.key("prod", svc), in, nodes, "")
-	if got := ParseRecord(f.cloud.records["lb-"+svc.Name]); !got.Proves(want.record) || got.IsOutdated(want.record) {
+	if got := applied.Parse(f.cloud.records["lb-"+svc.Name]); !got.Proves(want.record) || got.IsOutdated(want.record) {
 		t.Errorf("the stored record is %+v, want %+v", got, want.record)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent/intenttest"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -39,7 +40,7 @@ func (r *rig) disruptive(svc *v1.Service) []string {
 // TestEffects verifies that the declared effects disrupt, and that the names of fields have different hashes.
 func TestEffects(t *testing.T) {
 	intenttest.VerifyEffects(t, Effects())
-	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(annotation.Vocabulary("aws"))); err != nil {
+	if err := applied.CheckFieldNames(intenttest.FieldNames(annotation.Vocabulary("aws"))); err != nil {
 		t.Error(err)
 	}
 }

@@ -3,15 +3,15 @@ package loadbalancer
 import (
 	"testing"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent/intenttest"
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer/annotation"
 )
 
 func TestEffects(t *testing.T) {
 	vocabulary := annotation.Vocabulary("fake")
 	intenttest.VerifyEffects(t, Effects())
-	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(vocabulary)); err != nil {
+	if err := applied.CheckFieldNames(intenttest.FieldNames(vocabulary)); err != nil {
 		t.Error(err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -120,7 +121,7 @@ func (c *Cloud) StoredRecord(key lbcommon.Key, have Observed) (record lbcommon.A
 	if lb == nil || foreignOwner(key, lb.Cluster, lb.Tags) != "" {
 		return lbcommon.AppliedRecord{}, false
 	}
-	return lbcommon.ParseRecord(lb.Tags[TagApplied]), true
+	return applied.Parse(lb.Tags[TagApplied]), true
 }
 
 // StoreRecords implements loadbalancer.RecordKeeper. Each load balancer takes a call.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
@@ -19,7 +20,7 @@ func (d Desired) record() lbcommon.AppliedRecord {
 	for i := range d.Pools {
 		d.Pools[i].Members = nil
 	}
-	return lbcommon.NewRecord(lbcommon.Digest(d), "", fields)
+	return applied.New(applied.Digest(d), "", fields)
 }
 
 // recordUpdate stores a record. Its load balancer is the one that the record was made from.

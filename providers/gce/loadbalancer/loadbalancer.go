@@ -18,6 +18,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -163,7 +164,7 @@ func (c *Cloud) DesiredRecord(want model.Desired) lbcommon.AppliedRecord {
 	fields := want.Fields
 	want.Fields, want.Warnings, want.Groups = nil, nil, nil
 	want.Pool.Instances, want.Firewall.TargetTags, want.ProbeFirewall.TargetTags = nil, nil, nil
-	return lbcommon.NewRecord(lbcommon.Digest(want), "", fields)
+	return applied.New(applied.Digest(want), "", fields)
 }
 
 // StoredRecord implements loadbalancer.RecordKeeper. Objects of this cloud have no place for a record: descriptions are

@@ -3,8 +3,8 @@ package loadbalancer
 import (
 	"testing"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent/intenttest"
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/diff"
 )
@@ -12,7 +12,7 @@ import (
 func TestEffectsAreDisruptive(t *testing.T) { intenttest.VerifyEffects(t, diff.Effects()) }
 
 func TestNamesOfFieldsHaveDifferentHashes(t *testing.T) {
-	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(annotation.Vocabulary("openstack"))); err != nil {
+	if err := applied.CheckFieldNames(intenttest.FieldNames(annotation.Vocabulary("openstack"))); err != nil {
 		t.Error(err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
@@ -107,7 +107,7 @@ func TestRecordWithoutPorts(t *testing.T) {
 		svc := service(annotate("proxy-protocol", "true"))
 		r.ensure(svc)
 		lb := r.balancer()
-		earlier := lbcommon.NewRecord("", "", map[string]string{model.FieldName: lb.Name})
+		earlier := applied.New("", "", map[string]string{model.FieldName: lb.Name})
 		stored := append(tags.WithoutRecord(lb.Tags), names.AppliedTagPrefix+earlier.Encode())
 		if _, err := r.api.UpdateLoadBalancer(t.Context(), lb.ID, loadbalancers.UpdateOpts{Tags: &stored}); err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -17,21 +18,21 @@ import (
 func (d Desired) record() lbcommon.AppliedRecord {
 	fields := d.Fields
 	d.Fields, d.Members, d.Warnings = nil, nil, nil
-	return lbcommon.NewRecord(lbcommon.Digest(d), "", fields)
+	return applied.New(applied.Digest(d), "", fields)
 }
 
 // storedRecord returns the record of a Service; the zero value without one.
 func storedRecord(have Observed) lbcommon.AppliedRecord {
 	for _, server := range have.Servers {
 		if record := server.Tag(names.TagApplied); record != "" {
-			return lbcommon.ParseRecord(record)
+			return applied.Parse(record)
 		}
 	}
 	// Earlier releases stored it with the allocation. One without an update is that of the creation and may be outdated:
 	// NSX-T accepts an update of an allocation, and does nothing.
 	for _, a := range have.Allocations {
 		if record := a.Tag(names.TagApplied); record != "" && a.Revision != nil && *a.Revision > 0 {
-			return lbcommon.ParseRecord(record)
+			return applied.Parse(record)
 		}
 	}
 	return lbcommon.AppliedRecord{}

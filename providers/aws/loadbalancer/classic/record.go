@@ -6,6 +6,7 @@ import (
 
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
@@ -24,7 +25,7 @@ func (d Desired) record(fields map[string]string) lbcommon.AppliedRecord {
 	if !d.Listed {
 		d.Subnets = nil
 	}
-	return lbcommon.NewRecord(lbcommon.Digest(d), "", fields)
+	return applied.New(applied.Digest(d), "", fields)
 }
 
 func recordTags(record lbcommon.AppliedRecord) map[string]string {
@@ -45,7 +46,7 @@ func (c *Cloud) StoredRecord(key lbcommon.Key, have Observed) (record lbcommon.A
 	if b == nil || b.Tags == nil || c.scope(key).foreignOwner(*b) != "" {
 		return lbcommon.AppliedRecord{}, false
 	}
-	return lbcommon.ParseRecord(b.Tags[names.AppliedTag]), true
+	return applied.Parse(b.Tags[names.AppliedTag]), true
 }
 
 // StoreRecords plans updates of records, one call for each load balancer.

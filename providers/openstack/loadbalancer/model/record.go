@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
@@ -20,7 +21,7 @@ const (
 
 // StoredRecord returns the record of a load balancer.
 func StoredRecord(lb api.LoadBalancer) lbcommon.AppliedRecord {
-	return lbcommon.ParseRecord(names.Value(lb.Tags, names.AppliedTagPrefix))
+	return applied.Parse(names.Value(lb.Tags, names.AppliedTagPrefix))
 }
 
 // DesiredRecord returns the record of the desired objects. Without tags there is none.
@@ -28,7 +29,7 @@ func DesiredRecord(want Desired) lbcommon.AppliedRecord {
 	if !want.Features.Tags() {
 		return lbcommon.AppliedRecord{}
 	}
-	return lbcommon.NewRecord(trafficDigest(want), "", AppliedFields(want))
+	return applied.New(trafficDigest(want), "", AppliedFields(want))
 }
 
 // trafficDigest returns the digest of the settings that replace listeners and pools, or restrict clients, when they
@@ -46,7 +47,7 @@ func trafficDigest(want Desired) string {
 	if want.MemberSubnet.Explicit {
 		items = append(items, want.MemberSubnet.ID)
 	}
-	return lbcommon.DigestSet(items)
+	return applied.DigestSet(items)
 }
 
 // AppliedFields returns the fields of a record.

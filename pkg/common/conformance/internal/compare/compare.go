@@ -16,9 +16,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-// Balancer compares a load balancer with its Service. The function returns the port at which members must receive
-// traffic.
-func Balancer(svc *v1.Service, members []string, lb world.LoadBalancer, memberPort func(v1.ServicePort) int32) error {
+// Balancer compares a load balancer of a world with its Service.
+func Balancer(svc *v1.Service, members []string, lb world.LoadBalancer, in any) error {
+	_, keepsPorts := in.(world.PortKeeper)
 	var errs []error
 	if want := svc.Annotations[intent.KeyScheme] == string(intent.Internal); lb.Internal != want {
 		errs = append(errs, fmt.Errorf("load balancer %s: internal is %t, want %t", lb.Name, lb.Internal, want))
@@ -40,7 +40,7 @@ func Balancer(svc *v1.Service, members []string, lb world.LoadBalancer, memberPo
 		}
 		delete(have, name)
 		errs = append(errs, steps.Wrap(fmt.Sprintf("load balancer %s: listener %s", lb.Name, name),
-			compareListener(svc, p, members, memberPort(p), l)))
+			compareListener(svc, p, members, memberPort(p, keepsPorts), l)))
 	}
 	for name := range have {
 		errs = append(errs, fmt.Errorf("load balancer %s: listener %s should not exist", lb.Name, name))
@@ -48,10 +48,18 @@ func Balancer(svc *v1.Service, members []string, lb world.LoadBalancer, memberPo
 	return errors.Join(errs...)
 }
 
-func compareListener(svc *v1.Service, p v1.ServicePort, members []string, memberPort int32, l world.Listener) error {
+// memberPort returns the port at which members must receive the traffic of a port.
+func memberPort(p v1.ServicePort, keepsPorts bool) int32 {
+	if keepsPorts {
+		return 0
+	}
+	return p.NodePort
+}
+
+func compareListener(svc *v1.Service, p v1.ServicePort, members []string, port int32, l world.Listener) error {
 	var errs []error
-	if l.MemberPort != memberPort && len(l.Members) > 0 {
-		errs = append(errs, fmt.Errorf("traffic goes to port %d, want node port %d", l.MemberPort, memberPort))
+	if l.MemberPort != port && len(l.Members) > 0 {
+		errs = append(errs, fmt.Errorf("traffic goes to port %d, want node port %d", l.MemberPort, port))
 	}
 	if !slices.Equal(Sorted(l.Members), members) {
 		errs = append(errs, fmt.Errorf("members are %v, want %v", l.Members, members))

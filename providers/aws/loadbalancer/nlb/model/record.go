@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -21,9 +22,9 @@ func (d Desired) AppliedRecord(fields map[string]string) lbcommon.AppliedRecord 
 	}
 	// While an instance is stopped, it may or may not be a target.
 	if !slices.Contains(slices.Collect(maps.Values(ids)), true) {
-		members = lbcommon.DigestSet(slices.Collect(maps.Keys(ids)))
+		members = applied.DigestSet(slices.Collect(maps.Keys(ids)))
 	}
-	return lbcommon.NewRecord(d.stateDigest(), members, fields)
+	return applied.New(d.stateDigest(), members, fields)
 }
 
 // stateDigest covers everything of a load balancer except its targets and what every Diff compares anyway:
@@ -39,12 +40,12 @@ func (d Desired) stateDigest() string {
 	for i := range d.Listeners {
 		d.Listeners[i].Group.Targets = nil
 	}
-	return lbcommon.Digest(d)
+	return applied.Digest(d)
 }
 
 // RecordOf returns the applied record in the tags of a load balancer.
 func RecordOf(tags map[string]string) lbcommon.AppliedRecord {
-	record := lbcommon.ParseRecord(tags[names.AppliedTag])
+	record := applied.Parse(tags[names.AppliedTag])
 	if !record.IsZero() {
 		record.Members = tags[names.TargetsTag]
 	}

@@ -1,4 +1,4 @@
-package loadbalancer
+package applied
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ func TestRecordSurvivesEncoding(t *testing.T) {
 		{300, 0}} {
 		t.Run(fmt.Sprintf("%d fields", tc.fields), func(t *testing.T) {
 			fields := manyFields(tc.fields)
-			record := NewRecord(Digest("state"), DigestSet([]string{"b", "a"}), fields)
+			record := New(Digest("state"), DigestSet([]string{"b", "a"}), fields)
 			text := record.Encode()
 			if len(text) > MaxRecord || !form.MatchString(text) {
 				t.Errorf("%d characters: %s", len(text), text)
@@ -33,7 +33,7 @@ func TestRecordSurvivesEncoding(t *testing.T) {
 			if got := record.width(); got != tc.width {
 				t.Errorf("value digests of %d bytes, want %d", got, tc.width)
 			}
-			parsed := ParseRecord(text)
+			parsed := Parse(text)
 			if parsed.Encode() != text || !parsed.Proves(record) || parsed.IsOutdated(record) {
 				t.Errorf("parsed %+v, want %+v", parsed, record)
 			}
@@ -52,17 +52,17 @@ func TestRecordSurvivesEncoding(t *testing.T) {
 }
 
 func TestChangedReturnsTheFieldsThatDiffer(t *testing.T) {
-	record := ParseRecord(NewRecord("", "", map[string]string{"kept": "1", "edited": "1", "removed": "1"}).Encode())
+	record := Parse(New("", "", map[string]string{"kept": "1", "edited": "1", "removed": "1"}).Encode())
 	now := map[string]string{"kept": "1", "edited": "2", "added": "1"}
 	all := []string{"kept", "edited", "removed", "added", "never set"}
 	if diff := cmp.Diff([]string{"edited", "removed", "added"}, record.Changed(now, all)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := (AppliedRecord{}).Changed(now, all); got != nil {
+	if got := (Record{}).Changed(now, all); got != nil {
 		t.Errorf("without a record: %v", got)
 	}
 	fields := manyFields(300)
-	crowded := ParseRecord(NewRecord("", "", fields).Encode())
+	crowded := Parse(New("", "", fields).Encode())
 	fields["edited"] = "2"
 	if got := crowded.Changed(fields, []string{"edited"}); len(got) != 1 {
 		t.Errorf("with a combined digest: %v", got)
@@ -70,46 +70,46 @@ func TestChangedReturnsTheFieldsThatDiffer(t *testing.T) {
 }
 
 func TestParseRecordIgnoresWhatItCannotRead(t *testing.T) {
-	valid := NewRecord(Digest("a"), Digest("b"), map[string]string{"x": "y"}).Encode()
+	valid := New(Digest("a"), Digest("b"), map[string]string{"x": "y"}).Encode()
 	for _, text := range []string{"", "garbage", "2" + valid[1:], valid + "A", valid + ".", "1.a.b.c", "1...", "1...BA",
 		valid[:20], "1.....", "1.!.!.AA"} {
-		if got := ParseRecord(text); !got.IsZero() {
+		if got := Parse(text); !got.IsZero() {
 			t.Errorf("%q is read as %+v", text, got)
 		}
 	}
-	if text := (AppliedRecord{}).Encode(); text != "" {
+	if text := (Record{}).Encode(); text != "" {
 		t.Errorf("no record is encoded as %q", text)
 	}
 }
 
 func TestRecordProvesOnlyWhatItKnows(t *testing.T) {
-	known := NewRecord("a", "b", nil)
+	known := New("a", "b", nil)
 	for name, tc := range map[string]struct {
-		have, want AppliedRecord
+		have, want Record
 		proves     bool
 	}{
 		"equal":           {known, known, true},
-		"no record":       {AppliedRecord{}, known, false},
-		"other state":     {NewRecord("c", "b", nil), known, false},
-		"other members":   {NewRecord("a", "c", nil), known, false},
-		"unknown members": {NewRecord("a", "", nil), NewRecord("a", "", nil), false},
-		"unknown state":   {NewRecord("", "b", nil), NewRecord("", "b", nil), false},
+		"no record":       {Record{}, known, false},
+		"other state":     {New("c", "b", nil), known, false},
+		"other members":   {New("a", "c", nil), known, false},
+		"unknown members": {New("a", "", nil), New("a", "", nil), false},
+		"unknown state":   {New("", "b", nil), New("", "b", nil), false},
 	} {
 		if got := tc.have.Proves(tc.want); got != tc.proves {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
-	if known.IsOutdated(NewRecord("a", "", nil)) || !known.IsOutdated(NewRecord("a", "c", nil)) {
+	if known.IsOutdated(New("a", "", nil)) || !known.IsOutdated(New("a", "c", nil)) {
 		t.Error("unknown members must not outdate a record, other members must")
 	}
 }
 
 func TestWithPendingKeepsValuesOfHeldFields(t *testing.T) {
-	before := ParseRecord(NewRecord(Digest(1), "", map[string]string{"held": "1", "applied": "1",
+	before := Parse(New(Digest(1), "", map[string]string{"held": "1", "applied": "1",
 		"held and removed": "1"}).Encode())
 	now := map[string]string{"held": "2", "applied": "2", "held and added": "2"}
 	held := []string{"held", "held and removed", "held and added"}
-	got := ParseRecord(NewRecord(Digest(2), "", now).WithPending(before, held).Encode())
+	got := Parse(New(Digest(2), "", now).WithPending(before, held).Encode())
 	if diff := cmp.Diff(held, got.Changed(now, append(held, "applied"))); diff != "" || got.State != "" {
 		t.Errorf("state %q, changed (-want +got):\n%s", got.State, diff)
 	}

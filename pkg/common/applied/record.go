@@ -1,4 +1,5 @@
-package loadbalancer
+// Package applied has the record of what this manager last applied for a Service. It is stored with the load balancer.
+package applied
 
 import (
 	"crypto/sha256"
@@ -13,16 +14,16 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
-// AppliedRecord describes what this manager last applied for one Service. It is stored with the load
+// Record describes what this manager last applied for one Service. It is stored with the load
 // balancer, as a tag. A record proves without further reads that a load balancer matches a desired state, and
 // it shows which of the Service's fields have changed since. The zero value is "no record".
-type AppliedRecord struct {
+type Record struct {
 	// State is the Digest of the desired state without its members; empty if it is unknown.
 	State string
 	// Members is the Digest of the members; empty if they are unknown.
 	Members string
-	// values are digests of the values of the fields that were set, by nameHash. They have the same length.
-	values map[nameHash]string
+	// values are digests of the values of the fields that were set, by NameHash. They have the same length.
+	values map[NameHash]string
 	// combined is a digest of all fields at once. It replaces values if there are too many of them.
 	combined string
 }
@@ -40,17 +41,18 @@ const (
 	valueLength = 3
 )
 
-// nameHash identifies a field. TestFieldNamesDoNotCollide asserts that all known names have different hashes.
-type nameHash [2]byte
+// NameHash is the hash of the name of a field. TestFieldNamesDoNotCollide asserts that all known names have different hashes.
+type NameHash [2]byte
 
-var encoding = base64.RawURLEncoding
+// Encoding is that of digests in texts.
+var Encoding = base64.RawURLEncoding
 
-// NewRecord returns the record of a desired state. Fields are its inputs: annotations by key, spec fields by
+// New returns the record of a desired state. Fields are its inputs: annotations by key, spec fields by
 // path (intent.Service.Fields), and, if a cloud adds them, configuration keys.
-func NewRecord(state, members string, fields map[string]string) AppliedRecord {
-	r := AppliedRecord{State: state, Members: members, values: map[nameHash]string{}}
+func New(state, members string, fields map[string]string) Record {
+	r := Record{State: state, Members: members, values: map[NameHash]string{}}
 	for name, value := range fields {
-		r.values[hashName(name)] = hashValue(name, value)
+		r.values[HashName(name)] = hashValue(name, value)
 	}
 	if r.width() == 0 {
 		r.values, r.combined = nil, hashFields(fields)
@@ -64,31 +66,31 @@ func Digest(value any) string {
 	if err != nil {
 		return ""
 	}
-	return digest("digest", string(text), digestLength)
+	return ShortDigest("digest", string(text), digestLength)
 }
 
 // DigestSet returns a Digest that does not depend on the order of the items.
 func DigestSet(items []string) string { return Digest(slices.Sorted(slices.Values(items))) }
 
 // IsZero reports whether there is no record.
-func (r AppliedRecord) IsZero() bool {
+func (r Record) IsZero() bool {
 	return r.State == "" && r.Members == "" && len(r.values) == 0 && r.combined == ""
 }
 
 // Has reports whether the record describes a field that is set.
-func (r AppliedRecord) Has(name string) bool {
-	_, ok := r.values[hashName(name)]
+func (r Record) Has(name string) bool {
+	_, ok := r.values[HashName(name)]
 	return ok || r.combined != ""
 }
 
 // Proves reports whether a load balancer with record r has the desired state and members of want.
-func (r AppliedRecord) Proves(want AppliedRecord) bool {
+func (r Record) Proves(want Record) bool {
 	return r.State != "" && r.State == want.State && r.Members != "" && r.Members == want.Members
 }
 
 // Changed returns those of the named fields that differ between the record and now, set and unset included.
 // Without a record no change is known.
-func (r AppliedRecord) Changed(now map[string]string, names []string) []string {
+func (r Record) Changed(now map[string]string, names []string) []string {
 	if r.IsZero() {
 		return nil
 	}
@@ -100,7 +102,7 @@ func (r AppliedRecord) Changed(now map[string]string, names []string) []string {
 	}
 	var changed []string
 	for _, name := range names {
-		applied, wasSet := r.values[hashName(name)]
+		applied, wasSet := r.values[HashName(name)]
 		value, isSet := now[name]
 		if wasSet != isSet || isSet && hashValue(name, value)[:len(applied)] != applied {
 			changed = append(changed, name)
@@ -110,7 +112,7 @@ func (r AppliedRecord) Changed(now map[string]string, names []string) []string {
 }
 
 // IsOutdated reports whether r has to be replaced by want: if anything but unknown members differs.
-func (r AppliedRecord) IsOutdated(want AppliedRecord) bool {
+func (r Record) IsOutdated(want Record) bool {
 	if r.Members == "" || want.Members == "" {
 		r.Members, want.Members = "", ""
 	}
@@ -119,7 +121,7 @@ func (r AppliedRecord) IsOutdated(want AppliedRecord) bool {
 
 // WithPending returns the record of a state with some pending changes: its State is unknown, and the fields that
 // these changes follow from have the values of the previous record.
-func (r AppliedRecord) WithPending(before AppliedRecord, names []string) AppliedRecord {
+func (r Record) WithPending(before Record, names []string) Record {
 	if r.IsZero() {
 		return r
 	}
@@ -130,17 +132,17 @@ func (r AppliedRecord) WithPending(before AppliedRecord, names []string) Applied
 	}
 	r.values = maps.Clone(r.values)
 	for _, name := range names {
-		if value, ok := before.values[hashName(name)]; ok {
-			r.values[hashName(name)] = value
+		if value, ok := before.values[HashName(name)]; ok {
+			r.values[HashName(name)] = value
 		} else {
-			delete(r.values, hashName(name))
+			delete(r.values, HashName(name))
 		}
 	}
 	return r
 }
 
 // Encode returns the record as text: VERSION.STATE.MEMBERS.FIELDS, at most MaxRecord characters of [A-Za-z0-9._-].
-func (r AppliedRecord) Encode() string {
+func (r Record) Encode() string {
 	if r.IsZero() {
 		return ""
 	}
@@ -153,41 +155,41 @@ func (r AppliedRecord) Encode() string {
 		fields = append(fields, name[:]...)
 		fields = append(fields, r.values[name][:width]...)
 	}
-	return strings.Join([]string{recordVersion, r.State, r.Members, encoding.EncodeToString(fields)}, ".")
+	return strings.Join([]string{recordVersion, r.State, r.Members, Encoding.EncodeToString(fields)}, ".")
 }
 
-// ParseRecord returns the record that Encode wrote. Text of another version, form or length is not a record.
-func ParseRecord(text string) AppliedRecord {
+// Parse returns the record that Encode wrote. Text of another version, form or length is not a record.
+func Parse(text string) Record {
 	parts := strings.Split(text, ".")
 	if len(text) > MaxRecord || len(parts) != 4 || parts[0] != recordVersion || !isDigest(parts[1]) ||
 		!isDigest(parts[2]) {
-		return AppliedRecord{}
+		return Record{}
 	}
-	fields, err := encoding.DecodeString(parts[3])
+	fields, err := Encoding.DecodeString(parts[3])
 	if err != nil || len(fields) == 0 {
-		return AppliedRecord{}
+		return Record{}
 	}
-	r := AppliedRecord{State: parts[1], Members: parts[2]}
+	r := Record{State: parts[1], Members: parts[2]}
 	width, fields := int(fields[0]), fields[1:]
 	if width == 0 {
 		r.combined = string(fields)
 		if len(fields) != digestLength {
-			return AppliedRecord{}
+			return Record{}
 		}
 		return r
 	}
 	if width > valueLength || len(fields)%(2+width) != 0 {
-		return AppliedRecord{}
+		return Record{}
 	}
-	r.values = map[nameHash]string{}
+	r.values = map[NameHash]string{}
 	for entry := range slices.Chunk(fields, 2+width) {
-		r.values[nameHash(entry[:2])] = string(entry[2:])
+		r.values[NameHash(entry[:2])] = string(entry[2:])
 	}
 	return r
 }
 
 // width returns the length of value digests with which all fields fit into MaxRecord, or 0 if there is none.
-func (r AppliedRecord) width() int {
+func (r Record) width() int {
 	if r.combined != "" {
 		return 0
 	}
@@ -195,27 +197,28 @@ func (r AppliedRecord) width() int {
 	for _, value := range r.values {
 		width = min(width, len(value))
 	}
-	available := MaxRecord - len(recordVersion) - 3 - 2*encoding.EncodedLen(digestLength)
-	for width > 0 && encoding.EncodedLen(1+len(r.values)*(2+width)) > available {
+	available := MaxRecord - len(recordVersion) - 3 - 2*Encoding.EncodedLen(digestLength)
+	for width > 0 && Encoding.EncodedLen(1+len(r.values)*(2+width)) > available {
 		width--
 	}
 	return width
 }
 
 func isDigest(text string) bool {
-	bytes, err := encoding.DecodeString(text)
+	bytes, err := Encoding.DecodeString(text)
 	return err == nil && (len(bytes) == 0 || len(bytes) == digestLength)
 }
 
-func sortedNames(values map[nameHash]string) []nameHash {
-	return sorting.SortedFunc(maps.Keys(values), func(a, b nameHash) int {
+func sortedNames(values map[NameHash]string) []NameHash {
+	return sorting.SortedFunc(maps.Keys(values), func(a, b NameHash) int {
 		return int(binary.BigEndian.Uint16(a[:])) - int(binary.BigEndian.Uint16(b[:]))
 	})
 }
 
-func hashName(name string) nameHash {
+// HashName returns the hash of the name of a field.
+func HashName(name string) NameHash {
 	sum := sha256.Sum256([]byte("field " + name))
-	return nameHash(sum[:2])
+	return NameHash(sum[:2])
 }
 
 func hashValue(name, value string) string {
@@ -231,19 +234,20 @@ func hashFields(fields map[string]string) string {
 	return string(hash.Sum(nil)[:digestLength])
 }
 
-func digest(kind, text string, length int) string {
+// ShortDigest returns the digest of a text of a kind, of a length in bytes before it is encoded.
+func ShortDigest(kind, text string, length int) string {
 	sum := sha256.Sum256([]byte(kind + "\n" + text))
-	return encoding.EncodeToString(sum[:length])
+	return Encoding.EncodeToString(sum[:length])
 }
 
 // CheckFieldNames returns an error if two names of fields have the same hash, for tests of providers.
 func CheckFieldNames(names []string) error {
-	seen := map[nameHash]string{}
+	seen := map[NameHash]string{}
 	for _, name := range names {
-		if other, ok := seen[hashName(name)]; ok && other != name {
+		if other, ok := seen[HashName(name)]; ok && other != name {
 			return fmt.Errorf("the fields %s and %s have the same hash", other, name)
 		}
-		seen[hashName(name)] = name
+		seen[HashName(name)] = name
 	}
 	return nil
 }
