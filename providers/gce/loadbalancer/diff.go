@@ -134,16 +134,19 @@ func (d *differ) ensureFirewalls(have *api.ForwardingRule, want api.ForwardingRu
 	if ip == "" {
 		ip = pendingAddress
 	}
-	traffic := d.ensureFirewall(&firewallKind, d.trafficFirewall(ip), have != nil, after)
+	before := after
+	// One that denies has the priority of the wanted one, and of two with the same priority the one that denies wins.
+	if deny, ok := d.have.Firewalls[names.DenyFirewall(d.name())]; ok {
+		before = slices.Concat(after, d.removeFirewall(deny, checkOf{}, after...))
+	}
+	traffic := d.ensureFirewall(&firewallKind, d.trafficFirewall(ip), have != nil, before)
 	probes, kind := d.probeFirewall(ip)
 	if len(probes.DestinationRanges) == 0 {
 		after = nil
 	}
 	d.ensureFirewall(kind, probes, have != nil, after)
-	for _, name := range []string{names.OldFirewall(d.name()), names.DenyFirewall(d.name())} {
-		if old, ok := d.have.Firewalls[name]; ok {
-			d.removeFirewall(old, checkOf{}, traffic...)
-		}
+	if old, ok := d.have.Firewalls[names.OldFirewall(d.name())]; ok {
+		d.removeFirewall(old, checkOf{}, traffic...)
 	}
 }
 
@@ -258,7 +261,9 @@ func (d *differ) remove() {
 	if d.have.Rule != nil {
 		refs = d.removeRule()
 	}
-	if address := d.have.Address; address != nil && !d.have.Kept[keptAddress(address.Name)] && d.have.Elsewhere == nil {
+	// The rule that is deleted is what used the address when its release was refused.
+	if address := d.have.Address; address != nil && d.have.Elsewhere == nil &&
+		(d.have.Rule != nil || !d.have.Kept[keptAddress(address.Name)]) {
 		d.release(*address, refs...)
 	}
 	last := slices.Concat(refs, d.removeExternal(refs...), d.removeInternal(refs...))

@@ -164,8 +164,13 @@ func (d *differ) staticAddress(have *api.ForwardingRule) (*api.Address, error) {
 			d.want.Tier)
 	case i >= 0:
 		return &d.have.Addresses[i], nil
-	case ipErr == nil && (d.want.Internal || have != nil && have.IPAddress == chosen):
+	case ipErr == nil && d.want.Internal:
 		return &api.Address{Address: ip.String()}, nil
+	case ipErr == nil && have != nil && have.IPAddress == chosen:
+		if d.want.Tier != "" && have.NetworkTier != "" && d.want.Tier != have.NetworkTier {
+			return nil, d.invalid("it has the network tier %s, and the Service requests %s", have.NetworkTier, d.want.Tier)
+		}
+		return &api.Address{Address: ip.String(), NetworkTier: have.NetworkTier}, nil
 	}
 	return nil, d.invalid("no address of the region %s has this IP address or name: reserve it, in the project %s",
 		d.have.Environment.Region, d.have.Environment.Project)
@@ -228,6 +233,15 @@ type ruleDeletion struct{ name string }
 
 // Do implements plan.Step.
 func (s ruleDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	_, err := w.rules.remove(ctx, s.name)
+	have, err := w.rules.read(ctx, s.name)
+	switch {
+	case cloudapi.Is(err, cloudapi.NotFound): // The deletion records it.
+	case err != nil:
+		return err
+	case !isOurs(have):
+		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: api.ForwardingRulesDelete.String(),
+			Err: fmt.Errorf("the forwarding rule %s was made by another controller since the plan was made", s.name)}
+	}
+	_, err = w.rules.remove(ctx, s.name)
 	return err
 }

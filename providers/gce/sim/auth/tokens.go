@@ -188,9 +188,14 @@ func (t *Tokens) KeyFile(endpoint string) ([]byte, error) {
 	}, "", "  ")
 }
 
-func answer(w http.ResponseWriter, status int, body any) {
+func answer(w http.ResponseWriter, status int, body map[string]any) {
+	document, err := json.Marshal(body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json") // Clients of the metadata server compare it.
 	w.WriteHeader(status)
 	// This fails only if the client has disconnected.
-	_ = json.NewEncoder(w).Encode(body)
+	_, _ = w.Write(document)
 }

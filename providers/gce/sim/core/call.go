@@ -53,7 +53,7 @@ func (k *Call) Permit(permission string, r Ref) error {
 	return nil
 }
 
-// Operation is one method of the API, on the part S of the state.
+// Method is one method of the API, on the part S of the state.
 type Method[S any] struct {
 	// ID is without the service: targetPools.addInstance.
 	ID   string

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -115,8 +116,19 @@ func (d *Document) CheckRequest(r *http.Request, body []byte) []string {
 	if m == nil {
 		return []string{fmt.Sprintf("%s %s is no method of the API", r.Method, r.URL.Path)}
 	}
+	out := d.checkQuery(m, r.URL.Query())
+	if m.Request.Ref == "" {
+		if len(body) > 0 {
+			out = append(out, m.ID+" has no body")
+		}
+		return out
+	}
+	c := checker{document: d, method: m.ID}
+	return append(out, c.decode(m.Request, body)...)
+}
+
+func (d *Document) checkQuery(m *Method, query url.Values) []string {
 	var out []string
-	query := r.URL.Query()
 	for name, values := range query {
 		s, known := m.Parameters[name]
 		if !known || s.Location != "query" {
@@ -133,14 +145,7 @@ func (d *Document) CheckRequest(r *http.Request, body []byte) []string {
 			out = append(out, fmt.Sprintf("%s requires query parameter %s", m.ID, name))
 		}
 	}
-	if m.Request.Ref == "" {
-		if len(body) > 0 {
-			out = append(out, m.ID+" has no body")
-		}
-		return out
-	}
-	c := checker{document: d, method: m.ID}
-	return append(out, c.decode(m.Request, body)...)
+	return out
 }
 
 // CheckResponse returns what the API does not describe in the body of a response. Errors have the body of all APIs.
@@ -250,18 +255,7 @@ func (c *checker) object(path string, s Schema, x map[string]any) {
 func (c *checker) scalar(path string, s Schema, v any) {
 	switch x := v.(type) {
 	case string:
-		switch {
-		case s.Type != "string":
-			c.addf(path, "is a string, want %s", s.Type)
-		case len(s.Enum) > 0 && x != "" && !slices.Contains(s.Enum, x):
-			c.addf(path, "%q is not one of %v", x, s.Enum)
-		case s.Pattern != "" && x != "" && !regexp.MustCompile("^(?:"+s.Pattern+")$").MatchString(x):
-			c.addf(path, "%q does not match %s", x, s.Pattern)
-		case s.Format == "uint64":
-			if _, err := strconv.ParseUint(x, 10, 64); err != nil {
-				c.addf(path, "%q is not an unsigned integer", x)
-			}
-		}
+		c.text(path, s, x)
 	case json.Number:
 		if _, err := x.Int64(); s.Type != "number" && (s.Type != "integer" || err != nil) {
 			c.addf(path, "is the number %s, want %s", x, s.Type)
@@ -269,6 +263,22 @@ func (c *checker) scalar(path string, s Schema, v any) {
 	case bool:
 		if s.Type != "boolean" {
 			c.addf(path, "is a boolean, want %s", s.Type)
+		}
+	}
+}
+
+func (c *checker) text(path string, s Schema, x string) {
+	switch {
+	case s.Type != "string":
+		c.addf(path, "is a string, want %s", s.Type)
+	case x == "":
+	case len(s.Enum) > 0 && !slices.Contains(s.Enum, x):
+		c.addf(path, "%q is not one of %v", x, s.Enum)
+	case s.Pattern != "" && !regexp.MustCompile("^(?:"+s.Pattern+")$").MatchString(x):
+		c.addf(path, "%q does not match %s", x, s.Pattern)
+	case s.Format == "uint64":
+		if _, err := strconv.ParseUint(x, 10, 64); err != nil {
+			c.addf(path, "%q is not an unsigned integer", x)
 		}
 	}
 }

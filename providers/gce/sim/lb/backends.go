@@ -182,6 +182,11 @@ func (s *State) checkBackends(k *core.Call, b *Backends) error {
 		return core.Invalid("resource.connectionDraining.drainingTimeoutSec",
 			strconv.Itoa(b.ConnectionDraining.TimeoutSec), "Must be between 0 and 3600.")
 	}
+	return s.resolveBackends(k, b)
+}
+
+// resolveBackends resolves the references of a backend service.
+func (s *State) resolveBackends(k *core.Call, b *Backends) error {
 	if b.Network != "" {
 		n, err := s.UseNetwork(k, "resource.network", b.Network)
 		if err != nil {

@@ -217,7 +217,6 @@ func (r *Rule) checkPorts(withBackends bool) error {
 			ways++
 		}
 	}
-	hasPorts := r.IPProtocol == protocolTCP || r.IPProtocol == "UDP" || r.IPProtocol == "SCTP"
 	switch {
 	case ways > 1:
 		return core.Invalid("resource.ports", strings.Join(r.Ports, ","), "ports, portRange and allPorts exclude each other.")
@@ -225,6 +224,14 @@ func (r *Rule) checkPorts(withBackends bool) error {
 		return core.Invalid("resource.portRange", r.PortRange, "Internal passthrough load balancers have ports or allPorts.")
 	case r.LoadBalancingScheme == schemeInternal && ways == 0:
 		return core.Invalid("resource.ports", "", "Ports must be specified for the scheme INTERNAL.")
+	}
+	return r.parsePorts(withBackends)
+}
+
+// parsePorts checks the ports for the protocol, and writes a range as the API shows it.
+func (r *Rule) parsePorts(withBackends bool) error {
+	hasPorts := slices.Contains([]string{protocolTCP, "UDP", "SCTP"}, r.IPProtocol)
+	switch {
 	case r.AllPorts && !withBackends:
 		return core.Invalid("resource.allPorts", "true", "Requires a backend service.")
 	case (r.PortRange != "" || len(r.Ports) > 0) && !hasPorts:

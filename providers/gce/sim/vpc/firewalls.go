@@ -104,6 +104,11 @@ func (s *State) checkFirewall(k *core.Call, f *Firewall) error {
 	case len(f.TargetTags) > maxTags:
 		return core.Invalid("resource.targetTags", strconv.Itoa(len(f.TargetTags)), "At most %d are possible.", maxTags)
 	}
+	return f.checkParts()
+}
+
+// checkParts checks the lists of a rule.
+func (f *Firewall) checkParts() error {
 	for _, p := range slices.Concat(f.Allowed, f.Denied) {
 		if err := p.check(); err != nil {
 			return err
