@@ -74,30 +74,29 @@ func (r *Session) unseen(ctx context.Context, name string, ports ...int32) func(
 
 func handMadeChangeBesideEdit(ctx context.Context, r *Session) error {
 	other := ManagerOptions{OtherDefaults: true}
-	var fields []string
+	var before plan.Plan
 	return steps.Run(
 		func() error { return r.change(ctx, loadBalancerService("web", 80)) }, // the first port is changed by hand
 		func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
 		r.unseen(ctx, "web", 80),
-		r.restart(ctx, ManagerOptions{}), r.held(ctx, "web", 80, 443),
+		r.restart(ctx, other), r.held(ctx, "web", 80, 443),
+		func() (err error) { before, err = r.Plan(ctx, "web"); return err },
 		r.restart(ctx, ManagerOptions{DryRun: true, OtherDefaults: true}),
-		func() (err error) { fields, err = r.drift(ctx, "web"); return err },
+		func() error { _, err := r.drift(ctx, "web"); return err },
 		r.put(ctx, "web", 80, 8443),
 		r.restart(ctx, other), r.held(ctx, "web", 80, 443, 8443),
-		func() error { return r.planned("web", holdsNone(&fields))(ctx) },
+		func() error { return r.planned("web", holdsNoMore(&before))(ctx) },
 		r.restart(ctx, ManagerOptions{}), // without what the other configuration would move
 		func() error { return r.changeApproved(ctx, loadBalancerService("web"), 80, 8443) },
 	)
 }
 
-// holdsNone checks that a plan holds no change of these fields.
-func holdsNone(fields *[]string) func(plan.Plan) error {
+// holdsNoMore checks that a plan holds only what an earlier one has held.
+func holdsNoMore(before *plan.Plan) func(plan.Plan) error {
 	return func(p plan.Plan) error {
-		for _, h := range p.Held {
-			for _, field := range *fields {
-				if h.Kind == field || plan.Fields(h.Fields).Has(field) {
-					return fmt.Errorf("holds %s of %s, which was changed by hand", field, h.Ref)
-				}
+		for _, d := range p.Differences() {
+			if !slices.ContainsFunc(before.Differences(), d.Same) {
+				return fmt.Errorf("holds %s, which was changed by hand", d)
 			}
 		}
 		return nil

@@ -115,7 +115,8 @@ func (r *Session) verifyBalancers(ctx context.Context) error {
 		errs = append(errs, steps.Wrap("service "+key.String(), compare.Balancer(svc, members, lb, r.World)))
 	}
 	if have := r.World.LoadBalancers(); len(have) != wanted {
-		errs = append(errs, fmt.Errorf("the world has %d load balancers, want %d: %s", len(have), wanted, compare.Describe(have)))
+		errs = append(errs, fmt.Errorf("the world has %d load balancers, want %d: %s", len(have), wanted,
+			compare.Describe(have)))
 	}
 	return errors.Join(errs...)
 }

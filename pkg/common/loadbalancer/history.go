@@ -99,8 +99,8 @@ func newCausedDifference(c plan.Cause) causedDifference {
 }
 
 // covers reports whether it is the cause of a difference with these digests. What was started may be finished, or
-// undone, with whatever is wanted now: texts of wanted values change while a change is applied, such as that of an address
-// that is allocated by then, and its place is disrupted in any case.
+// undone, with whatever is wanted now: texts of wanted values change while a change is applied, such as that of an
+// address that is allocated by then, and its place is disrupted in any case.
 func (c causedDifference) covers(place, wanted string) bool {
 	return c.Place == place && (c.Started || c.Wanted == wanted)
 }

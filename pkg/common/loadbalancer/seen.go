@@ -8,8 +8,8 @@ import (
 )
 
 // seenOnly decides which differences of a load balancer that was taken over this manager has only seen, and never
-// applied. They are not applied without a cause either, even if they disrupt nothing: the values may be those of a user.
-// What is missing is created in any case, and members follow.
+// applied. They need a cause even if they disrupt nothing: the values may be those of a user. What is missing is created
+// in any case, and members follow.
 type seenOnly struct {
 	// all is set until the first change of a load balancer that was taken over, which gives it a record.
 	all bool
@@ -76,8 +76,8 @@ func (c *Controller) seenOnly(t target, have any) seenOnly {
 	return seenOnly{all: exists && stored.IsZero() && !h.Unfinished, places: h.SeenOnly}
 }
 
-// withoutUnkept removes what disrupts nothing and is still in the plan although it should be kept: it is applied. Held as
-// a whole, it would hold what waits for it.
+// withoutUnkept removes what disrupts nothing and is still in the plan although it should be kept: it is applied. Held
+// as a whole, it would hold what waits for it.
 func withoutUnkept(v verdict, held []heldDifference, kept []plan.HeldChange) (verdict, []heldDifference,
 	[]plan.HeldChange) {
 	planned := v.planned

@@ -29,10 +29,10 @@ type serviceState struct {
 	approved string
 }
 
-// see stores the Service of an Ensure. What was known about it is forgotten if the Service is older than the one before:
-// its cluster was restored, so that the history in its status counts, and not that of what was done since. Versions that
-// cannot be compared, and those of a cluster that was restored with higher ones, do not show it: the next manager reads
-// the history.
+// see stores the Service of an Ensure. What was known about it is forgotten if the Service is older than the one
+// before: its cluster was restored, so that the history in its status counts, and not that of what was done since.
+// Versions that cannot be compared, and those of a cluster that was restored with higher ones, do not show it: the next
+// manager reads the history.
 func (s *serviceState) see(service *v1.Service) {
 	if s.ensured != nil {
 		order, err := resourceversion.CompareResourceVersion(service.ResourceVersion, s.ensured.ResourceVersion)

@@ -32,8 +32,8 @@ type Options struct {
 
 func table(o *Options) intent.Table {
 	return intent.Table{{
-		Key: KeyAlgorithm, Type: "ROUND_ROBIN, LEAST_CONNECTION or IP_HASH", Default: RoundRobin + ", or what is set in NSX-T",
-		Example: "LEAST_CONNECTION",
+		Key: KeyAlgorithm, Type: "ROUND_ROBIN, LEAST_CONNECTION or IP_HASH",
+		Default: RoundRobin + ", or what is set in NSX-T", Example: "LEAST_CONNECTION",
 		Doc: "How connections are distributed to the nodes. Changes apply to a live Service, for new connections. Without " +
 			"the annotation, an algorithm that was set in NSX-T stays; removing it sets " + RoundRobin + " again.",
 		Empty: intent.EmptyRefused,
