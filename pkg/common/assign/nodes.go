@@ -230,10 +230,10 @@ func (n *Nodes) reportID(node *v1.Node) {
 		n.reportConflict(node, names)
 	case len(names) == 0 && node.Labels[provider.ManagedLabel] == "false":
 		n.recorder.sendOnce(node, events.NodeNotOurs, "This node is skipped, because it has the label "+
-			provider.ManagedLabel+"=false. Whoever manages it has to initialise it and to delete it.")
+			provider.ManagedLabel+"=false. Whoever manages it has to initialize it and to delete it.")
 	case len(names) == 0:
 		n.recorder.sendOnce(node, events.NodeNotOurs, fmt.Sprintf("This node is skipped, because its provider ID %s is not "+
-			"one of %s. The manager of its own cloud has to initialise it and to delete it.", node.Spec.ProviderID,
+			"one of %s. The manager of its own cloud has to initialize it and to delete it.", node.Spec.ProviderID,
 			n.names(n.clouds)))
 	}
 }

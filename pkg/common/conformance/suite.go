@@ -162,8 +162,8 @@ const (
 	gcPercent = 800
 )
 
-// RunFaults interrupts every scenario at every single cloud call, in every way that makes a difference, and checks that it ends in
-// the same state as without the fault: nothing doubled, nothing leaked, no node deleted. With -short it
+// RunFaults interrupts every scenario at every single cloud call, in every way that makes a difference, and checks that
+// it ends in the same state as without the fault: nothing doubled, nothing leaked, no node deleted. With -short it
 // interrupts a sample of calls; with names, only those scenarios.
 func RunFaults(t *testing.T, subject Subject, names ...string) {
 	t.Helper()

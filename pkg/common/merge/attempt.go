@@ -36,21 +36,17 @@ type document[D any] struct {
 }
 
 // attempt writes the patches as one change, and returns the object with them. A patch that cannot be applied to the
-// object is told its error, and is not in the result. Transient errors are retried.
+// object gets its error, and is not in the result. Transient errors are retried.
 func (d *document[D]) attempt(ctx context.Context, patches []*patch[D]) (D, []*patch[D], error) {
 	var err error
 	for n := range d.options.Attempts {
 		if err = d.waitAfter(ctx, err, n); err != nil {
 			return d.have, patches, err
 		}
-		if !d.known {
-			if d.have, err = d.options.Read(ctx, d.name); err != nil {
-				if isTransient(err) {
-					continue
-				}
-				return d.have, patches, err
-			}
-			d.known, d.fresh = true, true
+		if err = d.read(ctx); isTransient(err) {
+			continue
+		} else if err != nil {
+			return d.have, patches, err
 		}
 		var want D
 		want, patches = apply(d.have, patches)
@@ -78,6 +74,17 @@ func (d *document[D]) attempt(ctx context.Context, patches []*patch[D]) (D, []*p
 		err = d.verify(ctx, patches)
 	}
 	return d.have, patches, err
+}
+
+// read reads an object that may have changed unseen.
+func (d *document[D]) read(ctx context.Context) (err error) {
+	if d.known {
+		return nil
+	}
+	if d.have, err = d.options.Read(ctx, d.name); err == nil {
+		d.known, d.fresh = true, true
+	}
+	return err
 }
 
 // verify reads an object whose last write succeeded, and returns an error if it lacks patches.
@@ -112,7 +119,7 @@ func isTransient(err error) bool {
 	return cloudapi.Is(err, cloudapi.Unavailable, cloudapi.Throttled, cloudapi.Unknown)
 }
 
-// apply applies patches in order. It tells those that fail their errors, and returns the others.
+// apply applies patches in order. Those that fail get their errors; it returns the others.
 func apply[D any](object D, patches []*patch[D]) (D, []*patch[D]) {
 	applied := make([]*patch[D], 0, len(patches))
 	for _, p := range patches {

@@ -154,7 +154,7 @@ func TestOtherFailureDuringIsolationBlamesNobody(t *testing.T) {
 			}
 		}
 		if denied == 0 {
-			t.Error("nobody was told")
+			t.Error("no caller got an error")
 		}
 		c.before, c.bad, c.writes = nil, "", 0
 		if crowd(t.Context(), w, many(50)); c.writes > 2 {

@@ -2,8 +2,8 @@ package provider
 
 import "fmt"
 
-// KubeRule is a permission in the cluster that one provider needs beside those that all need. The roles of the chart and
-// of the manifests have exactly the rules of their provider.
+// KubeRule is a permission in the cluster that one provider needs beside those that all need. The roles of the chart
+// and of the manifests have exactly the rules of their provider.
 type KubeRule struct {
 	// Namespace restricts the rule to the objects of a namespace; empty for all.
 	Namespace string `json:"namespace,omitempty"`

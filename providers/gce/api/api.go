@@ -105,11 +105,11 @@ var (
 	TargetPoolsList           = list("targetPools", Region)
 	TargetPoolsInsert         = insert("targetPools", Region, "httpHealthChecks.useReadOnly", "instances.use")
 	TargetPoolsDelete         = remove("targetPools", Region)
-	TargetPoolsAddInstance    = verb("targetPools", "addInstance", "targetPools.addInstance", "instances.use")
-	TargetPoolsRemoveInstance = verb("targetPools", "removeInstance", "targetPools.removeInstance", "instances.use")
-	TargetPoolsAddHealthCheck = verb("targetPools", "addHealthCheck", "targetPools.addHealthCheck",
+	TargetPoolsAddInstance    = poolVerb("addInstance", "targetPools.addInstance", "instances.use")
+	TargetPoolsRemoveInstance = poolVerb("removeInstance", "targetPools.removeInstance", "instances.use")
+	TargetPoolsAddHealthCheck = poolVerb("addHealthCheck", "targetPools.addHealthCheck",
 		"httpHealthChecks.useReadOnly")
-	TargetPoolsRemoveHealthCheck = verb("targetPools", "removeHealthCheck", "targetPools.removeHealthCheck",
+	TargetPoolsRemoveHealthCheck = poolVerb("removeHealthCheck", "targetPools.removeHealthCheck",
 		"httpHealthChecks.useReadOnly")
 
 	BackendServicesList   = list("backendServices", Region)
@@ -193,9 +193,9 @@ func remove(collection string, place Place, more ...string) *Call {
 		append([]string{permission(collection, place, "delete")}, more...)...)
 }
 
-// verb is a method of an object in a region.
-func verb(collection, method string, permissions ...string) *Call {
-	return change(collection, method, http.MethodPost, Region, permissions...)
+// poolVerb is a method of a target pool.
+func poolVerb(method string, permissions ...string) *Call {
+	return change("targetPools", method, http.MethodPost, Region, permissions...)
 }
 
 func groupVerb(method string, permissions ...string) *Call {

@@ -287,7 +287,7 @@ func path(e api.Environment, call *api.Call, at api.Target) []string {
 		parts = append(parts, at.Name)
 	}
 	switch call.Method {
-	case "get", "list", "aggregatedList", "insert", "patch", "update", "delete":
+	case "get", "list", "aggregatedList", "insert", "patch", "update", "delete": //nolint:usestdlibvars // methods of the API
 		return parts
 	}
 	return append(parts, call.Method)

@@ -41,8 +41,8 @@ func KubeRules() []provider.KubeRule {
 // maxAge is how long an ID that was read counts: people may edit the ConfigMap.
 const maxAge = 10 * time.Minute
 
-// Unassigned stands for the ID of a cluster that has none yet in plans, which change nothing. No cluster has it: IDs are
-// random.
+// Unassigned stands for the ID of a cluster that has none yet in plans, which change nothing. No cluster has it: IDs
+// are random.
 const Unassigned = "0000000000000000"
 
 // Reader reads the ID. It is safe for concurrent use.

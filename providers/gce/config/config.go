@@ -100,6 +100,12 @@ func (c *Config) validate(f *common.File) {
 			f.Errorf(section, "node-tags", "must be network tags, and %q is none: repeat the key for each tag", tag)
 		}
 	}
+	c.validateURLs(f)
+}
+
+// validateURLs checks the addresses of the API and of tokens.
+func (c *Config) validateURLs(f *common.File) {
+	g := c.Global
 	if !common.IsBaseURL(g.APIEndpoint) || !strings.HasSuffix(g.APIEndpoint, "/") {
 		f.Errorf(section, "api-endpoint", "must be a URL that ends in a slash, such as %s, not %q", DefaultEndpoint,
 			g.APIEndpoint)

@@ -42,10 +42,10 @@ func (d *differ) reserve(rule api.ForwardingRule) []plan.Ref {
 
 // release plans the release of the address with the name of the load balancer. An address in use becomes ephemeral and
 // stays with its forwarding rule.
-func (d *differ) release(address api.Address, after ...plan.Ref) plan.Ref {
+func (d *differ) release(address api.Address, after ...plan.Ref) {
 	change := addressKind.Delete(&address)
 	change.Fields, change.ID = []plan.Field{{Name: "address", Before: address.Address}}, address.Name
-	return d.add(change, addressRelease{address.Name}, after...)
+	d.add(change, addressRelease{address.Name}, after...)
 }
 
 // releaseLeftover plans the release of an address that an interruption has left behind, before the reservation of

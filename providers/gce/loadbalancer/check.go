@@ -96,7 +96,8 @@ func ensureCheck[T any, P api.Object[T]](d *differ, kind *rows.Kind[*T, *T], hav
 // removeChecks plans the deletion of health checks of pools or of backend services, with the firewalls of their probes.
 // The one of nodes stays while others use it.
 func (d *differ) removeCheck(kind, name string, shared bool, after ...plan.Ref) []plan.Ref {
-	call, firewall, change := api.HTTPHealthChecksGet, names.PoolHealthFirewall(name), plan.Change{}
+	call, firewall := api.HTTPHealthChecksGet, names.PoolHealthFirewall(name)
+	var change plan.Change
 	if kind == kindPoolCheck {
 		change = poolCheckKind.Delete(&api.HTTPHealthCheck{Resource: api.Resource{Name: name}})
 		if shared {

@@ -75,7 +75,7 @@ func TestInternalRule(t *testing.T) {
 		t.Errorf("the address was %s and is %s", ip, got)
 	}
 	r.verifyChanges("addresses.insert", "forwardingRules.delete", "forwardingRules.insert", "addresses.delete", "firewalls.patch")
-	if rule := r.object(t, "regions/r1/forwardingRules/"+web); rule["allPorts"] != true || rule["ports"] != nil {
+	if rule := r.object(t, "regions/r1/forwardingRules/"+web); !reflect.DeepEqual(rule["allPorts"], any(true)) || rule["ports"] != nil {
 		t.Errorf("rule %v", rule)
 	}
 	s = edit(s, func(s *v1.Service) { s.Annotations[annotation.KeySubnet] = "other" })

@@ -152,14 +152,14 @@ func (m *memory) Change(_ context.Context, call *api.Call, at api.Target, body a
 		return failed(call, cloudapi.NotFound, "notFound")
 	}
 	switch call.Method {
-	case "delete":
+	case "delete": //nolint:usestdlibvars // a method of the API
 		if m.isReferredTo(path) {
 			return failed(call, cloudapi.Conflict, "resourceInUseByAnotherResource")
 		}
 		delete(m.objects, path)
 	case "update":
 		m.objects[path] = sent
-	case "patch":
+	case "patch": //nolint:usestdlibvars // a method of the API
 		maps.Copy(object, sent)
 	case "addInstance", "addInstances", "removeInstance", "removeInstances":
 		return m.changeMembers(call, object, sent)

@@ -110,9 +110,6 @@ func (d *differ) existingRule(r api.ForwardingRule) api.ForwardingRule {
 	return r
 }
 
-// addressFields are the fields whose change needs another address.
-func addressFields() []string { return []string{fieldAddress, fieldScheme, fieldTier, fieldSubnetwork} }
-
 // wantedRule returns the wanted forwarding rule. An address that exists stays unless the Service chooses another one,
 // or its tier or subnet changes.
 func (d *differ) wantedRule(have *api.ForwardingRule) (api.ForwardingRule, error) {

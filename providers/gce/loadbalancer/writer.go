@@ -29,9 +29,6 @@ type writer struct {
 	environment api.Environment
 }
 
-// name returns the name of the load balancer.
-func (w writer) name() string { return names.Balancer(string(w.key.UID)) }
-
 // link returns the URL of an object.
 func (w writer) link(call *api.Call, at api.Target) string {
 	return w.api.Link(w.environment, call, at)

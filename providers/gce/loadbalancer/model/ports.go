@@ -59,8 +59,8 @@ func Expand(ports []string) []string {
 func SortPorts(ports []string) []string {
 	ports = slices.Clone(ports)
 	slices.SortFunc(ports, func(a, b string) int {
-		x, _ := strconv.Atoi(a) //nolint:errcheck // texts that are no numbers come first
-		y, _ := strconv.Atoi(b) //nolint:errcheck // as above
+		x, _ := strconv.Atoi(a) // texts that are no numbers come first
+		y, _ := strconv.Atoi(b)
 		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
 	})
 	return slices.Compact(ports)
