@@ -97,9 +97,8 @@ replace (
 	golang.org/x/net v0.61.0 => golang.org/x/net v0.57.0
 	golang.org/x/text v0.43.0 => golang.org/x/text v0.41.0
 	golang.org/x/time v0.9.0 => golang.org/x/time v0.15.0
-	google.golang.org/genproto/googleapis/api v0.0.0-20260803160001-6ac0973c030d => google.golang.org/genproto/googleapis/api v0.0.0-20260526163538-3dc84a4a5aaa
-	google.golang.org/genproto/googleapis/rpc v0.0.0-20260803160001-6ac0973c030d => google.golang.org/genproto/googleapis/rpc v0.0.0-20260526163538-3dc84a4a5aaa
-	google.golang.org/grpc v1.83.2 => google.golang.org/grpc v1.82.1
+	google.golang.org/genproto/googleapis/api v0.0.0-20260803160001-6ac0973c030d => google.golang.org/genproto/googleapis/api v0.0.0-20260630182238-925bb5da69e7
+	google.golang.org/grpc v1.83.2 => google.golang.org/grpc v1.83.0
 	google.golang.org/protobuf v1.36.11 => google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af
 	sigs.k8s.io/json v0.0.0-20211020170558-c049b76a60c6 => sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730
 	sigs.k8s.io/yaml v1.4.0 => sigs.k8s.io/yaml v1.6.0
