@@ -41,7 +41,8 @@ const (
 	valueLength = 3
 )
 
-// NameHash is the hash of the name of a field. TestFieldNamesDoNotCollide asserts that all known names have different hashes.
+// NameHash is the hash of the name of a field. TestFieldNamesDoNotCollide asserts that all known names have different
+// hashes.
 type NameHash [2]byte
 
 // Encoding is that of digests in texts.

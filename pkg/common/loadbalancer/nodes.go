@@ -14,8 +14,8 @@ import (
 )
 
 // eligibleNodes returns the nodes that may receive traffic: those that the framework passes to load balancers
-// (nodes.TrafficNodes), that are ours, and that are not opted out. It is the only place that decides so. It omits a node
-// with an unknown owner; as soon as the node has a provider ID, the framework syncs again.
+// (nodes.TrafficNodes), that are ours, and that are not opted out. It is the only place that decides so. It omits a
+// node with an unknown owner; as soon as the node has a provider ID, the framework syncs again.
 //
 // externalTrafficPolicy: Local has no effect here. All nodes stay targets and the health check decides,
 // because pods move faster than members can be changed.

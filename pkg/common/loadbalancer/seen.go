@@ -8,8 +8,8 @@ import (
 )
 
 // seenOnly decides which differences of a load balancer that was taken over this manager has only seen, and never
-// applied. They need a cause even if they disrupt nothing: the values may be those of a user. What is missing is created
-// in any case, and members follow.
+// applied. They need a cause even if they disrupt nothing: the values may be those of a user. What is missing is
+// created in any case, and members follow.
 type seenOnly struct {
 	// all is set until the first change of a load balancer that was taken over, which gives it a record.
 	all bool

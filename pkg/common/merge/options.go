@@ -4,8 +4,8 @@
 //   - One writer works on an object at a time. Patches that arrive while it writes are merged into the next write.
 //   - A write is never canceled once it may have been sent; the contexts of its callers end only their waits.
 //   - A patch that the cloud rejects is found and taken out, and its caller gets the error, while the others are
-//     written: with one write if the error names it, and with log2(N)+1 writes if not. From then on it is written alone,
-//     until it succeeds.
+//     written: with one write if the error names it, and with log2(N)+1 writes if not. From then on it is written
+//     alone, until it succeeds.
 //   - If the object has changed meanwhile, it is read again and the patches are applied again. Where the cloud does not
 //     detect that, the object is read before and after each write.
 package merge

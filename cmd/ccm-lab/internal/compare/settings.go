@@ -40,10 +40,7 @@ const (
 	listenerProtocol     setting = "listener protocol"
 	listenerPort         setting = "listener port"
 	healthCheckTargetAWS         = "HealthCheck.Target"
-)
-
-// The values of clientAddress.
-const (
+	// The values of clientAddress.
 	addressKept     = "kept"
 	addressReplaced = "replaced by the load balancer's"
 )
