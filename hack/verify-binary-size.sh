@@ -14,7 +14,7 @@
 # without type parameters, and sort with package sorting.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-limit=16200000
+limit=18000000
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -145,32 +145,44 @@ func (d *differ) staticAddress(have *api.ForwardingRule) (*api.Address, error) {
 	if chosen == "" {
 		return nil, nil //nolint:nilnil // no address is chosen
 	}
-	kind := api.SchemeExternal
-	if d.want.Internal {
-		kind = api.SchemeInternal
-	}
 	i := slices.IndexFunc(d.have.Addresses, func(a api.Address) bool { return a.Address == chosen || a.Name == chosen })
-	ip, ipErr := netip.ParseAddr(chosen)
+	if i >= 0 {
+		return d.reservedAddress(&d.have.Addresses[i])
+	}
+	ip, err := netip.ParseAddr(chosen)
 	switch {
-	case i >= 0 && cmp.Or(d.have.Addresses[i].AddressType, api.SchemeExternal) != kind:
-		return nil, d.invalid("it is an %s address, and the load balancer is %s",
-			strings.ToLower(d.have.Addresses[i].AddressType), strings.ToLower(kind))
-	case i >= 0 && d.want.Tier != "" && d.have.Addresses[i].NetworkTier != "" &&
-		d.have.Addresses[i].NetworkTier != d.want.Tier:
-		return nil, d.invalid("it has the network tier %s, and the Service requests %s", d.have.Addresses[i].NetworkTier,
-			d.want.Tier)
-	case i >= 0:
-		return &d.have.Addresses[i], nil
-	case ipErr == nil && d.want.Internal:
+	case err == nil && d.want.Internal:
 		return &api.Address{Address: ip.String()}, nil
-	case ipErr == nil && have != nil && have.IPAddress == chosen:
-		if d.want.Tier != "" && have.NetworkTier != "" && d.want.Tier != have.NetworkTier {
-			return nil, d.invalid("it has the network tier %s, and the Service requests %s", have.NetworkTier, d.want.Tier)
+	case err == nil && have != nil && have.IPAddress == chosen:
+		if err := d.checkTier(have.NetworkTier); err != nil {
+			return nil, err
 		}
 		return &api.Address{Address: ip.String(), NetworkTier: have.NetworkTier}, nil
 	}
 	return nil, d.invalid("no address of the region %s has this IP address or name: reserve it, in the project %s",
 		d.have.Environment.Region, d.have.Environment.Project)
+}
+
+// reservedAddress returns a reserved address, and an error if the load balancer cannot have it.
+func (d *differ) reservedAddress(a *api.Address) (*api.Address, error) {
+	kind := api.SchemeExternal
+	if d.want.Internal {
+		kind = api.SchemeInternal
+	}
+	if cmp.Or(a.AddressType, api.SchemeExternal) != kind {
+		return nil, d.invalid("it is an %s address, and the load balancer is %s",
+			strings.ToLower(a.AddressType), strings.ToLower(kind))
+	}
+	return a, d.checkTier(a.NetworkTier)
+}
+
+// checkTier returns an error if the Service requests another network tier than the one of its address. Empty is a tier
+// that is not known.
+func (d *differ) checkTier(tier string) error {
+	if d.want.Tier == "" || tier == "" || tier == d.want.Tier {
+		return nil
+	}
+	return d.invalid("it has the network tier %s, and the Service requests %s", tier, d.want.Tier)
 }
 
 // invalid returns the problem with the address that the Service chooses.

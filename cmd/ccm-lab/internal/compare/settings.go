@@ -160,8 +160,11 @@ func vSphereSettings() map[setting][]field {
 func gceSettings() map[setting][]field {
 	affinity := translate(map[string]string{"NONE": "", "CLIENT_IP": "on"})
 	return map[setting][]field{
-		healthCheckPort:     {{"HTTP health check", "port", nil}, {"health check", "httpHealthCheck.port", nil}},
-		healthCheckPath:     {{"HTTP health check", "requestPath", nil}, {"health check", "httpHealthCheck.requestPath", nil}},
+		healthCheckPort: {{"HTTP health check", "port", nil}, {"health check", "httpHealthCheck.port", nil}},
+		healthCheckPath: {
+			{"HTTP health check", "requestPath", nil},
+			{"health check", "httpHealthCheck.requestPath", nil},
+		},
 		healthCheckInterval: {{"HTTP health check", "checkIntervalSec", nil}, {"health check", "checkIntervalSec", nil}},
 		healthCheckTimeout:  {{"HTTP health check", "timeoutSec", nil}, {"health check", "timeoutSec", nil}},
 		healthyThreshold:    {{"HTTP health check", "healthyThreshold", nil}, {"health check", "healthyThreshold", nil}},

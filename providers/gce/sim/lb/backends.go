@@ -14,11 +14,11 @@ type Backends struct {
 	core.Meta
 
 	Region              string      `json:"region,omitempty"`
-	LoadBalancingScheme string      `json:"loadBalancingScheme" enum:"EXTERNAL|EXTERNAL_MANAGED|INTERNAL|INTERNAL_MANAGED|INTERNAL_SELF_MANAGED|INVALID_LOAD_BALANCING_SCHEME"` //nolint:lll // a tag
+	LoadBalancingScheme string      `json:"loadBalancingScheme" enum:"EXTERNAL|EXTERNAL_MANAGED|INTERNAL|INTERNAL_MANAGED|INTERNAL_SELF_MANAGED|INVALID_LOAD_BALANCING_SCHEME"`
 	Protocol            string      `json:"protocol" enum:"GRPC|H2C|HTTP|HTTP2|HTTPS|SSL|TCP|UDP|UNSPECIFIED"`
 	Backends            []Backend   `json:"backends,omitempty"`
 	HealthChecks        []string    `json:"healthChecks,omitempty"`
-	SessionAffinity     string      `json:"sessionAffinity" enum:"CLIENT_IP|CLIENT_IP_NO_DESTINATION|CLIENT_IP_PORT_PROTO|CLIENT_IP_PROTO|GENERATED_COOKIE|HEADER_FIELD|HTTP_COOKIE|NONE|STRONG_COOKIE_AFFINITY"` //nolint:lll // a tag
+	SessionAffinity     string      `json:"sessionAffinity" enum:"CLIENT_IP|CLIENT_IP_NO_DESTINATION|CLIENT_IP_PORT_PROTO|CLIENT_IP_PROTO|GENERATED_COOKIE|HEADER_FIELD|HTTP_COOKIE|NONE|STRONG_COOKIE_AFFINITY"`
 	TimeoutSec          int         `json:"timeoutSec"`
 	Port                int         `json:"port,omitempty"`
 	PortName            string      `json:"portName,omitempty"`
@@ -62,7 +62,7 @@ type Failover struct {
 
 // Tracking is how connections stay with their backend.
 type Tracking struct {
-	Persistence    string `json:"connectionPersistenceOnUnhealthyBackends,omitempty" enum:"ALWAYS_PERSIST|DEFAULT_FOR_PROTOCOL|NEVER_PERSIST"` //nolint:lll // a tag
+	Persistence    string `json:"connectionPersistenceOnUnhealthyBackends,omitempty" enum:"ALWAYS_PERSIST|DEFAULT_FOR_PROTOCOL|NEVER_PERSIST"`
 	StrongAffinity bool   `json:"enableStrongAffinity,omitempty"`
 	IdleTimeoutSec int    `json:"idleTimeoutSec,omitempty"`
 	Mode           string `json:"trackingMode,omitempty" enum:"INVALID_TRACKING_MODE|PER_CONNECTION|PER_SESSION"`

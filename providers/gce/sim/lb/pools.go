@@ -15,7 +15,7 @@ type Pool struct {
 	Region          string   `json:"region"`
 	Instances       []string `json:"instances,omitempty"`
 	HealthChecks    []string `json:"healthChecks,omitempty"`
-	SessionAffinity string   `json:"sessionAffinity" enum:"CLIENT_IP|CLIENT_IP_NO_DESTINATION|CLIENT_IP_PORT_PROTO|CLIENT_IP_PROTO|GENERATED_COOKIE|HEADER_FIELD|HTTP_COOKIE|NONE|STRONG_COOKIE_AFFINITY"` //nolint:lll // a tag
+	SessionAffinity string   `json:"sessionAffinity" enum:"CLIENT_IP|CLIENT_IP_NO_DESTINATION|CLIENT_IP_PORT_PROTO|CLIENT_IP_PROTO|GENERATED_COOKIE|HEADER_FIELD|HTTP_COOKIE|NONE|STRONG_COOKIE_AFFINITY"`
 	BackupPool      string   `json:"backupPool,omitempty"`
 	FailoverRatio   *float64 `json:"failoverRatio,omitempty"`
 }

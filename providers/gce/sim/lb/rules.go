@@ -26,8 +26,8 @@ type Rule struct {
 	AllPorts            bool              `json:"allPorts,omitempty"`
 	Target              string            `json:"target,omitempty"`
 	BackendService      string            `json:"backendService,omitempty"`
-	LoadBalancingScheme string            `json:"loadBalancingScheme" enum:"EXTERNAL|EXTERNAL_MANAGED|INTERNAL|INTERNAL_MANAGED|INTERNAL_SELF_MANAGED|INVALID"` //nolint:lll // a tag
-	NetworkTier         string            `json:"networkTier" enum:"FIXED_STANDARD|PREMIUM|STANDARD|STANDARD_OVERRIDES_FIXED_STANDARD"`                         //nolint:lll // a tag
+	LoadBalancingScheme string            `json:"loadBalancingScheme" enum:"EXTERNAL|EXTERNAL_MANAGED|INTERNAL|INTERNAL_MANAGED|INTERNAL_SELF_MANAGED|INVALID"`
+	NetworkTier         string            `json:"networkTier" enum:"FIXED_STANDARD|PREMIUM|STANDARD|STANDARD_OVERRIDES_FIXED_STANDARD"`
 	Network             string            `json:"network,omitempty"`
 	Subnetwork          string            `json:"subnetwork,omitempty"`
 	AllowGlobalAccess   bool              `json:"allowGlobalAccess,omitempty"`

@@ -28,7 +28,7 @@ type Instance struct {
 
 	Zone              string             `json:"zone"`
 	MachineType       string             `json:"machineType"`
-	Status            string             `json:"status" enum:"DEPROVISIONING|PENDING|PENDING_STOP|PROVISIONING|REPAIRING|RUNNING|STAGING|STOPPED|STOPPING|SUSPENDED|SUSPENDING|TERMINATED"` //nolint:lll // a tag
+	Status            string             `json:"status" enum:"DEPROVISIONING|PENDING|PENDING_STOP|PROVISIONING|REPAIRING|RUNNING|STAGING|STOPPED|STOPPING|SUSPENDED|SUSPENDING|TERMINATED"`
 	CanIPForward      bool               `json:"canIpForward"`
 	NetworkInterfaces []NetworkInterface `json:"networkInterfaces"`
 	Tags              Tags               `json:"tags"`

@@ -27,8 +27,8 @@ type Address struct {
 
 	Address          string            `json:"address"`
 	AddressType      string            `json:"addressType" enum:"EXTERNAL|INTERNAL|UNSPECIFIED_TYPE"`
-	Purpose          string            `json:"purpose,omitempty" enum:"DNS_RESOLVER|GCE_ENDPOINT|IPSEC_INTERCONNECT|NAT_AUTO|PRIVATE_SERVICE_CONNECT|SERVERLESS|SHARED_LOADBALANCER_VIP|VPC_PEERING"` //nolint:lll // a tag
-	NetworkTier      string            `json:"networkTier" enum:"FIXED_STANDARD|PREMIUM|STANDARD|STANDARD_OVERRIDES_FIXED_STANDARD"`                                                                  //nolint:lll // a tag
+	Purpose          string            `json:"purpose,omitempty" enum:"DNS_RESOLVER|GCE_ENDPOINT|IPSEC_INTERCONNECT|NAT_AUTO|PRIVATE_SERVICE_CONNECT|SERVERLESS|SHARED_LOADBALANCER_VIP|VPC_PEERING"`
+	NetworkTier      string            `json:"networkTier" enum:"FIXED_STANDARD|PREMIUM|STANDARD|STANDARD_OVERRIDES_FIXED_STANDARD"`
 	Subnetwork       string            `json:"subnetwork,omitempty"`
 	Network          string            `json:"network,omitempty"`
 	Region           string            `json:"region"`
