@@ -37,12 +37,13 @@ func (c *Cloud) Inventory() []world.Object {
 	return out
 }
 
-// Reserve implements world.Reserver: it reserves an external address.
+// Reserve implements world.Reserver: it reserves an external address. Services refer to it by its IP address, as the
+// forwarding rule does.
 func (c *Cloud) Reserve() (names []string, ip string, err error) {
 	err = c.console(func(s *lb.State) error {
 		a, err := s.Reserve("reserved-address", vpc.TierPremium)
 		if err == nil {
-			names, ip = []string{a.Name}, a.Address
+			names, ip = []string{a.Address}, a.Address
 		}
 		return err
 	})

@@ -160,24 +160,29 @@ func vSphereSettings() map[setting][]field {
 func gceSettings() map[setting][]field {
 	affinity := translate(map[string]string{"NONE": "", "CLIENT_IP": "on"})
 	return map[setting][]field{
-		healthCheckPort: {{"HTTP health check", "port", nil}, {"health check", "httpHealthCheck.port", nil}},
+		healthCheckProtocol: {{legacyCheck, "port", constant("HTTP")}, {"health check", "type", nil}},
+		healthCheckPort:     {{legacyCheck, "port", nil}, {"health check", "httpHealthCheck.port", nil}},
 		healthCheckPath: {
-			{"HTTP health check", "requestPath", nil},
+			{legacyCheck, "requestPath", nil},
 			{"health check", "httpHealthCheck.requestPath", nil},
 		},
-		healthCheckInterval: {{"HTTP health check", "checkIntervalSec", nil}, {"health check", "checkIntervalSec", nil}},
-		healthCheckTimeout:  {{"HTTP health check", "timeoutSec", nil}, {"health check", "timeoutSec", nil}},
-		healthyThreshold:    {{"HTTP health check", "healthyThreshold", nil}, {"health check", "healthyThreshold", nil}},
-		unhealthyThreshold:  {{"HTTP health check", "unhealthyThreshold", nil}, {"health check", "unhealthyThreshold", nil}},
+		healthCheckInterval: {{legacyCheck, "checkIntervalSec", nil}, {"health check", "checkIntervalSec", nil}},
+		healthCheckTimeout:  {{legacyCheck, "timeoutSec", nil}, {"health check", "timeoutSec", nil}},
+		healthyThreshold:    {{legacyCheck, "healthyThreshold", nil}, {"health check", "healthyThreshold", nil}},
+		unhealthyThreshold:  {{legacyCheck, "unhealthyThreshold", nil}, {"health check", "unhealthyThreshold", nil}},
 		clientIPAffinity:    {{"target pool", "sessionAffinity", affinity}, {"backend service", "sessionAffinity", affinity}},
-		loadBalancerSubnet:  {{"forwarding rule", "subnetwork", nil}},
+		loadBalancerSubnet:  {{"forwarding rule", "subnetwork", path.Base}},
 		balancerAddress:     {{"forwarding rule", "IPAddress", nil}},
 		listenerProtocol:    {{"forwarding rule", "IPProtocol", nil}},
 		listenerPort:        {{"forwarding rule", "portRange", nil}, {"forwarding rule", "ports", nil}},
 	}
 }
 
-const classicBalancer = "classic load balancer"
+const (
+	classicBalancer = "classic load balancer"
+	// legacyCheck is the kind of health check of target pools. It speaks HTTP only.
+	legacyCheck = "http health check"
+)
 
 // valuesOf returns the different values of a setting in objects of a cloud, sorted.
 func valuesOf(provider string, name setting, objects []world.Object) []string {

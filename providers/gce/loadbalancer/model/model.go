@@ -224,6 +224,9 @@ func (b *builder) setRule(protocol string) {
 		r.Scheme, r.PortRange = api.SchemeExternal, fmt.Sprintf("%d-%d", numbers[0], numbers[len(numbers)-1])
 		b.out.Tier = b.options.Tier
 		r.NetworkTier = cmp.Or(b.options.Tier, api.TierPremium)
+		if b.options.Subnet != "" || len(b.in.Subnets) > 0 {
+			b.out.Warnings = append(b.out.Warnings, "the chosen subnet has no effect: external load balancers are in none")
+		}
 		return
 	}
 	r.Scheme, r.Network = api.SchemeInternal, b.shared.Environment.Network
