@@ -124,8 +124,8 @@ func resourceScenarios() []Scenario {
 			}),
 		portableScenario(intent.KeyTags, "Tags", "The load balancer has the tag team=web.",
 			annotationSpec(has(tagTeam, "web"), intent.KeyTags, "team=web")),
-		portableScenario(intent.KeySubnets, "Subnets", "An internal load balancer is in a subnet that is not the default one.",
-			spec{
+		portableScenario(intent.KeySubnets, "Subnets",
+			"An internal load balancer is in a subnet that is not the default one.", spec{
 				service: func(t *Trial) (*v1.Service, error) {
 					return newService(withAnnotations(intent.KeyScheme, string(intent.Internal), intent.KeySubnets,
 						t.fixtures.subnet)), nil

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/translation"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
@@ -76,7 +77,7 @@ func (t *Trial) apply(ctx context.Context, svc *v1.Service) (*state, error) {
 		}
 	}
 	if t.Manager.Binary != "" {
-		if err := t.translate(svc); err != nil {
+		if err := translation.Translate(svc, t.Provider, t.Kind.Name); err != nil {
 			return nil, err
 		}
 	}

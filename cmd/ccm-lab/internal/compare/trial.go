@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/translation"
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
@@ -92,7 +93,7 @@ func (t *Trial) judge(ctx context.Context, s Scenario) (report.Verdict, string) 
 		return report.NotApplicable, "It needs an argument that only ccm has."
 	}
 	verdict, summary, err := s.Run(ctx, t)
-	if missing := (*missingSettingError)(nil); errors.As(err, &missing) {
+	if missing := (*translation.MissingSettingError)(nil); errors.As(err, &missing) {
 		return report.NotApplicable, missing.Error()
 	}
 	if err != nil {

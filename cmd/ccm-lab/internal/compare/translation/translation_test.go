@@ -1,12 +1,13 @@
-package compare
+package translation
 
 import (
 	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
@@ -33,12 +34,10 @@ func TestTranslateGivesTheAnnotationsOfTheCloudsManager(t *testing.T) {
 			map[string]string{intent.KeyTags: "team=web"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			svc := newService()
-			svc.Annotations = c.portable
-			column := Column{Provider: c.provider, Kind: lab.BalancerKind{Name: c.kind}}
-			err := column.translate(svc)
-			if missing := (*missingSettingError)(nil); c.missing != "" {
-				if !errors.As(err, &missing) || missing.key != c.missing {
+			svc := &v1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: c.portable}}
+			err := Translate(svc, c.provider, c.kind)
+			if missing := (*MissingSettingError)(nil); c.missing != "" {
+				if !errors.As(err, &missing) || missing.Key != c.missing {
 					t.Fatalf("%v, want that %s is missing", err, c.missing)
 				}
 				return
@@ -51,9 +50,9 @@ func TestTranslateGivesTheAnnotationsOfTheCloudsManager(t *testing.T) {
 }
 
 func TestTranslateSetsTheAddressInTheSpec(t *testing.T) {
-	svc := newService(withAnnotations(intent.KeyStaticAddresses, "198.51.100.7"))
-	column := Column{Provider: "openstack"}
-	if err := column.translate(svc); err != nil || svc.Spec.LoadBalancerIP != "198.51.100.7" || len(svc.Annotations) > 0 {
+	svc := &v1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
+		intent.KeyStaticAddresses: "198.51.100.7"}}}
+	if err := Translate(svc, "openstack", ""); err != nil || svc.Spec.LoadBalancerIP != "198.51.100.7" || len(svc.Annotations) > 0 {
 		t.Errorf("%v: %q, %v", err, svc.Spec.LoadBalancerIP, svc.Annotations)
 	}
 }

@@ -1,4 +1,6 @@
-package compare
+// Package translation translates Services with portable annotations to what the own manager of a cloud reads, so that
+// both managers get the same request.
+package translation
 
 import (
 	"maps"
@@ -19,20 +21,22 @@ import (
 	vsphereannotation "github.com/unified-ccm/unified-ccm/providers/vsphere/loadbalancer/annotation"
 )
 
-// missingSettingError reports that another manager has no setting for a portable annotation.
-type missingSettingError struct{ key string }
+// MissingSettingError reports that another manager has no setting for a portable annotation.
+type MissingSettingError struct{ Key string }
 
-func (e *missingSettingError) Error() string {
-	return "It has no setting like " + strings.TrimPrefix(e.key, intent.Prefix) + "."
+// Error implements error.
+func (e *MissingSettingError) Error() string {
+	return "It has no setting like " + strings.TrimPrefix(e.Key, intent.Prefix) + "."
 }
 
 // translation gives a Service what another manager reads instead of a portable annotation with this value.
 type translation func(svc *v1.Service, value string)
 
-// translate replaces the portable annotations of a Service by what the cloud's own manager reads. A cloud without a
-// manager of its own has portable ones only.
-func (c *Column) translate(svc *v1.Service) error {
-	known := translations(c.Provider, c.Kind.Name)
+// Translate replaces the portable annotations of a Service by what the own manager of a provider's cloud reads, for a
+// kind of load balancers. A cloud without a manager of its own has portable ones only. It returns a MissingSettingError
+// if that manager has no such setting.
+func Translate(svc *v1.Service, provider, kind string) error {
+	known := translations(provider, kind)
 	if known == nil {
 		return nil
 	}
@@ -42,7 +46,7 @@ func (c *Column) translate(svc *v1.Service) error {
 		}
 		t, ok := known[key]
 		if !ok {
-			return &missingSettingError{key}
+			return &MissingSettingError{key}
 		}
 		value := svc.Annotations[key]
 		delete(svc.Annotations, key)
