@@ -312,18 +312,15 @@ func (d *differ) ensureAfterFailover(lb *api.LoadBalancer) error {
 	return nil
 }
 
-// warnNamedMissing warns if the Service names a load balancer that does not exist.
+// warnNamedMissing warns if the Service names a load balancer that does not exist. The text is the same before and after
+// the creation, so that there is one Event.
 func (d *differ) warnNamedMissing(lb *api.LoadBalancer) {
 	named := d.key.Named
 	if named == "" || d.want.Reference == "" || lb != nil && lb.ID == named {
 		return
 	}
-	replacement := "one is created"
-	if lb != nil {
-		replacement = lb.ID + " is used"
-	}
-	d.warnf("%s is %q: there is no such load balancer, and %s instead", annotation.KeyLoadBalancerID, named,
-		replacement)
+	d.warnf("%s is %q: there is no such load balancer, and the Service has one of its own instead",
+		annotation.KeyLoadBalancerID, named)
 }
 
 // warnStuckParts warns about parts that stay PENDING in a load balancer that is ACTIVE.
