@@ -312,9 +312,7 @@ func (c *Controller) beginPlan(ctx context.Context, t target, p plan.Plan) error
 	} else if h.Inputs == nil {
 		h.Inputs = present // They are too long to be stored. This process still knows them at the next edit.
 	}
-	if h = h.withSeen(p.Held); p.Approval != "" {
-		h.Approvals++ // now: what is left of started changes needs no approval, also after an interruption
-	}
+	h = h.withSeen(p.Held)
 	h.UID, h.applying, h.Caused = t.service.UID, !p.Empty(), nil
 	for _, cause := range p.Caused {
 		h.Caused = append(h.Caused, newCausedDifference(cause))
@@ -355,6 +353,9 @@ func (c *Controller) endPlan(ctx context.Context, t target, have any, p plan.Pla
 		if !applied.Has(cause.Difference) {
 			h.Caused = append(h.Caused, newCausedDifference(cause))
 		}
+	}
+	if p.Approval != "" {
+		h.Approvals++
 	}
 	if err := c.storeChanged(ctx, t.service, before, h); err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to store in the status of a Service that its changes are applied, retrying "+
