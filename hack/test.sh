@@ -98,7 +98,7 @@ fi
 if [[ $suite == all || $suite == e2e ]]; then
 	# -count=1: go test's cache does not depend on the binaries in bin/, which
 	# these tests run.
-	run "end-to-end tests" 30m "$e2e/..." -- -race -count=1 "$@"
+	run "end-to-end tests" 45m "$e2e/..." -- -race -count=1 "$@"
 	if (($# == 0)); then
 		started=$SECONDS
 		echo "== commands of the documentation"
