@@ -33,6 +33,20 @@ func gceBudgets(nodes, services int) map[string]Budget {
 	}
 }
 
+// gceBalancers returns external load balancers, which a Service without annotations gets.
+func gceBalancers() []BalancerKind {
+	const ports = "a forwarding rule gets no port beside those that are held, because it is replaced for each other range"
+	return []BalancerKind{{Unsupported: map[string]string{
+		"UDP and TCP on one port":         "a forwarding rule has one protocol, and the Service is refused",
+		"source ranges of ports":          "a load balancer has one firewall, with the same sources for all ports",
+		"held changes":                    ports,
+		"edit beside a held change":       ports,
+		"hand-made change beside an edit": ports,
+		"restored cluster": "only the status of the Service shows what was applied, so that what it lacks counts as " +
+			"changed by hand",
+	}}}
+}
+
 // newGCE has no data plane and no state file: these options have no effect.
 func newGCE(o SimulatorOptions) (conformance.World, func() error, error) {
 	options := gcesim.Options{Latency: o.Latency, Seed: o.Seed, ErrorRate: o.ErrorRate, SettleTime: o.ProvisionTime,

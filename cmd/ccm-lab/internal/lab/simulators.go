@@ -119,7 +119,7 @@ func simulators() map[string]Simulator {
 		aws.ProviderName: {New: newAWS, CloudConfig: awsConfig, Balancers: awsBalancers(),
 			Budgets: awsBudgets, Latency: awsLatency, TargetAnnotation: awsannotation.KeyNodeLabels},
 		fake.ProviderName: {New: newFakeWorld, CloudConfig: fakeConfig, Budgets: fakeBudgets, Forwards: true},
-		gce.ProviderName:  {New: newGCE, CloudConfig: gceConfig, Budgets: gceBudgets},
+		gce.ProviderName:  {New: newGCE, CloudConfig: gceConfig, Balancers: gceBalancers(), Budgets: gceBudgets},
 		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig, Services: true,
 			Budgets: openStackBudgets, TargetAnnotation: openstackannotation.KeyNodeSelector},
 		vsphere.ProviderName: {New: newVSphere, CloudConfig: vSphereConfig, Budgets: vSphereBudgets},
