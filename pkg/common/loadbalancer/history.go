@@ -67,6 +67,9 @@ type history struct {
 	SeenOnly []string `json:"seenOnly,omitempty"`
 	// Approvals counts the approvals that were used. It is part of the IDs of held changes, so that none is used twice.
 	Approvals int `json:"approvals,omitempty"`
+	// Approved is set while approved changes are applied: after an interruption the approval still covers what is left of
+	// them, and counts as used once they are applied.
+	Approved bool `json:"approved,omitempty"`
 	// LeadingSince is the one of the manager that has seen the Service last.
 	LeadingSince string `json:"leadingSince,omitempty"`
 	// Unfinished is set while an edit is not applied completely: the applied record of the load balancer may be wrong.
@@ -313,6 +316,7 @@ func (c *Controller) beginPlan(ctx context.Context, t target, p plan.Plan) error
 		h.Inputs = present // They are too long to be stored. This process still knows them at the next edit.
 	}
 	h = h.withSeen(p.Held)
+	h.Approved = h.Approved || p.Approval != ""
 	h.UID, h.applying, h.Caused = t.service.UID, !p.Empty(), nil
 	for _, cause := range p.Caused {
 		h.Caused = append(h.Caused, newCausedDifference(cause))
@@ -354,8 +358,8 @@ func (c *Controller) endPlan(ctx context.Context, t target, have any, p plan.Pla
 			h.Caused = append(h.Caused, newCausedDifference(cause))
 		}
 	}
-	if p.Approval != "" {
-		h.Approvals++
+	if h.Approved {
+		h.Approvals, h.Approved = h.Approvals+1, false
 	}
 	if err := c.storeChanged(ctx, t.service, before, h); err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to store in the status of a Service that its changes are applied, retrying "+
