@@ -312,8 +312,8 @@ func (d *differ) ensureAfterFailover(lb *api.LoadBalancer) error {
 	return nil
 }
 
-// warnNamedMissing warns if the Service names a load balancer that does not exist. The text is the same before and after
-// the creation, so that there is one Event.
+// warnNamedMissing warns if the Service names a load balancer that does not exist. The text is the same before and
+// after the creation, so that there is one Event.
 func (d *differ) warnNamedMissing(lb *api.LoadBalancer) {
 	named := d.key.Named
 	if named == "" || d.want.Reference == "" || lb != nil && lb.ID == named {
