@@ -51,6 +51,17 @@ func (r *Session) put(ctx context.Context, name string, ports ...int32) func() e
 	return func() error { return r.Put(ctx, loadBalancerService(name, ports...)) }
 }
 
+// finished returns a step that puts a Service and waits for the end of its plan. A real cloud may take longer for one
+// change than Settle waits for the next: a manager that is stopped before leaves an unfinished edit to the next one.
+func (r *Session) finished(ctx context.Context, svc *v1.Service) func() error {
+	return func() error {
+		if err := r.Put(ctx, svc); err != nil {
+			return err
+		}
+		return r.Converge(ctx, r.planned(svc.Name, noChanges))
+	}
+}
+
 // restart returns a step that starts another manager.
 func (r *Session) restart(ctx context.Context, o ManagerOptions) func() error {
 	return func() error { return r.Restart(ctx, o) }
@@ -76,8 +87,8 @@ func handMadeChangeBesideEdit(ctx context.Context, r *Session) error {
 	other := ManagerOptions{OtherDefaults: true}
 	var before plan.Plan
 	return steps.Run(
-		func() error { return r.change(ctx, loadBalancerService("web", 80)) }, // the first port is changed by hand
-		func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
+		r.finished(ctx, loadBalancerService("web", 80)), // the first port is changed by hand
+		r.finished(ctx, loadBalancerService("web", 80, 443)),
 		r.unseen(ctx, "web", 80),
 		r.restart(ctx, other), r.held(ctx, "web", 80, 443),
 		func() (err error) { before, err = r.Plan(ctx, "web"); return err },
@@ -118,7 +129,7 @@ func editsDuringAnotherManager(ctx context.Context, r *Session) error {
 	approved := loadBalancerService("web", 80)
 	again := loadBalancerService("web", 80, 443)
 	return steps.Run(
-		func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
+		r.finished(ctx, loadBalancerService("web", 80, 443)),
 		r.otherLeads(ctx, loadBalancerService("web", 80)), r.held(ctx, "web", 80, 443),
 		func() error {
 			p, err := r.Plan(ctx, "web")
@@ -126,10 +137,8 @@ func editsDuringAnotherManager(ctx context.Context, r *Session) error {
 			again.Annotations[intent.KeyApprove] = p.HeldID
 			return err
 		},
-		func() error { return r.Put(ctx, approved) },
-		func() error { return r.Converge(ctx) },
-		func() error { return r.Put(ctx, again) }, // as a tool that keeps the annotation does
-		func() error { return r.Converge(ctx) },
+		r.finished(ctx, approved),
+		r.finished(ctx, again), // as a tool that keeps the annotation does
 		r.otherLeads(ctx, approved), r.held(ctx, "web", 80, 443),
 		func() error { return r.changeApproved(ctx, loadBalancerService("web"), 80) },
 	)
@@ -138,9 +147,9 @@ func editsDuringAnotherManager(ctx context.Context, r *Session) error {
 func restoredCluster(ctx context.Context, r *Session) error {
 	var backup *v1.Service
 	return steps.Run(
-		func() error { return r.change(ctx, loadBalancerService("web", 80)) },
+		r.finished(ctx, loadBalancerService("web", 80)),
 		func() (err error) { backup, err = r.Cluster.Service(ctx, Namespace, "web"); return err },
-		func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
+		r.finished(ctx, loadBalancerService("web", 80, 443)),
 		r.restart(ctx, ManagerOptions{DryRun: true}),
 		func() error { return r.Cluster.SetServiceStatus(ctx, Namespace, "web", backup.Status) },
 		r.put(ctx, "web", 80),
@@ -152,8 +161,8 @@ func restoredCluster(ctx context.Context, r *Session) error {
 
 func historyOfAnotherService(ctx context.Context, r *Session) error {
 	return steps.Run(
-		func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
-		func() error { return r.change(ctx, loadBalancerService("api", 80, 443)) },
+		r.finished(ctx, loadBalancerService("web", 80, 443)),
+		r.finished(ctx, loadBalancerService("api", 80, 443)),
 		r.restart(ctx, ManagerOptions{DryRun: true}),
 		func() error { return r.copyHistory(ctx, "web", "api") },
 		r.put(ctx, "api", 80),
@@ -180,13 +189,11 @@ func (r *Session) copyHistory(ctx context.Context, from, to string) error {
 func twoEditsAtOnce(ctx context.Context, r *Session) error {
 	edited := withSourceRanges(loadBalancerService("web", 80), "203.0.113.0/24")
 	return steps.Run(
-		func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
+		r.finished(ctx, loadBalancerService("web", 80, 443)),
 		func() error { return r.Put(ctx, edited) },
 		func() error { return r.Settled(ctx) },
-		func() error {
-			return r.change(ctx, withSourceRanges(loadBalancerService("web", 80, 443), "203.0.113.0/24"))
-		},
+		r.finished(ctx, withSourceRanges(loadBalancerService("web", 80, 443), "203.0.113.0/24")),
 		func() error { return r.Restart(ctx, ManagerOptions{}) },
-		func() error { return r.change(ctx, loadBalancerService("web", 80)) },
+		r.finished(ctx, loadBalancerService("web", 80)),
 	)
 }
