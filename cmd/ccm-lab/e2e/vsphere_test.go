@@ -16,6 +16,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere"
 )
@@ -105,7 +106,7 @@ func (c *cluster) takeOver(what string, next lab.ManagerOptions) {
 }
 
 // state returns what a user sees of the cloud and the cluster: all objects with their fields, and what managers write
-// to Nodes and Services.
+// to Nodes and Services, without the record that this manager keeps of each Service.
 func (c *cluster) state(ctx context.Context) string {
 	c.t.Helper()
 	lines := []string{}
@@ -125,6 +126,9 @@ func (c *cluster) state(ctx context.Context) string {
 	services, err := c.plane.Client.CoreV1().Services(namespace).List(ctx, metav1.ListOptions{})
 	c.must(err)
 	for _, s := range services.Items {
+		s.Status.Conditions = slices.DeleteFunc(s.Status.Conditions, func(condition metav1.Condition) bool {
+			return condition.Type == loadbalancer.ConditionHistory
+		})
 		add([]any{s.Name, s.Labels, s.Annotations, s.Finalizers, s.Spec, s.Status})
 	}
 	return strings.Join(lines, "\n")
