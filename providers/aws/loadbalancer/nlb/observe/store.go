@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -61,6 +62,8 @@ type Store struct {
 	groupAttributes *snapshot.Table[map[string]string]
 	targets         *snapshot.Table[model.Health]
 	tags            *snapshot.Table[map[string]string]
+	// linking serializes the updates of which load balancers use a target group.
+	linking sync.Mutex
 }
 
 // Index keys of the tables.

@@ -107,8 +107,11 @@ func (s *Store) DeleteBalancer(arn string) {
 	s.relink(arn)
 }
 
-// relink updates the target groups that a load balancer uses, after its listeners changed.
+// relink updates the target groups that a load balancer uses, after its listeners changed. Listeners change in
+// parallel: with the lock, the last call sees all of them, and none acts on what another has already linked.
 func (s *Store) relink(balancer string) {
+	s.linking.Lock()
+	defer s.linking.Unlock()
 	used := map[string]bool{}
 	listeners, _ := s.listeners.Get(balancer)
 	for _, l := range listeners {
