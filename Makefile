@@ -60,7 +60,7 @@ build: ## bin/ccm and bin/ccm-lab, static, with the version of this checkout
 ##@ Test
 
 .PHONY: test
-test: build apiserver ## Every test of every module under the race detector, end-to-end ones last
+test: build apiserver ## Every test of every module, end-to-end ones last
 	@hack/test.sh all $(TEST_FLAGS)
 
 .PHONY: test-unit

@@ -10,10 +10,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite=${1:?usage: hack/test.sh all|unit|faults|e2e [go test flags]}
 shift
 
-# The race detector is the one thing here that needs cgo. No -trimpath: a bare
-# `go test -race` of a package then shares the build cache with this script.
-export CGO_ENABLED=1 GOFLAGS=-buildvcs=false
-if ! command -v "$(go env CC)" >/dev/null; then
+# Tests are built with the flags of hack/lib.sh, so that those without the race detector share the build cache with
+# `make build`. The race detector is the one thing here that needs cgo.
+if [[ $suite != faults && $suite != e2e ]] && ! command -v "$(go env CC)" >/dev/null; then
 	echo "test: the race detector needs a C compiler and there is no $(go env CC): install gcc or clang, or set CC" >&2
 	exit 1
 fi
@@ -27,7 +26,8 @@ run() { # title timeout packages... -- flags
 	while [[ $1 != -- ]]; do packages+=("$1") && shift; done
 	shift
 	echo "== $title"
-	if go test -timeout "$timeout" "$@" "${packages[@]}" | "${filter[@]}"; then
+	# make verify runs go vet.
+	if go test -vet=off -timeout "$timeout" "$@" "${packages[@]}" | "${filter[@]}"; then
 		echo "== $title: ok, $((SECONDS - started)) s"
 	else
 		failed+=("$title")
@@ -70,12 +70,15 @@ failed=()
 filter=(cat)
 if [[ $suite == all || $suite == unit ]]; then
 	mapfile -t unit < <(go list "${patterns[@]}" | grep -vE "^$e2e(/|\$)")
+	# One workspace for all that is built with the race detector: with two, most packages would be compiled twice.
+	export CGO_ENABLED=1
+	GOWORK=$(workspace_without_race)
 	run "unit tests" 30m "${unit[@]}" -- -race -short -skip "$conformance" "$@"
 	# A -run in the arguments replaces the one here. The race detector makes these tests several times slower: the shared
 	# code runs under it with the fastest provider, and the code of the others under it in their unit tests.
-	GOWORK=$(workspace_without_race)
 	run "conformance, under the race detector" 30m ./pkg/common/loadbalancer ./cmd/internal/ccmapp ./providers/fake -- \
 		-race -short -run "$conformance" "$@"
+	export CGO_ENABLED=0
 	GOWORK=$root/go.work
 	mapfile -t packages < <(go list "${patterns[@]}" |
 		grep -E "^$module_prefix/(pkg/common/conformance|providers/[a-z0-9]+)\$" | grep -v /fake\$)
@@ -97,8 +100,8 @@ if [[ $suite == all || $suite == faults ]]; then
 fi
 if [[ $suite == all || $suite == e2e ]]; then
 	# -count=1: go test's cache does not depend on the binaries in bin/, which
-	# these tests run.
-	run "end-to-end tests" 45m "$e2e/..." -- -race -count=1 "$@"
+	# these tests run. Without the race detector: what they test runs in other processes.
+	run "end-to-end tests" 45m "$e2e/..." -- -count=1 "$@"
 	if (($# == 0)); then
 		started=$SECONDS
 		echo "== commands of the documentation"
