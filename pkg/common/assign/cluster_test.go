@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -100,8 +101,8 @@ type serviceTest struct {
 	client *fake.Clientset
 	events *record.FakeRecorder
 	a, b   *balancers
-	// writes counts the changes of the status of Services.
-	writes int
+	// writes counts the changes of the status of Services. A manager that ends may still make one.
+	writes atomic.Int64
 	stop   context.CancelFunc
 }
 
@@ -147,7 +148,7 @@ func (s *serviceTest) start(clouds ...string) {
 }
 
 func (s *serviceTest) setCondition(ctx context.Context, service *v1.Service, c metav1.Condition) error {
-	s.writes++
+	s.writes.Add(1)
 	current, err := s.client.CoreV1().Services(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
 	if err != nil {
 		return err

@@ -42,11 +42,11 @@ func TestChangedChoiceIsHeld(t *testing.T) {
 				if err := s.ensure("b"); !errors.Is(err, cloudprovider.ImplementedElsewhere) {
 					t.Errorf("the other cloud: %v", err)
 				}
-				writes := s.writes
+				writes := s.writes.Load()
 				time.Sleep(time.Hour)
 				s.edit(func(s *v1.Service) { s.Labels = map[string]string{"a": "b"} })
-				if s.writes != writes {
-					t.Errorf("%d further writes", s.writes-writes)
+				if s.writes.Load() != writes {
+					t.Errorf("%d further writes", s.writes.Load()-writes)
 				}
 			})
 		})

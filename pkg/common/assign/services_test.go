@@ -165,8 +165,8 @@ func TestOneCloudRecordsNothing(t *testing.T) {
 			s.start("a")
 			time.Sleep(time.Hour)
 			s.want("", "a")
-			if s.writes > 0 || len(s.a.made()) > 0 {
-				t.Errorf("%s: %d writes", name, s.writes)
+			if s.writes.Load() > 0 || len(s.a.made()) > 0 {
+				t.Errorf("%s: %d writes", name, s.writes.Load())
 			}
 		}
 	})
