@@ -135,6 +135,14 @@ func (c *inProcess) close() {
 	c.idle()
 }
 
+// end stops the manager at the end of a scenario. The framework retries some writes without a context: no goroutine may
+// remain in the bubble.
+func (c *inProcess) end() {
+	c.close()
+	time.Sleep(killDelay)
+	c.idle()
+}
+
 // Restart implements Cluster.
 func (c *inProcess) Restart(ctx context.Context, o ManagerOptions) error {
 	c.close()

@@ -95,7 +95,7 @@ func (c *randomLoad) run(t testing.TB, subject Subject) error {
 	if err != nil {
 		return err
 	}
-	defer cluster.close()
+	defer cluster.end()
 	c.session = NewSession(cluster, world, subject.Capabilities)
 	c.session.Disruptions = subject.Disruptions
 	c.session.ServiceAnnotations = subject.ServiceAnnotations

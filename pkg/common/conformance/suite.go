@@ -108,7 +108,7 @@ func (s Subject) run(t testing.TB, scenario Scenario, fault *sim.Fault) (outcome
 	if err != nil {
 		return outcome{}, err
 	}
-	defer cluster.close()
+	defer cluster.end()
 	r := NewSession(cluster, world, s.Capabilities)
 	r.Disruptions = s.Disruptions
 	r.ServiceAnnotations, r.TakeOver, r.faults = s.ServiceAnnotations, s.TakeOver, fault != nil
