@@ -80,7 +80,8 @@ func (d *differ) ensureBackend(ruleDeletion, after []plan.Ref) []plan.Ref {
 	have, want := d.existingBackend(), d.want.Backend
 	want.Backends = d.backendsOf(have, d.want.Groups)
 	if have == nil {
-		return []plan.Ref{d.add(backendKind.Create(&want), backendCreation{want, d.sharedCheck()}, after...)}
+		creation := backendCreation{want, d.nodeBackendProbes(), d.ownGroups(d.want.Groups)}
+		return []plan.Ref{d.add(backendKind.Create(&want), creation, after...)}
 	}
 	existing := *have
 	change, differ := backendKind.Update(&existing, &want)
@@ -90,16 +91,16 @@ func (d *differ) ensureBackend(ruleDeletion, after []plan.Ref) []plan.Ref {
 	if existing.Protocol != want.Protocol {
 		after = slices.Concat(after, ruleDeletion)
 	}
-	return []plan.Ref{d.add(change, backendUpdate{want, change.Fields, d.sharedCheck()}, after...)}
+	update := backendUpdate{want, change.Fields, d.nodeBackendProbes(), d.ownGroups(d.want.Groups)}
+	return []plan.Ref{d.add(change, update, after...)}
 }
 
-// sharedCheck returns the health check of nodes, if the wanted backend service has it.
-func (d *differ) sharedCheck() *api.HealthCheck {
+// nodeBackendProbes returns the health check of nodes with its firewall, if the wanted backend service has it.
+func (d *differ) nodeBackendProbes() *nodeProbes[api.HealthCheck] {
 	if !d.want.SharedCheck {
 		return nil
 	}
-	check := d.want.Check
-	return &check
+	return &nodeProbes[api.HealthCheck]{d.want.Check, d.nodeFirewall()}
 }
 
 // removeBackend plans the deletion of a backend service, unless others use it.
@@ -113,29 +114,32 @@ func (d *differ) removeBackend(have api.BackendService, after ...plan.Ref) []pla
 	return []plan.Ref{d.add(change, backendDeletion{have.Name, link}, after...)}
 }
 
-// holdCheck keeps the health check of nodes, if a backend service is about to refer to it.
-func (w writer) holdCheck(ctx context.Context, shared *api.HealthCheck) (release func(), err error) {
-	if shared == nil {
-		return func() {}, nil
+// holdShares keeps what load balancers share while a backend service is about to refer to it: the health check of nodes
+// and the instance groups.
+func (w writer) holdShares(ctx context.Context, probes *nodeProbes[api.HealthCheck],
+	groups []model.Group) (release func(), err error) {
+	ofProbes, err := holdProbes[api.HealthCheck](ctx, w, api.HealthChecksGet, &checkKind, probes)
+	if err != nil {
+		return nil, err
 	}
-	link := w.link(api.HealthChecksGet, api.Target{Name: shared.Name})
-	return w.holdShared(ctx, link, func(ctx context.Context) error {
-		if w.checks.find(shared.Name) != nil {
-			return nil
-		}
-		return createCheck[api.HealthCheck](ctx, w, &checkKind, *shared)
-	})
+	ofGroups, err := w.holdGroups(ctx, groups)
+	if err != nil {
+		ofProbes()
+		return nil, err
+	}
+	return releaseAll([]func(){ofProbes, ofGroups}), nil
 }
 
 // backendCreation creates a backend service.
 type backendCreation struct {
 	want   api.BackendService
-	shared *api.HealthCheck
+	probes *nodeProbes[api.HealthCheck]
+	groups []model.Group
 }
 
 // Do implements plan.Step.
 func (s backendCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	release, err := w.holdCheck(ctx, s.shared)
+	release, err := w.holdShares(ctx, s.probes, s.groups)
 	if err != nil {
 		return err
 	}
@@ -150,12 +154,13 @@ func (s backendCreation) Do(ctx context.Context, w writer, _ *plan.Handles) erro
 type backendUpdate struct {
 	want   api.BackendService
 	fields plan.Fields
-	shared *api.HealthCheck
+	probes *nodeProbes[api.HealthCheck]
+	groups []model.Group
 }
 
 // Do implements plan.Step.
 func (s backendUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	release, err := w.holdCheck(ctx, s.shared)
+	release, err := w.holdShares(ctx, s.probes, s.groups)
 	if err != nil {
 		return err
 	}

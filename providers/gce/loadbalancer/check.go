@@ -93,7 +93,7 @@ func ensureCheck[T any, P api.Object[T]](d *differ, kind *rows.Kind[*T, *T], hav
 	return []plan.Ref{d.add(change, checkUpdate[T, P]{kind, want, change.Fields})}
 }
 
-// removeChecks plans the deletion of health checks of pools or of backend services, with the firewalls of their probes.
+// removeCheck plans the deletion of health checks of pools or of backend services, with the firewalls of their probes.
 // The one of nodes stays while others use it.
 func (d *differ) removeCheck(kind, name string, shared bool, after ...plan.Ref) []plan.Ref {
 	call, firewall := api.HTTPHealthChecksGet, names.PoolHealthFirewall(name)
@@ -108,9 +108,9 @@ func (d *differ) removeCheck(kind, name string, shared bool, after ...plan.Ref) 
 		change = checkKind.Delete(&api.HealthCheck{Resource: api.Resource{Name: name}})
 	}
 	link := d.link(call, api.Target{Name: name})
-	deletion := checkDeletion{kind, name, link}
+	check, deletion := checkOf{kind, name, link}, checkDeletion{kind, name, link}
 	if d.isUsed(link) {
-		d.left = append(d.left, leftObject{link, checkOf{kind, name}.exists, deletion.isUsed})
+		d.left = append(d.left, leftObject{link, check.exists, deletion.isUsed})
 		return nil
 	}
 	change.ID = name
@@ -119,7 +119,7 @@ func (d *differ) removeCheck(kind, name string, shared bool, after ...plan.Ref) 
 		refs = []plan.Ref{d.add(change, deletion, after...)}
 	}
 	if have, ok := d.have.Firewalls[firewall]; ok {
-		refs = append(refs, d.removeFirewall(have, checkOf{kind, name}, refs...)...)
+		refs = append(refs, d.removeFirewall(have, check, refs...)...)
 	}
 	return refs
 }
@@ -159,6 +159,44 @@ func createCheck[T any, P api.Object[T]](ctx context.Context, w writer, kind *ro
 	return collectionOf[T, P](w).create(ctx, want, func(have *T) bool {
 		existing, wanted := *have, want
 		return kind.Equal(&existing, &wanted)
+	})
+}
+
+// nodeProbes are the health check of nodes, which load balancers share, and the firewall of its probes.
+type nodeProbes[T any] struct {
+	check T
+	// firewall creates the firewall. It is nil if the plan has a change of its own for that.
+	firewall *firewallCreation
+}
+
+// nodeFirewall returns what creates the firewall for the probes of nodes again, if it exists: it may be deleted while
+// the plan is made.
+func (d *differ) nodeFirewall() *firewallCreation {
+	want, kind := d.probeFirewall(pendingAddress)
+	if _, exists := d.have.Firewalls[want.Name]; !exists || len(want.TargetTags) == 0 {
+		return nil
+	}
+	return &firewallCreation{kind, want, d.command(createCommand(want))}
+}
+
+// holdProbes keeps the health check of nodes, with its firewall, while a load balancer is about to refer to it. Without
+// shared probes it does nothing.
+func holdProbes[T any, P api.Object[T]](ctx context.Context, w writer, call *api.Call, kind *rows.Kind[*T, *T],
+	probes *nodeProbes[T]) (release func(), err error) {
+	if probes == nil {
+		return func() {}, nil
+	}
+	name := nameOf(probes.check)
+	return w.holdShared(ctx, w.link(call, api.Target{Name: name}), func(ctx context.Context) error {
+		if collectionOf[T, P](w).find(name) == nil {
+			if err := createCheck[T, P](ctx, w, kind, probes.check); err != nil {
+				return err
+			}
+		}
+		if probes.firewall == nil || w.firewalls.find(probes.firewall.want.Name) != nil {
+			return nil
+		}
+		return probes.firewall.Do(ctx, w, nil)
 	})
 }
 

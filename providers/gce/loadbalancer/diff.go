@@ -181,63 +181,48 @@ func refersTo(links []string, name string) bool {
 	return slices.ContainsFunc(links, func(link string) bool { return api.Last(link) == name })
 }
 
-// removeExternal plans the deletion of the pool with its health checks.
+// removeExternal plans the deletion of the pool with its health checks. That of nodes is deleted by whoever finds that
+// nothing uses it: a load balancer that was to use it may have been interrupted before.
 func (d *differ) removeExternal(after ...plan.Ref) []plan.Ref {
 	refs := slices.Clone(after)
-	own, node := d.name(), names.NodeHealthCheck(d.have.ClusterID)
-	usesNode := false
+	if !d.have.ExternalRead {
+		return refs
+	}
 	if have := d.have.Pool; have != nil && !d.have.Kept["pools/"+have.Name] {
 		existing := existingPool(*have)
 		change := poolKind.Delete(&existing)
 		change.ID = have.Name
 		refs = append(refs, d.add(change, poolDeletion{have.Name}, after...))
-		usesNode = refersTo(have.HealthChecks, node)
 	}
-	refs = append(refs, d.removeCheck(kindPoolCheck, own, false, refs...)...)
-	if d.removesNodeChecks(usesNode) {
-		refs = append(refs, d.removeCheck(kindPoolCheck, node, true, refs...)...)
-	}
+	refs = append(refs, d.removeCheck(kindPoolCheck, d.name(), false, refs...)...)
+	refs = append(refs, d.removeCheck(kindPoolCheck, names.NodeHealthCheck(d.have.ClusterID), true, refs...)...)
 	return unique(refs)
 }
 
-// removesNodeChecks reports whether the health check of nodes may be deleted with a load balancer: if it was the last
-// that used it, or in a deletion that was interrupted.
-func (d *differ) removesNodeChecks(usesNode bool) bool {
-	_, interrupted := d.have.Firewalls[names.Firewall(d.name())]
-	return usesNode || interrupted
-}
-
-// removeInternal plans the deletion of the backend service with its health checks and groups.
+// removeInternal plans the deletion of the backend service with its health checks, and of what internal load balancers
+// share if nothing uses it.
 func (d *differ) removeInternal(after ...plan.Ref) []plan.Ref {
 	refs := slices.Clone(after)
-	own, node := d.name(), names.NodeHealthCheck(d.have.ClusterID)
-	usesNode, isInternal := false, d.have.Rule != nil && !d.have.isExternal()
-	remove := func(b api.BackendService) {
-		refs = append(refs, d.removeBackend(b, after...)...)
-		usesNode, isInternal = usesNode || refersTo(b.HealthChecks, node), true
+	if !d.have.InternalRead {
+		return refs
 	}
 	if d.have.Backend != nil {
-		remove(*d.have.Backend)
+		refs = append(refs, d.removeBackend(*d.have.Backend, after...)...)
 	}
 	for _, backend := range d.have.SharedBackends {
 		if d.have.leaves(backend) || d.isLeftover(backend) {
-			remove(backend)
+			refs = append(refs, d.removeBackend(backend, after...)...)
 		}
 	}
-	refs = append(refs, d.removeCheck(kindCheck, own, false, refs...)...)
-	if d.removesNodeChecks(usesNode) {
-		refs = append(refs, d.removeCheck(kindCheck, node, true, refs...)...)
-	}
-	if isInternal || d.removesNodeChecks(false) {
-		refs = append(refs, d.removeGroups(refs...)...)
-	}
+	refs = append(refs, d.removeCheck(kindCheck, d.name(), false, refs...)...)
+	refs = append(refs, d.removeCheck(kindCheck, names.NodeHealthCheck(d.have.ClusterID), true, refs...)...)
+	refs = append(refs, d.removeGroups(refs...)...)
 	return unique(refs)
 }
 
-// isLeftover reports whether a shared backend service has no user any more, in a deletion that was interrupted.
+// isLeftover reports whether a shared backend service has no user: its load balancer was interrupted.
 func (d *differ) isLeftover(backend api.BackendService) bool {
-	return d.have.Rule == nil && d.removesNodeChecks(false) &&
-		!d.isUsed(d.link(api.BackendServicesGet, api.Target{Name: backend.Name}))
+	return d.have.Rule == nil && !d.isUsed(d.link(api.BackendServicesGet, api.Target{Name: backend.Name}))
 }
 
 // unique returns references without duplicates.

@@ -338,8 +338,15 @@ type firewallDeletion struct {
 
 // Do implements plan.Step.
 func (s firewallDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	if s.check.exists(w) {
-		return nil
+	if s.check.link != "" { // A load balancer that is about to have the health check waits for the outcome.
+		unlock, err := w.sharing.Lock(ctx, s.check.link)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		if s.check.exists(w) {
+			return nil
+		}
 	}
 	if err := w.verifyLeft(s.left); err != nil {
 		return err

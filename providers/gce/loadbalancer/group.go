@@ -48,7 +48,7 @@ func (d *differ) ensureGroups(groups []model.Group) []plan.Ref {
 			refs = append(refs, after...)
 		}
 		if change, differ := groupMemberKind.Update(&have, &want); differ && !have.Unread {
-			step := groupUpdate{want.Zone, without(want.Members, have.Members), without(have.Members, want.Members)}
+			step := groupUpdate{want, without(have.Members, want.Members)}
 			refs = append(refs, d.add(change, step, after...))
 		}
 	}
@@ -58,6 +58,14 @@ func (d *differ) ensureGroups(groups []model.Group) []plan.Ref {
 // groupLink returns the link of the group of a zone.
 func (d *differ) groupLink(zone string) string {
 	return d.link(api.InstanceGroupsDelete, api.Target{Zone: zone, Name: names.InstanceGroup(d.have.ClusterID)})
+}
+
+// ownGroups returns the groups that this manager makes.
+func (d *differ) ownGroups(groups []model.Group) []model.Group {
+	if d.skipsGroups {
+		return nil
+	}
+	return groups
 }
 
 // groupZones returns the zones whose groups are backends.
@@ -99,12 +107,36 @@ func (d *differ) removeGroups(after ...plan.Ref) []plan.Ref {
 // groupName returns the name of the groups of the cluster.
 func (w writer) groupName() string { return names.InstanceGroup(w.clusterID) }
 
+// groupLink returns the link of the group of a zone.
+func (w writer) groupLink(zone string) string {
+	return w.link(api.InstanceGroupsDelete, api.Target{Zone: zone, Name: w.groupName()})
+}
+
+// holdGroups keeps groups while a backend service is about to refer to them.
+func (w writer) holdGroups(ctx context.Context, groups []model.Group) (release func(), err error) {
+	var held []func()
+	for _, want := range groups {
+		one, err := w.holdShared(ctx, w.groupLink(want.Zone), func(ctx context.Context) error {
+			if _, exists := w.groups.Get(want.Zone); exists {
+				return nil
+			}
+			return w.updateGroup(ctx, want, nil)
+		})
+		if err != nil {
+			releaseAll(held)()
+			return nil, err
+		}
+		held = append(held, one)
+	}
+	return releaseAll(held), nil
+}
+
 // groupCreation creates a group.
 type groupCreation struct{ zone string }
 
 // Do implements plan.Step.
 func (s groupCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	unlock, err := w.sharing.Lock(ctx, s.zone)
+	unlock, err := w.sharing.Lock(ctx, w.groupLink(s.zone))
 	if err != nil {
 		return err
 	}
@@ -134,36 +166,37 @@ func (w writer) createGroup(ctx context.Context, zone string) error {
 // groupUpdate adds members to a group, and removes others. All internal Services plan the same change, so that what
 // another one has made is left out.
 type groupUpdate struct {
-	zone        string
-	add, remove []string
+	want   model.Group
+	remove []string
 }
 
 // Do implements plan.Step.
 func (s groupUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	unlock, err := w.sharing.Lock(ctx, s.zone)
+	unlock, err := w.sharing.Lock(ctx, w.groupLink(s.want.Zone))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	group, exists := w.groups.Get(s.zone)
-	if !exists {
-		w.groups.Invalidate()
-		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: api.InstanceGroupsAddInstances.String(), Err: errDeleted}
+	return w.updateGroup(ctx, s.want, s.remove)
+}
+
+// updateGroup gives a group the wanted members and removes others. A group that was deleted since the plan is created.
+func (w writer) updateGroup(ctx context.Context, want model.Group, remove []string) error {
+	if err := w.createGroup(ctx, want.Zone); err != nil {
+		return err
 	}
-	remove := slices.DeleteFunc(slices.Clone(s.remove), func(id string) bool {
-		return !slices.Contains(group.Members,
-			id)
-	})
-	err = inBatches(remove, cloudapi.NotFound, func(ids []string) error {
-		return w.changeGroup(ctx, api.InstanceGroupsRemoveInstances, s.zone, ids, func(g *model.Group) {
+	group, _ := w.groups.Get(want.Zone)
+	remove = slices.DeleteFunc(slices.Clone(remove), func(id string) bool { return !slices.Contains(group.Members, id) })
+	err := inBatches(remove, cloudapi.NotFound, func(ids []string) error {
+		return w.changeGroup(ctx, api.InstanceGroupsRemoveInstances, want.Zone, ids, func(g *model.Group) {
 			g.Members = without(g.Members, ids)
 		})
 	})
 	if err != nil {
 		return err
 	}
-	return inBatches(without(s.add, group.Members), cloudapi.AlreadyExists, func(ids []string) error {
-		return w.changeGroup(ctx, api.InstanceGroupsAddInstances, s.zone, ids, func(g *model.Group) {
+	return inBatches(without(want.Members, group.Members), cloudapi.AlreadyExists, func(ids []string) error {
+		return w.changeGroup(ctx, api.InstanceGroupsAddInstances, want.Zone, ids, func(g *model.Group) {
 			g.Members = slices.Sorted(slices.Values(slices.Concat(g.Members, ids)))
 		})
 	})
@@ -186,11 +219,6 @@ type groupDeletion struct{ zone, link string }
 
 // Do implements plan.Step.
 func (s groupDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	unlock, err := w.sharing.Lock(ctx, s.zone) // Members may be added now.
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	return w.removeShared(ctx, s.link, func() bool { return s.isUsed(w) }, func(ctx context.Context) (bool, error) {
 		err := cloudapi.IgnoreNotFound(w.api.Change(ctx, api.InstanceGroupsDelete, api.Target{Zone: s.zone,
 			Name: w.groupName()}, nil))

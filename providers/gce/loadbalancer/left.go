@@ -26,8 +26,8 @@ func (w writer) verifyLeft(left []leftObject) error {
 	return nil
 }
 
-// checkOf names a health check whose probes a firewall allows.
-type checkOf struct{ kind, name string }
+// checkOf is a health check whose probes a firewall allows.
+type checkOf struct{ kind, name, link string }
 
 // exists reports whether the snapshot has the health check.
 func (c checkOf) exists(w writer) bool {

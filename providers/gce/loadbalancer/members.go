@@ -40,7 +40,7 @@ func (d *differ) planGroups(groups []model.Group) {
 		want := have
 		want.Backends = d.backendsOf(&have, groups)
 		if change, differ := groupsKind.Update(&have, &want); differ {
-			d.add(change, backendUpdate{want: want, fields: change.Fields}, refs...)
+			d.add(change, backendUpdate{want: want, fields: change.Fields, groups: d.ownGroups(groups)}, refs...)
 		}
 	}
 }

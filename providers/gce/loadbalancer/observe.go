@@ -20,6 +20,10 @@ type Observed struct {
 	ClusterID   string
 	Environment api.Environment
 
+	// ExternalRead and InternalRead report whether the objects of external and internal load balancers were read for this
+	// observation. Those of a kind that was not read may be outdated: nothing of it is deleted.
+	ExternalRead, InternalRead bool
+
 	Rule *api.ForwardingRule
 	// Elsewhere is a forwarding rule of our name that another controller has made.
 	Elsewhere *api.ForwardingRule
@@ -37,7 +41,7 @@ type Observed struct {
 	Address   *api.Address
 	Addresses []api.Address
 
-	// Used are the objects that other load balancers refer to, by path.
+	// Used are the objects that other load balancers refer to, or are about to, by path.
 	Used map[string]bool
 	// Kept are objects that others used when they were to be deleted; Denied are changes that the project of the
 	// network denied.
@@ -92,7 +96,9 @@ func (s *store) observe(ctx context.Context, request lbcommon.Request[model.Desi
 	if err := all(ctx, reread, reads...); err != nil {
 		return Observed{}, err
 	}
-	return s.observed(request.Key, clusterID, e), nil
+	o := s.observed(request.Key, clusterID, e)
+	o.ExternalRead, o.InternalRead = external, internal
+	return o, nil
 }
 
 // kindsToRead returns the kinds of load balancers whose objects are read.
@@ -102,7 +108,7 @@ func (s *store) kindsToRead(request lbcommon.Request[model.Desired], name string
 		return true, true
 	}
 	if rule == nil {
-		// The firewall of a Service is its first object of a new load balancer and its last of an old one.
+		// The firewall of a Service is the last object of a load balancer that is deleted.
 		if _, left := s.firewalls.table.Get(names.Firewall(name)); left {
 			return true, true
 		}
@@ -140,7 +146,7 @@ func (s *store) observed(key lbcommon.Key, clusterID string, e api.Environment) 
 		NodePoolCheck: s.poolChecks.find(names.NodeHealthCheck(clusterID)),
 		NodeCheck:     s.checks.find(names.NodeHealthCheck(clusterID)),
 		Address:       s.addresses.find(name), Firewalls: map[string]api.Firewall{},
-		Used: map[string]bool{}, Kept: s.keptNow(), Denied: s.deniedNow(),
+		Used: s.heldNow(), Kept: s.keptNow(), Denied: s.deniedNow(),
 	}
 	if rule := s.rules.find(name); rule != nil && isOurs(*rule) {
 		o.Rule = rule
@@ -193,10 +199,13 @@ func (s *store) findUses(o *Observed, name string) {
 	}
 	prefix := "k8s-" + o.ClusterID + "-internal-"
 	for _, backend := range s.backends.table.All() {
-		if strings.HasPrefix(backend.Name, prefix) {
+		isShared := strings.HasPrefix(backend.Name, prefix)
+		if isShared {
 			o.SharedBackends = append(o.SharedBackends, backend)
 		}
-		if backend.Name == name || o.leaves(backend) {
+		link := s.api.Link(o.Environment, api.BackendServicesGet, api.Target{Name: backend.Name})
+		isLeftover := isShared && o.Rule == nil && !o.Used[api.Path(link)]
+		if backend.Name == name || o.leaves(backend) || isLeftover {
 			continue
 		}
 		for _, link := range slices.Concat(backend.HealthChecks, groupLinks(backend)) {

@@ -84,14 +84,14 @@ func (d *differ) ensurePool(replaced *plan.Change, ruleDeletion, checks []plan.R
 		}
 		change := poolKind.Create(&want)
 		change.Fields = append(change.Fields, memberKind.Create(&want).Fields...)
-		return []plan.Ref{d.add(change, poolCreation{want, d.sharedPoolCheck()}, after...)}
+		return []plan.Ref{d.add(change, poolCreation{want, d.nodePoolProbes()}, after...)}
 	}
 	have := existingPool(*d.have.Pool)
 	var refs []plan.Ref
 	if change, differ := poolKind.Update(&have, &want); differ {
 		var set poolChange
 		poolKind.Set(&set, &want, change.Fields)
-		refs = append(refs, d.add(change, poolUpdate{want.Name, have.HealthChecks, set.check, d.sharedPoolCheck()},
+		refs = append(refs, d.add(change, poolUpdate{want.Name, have.HealthChecks, set.check, d.nodePoolProbes()},
 			checks...))
 	}
 	d.ensureMembers(have, want)
@@ -106,38 +106,28 @@ func (d *differ) ensureMembers(have, want api.TargetPool) {
 	}
 }
 
-// sharedPoolCheck returns the health check of nodes, if the wanted pool has it.
-func (d *differ) sharedPoolCheck() *api.HTTPHealthCheck {
+// nodePoolProbes returns the health check of nodes with its firewall, if the wanted pool has it.
+func (d *differ) nodePoolProbes() *nodeProbes[api.HTTPHealthCheck] {
 	if !d.want.SharedCheck {
 		return nil
 	}
-	check := d.want.PoolCheck
-	return &check
+	return &nodeProbes[api.HTTPHealthCheck]{d.want.PoolCheck, d.nodeFirewall()}
 }
 
-// holdPoolCheck keeps the health check of nodes, if a pool is about to refer to it.
-func (w writer) holdPoolCheck(ctx context.Context, shared *api.HTTPHealthCheck) (release func(), err error) {
-	if shared == nil {
-		return func() {}, nil
-	}
-	link := w.link(api.HTTPHealthChecksGet, api.Target{Name: shared.Name})
-	return w.holdShared(ctx, link, func(ctx context.Context) error {
-		if w.poolChecks.find(shared.Name) != nil {
-			return nil
-		}
-		return createCheck[api.HTTPHealthCheck](ctx, w, &poolCheckKind, *shared)
-	})
+// holdPoolProbes keeps the health check of nodes, if a pool is about to refer to it.
+func (w writer) holdPoolProbes(ctx context.Context, probes *nodeProbes[api.HTTPHealthCheck]) (release func(), err error) {
+	return holdProbes[api.HTTPHealthCheck](ctx, w, api.HTTPHealthChecksGet, &poolCheckKind, probes)
 }
 
 // poolCreation creates a pool with its first members, and adds the others.
 type poolCreation struct {
 	want   api.TargetPool
-	shared *api.HTTPHealthCheck
+	probes *nodeProbes[api.HTTPHealthCheck]
 }
 
 // Do implements plan.Step.
 func (s poolCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	release, err := w.holdPoolCheck(ctx, s.shared)
+	release, err := w.holdPoolProbes(ctx, s.probes)
 	if err != nil {
 		return err
 	}
@@ -163,12 +153,12 @@ type poolUpdate struct {
 	name     string
 	existing []string
 	check    string
-	shared   *api.HTTPHealthCheck
+	probes   *nodeProbes[api.HTTPHealthCheck]
 }
 
 // Do implements plan.Step.
 func (s poolUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	release, err := w.holdPoolCheck(ctx, s.shared)
+	release, err := w.holdPoolProbes(ctx, s.probes)
 	if err != nil {
 		return err
 	}

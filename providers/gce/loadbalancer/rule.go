@@ -197,9 +197,12 @@ type ruleCreation struct{ want api.ForwardingRule }
 
 // Do implements plan.Step.
 func (s ruleCreation) Do(ctx context.Context, w writer, ids *plan.Handles) error {
-	release := w.hold(s.want.BackendService)
+	release, err := w.holdBackend(ctx, s.want.BackendService)
+	if err != nil {
+		return err
+	}
 	defer release()
-	err := w.rules.create(ctx, s.want, func(have *api.ForwardingRule) bool {
+	err = w.rules.create(ctx, s.want, func(have *api.ForwardingRule) bool {
 		want := s.want
 		return isOurs(*have) && ruleKind.Equal(have, &want)
 	})
@@ -217,6 +220,19 @@ func (s ruleCreation) Do(ctx context.Context, w writer, ids *plan.Handles) error
 	}
 	ids.Set(addressHandle, rule.IPAddress)
 	return nil
+}
+
+// holdBackend keeps a backend service while a forwarding rule is about to refer to it: load balancers can share it.
+func (w writer) holdBackend(ctx context.Context, link string) (release func(), err error) {
+	if link == "" {
+		return func() {}, nil
+	}
+	return w.holdShared(ctx, link, func(context.Context) error {
+		if w.backends.find(api.Last(link)) == nil {
+			return &cloudapi.Error{Class: cloudapi.Conflict, Operation: api.ForwardingRulesInsert.String(), Err: errDeleted}
+		}
+		return nil
+	})
 }
 
 // ruleUpdate changes a forwarding rule in place.

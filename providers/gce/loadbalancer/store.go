@@ -46,8 +46,8 @@ type store struct {
 	// groups are the instance groups of the cluster, by zone.
 	groups *snapshot.Table[model.Group]
 
-	// sharing is held while an object of all Services is created or deleted. using counts the Services that are about
-	// to refer to it, by the link of the object.
+	// sharing is locked while an object of all Services is changed, by its link. using counts the Services that are about
+	// to refer to it.
 	sharing locks.KeyedMutex
 
 	mu    sync.Mutex
@@ -181,6 +181,17 @@ func (s *store) isHeld(link string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.using[link] > 0
+}
+
+// heldNow returns the objects that a Service is about to refer to, by path.
+func (s *store) heldNow() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]bool{}
+	for link := range s.using {
+		out[api.Path(link)] = true
+	}
+	return out
 }
 
 // recordKept notes that others use an object that was to be deleted.

@@ -34,7 +34,8 @@ func (w writer) link(call *api.Call, at api.Target) string {
 	return w.api.Link(w.environment, call, at)
 }
 
-// removeShared deletes an object of all Services, unless one refers to it or is about to.
+// removeShared deletes an object of all Services, unless one refers to it or is about to. One that the cloud refuses to
+// delete has a user that the snapshot does not have.
 func (w writer) removeShared(ctx context.Context, link string, isUsed func() bool,
 	remove func(context.Context) (bool, error)) error {
 	unlock, err := w.sharing.Lock(ctx, link)
@@ -42,31 +43,40 @@ func (w writer) removeShared(ctx context.Context, link string, isUsed func() boo
 		return err
 	}
 	defer unlock()
-	inUse := w.isHeld(link) || isUsed()
-	if !inUse {
-		if inUse, err = remove(ctx); err != nil {
-			return err
-		}
+	if w.isHeld(link) || isUsed() {
+		return nil
 	}
-	if inUse {
+	refused, err := remove(ctx)
+	if refused {
 		w.recordKept(api.Path(link))
 	}
-	return nil
+	return err
 }
 
-// holdShared keeps an object of all Services from being deleted, and creates it if it has been since the plan.
-func (w writer) holdShared(ctx context.Context, link string, create func(context.Context) error) (func(), error) {
+// holdShared keeps an object of all Services from being deleted until release is called. Before, create creates it if it
+// was deleted since the plan.
+func (w writer) holdShared(ctx context.Context, link string,
+	create func(context.Context) error) (release func(), err error) {
 	unlock, err := w.sharing.Lock(ctx, link)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	release := w.hold(link)
+	release = w.hold(link)
 	if err := create(ctx); err != nil {
 		release()
 		return nil, err
 	}
 	return release, nil
+}
+
+// releaseAll returns the function that calls all of a list.
+func releaseAll(list []func()) func() {
+	return func() {
+		for _, release := range list {
+			release()
+		}
+	}
 }
 
 // inBatches makes a call for instances, in as few calls as the cloud allows. If a call is refused because of one of
