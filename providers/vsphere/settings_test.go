@@ -304,23 +304,30 @@ func TestAlgorithm(t *testing.T) {
 		w := newNSXT(t)
 		c := joinCluster(t, w, "cluster")
 		svc := webService("uid", 80)
-		svc.Annotations = map[string]string{}
-		for _, step := range []struct{ value, want string }{
-			{"LEAST_CONNECTION", "LEAST_CONNECTION"}, {"IP_HASH", "IP_HASH"}, {"", "ROUND_ROBIN"},
+		for _, step := range []struct{ key, value, want string }{
+			{annotation.KeyAlgorithm, "LEAST_CONNECTION", "LEAST_CONNECTION"},
+			{annotation.KeyAlgorithm, "IP_HASH", "IP_HASH"}, {"", "", "ROUND_ROBIN"},
+			{intent.KeyAlgorithm, "least-connections", "LEAST_CONNECTION"}, {intent.KeyAlgorithm, "source-ip", "IP_HASH"},
+			{"", "", "ROUND_ROBIN"}, {intent.KeyAlgorithm, "round-robin", "ROUND_ROBIN"},
 		} {
-			if svc.Annotations[annotation.KeyAlgorithm] = step.value; step.value == "" {
-				delete(svc.Annotations, annotation.KeyAlgorithm)
+			svc.Annotations = map[string]string{}
+			if step.key != "" {
+				svc.Annotations[step.key] = step.value
 			}
 			if err := c.ensure(t, svc); err != nil {
 				t.Fatal(err)
 			}
 			for _, pool := range objectsOf(t, w, poolsPath) {
 				if pool["algorithm"] != step.want {
-					t.Errorf("with %q, the algorithm is %v", step.value, pool["algorithm"])
+					t.Errorf("with %s %q, the algorithm is %v", step.key, step.value, pool["algorithm"])
 				}
 			}
 		}
-		svc.Annotations[annotation.KeyAlgorithm] = "random"
+		svc.Annotations[annotation.KeyAlgorithm] = "IP_HASH"
+		if err := c.ensure(t, svc); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), intent.KeyAlgorithm) {
+			t.Errorf("two annotations that differ: %v", err)
+		}
+		svc.Annotations = map[string]string{annotation.KeyAlgorithm: "random"}
 		if err := c.ensure(t, svc); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), "LEAST_CONNECTION") {
 			t.Errorf("error %v", err)
 		}

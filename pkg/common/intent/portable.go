@@ -14,6 +14,7 @@ const (
 	KeySourceRanges                  = Prefix + "source-ranges"
 	KeyPortSourceRanges              = Prefix + "port-source-ranges"
 	KeyProxyProtocol                 = Prefix + "proxy-protocol"
+	KeyAlgorithm                     = Prefix + "algorithm"
 	KeyTLSCertificate                = Prefix + "tls-certificate"
 	KeyTLSPorts                      = Prefix + "tls-ports"
 	KeyForwardedHeaders              = Prefix + "forwarded-headers"
@@ -142,6 +143,14 @@ func trafficTable(s *Service) Table {
 				"The pods must expect it. Changing it on a live Service breaks connections until pods and load balancer agree; " +
 				"some clouds replace the pool.",
 			Set: Store(&s.ProxyProtocol, parseProxyProtocol),
+		},
+		{
+			Key: KeyAlgorithm, Type: "round-robin, least-connections or source-ip", Default: "the cloud's",
+			Example: "least-connections",
+			Doc: "How new connections are distributed to the nodes: in turn, to the node with the fewest open connections, or " +
+				"by the address of the client. With externalTrafficPolicy: Cluster, a node may forward them to a pod of another " +
+				"node. Changes apply to a live Service, for new connections.",
+			Set: Store(&s.Algorithm, OneOf(RoundRobin, LeastConnections, SourceIP)),
 		},
 	}
 }

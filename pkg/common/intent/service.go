@@ -20,6 +20,16 @@ const (
 	Internal Scheme = "internal"
 )
 
+// Algorithm is how new connections are distributed to the members.
+type Algorithm string
+
+// The algorithms that several clouds have.
+const (
+	RoundRobin       Algorithm = "round-robin"
+	LeastConnections Algorithm = "least-connections"
+	SourceIP         Algorithm = "source-ip"
+)
+
 // Service is the parsed spec and portable annotations of a Service of type LoadBalancer, the same for
 // every cloud. A provider reads its own annotations on top, from Annotations.
 type Service struct {
@@ -36,8 +46,10 @@ type Service struct {
 	SourceRanges []netip.Prefix
 	// ProxyProtocol to the members: 0 off, 1 or 2 the version.
 	ProxyProtocol int
-	HealthCheck   HealthCheck
-	TLS           TLS
+	// Algorithm is empty for the cloud's default.
+	Algorithm   Algorithm
+	HealthCheck HealthCheck
+	TLS         TLS
 	// DrainingTimeout is the time that open connections to a leaving node may take to finish; nil means the cloud's
 	// default, and zero closes them at once.
 	DrainingTimeout *time.Duration

@@ -44,7 +44,7 @@ func TestProblemsNameTheUsersField(t *testing.T) {
 			intenttest.VerifySources(t, bad, func() *v1.Service { return service(generation(kind)) }, func(svc *v1.Service) error {
 				_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
 				return err
-			})
+			}, intent.KeyAlgorithm)
 		})
 	}
 }

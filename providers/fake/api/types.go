@@ -175,6 +175,13 @@ type LoadBalancerPatch struct {
 	Subnets    *[]string          `json:"subnets,omitempty"`
 }
 
+// Algorithms of pools.
+const (
+	AlgorithmRoundRobin       = "round-robin"
+	AlgorithmLeastConnections = "least-connections" // for UDP, the fewest sessions
+	AlgorithmSourceIP         = "source-ip"         // a hash of the client's address
+)
+
 // Pool holds the targets of one port's traffic.
 type Pool struct {
 	Name          string      `json:"name"` // unique in the load balancer
@@ -182,8 +189,10 @@ type Pool struct {
 	ProxyProtocol int         `json:"proxyProtocol,omitempty"`
 	HealthCheck   HealthCheck `json:"healthCheck"`
 	// AffinitySeconds is the duration of client IP affinity; 0 disables it.
-	AffinitySeconds int      `json:"affinitySeconds,omitempty"`
-	Members         []Member `json:"members"`
+	AffinitySeconds int `json:"affinitySeconds,omitempty"`
+	// Algorithm distributes new connections. Empty is AlgorithmRoundRobin.
+	Algorithm string   `json:"algorithm,omitempty"`
+	Members   []Member `json:"members"`
 }
 
 // HealthCheck of a pool's members.
@@ -209,6 +218,7 @@ type PoolPatch struct {
 	ProxyProtocol   *int         `json:"proxyProtocol,omitempty"`
 	HealthCheck     *HealthCheck `json:"healthCheck,omitempty"`
 	AffinitySeconds *int         `json:"affinitySeconds,omitempty"`
+	Algorithm       *string      `json:"algorithm,omitempty"`
 }
 
 // Listener is an open port. Protocol and Port cannot be changed.

@@ -176,6 +176,7 @@ func desirePool(in intent.Service, port intent.Port, targets []target) api.Pool 
 		Protocol:        string(port.Protocol),
 		HealthCheck:     desireHealthCheck(in.HealthCheck),
 		AffinitySeconds: seconds(in.ClientIPAffinity),
+		Algorithm:       string(in.Algorithm),
 		Members:         members(targets, port.NodePort),
 	}
 	if port.Protocol == v1.ProtocolTCP {

@@ -237,6 +237,7 @@ func TestDiffNamesEveryDriftedField(t *testing.T) {
 		"sourceRanges":                   {func(lb *api.LoadBalancer) { lb.Listeners[0].SourceRanges = []string{"0.0.0.0/0"} }, "update listener tcp-80", plan.Field{Before: "0.0.0.0/0"}},
 		"idleTimeoutSeconds":             {func(lb *api.LoadBalancer) { lb.Listeners[0].IdleTimeoutSeconds = 9 }, "update listener tcp-80", plan.Field{Before: "9"}},
 		"proxyProtocol":                  {func(lb *api.LoadBalancer) { lb.Pools[0].ProxyProtocol = 1 }, "update pool tcp-80", plan.Field{Before: "1"}},
+		"algorithm":                      {func(lb *api.LoadBalancer) { lb.Pools[0].Algorithm = "source-ip" }, "update pool tcp-80", plan.Field{Before: "source-ip"}},
 		"affinitySeconds":                {func(lb *api.LoadBalancer) { lb.Pools[0].AffinitySeconds = 60 }, "update pool tcp-80", plan.Field{Before: "60"}},
 		"healthCheck.protocol":           {func(lb *api.LoadBalancer) { lb.Pools[0].HealthCheck.Protocol = "HTTP" }, "update pool tcp-80", plan.Field{Before: "HTTP", After: "TCP"}},
 		"healthCheck.path":               {func(lb *api.LoadBalancer) { lb.Pools[0].HealthCheck.Path = "/x" }, "update pool tcp-80", plan.Field{Before: "/x"}},

@@ -24,6 +24,10 @@ var poolKind = rows.Kind[*api.Pool, *api.PoolPatch]{
 			Name: "affinitySeconds", Value: rows.Number(func(p *api.Pool) *int { return &p.AffinitySeconds }),
 			Set: func(p *api.PoolPatch, want *api.Pool) { p.AffinitySeconds = &want.AffinitySeconds },
 		},
+		{
+			Name: "algorithm", Value: rows.Text(func(p *api.Pool) *string { return &p.Algorithm }),
+			Set: func(p *api.PoolPatch, want *api.Pool) { p.Algorithm = &want.Algorithm },
+		},
 		healthCheckRow("protocol", rows.Text(func(p *api.Pool) *string { return &p.HealthCheck.Protocol })),
 		healthCheckRow("port", rows.Number(func(p *api.Pool) *int32 { return &p.HealthCheck.Port })),
 		healthCheckRow("path", rows.Text(func(p *api.Pool) *string { return &p.HealthCheck.Path })),

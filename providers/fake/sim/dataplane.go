@@ -149,6 +149,7 @@ func (t *tx) frontend(lb *loadBalancer, l api.Listener, addr netip.Addr) datapla
 		Address:       netip.AddrPortFrom(addr, uint16(l.Port)),
 		IdleTimeout:   seconds(l.IdleTimeoutSeconds),
 		Affinity:      seconds(pool.AffinitySeconds),
+		Algorithm:     pool.Algorithm,
 		ProxyProtocol: pool.ProxyProtocol,
 		Check:         healthCheckOf(pool),
 	}

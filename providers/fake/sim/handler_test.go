@@ -100,6 +100,7 @@ func TestRefusalsOfLoadBalancers(t *testing.T) {
 		"proxy over UDP":       {"POST", pools, `{"name":"q","protocol":"UDP","proxyProtocol":1,` + check + `}`, api.CodeInvalid, 400, "TCP"},
 		"path of a TCP check":  {"PATCH", pools + "/p", `{"healthCheck":{"protocol":"TCP","path":"/x"}}`, api.CodeInvalid, 400, "no path"},
 		"path of a HTTP check": {"PATCH", pools + "/p", `{"healthCheck":{"protocol":"HTTP","path":"x"}}`, api.CodeInvalid, 400, "slash"},
+		"unknown algorithm":    {"PATCH", pools + "/p", `{"algorithm":"random"}`, api.CodeInvalid, 400, "least-connections"},
 		"affinity too long":    {"PATCH", pools + "/p", `{"affinitySeconds":86401}`, api.CodeInvalid, 400, "86400"},
 		"protocol of a pool":   {"PATCH", pools + "/p", `{"protocol":"UDP"}`, api.CodeInvalid, 400, "unknown field"},
 		"unknown pool":         {"PATCH", pools + "/none", `{}`, api.CodeNotFound, 404, "none"},

@@ -65,6 +65,9 @@ func (t *tx) updatePool(id, name string, patch api.PoolPatch) (api.Pool, error) 
 	if patch.AffinitySeconds != nil {
 		p.AffinitySeconds = *patch.AffinitySeconds
 	}
+	if patch.Algorithm != nil {
+		p.Algorithm = *patch.Algorithm
+	}
 	if err := validPool(p); err != nil {
 		return api.Pool{}, err
 	}

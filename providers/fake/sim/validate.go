@@ -75,6 +75,12 @@ func validPool(p api.Pool) error {
 	case p.AffinitySeconds < 0 || p.AffinitySeconds > maxAffinitySeconds:
 		return invalid("%s: affinitySeconds %d is not between 0 and %d", object, p.AffinitySeconds, maxAffinitySeconds)
 	}
+	switch p.Algorithm {
+	case "", api.AlgorithmRoundRobin, api.AlgorithmLeastConnections, api.AlgorithmSourceIP:
+	default:
+		return invalid("%s: algorithm %q is unknown: use %s, %s or %s", object, p.Algorithm, api.AlgorithmRoundRobin,
+			api.AlgorithmLeastConnections, api.AlgorithmSourceIP)
+	}
 	return validHealthCheck(object, p.HealthCheck)
 }
 

@@ -93,6 +93,8 @@ func effects() map[string][]effect {
 		intent.KeySourceRanges: {{value: "192.0.2.0/24"}, {on: model.ProviderOVN, value: "192.0.2.0/24", settings: func(s *Settings) { s.ManageSecurityGroups = true }}},
 		intent.KeyPortSourceRanges: {{value: "http=192.0.2.0/24"}, {value: "htp=192.0.2.0/24"},
 			{on: model.ProviderOVN, value: "http=192.0.2.0/24", settings: func(s *Settings) { s.ManageSecurityGroups = true }}},
+		intent.KeyAlgorithm: {{value: "least-connections"}, {on: onAmphora, value: "source-ip"}, {value: "random"},
+			{on: onAmphora, value: "source-ip", given: also(annotate(annotation.KeyMethod, "ROUND_ROBIN"))}},
 		intent.KeyProxyProtocol:  {{value: "v2"}},
 		intent.KeyTLSCertificate: {{value: certificate}, {value: "arn:aws:acm:us-west-2:123456789012:certificate/x"}},
 		intent.KeyTLSPorts:       {{on: onAmphora, value: "https", given: also(annotate(intent.KeyTLSCertificate, certificate))}, {value: "https"}},

@@ -33,7 +33,7 @@ func valid() map[string]string {
 		annotation.KeyListenerTags: "team-web", annotation.KeyPoolTags: "team-web", v1.AnnotationLoadBalancerSourceRangesKey: "192.0.2.0/24",
 
 		intent.KeyScheme: "public", intent.KeySourceRanges: "192.0.2.0/24", intent.KeyPortSourceRanges: "http=192.0.2.7/32",
-		intent.KeyTLSCertificate: certificate, intent.KeyTLSPorts: "http,https", intent.KeyForwardedHeaders: "http", intent.KeyProxyProtocol: "v2", intent.KeyHealthCheckProtocol: "HTTP",
+		intent.KeyTLSCertificate: certificate, intent.KeyTLSPorts: "http,https", intent.KeyForwardedHeaders: "http", intent.KeyProxyProtocol: "v2", intent.KeyAlgorithm: "source-ip", intent.KeyHealthCheckProtocol: "HTTP",
 		intent.KeyHealthCheckPort: "10256", intent.KeyHealthCheckPath: "/healthz", intent.KeyHealthCheckInterval: "10s", intent.KeyHealthCheckTimeout: "4s",
 		intent.KeyHealthCheckHealthyThreshold: "2", intent.KeyHealthCheckUnhealthyThreshold: "3", intent.KeyIdleTimeout: "5m",
 		intent.KeyStaticAddresses: "{address}", intent.KeyTags: "team=web", intent.KeySubnets: "{private}",
@@ -43,6 +43,7 @@ func valid() map[string]string {
 // impossible is what of valid the provider ovn refuses, one after the other would be no use.
 var impossible = []string{
 	annotation.KeyProxyProtocol, intent.KeyProxyProtocol, annotation.KeyTLSContainer, annotation.KeyMethod,
+	intent.KeyAlgorithm,
 	intent.KeyHealthCheckProtocol, intent.KeyHealthCheckPath, intent.KeyHealthCheckPort,
 	intent.KeyTLSCertificate, intent.KeyTLSPorts, intent.KeyPortSourceRanges,
 }
@@ -66,7 +67,7 @@ func invalidPortable() map[string]string {
 		v1.AnnotationLoadBalancerSourceRangesKey: "192.0.2.0/33",
 
 		intent.KeyScheme: "internet-facing", intent.KeySourceRanges: "anyone", intent.KeyPortSourceRanges: "htpp=192.0.2.7/32",
-		intent.KeyTLSCertificate: "a,b", intent.KeyTLSPorts: "htps", intent.KeyForwardedHeaders: "htps", intent.KeyProxyProtocol: "true", intent.KeyHealthCheckProtocol: "UDP",
+		intent.KeyTLSCertificate: "a,b", intent.KeyTLSPorts: "htps", intent.KeyForwardedHeaders: "htps", intent.KeyProxyProtocol: "true", intent.KeyAlgorithm: "RANDOM", intent.KeyHealthCheckProtocol: "UDP",
 		intent.KeyHealthCheckPort: "http", intent.KeyHealthCheckPath: "healthz", intent.KeyHealthCheckInterval: "10", intent.KeyHealthCheckTimeout: "4",
 		intent.KeyHealthCheckHealthyThreshold: "0", intent.KeyHealthCheckUnhealthyThreshold: "11", intent.KeyIdleTimeout: "300",
 		intent.KeyStaticAddresses: "a,a", intent.KeyTags: "web", intent.KeySubnets: ",",

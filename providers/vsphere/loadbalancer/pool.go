@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
@@ -80,7 +81,8 @@ func (d *differ) ensurePool(port Port, monitor string, after []plan.Ref) (path s
 
 // algorithm returns the algorithm of a pool that exists: one that a user has set in NSX-T stays without an annotation.
 func (d *differ) algorithm(have api.LBPool) string {
-	if d.want.Options.Algorithm == "" && storedRecord(d.have).Has(annotation.KeyAlgorithm) {
+	record := storedRecord(d.have)
+	if d.want.Options.Algorithm == "" && (record.Has(annotation.KeyAlgorithm) || record.Has(intent.KeyAlgorithm)) {
 		return annotation.RoundRobin
 	}
 	return cmp.Or(d.want.Options.Algorithm, have.Algorithm)

@@ -22,10 +22,11 @@ func TestEveryPortableAnnotationHasAScenario(t *testing.T) {
 func TestEveryCloudHasFieldsForEverySetting(t *testing.T) {
 	// Only load balancers with a host name have a field for address families. Neither fake nor Octavia drains
 	// connections, and fake does not parse HTTP. Load balancers of NSX-T forward TCP and UDP on a gateway, and the
-	// configuration names their profiles with timeouts and persistence.
+	// configuration names their profiles with timeouts and persistence. Load balancers of AWS and GCE have one algorithm.
 	without := map[string][]setting{
+		"aws":  {algorithm},
 		"fake": {addressFamilies, clientAddress, connectionDraining, forwardedHeaders},
-		"gce": {addressFamilies, clientAddress, connectionDraining, forwardedHeaders, healthCheckProtocol, idleTimeout,
+		"gce": {algorithm, addressFamilies, clientAddress, connectionDraining, forwardedHeaders, healthCheckProtocol, idleTimeout,
 			proxyProtocol, tagTeam},
 		"openstack": {addressFamilies, connectionDraining},
 		"vsphere": {addressFamilies, connectionDraining, forwardedHeaders, loadBalancerSubnet, idleTimeout, proxyProtocol,

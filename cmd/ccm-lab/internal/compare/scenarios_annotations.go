@@ -63,6 +63,8 @@ func annotationScenarios() []Scenario {
 			Declared: declaresBalancers,
 			Run:      annotationSpec(has(proxyProtocol, "v1"), intent.KeyProxyProtocol, "v1").run,
 		},
+		portableScenario(intent.KeyAlgorithm, "Algorithm", "New connections go to the node with the fewest open ones.",
+			annotationSpec(has(algorithm, "least-connections"), intent.KeyAlgorithm, "least-connections")),
 	}, listenerScenarios(), healthCheckScenarios(), resourceScenarios())
 }
 

@@ -29,6 +29,7 @@ const (
 	unhealthyThreshold   setting = "unhealthy threshold"
 	idleTimeout          setting = "idle timeout"
 	proxyProtocol        setting = "PROXY protocol"
+	algorithm            setting = "algorithm"
 	clientIPAffinity     setting = "client IP affinity"
 	loadBalancerSubnet   setting = "subnet"
 	tagTeam              setting = "tag team"
@@ -66,6 +67,7 @@ func settings() map[string]map[setting][]field {
 			unhealthyThreshold:  {{"pool", "healthCheck.unhealthyThreshold", nil}},
 			idleTimeout:         {{"listener", "idleTimeoutSeconds", nil}},
 			proxyProtocol:       {{"pool", "proxyProtocol", translate(map[string]string{"1": "v1", "2": "v2"})}},
+			algorithm:           {{"pool", "algorithm", nil}},
 			clientIPAffinity:    {{"pool", "affinitySeconds", onUnlessZero}},
 			loadBalancerSubnet:  {{"load balancer", "subnets", nil}},
 			tagTeam:             {{"load balancer", "tags.team", nil}},
@@ -119,7 +121,9 @@ func settings() map[string]map[setting][]field {
 			unhealthyThreshold:  {{"health monitor", "max_retries_down", nil}},
 			idleTimeout: {{"listener", "timeout_client_data", fromMilliseconds},
 				{"listener", "timeout_member_data", fromMilliseconds}},
-			proxyProtocol:      {{"pool", "protocol", translate(map[string]string{"PROXY": "v1", "PROXYV2": "v2"})}},
+			proxyProtocol: {{"pool", "protocol", translate(map[string]string{"PROXY": "v1", "PROXYV2": "v2"})}},
+			algorithm: {{"pool", "lb_algorithm", translate(map[string]string{"ROUND_ROBIN": "round-robin",
+				"LEAST_CONNECTIONS": "least-connections", "SOURCE_IP": "source-ip"})}},
 			clientIPAffinity:   {{"pool", "session_persistence.type", translate(map[string]string{"SOURCE_IP": "on"})}},
 			loadBalancerSubnet: {{"load balancer", "vip_subnet_id", nil}},
 			tagTeam:            {{"load balancer", "tags", tagged("team")}},
@@ -147,8 +151,10 @@ func vSphereSettings() map[setting][]field {
 		healthCheckTimeout:  {{"monitor", "timeout", nil}},
 		healthyThreshold:    {{"monitor", "rise_count", nil}},
 		unhealthyThreshold:  {{"monitor", "fall_count", nil}},
-		tagTeam:             {{"virtual server", "tags.team", nil}},
-		balancerAddress:     {{"virtual server", "ip_address", nil}},
+		algorithm: {{"pool", "algorithm", translate(map[string]string{"ROUND_ROBIN": "round-robin",
+			"LEAST_CONNECTION": "least-connections", "IP_HASH": "source-ip"})}},
+		tagTeam:         {{"virtual server", "tags.team", nil}},
+		balancerAddress: {{"virtual server", "ip_address", nil}},
 		clientAddress: {{"pool", "snat_translation.type", translate(map[string]string{"LBSnatAutoMap": addressReplaced,
 			"LBSnatIpPool": addressReplaced, "LBSnatDisabled": addressKept})}},
 		listenerProtocol: {{"virtual server", "application_profile_path", nil}},

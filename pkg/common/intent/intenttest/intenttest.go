@@ -153,6 +153,7 @@ func InvalidValues() []InvalidValue {
 		{Setting: intent.KeySourceRanges, Value: "2001:db8::/32"},
 		{Setting: intent.KeyPortSourceRanges, Value: "none=10.0.0.0/8; 80=ten"},
 		{Setting: intent.KeyProxyProtocol, Value: "v3"},
+		{Setting: intent.KeyAlgorithm, Value: "random"},
 		{Setting: intent.KeyTLSCertificate, Value: "two, references"},
 		{Setting: intent.KeyTLSPorts, Value: "htps"},
 		{Setting: intent.KeyForwardedHeaders, Value: "81"},

@@ -1,6 +1,10 @@
 package annotation
 
-import "github.com/unified-ccm/unified-ccm/pkg/common/intent"
+import (
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+)
 
 // Prefix is the prefix of the annotations of cloud-provider-aws. It can never change.
 const Prefix = "service.beta.kubernetes.io/aws-load-balancer-"
@@ -50,7 +54,10 @@ const (
 const noEffectHere = "only the AWS Load Balancer Controller reads it, so it has no effect here; "
 
 // Portable returns the keys of the portable annotations that the provider supports: all of them.
-func Portable() []string { return intent.Keys() }
+func Portable() []string {
+	// Its load balancers have one algorithm each.
+	return slices.DeleteFunc(intent.Keys(), func(key string) bool { return key == intent.KeyAlgorithm })
+}
 
 // Prefixes returns the prefixes of the provider's own annotations.
 func Prefixes() []string { return []string{Prefix, OwnPrefix} }

@@ -63,7 +63,7 @@ func Prefixes() []string { return []string{Prefix} }
 // connections: they know neither TLS nor HTTP, and do not close connections to nodes that leave.
 func Portable() []string {
 	return []string{
-		intent.KeyScheme, intent.KeySourceRanges, intent.KeyPortSourceRanges, intent.KeyProxyProtocol,
+		intent.KeyScheme, intent.KeySourceRanges, intent.KeyPortSourceRanges, intent.KeyProxyProtocol, intent.KeyAlgorithm,
 		intent.KeyHealthCheckProtocol, intent.KeyHealthCheckPort, intent.KeyHealthCheckPath,
 		intent.KeyHealthCheckInterval, intent.KeyHealthCheckTimeout, intent.KeyHealthCheckHealthyThreshold,
 		intent.KeyHealthCheckUnhealthyThreshold, intent.KeyIdleTimeout, intent.KeyStaticAddresses, intent.KeyTags,

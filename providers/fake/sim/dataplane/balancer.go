@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"hash/fnv"
 	"net/netip"
 	"sync"
 	"time"
@@ -17,10 +18,13 @@ type balancer struct {
 
 	mu         sync.Mutex
 	affinity   time.Duration
+	algorithm  string
 	targets    []netip.AddrPort
 	health     map[netip.AddrPort]*targetHealth
 	next       int
 	affinities map[netip.Addr]affinityEntry
+	// open are the numbers of open connections of targets.
+	open map[netip.AddrPort]int
 }
 
 // affinityEntry is the target of a client, and the time at which the client was last seen.
@@ -37,16 +41,17 @@ type targetHealth struct {
 }
 
 func newBalancer(c clock.PassiveClock) *balancer {
-	return &balancer{clock: c, health: map[netip.AddrPort]*targetHealth{}, affinities: map[netip.Addr]affinityEntry{}}
+	return &balancer{clock: c, health: map[netip.AddrPort]*targetHealth{}, affinities: map[netip.Addr]affinityEntry{},
+		open: map[netip.AddrPort]int{}}
 }
 
-// set replaces the targets; those that stay keep their health.
-func (b *balancer) set(targets []netip.AddrPort, affinity time.Duration) {
+// set replaces the targets and how they are chosen; those that stay keep their health.
+func (b *balancer) set(f Frontend) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	health := make(map[netip.AddrPort]*targetHealth, len(targets))
+	health := make(map[netip.AddrPort]*targetHealth, len(f.Targets))
 	b.targets = b.targets[:0:0]
-	for _, t := range targets {
+	for _, t := range f.Targets {
 		if health[t] != nil {
 			continue // nodes on a laptop may share one address
 		}
@@ -57,13 +62,14 @@ func (b *balancer) set(targets []netip.AddrPort, affinity time.Duration) {
 		b.targets = append(b.targets, t)
 	}
 	b.health = health
-	b.affinity = affinity
-	if affinity == 0 {
+	b.affinity, b.algorithm = f.Affinity, f.Algorithm
+	if f.Affinity == 0 {
 		clear(b.affinities)
 	}
 }
 
-// pick returns a usable target for a client, round robin or by affinity, except those already tried.
+// pick returns a usable target for a client, by affinity or the algorithm, except those already tried. Its connection
+// counts as open until closed is called.
 func (b *balancer) pick(client netip.Addr, tried map[netip.AddrPort]bool) (netip.AddrPort, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,17 +77,45 @@ func (b *balancer) pick(client netip.Addr, tried map[netip.AddrPort]bool) (netip
 	if s, ok := b.affinities[client]; ok && now.Sub(s.seen) < b.affinity && b.isUsableLocked(s.target) &&
 		!tried[s.target] {
 		b.affinities[client] = affinityEntry{s.target, now}
+		b.open[s.target]++
 		return s.target, true
 	}
-	for range b.targets {
-		t := b.targets[b.next%len(b.targets)]
-		b.next++
-		if b.isUsableLocked(t) && !tried[t] {
-			b.remember(client, t, now)
-			return t, true
+	first := b.next
+	if b.algorithm == SourceIP {
+		hash := fnv.New32a()
+		_, _ = hash.Write(client.AsSlice())
+		first = int(hash.Sum32() >> 1)
+	}
+	found := -1
+	for i := range b.targets {
+		at := (first + i) % len(b.targets)
+		if t := b.targets[at]; !b.isUsableLocked(t) || tried[t] {
+			continue
+		}
+		if found < 0 || b.open[b.targets[at]] < b.open[b.targets[found]] {
+			found = at
+		}
+		if b.algorithm != LeastConnections {
+			break
 		}
 	}
-	return netip.AddrPort{}, false
+	if found < 0 {
+		return netip.AddrPort{}, false
+	}
+	b.next = found + 1
+	t := b.targets[found]
+	b.remember(client, t, now)
+	b.open[t]++
+	return t, true
+}
+
+// closed counts the end of a connection to a target.
+func (b *balancer) closed(t netip.AddrPort) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open[t]--; b.open[t] <= 0 {
+		delete(b.open, t)
+	}
 }
 
 func (b *balancer) remember(client netip.Addr, t netip.AddrPort, now time.Time) {

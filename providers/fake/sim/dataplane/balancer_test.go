@@ -38,7 +38,7 @@ func TestVerdictNeedsThresholds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBalancer(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			only := targets(1)
-			b.set(only, 0)
+			b.set(Frontend{Targets: only})
 			for _, r := range test.results {
 				b.report(only[0], r == '+', check)
 			}
@@ -53,7 +53,7 @@ func TestAffinityEndsWithSilenceOrHealth(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	b := newBalancer(clock)
 	three, client := targets(3), netip.MustParseAddr("192.0.2.1")
-	b.set(three, time.Minute)
+	b.set(Frontend{Targets: three, Affinity: time.Minute})
 	pick := func() netip.AddrPort {
 		t.Helper()
 		got, ok := b.pick(client, nil)
@@ -81,15 +81,51 @@ func TestAffinityEndsWithSilenceOrHealth(t *testing.T) {
 func TestRemovedTargetForgetsItsVerdict(t *testing.T) {
 	b := newBalancer(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	two := targets(2)
-	b.set(two, 0)
+	b.set(Frontend{Targets: two})
 	b.report(two[0], false, Check{Healthy: 1, Unhealthy: 1})
-	b.set(two[:1], 0)
+	b.set(Frontend{Targets: two[:1]})
 	if b.isUsable(two[0]) {
 		t.Error("a target that stays lost its health")
 	}
-	b.set(nil, 0)
-	b.set(two, 0)
+	b.set(Frontend{})
+	b.set(Frontend{Targets: two})
 	if !b.isUsable(two[0]) {
 		t.Error("a target that was removed and added kept its health")
+	}
+}
+
+func TestAlgorithms(t *testing.T) {
+	client := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}) }
+	three := targets(3)
+	for name, test := range map[string]struct {
+		algorithm string
+		// want are the targets of connections of three clients, and of the first of them again. The
+		// second connection is closed before the last.
+		want func(picked []netip.AddrPort) bool
+	}{
+		"in turn": {"", func(p []netip.AddrPort) bool { return p[3] == p[0] && p[0] != p[1] && p[1] != p[2] && p[2] != p[0] }},
+		"fewest open connections": {LeastConnections, func(p []netip.AddrPort) bool {
+			return p[0] != p[1] && p[1] != p[2] && p[2] != p[0] && p[3] == p[1]
+		}},
+		"address of the client": {SourceIP, func(p []netip.AddrPort) bool { return p[3] == p[0] }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBalancer(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			b.set(Frontend{Targets: three, Algorithm: test.algorithm})
+			var picked []netip.AddrPort
+			for i := range 4 {
+				if i == 3 {
+					b.closed(picked[1])
+				}
+				got, ok := b.pick(client(i%3), nil)
+				if !ok {
+					t.Fatal("no target")
+				}
+				picked = append(picked, got)
+			}
+			if !test.want(picked) {
+				t.Errorf("targets %v", picked)
+			}
+		})
 	}
 }

@@ -23,6 +23,12 @@ const (
 	HTTP = "HTTP"
 )
 
+// Algorithms of frontends, besides in turn.
+const (
+	LeastConnections = "least-connections"
+	SourceIP         = "source-ip"
+)
+
 // Frontend is an open port and its targets.
 type Frontend struct {
 	// ID names the frontend in Problems.
@@ -33,9 +39,11 @@ type Frontend struct {
 	SourceRanges []netip.Prefix
 	// IdleTimeout closes an idle connection; 0 means DefaultIdleTimeout.
 	IdleTimeout time.Duration
-	// Targets receive the traffic, round robin.
+	// Targets receive the traffic.
 	Targets []netip.AddrPort
-	Check   Check
+	// Algorithm distributes new connections; empty is in turn.
+	Algorithm string
+	Check     Check
 	// Affinity keeps a client's address on one target until it was silent for this duration; 0 disables it.
 	Affinity time.Duration
 	// ProxyProtocol is the version of the PROXY protocol header that TCP targets get; 0 is none.

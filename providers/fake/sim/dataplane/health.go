@@ -114,7 +114,7 @@ type backend struct {
 
 func newBackend(f Frontend, c clock.WithTicker) *backend {
 	b := &backend{clock: c, balancer: newBalancer(c), settings: f}
-	b.balancer.set(f.Targets, f.Affinity)
+	b.balancer.set(f)
 	b.checker = startChecker(c, f.Check, b.balancer)
 	return b
 }
@@ -123,7 +123,7 @@ func (b *backend) update(f Frontend) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.settings = f
-	b.balancer.set(f.Targets, f.Affinity)
+	b.balancer.set(f)
 	// New targets restart the checks too, so that they do not wait for the next interval.
 	b.checker.stop()
 	b.checker = startChecker(b.clock, f.Check, b.balancer)

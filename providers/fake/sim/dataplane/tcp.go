@@ -104,6 +104,7 @@ func (t *tcpFrontend) serve(client *net.TCPConn) {
 		reset(client)
 		return
 	}
+	defer t.balancer.closed(addrPort(target.RemoteAddr()))
 	if !t.track(target) {
 		return
 	}
@@ -132,6 +133,7 @@ func (t *tcpFrontend) dial(client netip.Addr) (*net.TCPConn, bool) {
 		if err == nil {
 			return conn.(*net.TCPConn), true
 		}
+		t.balancer.closed(target)
 		tried[target] = true
 	}
 }

@@ -99,6 +99,7 @@ func (u *udpFrontend) session(client netip.AddrPort, idle time.Duration) *sessio
 	}
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(target))
 	if err != nil {
+		u.balancer.closed(target)
 		return nil
 	}
 	s := &session{target: target, conn: conn}
@@ -130,6 +131,7 @@ func (u *udpFrontend) closeSession(client netip.AddrPort, s *session) {
 	u.sessionsMu.Lock()
 	defer u.sessionsMu.Unlock()
 	_ = s.conn.Close()
+	u.balancer.closed(s.target)
 	if u.sessions[client] == s {
 		delete(u.sessions, client)
 	}

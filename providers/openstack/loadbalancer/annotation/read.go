@@ -39,12 +39,18 @@ func KeepFloatingIP(annotations map[string]string) *bool {
 	return &keep
 }
 
+// methods are Octavia's names of the portable algorithms.
+var methods = map[intent.Algorithm]string{
+	intent.RoundRobin: "ROUND_ROBIN", intent.LeastConnections: "LEAST_CONNECTIONS", intent.SourceIP: "SOURCE_IP",
+}
+
 // mergePortable adds the portable settings. Different values in a portable and an own annotation are a problem.
 func (o *Options) mergePortable(in intent.Service, problems *intent.Problems) {
 	if _, set := in.Annotations[intent.KeyScheme]; set {
 		internal := in.Scheme == intent.Internal
 		intent.Merge(problems, &o.Internal, &internal, intent.KeyScheme, KeyInternal)
 	}
+	intent.Merge(problems, &o.Method, nilIfZero(methods[in.Algorithm]), intent.KeyAlgorithm, KeyMethod)
 	intent.Merge(problems, &o.ProxyProtocol, in.ProxyProtocol, intent.KeyProxyProtocol, KeyProxyProtocol)
 	idle := nilIfZero(int(in.IdleTimeout / time.Millisecond)) // on both sides of the load balancer
 	intent.Merge(problems, &o.Timeouts.Client, idle, intent.KeyIdleTimeout, KeyClientTimeout)

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
@@ -153,7 +154,7 @@ func (b *builder) algorithm() (method pools.LBMethod, keeps bool) {
 	method = pools.LBMethod(name)
 	switch ovn := b.shared.Features.OVN; {
 	case ovn && explicit && method != api.AlgorithmSourceIPPort:
-		b.refuseMethod(name, "Octavia's provider ovn has SOURCE_IP_PORT only: write that, or remove the annotation")
+		b.refuseMethod(name, "Octavia's provider ovn has only its own, SOURCE_IP_PORT: remove the annotation")
 		return api.AlgorithmSourceIPPort, true
 	case ovn:
 		return api.AlgorithmSourceIPPort, false
@@ -173,9 +174,10 @@ func (b *builder) refuseMethod(name, fix string) {
 		return
 	}
 	b.reported = append(b.reported, annotation.KeyMethod)
-	b.creation.Add(annotation.KeyMethod, name, fix)
-	b.warnWithReason(events.LoadBalancerLbMethodUnknown, "%s is %s and has no effect: %s",
-		b.options.Sources.FieldOf(annotation.KeyMethod), intent.Quote(name), fix)
+	field := b.options.Sources.FieldOf(annotation.KeyMethod)
+	value := cmp.Or(strings.TrimSpace(b.in.Annotations[field]), name)
+	b.creation.Add(annotation.KeyMethod, value, fix)
+	b.warnWithReason(events.LoadBalancerLbMethodUnknown, "%s is %s and has no effect: %s", field, intent.Quote(value), fix)
 }
 
 // membersOf returns the members of one port's pool. A port without a node port has none.

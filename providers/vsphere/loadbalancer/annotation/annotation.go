@@ -22,11 +22,22 @@ const (
 // RoundRobin is the algorithm of NSX-T by default.
 const RoundRobin = "ROUND_ROBIN"
 
+// The other algorithms of NSX-T that annotations select.
+const (
+	leastConnection = "LEAST_CONNECTION"
+	ipHash          = "IP_HASH"
+)
+
+// algorithms are the names of NSX-T for the portable algorithms.
+var algorithms = map[intent.Algorithm]string{
+	intent.RoundRobin: RoundRobin, intent.LeastConnections: leastConnection, intent.SourceIP: ipHash,
+}
+
 // Options are the values of the provider's own annotations.
 type Options struct {
 	// Class is "" without the annotation.
 	Class string
-	// Algorithm is "" without the annotation.
+	// Algorithm is the name of NSX-T; "" without an annotation.
 	Algorithm string
 }
 
@@ -37,7 +48,7 @@ func table(o *Options) intent.Table {
 		Doc: "How connections are distributed to the nodes. Changes apply to a live Service, for new connections. Without " +
 			"the annotation, an algorithm that was set in NSX-T stays; removing it sets " + RoundRobin + " again.",
 		Empty: intent.EmptyRefused,
-		Set:   intent.Store(&o.Algorithm, intent.OneOf(RoundRobin, "LEAST_CONNECTION", "IP_HASH")),
+		Set:   intent.Store(&o.Algorithm, intent.OneOf(RoundRobin, leastConnection, ipHash)),
 	}, {
 		Key: KeyClass, Type: "name", Default: names.DefaultClass, Example: "internal",
 		Doc: "The section [LoadBalancerClass \"NAME\"] of vsphere.conf with the pool of the address and the application " +
@@ -52,6 +63,7 @@ func table(o *Options) intent.Table {
 func Read(in intent.Service, problems *intent.Problems) Options {
 	var o Options
 	table(&o).Read(in.Annotations, problems)
+	intent.Merge(problems, &o.Algorithm, algorithms[in.Algorithm], intent.KeyAlgorithm, KeyAlgorithm)
 	return o
 }
 
@@ -65,6 +77,7 @@ func Prefixes() []string { return []string{prefix, ownPrefix} }
 func Portable() []string {
 	return []string{
 		intent.KeyScheme, intent.KeySourceRanges, intent.KeyPortSourceRanges, intent.KeyStaticAddresses,
+		intent.KeyAlgorithm,
 		intent.KeyHealthCheckProtocol, intent.KeyHealthCheckPort, intent.KeyHealthCheckPath, intent.KeyHealthCheckInterval,
 		intent.KeyHealthCheckTimeout, intent.KeyHealthCheckHealthyThreshold, intent.KeyHealthCheckUnhealthyThreshold,
 	}

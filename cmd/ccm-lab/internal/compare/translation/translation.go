@@ -127,6 +127,7 @@ func openStackTranslations() map[string]translation {
 		intent.KeySubnets:                       as(openstackannotation.KeySubnetID),
 		intent.KeyTLSCertificate:                as(openstackannotation.KeyTLSContainer),
 		intent.KeyProxyProtocol:                 as(openstackannotation.KeyProxyProtocol),
+		intent.KeyAlgorithm:                     constantly(openstackannotation.KeyMethod, "LEAST_CONNECTIONS"),
 		intent.KeyForwardedHeaders:              constantly(openstackannotation.KeyXForwardedFor, "true"),
 		intent.KeyHealthCheckInterval:           inSeconds(openstackannotation.KeyMonitorDelay),
 		intent.KeyHealthCheckTimeout:            inSeconds(openstackannotation.KeyMonitorTimeout),
