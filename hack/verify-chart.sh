@@ -193,12 +193,12 @@ cat >"$work/chart-with-rules/files/kube-rules.json" <<-'JSON'
 		{"apiGroup": "discovery.k8s.io", "resources": ["endpointslices"], "verbs": ["get", "list"]}
 	]}
 JSON
-for preset in aws openstack; do
+for preset in aws openstack aws-openstack; do
 	"$helm4" template unified-ccm "$work/chart-with-rules" --namespace kube-system --kube-version "$kube_version" \
 		-f "deploy/chart/presets/$preset.yaml" --set clusterName=verify,image.tag=verify >"$work/rules.yaml"
 	kubectl apply -f "$work/rules.yaml" >/dev/null
-	may "$([[ $preset == aws ]] && echo yes || echo no)" configmap/uid -n default
-	may "$([[ $preset == aws ]] && echo yes || echo no)" endpointslices.discovery.k8s.io -n default
+	may "$([[ $preset == aws* ]] && echo yes || echo no)" configmap/uid -n default
+	may "$([[ $preset == aws* ]] && echo yes || echo no)" endpointslices.discovery.k8s.io -n default
 	may no configmap/other -n default
 	may no configmap/uid -n kube-system
 	kubectl delete -f "$work/rules.yaml" >/dev/null
@@ -231,7 +231,8 @@ arguments() { # [object]
 	variables=$(kubectl -n kube-system get "$object" \
 		-o "go-template={{range $container.env}}{{if .value}}"'s|\$({{.name}})|{{.value}}|{{"\n"}}{{end}}{{end}}')
 	kubectl -n kube-system get "$object" -o "go-template={{range $container.args}}"'{{.}}{{"\n"}}{{end}}' |
-		sed -e "$variables" -e "s|=/etc/.*/cloud.conf|=$work/cloud.conf|" -e '/^--secure-port=/d'
+		sed -e "$variables" -e "s|=/etc/unified-ccm/cloud.conf|=$work/cloud.conf|" \
+			-e "s|=/etc/unified-ccm/\([a-z]*\)/cloud.conf|=$work/\1.conf|g" -e '/^--secure-port=/d'
 }
 
 install() { # preset
@@ -330,12 +331,12 @@ refuses() { # expected flags of helm upgrade
 	done
 }
 
-# register_node registers the node of the simulated cloud's instance, as its kubelet does.
-register_node() {
+# register_node registers the node of a simulated cloud's instance, as its kubelet does.
+register_node() { # [name [label]]
 	kubectl apply -f - >/dev/null <<-YAML
 		apiVersion: v1
 		kind: Node
-		metadata: {name: node-1, labels: {kubernetes.io/hostname: node-1}}
+		metadata: {name: "${1:-node-1}", labels: {kubernetes.io/hostname: "${1:-node-1}"${2:+, $2}}}
 		spec:
 		  podCIDR: 10.244.1.0/24
 		  podCIDRs: [10.244.1.0/24]
@@ -362,10 +363,58 @@ start_ccm() { # name of its log [object [program]]; with the arguments of the De
 
 # start_sim starts the simulated cloud. It and ccm use free ports, so that nothing is shared.
 start_sim() { # provider flags...
-	: >"$work/cloud.conf" # not that of an earlier one
-	"$work/ccm-lab" sim "$1" --instances=1 "${@:2}" >"$work/cloud.conf" 2>"$work/sim-$1.log" &
-	running=($!)
-	await "a cloud.conf" 30 test -s "$work/cloud.conf"
+	running=()
+	add_sim "$1" cloud.conf 1 "${@:2}"
+}
+
+add_sim() { # provider file instances flags...
+	: >"$work/$2" # not that of an earlier one
+	"$work/ccm-lab" sim "$1" --instances="$3" "${@:4}" >"$work/$2" 2>"$work/sim-$1.log" &
+	running+=($!)
+	await "a cloud.conf of $1" 30 test -s "$work/$2"
+}
+
+# install_clouds installs a preset of several clouds: each gets its node and its load balancer. All have an instance
+# node-1, so that the nodes have the label of their cloud.
+install_clouds() { # preset clouds...
+	local preset=$1 cloud nodes=0
+	shift
+	echo "== $preset"
+	running=()
+	for cloud in "$@"; do
+		add_sim "$cloud" "$cloud.conf" $((++nodes))
+		cp "$work/$cloud.conf" "$work/cloud.conf"
+		kubectl -n kube-system create secret generic "unified-ccm-cloud-config-$cloud" --from-file="$work/cloud.conf" >/dev/null
+	done
+	helm_on "$helm4" install unified-ccm deploy/chart -f "deploy/chart/presets/$preset.yaml" \
+		--set clusterName=verify,image.tag=verify >"$work/notes"
+	kubeconfig "$work/account" "token: $(kubectl -n kube-system create token unified-ccm)"
+	ccm_port=$(free_port)
+	start_ccm "$preset"
+	nodes=0
+	for cloud in "$@"; do
+		register_node "node-$((++nodes))" "node.unified-ccm.io/provider: $cloud"
+		kubectl apply -f - >/dev/null <<-YAML
+			apiVersion: v1
+			kind: Service
+			metadata: {name: "web-$cloud", namespace: default}
+			spec: {type: LoadBalancer, loadBalancerClass: "unified-ccm.io/$cloud", selector: {app: web}, ports: [{port: 80}]}
+		YAML
+	done
+	nodes=0
+	for cloud in "$@"; do
+		await "the provider ID of the node of $cloud" 60 has '{{.spec.providerID}}' "^$cloud://" node "node-$((++nodes))"
+		await "the load balancer of $cloud" 60 \
+			has '{{range .status.loadBalancer.ingress}}{{.ip}}{{.hostname}}{{end}}' . service "web-$cloud"
+	done
+	kubectl delete services --wait=false "${@/#/web-}" >/dev/null
+	for cloud in "$@"; do await "the deletion of the Service of $cloud" 60 missing service "web-$cloud"; done
+	stop_running
+	helm_on "$helm4" get manifest unified-ccm >>"$work/manifest.yaml"
+	helm_on "$helm4" uninstall unified-ccm >/dev/null
+	kubectl -n kube-system delete lease/cloud-controller-manager "${@/#/secret/unified-ccm-cloud-config-}" >/dev/null
+	kubectl delete node --all >/dev/null
+	kubectl delete events --all >/dev/null
 }
 
 kill_ccm() {
@@ -400,12 +449,12 @@ helm_on() { # helm arguments...
 
 missing() { ! kubectl get "$@" >/dev/null 2>&1; }
 
-# Presets of several clouds are linted and rendered: the simulated clouds of this script are single ones.
-mapfile -t presets < <(basename -s .yaml deploy/chart/presets/*.yaml | grep -v -e -)
+mapfile -t presets < <(basename -s .yaml deploy/chart/presets/*.yaml)
 verify_conversion
 for name in "${@:-"${presets[@]}"}"; do
 	case $name in
 	move) move_all ;;
+	*-*) install_clouds "$name" ${name//-/ } ;;
 	*) install "$name" ;;
 	esac
 done

@@ -265,7 +265,14 @@ which is empty or ends with a dot.
 
 {{/* The permissions that only this cloud needs, as JSON with the key rules. files/kube-rules.json is generated. */}}
 {{- define "unified-ccm.kubeRules" -}}
-{{- dict "rules" (index (.Files.Get "files/kube-rules.json" | fromJson) .Values.cloudProvider) | toJson -}}
+{{- $ofClouds := .Files.Get "files/kube-rules.json" | fromJson -}}
+{{- $rules := list -}}
+{{- range $cloud := include "unified-ccm.clouds" . | fromJsonArray -}}
+{{- range $i, $rule := index $ofClouds $cloud.name -}}
+{{- $rules = append $rules (set $rule "id" (printf "%s-%d" $cloud.name $i)) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $rules -}}
 {{- end }}
 
 {{/* A rule of a role. */}}
