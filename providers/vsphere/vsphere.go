@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/client"
@@ -239,11 +239,11 @@ func (c *Cloud) Stop(ctx context.Context) {
 	// Sessions end even if calls in flight have used up the time of ctx.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logoutTimeout)
 	defer cancel()
-	var logouts sync.WaitGroup
+	var logouts panics.Group
 	for _, vcenter := range c.clients {
-		logouts.Go(func() { vcenter.Logout(ctx) })
+		logouts.Go(func() error { vcenter.Logout(ctx); return nil })
 	}
-	logouts.Wait()
+	_ = logouts.Wait()
 }
 
 // InstancesV2 implements cloudprovider.Interface.
@@ -274,7 +274,7 @@ func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership { return c.instances.
 func (c *Cloud) Check(ctx context.Context) error {
 	results := make(chan error, len(c.clients))
 	for _, vcenter := range c.clients {
-		go func() { results <- vcenter.Check(ctx) }()
+		go func() { results <- panics.Do(func() error { return vcenter.Check(ctx) }) }()
 	}
 	var errs []error
 	for range c.clients {

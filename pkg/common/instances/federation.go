@@ -13,6 +13,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -122,7 +123,10 @@ func (f *Federation) lookupAll(ctx context.Context, r ref, age time.Duration, bu
 	results := make(chan lookupResult, len(f.members))
 	for i, m := range f.members {
 		go func() {
-			result := m.lookupResult(lookupCtx, r, age, bulk)
+			var result lookupResult
+			if err := panics.Do(func() error { result = m.lookupResult(lookupCtx, r, age, bulk); return nil }); err != nil {
+				result.err = err
+			}
 			result.member = i
 			if lookupCtx.Err() == nil {
 				f.setSlow(i, false)

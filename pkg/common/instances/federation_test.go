@@ -13,6 +13,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 )
 
 // federation returns a federation of clouds.
@@ -167,4 +168,16 @@ func TestEqualIDsInSeveralMembers(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestPanicOfAMemberIsItsError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		good, defective := newCloud(1), newCloud(0)
+		defective.fail = func(string, []string) error { panic("defect") }
+		f := federation(defective, good)
+		var panicked *panics.Error
+		if _, err := f.InstanceExists(t.Context(), readyNode(7)); !errors.As(err, &panicked) {
+			t.Errorf("a node of no other member: %v", err)
+		}
+	})
 }

@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 )
 
 // InstanceIDForNode returns the ID of a node's instance. It returns cloudprovider.InstanceNotFound if the
@@ -45,11 +47,11 @@ func (i *Instances) NodeNames(ctx context.Context, ids []string) (map[string][]s
 	}
 	names := make(map[string][]string, len(ids))
 	var mu sync.Mutex
-	var group sync.WaitGroup
+	var group panics.Group
 	var firstErr error
 	for _, id := range ids {
 		// Concurrent lookups share bulk calls.
-		group.Go(func() {
+		group.Go(func() error {
 			in, found, err := i.lookup(ctx, ref{id: id}, SnapshotMaxAge, true)
 			mu.Lock()
 			defer mu.Unlock()
@@ -62,9 +64,10 @@ func (i *Instances) NodeNames(ctx context.Context, ids []string) (map[string][]s
 			default:
 				names[id] = []string{in.NodeName}
 			}
+			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait()
 	if firstErr != nil {
 		return nil, firstErr
 	}

@@ -2,7 +2,8 @@ package inventory
 
 import (
 	"context"
-	"sync"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 )
 
 // Listers combines the Listers of the parts of a provider. The first part knows the name of the cluster in marks.
@@ -11,11 +12,11 @@ type Listers []Lister
 // ListInventory implements Lister. The parts are listed concurrently.
 func (l Listers) ListInventory(ctx context.Context, request Request) Inventory {
 	results := make([]Inventory, len(l))
-	var lists sync.WaitGroup
+	var lists panics.Group
 	for i, lister := range l {
-		lists.Go(func() { results[i] = lister.ListInventory(ctx, request) })
+		lists.Go(func() error { results[i] = lister.ListInventory(ctx, request); return nil })
 	}
-	lists.Wait()
+	_ = lists.Wait() // Each kind has its own error.
 	var all Inventory
 	for i, part := range results {
 		if i == 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -170,7 +171,7 @@ func (c *Controller) Run(ctx context.Context) {
 			continue
 		}
 		last = now
-		if err := c.WriteRecords(ctx); err != nil && ctx.Err() == nil {
+		if err := panics.Do(func() error { return c.WriteRecords(ctx) }); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Info("Failed to write applied records, will retry", "after", recordPeriod, "err", err)
 			if clocks.Sleep(ctx, clock, recordPeriod) != nil {
 				return

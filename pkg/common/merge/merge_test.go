@@ -11,6 +11,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/merge"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 )
 
 // crowd sets the values of Services at once, and returns their errors. One Service is first, so that the others arrive
@@ -343,6 +344,29 @@ func TestObjectsAreWrittenSideBySide(t *testing.T) {
 		group.Wait()
 		if took := time.Since(start); took != 10*time.Second {
 			t.Errorf("took %v", took)
+		}
+	})
+}
+
+func TestPanicEndsThePatchesOfAWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &toy{before: func(write int) error {
+			if write == 1 {
+				panic("defect")
+			}
+			return nil
+		}}
+		w := c.writers()
+		var panicked *panics.Error
+		for name, err := range crowd(t.Context(), w, many(1)) {
+			if !errors.As(err, &panicked) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		for name, err := range crowd(t.Context(), w, many(3)) {
+			if err != nil {
+				t.Errorf("after the panic: %s: %v", name, err)
+			}
 		}
 	})
 }

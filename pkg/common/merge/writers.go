@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 )
 
 // Writers write the objects of one kind, one write of each object at a time. They are safe for concurrent use.
@@ -89,7 +91,19 @@ func (w *Writers[D]) run(ctx context.Context, o *writer[D]) {
 func (w *Writers[D]) settle(ctx context.Context, o *writer[D], patches []*patch[D]) []string {
 	ctx, cancel := context.WithTimeout(ctx, w.options.Timeout)
 	defer cancel()
-	return o.document.settle(ctx, patches)
+	rejected, err := panics.Value(func() ([]string, error) { return o.document.settle(ctx, patches), nil })
+	if err == nil {
+		return rejected
+	}
+	o.document.known = false
+	for _, p := range patches {
+		select {
+		case <-p.done:
+		default:
+			p.end(o.document.have, err)
+		}
+	}
+	return nil
 }
 
 // take returns the next patches to write: all of those without a suspect, and else one. A patch whose caller has left

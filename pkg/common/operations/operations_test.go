@@ -11,6 +11,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/operations"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
 )
 
@@ -382,5 +383,23 @@ func TestPollsOfAllOperationsShareOneRate(t *testing.T) {
 			t.Errorf("30 polls took %v, want a burst of 5 and 5 per second", took)
 		}
 		verifyCounts(t, c, 30, 30)
+	})
+}
+
+// A goroutine of the waiter serves several callers: a panic in it is the error of each, and the waiter goes on.
+func TestPanicIsTheErrorOfItsCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newToy(time.Second)
+		w := c.waiter(operations.Options{})
+		var panicked *panics.Error
+		err := w.Do(t.Context(), request("x", "v"), func(context.Context, string) (operations.Operation, error) {
+			panic("defect")
+		})
+		if !errors.As(err, &panicked) {
+			t.Errorf("got %v", err)
+		}
+		if err := w.Do(t.Context(), request("x", "v"), c.set("x", "v")); err != nil {
+			t.Error(err)
+		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 )
 
 // Call makes the request that starts an operation. The cloud executes requests with one ID once, so Call may repeat it.
@@ -105,7 +106,7 @@ func (w *Waiter) joinStart(ctx context.Context, r Request, call Call) *start {
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.options.StartTimeout)
 	go func() {
 		defer cancel()
-		op, err := call(detached, id)
+		op, err := panics.Value(func() (Operation, error) { return call(detached, id) })
 		w.finishStart(r, s, op.with(Operation{Name: r.Name, Target: r.Target, RequestID: id}), err)
 	}()
 	return s

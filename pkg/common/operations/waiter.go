@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 )
 
 // Waiter starts operations of one cloud and waits for them. It is safe for concurrent use.
@@ -133,7 +135,7 @@ func (w *Waiter) leave(p *pending, left *polls) {
 // run polls an operation until it ends or its polls do.
 func (w *Waiter) run(ctx context.Context, p *pending, own *polls, op Operation) {
 	defer own.cancel()
-	op, err := w.poller.untilDone(ctx, op)
+	op, err := panics.Value(func() (Operation, error) { return w.poller.untilDone(ctx, op) })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p.op = op

@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 )
 
 // nodeTask is an item of the queue. instanceID is set for a Node that was deleted.
@@ -145,6 +147,19 @@ func (q *nodeQueue) nextBatch() []nodeTask {
 	return tasks
 }
 
+// syncBatch syncs a batch. After a panic, all of it is retried.
+func (q *nodeQueue) syncBatch(ctx context.Context, batch []nodeWork) map[nodeTask]error {
+	errs, err := panics.Value(func() (map[nodeTask]error, error) { return q.options.Sync(ctx, batch), nil })
+	if err == nil {
+		return errs
+	}
+	errs = map[nodeTask]error{}
+	for _, work := range batch {
+		errs[work.nodeTask] = err
+	}
+	return errs
+}
+
 func (q *nodeQueue) sync(ctx context.Context, tasks []nodeTask) {
 	var batch []nodeWork
 	errs := map[nodeTask]error{}
@@ -162,7 +177,7 @@ func (q *nodeQueue) sync(ctx context.Context, tasks []nodeTask) {
 		}
 	}
 	if len(batch) > 0 {
-		for task, err := range q.options.Sync(ctx, batch) {
+		for task, err := range q.syncBatch(ctx, batch) {
 			errs[task] = err
 		}
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	commonroutes "github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
@@ -114,7 +114,7 @@ func (s *Source) Create(ctx context.Context, _ string, list []commonroutes.Route
 // forEach calls do for each route, at most routeCalls concurrently, and returns the errors in the order of the list.
 func forEach(list []commonroutes.Route, do func(commonroutes.Route) error) []error {
 	errs := make([]error, len(list))
-	var calls errgroup.Group
+	var calls panics.Group
 	calls.SetLimit(routeCalls)
 	for i, r := range list {
 		calls.Go(func() error { errs[i] = do(r); return nil })

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
@@ -130,7 +129,7 @@ func (s *store) readAddresses(request lbcommon.Request[model.Desired], rule *api
 
 // all makes reads side by side.
 func all(ctx context.Context, reread bool, reads ...refresh) error {
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := panics.WithContext(ctx)
 	for _, read := range reads {
 		group.Go(func() error { return read(ctx, reread) })
 	}

@@ -7,10 +7,10 @@ import (
 	"net/netip"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	common "github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
@@ -110,18 +110,14 @@ func (s *Source) Delete(ctx context.Context, _ string, list []common.Route) []er
 // each calls a function for each route, several at a time.
 func each(list []common.Route, err error, call func(common.Route) error) []error {
 	errs := make([]error, len(list))
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, parallel)
+	var calls panics.Group
+	calls.SetLimit(parallel)
 	for i, r := range list {
 		if errs[i] = err; err != nil {
 			continue
 		}
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = call(r)
-		})
+		calls.Go(func() error { errs[i] = call(r); return nil })
 	}
-	wg.Wait()
+	_ = calls.Wait() // Each route has its own error.
 	return errs
 }

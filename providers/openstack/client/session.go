@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
@@ -127,7 +128,12 @@ func failedRenewal(err error) *renewal {
 func (c *Client) authenticate(ctx context.Context, r *renewal, g config.Global) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	s, files, err := c.issue(ctx, g)
+	var s *session
+	var files []string
+	err := panics.Do(func() (err error) {
+		s, files, err = c.issue(ctx, g)
+		return err
+	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer close(r.done)

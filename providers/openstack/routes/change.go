@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
@@ -233,7 +233,7 @@ func (s *Source) updateAllPairs(
 			byPort[port.ID] = append(byPort[port.ID], i)
 		}
 	}
-	var changes errgroup.Group
+	var changes panics.Group
 	changes.SetLimit(concurrentPorts)
 	for _, indexes := range byPort {
 		changes.Go(func() error {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 )
 
 const (
@@ -114,7 +115,7 @@ func callDetached[T any](
 	started, current := c.clock.Now(), &inFlight{}
 	go func() {
 		defer cancel()
-		value, err := call(detached)
+		value, err := panics.Value(func() (T, error) { return call(detached) })
 		c.exit(current, c.clock.Since(started), err)
 		done <- result{value, err}
 	}()

@@ -2,11 +2,14 @@ package client
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 )
 
 // A call that ends at the moment at which its caller stops waiting is not in flight any more, so that the circuit must
@@ -46,4 +49,13 @@ func TestCircuitIsOpenWhileCallIsInFlight(t *testing.T) {
 			t.Errorf("after the slow call has ended: %v", err)
 		}
 	})
+}
+
+func TestPanicOfADetachedCallIsItsError(t *testing.T) {
+	c := newCircuit("vc", clock.RealClock{})
+	var panicked *panics.Error
+	_, err := callDetached(t.Context(), c, "Defective", func(context.Context) (int, error) { panic("defect") })
+	if !errors.As(err, &panicked) {
+		t.Errorf("got %v", err)
+	}
 }

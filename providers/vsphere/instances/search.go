@@ -12,6 +12,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	common "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
@@ -347,7 +348,7 @@ func (s *Source) runScan(ctx context.Context, current *scan) {
 	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
 	defer close(current.done)
-	current.inventory, current.err = s.collectScope(ctx)
+	current.inventory, current.err = panics.Value(func() (api.Inventory, error) { return s.collectScope(ctx) })
 	current.endedAt = s.options.Clock.Now()
 }
 

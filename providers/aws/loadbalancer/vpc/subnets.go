@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
@@ -81,7 +81,7 @@ func (r *subnetReader) readSubnets(ctx context.Context) ([]Subnet, error) {
 		listed  []ec2types.Subnet
 		public  func(subnetID string) bool
 	)
-	var reads errgroup.Group
+	var reads panics.Group
 	reads.Go(func() (err error) { listed, err = r.listSubnets(ctx); return err })
 	reads.Go(func() (err error) { public, err = r.publicSubnets(ctx); return err })
 	reads.Go(func() error { _, err := r.zones.Get(ctx); return err }) // cached for zoneTypes

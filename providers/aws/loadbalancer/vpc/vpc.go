@@ -12,9 +12,9 @@ import (
 	"context"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 )
 
@@ -54,7 +54,7 @@ type SharedState struct {
 // SharedState returns the VPC with the instances of these IDs. Errors carry a class of package cloudapi.
 func (r *Reader) SharedState(ctx context.Context, instanceIDs []string) (SharedState, error) {
 	s := SharedState{VPC: r.options.VPC, Cluster: r.options.Cluster, FallbackSubnet: r.options.FallbackSubnet}
-	var reads errgroup.Group
+	var reads panics.Group
 	reads.Go(func() (err error) { s.Subnets, err = r.subnets.list.Get(ctx); return err })
 	if len(instanceIDs) > 0 && r.options.Instances != nil {
 		reads.Go(func() (err error) {

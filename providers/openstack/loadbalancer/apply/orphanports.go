@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
@@ -91,7 +92,11 @@ func (o *orphanPorts) recordRefusal(ctx context.Context, spec loadbalancers.Crea
 	o.refusals = append(o.refusals, r)
 	o.mu.Unlock()
 	if len(r.suspects) > 0 {
-		o.afterRefusalAge(func() { o.cleanUp(context.WithoutCancel(ctx), r) })
+		o.afterRefusalAge(func() {
+			if err := panics.Do(func() error { o.cleanUp(context.WithoutCancel(ctx), r); return nil }); err != nil {
+				klog.FromContext(ctx).Error(err, "Failed to delete orphaned VIP ports")
+			}
+		})
 	}
 }
 

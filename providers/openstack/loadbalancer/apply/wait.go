@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
@@ -164,13 +165,15 @@ func (w *waiter) poll(ctx context.Context) {
 	if len(reasons) == 0 {
 		return
 	}
-	results := w.read(ctx, reasons)
+	results, err := panics.Value(func() (map[string]pollResult, error) { return w.read(ctx, reasons), nil })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock.Now()
 	for entry := range w.waiting {
 		if result, ok := results[entry.id]; ok {
 			entry.update(result, now)
+		} else if _, polled := reasons[entry.id]; polled && err != nil {
+			entry.update(pollResult{err: err}, now)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
@@ -77,4 +78,22 @@ func TestDeniedReadEndsOnlyItsOwnWait(t *testing.T) {
 			})
 		})
 	}
+}
+
+// defective panics while it shows a load balancer.
+type defective struct{ octavia }
+
+func (*defective) GetLoadBalancer(context.Context, string) (api.LoadBalancer, error) { panic("defect") }
+
+func TestPanicOfAPollEndsItsWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cloud := &defective{}
+		w := newWaiter(cloud, clock.RealClock{}, observe.NewStore(cloud, clock.RealClock{}))
+		for range 2 { // The second wait starts the polls again, or uses them.
+			var panicked *panics.Error
+			if _, _, err := w.await(t.Context(), "a", waitForChange); !errors.As(err, &panicked) {
+				t.Errorf("got %v", err)
+			}
+		}
+	})
 }

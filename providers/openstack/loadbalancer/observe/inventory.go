@@ -7,12 +7,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -90,11 +90,11 @@ func (l *lister) list(ctx context.Context) {
 			kind{inventory.Kind{Name: KindPool, Needs: []string{KindLoadBalancer, KindListener}}, s.Pools},
 			kind{inventory.Kind{Name: KindMonitor, Needs: []string{KindLoadBalancer, KindListener, KindPool}}, s.Monitors})
 	}
-	var lists sync.WaitGroup
+	var lists panics.Group
 	for i := range kinds {
-		lists.Go(func() { kinds[i].Err = kinds[i].table.Refresh(ctx) })
+		lists.Go(func() error { kinds[i].Err = kinds[i].table.Refresh(ctx); return nil })
 	}
-	lists.Wait()
+	_ = lists.Wait() // Each kind has its own error.
 	for _, k := range kinds {
 		l.found.Kinds = append(l.found.Kinds, k.Kind)
 	}

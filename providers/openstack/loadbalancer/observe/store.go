@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -203,7 +203,7 @@ func reread(ctx context.Context, tables ...refresher) error {
 }
 
 func runParallel(tables []refresher, do func(refresher) error) error {
-	var group errgroup.Group
+	var group panics.Group
 	for _, t := range tables {
 		group.Go(func() error { return do(t) })
 	}

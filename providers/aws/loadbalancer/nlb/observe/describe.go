@@ -10,9 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
@@ -30,8 +30,8 @@ const (
 type describer struct{ api api.ELBV2 }
 
 // newReads returns a group of parallel reads of one load balancer.
-func newReads(ctx context.Context) (*errgroup.Group, context.Context) {
-	group, ctx := errgroup.WithContext(ctx)
+func newReads(ctx context.Context) (*panics.Group, context.Context) {
+	group, ctx := panics.WithContext(ctx)
 	group.SetLimit(maxConcurrentReads)
 	return group, ctx
 }
