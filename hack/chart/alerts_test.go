@@ -105,7 +105,7 @@ var alertCases = map[string]alertCase{
 	},
 	"UnifiedCCMNodeDeletionsLimited": {
 		// Each node is counted once, when it exceeds the limit.
-		fires:   `ccm_node_deletions_suppressed_total{provider="aws",reason="limit"} 0x20 3x180`,
+		fires:   `ccm_node_deletions_suppressed_total{provider="aws",reason="wrong-cloud"} 0x20 3x180`,
 		silent:  `ccm_node_deletions_suppressed_total{provider="aws",reason="confirming"} 0+1x200`,
 		after:   30 * time.Minute,
 		summary: "More nodes have vanished from aws than may be deleted at once.",

@@ -162,8 +162,9 @@ func (c *Cloud) build(o options) {
 		Network: clients, RouterID: c.config.Route.RouterID, Ports: instanceSource.Ports(), Nodes: c.Nodes(),
 		ProviderIDs: ids, Clock: o.clock, ClusterUID: c.runtimeClusterUID,
 	})
-	c.routes = commonroutes.New(commonroutes.Options{Provider: ProviderName, RejectsForeign: true, Nodes: c.Nodes()},
-		routeSource, c.instances)
+	c.routes = commonroutes.New(commonroutes.Options{
+		Provider: ProviderName, RejectsForeign: true, Nodes: c.Nodes(), Window: routes.BatchWindow, Clock: o.clock,
+	}, routeSource, c.instances)
 	loadBalancers := loadbalancer.New(loadbalancer.Options{
 		API: clients, ServerID: ids.Parse, Settings: loadBalancerSettings(c.config), Clock: o.clock,
 		Nodes: c.Nodes(), OwnsNode: c.instances.OwnsNode,

@@ -134,6 +134,9 @@ func (c *cluster) planJSON(t *testing.T, want int, args ...string) plan.Document
 	if err := json.Unmarshal([]byte(stdout), &document); err != nil {
 		t.Fatalf("ccm plan -o json printed no JSON: %v\n%s", err, stdout)
 	}
+	if document.Provider != c.live.Options.Provider {
+		t.Errorf("the document is of provider %q", document.Provider)
+	}
 	return document
 }
 

@@ -185,7 +185,7 @@ func planCloud(cmd *cobra.Command, o planOptions, p *planner, stdin io.Reader) e
 		return err
 	}
 	plans, failed := p.plan(cmd.Context(), input)
-	if err := render(cmd.OutOrStdout(), o, plans, failed); err != nil {
+	if err := render(cmd.OutOrStdout(), o, p.source.Name, plans, failed); err != nil {
 		return cli.EnvironmentErrorf("the plan cannot be printed: %v", err)
 	}
 	if len(failed) > 0 {
@@ -247,10 +247,10 @@ func (o planOptions) clusterCIDRs() ([]netip.Prefix, error) {
 	return controllers.ParseCIDRs(o.clusterCIDR)
 }
 
-// render writes the plans, and failed, a line for each that could not be made.
-func render(w io.Writer, o planOptions, plans []plan.Plan, failed []string) error {
+// render writes the plans of a provider, and failed, a line for each that could not be made.
+func render(w io.Writer, o planOptions, provider string, plans []plan.Plan, failed []string) error {
 	if o.output == outputJSON {
-		return plan.RenderJSON(w, failed, plans...)
+		return plan.RenderJSON(w, provider, failed, plans...)
 	}
 	options := plan.TextOptions{Color: o.colored(w), Width: terminalWidth(w), Verbose: o.verbose, Failed: len(failed)}
 	return plan.RenderText(w, options, plans...)

@@ -1,6 +1,6 @@
-// Package batch combines concurrent calls into bulk calls. It has no timer: a call starts at once if none is
-// in flight, and keys that arrive while one is in flight are collected for the next. A single caller
-// therefore never waits, and concurrent callers share few calls.
+// Package batch combines concurrent calls into bulk calls. A call starts at once if none is in flight, unless Options have
+// a window, and keys that arrive while one is in flight are collected for the next. A single caller therefore does not
+// wait, and concurrent callers share few calls.
 package batch
 
 import (
@@ -10,6 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 )
 
@@ -26,6 +29,10 @@ type Options struct {
 	MaxSize int
 	// Timeout bounds one call, because it outlives the contexts of its callers. 0 means DefaultTimeout.
 	Timeout time.Duration
+	// Window delays each call, so that the first of a burst of callers shares it with the others; 0 means no delay.
+	Window time.Duration
+	// Clock is for Window; the real clock when nil.
+	Clock clock.Clock
 	// Split reports whether a single key may have caused the error. A failed call of several keys is then
 	// repeated in halves, so that only the bad key fails. Nil means never.
 	Split func(error) bool
@@ -68,7 +75,7 @@ type run struct {
 
 // New returns a Batcher over call.
 func New[K comparable, V any](o Options, call Func[K, V]) *Batcher[K, V] {
-	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.Timeout, o.Clock = cmp.Or(o.Timeout, DefaultTimeout), clocks.OrReal(o.Clock)
 	if o.Provider != "" {
 		shared().set.Register()
 	}
@@ -141,14 +148,31 @@ func (e *entry[K, V]) isAbandoned() bool {
 	return !slices.ContainsFunc(e.callers, func(ctx context.Context) bool { return ctx.Err() == nil })
 }
 
-// startLocked starts a call for the queued keys unless one is in flight.
+// startLocked starts a call for the queued keys, after the window, unless one is in flight.
 func (b *Batcher[K, V]) startLocked() {
-	if b.inFlight {
+	if b.inFlight || len(b.queue) == 0 {
 		return
 	}
+	b.inFlight = true
+	if b.options.Window == 0 {
+		b.callLocked()
+		return
+	}
+	ctx := b.queue[0].ctx
+	go func() {
+		_ = clocks.Sleep(ctx, b.options.Clock, b.options.Window) // ctx does not end
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.callLocked()
+	}()
+}
+
+// callLocked starts the call for the keys that are queued now.
+func (b *Batcher[K, V]) callLocked() {
 	b.dropLocked((*entry[K, V]).isAbandoned)
 	n := len(b.queue)
 	if n == 0 {
+		b.inFlight = false
 		return
 	}
 	if b.options.MaxSize > 0 {
@@ -162,7 +186,6 @@ func (b *Batcher[K, V]) startLocked() {
 		e.run = r
 		delete(b.queued, e.key)
 	}
-	b.inFlight = true
 	go func() {
 		defer cancel()
 		b.serve(ctx, entries)

@@ -215,3 +215,30 @@ func TestInvalidKeyFailsAlone(t *testing.T) {
 		})
 	}
 }
+
+func TestWindowCollectsABurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		back := &backend{latency: time.Second}
+		b := batch.New(batch.Options{Window: 20 * time.Millisecond}, back.call)
+		gone, cancel := context.WithCancel(t.Context())
+		go func() { _, _, _ = b.Do(gone, "gone") }()
+		synctest.Wait()
+		cancel() // The caller leaves before the call.
+		start := time.Now()
+		for key, err := range crowd(t.Context(), b, "a", "b", "c") {
+			if err != nil {
+				t.Errorf("%s: %v", key, err)
+			}
+		}
+		if took := time.Since(start); took != time.Second+20*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		if len(back.calls) != 1 || len(back.calls[0]) != 3 {
+			t.Errorf("calls %q", back.calls)
+		}
+		time.Sleep(time.Minute)
+		if _, found, err := b.Do(t.Context(), "d"); err != nil || !found {
+			t.Errorf("after the burst: %t, %v", found, err)
+		}
+	})
+}

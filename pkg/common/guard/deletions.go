@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ type suppression string
 const (
 	confirming suppression = "confirming"
 	grace      suppression = "grace"
+	wrongCloud suppression = "wrong-cloud"
 	limit      suppression = "limit"
 	dryRun     suppression = "dry-run"
 )
@@ -75,7 +77,8 @@ func (d *deletions) isKept(uid types.UID) bool {
 }
 
 // recordMissing records an authoritative answer that the node's instance does not exist, and decides about the node.
-func (d *deletions) recordMissing(uid types.UID, owner provider.Ownership) verdict {
+// peers are Ready nodes whose instances the cloud does not find either.
+func (d *deletions) recordMissing(uid types.UID, owner provider.Ownership, peers []string) verdict {
 	now := d.options.Clock.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,14 +90,14 @@ func (d *deletions) recordMissing(uid types.UID, owner provider.Ownership) verdi
 		d.absent[uid] = a
 	}
 	a.last = now
-	v := d.decideLocked(a, owner, now)
+	v := d.decideLocked(a, owner, peers, now)
 	v.changed = isNew || a.kept != v.kept
 	a.kept = v.kept
 	a.allowed = a.allowed || v.kept == ""
 	return v
 }
 
-func (d *deletions) decideLocked(a *absence, owner provider.Ownership, now time.Time) verdict {
+func (d *deletions) decideLocked(a *absence, owner provider.Ownership, peers []string, now time.Time) verdict {
 	o := d.options
 	since := now.Sub(a.first)
 	switch {
@@ -110,6 +113,9 @@ func (d *deletions) decideLocked(a *absence, owner provider.Ownership, now time.
 	case o.Confirmation > 0 && since < o.Confirmation:
 		return verdict{kept: confirming, detail: fmt.Sprintf("waiting for a second such answer at least %s after the first "+
 			"(--%s)", o.Confirmation, flagConfirmation)}
+	case len(peers) > 0:
+		return verdict{kept: wrongCloud, detail: fmt.Sprintf("the cloud does not find the instances of Ready nodes either (%s): "+
+			"check project, region and account in the cloud configuration", strings.Join(peers, ", "))}
 	case o.DryRun:
 		return verdict{kept: dryRun, detail: "this is a dry run; without --dry-run it would be deleted now"}
 	}

@@ -199,6 +199,48 @@ func TestDeletionsAreLimited(t *testing.T) {
 	f.exists(t, c, false)
 }
 
+// A cloud that finds no machine of the cluster is another project or region: nothing is deleted because of it.
+func TestCloudMustFindReadyNodes(t *testing.T) {
+	ready := func(n *v1.Node) *v1.Node {
+		n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
+		return n
+	}
+	lost := node("lost", "spy://1")
+	for name, test := range map[string]struct {
+		others  []*v1.Node
+		found   map[string]bool
+		deleted bool
+		lookups int
+	}{
+		"none is Ready":              {others: []*v1.Node{node("a", "spy://2")}, deleted: true},
+		"no other node":              {deleted: true},
+		"one is found":               {others: []*v1.Node{ready(node("a", "spy://2"))}, found: map[string]bool{"a": true}, deleted: true, lookups: 1},
+		"one of three is found":      {others: []*v1.Node{ready(node("a", "spy://2")), ready(node("b", "spy://3")), ready(node("c", "spy://4"))}, found: map[string]bool{"a": true}, deleted: true, lookups: 3},
+		"one is not found":           {others: []*v1.Node{ready(node("a", "spy://2"))}, lookups: 1},
+		"none of many is found":      {others: []*v1.Node{ready(node("a", "spy://2")), ready(node("b", "spy://3")), ready(node("c", "spy://4")), ready(node("d", "spy://5"))}, lookups: 3},
+		"others are of other clouds": {others: []*v1.Node{ready(node("a", "other://2")), ready(node("b", "")), ready(optOut(node("c", "spy://4")))}, deleted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, Options{Confirmation: -1})
+			f.spy.exists, f.spy.found = false, test.found
+			f.withNodes(t, append(test.others, lost)...)
+			f.exists(t, lost, !test.deleted)
+			f.exists(t, lost, !test.deleted)
+			if lookups := len(f.spy.calls) - 3; lookups != test.lookups { // without those of the node, and SetInformers
+				t.Errorf("%d lookups of other nodes, want %d: %q", lookups, test.lookups, f.spy.calls)
+			}
+			said := f.said()
+			if test.deleted && len(said) > 0 || !test.deleted && (len(said) != 1 || !strings.Contains(said[0], "(")) {
+				t.Errorf("events %q", said)
+			}
+			// The next answers are about the cloud of the corrected configuration.
+			f.spy.found = map[string]bool{"a": true, "b": true, "c": true, "d": true}
+			f.pass(peersAge)
+			f.exists(t, lost, false)
+		})
+	}
+}
+
 func TestErrorsNeverDeleteNodes(t *testing.T) {
 	f := newFixture(t, Options{Confirmation: 10 * time.Second})
 	n := node("n", "spy://1")

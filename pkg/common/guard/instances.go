@@ -21,12 +21,14 @@ type instances struct {
 	inner     cloudprovider.InstancesV2
 	dryRun    bool
 	deletions *deletions
+	peers     *peers
 }
 
 var _ cloudprovider.InstancesV2 = (*instances)(nil)
 
 func newInstances(s *shared, inner cloudprovider.InstancesV2, o Options) *instances {
-	return &instances{shared: s, inner: inner, dryRun: o.DryRun, deletions: newDeletions(s.provider, o)}
+	return &instances{shared: s, inner: inner, dryRun: o.DryRun, deletions: newDeletions(s.provider, o),
+		peers: newPeers(s, inner)}
 }
 
 // InstanceExists implements cloudprovider.InstancesV2. The framework deletes the Node only on (false, nil).
@@ -51,7 +53,11 @@ func (i *instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, er
 		}
 		return true, nil
 	}
-	v := i.deletions.recordMissing(uid, owner)
+	peers, err := i.peers.notFound(ctx)
+	if err != nil {
+		return false, err
+	}
+	v := i.deletions.recordMissing(uid, owner, peers)
 	if v.kept == "" {
 		return false, nil
 	}

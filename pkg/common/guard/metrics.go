@@ -52,8 +52,8 @@ var process = sync.OnceValue(func() *instruments {
 			Labels: []string{"provider", "reason"},
 			Help: "Nodes that were kept although the cloud reported that their instance does not exist, each counted when the " +
 				"reason begins. " +
-				"confirming is part of every deletion; grace is a node without a provider ID; limit is --max-node-deletions; " +
-				"dry-run is --dry-run.",
+				"confirming is part of every deletion; grace is a node without a provider ID; wrong-cloud is a cloud that does not " +
+				"find the instances of Ready nodes either; limit is --max-node-deletions; dry-run is --dry-run.",
 		}),
 		nodes: s.Gauge(metrics.Doc{
 			Name:   "ccm_nodes",
@@ -91,7 +91,7 @@ type observer struct {
 func newObserver(provider string, c clock.PassiveClock) *observer {
 	process().set.Register()
 	// The series of all reasons begin with zero: otherwise alerts do not see the increase by the first nodes.
-	for _, reason := range []suppression{confirming, grace, limit, dryRun} {
+	for _, reason := range []suppression{confirming, grace, wrongCloud, limit, dryRun} {
 		process().suppressed.WithLabelValues(provider, string(reason))
 	}
 	process().panics.WithLabelValues(provider)

@@ -28,9 +28,11 @@ type spy struct {
 	cloudprovider.Interface // Clusters, Zones, HasClusterID: never called
 	plan                    plan.Plan
 	exists                  bool
-	routes                  []*cloudprovider.Route
-	err                     error
-	panics                  bool
+	// found are the nodes whose instances exist in any case.
+	found  map[string]bool
+	routes []*cloudprovider.Route
+	err    error
+	panics bool
 
 	mu      sync.Mutex
 	calls   []string
@@ -68,7 +70,7 @@ func (s spyInstances) InstanceExists(_ context.Context, n *v1.Node) (bool, error
 	if s.panics {
 		panic("a defect")
 	}
-	return s.exists, s.err
+	return s.exists || s.found[n.Name], s.err
 }
 
 func (s spyInstances) InstanceShutdown(_ context.Context, n *v1.Node) (bool, error) {

@@ -57,6 +57,13 @@ func (l *LazyLister) get() (corelisters.NodeLister, func() bool) {
 	return l.lister, l.synced
 }
 
+// IsReady reports whether the Node's kubelet reports that it is ready.
+func IsReady(node *v1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
+		return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue
+	})
+}
+
 // Uninitialized reports whether the Node still waits for its cloud provider: it has the taint that the
 // framework removes once it has set the Node's addresses, labels and provider ID.
 func Uninitialized(node *v1.Node) bool {

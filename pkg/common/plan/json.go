@@ -11,8 +11,10 @@ const DocumentVersion = "1"
 
 // Document is the output of RenderJSON, for scripts. Lists are never null.
 type Document struct {
-	Version string         `json:"version"`
-	Plans   []DocumentPlan `json:"plans"`
+	Version string `json:"version"`
+	// Provider is the name of the cloud: with several, each has a document.
+	Provider string         `json:"provider"`
+	Plans    []DocumentPlan `json:"plans"`
 	// Failures has the reason of each plan that could not be made: the document is then incomplete.
 	Failures []string `json:"failures"`
 	// Summary has the totals of all plans.
@@ -59,10 +61,10 @@ type DocumentSummary struct {
 	Failed int `json:"failed"`
 }
 
-// RenderJSON writes the plans, and the reasons of those that could not be made, as one Document. Plans that cannot be
-// ordered are an error.
-func RenderJSON(w io.Writer, failures []string, plans ...Plan) error {
-	d := Document{Version: DocumentVersion, Plans: make([]DocumentPlan, 0, len(plans)),
+// RenderJSON writes the plans of a provider, and the reasons of those that could not be made, as one Document. Plans that
+// cannot be ordered are an error.
+func RenderJSON(w io.Writer, provider string, failures []string, plans ...Plan) error {
+	d := Document{Version: DocumentVersion, Provider: provider, Plans: make([]DocumentPlan, 0, len(plans)),
 		Failures: append([]string{}, failures...), Summary: DocumentSummary{Failed: len(failures)}}
 	for _, p := range plans {
 		sorted, err := p.Sorted()

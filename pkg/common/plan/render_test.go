@@ -126,7 +126,7 @@ func TestRenderNamesPlansThatCouldNotBeMade(t *testing.T) {
 			if got := text.String(); !strings.HasSuffix(got, tc.want) || strings.Contains(got, "No changes") {
 				t.Errorf("text:\n%s\nwant at the end:\n%s", got, tc.want)
 			}
-			if err := RenderJSON(&document, failures, tc.plans...); err != nil {
+			if err := RenderJSON(&document, "fake", failures, tc.plans...); err != nil {
 				t.Fatal(err)
 			}
 			var d Document
@@ -142,7 +142,7 @@ func TestRenderNamesPlansThatCouldNotBeMade(t *testing.T) {
 
 func TestRenderJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := RenderJSON(&b, nil, samples()...); err != nil {
+	if err := RenderJSON(&b, "fake", nil, samples()...); err != nil {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "plans.json", b.String())
@@ -161,7 +161,7 @@ func TestRenderRejectsCycles(t *testing.T) {
 	if err := RenderText(&b, TextOptions{}, bad); err == nil || b.Len() > 0 {
 		t.Errorf("text: error %v, wrote %q", err, b.String())
 	}
-	if err := RenderJSON(&b, nil, bad); err == nil || b.Len() > 0 {
+	if err := RenderJSON(&b, "fake", nil, bad); err == nil || b.Len() > 0 {
 		t.Errorf("JSON: error %v, wrote %q", err, b.String())
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -27,6 +28,10 @@ type Options struct {
 	MaxBatch int
 	// CallTimeout bounds one bulk call; 0 means batch.DefaultTimeout.
 	CallTimeout time.Duration
+	// Window delays a bulk call to collect the routes of all nodes, which the framework creates at the same time.
+	Window time.Duration
+	// Clock is for Window; the real clock when nil.
+	Clock clock.Clock
 	// ReplacesBlackholes is set if the Source's Create replaces a blackhole, so that it need not be deleted
 	// before.
 	ReplacesBlackholes bool
@@ -73,7 +78,8 @@ func New(o Options, source Source, targets NodeTargets) *Routes {
 	r := &Routes{options: o, source: source, targets: targets}
 	r.setListed(nil, nil)
 	r.batches = batch.New(batch.Options{
-		Provider: o.Provider, Operation: "routes", MaxSize: o.MaxBatch, Timeout: o.CallTimeout,
+		Provider: o.Provider, Operation: "routes", MaxSize: o.MaxBatch, Timeout: o.CallTimeout, Window: o.Window,
+		Clock: o.Clock,
 	}, r.apply)
 	return r
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
@@ -33,9 +32,9 @@ const (
 	foreignMaxAge = time.Hour
 	// absentMaxAge is the max age of the result that a server does not have the next hop of a route. It may get it.
 	absentMaxAge = time.Minute
-	// batchWindow delays a creation to batch it with others. The framework creates the routes of all nodes
-	// at once, and the first would otherwise be a batch of its own.
-	batchWindow = 20 * time.Millisecond
+	// BatchWindow delays a change to batch it with others. The framework creates the routes of all nodes at once, and the
+	// first would otherwise be a batch of its own.
+	BatchWindow = 20 * time.Millisecond
 )
 
 // Source implements routes.Source over one Neutron router. Extra routes have no names, tags or owners.
@@ -255,9 +254,6 @@ func (s *Source) addByPorts(
 func (s *Source) Create(ctx context.Context, clusterName string, list []common.Route) []error {
 	errs := make([]error, len(list))
 	startedAt := s.clock.Now()
-	if err := clocks.Sleep(ctx, s.clock, batchWindow); err != nil {
-		return slices.Repeat([]error{err}, len(errs))
-	}
 	unlock, err := s.mu.Lock(ctx)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(errs))

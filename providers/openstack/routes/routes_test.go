@@ -85,7 +85,7 @@ func (w *world) restart() {
 		Network: w.api, RouterID: w.Places().Router, Ports: servers.Ports(), ProviderIDs: w.ids, Clock: w.clock,
 		Nodes: lister, ClusterUID: func() string { return clusterUID },
 	})
-	w.routes = common.New(common.Options{Provider: names.Scheme, RejectsForeign: true, Nodes: lister}, w.source, all)
+	w.routes = common.New(common.Options{Provider: names.Scheme, RejectsForeign: true, Nodes: lister, Window: BatchWindow}, w.source, all)
 }
 
 // sync runs the route controller once, with concurrent creations and deletions.

@@ -160,38 +160,53 @@ func (s *Source) search(ctx context.Context, uuid string, isSystem bool) ([]api.
 	return nil, nil
 }
 
-// getMachines reads the machines with these UUIDs, which the search index finds, and all known ones beside them: many
-// Nodes are checked one after the other. Those that the index lacks are not read by their known object.
+// getMachines reads the machines with these UUIDs, and all known ones beside them: many Nodes are checked one after the
+// other. The search index has to confirm that a machine does not exist, and finds its running copy if it is not running.
 func (s *Source) getMachines(ctx context.Context, ids []string) (*collection, error) {
-	if len(ids) > searchLimit {
-		wanted := clusterMachines{}
-		for _, id := range ids {
-			wanted[id] = nodeMachine{}
-		}
-		return s.scan(ctx, wanted, true)
+	s.mu.Lock()
+	known := slices.Collect(maps.Values(s.seen))
+	s.mu.Unlock()
+	read, err := s.read(ctx, slices.Clone(known))
+	if err != nil {
+		return nil, err
 	}
-	var refs []api.Ref
+	unconfirmed := clusterMachines{}
 	for _, id := range ids {
-		found, err := s.search(ctx, id, false)
+		if !read.isRunning(id) {
+			unconfirmed[id] = nodeMachine{}
+		}
+	}
+	if len(unconfirmed) > searchLimit {
+		return s.scan(ctx, unconfirmed, true)
+	}
+	var found []api.Ref
+	for _, id := range slices.Sorted(maps.Keys(unconfirmed)) {
+		refs, err := s.search(ctx, id, false)
 		if err != nil {
 			return nil, err
 		}
-		refs = append(refs, found...)
+		found = append(found, refs...)
 	}
-	return s.read(ctx, append(refs, s.others(ids)...))
+	if read.hasAll(found) {
+		return read, nil
+	}
+	return s.read(ctx, append(known, found...))
 }
 
-// others returns the known machines but those with these UUIDs.
-func (s *Source) others(ids []string) []api.Ref {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var refs []api.Ref
-	for uuid, ref := range s.seen {
-		if !slices.Contains(ids, uuid) && !slices.Contains(ids, names.SwapUUID(uuid)) {
-			refs = append(refs, ref)
-		}
+// isRunning reports whether the collection has a running machine with a UUID, in any byte order.
+func (c *collection) isRunning(uuid string) bool {
+	return slices.ContainsFunc(slices.Concat(c.byUUID[uuid], c.byUUID[names.SwapUUID(uuid)]), func(m api.Machine) bool {
+		return m.PowerState == api.PoweredOn
+	})
+}
+
+// hasAll reports whether the collection has all of these machines.
+func (c *collection) hasAll(refs []api.Ref) bool {
+	has := map[api.Ref]bool{}
+	for _, m := range c.inventory.Machines {
+		has[m.Ref] = true
 	}
-	return refs
+	return !slices.ContainsFunc(refs, func(ref api.Ref) bool { return !has[ref] })
 }
 
 // findMachines reads the machines of Nodes: by system UUID, or else by the name of the guest, or else by address.

@@ -334,6 +334,7 @@ func (r *runner) deleteAll(ctx context.Context) (time.Duration, error) {
 // restartWithRoutes leaves one node, with its pod route, to a manager with the route controller.
 func (r *runner) restartWithRoutes(ctx context.Context) error {
 	r.cluster.StopManager(ctx)
+	routes := len(r.cluster.Cloud.World.Routes())
 	// The first machines have their pod ranges in the phase of routes already.
 	routed := lab.DemoMachine(lab.RoutedNodes + 1)
 	routed.Name = "node-routed" // The machines of the deleted nodes still run.
@@ -343,8 +344,9 @@ func (r *runner) restartWithRoutes(ctx context.Context) error {
 	if err := r.cluster.StartManager(ctx, "--configure-cloud-routes=true", "--cluster-cidr="+lab.PodRange); err != nil {
 		return err
 	}
+	// The node gets its provider ID before its route. The nodes of the phase of routes have theirs.
 	err := r.waitFor(ctx, goal{description: "a route to the node's pods", missing: func() int {
-		return boolToInt(len(r.cluster.Cloud.World.Routes()) == 0)
+		return boolToInt(len(r.cluster.Cloud.World.Routes()) <= routes)
 	}})
 	return errors.Join(err, r.waitUntilQuiet(ctx, quietPeriod))
 }

@@ -1,0 +1,82 @@
+package guard
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
+	"github.com/unified-ccm/unified-ccm/pkg/common/tracing"
+)
+
+const (
+	// maxPeers is the number of Ready nodes whose instances are looked up. Those of machines that were just deleted are
+	// Ready for up to forty seconds, so that one is not enough.
+	maxPeers = 3
+	// peersAge is how long an answer about them counts.
+	peersAge = 30 * time.Second
+)
+
+// peers are the Ready nodes of a cloud. A cloud that finds none of their instances answers for another project, region
+// or account: what it does not find may exist.
+type peers struct {
+	*shared
+	inner   cloudprovider.InstancesV2
+	missing *snapshot.Value[[]string]
+	// next rotates the choice of nodes. Reads are serialized.
+	next int
+}
+
+func newPeers(s *shared, inner cloudprovider.InstancesV2) *peers {
+	p := &peers{shared: s, inner: inner}
+	p.missing = snapshot.NewValue(snapshot.ValueOptions[[]string]{Clock: s.clock, MaxAge: peersAge, Read: p.read})
+	return p
+}
+
+// notFound returns the names of Ready nodes whose instances the cloud does not find: none if it finds one of them, or if
+// there are no such nodes. An error says nothing about them.
+func (p *peers) notFound(ctx context.Context) ([]string, error) { return p.missing.Get(ctx) }
+
+func (p *peers) read(ctx context.Context) ([]string, error) {
+	ready, err := p.ready()
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for range min(maxPeers, len(ready)) {
+		p.next++
+		node := ready[p.next%len(ready)]
+		exists, err := observed(ctx, p.observe, "InstancesV2", "InstanceExists", func(ctx context.Context) (bool, error) {
+			return p.inner.InstanceExists(ctx, node)
+		}, tracing.Node.String(node.Name))
+		if err != nil || exists {
+			return nil, err
+		}
+		missing = append(missing, node.Name)
+	}
+	return missing, nil
+}
+
+// ready returns the Ready nodes of the cloud, by name. Without an informer, as in plans from files, there are none.
+func (p *peers) ready() ([]*v1.Node, error) {
+	lister := p.nodes.Lister()
+	if lister == nil {
+		return nil, nil
+	}
+	all, err := lister.List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(node *v1.Node) bool {
+		return !nodes.IsReady(node) || node.DeletionTimestamp != nil || p.ownership(node) != provider.Mine
+	})
+	slices.SortFunc(all, func(a, b *v1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
