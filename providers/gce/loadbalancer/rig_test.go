@@ -38,11 +38,13 @@ type rig struct {
 	controller *lbcommon.Controller
 	events     *record.FakeRecorder
 	tags       []string
+	// cluster is the ID of the cluster.
+	cluster string
 }
 
 func newRig(t *testing.T, cfg config.Global) *rig {
 	t.Helper()
-	r := &rig{T: t, memory: newMemory(), tags: []string{"nodes"},
+	r := &rig{T: t, memory: newMemory(), tags: []string{"nodes"}, cluster: testCluster,
 		clock: testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	r.restart(cfg)
 	return r
@@ -53,7 +55,7 @@ func (r *rig) restart(cfg config.Global) {
 	ids := names.NewProviderIDs(func() string { return "p" })
 	r.cloud = New(Options{
 		API: r.memory, Config: cfg, InstanceID: ids.Parse, Clock: r.clock,
-		ClusterID: func(context.Context) (string, error) { return testCluster, nil },
+		ClusterID: func(context.Context) (string, error) { return r.cluster, nil },
 		NodeTags:  func(context.Context, []string) ([]string, error) { return r.tags, nil },
 	})
 	r.events = record.NewFakeRecorder(1000)
