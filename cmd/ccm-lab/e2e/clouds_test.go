@@ -11,7 +11,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -306,55 +305,6 @@ func TestCloudStartsLater(t *testing.T) {
 	ofAWS := c.join(aws.ProviderName, 1)
 	c.eventually("the node of the other one", c.initialized(aws.ProviderName, ofAWS...))
 	c.eventually("the Service of the other one", c.served(aws.ProviderName, "late"))
-}
-
-// TestServiceMovesBetweenClouds: a changed annotation moves nothing until the move is approved. Then the new load
-// balancer exists before the old one is deleted.
-func TestServiceMovesBetweenClouds(t *testing.T) {
-	t.Parallel()
-	c := newClouds(t, fakeAndAWS, "--load-balancer-move-delay=2s")
-	c.start()
-	c.join(fake.ProviderName, 1)
-	c.join(aws.ProviderName, 1)
-	c.create("web", "")
-	c.eventually("the Service", c.served(fake.ProviderName, "web"))
-	before, err := c.get(t.Context(), "web")
-	c.must(err)
-
-	c.patch("web", `{"metadata":{"annotations":{"load-balancer.unified-ccm.io/provider":"aws"}}}`)
-	id := ""
-	c.eventually("a held move", func(ctx context.Context) error {
-		svc, err := c.get(ctx, "web")
-		if err != nil {
-			return err
-		}
-		for _, condition := range svc.Status.Conditions {
-			if condition.Type == assign.ConditionMoveHeld && condition.Status == metav1.ConditionTrue {
-				id = condition.Message[strings.LastIndex(condition.Message, " ")+1:]
-				return nil
-			}
-		}
-		return fmt.Errorf("conditions %v", svc.Status.Conditions)
-	})
-	c.unchangedFor(calm, func(ctx context.Context) error {
-		return errors.Join(c.served(fake.ProviderName, "web")(ctx), c.balancers(aws.ProviderName, 0, 0)(ctx))
-	})
-	c.patch("web", `{"metadata":{"annotations":{"`+intent.KeyApprove+`":"`+id+`"}}}`)
-	created := false
-	c.eventually("the move", func(ctx context.Context) error {
-		created = created || len(c.worlds[aws.ProviderName].LoadBalancers()) > 0
-		if !created && len(c.worlds[fake.ProviderName].LoadBalancers()) == 0 {
-			t.Fatal("the old load balancer is deleted before the new one exists")
-		}
-		return errors.Join(c.served(aws.ProviderName, "web")(ctx), c.balancers(fake.ProviderName, 0, 0)(ctx))
-	})
-	after, err := c.get(t.Context(), "web")
-	c.must(err)
-	if equality.Semantic.DeepEqual(before.Status.LoadBalancer, after.Status.LoadBalancer) ||
-		!servicehelper.HasLBFinalizer(after) || after.Annotations[intent.KeyApprove] != "" {
-		t.Errorf("after the move: %v, finalizers %v, annotations %v", after.Status.LoadBalancer.Ingress, after.Finalizers,
-			after.Annotations)
-	}
 }
 
 // TestTwoManagersBecomeOne: from one process for each cloud to one for both, and back, nothing is written to a cloud,
