@@ -58,6 +58,15 @@ func (b *balancer) EnsureLoadBalancer(ctx context.Context, cluster string, servi
 	if role == None || role == Leaving && !service.DeletionTimestamp.IsZero() {
 		return nil, cloudprovider.ImplementedElsewhere
 	}
+	if role == Leaving { // One that a move was taken back from may have nothing yet, and gets nothing.
+		_, exists, err := b.Interface.GetLoadBalancer(ctx, cluster, removed(service, b.services.clock.Now()))
+		if err != nil {
+			return nil, err
+		}
+		if !exists {
+			return nil, cloudprovider.ImplementedElsewhere
+		}
+	}
 	status, err := b.Interface.EnsureLoadBalancer(ctx, cluster, service, nodes)
 	switch {
 	case err != nil:

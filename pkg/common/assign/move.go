@@ -98,7 +98,14 @@ func (s *Services) change(ctx context.Context, service *v1.Service, r Record) er
 	if err := s.setHeld(ctx, service, ""); err != nil {
 		return err
 	}
-	return s.store(ctx, service, r)
+	if err := s.store(ctx, service, r); err != nil {
+		return err
+	}
+	// A cloud that had the Service before sees no difference, and has to report its address now.
+	if view := s.views[r.Owner]; view != nil {
+		view.Repeat(service)
+	}
+	return nil
 }
 
 // hold reports a move that is held, and continues what has started.

@@ -3,12 +3,14 @@ package assign
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/ptr"
 
@@ -151,6 +153,39 @@ func TestMoveIsTakenBack(t *testing.T) {
 		s.want("a to b", "a", "b")
 		s.edit(selecting("a"))
 		s.want("b to a", "a", "b")
+		if err := s.ensure("a"); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Hour)
+		s.want("a", "a")
+	})
+}
+
+// The controller of the old cloud gets its Service again when a move to another one is taken back, and the other one
+// creates nothing any more.
+func TestMoveIsTakenBackBeforeAnythingExists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServiceTest(t, web(finalized))
+		s.a.exist = true
+		s.start("a", "b")
+		s.edit(selecting("b"))
+		s.edit(approving(s.heldID()))
+		s.want("a to b", "a", "b")
+		var added atomic.Int64
+		handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { added.Add(1) }}
+		if _, err := s.Of("a").Informer().AddEventHandler(handler); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		before := added.Load()
+		s.edit(selecting("a"))
+		s.want("b to a", "a", "b")
+		if after := added.Load(); after != before+1 {
+			t.Errorf("the controller of a got the Service %d times", after-before)
+		}
+		if err := s.ensure("b"); !errors.Is(err, cloudprovider.ImplementedElsewhere) || s.b.has() {
+			t.Errorf("b: %v, and it has a load balancer: %t", err, s.b.has())
+		}
 		if err := s.ensure("a"); err != nil {
 			t.Error(err)
 		}

@@ -33,6 +33,16 @@ func (v *view[T]) Refresh(object T) {
 	}
 }
 
+// Repeat passes an object that is in the view on as an addition again: what depends on more than the object has changed.
+func (v *view[T]) Repeat(object T) {
+	v.mu.Lock()
+	handlers := v.handlers
+	v.mu.Unlock()
+	for _, h := range handlers {
+		h.repeat(keyOf(object))
+	}
+}
+
 // filteredInformer is a shared informer with the view between the informer and its handlers.
 type filteredInformer[T metav1.Object] struct {
 	cache.SharedIndexInformer
@@ -153,6 +163,14 @@ func (h *handler[T]) refresh(key string) {
 	}
 	if current, ok := object.(T); exists && ok {
 		h.tell(current, false, true)
+	}
+}
+
+func (h *handler[T]) repeat(key string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if object, shown := h.shown[key]; shown {
+		h.inner.OnAdd(object, false)
 	}
 }
 
