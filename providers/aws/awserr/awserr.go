@@ -16,10 +16,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
+// unknownCode is what the SDK has for the code of a response without one, such as the page of a proxy.
+const unknownCode = "UnknownError"
+
 // Code returns the error code of a response, such as InvalidInstanceID.NotFound, or "" for other errors.
 func Code(err error) string {
 	var api smithy.APIError
-	if !errors.As(err, &api) {
+	if !errors.As(err, &api) || api.ErrorCode() == unknownCode {
 		return ""
 	}
 	return api.ErrorCode()
@@ -110,10 +113,14 @@ type readable struct{ err error }
 // Error implements error.
 func (r *readable) Error() string {
 	var api smithy.APIError
-	if errors.As(r.err, &api) {
-		return fmt.Sprintf("%s (%s)", api.ErrorMessage(), api.ErrorCode())
+	if !errors.As(r.err, &api) {
+		return r.err.Error()
 	}
-	return r.err.Error()
+	var response *smithyhttp.ResponseError
+	if Code(r.err) == "" && errors.As(r.err, &response) && response.Response != nil {
+		return fmt.Sprintf("a response that is not one of AWS, with the HTTP status %d", response.HTTPStatusCode())
+	}
+	return fmt.Sprintf("%s (%s)", api.ErrorMessage(), api.ErrorCode())
 }
 
 // Unwrap returns the SDK's error.

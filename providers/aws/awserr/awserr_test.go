@@ -79,6 +79,8 @@ func TestClassify(t *testing.T) {
 		{name: "a redirect", err: answered(302, ""), want: cloudapi.Unknown},
 		{name: "denied without a code", err: answered(403, ""), want: cloudapi.Denied},
 		{name: "gateway", err: answered(502, ""), want: cloudapi.Unavailable},
+		{name: "the SDK's code for none, the status decides", err: answered(503, "UnknownError"), want: cloudapi.Unavailable},
+		{name: "the SDK's code for none, denied", err: answered(403, "UnknownError"), want: cloudapi.Denied},
 		{name: "a success that cannot be read", err: answered(200, ""), want: cloudapi.Unavailable},
 		{name: "unreadable", err: fmt.Errorf("x: %w", &smithy.DeserializationError{Err: errors.New("EOF")}), want: cloudapi.Unavailable},
 		{name: "not sent", err: &smithyhttp.RequestSendError{Err: &net.OpError{Op: "dial", Err: errors.New("refused")}}, want: cloudapi.Unavailable},
@@ -121,5 +123,12 @@ func TestWrap(t *testing.T) {
 	}
 	if Wrap("X", nil) != nil {
 		t.Error("nil becomes an error")
+	}
+}
+
+func TestPageOfAProxyHasAMessage(t *testing.T) {
+	err := Wrap("DescribeInstances", answered(503, "UnknownError"))
+	if want := "DescribeInstances: a response that is not one of AWS, with the HTTP status 503 (unavailable)"; err.Error() != want {
+		t.Errorf("got %q, want %q", err, want)
 	}
 }
