@@ -17,7 +17,6 @@ require (
 	github.com/unified-ccm/unified-ccm/pkg/common v0.0.0
 	github.com/unified-ccm/unified-ccm/pkg/common/conformance v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/aws/sim v0.0.0
-	golang.org/x/sync v0.24.0
 	golang.org/x/time v0.15.0
 	k8s.io/api v0.37.1
 	k8s.io/apimachinery v0.37.1
@@ -80,6 +79,7 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/net v0.57.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/term v0.47.0 // indirect
 	golang.org/x/text v0.41.0 // indirect

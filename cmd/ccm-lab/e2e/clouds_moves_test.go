@@ -56,7 +56,7 @@ func (c *clouds) approve(id string) {
 	c.patch("web", fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, intent.KeyApprove, id))
 }
 
-// moving checks that a move to a cloud has begun.
+// moving checks that a move to a cloud has started.
 func (c *clouds) moving(cloud string) conformance.Check {
 	return func(ctx context.Context) error {
 		svc, err := c.get(ctx, "web")
