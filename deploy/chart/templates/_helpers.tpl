@@ -263,7 +263,7 @@ which is empty or ends with a dot.
 {{- end -}}
 {{- end -}}
 
-{{/* The permissions that only this cloud needs, as JSON with the key rules. files/kube-rules.json is generated. */}}
+{{/* The permissions that only one of the clouds needs, as a JSON list. files/kube-rules.json is generated. */}}
 {{- define "unified-ccm.kubeRules" -}}
 {{- $ofClouds := .Files.Get "files/kube-rules.json" | fromJson -}}
 {{- $rules := list -}}

@@ -20,7 +20,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/kube"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
-	"github.com/unified-ccm/unified-ccm/pkg/common/tracing"
 )
 
 // guarded is a provider with the guards. Its accessors only read fields: the framework calls them once per
@@ -181,9 +180,7 @@ func (g *guarded) HasInstance(ctx context.Context, node *v1.Node) (bool, error) 
 	if !g.ready.Load() {
 		return false, &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "HasInstance", Err: errNotStarted}
 	}
-	return observed(ctx, g.shared.observe, "InstancesV2", "InstanceExists", func(ctx context.Context) (bool, error) {
-		return inner.InstanceExists(ctx, node)
-	}, tracing.Node.String(node.Name))
+	return g.shared.instanceExists(ctx, inner, node)
 }
 
 // Health implements provider.HealthReporter. It returns nothing if the provider does not report health by part.

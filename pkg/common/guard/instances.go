@@ -39,9 +39,7 @@ func (i *instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, er
 	if owner == provider.Foreign {
 		return true, nil
 	}
-	exists, err := observed(ctx, i.observe, "InstancesV2", "InstanceExists", func(ctx context.Context) (bool, error) {
-		return i.inner.InstanceExists(ctx, node)
-	}, tracing.Node.String(node.Name))
+	exists, err := i.instanceExists(ctx, i.inner, node)
 	if err != nil {
 		return exists, err
 	}
@@ -65,6 +63,13 @@ func (i *instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, er
 		i.reportKept(ctx, node, v)
 	}
 	return true, nil
+}
+
+// instanceExists asks a provider, as a call that is observed.
+func (s *shared) instanceExists(ctx context.Context, inner cloudprovider.InstancesV2, node *v1.Node) (bool, error) {
+	return observed(ctx, s.observe, "InstancesV2", "InstanceExists", func(ctx context.Context) (bool, error) {
+		return inner.InstanceExists(ctx, node)
+	}, tracing.Node.String(node.Name))
 }
 
 func (i *instances) reportKept(ctx context.Context, node *v1.Node, v verdict) {

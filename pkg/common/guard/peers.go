@@ -13,7 +13,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
-	"github.com/unified-ccm/unified-ccm/pkg/common/tracing"
 )
 
 const (
@@ -53,9 +52,7 @@ func (p *peers) read(ctx context.Context) ([]string, error) {
 	for range min(maxPeers, len(ready)) {
 		p.next++
 		node := ready[p.next%len(ready)]
-		exists, err := observed(ctx, p.observe, "InstancesV2", "InstanceExists", func(ctx context.Context) (bool, error) {
-			return p.inner.InstanceExists(ctx, node)
-		}, tracing.Node.String(node.Name))
+		exists, err := p.instanceExists(ctx, p.inner, node)
 		if err != nil || exists {
 			return nil, err
 		}
