@@ -231,8 +231,8 @@ arguments() { # [object]
 	variables=$(kubectl -n kube-system get "$object" \
 		-o "go-template={{range $container.env}}{{if .value}}"'s|\$({{.name}})|{{.value}}|{{"\n"}}{{end}}{{end}}')
 	kubectl -n kube-system get "$object" -o "go-template={{range $container.args}}"'{{.}}{{"\n"}}{{end}}' |
-		sed -e "$variables" -e "s|=/etc/unified-ccm/cloud.conf|=$work/cloud.conf|" \
-			-e "s|=/etc/unified-ccm/\([a-z]*\)/cloud.conf|=$work/\1.conf|g" -e '/^--secure-port=/d'
+		sed -e "$variables" -e "s|=/etc/unified-ccm/\([a-z]*\)/cloud.conf|=$work/\1.conf|g" \
+			-e "s|=/etc/[a-z-]*/cloud.conf|=$work/cloud.conf|" -e '/^--secure-port=/d'
 }
 
 install() { # preset

@@ -1,6 +1,6 @@
-// Package batch combines concurrent calls into bulk calls. A call starts at once if none is in flight, unless Options have
-// a window, and keys that arrive while one is in flight are collected for the next. A single caller therefore does not
-// wait, and concurrent callers share few calls.
+// Package batch combines concurrent calls into bulk calls. A call starts at once if none is in flight, unless Options
+// have a window, and keys that arrive while one is in flight are collected for the next. A single caller therefore does
+// not wait, and concurrent callers share few calls.
 package batch
 
 import (

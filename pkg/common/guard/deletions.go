@@ -114,8 +114,8 @@ func (d *deletions) decideLocked(a *absence, owner provider.Ownership, peers []s
 		return verdict{kept: confirming, detail: fmt.Sprintf("waiting for a second such answer at least %s after the first "+
 			"(--%s)", o.Confirmation, flagConfirmation)}
 	case len(peers) > 0:
-		return verdict{kept: wrongCloud, detail: fmt.Sprintf("the cloud does not find the instances of Ready nodes either (%s): "+
-			"check project, region and account in the cloud configuration", strings.Join(peers, ", "))}
+		return verdict{kept: wrongCloud, detail: fmt.Sprintf("the cloud does not find the instances of Ready nodes either "+
+			"(%s): check project, region and account in the cloud configuration", strings.Join(peers, ", "))}
 	case o.DryRun:
 		return verdict{kept: dryRun, detail: "this is a dry run; without --dry-run it would be deleted now"}
 	}

@@ -50,10 +50,10 @@ var process = sync.OnceValue(func() *instruments {
 		suppressed: s.Counter(metrics.Doc{
 			Name:   "ccm_node_deletions_suppressed_total",
 			Labels: []string{"provider", "reason"},
-			Help: "Nodes that were kept although the cloud reported that their instance does not exist, each counted when the " +
-				"reason begins. " +
-				"confirming is part of every deletion; grace is a node without a provider ID; wrong-cloud is a cloud that does not " +
-				"find the instances of Ready nodes either; limit is --max-node-deletions; dry-run is --dry-run.",
+			Help: "Nodes that were kept although the cloud reported that their instance does not exist, each counted " +
+				"when the reason begins. confirming is part of every deletion; grace is a node without a provider ID; " +
+				"wrong-cloud is a cloud that does not find the instances of Ready nodes either; " +
+				"limit is --max-node-deletions; dry-run is --dry-run.",
 		}),
 		nodes: s.Gauge(metrics.Doc{
 			Name:   "ccm_nodes",

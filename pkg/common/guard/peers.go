@@ -39,8 +39,8 @@ func newPeers(s *shared, inner cloudprovider.InstancesV2) *peers {
 	return p
 }
 
-// notFound returns the names of Ready nodes whose instances the cloud does not find: none if it finds one of them, or if
-// there are no such nodes. An error says nothing about them.
+// notFound returns the names of Ready nodes whose instances the cloud does not find: none if it finds one of them, or
+// if there are no such nodes. An error says nothing about them.
 func (p *peers) notFound(ctx context.Context) ([]string, error) { return p.missing.Get(ctx) }
 
 func (p *peers) read(ctx context.Context) ([]string, error) {

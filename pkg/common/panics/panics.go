@@ -46,8 +46,8 @@ func Value[T any](f func() (T, error)) (value T, err error) {
 	return value, err
 }
 
-// Group runs functions of a provider at the same time, as errgroup.Group does. A panic of one of them is a panic of Wait:
-// whoever called the provider recovers from it there.
+// Group runs functions of a provider at the same time, as errgroup.Group does. A panic of one of them is a panic of
+// Wait: whoever called the provider recovers from it there.
 type Group struct {
 	group    errgroup.Group
 	panicked atomic.Pointer[Error]

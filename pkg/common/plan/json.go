@@ -61,8 +61,8 @@ type DocumentSummary struct {
 	Failed int `json:"failed"`
 }
 
-// RenderJSON writes the plans of a provider, and the reasons of those that could not be made, as one Document. Plans that
-// cannot be ordered are an error.
+// RenderJSON writes the plans of a provider, and the reasons of those that could not be made, as one Document. Plans
+// that cannot be ordered are an error.
 func RenderJSON(w io.Writer, provider string, failures []string, plans ...Plan) error {
 	d := Document{Version: DocumentVersion, Provider: provider, Plans: make([]DocumentPlan, 0, len(plans)),
 		Failures: append([]string{}, failures...), Summary: DocumentSummary{Failed: len(failures)}}

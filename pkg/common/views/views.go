@@ -33,7 +33,8 @@ func (v *view[T]) Refresh(object T) {
 	}
 }
 
-// Repeat passes an object that is in the view on as an addition again: what depends on more than the object has changed.
+// Repeat passes an object that is in the view on as an addition again: what depends on more than the object has
+// changed.
 func (v *view[T]) Repeat(object T) {
 	v.mu.Lock()
 	handlers := v.handlers

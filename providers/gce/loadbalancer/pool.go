@@ -115,7 +115,7 @@ func (d *differ) nodePoolProbes() *nodeProbes[api.HTTPHealthCheck] {
 }
 
 // holdPoolProbes keeps the health check of nodes, if a pool is about to refer to it.
-func (w writer) holdPoolProbes(ctx context.Context, probes *nodeProbes[api.HTTPHealthCheck]) (release func(), err error) {
+func (w writer) holdPoolProbes(ctx context.Context, probes *nodeProbes[api.HTTPHealthCheck]) (func(), error) {
 	return holdProbes[api.HTTPHealthCheck](ctx, w, api.HTTPHealthChecksGet, &poolCheckKind, probes)
 }
 

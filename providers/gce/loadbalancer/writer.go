@@ -53,8 +53,8 @@ func (w writer) removeShared(ctx context.Context, link string, isUsed func() boo
 	return err
 }
 
-// holdShared keeps an object of all Services from being deleted until release is called. Before, create creates it if it
-// was deleted since the plan.
+// holdShared keeps an object of all Services from being deleted until release is called. Before, create creates it if
+// it was deleted since the plan.
 func (w writer) holdShared(ctx context.Context, link string,
 	create func(context.Context) error) (release func(), err error) {
 	unlock, err := w.sharing.Lock(ctx, link)

@@ -160,8 +160,9 @@ func (s *Source) search(ctx context.Context, uuid string, isSystem bool) ([]api.
 	return nil, nil
 }
 
-// getMachines reads the machines with these UUIDs, and all known ones beside them: many Nodes are checked one after the
-// other. The search index has to confirm that a machine does not exist, and finds its running copy if it is not running.
+// getMachines reads the machines with these UUIDs, and all known ones beside them: many Nodes are checked one after
+// the other. The search index has to confirm that a machine does not exist, and finds its running copy if it is not
+// running.
 func (s *Source) getMachines(ctx context.Context, ids []string) (*collection, error) {
 	s.mu.Lock()
 	known := slices.Collect(maps.Values(s.seen))

@@ -57,24 +57,7 @@ type field struct {
 // settings are the fields of each cloud.
 func settings() map[string]map[setting][]field {
 	return map[string]map[setting][]field{
-		fake.ProviderName: {
-			healthCheckProtocol: {{"pool", "healthCheck.protocol", nil}},
-			healthCheckPort:     {{"pool", "healthCheck.port", nil}},
-			healthCheckPath:     {{"pool", "healthCheck.path", nil}},
-			healthCheckInterval: {{"pool", "healthCheck.intervalSeconds", nil}},
-			healthCheckTimeout:  {{"pool", "healthCheck.timeoutSeconds", nil}},
-			healthyThreshold:    {{"pool", "healthCheck.healthyThreshold", nil}},
-			unhealthyThreshold:  {{"pool", "healthCheck.unhealthyThreshold", nil}},
-			idleTimeout:         {{"listener", "idleTimeoutSeconds", nil}},
-			proxyProtocol:       {{"pool", "proxyProtocol", translate(map[string]string{"1": "v1", "2": "v2"})}},
-			algorithm:           {{"pool", "algorithm", nil}},
-			clientIPAffinity:    {{"pool", "affinitySeconds", onUnlessZero}},
-			loadBalancerSubnet:  {{"load balancer", "subnets", nil}},
-			tagTeam:             {{"load balancer", "tags.team", nil}},
-			balancerAddress:     {{"load balancer", "addresses", nil}},
-			listenerProtocol:    {{"listener", "protocol", nil}},
-			listenerPort:        {{"listener", "port", nil}},
-		},
+		fake.ProviderName: fakeSettings(),
 		aws.ProviderName: {
 			healthCheckProtocol: {{"target group", "HealthCheckProtocol", nil},
 				{classicBalancer, healthCheckTargetAWS, part(1)}},
@@ -137,6 +120,28 @@ func settings() map[string]map[setting][]field {
 		},
 		gce.ProviderName:     gceSettings(),
 		vsphere.ProviderName: vSphereSettings(),
+	}
+}
+
+// fakeSettings are the fields of the fake cloud.
+func fakeSettings() map[setting][]field {
+	return map[setting][]field{
+		healthCheckProtocol: {{"pool", "healthCheck.protocol", nil}},
+		healthCheckPort:     {{"pool", "healthCheck.port", nil}},
+		healthCheckPath:     {{"pool", "healthCheck.path", nil}},
+		healthCheckInterval: {{"pool", "healthCheck.intervalSeconds", nil}},
+		healthCheckTimeout:  {{"pool", "healthCheck.timeoutSeconds", nil}},
+		healthyThreshold:    {{"pool", "healthCheck.healthyThreshold", nil}},
+		unhealthyThreshold:  {{"pool", "healthCheck.unhealthyThreshold", nil}},
+		idleTimeout:         {{"listener", "idleTimeoutSeconds", nil}},
+		proxyProtocol:       {{"pool", "proxyProtocol", translate(map[string]string{"1": "v1", "2": "v2"})}},
+		algorithm:           {{"pool", "algorithm", nil}},
+		clientIPAffinity:    {{"pool", "affinitySeconds", onUnlessZero}},
+		loadBalancerSubnet:  {{"load balancer", "subnets", nil}},
+		tagTeam:             {{"load balancer", "tags.team", nil}},
+		balancerAddress:     {{"load balancer", "addresses", nil}},
+		listenerProtocol:    {{"listener", "protocol", nil}},
+		listenerPort:        {{"listener", "port", nil}},
 	}
 }
 
