@@ -398,7 +398,18 @@ install_clouds() { # preset clouds...
 			apiVersion: v1
 			kind: Service
 			metadata: {name: "web-$cloud", namespace: default}
-			spec: {type: LoadBalancer, loadBalancerClass: "unified-ccm.io/$cloud", selector: {app: web}, ports: [{port: 80}]}
+			spec:
+			  type: LoadBalancer
+			  loadBalancerClass: unified-ccm.io/$cloud
+			  externalTrafficPolicy: Local
+			  ports: [{port: 80}]
+			---
+			apiVersion: discovery.k8s.io/v1
+			kind: EndpointSlice
+			metadata: {name: "web-$cloud", namespace: default, labels: {kubernetes.io/service-name: "web-$cloud"}}
+			addressType: IPv4
+			ports: [{port: 80}]
+			endpoints: [{addresses: [10.244.1.2], nodeName: node-1}]
 		YAML
 	done
 	nodes=0
@@ -407,6 +418,13 @@ install_clouds() { # preset clouds...
 		await "the load balancer of $cloud" 60 \
 			has '{{range .status.loadBalancer.ingress}}{{.ip}}{{.hostname}}{{end}}' . service "web-$cloud"
 	done
+	# All endpoints are on the node of the first cloud.
+	for cloud in "${@:2}"; do
+		await "the Event about endpoints on nodes of another cloud than $cloud" 60 has \
+			"{{range .items}}{{if eq .reason \"LoadBalancerEndpointsElsewhere\"}}{{.involvedObject.name}} {{end}}{{end}}" \
+			"^(web-$cloud )+\$" events
+	done
+	kubectl delete endpointslices "${@/#/web-}" >/dev/null
 	kubectl delete services --wait=false "${@/#/web-}" >/dev/null
 	for cloud in "$@"; do await "the deletion of the Service of $cloud" 60 missing service "web-$cloud"; done
 	stop_running

@@ -161,11 +161,12 @@ func (c *Sets) Watch(config *appconfig.CompletedConfig, o Options) {
 	if services.Choice.Default == "" {
 		services.Choice.Default = c.sets[0].name()
 	}
-	c.services = assign.NewServices(services)
 	if len(c.sets) > 1 {
 		c.nodes = assign.NewNodes(core.Nodes(), nil, nodes...)
+		services.CloudOfNode = c.nodes.OwnerOf
 		c.unidentified = guard.Unidentified(c.nodes.HasInstance, o.Guard)
 	}
+	c.services = assign.NewServices(services)
 }
 
 // SetRuntime gives the assignment access to the cluster.

@@ -151,12 +151,20 @@ func (r kubeRules) permissions(provider string) (all []string) {
 	return all
 }
 
-// usedBy returns the used permissions without those that only other providers need.
-func usedBy(used []string, provider string, rules kubeRules) []string {
-	own := rules.permissions(provider)
+// ofSeveralClouds is the permission that only a manager of several clouds needs.
+const ofSeveralClouds = "list endpointslices.discovery.k8s.io"
+
+// usedBy returns the used permissions without those that only other presets need. The name of a preset is that of its
+// provider; one of several has their names with hyphens.
+func usedBy(used []string, preset string, rules kubeRules) []string {
+	own := rules.permissions(preset)
+	several := strings.Contains(preset, "-")
 	return slices.DeleteFunc(slices.Clone(used), func(p string) bool {
+		if p == ofSeveralClouds {
+			return !several
+		}
 		for other := range rules {
-			if other != provider && slices.Contains(rules.permissions(other), p) {
+			if other != preset && slices.Contains(rules.permissions(other), p) {
 				return !slices.Contains(own, p)
 			}
 		}

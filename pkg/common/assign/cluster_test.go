@@ -101,6 +101,8 @@ type serviceTest struct {
 	client *fake.Clientset
 	events *record.FakeRecorder
 	a, b   *balancers
+	// endpoints are the nodes with endpoints of a Service. The first letter of a node is its cloud.
+	endpoints atomic.Pointer[[]string]
 	// writes counts the changes of the status of Services. A manager that ends may still make one.
 	writes atomic.Int64
 	stop   context.CancelFunc
@@ -129,6 +131,7 @@ func (s *serviceTest) start(clouds ...string) {
 	o := ServicesOptions{
 		Choice:   Choice{Clouds: clouds, Default: clouds[0], Classes: loadbalancer.DefaultClass},
 		Informer: factory.Core().V1().Services(), MoveDelay: DefaultMoveDelay,
+		CloudOfNode: func(node string) string { return node[:min(1, len(node))] },
 	}
 	for _, name := range clouds {
 		balancer := s.a
@@ -140,6 +143,7 @@ func (s *serviceTest) start(clouds ...string) {
 	s.Services = NewServices(o)
 	s.SetRuntime(provider.Runtime{
 		Recorder: s.events, Approvals: kube.NewApprovals(s.client, kube.ApprovalsOfServices, false), SetCondition: s.setCondition,
+		EndpointNodes: s.endpointNodes,
 	})
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
@@ -160,6 +164,13 @@ func (s *serviceTest) setCondition(ctx context.Context, service *v1.Service, c m
 	}
 	_, err = s.client.CoreV1().Services(service.Namespace).UpdateStatus(ctx, current, metav1.UpdateOptions{})
 	return err
+}
+
+func (s *serviceTest) endpointNodes(context.Context, *v1.Service) ([]string, error) {
+	if nodes := s.endpoints.Load(); nodes != nil {
+		return *nodes, nil
+	}
+	return nil, errors.New("forbidden")
 }
 
 func (s *serviceTest) current() *v1.Service {

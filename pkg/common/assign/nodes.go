@@ -110,6 +110,15 @@ func (n *Nodes) Owner(node *v1.Node) string {
 	return ""
 }
 
+// OwnerOf returns the name of the cloud that the Node of a name belongs to, as Owner does; empty if there is no such Node.
+func (n *Nodes) OwnerOf(name string) string {
+	node, err := n.lister.Get(name)
+	if err != nil {
+		return ""
+	}
+	return n.Owner(node)
+}
+
 // isUnidentified reports whether only the clouds know whose Node it is.
 func isUnidentified(node *v1.Node) bool {
 	return node.Spec.ProviderID == "" && node.Labels[provider.ManagedLabel] != "false"

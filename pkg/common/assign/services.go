@@ -48,6 +48,9 @@ type ServicesOptions struct {
 	Informer    coreinformers.ServiceInformer
 	// MoveDelay is how long the old load balancer stays once the new one has an address.
 	MoveDelay time.Duration
+	// CloudOfNode returns the cloud that the Node of a name belongs to; empty for none of Clouds. With one cloud, it is
+	// not called.
+	CloudOfNode func(node string) string
 	// Clock is the real one if nil.
 	Clock clock.Clock
 }
@@ -55,12 +58,14 @@ type ServicesOptions struct {
 // Services decides which cloud has the load balancer of each Service of a cluster. With one cloud, it keeps away from
 // Services that are recorded for another one, and records nothing.
 type Services struct {
-	options  ServicesOptions
-	lister   corelisters.ServiceLister
-	clock    clock.Clock
-	runner   *runner
-	recorder recorder
-	views    map[string]*views.Services
+	options ServicesOptions
+	lister  corelisters.ServiceLister
+	clock   clock.Clock
+	runner  *runner
+	// endpoints checks where the endpoints of Services are.
+	endpoints *runner
+	recorder  recorder
+	views     map[string]*views.Services
 
 	// ready is closed once there is access to the cluster.
 	ready     chan struct{}
@@ -92,6 +97,7 @@ func NewServices(o ServicesOptions) *Services {
 		views: map[string]*views.Services{}, states: map[types.UID]*serviceState{}, ready: make(chan struct{}),
 	}
 	s.runner = newRunner("service-assignment", s.sync)
+	s.endpoints = newRunner("service-endpoints", s.checkEndpoints)
 	for _, cloud := range o.Clouds {
 		s.views[cloud.Name] = views.OfServices(o.Informer, func(service *v1.Service) (*v1.Service, bool) {
 			return s.show(cloud.Name, service)
@@ -232,6 +238,7 @@ func (s *Services) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watching Services: %w", err)
 	}
+	go s.endpoints.run(ctx)
 	s.runner.run(ctx)
 	return nil
 }
@@ -242,6 +249,7 @@ func (s *Services) queue(object any) {
 	if !ok {
 		return
 	}
+	s.queueEndpoints(service)
 	_, stored := StoredRecord(service)
 	if stored || len(s.options.Clouds) > 1 && (s.options.wants(service) || mayHave(service) || s.selectsNone(service)) {
 		s.runner.add(cache.MetaObjectToName(service).String())
@@ -267,13 +275,9 @@ func (s *Services) forget(object any) {
 
 // sync decides about the Service of a key. It returns when to decide again.
 func (s *Services) sync(ctx context.Context, key string) (time.Duration, error) {
-	name, err := cache.ParseObjectName(key)
-	if err != nil {
-		return 0, nil //nolint:nilerr // Keys are made by this package.
-	}
-	service, err := s.lister.Services(name.Namespace).Get(name.Name)
-	if err != nil {
-		return 0, nil //nolint:nilerr // The Service was deleted.
+	service, ok := s.get(key)
+	if !ok {
+		return 0, nil
 	}
 	r, known := s.known(service)
 	switch {
@@ -289,6 +293,16 @@ func (s *Services) sync(ctx context.Context, key string) (time.Duration, error) 
 		return 0, err
 	}
 	return 0, s.store(ctx, service, r)
+}
+
+// get returns the Service of a key, and false if it was deleted.
+func (s *Services) get(key string) (*v1.Service, bool) {
+	name, err := cache.ParseObjectName(key)
+	if err != nil {
+		return nil, false // Keys are made by this package.
+	}
+	service, err := s.lister.Services(name.Namespace).Get(name.Name)
+	return service, err == nil
 }
 
 // isLeft reports whether a Service stays without a load balancer, and has none any more.

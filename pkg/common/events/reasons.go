@@ -86,6 +86,11 @@ var (
 	LoadBalancerOwnerConflict = defineWarning(onService, "LoadBalancerOwnerConflict",
 		"More than one cloud has a load balancer of the Service.",
 		"The message names the cloud that is used. Delete what the others have: `ccm audit` lists it.")
+	LoadBalancerEndpointsElsewhere = defineWarning(onService, "LoadBalancerEndpointsElsewhere",
+		"`externalTrafficPolicy` is `Local`, and all endpoints are on nodes of other clouds than the load balancer: no node "+
+			"behind it answers. It is checked every 10 minutes, with several clouds only.",
+		"Schedule pods on nodes of the cloud in the message, select the cloud of the pods, or set `externalTrafficPolicy` to "+
+			"`Cluster`.")
 	DryRunPlan = defineNormal(onService, "DryRunPlan",
 		"The manager runs with --dry-run: the message is the plan, and nothing was changed.",
 		"Compare the plan with what you expect.")

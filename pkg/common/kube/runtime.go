@@ -50,10 +50,11 @@ func NewRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struc
 		broadcaster.Shutdown()
 	}()
 	runtime := provider.Runtime{
-		Recorder:   broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}),
-		ClusterUID: uid,
-		DryRun:     dryRun,
-		ConfigMap:  NewConfigMaps(client, dryRun),
+		Recorder:      broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}),
+		ClusterUID:    uid,
+		DryRun:        dryRun,
+		EndpointNodes: endpointNodes(client),
+		ConfigMap:     NewConfigMaps(client, dryRun),
 	}
 	if !dryRun {
 		runtime.Annotate = annotator(client)

@@ -107,6 +107,9 @@ type Runtime struct {
 	// SetFinalizers adds and removes finalizers of a Service in the cluster; others stay. It fails if the Service was
 	// deleted and recreated, and to add one, if it is being deleted. Nil if writing is not allowed.
 	SetFinalizers func(ctx context.Context, service *v1.Service, add, remove []string) error
+	// EndpointNodes returns the name of the node of each endpoint of a Service that gets traffic; empty for an endpoint
+	// outside of the nodes. Nil without a cluster. Only a manager of several clouds has the permission.
+	EndpointNodes func(ctx context.Context, service *v1.Service) ([]string, error)
 	// ConfigMap returns the data of a ConfigMap, uncached. One that does not exist is created with the initial data, or
 	// is an error in a dry run. The provider's KubeRules allow it. Nil without a cluster, as in ccm plan for files.
 	ConfigMap func(ctx context.Context, name types.NamespacedName, initial map[string]string) (map[string]string, error)
