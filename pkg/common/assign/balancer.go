@@ -68,10 +68,12 @@ func (b *balancer) EnsureLoadBalancer(ctx context.Context, cluster string, servi
 		}
 	}
 	status, err := b.Interface.EnsureLoadBalancer(ctx, cluster, service, nodes)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case role == Leaving:
+	}
+	// A move may have started, or been taken back, during the call. The address of a cloud that does not own the Service
+	// any more must not replace that of the owner.
+	if b.services.Role(b.cloud, service) != Owning {
 		return nil, cloudprovider.ImplementedElsewhere
 	}
 	if r, _ := b.services.known(service); r.From != "" && r.Ready == nil {

@@ -36,6 +36,8 @@ type balancers struct {
 	exist bool
 	err   error
 	calls []string
+	// during, if set, runs once while EnsureLoadBalancer is in flight.
+	during func()
 }
 
 func (b *balancers) call(what string, change func()) error {
@@ -80,6 +82,10 @@ func (b *balancers) GetLoadBalancer(_ context.Context, _ string, s *v1.Service) 
 
 func (b *balancers) EnsureLoadBalancer(context.Context, string, *v1.Service, []*v1.Node) (*v1.LoadBalancerStatus, error) {
 	err := b.call("ensure", func() { b.exist = true })
+	if during := b.during; during != nil {
+		b.during = nil
+		during()
+	}
 	return &v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{Hostname: b.name}}}, err
 }
 

@@ -102,9 +102,7 @@ func (s *Services) change(ctx context.Context, service *v1.Service, r Record) er
 		return err
 	}
 	// A cloud that had the Service before sees no difference, and has to report its address now.
-	if view := s.views[r.Owner]; view != nil {
-		view.Repeat(service)
-	}
+	s.repeat(r.Owner, service)
 	return nil
 }
 
@@ -139,7 +137,17 @@ func (s *Services) finish(ctx context.Context, service *v1.Service, r Record) (t
 	if err := s.deleteFrom(ctx, service, r); err != nil {
 		return 0, err
 	}
+	// The controller of the old cloud may have written its address after that of the owner: a call that started before
+	// the record changed.
+	s.repeat(r.Owner, service)
 	return 0, nil
+}
+
+// repeat makes the controller of a cloud sync a Service that it knows.
+func (s *Services) repeat(cloud string, service *v1.Service) {
+	if view := s.views[cloud]; view != nil {
+		view.Repeat(service)
+	}
 }
 
 // deleteFrom deletes what the old cloud of a move has, and stores that nothing is left.

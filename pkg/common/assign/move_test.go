@@ -171,17 +171,11 @@ func TestMoveIsTakenBackBeforeAnythingExists(t *testing.T) {
 		s.edit(selecting("b"))
 		s.edit(approving(s.heldID()))
 		s.want("a to b", "a", "b")
-		var added atomic.Int64
-		handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { added.Add(1) }}
-		if _, err := s.Of("a").Informer().AddEventHandler(handler); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		before := added.Load()
+		added := s.additions("a")
 		s.edit(selecting("a"))
 		s.want("b to a", "a", "b")
-		if after := added.Load(); after != before+1 {
-			t.Errorf("the controller of a got the Service %d times", after-before)
+		if added() != 1 {
+			t.Errorf("the controller of a got the Service %d times", added())
 		}
 		if err := s.ensure("b"); !errors.Is(err, cloudprovider.ImplementedElsewhere) || s.b.has() {
 			t.Errorf("b: %v, and it has a load balancer: %t", err, s.b.has())
@@ -192,4 +186,46 @@ func TestMoveIsTakenBackBeforeAnythingExists(t *testing.T) {
 		time.Sleep(time.Hour)
 		s.want("a", "a")
 	})
+}
+
+// A cloud that loses its Service during a call does not report its address after it, and the owner's controller syncs
+// once more when the move has ended: the other's may have written its address just before.
+func TestMoveIsTakenBackDuringACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServiceTest(t, web(finalized))
+		s.a.exist = true
+		s.start("a", "b")
+		s.edit(selecting("b"))
+		s.edit(approving(s.heldID()))
+		s.want("a to b", "a", "b")
+		s.b.during = func() {
+			s.edit(selecting("a"))
+			s.want("b to a", "a", "b")
+		}
+		if err := s.ensure("b"); !errors.Is(err, cloudprovider.ImplementedElsewhere) {
+			t.Errorf("b: %v, and its address would replace that of a", err)
+		}
+		if err := s.ensure("a"); err != nil {
+			t.Error(err)
+		}
+		added := s.additions("a")
+		time.Sleep(time.Hour)
+		s.want("a", "a")
+		if s.b.has() || added() != 1 {
+			t.Errorf("b has a load balancer: %t; the controller of a got the Service %d times", s.b.has(), added())
+		}
+	})
+}
+
+// additions returns how often the controller of a cloud gets a Service that it knows, from now on.
+func (s *serviceTest) additions(cloud string) func() int64 {
+	s.t.Helper()
+	var added atomic.Int64
+	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { added.Add(1) }}
+	if _, err := s.Of(cloud).Informer().AddEventHandler(handler); err != nil {
+		s.t.Fatal(err)
+	}
+	synctest.Wait()
+	before := added.Load()
+	return func() int64 { return added.Load() - before }
 }
