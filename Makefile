@@ -68,7 +68,7 @@ test-unit: ## The same without the end-to-end tests: no control plane needed
 	@hack/test.sh unit $(TEST_FLAGS)
 
 .PHONY: test-faults
-test-faults: ## Every provider, interrupted at every single call to its cloud, and under random load
+test-faults: build apiserver ## Every provider, interrupted at every single call to its cloud, and under random load
 	@hack/test.sh faults $(TEST_FLAGS)
 
 .PHONY: fuzz

@@ -96,6 +96,9 @@ if [[ $suite == all || $suite == faults ]]; then
 	# what the framework logs about provoked failures are not.
 	filter=(grep -vE '^ *(=== |--- PASS|PASS$|[EIW][0-9]{4} )')
 	run "every fault at every call, and random load" 120m "${providers[@]}" -- -v -run '^Test(Faults|RandomLoad)$' "$@"
+	# The end-to-end tests have a sample of these.
+	[[ $suite == all ]] || EVERY_FAULT=1 run "every fault of one cloud while another one works" 120m "$e2e" -- \
+		-count=1 -v -run '^TestFaultsOfOneCloud$' "$@"
 	filter=(cat)
 fi
 if [[ $suite == all || $suite == e2e ]]; then

@@ -88,6 +88,8 @@ func (c *cluster) exist(ctx context.Context, names ...string) error {
 type gate struct {
 	status atomic.Int32
 	count  atomic.Int64 // answers given
+	// target is the endpoint that calls are let through to.
+	target atomic.Pointer[url.URL]
 }
 
 // hangs is the status of a gate that does not answer.
@@ -96,14 +98,21 @@ const hangs = -1
 // with makes the gate answer every call with a status; 0 lets calls through.
 func (g *gate) with(status int) { g.status.Store(int32(status)) }
 
+// lead makes the gate let calls through to an endpoint.
+func (g *gate) lead(t *testing.T, endpoint string) {
+	t.Helper()
+	target, err := url.Parse(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.target.Store(target)
+}
+
 // serve returns a function that starts a gate before an endpoint.
 func (g *gate) serve(t *testing.T) func(endpoint string) string {
 	return func(endpoint string) string {
-		target, err := url.Parse(endpoint)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cloud := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+		g.lead(t, endpoint)
+		cloud := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(g.target.Load()) }}
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			status := int(g.status.Load())
 			if status == 0 {
