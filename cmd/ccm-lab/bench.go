@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -40,6 +41,10 @@ the ccm process alone; memory is its peak since its start. If the provider has
 targets, they are printed beside the results, and the exit code is 1 if ccm
 makes more calls than they allow.
 
+With several clouds, each of them has these nodes and Services, first alone and
+then with one manager for all. The phases are nodes joining, Services created,
+both restarts and delete all, and the table compares calls, seconds and memory.
+
 To measure another cloud controller manager, name its binary and give it a
 configuration with the address of the simulated cloud. Real services can replace
 the simulation: for OpenStack those of hack/openstack-lab, in a project that is
@@ -48,6 +53,9 @@ created for the benchmark and deleted after it.`
 const benchExample = `  ccm-lab bench
   ccm-lab bench --nodes=100 --services=20
   ccm-lab bench -o json > bench.json
+
+  # Three clouds in one manager, and each alone
+  ccm-lab bench --provider=aws,openstack,vsphere --nodes=300 --services=20
 
   # Another manager; ${ENDPOINT} in its cloud.conf stands for the simulated cloud
   ccm-lab bench --ccm-binary=./other-ccm --cloud-config=other.conf --ccm-arg=--v=4
@@ -86,16 +94,19 @@ func newBenchCommand(ctx context.Context, s streams) *cobra.Command {
 	fs := cmd.Flags()
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if !fs.Changed(latencyFlag) {
-			o.latency = lab.Latency(o.provider)
+			for _, name := range o.providers() {
+				o.latency = max(o.latency, lab.Latency(name))
+			}
 		}
 		return benchmark(ctx, o, s)
 	}
 	fs.SortFlags = false
-	fs.StringVar(&o.provider, "provider", o.provider, "The cloud to simulate: "+strings.Join(lab.Providers(), ", ")+".")
-	fs.IntVar(&o.nodes, "nodes", o.nodes, "Number of nodes that join.")
-	fs.IntVar(&o.services, "services", o.services, "Number of Services to create.")
+	fs.StringVar(&o.provider, "provider", o.provider, "The cloud to simulate: "+strings.Join(lab.Providers(), ", ")+
+		". With commas several, alone and in one manager.")
+	fs.IntVar(&o.nodes, "nodes", o.nodes, "Number of nodes that join, in each cloud.")
+	fs.IntVar(&o.services, "services", o.services, "Number of Services to create, in each cloud.")
 	fs.DurationVar(&o.latency, latencyFlag, 0,
-		"Latency of each call to the cloud; if not given, "+usualLatencies()+".")
+		"Latency of each call to the cloud; if not given, "+usualLatencies()+", and the longest of several clouds.")
 	fs.StringVar(&o.manager.Binary, "ccm-binary", "",
 		"The cloud controller manager to measure; ccm of this repository if empty.")
 	fs.StringVar(&o.cloudConfig, "cloud-config", "", "Its configuration file, in which "+bench.EndpointVariable+
@@ -139,11 +150,31 @@ func (o benchOptions) validate() error {
 		binary = checkBinary(o.manager.Binary)
 	}
 	return cli.UsageErrors(
-		checkProvider("--provider="+o.provider, o.provider), binary,
+		checkProviders(o.providers()), o.validateClouds(), binary,
 		checkRange("nodes", o.nodes, 1, maxBench),
 		checkRange("services", o.services, 1, maxBench),
 		latency, output, o.validatePhases(),
 	)
+}
+
+func (o benchOptions) providers() []string { return strings.Split(o.provider, ",") }
+
+// validateClouds reports flags that have no meaning with several clouds.
+func (o benchOptions) validateClouds() error {
+	if len(o.providers()) == 1 {
+		return nil
+	}
+	var errs []error
+	for flag, set := range map[string]bool{
+		"ccm-binary": o.manager.Binary != "", "cloud-config": o.cloudConfig != "", "listen": o.manager.Listen != "",
+		"phases": len(o.phases) > 0, "services-at": o.servicesAt != "", "service-annotation": len(o.annotations) > 0,
+	} {
+		if set {
+			errs = append(errs, cli.UsageErrorf("--%s needs one cloud in --provider", flag))
+		}
+	}
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return cli.UsageErrors(errs...)
 }
 
 func (o benchOptions) validatePhases() error {
@@ -180,17 +211,23 @@ func benchmark(ctx context.Context, o benchOptions, s streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.close(p)) }()
-	result, err := bench.Run(ctx, binaries, bench.Options{
+	options := bench.Options{
 		Provider: o.provider, Dir: dir.path, Step: p.step, Notify: p.notify,
 		Nodes: o.nodes, Services: o.services, Latency: o.latency,
 		Annotations: o.annotations, Manager: o.manager, ServicesAt: o.servicesAt,
 		Phases: o.phases, PhaseTimeout: o.phaseTimeout,
-	})
+	}
+	if len(o.providers()) > 1 {
+		return o.measureClouds(ctx, binaries, options, s)
+	}
+	return o.measure(ctx, binaries, options, s)
+}
+
+func (o benchOptions) measure(ctx context.Context, b lab.Binaries, options bench.Options, s streams) error {
+	result, err := bench.Run(ctx, b, options)
 	// Also prints phases that were measured before an error or an interrupt.
 	if len(result.Phases) > 0 {
-		if printErr := printReport(result, o, s); printErr != nil {
-			err = errors.Join(err, printErr)
-		}
+		err = errors.Join(err, printReport(result, o, s))
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -202,7 +239,24 @@ func benchmark(ctx context.Context, o benchOptions, s streams) (err error) {
 	return err
 }
 
-func printReport(r bench.Report, o benchOptions, s streams) error {
+func (o benchOptions) measureClouds(ctx context.Context, b lab.Binaries, options bench.Options, s streams) error {
+	result, err := bench.RunClouds(ctx, b, options)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return err
+	}
+	return printReport(result, o, s)
+}
+
+// benchReport is the result of a benchmark.
+type benchReport interface {
+	WriteJSON(w io.Writer) error
+	WriteTable(w io.Writer) error
+}
+
+func printReport(r benchReport, o benchOptions, s streams) error {
 	var err error
 	if o.jsonFile != "" {
 		file, createErr := os.Create(o.jsonFile)

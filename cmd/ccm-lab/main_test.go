@@ -52,6 +52,9 @@ func TestBadInput(t *testing.T) {
 		{"bench phase", []string{"bench", "--phases=join,tea"}, 2, []string{`^ccm-lab: --phases=tea: use join, refresh, `}},
 		{"bench phase timeout", []string{"bench", "--phase-timeout=0s"}, 2,
 			[]string{`^ccm-lab: --phase-timeout=0s: must be positive$`}},
+		{"bench of several clouds", []string{"bench", "--provider=aws,fake,aws", "--phases=join", "--ccm-binary=/bin/true"}, 2,
+			[]string{`^ccm-lab: --provider=aws,fake,aws: aws is listed twice$`,
+				`^ccm-lab: --ccm-binary needs one cloud in --provider$`, `^ccm-lab: --phases needs one cloud in --provider$`}},
 		{"bench output", []string{"bench", "-o", "yaml"}, 2, []string{`^ccm-lab: --output=yaml: use table or json$`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

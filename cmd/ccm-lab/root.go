@@ -63,6 +63,20 @@ func checkProvider(flag, name string) error {
 	return cli.UsageErrorf("%s: there is no simulated cloud %q; there are: %s", flag, name, strings.Join(known, ", "))
 }
 
+// checkProviders checks the clouds of a --provider that may have several.
+func checkProviders(names []string) error {
+	flag := "--provider=" + strings.Join(names, ",")
+	var errs []error
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			errs = append(errs, cli.UsageErrorf("%s: %s is listed twice", flag, name))
+			continue
+		}
+		errs = append(errs, checkProvider(flag, name))
+	}
+	return cli.UsageErrors(errs...)
+}
+
 func checkRange(flag string, value, low, high int) error {
 	if value < low || value > high {
 		return cli.UsageErrorf("--%s=%d: use %d to %d", flag, value, low, high)

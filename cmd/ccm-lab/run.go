@@ -83,15 +83,12 @@ func (o runOptions) validate() error {
 			kubeconfig = kubeconfigExists(o.kubeconfigOut)
 		}
 	}
-	var providers []error
-	for _, name := range o.providers() {
-		providers = append(providers, checkProvider("--provider="+o.provider, name))
-	}
-	return cli.UsageErrors(append(providers,
+	return cli.UsageErrors(
+		checkProviders(o.providers()),
 		checkRange("nodes", o.nodes, 1, lab.MaxNodes),
 		checkRange("services", o.services, 0, maxServices),
 		timeout, kubeconfig,
-	)...)
+	)
 }
 
 func (o runOptions) providers() []string { return strings.Split(o.provider, ",") }

@@ -23,7 +23,8 @@ func Keys() []provider.ConfigKey {
 			"Whether a Node without an instance gets one: nodes of kind and kwok, which run without a cloud, then work "+
 				"unchanged. Nodes with provider IDs that begin with kind:// or kwok:// then count as ours. "+
 				"With false, an instance exists only "+
-				"if it was started explicitly, and the node of a terminated instance is deleted."),
+				"if it was started explicitly, and the node of a terminated instance is deleted. Use false with several "+
+				"clouds: with true, this cloud has the nodes of all others, too."),
 		global("instance-type", "string", "the cloud's smallest",
 			"The type of instances that are launched for adopted nodes; it becomes the label node.kubernetes.io/instance-type. "+
 				"Existing instances keep theirs."),

@@ -60,7 +60,9 @@ func StartCluster(ctx context.Context, b Binaries, o ClusterOptions) (_ *Cluster
 			err = errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
-	for _, provider := range strings.Split(o.Provider, ",") {
+	providers := strings.Split(o.Provider, ",")
+	o.Cloud.SeveralClouds = len(providers) > 1
+	for _, provider := range providers {
 		err = step(ctx, o.Cloud.starting(provider), func(ctx context.Context) error {
 			cloud, err := StartCloud(ctx, provider, cmp.Or(o.Listen, "127.0.0.1:0"), o.Cloud)
 			if err == nil {

@@ -50,6 +50,8 @@ type SimulatorOptions struct {
 	LoadBalancers int
 	// IPv6 adds IPv6 to the cluster's network, if the simulator has a choice.
 	IPv6 bool
+	// SeveralClouds says that the cluster has other clouds, too: a node without a machine may be one of theirs.
+	SeveralClouds bool
 }
 
 // largePool is the public address pool of a cloud with LoadBalancers: the range for benchmarks (RFC 2544),
@@ -176,6 +178,9 @@ func fakeConfig(endpoint string, _ conformance.World, o SimulatorOptions) string
 	config := fmt.Sprintf("[Global]\nendpoint = %s\n", endpoint)
 	if o.Token != "" {
 		config += fmt.Sprintf("token = %q\n", o.Token)
+	}
+	if o.SeveralClouds {
+		config += "adopt-unknown-nodes = false\n"
 	}
 	return config
 }

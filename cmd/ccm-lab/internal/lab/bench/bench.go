@@ -17,12 +17,12 @@ import (
 
 // Options configure a benchmark.
 type Options struct {
-	// Provider, Dir and Step are those of lab.ClusterOptions.
+	// Provider, Dir and Step are those of lab.ClusterOptions. With several clouds, the phases are those of CloudsPhases.
 	Provider, Dir string
 	Step          func(ctx context.Context, name string, do func(context.Context) error) error
 	// Notify prints what a stalled phase waits for; nil prints nothing.
 	Notify func(message string)
-	// Nodes and Services are their numbers; Latency is the duration of each call to the cloud.
+	// Nodes and Services are their numbers in each cloud; Latency is the duration of each call to the cloud.
 	Nodes, Services int
 	Latency         time.Duration
 	// Annotations are put on every Service, beside those that the provider's benchmark needs.
@@ -130,10 +130,7 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 	defer func() {
 		err = errors.Join(err, o.Step(context.WithoutCancel(ctx), "stopping everything", cluster.Stop))
 	}()
-	r := &runner{Options: o, cluster: cluster, budgets: lab.Budgets(o.Provider, o.Nodes, o.Services)}
-	if _, ok := r.budgets[lab.PhaseCreateSlow]; ok {
-		r.setProvisionTimes(lab.QuickSettle, lab.QuickSettle)
-	}
+	r := newRunner(cluster, o)
 	// The API server waits for open watches when it stops, so they are closed first.
 	watchCtx, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
@@ -145,9 +142,9 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 		return Report{}, err
 	}
 	report := Report{
-		Provider: o.Provider, Manager: o.Manager.Binary, Nodes: o.Nodes, Services: o.Services,
+		Provider: o.Provider, Manager: o.Manager.Binary, Nodes: r.Nodes, Services: r.Services,
 		RealServices: o.ServicesAt != "", LatencyMilliseconds: o.Latency.Milliseconds(), CPUs: runtime.NumCPU(),
-		Targets: min(o.Nodes, maxTargets),
+		Targets: min(r.Nodes, r.targets()),
 	}
 	for _, p := range r.phases() {
 		err := o.Step(ctx, p.name, func(ctx context.Context) error {
@@ -189,7 +186,7 @@ func (r *runner) runPhase(ctx context.Context, p phase) (measured Phase, err err
 	return measured, err
 }
 
-// runner measures phases on a cluster.
+// runner measures phases on a cluster. Its numbers of nodes and Services are those of all clouds together.
 type runner struct {
 	Options
 	cluster *lab.Cluster
@@ -199,11 +196,24 @@ type runner struct {
 	extraServices, extraNodes int
 }
 
+func newRunner(cluster *lab.Cluster, o Options) *runner {
+	clouds := len(cluster.Clouds)
+	o.Nodes, o.Services = o.Nodes*clouds, o.Services*clouds
+	r := &runner{Options: o, cluster: cluster, budgets: lab.Budgets(o.Provider, o.Nodes, o.Services)}
+	for _, cloud := range cluster.Clouds {
+		if _, ok := lab.Budgets(cloud.Provider, o.Nodes, o.Services)[lab.PhaseCreateSlow]; ok {
+			setProvisionTimes(cloud, lab.QuickSettle, lab.QuickSettle)
+		}
+	}
+	return r
+}
+
 func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.PhaseTimeout)
 	defer cancel()
-	log := r.cluster.Cloud.World.Front().Log()
-	log.Reset()
+	for _, log := range r.logs() {
+		log.Reset()
+	}
 	manager := r.cluster.Manager()
 	before, err := manager.Usage()
 	if err != nil {
@@ -229,17 +239,35 @@ func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {
 	}
 	out := Phase{
 		Key: p.key, Name: p.name, Seconds: lab.Seconds(duration),
-		CPUSeconds: lab.Seconds(after.CPU - before.CPU), PeakMemoryBytes: after.PeakMemory, Operations: log.Count(),
+		CPUSeconds: lab.Seconds(after.CPU - before.CPU), PeakMemoryBytes: after.PeakMemory, Operations: map[string]int{},
 	}
-	for _, s := range log.Stats() {
-		out.Failed += s.Failed + s.NoAnswer
-		if s.Mutating {
-			out.Mutations += s.Calls
-		} else {
-			out.Reads += s.Calls
-		}
+	for _, cloud := range r.cluster.Clouds {
+		out.add(cloud, len(r.cluster.Clouds) > 1)
 	}
 	return out, nil
+}
+
+// add counts the calls of a cloud; with several clouds by its name, too.
+func (p *Phase) add(cloud *lab.Cloud, several bool) {
+	log, calls := cloud.World.Front().Log(), 0
+	for _, s := range log.Stats() {
+		calls += s.Calls
+		p.Failed += s.Failed + s.NoAnswer
+		if s.Mutating {
+			p.Mutations += s.Calls
+		} else {
+			p.Reads += s.Calls
+		}
+	}
+	for name, n := range log.Count() {
+		p.Operations[name] += n
+	}
+	if several {
+		if p.Clouds == nil {
+			p.Clouds = map[string]int{}
+		}
+		p.Clouds[cloud.Provider] = calls
+	}
 }
 
 // explain adds ccm's exit, or the last line of its log, to the error of a phase.

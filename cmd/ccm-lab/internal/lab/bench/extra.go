@@ -25,9 +25,9 @@ func (r *runner) optionalPhases(candidates ...phase) (out []phase) {
 func (r *runner) realServices() bool { return r.ServicesAt != "" }
 
 // setProvisionTimes sets the provisioning time of load balancers, if the simulator supports it.
-func (r *runner) setProvisionTimes(provision, change time.Duration) {
-	if cloud, ok := r.cluster.Cloud.World.(lab.Settler); ok {
-		cloud.SetSettleTimes(provision, change)
+func setProvisionTimes(cloud *lab.Cloud, provision, change time.Duration) {
+	if settler, ok := cloud.World.(lab.Settler); ok {
+		settler.SetSettleTimes(provision, change)
 	}
 }
 
@@ -54,7 +54,7 @@ func (r *runner) resumeReporting(ctx context.Context) error {
 // phase.
 func (r *runner) slowDown(ctx context.Context) error {
 	err := r.deleteExtra(ctx)
-	r.setProvisionTimes(lab.SlowSettle, lab.QuickSettle)
+	setProvisionTimes(r.cluster.Cloud, lab.SlowSettle, lab.QuickSettle)
 	return errors.Join(err, r.waitUntilQuiet(ctx, quietPeriod))
 }
 
@@ -94,7 +94,7 @@ func (r *runner) createFew(ctx context.Context) error {
 	if err := r.restart(ctx); err != nil {
 		return err
 	}
-	r.setProvisionTimes(lab.QuickSettle, lab.MemberSettle)
+	setProvisionTimes(r.cluster.Cloud, lab.QuickSettle, lab.MemberSettle)
 	_, err := r.create(lab.FewServices)(ctx)
 	return err
 }
@@ -110,7 +110,7 @@ func (r *runner) addNodeToFew(ctx context.Context) (time.Duration, error) {
 // prepareServices deletes the Services and restarts the manager.
 func (r *runner) prepareServices(ctx context.Context) error {
 	if r.extraServices > 0 {
-		r.setProvisionTimes(lab.QuickSettle, lab.QuickSettle)
+		setProvisionTimes(r.cluster.Cloud, lab.QuickSettle, lab.QuickSettle)
 		if err := r.deleteExtra(ctx); err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (r *runner) prepareServices(ctx context.Context) error {
 func (r *runner) prepareNode(ctx context.Context) error {
 	err := r.deleteExtra(ctx)
 	if _, ok := r.budgets[lab.PhaseCreateSlow]; ok {
-		r.setProvisionTimes(lab.QuickSettle, lab.MemberSettle)
+		setProvisionTimes(r.cluster.Cloud, lab.QuickSettle, lab.MemberSettle)
 	}
 	return errors.Join(err, r.waitUntilQuiet(ctx, quietPeriod))
 }
@@ -130,7 +130,7 @@ func (r *runner) prepareNode(ctx context.Context) error {
 // stopQuick stops the manager, and resets the provisioning time of load balancers.
 func (r *runner) stopQuick(ctx context.Context) error {
 	if _, ok := r.budgets[lab.PhaseCreateSlow]; ok {
-		r.setProvisionTimes(lab.QuickSettle, lab.QuickSettle)
+		setProvisionTimes(r.cluster.Cloud, lab.QuickSettle, lab.QuickSettle)
 	}
 	return r.stop(ctx)
 }

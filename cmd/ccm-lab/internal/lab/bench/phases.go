@@ -14,6 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
@@ -33,8 +35,12 @@ type phase struct {
 // phases returns all phases for this cloud, in order.
 func (r *runner) phases() []phase {
 	phases := r.usualPhases()
-	if len(r.Phases) > 0 {
-		return slices.DeleteFunc(phases, func(p phase) bool { return !slices.Contains(r.Phases, p.key) })
+	selected := r.Phases
+	if len(r.cluster.Clouds) > 1 {
+		selected = CloudsPhases()
+	}
+	if len(selected) > 0 {
+		return slices.DeleteFunc(phases, func(p phase) bool { return !slices.Contains(selected, p.key) })
 	}
 	var out []phase
 	for _, p := range phases {
@@ -98,7 +104,7 @@ func each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 
 func (r *runner) join(ctx context.Context) (time.Duration, error) {
 	err := each(ctx, r.Nodes, func(ctx context.Context, i int) error {
-		return r.joinNode(ctx, lab.DemoMachine(i), i <= maxTargets)
+		return r.joinNode(ctx, r.cloudOf(i), lab.DemoMachine(i), i <= r.targets())
 	})
 	if err != nil {
 		return 0, err
@@ -108,15 +114,15 @@ func (r *runner) join(ctx context.Context) (time.Duration, error) {
 
 // joinNode launches the machine in the cloud and registers its node, optionally as a target of load
 // balancers.
-func (r *runner) joinNode(ctx context.Context, m world.Machine, target bool) error {
-	node, err := r.cluster.Cloud.World.Launch(m)
+func (r *runner) joinNode(ctx context.Context, cloud *lab.Cloud, m world.Machine, target bool) error {
+	node, err := cloud.World.Launch(m)
 	if err != nil {
 		return err
 	}
 	switch {
 	case target:
 		metav1.SetMetaDataLabel(&node.ObjectMeta, lab.TargetLabel, targetValue)
-	case lab.TargetAnnotation(r.Provider) == "":
+	case lab.TargetAnnotation(cloud.Provider) == "":
 		metav1.SetMetaDataLabel(&node.ObjectMeta, v1.LabelNodeExcludeBalancers, "")
 	}
 	return lab.RegisterNode(ctx, r.cluster.Plane.Client, node)
@@ -132,15 +138,25 @@ func (r *runner) createServices(ctx context.Context) (time.Duration, error) {
 	return 0, r.waitFor(ctx, r.servicesAddressed(r.Services))
 }
 
+// cloudOf returns the cloud of node or Service number i, from 1: they take turns.
+func (r *runner) cloudOf(i int) *lab.Cloud { return r.cluster.Clouds[(i-1)%len(r.cluster.Clouds)] }
+
+// targets is the number of nodes that are targets of load balancers, in all clouds together.
+func (r *runner) targets() int { return maxTargets * len(r.cluster.Clouds) }
+
 // service returns Service number i, from 1: two TCP ports, which every kind of load balancer supports.
 func (r *runner) service(i int) *v1.Service {
 	annotations := map[string]string{}
+	provider := r.cloudOf(i).Provider
 	if r.Balancers != nil {
 		maps.Copy(annotations, r.Balancers.ServiceAnnotations)
 	} else {
-		maps.Copy(annotations, lab.ServiceAnnotations(r.Provider))
+		maps.Copy(annotations, lab.ServiceAnnotations(provider))
 	}
-	if key := lab.TargetAnnotation(r.Provider); key != "" {
+	if len(r.cluster.Clouds) > 1 {
+		annotations[intent.KeyProvider] = provider
+	}
+	if key := lab.TargetAnnotation(provider); key != "" {
 		annotations[key] = lab.TargetLabel + "=" + targetValue
 	}
 	maps.Copy(annotations, r.Annotations)
@@ -211,7 +227,7 @@ func (r *runner) deleteService(ctx context.Context, number, remaining int) error
 func (r *runner) addNode(ctx context.Context) (time.Duration, error) {
 	r.extraNodes++
 	added := lab.DemoMachine(r.Nodes + r.extraNodes)
-	if err := r.joinNode(ctx, added, true); err != nil {
+	if err := r.joinNode(ctx, r.cluster.Cloud, added, true); err != nil {
 		return 0, err
 	}
 	if err := r.waitFor(ctx, r.nodesInitialized(r.Nodes+r.extraNodes)); err != nil {
@@ -249,13 +265,30 @@ func (r *runner) start(ctx context.Context) (time.Duration, error) {
 }
 
 // lastCall returns the time of the last call to the cloud, since the start of a phase.
-func (r *runner) lastCall(started time.Time) time.Duration {
-	calls := r.cluster.Cloud.World.Front().Log().Calls()
-	if len(calls) == 0 {
-		return 0
+func (r *runner) lastCall(started time.Time) (last time.Duration) {
+	for _, log := range r.logs() {
+		if calls := log.Calls(); len(calls) > 0 {
+			call := calls[len(calls)-1]
+			last = max(last, call.At.Add(call.Duration).Sub(started))
+		}
 	}
-	last := calls[len(calls)-1]
-	return last.At.Add(last.Duration).Sub(started)
+	return last
+}
+
+// logs returns the calls of each cloud.
+func (r *runner) logs() (logs []*sim.Log) {
+	for _, cloud := range r.cluster.Clouds {
+		logs = append(logs, cloud.World.Front().Log())
+	}
+	return logs
+}
+
+// calls returns the number of calls to all clouds.
+func (r *runner) calls() (n int) {
+	for _, log := range r.logs() {
+		n += log.Len()
+	}
+	return n
 }
 
 func (r *runner) restart(ctx context.Context) error {
@@ -321,9 +354,11 @@ func (r *runner) deleteAll(ctx context.Context) (time.Duration, error) {
 	if err := r.waitFor(ctx, r.servicesLeft(0)); err != nil {
 		return 0, err
 	}
-	if orphans := r.cluster.Cloud.World.LoadBalancers(); len(orphans) > 0 {
-		return 0, fmt.Errorf("the Services are deleted, but %s left, the first is %s", count(len(orphans), "load balancer"),
-			orphans[0].Name)
+	for _, cloud := range r.cluster.Clouds {
+		if orphans := cloud.World.LoadBalancers(); len(orphans) > 0 {
+			return 0, fmt.Errorf("the Services are deleted, but %s of %s left, the first is %s",
+				count(len(orphans), "load balancer"), cloud.Provider, orphans[0].Name)
+		}
 	}
 	err = each(ctx, r.Nodes+r.extraNodes, func(ctx context.Context, i int) error {
 		return client.Nodes().Delete(ctx, lab.DemoMachine(i).Name, metav1.DeleteOptions{})
@@ -338,7 +373,7 @@ func (r *runner) restartWithRoutes(ctx context.Context) error {
 	// The first machines have their pod ranges in the phase of routes already.
 	routed := lab.DemoMachine(lab.RoutedNodes + 1)
 	routed.Name = "node-routed" // The machines of the deleted nodes still run.
-	if err := r.joinNode(ctx, routed, false); err != nil {
+	if err := r.joinNode(ctx, r.cluster.Cloud, routed, false); err != nil {
 		return err
 	}
 	if err := r.cluster.StartManager(ctx, "--configure-cloud-routes=true", "--cluster-cidr="+lab.PodRange); err != nil {

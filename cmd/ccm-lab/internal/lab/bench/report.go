@@ -38,11 +38,8 @@ type Report struct {
 
 // mutations returns the mutations of a phase.
 func (r Report) mutations(key string) int {
-	i := slices.IndexFunc(r.Phases, func(p Phase) bool { return p.Key == key })
-	if i < 0 {
-		return 0
-	}
-	return r.Phases[i].Mutations
+	p, _ := r.phase(key)
+	return p.Mutations
 }
 
 // Phase is the result of one phase.
@@ -60,6 +57,8 @@ type Phase struct {
 	// CPUSeconds is the CPU time of ccm in the phase, PeakMemoryBytes its largest resident set since its start.
 	CPUSeconds      float64 `json:"cpuSeconds"`
 	PeakMemoryBytes int64   `json:"peakMemoryBytes"`
+	// Clouds counts the calls of each cloud; nil with one cloud.
+	Clouds map[string]int `json:"clouds,omitempty"`
 	// Operations counts the calls of each operation.
 	Operations map[string]int `json:"operations,omitempty"`
 	// Again has the calls of a manager that starts when the phase is complete, with Options.Again.

@@ -94,17 +94,12 @@ func (r *runner) waitFor(ctx context.Context, g goal) error {
 
 // waitUntilQuiet waits until no call has reached the cloud for the period.
 func (r *runner) waitUntilQuiet(ctx context.Context, period time.Duration) error {
-	log := r.cluster.Cloud.World.Front().Log()
-	idle := lab.NewIdle(period, log.Len)
+	idle := lab.NewIdle(period, r.calls)
 	return r.waitFor(ctx, goal{
 		description: "a cloud without calls for " + period.String(),
 		missing:     func() int { return boolToInt(!idle.Reached()) },
 		examples: func() []string {
-			all := log.Calls()
-			if len(all) == 0 {
-				return nil
-			}
-			return []string{fmt.Sprintf("%d calls so far, the last is %s", len(all), all[len(all)-1].Name)}
+			return []string{fmt.Sprintf("%d calls so far", r.calls())}
 		},
 	})
 }

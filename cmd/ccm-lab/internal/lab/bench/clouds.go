@@ -1,0 +1,108 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
+)
+
+// CloudsPhases are the phases of a benchmark of several clouds in one manager.
+func CloudsPhases() []string {
+	return []string{lab.PhaseJoin, lab.PhaseCreateAll, lab.PhaseRestart, lab.PhaseRestartAgain, lab.PhaseDeleteAll}
+}
+
+// CloudsReport compares a manager of several clouds with one manager for each of them.
+type CloudsReport struct {
+	// Alone are the results with one cloud each, in the order of Together.Provider.
+	Alone []Report `json:"alone"`
+	// Together is the result of one manager.
+	Together Report `json:"together"`
+}
+
+// RunClouds measures each cloud alone, each on a cluster of its own, and then all of them in one manager.
+func RunClouds(ctx context.Context, b lab.Binaries, o Options) (report CloudsReport, err error) {
+	run := func(providers, dir string) (Report, error) {
+		one := o
+		one.Provider, one.Dir, one.Phases = providers, filepath.Join(o.Dir, dir), CloudsPhases()
+		one.Step = func(ctx context.Context, name string, do func(context.Context) error) error {
+			return o.Step(ctx, dir+": "+name, do)
+		}
+		if err := os.Mkdir(one.Dir, 0o700); err != nil {
+			return Report{}, err
+		}
+		return Run(ctx, b, one)
+	}
+	for _, provider := range strings.Split(o.Provider, ",") {
+		alone, err := run(provider, provider)
+		if err != nil {
+			return report, fmt.Errorf("%s alone: %w", provider, err)
+		}
+		report.Alone = append(report.Alone, alone)
+	}
+	report.Together, err = run(o.Provider, "together")
+	return report, err
+}
+
+// WriteJSON writes the report as JSON.
+func (r CloudsReport) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// WriteTable writes the report as two tables: calls by cloud; seconds and memory.
+func (r CloudsReport) WriteTable(w io.Writer) error {
+	first := r.Alone[0]
+	fmt.Fprintf(w, "clouds %s in one manager, and alone; %d ms per call; %s and %s in each; %d CPUs for everything\n",
+		strings.ReplaceAll(r.Together.Provider, ",", ", "), first.LatencyMilliseconds, count(first.Nodes, "node"),
+		count(first.Services, "Service"), first.CPUs)
+	fmt.Fprint(w, "CALLS to each cloud; SECONDS of the slowest cloud alone; peak MEMORY of the managers alone, added\n\n")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "\t")
+	for _, alone := range r.Alone {
+		fmt.Fprintf(t, "CALLS %s\ttogether\t", alone.Provider)
+	}
+	fmt.Fprint(t, "SECONDS\ttogether\tMEMORY\ttogether\t")
+	width := 0
+	for _, p := range r.Together.Phases {
+		width = max(width, len(p.Key))
+	}
+	for _, p := range r.Together.Phases {
+		fmt.Fprintf(t, "\n%s\t", p.Key+strings.Repeat(" ", width-len(p.Key)))
+		slowest, memory := 0.0, int64(0)
+		for _, alone := range r.Alone {
+			a, _ := alone.phase(p.Key)
+			slowest, memory = max(slowest, a.Seconds), memory+a.PeakMemoryBytes
+			fmt.Fprintf(t, "%s\t%s\t", thousands(a.calls()), thousands(p.Clouds[alone.Provider]))
+		}
+		fmt.Fprintf(t, "%.1f\t%.1f (%s)\t%s\t%s (%s)\t", slowest, p.Seconds, change(p.Seconds, slowest), mebibytes(memory),
+			mebibytes(p.PeakMemoryBytes), change(float64(p.PeakMemoryBytes), float64(memory)))
+	}
+	fmt.Fprintln(t)
+	return t.Flush()
+}
+
+// phase returns a phase by its key.
+func (r Report) phase(key string) (Phase, bool) {
+	i := slices.IndexFunc(r.Phases, func(p Phase) bool { return p.Key == key })
+	if i < 0 {
+		return Phase{}, false
+	}
+	return r.Phases[i], true
+}
+
+// change formats the difference of two values in percent of the second.
+func change(value, base float64) string {
+	if base == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%+.0f %%", (value-base)/base*100)
+}
