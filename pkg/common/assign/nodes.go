@@ -110,7 +110,7 @@ func (n *Nodes) Owner(node *v1.Node) string {
 	return ""
 }
 
-// OwnerOf returns the name of the cloud that the Node of a name belongs to, as Owner does; empty if there is no such Node.
+// OwnerOf returns the name of the cloud that the Node of a name belongs to, as Owner does; empty if there is none.
 func (n *Nodes) OwnerOf(name string) string {
 	node, err := n.lister.Get(name)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// endpointNodes returns a function that returns the names of the nodes with endpoints of a Service that get traffic, one
-// for each endpoint, and an empty one for an endpoint outside of the nodes. It reads the cache of the API server.
+// endpointNodes returns a function that returns the name of the node of each endpoint of a Service that gets traffic;
+// empty for an endpoint outside of the nodes. It reads the cache of the API server.
 func endpointNodes(client kubernetes.Interface) func(context.Context, *v1.Service) ([]string, error) {
 	return func(ctx context.Context, service *v1.Service) ([]string, error) {
 		selector := labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service.Name})

@@ -158,9 +158,9 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 			return report, fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
-	if o.Again && report.mutations(lab.PhaseCreateAll) > 0 {
+	if o.Again && report.phase(lab.PhaseCreateAll).Mutations > 0 {
 		err = o.Step(ctx, "interruption", func(ctx context.Context) (err error) {
-			report.Interruption, err = r.interrupt(ctx, report.mutations(lab.PhaseCreateAll))
+			report.Interruption, err = r.interrupt(ctx, report.phase(lab.PhaseCreateAll).Mutations)
 			return err
 		})
 	}

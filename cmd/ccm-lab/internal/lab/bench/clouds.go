@@ -79,7 +79,7 @@ func (r CloudsReport) WriteTable(w io.Writer) error {
 		fmt.Fprintf(t, "\n%s\t", p.Key+strings.Repeat(" ", width-len(p.Key)))
 		slowest, memory := 0.0, int64(0)
 		for _, alone := range r.Alone {
-			a, _ := alone.phase(p.Key)
+			a := alone.phase(p.Key)
 			slowest, memory = max(slowest, a.Seconds), memory+a.PeakMemoryBytes
 			fmt.Fprintf(t, "%s\t%s\t", thousands(a.calls()), thousands(p.Clouds[alone.Provider]))
 		}
@@ -90,13 +90,13 @@ func (r CloudsReport) WriteTable(w io.Writer) error {
 	return t.Flush()
 }
 
-// phase returns a phase by its key.
-func (r Report) phase(key string) (Phase, bool) {
+// phase returns a phase by its key; a zero one if it was not measured.
+func (r Report) phase(key string) Phase {
 	i := slices.IndexFunc(r.Phases, func(p Phase) bool { return p.Key == key })
 	if i < 0 {
-		return Phase{}, false
+		return Phase{}
 	}
-	return r.Phases[i], true
+	return r.Phases[i]
 }
 
 // change formats the difference of two values in percent of the second.

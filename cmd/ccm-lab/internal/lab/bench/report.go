@@ -36,12 +36,6 @@ type Report struct {
 	Interruption *Interruption `json:"interruption,omitempty"`
 }
 
-// mutations returns the mutations of a phase.
-func (r Report) mutations(key string) int {
-	p, _ := r.phase(key)
-	return p.Mutations
-}
-
 // Phase is the result of one phase.
 type Phase struct {
 	// Key identifies the phase: one of the constants of package lab.
