@@ -148,9 +148,9 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 	if request.Depth == lbcommon.Full {
 		d.Members, d.Groups = true, c.settings.ManageSecurityGroups
 	}
-	// Each member has to be known if members change one by one, and if those of unowned nodes are kept.
-	if request.Want != nil && !c.settings.Serial && !request.Want.HasUnowned() {
-		d.Checksums = observe.ParseChecksums(request.Want.MemberNote)
+	// Each member has to be known if members change one by one.
+	if request.Want != nil && !c.settings.Serial {
+		d.Checksums = checksums(*request.Want)
 	}
 	have, err := c.store.Observe(ctx, key, d)
 	if err == nil && d.Checksums != nil && c.keepsSurplusPools(request, have) {
@@ -172,6 +172,20 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 		c.applier.ForgetUnanswered(key)
 	}
 	return have, err
+}
+
+// checksums returns the stored checksums of members that replace a read. Members of unowned nodes are kept, so that with
+// such nodes, only a pool that has exactly the desired members is not read.
+func checksums(want Desired) observe.Checksums {
+	stored := observe.ParseChecksums(want.MemberNote)
+	if !want.HasUnowned() {
+		return stored
+	}
+	var desired []string
+	for _, port := range want.Ports {
+		desired = append(desired, observe.MemberChecksum(port.Members))
+	}
+	return stored.Only(desired)
 }
 
 // keepsSurplusPools reports whether a held change can keep pools that the desired state does not have: those of other

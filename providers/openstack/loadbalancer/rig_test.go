@@ -167,6 +167,12 @@ func (r *rig) restart() {
 		return server, nil
 	}})
 	r.manager = lbcommon.New(lbcommon.Options{Provider: "openstack", Vocabulary: annotation.Vocabulary("openstack")}, r.cloud)
+	r.manager.SetRuntime(r.runtime())
+	r.front.Log().Reset()
+}
+
+// runtime returns the access of a manager to the cluster.
+func (r *rig) runtime() provider.Runtime {
 	runtime := provider.Runtime{Recorder: r.recorder, ClusterUID: r.uid, SetCondition: setCondition}
 	if r.annotates {
 		runtime.Annotate = func(_ context.Context, svc *v1.Service, annotations map[string]string) error {
@@ -174,8 +180,7 @@ func (r *rig) restart() {
 			return nil
 		}
 	}
-	r.manager.SetRuntime(runtime)
-	r.front.Log().Reset()
+	return runtime
 }
 
 // setCondition sets or removes a condition of a Service, as the API server does.

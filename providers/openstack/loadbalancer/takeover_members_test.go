@@ -45,7 +45,7 @@ func (r *rig) classify() {
 	r.manager = lbcommon.New(lbcommon.Options{
 		Provider: "openstack", Vocabulary: annotation.Vocabulary("openstack"), OwnsNode: owns, Nodes: lister,
 	}, r.cloud)
-	r.manager.SetRuntime(provider.Runtime{Recorder: r.recorder, ClusterUID: r.uid})
+	r.manager.SetRuntime(r.runtime())
 }
 
 // renameProviderID gives a node another provider ID.
@@ -355,5 +355,53 @@ func TestSerialDriverKeepsNamesOfMembers(t *testing.T) {
 		}
 		r.remove(svc)
 		r.nothing()
+	})
+}
+
+// Nodes of other clouds cost a manager that starts no reads of members, unless one of them may be a member.
+func TestMembersAreNotReadBecauseOfUnownedNodes(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		r.annotates = true
+		svc := service()
+		r.renameProviderID(2, "aws:///eu-central-1a/i-0123456789abcdef0")
+		r.classify()
+		r.ensure(svc)
+		r.ensure(svc)
+		if n := len(r.membersAt(80)); n != 2 || svc.Annotations[annotation.KeyMembers] == "" {
+			t.Fatalf("%d members, want 2; annotations %v", n, svc.Annotations)
+		}
+		r.classify()
+		r.ensure(svc)
+		if n := r.count("ListMembers"); n > 0 {
+			t.Errorf("a manager that starts reads the members of %d pools: %v", n, r.calls())
+		}
+		// A node of another cloud that another manager added is seen, and kept when a node joins.
+		added := api.Member{Address: r.nodes[2].Status.Addresses[1].Address, Port: 30080}
+		if _, err := r.api.CreateMember(t.Context(), r.pool(80).ID, added); err != nil {
+			t.Fatal(err)
+		}
+		r.launch("node-3")
+		r.classify()
+		r.ensure(svc)
+		if n := len(r.membersAt(80)); n != 4 {
+			t.Errorf("%d members, want 4 with that of the other cloud", n)
+		}
+	})
+}
+
+// The first edit after a take-over writes the marks with the members that it changes, in one sync.
+func TestEditOfNodePortAfterTakeOver(t *testing.T) {
+	svc := service()
+	takeOver(t, sim.Options{}, svc, func(r *rig, _ api.LoadBalancer) {
+		r.ensure(svc)
+		if m := r.mutations(); len(m) > 0 {
+			t.Fatalf("the take-over changes %v", m)
+		}
+		svc.Spec.Ports[0].NodePort = 31080
+		r.ensure(svc)
+		want := []string{"AddTag", "BatchUpdateMembers", "UpdateLoadBalancer"}
+		if m := r.mutations(); !slices.Equal(slices.Sorted(slices.Values(m)), want) {
+			t.Errorf("changes %v, want %v", m, want)
+		}
 	})
 }

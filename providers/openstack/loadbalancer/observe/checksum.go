@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,6 +35,12 @@ func ParseChecksums(text string) Checksums {
 		}
 	}
 	return found
+}
+
+// Only returns those whose members have one of these checksums.
+func (c Checksums) Only(members []string) Checksums {
+	maps.DeleteFunc(c, func(_ string, stored checksum) bool { return !slices.Contains(members, stored.members) })
+	return c
 }
 
 // lookup returns the checksum of a pool's members, or "" if the IDs of its members have changed since it was stored.
