@@ -12,14 +12,14 @@ import (
 func local(s *v1.Service) { s.Spec.ExternalTrafficPolicy = v1.ServiceExternalTrafficPolicyLocal }
 
 func TestServiceWhoseEndpointsAreElsewhereIsTold(t *testing.T) {
-	told := []string{"LoadBalancerEndpointsElsewhere"}
+	warned := []string{"LoadBalancerEndpointsElsewhere"}
 	for name, tc := range map[string]struct {
 		service   *v1.Service
 		endpoints []string
 		want      []string
 	}{
-		"all on nodes of another cloud":     {web(local), []string{"b1", "b2"}, told},
-		"on a node of no cloud":             {web(local), []string{""}, told},
+		"all on nodes of another cloud":     {web(local), []string{"b1", "b2"}, warned},
+		"on a node of no cloud":             {web(local), []string{""}, warned},
 		"one on a node of its own cloud":    {web(local), []string{"b1", "a1"}, nil},
 		"no endpoints":                      {web(local), []string{}, nil},
 		"in the cloud of the endpoints":     {web(local, selecting("b")), []string{"b1"}, nil},
