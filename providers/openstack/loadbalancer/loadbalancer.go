@@ -174,8 +174,8 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 	return have, err
 }
 
-// checksums returns the stored checksums of members that replace a read. Members of unowned nodes are kept, so that with
-// such nodes, only a pool that has exactly the desired members is not read.
+// checksums returns the stored checksums of members that replace a read. Members of unowned nodes are kept: with such
+// nodes, only a pool that has exactly the desired members is not read.
 func checksums(want Desired) observe.Checksums {
 	stored := observe.ParseChecksums(want.MemberNote)
 	if !want.HasUnowned() {
