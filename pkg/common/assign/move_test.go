@@ -145,12 +145,7 @@ func TestDeletionDuringAMove(t *testing.T) {
 // Going back before the new load balancer has an address needs no approval: the old one has the traffic.
 func TestMoveIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServiceTest(t, web(finalized))
-		s.a.exist = true
-		s.start("a", "b")
-		s.edit(selecting("b"))
-		s.edit(approving(s.heldID()))
-		s.want("a to b", "a", "b")
+		s := newMoveTest(t)
 		s.edit(selecting("a"))
 		s.want("b to a", "a", "b")
 		if err := s.ensure("a"); err != nil {
@@ -165,12 +160,7 @@ func TestMoveIsTakenBack(t *testing.T) {
 // creates nothing any more.
 func TestMoveIsTakenBackBeforeAnythingExists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServiceTest(t, web(finalized))
-		s.a.exist = true
-		s.start("a", "b")
-		s.edit(selecting("b"))
-		s.edit(approving(s.heldID()))
-		s.want("a to b", "a", "b")
+		s := newMoveTest(t)
 		added := s.additions("a")
 		s.edit(selecting("a"))
 		s.want("b to a", "a", "b")
@@ -192,12 +182,7 @@ func TestMoveIsTakenBackBeforeAnythingExists(t *testing.T) {
 // once more when the move has ended: the other's may have written its address just before.
 func TestMoveIsTakenBackDuringACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServiceTest(t, web(finalized))
-		s.a.exist = true
-		s.start("a", "b")
-		s.edit(selecting("b"))
-		s.edit(approving(s.heldID()))
-		s.want("a to b", "a", "b")
+		s := newMoveTest(t)
 		s.b.during = func() {
 			s.edit(selecting("a"))
 			s.want("b to a", "a", "b")
@@ -228,4 +213,16 @@ func (s *serviceTest) additions(cloud string) func() int64 {
 	synctest.Wait()
 	before := added.Load()
 	return func() int64 { return added.Load() - before }
+}
+
+// newMoveTest returns an assignment with a Service whose move from a to b has started.
+func newMoveTest(t *testing.T) *serviceTest {
+	t.Helper()
+	s := newServiceTest(t, web(finalized))
+	s.a.exist = true
+	s.start("a", "b")
+	s.edit(selecting("b"))
+	s.edit(approving(s.heldID()))
+	s.want("a to b", "a", "b")
+	return s
 }

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -52,11 +51,7 @@ func RunClouds(ctx context.Context, b lab.Binaries, o Options) (report CloudsRep
 }
 
 // WriteJSON writes the report as JSON.
-func (r CloudsReport) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
-}
+func (r CloudsReport) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
 
 // WriteTable writes the report as two tables: calls by cloud; seconds and memory.
 func (r CloudsReport) WriteTable(w io.Writer) error {

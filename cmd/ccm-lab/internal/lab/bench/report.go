@@ -99,10 +99,12 @@ func (r Report) Missed() (names []string) {
 }
 
 // WriteJSON writes the report as JSON.
-func (r Report) WriteJSON(w io.Writer) error {
+func (r Report) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+
+func writeJSON(w io.Writer, report any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(r)
+	return e.Encode(report)
 }
 
 // WriteTable writes the report as a table.
