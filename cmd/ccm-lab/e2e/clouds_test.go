@@ -402,3 +402,49 @@ func TestUnreadableConfigurationOfOneCloud(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, stderr)
 	}
 }
+
+// TestCloudAnswersForAnotherAccount: one cloud answers without any of its machines and load balancers. None of its nodes
+// is deleted, and the other cloud works.
+func TestCloudAnswersForAnotherAccount(t *testing.T) {
+	t.Parallel()
+	c := newClouds(t, fakeAndAWS, "--node-not-found-grace=1s")
+	other, err := lab.StartCloud(t.Context(), aws.ProviderName, "127.0.0.1:0", lab.SimulatorOptions{})
+	c.must(err)
+	t.Cleanup(func() { c.must(other.Close()) })
+	c.start()
+	// The answer about a node counts if it is not the same for three others that are Ready.
+	ofAWS := c.join(aws.ProviderName, 4)
+	c.eventually("the nodes", c.initialized(aws.ProviderName, ofAWS...))
+	c.create("sick", aws.ProviderName)
+	c.eventually("the Service", c.served(aws.ProviderName, "sick"))
+	c.eventually("its members", c.balancers(aws.ProviderName, 1, 4))
+	own := c.gates[aws.ProviderName].target.Load().String()
+
+	c.gates[aws.ProviderName].lead(t, other.Endpoint)
+	c.must(lab.SetReady(t.Context(), c.plane.Client, ofAWS[0], false))
+	ofFake := c.join(fake.ProviderName, 1)
+	c.create("well", "")
+	c.eventually("the node of the other cloud", c.initialized(fake.ProviderName, ofFake...))
+	c.eventually("the Service of the other cloud", c.served(fake.ProviderName, "well"))
+	c.eventually("an Event about the node", func(ctx context.Context) error {
+		list, err := c.live.Events(ctx, "Node", "", ofAWS[0])
+		if err == nil && !slices.ContainsFunc(list, func(e string) bool {
+			return strings.HasPrefix(e, "NodeDeletionSuppressed") && strings.Contains(e, "check project, region and account")
+		}) {
+			err = fmt.Errorf("events %v", list)
+		}
+		return err
+	})
+	c.unchangedFor(calm, func(ctx context.Context) error {
+		return errors.Join(c.exist(ctx, append(ofFake, ofAWS...)...), c.balancers(aws.ProviderName, 1, 4)(ctx))
+	})
+
+	c.gates[aws.ProviderName].lead(t, own)
+	c.must(c.worlds[aws.ProviderName].Terminate(ofAWS[0]))
+	c.eventually("the deletion of a node whose machine is gone", func(ctx context.Context) error {
+		if c.exist(ctx, ofAWS[0]) == nil {
+			return errors.New("it exists")
+		}
+		return c.exist(ctx, append(ofFake, ofAWS[1:]...)...)
+	})
+}

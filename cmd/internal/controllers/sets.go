@@ -145,6 +145,7 @@ func (c *Sets) Watch(config *appconfig.CompletedConfig, o Options) {
 		ClusterName: config.ComponentConfig.KubeCloudShared.ClusterName, Informer: core.Services(), MoveDelay: o.MoveDelay,
 	}
 	var nodes []assign.NodeCloud
+	var finders []provider.InstanceFinder
 	for _, set := range c.sets {
 		impl, _ := set.cloud.LoadBalancer()
 		balancer, _ := impl.(loadbalancer.Interface)
@@ -154,6 +155,7 @@ func (c *Sets) Watch(config *appconfig.CompletedConfig, o Options) {
 		})
 		owner, _ := set.cloud.(provider.NodeOwner)
 		finder, _ := set.cloud.(provider.InstanceFinder)
+		finders = append(finders, finder)
 		nodes = append(nodes, assign.NodeCloud{
 			Name: set.name(), Owns: owner.OwnsNode, HasInstance: finder.HasInstance,
 		})
@@ -164,7 +166,7 @@ func (c *Sets) Watch(config *appconfig.CompletedConfig, o Options) {
 	if len(c.sets) > 1 {
 		c.nodes = assign.NewNodes(core.Nodes(), nil, nodes...)
 		services.CloudOfNode = c.nodes.OwnerOf
-		c.unidentified = guard.Unidentified(c.nodes.HasInstance, o.Guard)
+		c.unidentified = guard.Unidentified(finders, c.nodes.HasInstance, o.Guard)
 	}
 	c.services = assign.NewServices(services)
 }

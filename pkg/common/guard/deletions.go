@@ -68,6 +68,19 @@ func (d *deletions) recordFound(uid types.UID) bool {
 	return wasAbsent
 }
 
+// missingSince returns when the instance of a node was first not found, and whether it was not found at the last check.
+func (d *deletions) missingSince(uid types.UID) (time.Time, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if a := d.absent[uid]; a != nil && d.options.Clock.Since(a.last) <= d.retention() {
+		return a.first, true
+	}
+	return time.Time{}, false
+}
+
+// acceptFirst reports whether the first answer that an instance does not exist may delete a node.
+func (d *deletions) acceptFirst() bool { return d.options.Confirmation <= 0 }
+
 // isKept reports whether the node is being kept although its instance was last found absent.
 func (d *deletions) isKept(uid types.UID) bool {
 	d.mu.Lock()
@@ -77,7 +90,7 @@ func (d *deletions) isKept(uid types.UID) bool {
 }
 
 // recordMissing records an authoritative answer that the node's instance does not exist, and decides about the node.
-// peers are Ready nodes whose instances the cloud does not find either.
+// peers are Ready nodes whose instances the cloud does not find either; they are not read for the first of two answers.
 func (d *deletions) recordMissing(uid types.UID, owner provider.Ownership, peers []string) verdict {
 	now := d.options.Clock.Now()
 	d.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
@@ -33,7 +34,7 @@ type guarded struct {
 	approvals string
 
 	loadBalancer loadbalancer.Interface
-	instances    cloudprovider.InstancesV2
+	instances    *instances
 	routes       cloudprovider.Routes
 
 	started     func() string
@@ -183,6 +184,14 @@ func (g *guarded) HasInstance(ctx context.Context, node *v1.Node) (bool, error) 
 	return g.shared.instanceExists(ctx, inner, node)
 }
 
+// MissingPeers implements provider.InstanceFinder.
+func (g *guarded) MissingPeers(ctx context.Context, since time.Time) ([]string, error) {
+	if g.instances == nil {
+		return nil, nil
+	}
+	return g.instances.peers.missingPeers(ctx, since)
+}
+
 // Health implements provider.HealthReporter. It returns nothing if the provider does not report health by part.
 func (g *guarded) Health() []provider.PartHealth {
 	if parked := g.shared.observe.panics.health(); parked != nil {
@@ -243,7 +252,10 @@ func (g *guarded) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 
 // InstancesV2 implements cloudprovider.Interface.
 func (g *guarded) InstancesV2() (cloudprovider.InstancesV2, bool) {
-	return g.instances, g.instances != nil
+	if g.instances == nil {
+		return nil, false
+	}
+	return g.instances, true
 }
 
 // Routes implements cloudprovider.Interface.

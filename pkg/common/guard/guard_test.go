@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 func TestSentinelsPassUnwrapped(t *testing.T) {
@@ -139,9 +141,8 @@ func TestOldAbsenceExpires(t *testing.T) {
 	f.exists(t, n, true)
 	f.pass(forgetAfter + time.Second)
 	f.exists(t, node("other", "spy://2"), true)
-	inst, ok := f.instances.(*instances)
-	if !ok || len(inst.deletions.absent) != 1 {
-		t.Errorf("memory holds %d absences, want the live one", len(inst.deletions.absent))
+	if absent := f.instances.deletions.absent; len(absent) != 1 {
+		t.Errorf("memory holds %d absences, want the live one", len(absent))
 	}
 }
 
@@ -199,12 +200,13 @@ func TestDeletionsAreLimited(t *testing.T) {
 	f.exists(t, c, false)
 }
 
+func ready(n *v1.Node) *v1.Node {
+	n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
+	return n
+}
+
 // A cloud that finds no machine of the cluster is another project or region: nothing is deleted because of it.
 func TestCloudMustFindReadyNodes(t *testing.T) {
-	ready := func(n *v1.Node) *v1.Node {
-		n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
-		return n
-	}
 	lost := node("lost", "spy://1")
 	for name, test := range map[string]struct {
 		others  []*v1.Node
@@ -235,9 +237,82 @@ func TestCloudMustFindReadyNodes(t *testing.T) {
 			}
 			// The next answers are about the cloud of the corrected configuration.
 			f.spy.found = map[string]bool{"a": true, "b": true, "c": true, "d": true}
-			f.pass(peersAge)
+			f.pass(peersAge + time.Second)
 			f.exists(t, lost, false)
 		})
+	}
+}
+
+// The account of the cloud changes once, at any of its calls: to a wrong one, or back. A node whose instance exists in the
+// right one is not deleted, whatever else is read meanwhile; one without an instance is.
+func TestAccountChangesOnce(t *testing.T) {
+	for call := range 41 {
+		for _, right := range []bool{true, false} {
+			testAccountChange(t, right, call, node("silent", "spy://1"))
+			testAccountChange(t, right, call, node("gone", "spy://2"), node("silent", "spy://1"))
+		}
+	}
+}
+
+// testAccountChange checks silent nodes in their order every five seconds, while the account changes at a call.
+func testAccountChange(t *testing.T, right bool, call int, silent ...*v1.Node) {
+	t.Helper()
+	f := newFixture(t, Options{})
+	calls := 0
+	f.spy.answer = func(name string) bool {
+		f.pass(time.Millisecond)
+		if calls++; calls == call {
+			right = !right
+		}
+		return right && name != "gone"
+	}
+	f.withNodes(t, append(silent, ready(node("a", "spy://3")), ready(node("b", "spy://4")))...)
+	deleted := map[string]bool{}
+	for range 50 {
+		for _, n := range silent {
+			exists, err := f.instances.InstanceExists(t.Context(), n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			deleted[n.Name] = deleted[n.Name] || !exists
+		}
+		f.pass(5 * time.Second)
+	}
+	if calls <= call || deleted["silent"] || right && len(silent) > 1 && !deleted["gone"] {
+		t.Errorf("changed at call %d of %d, right at the end %v: deleted %v", call, calls, right, deleted)
+	}
+}
+
+// One cloud of several answers for another account: a node without a provider ID may be its own.
+func TestUnidentifiedNodesAreKeptBesideAnotherAccount(t *testing.T) {
+	one, two := newFixture(t, Options{}), newFixture(t, Options{})
+	for _, f := range []*fixture{one, two} {
+		f.spy.exists, f.spy.found = false, map[string]bool{"a": true}
+		f.withNodes(t, ready(node("a", "spy://1")))
+	}
+	has := func(context.Context, *v1.Node) (bool, error) { return false, nil }
+	all, ok := Unidentified([]provider.InstanceFinder{one, two}, has, Options{Clock: one.clock}).InstancesV2()
+	if !ok {
+		t.Fatal("no instances")
+	}
+	check := func() (exists bool) {
+		for range DefaultNotFoundGrace/time.Minute + 1 {
+			var err error
+			if exists, err = all.InstanceExists(t.Context(), node("joined", "")); err != nil {
+				t.Error(err)
+			}
+			one.pass(time.Minute)
+			two.pass(time.Minute)
+		}
+		return exists
+	}
+	two.spy.found = nil
+	if !check() {
+		t.Error("the node is deleted although one cloud does not find its Ready node")
+	}
+	two.spy.found = map[string]bool{"a": true}
+	if check() {
+		t.Error("the node is kept although both clouds find their Ready nodes")
 	}
 }
 

@@ -21,7 +21,7 @@ type instances struct {
 	inner     cloudprovider.InstancesV2
 	dryRun    bool
 	deletions *deletions
-	peers     *peers
+	peers     peerChecker
 }
 
 var _ cloudprovider.InstancesV2 = (*instances)(nil)
@@ -39,11 +39,19 @@ func (i *instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, er
 	if owner == provider.Foreign {
 		return true, nil
 	}
+	uid := identity(node)
+	// The peers are read between two answers about the node. A cloud whose account changes once, to a wrong one or back,
+	// cannot miss the node twice and find the peers in between.
+	since, again := i.deletions.missingSince(uid)
+	var missingPeers []string
+	var peersErr error
+	if again {
+		missingPeers, peersErr = i.peers.missingPeers(ctx, since)
+	}
 	exists, err := i.instanceExists(ctx, i.inner, node)
 	if err != nil {
 		return exists, err
 	}
-	uid := identity(node)
 	if exists {
 		if i.deletions.recordFound(uid) {
 			i.events.sendNode(node, events.InstanceFound,
@@ -51,11 +59,13 @@ func (i *instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, er
 		}
 		return true, nil
 	}
-	peers, err := i.peers.notFound(ctx)
-	if err != nil {
-		return false, err
+	if !again && i.deletions.acceptFirst() {
+		missingPeers, peersErr = i.peers.missingPeers(ctx, i.clock.Now())
 	}
-	v := i.deletions.recordMissing(uid, owner, peers)
+	if peersErr != nil {
+		return false, peersErr
+	}
+	v := i.deletions.recordMissing(uid, owner, missingPeers)
 	if v.kept == "" {
 		return false, nil
 	}
@@ -69,6 +79,17 @@ func (i *instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, er
 func (s *shared) instanceExists(ctx context.Context, inner cloudprovider.InstancesV2, node *v1.Node) (bool, error) {
 	return observed(ctx, s.observe, "InstancesV2", "InstanceExists", func(ctx context.Context) (bool, error) {
 		return inner.InstanceExists(ctx, node)
+	}, tracing.Node.String(node.Name))
+}
+
+// readInstance is instanceExists without a snapshot.
+func (s *shared) readInstance(ctx context.Context, inner cloudprovider.InstancesV2, node *v1.Node) (bool, error) {
+	reader, ok := inner.(provider.InstanceReader)
+	if !ok {
+		return s.instanceExists(ctx, inner, node)
+	}
+	return observed(ctx, s.observe, "InstancesV2", "InstanceExists", func(ctx context.Context) (bool, error) {
+		return reader.ReadInstanceExists(ctx, node)
 	}, tracing.Node.String(node.Name))
 }
 

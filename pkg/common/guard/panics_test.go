@@ -95,7 +95,7 @@ func TestBudgetOfSeveralClouds(t *testing.T) {
 func TestUnidentifiedNodesAreKept(t *testing.T) {
 	clk := newFixture(t, Options{}).clock
 	exists, err := false, error(nil)
-	cloud := Unidentified(func(context.Context, *v1.Node) (bool, error) { return exists, err },
+	cloud := Unidentified(nil, func(context.Context, *v1.Node) (bool, error) { return exists, err },
 		Options{NotFoundGrace: 10 * time.Minute, Clock: clk})
 	instances, _ := cloud.InstancesV2()
 	n := node("n", "")

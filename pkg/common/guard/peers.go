@@ -23,8 +23,15 @@ const (
 	peersAge = 30 * time.Second
 )
 
-// peers are the Ready nodes of a cloud. A cloud that finds none of their instances answers for another project, region
+// peerChecker looks up the instances of Ready nodes. A cloud that finds none of them answers for another project, region
 // or account: what it does not find may exist.
+type peerChecker interface {
+	// missingPeers returns the names of Ready nodes whose instances the cloud does not find, by reads that started at since
+	// or later: none if it finds one of them, or if there are no such nodes. An error says nothing about them.
+	missingPeers(ctx context.Context, since time.Time) ([]string, error)
+}
+
+// peers are the Ready nodes of a cloud.
 type peers struct {
 	*shared
 	inner   cloudprovider.InstancesV2
@@ -33,15 +40,22 @@ type peers struct {
 	next int
 }
 
-func newPeers(s *shared, inner cloudprovider.InstancesV2) *peers {
+func newPeers(s *shared, inner cloudprovider.InstancesV2) peerChecker {
+	if checker, ok := inner.(peerChecker); ok {
+		return checker
+	}
 	p := &peers{shared: s, inner: inner}
-	p.missing = snapshot.NewValue(snapshot.ValueOptions[[]string]{Clock: s.clock, MaxAge: peersAge, Read: p.read})
+	p.missing = snapshot.NewValue(snapshot.ValueOptions[[]string]{Clock: s.clock, Read: p.read})
 	return p
 }
 
-// notFound returns the names of Ready nodes whose instances the cloud does not find: none if it finds one of them, or
-// if there are no such nodes. An error says nothing about them.
-func (p *peers) notFound(ctx context.Context) ([]string, error) { return p.missing.Get(ctx) }
+// missingPeers implements peerChecker.
+func (p *peers) missingPeers(ctx context.Context, since time.Time) ([]string, error) {
+	if oldest := p.clock.Now().Add(-peersAge); since.Before(oldest) {
+		since = oldest
+	}
+	return p.missing.GetSince(ctx, since)
+}
 
 func (p *peers) read(ctx context.Context) ([]string, error) {
 	ready, err := p.ready()
@@ -52,7 +66,7 @@ func (p *peers) read(ctx context.Context) ([]string, error) {
 	for range min(maxPeers, len(ready)) {
 		p.next++
 		node := ready[p.next%len(ready)]
-		exists, err := p.instanceExists(ctx, p.inner, node)
+		exists, err := p.readInstance(ctx, p.inner, node)
 		if err != nil || exists {
 			return nil, err
 		}

@@ -29,7 +29,9 @@ type spy struct {
 	plan                    plan.Plan
 	exists                  bool
 	// found are the nodes whose instances exist in any case.
-	found  map[string]bool
+	found map[string]bool
+	// answer, if set, reports whether the instance of a node exists.
+	answer func(node string) bool
 	routes []*cloudprovider.Route
 	err    error
 	panics bool
@@ -69,6 +71,9 @@ func (s spyInstances) InstanceExists(_ context.Context, n *v1.Node) (bool, error
 	s.note("InstanceExists", n.Name)
 	if s.panics {
 		panic("a defect")
+	}
+	if s.answer != nil {
+		return s.answer(n.Name), s.err
 	}
 	return s.exists || s.found[n.Name], s.err
 }

@@ -338,6 +338,27 @@ func TestAbsenceRequiresReadOfThatInstance(t *testing.T) {
 	}
 }
 
+func TestReadInstanceExistsIgnoresTheSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(2)
+		i := newInstances(c)
+		exists := func(what string, read func(context.Context, *v1.Node) (bool, error), want bool) {
+			t.Helper()
+			if got, err := read(t.Context(), readyNode(1)); err != nil || got != want {
+				t.Errorf("%s: %v, %v, want %v", what, got, err, want)
+			}
+		}
+		exists("first", i.InstanceExists, true)
+		c.terminate(1)
+		time.Sleep(time.Second)
+		exists("snapshot", i.InstanceExists, true)
+		exists("cloud", i.ReadInstanceExists, false)
+		c.launch(1)
+		exists("cloud", i.ReadInstanceExists, true)
+		exists("after", i.InstanceExists, true)
+	})
+}
+
 func TestErrorIsNeverAbsence(t *testing.T) {
 	for _, class := range []cloudapi.Class{
 		cloudapi.Denied, cloudapi.Throttled, cloudapi.Unavailable, cloudapi.Invalid, cloudapi.NotFound, cloudapi.Unknown,

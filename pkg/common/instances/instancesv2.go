@@ -16,7 +16,7 @@ import (
 
 // finder finds the instances of nodes.
 type finder interface {
-	// lookupNode returns the node's instance, as it was read at most age ago. With bulk, many nodes are looked up, so that
+	// lookupNode returns the node's instance, as it was read at most age ago, or after the call if age is 0. With bulk, many nodes are looked up, so that
 	// a list is worth its calls.
 	lookupNode(ctx context.Context, node *v1.Node, age time.Duration, bulk bool) (Instance, bool, error)
 }
@@ -28,6 +28,12 @@ type instancesV2 struct{ finder }
 // instance that started after the call.
 func (a instancesV2) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
 	_, found, err := a.lookupNode(ctx, node, SnapshotMaxAge, false)
+	return found, err
+}
+
+// ReadInstanceExists implements provider.InstanceReader.
+func (a instancesV2) ReadInstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
+	_, found, err := a.lookupNode(ctx, node, 0, false)
 	return found, err
 }
 

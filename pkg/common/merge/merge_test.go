@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,19 +15,25 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 )
 
-// crowd sets the values of Services at once, and returns their errors. One Service is first, so that the others arrive
-// while it is written.
+// crowd sets the values of Services at once, and returns their errors. The first by name is alone in the first write: the
+// others arrive meanwhile.
 func crowd(ctx context.Context, w *merge.Writers[rules], values map[string]string) map[string]error {
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	errs := map[string]error{}
-	for name, value := range values {
-		group.Go(func() {
-			_, err := w.Apply(ctx, "d", name, set(name, value))
-			mu.Lock()
-			defer mu.Unlock()
-			errs[name] = err
-		})
+	first := slices.Min(slices.Collect(maps.Keys(values)))
+	apply := func(name string) {
+		_, err := w.Apply(ctx, "d", name, set(name, values[name]))
+		mu.Lock()
+		defer mu.Unlock()
+		errs[name] = err
+	}
+	group.Go(func() { apply(first) })
+	synctest.Wait()
+	for name := range values {
+		if name != first {
+			group.Go(func() { apply(name) })
+		}
 	}
 	group.Wait()
 	return errs

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -11,4 +12,14 @@ type InstanceFinder interface {
 	// HasInstance reports whether the cloud has the instance of a Node without a provider ID. False is the answer to a
 	// read that started after the call. A provider that has not started returns an error.
 	HasInstance(ctx context.Context, node *v1.Node) (bool, error)
+	// MissingPeers returns the names of Ready Nodes whose instances the cloud does not find, by reads that started at
+	// since or later: none if it finds one of them. A cloud that finds none answers for another project, region or
+	// account, and HasInstance says nothing then.
+	MissingPeers(ctx context.Context, since time.Time) ([]string, error)
+}
+
+// InstanceReader is implemented by InstancesV2 that answer from a snapshot.
+type InstanceReader interface {
+	// ReadInstanceExists is InstanceExists, but both of its answers are those of a read that started after the call.
+	ReadInstanceExists(ctx context.Context, node *v1.Node) (bool, error)
 }

@@ -67,6 +67,13 @@ func (i *Instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, er
 	return i.Instances.InstanceExists(ctx, node)
 }
 
+// ReadInstanceExists implements provider.InstanceReader.
+func (i *Instances) ReadInstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
+	done := i.adopter.offer(node)
+	defer done()
+	return i.Instances.ReadInstanceExists(ctx, node)
+}
+
 // InstanceShutdown implements cloudprovider.InstancesV2.
 func (i *Instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {
 	done := i.adopter.offer(node)
