@@ -308,23 +308,28 @@ func TestCloudStartsLater(t *testing.T) {
 // and no node changes.
 func TestTwoManagersBecomeOne(t *testing.T) {
 	t.Parallel()
+	const n = 20 // nodes and Services of each cloud
 	c := newClouds(t, fakeAndAWS)
+	service := func(cloud string, i int) string { return fmt.Sprintf("%s-%d", cloud, i) }
 	c.restart(fake.ProviderName)
-	ofFake := c.join(fake.ProviderName, 3)
-	c.create("a", "")
-	c.create("b", "")
+	ofFake := c.join(fake.ProviderName, n)
+	for i := range n {
+		c.create(service(fake.ProviderName, i), "")
+	}
 	c.eventually("the nodes", c.initialized(fake.ProviderName, ofFake...))
-	c.eventually("the load balancers", c.balancers(fake.ProviderName, 2, 3))
+	c.eventually("the load balancers", c.balancers(fake.ProviderName, n, n))
 	c.must(c.live.Settle(t.Context())) // A manager that is stopped in the middle leaves changes to the next one.
 	own := c.live.Options.Args
 	c.live.Options.Args = append(slices.Clone(own), "--load-balancer-classes=own")
 	c.restart(aws.ProviderName)
-	ofAWS := c.join(aws.ProviderName, 3)
-	class := func(s *v1.Service) { s.Spec.LoadBalancerClass = ptr.To("unified-ccm.io/aws") }
-	c.create("c", "", class)
-	c.create("d", "", class)
+	ofAWS := c.join(aws.ProviderName, n)
+	for i := range n {
+		c.create(service(aws.ProviderName, i), "", func(s *v1.Service) {
+			s.Spec.LoadBalancerClass = ptr.To("unified-ccm.io/aws")
+		})
+	}
 	c.eventually("the nodes", c.initialized(aws.ProviderName, ofAWS...))
-	c.eventually("the load balancers", c.balancers(aws.ProviderName, 2, 3))
+	c.eventually("the load balancers", c.balancers(aws.ProviderName, n, n))
 	c.must(c.live.Settle(t.Context()))
 
 	versions := func() (all []string) {
@@ -345,18 +350,16 @@ func TestTwoManagersBecomeOne(t *testing.T) {
 		c.live.Options.Args = step.flags
 		c.restart(step.clouds...)
 		if len(step.clouds) > 1 {
-			for _, name := range []string{"a", "b"} {
-				c.eventually("the records", c.served(fake.ProviderName, name))
-			}
-			for _, name := range []string{"c", "d"} {
-				c.eventually("the records", c.served(aws.ProviderName, name))
+			for i := range 2 * n {
+				cloud := fakeAndAWS[i%2]
+				c.eventually("the records", c.served(cloud, service(cloud, i/2)))
 			}
 		}
 		c.unchangedFor(calm+time.Second, func(ctx context.Context) error {
 			if got := c.mutations(); got != mutations {
 				return fmt.Errorf("%v: %d changes in the clouds", step.clouds, got-mutations)
 			}
-			return errors.Join(c.balancers(fake.ProviderName, 2, 3)(ctx), c.balancers(aws.ProviderName, 2, 3)(ctx))
+			return errors.Join(c.balancers(fake.ProviderName, n, n)(ctx), c.balancers(aws.ProviderName, n, n)(ctx))
 		})
 		if got := versions(); !slices.Equal(got, nodes) {
 			t.Errorf("%v: nodes were changed: %v, were %v", step.clouds, got, nodes)
