@@ -20,6 +20,8 @@ func TestCommandLinesOfOtherManagersStart(t *testing.T) {
 		"tenant-name = t\ndomain-name = Default\nregion = one\n[LoadBalancer]\nuse-octavia = true\n")
 	vsphere := write(t, "vsphere.conf", "global:\n  port: 443\n  insecureFlag: true\n  user: u\n  password: p\n"+
 		"vcenter:\n  main:\n    server: 192.0.2.1\n    datacenters: [dc]\n")
+	gce := write(t, "gce.conf", "[global]\nproject-id = p\nlocal-zone = europe-west1-b\nnode-tags = nodes\n"+
+		"secondary-range-name = pods\n")
 	for _, tc := range []struct {
 		name, provider string
 		line           []string
@@ -48,6 +50,16 @@ func TestCommandLinesOfOtherManagersStart(t *testing.T) {
 			"--cloud-provider=vsphere", "--cloud-config=" + vsphere, "--node-labels=example.com/site=one",
 			"--controllers=cloud-node,cloud-node-lifecycle", "--leader-elect-lease-duration=30s",
 			"--authentication-skip-lookup", "--secure-port=10258"}},
+		{"the manifest of gce", "gce", []string{"cloud-controller-manager", "--cloud-provider=gce", "--cloud-config=" + gce,
+			"--allocate-node-cidrs=true", "--cidr-allocator-type=CloudAllocator", "--cluster-cidr=10.4.0.0/14",
+			"--cluster-name=prod", "--configure-cloud-routes=false", "--use-service-account-credentials=true"}},
+		{"gce with ranges of its own", "gce", []string{"cloud-controller-manager", "--cloud-provider=gce",
+			"--cloud-config=" + gce, "--allocate-node-cidrs", "--cluster-cidr=10.4.0.0/16,fd00::/56",
+			"--node-cidr-mask-size-ipv4=25", "--node-cidr-mask-size-ipv6=64", "--service-cluster-ip-range=10.0.0.0/20,fd01::/108",
+			"--controllers=*,gkenetworkparamset"}},
+		{"gce with ranges of kube-controller-manager", "gce", []string{"cloud-controller-manager", "--cloud-provider=gce",
+			"--cloud-config=" + gce, "--controllers=*,-nodeipam", "--cluster-cidr=10.4.0.0/14", "--node-cidr-mask-size=24",
+			"--service-cluster-ip-range=10.0.0.0/20", "--secondary-service-cluster-ip-range=fd01::/108"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

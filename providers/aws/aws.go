@@ -20,6 +20,7 @@ import (
 	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodeipam"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	commonroutes "github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
@@ -63,7 +64,7 @@ func Descriptor() provider.Descriptor {
 		Flags:              flags.Add,
 		InheritedFlags:     controllers.InheritedFlags(),
 		Controllers:        controllers.All(),
-		ControllerAliases:  controllers.Aliases(),
+		ControllerAliases:  nodeipam.Aliases(nil),
 		ValidateConfig:     config.Reader.Validate,
 		ShowConfig:         config.Reader.Show,
 		New:                func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },

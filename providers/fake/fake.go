@@ -20,6 +20,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodeipam"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
@@ -51,6 +52,9 @@ func Descriptor() provider.Descriptor {
 		Portable:           annotation.Portable(),
 		Disruptions:        loadbalancer.Effects(),
 		Capabilities:       provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
+		Controllers:        []provider.Controller{nodeipam.Controller(true)},
+		ControllerAliases:  nodeipam.Aliases(nil),
+		AllocatesRanges:    true,
 		ValidateConfig:     config.Reader.Validate,
 		ShowConfig:         config.Reader.Show,
 		New:                factory,
@@ -89,6 +93,7 @@ var (
 	_ cloudprovider.InformerUser = (*Cloud)(nil)
 	_ provider.RuntimeUser       = (*Cloud)(nil)
 	_ provider.Checker           = (*Cloud)(nil)
+	_ provider.ControllerStarter = (*Cloud)(nil)
 	_ provider.NodeOwner         = (*Cloud)(nil)
 	_ inventory.Provider         = (*Cloud)(nil)
 )
@@ -226,6 +231,14 @@ func causeOf(err error) error {
 		return e.Err
 	}
 	return err
+}
+
+// StartController implements provider.ControllerStarter.
+func (c *Cloud) StartController(ctx context.Context, name string, cc provider.ControllerContext) (bool, error) {
+	if name != nodeipam.Name {
+		return false, nil
+	}
+	return nodeipam.Start(ctx, cc, nodeipam.Options{})
 }
 
 // OwnsNode implements provider.NodeOwner.

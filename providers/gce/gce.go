@@ -54,6 +54,7 @@ func Descriptor() provider.Descriptor {
 		InheritedFlags:     inheritedFlags(),
 		Controllers:        controllers.All(),
 		ControllerAliases:  controllers.Aliases(),
+		AllocatesRanges:    true,
 		KubeRules:          clusterid.KubeRules(),
 		ValidateConfig:     config.Reader.Validate,
 		ShowConfig:         config.Reader.Show,
@@ -84,6 +85,7 @@ type Cloud struct {
 	loadBalancer *lbcommon.Controller
 	routes       *routes.Routes
 	inventory    inventory.Listers
+	controllers  controllers.Starter
 }
 
 var (
@@ -149,6 +151,7 @@ func NewCloud(cfg config.Config, opts ...Option) *Cloud {
 		Nodes: c.Nodes(), Clock: o.clock,
 	}, loadBalancers)
 	c.inventory = inventory.Listers{loadBalancers, c.routes}
+	c.controllers = controllers.Starter{Instances: source, IDs: ids, PodRange: cfg.Global.SecondaryRangeName}
 	return c
 }
 
@@ -209,8 +212,8 @@ func (c *Cloud) Health() []provider.PartHealth {
 }
 
 // StartController implements provider.ControllerStarter.
-func (c *Cloud) StartController(ctx context.Context, name string, _ provider.ControllerContext) (bool, error) {
-	return controllers.Start(ctx, name)
+func (c *Cloud) StartController(ctx context.Context, name string, cc provider.ControllerContext) (bool, error) {
+	return c.controllers.StartController(ctx, name, cc)
 }
 
 // OwnsNode implements provider.NodeOwner.

@@ -2,14 +2,24 @@ package gce_test
 
 import (
 	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
 	"testing"
-
-	cloudprovider "k8s.io/cloud-provider"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodeipam"
+	"github.com/unified-ccm/unified-ccm/pkg/common/podcidr"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim"
 )
@@ -63,5 +73,64 @@ func TestDeniedReadsProveNothing(t *testing.T) {
 	}
 	if _, err := instances.InstanceExists(t.Context(), foreign); err == nil || errors.Is(err, cloudprovider.InstanceNotFound) {
 		t.Errorf("a node of another project: %v", err)
+	}
+}
+
+// The instances of nodes that have just joined are known with their ranges: no call is added.
+func TestPodCIDRsAreAliasRanges(t *testing.T) {
+	t.Parallel()
+	pods := netip.MustParsePrefix("10.4.0.0/14")
+	world := newWorld(t, sim.Options{Pods: pods})
+	cloud, err := newCloud(world, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := kubefake.NewClientset()
+	instances, _ := cloud.InstancesV2()
+	var joining sync.WaitGroup
+	for i := range 50 {
+		node, err := world.Launch(conformance.Machine{Name: fmt.Sprintf("node-%d", i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		joining.Go(func() {
+			metadata, err := instances.InstanceMetadata(t.Context(), node)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			node.Spec.ProviderID, node.Spec.PodCIDR, node.Spec.PodCIDRs = metadata.ProviderID, "", nil
+			if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	joining.Wait()
+	since := world.Front().Log().Len()
+	factory := informers.NewSharedInformerFactory(client, 0)
+	started, err := cloud.StartController(t.Context(), nodeipam.Name, provider.ControllerContext{
+		Client: client, Nodes: factory.Core().V1().Nodes(), Owns: cloud.OwnsNode, Clock: clock.RealClock{},
+		Recorder: record.NewFakeRecorder(100), AllocateNodeCIDRs: true, CIDRAllocatorType: nodeipam.CloudAllocator,
+		PodCIDRs: podcidr.Config{Cluster: []netip.Prefix{pods}},
+	})
+	if !started || err != nil {
+		t.Fatalf("started %v, %v", started, err)
+	}
+	factory.Start(t.Context().Done())
+	seen := map[string]bool{}
+	for deadline := time.Now().Add(time.Minute); len(seen) < 50 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		list, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(seen)
+		for _, n := range list.Items {
+			if p, err := netip.ParsePrefix(n.Spec.PodCIDR); err == nil && p.Bits() == 24 && pods.Contains(p.Addr()) {
+				seen[n.Spec.PodCIDR] = true
+			}
+		}
+	}
+	if calls := counted(world, since); len(seen) != 50 || len(calls) > 0 {
+		t.Errorf("%d podCIDRs with %d calls: %q", len(seen), len(calls), calls)
 	}
 }

@@ -4,6 +4,7 @@
 package openstack
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodeipam"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	commonroutes "github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
@@ -58,6 +60,9 @@ func Descriptor() provider.Descriptor {
 		Capabilities:       provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
 		Flags:              flags.add,
 		InheritedFlags:     inheritedFlags(),
+		Controllers:        []provider.Controller{nodeipam.Controller(true)},
+		ControllerAliases:  nodeipam.Aliases(nil),
+		AllocatesRanges:    true,
 		ValidateConfig:     config.Reader.Validate,
 		ShowConfig:         config.Reader.Show,
 		New:                func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },
@@ -95,6 +100,7 @@ var (
 	_ provider.RuntimeUser       = (*Cloud)(nil)
 	_ provider.Checker           = (*Cloud)(nil)
 	_ provider.HealthReporter    = (*Cloud)(nil)
+	_ provider.ControllerStarter = (*Cloud)(nil)
 	_ provider.NodeOwner         = (*Cloud)(nil)
 	_ inventory.Provider         = (*Cloud)(nil)
 )
@@ -191,6 +197,14 @@ func (c *Cloud) runtimeClusterUID() string {
 func (c *Cloud) SetRuntime(r provider.Runtime) {
 	c.clusterUID.Store(r.ClusterUID)
 	c.loadBalancer.SetRuntime(r)
+}
+
+// StartController implements provider.ControllerStarter.
+func (c *Cloud) StartController(ctx context.Context, name string, cc provider.ControllerContext) (bool, error) {
+	if name != nodeipam.Name {
+		return false, nil
+	}
+	return nodeipam.Start(ctx, cc, nodeipam.Options{})
 }
 
 // OwnsNode implements provider.NodeOwner.

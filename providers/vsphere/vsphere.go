@@ -19,6 +19,7 @@ import (
 	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodeipam"
 	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
@@ -55,6 +56,9 @@ func Descriptor() provider.Descriptor {
 		Capabilities:       provider.Capabilities{InstancesV2: true, LoadBalancer: true, Routes: true},
 		Flags:              flags.add,
 		InheritedFlags:     inheritedFlags(),
+		Controllers:        []provider.Controller{nodeipam.Controller(true)},
+		ControllerAliases:  nodeipam.Aliases(nil),
+		AllocatesRanges:    true,
 		ValidateConfig:     config.Reader.Validate,
 		ShowConfig:         config.Show,
 		ConvertConfig:      config.Convert,
@@ -105,6 +109,7 @@ var (
 	_ cloudprovider.InformerUser = (*Cloud)(nil)
 	_ provider.Checker           = (*Cloud)(nil)
 	_ provider.HealthReporter    = (*Cloud)(nil)
+	_ provider.ControllerStarter = (*Cloud)(nil)
 	_ provider.NodeOwner         = (*Cloud)(nil)
 	_ provider.Stopper           = (*Cloud)(nil)
 )
@@ -264,6 +269,14 @@ func (c *Cloud) Routes() (cloudprovider.Routes, bool) {
 		return nil, false
 	}
 	return c.routes, true
+}
+
+// StartController implements provider.ControllerStarter.
+func (c *Cloud) StartController(ctx context.Context, name string, cc provider.ControllerContext) (bool, error) {
+	if name != nodeipam.Name {
+		return false, nil
+	}
+	return nodeipam.Start(ctx, cc, nodeipam.Options{})
 }
 
 // OwnsNode implements provider.NodeOwner.

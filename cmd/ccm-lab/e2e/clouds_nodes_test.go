@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/aws"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
+	"github.com/unified-ccm/unified-ccm/providers/openstack"
 )
 
 // TestNodeOfTwoClouds: a node whose name two clouds have is nobody's, until its label selects one.
@@ -72,4 +74,55 @@ func (c *clouds) label(node, key, value string) {
 	_, err := c.plane.Client.CoreV1().Nodes().Patch(c.t.Context(), node, types.MergePatchType,
 		fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value), metav1.PatchOptions{})
 	c.must(err)
+}
+
+// TestPodCIDRsOfTwoClouds: the nodes of both clouds get podCIDRs of both families from the same ranges, no two the same
+// one, and each leader goes on where the last one stopped. A node that no cloud has gets none.
+func TestPodCIDRsOfTwoClouds(t *testing.T) {
+	t.Parallel()
+	names := []string{fake.ProviderName, openstack.ProviderName}
+	c := newClouds(t, names, "--allocate-node-cidrs", "--controllers=*,nodeipam",
+		"--cluster-cidr=10.244.0.0/18,fd00:244::/58", "--service-cluster-ip-range=10.244.0.0/24,fd00:245::/108")
+	c.start()
+	c.join(fake.ProviderName, 1, func(n *v1.Node) {
+		n.Name, n.Spec.ProviderID, n.Spec.PodCIDR, n.Spec.PodCIDRs = "stranger", "kind://x/y", "10.244.2.0/24",
+			[]string{"10.244.2.0/24"}
+	})
+	allocated := func(want int) conformance.Check {
+		return func(ctx context.Context) error {
+			list, err := c.plane.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			seen := map[string]string{"10.244.0.0/24": "the Services", "10.244.2.0/24": "the stranger"}
+			total := 0
+			for _, n := range list.Items {
+				if n.Name == "stranger" {
+					continue
+				}
+				for _, p := range n.Spec.PodCIDRs {
+					if other, ok := seen[p]; ok {
+						t.Errorf("%s and %s have %s", n.Name, other, p)
+					}
+					seen[p] = n.Name
+					total++
+				}
+			}
+			if total != 2*want {
+				return fmt.Errorf("%d podCIDRs, want %d", total, 2*want)
+			}
+			return nil
+		}
+	}
+	for round := range 3 {
+		for _, name := range names {
+			c.join(name, 10, func(n *v1.Node) { n.Spec.PodCIDR, n.Spec.PodCIDRs = "", nil })
+		}
+		c.eventually("podCIDRs of all nodes", allocated(20*(round+1)))
+		c.restart(names...)
+	}
+	// 62 of 64 ranges are left of the IPv4 range: three more nodes than that.
+	c.join(fake.ProviderName, 5, func(n *v1.Node) { n.Spec.PodCIDR, n.Spec.PodCIDRs = "", nil })
+	c.eventually("podCIDRs of as many nodes as there are", allocated(62))
+	c.unchangedFor(calm, allocated(62))
 }

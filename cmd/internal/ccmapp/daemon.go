@@ -165,6 +165,9 @@ func (d *daemon) construct(sources []cloudSource) error {
 		if err := d.options.checkRoutes(cloud, source.Descriptor, len(sources) > 1); err != nil {
 			return err
 		}
+		if err := d.options.checkPodCIDRs(source.Descriptor); err != nil {
+			return err
+		}
 		clouds = append(clouds, guard.Wrap(cloud, guards))
 	}
 	d.health = NewHealth(d.clock, clouds...)

@@ -22,6 +22,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/podcidr"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -34,7 +35,7 @@ const (
 	flagStrict       = "strict-config"
 	flagDryRun       = "dry-run"
 	flagClusterName  = "cluster-name"
-	flagClusterCIDR  = "cluster-cidr"
+	flagClusterCIDR  = podcidr.FlagCluster
 	flagCloudRoutes  = "configure-cloud-routes"
 	flagWebhookPort  = "webhook-secure-port"
 	flagVersion      = "version"
@@ -46,6 +47,7 @@ const (
 	dryRunSuffix     = "-dry-run"
 	sectionUnified   = "unified-ccm"
 	sectionSafety    = "node safety"
+	sectionIPAM      = "node ipam"
 	sectionsProvider = " provider"
 )
 
@@ -85,6 +87,8 @@ type options struct {
 	moveDelay time.Duration
 	// routes are the clouds with pod routes.
 	routes controllers.RouteClouds
+	// podCIDRs are the flags of node IPAM.
+	podCIDRs podCIDRFlags
 	// flagSets are our flags, by section.
 	flagSets cliflag.NamedFlagSets
 }
@@ -117,6 +121,7 @@ func newOptions() (*options, error) {
 		"With several clouds, how long the old load balancer of a move stays once the new one has an address: as long as "+
 			"clients use the old address.")
 	o.guard.AddFlags(o.flagSets.FlagSet(sectionSafety))
+	o.podCIDRs.add(o.flagSets.FlagSet(sectionIPAM))
 	for _, d := range provider.All() {
 		if d.Flags != nil {
 			d.Flags(o.flagSets.FlagSet(d.Title + sectionsProvider))
@@ -181,6 +186,9 @@ func (o *options) validate() error {
 		lines = append(lines, fmt.Sprintf("--%s=%s: must not be negative", flagMoveDelay, o.moveDelay))
 	}
 	lines = append(lines, o.validateNames()...)
+	if _, err := o.podCIDRs.config(o.framework.KubeCloudShared.ClusterCIDR); err != nil {
+		lines = append(lines, cli.Messages(err)...)
+	}
 	slices.Sort(lines)
 	err := o.framework.Validate(app.ControllerNames(o.constructors()), app.ControllersDisabledByDefault.List(),
 		provider.ControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks)
@@ -222,7 +230,7 @@ func (o *options) checkRoutes(cloud cloudprovider.Interface, d provider.Descript
 			"10.244.0.0/16, or turn routes off with --%s=false",
 			flagClusterCIDR, d.Title, flagCloudRoutes)
 	}
-	ranges, err := controllers.ParseCIDRs(shared.ClusterCIDR)
+	ranges, err := controllers.ParseCIDRs(flagClusterCIDR, shared.ClusterCIDR)
 	if err != nil {
 		return err
 	}
@@ -257,9 +265,10 @@ func (o *options) replaceRoutesFlag(fs *pflag.FlagSet) {
 
 // controllers returns the options of the controllers.
 func (o *options) controllers() controllers.Options {
+	podCIDRs, _ := o.podCIDRs.config(o.framework.KubeCloudShared.ClusterCIDR) // validate has reported the error
 	return controllers.Options{
 		Guard: o.guard, AuditPeriod: o.auditPeriod, Classes: o.classes, DefaultProvider: o.defaultProvider,
-		MoveDelay: o.moveDelay, Routes: &o.routes,
+		MoveDelay: o.moveDelay, Routes: &o.routes, PodCIDRs: podCIDRs,
 	}
 }
 

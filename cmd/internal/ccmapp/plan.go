@@ -241,10 +241,7 @@ func (o planOptions) checkCluster() error {
 
 // clusterCIDRs parses the pod ranges; none when --cluster-cidr is not given.
 func (o planOptions) clusterCIDRs() ([]netip.Prefix, error) {
-	if o.clusterCIDR == "" {
-		return nil, nil
-	}
-	return controllers.ParseCIDRs(o.clusterCIDR)
+	return controllers.ParseCIDRs(flagClusterCIDR, o.clusterCIDR)
 }
 
 // render writes the plans of a provider, and failed, a line for each that could not be made.

@@ -12,6 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/orphans"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/podcidr"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 )
 
@@ -62,8 +63,8 @@ func (s controllerStart) routePlanner(o Options) func(context.Context, []*v1.Nod
 	shared := s.config.ComponentConfig.KubeCloudShared
 	impl, ok := s.set.cloud.Routes()
 	planner, canPlan := impl.(routes.Planner)
-	ranges, err := ParseCIDRs(shared.ClusterCIDR)
-	if !ok || !canPlan || !o.Routes.Has(s.set.name(), len(s.sets.sets) > 1) || err != nil {
+	ranges, err := ParseCIDRs(podcidr.FlagCluster, shared.ClusterCIDR)
+	if !ok || !canPlan || !o.Routes.Has(s.set.name(), len(s.sets.sets) > 1) || err != nil || len(ranges) == 0 {
 		return nil
 	}
 	return func(ctx context.Context, nodes []*v1.Node) (plan.Plan, error) {

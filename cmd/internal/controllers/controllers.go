@@ -10,40 +10,47 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodeipam"
+	"github.com/unified-ccm/unified-ccm/pkg/common/podcidr"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // providerController adapts a provider's controller to the framework's interface. --controllers knows the
 // controllers of all linked providers; only those of the chosen providers start.
-func providerController(name string) startFunc {
+func providerController(name string, options func() Options) startFunc {
 	return func(ctx context.Context, s controllerStart) (bool, error) {
 		starter, ok := s.set.cloud.(provider.ControllerStarter)
-		if !ok || !isEnabled(name, s.set.provider.Controllers, s.config.ComponentConfig.Generic.Controllers) {
+		shared := s.config.ComponentConfig.KubeCloudShared
+		if !ok || !IsEnabled(name, s.set.provider, s.config.ComponentConfig.Generic.Controllers) ||
+			name == nodeipam.Name && shared.CIDRAllocatorType == nodeipam.RangeAllocator && !s.set.provider.AllocatesRanges {
 			return false, nil
 		}
-		shared := s.config.ComponentConfig.KubeCloudShared
-		options := provider.ControllerContext{
-			Client:            s.config.ClientBuilder.ClientOrDie(s.ClientName),
-			Nodes:             s.informers().Nodes(),
+		client, nodes := s.config.ClientBuilder.ClientOrDie(s.ClientName), s.informers().Nodes()
+		podCIDRs := options().PodCIDRs
+		return starter.StartController(ctx, name, provider.ControllerContext{
+			Client: client, Nodes: nodes, Clock: s.set.clock,
 			AllocateNodeCIDRs: shared.AllocateNodeCIDRs,
 			CIDRAllocatorType: shared.CIDRAllocatorType,
-		}
-		if shared.ClusterCIDR != "" {
-			ranges, err := ParseCIDRs(shared.ClusterCIDR)
-			if err != nil {
-				return false, err
-			}
-			options.ClusterCIDRs = ranges
-		}
-		return starter.StartController(ctx, name, options)
+			PodCIDRs:          podCIDRs,
+			PodRanges: s.sets.podRanges(func() *podcidr.Ranges {
+				return podcidr.New(podcidr.Options{
+					Config: podCIDRs, Client: client, Nodes: nodes.Lister(), Clock: s.set.clock,
+				})
+			}),
+		})
 	}
 }
 
-// isEnabled reports whether the name is one of the provider's controllers and, if that is opt-in, is listed in
-// --controllers. The framework has checked that --controllers does not disable it.
-func isEnabled(name string, declared []provider.Controller, controllers []string) bool {
-	i := slices.IndexFunc(declared, func(c provider.Controller) bool { return c.Name == name })
-	return i >= 0 && (!declared[i].OptIn || slices.Contains(controllers, name))
+// IsEnabled reports whether a provider has the controller and, if that is opt-in, it is listed in --controllers. The
+// framework has checked that --controllers does not disable it.
+func IsEnabled(name string, d provider.Descriptor, controllers []string) bool {
+	i := slices.IndexFunc(d.Controllers, func(c provider.Controller) bool { return c.Name == name })
+	if i < 0 || !d.Controllers[i].OptIn {
+		return i >= 0
+	}
+	return slices.ContainsFunc(controllers, func(listed string) bool {
+		return listed == name || d.ControllerAliases[listed] == name
+	})
 }
 
 // startRouteController starts the framework's route controller as the framework does, except that guard.ScopeRoutes
@@ -61,7 +68,7 @@ func runRoutes(ctx context.Context, s controllerStart, enabled *RouteClouds) (bo
 			"--configure-cloud-routes is off for it", "provider", s.set.name())
 		return false, nil
 	}
-	ranges, err := ParseCIDRs(options.ClusterCIDR)
+	ranges, err := ParseCIDRs(podcidr.FlagCluster, options.ClusterCIDR)
 	if err != nil {
 		return false, err
 	}

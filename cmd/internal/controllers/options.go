@@ -12,6 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/podcidr"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -28,6 +29,8 @@ type Options struct {
 	MoveDelay time.Duration
 	// Routes are the clouds with pod routes.
 	Routes *RouteClouds
+	// PodCIDRs are the ranges from which podCIDRs are allocated.
+	PodCIDRs podcidr.Config
 }
 
 // AuditController is the audit's name in --controllers. It can never change.
@@ -49,7 +52,7 @@ func Constructors(clientName string, options func() Options) map[string]app.Cont
 	}
 	for _, d := range provider.All() {
 		for _, c := range d.Controllers {
-			controllers[c.Name] = app.ControllerInitFuncConstructor{Constructor: perSet(providerController(c.Name))}
+			controllers[c.Name] = app.ControllerInitFuncConstructor{Constructor: perSet(providerController(c.Name, options))}
 		}
 	}
 	for name, c := range controllers {
@@ -59,14 +62,16 @@ func Constructors(clientName string, options func() Options) map[string]app.Cont
 	return controllers
 }
 
-// ParseCIDRs reads the value of --cluster-cidr.
-func ParseCIDRs(list string) ([]netip.Prefix, error) {
+// ParseCIDRs reads the value of a flag with ranges; an empty one has none.
+func ParseCIDRs(flag, list string) ([]netip.Prefix, error) {
+	if list == "" {
+		return nil, nil
+	}
 	var ranges []netip.Prefix
 	for _, text := range strings.Split(list, ",") {
 		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return nil, cli.UsageErrorf("--cluster-cidr=%s: %q is not an address range; write for example 10.244.0.0/16",
-				list, text)
+			return nil, cli.UsageErrorf("--%s=%s: %q is not an address range; write for example 10.244.0.0/16", flag, list, text)
 		}
 		ranges = append(ranges, prefix.Masked())
 	}

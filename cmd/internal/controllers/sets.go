@@ -23,6 +23,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/podcidr"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -122,6 +123,10 @@ type Sets struct {
 	// unidentified is the cloud of Nodes that may be of any of several; nil with one cloud.
 	unidentified cloudprovider.Interface
 
+	// ranges are the podCIDRs of the cluster, which all clouds share.
+	rangesOnce sync.Once
+	ranges     *podcidr.Ranges
+
 	clients cloudprovider.ControllerClientBuilder
 	stop    <-chan struct{}
 }
@@ -133,6 +138,12 @@ var (
 
 // NewSets returns the sets of a process. The name is that of the flag.
 func NewSets(name string, sets ...*Set) *Sets { return &Sets{Base: provider.NewBase(name), sets: sets} }
+
+// podRanges returns the allocator of podCIDRs, which is made once.
+func (c *Sets) podRanges(create func() *podcidr.Ranges) *podcidr.Ranges {
+	c.rangesOnce.Do(func() { c.ranges = create() })
+	return c.ranges
+}
 
 // All returns the sets.
 func (c *Sets) All() []*Set { return c.sets }

@@ -137,9 +137,9 @@ var (
 	InvalidProviderID = defineWarning(onNode, "InvalidProviderID",
 		"The provider ID of the node cannot be read. The node is left alone: it is not initialized and not deleted.",
 		"Correct --provider-id of its kubelet, delete the Node, and restart the kubelet.")
-	NoDelegatedPrefix = defineWarning(onNode, "NoDelegatedPrefix",
-		"The node gets no pod range, because its network interface has no delegated prefix.",
-		"Delegate a prefix of the IP family that the message names to the primary network interface of the instance.")
+	CIDRNotAvailable = defineWarning(onNode, "CIDRNotAvailable",
+		"The node gets no podCIDR: the cloud has assigned no range to its machine, or --cluster-cidr is used up.",
+		"The message says how a machine gets a range, or which range is too small.")
 )
 
 // framework has the reasons of the controllers of k8s.io/cloud-provider and of leader election.

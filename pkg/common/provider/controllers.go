@@ -2,12 +2,14 @@ package provider
 
 import (
 	"context"
-	"net/netip"
 
 	v1 "k8s.io/api/core/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/podcidr"
 )
 
 // Controller is a controller of a provider, in addition to those of the framework. It runs on the leader
@@ -42,6 +44,10 @@ type ControllerContext struct {
 	// AllocateNodeCIDRs and CIDRAllocatorType are the manager's flags of these names.
 	AllocateNodeCIDRs bool
 	CIDRAllocatorType string
-	// ClusterCIDRs are the ranges of --cluster-cidr; none if it is not set.
-	ClusterCIDRs []netip.Prefix
+	// PodCIDRs are the ranges of the manager's flags, which are valid for podcidr.Ranges only if they allocate.
+	PodCIDRs podcidr.Config
+	// Clock is never nil.
+	Clock clock.Clock
+	// PodRanges allocates podCIDRs for the Nodes of all clouds of the process.
+	PodRanges *podcidr.Ranges
 }

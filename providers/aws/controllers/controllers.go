@@ -1,4 +1,4 @@
-// Package controllers holds the controllers that only AWS needs: tagging and node IPAM.
+// Package controllers has the provider's controllers: tagging, and node IPAM from delegated prefixes.
 package controllers
 
 import (
@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodeipam"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/client"
@@ -18,11 +19,8 @@ import (
 
 // All returns the controllers.
 func All() []provider.Controller {
-	return []provider.Controller{{Name: taggingController, OptIn: true}, {Name: ipamController}}
+	return []provider.Controller{{Name: taggingController, OptIn: true}, nodeipam.Controller(false)}
 }
-
-// Aliases returns the further names of controllers in --controllers. kube-controller-manager has the same one.
-func Aliases() map[string]string { return map[string]string{"nodeipam": ipamController} }
 
 // Instances reads instances in bulk.
 type Instances interface {
@@ -46,25 +44,23 @@ type Starter struct {
 // StartController implements provider.ControllerStarter. It makes no call to AWS; a controller does when it has
 // work.
 func (s *Starter) StartController(ctx context.Context, name string, c provider.ControllerContext) (bool, error) {
-	var queue *nodeQueue
-	var err error
 	base := nodeController{Starter: s, controller: c}
-	switch {
-	case name == taggingController:
+	switch name {
+	case taggingController:
 		if err := s.Flags.validate(); err != nil {
 			return false, err
 		}
-		queue, err = (&tagging{base}).queue()
-	case name == ipamController && c.AllocateNodeCIDRs && c.CIDRAllocatorType == cloudAllocator:
-		queue, err = (&ipam{base}).queue()
+		queue, err := (&tagging{base}).queue()
+		if err != nil {
+			return false, fmt.Errorf("starting controller %s: %w", name, err)
+		}
+		go queue.Run(ctx)
+		return true, nil
+	case nodeipam.Name:
+		return nodeipam.Start(ctx, c, nodeipam.Options{Source: &prefixes{base}})
 	default:
 		return false, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("starting controller %s: %w", name, err)
-	}
-	go queue.run(ctx)
-	return true, nil
 }
 
 // nodeController is the common part of the controllers.

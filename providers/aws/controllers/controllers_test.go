@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodeipam"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/config"
@@ -60,7 +61,7 @@ func newControllerWorld(t *testing.T, o sim.Options) *controllerWorld {
 	}
 	w.controller = provider.ControllerContext{
 		Client: w.client, Nodes: w.factory.Core().V1().Nodes(), Owns: inst.OwnsNode, Recorder: w.events,
-		AllocateNodeCIDRs: true, CIDRAllocatorType: cloudAllocator,
+		AllocateNodeCIDRs: true, CIDRAllocatorType: nodeipam.CloudAllocator, Clock: clock.RealClock{},
 	}
 	return w
 }
@@ -139,9 +140,8 @@ func TestControllersStart(t *testing.T) {
 	}{
 		"unknown":             {"x", func() {}, false, false},
 		"tagging, no tags":    {taggingController, func() { w.start.Flags = &Flags{} }, false, true},
-		"ranges of others":    {ipamController, func() { w.controller.CIDRAllocatorType = "RangeAllocator" }, false, false},
-		"no range allocation": {ipamController, func() { w.controller.AllocateNodeCIDRs = false }, false, false},
-		"ranges from clouds":  {ipamController, func() { w.controller.AllocateNodeCIDRs, w.controller.CIDRAllocatorType = true, cloudAllocator }, true, false},
+		"no range allocation": {nodeipam.Name, func() { w.controller.AllocateNodeCIDRs = false }, false, false},
+		"ranges from clouds":  {nodeipam.Name, func() { w.controller.AllocateNodeCIDRs = true }, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.edit()

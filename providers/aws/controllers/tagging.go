@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodequeue"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -57,8 +58,8 @@ func tagsHash(tags map[string]string) string {
 }
 
 // queue returns the queue of the controller.
-func (t *tagging) queue() (*nodeQueue, error) {
-	return newNodeQueue(nodeQueueOptions{
+func (t *tagging) queue() (*nodequeue.Queue, error) {
+	return nodequeue.New(nodequeue.Options{
 		Name: taggingController, NeedsSync: t.needsSync, Deleted: t.instanceID, Sync: t.sync,
 		MaxBatch: taggingBatch, Workers: t.Flags.workers, MaxRetries: taggingRetries, MaxBackoff: taggingBackoff,
 		Rate: t.Flags.limiter(), OnError: t.Legacy.ObserveTagError,
@@ -72,20 +73,20 @@ func (t *tagging) needsSync(node *v1.Node) bool {
 }
 
 // sync tags the instances of Nodes that exist and untags those of deleted Nodes.
-func (t *tagging) sync(ctx context.Context, batch []nodeWork) map[nodeTask]error {
+func (t *tagging) sync(ctx context.Context, batch []nodequeue.Work) map[nodequeue.Task]error {
 	if t.controller.DryRun {
 		klog.FromContext(ctx).Info("Dry run: not changing tags of instances", "nodes", len(batch), "tags", t.Flags.tags)
 		return nil
 	}
 	ec2Client, err := t.EC2(ctx)
 	if err != nil {
-		return failAll(batch, err)
+		return nodequeue.FailAll(batch, err)
 	}
-	toTag, toUntag := map[string]nodeWork{}, map[string]nodeWork{}
+	toTag, toUntag := map[string]nodequeue.Work{}, map[string]nodequeue.Work{}
 	for _, w := range batch {
-		if w.object == nil {
-			toUntag[w.instanceID] = w
-		} else if id, ok := t.instanceID(w.object); ok {
+		if w.Object == nil {
+			toUntag[w.InstanceID] = w
+		} else if id, ok := t.instanceID(w.Object); ok {
 			toTag[id] = w
 		}
 	}
@@ -95,31 +96,31 @@ func (t *tagging) sync(ctx context.Context, batch []nodeWork) map[nodeTask]error
 }
 
 // tag tags instances and labels their Nodes.
-func (t *tagging) tag(ctx context.Context, ec2Client api.EC2, work map[string]nodeWork) map[nodeTask]error {
+func (t *tagging) tag(ctx context.Context, ec2Client api.EC2, work map[string]nodequeue.Work) map[nodequeue.Task]error {
 	tagErrs := t.callInBulk(ctx, work, func(ids []string) error {
 		_, err := ec2Client.CreateTags(ctx, &ec2.CreateTagsInput{Resources: ids, Tags: api.EC2Tags(t.Flags.tags)})
 		return awserr.Wrap("CreateTags", err)
 	})
-	errs := map[nodeTask]error{}
-	var tagged []nodeWork
+	errs := map[nodequeue.Task]error{}
+	var tagged []nodequeue.Work
 	for id, w := range work {
 		err := tagErrs[id]
 		switch {
 		case err == nil:
 			tagged = append(tagged, w)
-		case cloudapi.Is(err, cloudapi.NotFound) && t.Clock.Since(w.object.CreationTimestamp.Time) >= visibleAfter:
-			klog.FromContext(ctx).Info("Instance does not exist; not tagged", "instance", id, "node", w.node)
+		case cloudapi.Is(err, cloudapi.NotFound) && t.Clock.Since(w.Object.CreationTimestamp.Time) >= visibleAfter:
+			klog.FromContext(ctx).Info("Instance does not exist; not tagged", "instance", id, "node", w.Node)
 		default:
-			errs[w.nodeTask] = err
+			errs[w.Task] = err
 		}
 	}
 	labelErrs := make([]error, len(tagged))
 	workqueue.ParallelizeUntil(ctx, labelWriters, len(tagged),
-		func(n int) { labelErrs[n] = t.label(ctx, tagged[n].node) })
+		func(n int) { labelErrs[n] = t.label(ctx, tagged[n].Node) })
 	for n, err := range labelErrs {
 		if err = errors.Join(err, ctx.Err()); err != nil {
-			errs[tagged[n].nodeTask] = err
-		} else if node := tagged[n].object; node.Labels[names.TaggedLabel] == "" {
+			errs[tagged[n].Task] = err
+		} else if node := tagged[n].Object; node.Labels[names.TaggedLabel] == "" {
 			t.Legacy.ObserveTagDelay(t.Clock.Since(node.CreationTimestamp.Time))
 		}
 	}
@@ -139,7 +140,7 @@ func (t *tagging) label(ctx context.Context, node string) error {
 }
 
 // untag removes the tags from the instances of deleted Nodes, unless a Node of the instance exists again.
-func (t *tagging) untag(ctx context.Context, ec2Client api.EC2, work map[string]nodeWork) map[nodeTask]error {
+func (t *tagging) untag(ctx context.Context, ec2Client api.EC2, work map[string]nodequeue.Work) map[nodequeue.Task]error {
 	if len(work) == 0 {
 		return nil
 	}
@@ -150,13 +151,13 @@ func (t *tagging) untag(ctx context.Context, ec2Client api.EC2, work map[string]
 			}
 		}
 	}
-	errs := map[nodeTask]error{}
+	errs := map[nodequeue.Task]error{}
 	for id, err := range t.callInBulk(ctx, work, func(ids []string) error {
 		_, err := ec2Client.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: ids, Tags: api.EC2Tags(t.Flags.tags)})
 		return awserr.Wrap("DeleteTags", err)
 	}) {
 		if !cloudapi.Is(err, cloudapi.NotFound) {
-			errs[work[id].nodeTask] = err
+			errs[work[id].Task] = err
 		}
 	}
 	return errs
@@ -166,7 +167,7 @@ func (t *tagging) untag(ctx context.Context, ec2Client api.EC2, work map[string]
 // instance. callInBulk retries without those that do not exist, and finds one that the policy denies (it lacks the
 // cluster's tag) or that is invalid by halving.
 func (t *tagging) callInBulk(
-	ctx context.Context, work map[string]nodeWork, call func(ids []string) error,
+	ctx context.Context, work map[string]nodequeue.Work, call func(ids []string) error,
 ) map[string]error {
 	errs := map[string]error{}
 	calls := 0
@@ -211,13 +212,4 @@ func (t *tagging) existing(ctx context.Context, ids []string) []string {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(found))
-}
-
-// failAll returns the error for all tasks.
-func failAll(batch []nodeWork, err error) map[nodeTask]error {
-	errs := make(map[nodeTask]error, len(batch))
-	for _, w := range batch {
-		errs[w.nodeTask] = err
-	}
-	return errs
 }

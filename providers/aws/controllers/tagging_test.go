@@ -14,17 +14,16 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodequeue"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/client"
 	"github.com/unified-ccm/unified-ccm/providers/aws/config"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
-	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 func TestTagsHashNeverChanges(t *testing.T) {
@@ -98,26 +97,6 @@ func TestTagsAreRemovedWithNode(t *testing.T) {
 			t.Errorf("of the node that stays: %v", got)
 		}
 	})
-}
-
-func TestDeletedFinalStateUnknown(t *testing.T) {
-	w := newControllerWorld(t, sim.Options{})
-	tg := &tagging{nodeController{w.start, w.controller}}
-	queue, err := tg.queue()
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := simtest.InitializedNode("a", "aws:///us-west-2a/i-0123456789abcdef0")
-	queue.deleted(cache.DeletedFinalStateUnknown{Key: "a", Obj: node})
-	queue.deleted(cache.DeletedFinalStateUnknown{Key: "b"})
-	queue.deleted("nonsense")
-	queue.changed(cache.DeletedFinalStateUnknown{})
-	if got := queue.queue.Len(); got != 1 {
-		t.Errorf("%d tasks", got)
-	}
-	if task, _ := queue.queue.Get(); task != (nodeTask{"a", "i-0123456789abcdef0"}) {
-		t.Errorf("task %v", task)
-	}
 }
 
 func TestTaggingSkipsMissingInstances(t *testing.T) {
@@ -251,9 +230,9 @@ func TestTaggingFlags(t *testing.T) {
 func TestCallInBulkIsolatesRejectedInstance(t *testing.T) {
 	tg := &tagging{nodeController{Starter: &Starter{}}}
 	denied := &cloudapi.Error{Class: cloudapi.Denied, Operation: "CreateTags", Err: errors.New("not authorized")}
-	work := map[string]nodeWork{}
+	work := map[string]nodequeue.Work{}
 	for n := range taggingBatch {
-		work[fmt.Sprintf("i-%03d", n)] = nodeWork{}
+		work[fmt.Sprintf("i-%03d", n)] = nodequeue.Work{}
 	}
 	for name, tc := range map[string]struct {
 		refuse       func(id string) bool

@@ -132,9 +132,6 @@ func (c *Config) warn(f *common.File) {
 	if g.TokenBody != "" && (g.TokenURL == "" || g.TokenURL == NoTokenURL) {
 		f.Warnf(section, "token-body", "has no effect without token-url")
 	}
-	if g.SecondaryRangeName != "" {
-		f.Warnf(section, "secondary-range-name", "has no effect: the ranges of pods come from the instances")
-	}
 	if g.ContainerAPIEndpoint != "" {
 		f.Warnf(section, "container-api-endpoint", "has no effect: this manager does not call that API")
 	}

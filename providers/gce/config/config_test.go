@@ -75,7 +75,7 @@ stack-type = IPV5
 			t.Errorf("no error begins with %q:\n%v", want, err)
 		}
 	}
-	for _, want := range []string{"external-instance-groups-prefix", "secondary-range-name", "stack-type"} {
+	for _, want := range []string{"external-instance-groups-prefix", "stack-type"} {
 		if !strings.Contains(fmt.Sprint(warnings), want) {
 			t.Errorf("no warning about %s: %v", want, warnings)
 		}

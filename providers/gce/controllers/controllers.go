@@ -1,4 +1,5 @@
-// Package controllers has the controllers of the previous manager's command lines.
+// Package controllers has the provider's controllers: node IPAM from ranges of instances, and those of the previous
+// manager's command lines.
 package controllers
 
 import (
@@ -6,7 +7,9 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodeipam"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/gce/instances"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
@@ -20,13 +23,14 @@ const (
 // All returns the controllers.
 func All() []provider.Controller {
 	return []provider.Controller{
+		nodeipam.Controller(false),
 		{Name: paramSet, OptIn: true}, {Name: services, OptIn: true}, {Name: tenants, OptIn: true},
 	}
 }
 
 // Aliases returns the further names of controllers in --controllers.
 func Aliases() map[string]string {
-	return map[string]string{"gke-service": services, "gke-tenant": tenants}
+	return nodeipam.Aliases(map[string]string{"gke-service": services, "gke-tenant": tenants})
 }
 
 // reasons are why a controller does nothing.
@@ -36,9 +40,22 @@ var reasons = map[string]string{
 	tenants:  "its resources are those of GKE",
 }
 
-// Start implements provider.ControllerStarter for a command line of the previous manager: it logs that a controller
-// does nothing.
-func Start(ctx context.Context, name string) (started bool, err error) {
+// Starter starts controllers.
+type Starter struct {
+	Instances *instances.Source
+	IDs       names.ProviderIDs
+	// PodRange is the secondary range of the subnetwork for pods; "" if the configuration names none.
+	PodRange string
+}
+
+// StartController implements provider.ControllerStarter. For a command line of the previous manager it logs that a
+// controller does nothing.
+func (s *Starter) StartController(ctx context.Context, name string, c provider.ControllerContext) (bool, error) {
+	if name == nodeipam.Name {
+		return nodeipam.Start(ctx, c, nodeipam.Options{Source: &podRanges{
+			instances: s.Instances, ids: s.IDs, rangeName: s.PodRange, cluster: c.PodCIDRs.Cluster,
+		}})
+	}
 	if reason, ok := reasons[name]; ok {
 		klog.FromContext(ctx).Info("This controller exists only for existing command lines and does nothing",
 			"provider", names.Scheme, "controller", name, "reason", reason)

@@ -1,4 +1,4 @@
-// Package instances reads the instances of nodes, and their network tags.
+// Package instances reads the instances of nodes, their network tags and their ranges for pods.
 package instances
 
 import (
@@ -40,8 +40,8 @@ type Options struct {
 // Source reads instances of all zones of the project: a zone counts as soon as it has an instance. It is safe for
 // concurrent use.
 type Source struct {
-	options Options
-	tags    *tags
+	options  Options
+	networks *networks
 }
 
 var _ common.Source = (*Source)(nil)
@@ -51,7 +51,7 @@ func New(o Options) *Source {
 	if o.Clock == nil {
 		o.Clock = clocks.OrReal(nil)
 	}
-	return &Source{options: o, tags: newTags(o.Clock)}
+	return &Source{options: o, networks: newNetworks(o.Clock)}
 }
 
 // List implements common.Source. With node-instance-prefix, other instances are absent; they are read one by one. So
@@ -218,13 +218,13 @@ func (s *Source) list(ctx context.Context, filter string) (found []api.Instance,
 	return found, silent, nil
 }
 
-// convert returns instances as package instances needs them, and remembers their tags.
+// convert returns instances as package instances needs them, and remembers their networks.
 func (s *Source) convert(ctx context.Context, found []api.Instance) ([]common.Instance, error) {
 	e, err := s.options.API.Environment(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.tags.record(found)
+	s.networks.record(found)
 	out := make([]common.Instance, 0, len(found))
 	for _, i := range found {
 		zone := api.Last(i.Zone)

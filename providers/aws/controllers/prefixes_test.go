@@ -14,11 +14,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodeipam"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
-func TestNodeIPAM(t *testing.T) {
+func TestPodCIDRsFromPrefixes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newControllerWorld(t, sim.Options{IPv6: true, Latency: 20 * time.Millisecond})
 		for n, name := range []string{"a", "b", "c"} {
@@ -32,7 +33,7 @@ func TestNodeIPAM(t *testing.T) {
 		w.register("late")
 		w.register("of another cloud", func(n *v1.Node) { n.Spec.ProviderID = "kind://x/y" })
 		w.ResetCalls()
-		stop := w.run(ipamController)
+		stop := w.run(nodeipam.Name)
 		for n, name := range []string{"a", "b", "c"} {
 			want := []string{"2001:db8:1234:1a00:" + string(rune('1'+n)) + "::/80"}
 			if node := w.node(name); node.Spec.PodCIDR != want[0] || !slices.Equal(node.Spec.PodCIDRs, want) {
@@ -44,7 +45,7 @@ func TestNodeIPAM(t *testing.T) {
 		}
 		select {
 		case event := <-w.events.Events:
-			if !strings.Contains(event, events.NoDelegatedPrefix.String()) || !strings.Contains(event, w.Cloud.Cloud.Instance("late")) {
+			if !strings.Contains(event, events.CIDRNotAvailable.String()) || !strings.Contains(event, w.Cloud.Cloud.Instance("late")) {
 				t.Errorf("event %q", event)
 			}
 		default:
@@ -53,7 +54,7 @@ func TestNodeIPAM(t *testing.T) {
 		if err := w.Cloud.Cloud.DelegatePrefix("late", netip.MustParsePrefix("2001:db8:1234:1a00:9::/80")); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(ipamBackoff)
+		time.Sleep(time.Minute)
 		if got := w.node("late").Spec.PodCIDRs; !slices.Equal(got, []string{"2001:db8:1234:1a00:9::/80"}) {
 			t.Errorf("node with a late prefix has %v", got)
 		}
@@ -61,7 +62,7 @@ func TestNodeIPAM(t *testing.T) {
 	})
 }
 
-func TestPodCIDRsOfInstance(t *testing.T) {
+func TestPrefixesOfInstance(t *testing.T) {
 	primary := func(v4, v6 []string) *ec2types.Instance {
 		n := simtest.NetworkInterface(0)
 		for _, p := range v4 {
@@ -74,29 +75,22 @@ func TestPodCIDRsOfInstance(t *testing.T) {
 	}
 	second := primary(nil, []string{"2001:db8::/80"})
 	second.NetworkInterfaces[0].Attachment.DeviceIndex = aws.Int32(1)
-	v4, v6 := "10.1.0.0/16", "2001:db8::/56"
 	for name, tc := range map[string]struct {
 		instance *ec2types.Instance
-		cluster  []string
 		order    []string
 		want     []string
 		text     string
 	}{
-		"the lowest":              {primary([]string{"10.1.0.32/28", "10.1.0.16/28"}, nil), nil, []string{"ipv4"}, []string{"10.1.0.16/28"}, ""},
-		"both, by the cluster":    {primary([]string{"10.1.0.16/28"}, []string{"2001:db8::/80"}), []string{v6, v4}, []string{"ipv4"}, []string{"2001:db8::/80", "10.1.0.16/28"}, ""},
-		"both, by the families":   {primary([]string{"10.1.0.16/28"}, []string{"2001:db8::/80"}), nil, []string{"ipv6", "ipv4"}, []string{"2001:db8::/80", "10.1.0.16/28"}, ""},
-		"one the cluster has not": {primary([]string{"10.1.0.16/28"}, []string{"2001:db8::/80"}), []string{v6}, nil, []string{"2001:db8::/80"}, ""},
-		"one is missing":          {primary([]string{"10.1.0.16/28"}, nil), []string{v4, v6}, nil, nil, "no delegated prefix of ipv6"},
-		"none":                    {primary(nil, nil), nil, []string{"ipv4"}, nil, "no delegated prefix of ipv4 and ipv6"},
-		"of another interface":    {second, nil, nil, nil, "no delegated prefix"},
-		"no network":              {primary([]string{"x"}, nil), nil, nil, nil, `"x" is not a CIDR`},
+		"the lowest":           {primary([]string{"10.1.0.32/28", "10.1.0.16/28"}, nil), []string{"ipv4"}, []string{"10.1.0.16/28"}, ""},
+		"both":                 {primary([]string{"10.1.0.16/28"}, []string{"2001:db8::/80"}), nil, []string{"10.1.0.16/28", "2001:db8::/80"}, ""},
+		"both, IPv6 first":     {primary([]string{"10.1.0.16/28"}, []string{"2001:db8::/80"}), []string{"ipv6", "ipv4"}, []string{"2001:db8::/80", "10.1.0.16/28"}, ""},
+		"none":                 {primary(nil, nil), nil, nil, ""},
+		"of another interface": {second, nil, nil, ""},
+		"no network":           {primary([]string{"x"}, nil), nil, nil, `"x" is not a CIDR`},
+		"no instance":          {nil, nil, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &ipam{nodeController{Starter: &Starter{Families: tc.order}}}
-			for _, c := range tc.cluster {
-				p.controller.ClusterCIDRs = append(p.controller.ClusterCIDRs, netip.MustParsePrefix(c))
-			}
-			got, err := p.podCIDRs("i-1", tc.instance, true)
+			got, err := (&prefixes{nodeController{Starter: &Starter{Families: tc.order}}}).of(tc.instance)
 			if (err != nil) != (tc.text != "") || err != nil && !strings.Contains(err.Error(), tc.text) {
 				t.Errorf("error %v, want %q", err, tc.text)
 			}
@@ -108,8 +102,5 @@ func TestPodCIDRsOfInstance(t *testing.T) {
 				t.Errorf("ranges (-want +got):\n%s", diff)
 			}
 		})
-	}
-	if _, err := (&ipam{nodeController{Starter: &Starter{}}}).podCIDRs("i-1", &ec2types.Instance{}, false); err == nil {
-		t.Error("an instance that does not exist has ranges")
 	}
 }

@@ -1,4 +1,5 @@
-package controllers
+// Package nodequeue has the queue of controllers that sync Nodes in batches.
+package nodequeue
 
 import (
 	"context"
@@ -17,17 +18,17 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 )
 
-// nodeTask is an item of the queue. instanceID is set for a Node that was deleted.
-type nodeTask struct{ node, instanceID string }
+// Task is an item of the queue. InstanceID is set for a Node that was deleted.
+type Task struct{ Node, InstanceID string }
 
-// nodeWork is a task with its Node, which is nil if it was deleted.
-type nodeWork struct {
-	nodeTask
-	object *v1.Node
+// Work is a task with its Node, which is nil if it was deleted.
+type Work struct {
+	Task
+	Object *v1.Node
 }
 
-// nodeQueueOptions configure newNodeQueue. Deleted, OnError and Rate are optional.
-type nodeQueueOptions struct {
+// Options configure New. Deleted, OnError and Rate are optional.
+type Options struct {
 	// Name is the name of the queue in metrics and logs.
 	Name string
 	// NeedsSync reports whether the queue has to sync a Node. It does no I/O.
@@ -35,7 +36,7 @@ type nodeQueueOptions struct {
 	// Deleted returns the ID of the instance of a deleted Node, if the queue has to sync it.
 	Deleted func(*v1.Node) (instanceID string, ok bool)
 	// Sync syncs a batch, and returns the errors of the tasks to retry.
-	Sync func(context.Context, []nodeWork) map[nodeTask]error
+	Sync func(context.Context, []Work) map[Task]error
 	// MaxBatch is the maximum number of tasks of a batch, Workers the number of concurrent batches.
 	MaxBatch, Workers int
 	// MaxRetries is the number of retries of a task; 0 is unlimited.
@@ -48,27 +49,36 @@ type nodeQueueOptions struct {
 	Rate *rate.Limiter
 }
 
+// FailAll returns the error for each task of a batch.
+func FailAll(batch []Work, err error) map[Task]error {
+	errs := make(map[Task]error, len(batch))
+	for _, w := range batch {
+		errs[w.Task] = err
+	}
+	return errs
+}
+
 // firstBackoff is the time before the first retry; it doubles with each.
 const firstBackoff = 5 * time.Millisecond
 
-// nodeQueue syncs Nodes in batches: a free worker takes all queued tasks, so that a single Node is synced at once
+// Queue syncs Nodes in batches: a free worker takes all queued tasks, so that a single Node is synced at once
 // and many take few calls.
-type nodeQueue struct {
-	options nodeQueueOptions
-	queue   workqueue.TypedRateLimitingInterface[nodeTask]
+type Queue struct {
+	options Options
+	queue   workqueue.TypedRateLimitingInterface[Task]
 	lister  corelisters.NodeLister
 	synced  cache.InformerSynced
 	// batching is held by the worker that collects a batch.
 	batching sync.Mutex
 }
 
-// newNodeQueue returns a queue that watches Nodes. The caller must call run.
-func newNodeQueue(o nodeQueueOptions, nodes coreinformers.NodeInformer) (*nodeQueue, error) {
-	q := &nodeQueue{
+// New returns a queue that watches Nodes. The caller must call Run.
+func New(o Options, nodes coreinformers.NodeInformer) (*Queue, error) {
+	q := &Queue{
 		options: o, lister: nodes.Lister(), synced: nodes.Informer().HasSynced,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[nodeTask](firstBackoff, o.MaxBackoff),
-			workqueue.TypedRateLimitingQueueConfig[nodeTask]{Name: o.Name}),
+			workqueue.NewTypedItemExponentialFailureRateLimiter[Task](firstBackoff, o.MaxBackoff),
+			workqueue.TypedRateLimitingQueueConfig[Task]{Name: o.Name}),
 	}
 	_, err := nodes.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    q.changed,
@@ -78,14 +88,14 @@ func newNodeQueue(o nodeQueueOptions, nodes coreinformers.NodeInformer) (*nodeQu
 	return q, err
 }
 
-func (q *nodeQueue) changed(object any) {
+func (q *Queue) changed(object any) {
 	if node, ok := object.(*v1.Node); ok && q.options.NeedsSync(node) {
-		q.add(nodeTask{node: node.Name})
+		q.add(Task{Node: node.Name})
 	}
 }
 
 // deleted handles the deletion of a Node.
-func (q *nodeQueue) deleted(object any) {
+func (q *Queue) deleted(object any) {
 	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = last.Obj
 	}
@@ -94,11 +104,11 @@ func (q *nodeQueue) deleted(object any) {
 		return
 	}
 	if id, ok := q.options.Deleted(node); ok {
-		q.add(nodeTask{node: node.Name, instanceID: id})
+		q.add(Task{Node: node.Name, InstanceID: id})
 	}
 }
 
-func (q *nodeQueue) add(task nodeTask) {
+func (q *Queue) add(task Task) {
 	if q.options.Rate == nil {
 		q.queue.Add(task)
 		return
@@ -106,8 +116,8 @@ func (q *nodeQueue) add(task nodeTask) {
 	q.queue.AddAfter(task, q.options.Rate.Reserve().Delay())
 }
 
-// run syncs Nodes until ctx is done.
-func (q *nodeQueue) run(ctx context.Context) {
+// Run syncs Nodes until ctx is done.
+func (q *Queue) Run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, q.queue.ShutDown)
 	defer stop()
 	if !cache.WaitForCacheSync(ctx.Done(), q.synced) {
@@ -130,14 +140,14 @@ func (q *nodeQueue) run(ctx context.Context) {
 
 // nextBatch waits for a task, and returns it with the other queued tasks. It returns none after the queue is shut
 // down.
-func (q *nodeQueue) nextBatch() []nodeTask {
+func (q *Queue) nextBatch() []Task {
 	q.batching.Lock()
 	defer q.batching.Unlock()
 	task, shutdown := q.queue.Get()
 	if shutdown {
 		return nil
 	}
-	tasks := []nodeTask{task}
+	tasks := []Task{task}
 	for len(tasks) < q.options.MaxBatch && q.queue.Len() > 0 {
 		if task, shutdown = q.queue.Get(); shutdown {
 			break
@@ -148,32 +158,28 @@ func (q *nodeQueue) nextBatch() []nodeTask {
 }
 
 // syncBatch syncs a batch. After a panic, all of it is retried.
-func (q *nodeQueue) syncBatch(ctx context.Context, batch []nodeWork) map[nodeTask]error {
-	errs, err := panics.Value(func() (map[nodeTask]error, error) { return q.options.Sync(ctx, batch), nil })
-	if err == nil {
-		return errs
-	}
-	errs = map[nodeTask]error{}
-	for _, work := range batch {
-		errs[work.nodeTask] = err
+func (q *Queue) syncBatch(ctx context.Context, batch []Work) map[Task]error {
+	errs, err := panics.Value(func() (map[Task]error, error) { return q.options.Sync(ctx, batch), nil })
+	if err != nil {
+		return FailAll(batch, err)
 	}
 	return errs
 }
 
-func (q *nodeQueue) sync(ctx context.Context, tasks []nodeTask) {
-	var batch []nodeWork
-	errs := map[nodeTask]error{}
+func (q *Queue) sync(ctx context.Context, tasks []Task) {
+	var batch []Work
+	errs := map[Task]error{}
 	for _, task := range tasks {
-		if task.instanceID != "" {
-			batch = append(batch, nodeWork{nodeTask: task})
+		if task.InstanceID != "" {
+			batch = append(batch, Work{Task: task})
 			continue
 		}
-		switch node, err := q.lister.Get(task.node); {
+		switch node, err := q.lister.Get(task.Node); {
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			errs[task] = err
 		case q.options.NeedsSync(node):
-			batch = append(batch, nodeWork{task, node})
+			batch = append(batch, Work{task, node})
 		}
 	}
 	if len(batch) > 0 {
@@ -190,18 +196,18 @@ func (q *nodeQueue) sync(ctx context.Context, tasks []nodeTask) {
 		case q.options.MaxRetries > 0 && q.queue.NumRequeues(task) >= q.options.MaxRetries:
 			q.observeError(true)
 			logger.Error(err, "Failed to sync node; not retried until the node changes",
-				"queue", q.options.Name, "node", task.node, "attempts", q.options.MaxRetries+1)
+				"queue", q.options.Name, "node", task.Node, "attempts", q.options.MaxRetries+1)
 			q.queue.Forget(task)
 		default:
 			q.observeError(false)
-			logger.V(2).Info("Failed to sync node; retrying", "queue", q.options.Name, "node", task.node, "err", err)
+			logger.V(2).Info("Failed to sync node; retrying", "queue", q.options.Name, "node", task.Node, "err", err)
 			q.queue.AddRateLimited(task)
 		}
 		q.queue.Done(task)
 	}
 }
 
-func (q *nodeQueue) observeError(last bool) {
+func (q *Queue) observeError(last bool) {
 	if q.options.OnError != nil {
 		q.options.OnError(last)
 	}

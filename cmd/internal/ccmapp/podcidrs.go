@@ -1,0 +1,65 @@
+package ccmapp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+	"github.com/unified-ccm/unified-ccm/cmd/internal/controllers"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodeipam"
+	"github.com/unified-ccm/unified-ccm/pkg/common/podcidr"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// podCIDRFlags are the flags of node IPAM that the framework does not have. They have the names and meanings of
+// kube-controller-manager's, which the managers of several clouds have too.
+type podCIDRFlags struct {
+	mask, maskIPv4, maskIPv6 int
+	services, secondary      string
+}
+
+// add adds the flags to a flag set.
+func (f *podCIDRFlags) add(fs *pflag.FlagSet) {
+	fs.IntVar(&f.mask, podcidr.FlagMask, f.mask, "Prefix length of the podCIDR of a node, in clusters of one IP family. "+
+		"0 is 24 for IPv4 and 64 for IPv6. Used if podCIDRs are allocated from --"+podcidr.FlagCluster+".")
+	fs.IntVar(&f.maskIPv4, podcidr.FlagMaskIPv4, f.maskIPv4, "Prefix length of the IPv4 podCIDR of a node; 0 is 24.")
+	fs.IntVar(&f.maskIPv6, podcidr.FlagMaskIPv6, f.maskIPv6, "Prefix length of the IPv6 podCIDR of a node; 0 is 64.")
+	fs.StringVar(&f.services, podcidr.FlagService, f.services, "The ranges of Services, with a comma one of each IP "+
+		"family: no podCIDR is allocated from them, and their families are those of podCIDRs that the cloud assigns.")
+	fs.StringVar(&f.secondary, podcidr.FlagSecondary, f.secondary, "The range of Services of the second IP family, for "+
+		"existing command lines: use --"+podcidr.FlagService+".")
+}
+
+// config returns the ranges of the flags. The errors are about values that cannot be read, all at once.
+func (f *podCIDRFlags) config(clusterCIDR string) (podcidr.Config, error) {
+	cluster, clusterErr := controllers.ParseCIDRs(podcidr.FlagCluster, clusterCIDR)
+	services, servicesErr := controllers.ParseCIDRs(podcidr.FlagService, f.services)
+	secondary, secondaryErr := controllers.ParseCIDRs(podcidr.FlagSecondary, f.secondary)
+	return podcidr.Config{
+		Cluster: cluster, Services: append(services, secondary...),
+		Mask: f.mask, MaskIPv4: f.maskIPv4, MaskIPv6: f.maskIPv6,
+	}, errors.Join(clusterErr, servicesErr, secondaryErr)
+}
+
+// checkPodCIDRs rejects ranges from which podCIDRs cannot be allocated, if a provider is about to.
+func (o *options) checkPodCIDRs(d provider.Descriptor) error {
+	shared := o.framework.KubeCloudShared
+	if !shared.AllocateNodeCIDRs || shared.CIDRAllocatorType != nodeipam.RangeAllocator || !d.AllocatesRanges ||
+		!o.isControllerEnabled(nodeipam.Name) || !controllers.IsEnabled(nodeipam.Name, d, o.framework.Generic.Controllers) {
+		return nil
+	}
+	config, err := o.podCIDRs.config(shared.ClusterCIDR)
+	if err == nil {
+		err = config.Validate()
+	}
+	if o.guard.NodeFilterRequirements != "" {
+		err = errors.Join(err, fmt.Errorf("podCIDRs are not allocated with --node-filter-requirements: the podCIDRs of the "+
+			"other nodes would not count as used; use --controllers=*,-%s", nodeipam.Name))
+	}
+	if err == nil {
+		return nil
+	}
+	return &cli.ExitError{Code: cli.ExitUsage, Lines: cli.Messages(err)}
+}

@@ -1,0 +1,213 @@
+// Package nodeipam sets the podCIDRs of Nodes: to ranges that the cloud has assigned to their instances (CloudAllocator),
+// or to parts of the cluster's ranges (RangeAllocator).
+package nodeipam
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	nodeutil "k8s.io/component-helpers/node/util"
+	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodequeue"
+	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+const (
+	// Name is the name of the controller in --controllers, and alias the one that kube-controller-manager has too. They can
+	// never change.
+	Name  = "node-ipam-controller"
+	alias = "nodeipam"
+
+	// RangeAllocator and CloudAllocator are values of --cidr-allocator-type.
+	RangeAllocator = "RangeAllocator"
+	CloudAllocator = "CloudAllocator"
+
+	// maxBackoff is the longest time until a range is found that became available later.
+	maxBackoff = time.Minute
+	// maxBatch is the number of Nodes of a batch without calls to the cloud.
+	maxBatch = 500
+	// writers is the number of Nodes that are written at once.
+	writers = 16
+)
+
+// Controller returns the controller, for a provider's descriptor. If it is opt-in, kube-controller-manager allocates
+// podCIDRs unless --controllers names this one: two allocators for one range would give a podCIDR to two Nodes.
+func Controller(optIn bool) provider.Controller { return provider.Controller{Name: Name, OptIn: optIn} }
+
+// Aliases returns the further names of the controller, with those of others.
+func Aliases(others map[string]string) map[string]string {
+	all := map[string]string{alias: Name}
+	for name, controller := range others {
+		all[name] = controller
+	}
+	return all
+}
+
+// Options are what a cloud has.
+type Options struct {
+	// Source has the ranges of instances; nil if the cloud assigns none.
+	Source Source
+}
+
+// Start starts the controller if the flags ask for it. The error is about flags.
+func Start(ctx context.Context, c provider.ControllerContext, o Options) (started bool, err error) {
+	if !c.AllocateNodeCIDRs {
+		return false, nil
+	}
+	p := &ipam{ControllerContext: c}
+	batch := maxBatch
+	switch {
+	case c.CIDRAllocatorType == RangeAllocator:
+		if err := c.PodCIDRs.Validate(); err != nil {
+			return false, err
+		}
+		p.allocator = &fromRanges{c.PodRanges}
+	case c.CIDRAllocatorType == CloudAllocator && o.Source != nil:
+		p.allocator = &fromCloud{c, o.Source}
+		p.routed = true
+		batch = o.Source.MaxBatch()
+	case o.Source == nil:
+		return false, fmt.Errorf("--cidr-allocator-type=%s: this cloud assigns no ranges to machines, use %s",
+			c.CIDRAllocatorType, RangeAllocator)
+	default:
+		return false, fmt.Errorf("--cidr-allocator-type=%s: use %s, or %s", c.CIDRAllocatorType, CloudAllocator, RangeAllocator)
+	}
+	queue, err := nodequeue.New(nodequeue.Options{
+		Name: Name, NeedsSync: p.needsSync, Sync: p.sync, MaxBatch: batch, Workers: 1, MaxBackoff: maxBackoff,
+	}, c.Nodes)
+	if err != nil {
+		return false, fmt.Errorf("starting controller %s: %w", Name, err)
+	}
+	go queue.Run(ctx)
+	return true, nil
+}
+
+// allocator finds the podCIDRs of Nodes that have none.
+type allocator interface {
+	// has reports whether a Node of the cloud may get podCIDRs. It does no I/O.
+	has(node *v1.Node) bool
+	// find returns the podCIDRs of Nodes by name, and the errors of those that get none.
+	find(ctx context.Context, list []*v1.Node) (map[string][]string, map[string]error)
+	// release is called if a Node does not exist, or has other podCIDRs.
+	release(node *v1.Node)
+}
+
+// ipam sets podCIDRs. They are immutable: it never changes one.
+type ipam struct {
+	provider.ControllerContext
+	allocator
+	// routed is set if the cloud routes podCIDRs to the Nodes: their network is available.
+	routed bool
+}
+
+// needsSync reports whether the Node has no podCIDR, or not the condition that goes with it. It waits for its provider
+// ID: others get none from this manager.
+func (p *ipam) needsSync(node *v1.Node) bool {
+	return p.Owns(node) == provider.Mine && node.DeletionTimestamp == nil && p.has(node) &&
+		(!hasPodCIDR(node) || p.routed && !hasNetworkCondition(node))
+}
+
+// hasNetworkCondition reports whether the condition NetworkUnavailable is set, by whomever: network plugins set it too.
+func hasNetworkCondition(node *v1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
+		return c.Type == v1.NodeNetworkUnavailable
+	})
+}
+
+func hasPodCIDR(node *v1.Node) bool { return node.Spec.PodCIDR != "" || len(node.Spec.PodCIDRs) > 0 }
+
+// sync sets the podCIDRs of Nodes.
+func (p *ipam) sync(ctx context.Context, batch []nodequeue.Work) map[nodequeue.Task]error {
+	if p.DryRun {
+		klog.FromContext(ctx).Info("Dry run: not setting podCIDRs", "nodes", len(batch))
+		return nil
+	}
+	var without []*v1.Node
+	for _, w := range batch {
+		if !hasPodCIDR(w.Object) {
+			without = append(without, w.Object)
+		}
+	}
+	found, failed := p.find(ctx, without)
+	errs := make([]error, len(batch))
+	workqueue.ParallelizeUntil(ctx, writers, len(batch), func(i int) {
+		node := batch[i].Object
+		errs[i] = panics.Do(func() error { return p.syncNode(ctx, node, found[node.Name], failed[node.Name]) })
+	})
+	all := map[nodequeue.Task]error{}
+	for i, w := range batch {
+		all[w.Task] = errs[i]
+	}
+	return all
+}
+
+// syncNode sets what a Node lacks: the podCIDRs that were found for it, or the condition.
+func (p *ipam) syncNode(ctx context.Context, node *v1.Node, podCIDRs []string, err error) error {
+	switch {
+	case err != nil:
+		events.Send(p.Recorder, node, events.CIDRNotAvailable, err.Error())
+		return err
+	case hasPodCIDR(node):
+		return p.setNetwork(ctx, node)
+	case len(podCIDRs) == 0:
+		return nil
+	default:
+		return p.write(ctx, node, podCIDRs)
+	}
+}
+
+// write sets the podCIDRs of a Node. After an error, the Node decides what is known of them.
+func (p *ipam) write(ctx context.Context, node *v1.Node, podCIDRs []string) error {
+	client := p.Client.CoreV1().Nodes()
+	// The API server rejects the patch for another Node of that name, and one that changes a podCIDR.
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": node.UID},
+		"spec":     map[string]any{"podCIDR": podCIDRs[0], "podCIDRs": podCIDRs},
+	})
+	if err != nil {
+		return err
+	}
+	written, err := client.Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		current, getErr := client.Get(ctx, node.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(getErr) || getErr == nil && current.UID != node.UID:
+			p.release(node)
+			return nil
+		case getErr != nil || !hasPodCIDR(current):
+			return err
+		case !slices.Equal(current.Spec.PodCIDRs, podCIDRs):
+			p.release(node)
+			return nil
+		}
+		written = current
+	}
+	klog.FromContext(ctx).Info("Set podCIDRs of node", "node", node.Name, "podCIDRs", podCIDRs)
+	return p.setNetwork(ctx, written)
+}
+
+// setNetwork sets the condition NetworkUnavailable of a Node to False, as the route controller does for its routes.
+func (p *ipam) setNetwork(ctx context.Context, node *v1.Node) error {
+	if !p.routed {
+		return nil
+	}
+	err := nodeutil.SetNodeCondition(p.Client, types.NodeName(node.Name), v1.NodeCondition{
+		Type: v1.NodeNetworkUnavailable, Status: v1.ConditionFalse, Reason: "RouteCreated",
+		Message: "The cloud routes the podCIDRs of the node", LastTransitionTime: metav1.NewTime(p.Clock.Now()),
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

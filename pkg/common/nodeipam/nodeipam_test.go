@@ -1,0 +1,383 @@
+package nodeipam
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/podcidr"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// cluster is an API server with the controller.
+type cluster struct {
+	t       *testing.T
+	client  *fake.Clientset
+	factory informers.SharedInformerFactory
+	context provider.ControllerContext
+	events  *record.FakeRecorder
+}
+
+func newCluster(t *testing.T, config podcidr.Config) *cluster {
+	t.Helper()
+	c := &cluster{t: t, client: fake.NewClientset(), events: record.NewFakeRecorder(1000)}
+	c.factory = informers.NewSharedInformerFactory(c.client, 0)
+	nodes := c.factory.Core().V1().Nodes()
+	c.context = provider.ControllerContext{
+		Client: c.client, Nodes: nodes, Recorder: c.events, Clock: clock.RealClock{},
+		Owns: func(n *v1.Node) provider.Ownership {
+			switch {
+			case n.Spec.ProviderID == "":
+				return provider.Unknown
+			case strings.HasPrefix(n.Spec.ProviderID, "toy://"):
+				return provider.Mine
+			default:
+				return provider.Foreign
+			}
+		},
+		AllocateNodeCIDRs: true, CIDRAllocatorType: RangeAllocator, PodCIDRs: config,
+		PodRanges: podcidr.New(podcidr.Options{Config: config, Client: c.client, Nodes: nodes.Lister()}),
+	}
+	return c
+}
+
+func (c *cluster) create(name, providerID string, podCIDRs ...string) {
+	c.t.Helper()
+	n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid of " + name)},
+		Spec: v1.NodeSpec{ProviderID: providerID, PodCIDRs: podCIDRs}}
+	if len(podCIDRs) > 0 {
+		n.Spec.PodCIDR = podCIDRs[0]
+	}
+	if _, err := c.client.CoreV1().Nodes().Create(c.t.Context(), n, metav1.CreateOptions{}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) get(name string) *v1.Node {
+	c.t.Helper()
+	n, err := c.client.CoreV1().Nodes().Get(c.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return n
+}
+
+// give gives a Node a podCIDR without a call: reactors of calls hold the client's lock.
+func (c *cluster) give(name, podCIDR string) {
+	c.t.Helper()
+	resource := v1.SchemeGroupVersion.WithResource("nodes")
+	object, err := c.client.Tracker().Get(resource, "", name)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	n, ok := object.DeepCopyObject().(*v1.Node)
+	if !ok {
+		c.t.Fatalf("%T", object)
+	}
+	n.Spec.PodCIDR, n.Spec.PodCIDRs = podCIDR, []string{podCIDR}
+	if err := c.client.Tracker().Update(resource, n, ""); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// run runs the controller while f does something.
+func (c *cluster) run(o Options, f func()) {
+	c.t.Helper()
+	ctx, cancel := context.WithCancel(c.t.Context())
+	if started, err := Start(ctx, c.context, o); !started || err != nil {
+		c.t.Fatalf("started %v, %v", started, err)
+	}
+	c.factory.Start(ctx.Done())
+	c.factory.WaitForCacheSync(ctx.Done())
+	f()
+	cancel()
+	c.factory.Shutdown()
+	synctest.Wait()
+}
+
+// settle lets everything happen that does not wait for a retry of a second or more.
+func settle() {
+	time.Sleep(time.Second)
+	synctest.Wait()
+}
+
+func prefixes(list ...string) (out []netip.Prefix) {
+	for _, text := range list {
+		out = append(out, netip.MustParsePrefix(text))
+	}
+	return out
+}
+
+// patches returns the number of writes of Nodes.
+func (c *cluster) patches() (n int) {
+	for _, a := range c.client.Actions() {
+		if a.GetVerb() == "patch" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestRangeAllocator(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, podcidr.Config{Cluster: prefixes("10.0.0.0/16", "fd00::/56"), Services: prefixes("10.0.0.0/24")})
+		c.create("has", "toy://0", "10.0.1.0/24", "fd00::/64")
+		c.create("of another cloud", "other://1")
+		c.create("not initialized", "")
+		c.run(Options{}, func() {
+			for i := range 200 {
+				c.create(fmt.Sprint(i), fmt.Sprintf("toy://%d", i))
+			}
+			settle()
+			used := map[string]string{"10.0.1.0/24": "has", "fd00::/64": "has"}
+			for i := range 200 {
+				n := c.get(fmt.Sprint(i))
+				if len(n.Spec.PodCIDRs) != 2 || n.Spec.PodCIDR != n.Spec.PodCIDRs[0] {
+					t.Errorf("node %d has %s, %v", i, n.Spec.PodCIDR, n.Spec.PodCIDRs)
+				}
+				for _, p := range n.Spec.PodCIDRs {
+					if other, ok := used[p]; ok || p == "10.0.0.0/24" {
+						t.Errorf("nodes %d and %s have %s", i, other, p)
+					}
+					used[p] = n.Name
+				}
+			}
+			for _, name := range []string{"of another cloud", "not initialized"} {
+				if n := c.get(name); n.Spec.PodCIDR != "" {
+					t.Errorf("node %s has %s", name, n.Spec.PodCIDR)
+				}
+			}
+			if got := c.patches(); got != 200 {
+				t.Errorf("%d writes", got)
+			}
+			// The route controller sets the condition of Nodes whose podCIDRs need routes.
+			if n := c.get("1"); len(n.Status.Conditions) > 0 {
+				t.Errorf("conditions %v", n.Status.Conditions)
+			}
+			n := c.get("not initialized")
+			n.Spec.ProviderID = "toy://late"
+			if _, err := c.client.CoreV1().Nodes().Update(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			settle()
+			if n := c.get("not initialized"); len(n.Spec.PodCIDRs) != 2 {
+				t.Errorf("after its initialization it has %v", n.Spec.PodCIDRs)
+			}
+		})
+	})
+}
+
+// The result of a write decides what is known of a podCIDR.
+func TestResultsOfWrites(t *testing.T) {
+	lost := errors.New("lost")
+	conflict := apierrors.NewConflict(v1.Resource("nodes"), "a", lost)
+	for name, tc := range map[string]struct {
+		// write is what happens at the first write of node a.
+		write func(c *cluster, patch k8stesting.PatchAction) error
+		// a and b are the podCIDRs of node a and of node b, which comes later; "" for none.
+		a, b string
+	}{
+		"it fails": {func(*cluster, k8stesting.PatchAction) error { return conflict }, "10.0.0.0/24", "10.0.1.0/24"},
+		"the reply is lost": {func(c *cluster, _ k8stesting.PatchAction) error {
+			c.give("a", "10.0.0.0/24")
+			return lost
+		}, "10.0.0.0/24", "10.0.1.0/24"},
+		"another allocator is faster": {func(c *cluster, _ k8stesting.PatchAction) error {
+			c.give("a", "10.9.0.0/24")
+			return conflict
+		}, "10.9.0.0/24", "10.0.1.0/24"},
+		"it is deleted": {func(c *cluster, _ k8stesting.PatchAction) error {
+			_ = c.client.Tracker().Delete(v1.SchemeGroupVersion.WithResource("nodes"), "", "a")
+			return apierrors.NewNotFound(v1.Resource("nodes"), "a")
+		}, "", "10.0.1.0/24"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, podcidr.Config{Cluster: prefixes("10.0.0.0/23")})
+				first := true
+				c.client.PrependReactor("patch", "nodes", func(a k8stesting.Action) (bool, runtime.Object, error) {
+					patch, ok := a.(k8stesting.PatchAction)
+					if !ok || patch.GetName() != "a" || !first {
+						return false, nil, nil
+					}
+					first = false
+					return true, nil, tc.write(c, patch)
+				})
+				c.run(Options{}, func() {
+					c.create("a", "toy://a")
+					settle()
+					c.create("b", "toy://b")
+					settle()
+				})
+				n, err := c.client.CoreV1().Nodes().Get(t.Context(), "a", metav1.GetOptions{})
+				if err == nil && n.Spec.PodCIDR != tc.a || apierrors.IsNotFound(err) != (tc.a == "") {
+					t.Errorf("node a has %v, %v", n.Spec.PodCIDR, err)
+				}
+				if got := c.get("b").Spec.PodCIDR; got != tc.b {
+					t.Errorf("node b has %q, want %q", got, tc.b)
+				}
+			})
+		})
+	}
+}
+
+func TestExhaustedRange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, podcidr.Config{Cluster: prefixes("10.0.0.0/24")})
+		c.create("a", "toy://a", "10.0.0.0/24")
+		c.create("b", "toy://b")
+		c.run(Options{}, func() {
+			settle()
+			if e := <-c.events.Events; !strings.Contains(e, "Warning CIDRNotAvailable") || !strings.Contains(e, "no /24 left") {
+				t.Errorf("event %q", e)
+			}
+			if err := c.client.CoreV1().Nodes().Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(maxBackoff)
+			synctest.Wait()
+			if got := c.get("b").Spec.PodCIDR; got != "10.0.0.0/24" {
+				t.Errorf("got %q", got)
+			}
+		})
+	})
+}
+
+func TestDryRunWritesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, podcidr.Config{Cluster: prefixes("10.0.0.0/16")})
+		c.context.DryRun = true
+		c.create("a", "toy://a")
+		c.run(Options{}, settle)
+		if got := c.patches(); got != 0 {
+			t.Errorf("%d writes", got)
+		}
+	})
+}
+
+// toySource has the ranges of instances by provider ID. Its cache has none of them.
+type toySource struct {
+	assigned map[string][]netip.Prefix
+	broken   map[string]error
+	err      error
+	reads    int
+}
+
+func (s *toySource) Has(n *v1.Node) bool { return n.Spec.ProviderID != "toy://none" }
+func (*toySource) Advice() string        { return "assign one" }
+func (*toySource) MaxBatch() int         { return 100 }
+
+func (s *toySource) Assigned(_ context.Context, nodes []*v1.Node,
+	fresh bool) (map[string][]netip.Prefix, map[string]error, error) {
+	if !fresh {
+		return nil, nil, nil
+	}
+	s.reads++
+	found, errs := map[string][]netip.Prefix{}, map[string]error{}
+	for _, n := range nodes {
+		found[n.Name], errs[n.Name] = s.assigned[n.Spec.ProviderID], s.broken[n.Spec.ProviderID]
+	}
+	return found, errs, s.err
+}
+
+func TestCloudAllocator(t *testing.T) {
+	both := prefixes("10.0.0.0/24", "fd00::/112")
+	for name, tc := range map[string]struct {
+		config podcidr.Config
+		source *toySource
+		want   []string
+		event  string
+	}{
+		"what is assigned": {source: &toySource{assigned: map[string][]netip.Prefix{"toy://a": both}},
+			want: []string{"10.0.0.0/24", "fd00::/112"}},
+		"families of Services": {podcidr.Config{Services: prefixes("fd01::/108", "10.9.0.0/16"), Cluster: prefixes("10.0.0.0/8")},
+			&toySource{assigned: map[string][]netip.Prefix{"toy://a": both}}, []string{"fd00::/112", "10.0.0.0/24"}, ""},
+		"families of pods": {podcidr.Config{Cluster: prefixes("10.0.0.0/8")},
+			&toySource{assigned: map[string][]netip.Prefix{"toy://a": both}}, []string{"10.0.0.0/24"}, ""},
+		"a family is missing": {podcidr.Config{Cluster: prefixes("10.0.0.0/8", "fd00::/48")},
+			&toySource{assigned: map[string][]netip.Prefix{"toy://a": both[:1]}}, nil,
+			"the instance of toy://a has no IPv6 range for pods: assign one"},
+		"none": {source: &toySource{}, event: "the instance of toy://a has no range for pods: assign one"},
+		"it cannot be read": {source: &toySource{broken: map[string]error{"toy://a": errors.New("broken")}},
+			event: "broken"},
+		"the cloud does not answer": {source: &toySource{err: errors.New("503")}, event: "503"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, tc.config)
+				c.context.CIDRAllocatorType = CloudAllocator
+				c.create("a", "toy://a")
+				c.create("without a machine", "toy://none")
+				c.create("has", "toy://b", "10.7.0.0/24")
+				c.run(Options{Source: tc.source}, settle)
+				n := c.get("a")
+				if !slices.Equal(n.Spec.PodCIDRs, tc.want) {
+					t.Errorf("podCIDRs %v, want %v", n.Spec.PodCIDRs, tc.want)
+				}
+				// The condition goes with the podCIDRs, whoever has set them.
+				for name, want := range map[string]bool{"a": len(tc.want) > 0, "has": true, "without a machine": false} {
+					conditions := c.get(name).Status.Conditions
+					if got := len(conditions) == 1 && conditions[0].Type == v1.NodeNetworkUnavailable &&
+						conditions[0].Status == v1.ConditionFalse; got != want {
+						t.Errorf("conditions of %s: %v", name, conditions)
+					}
+				}
+				select {
+				case e := <-c.events.Events:
+					if tc.event == "" || !strings.Contains(e, tc.event) {
+						t.Errorf("event %q, want %q", e, tc.event)
+					}
+				default:
+					if tc.event != "" {
+						t.Error("no event")
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestStart(t *testing.T) {
+	for name, tc := range map[string]struct {
+		edit    func(*provider.ControllerContext)
+		source  Source
+		started bool
+		err     string
+	}{
+		"ranges":            {func(*provider.ControllerContext) {}, nil, true, ""},
+		"off":               {func(c *provider.ControllerContext) { c.AllocateNodeCIDRs = false }, nil, false, ""},
+		"invalid range":     {func(c *provider.ControllerContext) { c.PodCIDRs.Cluster = nil }, nil, false, "--cluster-cidr is not set"},
+		"cloud":             {func(c *provider.ControllerContext) { c.CIDRAllocatorType = CloudAllocator }, &toySource{}, true, ""},
+		"no cloud's":        {func(c *provider.ControllerContext) { c.CIDRAllocatorType = CloudAllocator }, nil, false, "use RangeAllocator"},
+		"another, no cloud": {func(c *provider.ControllerContext) { c.CIDRAllocatorType = "IPAMFromCloud" }, nil, false, "use RangeAllocator"},
+		"another":           {func(c *provider.ControllerContext) { c.CIDRAllocatorType = "IPAMFromCloud" }, &toySource{}, false, "use CloudAllocator, or RangeAllocator"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			c := newCluster(t, podcidr.Config{Cluster: prefixes("10.0.0.0/16")})
+			tc.edit(&c.context)
+			started, err := Start(ctx, c.context, Options{Source: tc.source})
+			if started != tc.started || (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("started %v, %v", started, err)
+			}
+		})
+	}
+}

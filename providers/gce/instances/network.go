@@ -1,0 +1,154 @@
+package instances
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/names"
+)
+
+// networkAge is the max age of the network of an instance. The periodic reads of nodes renew it every 5 minutes; an
+// instance that is created again under its name may have another one.
+const networkAge = 10 * time.Minute
+
+// networks are the networks of instances, as they were read last. It is safe for concurrent use.
+type networks struct {
+	clock clock.PassiveClock
+
+	mu   sync.Mutex
+	byID map[string]network
+}
+
+// network is what firewalls and podCIDRs need of an instance.
+type network struct {
+	tags []string
+	pods PodNetwork
+	at   time.Time
+}
+
+// PodNetwork has the ranges of the first interface of an instance.
+type PodNetwork struct {
+	Aliases []api.AliasIPRange
+	// IPv6 is the address of the interface; "" without one.
+	IPv6 string
+}
+
+func newNetworks(c clock.PassiveClock) *networks {
+	return &networks{clock: c, byID: map[string]network{}}
+}
+
+func (n *networks) record(found []api.Instance) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := n.clock.Now()
+	for _, i := range found {
+		n.byID[names.InstanceID(api.Last(i.Zone), i.Name)] = network{i.Tags.Items, podNetwork(i), now}
+	}
+	for id, entry := range n.byID {
+		if now.Sub(entry.at) >= 2*networkAge {
+			delete(n.byID, id)
+		}
+	}
+}
+
+// podNetwork returns the ranges of nic0, or else of the first interface.
+func podNetwork(i api.Instance) PodNetwork {
+	if len(i.Interfaces) == 0 {
+		return PodNetwork{}
+	}
+	nic := i.Interfaces[0]
+	if at := slices.IndexFunc(i.Interfaces, func(n api.NetworkInterface) bool { return n.Name == "nic0" }); at > 0 {
+		nic = i.Interfaces[at]
+	}
+	return PodNetwork{nic.AliasIPRanges, IPv6Of(nic)}
+}
+
+// of returns the network of an instance, and whether it is known.
+func (n *networks) of(id string) (network, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	entry, ok := n.byID[id]
+	return entry, ok && n.clock.Since(entry.at) < networkAge
+}
+
+// PodNetworks returns the ranges of instances by ID. Without fresh, those that are known are not read. One that does not
+// exist is absent. An error is about that instance only; the last one is about all.
+func (s *Source) PodNetworks(ctx context.Context, ids []string,
+	fresh bool) (map[string]PodNetwork, map[string]error, error) {
+	unread := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		_, ok := s.networks.of(id)
+		return ok && !fresh
+	})
+	all, errs := map[string]PodNetwork{}, map[string]error{}
+	for _, id := range ids {
+		if entry, ok := s.networks.of(id); ok && !slices.Contains(unread, id) {
+			all[id] = entry.pods
+		}
+	}
+	if len(unread) == 0 {
+		return all, errs, nil
+	}
+	found, err := s.Get(ctx, unread)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, i := range found {
+		if entry, ok := s.networks.of(i.ID); ok && i.Uncertain == nil {
+			all[i.ID] = entry.pods
+		} else {
+			errs[i.ID] = i.Uncertain
+		}
+	}
+	return all, errs, nil
+}
+
+// NodeTags returns the network tags that select the nodes with these instances, sorted: those of the configuration, or
+// of each instance the longest one with which its name begins. An instance that does not exist selects nothing.
+func (s *Source) NodeTags(ctx context.Context, ids []string) ([]string, error) {
+	if configured := s.options.Config.NodeTags; len(configured) > 0 {
+		return slices.Sorted(slices.Values(configured)), nil
+	}
+	unknown := func(id string) bool { _, ok := s.networks.of(id); return !ok }
+	if slices.ContainsFunc(ids, unknown) {
+		found, _, err := s.list(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		s.networks.record(found)
+	}
+	var all []string
+	for _, id := range ids {
+		entry, ok := s.networks.of(id)
+		if !ok {
+			continue
+		}
+		_, name := names.SplitInstanceID(id)
+		tag := longestPrefix(name, entry.tags)
+		if tag == "" {
+			return nil, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "instance " + name,
+				Err: fmt.Errorf("the firewalls of load balancers cannot select it: %w", errNoTag)}
+		}
+		all = append(all, tag)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// longestPrefix returns the longest tag with which a name begins.
+func longestPrefix(name string, tags []string) string {
+	longest := ""
+	for _, tag := range tags {
+		if strings.HasPrefix(name, tag) && len(tag) > len(longest) {
+			longest = tag
+		}
+	}
+	return longest
+}
