@@ -85,7 +85,7 @@ func TestPodCIDRsOfTwoClouds(t *testing.T) {
 		"--cluster-cidr=10.244.0.0/18,fd00:244::/58", "--service-cluster-ip-range=10.244.0.0/24,fd00:245::/108")
 	c.start()
 	c.join(fake.ProviderName, 1, func(n *v1.Node) {
-		n.Name, n.Spec.ProviderID, n.Spec.PodCIDR, n.Spec.PodCIDRs = "stranger", "kind://x/y", "10.244.2.0/24",
+		n.Name, n.Spec.ProviderID, n.Spec.PodCIDR, n.Spec.PodCIDRs = "foreign", "kind://x/y", "10.244.2.0/24",
 			[]string{"10.244.2.0/24"}
 	})
 	allocated := func(want int) conformance.Check {
@@ -94,10 +94,10 @@ func TestPodCIDRsOfTwoClouds(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			seen := map[string]string{"10.244.0.0/24": "the Services", "10.244.2.0/24": "the stranger"}
+			seen := map[string]string{"10.244.0.0/24": "the Services", "10.244.2.0/24": "the foreign node"}
 			total := 0
 			for _, n := range list.Items {
-				if n.Name == "stranger" {
+				if n.Name == "foreign" {
 					continue
 				}
 				for _, p := range n.Spec.PodCIDRs {

@@ -47,7 +47,7 @@ const (
 	dryRunSuffix     = "-dry-run"
 	sectionUnified   = "unified-ccm"
 	sectionSafety    = "node safety"
-	sectionIPAM      = "node ipam"
+	sectionIPAM      = "node IPAM"
 	sectionsProvider = " provider"
 )
 
