@@ -62,15 +62,23 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// New returns the allocator of a valid configuration. It makes no call.
+// New returns the allocator. It makes no call. The configuration may be invalid if the allocator is not used.
 func New(o Options) *Ranges {
 	o.Clock = clocks.OrReal(o.Clock)
-	r := &Ranges{options: o, reserved: map[types.UID][]netip.Prefix{}}
-	for _, cluster := range o.Config.Cluster {
-		bits, _ := o.Config.mask(cluster)
+	return &Ranges{options: o, reserved: map[types.UID][]netip.Prefix{}}
+}
+
+// start makes the pools, and reads what Nodes have.
+func (r *Ranges) start(ctx context.Context) error {
+	if !r.listedAt.IsZero() {
+		return nil
+	}
+	r.pools = nil
+	for _, cluster := range r.options.Config.Cluster {
+		bits, _ := r.options.Config.mask(cluster)
 		r.pools = append(r.pools, newPool(cluster, bits))
 	}
-	return r
+	return r.list(ctx)
 }
 
 // Reserve returns the podCIDRs that Nodes without one have to get: one of each family, or an error that is
@@ -78,10 +86,8 @@ func New(o Options) *Ranges {
 func (r *Ranges) Reserve(ctx context.Context, nodes []*v1.Node) (map[types.UID][]netip.Prefix, map[types.UID]error, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.listedAt.IsZero() {
-		if err := r.list(ctx); err != nil {
-			return nil, nil, err
-		}
+	if err := r.start(ctx); err != nil {
+		return nil, nil, err
 	}
 	if err := r.markUsed(); err != nil {
 		return nil, nil, err
