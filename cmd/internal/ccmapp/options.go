@@ -22,6 +22,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodeipam"
 	"github.com/unified-ccm/unified-ccm/pkg/common/podcidr"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -88,7 +89,7 @@ type options struct {
 	// routes are the clouds with pod routes.
 	routes controllers.RouteClouds
 	// podCIDRs are the flags of node IPAM.
-	podCIDRs podCIDRFlags
+	podCIDRs controllers.PodCIDRFlags
 	// flagSets are our flags, by section.
 	flagSets cliflag.NamedFlagSets
 }
@@ -121,7 +122,7 @@ func newOptions() (*options, error) {
 		"With several clouds, how long the old load balancer of a move stays once the new one has an address: as long as "+
 			"clients use the old address.")
 	o.guard.AddFlags(o.flagSets.FlagSet(sectionSafety))
-	o.podCIDRs.add(o.flagSets.FlagSet(sectionIPAM))
+	o.podCIDRs.AddFlags(o.flagSets.FlagSet(sectionIPAM))
 	for _, d := range provider.All() {
 		if d.Flags != nil {
 			d.Flags(o.flagSets.FlagSet(d.Title + sectionsProvider))
@@ -186,7 +187,7 @@ func (o *options) validate() error {
 		lines = append(lines, fmt.Sprintf("--%s=%s: must not be negative", flagMoveDelay, o.moveDelay))
 	}
 	lines = append(lines, o.validateNames()...)
-	if _, err := o.podCIDRs.config(o.framework.KubeCloudShared.ClusterCIDR); err != nil {
+	if _, err := o.podCIDRs.Config(o.framework.KubeCloudShared.ClusterCIDR); err != nil {
 		lines = append(lines, cli.Messages(err)...)
 	}
 	slices.Sort(lines)
@@ -220,25 +221,20 @@ func (o *options) validateNames() []string {
 
 // checkRoutes rejects a --cluster-cidr for which the route controller would exit the process.
 func (o *options) checkRoutes(cloud cloudprovider.Interface, d provider.Descriptor, several bool) error {
-	shared := o.framework.KubeCloudShared
-	_, ok := cloud.Routes()
-	if !ok || !o.routes.Has(d.Name, several) || !o.isControllerEnabled(names.NodeRouteController) {
+	if _, ok := cloud.Routes(); !ok || !o.routes.Has(d.Name, several) ||
+		!o.isControllerEnabled(names.NodeRouteController) {
 		return nil
 	}
-	if shared.ClusterCIDR == "" {
-		return cli.UsageErrorf("--%s is not set, but %s sets up pod routes: give the range of all pods, such as "+
-			"10.244.0.0/16, or turn routes off with --%s=false",
-			flagClusterCIDR, d.Title, flagCloudRoutes)
+	return controllers.CheckRouteRanges(d.Title, o.framework.KubeCloudShared.ClusterCIDR)
+}
+
+// checkPodCIDRs rejects ranges from which podCIDRs cannot be allocated, if the provider is about to.
+func (o *options) checkPodCIDRs(d provider.Descriptor) error {
+	if !o.isControllerEnabled(nodeipam.Name) {
+		return nil
 	}
-	ranges, err := controllers.ParseCIDRs(flagClusterCIDR, shared.ClusterCIDR)
-	if err != nil {
-		return err
-	}
-	if len(ranges) > 2 || len(ranges) == 2 && ranges[0].Addr().Is4() == ranges[1].Addr().Is4() {
-		return cli.UsageErrorf("--%s=%s: give one range, or one IPv4 range and one IPv6 range", flagClusterCIDR,
-			shared.ClusterCIDR)
-	}
-	return nil
+	shared := *o.framework.KubeCloudShared.KubeCloudSharedConfiguration
+	return o.podCIDRs.Check(d, shared, o.framework.Generic.Controllers, o.guard.NodeFilterRequirements)
 }
 
 // isControllerEnabled reports whether --controllers enables a controller, which may be listed by its alias.
@@ -265,7 +261,7 @@ func (o *options) replaceRoutesFlag(fs *pflag.FlagSet) {
 
 // controllers returns the options of the controllers.
 func (o *options) controllers() controllers.Options {
-	podCIDRs, _ := o.podCIDRs.config(o.framework.KubeCloudShared.ClusterCIDR) // validate has reported the error
+	podCIDRs, _ := o.podCIDRs.Config(o.framework.KubeCloudShared.ClusterCIDR) // validate has reported the error
 	return controllers.Options{
 		Guard: o.guard, AuditPeriod: o.auditPeriod, Classes: o.classes, DefaultProvider: o.defaultProvider,
 		MoveDelay: o.moveDelay, Routes: &o.routes, PodCIDRs: podCIDRs,

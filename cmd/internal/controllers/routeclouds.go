@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+	"github.com/unified-ccm/unified-ccm/pkg/common/podcidr"
 )
 
 // RouteClouds is the value of --configure-cloud-routes: a boolean, as the framework has it, or the names of clouds.
@@ -69,3 +72,19 @@ func (r *RouteClouds) Enabled() bool { return r.enabled }
 
 // Names returns the named clouds.
 func (r *RouteClouds) Names() []string { return r.names }
+
+// CheckRouteRanges rejects a --cluster-cidr with which the route controller of a cloud cannot start.
+func CheckRouteRanges(title, clusterCIDR string) error {
+	ranges, err := ParseCIDRs(podcidr.FlagCluster, clusterCIDR)
+	switch {
+	case err != nil:
+		return err
+	case len(ranges) == 0:
+		return cli.UsageErrorf("--%s is not set, but %s sets up pod routes: give the range of all pods, such as "+
+			"10.244.0.0/16, or turn routes off with --configure-cloud-routes=false", podcidr.FlagCluster, title)
+	case len(ranges) > 2 || len(ranges) == 2 && ranges[0].Addr().Is4() == ranges[1].Addr().Is4():
+		return cli.UsageErrorf("--%s=%s: give one range, or one IPv4 range and one IPv6 range", podcidr.FlagCluster,
+			clusterCIDR)
+	}
+	return nil
+}

@@ -23,11 +23,11 @@ const (
 	peersAge = 30 * time.Second
 )
 
-// peerChecker looks up the instances of Ready nodes. A cloud that finds none of them answers for another project, region
-// or account: what it does not find may exist.
+// peerChecker looks up the instances of Ready nodes. A cloud that finds none of them answers for another project,
+// region or account: what it does not find may exist.
 type peerChecker interface {
-	// missingPeers returns the names of Ready nodes whose instances the cloud does not find, by reads that started at since
-	// or later: none if it finds one of them, or if there are no such nodes. An error says nothing about them.
+	// missingPeers returns the names of Ready nodes whose instances the cloud does not find, by reads that started at
+	// since or later: none if it finds one of them, or if there are no such nodes. An error says nothing about them.
 	missingPeers(ctx context.Context, since time.Time) ([]string, error)
 }
 

@@ -16,8 +16,8 @@ import (
 
 // finder finds the instances of nodes.
 type finder interface {
-	// lookupNode returns the node's instance, as it was read at most age ago, or after the call if age is 0. With bulk, many nodes are looked up, so that
-	// a list is worth its calls.
+	// lookupNode returns the node's instance, as it was read at most age ago, or after the call if age is 0. With bulk,
+	// many nodes are looked up, so that a list is worth its calls.
 	lookupNode(ctx context.Context, node *v1.Node, age time.Duration, bulk bool) (Instance, bool, error)
 }
 

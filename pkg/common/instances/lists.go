@@ -68,8 +68,8 @@ func (p *listPolicy) recordList(r snapshot.Reading, err error) {
 }
 
 // oldestRead returns the time at which an instance must have been read at the earliest to be no older than age: now if
-// that is 0. Else it counts from the end of the last list: a list of thousands of instances may take longer than age, and
-// would be outdated when it ends.
+// that is 0. Else it counts from the end of the last list: a list of thousands of instances may take longer than age,
+// and would be outdated when it ends.
 func (p *listPolicy) oldestRead(age time.Duration) time.Time {
 	if age == 0 {
 		return p.clock.Now()

@@ -1,5 +1,5 @@
-// Package nodeipam sets the podCIDRs of Nodes: to ranges that the cloud has assigned to their instances (CloudAllocator),
-// or to parts of the cluster's ranges (RangeAllocator).
+// Package nodeipam sets the podCIDRs of Nodes: to ranges that the cloud has assigned to their instances
+// (CloudAllocator), or to parts of the cluster's ranges (RangeAllocator).
 package nodeipam
 
 import (
@@ -23,16 +23,20 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
+// The names of the controller in --controllers: its own, and the one that kube-controller-manager has too. They can
+// never change.
 const (
-	// Name is the name of the controller in --controllers, and alias the one that kube-controller-manager has too. They can
-	// never change.
 	Name  = "node-ipam-controller"
 	alias = "nodeipam"
+)
 
-	// RangeAllocator and CloudAllocator are values of --cidr-allocator-type.
+// The values of --cidr-allocator-type.
+const (
 	RangeAllocator = "RangeAllocator"
 	CloudAllocator = "CloudAllocator"
+)
 
+const (
 	// maxBackoff is the longest time until a range is found that became available later.
 	maxBackoff = time.Minute
 	// maxBatch is the number of Nodes of a batch without calls to the cloud.
@@ -81,7 +85,8 @@ func Start(ctx context.Context, c provider.ControllerContext, o Options) (starte
 		return false, fmt.Errorf("--cidr-allocator-type=%s: this cloud assigns no ranges to machines, use %s",
 			c.CIDRAllocatorType, RangeAllocator)
 	default:
-		return false, fmt.Errorf("--cidr-allocator-type=%s: use %s, or %s", c.CIDRAllocatorType, CloudAllocator, RangeAllocator)
+		return false, fmt.Errorf("--cidr-allocator-type=%s: use %s, or %s", c.CIDRAllocatorType, CloudAllocator,
+			RangeAllocator)
 	}
 	queue, err := nodequeue.New(nodequeue.Options{
 		Name: Name, NeedsSync: p.needsSync, Sync: p.sync, MaxBatch: batch, Workers: 1, MaxBackoff: maxBackoff,
@@ -159,7 +164,7 @@ func (p *ipam) syncNode(ctx context.Context, node *v1.Node, podCIDRs []string, e
 		events.Send(p.Recorder, node, events.CIDRNotAvailable, err.Error())
 		return err
 	case hasPodCIDR(node):
-		return p.setNetwork(ctx, node)
+		return p.setNetwork(node)
 	case len(podCIDRs) == 0:
 		return nil
 	default:
@@ -194,11 +199,11 @@ func (p *ipam) write(ctx context.Context, node *v1.Node, podCIDRs []string) erro
 		written = current
 	}
 	klog.FromContext(ctx).Info("Set podCIDRs of node", "node", node.Name, "podCIDRs", podCIDRs)
-	return p.setNetwork(ctx, written)
+	return p.setNetwork(written)
 }
 
 // setNetwork sets the condition NetworkUnavailable of a Node to False, as the route controller does for its routes.
-func (p *ipam) setNetwork(ctx context.Context, node *v1.Node) error {
+func (p *ipam) setNetwork(node *v1.Node) error {
 	if !p.routed {
 		return nil
 	}

@@ -19,7 +19,8 @@ type Source interface {
 	// Has reports whether the Node has an instance that can have ranges. It does no I/O.
 	Has(node *v1.Node) bool
 	// Assigned returns the ranges of the instances of Nodes by name, at most one of each family, in the order in which a
-	// Node gets them. Without fresh, they may be from a cache. An error is about that Node only; the last one is about all.
+	// Node gets them. Without fresh, they may be from a cache. An error is about that Node only; the last one is about
+	// all.
 	Assigned(ctx context.Context, nodes []*v1.Node, fresh bool) (map[string][]netip.Prefix, map[string]error, error)
 	// Advice says how an instance gets ranges.
 	Advice() string

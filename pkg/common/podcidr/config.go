@@ -83,8 +83,8 @@ func (c Config) Validate() error {
 		errs = append(errs, err)
 	}
 	if len(c.Cluster) == 0 {
-		errs = append(errs, fmt.Errorf("--%s is not set, but podCIDRs are allocated from it: give the range of all pods, such "+
-			"as 10.244.0.0/16", FlagCluster))
+		errs = append(errs, fmt.Errorf("--%s is not set, but podCIDRs are allocated from it: give the range of all pods, "+
+			"such as 10.244.0.0/16", FlagCluster))
 	}
 	if len(c.Cluster) == 2 && c.Mask != 0 {
 		errs = append(errs, fmt.Errorf("--%s=%d is for clusters of one IP family: use --%s and --%s", FlagMask, c.Mask,

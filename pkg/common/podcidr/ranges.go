@@ -32,11 +32,11 @@ const (
 	listPeriod = time.Minute
 )
 
-// Ranges allocates podCIDRs. All Nodes of the cluster share one, whichever cloud they are of. No podCIDR is given to two
-// Nodes, whatever is read and written meanwhile:
+// Ranges allocates podCIDRs. All Nodes of the cluster share one, whichever cloud they are of. No podCIDR is given to
+// two Nodes, whatever is read and written meanwhile:
 //
-//   - A podCIDR is reserved before it is written, and the reservation ends only when the Node shows a podCIDR or does not
-//     exist. A write with an unknown result is repeated with the same podCIDR.
+//   - A podCIDR is reserved before it is written, and the reservation ends only when the Node shows a podCIDR or does
+//     not exist. A write with an unknown result is repeated with the same podCIDR.
 //   - What any Node has counts as used, and so do the ranges of Services.
 //   - The first reservation follows a consistent list of all Nodes, because informers may start with older ones.
 //
@@ -83,7 +83,8 @@ func (r *Ranges) start(ctx context.Context) error {
 
 // Reserve returns the podCIDRs that Nodes without one have to get: one of each family, or an error that is
 // ErrExhausted for a Node that gets none. The last error is that of the list of Nodes.
-func (r *Ranges) Reserve(ctx context.Context, nodes []*v1.Node) (map[types.UID][]netip.Prefix, map[types.UID]error, error) {
+func (r *Ranges) Reserve(ctx context.Context,
+	nodes []*v1.Node) (map[types.UID][]netip.Prefix, map[types.UID]error, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.start(ctx); err != nil {
@@ -96,9 +97,9 @@ func (r *Ranges) Reserve(ctx context.Context, nodes []*v1.Node) (map[types.UID][
 	if len(errs) == 0 || r.options.Clock.Since(r.listedAt) < listPeriod {
 		return found, errs, nil
 	}
-	// Reservations of Nodes that were deleted unseen end with a list.
-	if err := r.list(ctx); err != nil {
-		return found, errs, nil //nolint:nilerr // What is reserved is reserved.
+	// Reservations of Nodes that were deleted unseen end with a list. Without it, what is reserved is reserved.
+	if r.list(ctx) != nil {
+		return found, errs, nil
 	}
 	if err := r.markUsed(); err != nil {
 		return nil, nil, err
@@ -163,7 +164,8 @@ func (r *Ranges) markUsed() error {
 	return nil
 }
 
-// recordLarge records a Node with more than the podCIDRs of one Node. A kubelet can register its own Node with any range.
+// recordLarge records a Node with more than the podCIDRs of one Node. A kubelet can register its own Node with any
+// range.
 func (r *Ranges) recordLarge(node string, ranges []netip.Prefix) {
 	for _, p := range r.pools {
 		for _, used := range ranges {

@@ -51,8 +51,8 @@ type Descriptor struct {
 	// ControllerAliases are further names in --controllers, with the controller that each stands for: the names that the
 	// cloud's previous manager has for controllers of the framework or of this provider.
 	ControllerAliases map[string]string
-	// AllocatesRanges is set if the controller node-ipam-controller of the provider allocates podCIDRs from --cluster-cidr,
-	// which is what --cidr-allocator-type means by default. Otherwise kube-controller-manager does.
+	// AllocatesRanges is set if the controller node-ipam-controller of the provider allocates podCIDRs from
+	// --cluster-cidr, which is what --cidr-allocator-type means by default. Otherwise kube-controller-manager does.
 	AllocatesRanges bool
 	// KubeRules are the permissions in the cluster that this provider needs beside those that every provider needs.
 	KubeRules []KubeRule

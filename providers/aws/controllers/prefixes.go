@@ -16,8 +16,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/instances"
 )
 
-// prefixes are those that are delegated to the primary network interfaces of instances. EC2 routes them to the instance,
-// so that no routes are needed.
+// prefixes are those that are delegated to the primary network interfaces of instances. EC2 routes them to the
+// instance, so that no routes are needed.
 type prefixes struct{ nodeController }
 
 var _ nodeipam.Source = (*prefixes)(nil)
@@ -30,8 +30,8 @@ func (p *prefixes) Has(node *v1.Node) bool {
 
 // Advice implements nodeipam.Source.
 func (*prefixes) Advice() string {
-	return "delegate a prefix to its primary network interface, in the launch template (Ipv4PrefixCount, Ipv6PrefixCount) or " +
-		"with aws ec2 assign-ipv6-addresses"
+	return "delegate a prefix to its primary network interface, in the launch template (Ipv4PrefixCount, " +
+		"Ipv6PrefixCount) or with aws ec2 assign-ipv6-addresses"
 }
 
 // MaxBatch implements nodeipam.Source.

@@ -140,7 +140,8 @@ func (t *tagging) label(ctx context.Context, node string) error {
 }
 
 // untag removes the tags from the instances of deleted Nodes, unless a Node of the instance exists again.
-func (t *tagging) untag(ctx context.Context, ec2Client api.EC2, work map[string]nodequeue.Work) map[nodequeue.Task]error {
+func (t *tagging) untag(ctx context.Context, ec2Client api.EC2,
+	work map[string]nodequeue.Work) map[nodequeue.Task]error {
 	if len(work) == 0 {
 		return nil
 	}

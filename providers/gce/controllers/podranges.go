@@ -90,8 +90,8 @@ func (p *podRanges) of(network instances.PodNetwork) (ranges []netip.Prefix, err
 	return ranges, nil
 }
 
-// alias returns the alias range for pods. With several, it is that of the configured secondary range, or the only one in
-// the range of the cluster: podCIDRs are immutable, so that none is guessed.
+// alias returns the alias range for pods. With several, it is that of the configured secondary range, or the only one
+// in the range of the cluster: podCIDRs are immutable, so that none is guessed.
 func (p *podRanges) alias(aliases []api.AliasIPRange) (netip.Prefix, error) {
 	var all, named, inside []netip.Prefix
 	for _, a := range aliases {

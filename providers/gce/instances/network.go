@@ -79,8 +79,8 @@ func (n *networks) of(id string) (network, bool) {
 	return entry, ok && n.clock.Since(entry.at) < networkAge
 }
 
-// PodNetworks returns the ranges of instances by ID. Without fresh, those that are known are not read. One that does not
-// exist is absent. An error is about that instance only; the last one is about all.
+// PodNetworks returns the ranges of instances by ID. Without fresh, those that are known are not read. One that does
+// not exist is absent. An error is about that instance only; the last one is about all.
 func (s *Source) PodNetworks(ctx context.Context, ids []string,
 	fresh bool) (map[string]PodNetwork, map[string]error, error) {
 	unread := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {

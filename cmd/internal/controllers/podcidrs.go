@@ -1,27 +1,27 @@
-package ccmapp
+package controllers
 
 import (
 	"errors"
 	"fmt"
 
 	"github.com/spf13/pflag"
+	cpconfig "k8s.io/cloud-provider/config"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
-	"github.com/unified-ccm/unified-ccm/cmd/internal/controllers"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodeipam"
 	"github.com/unified-ccm/unified-ccm/pkg/common/podcidr"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// podCIDRFlags are the flags of node IPAM that the framework does not have. They have the names and meanings of
+// PodCIDRFlags are the flags of node IPAM that the framework does not have. They have the names and meanings of
 // kube-controller-manager's, which the managers of several clouds have too.
-type podCIDRFlags struct {
+type PodCIDRFlags struct {
 	mask, maskIPv4, maskIPv6 int
 	services, secondary      string
 }
 
-// add adds the flags to a flag set.
-func (f *podCIDRFlags) add(fs *pflag.FlagSet) {
+// AddFlags adds the flags to a flag set.
+func (f *PodCIDRFlags) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.mask, podcidr.FlagMask, f.mask, "Prefix length of the podCIDR of a node, in clusters of one IP family. "+
 		"0 is 24 for IPv4 and 64 for IPv6. Used if podCIDRs are allocated from --"+podcidr.FlagCluster+".")
 	fs.IntVar(&f.maskIPv4, podcidr.FlagMaskIPv4, f.maskIPv4, "Prefix length of the IPv4 podCIDR of a node; 0 is 24.")
@@ -32,29 +32,30 @@ func (f *podCIDRFlags) add(fs *pflag.FlagSet) {
 		"existing command lines: use --"+podcidr.FlagService+".")
 }
 
-// config returns the ranges of the flags. The errors are about values that cannot be read, all at once.
-func (f *podCIDRFlags) config(clusterCIDR string) (podcidr.Config, error) {
-	cluster, clusterErr := controllers.ParseCIDRs(podcidr.FlagCluster, clusterCIDR)
-	services, servicesErr := controllers.ParseCIDRs(podcidr.FlagService, f.services)
-	secondary, secondaryErr := controllers.ParseCIDRs(podcidr.FlagSecondary, f.secondary)
+// Config returns the ranges of the flags. The errors are about values that cannot be read, all at once.
+func (f *PodCIDRFlags) Config(clusterCIDR string) (podcidr.Config, error) {
+	cluster, clusterErr := ParseCIDRs(podcidr.FlagCluster, clusterCIDR)
+	services, servicesErr := ParseCIDRs(podcidr.FlagService, f.services)
+	secondary, secondaryErr := ParseCIDRs(podcidr.FlagSecondary, f.secondary)
 	return podcidr.Config{
 		Cluster: cluster, Services: append(services, secondary...),
 		Mask: f.mask, MaskIPv4: f.maskIPv4, MaskIPv6: f.maskIPv6,
 	}, errors.Join(clusterErr, servicesErr, secondaryErr)
 }
 
-// checkPodCIDRs rejects ranges from which podCIDRs cannot be allocated, if a provider is about to.
-func (o *options) checkPodCIDRs(d provider.Descriptor) error {
-	shared := o.framework.KubeCloudShared
+// Check rejects ranges from which podCIDRs cannot be allocated, if a provider is about to. The filter is that of the
+// Nodes which the manager sees.
+func (f *PodCIDRFlags) Check(d provider.Descriptor, shared cpconfig.KubeCloudSharedConfiguration, controllers []string,
+	filter string) error {
 	if !shared.AllocateNodeCIDRs || shared.CIDRAllocatorType != nodeipam.RangeAllocator || !d.AllocatesRanges ||
-		!o.isControllerEnabled(nodeipam.Name) || !controllers.IsEnabled(nodeipam.Name, d, o.framework.Generic.Controllers) {
+		!IsEnabled(nodeipam.Name, d, controllers) {
 		return nil
 	}
-	config, err := o.podCIDRs.config(shared.ClusterCIDR)
+	config, err := f.Config(shared.ClusterCIDR)
 	if err == nil {
 		err = config.Validate()
 	}
-	if o.guard.NodeFilterRequirements != "" {
+	if filter != "" {
 		err = errors.Join(err, fmt.Errorf("podCIDRs are not allocated with --node-filter-requirements: the podCIDRs of the "+
 			"other nodes would not count as used; use --controllers=*,-%s", nodeipam.Name))
 	}
