@@ -70,6 +70,7 @@ type world struct {
 	nodes   map[types.UID]*v1.Node
 	indexer cache.Indexer
 	clock   *testclock.FakeClock
+	client  *fake.Clientset
 	ranges  *Ranges
 	next    int
 }
@@ -81,16 +82,16 @@ func newWorld(t *testing.T, config Config) *world {
 	}
 	w := &world{t: t, config: config, nodes: map[types.UID]*v1.Node{}, clock: testclock.NewFakeClock(time.Unix(1e9, 0))}
 	w.indexer = cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
+	w.client = fake.NewClientset()
+	w.client.PrependReactor("list", "nodes", w.list)
 	w.lead()
 	return w
 }
 
 // lead starts a new leader: it knows what its lister shows.
 func (w *world) lead() {
-	client := fake.NewClientset()
-	client.PrependReactor("list", "nodes", w.list)
 	w.ranges = New(Options{
-		Config: w.config, Client: client, Nodes: corelisters.NewNodeLister(w.indexer), Clock: w.clock,
+		Config: w.config, Client: w.client, Nodes: corelisters.NewNodeLister(w.indexer), Clock: w.clock,
 	})
 }
 
