@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -87,7 +88,13 @@ func TestSecurePortNeedsAuthorization(t *testing.T) {
 	c := newCluster(t, setup{noRoutes: true, flags: []string{"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
 		"--profiling=true"}})
 	c.start()
-	c.converge()
+	c.eventually("the secure port", func(ctx context.Context) error {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			err = conn.Close()
+		}
+		return err
+	})
 	for path, status := range map[string]int{
 		"/livez": http.StatusOK, "/readyz": http.StatusOK, "/healthz": http.StatusOK,
 		"/metrics": http.StatusForbidden, "/metrics/slis": http.StatusForbidden, "/configz": http.StatusForbidden,
