@@ -74,6 +74,7 @@ func factory(r io.Reader) (cloudprovider.Interface, error) {
 // Cloud implements cloudprovider.Interface. It returns the values that NewCloud has built.
 type Cloud struct {
 	provider.Base
+	nodeipam.Starter
 
 	loadBalancer *lbcommon.Controller
 	instances    *instances.Instances
@@ -231,14 +232,6 @@ func causeOf(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-// StartController implements provider.ControllerStarter.
-func (c *Cloud) StartController(ctx context.Context, name string, cc provider.ControllerContext) (bool, error) {
-	if name != nodeipam.Name {
-		return false, nil
-	}
-	return nodeipam.Start(ctx, cc, nodeipam.Options{})
 }
 
 // OwnsNode implements provider.NodeOwner.

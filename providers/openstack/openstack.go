@@ -4,7 +4,6 @@
 package openstack
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -82,6 +81,7 @@ func factory(r io.Reader, f *flags) (cloudprovider.Interface, error) {
 // Cloud implements cloudprovider.Interface.
 type Cloud struct {
 	provider.Base
+	nodeipam.Starter
 
 	config config.Config
 	client *client.Client
@@ -197,14 +197,6 @@ func (c *Cloud) runtimeClusterUID() string {
 func (c *Cloud) SetRuntime(r provider.Runtime) {
 	c.clusterUID.Store(r.ClusterUID)
 	c.loadBalancer.SetRuntime(r)
-}
-
-// StartController implements provider.ControllerStarter.
-func (c *Cloud) StartController(ctx context.Context, name string, cc provider.ControllerContext) (bool, error) {
-	if name != nodeipam.Name {
-		return false, nil
-	}
-	return nodeipam.Start(ctx, cc, nodeipam.Options{})
 }
 
 // OwnsNode implements provider.NodeOwner.

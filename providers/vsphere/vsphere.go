@@ -90,6 +90,7 @@ type nodeInstances interface {
 // Cloud implements cloudprovider.Interface.
 type Cloud struct {
 	provider.Base
+	nodeipam.Starter
 
 	clients   []*client.Client
 	secrets   *client.Secrets
@@ -269,14 +270,6 @@ func (c *Cloud) Routes() (cloudprovider.Routes, bool) {
 		return nil, false
 	}
 	return c.routes, true
-}
-
-// StartController implements provider.ControllerStarter.
-func (c *Cloud) StartController(ctx context.Context, name string, cc provider.ControllerContext) (bool, error) {
-	if name != nodeipam.Name {
-		return false, nil
-	}
-	return nodeipam.Start(ctx, cc, nodeipam.Options{})
 }
 
 // OwnsNode implements provider.NodeOwner.

@@ -82,9 +82,9 @@ func CheckRouteRanges(title, clusterCIDR string) error {
 	case len(ranges) == 0:
 		return cli.UsageErrorf("--%s is not set, but %s sets up pod routes: give the range of all pods, such as "+
 			"10.244.0.0/16, or turn routes off with --configure-cloud-routes=false", podcidr.FlagCluster, title)
-	case len(ranges) > 2 || len(ranges) == 2 && ranges[0].Addr().Is4() == ranges[1].Addr().Is4():
-		return cli.UsageErrorf("--%s=%s: give one range, or one IPv4 range and one IPv6 range", podcidr.FlagCluster,
-			clusterCIDR)
+	}
+	if err := podcidr.CheckFamilies(podcidr.FlagCluster, clusterCIDR, ranges); err != nil {
+		return cli.UsageErrorf("%v", err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -52,20 +53,27 @@ func Controller(optIn bool) provider.Controller { return provider.Controller{Nam
 // Aliases returns the further names of the controller, with those of others.
 func Aliases(others map[string]string) map[string]string {
 	all := map[string]string{alias: Name}
-	for name, controller := range others {
-		all[name] = controller
-	}
+	maps.Copy(all, others)
 	return all
 }
 
-// Options are what a cloud has.
-type Options struct {
-	// Source has the ranges of instances; nil if the cloud assigns none.
-	Source Source
+// Starter implements provider.ControllerStarter for a provider without other controllers, whose cloud assigns no ranges
+// to instances.
+type Starter struct{}
+
+var _ provider.ControllerStarter = Starter{}
+
+// StartController implements provider.ControllerStarter.
+func (Starter) StartController(ctx context.Context, name string, c provider.ControllerContext) (bool, error) {
+	if name != Name {
+		return false, nil
+	}
+	return Start(ctx, c, nil)
 }
 
-// Start starts the controller if the flags ask for it. The error is about flags.
-func Start(ctx context.Context, c provider.ControllerContext, o Options) (started bool, err error) {
+// Start starts the controller if the flags ask for it. The source has the ranges of instances; nil if the cloud assigns
+// none. The error is about flags.
+func Start(ctx context.Context, c provider.ControllerContext, source Source) (started bool, err error) {
 	if !c.AllocateNodeCIDRs {
 		return false, nil
 	}
@@ -77,11 +85,11 @@ func Start(ctx context.Context, c provider.ControllerContext, o Options) (starte
 			return false, err
 		}
 		p.allocator = &fromRanges{c.PodRanges}
-	case c.CIDRAllocatorType == CloudAllocator && o.Source != nil:
-		p.allocator = &fromCloud{c, o.Source}
+	case c.CIDRAllocatorType == CloudAllocator && source != nil:
+		p.allocator = &fromCloud{c, source}
 		p.routed = true
-		batch = o.Source.MaxBatch()
-	case o.Source == nil:
+		batch = source.MaxBatch()
+	case source == nil:
 		return false, fmt.Errorf("--cidr-allocator-type=%s: this cloud assigns no ranges to machines, use %s",
 			c.CIDRAllocatorType, RangeAllocator)
 	default:

@@ -98,10 +98,10 @@ func (c *cluster) give(name, podCIDR string) {
 }
 
 // run runs the controller while f does something.
-func (c *cluster) run(o Options, f func()) {
+func (c *cluster) run(source Source, f func()) {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(c.t.Context())
-	if started, err := Start(ctx, c.context, o); !started || err != nil {
+	if started, err := Start(ctx, c.context, source); !started || err != nil {
 		c.t.Fatalf("started %v, %v", started, err)
 	}
 	c.factory.Start(ctx.Done())
@@ -141,7 +141,7 @@ func TestRangeAllocator(t *testing.T) {
 		c.create("has", "toy://0", "10.0.1.0/24", "fd00::/64")
 		c.create("of another cloud", "other://1")
 		c.create("not initialized", "")
-		c.run(Options{}, func() {
+		c.run(nil, func() {
 			for i := range 200 {
 				c.create(fmt.Sprint(i), fmt.Sprintf("toy://%d", i))
 			}
@@ -220,7 +220,7 @@ func TestResultsOfWrites(t *testing.T) {
 					first = false
 					return true, nil, tc.write(c, patch)
 				})
-				c.run(Options{}, func() {
+				c.run(nil, func() {
 					c.create("a", "toy://a")
 					settle()
 					c.create("b", "toy://b")
@@ -243,7 +243,7 @@ func TestExhaustedRange(t *testing.T) {
 		c := newCluster(t, podcidr.Config{Cluster: prefixes("10.0.0.0/24")})
 		c.create("a", "toy://a", "10.0.0.0/24")
 		c.create("b", "toy://b")
-		c.run(Options{}, func() {
+		c.run(nil, func() {
 			settle()
 			if e := <-c.events.Events; !strings.Contains(e, "Warning CIDRNotAvailable") || !strings.Contains(e, "no /24 left") {
 				t.Errorf("event %q", e)
@@ -265,7 +265,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 		c := newCluster(t, podcidr.Config{Cluster: prefixes("10.0.0.0/16")})
 		c.context.DryRun = true
 		c.create("a", "toy://a")
-		c.run(Options{}, settle)
+		c.run(nil, settle)
 		if got := c.patches(); got != 0 {
 			t.Errorf("%d writes", got)
 		}
@@ -326,7 +326,7 @@ func TestCloudAllocator(t *testing.T) {
 				c.create("a", "toy://a")
 				c.create("without a machine", "toy://none")
 				c.create("has", "toy://b", "10.7.0.0/24")
-				c.run(Options{Source: tc.source}, settle)
+				c.run(tc.source, settle)
 				n := c.get("a")
 				if !slices.Equal(n.Spec.PodCIDRs, tc.want) {
 					t.Errorf("podCIDRs %v, want %v", n.Spec.PodCIDRs, tc.want)
@@ -374,7 +374,7 @@ func TestStart(t *testing.T) {
 			defer cancel()
 			c := newCluster(t, podcidr.Config{Cluster: prefixes("10.0.0.0/16")})
 			tc.edit(&c.context)
-			started, err := Start(ctx, c.context, Options{Source: tc.source})
+			started, err := Start(ctx, c.context, tc.source)
 			if started != tc.started || (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("started %v, %v", started, err)
 			}

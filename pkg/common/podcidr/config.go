@@ -76,10 +76,10 @@ func (c Config) mask(cluster netip.Prefix) (bits int, flag string) {
 // Validate returns all errors of ranges from which podCIDRs are allocated.
 func (c Config) Validate() error {
 	var errs []error
-	if err := checkFamilies(FlagCluster, c.Cluster); err != nil {
+	if err := CheckFamilies(FlagCluster, join(c.Cluster), c.Cluster); err != nil {
 		errs = append(errs, err)
 	}
-	if err := checkFamilies(FlagService, c.Services); err != nil {
+	if err := CheckFamilies(FlagService, join(c.Services), c.Services); err != nil {
 		errs = append(errs, err)
 	}
 	if len(c.Cluster) == 0 {
@@ -101,10 +101,10 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// checkFamilies rejects more than one range of an IP family.
-func checkFamilies(flag string, ranges []netip.Prefix) error {
+// CheckFamilies rejects more than one range of an IP family in the value of a flag.
+func CheckFamilies(flag, value string, ranges []netip.Prefix) error {
 	if len(ranges) > 2 || len(ranges) == 2 && familyOf(ranges[0]) == familyOf(ranges[1]) {
-		return fmt.Errorf("--%s=%s: give one range, or one IPv4 range and one IPv6 range", flag, join(ranges))
+		return fmt.Errorf("--%s=%s: give one range, or one IPv4 range and one IPv6 range", flag, value)
 	}
 	return nil
 }

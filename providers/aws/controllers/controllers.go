@@ -57,7 +57,7 @@ func (s *Starter) StartController(ctx context.Context, name string, c provider.C
 		go queue.Run(ctx)
 		return true, nil
 	case nodeipam.Name:
-		return nodeipam.Start(ctx, c, nodeipam.Options{Source: &prefixes{base}})
+		return nodeipam.Start(ctx, c, &prefixes{base})
 	default:
 		return false, nil
 	}

@@ -52,9 +52,9 @@ type Starter struct {
 // controller does nothing.
 func (s *Starter) StartController(ctx context.Context, name string, c provider.ControllerContext) (bool, error) {
 	if name == nodeipam.Name {
-		return nodeipam.Start(ctx, c, nodeipam.Options{Source: &podRanges{
+		return nodeipam.Start(ctx, c, &podRanges{
 			instances: s.Instances, ids: s.IDs, rangeName: s.PodRange, cluster: c.PodCIDRs.Cluster,
-		}})
+		})
 	}
 	if reason, ok := reasons[name]; ok {
 		klog.FromContext(ctx).Info("This controller exists only for existing command lines and does nothing",

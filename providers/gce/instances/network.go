@@ -83,14 +83,13 @@ func (n *networks) of(id string) (network, bool) {
 // not exist is absent. An error is about that instance only; the last one is about all.
 func (s *Source) PodNetworks(ctx context.Context, ids []string,
 	fresh bool) (map[string]PodNetwork, map[string]error, error) {
-	unread := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		_, ok := s.networks.of(id)
-		return ok && !fresh
-	})
 	all, errs := map[string]PodNetwork{}, map[string]error{}
+	var unread []string
 	for _, id := range ids {
-		if entry, ok := s.networks.of(id); ok && !slices.Contains(unread, id) {
+		if entry, ok := s.networks.of(id); ok && !fresh {
 			all[id] = entry.pods
+		} else {
+			unread = append(unread, id)
 		}
 	}
 	if len(unread) == 0 {
