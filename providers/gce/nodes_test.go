@@ -1,6 +1,7 @@
 package gce_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -10,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
@@ -118,17 +120,23 @@ func TestPodCIDRsAreAliasRanges(t *testing.T) {
 	}
 	factory.Start(t.Context().Done())
 	seen := map[string]bool{}
-	for deadline := time.Now().Add(time.Minute); len(seen) < 50 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		list, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		clear(seen)
-		for _, n := range list.Items {
-			if p, err := netip.ParsePrefix(n.Spec.PodCIDR); err == nil && p.Bits() == 24 && pods.Contains(p.Addr()) {
-				seen[n.Spec.PodCIDR] = true
+	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return false, err
 			}
-		}
+			clear(seen)
+			for _, n := range list.Items {
+				p, err := netip.ParsePrefix(n.Spec.PodCIDR)
+				if err == nil && p.Bits() == 24 && pods.Contains(p.Addr()) {
+					seen[n.Spec.PodCIDR] = true
+				}
+			}
+			return len(seen) == 50, nil
+		})
+	if err != nil {
+		t.Error(err)
 	}
 	if calls := counted(world, since); len(seen) != 50 || len(calls) > 0 {
 		t.Errorf("%d podCIDRs with %d calls: %q", len(seen), len(calls), calls)
