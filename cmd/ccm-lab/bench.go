@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,12 @@ With several clouds, each of them has these nodes and Services, first alone and
 then with one manager for all. The phases are nodes joining, Services created,
 both restarts and delete all, and the table compares calls, seconds and memory.
 
+With --failing, one of several clouds is idle, works, hangs, answers errors,
+throttles, denies, answers for another account, and is idle again; unless it is
+idle, it has nodes and Services to create. Meanwhile nodes and Services of the
+other clouds come one after the other, and the table compares their latencies.
+The exit code is 1 if a node or a load balancer of the failing cloud is removed.
+
 To measure another cloud controller manager, name its binary and give it a
 configuration with the address of the simulated cloud. Real services can replace
 the simulation: for OpenStack those of hack/openstack-lab, in a project that is
@@ -57,6 +64,9 @@ const benchExample = `  ccm-lab bench
   # Three clouds in one manager, and each alone
   ccm-lab bench --provider=aws,openstack,vsphere --nodes=300 --services=20
 
+  # Two clouds beside a third one that fails
+  ccm-lab bench --provider=fake,openstack,aws --failing=aws
+
   # Another manager; ${ENDPOINT} in its cloud.conf stands for the simulated cloud
   ccm-lab bench --ccm-binary=./other-ccm --cloud-config=other.conf --ccm-arg=--v=4
 
@@ -68,6 +78,7 @@ const benchExample = `  ccm-lab bench
 
 type benchOptions struct {
 	provider, output, jsonFile string
+	failing                    string
 	nodes, services            int
 	latency, phaseTimeout      time.Duration
 	phases                     []string
@@ -78,10 +89,14 @@ type benchOptions struct {
 }
 
 const (
-	outputTable = "table"
-	outputJSON  = "json"
-	latencyFlag = "latency"
-	maxBench    = 5000
+	outputTable  = "table"
+	outputJSON   = "json"
+	latencyFlag  = "latency"
+	maxBench     = 5000
+	nodesFlag    = "nodes"
+	servicesFlag = "services"
+	// failingSamples is the default number of nodes and of Services with --failing, in each condition.
+	failingSamples = 100
 )
 
 func newBenchCommand(ctx context.Context, s streams) *cobra.Command {
@@ -98,13 +113,23 @@ func newBenchCommand(ctx context.Context, s streams) *cobra.Command {
 				o.latency = max(o.latency, lab.Latency(name))
 			}
 		}
+		if o.failing != "" {
+			for flag, value := range map[string]*int{nodesFlag: &o.nodes, servicesFlag: &o.services} {
+				if !fs.Changed(flag) {
+					*value = failingSamples
+				}
+			}
+		}
 		return benchmark(ctx, o, s)
 	}
 	fs.SortFlags = false
 	fs.StringVar(&o.provider, "provider", o.provider, "The cloud to simulate: "+strings.Join(lab.Providers(), ", ")+
 		". With commas several, alone and in one manager.")
-	fs.IntVar(&o.nodes, "nodes", o.nodes, "Number of nodes that join, in each cloud.")
-	fs.IntVar(&o.services, "services", o.services, "Number of Services to create, in each cloud.")
+	fs.StringVar(&o.failing, "failing", "", "One of several clouds: it fails, and the latencies of the others are measured.")
+	fs.IntVar(&o.nodes, nodesFlag, o.nodes, fmt.Sprintf("Number of nodes that join, in each cloud; with --failing %d.",
+		failingSamples))
+	fs.IntVar(&o.services, servicesFlag, o.services, fmt.Sprintf(
+		"Number of Services to create, in each cloud; with --failing %d.", failingSamples))
 	fs.DurationVar(&o.latency, latencyFlag, 0,
 		"Latency of each call to the cloud; if not given, "+usualLatencies()+", and the longest of several clouds.")
 	fs.StringVar(&o.manager.Binary, "ccm-binary", "",
@@ -151,8 +176,8 @@ func (o benchOptions) validate() error {
 	}
 	return cli.UsageErrors(
 		checkProviders(o.providers()), o.validateClouds(), binary,
-		checkRange("nodes", o.nodes, 1, maxBench),
-		checkRange("services", o.services, 1, maxBench),
+		checkRange(nodesFlag, o.nodes, 1, maxBench),
+		checkRange(servicesFlag, o.services, 1, maxBench),
 		latency, output, o.validatePhases(),
 	)
 }
@@ -161,6 +186,9 @@ func (o benchOptions) providers() []string { return strings.Split(o.provider, ",
 
 // validateClouds reports flags that have no meaning with several clouds.
 func (o benchOptions) validateClouds() error {
+	if o.failing != "" && (len(o.providers()) == 1 || !slices.Contains(o.providers(), o.failing)) {
+		return cli.UsageErrorf("--failing=%s: name one of several clouds in --provider", o.failing)
+	}
 	if len(o.providers()) == 1 {
 		return nil
 	}
@@ -212,12 +240,15 @@ func benchmark(ctx context.Context, o benchOptions, s streams) (err error) {
 	}
 	defer func() { err = errors.Join(err, dir.close(p)) }()
 	options := bench.Options{
-		Provider: o.provider, Dir: dir.path, Step: p.step, Notify: p.notify,
+		Provider: o.provider, Failing: o.failing, Dir: dir.path, Step: p.step, Notify: p.notify,
 		Nodes: o.nodes, Services: o.services, Latency: o.latency,
 		Annotations: o.annotations, Manager: o.manager, ServicesAt: o.servicesAt,
 		Phases: o.phases, PhaseTimeout: o.phaseTimeout,
 	}
-	if len(o.providers()) > 1 {
+	switch {
+	case o.failing != "":
+		return o.measureFailing(ctx, binaries, options, s)
+	case len(o.providers()) > 1:
 		return o.measureClouds(ctx, binaries, options, s)
 	}
 	return o.measure(ctx, binaries, options, s)
@@ -248,6 +279,15 @@ func (o benchOptions) measureClouds(ctx context.Context, b lab.Binaries, options
 		return err
 	}
 	return printReport(result, o, s)
+}
+
+func (o benchOptions) measureFailing(ctx context.Context, b lab.Binaries, options bench.Options, s streams) error {
+	result, err := bench.RunFailing(ctx, b, options)
+	// What was measured before an error or an interrupt is printed, too.
+	if len(result.Conditions) > 0 {
+		err = errors.Join(err, printReport(result, o, s))
+	}
+	return cmp.Or(ctx.Err(), err)
 }
 
 // benchReport is the result of a benchmark.

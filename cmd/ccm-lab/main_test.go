@@ -55,6 +55,8 @@ func TestBadInput(t *testing.T) {
 		{"bench of several clouds", []string{"bench", "--provider=aws,fake,aws", "--phases=join", "--ccm-binary=/bin/true"}, 2,
 			[]string{`^ccm-lab: --provider=aws,fake,aws: aws is listed twice$`,
 				`^ccm-lab: --ccm-binary needs one cloud in --provider$`, `^ccm-lab: --phases needs one cloud in --provider$`}},
+		{"bench beside a cloud of its own", []string{"bench", "--provider=aws,fake", "--failing=gce"}, 2,
+			[]string{`^ccm-lab: --failing=gce: name one of several clouds in --provider$`}},
 		{"bench output", []string{"bench", "-o", "yaml"}, 2, []string{`^ccm-lab: --output=yaml: use table or json$`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -14,7 +14,8 @@
 //     stops waiting here is logged with Status 0; its call was not executed and has no number in the fault
 //     script.
 //  2. Fault script: the call gets its number, and possibly a fault. FaultKillBefore,
-//     FaultError, FaultThrottle and FaultDenied end the call here; it is not executed.
+//     FaultError, FaultThrottle and FaultDenied end the call here; it is not executed. FaultHang
+//     keeps it here until the client gives up.
 //  3. Token bucket: a call over the limit is answered by Dialect.Throttled with Retry-After; it is not
 //     executed.
 //  4. Do: the handler runs to its end.

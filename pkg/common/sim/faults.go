@@ -35,7 +35,7 @@ func newScript(faults []Fault, errorRate float64, random *rand.Rand) *script {
 
 func (f Fault) validate() error {
 	switch f.Kind {
-	case FaultError, FaultThrottle, FaultDenied, FaultLostReply, FaultKillBefore, FaultKillAfter:
+	case FaultError, FaultThrottle, FaultDenied, FaultHang, FaultLostReply, FaultKillBefore, FaultKillAfter:
 	default:
 		return fmt.Errorf("unknown kind %q", f.Kind)
 	}

@@ -190,6 +190,11 @@ func (f *Front) arrive(r *http.Request, op Operation, start time.Time, gen *gene
 		f.kill(gen, func() { f.record(op, start, nil, fault.Kind) })
 		return nil, brokenError()
 	}
+	if fault.Kind == FaultHang {
+		err := hang(r.Context(), gen)
+		f.record(op, start, nil, fault.Kind)
+		return nil, err
+	}
 	resp, err := f.do(r, op, fault)
 	if fault.Kind == FaultKillAfter {
 		f.kill(gen, func() { f.record(op, start, nil, fault.Kind) })
@@ -288,6 +293,16 @@ func (f *Front) record(op Operation, start time.Time, resp *response, fault Faul
 		c.Status = resp.status
 	}
 	f.log.add(c)
+}
+
+// hang returns when the client's context or the generation ends, with the reason.
+func hang(ctx context.Context, gen *generation) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-gen.dead:
+		return brokenError()
+	}
 }
 
 // wait sleeps for the latency. It ends early with the client's context or with the generation.

@@ -87,6 +87,33 @@ func TestCanceledCall(t *testing.T) {
 	}
 }
 
+// TestHang: a call that hangs ends with its client's deadline, and is not executed.
+func TestHang(t *testing.T) {
+	world := &counter{}
+	bubble(t, FrontOptions{Handler: world}, func(x *fixture) {
+		x.SetFaults(Fault{Kind: FaultHang})
+		started := time.Now()
+		ctx, cancel := context.WithTimeout(x.t.Context(), time.Minute)
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url, nil)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		if _, err := x.client.Do(req); !errors.Is(err, context.DeadlineExceeded) || time.Since(started) != time.Minute {
+			x.t.Errorf("%v after %s, want the context's error after 1m", err, time.Since(started))
+		}
+		if calls := x.Log().Calls(); len(calls) != 1 || calls[0].Status != 0 || calls[0].Fault != FaultHang {
+			x.t.Errorf("log %v, want one call that hung", calls)
+		}
+		if diff := cmp.Diff([]int{201}, x.post(1)); diff != "" {
+			x.t.Errorf("(-want +got):\n%s", diff)
+		}
+		if done := world.done.Load(); done != 1 {
+			x.t.Errorf("%d calls were executed, want the last one", done)
+		}
+	})
+}
+
 func TestCanceledCallHasNoNumber(t *testing.T) {
 	bubble(t, FrontOptions{Latency: 20 * time.Millisecond}, func(x *fixture) {
 		x.SetFaults(Fault{Kind: FaultError, Call: 1})

@@ -38,6 +38,8 @@ const (
 	FaultThrottle FaultKind = "throttle"
 	// FaultDenied returns the cloud's response to a call that the credentials do not allow; the operation is not executed.
 	FaultDenied FaultKind = "denied"
+	// FaultHang gives no answer: the call ends with its client, or with the generation; the operation is not executed.
+	FaultHang FaultKind = "hang"
 	// FaultLostReply executes the operation and drops the connection before the reply.
 	FaultLostReply FaultKind = "lost-reply"
 	// FaultKillBefore calls the function set by OnKill, and the operation is not executed.

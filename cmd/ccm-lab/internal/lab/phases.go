@@ -20,6 +20,9 @@ const (
 	PhaseCreateMany = "create-many"
 	PhaseSilent     = "silent"
 	PhaseRoutes     = "routes"
+
+	// PhaseJoinUnlabeled runs only in the comparison of several clouds with each of them alone.
+	PhaseJoinUnlabeled = "join-unlabeled"
 )
 
 // Phases returns the names of the phases that run on every cloud, in their order.
@@ -34,6 +37,8 @@ const (
 	SilentNodes = 50
 	// ManyServices is the number of Services that are created at the same time.
 	ManyServices = 20
+	// UnlabeledNodes is the number of nodes of each cloud in PhaseJoinUnlabeled.
+	UnlabeledNodes = 50
 	// RoutedNodes is the number of nodes that get a route each.
 	RoutedNodes = 100
 	// SlowSettle is the provisioning time of a new load balancer in them.

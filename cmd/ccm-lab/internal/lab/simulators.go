@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
@@ -243,8 +244,9 @@ type Cloud struct {
 	// Endpoint is its URL; Config is the content of a cloud.conf for it.
 	Endpoint, Config string
 
-	server *http.Server
-	close  func() error
+	handler atomic.Pointer[http.Handler]
+	server  *http.Server
+	close   func() error
 }
 
 // StartCloud serves a simulated cloud of the provider at addr, host:port; port 0 uses a free one.
@@ -272,12 +274,18 @@ func StartCloud(ctx context.Context, provider, addr string, o SimulatorOptions) 
 	}
 	c := &Cloud{
 		Provider: provider, World: world, Endpoint: scheme + "://" + listener.Addr().String(), close: closeWorld,
-		server: &http.Server{Handler: world.Front(), ReadHeaderTimeout: 10 * time.Second},
 	}
+	c.AnswerWith(world.Front())
+	c.server = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) { (*c.handler.Load()).ServeHTTP(w, r) })}
 	c.Config = simulator.CloudConfig(c.Endpoint, world, o)
 	go func() { _ = c.server.Serve(listener) }() // It always returns an error when the server is closed.
 	return c, nil
 }
+
+// AnswerWith has a handler answer the calls to the endpoint from now on: that of another world is another account of the
+// cloud.
+func (c *Cloud) AnswerWith(handler http.Handler) { c.handler.Store(&handler) }
 
 // Close stops the server and the world.
 func (c *Cloud) Close() error {

@@ -19,7 +19,9 @@ import (
 type Options struct {
 	// Provider, Dir and Step are those of lab.ClusterOptions. With several clouds, the phases are those of CloudsPhases.
 	Provider, Dir string
-	Step          func(ctx context.Context, name string, do func(context.Context) error) error
+	// Failing is the cloud of RunFailing that fails.
+	Failing string
+	Step    func(ctx context.Context, name string, do func(context.Context) error) error
 	// Notify prints what a stalled phase waits for; nil prints nothing.
 	Notify func(message string)
 	// Nodes and Services are their numbers in each cloud; Latency is the duration of each call to the cloud.

@@ -13,9 +13,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 )
 
-// CloudsPhases are the phases of a benchmark of several clouds in one manager.
+// CloudsPhases are the phases of a benchmark of several clouds in one manager. In the first one nodes have the label of
+// their cloud, in the second one they have not, and all clouds are asked for them.
 func CloudsPhases() []string {
-	return []string{lab.PhaseJoin, lab.PhaseCreateAll, lab.PhaseRestart, lab.PhaseRestartAgain, lab.PhaseDeleteAll}
+	return []string{lab.PhaseJoin, lab.PhaseJoinUnlabeled, lab.PhaseCreateAll, lab.PhaseRestart, lab.PhaseRestartAgain,
+		lab.PhaseDeleteAll}
 }
 
 // CloudsReport compares a manager of several clouds with one manager for each of them.

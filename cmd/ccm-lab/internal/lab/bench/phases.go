@@ -16,7 +16,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
-	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
 // phase is one measurement.
@@ -38,6 +37,10 @@ func (r *runner) phases() []phase {
 	selected := r.Phases
 	if len(r.cluster.Clouds) > 1 {
 		selected = CloudsPhases()
+	}
+	if slices.Contains(selected, lab.PhaseJoinUnlabeled) {
+		phases = slices.Insert(phases, 1, phase{key: lab.PhaseJoinUnlabeled, do: r.joinUnlabeled,
+			name: count(lab.UnlabeledNodes, "node") + " joining without a label"})
 	}
 	if len(selected) > 0 {
 		return slices.DeleteFunc(phases, func(p phase) bool { return !slices.Contains(selected, p.key) })
@@ -100,32 +103,6 @@ func each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 	errs := make([]error, n)
 	workqueue.ParallelizeUntil(ctx, clients, n, func(i int) { errs[i] = do(ctx, i+1) })
 	return errors.Join(errors.Join(errs...), ctx.Err())
-}
-
-func (r *runner) join(ctx context.Context) (time.Duration, error) {
-	err := each(ctx, r.Nodes, func(ctx context.Context, i int) error {
-		return r.joinNode(ctx, r.cloudOf(i), lab.DemoMachine(i), i <= r.targets())
-	})
-	if err != nil {
-		return 0, err
-	}
-	return 0, r.waitFor(ctx, r.nodesInitialized(r.Nodes))
-}
-
-// joinNode launches the machine in the cloud and registers its node, optionally as a target of load
-// balancers.
-func (r *runner) joinNode(ctx context.Context, cloud *lab.Cloud, m world.Machine, target bool) error {
-	node, err := cloud.World.Launch(m)
-	if err != nil {
-		return err
-	}
-	switch {
-	case target:
-		metav1.SetMetaDataLabel(&node.ObjectMeta, lab.TargetLabel, targetValue)
-	case lab.TargetAnnotation(cloud.Provider) == "":
-		metav1.SetMetaDataLabel(&node.ObjectMeta, v1.LabelNodeExcludeBalancers, "")
-	}
-	return lab.RegisterNode(ctx, r.cluster.Plane.Client, node)
 }
 
 func (r *runner) createServices(ctx context.Context) (time.Duration, error) {

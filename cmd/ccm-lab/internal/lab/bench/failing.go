@@ -1,0 +1,321 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
+)
+
+const (
+	// keptObjects is the number of nodes and of Services that the failing cloud has all the time. More than three nodes:
+	// an answer about one of them counts only if three others are found.
+	keptObjects = 5
+	// pendingObjects is the number of nodes and of Services that the failing cloud gets at the start of a condition, so
+	// that its controllers have work, which does not end while it fails.
+	pendingObjects = 10
+	// latencyPoll is the interval between two reads of the watched state, which the measured seconds are rounded to.
+	latencyPoll = 5 * time.Millisecond
+)
+
+// condition is a state of the failing cloud.
+type condition struct {
+	name  string
+	fault sim.FaultKind
+	// otherAccount has the endpoint answer for another account, which has none of the cluster's objects.
+	otherAccount bool
+	// idle gives it no work.
+	idle bool
+}
+
+// conditions are measured in this order. The first and the last one are the base of the comparison: the difference of
+// both is the noise of the machine.
+func conditions() []condition {
+	return []condition{
+		{name: "is idle", idle: true},
+		{name: "works"},
+		{name: "hangs", fault: sim.FaultHang},
+		{name: "answers errors", fault: sim.FaultError},
+		{name: "throttles", fault: sim.FaultThrottle},
+		{name: "denies", fault: sim.FaultDenied},
+		{name: "is another account", otherAccount: true},
+		{name: "is idle again", idle: true},
+	}
+}
+
+// failingRunner measures clouds beside one that fails.
+type failingRunner struct {
+	*runner
+	failing *lab.Cloud
+	others  []*lab.Cloud
+	// another is the world of the other account.
+	another *lab.Cloud
+	// nodes and services are measured in each other cloud and condition.
+	nodes, services int
+	// machines counts the machines, whose names are unique in the cluster.
+	machines atomic.Int64
+}
+
+// RunFailing measures how long nodes and Services of the other clouds of Provider take, one after the other, while the
+// cloud Failing is idle, works, and fails in each way. An error is returned, too, if the manager removes a node or a
+// load balancer of that cloud.
+func RunFailing(ctx context.Context, b lab.Binaries, o Options) (report FailingReport, err error) {
+	o.PhaseTimeout = cmp.Or(o.PhaseTimeout, DefaultPhaseTimeout)
+	cloud := lab.SimulatorOptions{Latency: o.Latency, LoadBalancers: o.Services + spareLoadBalancers}
+	another, err := lab.StartCloud(ctx, o.Failing, "127.0.0.1:0", cloud)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, another.Close()) }()
+	cluster, err := lab.StartCluster(ctx, b, lab.ClusterOptions{
+		Provider: o.Provider, Dir: o.Dir, Step: o.Step, Cloud: cloud, ManagerArgs: slices.Concat(ManagerArgs(), OwnArgs()),
+	})
+	if err != nil {
+		return report, err
+	}
+	defer func() {
+		err = errors.Join(err, o.Step(context.WithoutCancel(ctx), "stopping everything", cluster.Stop))
+	}()
+	f := &failingRunner{runner: newRunner(cluster, o), another: another, nodes: o.Nodes, services: o.Services}
+	for _, c := range cluster.Clouds {
+		if c.Provider == o.Failing {
+			f.failing = c
+		} else {
+			f.others = append(f.others, c)
+		}
+	}
+	watchCtx, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
+	f.watch, err = startWatch(watchCtx, cluster.Plane.Client)
+	if err == nil {
+		err = lab.CreateNamespace(ctx, cluster.Plane.Client)
+	}
+	if err != nil {
+		return report, err
+	}
+	report = FailingReport{Failing: o.Failing, Nodes: o.Nodes, Services: o.Services,
+		LatencyMilliseconds: o.Latency.Milliseconds(), CPUs: runtime.NumCPU()}
+	for _, c := range f.others {
+		report.Clouds = append(report.Clouds, c.Provider)
+	}
+	return report, f.measureAll(ctx, &report)
+}
+
+// measureAll creates what the failing cloud keeps, and measures all conditions.
+func (f *failingRunner) measureAll(ctx context.Context, report *FailingReport) error {
+	var kept []string
+	err := f.Step(ctx, fmt.Sprintf("%d nodes and %d Services of %s", keptObjects, keptObjects, f.failing.Provider),
+		func(ctx context.Context) (err error) {
+			kept, err = f.load(ctx, "kept", keptObjects, true)
+			if err == nil {
+				err = f.waitFor(ctx, f.nodesInitialized(keptObjects))
+			}
+			if err == nil {
+				err = f.waitFor(ctx, f.servicesAddressed(keptObjects))
+			}
+			return errors.Join(err, f.waitUntilQuiet(ctx, quietPeriod))
+		})
+	if err != nil {
+		return err
+	}
+	for _, c := range conditions() {
+		err := f.Step(ctx, f.failing.Provider+" "+c.name, func(ctx context.Context) error {
+			measured, err := f.measureCondition(ctx, c)
+			if err != nil {
+				return f.explain(err)
+			}
+			report.Conditions = append(report.Conditions, measured)
+			return f.checkKept(kept)
+		})
+		if err != nil {
+			return fmt.Errorf("while %s %s: %w", f.failing.Provider, c.name, err)
+		}
+	}
+	return nil
+}
+
+// measureCondition has the failing cloud fail, gives it work, measures the others, and ends the failure and the work.
+func (f *failingRunner) measureCondition(ctx context.Context, c condition) (Condition, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.PhaseTimeout)
+	defer cancel()
+	front, out := f.failing.World.Front(), Condition{Name: c.name}
+	if c.otherAccount {
+		f.failing.AnswerWith(f.another.World.Front())
+		defer f.failing.AnswerWith(front)
+	}
+	if c.fault != "" {
+		front.SetFaults(sim.Fault{Kind: c.fault, Times: sim.Always})
+		defer front.SetFaults()
+	}
+	var pending []string
+	if !c.idle {
+		var err error
+		if pending, err = f.load(ctx, "pending", pendingObjects, false); err != nil {
+			return out, err
+		}
+	}
+	out.Clouds = make([]Latencies, len(f.others))
+	streams := make([]func() error, 0, 2*len(f.others))
+	for i, cloud := range f.others {
+		out.Clouds[i].Provider = cloud.Provider
+		streams = append(streams,
+			func() (err error) { out.Clouds[i].Services, err = f.measureServices(ctx, cloud); return err },
+			func() (err error) { out.Clouds[i].Nodes, err = f.measureNodes(ctx, cloud); return err })
+	}
+	err := each(ctx, len(streams), func(_ context.Context, i int) error { return streams[i-1]() })
+	out.Failed = front.Injected()
+	front.SetFaults()
+	f.failing.AnswerWith(front)
+	return out, errors.Join(err, f.unload(ctx, "pending", pending))
+}
+
+// load creates nodes and Services of the failing cloud, and returns the names of the nodes.
+func (f *failingRunner) load(ctx context.Context, name string, n int, targets bool) (nodes []string, err error) {
+	for i := range n {
+		node, err := f.joinNext(ctx, f.failing, targets)
+		if err != nil {
+			return nodes, err
+		}
+		nodes = append(nodes, node)
+		if err := lab.CreateService(ctx, f.cluster.Plane.Client, f.serviceOf(f.failing, name, i)); err != nil {
+			return nodes, err
+		}
+	}
+	return nodes, nil
+}
+
+// unload deletes what load has created, and waits until it is gone.
+func (f *failingRunner) unload(ctx context.Context, name string, nodes []string) error {
+	client := f.cluster.Plane.Client.CoreV1()
+	for i, node := range nodes {
+		svc := f.serviceOf(f.failing, name, i)
+		err := errors.Join(client.Services(svc.Namespace).Delete(ctx, svc.Name, metav1.DeleteOptions{}),
+			f.leave(ctx, f.failing, node))
+		if err != nil {
+			return err
+		}
+	}
+	return f.waitFor(ctx, f.servicesLeft(keptObjects))
+}
+
+// checkKept reports nodes and load balancers of the failing cloud that are gone.
+func (f *failingRunner) checkKept(nodes []string) error {
+	var gone []string
+	for _, name := range nodes {
+		if _, err := f.watch.nodeLister.Get(name); err != nil {
+			gone = append(gone, "node "+name)
+		}
+	}
+	if n := len(f.failing.World.LoadBalancers()); n < keptObjects {
+		gone = append(gone, count(keptObjects-n, "load balancer"))
+	}
+	if len(gone) > 0 {
+		return fmt.Errorf("the manager removed what exists in %s: %s", f.failing.Provider, strings.Join(gone, ", "))
+	}
+	return nil
+}
+
+// measureServices returns the seconds until each Service of a cloud has its address.
+func (f *failingRunner) measureServices(ctx context.Context, cloud *lab.Cloud) (seconds []float64, err error) {
+	client := f.cluster.Plane.Client
+	for i := range f.services {
+		svc := f.serviceOf(cloud, "bench", i)
+		started := time.Now()
+		if err := lab.CreateService(ctx, client, svc); err != nil {
+			return nil, err
+		}
+		err := f.reach(ctx, "the address of Service "+svc.Name, func() bool {
+			current, err := f.watch.serviceLister.Services(svc.Namespace).Get(svc.Name)
+			return err == nil && len(current.Status.LoadBalancer.Ingress) > 0
+		})
+		if err != nil {
+			return nil, err
+		}
+		seconds = append(seconds, lab.Seconds(time.Since(started)))
+		if err := client.CoreV1().Services(svc.Namespace).Delete(ctx, svc.Name, metav1.DeleteOptions{}); err != nil {
+			return nil, err
+		}
+		err = f.reach(ctx, "the deletion of Service "+svc.Name, func() bool {
+			_, err := f.watch.serviceLister.Services(svc.Namespace).Get(svc.Name)
+			return err != nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return seconds, nil
+}
+
+// measureNodes returns the seconds until each node of a cloud is initialized.
+func (f *failingRunner) measureNodes(ctx context.Context, cloud *lab.Cloud) (seconds []float64, err error) {
+	for range f.nodes {
+		started := time.Now()
+		name, err := f.joinNext(ctx, cloud, false)
+		if err != nil {
+			return nil, err
+		}
+		err = f.reach(ctx, "the initialization of node "+name, func() bool {
+			node, err := f.watch.nodeLister.Get(name)
+			return err == nil && uninitializedReason(node) == ""
+		})
+		if err != nil {
+			return nil, err
+		}
+		seconds = append(seconds, lab.Seconds(time.Since(started)))
+		if err := f.leave(ctx, cloud, name); err != nil {
+			return nil, err
+		}
+	}
+	return seconds, nil
+}
+
+// joinNext has a node join with a new name and the label of its cloud: the cloud of a node without it is known when all
+// have answered, and one that fails does not.
+func (f *failingRunner) joinNext(ctx context.Context, cloud *lab.Cloud, target bool) (name string, err error) {
+	m := lab.DemoMachine(int(f.machines.Add(1)))
+	return m.Name, f.joinLabeled(ctx, cloud, m, target)
+}
+
+// leave deletes a node and its machine.
+func (f *failingRunner) leave(ctx context.Context, cloud *lab.Cloud, name string) error {
+	err := f.cluster.Plane.Client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
+	return errors.Join(err, cloud.World.Terminate(name))
+}
+
+// serviceOf returns a Service of a cloud.
+func (f *failingRunner) serviceOf(cloud *lab.Cloud, name string, i int) *v1.Service {
+	svc := f.service(1 + slices.Index(f.cluster.Clouds, cloud))
+	svc.Name = fmt.Sprintf("%s-%s-%d", name, svc.Annotations[intent.KeyProvider], i+1)
+	return svc
+}
+
+// reach polls until the condition holds.
+func (f *failingRunner) reach(ctx context.Context, description string, holds func() bool) error {
+	tick := time.NewTicker(latencyPoll)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return ctx.Err()
+			}
+			return fmt.Errorf("not reached within %s: %s", f.PhaseTimeout, description)
+		case <-f.cluster.Manager().Done():
+			return errors.New("ccm exited")
+		case <-tick.C:
+		}
+	}
+	return nil
+}

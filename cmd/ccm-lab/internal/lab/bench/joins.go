@@ -1,0 +1,66 @@
+package bench
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+)
+
+func (r *runner) join(ctx context.Context) (time.Duration, error) {
+	err := each(ctx, r.Nodes, func(ctx context.Context, i int) error {
+		return r.joinLabeled(ctx, r.cloudOf(i), lab.DemoMachine(i), i <= r.targets())
+	})
+	if err != nil {
+		return 0, err
+	}
+	return 0, r.waitFor(ctx, r.nodesInitialized(r.Nodes))
+}
+
+// joinUnlabeled has further nodes join, of which only the clouds know whose they are.
+func (r *runner) joinUnlabeled(ctx context.Context) (time.Duration, error) {
+	n := lab.UnlabeledNodes * len(r.cluster.Clouds)
+	r.extraNodes += n
+	err := each(ctx, n, func(ctx context.Context, i int) error {
+		return r.joinNode(ctx, r.cloudOf(r.Nodes+i), lab.DemoMachine(r.Nodes+i), false)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return 0, r.waitFor(ctx, r.nodesInitialized(r.Nodes+r.extraNodes))
+}
+
+// joinLabeled has a node join with the label of its cloud, if there are several: without it and without a provider ID,
+// its cloud is known when all clouds have answered.
+func (r *runner) joinLabeled(ctx context.Context, cloud *lab.Cloud, m world.Machine, target bool) error {
+	return r.joinNode(ctx, cloud, m, target, func(n *v1.Node) {
+		if len(r.cluster.Clouds) > 1 {
+			metav1.SetMetaDataLabel(&n.ObjectMeta, provider.ProviderLabel, cloud.Provider)
+		}
+	})
+}
+
+// joinNode launches the machine in the cloud and registers its node, optionally as a target of load balancers and with
+// further changes.
+func (r *runner) joinNode(ctx context.Context, cloud *lab.Cloud, m world.Machine, target bool,
+	changes ...func(*v1.Node)) error {
+	node, err := cloud.World.Launch(m)
+	if err != nil {
+		return err
+	}
+	switch {
+	case target:
+		metav1.SetMetaDataLabel(&node.ObjectMeta, lab.TargetLabel, targetValue)
+	case lab.TargetAnnotation(cloud.Provider) == "":
+		metav1.SetMetaDataLabel(&node.ObjectMeta, v1.LabelNodeExcludeBalancers, "")
+	}
+	for _, change := range changes {
+		change(node)
+	}
+	return lab.RegisterNode(ctx, r.cluster.Plane.Client, node)
+}
