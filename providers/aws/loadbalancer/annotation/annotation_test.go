@@ -179,6 +179,22 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
+// TestForwardedHeadersOfNetworkLoadBalancers: the answer does not depend on the ports that are named, which one edit would
+// correct in vain.
+func TestForwardedHeadersOfNetworkLoadBalancers(t *testing.T) {
+	for _, ports := range []string{"443", "Https", "*", "http"} {
+		t.Run(ports, func(t *testing.T) {
+			svc := &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", Annotations: map[string]string{
+				KeyType: "nlb", intent.KeyForwardedHeaders: ports,
+			}}, Spec: v1.ServiceSpec{Ports: []v1.ServicePort{{Name: "Https", Protocol: v1.ProtocolTCP, Port: 443}}}}
+			in, _, _ := intent.Read(svc, Vocabulary("aws")) // Its problem with the last value is not this one.
+			if _, err := Read(in); err == nil || !strings.Contains(err.Error(), "remove it") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
 func TestGroupAttributesSuggest(t *testing.T) {
 	_, _, err := parseGroupAttributes("proxy_protocol_v2.enable=true")
 	if err == nil || !strings.Contains(err.Error(), "did you mean "+AttributeProxyProtocol) {

@@ -177,10 +177,10 @@ func (o *Options) mergeTLS(in intent.Service, problems *intent.Problems) {
 func (o *Options) mergeForwardedHeaders(in intent.Service, problems *intent.Problems) {
 	value := in.Annotations[intent.KeyForwardedHeaders]
 	switch {
-	case !in.AddsForwardedHeaders():
-	case o.Type == Network:
+	case o.Type == Network && value != "": // A port that does not exist is a second problem, not the first of two edits.
 		problems.Add(intent.KeyForwardedHeaders, value, "network load balancers forward bytes and keep the client's "+
 			"address: remove it")
+	case !in.AddsForwardedHeaders():
 	case o.BackendProtocol != "" && o.BackendProtocol != "http":
 		problems.Conflict(intent.KeyForwardedHeaders, KeyBackendProtocol)
 	case in.ProxyProtocol == 0 && o.ProxyProtocol:

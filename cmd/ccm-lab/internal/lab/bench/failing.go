@@ -167,14 +167,10 @@ func (f *failingRunner) measureCondition(ctx context.Context, c condition) (Cond
 		}
 	}
 	out.Clouds = make([]Latencies, len(f.others))
-	streams := make([]func() error, 0, 2*len(f.others))
-	for i, cloud := range f.others {
-		out.Clouds[i].Provider = cloud.Provider
-		streams = append(streams,
-			func() (err error) { out.Clouds[i].Services, err = f.measureServices(ctx, cloud); return err },
-			func() (err error) { out.Clouds[i].Nodes, err = f.measureNodes(ctx, cloud); return err })
-	}
-	err := each(ctx, len(streams), func(_ context.Context, i int) error { return streams[i-1]() })
+	err := each(ctx, len(f.others), func(ctx context.Context, i int) (err error) {
+		out.Clouds[i-1], err = f.measureCloud(ctx, f.others[i-1])
+		return err
+	})
 	out.Failed = front.Injected()
 	front.SetFaults()
 	f.failing.AnswerWith(front)
@@ -227,58 +223,66 @@ func (f *failingRunner) checkKept(nodes []string) error {
 	return nil
 }
 
-// measureServices returns the seconds until each Service of a cloud has its address.
-func (f *failingRunner) measureServices(ctx context.Context, cloud *lab.Cloud) (seconds []float64, err error) {
-	client := f.cluster.Plane.Client
-	for i := range f.services {
-		svc := f.serviceOf(cloud, "bench", i)
-		started := time.Now()
-		if err := lab.CreateService(ctx, client, svc); err != nil {
-			return nil, err
+// measureCloud measures Services and nodes of a cloud in turns, so that both are measured over the whole time.
+func (f *failingRunner) measureCloud(ctx context.Context, cloud *lab.Cloud) (Latencies, error) {
+	out := Latencies{Provider: cloud.Provider}
+	for i := range max(f.services, f.nodes) {
+		if i < f.services {
+			seconds, err := f.measureService(ctx, f.serviceOf(cloud, "bench", i))
+			if err != nil {
+				return out, err
+			}
+			out.Services = append(out.Services, seconds)
 		}
-		err := f.reach(ctx, "the address of Service "+svc.Name, func() bool {
-			current, err := f.watch.serviceLister.Services(svc.Namespace).Get(svc.Name)
-			return err == nil && len(current.Status.LoadBalancer.Ingress) > 0
-		})
-		if err != nil {
-			return nil, err
-		}
-		seconds = append(seconds, lab.Seconds(time.Since(started)))
-		if err := client.CoreV1().Services(svc.Namespace).Delete(ctx, svc.Name, metav1.DeleteOptions{}); err != nil {
-			return nil, err
-		}
-		err = f.reach(ctx, "the deletion of Service "+svc.Name, func() bool {
-			_, err := f.watch.serviceLister.Services(svc.Namespace).Get(svc.Name)
-			return err != nil
-		})
-		if err != nil {
-			return nil, err
+		if i < f.nodes {
+			seconds, err := f.measureNode(ctx, cloud)
+			if err != nil {
+				return out, err
+			}
+			out.Nodes = append(out.Nodes, seconds)
 		}
 	}
-	return seconds, nil
+	return out, nil
 }
 
-// measureNodes returns the seconds until each node of a cloud is initialized.
-func (f *failingRunner) measureNodes(ctx context.Context, cloud *lab.Cloud) (seconds []float64, err error) {
-	for range f.nodes {
-		started := time.Now()
-		name, err := f.joinNext(ctx, cloud, false)
-		if err != nil {
-			return nil, err
-		}
+// measureService returns the seconds until a new Service has its address, and deletes it.
+func (f *failingRunner) measureService(ctx context.Context, svc *v1.Service) (seconds float64, err error) {
+	client, lister := f.cluster.Plane.Client, f.watch.serviceLister.Services(svc.Namespace)
+	started := time.Now()
+	if err := lab.CreateService(ctx, client, svc); err != nil {
+		return 0, err
+	}
+	err = f.reach(ctx, "the address of Service "+svc.Name, func() bool {
+		current, err := lister.Get(svc.Name)
+		return err == nil && len(current.Status.LoadBalancer.Ingress) > 0
+	})
+	seconds = lab.Seconds(time.Since(started))
+	if err == nil {
+		err = client.CoreV1().Services(svc.Namespace).Delete(ctx, svc.Name, metav1.DeleteOptions{})
+	}
+	if err != nil {
+		return 0, err
+	}
+	return seconds, f.reach(ctx, "the deletion of Service "+svc.Name, func() bool {
+		_, err := lister.Get(svc.Name)
+		return err != nil
+	})
+}
+
+// measureNode returns the seconds until a new node is initialized, and deletes it.
+func (f *failingRunner) measureNode(ctx context.Context, cloud *lab.Cloud) (seconds float64, err error) {
+	started := time.Now()
+	name, err := f.joinNext(ctx, cloud, false)
+	if err == nil {
 		err = f.reach(ctx, "the initialization of node "+name, func() bool {
 			node, err := f.watch.nodeLister.Get(name)
 			return err == nil && uninitializedReason(node) == ""
 		})
-		if err != nil {
-			return nil, err
-		}
-		seconds = append(seconds, lab.Seconds(time.Since(started)))
-		if err := f.leave(ctx, cloud, name); err != nil {
-			return nil, err
-		}
 	}
-	return seconds, nil
+	if err != nil {
+		return 0, err
+	}
+	return lab.Seconds(time.Since(started)), f.leave(ctx, cloud, name)
 }
 
 // joinNext has a node join with a new name and the label of its cloud: the cloud of a node without it is known when all

@@ -46,7 +46,7 @@ func (r FailingReport) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
 func (r FailingReport) WriteTable(w io.Writer) error {
 	fmt.Fprintf(w, "clouds %s beside %s in one manager; %d ms per call; %s and %s of each, one after the other; "+
 		"%d CPUs for everything\n", strings.Join(r.Clouds, ", "), r.Failing, r.LatencyMilliseconds,
-		count(r.Nodes, "node"), count(r.Services, "Service"), r.CPUs)
+		count(r.Services, "Service"), count(r.Nodes, "node"), r.CPUs)
 	fmt.Fprintf(w, "SECONDS until a Service has its address, and until a node is initialized: median, and 99th percentile "+
 		"with its\nchange from that while %s is idle. FAILED are calls to %s.\n\n", r.Failing, r.Failing)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

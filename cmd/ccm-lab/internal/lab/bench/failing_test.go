@@ -52,7 +52,7 @@ func TestTableOfFailingCloud(t *testing.T) {
 	if err := report.WriteTable(&got); err != nil {
 		t.Fatal(err)
 	}
-	want := `clouds fake, gce beside aws in one manager; 20 ms per call; 1 node and 1 Service of each, one after the other; 2 CPUs for everything
+	want := `clouds fake, gce beside aws in one manager; 20 ms per call; 1 Service and 1 node of each, one after the other; 2 CPUs for everything
 SECONDS until a Service has its address, and until a node is initialized: median, and 99th percentile with its
 change from that while aws is idle. FAILED are calls to aws.
 
