@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
@@ -23,6 +25,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodeipam"
 	"github.com/unified-ccm/unified-ccm/pkg/common/podcidr"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/gce"
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim"
 )
 
@@ -78,37 +81,23 @@ func TestDeniedReadsProveNothing(t *testing.T) {
 	}
 }
 
-// The instances of nodes that have just joined are known with their ranges: no call is added.
-func TestPodCIDRsAreAliasRanges(t *testing.T) {
-	t.Parallel()
-	pods := netip.MustParsePrefix("10.4.0.0/14")
-	world := newWorld(t, sim.Options{Pods: pods})
-	cloud, err := newCloud(world, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := kubefake.NewClientset()
+// initialized returns the Node with its provider ID, and without podCIDRs.
+func initialized(t *testing.T, cloud *gce.Cloud, node *v1.Node) *v1.Node {
+	t.Helper()
 	instances, _ := cloud.InstancesV2()
-	var joining sync.WaitGroup
-	for i := range 50 {
-		node, err := world.Launch(conformance.Machine{Name: fmt.Sprintf("node-%d", i)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		joining.Go(func() {
-			metadata, err := instances.InstanceMetadata(t.Context(), node)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			node.Spec.ProviderID, node.Spec.PodCIDR, node.Spec.PodCIDRs = metadata.ProviderID, "", nil
-			if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
-				t.Error(err)
-			}
-		})
+	metadata, err := instances.InstanceMetadata(t.Context(), node)
+	if err != nil {
+		t.Error(err)
+		return node
 	}
-	joining.Wait()
-	since := world.Front().Log().Len()
+	node = node.DeepCopy()
+	node.Spec.ProviderID, node.Spec.PodCIDR, node.Spec.PodCIDRs = metadata.ProviderID, "", nil
+	return node
+}
+
+// startPodCIDRs starts the controller that sets the podCIDRs of the client's Nodes.
+func startPodCIDRs(t *testing.T, cloud *gce.Cloud, client kubernetes.Interface, pods netip.Prefix) {
+	t.Helper()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	started, err := cloud.StartController(t.Context(), nodeipam.Name, provider.ControllerContext{
 		Client: client, Nodes: factory.Core().V1().Nodes(), Owns: cloud.OwnsNode, Clock: clock.RealClock{},
@@ -119,26 +108,97 @@ func TestPodCIDRsAreAliasRanges(t *testing.T) {
 		t.Fatalf("started %v, %v", started, err)
 	}
 	factory.Start(t.Context().Done())
-	seen := map[string]bool{}
-	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true,
+}
+
+// awaitPodCIDRs returns the podCIDRs of all Nodes by name, once the given number of them has one.
+func awaitPodCIDRs(t *testing.T, client kubernetes.Interface, want int) map[string]string {
+	t.Helper()
+	has := map[string]string{}
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true,
 		func(ctx context.Context) (bool, error) {
 			list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 			if err != nil {
 				return false, err
 			}
-			clear(seen)
 			for _, n := range list.Items {
-				p, err := netip.ParsePrefix(n.Spec.PodCIDR)
-				if err == nil && p.Bits() == 24 && pods.Contains(p.Addr()) {
-					seen[n.Spec.PodCIDR] = true
+				if n.Spec.PodCIDR != "" {
+					has[n.Name] = n.Spec.PodCIDR
 				}
 			}
-			return len(seen) == 50, nil
+			return len(has) == want, nil
 		})
 	if err != nil {
-		t.Error(err)
+		t.Errorf("%d podCIDRs: %v", len(has), err)
 	}
-	if calls := counted(world, since); len(seen) != 50 || len(calls) > 0 {
-		t.Errorf("%d podCIDRs with %d calls: %q", len(seen), len(calls), calls)
+	return has
+}
+
+// Nodes that join at once share a few reads of their ranges.
+func TestPodCIDRsAreAliasRanges(t *testing.T) {
+	t.Parallel()
+	const nodes = 50
+	pods := netip.MustParsePrefix("10.4.0.0/14")
+	world := newWorld(t, sim.Options{Pods: pods})
+	cloud, err := newCloud(world, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := kubefake.NewClientset()
+	want := map[string]string{}
+	var joining sync.WaitGroup
+	for i := range nodes {
+		node, err := world.Launch(conformance.Machine{Name: fmt.Sprintf("node-%d", i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[node.Name] = node.Spec.PodCIDR
+		joining.Go(func() {
+			node := initialized(t, cloud, node)
+			if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	joining.Wait()
+	since := world.Front().Log().Len()
+	startPodCIDRs(t, cloud, client, pods)
+	if diff := cmp.Diff(want, awaitPodCIDRs(t, client, nodes)); diff != "" {
+		t.Errorf("podCIDRs (-alias ranges +got):\n%s", diff)
+	}
+	if calls := counted(world, since); len(calls) > 20 {
+		t.Errorf("%d calls: %q", len(calls), calls)
+	}
+}
+
+// An instance that is created again under its name has another alias range, and its former one may be another
+// instance's: what was read of the former instance is not used.
+func TestPodCIDROfInstanceThatIsCreatedAgain(t *testing.T) {
+	t.Parallel()
+	pods := netip.MustParsePrefix("10.4.0.0/14")
+	world := newWorld(t, sim.Options{Pods: pods})
+	cloud, err := newCloud(world, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	launch := func() *v1.Node {
+		node, err := world.Launch(conformance.Machine{Name: "node-0", Zone: "europe-west1-b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return node
+	}
+	former := launch()
+	node := initialized(t, cloud, former) // what is read here is cached
+	if err := world.Terminate("node-0"); err != nil {
+		t.Fatal(err)
+	}
+	want := launch().Spec.PodCIDR
+	if want == "" || want == former.Spec.PodCIDR {
+		t.Fatalf("alias ranges %q and %q, want two", former.Spec.PodCIDR, want)
+	}
+	client := kubefake.NewClientset(node)
+	startPodCIDRs(t, cloud, client, pods)
+	if got := awaitPodCIDRs(t, client, 1)["node-0"]; got != want {
+		t.Errorf("podCIDR %q, want %q", got, want)
 	}
 }

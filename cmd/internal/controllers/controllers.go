@@ -32,6 +32,7 @@ func providerController(name string, options func() Options) startFunc {
 			AllocateNodeCIDRs: shared.AllocateNodeCIDRs,
 			CIDRAllocatorType: shared.CIDRAllocatorType,
 			PodCIDRs:          podCIDRs,
+			Routes:            startsRoutes(s, options().Routes),
 			PodRanges: s.sets.podRanges(func() *podcidr.Ranges {
 				return podcidr.New(podcidr.Options{
 					Config: podCIDRs, Client: client, Nodes: nodes.Lister(), Clock: s.set.clock,
@@ -60,10 +61,16 @@ func startRouteController(options func() Options) startFunc {
 	return func(ctx context.Context, s controllerStart) (bool, error) { return runRoutes(ctx, s, options().Routes) }
 }
 
+// startsRoutes reports whether the cloud has routes, and whether --configure-cloud-routes is on for it.
+func startsRoutes(s controllerStart, enabled *RouteClouds) bool {
+	_, ok := s.set.cloud.Routes()
+	return ok && enabled.Has(s.set.name(), len(s.sets.sets) > 1)
+}
+
 func runRoutes(ctx context.Context, s controllerStart, enabled *RouteClouds) (bool, error) {
 	options := s.config.ComponentConfig.KubeCloudShared
-	routes, ok := s.set.cloud.Routes()
-	if !ok || !enabled.Has(s.set.name(), len(s.sets.sets) > 1) {
+	routes, _ := s.set.cloud.Routes()
+	if !startsRoutes(s, enabled) {
 		klog.FromContext(ctx).Info("The route controller does not start, because the cloud has no routes or "+
 			"--configure-cloud-routes is off for it", "provider", s.set.name())
 		return false, nil

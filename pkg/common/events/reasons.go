@@ -138,8 +138,9 @@ var (
 		"The provider ID of the node cannot be read. The node is left alone: it is not initialized and not deleted.",
 		"Correct --provider-id of its kubelet, delete the Node, and restart the kubelet.")
 	CIDRNotAvailable = defineWarning(onNode, "CIDRNotAvailable",
-		"The node gets no podCIDR: the cloud has assigned no range to its machine, or --cluster-cidr is used up.",
-		"The message says how a machine gets a range, or which range is too small.")
+		"The node gets no podCIDR: the cloud has assigned no range to its machine, another node has it, --cluster-cidr is "+
+			"used up, or the API server rejects it.",
+		"The message says how a machine gets a range, which node has it, or which range is too small.")
 )
 
 // framework has the reasons of the controllers of k8s.io/cloud-provider and of leader election.

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,12 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	nodeutil "k8s.io/component-helpers/node/util"
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodequeue"
 	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
+	"github.com/unified-ccm/unified-ccm/pkg/common/podcidr"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -42,6 +44,8 @@ const (
 	maxBackoff = time.Minute
 	// maxBatch is the number of Nodes of a batch without calls to the cloud.
 	maxBatch = 500
+	// reasonRoute and reasonNoRoute are the reasons of the condition NetworkUnavailable that route controllers set.
+	reasonRoute, reasonNoRoute = "RouteCreated", "NoRouteCreated"
 	// writers is the number of Nodes that are written at once.
 	writers = 16
 )
@@ -86,7 +90,7 @@ func Start(ctx context.Context, c provider.ControllerContext, source Source) (st
 		}
 		p.allocator = &fromRanges{c.PodRanges}
 	case c.CIDRAllocatorType == CloudAllocator && source != nil:
-		p.allocator = &fromCloud{c, source}
+		p.allocator = &fromCloud{ControllerContext: c, source: source, chosen: map[types.UID][]netip.Prefix{}}
 		p.routed = true
 		batch = source.MaxBatch()
 	case source == nil:
@@ -112,8 +116,9 @@ type allocator interface {
 	has(node *v1.Node) bool
 	// find returns the podCIDRs of Nodes by name, and the errors of those that get none.
 	find(ctx context.Context, list []*v1.Node) (map[string][]string, map[string]error)
-	// release is called if a Node does not exist, or has other podCIDRs.
-	release(node *v1.Node)
+	// settle is called after a failed write, with what the API server shows that the Node has; nothing if it does not
+	// exist.
+	settle(uid types.UID, has []netip.Prefix)
 }
 
 // ipam sets podCIDRs. They are immutable: it never changes one.
@@ -128,13 +133,15 @@ type ipam struct {
 // ID: others get none from this manager.
 func (p *ipam) needsSync(node *v1.Node) bool {
 	return p.Owns(node) == provider.Mine && node.DeletionTimestamp == nil && p.has(node) &&
-		(!hasPodCIDR(node) || p.routed && !hasNetworkCondition(node))
+		(!hasPodCIDR(node) || p.routed && !p.hasNetworkCondition(node))
 }
 
 // hasNetworkCondition reports whether the condition NetworkUnavailable is set, by whomever: network plugins set it too.
-func hasNetworkCondition(node *v1.Node) bool {
+// What a route controller set for a route that it did not create does not count if none runs: nobody would repair it.
+func (p *ipam) hasNetworkCondition(node *v1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
-		return c.Type == v1.NodeNetworkUnavailable
+		return c.Type == v1.NodeNetworkUnavailable &&
+			(p.Routes || c.Status != v1.ConditionTrue || c.Reason != reasonNoRoute)
 	})
 }
 
@@ -161,6 +168,10 @@ func (p *ipam) sync(ctx context.Context, batch []nodequeue.Work) map[nodequeue.T
 	all := map[nodequeue.Task]error{}
 	for i, w := range batch {
 		all[w.Task] = errs[i]
+		// A conflict is repeated with what the Node has then; an end of the manager says nothing about the Node.
+		if errs[i] != nil && ctx.Err() == nil && !apierrors.IsConflict(errs[i]) {
+			events.Send(p.Recorder, w.Object, events.CIDRNotAvailable, errs[i].Error())
+		}
 	}
 	return all
 }
@@ -169,10 +180,9 @@ func (p *ipam) sync(ctx context.Context, batch []nodequeue.Work) map[nodequeue.T
 func (p *ipam) syncNode(ctx context.Context, node *v1.Node, podCIDRs []string, err error) error {
 	switch {
 	case err != nil:
-		events.Send(p.Recorder, node, events.CIDRNotAvailable, err.Error())
 		return err
 	case hasPodCIDR(node):
-		return p.setNetwork(node)
+		return p.setNetwork(ctx, node)
 	case len(podCIDRs) == 0:
 		return nil
 	default:
@@ -196,31 +206,40 @@ func (p *ipam) write(ctx context.Context, node *v1.Node, podCIDRs []string) erro
 		current, getErr := client.Get(ctx, node.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(getErr) || getErr == nil && current.UID != node.UID:
-			p.release(node)
+			p.settle(node.UID, nil)
 			return nil
 		case getErr != nil || !hasPodCIDR(current):
-			return err
+			return fmt.Errorf("setting podCIDRs %s: %w", strings.Join(podCIDRs, ","), err)
 		case !slices.Equal(current.Spec.PodCIDRs, podCIDRs):
-			p.release(node)
+			p.settle(node.UID, podcidr.OfNode(current.Spec.PodCIDR, current.Spec.PodCIDRs))
 			return nil
 		}
 		written = current
 	}
 	klog.FromContext(ctx).Info("Set podCIDRs of node", "node", node.Name, "podCIDRs", podCIDRs)
-	return p.setNetwork(written)
+	return p.setNetwork(ctx, written)
 }
 
 // setNetwork sets the condition NetworkUnavailable of a Node to False, as the route controller does for its routes.
-func (p *ipam) setNetwork(node *v1.Node) error {
+func (p *ipam) setNetwork(ctx context.Context, node *v1.Node) error {
 	if !p.routed {
 		return nil
 	}
-	err := nodeutil.SetNodeCondition(p.Client, types.NodeName(node.Name), v1.NodeCondition{
-		Type: v1.NodeNetworkUnavailable, Status: v1.ConditionFalse, Reason: "RouteCreated",
-		Message: "The cloud routes the podCIDRs of the node", LastTransitionTime: metav1.NewTime(p.Clock.Now()),
+	now := metav1.NewTime(p.Clock.Now())
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": node.UID}, // as in write
+		"status": map[string]any{"conditions": []v1.NodeCondition{{
+			Type: v1.NodeNetworkUnavailable, Status: v1.ConditionFalse, Reason: reasonRoute,
+			Message: "The cloud routes the podCIDRs of the node", LastTransitionTime: now, LastHeartbeatTime: now,
+		}}},
 	})
-	if apierrors.IsNotFound(err) {
-		return nil
+	if err != nil {
+		return err
 	}
-	return err
+	_, err = p.Client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{},
+		"status")
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("setting condition %s: %w", v1.NodeNetworkUnavailable, err)
+	}
+	return nil
 }

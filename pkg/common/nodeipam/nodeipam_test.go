@@ -272,7 +272,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 	})
 }
 
-// toySource has the ranges of instances by provider ID. Its cache has none of them.
+// toySource has the ranges of instances by provider ID.
 type toySource struct {
 	assigned map[string][]netip.Prefix
 	broken   map[string]error
@@ -284,11 +284,8 @@ func (s *toySource) Has(n *v1.Node) bool { return n.Spec.ProviderID != "toy://no
 func (*toySource) Advice() string        { return "assign one" }
 func (*toySource) MaxBatch() int         { return 100 }
 
-func (s *toySource) Assigned(_ context.Context, nodes []*v1.Node,
-	fresh bool) (map[string][]netip.Prefix, map[string]error, error) {
-	if !fresh {
-		return nil, nil, nil
-	}
+func (s *toySource) Assigned(_ context.Context,
+	nodes []*v1.Node) (map[string][]netip.Prefix, map[string]error, error) {
 	s.reads++
 	found, errs := map[string][]netip.Prefix{}, map[string]error{}
 	for _, n := range nodes {
@@ -311,6 +308,10 @@ func TestCloudAllocator(t *testing.T) {
 			&toySource{assigned: map[string][]netip.Prefix{"toy://a": both}}, []string{"fd00::/112", "10.0.0.0/24"}, ""},
 		"families of pods": {podcidr.Config{Cluster: prefixes("10.0.0.0/8")},
 			&toySource{assigned: map[string][]netip.Prefix{"toy://a": both}}, []string{"10.0.0.0/24"}, ""},
+		"several ranges of one family": {podcidr.Config{Cluster: prefixes("10.0.0.0/9", "10.128.0.0/9")},
+			&toySource{assigned: map[string][]netip.Prefix{"toy://a": both}}, []string{"10.0.0.0/24"}, ""},
+		"another node has it": {source: &toySource{assigned: map[string][]netip.Prefix{"toy://a": prefixes("10.7.0.0/25")}},
+			event: "the instance of toy://a has the range 10.7.0.0/25, and node has has the podCIDR 10.7.0.0/24"},
 		"a family is missing": {podcidr.Config{Cluster: prefixes("10.0.0.0/8", "fd00::/48")},
 			&toySource{assigned: map[string][]netip.Prefix{"toy://a": both[:1]}}, nil,
 			"the instance of toy://a has no IPv6 range for pods: assign one"},
@@ -348,6 +349,138 @@ func TestCloudAllocator(t *testing.T) {
 					if tc.event != "" {
 						t.Error("no event")
 					}
+				}
+			})
+		})
+	}
+}
+
+// Two Nodes of one instance: the first one has its range, and the second one gets it when the first one is deleted.
+func TestOneInstanceOfTwoNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, podcidr.Config{})
+		c.context.CIDRAllocatorType = CloudAllocator
+		c.create("a", "toy://a")
+		c.create("a.example", "toy://a")
+		c.run(&toySource{assigned: map[string][]netip.Prefix{"toy://a": prefixes("10.0.0.0/24")}}, func() {
+			settle()
+			has := map[string]string{}
+			for _, name := range []string{"a", "a.example"} {
+				has[c.get(name).Spec.PodCIDR] = name
+			}
+			if len(has) != 2 || has[""] == "" {
+				t.Fatalf("podCIDRs %v, want one of them", has)
+			}
+			if err := c.client.CoreV1().Nodes().Delete(t.Context(), has["10.0.0.0/24"], metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(maxBackoff)
+			synctest.Wait()
+			if got := c.get(has[""]).Spec.PodCIDR; got != "10.0.0.0/24" {
+				t.Errorf("after the deletion of the other one it has %q", got)
+			}
+		})
+	})
+}
+
+// A podCIDR whose write the informer does not show yet is not given to another Node.
+func TestChosenRangesAreUsed(t *testing.T) {
+	c := newCluster(t, podcidr.Config{})
+	nodes := c.factory.Core().V1().Nodes().Informer().GetIndexer()
+	node := func(name string) *v1.Node {
+		n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: v1.NodeSpec{ProviderID: "toy://" + name}}
+		if err := nodes.Add(n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	a, b := node("a"), node("b")
+	shared := prefixes("10.0.0.0/24")
+	f := &fromCloud{ControllerContext: c.context, chosen: map[types.UID][]netip.Prefix{},
+		source: &toySource{assigned: map[string][]netip.Prefix{"toy://a": shared, "toy://b": shared}}}
+	for range 2 {
+		if found, errs := f.find(t.Context(), []*v1.Node{a}); len(found["a"]) != 1 || errs["a"] != nil {
+			t.Fatalf("a: %v, %v", found, errs)
+		}
+		if found, errs := f.find(t.Context(), []*v1.Node{b}); len(found["b"]) != 0 || errs["b"] == nil {
+			t.Errorf("b: %v, %v", found, errs)
+		}
+	}
+	if err := nodes.Delete(a); err != nil {
+		t.Fatal(err)
+	}
+	if found, errs := f.find(t.Context(), []*v1.Node{b}); len(found["b"]) != 1 || errs["b"] != nil {
+		t.Errorf("b after the deletion of a: %v, %v", found, errs)
+	}
+	if len(f.chosen) != 1 {
+		t.Errorf("%d nodes are kept in memory", len(f.chosen))
+	}
+}
+
+// A mark of a route controller that does not run is repaired; that of a network plugin is kept.
+func TestNetworkCondition(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		routes bool
+		want   v1.ConditionStatus
+	}{
+		"no route was created":          {reasonNoRoute, false, v1.ConditionFalse},
+		"the route controller runs":     {reasonNoRoute, true, v1.ConditionTrue},
+		"a network plugin does its job": {"CalicoIsDown", false, v1.ConditionTrue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, podcidr.Config{})
+				c.context.CIDRAllocatorType, c.context.Routes = CloudAllocator, tc.routes
+				c.create("a", "toy://a", "10.0.0.0/24")
+				n := c.get("a")
+				n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeNetworkUnavailable, Status: v1.ConditionTrue, Reason: tc.reason}}
+				if _, err := c.client.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				failed := false
+				c.client.PrependReactor("patch", "nodes", func(a k8stesting.Action) (bool, runtime.Object, error) {
+					if patch, ok := a.(k8stesting.PatchAction); !ok || !strings.Contains(string(patch.GetPatch()), `"uid":"uid of a"`) {
+						t.Errorf("the patch can be one of another Node of this name: %v", a)
+					}
+					defer func() { failed = true }()
+					return !failed, nil, errors.New("the first one fails")
+				})
+				c.run(&toySource{}, func() {
+					time.Sleep(maxBackoff)
+					synctest.Wait()
+				})
+				if got := c.get("a").Status.Conditions; len(got) != 1 || got[0].Status != tc.want {
+					t.Errorf("conditions %v, want one that is %s", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// The Event says why the API server rejects podCIDRs. A conflict is only repeated.
+func TestRejectedWritesAreReported(t *testing.T) {
+	forbidden := apierrors.NewForbidden(v1.Resource("nodes"), "a", errors.New("by a webhook"))
+	conflict := apierrors.NewConflict(v1.Resource("nodes"), "a", errors.New("changed"))
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{"forbidden": {forbidden, "setting podCIDRs 10.0.0.0/24: nodes \"a\" is forbidden: by a webhook"}, "conflict": {conflict, ""}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, podcidr.Config{Cluster: prefixes("10.0.0.0/16")})
+				c.client.PrependReactor("patch", "nodes", func(k8stesting.Action) (bool, runtime.Object, error) {
+					return true, nil, tc.err
+				})
+				c.create("a", "toy://a")
+				c.run(nil, settle)
+				got := ""
+				select {
+				case got = <-c.events.Events:
+				default:
+				}
+				if (got != "") != (tc.want != "") || !strings.Contains(got, tc.want) {
+					t.Errorf("event %q, want %q", got, tc.want)
 				}
 			})
 		})

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
+
+	netutils "k8s.io/utils/net"
 )
 
 // Flags of the manager. Those of sizes and Service ranges are those of kube-controller-manager.
@@ -44,7 +47,9 @@ func (c Config) Families() []int {
 	}
 	var families []int
 	for _, p := range ranges {
-		families = append(families, familyOf(p))
+		if family := familyOf(p); !slices.Contains(families, family) {
+			families = append(families, family)
+		}
 	}
 	return families
 }
@@ -120,15 +125,29 @@ func Strings(ranges []netip.Prefix) []string {
 	return list
 }
 
-// OfNode returns the podCIDRs of a Node. Those that cannot be parsed are left out: the API server accepts none.
+// OfNode returns the podCIDRs of a Node. They are parsed as the API server did before Kubernetes 1.36, which accepted
+// numbers with leading zeros and IPv4 in the form of IPv6. Others are left out: it accepts none.
 func OfNode(podCIDR string, podCIDRs []string) (ranges []netip.Prefix) {
 	if len(podCIDRs) == 0 && podCIDR != "" {
 		podCIDRs = []string{podCIDR}
 	}
 	for _, text := range podCIDRs {
-		if p, err := netip.ParsePrefix(text); err == nil {
-			ranges = append(ranges, p.Masked())
+		if p, ok := parse(text); ok {
+			ranges = append(ranges, p)
 		}
 	}
 	return ranges
+}
+
+func parse(text string) (netip.Prefix, bool) {
+	_, network, err := netutils.ParseCIDRSloppy(text)
+	if err != nil {
+		return netip.Prefix{}, false
+	}
+	addr, ok := netip.AddrFromSlice(network.IP)
+	bits, _ := network.Mask.Size()
+	if mapped := addr.BitLen() - 32; addr.Is4In6() && bits >= mapped {
+		addr, bits = addr.Unmap(), bits-mapped
+	}
+	return netip.PrefixFrom(addr, bits), ok
 }

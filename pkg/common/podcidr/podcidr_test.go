@@ -183,8 +183,8 @@ func TestPodCIDRsAreInOrderAndRotate(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	// Neither family of the Node without podCIDRs is reserved, and the next one is not what was just released.
-	w.ranges.Release(b.UID)
-	w.ranges.Release(a.UID)
+	w.ranges.Settle(b.UID, nil)
+	w.ranges.Settle(a.UID, nil)
 	found, _ = w.reserve(c)
 	if got := found[c.UID]; !slices.Equal(got, prefixes("10.0.0.0/24", "fd00:0:0:3::/64")) {
 		t.Errorf("got %v", got)
@@ -192,6 +192,45 @@ func TestPodCIDRsAreInOrderAndRotate(t *testing.T) {
 }
 
 // A kubelet can register its own Node with a range that leaves nothing to others: it is named.
+// What another writer gave to a Node counts as used before the lister shows it.
+func TestSettledPodCIDRIsUsed(t *testing.T) {
+	w := newWorld(t, Config{Cluster: prefixes("10.0.0.0/22")})
+	a, b := w.create(), w.create()
+	w.observeAll()
+	w.reserve(a)
+	w.set(a, []string{"10.0.1.0/24"})
+	w.ranges.Settle(a.UID, OfNode("", []string{"10.0.1.0/24"}))
+	found, errs := w.reserve(b)
+	if got := Strings(found[b.UID]); len(errs) > 0 || !slices.Equal(got, []string{"10.0.2.0/24"}) {
+		t.Errorf("b gets %v, %v", got, errs)
+	}
+}
+
+func TestOfNode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		podCIDR  string
+		podCIDRs []string
+		want     []string
+	}{
+		"none":                          {},
+		"both fields":                   {"10.0.0.0/24", []string{"10.0.0.0/24", "fd00::/64"}, []string{"10.0.0.0/24", "fd00::/64"}},
+		"the first field":               {"10.0.0.0/24", nil, []string{"10.0.0.0/24"}},
+		"an address within":             {"", []string{"10.0.0.7/24"}, []string{"10.0.0.0/24"}},
+		"zeros, as before 1.36":         {"", []string{"10.244.001.0/24"}, []string{"10.244.1.0/24"}},
+		"IPv4 in the form of IPv6":      {"", []string{"::ffff:10.244.1.0/120"}, []string{"10.244.1.0/24"}},
+		"IPv6 that contains these":      {"", []string{"::/0"}, []string{"::/0"}},
+		"neither of both is one":        {"x", []string{"10.0.0.0", "10.0.0.0/33"}, nil},
+		"one of them is one":            {"", []string{"x", "fd00::/64"}, []string{"fd00::/64"}},
+		"larger than the forms of IPv4": {"", []string{"::ffff:0:0/95"}, []string{"::fffe:0:0/95"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Strings(OfNode(tc.podCIDR, tc.podCIDRs)); !slices.Equal(got, tc.want) {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestNodeWithLargeRangeIsNamed(t *testing.T) {
 	w := newWorld(t, Config{Cluster: prefixes("10.0.0.0/16")})
 	w.create("10.0.0.0/8")

@@ -108,11 +108,16 @@ func (r *Ranges) Reserve(ctx context.Context,
 	return found, errs, nil
 }
 
-// Release ends the reservation of a Node that has other podCIDRs, or does not exist.
-func (r *Ranges) Release(uid types.UID) {
+// Settle replaces the reservation of a Node by what the API server shows that it has, which the lister may not show yet;
+// by none if it does not exist.
+func (r *Ranges) Settle(uid types.UID, has []netip.Prefix) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.reserved, uid)
+	if len(has) == 0 {
+		delete(r.reserved, uid)
+		return
+	}
+	r.reserved[uid] = has
 }
 
 // list reads all Nodes consistently, and reserves what they have.

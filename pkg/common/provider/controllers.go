@@ -46,6 +46,8 @@ type ControllerContext struct {
 	CIDRAllocatorType string
 	// PodCIDRs are the ranges of the manager's flags, which are valid for podcidr.Ranges only if they allocate.
 	PodCIDRs podcidr.Config
+	// Routes is set if the route controller runs for this cloud: it sets the condition NetworkUnavailable.
+	Routes bool
 	// Clock is never nil.
 	Clock clock.Clock
 	// PodRanges allocates podCIDRs for the Nodes of all clouds of the process.

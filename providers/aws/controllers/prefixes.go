@@ -38,13 +38,13 @@ func (*prefixes) Advice() string {
 func (*prefixes) MaxBatch() int { return instances.MaxFilterValues }
 
 // Assigned implements nodeipam.Source.
-func (p *prefixes) Assigned(ctx context.Context, nodes []*v1.Node,
-	fresh bool) (map[string][]netip.Prefix, map[string]error, error) {
+func (p *prefixes) Assigned(ctx context.Context,
+	nodes []*v1.Node) (map[string][]netip.Prefix, map[string]error, error) {
 	ids := make([]string, len(nodes))
 	for n, node := range nodes {
 		ids[n], _ = p.instanceID(node)
 	}
-	found, err := p.Instances.Described(ctx, ids, fresh)
+	found, err := p.Instances.Described(ctx, ids, true)
 	unread, err := awserr.SplitUnread(err)
 	if err != nil {
 		return nil, nil, err

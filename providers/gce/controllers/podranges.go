@@ -3,7 +3,9 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -47,29 +49,33 @@ func (*podRanges) Advice() string {
 func (*podRanges) MaxBatch() int { return maxBatch }
 
 // Assigned implements nodeipam.Source.
-func (p *podRanges) Assigned(ctx context.Context, nodes []*v1.Node,
-	fresh bool) (map[string][]netip.Prefix, map[string]error, error) {
+func (p *podRanges) Assigned(ctx context.Context,
+	nodes []*v1.Node) (map[string][]netip.Prefix, map[string]error, error) {
 	assigned, errs := map[string][]netip.Prefix{}, map[string]error{}
-	var ids []string
-	byID := map[string]string{}
+	byID := map[string][]string{} // the names of Nodes
 	for _, node := range nodes {
 		id, err := p.ids.Parse(node.Spec.ProviderID)
 		if err != nil {
 			errs[node.Name] = err
 			continue
 		}
-		ids, byID[id] = append(ids, id), node.Name
+		byID[id] = append(byID[id], node.Name)
 	}
-	found, unread, err := p.instances.PodNetworks(ctx, ids, fresh)
+	found, unread, err := p.instances.PodNetworks(ctx, slices.Collect(maps.Keys(byID)))
 	if err != nil {
 		return nil, nil, err
 	}
-	for id, name := range byID {
-		if err := unread[id]; err != nil {
-			errs[name] = err
-		} else if assigned[name], err = p.of(found[id]); err != nil {
-			errs[name] = &cloudapi.Error{Class: cloudapi.Invalid, Operation: api.InstancesGet.String(),
+	for id, nodeNames := range byID {
+		ranges, err := p.of(found[id])
+		switch {
+		case unread[id] != nil:
+			err = unread[id]
+		case err != nil:
+			err = &cloudapi.Error{Class: cloudapi.Invalid, Operation: api.InstancesGet.String(),
 				Err: fmt.Errorf("instance %s: %w", id, err)}
+		}
+		for _, name := range nodeNames {
+			assigned[name], errs[name] = ranges, err
 		}
 	}
 	return assigned, errs, nil
@@ -91,13 +97,17 @@ func (p *podRanges) of(network instances.PodNetwork) (ranges []netip.Prefix, err
 }
 
 // alias returns the alias range for pods. With several, it is that of the configured secondary range, or the only one
-// in the range of the cluster: podCIDRs are immutable, so that none is guessed.
+// in the range of the cluster: podCIDRs are immutable, so that none is guessed. One of another secondary range than the
+// configured one is none, even alone: that for pods may follow.
 func (p *podRanges) alias(aliases []api.AliasIPRange) (netip.Prefix, error) {
 	var all, named, inside []netip.Prefix
 	for _, a := range aliases {
 		prefix, err := parseAlias(a.Range)
 		if err != nil {
 			return prefix, err
+		}
+		if p.rangeName != "" && a.RangeName != "" && a.RangeName != p.rangeName {
+			continue
 		}
 		all = append(all, prefix)
 		if p.rangeName != "" && a.RangeName == p.rangeName {

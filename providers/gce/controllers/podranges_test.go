@@ -29,6 +29,8 @@ func TestRangesOfInstance(t *testing.T) {
 		"by the range of the cluster": {instances.PodNetwork{Aliases: []api.AliasIPRange{other, pods}}, "", "10.4.0.0/14", []string{"10.4.1.0/24"}, ""},
 		"one of several":              {instances.PodNetwork{Aliases: []api.AliasIPRange{other, pods}}, "", "", nil, "secondary-range-name"},
 		"both in the cluster's":       {instances.PodNetwork{Aliases: []api.AliasIPRange{other, pods}}, "", "10.0.0.0/8", nil, "10.8.0.7/32 and 10.4.1.0/24"},
+		"of another secondary range":  {instances.PodNetwork{Aliases: []api.AliasIPRange{other}}, "pods", "", nil, ""},
+		"none of both has its name":   {instances.PodNetwork{Aliases: []api.AliasIPRange{other, {Range: "10.4.1.0/24"}}}, "pods", "", []string{"10.4.1.0/24"}, ""},
 		"an address":                  {instances.PodNetwork{Aliases: []api.AliasIPRange{{Range: "10.4.1.7"}}}, "", "", []string{"10.4.1.7/32"}, ""},
 		"no range":                    {instances.PodNetwork{Aliases: []api.AliasIPRange{{Range: "/24"}}}, "", "", nil, `"/24" is not a range`},
 		"IPv6":                        {instances.PodNetwork{IPv6: "fd20:a::1:2:3"}, "", "", []string{"fd20:a::1:2:0/112"}, ""},

@@ -79,23 +79,14 @@ func (n *networks) of(id string) (network, bool) {
 	return entry, ok && n.clock.Since(entry.at) < networkAge
 }
 
-// PodNetworks returns the ranges of instances by ID. Without fresh, those that are known are not read. One that does
-// not exist is absent. An error is about that instance only; the last one is about all.
-func (s *Source) PodNetworks(ctx context.Context, ids []string,
-	fresh bool) (map[string]PodNetwork, map[string]error, error) {
+// PodNetworks reads the ranges of instances by ID. One that does not exist is absent. An error is about that instance
+// only; the last one is about all.
+func (s *Source) PodNetworks(ctx context.Context, ids []string) (map[string]PodNetwork, map[string]error, error) {
 	all, errs := map[string]PodNetwork{}, map[string]error{}
-	var unread []string
-	for _, id := range ids {
-		if entry, ok := s.networks.of(id); ok && !fresh {
-			all[id] = entry.pods
-		} else {
-			unread = append(unread, id)
-		}
-	}
-	if len(unread) == 0 {
+	if len(ids) == 0 {
 		return all, errs, nil
 	}
-	found, err := s.Get(ctx, unread)
+	found, err := s.Get(ctx, ids)
 	if err != nil {
 		return nil, nil, err
 	}

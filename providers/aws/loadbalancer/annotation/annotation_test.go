@@ -179,8 +179,8 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// TestForwardedHeadersOfNetworkLoadBalancers: the answer does not depend on the ports that are named, which one edit would
-// correct in vain.
+// TestForwardedHeadersOfNetworkLoadBalancers: the answer does not depend on the ports that are named: to
+// correct them would have no effect.
 func TestForwardedHeadersOfNetworkLoadBalancers(t *testing.T) {
 	for _, ports := range []string{"443", "Https", "*", "http"} {
 		t.Run(ports, func(t *testing.T) {
