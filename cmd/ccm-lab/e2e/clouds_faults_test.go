@@ -137,6 +137,10 @@ func (c *clouds) lives(name string, kept []string) {
 		c.eventually(name+": the second listener of "+cloud, safe(func(ctx context.Context) error {
 			return errors.Join(c.listeners(cloud, 3), c.balancers(cloud, 2, 2)(ctx))
 		}))
+	}
+	// A sync that has not read its result yet would add the members of a terminated machine again, while its Node exists.
+	c.must(c.live.Settle(ctx))
+	for _, cloud := range c.names {
 		c.must(c.worlds[cloud].Terminate(nodes[cloud]), lab.SetReady(ctx, c.plane.Client, nodes[cloud], false))
 	}
 	for _, cloud := range c.names {
