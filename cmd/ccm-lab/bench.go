@@ -43,8 +43,11 @@ targets, they are printed beside the results, and the exit code is 1 if ccm
 makes more calls than they allow.
 
 With several clouds, each of them has these nodes and Services, first alone and
-then with one manager for all. The phases are nodes joining, Services created,
-both restarts and delete all, and the table compares calls, seconds and memory.
+then with one manager for all. Alone, as many other nodes register at the same
+time as there are with one manager: nodes that join together share calls. The
+phases are nodes joining, with and without the label of their cloud, Services
+created, both restarts and delete all, and the table compares calls, seconds and
+memory.
 
 With --failing, one of several clouds is idle, works, hangs, answers errors,
 throttles, denies, answers for another account, and is idle again; unless it is
@@ -125,7 +128,8 @@ func newBenchCommand(ctx context.Context, s streams) *cobra.Command {
 	fs.SortFlags = false
 	fs.StringVar(&o.provider, "provider", o.provider, "The cloud to simulate: "+strings.Join(lab.Providers(), ", ")+
 		". With commas several, alone and in one manager.")
-	fs.StringVar(&o.failing, "failing", "", "One of several clouds: it fails, and the latencies of the others are measured.")
+	fs.StringVar(&o.failing, "failing", "",
+		"One of several clouds: it fails, and the latencies of the others are measured.")
 	fs.IntVar(&o.nodes, nodesFlag, o.nodes, fmt.Sprintf("Number of nodes that join, in each cloud; with --failing %d.",
 		failingSamples))
 	fs.IntVar(&o.services, servicesFlag, o.services, fmt.Sprintf(

@@ -283,8 +283,8 @@ func StartCloud(ctx context.Context, provider, addr string, o SimulatorOptions) 
 	return c, nil
 }
 
-// AnswerWith has a handler answer the calls to the endpoint from now on: that of another world is another account of the
-// cloud.
+// AnswerWith has a handler answer the calls to the endpoint from now on: that of another world is another account of
+// the cloud.
 func (c *Cloud) AnswerWith(handler http.Handler) { c.handler.Store(&handler) }
 
 // Close stops the server and the world.

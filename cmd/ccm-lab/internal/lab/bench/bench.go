@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
@@ -27,6 +28,8 @@ type Options struct {
 	// Nodes and Services are their numbers in each cloud; Latency is the duration of each call to the cloud.
 	Nodes, Services int
 	Latency         time.Duration
+	// Neighbors is the number of foreign nodes that register beside each node.
+	Neighbors int
 	// Annotations are put on every Service, beside those that the provider's benchmark needs.
 	Annotations map[string]string
 	// ServicesAt is lab.SimulatorOptions.Services.
@@ -196,6 +199,8 @@ type runner struct {
 	budgets map[string]lab.Budget
 	// extraServices counts the Services in addition to the first ones, extraNodes the nodes.
 	extraServices, extraNodes int
+	// neighbors counts the foreign nodes.
+	neighbors atomic.Int64
 }
 
 func newRunner(cluster *lab.Cluster, o Options) *runner {

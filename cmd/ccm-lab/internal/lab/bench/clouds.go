@@ -28,10 +28,13 @@ type CloudsReport struct {
 	Together Report `json:"together"`
 }
 
-// RunClouds measures each cloud alone, each on a cluster of its own, and then all of them in one manager.
+// RunClouds measures each cloud alone, each on a cluster of its own, and then all of them in one manager. Alone, each has
+// the nodes of the others as neighbors: the number of calls depends on how many nodes join at the same time.
 func RunClouds(ctx context.Context, b lab.Binaries, o Options) (report CloudsReport, err error) {
-	run := func(providers, dir string) (Report, error) {
+	providers := strings.Split(o.Provider, ",")
+	run := func(providers, dir string, neighbors int) (Report, error) {
 		one := o
+		one.Neighbors = neighbors
 		one.Provider, one.Dir, one.Phases = providers, filepath.Join(o.Dir, dir), CloudsPhases()
 		one.Step = func(ctx context.Context, name string, do func(context.Context) error) error {
 			return o.Step(ctx, dir+": "+name, do)
@@ -41,14 +44,14 @@ func RunClouds(ctx context.Context, b lab.Binaries, o Options) (report CloudsRep
 		}
 		return Run(ctx, b, one)
 	}
-	for _, provider := range strings.Split(o.Provider, ",") {
-		alone, err := run(provider, provider)
+	for _, provider := range providers {
+		alone, err := run(provider, provider, len(providers)-1)
 		if err != nil {
 			return report, fmt.Errorf("%s alone: %w", provider, err)
 		}
 		report.Alone = append(report.Alone, alone)
 	}
-	report.Together, err = run(o.Provider, "together")
+	report.Together, err = run(o.Provider, "together", 0)
 	return report, err
 }
 

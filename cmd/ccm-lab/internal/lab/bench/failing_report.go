@@ -47,8 +47,8 @@ func (r FailingReport) WriteTable(w io.Writer) error {
 	fmt.Fprintf(w, "clouds %s beside %s in one manager; %d ms per call; %s and %s of each, one after the other; "+
 		"%d CPUs for everything\n", strings.Join(r.Clouds, ", "), r.Failing, r.LatencyMilliseconds,
 		count(r.Services, "Service"), count(r.Nodes, "node"), r.CPUs)
-	fmt.Fprintf(w, "SECONDS until a Service has its address, and until a node is initialized: median, and 99th percentile "+
-		"with its\nchange from that while %s is idle. FAILED are calls to %s.\n\n", r.Failing, r.Failing)
+	fmt.Fprintf(w, "SECONDS until a Service has its address, and until a node is initialized: median, and 99th "+
+		"percentile with its\nchange from that while %s is idle. FAILED are calls to %s.\n\n", r.Failing, r.Failing)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "\t\tFAILED\tSERVICE\t99 %\tCHANGE\tNODE\t99 %\tCHANGE\t")
 	width := 0
