@@ -108,8 +108,8 @@ func (r *Ranges) Reserve(ctx context.Context,
 	return found, errs, nil
 }
 
-// Settle replaces the reservation of a Node by what the API server shows that it has, which the lister may not show yet;
-// by none if it does not exist.
+// Settle replaces the reservation of a Node by what the API server shows that it has, which the lister may not show
+// yet; by none if it does not exist.
 func (r *Ranges) Settle(uid types.UID, has []netip.Prefix) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
