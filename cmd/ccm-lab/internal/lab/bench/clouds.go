@@ -28,8 +28,8 @@ type CloudsReport struct {
 	Together Report `json:"together"`
 }
 
-// RunClouds measures each cloud alone, each on a cluster of its own, and then all of them in one manager. Alone, each has
-// the nodes of the others as neighbors: the number of calls depends on how many nodes join at the same time.
+// RunClouds measures each cloud alone, each on a cluster of its own, and then all of them in one manager. Alone, each
+// has the nodes of the others as neighbors: the number of calls depends on how many nodes join at the same time.
 func RunClouds(ctx context.Context, b lab.Binaries, o Options) (report CloudsReport, err error) {
 	providers := strings.Split(o.Provider, ",")
 	run := func(providers, dir string, neighbors int) (Report, error) {
