@@ -135,17 +135,11 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 	defer func() {
 		err = errors.Join(err, o.Step(context.WithoutCancel(ctx), "stopping everything", cluster.Stop))
 	}()
-	r := newRunner(cluster, o)
-	// The API server waits for open watches when it stops, so they are closed first.
-	watchCtx, stopWatching := context.WithCancel(ctx)
-	defer stopWatching()
-	r.watch, err = startWatch(watchCtx, cluster.Plane.Client)
+	r, stopWatching, err := newWatchingRunner(ctx, cluster, o)
 	if err != nil {
 		return Report{}, err
 	}
-	if err := lab.CreateNamespace(ctx, cluster.Plane.Client); err != nil {
-		return Report{}, err
-	}
+	defer stopWatching()
 	report := Report{
 		Provider: o.Provider, Manager: o.Manager.Binary, Nodes: r.Nodes, Services: r.Services,
 		RealServices: o.ServicesAt != "", LatencyMilliseconds: o.Latency.Milliseconds(), CPUs: runtime.NumCPU(),
@@ -213,6 +207,22 @@ func newRunner(cluster *lab.Cluster, o Options) *runner {
 		}
 	}
 	return r
+}
+
+// newWatchingRunner returns a runner that watches the cluster, with the namespace of its Services, and the function
+// that ends the watches: the API server waits for open ones when it stops.
+func newWatchingRunner(ctx context.Context, cluster *lab.Cluster, o Options) (*runner, func(), error) {
+	r := newRunner(cluster, o)
+	watchCtx, stop := context.WithCancel(ctx)
+	var err error
+	if r.watch, err = startWatch(watchCtx, cluster.Plane.Client); err == nil {
+		err = lab.CreateNamespace(ctx, cluster.Plane.Client)
+	}
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return r, stop, nil
 }
 
 func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {

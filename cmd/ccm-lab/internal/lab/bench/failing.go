@@ -88,22 +88,18 @@ func RunFailing(ctx context.Context, b lab.Binaries, o Options) (report FailingR
 	defer func() {
 		err = errors.Join(err, o.Step(context.WithoutCancel(ctx), "stopping everything", cluster.Stop))
 	}()
-	f := &failingRunner{runner: newRunner(cluster, o), another: another, nodes: o.Nodes, services: o.Services}
+	r, stopWatching, err := newWatchingRunner(ctx, cluster, o)
+	if err != nil {
+		return report, err
+	}
+	defer stopWatching()
+	f := &failingRunner{runner: r, another: another, nodes: o.Nodes, services: o.Services}
 	for _, c := range cluster.Clouds {
 		if c.Provider == o.Failing {
 			f.failing = c
 		} else {
 			f.others = append(f.others, c)
 		}
-	}
-	watchCtx, stopWatching := context.WithCancel(ctx)
-	defer stopWatching()
-	f.watch, err = startWatch(watchCtx, cluster.Plane.Client)
-	if err == nil {
-		err = lab.CreateNamespace(ctx, cluster.Plane.Client)
-	}
-	if err != nil {
-		return report, err
 	}
 	report = FailingReport{Failing: o.Failing, Nodes: o.Nodes, Services: o.Services,
 		LatencyMilliseconds: o.Latency.Milliseconds(), CPUs: runtime.NumCPU()}
@@ -151,13 +147,16 @@ func (f *failingRunner) measureCondition(ctx context.Context, c condition) (Cond
 	ctx, cancel := context.WithTimeout(ctx, f.PhaseTimeout)
 	defer cancel()
 	front, out := f.failing.World.Front(), Condition{Name: c.name}
+	recoverCloud := func() {
+		front.SetFaults()
+		f.failing.AnswerWith(front)
+	}
+	defer recoverCloud()
 	if c.otherAccount {
 		f.failing.AnswerWith(f.another.World.Front())
-		defer f.failing.AnswerWith(front)
 	}
 	if c.fault != "" {
 		front.SetFaults(sim.Fault{Kind: c.fault, Times: sim.Always})
-		defer front.SetFaults()
 	}
 	var pending []string
 	if !c.idle {
@@ -172,8 +171,7 @@ func (f *failingRunner) measureCondition(ctx context.Context, c condition) (Cond
 		return err
 	})
 	out.Failed = front.Injected()
-	front.SetFaults()
-	f.failing.AnswerWith(front)
+	recoverCloud()
 	return out, errors.Join(err, f.unload(ctx, "pending", pending))
 }
 
@@ -305,21 +303,9 @@ func (f *failingRunner) serviceOf(cloud *lab.Cloud, name string, i int) *v1.Serv
 	return svc
 }
 
-// reach polls until the condition holds.
+// reach waits until the condition holds.
 func (f *failingRunner) reach(ctx context.Context, description string, holds func() bool) error {
-	tick := time.NewTicker(latencyPoll)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.Canceled) {
-				return ctx.Err()
-			}
-			return fmt.Errorf("not reached within %s: %s", f.PhaseTimeout, description)
-		case <-f.cluster.Manager().Done():
-			return errors.New("ccm exited")
-		case <-tick.C:
-		}
-	}
-	return nil
+	return f.waitEvery(ctx, latencyPoll, goal{
+		description: description, missing: func() int { return boolToInt(!holds()) },
+	})
 }

@@ -70,8 +70,11 @@ func (s *stall) due(now time.Time, g goal) (message string, due bool) {
 }
 
 // waitFor waits for a goal, and prints what is missing when there is no progress.
-func (r *runner) waitFor(ctx context.Context, g goal) error {
-	tick := time.NewTicker(poll)
+func (r *runner) waitFor(ctx context.Context, g goal) error { return r.waitEvery(ctx, poll, g) }
+
+// waitEvery is waitFor with another interval between two reads of the state.
+func (r *runner) waitEvery(ctx context.Context, interval time.Duration, g goal) error {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	var stalled stall
 	for g.missing() != 0 {
