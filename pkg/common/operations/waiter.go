@@ -3,11 +3,11 @@ package operations
 import (
 	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
 // Waiter starts operations of one cloud and waits for them. It is safe for concurrent use.
@@ -98,7 +98,7 @@ func (w *Waiter) Pending(target string) []Operation {
 			out = append(out, p.op)
 		}
 	}
-	slices.SortFunc(out, func(a, b Operation) int { return cmp.Compare(a.ID, b.ID) })
+	sorting.Func(out, func(a, b Operation) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }
 

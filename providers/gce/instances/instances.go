@@ -17,6 +17,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	common "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
@@ -275,7 +276,7 @@ func addresses(i api.Instance, ipv6First bool) []v1.NodeAddress {
 		}
 		return 0
 	}
-	slices.SortStableFunc(out, func(a, b v1.NodeAddress) int { return cmp.Compare(isSecond(a), isSecond(b)) })
+	sorting.StableFunc(out, func(a, b v1.NodeAddress) int { return cmp.Compare(isSecond(a), isSecond(b)) })
 	return out
 }
 

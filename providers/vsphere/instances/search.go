@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	common "github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
@@ -238,7 +239,7 @@ func (s *Source) findMachines(ctx context.Context, nodes []common.NodeRef) (*col
 
 // read reads machines by reference.
 func (s *Source) read(ctx context.Context, refs []api.Ref) (*collection, error) {
-	slices.SortFunc(refs, api.Ref.Compare)
+	sorting.Func(refs, api.Ref.Compare)
 	refs = slices.Compact(refs)
 	if len(refs) == 0 {
 		return &collection{vcenter: s.options.Name, byUUID: map[string][]api.Machine{}}, nil
@@ -288,7 +289,7 @@ func (s *Source) ancestors(ctx context.Context, machines []api.Machine) (map[api
 	if len(missing) == 0 {
 		return known, nil
 	}
-	refs := slices.SortedFunc(maps.Keys(missing), api.Ref.Compare)
+	refs := sorting.SortedFunc(maps.Keys(missing), api.Ref.Compare)
 	read, err := s.options.API.Ancestors(ctx, refs)
 	if err != nil {
 		return nil, err
@@ -383,7 +384,7 @@ func (s *Source) collectScope(ctx context.Context) (api.Inventory, error) {
 			roots = append(roots, ref)
 		}
 	}
-	slices.SortFunc(roots, api.Ref.Compare)
+	sorting.Func(roots, api.Ref.Compare)
 	if len(roots) == 0 {
 		return top, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
@@ -41,7 +42,7 @@ func storedRecord(have Observed) lbcommon.AppliedRecord {
 // storeRecord is the change that stores a record.
 func storeRecord(key lbcommon.Key, have Observed, record string) plan.Change {
 	servers := slices.Clone(have.Servers)
-	slices.SortStableFunc(servers, func(a, b api.LBVirtualServer) int { return recordRank(a) - recordRank(b) })
+	sorting.StableFunc(servers, func(a, b api.LBVirtualServer) int { return recordRank(a) - recordRank(b) })
 	step := recordUpdate{record: record}
 	for _, server := range servers {
 		step.servers = append(step.servers, server.Path)

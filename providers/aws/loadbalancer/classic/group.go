@@ -11,6 +11,7 @@ import (
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
@@ -135,7 +136,7 @@ func (d *differ) source(refs []vpc.GroupRef) vpc.GroupRef {
 		return refs[0]
 	}
 	sources := slices.Clone(refs[:d.want.Sources])
-	slices.SortStableFunc(sources, func(a, b vpc.GroupRef) int {
+	sorting.StableFunc(sources, func(a, b vpc.GroupRef) int {
 		switch taggedA, taggedB := d.have.Groups.Tagged(a.ID), d.have.Groups.Tagged(b.ID); {
 		case taggedA == taggedB:
 			return 0

@@ -14,6 +14,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
@@ -61,7 +62,7 @@ func Rules() ([]Rule, error) {
 		}
 	}
 	rules := slices.DeleteFunc(recorder.rules, func(r Rule) bool { return coveredBy(r, recorder.rules) })
-	slices.SortFunc(rules, func(a, b Rule) int {
+	sorting.Func(rules, func(a, b Rule) int {
 		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
 	})
 	return slices.Compact(rules), errors.Join(problems...)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
@@ -83,7 +84,7 @@ func (d *differ) keepZones(have, want []model.Zone) []model.Zone {
 	if len(zones) == 0 {
 		return have
 	}
-	slices.SortFunc(zones, func(a, b model.Zone) int { return strings.Compare(a.Subnet, b.Subnet) })
+	sorting.Func(zones, func(a, b model.Zone) int { return strings.Compare(a.Subnet, b.Subnet) })
 	return zones
 }
 
