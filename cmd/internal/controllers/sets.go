@@ -168,7 +168,7 @@ func (c *Sets) Watch(config *appconfig.CompletedConfig, o Options) {
 		finder, _ := set.cloud.(provider.InstanceFinder)
 		finders = append(finders, finder)
 		nodes = append(nodes, assign.NodeCloud{
-			Name: set.name(), Owns: owner.OwnsNode, HasInstance: finder.HasInstance,
+			Name: set.name(), Owns: owner.OwnsNode, Finder: finder,
 		})
 	}
 	if services.Choice.Default == "" {

@@ -33,9 +33,8 @@ type NodeCloud struct {
 	Name string
 	// Owns classifies a Node by its provider ID and by the opt-out label. It does no I/O.
 	Owns func(*v1.Node) provider.Ownership
-	// HasInstance reports whether the cloud has the instance of a Node without a provider ID. False is the answer to a
-	// read that started after the call.
-	HasInstance func(ctx context.Context, node *v1.Node) (bool, error)
+	// Finder finds the instances of Nodes without a provider ID.
+	Finder provider.InstanceFinder
 }
 
 // Nodes decides about the Nodes of a cluster.
@@ -281,7 +280,12 @@ func (n *Nodes) find(ctx context.Context, node *v1.Node) error {
 			n.names(n.clouds)))
 		return nil
 	}
-	names, err := havingInstance(ctx, node, candidates)
+	// The hint of a Node excludes a conflict, so that its cloud is read as if it were the only one.
+	ask := provider.InstanceFinder.HasInstance
+	if f.hint != "" {
+		ask = provider.InstanceFinder.HasJoiningInstance
+	}
+	names, err := havingInstance(ctx, node, candidates, ask)
 	switch {
 	case err != nil:
 		return err
@@ -302,11 +306,12 @@ func (n *Nodes) find(ctx context.Context, node *v1.Node) error {
 
 // havingInstance asks the clouds at the same time, and returns the names of those that have the instance of a Node. An
 // error means that at least one has not answered.
-func havingInstance(ctx context.Context, node *v1.Node, clouds []NodeCloud) ([]string, error) {
+func havingInstance(ctx context.Context, node *v1.Node, clouds []NodeCloud,
+	ask func(provider.InstanceFinder, context.Context, *v1.Node) (bool, error)) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	return asked(clouds, func(cloud NodeCloud) (string, bool, error) {
-		has, err := cloud.HasInstance(ctx, node)
+		has, err := ask(cloud.Finder, ctx, node)
 		return cloud.Name, has, err
 	})
 }

@@ -31,8 +31,9 @@ type world struct {
 	instances []string
 	err       error
 	// hang never answers.
-	hang  bool
-	asked int
+	hang bool
+	// asked counts the questions, and shared those that initialization shares.
+	asked, shared int
 }
 
 func (w *world) set(change func(*world)) {
@@ -61,19 +62,31 @@ func (w *world) cloud() NodeCloud {
 			}
 			return provider.Foreign
 		},
-		HasInstance: func(ctx context.Context, n *v1.Node) (bool, error) {
-			w.mu.Lock()
-			w.asked++
-			has, err, hang := slices.Contains(w.instances, n.Name), w.err, w.hang
-			w.mu.Unlock()
-			if hang {
-				<-ctx.Done()
-				return false, ctx.Err()
-			}
-			return has && err == nil, err
-		},
+		Finder: w,
 	}
 }
+
+// HasInstance implements provider.InstanceFinder.
+func (w *world) HasInstance(ctx context.Context, n *v1.Node) (bool, error) {
+	w.mu.Lock()
+	w.asked++
+	has, err, hang := slices.Contains(w.instances, n.Name), w.err, w.hang
+	w.mu.Unlock()
+	if hang {
+		<-ctx.Done()
+		return false, ctx.Err()
+	}
+	return has && err == nil, err
+}
+
+// HasJoiningInstance implements provider.InstanceFinder.
+func (w *world) HasJoiningInstance(ctx context.Context, n *v1.Node) (bool, error) {
+	w.set(func(w *world) { w.shared++ })
+	return w.HasInstance(ctx, n)
+}
+
+// MissingPeers implements provider.InstanceFinder.
+func (*world) MissingPeers(context.Context, time.Time) ([]string, error) { return nil, nil }
 
 // nodeTest is an assignment over a fake API server.
 type nodeTest struct {
@@ -220,6 +233,11 @@ func TestNodesBelongToTheCloudThatProvesThem(t *testing.T) {
 				}
 				if got := [2]bool{a.count() > 0, b.count() > 0}; got != tc.asked {
 					t.Errorf("asked %v, want %v", got, tc.asked)
+				}
+				// A Node that several clouds may have needs an answer of its own from each.
+				shared, hinted := a.shared+b.shared > 0, tc.asked[0] != tc.asked[1]
+				if shared != hinted {
+					t.Errorf("reads shared with initialization: %t, want %t", shared, hinted)
 				}
 			})
 		})

@@ -174,6 +174,17 @@ var errNotStarted = errors.New("the cloud has not started")
 
 // HasInstance implements provider.InstanceFinder.
 func (g *guarded) HasInstance(ctx context.Context, node *v1.Node) (bool, error) {
+	return g.hasInstance(ctx, node, func(inner cloudprovider.InstancesV2) existsFunc { return inner.InstanceExists })
+}
+
+// HasJoiningInstance implements provider.InstanceFinder.
+func (g *guarded) HasJoiningInstance(ctx context.Context, node *v1.Node) (bool, error) {
+	return g.hasInstance(ctx, node, joiningExists)
+}
+
+// hasInstance asks the provider, once it has started.
+func (g *guarded) hasInstance(ctx context.Context, node *v1.Node,
+	exists func(cloudprovider.InstancesV2) existsFunc) (bool, error) {
 	inner, ok := g.inner.InstancesV2()
 	if !ok {
 		return false, nil
@@ -181,7 +192,7 @@ func (g *guarded) HasInstance(ctx context.Context, node *v1.Node) (bool, error) 
 	if !g.ready.Load() {
 		return false, &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "HasInstance", Err: errNotStarted}
 	}
-	return g.shared.instanceExists(ctx, inner, node)
+	return g.shared.instanceExists(ctx, exists(inner), node)
 }
 
 // MissingPeers implements provider.InstanceFinder.

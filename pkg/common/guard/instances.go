@@ -48,7 +48,7 @@ func (i *instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, er
 	if again {
 		missingPeers, peersErr = i.peers.missingPeers(ctx, since)
 	}
-	exists, err := i.instanceExists(ctx, i.inner, node)
+	exists, err := i.instanceExists(ctx, i.inner.InstanceExists, node)
 	if err != nil {
 		return exists, err
 	}
@@ -75,21 +75,29 @@ func (i *instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, er
 	return true, nil
 }
 
-// instanceExists asks a provider, as a call that is observed.
-func (s *shared) instanceExists(ctx context.Context, inner cloudprovider.InstancesV2, node *v1.Node) (bool, error) {
-	return observed(ctx, s.observe, "InstancesV2", "InstanceExists", func(ctx context.Context) (bool, error) {
-		return inner.InstanceExists(ctx, node)
-	}, tracing.Node.String(node.Name))
+// existsFunc answers whether the instance of a node exists.
+type existsFunc func(context.Context, *v1.Node) (bool, error)
+
+// freshExists returns the InstanceExists of a provider without its snapshot.
+func freshExists(inner cloudprovider.InstancesV2) existsFunc {
+	if reader, ok := inner.(provider.InstanceReader); ok {
+		return reader.ReadInstanceExists
+	}
+	return inner.InstanceExists
 }
 
-// readInstance is instanceExists without a snapshot.
-func (s *shared) readInstance(ctx context.Context, inner cloudprovider.InstancesV2, node *v1.Node) (bool, error) {
-	reader, ok := inner.(provider.InstanceReader)
-	if !ok {
-		return s.instanceExists(ctx, inner, node)
+// joiningExists returns the InstanceExists of a provider for nodes that are being initialized.
+func joiningExists(inner cloudprovider.InstancesV2) existsFunc {
+	if reader, ok := inner.(provider.InstanceReader); ok {
+		return reader.JoiningInstanceExists
 	}
+	return inner.InstanceExists
+}
+
+// instanceExists asks a provider, as a call that is observed.
+func (s *shared) instanceExists(ctx context.Context, exists existsFunc, node *v1.Node) (bool, error) {
 	return observed(ctx, s.observe, "InstancesV2", "InstanceExists", func(ctx context.Context) (bool, error) {
-		return reader.ReadInstanceExists(ctx, node)
+		return exists(ctx, node)
 	}, tracing.Node.String(node.Name))
 }
 

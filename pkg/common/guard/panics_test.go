@@ -135,11 +135,15 @@ func TestHasInstanceNeedsAStartedProvider(t *testing.T) {
 	f := newFixture(t, Options{})
 	f.spy.exists = false
 	var finder provider.InstanceFinder = f.guarded
-	if _, err := finder.HasInstance(t.Context(), node("n", "")); err == nil {
-		t.Error("no error before the start")
+	for name, has := range map[string]existsFunc{"has": finder.HasInstance, "joining": finder.HasJoiningInstance} {
+		if _, err := has(t.Context(), node("n", "")); err == nil {
+			t.Errorf("%s: no error before the start", name)
+		}
 	}
 	f.Initialize(nil, make(chan struct{}))
-	if has, err := finder.HasInstance(t.Context(), node("n", "")); has || err != nil {
-		t.Errorf("after the start: %t, %v", has, err)
+	for name, has := range map[string]existsFunc{"has": finder.HasInstance, "joining": finder.HasJoiningInstance} {
+		if has, err := has(t.Context(), node("n", "")); has || err != nil {
+			t.Errorf("%s after the start: %t, %v", name, has, err)
+		}
 	}
 }

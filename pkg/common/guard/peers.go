@@ -66,7 +66,7 @@ func (p *peers) read(ctx context.Context) ([]string, error) {
 	for range min(maxPeers, len(ready)) {
 		p.next++
 		node := ready[p.next%len(ready)]
-		exists, err := p.readInstance(ctx, p.inner, node)
+		exists, err := p.instanceExists(ctx, freshExists(p.inner), node)
 		if err != nil || exists {
 			return nil, err
 		}

@@ -161,6 +161,25 @@ func TestCallBudget(t *testing.T) {
 		"1,000 nodes join": {known: 1000, budget: 2, run: func(t *testing.T, _ *cloud, i *instances.Instances) {
 			sixteen(t.Context(), 1000, func(n int) { mustHaveMetadata(t, i, joiningNode(n)) })
 		}},
+		"1,000 nodes of one of several clouds join, at once": {known: 1000, budget: 2, run: func(t *testing.T, _ *cloud,
+			i *instances.Instances) {
+			var group sync.WaitGroup
+			for n := range 1000 {
+				group.Go(func() { mustJoin(t, i, joiningNode(n)) })
+			}
+			group.Wait()
+		}},
+		"1,000 nodes of one of several clouds join within 20 seconds, each right after its launch": {budget: 20, run: func(
+			t *testing.T, c *cloud, i *instances.Instances,
+		) {
+			var group sync.WaitGroup
+			for n := range 1000 {
+				c.launch(n)
+				group.Go(func() { mustJoin(t, i, joiningNode(n)) })
+				time.Sleep(20 * time.Millisecond)
+			}
+			group.Wait()
+		}},
 		"1,000 nodes join over a minute, each right after its launch": {budget: 50, run: func(t *testing.T, c *cloud, i *instances.Instances) {
 			for batch := range 10 {
 				for n := range 100 {
@@ -241,6 +260,15 @@ func mustExist(t *testing.T, i *instances.Instances, node *v1.Node, want bool) {
 	if err != nil || got != want {
 		t.Errorf("%s exists = %v, %v, want %v", node.Name, got, err, want)
 	}
+}
+
+// mustJoin finds the instance of a node that names its cloud, and initializes the node.
+func mustJoin(t *testing.T, i *instances.Instances, node *v1.Node) {
+	t.Helper()
+	if exists, err := i.JoiningInstanceExists(t.Context(), node); !exists || err != nil {
+		t.Errorf("%s: %t, %v", node.Name, exists, err)
+	}
+	mustHaveMetadata(t, i, node)
 }
 
 func TestMetadata(t *testing.T) {

@@ -37,6 +37,12 @@ func (a instancesV2) ReadInstanceExists(ctx context.Context, node *v1.Node) (boo
 	return found, err
 }
 
+// JoiningInstanceExists implements provider.InstanceReader.
+func (a instancesV2) JoiningInstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
+	_, found, err := a.lookupNode(ctx, node, JoinMaxAge, true)
+	return found, err
+}
+
 // InstanceShutdown reports whether the node's instance is stopped. It returns
 // cloudprovider.InstanceNotFound if the instance does not exist.
 func (a instancesV2) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {

@@ -74,6 +74,13 @@ func (i *Instances) ReadInstanceExists(ctx context.Context, node *v1.Node) (bool
 	return i.Instances.ReadInstanceExists(ctx, node)
 }
 
+// JoiningInstanceExists implements provider.InstanceReader.
+func (i *Instances) JoiningInstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
+	done := i.adopter.offer(node)
+	defer done()
+	return i.Instances.JoiningInstanceExists(ctx, node)
+}
+
 // InstanceShutdown implements cloudprovider.InstancesV2.
 func (i *Instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {
 	done := i.adopter.offer(node)
