@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
@@ -136,5 +137,31 @@ func TestHeldConfigurationKeepsExistingValues(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// plan returns the plan of a Service.
+func (c nsxtCluster) plan(t testing.TB, svc *v1.Service) plan.Plan {
+	t.Helper()
+	lb, _ := c.cloud.LoadBalancer()
+	p, err := lb.(loadbalancer.Planner).PlanLoadBalancer(t.Context(), "kubernetes", svc, c.nodes, loadbalancer.PlanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// onlyDisruptive fails if a plan holds anything but disruptive differences.
+func onlyDisruptive(t *testing.T, p plan.Plan) {
+	t.Helper()
+	for _, h := range p.Held {
+		if !h.Disrupts.Severe() {
+			t.Errorf("held: %s", h.Ref)
+		}
+		for _, f := range h.Fields {
+			if !f.Disrupts.Severe() {
+				t.Errorf("held: %s of %s", f.Name, h.Ref)
+			}
+		}
 	}
 }

@@ -278,6 +278,9 @@ func keep(want model.Desired, have Observed, held []plan.Difference) model.Desir
 			kept.IPAddress = ""
 		}
 		want.Rule = kept
+		if want.Internal && isHeld(kindRule, fieldBackend) {
+			want.Backend = keptBackend(want.Backend, have)
+		}
 	}
 	if have.Pool != nil && !want.Internal {
 		kept := rows.Keep(&poolKind, []api.TargetPool{want.Pool}, []api.TargetPool{*have.Pool}, held)
@@ -292,4 +295,19 @@ func keep(want model.Desired, have Observed, held []plan.Difference) model.Desir
 		want.Firewall.SourceRanges, want.Firewall.Allowed = kept[0].SourceRanges, kept[0].Allowed
 	}
 	return want
+}
+
+// keptBackend returns the wanted backend service of a forwarding rule that keeps the one it has. A shared one stays as it
+// is.
+func keptBackend(want api.BackendService, have Observed) api.BackendService {
+	name := api.Last(have.Rule.BackendService)
+	if isNamed(have.Backend, name) {
+		want.Name, want.Description = name, have.Backend.Description
+		return want
+	}
+	i := slices.IndexFunc(have.SharedBackends, func(b api.BackendService) bool { return b.Name == name })
+	if i < 0 {
+		return want
+	}
+	return have.SharedBackends[i]
 }

@@ -27,6 +27,7 @@ const (
 	fieldTier       = "networkTier"
 	fieldSubnetwork = "subnetwork"
 	fieldScheme     = "loadBalancingScheme"
+	fieldBackend    = "backendService"
 )
 
 // linkValue returns the Value of a URL, in which only the part behind the project counts.
@@ -71,7 +72,7 @@ var ruleKind = rows.Kind[*api.ForwardingRule, *api.ForwardingRulePatch]{
 			Name: "target", Value: linkValue(func(r *api.ForwardingRule) *string { return &r.Target }), Effect: replacesRule,
 		},
 		{
-			Name: "backendService", Value: linkValue(func(r *api.ForwardingRule) *string { return &r.BackendService }),
+			Name: fieldBackend, Value: linkValue(func(r *api.ForwardingRule) *string { return &r.BackendService }),
 			Effect: replacesRule,
 		},
 		{

@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
@@ -345,4 +346,23 @@ func TestNextFloatingSubnetIsTried(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A load balancer is not deleted for an address that Octavia would reject. All else is applied to it.
+func TestAddressOutsideOfTheSubnetDeletesNothing(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		svc := service(internal)
+		r.ensure(svc)
+		lb := r.made()
+		svc.Spec.LoadBalancerIP = "192.0.2.44"
+		withPort8443(svc)
+		r.ensureError(svc, intent.FieldLoadBalancerIP, "one of its subnet")
+		if got := r.made(); got.ID != lb.ID || got.VipAddress != lb.VipAddress || r.listener(8443).ID == "" {
+			t.Errorf("load balancer %+v, was %+v", got, lb)
+		}
+		svc.Spec.LoadBalancerIP = lb.VipAddress
+		r.ensure(svc)
+		r.remove(svc)
+		r.nothing()
+	})
 }

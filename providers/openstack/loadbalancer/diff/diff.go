@@ -153,6 +153,7 @@ func (d *differ) ensure() error {
 	if lb == nil {
 		return d.ensureNew(nil, nil)
 	}
+	var refused []plan.Ref
 	reason, err := d.replaceReason(*lb)
 	switch {
 	case err != nil:
@@ -164,22 +165,28 @@ func (d *differ) ensure() error {
 	default:
 		removal := d.loadBalancerDelete(*lb, reason)
 		d.declareReplacement(*lb, &removal)
-		return d.replace(*lb, removal)
+		created, err := d.configured.For(nil, d.have.Subnets)
+		if err == nil {
+			return d.replace(*lb, created, removal)
+		}
+		if unusableReason(*lb) != "" {
+			return err
+		}
+		// The rest of the Service is applied to the load balancer that stays, with its floating IP.
+		removal.Step = refusal{err}
+		d.last = append(d.last, removal)
+		refused = []plan.Ref{removal.Ref}
 	}
 	d.diffGroup()
-	return d.ensureExisting(lb)
+	return d.ensureExisting(lb, refused)
 }
 
-// replace plans the removal of a load balancer, and a new one.
-func (d *differ) replace(lb api.LoadBalancer, removal plan.Change) error {
+// replace plans the removal of a load balancer, and the wanted new one.
+func (d *differ) replace(lb api.LoadBalancer, created model.Desired, removal plan.Change) error {
 	freed := d.attachedFloatingIPs(&lb)
 	removal.Step = replacementDeletion{d, lb, freed, removal.Step}
 	if lb.ProvisioningStatus == api.Error && !d.creationFailed(lb) {
 		d.replaced = &lb
-	}
-	created, err := d.configured.For(nil, d.have.Subnets)
-	if err != nil {
-		return err
 	}
 	if created.Features != d.want.Features || created.LoadBalancer.SubnetID != d.want.LoadBalancer.SubnetID {
 		d.want = created
@@ -267,8 +274,8 @@ func (s replacementDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles
 	return doStep(ctx, w, ids, s.step)
 }
 
-// ensureExisting plans the changes of a load balancer that stays.
-func (d *differ) ensureExisting(lb *api.LoadBalancer) error {
+// ensureExisting plans the changes of a load balancer that stays. refused is its replacement, if that fails.
+func (d *differ) ensureExisting(lb *api.LoadBalancer, refused []plan.Ref) error {
 	index := len(d.plan.Changes)
 	d.ensurePorts(nil)
 	d.warnStuckParts(*lb)
@@ -278,7 +285,7 @@ func (d *differ) ensureExisting(lb *api.LoadBalancer) error {
 			d.warnf("the load balancer has no %s address, and Octavia adds none to one that exists: delete the Service and "+
 				"create it again, with a subnet of that family in the load balancer's network", d.want.Families[1])
 		}
-		if err := d.diffFloatingIP(lb, nil, nil); err != nil {
+		if err := d.diffFloatingIP(lb, nil, refused); err != nil {
 			return err
 		}
 	}
@@ -301,7 +308,7 @@ func (d *differ) ensureExisting(lb *api.LoadBalancer) error {
 func (d *differ) ensureAfterFailover(lb *api.LoadBalancer) error {
 	failover := d.requestFailover(*lb)
 	index := len(d.plan.Changes)
-	if err := d.ensureExisting(lb); err != nil {
+	if err := d.ensureExisting(lb, nil); err != nil {
 		return err
 	}
 	for i := range d.plan.Changes[index:] {

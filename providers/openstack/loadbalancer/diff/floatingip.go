@@ -96,7 +96,9 @@ func (d *differ) ensureNoFloatingIP(attached, free, freed []api.FloatingIP, afte
 	switch {
 	case d.want.Internal:
 		for _, f := range attached {
-			d.add(d.floatingIPRelease(f, "the load balancer becomes internal"))
+			release := d.floatingIPRelease(f, "the load balancer becomes internal")
+			release.After = append(release.After, after...)
+			d.add(release)
 		}
 		d.releaseFloatingIPs(free, after)
 	case len(attached) == 0 && len(freed) > 0:

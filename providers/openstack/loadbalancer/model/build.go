@@ -31,11 +31,14 @@ func Build(i Input) (Desired, error) {
 }
 
 // NeedsSubnets reports whether only the project's subnets show in which one a new load balancer gets its address: there
-// is no existing one, or one in another subnet or of another family, which may be replaced. In a cluster without IPv6
+// is no existing one, or one in another subnet, of another family or with another address than the Service chooses, which
+// may be replaced. In a cluster without IPv6
 // addresses the configured subnet is taken for an IPv4 one, so that a creation there needs no further call.
 func (d Desired) NeedsSubnets(lb *api.LoadBalancer) bool {
 	want, family := d.LoadBalancer, d.Families[0]
 	switch {
+	case lb != nil && want.PortID == "" && want.SubnetID != "" && want.Address != "" && !SameIP(want.Address, lb.VipAddress):
+		return true
 	case want.PortID != "", want.inNodeSubnet, want.SubnetID == "" && want.NetworkID == "":
 		return false
 	case want.SubnetID == "" && (want.Address != "" || lb != nil && family == v1.IPv4Protocol):

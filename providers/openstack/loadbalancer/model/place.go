@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"net/netip"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -29,6 +30,7 @@ func (b *builder) loadBalancer() LoadBalancer {
 	lb.Explicit.Address = lb.Address != ""
 	if lb.PortID == "" {
 		b.placeInFamily(&lb)
+		b.checkAddress(lb)
 	}
 	lb.FlavorID, lb.Explicit.Flavor = optionOr(cmp.Or(b.kept.FlavorID, b.options.FlavorID), b.settings.FlavorID)
 	if lb.FlavorID != "" && !f.Flavors() {
@@ -129,6 +131,20 @@ func (b *builder) vipAddress() string {
 		}
 	}
 	return ""
+}
+
+// checkAddress adds the problem that the address that the Service chooses is not in the subnet of the load balancer, as
+// far as the subnets are known: a load balancer that exists would be deleted before Octavia rejects the new one.
+func (b *builder) checkAddress(lb LoadBalancer) {
+	subnet := b.subnets[lb.SubnetID]
+	prefix, unknown := netip.ParsePrefix(subnet.CIDR)
+	address, err := netip.ParseAddr(lb.Address)
+	if unknown != nil || err != nil || prefix.Contains(address.Unmap()) {
+		return
+	}
+	b.creation.Addf(intent.KeyStaticAddresses, lb.Address, "the load balancer's own address is one of its subnet %s, which "+
+		"is %s: choose an address there, or name another subnet in %s; a floating IP is the address of an external load "+
+		"balancer only", subnet.ID, prefix, annotation.KeySubnetID)
 }
 
 // memberSubnet returns the subnet from which members are reached. The configured subnet of addresses replaces
