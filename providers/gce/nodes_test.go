@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -91,6 +92,7 @@ func initialized(t *testing.T, cloud *gce.Cloud, node *v1.Node) *v1.Node {
 		return node
 	}
 	node = node.DeepCopy()
+	node.UID = types.UID("uid of " + node.Name)
 	node.Spec.ProviderID, node.Spec.PodCIDR, node.Spec.PodCIDRs = metadata.ProviderID, "", nil
 	return node
 }
@@ -200,5 +202,70 @@ func TestPodCIDROfInstanceThatIsCreatedAgain(t *testing.T) {
 	startPodCIDRs(t, cloud, client, pods)
 	if got := awaitPodCIDRs(t, client, 1)["node-0"]; got != want {
 		t.Errorf("podCIDR %q, want %q", got, want)
+	}
+}
+
+// A provider ID that a kubelet has made up keeps no other Node without podCIDRs. One that cannot be that of an instance
+// is of nobody.
+func TestMadeUpProviderIDs(t *testing.T) {
+	t.Parallel()
+	pods := netip.MustParsePrefix("10.4.0.0/14")
+	for _, nodes := range []int{1, 6} { // instances are read one by one, and by a list
+		world := newWorld(t, sim.Options{Pods: pods})
+		cloud, err := newCloud(world, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := kubefake.NewClientset()
+		create := func(node *v1.Node) {
+			if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, id := range []string{"europe-west1-b/(", "europe-west1-b/a|b", "nowhere/node-0", "europe-west1-b/none"} {
+			create(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("made-up-%d", i)},
+				Spec: v1.NodeSpec{ProviderID: "gce://simulated/" + id}})
+		}
+		for i := range nodes {
+			node, err := world.Launch(conformance.Machine{Name: fmt.Sprintf("node-%d", i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			create(initialized(t, cloud, node))
+		}
+		startPodCIDRs(t, cloud, client, pods)
+		awaitPodCIDRs(t, client, nodes)
+	}
+	cloud, err := newCloud(newWorld(t, sim.Options{}), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := cloud.OwnsNode(&v1.Node{Spec: v1.NodeSpec{ProviderID: "gce://simulated/europe-west1-b/("}}); got != provider.Unknown {
+		t.Errorf("a node with a malformed provider ID is %s", got)
+	}
+}
+
+// The instance of another cluster in another region is not that of a Node of its name, however it is read.
+func TestInstancesOfOtherRegions(t *testing.T) {
+	t.Parallel()
+	world := newWorld(t, sim.Options{OtherRegions: []string{"us-east1"}})
+	cloud, err := newCloud(world, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, err := world.Launch(conformance.Machine{Name: "node-1", Zone: "us-east1-b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	instances, _ := cloud.InstancesV2()
+	if exists, err := instances.(provider.InstanceReader).JoiningInstanceExists(t.Context(), node); exists || err != nil {
+		t.Errorf("exists %t, %v", exists, err)
+	}
+	if metadata, err := instances.InstanceMetadata(t.Context(), node); !errors.Is(err, cloudprovider.InstanceNotFound) {
+		t.Errorf("metadata %+v, %v", metadata, err)
+	}
+	node.Spec.ProviderID = "gce://simulated/us-east1-b/node-1"
+	if exists, err := instances.InstanceExists(t.Context(), node); !exists || err != nil {
+		t.Errorf("by provider ID: exists %t, %v", exists, err)
 	}
 }

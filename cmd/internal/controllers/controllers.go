@@ -6,7 +6,11 @@ import (
 	"net"
 	"slices"
 
+	"k8s.io/cloud-provider/app"
+	appconfig "k8s.io/cloud-provider/app/config"
 	routecontroller "k8s.io/cloud-provider/controllers/route"
+	"k8s.io/cloud-provider/names"
+	controllermanagerapp "k8s.io/controller-manager/app"
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
@@ -32,7 +36,7 @@ func providerController(name string, options func() Options) startFunc {
 			AllocateNodeCIDRs: shared.AllocateNodeCIDRs,
 			CIDRAllocatorType: shared.CIDRAllocatorType,
 			PodCIDRs:          podCIDRs,
-			Routes:            startsRoutes(s, options().Routes),
+			Routes:            startsRoutes(s, options().Routes) && isRouteControllerEnabled(s.config),
 			PodRanges: s.sets.podRanges(func() *podcidr.Ranges {
 				return podcidr.New(podcidr.Options{
 					Config: podCIDRs, Client: client, Nodes: nodes.Lister(), Clock: s.set.clock,
@@ -65,6 +69,13 @@ func startRouteController(options func() Options) startFunc {
 func startsRoutes(s controllerStart, enabled *RouteClouds) bool {
 	_, ok := s.set.cloud.Routes()
 	return ok && enabled.Has(s.set.name(), len(s.sets.sets) > 1)
+}
+
+// isRouteControllerEnabled reports whether --controllers has the route controller. The framework asks before it starts
+// one.
+func isRouteControllerEnabled(config *appconfig.CompletedConfig) bool {
+	return controllermanagerapp.IsControllerEnabled(names.NodeRouteController, app.ControllersDisabledByDefault,
+		config.ComponentConfig.Generic.Controllers)
 }
 
 func runRoutes(ctx context.Context, s controllerStart, enabled *RouteClouds) (bool, error) {

@@ -47,13 +47,16 @@ func (f *PodCIDRFlags) Config(clusterCIDR string) (podcidr.Config, error) {
 // Nodes which the manager sees.
 func (f *PodCIDRFlags) Check(d provider.Descriptor, shared cpconfig.KubeCloudSharedConfiguration, controllers []string,
 	filter string) error {
-	if !shared.AllocateNodeCIDRs || shared.CIDRAllocatorType != nodeipam.RangeAllocator || !d.AllocatesRanges ||
-		!IsEnabled(nodeipam.Name, d, controllers) {
+	fromRanges := shared.CIDRAllocatorType == nodeipam.RangeAllocator
+	if !shared.AllocateNodeCIDRs || fromRanges && !d.AllocatesRanges || !IsEnabled(nodeipam.Name, d, controllers) {
 		return nil
 	}
-	config, err := f.Config(shared.ClusterCIDR)
-	if err == nil {
-		err = config.Validate()
+	var err error
+	if fromRanges {
+		var config podcidr.Config
+		if config, err = f.Config(shared.ClusterCIDR); err == nil {
+			err = config.Validate()
+		}
 	}
 	if filter != "" {
 		err = errors.Join(err, fmt.Errorf("podCIDRs are not allocated with --node-filter-requirements: the podCIDRs of the "+

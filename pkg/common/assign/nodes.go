@@ -25,8 +25,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/views"
 )
 
-// askTimeout bounds the question to one cloud. A cloud that does not answer has not said no.
-const askTimeout = 30 * time.Second
+const (
+	// askTimeout bounds the question to several clouds. A cloud that does not answer has not said no.
+	askTimeout = 30 * time.Second
+	// joinTimeout bounds the question to the only cloud that a Node may belong to: two lists and a read, each of which the
+	// cloud bounds. No other cloud waits for it.
+	joinTimeout = 3 * time.Minute
+)
 
 // NodeCloud is one of the clouds that may have a Node.
 type NodeCloud struct {
@@ -58,6 +63,9 @@ type finding struct {
 	since time.Time
 	hint  string
 	owner string
+	// joined is set after the first question that shares the reads of joining Nodes: those are lists, which a Node without
+	// an instance must not cause again and again.
+	joined bool
 }
 
 // NewNodes returns the assignment of the Nodes of an informer. It makes no call before Run.
@@ -270,6 +278,11 @@ func (n *Nodes) find(ctx context.Context, node *v1.Node) error {
 		f.since = n.clock.Now()
 	}
 	f.hint, f.owner = hintOf(node), ""
+	ask, timeout := provider.InstanceFinder.HasInstance, askTimeout
+	// The hint of a Node excludes a conflict, so that its cloud is read as if it were the only one.
+	if f.hint != "" && !f.joined {
+		ask, timeout, f.joined = provider.InstanceFinder.HasJoiningInstance, joinTimeout, true
+	}
 	n.found[node.UID] = f
 	n.mu.Unlock()
 
@@ -280,11 +293,8 @@ func (n *Nodes) find(ctx context.Context, node *v1.Node) error {
 			n.names(n.clouds)))
 		return nil
 	}
-	// The hint of a Node excludes a conflict, so that its cloud is read as if it were the only one.
-	ask := provider.InstanceFinder.HasInstance
-	if f.hint != "" {
-		ask = provider.InstanceFinder.HasJoiningInstance
-	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	names, err := havingInstance(ctx, node, candidates, ask)
 	switch {
 	case err != nil:
@@ -297,8 +307,14 @@ func (n *Nodes) find(ctx context.Context, node *v1.Node) error {
 	}
 	f.owner = names[0]
 	n.mu.Lock()
-	n.found[node.UID] = f
+	_, exists := n.found[node.UID]
+	if exists {
+		n.found[node.UID] = f
+	}
 	n.mu.Unlock()
+	if !exists {
+		return nil // The Node was deleted while its cloud was read.
+	}
 	process().duration.WithLabelValues(f.owner).Observe(n.clock.Since(f.since).Seconds())
 	n.views[f.owner].Refresh(node)
 	return nil
@@ -308,8 +324,6 @@ func (n *Nodes) find(ctx context.Context, node *v1.Node) error {
 // error means that at least one has not answered.
 func havingInstance(ctx context.Context, node *v1.Node, clouds []NodeCloud,
 	ask func(provider.InstanceFinder, context.Context, *v1.Node) (bool, error)) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
 	return asked(clouds, func(cloud NodeCloud) (string, bool, error) {
 		has, err := ask(cloud.Finder, ctx, node)
 		return cloud.Name, has, err

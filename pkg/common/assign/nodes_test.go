@@ -30,8 +30,9 @@ type world struct {
 	mu        sync.Mutex
 	instances []string
 	err       error
-	// hang never answers.
-	hang bool
+	// hang never answers, delay is the time until an answer.
+	hang  bool
+	delay time.Duration
 	// asked counts the questions, and shared those that initialization shares.
 	asked, shared int
 }
@@ -70,8 +71,13 @@ func (w *world) cloud() NodeCloud {
 func (w *world) HasInstance(ctx context.Context, n *v1.Node) (bool, error) {
 	w.mu.Lock()
 	w.asked++
-	has, err, hang := slices.Contains(w.instances, n.Name), w.err, w.hang
+	has, err, hang, delay := slices.Contains(w.instances, n.Name), w.err, w.hang, w.delay
 	w.mu.Unlock()
+	select {
+	case <-time.After(delay):
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
 	if hang {
 		<-ctx.Done()
 		return false, ctx.Err()
@@ -366,6 +372,51 @@ func TestHangingCloudDelaysOnlyItsOwnNodes(t *testing.T) {
 		synctest.Wait()
 		if got := len(names(t, n.Of("well"))); got != 300 || time.Since(start) > 0 {
 			t.Errorf("%d Nodes are known after %s", got, time.Since(start))
+		}
+	})
+}
+
+// A Node without an instance does not cause the reads of joining Nodes, which are lists, again and again, whatever its
+// hints.
+func TestOnlyTheFirstReadIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &world{name: "a"}, &world{name: "b"}
+		n := newNodeTest(t, []*world{a, b}, node("n", "", labeled(provider.ProviderLabel, "a")))
+		for _, hint := range []string{"b", "a", "b"} {
+			time.Sleep(time.Hour)
+			n.update(node("n", "", labeled(provider.ProviderLabel, hint)))
+		}
+		if a.shared != 1 || b.shared != 0 || a.count() < 10 || b.count() < 10 {
+			t.Errorf("a: %d of %d reads are shared, b: %d of %d", a.shared, a.count(), b.shared, b.count())
+		}
+	})
+}
+
+// Nothing is kept about a Node that was deleted while its cloud was read.
+func TestDeletedNodeIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &world{name: "a", instances: []string{"n"}, delay: time.Minute}
+		n := newNodeTest(t, []*world{a}, node("n", "", labeled(provider.ProviderLabel, "a")))
+		time.Sleep(time.Second)
+		if err := n.client.CoreV1().Nodes().Delete(t.Context(), "n", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		if len(n.found) > 0 {
+			t.Errorf("kept: %v", n.found)
+		}
+	})
+}
+
+// The only cloud that a Node may belong to has the time for a list of thousands of machines.
+func TestSlowListOfTheOnlyCloud(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &world{name: "a", instances: []string{"n"}, delay: 2 * time.Minute}
+		labeledNode := node("n", "", labeled(provider.ProviderLabel, "a"))
+		n := newNodeTest(t, []*world{a, {name: "b", hang: true}}, labeledNode)
+		time.Sleep(3 * time.Minute)
+		if got := n.Owner(labeledNode); got != "a" {
+			t.Errorf("owner %q", got)
 		}
 	})
 }

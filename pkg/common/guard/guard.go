@@ -7,6 +7,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,6 +44,8 @@ type guarded struct {
 	ready atomic.Bool
 	// waiting is why Initialize does not return yet, and since when.
 	waiting atomic.Pointer[provider.PartHealth]
+	// controllers are those of the provider.
+	controllers sync.WaitGroup
 }
 
 var (
@@ -226,6 +229,7 @@ func (g *guarded) StartController(ctx context.Context, name string, c provider.C
 		return false, nil
 	}
 	c.Owns, c.DryRun, c.Recorder = g.OwnsNode, g.dryRun, g.shared.events.get()
+	c.Running = &g.controllers
 	// The context of the framework does not end before the process does.
 	ctx, cancel := context.WithCancel(ctx)
 	context.AfterFunc(g.shared.observe.admission.stop, cancel) //nolint:contextcheck // It ends with the process.
@@ -239,8 +243,24 @@ func (g *guarded) Stop(ctx context.Context) {
 	if calls := g.shared.observe.admission.close(ctx); calls > 0 {
 		logger.Info("Warning: stopping with calls in flight; the next manager continues them", "calls", calls)
 	}
+	g.awaitControllers(ctx)
 	if stopper, ok := g.inner.(provider.Stopper); ok {
 		stopper.Stop(ctx)
+	}
+}
+
+// awaitControllers waits until the provider's controllers have ended or ctx ends. What they write to the cluster has to
+// be there before another manager leads: it would give a podCIDR to another Node.
+func (g *guarded) awaitControllers(ctx context.Context) {
+	ended := make(chan struct{})
+	go func() {
+		g.controllers.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		klog.FromContext(ctx).Info("Warning: stopping while controllers are running", "provider", g.shared.provider)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -121,3 +123,40 @@ func (b builder) Config(string) (*rest.Config, error)         { return nil, erro
 func (b builder) ConfigOrDie(string) *rest.Config             { return nil }
 func (b builder) Client(string) (kubernetes.Interface, error) { return b.Interface, nil }
 func (b builder) ClientOrDie(string) kubernetes.Interface     { return b.Interface }
+
+// TestStopWaitsForControllers: the last writes of controllers end before the provider stops.
+func TestStopWaitsForControllers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &controllerSpy{spy: &spy{}}
+		g := Wrap(s, Options{}).(*guarded)
+		if _, err := g.StartController(t.Context(), "tagging", provider.ControllerContext{}); err != nil {
+			t.Fatal(err)
+		}
+		expired, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		g.awaitControllers(expired)
+		if expired.Err() == nil {
+			t.Error("a controller that runs is not awaited")
+		}
+		g.Stop(t.Context())
+		if !s.written {
+			t.Error("stopped before the last write")
+		}
+	})
+}
+
+// controllerSpy has a controller that writes for a while after its context has ended.
+type controllerSpy struct {
+	*spy
+	written bool
+}
+
+// StartController implements provider.ControllerStarter.
+func (s *controllerSpy) StartController(ctx context.Context, _ string, c provider.ControllerContext) (bool, error) {
+	c.Go(func() {
+		<-ctx.Done()
+		time.Sleep(5 * time.Second)
+		s.written = true
+	})
+	return true, nil
+}

@@ -180,6 +180,11 @@ func TestCallBudget(t *testing.T) {
 			}
 			group.Wait()
 		}},
+		"a node of one of several clouds joins a cluster of 5,000, and a list takes 40 seconds": {known: 5000, budget: 10,
+			run: func(t *testing.T, c *cloud, i *instances.Instances) {
+				c.latency = 4 * time.Second
+				mustJoin(t, i, joiningNode(1))
+			}},
 		"1,000 nodes join over a minute, each right after its launch": {budget: 50, run: func(t *testing.T, c *cloud, i *instances.Instances) {
 			for batch := range 10 {
 				for n := range 100 {

@@ -46,6 +46,9 @@ const (
 	maxBatch = 500
 	// reasonRoute and reasonNoRoute are the reasons of the condition NetworkUnavailable that route controllers set.
 	reasonRoute, reasonNoRoute = "RouteCreated", "NoRouteCreated"
+	// writeTimeout bounds the writes to a Node, which end after the context of the manager has: a write that is canceled
+	// may take effect while the next manager gives its podCIDR to another Node.
+	writeTimeout = 10 * time.Second
 	// writers is the number of Nodes that are written at once.
 	writers = 16
 )
@@ -101,12 +104,12 @@ func Start(ctx context.Context, c provider.ControllerContext, source Source) (st
 			RangeAllocator)
 	}
 	queue, err := nodequeue.New(nodequeue.Options{
-		Name: Name, NeedsSync: p.needsSync, Sync: p.sync, MaxBatch: batch, Workers: 1, MaxBackoff: maxBackoff,
+		Name: Name, NeedsSync: p.needsSync, Same: isSame, Sync: p.sync, MaxBatch: batch, Workers: 1, MaxBackoff: maxBackoff,
 	}, c.Nodes)
 	if err != nil {
 		return false, fmt.Errorf("starting controller %s: %w", Name, err)
 	}
-	go queue.Run(ctx)
+	c.Go(func() { queue.Run(ctx) })
 	return true, nil
 }
 
@@ -116,6 +119,8 @@ type allocator interface {
 	has(node *v1.Node) bool
 	// find returns the podCIDRs of Nodes by name, and the errors of those that get none.
 	find(ctx context.Context, list []*v1.Node) (map[string][]string, map[string]error)
+	// verify returns the errors about Nodes that have podCIDRs which the cloud does not route to them.
+	verify(ctx context.Context, list []*v1.Node) map[string]error
 	// settle is called after a failed write, with what the API server shows that the Node has; nothing if it does not
 	// exist.
 	settle(uid types.UID, has []netip.Prefix)
@@ -136,6 +141,14 @@ func (p *ipam) needsSync(node *v1.Node) bool {
 		(!hasPodCIDR(node) || p.routed && !p.hasNetworkCondition(node))
 }
 
+// isSame reports whether two states of a Node are the same for its podCIDRs: whose it is, which machine it has, and what
+// it has got.
+func isSame(before, after *v1.Node) bool {
+	return before.UID == after.UID && before.Spec.ProviderID == after.Spec.ProviderID &&
+		before.Labels[provider.ManagedLabel] == after.Labels[provider.ManagedLabel] &&
+		hasPodCIDR(before) == hasPodCIDR(after)
+}
+
 // hasNetworkCondition reports whether the condition NetworkUnavailable is set, by whomever: network plugins set it too.
 // What a route controller set for a route that it did not create does not count if none runs: nobody would repair it.
 func (p *ipam) hasNetworkCondition(node *v1.Node) bool {
@@ -153,16 +166,21 @@ func (p *ipam) sync(ctx context.Context, batch []nodequeue.Work) map[nodequeue.T
 		klog.FromContext(ctx).Info("Dry run: not setting podCIDRs", "nodes", len(batch))
 		return nil
 	}
-	var without []*v1.Node
+	var with, without []*v1.Node
 	for _, w := range batch {
-		if !hasPodCIDR(w.Object) {
+		if hasPodCIDR(w.Object) {
+			with = append(with, w.Object)
+		} else {
 			without = append(without, w.Object)
 		}
 	}
 	found, failed := p.find(ctx, without)
+	maps.Copy(failed, p.verify(ctx, with))
 	errs := make([]error, len(batch))
 	workqueue.ParallelizeUntil(ctx, writers, len(batch), func(i int) {
 		node := batch[i].Object
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+		defer cancel()
 		errs[i] = panics.Do(func() error { return p.syncNode(ctx, node, found[node.Name], failed[node.Name]) })
 	})
 	all := map[nodequeue.Task]error{}
@@ -217,6 +235,9 @@ func (p *ipam) write(ctx context.Context, node *v1.Node, podCIDRs []string) erro
 		written = current
 	}
 	klog.FromContext(ctx).Info("Set podCIDRs of node", "node", node.Name, "podCIDRs", podCIDRs)
+	if p.hasNetworkCondition(written) {
+		return nil // of a network plugin, for instance
+	}
 	return p.setNetwork(ctx, written)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -276,17 +277,21 @@ func TestNetworkCondition(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		routes bool
+		has    []string
 		want   v1.ConditionStatus
 	}{
-		"no route was created":          {reasonNoRoute, false, v1.ConditionFalse},
-		"the route controller runs":     {reasonNoRoute, true, v1.ConditionTrue},
-		"a network plugin does its job": {"CalicoIsDown", false, v1.ConditionTrue},
+		"no route was created":          {reasonNoRoute, false, []string{"10.0.0.0/24"}, v1.ConditionFalse},
+		"no route, and no podCIDR yet":  {reasonNoRoute, false, nil, v1.ConditionFalse},
+		"another podCIDR":               {reasonNoRoute, false, []string{"10.0.1.0/24"}, v1.ConditionTrue},
+		"the route controller runs":     {reasonNoRoute, true, []string{"10.0.0.0/24"}, v1.ConditionTrue},
+		"a network plugin does its job": {"CalicoIsDown", false, []string{"10.0.0.0/24"}, v1.ConditionTrue},
+		"a plugin, and no podCIDR yet":  {"CalicoIsDown", false, nil, v1.ConditionTrue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCluster(t, podcidr.Config{})
 				c.context.CIDRAllocatorType, c.context.Routes = CloudAllocator, tc.routes
-				c.create("a", "toy://a", "10.0.0.0/24")
+				c.create("a", "toy://a", tc.has...)
 				n := c.get("a")
 				n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeNetworkUnavailable, Status: v1.ConditionTrue, Reason: tc.reason}}
 				if _, err := c.client.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{}); err != nil {
@@ -300,7 +305,9 @@ func TestNetworkCondition(t *testing.T) {
 					defer func() { failed = true }()
 					return !failed, nil, errors.New("the first one fails")
 				})
-				c.run(&toySource{}, func() {
+				source := &toySource{}
+				source.assign("toy://a", "10.0.0.0/24")
+				c.run(source, func() {
 					time.Sleep(maxBackoff)
 					synctest.Wait()
 				})
@@ -339,6 +346,59 @@ func TestRejectedWritesAreReported(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A kubelet that writes the status of its Node again and again causes no further reads of the cloud.
+func TestStatusOfNodeCausesNoReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, podcidr.Config{})
+		c.context.CIDRAllocatorType = CloudAllocator
+		c.create("a", "toy://a")
+		source := &toySource{}
+		c.run(source, func() {
+			time.Sleep(10 * maxBackoff)
+			synctest.Wait()
+			before := source.reads
+			for i := range 100 {
+				n := c.get("a")
+				n.Annotations = map[string]string{"at": fmt.Sprint(i)}
+				if _, err := c.client.CoreV1().Nodes().Update(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+			}
+			if reads := source.reads - before; reads > 0 {
+				t.Errorf("%d reads", reads)
+			}
+			n := c.get("a")
+			n.Spec.ProviderID = "toy://b"
+			if _, err := c.client.CoreV1().Nodes().Update(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if reads := source.reads - before; reads != 1 {
+				t.Errorf("%d reads after a change, want 1", reads)
+			}
+		})
+	})
+}
+
+// The controller ends after its writes, with which the lease waits.
+func TestControllerEndsAfterItsWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, podcidr.Config{Cluster: prefixes("10.0.0.0/16")})
+		c.context.Running = &sync.WaitGroup{}
+		c.client.PrependReactor("patch", "nodes", func(k8stesting.Action) (bool, runtime.Object, error) {
+			time.Sleep(5 * time.Second)
+			return false, nil, nil
+		})
+		c.create("a", "toy://a")
+		c.run(nil, func() { time.Sleep(time.Second) })
+		c.context.Running.Wait()
+		if n := c.get("a"); n.Spec.PodCIDR == "" {
+			t.Error("the write has not ended")
+		}
+	})
 }
 
 func TestStart(t *testing.T) {

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/podcidr"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -44,13 +47,17 @@ func (c *fromCloud) has(node *v1.Node) bool         { return c.source.Has(node) 
 func (*fromCloud) settle(types.UID, []netip.Prefix) {}
 
 // find reads the ranges of the instances. The cloud may give a range to a new instance while the Node of its former one
-// exists, and two Nodes may have one instance: a range that another Node has is an error until that Node is deleted.
+// exists, and two Nodes may have one instance: a range that another Node has is an error until that Node is deleted. A
+// Node of this cloud has it only if its own instance does.
 func (c *fromCloud) find(ctx context.Context, list []*v1.Node) (map[string][]string, map[string]error) {
 	found, errs := map[string][]string{}, map[string]error{}
 	if len(list) == 0 {
 		return found, errs
 	}
 	assigned, failed, err := c.source.Assigned(ctx, list)
+	if err == nil {
+		c.forget(list, assigned, failed)
+	}
 	used, usedErr := c.used()
 	if err = cmp.Or(err, usedErr); err != nil {
 		for _, node := range list {
@@ -58,13 +65,19 @@ func (c *fromCloud) find(ctx context.Context, list []*v1.Node) (map[string][]str
 		}
 		return found, errs
 	}
+	chosen := map[string][]netip.Prefix{}
 	for _, node := range list {
-		podCIDRs, err := c.choose(node, assigned[node.Name], failed[node.Name])
-		if err == nil {
-			err = used.conflict(node, podCIDRs)
-		}
-		if err != nil {
+		if chosen[node.Name], err = c.choose(node, assigned[node.Name], failed[node.Name]); err != nil {
 			errs[node.Name] = err
+		}
+	}
+	used = c.proven(ctx, used, list, chosen)
+	for _, node := range list {
+		podCIDRs := chosen[node.Name]
+		if errs[node.Name] == nil {
+			errs[node.Name] = used.conflict(node, podCIDRs)
+		}
+		if errs[node.Name] != nil {
 			continue
 		}
 		found[node.Name] = podcidr.Strings(podCIDRs)
@@ -72,6 +85,93 @@ func (c *fromCloud) find(ctx context.Context, list []*v1.Node) (map[string][]str
 		used.add(node, podCIDRs)
 	}
 	return found, errs
+}
+
+// forget drops what was chosen for Nodes whose instances do not have it any more.
+func (c *fromCloud) forget(list []*v1.Node, assigned map[string][]netip.Prefix, failed map[string]error) {
+	for _, node := range list {
+		if failed[node.Name] == nil && !containsAll(assigned[node.Name], c.chosen[node.UID]) {
+			delete(c.chosen, node.UID)
+		}
+	}
+}
+
+func containsAll(list, wanted []netip.Prefix) bool {
+	return !slices.ContainsFunc(wanted, func(p netip.Prefix) bool { return !slices.Contains(list, p) })
+}
+
+// verify implements allocator: it reads the ranges of the instances again.
+func (c *fromCloud) verify(ctx context.Context, list []*v1.Node) map[string]error {
+	errs := map[string]error{}
+	if len(list) == 0 {
+		return errs
+	}
+	assigned, failed, err := c.source.Assigned(ctx, list)
+	for _, node := range list {
+		has := podcidr.OfNode(node.Spec.PodCIDR, node.Spec.PodCIDRs)
+		switch {
+		case err != nil || failed[node.Name] != nil:
+			errs[node.Name] = cmp.Or(err, failed[node.Name])
+		case !containsAll(assigned[node.Name], has):
+			errs[node.Name] = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "podCIDRs", Err: fmt.Errorf("%w: "+
+				"its podCIDRs are %s, and those of the instance of %s are %s; delete the node, so that it registers again",
+				errNotAssigned, show(has), node.Spec.ProviderID, cmp.Or(show(assigned[node.Name]), "none"))}
+		}
+	}
+	return errs
+}
+
+// errNotAssigned is the error about a Node with a podCIDR that its instance does not have.
+var errNotAssigned = errors.New("the cloud does not route the podCIDRs of the node to it")
+
+// proven returns the podCIDRs without those that are in the way and are no longer those of the instance: whoever
+// registers a Node may write any podCIDR, and an instance that is created again under its name has other ranges.
+func (c *fromCloud) proven(ctx context.Context, used usedRanges, list []*v1.Node,
+	chosen map[string][]netip.Prefix) usedRanges {
+	var holders []*v1.Node
+	for _, node := range list {
+		for _, holder := range used.overlapping(node.UID, chosen[node.Name]) {
+			if len(c.chosen[holder.UID]) == 0 && c.Owns(holder) == provider.Mine && c.source.Has(holder) &&
+				!slices.Contains(holders, holder) {
+				holders = append(holders, holder)
+			}
+		}
+	}
+	refuted := sets.New[types.UID]()
+	for len(holders) > 0 {
+		batch := holders[:min(len(holders), c.source.MaxBatch())]
+		holders = holders[len(batch):]
+		errs := c.verify(ctx, batch)
+		for _, holder := range batch {
+			if err := errs[holder.Name]; errors.Is(err, errNotAssigned) {
+				refuted.Insert(holder.UID)
+				events.Send(c.Recorder, holder, events.CIDRNotAvailable, err.Error())
+			}
+		}
+	}
+	return slices.DeleteFunc(used, func(u usedRange) bool { return refuted.Has(u.node.UID) || c.isTooLarge(u) })
+}
+
+// The largest podCIDRs that a Node outside of this cloud can have. A kubelet may register its Node with more, which would
+// keep all others without podCIDRs.
+const (
+	maxPodBitsIPv4 = 16
+	maxPodBitsIPv6 = 48
+)
+
+// isTooLarge reports whether no allocator has given a podCIDR to a Node outside of this cloud: it is a whole range of the
+// cluster, or larger than any.
+func (c *fromCloud) isTooLarge(u usedRange) bool {
+	if c.Owns(u.node) == provider.Mine {
+		return false
+	}
+	limit := maxPodBitsIPv4
+	if u.prefix.Addr().Is6() {
+		limit = maxPodBitsIPv6
+	}
+	return u.prefix.Bits() < limit || slices.ContainsFunc(c.PodCIDRs.Cluster, func(cluster netip.Prefix) bool {
+		return u.prefix.Bits() <= cluster.Bits() && u.prefix.Overlaps(cluster)
+	})
 }
 
 // used returns the podCIDRs that Nodes have or get.
@@ -97,30 +197,40 @@ func (c *fromCloud) used() (used usedRanges, err error) {
 type usedRanges []usedRange
 
 type usedRange struct {
-	uid    types.UID
-	node   string
+	node   *v1.Node
 	prefix netip.Prefix
 }
 
 func (u *usedRanges) add(node *v1.Node, podCIDRs []netip.Prefix) {
 	for _, p := range podCIDRs {
-		*u = append(*u, usedRange{node.UID, node.Name, p})
+		*u = append(*u, usedRange{node, p})
 	}
+}
+
+// overlapping returns the other Nodes that have a part of the podCIDRs.
+func (u usedRanges) overlapping(uid types.UID, podCIDRs []netip.Prefix) (nodes []*v1.Node) {
+	for _, p := range podCIDRs {
+		for _, used := range u {
+			if used.node.UID != uid && used.prefix.Overlaps(p) {
+				nodes = append(nodes, used.node)
+			}
+		}
+	}
+	return nodes
 }
 
 // conflict returns an error if another Node has a part of the podCIDRs.
 func (u usedRanges) conflict(node *v1.Node, podCIDRs []netip.Prefix) error {
-	for _, p := range podCIDRs {
-		for _, used := range u {
-			if used.uid != node.UID && used.prefix.Overlaps(p) {
-				return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "podCIDRs", Err: fmt.Errorf(
-					"the instance of %s has the range %s, and node %s has the podCIDR %s: delete that node if its machine is gone",
-					node.Spec.ProviderID, p, used.node, used.prefix)}
-			}
-		}
+	others := u.overlapping(node.UID, podCIDRs)
+	if len(others) == 0 {
+		return nil
 	}
-	return nil
+	return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "podCIDRs", Err: fmt.Errorf("the instance of %s has the "+
+		"range %s, and node %s has or gets the podCIDR %[2]s or a part of it: delete that node if its machine is gone",
+		node.Spec.ProviderID, show(podCIDRs), others[0].Name)}
 }
+
+func show(ranges []netip.Prefix) string { return strings.Join(podcidr.Strings(ranges), ", ") }
 
 // choose returns the range of each family of the cluster, or all ranges if the families are not known.
 func (c *fromCloud) choose(node *v1.Node, assigned []netip.Prefix, err error) ([]netip.Prefix, error) {
@@ -157,6 +267,8 @@ func (c *fromCloud) choose(node *v1.Node, assigned []netip.Prefix, err error) ([
 type fromRanges struct{ ranges *podcidr.Ranges }
 
 func (*fromRanges) has(*v1.Node) bool { return true }
+
+func (*fromRanges) verify(context.Context, []*v1.Node) map[string]error { return nil }
 
 func (r *fromRanges) settle(uid types.UID, has []netip.Prefix) { r.ranges.Settle(uid, has) }
 

@@ -39,6 +39,14 @@ func (s *toySource) Assigned(_ context.Context,
 	return found, errs, s.err
 }
 
+// assign gives an instance ranges.
+func (s *toySource) assign(providerID string, ranges ...string) {
+	if s.assigned == nil {
+		s.assigned = map[string][]netip.Prefix{}
+	}
+	s.assigned[providerID] = prefixes(ranges...)
+}
+
 func TestCloudAllocator(t *testing.T) {
 	both := prefixes("10.0.0.0/24", "fd00::/112")
 	for name, tc := range map[string]struct {
@@ -56,7 +64,7 @@ func TestCloudAllocator(t *testing.T) {
 		"several ranges of one family": {podcidr.Config{Cluster: prefixes("10.0.0.0/9", "10.128.0.0/9")},
 			&toySource{assigned: map[string][]netip.Prefix{"toy://a": both}}, []string{"10.0.0.0/24"}, ""},
 		"another node has it": {source: &toySource{assigned: map[string][]netip.Prefix{"toy://a": prefixes("10.7.0.0/25")}},
-			event: "the instance of toy://a has the range 10.7.0.0/25, and node has has the podCIDR 10.7.0.0/24"},
+			event: "the instance of toy://a has the range 10.7.0.0/25, and node has has or gets the podCIDR 10.7.0.0/25 or a part"},
 		"a family is missing": {podcidr.Config{Cluster: prefixes("10.0.0.0/8", "fd00::/48")},
 			&toySource{assigned: map[string][]netip.Prefix{"toy://a": both[:1]}}, nil,
 			"the instance of toy://a has no IPv6 range for pods: assign one"},
@@ -72,13 +80,14 @@ func TestCloudAllocator(t *testing.T) {
 				c.create("a", "toy://a")
 				c.create("without a machine", "toy://none")
 				c.create("has", "toy://b", "10.7.0.0/24")
+				tc.source.assign("toy://b", "10.7.0.0/24")
 				c.run(tc.source, settle)
 				n := c.get("a")
 				if !slices.Equal(n.Spec.PodCIDRs, tc.want) {
 					t.Errorf("podCIDRs %v, want %v", n.Spec.PodCIDRs, tc.want)
 				}
 				// The condition goes with the podCIDRs, whoever has set them.
-				for name, want := range map[string]bool{"a": len(tc.want) > 0, "has": true, "without a machine": false} {
+				for name, want := range map[string]bool{"a": len(tc.want) > 0, "has": tc.source.err == nil, "without a machine": false} {
 					conditions := c.get(name).Status.Conditions
 					if got := len(conditions) == 1 && conditions[0].Type == v1.NodeNetworkUnavailable &&
 						conditions[0].Status == v1.ConditionFalse; got != want {
@@ -159,5 +168,71 @@ func TestChosenRangesAreUsed(t *testing.T) {
 	}
 	if len(f.chosen) != 1 {
 		t.Errorf("%d nodes are kept in memory", len(f.chosen))
+	}
+}
+
+// A podCIDR that the instance of its Node does not have is in nobody's way, and the cloud does not route it.
+func TestPodCIDRThatIsNotOfTheInstance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, podcidr.Config{Cluster: prefixes("10.0.0.0/8")})
+		c.context.CIDRAllocatorType = CloudAllocator
+		source := &toySource{broken: map[string]error{"toy://silent": errors.New("no answer")}}
+		c.create("old", "toy://old", "10.0.0.0/24")
+		source.assign("toy://old", "10.0.9.0/24")
+		c.create("gone", "toy://gone", "10.0.1.0/24")
+		c.create("silent", "toy://silent", "10.0.2.0/24")
+		c.create("elsewhere", "other://a", "10.0.3.0/24")
+		c.create("greedy", "other://b", "0.0.0.0/0")
+		c.create("greedy too", "other://c", "10.0.0.0/8")
+		want := map[string]string{"0": "10.0.0.0/24", "1": "10.0.1.0/24", "2": "", "3": "", "4": "10.0.4.0/24"}
+		for name := range want {
+			c.create(name, "toy://"+name)
+			source.assign("toy://"+name, "10.0."+name+".0/24")
+		}
+		c.run(source, settle)
+		for name, podCIDR := range want {
+			if got := c.get(name).Spec.PodCIDR; got != podCIDR {
+				t.Errorf("node %s has %q, want %q", name, got, podCIDR)
+			}
+		}
+		for _, name := range []string{"old", "gone", "silent"} {
+			if got := c.get(name).Status.Conditions; len(got) > 0 {
+				t.Errorf("conditions of %s: %v", name, got)
+			}
+		}
+		told := false
+		for len(c.events.Events) > 0 {
+			event := <-c.events.Events
+			told = told || strings.Contains(event, "its podCIDRs are 10.0.0.0/24, and those of the instance of toy://old are "+
+				"10.0.9.0/24; delete the node")
+		}
+		if !told {
+			t.Error("no Event of the Node with the podCIDR")
+		}
+	})
+}
+
+// A range that was chosen for a Node and is no longer that of its instance is free for another one.
+func TestChosenRangeOfAnotherInstanceIsFree(t *testing.T) {
+	c := newCluster(t, podcidr.Config{})
+	nodes := c.factory.Core().V1().Nodes().Informer().GetIndexer()
+	var list []*v1.Node
+	for _, name := range []string{"a", "b"} {
+		n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: v1.NodeSpec{ProviderID: "toy://" + name}}
+		if err := nodes.Add(n); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, n)
+	}
+	source := &toySource{}
+	f := &fromCloud{ControllerContext: c.context, chosen: map[types.UID][]netip.Prefix{}, source: source}
+	source.assign("toy://a", "10.0.0.0/24")
+	if found, errs := f.find(t.Context(), list[:1]); len(found["a"]) != 1 || errs["a"] != nil {
+		t.Fatalf("a: %v, %v", found, errs)
+	}
+	source.assign("toy://a")
+	source.assign("toy://b", "10.0.0.0/24")
+	if found, errs := f.find(t.Context(), list); len(found["b"]) != 1 || errs["b"] != nil || errs["a"] == nil {
+		t.Errorf("%v, %v", found, errs)
 	}
 }

@@ -27,12 +27,15 @@ type Work struct {
 	Object *v1.Node
 }
 
-// Options configure New. Deleted, OnError and Rate are optional.
+// Options configure New. Same, Deleted, OnError and Rate are optional.
 type Options struct {
 	// Name is the name of the queue in metrics and logs.
 	Name string
 	// NeedsSync reports whether the queue has to sync a Node. It does no I/O.
 	NeedsSync func(*v1.Node) bool
+	// Same reports whether nothing has changed that a sync depends on: a Node whose sync failed waits for its next attempt
+	// then. Kubelets write the status of their Nodes as often as they like.
+	Same func(before, after *v1.Node) bool
 	// Deleted returns the ID of the instance of a deleted Node, if the queue has to sync it.
 	Deleted func(*v1.Node) (instanceID string, ok bool)
 	// Sync syncs a batch, and returns the errors of the tasks to retry.
@@ -82,10 +85,20 @@ func New(o Options, nodes coreinformers.NodeInformer) (*Queue, error) {
 	}
 	_, err := nodes.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    q.changed,
-		UpdateFunc: func(_, after any) { q.changed(after) },
+		UpdateFunc: q.updated,
 		DeleteFunc: q.deleted,
 	})
 	return q, err
+}
+
+func (q *Queue) updated(old, object any) {
+	before, _ := old.(*v1.Node)
+	after, ok := object.(*v1.Node)
+	if ok && before != nil && q.options.Same != nil && q.queue.NumRequeues(Task{Node: after.Name}) > 0 &&
+		q.options.Same(before, after) {
+		return
+	}
+	q.changed(object)
 }
 
 func (q *Queue) changed(object any) {

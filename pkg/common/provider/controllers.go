@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -52,4 +53,15 @@ type ControllerContext struct {
 	Clock clock.Clock
 	// PodRanges allocates podCIDRs for the Nodes of all clouds of the process.
 	PodRanges *podcidr.Ranges
+	// Running are the controllers that the provider has started: the lease is released after they have ended. May be nil.
+	Running *sync.WaitGroup
+}
+
+// Go runs a controller, which returns soon after its context has ended and its last writes have.
+func (c ControllerContext) Go(run func()) {
+	if c.Running == nil {
+		go run()
+		return
+	}
+	c.Running.Go(run)
 }

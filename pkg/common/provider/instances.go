@@ -12,8 +12,8 @@ type InstanceFinder interface {
 	// HasInstance reports whether the cloud has the instance of a Node without a provider ID. False is the answer to a
 	// read that started after the call. A provider that has not started returns an error.
 	HasInstance(ctx context.Context, node *v1.Node) (bool, error)
-	// HasJoiningInstance is HasInstance for a Node that no other cloud is asked about. Nodes that join at the same time
-	// share its reads with their initialization. False means "not yet", and is no reason to delete the Node.
+	// HasJoiningInstance is HasInstance for a Node that only this cloud may have. Nodes that join at the same time share
+	// its reads with their initialization. False means "not yet", and is no reason to delete the Node.
 	HasJoiningInstance(ctx context.Context, node *v1.Node) (bool, error)
 	// MissingPeers returns the names of Ready Nodes whose instances the cloud does not find, by reads that started at
 	// since or later: none if it finds one of them. A cloud that finds none answers for another project, region or

@@ -54,7 +54,7 @@ func (s *Starter) StartController(ctx context.Context, name string, c provider.C
 		if err != nil {
 			return false, fmt.Errorf("starting controller %s: %w", name, err)
 		}
-		go queue.Run(ctx)
+		c.Go(func() { queue.Run(ctx) })
 		return true, nil
 	case nodeipam.Name:
 		return nodeipam.Start(ctx, c, &prefixes{base})

@@ -82,7 +82,8 @@ func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, erro
 		switch {
 		case cloudapi.Is(err, cloudapi.NotFound):
 			missing = append(missing, id)
-		case cloudapi.Is(err, cloudapi.Unavailable) && ctx.Err() == nil: // Its zone may be disrupted.
+		// Its zone may be disrupted, or a kubelet has made its name up. The others of the call are not affected.
+		case cloudapi.Is(err, cloudapi.Unavailable, cloudapi.Invalid) && ctx.Err() == nil:
 			uncertain = append(uncertain, common.Instance{ID: id, Uncertain: err})
 		case err != nil:
 			return nil, err
@@ -185,6 +186,9 @@ func ambiguous(name string, instances []common.Instance) error {
 // with the list of all.
 func (s *Source) named(ctx context.Context, wanted []string) (found []common.Instance, silent []string, err error) {
 	wanted = slices.Compact(slices.Sorted(slices.Values(wanted)))
+	for i, name := range wanted {
+		wanted[i] = regexp.QuoteMeta(name)
+	}
 	filter := "name eq (" + strings.Join(wanted, "|") + ")"
 	if len(wanted) == 1 {
 		filter = "name eq " + wanted[0]
@@ -233,11 +237,16 @@ func (s *Source) convert(ctx context.Context, found []api.Instance) ([]common.In
 		if err != nil {
 			return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: "instances.get", Err: err}
 		}
-		out = append(out, common.Instance{
-			ID: names.InstanceID(zone, i.Name), ProviderID: providerID, NodeName: i.Name,
+		instance := common.Instance{
+			ID: names.InstanceID(zone, i.Name), ProviderID: providerID,
 			Type: api.Last(i.MachineType), Zone: zone, Region: names.RegionOf(zone), State: stateOf(i.Status),
 			Addresses: addresses(i, s.options.Config.PrefersIPv6()),
-		})
+		}
+		// Another cluster of the project may have an instance of this name in another region, as for Find.
+		if instance.Region == e.Region {
+			instance.NodeName = i.Name
+		}
+		out = append(out, instance)
 	}
 	return out, nil
 }

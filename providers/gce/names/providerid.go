@@ -2,6 +2,7 @@ package names
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
@@ -19,6 +20,8 @@ func NewProviderIDs(project func() string) ProviderIDs {
 	table := instances.Table{
 		Scheme: Scheme,
 		Forms:  []instances.Form{{Name: "current", Template: Scheme + "://{project}/{zone}/{id}"}},
+		// Other texts are not those of a zone or an instance, and Compute Engine rejects a list that asks for them.
+		Valid: map[string]func(string) bool{"zone": isName, "id": isName},
 	}
 	if project != nil {
 		table.Foreign = func(f instances.Fields) string {
@@ -30,6 +33,11 @@ func NewProviderIDs(project func() string) ProviderIDs {
 	}
 	return ProviderIDs{instances.MustScheme(table)}
 }
+
+// nameOf matches the names of zones and instances, which are labels of RFC 1035.
+var nameOf = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+func isName(text string) bool { return nameOf.MatchString(text) }
 
 // Parse implements instances.Scheme.
 func (p ProviderIDs) Parse(providerID string) (string, error) {
