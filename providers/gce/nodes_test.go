@@ -205,9 +205,9 @@ func TestPodCIDROfInstanceThatIsCreatedAgain(t *testing.T) {
 	}
 }
 
-// A provider ID that a kubelet has made up keeps no other Node without podCIDRs. One that cannot be that of an instance
+// A provider ID without an instance keeps no other Node without podCIDRs. One that cannot be that of an instance
 // is of nobody.
-func TestMadeUpProviderIDs(t *testing.T) {
+func TestProviderIDsWithoutInstance(t *testing.T) {
 	t.Parallel()
 	pods := netip.MustParsePrefix("10.4.0.0/14")
 	for _, nodes := range []int{1, 6} { // instances are read one by one, and by a list
@@ -223,7 +223,7 @@ func TestMadeUpProviderIDs(t *testing.T) {
 			}
 		}
 		for i, id := range []string{"europe-west1-b/(", "europe-west1-b/a|b", "nowhere/node-0", "europe-west1-b/none"} {
-			create(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("made-up-%d", i)},
+			create(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("without-%d", i)},
 				Spec: v1.NodeSpec{ProviderID: "gce://simulated/" + id}})
 		}
 		for i := range nodes {

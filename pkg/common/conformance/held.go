@@ -145,7 +145,10 @@ func (h HeldEdits) run(t *testing.T, edits []DisruptiveEdit, refused bool) ([]pl
 		r.restart(ctx, ManagerOptions{Disruption: provider.HoldAllDisruption}),
 		func() error { return r.Settled(ctx) },
 		func() (err error) { existing, err = r.Balancer(ctx, "web"); return err },
-		func() (err error) { p, err = r.holdEdits(ctx, after, existing, len(edits) > 1, !h.WithoutPort); return err },
+		func() (err error) {
+			p, err = r.holdEdits(ctx, after, existing, len(edits) > 1, !h.WithoutPort)
+			return err
+		},
 		r.restart(ctx, ManagerOptions{}),
 		func() error { return steps.Wrap("allowed", applied()) },
 		func() error { return r.Clear(ctx) },

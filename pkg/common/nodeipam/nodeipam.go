@@ -5,6 +5,7 @@ package nodeipam
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -104,7 +105,7 @@ func Start(ctx context.Context, c provider.ControllerContext, source Source) (st
 			RangeAllocator)
 	}
 	queue, err := nodequeue.New(nodequeue.Options{
-		Name: Name, NeedsSync: p.needsSync, Same: isSame, Sync: p.sync, MaxBatch: batch, Workers: 1, MaxBackoff: maxBackoff,
+		Name: Name, NeedsSync: p.needsSync, Same: p.isSame, Sync: p.sync, MaxBatch: batch, Workers: 1, MaxBackoff: maxBackoff,
 	}, c.Nodes)
 	if err != nil {
 		return false, fmt.Errorf("starting controller %s: %w", Name, err)
@@ -143,10 +144,10 @@ func (p *ipam) needsSync(node *v1.Node) bool {
 
 // isSame reports whether two states of a Node are the same for its podCIDRs: whose it is, which machine it has, and what
 // it has got.
-func isSame(before, after *v1.Node) bool {
+func (p *ipam) isSame(before, after *v1.Node) bool {
 	return before.UID == after.UID && before.Spec.ProviderID == after.Spec.ProviderID &&
 		before.Labels[provider.ManagedLabel] == after.Labels[provider.ManagedLabel] &&
-		hasPodCIDR(before) == hasPodCIDR(after)
+		p.needsSync(before) == p.needsSync(after) && isUnavailable(before) == isUnavailable(after)
 }
 
 // hasNetworkCondition reports whether the condition NetworkUnavailable is set, by whomever: network plugins set it too.
@@ -155,6 +156,13 @@ func (p *ipam) hasNetworkCondition(node *v1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
 		return c.Type == v1.NodeNetworkUnavailable &&
 			(p.Routes || c.Status != v1.ConditionTrue || c.Reason != reasonNoRoute)
+	})
+}
+
+// isUnavailable reports whether the network of the Node is not available according to its condition.
+func isUnavailable(node *v1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
+		return c.Type == v1.NodeNetworkUnavailable && c.Status == v1.ConditionTrue
 	})
 }
 
@@ -197,6 +205,8 @@ func (p *ipam) sync(ctx context.Context, batch []nodequeue.Work) map[nodequeue.T
 // syncNode sets what a Node lacks: the podCIDRs that were found for it, or the condition.
 func (p *ipam) syncNode(ctx context.Context, node *v1.Node, podCIDRs []string, err error) error {
 	switch {
+	case errors.Is(err, errNotAssigned) && !isUnavailable(node):
+		return nil // of another allocator; nothing is wrong with a Node without the condition
 	case err != nil:
 		return err
 	case hasPodCIDR(node):

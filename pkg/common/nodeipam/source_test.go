@@ -200,13 +200,13 @@ func TestPodCIDRThatIsNotOfTheInstance(t *testing.T) {
 				t.Errorf("conditions of %s: %v", name, got)
 			}
 		}
-		told := false
+		reported := false
 		for len(c.events.Events) > 0 {
 			event := <-c.events.Events
-			told = told || strings.Contains(event, "its podCIDRs are 10.0.0.0/24, and those of the instance of toy://old are "+
+			reported = reported || strings.Contains(event, "its podCIDRs are 10.0.0.0/24, and those of the instance of toy://old are "+
 				"10.0.9.0/24; delete the node")
 		}
-		if !told {
+		if !reported {
 			t.Error("no Event of the Node with the podCIDR")
 		}
 	})

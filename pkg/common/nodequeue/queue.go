@@ -33,8 +33,8 @@ type Options struct {
 	Name string
 	// NeedsSync reports whether the queue has to sync a Node. It does no I/O.
 	NeedsSync func(*v1.Node) bool
-	// Same reports whether nothing has changed that a sync depends on: a Node whose sync failed waits for its next attempt
-	// then. Kubelets write the status of their Nodes as often as they like.
+	// Same reports whether nothing has changed that a sync depends on: the Node is not synced again then, and one whose
+	// sync failed waits for its next attempt. Kubelets write the status of their Nodes as often as they like.
 	Same func(before, after *v1.Node) bool
 	// Deleted returns the ID of the instance of a deleted Node, if the queue has to sync it.
 	Deleted func(*v1.Node) (instanceID string, ok bool)
@@ -94,8 +94,7 @@ func New(o Options, nodes coreinformers.NodeInformer) (*Queue, error) {
 func (q *Queue) updated(old, object any) {
 	before, _ := old.(*v1.Node)
 	after, ok := object.(*v1.Node)
-	if ok && before != nil && q.options.Same != nil && q.queue.NumRequeues(Task{Node: after.Name}) > 0 &&
-		q.options.Same(before, after) {
+	if ok && before != nil && q.options.Same != nil && q.options.Same(before, after) {
 		return
 	}
 	q.changed(object)

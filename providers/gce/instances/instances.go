@@ -82,7 +82,7 @@ func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, erro
 		switch {
 		case cloudapi.Is(err, cloudapi.NotFound):
 			missing = append(missing, id)
-		// Its zone may be disrupted, or a kubelet has made its name up. The others of the call are not affected.
+		// Its zone may be disrupted, or its name is that of no zone. The others of the call are not affected.
 		case cloudapi.Is(err, cloudapi.Unavailable, cloudapi.Invalid) && ctx.Err() == nil:
 			uncertain = append(uncertain, common.Instance{ID: id, Uncertain: err})
 		case err != nil:
