@@ -139,7 +139,7 @@ var (
 		"Correct --provider-id of its kubelet, delete the Node, and restart the kubelet.")
 	CIDRNotAvailable = defineWarning(onNode, "CIDRNotAvailable",
 		"The node gets no podCIDR: the cloud has assigned no range to its machine, another node has it, --cluster-cidr is "+
-			"used up, or the API server rejects it.",
+			"used up, or the API server rejects it. Or the machine does not have the podCIDR of the node.",
 		"The message says how a machine gets a range, which node has it, or which range is too small.")
 )
 
