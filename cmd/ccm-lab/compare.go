@@ -17,6 +17,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab/bench"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+	"github.com/unified-ccm/unified-ccm/providers/aws"
+	"github.com/unified-ccm/unified-ccm/providers/openstack"
 )
 
 const compareLong = `Run the same scenarios on every cloud and report what each does: works, works
@@ -143,6 +145,9 @@ func (o compareOptions) columns() ([]compare.Column, error) {
 	var out []compare.Column
 	for _, name := range names {
 		out = append(out, compare.Columns(name, o.servicesAt)...)
+	}
+	if len(o.providers) == 0 && len(o.binaries) == 0 && o.servicesAt == "" {
+		out = append(out, compare.MixedColumn(openstack.ProviderName, aws.ProviderName))
 	}
 	for i, binary := range o.binaries {
 		manager := bench.Manager{Binary: binary, Args: o.args}

@@ -29,6 +29,8 @@ type Column struct {
 	// Provider is one of lab.Providers, and Kind one of its kinds of load balancers.
 	Provider string
 	Kind     lab.BalancerKind
+	// Others are further clouds of the same cluster and manager, with a node each.
+	Others []string
 	// Manager is another manager's binary; the zero value is ccm.
 	Manager bench.Manager
 	// ServicesAt is lab.SimulatorOptions.Services.
@@ -50,6 +52,15 @@ func Columns(name, servicesAt string) []Column {
 		out = append(out, c)
 	}
 	return out
+}
+
+// MixedColumn returns the column of a cloud in a cluster that has nodes of another cloud too. It should show what the
+// cloud's own column shows.
+func MixedColumn(name, other string) Column {
+	c := Columns(name, "")[0]
+	d, _ := provider.Get(other)
+	c.Name, c.Title, c.Others = name+"-with-"+other, c.Title+", in one cluster with "+d.Title, []string{other}
+	return c
 }
 
 // ManagerColumns returns the columns of another manager on a cloud: one for each kind of load balancers.
@@ -121,7 +132,8 @@ func startColumn(ctx context.Context, o Options, column *Column) (_ *run, err er
 		args = append(args, bench.OwnArgs()...)
 	}
 	cluster, err := lab.StartCluster(ctx, binaries, lab.ClusterOptions{
-		Provider: column.Provider, Dir: dir, Listen: column.Manager.Listen,
+		Provider: strings.Join(append([]string{column.Provider}, column.Others...), ","),
+		Dir:      dir, Listen: column.Manager.Listen,
 		Cloud:       lab.SimulatorOptions{Services: column.ServicesAt, IPv6: true},
 		ManagerArgs: slices.Concat(args, column.Manager.Args), CloudConfig: column.Manager.Config,
 	})
@@ -160,6 +172,12 @@ func (r *run) prepare(ctx context.Context) error {
 		r.nodes = append(r.nodes, node.Name)
 	}
 	slices.Sort(r.nodes)
+	for i, cloud := range r.cluster.Clouds[1:] {
+		machine := lab.DemoMachine(lab.MaxNodes - i)
+		if err := lab.JoinNode(ctx, r.cluster.Plane.Client, cloud.World, machine); err != nil {
+			return err
+		}
+	}
 	waitCtx, cancel := context.WithTimeout(ctx, r.scaled(readyTimeout))
 	defer cancel()
 	// A manager without instances initialises no node: the scenarios show that.
@@ -236,7 +254,11 @@ func (r *run) restartFor(ctx context.Context, s Scenario) error {
 func (r *run) scenarioArgs() []string {
 	args := r.ownArgs()
 	if r.scenario.Routes {
-		args = append(args, "--configure-cloud-routes=true", "--cluster-cidr="+lab.PodRange,
+		clouds := "true"
+		if len(r.Others) > 0 {
+			clouds = r.Provider // with several, each is named
+		}
+		args = append(args, "--configure-cloud-routes="+clouds, "--cluster-cidr="+lab.PodRange,
 			"--route-reconciliation-period=2s")
 	}
 	return args

@@ -68,9 +68,7 @@ func Run(ctx context.Context, o Options) (report.Report, error) {
 // IsComplete reports whether the results to resume from are complete, so that Run starts nothing.
 func IsComplete(o Options) bool {
 	r := newResult(o)
-	return r.total == 0 && !slices.ContainsFunc(o.Columns, func(c Column) bool {
-		return o.Operations && !r.isMeasured(c.Name)
-	})
+	return r.total == 0 && !slices.ContainsFunc(o.Columns, func(c Column) bool { return r.needsOperations(&c) })
 }
 
 // result is a report while columns add to it.

@@ -41,7 +41,7 @@ func operations() []report.Operation {
 
 // measure runs the operations on a cluster of their own.
 func (r *result) measure(ctx context.Context, column *Column) error {
-	if !r.options.Operations || r.isMeasured(column.Name) {
+	if !r.needsOperations(column) {
 		return nil
 	}
 	dir := filepath.Join(r.options.Dir, column.Name+"-operations")
@@ -79,6 +79,12 @@ func (r *result) phases(column string) []string {
 		out = append(out, o.ID)
 	}
 	return out
+}
+
+// needsOperations reports whether the operations of a column are to be measured. The benchmark of several clouds measures
+// those of a mixed cluster.
+func (r *result) needsOperations(column *Column) bool {
+	return r.options.Operations && len(column.Others) == 0 && !r.isMeasured(column.Name)
 }
 
 // isMeasured reports whether a resumed run has the operations of a column.
