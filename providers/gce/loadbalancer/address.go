@@ -24,7 +24,13 @@ var addressKind = rows.Kind[*api.Address, *struct{}]{
 // reserve plans the reservation of the address of a forwarding rule that is about to be replaced, unless it is
 // reserved.
 func (d *differ) reserve(rule api.ForwardingRule) []plan.Ref {
-	if slices.ContainsFunc(d.have.Addresses, func(a api.Address) bool { return a.Address == rule.IPAddress }) {
+	isInternal := rule.Scheme == api.SchemeInternal
+	isReserved := func(a api.Address) bool {
+		return a.Address == rule.IPAddress && (a.AddressType == api.SchemeInternal) == isInternal &&
+			// Another network may have a subnet with the same addresses.
+			(!isInternal || rule.Subnetwork == "" || api.Path(a.Subnetwork) == api.Path(rule.Subnetwork))
+	}
+	if slices.ContainsFunc(d.have.Addresses, isReserved) {
 		return nil
 	}
 	var after []plan.Ref

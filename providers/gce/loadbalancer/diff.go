@@ -37,12 +37,13 @@ func (d *differ) ensure() error {
 	checks := d.ensureCheck()
 	var back []plan.Ref
 	if d.want.Internal {
-		back = d.ensureBackend(deletion, slices.Concat(checks, d.ensureGroups(d.want.Groups), replaced))
+		back = d.ensureBackend(deletion, slices.Concat(checks, d.ensureGroups(d.want.Groups)))
 	} else if replacesPool {
-		back = d.ensurePool(&pool, deletion, slices.Concat(checks, replaced))
+		back = d.ensurePool(&pool, deletion, checks)
 	} else {
-		back = d.ensurePool(nil, nil, slices.Concat(checks, replaced))
+		back = d.ensurePool(nil, nil, checks)
 	}
+	d.awaitSuccessor()
 	ruled := d.ensureRule(rule, want, deletion, slices.Concat(back, replaced))
 	d.ensureFirewalls(rule, want, ruled)
 	d.removeObsolete(slices.Concat(back, ruled))
@@ -50,6 +51,31 @@ func (d *differ) ensure() error {
 		d.plan.Warnf("%s", warning)
 	}
 	return nil
+}
+
+// awaitSuccessor lets the deletion of the forwarding rule wait for what its successor needs: the rule stays if the cloud
+// refuses one of them. What can only follow the deletion does: another protocol of the backend service, another pool.
+func (d *differ) awaitSuccessor() {
+	i := slices.IndexFunc(d.plan.Changes, func(c plan.Change) bool {
+		return c.Kind == kindRule && c.Action == plan.Delete
+	})
+	if i < 0 {
+		return
+	}
+	follows := map[plan.Ref]bool{d.plan.Changes[i].Ref: true}
+	for found := true; found; {
+		found = false
+		for _, c := range d.plan.Changes {
+			if !follows[c.Ref] && slices.ContainsFunc(c.After, func(r plan.Ref) bool { return follows[r] }) {
+				follows[c.Ref], found = true, true
+			}
+		}
+	}
+	for _, c := range d.plan.Changes {
+		if c.Action != plan.Delete && !follows[c.Ref] && !slices.Contains(d.plan.Changes[i].After, c.Ref) {
+			d.plan.Changes[i].After = append(d.plan.Changes[i].After, c.Ref)
+		}
+	}
 }
 
 // removeRule plans the deletion of the forwarding rule.
@@ -280,6 +306,11 @@ func keep(want model.Desired, have Observed, held []plan.Difference) model.Desir
 		want.Rule = kept
 		if want.Internal && isHeld(kindRule, fieldBackend) {
 			want.Backend = keptBackend(want.Backend, have)
+			// The forwarding rule of a backend service that stays has its protocol.
+			if want.Backend.Protocol != want.Rule.IPProtocol {
+				want.Rule = existing[0]
+				want.Firewall.Allowed = have.Firewalls[want.Firewall.Name].Allowed
+			}
 		}
 	}
 	if have.Pool != nil && !want.Internal {
@@ -293,6 +324,11 @@ func keep(want model.Desired, have Observed, held []plan.Difference) model.Desir
 	if firewall, ok := have.Firewalls[want.Firewall.Name]; ok {
 		kept := rows.Keep(&firewallKind, []api.Firewall{want.Firewall}, []api.Firewall{firewall}, held)
 		want.Firewall.SourceRanges, want.Firewall.Allowed = kept[0].SourceRanges, kept[0].Allowed
+		want.Firewall.Network = kept[0].Network
+	}
+	if firewall, ok := have.Firewalls[want.ProbeFirewall.Name]; ok {
+		kept := rows.Keep(&firewallKind, []api.Firewall{want.ProbeFirewall}, []api.Firewall{firewall}, held)
+		want.ProbeFirewall.Network = kept[0].Network
 	}
 	return want
 }

@@ -1,6 +1,8 @@
 package loadbalancer
 
 import (
+	"slices"
+
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -35,6 +37,11 @@ func (d *differ) add(change plan.Change, step any, after ...plan.Ref) plan.Ref {
 // isUsed reports whether others use an object that is to be deleted.
 func (d *differ) isUsed(link string) bool {
 	return d.have.Used[api.Path(link)] || d.have.Kept[api.Path(link)]
+}
+
+// existing returns the instances without those that do not exist.
+func (d *differ) existing(ids []string) []string {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return d.have.Kept[missingInstance(id)] })
 }
 
 // warnAs adds a warning with a reason of its own.

@@ -40,6 +40,7 @@ func firewallRows(markDestination bool) []rows.Row[*api.Firewall, *api.FirewallP
 		},
 		{
 			Name: "network", Value: rows.Of(api.Last, func(f *api.Firewall) *string { return &f.Network }),
+			Effect: rows.Traffic("the firewall is replaced by one in another network"),
 		},
 		{
 			Name: "sourceRanges", Value: rows.Of(showRanges, func(f *api.Firewall) *[]string { return &f.SourceRanges }),

@@ -36,6 +36,7 @@ func (d *differ) ensureGroups(groups []model.Group) []plan.Ref {
 		return nil
 	}
 	for _, want := range groups {
+		want.Members = d.existing(want.Members)
 		have := model.Group{Zone: want.Zone}
 		i := slices.IndexFunc(d.have.Groups, func(g model.Group) bool { return g.Zone == want.Zone })
 		var after []plan.Ref
@@ -206,6 +207,9 @@ func (w writer) updateGroup(ctx context.Context, want model.Group, remove []stri
 func (w writer) changeGroup(ctx context.Context, call *api.Call, zone string, ids []string,
 	change func(*model.Group)) error {
 	err := w.api.Change(ctx, call, api.Target{Zone: zone, Name: w.groupName()}, instanceList(ids, w.instanceLink))
+	if call == api.InstanceGroupsAddInstances && w.isMissing(ctx, ids, err) {
+		return nil
+	}
 	if err != nil {
 		w.groups.Invalidate()
 		return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -241,7 +242,11 @@ func TestGroupsOfAnotherControllerAreUsed(t *testing.T) {
 func TestGroupsHaveInstancesOfOneSubnet(t *testing.T) {
 	t.Parallel()
 	nodes := []model.Node{{Instance: "r1-b/node-1", Subnet: ""}, {Instance: "r1-b/node-2", Subnet: "s"}, {Instance: "r1-b/node-3", Subnet: "other"}}
-	got := model.GroupsOf(nodes, "s")
+	shared := model.SharedState{Subnetwork: "s", Environment: api.Environment{Region: "r1"}}
+	got, warnings := model.GroupsOf(append(nodes, model.Node{Instance: "r2-b/node-4"}), shared, nil)
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "outside of the region r1 receive no traffic: node-4") {
+		t.Errorf("warnings %q", warnings)
+	}
 	if want := []model.Group{{Zone: "r1-b", Members: []string{"r1-b/node-1", "r1-b/node-2"}}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v", got)
 	}
@@ -249,7 +254,7 @@ func TestGroupsHaveInstancesOfOneSubnet(t *testing.T) {
 	for i := range model.MaxMembers + 1 {
 		many = append(many, model.Node{Instance: fmt.Sprintf("r1-b/node-%04d", i)})
 	}
-	if got := model.GroupsOf(many, ""); len(got[0].Members) != model.MaxMembers {
+	if got, _ := model.GroupsOf(many, shared, nil); len(got[0].Members) != model.MaxMembers {
 		t.Errorf("%d members", len(got[0].Members))
 	}
 }

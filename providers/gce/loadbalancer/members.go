@@ -23,9 +23,11 @@ func (d *differ) planMembers(nodes []model.Node, shared model.SharedState) {
 		have := existingPool(*d.have.Pool)
 		want := have
 		want.Instances, _ = model.PoolMembers(nodes, shared.Environment.Region, nil)
+		want.Instances = d.existing(want.Instances)
 		d.ensureMembers(have, want)
 	} else {
-		d.planGroups(model.GroupsOf(nodes, api.Last(shared.Subnetwork)))
+		groups, _ := model.GroupsOf(nodes, shared, nil)
+		d.planGroups(groups)
 	}
 	d.planTags(shared.NodeTags)
 }

@@ -24,6 +24,8 @@ type Observed struct {
 	ExternalRead, InternalRead bool
 
 	Rule *api.ForwardingRule
+	// Rules are all forwarding rules of the region, by name.
+	Rules map[string]api.ForwardingRule
 	// Elsewhere is a forwarding rule of our name that another controller has made.
 	Elsewhere *api.ForwardingRule
 
@@ -145,7 +147,7 @@ func (s *store) observed(key lbcommon.Key, clusterID string, e api.Environment) 
 		NodePoolCheck: s.poolChecks.find(names.NodeHealthCheck(clusterID)),
 		NodeCheck:     s.checks.find(names.NodeHealthCheck(clusterID)),
 		Address:       s.addresses.find(name), Firewalls: map[string]api.Firewall{},
-		Used: s.heldNow(), Kept: s.keptNow(), Denied: s.deniedNow(),
+		Used: s.heldNow(), Kept: s.keptNow(), Denied: s.deniedNow(), Rules: s.rules.table.All(),
 	}
 	if rule := s.rules.find(name); rule != nil && isOurs(*rule) {
 		o.Rule = rule
@@ -192,8 +194,10 @@ func (s *store) findUses(o *Observed, name string) {
 		}
 	}
 	for _, rule := range s.rules.table.All() {
-		if rule.Name != name && rule.BackendService != "" {
-			o.Used[api.Path(rule.BackendService)] = true
+		for _, link := range []string{rule.BackendService, rule.Target} {
+			if rule.Name != name && link != "" {
+				o.Used[api.Path(link)] = true
+			}
 		}
 	}
 	prefix := "k8s-" + o.ClusterID + "-internal-"

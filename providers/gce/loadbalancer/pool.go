@@ -2,9 +2,11 @@ package loadbalancer
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
@@ -69,6 +71,14 @@ func (d *differ) replacesPool() (plan.Change, bool) {
 		return plan.Change{}, false
 	}
 	have := existingPool(*d.have.Pool)
+	if d.have.Used[api.Path(d.link(api.TargetPoolsDelete, api.Target{Name: have.Name}))] {
+		// It cannot be deleted, and the Service's own forwarding rule would be deleted without a successor.
+		d.plan.Warnf("another forwarding rule uses the target pool %s, which keeps its session affinity: delete that "+
+			"forwarding rule to change it", have.Name)
+		d.plan.Unapplied = append(d.plan.Unapplied, intent.FieldSessionAffinity)
+		d.want.Pool.SessionAffinity = have.SessionAffinity
+		return plan.Change{}, false
+	}
 	change, replace := poolKind.Replace(&have, &d.want.Pool)
 	change.ID = have.Name
 	return change, replace
@@ -77,6 +87,7 @@ func (d *differ) replacesPool() (plan.Change, bool) {
 // ensurePool plans the pool. The deletion of one that is replaced waits for that of its forwarding rule.
 func (d *differ) ensurePool(replaced *plan.Change, ruleDeletion, checks []plan.Ref) []plan.Ref {
 	want := d.want.Pool
+	want.Instances = d.existing(want.Instances)
 	if d.have.Pool == nil || replaced != nil {
 		after := checks
 		if replaced != nil {
@@ -138,10 +149,15 @@ func (s poolCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	for _, id := range first {
 		want.Instances = append(want.Instances, w.instanceLink(id))
 	}
-	err = w.pools.create(ctx, want, func(have *api.TargetPool) bool {
+	isWanted := func(have *api.TargetPool) bool {
 		existing, wanted := existingPool(*have), existingPool(want)
 		return poolKind.Equal(&existing, &wanted)
-	})
+	}
+	err = w.pools.create(ctx, want, isWanted)
+	if cloudapi.Is(err, cloudapi.NotFound, cloudapi.Invalid) && len(first) > 0 { // one of them may not exist
+		want.Instances, first = nil, nil
+		err = w.pools.create(ctx, want, isWanted)
+	}
 	if err != nil || len(first) == len(s.want.Instances) {
 		return err
 	}
@@ -205,12 +221,14 @@ type memberUpdate struct {
 
 // Do implements plan.Step.
 func (s memberUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	if err := w.addMembers(ctx, s.pool, s.add); err != nil {
-		return err
-	}
-	return inBatches(s.remove, cloudapi.NotFound, func(ids []string) error {
-		err := w.api.Change(ctx, api.TargetPoolsRemoveInstance, api.Target{Name: s.pool}, instanceList(ids, w.instanceLink))
-		return w.pools.changed(s.pool, err, func(p *api.TargetPool) {
+	// A node that cannot be added keeps no other one in the pool.
+	return errors.Join(w.addMembers(ctx, s.pool, s.add), w.removeMembers(ctx, s.pool, s.remove))
+}
+
+func (w writer) removeMembers(ctx context.Context, pool string, remove []string) error {
+	return inBatches(remove, cloudapi.NotFound, func(ids []string) error {
+		err := w.api.Change(ctx, api.TargetPoolsRemoveInstance, api.Target{Name: pool}, instanceList(ids, w.instanceLink))
+		return w.pools.changed(pool, err, func(p *api.TargetPool) {
 			p.Instances = slices.DeleteFunc(slices.Clone(p.Instances), func(link string) bool {
 				return slices.Contains(ids, api.InstanceID(link))
 			})
@@ -221,6 +239,9 @@ func (s memberUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 func (w writer) addMembers(ctx context.Context, pool string, ids []string) error {
 	return inBatches(ids, cloudapi.AlreadyExists, func(ids []string) error {
 		err := w.api.Change(ctx, api.TargetPoolsAddInstance, api.Target{Name: pool}, instanceList(ids, w.instanceLink))
+		if w.isMissing(ctx, ids, err) {
+			return nil
+		}
 		return w.pools.changed(pool, err, func(p *api.TargetPool) {
 			p.Instances = slices.Clone(p.Instances)
 			for _, id := range ids {

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"math"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -170,11 +173,73 @@ func (d *differ) reservedAddress(a *api.Address) (*api.Address, error) {
 	if d.want.Internal {
 		kind = api.SchemeInternal
 	}
+	if isBalancer(a.Name) && a.Name != d.name() && !belongsTo(a.Description, d.key) {
+		return nil, d.invalid("this manager has reserved it for another Service, whose load balancer is being replaced")
+	}
+	if err := d.checkUsers(a); err != nil {
+		return nil, err
+	}
 	if cmp.Or(a.AddressType, api.SchemeExternal) != kind {
 		return nil, d.invalid("it is an %s address, and the load balancer is %s",
 			strings.ToLower(a.AddressType), strings.ToLower(kind))
 	}
 	return a, d.checkTier(a.NetworkTier)
+}
+
+// checkUsers returns an error if a machine has the address, or another forwarding rule with the same ports: the one of
+// the Service would be deleted before Compute Engine refuses its successor.
+func (d *differ) checkUsers(a *api.Address) error {
+	for _, user := range a.Users {
+		if !strings.Contains(api.Path(user), "forwardingRules/") {
+			return d.invalid("%s has it", api.Path(user))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.have.Rules)) {
+		rule := d.have.Rules[name]
+		if rule.Name != d.name() && rule.IPAddress == a.Address && overlaps(rule, d.want.Rule) {
+			return d.invalid("the forwarding rule %s has it, with %s ports of the range %s", rule.Name, rule.IPProtocol,
+				cmp.Or(rule.PortRange, strings.Join(rule.Ports, ", "), "all"))
+		}
+	}
+	return nil
+}
+
+// overlaps reports whether two forwarding rules of one address have a port in common.
+func overlaps(a, b api.ForwardingRule) bool {
+	if a.IPProtocol != b.IPProtocol {
+		return false
+	}
+	for _, p := range portRanges(a) {
+		for _, q := range portRanges(b) {
+			if p[0] <= q[1] && q[0] <= p[1] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// portRanges returns the first and the last port of each range of a forwarding rule.
+func portRanges(r api.ForwardingRule) (out [][2]int) {
+	texts := r.Ports
+	if r.PortRange != "" {
+		texts = []string{r.PortRange}
+	}
+	for _, text := range texts {
+		first, last, found := strings.Cut(text, "-")
+		if !found {
+			last = first
+		}
+		from, err := strconv.Atoi(first)
+		to, lastErr := strconv.Atoi(last)
+		if err == nil && lastErr == nil {
+			out = append(out, [2]int{from, to})
+		}
+	}
+	if len(texts) == 0 {
+		out = append(out, [2]int{0, math.MaxUint16})
+	}
+	return out
 }
 
 // checkTier returns an error if the Service requests another network tier than the one of its address. Empty is a tier

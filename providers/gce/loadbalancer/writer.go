@@ -79,6 +79,24 @@ func releaseAll(list []func()) func() {
 	}
 }
 
+// missingInstance is the entry of an instance in Observed.Kept that does not exist, although a Node has its provider ID.
+func missingInstance(id string) string { return "missing/" + id }
+
+// isMissing reports whether the cloud refused to add an instance because it does not exist, and remembers it: it stays
+// out for a while, so that it keeps no other instance, and no forwarding rule, from being added.
+func (w writer) isMissing(ctx context.Context, ids []string, err error) bool {
+	if len(ids) != 1 || !cloudapi.Is(err, cloudapi.NotFound, cloudapi.Invalid) {
+		return false
+	}
+	zone, name := names.SplitInstanceID(ids[0])
+	err = w.api.Get(ctx, api.InstancesGet, api.Target{Zone: zone, Name: name}, &api.Instance{})
+	if !cloudapi.Is(err, cloudapi.NotFound, cloudapi.Invalid) {
+		return false
+	}
+	w.recordKept(missingInstance(ids[0]))
+	return true
+}
+
 // inBatches makes a call for instances, in as few calls as the cloud allows. If a call is refused because of one of
 // them, each gets a call of its own, so that the others are not affected. Errors of the class done are success.
 func inBatches(ids []string, done cloudapi.Class, call func(ids []string) error) error {

@@ -61,12 +61,14 @@ type Node struct {
 	Instance, Subnet string
 }
 
-// NodesOf returns the nodes with instances. Those without a provider ID, or with one of another cloud, receive no
-// traffic.
+// NodesOf returns the nodes with instances. Those without a provider ID, with one of another cloud, or with that of an
+// instance of another name receive no traffic: kubelets choose their provider IDs, and the names of their nodes are
+// those of their certificates.
 func NodesOf(nodes []*v1.Node, instanceID func(providerID string) (string, error)) []Node {
 	out := make([]Node, 0, len(nodes))
 	for _, node := range nodes {
-		if id, err := instanceID(node.Spec.ProviderID); err == nil {
+		id, err := instanceID(node.Spec.ProviderID)
+		if _, name := names.SplitInstanceID(id); err == nil && name == names.InstanceName(node.Name) {
 			out = append(out, Node{id, node.Labels[subnetLabel]})
 		}
 	}
@@ -147,7 +149,7 @@ func New(key lbcommon.Key, in intent.Service, nodes []Node, shared SharedState,
 	b.setFirewalls(protocol)
 	if b.out.Internal {
 		b.setInternal(protocol)
-		b.out.Groups = GroupsOf(nodes, api.Last(shared.Subnetwork))
+		b.out.Groups, b.out.Warnings = GroupsOf(nodes, shared, b.out.Warnings)
 	} else {
 		b.setExternal()
 		b.out.Pool.Instances, b.out.Warnings = PoolMembers(nodes, shared.Environment.Region, b.out.Warnings)
@@ -182,6 +184,12 @@ func (b *builder) checkFamilies() {
 				"IPv4 addresses only: write PreferDualStack")
 	case len(b.in.Families) > 1:
 		b.out.Warnings = append(b.out.Warnings, "the load balancer has an IPv4 address only")
+	}
+	isIPv4 := func(p netip.Prefix) bool { return p.Addr().Is4() }
+	if len(b.in.SourceRanges) > 0 && !slices.ContainsFunc(b.in.SourceRanges, isIPv4) {
+		// A firewall without source ranges admits everybody.
+		b.problems.Add(intent.KeySourceRanges, fmt.Sprint(b.in.SourceRanges), "load balancers of this manager have IPv4 "+
+			"addresses only: add the IPv4 ranges that may connect")
 	}
 }
 
@@ -353,25 +361,34 @@ func sourceRanges(in intent.Service) []string {
 	return out
 }
 
-// PoolMembers returns the instances that a pool of a region can have, with a warning about others.
-func PoolMembers(nodes []Node, region string, warnings []string) (members, allWarnings []string) {
+// inRegion returns the nodes in a region, with a warning about others: no object of a load balancer can have them.
+func inRegion(nodes []Node, region string, warnings []string) (inside []Node, allWarnings []string) {
 	var outside []string
 	for _, node := range nodes {
 		if zone, name := names.SplitInstanceID(node.Instance); names.RegionOf(zone) != region {
 			outside = append(outside, name)
 			continue
 		}
-		members = append(members, node.Instance)
+		inside = append(inside, node)
 	}
 	if len(outside) > 0 {
 		warnings = append(warnings, fmt.Sprintf("instances outside of the region %s receive no traffic: %s", region,
 			strings.Join(intent.Limit(outside), ", ")))
 	}
-	return members, warnings
+	return inside, warnings
 }
 
-// GroupsOf returns the instances by zone. A group has the first ones by name, and only those of one subnet.
-func GroupsOf(nodes []Node, subnet string) []Group {
+// PoolMembers returns the instances that a pool of a region can have, with a warning about others.
+func PoolMembers(nodes []Node, region string, warnings []string) (members, allWarnings []string) {
+	nodes, warnings = inRegion(nodes, region, warnings)
+	return InstancesOf(nodes), warnings
+}
+
+// GroupsOf returns the instances of the region by zone, with a warning about others. A group has the first ones by name,
+// and only those of one subnet.
+func GroupsOf(nodes []Node, shared SharedState, warnings []string) (groups []Group, allWarnings []string) {
+	subnet := api.Last(shared.Subnetwork)
+	nodes, warnings = inRegion(nodes, shared.Environment.Region, warnings)
 	byZone := map[string][]string{}
 	var zones []string
 	for _, node := range nodes {
@@ -386,10 +403,10 @@ func GroupsOf(nodes []Node, subnet string) []Group {
 		byZone[zone] = append(byZone[zone], id)
 	}
 	slices.Sort(zones)
-	groups := make([]Group, len(zones))
+	groups = make([]Group, len(zones))
 	for i, zone := range zones {
 		members := slices.Sorted(slices.Values(byZone[zone]))
 		groups[i] = Group{Zone: zone, Members: members[:min(len(members), MaxMembers)]}
 	}
-	return groups
+	return groups, warnings
 }

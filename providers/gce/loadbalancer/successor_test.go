@@ -1,0 +1,164 @@
+package loadbalancer
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/providers/gce/config"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
+)
+
+// fails syncs a Service, and fails unless the error has a text.
+func (r *rig) fails(text string, service *v1.Service, nodes ...*v1.Node) {
+	r.Helper()
+	_, err := r.controller.EnsureLoadBalancer(r.Context(), "c", service, nodes)
+	if err == nil || !strings.Contains(err.Error(), text) {
+		r.Errorf("error %v, want %q", err, text)
+	}
+}
+
+const rulePath = "regions/r1/forwardingRules/"
+
+// The forwarding rule of a Service stays if the cloud refuses what its successor needs.
+func TestRuleStaysWithoutItsSuccessor(t *testing.T) {
+	t.Parallel()
+	affinity := func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityClientIP }
+	for name, tc := range map[string]struct {
+		before, edit func(*v1.Service)
+		denied       string
+	}{
+		"another backend service": {edit: func(s *v1.Service) {
+			delete(s.Annotations, annotation.KeyBackendShare)
+		}, before: func(s *v1.Service) {
+			internal(s).Annotations[annotation.KeyBackendShare] = "true"
+		}, denied: "backendServices.insert"},
+		"internal": {edit: func(s *v1.Service) { internal(s) }, denied: "backendServices.insert"},
+		"external": {before: func(s *v1.Service) { internal(s) }, edit: func(s *v1.Service) {
+			delete(s.Annotations, annotation.KeyType)
+		}, denied: "targetPools.insert"},
+		"pool that another rule uses": {edit: affinity},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, config.Global{SubnetworkName: "s"})
+			s, n := service("web", webUID, 80), node("r1-b", "node-1")
+			if tc.before != nil {
+				tc.before(s)
+			}
+			ip := r.ensure(s, n)
+			if tc.denied == "" {
+				r.put(rulePath+"manual", map[string]any{"name": "manual", "IPAddress": "203.0.113.99",
+					"target": r.object(t, rulePath+web)["target"], "loadBalancingScheme": "EXTERNAL", "portRange": "80-80"})
+			}
+			r.restart(config.Global{SubnetworkName: "s"})
+			r.ensure(s, n)
+			r.denied[tc.denied] = true
+			s = edit(s, tc.edit)
+			_, _ = r.controller.EnsureLoadBalancer(r.Context(), "c", s, []*v1.Node{n})
+			if rule := r.objects[rulePath+web]; rule == nil || rule["IPAddress"] != ip {
+				t.Errorf("the forwarding rule is %v", rule)
+			}
+		})
+	}
+}
+
+// An address that another user has is refused before the forwarding rule is deleted.
+func TestAddressesOfOthers(t *testing.T) {
+	t.Parallel()
+	const taken = "203.0.113.200"
+	for name, tc := range map[string]struct {
+		put  func(*rig)
+		ip   string
+		text string
+	}{
+		"a machine has it": {text: "instances/vm has it", put: func(r *rig) {
+			r.put("regions/r1/addresses/static", map[string]any{"name": "static", "address": taken, "status": "IN_USE",
+				"users": []any{"https://www.googleapis.com/compute/v1/projects/p/zones/r1-b/instances/vm"}})
+		}},
+		"another rule has its ports": {text: "the forwarding rule other has it", put: func(r *rig) {
+			r.put("regions/r1/addresses/static", map[string]any{"name": "static", "address": taken})
+			r.put(rulePath+"other", map[string]any{"name": "other", "IPAddress": taken, "IPProtocol": "TCP",
+				"portRange": "443-8443", "loadBalancingScheme": "EXTERNAL"})
+		}},
+		"it is reserved for another Service": {text: "reserved it for another Service", put: func(r *rig) {
+			r.put("regions/r1/addresses/"+db, map[string]any{"name": db, "address": taken,
+				"description": `{"kubernetes.io/service-name":"default/db"}`})
+		}},
+		"another rule has other ports": {put: func(r *rig) {
+			r.put("regions/r1/addresses/static", map[string]any{"name": "static", "address": taken})
+			r.put(rulePath+"other", map[string]any{"name": "other", "IPAddress": taken, "IPProtocol": "TCP",
+				"portRange": "444-444", "loadBalancingScheme": "EXTERNAL"})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, config.Global{})
+			s, n := service("web", webUID, 80, 443), node("r1-b", "node-1")
+			ip := r.ensure(s, n)
+			tc.put(r)
+			r.restart(config.Global{})
+			r.ensure(s, n)
+			s = edit(s, func(s *v1.Service) { s.Spec.LoadBalancerIP = taken })
+			if tc.text == "" {
+				if got := r.ensure(s, n); got != taken {
+					t.Errorf("address %s", got)
+				}
+				return
+			}
+			r.fails(tc.text, s, n)
+			if got := r.objects[rulePath+web]["IPAddress"]; got != ip {
+				t.Errorf("the forwarding rule has the address %v, had %s", got, ip)
+			}
+		})
+	}
+}
+
+// Firewalls are not replaced because the configuration names another network.
+func TestOtherNetworkReplacesNoFirewall(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, config.Global{})
+	s, n := service("web", webUID, 80), node("r1-b", "node-1")
+	r.ensure(s, n)
+	r.environment.Network = "https://www.googleapis.com/compute/v1/projects/p/global/networks/other"
+	r.restart(config.Global{SubnetworkName: "s"})
+	r.calls()
+	r.ensure(s, n)
+	r.verifyChanges()
+	if p := r.plan(s, n); len(p.Held) == 0 {
+		t.Error("nothing is held")
+	}
+}
+
+// The provider ID of a Node is that of the instance with its name.
+func TestNodeIsTheInstanceOfItsName(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, config.Global{})
+	s := service("web", webUID, 80)
+	lying := node("r1-b", "node-1")
+	lying.Spec.ProviderID = "gce://p/r1-b/database"
+	r.ensure(s, lying, node("r1-b", "node-2"), node("r1-b", "node-3.c.p.internal"))
+	members := stringsOf(r.object(t, "regions/r1/targetPools/"+web)["instances"])
+	if len(members) != 1 || !strings.HasSuffix(members[0], "node-2") {
+		t.Errorf("members %q", members)
+	}
+}
+
+// Source ranges of IPv6 alone do not open an IPv4 load balancer to everybody, on a dual-stack Service either.
+func TestIPv6RangesOfDualStackService(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, config.Global{})
+	s, n := service("web", webUID, 80), node("r1-b", "node-1")
+	s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol}
+	s.Spec.LoadBalancerSourceRanges = []string{"2001:db8::/32"}
+	r.fails("add the IPv4 ranges", s, n)
+	s.Spec.LoadBalancerSourceRanges = []string{"2001:db8::/32", "192.0.2.0/24"}
+	r.ensure(s, n)
+	s = edit(s, func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = s.Spec.LoadBalancerSourceRanges[:1] })
+	r.fails("add the IPv4 ranges", s, n)
+	if got := stringsOf(r.object(t, firewallPath)["sourceRanges"]); !slices.Equal(got, []string{"192.0.2.0/24"}) {
+		t.Errorf("the firewall admits %q", got)
+	}
+}
