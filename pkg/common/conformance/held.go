@@ -65,8 +65,9 @@ type HeldEdits struct {
 }
 
 // RunHeldEdits holds each edit, and each pair of them, beside a further port, another interval of health checks and a
-// further node: what exists stays as it is, the port and the interval are applied, and all ports get the node. The plans hold nothing but disruptions. Then the edits are
-// allowed, and the load balancer becomes that of the Service. Every disruption of the descriptor has to be held once.
+// further node: what exists stays as it is, the port and the interval are applied, and all ports get the node. The
+// plans hold nothing but disruptions. Then the edits are allowed, and the load balancer becomes that of the Service.
+// Every disruption of the descriptor has to be held once.
 func RunHeldEdits(t *testing.T, h HeldEdits) {
 	t.Helper()
 	controllers.DiscardLogs(t)

@@ -152,39 +152,18 @@ func readyNode(i int) *v1.Node {
 // sixteen runs f for 0..n-1 on as many workers as the framework has by default.
 func sixteen(ctx context.Context, n int, f func(int)) { workqueue.ParallelizeUntil(ctx, 16, n, f) }
 
+// budgetTest is a situation with its number of calls.
+type budgetTest struct {
+	known  int // instances that exist beforehand
+	budget int
+	run    func(t *testing.T, c *cloud, i *instances.Instances)
+}
+
 func TestCallBudget(t *testing.T) {
-	tests := map[string]struct {
-		known  int // instances that exist beforehand
-		budget int
-		run    func(t *testing.T, c *cloud, i *instances.Instances)
-	}{
+	verifyBudgets(t, map[string]budgetTest{
 		"1,000 nodes join": {known: 1000, budget: 2, run: func(t *testing.T, _ *cloud, i *instances.Instances) {
 			sixteen(t.Context(), 1000, func(n int) { mustHaveMetadata(t, i, joiningNode(n)) })
 		}},
-		"1,000 nodes of one of several clouds join, at once": {known: 1000, budget: 2, run: func(t *testing.T, _ *cloud,
-			i *instances.Instances) {
-			var group sync.WaitGroup
-			for n := range 1000 {
-				group.Go(func() { mustJoin(t, i, joiningNode(n)) })
-			}
-			group.Wait()
-		}},
-		"1,000 nodes of one of several clouds join within 20 seconds, each right after its launch": {budget: 20, run: func(
-			t *testing.T, c *cloud, i *instances.Instances,
-		) {
-			var group sync.WaitGroup
-			for n := range 1000 {
-				c.launch(n)
-				group.Go(func() { mustJoin(t, i, joiningNode(n)) })
-				time.Sleep(20 * time.Millisecond)
-			}
-			group.Wait()
-		}},
-		"a node of one of several clouds joins a cluster of 5,000, and a list takes 40 seconds": {known: 5000, budget: 10,
-			run: func(t *testing.T, c *cloud, i *instances.Instances) {
-				c.latency = 4 * time.Second
-				mustJoin(t, i, joiningNode(1))
-			}},
 		"1,000 nodes join over a minute, each right after its launch": {budget: 50, run: func(t *testing.T, c *cloud, i *instances.Instances) {
 			for batch := range 10 {
 				for n := range 100 {
@@ -237,7 +216,11 @@ func TestCallBudget(t *testing.T) {
 		"lifecycle of 1,000 NotReady nodes": {known: 1000, budget: 8, run: func(t *testing.T, _ *cloud, i *instances.Instances) {
 			sixteen(t.Context(), 1000, func(n int) { mustExist(t, i, readyNode(n), true) })
 		}},
-	}
+	})
+}
+
+func verifyBudgets(t *testing.T, tests map[string]budgetTest) {
+	t.Helper()
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -265,15 +248,6 @@ func mustExist(t *testing.T, i *instances.Instances, node *v1.Node, want bool) {
 	if err != nil || got != want {
 		t.Errorf("%s exists = %v, %v, want %v", node.Name, got, err, want)
 	}
-}
-
-// mustJoin finds the instance of a node that names its cloud, and initializes the node.
-func mustJoin(t *testing.T, i *instances.Instances, node *v1.Node) {
-	t.Helper()
-	if exists, err := i.JoiningInstanceExists(t.Context(), node); !exists || err != nil {
-		t.Errorf("%s: %t, %v", node.Name, exists, err)
-	}
-	mustHaveMetadata(t, i, node)
 }
 
 func TestMetadata(t *testing.T) {

@@ -142,8 +142,8 @@ func (p *ipam) needsSync(node *v1.Node) bool {
 		(!hasPodCIDR(node) || p.routed && !p.hasNetworkCondition(node))
 }
 
-// isSame reports whether two states of a Node are the same for its podCIDRs: whose it is, which machine it has, and what
-// it has got.
+// isSame reports whether two states of a Node are the same for its podCIDRs: whose it is, which machine it has, and
+// what it has got.
 func (p *ipam) isSame(before, after *v1.Node) bool {
 	return before.UID == after.UID && before.Spec.ProviderID == after.Spec.ProviderID &&
 		before.Labels[provider.ManagedLabel] == after.Labels[provider.ManagedLabel] &&

@@ -152,15 +152,15 @@ func (c *fromCloud) proven(ctx context.Context, used usedRanges, list []*v1.Node
 	return slices.DeleteFunc(used, func(u usedRange) bool { return refuted.Has(u.node.UID) || c.isTooLarge(u) })
 }
 
-// The largest podCIDRs that a Node outside of this cloud can have. A kubelet may register its Node with more, which would
-// keep all others without podCIDRs.
+// The largest podCIDRs that a Node outside of this cloud can have. A kubelet may register its Node with more, which
+// would keep all others without podCIDRs.
 const (
 	maxPodBitsIPv4 = 16
 	maxPodBitsIPv6 = 48
 )
 
-// isTooLarge reports whether no allocator has given a podCIDR to a Node outside of this cloud: it is a whole range of the
-// cluster, or larger than any.
+// isTooLarge reports whether no allocator has given a podCIDR to a Node outside of this cloud: it is a whole range of
+// the cluster, or larger than any.
 func (c *fromCloud) isTooLarge(u usedRange) bool {
 	if c.Owns(u.node) == provider.Mine {
 		return false

@@ -237,8 +237,11 @@ func (r *result) finish() report.Report {
 				r.report.Missing = append(r.report.Missing, column.Name+" "+c.ID)
 			}
 		}
+		isMixed := slices.ContainsFunc(r.options.Columns, func(c Column) bool {
+			return c.Name == column.Name && len(c.Others) > 0
+		})
 		for _, o := range r.report.Operations {
-			if _, ok := o.Costs[column.Name]; !ok {
+			if _, ok := o.Costs[column.Name]; !ok && !isMixed {
 				r.report.Missing = append(r.report.Missing, column.Name+" "+o.ID)
 			}
 		}
