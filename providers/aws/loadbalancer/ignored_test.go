@@ -136,22 +136,56 @@ func TestListenerAttributesThatCannotBeRead(t *testing.T) {
 
 // TestTakingOverWritesNoTimeout: cloud-provider-aws ignores healthcheck-timeout on network load balancers.
 func TestTakingOverWritesNoTimeout(t *testing.T) {
-	t.Skip("causes: one row for each field, so that a field without a cause is not written")
 	r := newRig(t, sim.Options{})
 	oldManager{r, t.Context()}.network(networkShape{})
 	r.restart()
-	r.ensure(service(annotate(annotation.KeyHealthCheckTimeout, "6")))
-	r.noMutations("taking over")
+	svc := service(annotate(annotation.KeyHealthCheckTimeout, "6"))
+	r.seesOnly(svc, "ModifyTargetGroup")
+	timeout := func() int32 { return *r.groupOn(80).HealthCheckTimeoutSeconds }
+	if timeout() == 6 {
+		t.Error("another edit sets the timeout")
+	}
+	svc.Annotations[annotation.KeyHealthCheckTimeout] = "7"
+	r.ensure(svc)
+	if got := timeout(); got != 7 {
+		t.Errorf("after the edit the timeout is %d", got)
+	}
+	r.steady(svc)
 }
 
 // TestTakingOverWritesNoGroupAttributes: releases before 1.35 ignored target-group-attributes.
 func TestTakingOverWritesNoGroupAttributes(t *testing.T) {
-	t.Skip("causes: one row for each field, so that a field without a cause is not written")
 	r := newRig(t, sim.Options{})
 	oldManager{r, t.Context()}.network(networkShape{})
 	r.restart()
-	r.ensure(service(annotate(annotation.KeyGroupAttributes, "preserve_client_ip.enabled=false")))
+	const delay = "deregistration_delay.timeout_seconds"
+	svc := service(annotate(annotation.KeyGroupAttributes, "preserve_client_ip.enabled=false,"+delay+"=60"))
+	r.seesOnly(svc, "ModifyTargetGroupAttributes")
+	attributes := func() map[string]string { return r.groupAttributes(r.groupOn(80).TargetGroupArn) }
+	if got := attributes(); got[annotation.AttributePreserveClientIP] == "false" || got[delay] == "60" {
+		t.Errorf("another edit sets the attributes: %v", got)
+	}
+	svc.Annotations[annotation.KeyGroupAttributes] = "preserve_client_ip.enabled=false," + delay + "=61"
+	r.ensure(svc)
+	if got := attributes(); got[delay] != "61" || got[annotation.AttributePreserveClientIP] == "false" {
+		t.Errorf("after the edit the attributes are %v", got)
+	}
+	r.steady(svc)
+}
+
+// seesOnly takes over a load balancer, which changes nothing, and makes another edit, which does not call an operation.
+func (r *rig) seesOnly(svc *v1.Service, operation string) {
+	r.t.Helper()
+	r.ensure(svc)
 	r.noMutations("taking over")
+	r.steady(svc)
+	r.log().Reset()
+	svc.Annotations[annotation.KeyCrossZone] = "true"
+	r.ensure(svc)
+	if calls := r.log().Count(); calls[operation] > 0 || calls["ModifyLoadBalancerAttributes"] == 0 {
+		r.t.Errorf("another edit calls %v", calls)
+	}
+	r.steady(svc)
 }
 
 // TestPortWithoutNodePortDoesNotRefuseExistingLoadBalancer adds a port to a Service that allocates no node ports:

@@ -116,7 +116,10 @@ func (balancerDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error
 	w.groups.Release(w.name)
 	_, err := w.api.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerName: &w.name})
 	err = cloudapi.IgnoreNotFound(awserr.Wrap("DeleteLoadBalancer", err))
-	return w.finish(err, func(s *store) { s.balancers.Delete(w.name) })
+	return w.finish(err, func(s *store) {
+		s.balancers.Delete(w.name)
+		s.refusals.forget(w.name, kindListeners, kindSubnets)
+	})
 }
 
 // desiredSubnets returns the desired subnets of the load balancer. If they are discovered, it keeps the subnets
@@ -180,7 +183,7 @@ func (d *differ) diffSubnets(have, want []string) {
 	}
 	var attached, detached []plan.Ref
 	if len(newZones) > 0 {
-		change := d.subnetsAttach("new zones", newZones, nil)
+		change := d.subnetsAttach("new zones", newZones, nil, nil)
 		if change.Membership = !d.want.Listed; !change.Membership { // else for the instances that join
 			movesSubnets.Declare(&change)
 		}
@@ -194,32 +197,51 @@ func (d *differ) diffSubnets(have, want []string) {
 		detached = []plan.Ref{change.Ref}
 	}
 	if len(sameZones) > 0 {
-		d.add(d.subnetsAttach("same zones", sameZones, detached))
+		before := slices.DeleteFunc(slices.Clone(toDetach), func(id string) bool {
+			return !hasZone(sameZones, d.want.Zones, d.want.Zones[id])
+		})
+		d.add(d.subnetsAttach("same zones", sameZones, before, detached))
 	}
 }
 
-func (d *differ) subnetsAttach(zones string, ids []string, after []plan.Ref) plan.Change {
+// subnetsAttach attaches subnets. Some replace those before, which are detached.
+func (d *differ) subnetsAttach(zones string, ids, before []string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindSubnets, Name: d.name + ", " + zones, Action: plan.Create},
 		Key:    d.name,
 		Fields: d.subnetFields(nil, ids),
 		After:  after,
-		Step:   subnetsAttachment{ids, d.advice()},
+		Step:   subnetsAttachment{ids, before, d.advice()},
 	}
 }
 
-// subnetsAttachment attaches the load balancer to subnets.
+// subnetsAttachment attaches the load balancer to subnets. Those before of the same zones are detached.
 type subnetsAttachment struct {
-	ids    []string
-	advice advice
+	ids, before []string
+	advice      advice
 }
 
 // Do implements plan.Step.
 func (s subnetsAttachment) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	out, err := w.api.AttachLoadBalancerToSubnets(ctx,
 		&elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &w.name, Subnets: s.ids})
-	return w.finishBalancer(s.advice.classify("AttachLoadBalancerToSubnets", err),
-		func(b *Balancer) { b.Subnets = out.Subnets })
+	err = s.advice.classify("AttachLoadBalancerToSubnets", err)
+	if len(s.before) > 0 && cloudapi.Is(err, cloudapi.Invalid, cloudapi.Quota) {
+		// Such as too few free addresses. Without the subnets before, nothing serves their zones.
+		w.store.refusals.add(w.name, kindSubnets, plan.ShowSet(s.ids), err)
+		_, restoreErr := w.api.AttachLoadBalancerToSubnets(ctx,
+			&elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &w.name, Subnets: s.before})
+		if restoreErr != nil {
+			err = fmt.Errorf("%w; attaching the subnets before again failed: %w", err,
+				awserr.Wrap("AttachLoadBalancerToSubnets", restoreErr))
+		}
+	}
+	return w.finishBalancer(err, func(b *Balancer) {
+		b.Subnets = out.Subnets
+		if len(s.before) > 0 {
+			w.store.refusals.forget(w.name, kindSubnets)
+		}
+	})
 }
 
 // subnetFields returns a field for each zone of subnets that leave or join.
@@ -250,17 +272,25 @@ func (d *differ) subnetsDetach(ids, sameZones []string, after []plan.Ref) plan.C
 		Ref:    plan.Ref{Kind: kindSubnets, Name: d.name, Action: plan.Delete},
 		Fields: d.subnetFields(ids, sameZones),
 		After:  after,
-		Step:   subnetsDetachment{ids},
+		Step:   subnetsDetachment{ids, sameZones},
 	}
 	movesSubnets.Declare(&change)
 	return change
 }
 
 // subnetsDetachment detaches the load balancer from subnets.
-type subnetsDetachment struct{ ids []string }
+type subnetsDetachment struct {
+	// replacements are attached afterwards.
+	ids, replacements []string
+}
 
-// Do implements plan.Step.
+// Do implements plan.Step. It fails before it leaves a zone whose next subnet AWS refuses.
 func (s subnetsDetachment) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	if len(s.replacements) > 0 {
+		if err := w.store.refusals.of(w.name, kindSubnets, plan.ShowSet(s.replacements)); err != nil {
+			return err
+		}
+	}
 	out, err := w.api.DetachLoadBalancerFromSubnets(ctx,
 		&elb.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: &w.name, Subnets: s.ids})
 	return w.finishBalancer(awserr.Wrap("DetachLoadBalancerFromSubnets", err),

@@ -1,9 +1,9 @@
 // Package classic manages classic load balancers, the generation that a Service gets unless it selects
 // another. Desire computes the objects that should exist, Observe reads the existing ones, and Diff plans the
-// changes between them. Its files are in layers, and refer only to earlier ones: model.go with the types, convert.go,
-// store.go, classic.go, then observe.go and inventory.go with the reads, writer.go, differ.go and disruption.go, one
-// file for each kind of object with its changes and steps, and desired.go, diff.go and members.go with what they
-// combine to.
+// changes between them. Its files are in layers, and refer only to earlier ones: model.go with the types,
+// convert.go, refusal.go, store.go, classic.go, then observe.go and inventory.go with the reads, writer.go,
+// differ.go and disruption.go, one file for each kind of object with its changes and steps, and desired.go, diff.go
+// and members.go with what they combine to.
 package classic
 
 import (

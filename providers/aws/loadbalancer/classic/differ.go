@@ -18,6 +18,8 @@ type differ struct {
 	base []plan.Ref
 	// listeners is the creation of listeners, which their policies wait for.
 	listeners []plan.Ref
+	// allowed are the changes that add rules to the managed security group.
+	allowed []plan.Ref
 	// attached is the change that attaches the subnets newZones, which the instances of their zones wait for.
 	attached []plan.Ref
 	newZones []string

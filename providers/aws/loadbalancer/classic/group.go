@@ -60,6 +60,9 @@ func (d *differ) diffManaged() (refs []vpc.GroupRef, created []plan.Ref, err err
 			if change.Kind == vpc.KindGroup && change.Action == plan.Create {
 				created = append(created, change.Ref)
 			}
+			if change.Kind == vpc.KindRules && change.Action == plan.Create {
+				d.allowed = append(d.allowed, change.Ref)
+			}
 		}
 		d.plan.Add(changes...)
 		refs = append(refs, ref)
@@ -83,7 +86,7 @@ func (d *differ) diffGroups(have []string, refs []vpc.GroupRef, created []plan.R
 	change := plan.Change{
 		Ref:    plan.Ref{Kind: kindGroups, Name: d.name, Action: plan.Update},
 		Fields: []plan.Field{{Name: vpc.FieldGroups, Before: plan.ShowSet(have), After: showRefs(refs)}},
-		After:  created,
+		After:  slices.Concat(created, d.allowed),
 		Step:   groupsUpdate{refs, d.advice()},
 	}
 	vpc.DeclareGroups(&change, have, want)
@@ -178,7 +181,25 @@ func (d *differ) diffNodeRules(refs []vpc.GroupRef, created, applied []plan.Ref,
 	}
 	rules := d.desiredNodeRules(d.source(refs))
 	rules.NotFrom, rules.RevokeAfter = d.exclusiveGroups(retired), applied
-	d.plan.Add(vpc.NodeRuleChanges(d.have.Groups, rules, created)...)
+	changes := vpc.NodeRuleChanges(d.have.Groups, rules, created)
+	d.plan.Add(changes...)
+	d.awaitNodeRules(changes)
+}
+
+// awaitNodeRules lets the change of groups wait for the rules that are added. AWS may refuse one: then nodes do not
+// allow the traffic of the other groups.
+func (d *differ) awaitNodeRules(changes []plan.Change) {
+	for i, update := range d.plan.Changes {
+		if update.Kind != kindGroups {
+			continue
+		}
+		for _, change := range changes {
+			if change.Action == plan.Create {
+				update.After = append(slices.Clone(update.After), change.Ref)
+			}
+		}
+		d.plan.Changes[i] = update
+	}
 }
 
 // keptGroups returns the security groups that the load balancer does not leave.

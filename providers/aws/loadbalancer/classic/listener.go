@@ -11,6 +11,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
@@ -99,43 +100,56 @@ func (d *differ) diffListeners(have []Listener) {
 	}
 	var after []plan.Ref
 	creation, removal := d.listenersRef(plan.Create), d.listenersRef(plan.Delete)
+	want := slices.Concat(added, replaced)
+	sorting.Func(want, compareListeners)
 	if len(removed) > 0 {
 		if len(replaced) == 0 && len(added) > 0 {
 			after = []plan.Ref{creation} // the load balancer is never without a listener
 		}
-		d.add(d.listenersDelete(removed, replaced, after))
+		d.add(d.listenersDelete(removed, replaced, want, after))
 		after = nil
 	}
 	if len(replaced) > 0 {
 		after = []plan.Ref{removal}
 	}
-	if added = append(added, replaced...); len(added) > 0 {
-		d.add(d.listenersCreate(added, after))
+	if len(want) > 0 {
+		before := slices.DeleteFunc(slices.Clone(have), func(l Listener) bool {
+			return !slices.ContainsFunc(replaced, func(r Listener) bool { return r.Port == l.Port })
+		})
+		d.add(d.listenersCreate(want, before, after))
 		d.listeners = []plan.Ref{creation}
 	}
 }
 
-func (d *differ) listenersCreate(want []Listener, after []plan.Ref) plan.Change {
-	sorting.Func(want, compareListeners)
+// listenersCreate creates listeners. Some replace those before, which are deleted.
+func (d *differ) listenersCreate(want, before []Listener, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    d.listenersRef(plan.Create),
 		Fields: []plan.Field{{Name: "listeners", After: showListeners(want)}},
 		After:  after,
-		Step:   listenersCreation{want, d.advice()},
+		Step:   listenersCreation{want, before, d.advice()},
 	}
 }
 
-// listenersCreation creates listeners. Those of the same ports are deleted before.
+// listenersCreation creates listeners. Those before of the same ports are deleted.
 type listenersCreation struct {
-	want   []Listener
-	advice advice
+	want, before []Listener
+	advice       advice
 }
 
 // Do implements plan.Step.
 func (s listenersCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	_, err := w.api.CreateLoadBalancerListeners(ctx,
 		&elb.CreateLoadBalancerListenersInput{LoadBalancerName: &w.name, Listeners: toListeners(s.want)})
-	return w.finishBalancer(s.advice.classify("CreateLoadBalancerListeners", err), func(b *Balancer) {
+	err = s.advice.classify("CreateLoadBalancerListeners", err)
+	if len(s.before) > 0 && cloudapi.Is(err, cloudapi.Invalid) {
+		w.store.refusals.add(w.name, kindListeners, showWanted(s.want), err)
+		if restoreErr := w.restoreListeners(ctx, s.before); restoreErr != nil {
+			err = fmt.Errorf("%w; creating the listeners before again failed: %w", err, restoreErr)
+		}
+	}
+	return w.finishBalancer(err, func(b *Balancer) {
+		w.store.refusals.forget(w.name, kindListeners)
 		for _, l := range s.want {
 			b.Listeners = slices.DeleteFunc(slices.Clone(b.Listeners), func(x Listener) bool { return x.Port == l.Port })
 			b.Listeners = append(b.Listeners, l)
@@ -144,11 +158,36 @@ func (s listenersCreation) Do(ctx context.Context, w writer, _ *plan.Handles) er
 	})
 }
 
-// listenersDelete deletes listeners. Those of replacements get their ports.
-func (d *differ) listenersDelete(listeners, replacements []Listener, after []plan.Ref) plan.Change {
+// restoreListeners creates deleted listeners again, as they were: AWS refused those that replace them, and their ports
+// would stay closed.
+func (w writer) restoreListeners(ctx context.Context, before []Listener) error {
+	_, err := w.api.CreateLoadBalancerListeners(ctx,
+		&elb.CreateLoadBalancerListenersInput{LoadBalancerName: &w.name, Listeners: toListeners(before)})
+	if err != nil {
+		return awserr.Wrap("CreateLoadBalancerListeners", err)
+	}
+	for _, l := range before {
+		if len(l.Policies) == 0 {
+			continue
+		}
+		_, err := w.api.SetLoadBalancerPoliciesOfListener(ctx, &elb.SetLoadBalancerPoliciesOfListenerInput{
+			LoadBalancerName: &w.name, LoadBalancerPort: l.Port, PolicyNames: l.Policies,
+		})
+		if err != nil {
+			return awserr.Wrap("SetLoadBalancerPoliciesOfListener", err)
+		}
+	}
+	return nil
+}
+
+// listenersDelete deletes listeners. Those of replacements, which are among all that are created, get their ports.
+func (d *differ) listenersDelete(listeners, replacements, created []Listener, after []plan.Ref) plan.Change {
 	sorting.Func(listeners, compareListeners)
-	ports := api.Convert(listeners, func(l Listener) int32 { return l.Port })
-	change := plan.Change{Ref: d.listenersRef(plan.Delete), After: after, Step: listenersDeletion{ports}}
+	step := listenersDeletion{ports: api.Convert(listeners, func(l Listener) int32 { return l.Port })}
+	if len(replacements) > 0 {
+		step.created, step.foreign = created, foreignCertificate(created, d.want.Zones)
+	}
+	change := plan.Change{Ref: d.listenersRef(plan.Delete), After: after, Step: step}
 	for _, l := range listeners {
 		field := plan.Field{Name: listenerField(l.Port), Before: l.String()}
 		if i := slices.IndexFunc(replacements, func(r Listener) bool { return r.Port == l.Port }); i >= 0 {
@@ -161,10 +200,24 @@ func (d *differ) listenersDelete(listeners, replacements []Listener, after []pla
 }
 
 // listenersDeletion deletes the listeners of ports.
-type listenersDeletion struct{ ports []int32 }
+type listenersDeletion struct {
+	ports []int32
+	// created are the listeners that are created afterwards if some replace the deleted ones, foreign is a certificate of
+	// theirs in another region.
+	created []Listener
+	foreign string
+}
 
-// Do implements plan.Step.
+// Do implements plan.Step. It fails before it closes a port whose next listener AWS refuses.
 func (s listenersDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	if s.foreign != "" {
+		return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "CreateLoadBalancerListeners",
+			Err: fmt.Errorf("%s is %s: write the ARN of a certificate of this region and account", annotation.KeyCertificates,
+				intent.Quote(s.foreign))}
+	}
+	if err := w.store.refusals.of(w.name, kindListeners, showWanted(s.created)); err != nil {
+		return err
+	}
 	_, err := w.api.DeleteLoadBalancerListeners(ctx,
 		&elb.DeleteLoadBalancerListenersInput{LoadBalancerName: &w.name, LoadBalancerPorts: s.ports})
 	return w.finishBalancer(awserr.Wrap("DeleteLoadBalancerListeners", err), func(b *Balancer) {

@@ -57,10 +57,11 @@ type store struct {
 	attributes *snapshot.Table[Attributes]
 	// tagReads serializes reads of tags.
 	tagReads locks.Mutex
+	refusals refusals
 }
 
 func newStore(client api.ELB, c clock.PassiveClock) *store {
-	s := &store{api: client, state: snapshot.NewStore(c)}
+	s := &store{api: client, state: snapshot.NewStore(c), refusals: refusals{clock: c, last: map[refusalKey]refusal{}}}
 	s.balancers = snapshot.NewTable(s.state, snapshot.Kind[Balancer]{
 		ID: func(b Balancer) string { return b.Name }, List: s.list, MaxAge: listAge, Settle: settleTime,
 	})

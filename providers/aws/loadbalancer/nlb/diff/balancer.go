@@ -206,7 +206,8 @@ func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []p
 		change := plan.Change{
 			Ref:    plan.Ref{Kind: kindGroups, Name: b.Name, Action: plan.Update},
 			Fields: []plan.Field{{Name: vpc.FieldGroups, Before: before, After: plan.ShowSet(groupNames(groups))}},
-			After:  after, Step: groupsUpdate{b.ARN, groups},
+			// AWS may refuse rules. The load balancer keeps the groups with which it is reached until all of them exist.
+			After: slices.Concat(after, d.allowed, d.opened), Step: groupsUpdate{b.ARN, groups},
 		}
 		vpc.DeclareGroups(&change, b.SecurityGroups, want)
 		d.add(change)

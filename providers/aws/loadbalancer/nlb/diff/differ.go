@@ -58,6 +58,8 @@ type differ struct {
 	// opened are the changes that add rules on nodes, closing the indexes of the changes that remove some.
 	opened  []plan.Ref
 	closing []int
+	// allowed are the changes that add rules to the managed security group.
+	allowed []plan.Ref
 	// left is the change by which the load balancer leaves security groups: the removal of rules that refer to them waits
 	// for it.
 	left []plan.Ref

@@ -4,12 +4,12 @@ import (
 	"strconv"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
-// keptFields are the fields of listeners, and of their target groups, that stay as they are, in the order in which they
-// are kept: a listener that is not deleted comes last.
+// keptFields are the fields of listeners that stay as they are, in the order in which they are kept: a listener that is
+// not deleted comes last.
 func keptFields() []struct {
 	kind, field string
 	keep        func(want model.Desired, have model.Observed, l model.Listener) model.Desired
@@ -23,7 +23,6 @@ func keptFields() []struct {
 		{kindListener, fieldPolicy, func(want model.Desired, _ model.Observed, l model.Listener) model.Desired {
 			return want.KeepPolicy(l.Port)
 		}},
-		{kindGroupAttributes, annotation.AttributeProxyProtocol, keepProxy},
 		{kindListener, "", keepListener},
 	}
 }
@@ -51,6 +50,9 @@ func Keep(want model.Desired, have model.Observed, differences []plan.Difference
 			}
 		}
 	}
+	for _, l := range have.Listeners {
+		want = keepGroupSettings(want, have, l, differences)
+	}
 	return want
 }
 
@@ -68,13 +70,27 @@ func keepTargetGroup(want model.Desired, have model.Observed, l model.Listener) 
 	return want.KeepTargetGroup(l.Port, group)
 }
 
-func keepProxy(want model.Desired, have model.Observed, l model.Listener) model.Desired {
+// keepGroupSettings keeps the health check and the attributes of the target group of a listener, after all that selects
+// the group.
+func keepGroupSettings(want model.Desired, have model.Observed, l model.Listener,
+	differences []plan.Difference) model.Desired {
 	group, ok := servingGroup(have, l)
-	value := group.Attributes[annotation.AttributeProxyProtocol]
-	if !ok || value == "" {
+	i := want.Listener(l.Port)
+	if !ok || i < 0 {
 		return want
 	}
-	return want.KeepAttribute(l.Port, annotation.AttributeProxyProtocol, value)
+	for _, d := range differences {
+		if d.Kind == kindGroupAttributes && d.Object == listenerKey(l.Port) && group.Attributes != nil {
+			want = want.KeepAttribute(l.Port, d.Field, group.Attributes)
+		}
+	}
+	existing, wanted := targetGroup{DesiredGroup: group.Desired()}, targetGroup{DesiredGroup: want.Listeners[i].Group}
+	wanted.Name = existing.Name // of an adopted one it is another one
+	kept := rows.Keep(&groupKind, []targetGroup{wanted}, []targetGroup{existing}, differences)
+	if health := kept[0].Health; health != wanted.Health {
+		want = want.KeepHealth(l.Port, health)
+	}
+	return want
 }
 
 func keepListener(want model.Desired, have model.Observed, l model.Listener) model.Desired {

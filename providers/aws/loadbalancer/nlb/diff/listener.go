@@ -80,7 +80,10 @@ func (d *differ) diffPorts(base []plan.Ref) []plan.Ref {
 		}
 		after := slices.Concat(base, ready)
 		if exists && mustReplace(have, want) {
-			after = append(after, refOf(deletions, model.ListenerName(d.name(), have.Port)))
+			deletion := changeOf(deletions, model.ListenerName(d.name(), have.Port))
+			// AWS may refuse what the next listener needs: until it exists, the port stays open.
+			deletion.After = slices.Concat(deletion.After, after)
+			after = append(after, deletion.Ref)
 			exists = false
 		}
 		if !exists {
@@ -106,13 +109,14 @@ func (d *differ) diffPorts(base []plan.Ref) []plan.Ref {
 	return changed
 }
 
-func refOf(changes []plan.Change, name string) plan.Ref {
-	for _, c := range changes {
-		if c.Name == name {
-			return c.Ref
+// changeOf returns the change of an object, an empty one if there is none.
+func changeOf(changes []plan.Change, name string) *plan.Change {
+	for i := range changes {
+		if changes[i].Name == name {
+			return &changes[i]
 		}
 	}
-	return plan.Ref{}
+	return &plan.Change{}
 }
 
 // listenersDelete plans the deletion of listeners that are not desired, or that block the port of desired

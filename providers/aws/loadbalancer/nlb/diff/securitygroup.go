@@ -54,6 +54,9 @@ func (d *differ) ensureManagedGroup() (ref vpc.GroupRef, created []plan.Ref, err
 		if change.Kind == vpc.KindGroup && change.Action == plan.Create {
 			created = append(created, change.Ref)
 		}
+		if change.Kind == vpc.KindRules && change.Action == plan.Create {
+			d.allowed = append(d.allowed, change.Ref)
+		}
 	}
 	return ref, created, nil
 }

@@ -126,8 +126,9 @@ func (d Desired) KeepTargetGroup(port int32, group TargetGroup) Desired {
 	return d.withHealthPorts()
 }
 
-// KeepAttribute is for an attribute of the target group of a listener.
-func (d Desired) KeepAttribute(port int32, key, value string) Desired {
+// KeepAttribute is for an attribute of the target group of a listener. One that the existing group does not have is not
+// set.
+func (d Desired) KeepAttribute(port int32, key string, existing map[string]string) Desired {
 	i := d.Listener(port)
 	if i < 0 {
 		return d
@@ -136,9 +137,23 @@ func (d Desired) KeepAttribute(port int32, key, value string) Desired {
 	group := &d.Listeners[i].Group
 	attributes := map[string]string{}
 	maps.Copy(attributes, group.Attributes)
-	attributes[key] = value
+	delete(attributes, key)
+	if value, ok := existing[key]; ok {
+		attributes[key] = value
+	}
 	group.Attributes = attributes
 	return d
+}
+
+// KeepHealth is for the health check of the target group of a listener.
+func (d Desired) KeepHealth(port int32, health HealthCheck) Desired {
+	i := d.Listener(port)
+	if i < 0 {
+		return d
+	}
+	d.Listeners = slices.Clone(d.Listeners)
+	d.Listeners[i].Group.Health = health
+	return d.withHealthPorts()
 }
 
 // KeepPolicy is for a listener that keeps its TLS policy.
