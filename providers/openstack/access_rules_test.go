@@ -149,6 +149,12 @@ func restrictedSettings() []restrictedSetting {
 			time.Sleep(time.Hour)
 			r.ensure()
 		}},
+		{name: "another flavor and zone", run: func(r *restricted) {
+			r.ensure()
+			r.service.Annotations[annotation.KeyFlavorID] = r.world.Places().LoadBalancerFlavors["large"]
+			r.service.Annotations[annotation.KeyAvailabilityZone] = "az-2"
+			r.ensure()
+		}},
 		{name: "routes without the extension", options: sim.Options{WithoutExtensions: []string{"extraroute-atomic"}},
 			run: func(r *restricted) {
 				r.initialize()

@@ -11,6 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/flavors"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
+	lbflavors "github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/flavors"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
@@ -59,6 +60,8 @@ type (
 	ExtraRoute = routers.Route
 	// LoadBalancer is a load balancer of Octavia.
 	LoadBalancer = loadbalancers.LoadBalancer
+	// LoadBalancerFlavor is a size of load balancers.
+	LoadBalancerFlavor = lbflavors.Flavor
 	// VIP is an additional address of a load balancer.
 	VIP = loadbalancers.AdditionalVip
 	// Listener is a port of a load balancer.
@@ -172,6 +175,10 @@ type LoadBalancingAPI interface {
 	DeleteLoadBalancer(ctx context.Context, id string, cascade bool) error
 	// FailoverLoadBalancer builds the load balancer again, with its address. By default only administrators may.
 	FailoverLoadBalancer(ctx context.Context, id string) error
+
+	// GetLoadBalancerFlavor returns a size of load balancers, and ListLoadBalancerZones the zones of load balancers.
+	GetLoadBalancerFlavor(ctx context.Context, id string) (LoadBalancerFlavor, error)
+	ListLoadBalancerZones(ctx context.Context) ([]LoadBalancerZone, error)
 
 	// ListListeners and ListPools return the objects of a load balancer, or of the project for "".
 	ListListeners(ctx context.Context, loadBalancerID string) ([]Listener, error)

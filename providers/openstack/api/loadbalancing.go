@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/apiversions"
+	lbflavors "github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/flavors"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
@@ -39,6 +40,20 @@ func (c *Clients) DeleteLoadBalancer(ctx context.Context, id string, cascade boo
 // FailoverLoadBalancer implements LoadBalancingAPI.
 func (c *Clients) FailoverLoadBalancer(ctx context.Context, id string) error {
 	return performWithID(ctx, c, writeRequest(LoadBalancing, "FailoverLoadBalancer"), loadbalancers.Failover, id)
+}
+
+// GetLoadBalancerFlavor implements LoadBalancingAPI.
+func (c *Clients) GetLoadBalancerFlavor(ctx context.Context, id string) (LoadBalancerFlavor, error) {
+	return object[LoadBalancerFlavor](ctx, c, readRequest(LoadBalancing, "ShowLoadBalancerFlavor"), "flavor",
+		func(ctx context.Context, s *serviceClient) result {
+			return lbflavors.Get(ctx, s, url.PathEscape(id)).Result
+		})
+}
+
+// ListLoadBalancerZones implements LoadBalancingAPI.
+func (c *Clients) ListLoadBalancerZones(ctx context.Context) ([]LoadBalancerZone, error) {
+	return list[LoadBalancerZone](ctx, c, readRequest(LoadBalancing, "ListLoadBalancerAvailabilityZones"),
+		"availability_zones", nil, "lbaas", "availabilityzones")
 }
 
 // ListListeners implements LoadBalancingAPI.

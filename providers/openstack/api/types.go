@@ -100,6 +100,12 @@ type Trunk struct {
 	} `json:"sub_ports"`
 }
 
+// LoadBalancerZone is an availability zone of load balancers, which gophercloud does not have.
+type LoadBalancerZone struct {
+	Name    string `json:"name"`
+	Enabled bool   `json:"enabled"`
+}
+
 // PortFilter selects ports; an empty field selects all. Ports of other projects are selected only by their IDs, or by
 // that of a server or a security group, because projects have the same addresses. gophercloud's type has a single ID,
 // and the provider sends up to a hundred.

@@ -1,11 +1,10 @@
 // Package diff computes the changes from the existing to the desired objects of a load balancer in Octavia. It is pure:
 // a plan is data, and package apply makes its steps. Its files are in layers, and refer only to earlier ones:
 // writer.go, differ.go, owner.go and disruption.go, then one file for each kind of object with its changes and steps,
-// then diff.go and members.go with the plans.
+// then replacement.go, diff.go and members.go with the plans.
 package diff
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -151,9 +150,8 @@ func (d *differ) ensure() error {
 	d.warnNamedMissing(lb)
 	d.warnKeptFloatingIP(lb)
 	if lb == nil {
-		return d.ensureNew(nil, nil)
+		return d.ensureNew(nil)
 	}
-	var refused []plan.Ref
 	reason, err := d.replaceReason(*lb)
 	switch {
 	case err != nil:
@@ -173,18 +171,18 @@ func (d *differ) ensure() error {
 			return err
 		}
 		// The rest of the Service is applied to the load balancer that stays, with its floating IP.
-		removal.Step = refusal{err}
+		removal.Reason, removal.Step = err.Error(), refusal{err}
 		d.last = append(d.last, removal)
-		refused = []plan.Ref{removal.Ref}
+		d.refused = []plan.Ref{removal.Ref}
 	}
 	d.diffGroup()
-	return d.ensureExisting(lb, refused)
+	return d.ensureExisting(lb)
 }
 
 // replace plans the removal of a load balancer, and the wanted new one.
 func (d *differ) replace(lb api.LoadBalancer, created model.Desired, removal plan.Change) error {
-	freed := d.attachedFloatingIPs(&lb)
-	removal.Step = replacementDeletion{d, lb, freed, removal.Step}
+	d.freed = d.attachedFloatingIPs(&lb)
+	removal.Step = replacementDeletion{d, lb, removal.Step}
 	if lb.ProvisioningStatus == api.Error && !d.creationFailed(lb) {
 		d.replaced = &lb
 	}
@@ -195,87 +193,22 @@ func (d *differ) replace(lb api.LoadBalancer, created model.Desired, removal pla
 	removal.After = d.deleteChangedListeners(lb)
 	d.add(removal)
 	d.have.LoadBalancer, d.have.Listeners, d.have.Pools = nil, nil, nil
-	return d.ensureNew(freed, []plan.Ref{removal.Ref})
+	return d.ensureNew([]plan.Ref{removal.Ref})
 }
 
-// deleteChangedListeners plans the deletion of the listeners that are not the same in the load balancer that replaces
-// this one: what that disrupts is no part of what the replacement does.
-func (d *differ) deleteChangedListeners(lb api.LoadBalancer) []plan.Ref {
-	var deleted []plan.Ref
-	if lb.ProvisioningStatus == api.Error || lb.ProvisioningStatus == api.PendingDelete {
-		return nil
-	}
-	for _, l := range filter(d.have.Listeners, d.ownsListener) {
-		i := slices.IndexFunc(d.want.Ports, func(p model.Port) bool { return portKey(p) == listenerKey(l) })
-		var change plan.Change
-		switch {
-		case i < 0:
-			change = d.listenerDelete(l, "the Service has no such port", nil)
-		case len(d.listenerDisruptions(l, d.want.Ports[i])) > 0:
-			change = d.listenerReplacement(l, d.want.Ports[i], nil)
-		default:
-			continue
-		}
-		change.Step = checkedDeletion{d, lb, change.Step}
-		d.add(change)
-		deleted = append(deleted, change.Ref)
-	}
-	return deleted
-}
-
-// checkedDeletion deletes a listener of a load balancer that is replaced, unless no other one can be created now.
-type checkedDeletion struct {
-	*differ
-	lb   api.LoadBalancer
-	step any
-}
-
-// Do implements plan.Step.
-func (s checkedDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	if err := w.CheckCreationBackoff(s.lb, s.want); err != nil {
-		return err
-	}
-	return doStep(ctx, w, ids, s.step)
-}
-
-// ensureNew plans a new load balancer, after the deletion of the one that it replaces. freed are the floating IPs of
-// that one.
-func (d *differ) ensureNew(freed []api.FloatingIP, after []plan.Ref) error {
+// ensureNew plans a new load balancer, after the deletion of the one that it replaces.
+func (d *differ) ensureNew(after []plan.Ref) error {
 	d.diffGroup()
 	creation := d.loadBalancerCreate(after)
 	d.add(creation)
 	if d.want.Serial {
 		d.ensurePorts([]plan.Ref{creation.Ref})
 	}
-	return d.diffFloatingIP(nil, freed, []plan.Ref{creation.Ref})
+	return d.diffFloatingIP(nil, d.freed, []plan.Ref{creation.Ref})
 }
 
-// replacementDeletion deletes a load balancer that another one replaces, unless that cannot be created now. It first
-// marks the floating IPs, so that they are found if the replacement is interrupted.
-type replacementDeletion struct {
-	*differ
-	lb    api.LoadBalancer
-	freed []api.FloatingIP
-	step  any
-}
-
-// Do implements plan.Step.
-func (s replacementDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	if err := w.CheckCreationBackoff(s.lb, s.want); err != nil {
-		return err
-	}
-	for _, f := range s.freed {
-		if change, ok := s.floatingIPMark(f); ok {
-			if err := doStep(ctx, w, ids, change.Step); err != nil {
-				return err
-			}
-		}
-	}
-	return doStep(ctx, w, ids, s.step)
-}
-
-// ensureExisting plans the changes of a load balancer that stays. refused is its replacement, if that fails.
-func (d *differ) ensureExisting(lb *api.LoadBalancer, refused []plan.Ref) error {
+// ensureExisting plans the changes of a load balancer that stays.
+func (d *differ) ensureExisting(lb *api.LoadBalancer) error {
 	index := len(d.plan.Changes)
 	d.ensurePorts(nil)
 	d.warnStuckParts(*lb)
@@ -285,7 +218,7 @@ func (d *differ) ensureExisting(lb *api.LoadBalancer, refused []plan.Ref) error 
 			d.warnf("the load balancer has no %s address, and Octavia adds none to one that exists: delete the Service and "+
 				"create it again, with a subnet of that family in the load balancer's network", d.want.Families[1])
 		}
-		if err := d.diffFloatingIP(lb, nil, refused); err != nil {
+		if err := d.diffFloatingIP(lb, nil, nil); err != nil {
 			return err
 		}
 	}
@@ -295,7 +228,9 @@ func (d *differ) ensureExisting(lb *api.LoadBalancer, refused []plan.Ref) error 
 	case plan.Fields(update.Fields).Has("name"):
 		// The parts with the tags of the earlier name are found by it: after an interruption it still is.
 		for _, c := range d.plan.Changes[index:] {
-			update.After = append(update.After, c.Ref)
+			if !d.waitsForRefused(c) {
+				update.After = append(update.After, c.Ref)
+			}
 		}
 		d.add(update)
 	default:
@@ -308,7 +243,7 @@ func (d *differ) ensureExisting(lb *api.LoadBalancer, refused []plan.Ref) error 
 func (d *differ) ensureAfterFailover(lb *api.LoadBalancer) error {
 	failover := d.requestFailover(*lb)
 	index := len(d.plan.Changes)
-	if err := d.ensureExisting(lb, nil); err != nil {
+	if err := d.ensureExisting(lb); err != nil {
 		return err
 	}
 	for i := range d.plan.Changes[index:] {

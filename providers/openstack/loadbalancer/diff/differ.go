@@ -48,6 +48,10 @@ type differ struct {
 	replaced *api.LoadBalancer
 	// ownVIPPort is the port of the existing load balancer, if it was created for a Service of this cluster: vipOwner.
 	ownVIPPort, vipOwner string
+	// freed are the floating IPs of the load balancer that the plan replaces.
+	freed []api.FloatingIP
+	// refused is the replacement of the load balancer, if that fails.
+	refused []plan.Ref
 	// last are changes that come after all others of the load balancer.
 	last []plan.Change
 	// refs are the references of changes.
@@ -77,11 +81,11 @@ func newDiffer(key observe.Key, have observe.Observed) *differ {
 // add appends a change to the plan.
 func (d *differ) add(change plan.Change) { d.plan.Changes = append(d.plan.Changes, change) }
 
-// addLast appends the changes that come after all others but those of floating IPs.
+// addLast appends the changes that come after all others but those that wait for them: a failure ends the plan.
 func (d *differ) addLast() {
 	var after []plan.Ref
 	for _, c := range d.plan.Changes {
-		if c.Kind != kindFloatingIP {
+		if !d.waitsForRefused(c) {
 			after = append(after, c.Ref)
 		}
 	}
@@ -89,6 +93,11 @@ func (d *differ) addLast() {
 		change.After = append(change.After, after...)
 		d.add(change)
 	}
+}
+
+// waitsForRefused reports whether a change comes only after the replacement that fails.
+func (d *differ) waitsForRefused(c plan.Change) bool {
+	return slices.ContainsFunc(c.After, func(ref plan.Ref) bool { return slices.Contains(d.refused, ref) })
 }
 
 func (d *differ) warnf(format string, args ...any) {

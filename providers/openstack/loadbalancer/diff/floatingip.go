@@ -2,6 +2,7 @@ package diff
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -90,14 +91,14 @@ func (d *differ) ensureKeptFloatingIPs(kept []api.FloatingIP, after []plan.Ref) 
 }
 
 // ensureNoFloatingIP plans for a load balancer that should have no floating IP: one that becomes internal loses those
-// that are attached. Where no floating IP can be chosen, attached ones stay, also at a load balancer that replaces
-// another.
+// that are attached, unless its replacement is refused. Where no floating IP can be chosen, attached ones stay, also at
+// a load balancer that replaces another.
 func (d *differ) ensureNoFloatingIP(attached, free, freed []api.FloatingIP, after []plan.Ref) {
 	switch {
 	case d.want.Internal:
 		for _, f := range attached {
 			release := d.floatingIPRelease(f, "the load balancer becomes internal")
-			release.After = append(release.After, after...)
+			release.After = slices.Concat(release.After, after, d.refused)
 			d.add(release)
 		}
 		d.releaseFloatingIPs(free, after)
@@ -117,22 +118,18 @@ func (d *differ) attachFloatingIP(want model.FloatingIP, attached, free []api.Fl
 		d.keepFloatingIP(attached, err)
 		return nil
 	}
-	if chosen == nil && len(attached) > 0 {
-		d.exchangeFloatingIP(want, attached)
-		d.releaseFloatingIPs(free, nil)
+	others := filter(free, func(f api.FloatingIP) bool { return chosen == nil || f.ID != chosen.ID })
+	if len(attached) > 0 {
+		d.exchangeFloatingIP(want, attached, chosen)
+		d.releaseFloatingIPs(others, nil)
 		return nil
-	}
-	for _, f := range attached {
-		release := d.floatingIPRelease(f, "the Service requests "+want.Address)
-		d.add(release)
-		after = append(after, release.Ref)
 	}
 	if chosen == nil {
 		d.add(d.floatingIPCreate(want, after))
 	} else {
 		d.add(d.floatingIPAttach(*chosen, after))
 	}
-	d.releaseFloatingIPs(filter(free, func(f api.FloatingIP) bool { return chosen == nil || f.ID != chosen.ID }), after)
+	d.releaseFloatingIPs(others, after)
 	return nil
 }
 
@@ -157,37 +154,77 @@ type refusal struct{ err error }
 // Do implements plan.Step.
 func (s refusal) Do(context.Context, Writer, *plan.Handles) error { return s.err }
 
-// exchangeFloatingIP plans another floating IP in place of those that are attached. It is allocated before
-// one is released: many users may not choose an address, and a rejection must not cost the working one.
-func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached []api.FloatingIP) {
-	creation := d.floatingIPCreate(want, nil)
-	created := reference{handle: plan.Handle(creation.Ref.Name)}
-	creation.Step = floatingIPAllocation{differ: d, want: want, handle: created.handle}
-	d.add(creation)
-	after := []plan.Ref{creation.Ref}
+// exchangeFloatingIP plans another floating IP in place of those that are attached: chosen, or a new one. It is
+// allocated before one is detached, and attached before one is deleted: many users may not choose an address, and a
+// rejection must not cost the working one.
+func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached []api.FloatingIP, chosen *api.FloatingIP) {
+	exchange := floatingIPExchange{attached: attached, port: d.have.LoadBalancer.VipPortID}
+	var change plan.Change
+	var created []plan.Ref
+	if chosen != nil {
+		change = d.floatingIPAttach(*chosen, nil)
+		exchange.attachment = change.Step
+	} else {
+		creation := d.floatingIPCreate(want, nil)
+		handle := plan.Handle(creation.Ref.Name)
+		creation.Step = floatingIPAllocation{differ: d, want: want, handle: handle}
+		d.add(creation)
+		created = []plan.Ref{creation.Ref}
+		change = plan.Change{
+			Ref:    d.ref(kindFloatingIP, d.want.Name, plan.Update, "attach"),
+			Fields: []plan.Field{{Name: "load balancer", After: d.want.Name}},
+		}
+		exchange.attachment = createdAttachment{handle, exchange.port}
+	}
+	change.After = created
 	for _, f := range attached {
 		release := d.floatingIPRelease(f, "the Service requests "+want.Address)
-		release.After = []plan.Ref{creation.Ref}
+		if release.Action == plan.Delete {
+			exchange.detached = append(exchange.detached, f)
+			release.After = []plan.Ref{change.Ref}
+		} else {
+			release.After = created
+			change.After = append(slices.Clone(change.After), release.Ref)
+		}
 		d.add(release)
-		after = append(after, release.Ref)
 	}
-	d.add(plan.Change{
-		Ref:    d.ref(kindFloatingIP, d.want.Name, plan.Update, "attach"),
-		Fields: []plan.Field{{Name: "load balancer", After: d.want.Name}},
-		After:  after,
-		Step:   floatingIPExchange{created, d.have.LoadBalancer.VipPortID},
-	})
+	change.Step = exchange
+	d.add(change)
 }
 
-// floatingIPExchange attaches a floating IP to a port.
+// floatingIPExchange attaches a floating IP to a port, in place of others. If that is refused, the port gets its own
+// again.
 type floatingIPExchange struct {
-	floatingIP reference
-	port       string
+	// detached are those of attached that no other change detaches.
+	attached, detached []api.FloatingIP
+	port               string
+	attachment         any
 }
 
 // Do implements plan.Step.
 func (s floatingIPExchange) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	id, err := s.floatingIP.resolve(ids)
+	for _, f := range s.detached {
+		if _, err := w.AttachFloatingIP(ctx, f.ID, ""); err != nil {
+			return err
+		}
+	}
+	err := doStep(ctx, w, ids, s.attachment)
+	if err == nil {
+		return nil
+	}
+	_, back := w.AttachFloatingIP(ctx, s.attached[0].ID, s.port)
+	return errors.Join(err, back)
+}
+
+// createdAttachment attaches a floating IP that the plan has created.
+type createdAttachment struct {
+	floatingIP plan.Handle
+	port       string
+}
+
+// Do implements plan.Step.
+func (s createdAttachment) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	id, err := ids.ID(s.floatingIP)
 	if err != nil {
 		return err
 	}

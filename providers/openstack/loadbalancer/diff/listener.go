@@ -232,7 +232,19 @@ func (d *differ) listenerReplacement(l api.Listener, port model.Port, after []pl
 	}
 	change := d.listenerDelete(l, reason, after)
 	change.Fields = d.listenerDisruptions(l, port)
+	change.Step = partStep{d.loadBalancer(), listenerExchange{l.ID, port.Listener.DefaultTlsContainerRef}}
 	return change
+}
+
+// listenerExchange deletes a listener, unless the certificate of the one that replaces it cannot be read.
+type listenerExchange struct{ id, container string }
+
+// changeIn implements part.
+func (s listenerExchange) changeIn(ctx context.Context, w Writer, lb string) error {
+	if err := w.CheckContainer(ctx, s.container); err != nil {
+		return err
+	}
+	return w.DeleteListener(ctx, lb, s.id)
 }
 
 // allowedCIDRs returns the ranges that a listener of the load balancer should allow.

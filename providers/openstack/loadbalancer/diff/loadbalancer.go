@@ -104,13 +104,20 @@ func (d *differ) creationPlace() model.LoadBalancer {
 	return place
 }
 
+// checkFloatingIP returns an error if a new load balancer needs a new floating IP that cannot be allocated.
+func (d *differ) checkFloatingIP(ctx context.Context, w Writer) error {
+	f := d.wantedFloatingIP(nil)
+	if f == nil || f.NetworkID == "" || f.Address != "" || len(d.freed)+len(d.orphanedFloatingIPs()) > 0 {
+		return nil
+	}
+	return w.CheckFloatingIP(ctx, *f)
+}
+
 // createSpec returns the options of a creation. It first checks conditions that would block the load
 // balancer's floating IP.
 func (d *differ) createSpec(ctx context.Context, w Writer) (loadbalancers.CreateOpts, error) {
-	if f := d.wantedFloatingIP(nil); f != nil && f.NetworkID != "" && f.Address == "" {
-		if err := w.CheckFloatingIP(ctx, *f); err != nil {
-			return loadbalancers.CreateOpts{}, err
-		}
+	if err := d.checkFloatingIP(ctx, w); err != nil {
+		return loadbalancers.CreateOpts{}, err
 	}
 	place := d.creationPlace()
 	spec := loadbalancers.CreateOpts{

@@ -1,0 +1,116 @@
+package diff
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+)
+
+// checkReplacement returns an error if no other load balancer can be created now in place of an existing one, which
+// then stays.
+func (d *differ) checkReplacement(ctx context.Context, w Writer, lb api.LoadBalancer) error {
+	if err := w.CheckCreationBackoff(lb, d.want); err != nil {
+		return err
+	}
+	problem, err := w.CheckPlace(ctx, d.creationPlace(), lb)
+	if err != nil {
+		return err
+	}
+	if problem.Key != "" {
+		return d.placeError(problem)
+	}
+	if err := d.checkFloatingIP(ctx, w); err != nil {
+		return err
+	}
+	return d.checkContainers(ctx, w)
+}
+
+// placeError returns the error about a setting of the place, with the name under which the user wrote it.
+func (d *differ) placeError(p PlaceProblem) error {
+	place, key := d.want.LoadBalancer, p.Key
+	for _, setting := range []struct {
+		key, source, name string
+		explicit          bool
+	}{
+		{annotation.KeyFlavorID, place.Source.Flavor, "flavor-id", place.Explicit.Flavor},
+		{annotation.KeyAvailabilityZone, place.Source.Zone, "availability-zone", place.Explicit.Zone},
+		{annotation.KeySubnetID, place.Source.Subnet, "subnet-id", place.Explicit.Subnet},
+		{annotation.KeyNetworkID, place.Source.Network, "network-id", place.Explicit.Network},
+	} {
+		if setting.key == p.Key && !setting.explicit {
+			key = cmp.Or(setting.source, model.InConfiguration(setting.name))
+		}
+	}
+	problems := intent.Problems{Sources: d.want.Sources}
+	problems.Add(key, p.Value, p.Fix)
+	return problems.Err(d.plan.Subject)
+}
+
+// deleteChangedListeners plans the deletion of the listeners that are not the same in the load balancer that replaces
+// this one: what that disrupts is no part of what the replacement does.
+func (d *differ) deleteChangedListeners(lb api.LoadBalancer) []plan.Ref {
+	var deleted []plan.Ref
+	if lb.ProvisioningStatus == api.Error || lb.ProvisioningStatus == api.PendingDelete {
+		return nil
+	}
+	for _, l := range filter(d.have.Listeners, d.ownsListener) {
+		i := slices.IndexFunc(d.want.Ports, func(p model.Port) bool { return portKey(p) == listenerKey(l) })
+		var change plan.Change
+		switch {
+		case i < 0:
+			change = d.listenerDelete(l, "the Service has no such port", nil)
+		case len(d.listenerDisruptions(l, d.want.Ports[i])) > 0:
+			change = d.listenerReplacement(l, d.want.Ports[i], nil)
+		default:
+			continue
+		}
+		change.Step = checkedDeletion{d, lb, change.Step}
+		d.add(change)
+		deleted = append(deleted, change.Ref)
+	}
+	return deleted
+}
+
+// checkedDeletion deletes a listener of a load balancer that is replaced, unless no other one can be created now.
+type checkedDeletion struct {
+	*differ
+	lb   api.LoadBalancer
+	step any
+}
+
+// Do implements plan.Step.
+func (s checkedDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	if err := s.checkReplacement(ctx, w, s.lb); err != nil {
+		return err
+	}
+	return doStep(ctx, w, ids, s.step)
+}
+
+// replacementDeletion deletes a load balancer that another one replaces, unless that cannot be created now. It first
+// marks the floating IPs, so that they are found if the replacement is interrupted.
+type replacementDeletion struct {
+	*differ
+	lb   api.LoadBalancer
+	step any
+}
+
+// Do implements plan.Step.
+func (s replacementDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	if err := s.checkReplacement(ctx, w, s.lb); err != nil {
+		return err
+	}
+	for _, f := range s.freed {
+		if change, ok := s.floatingIPMark(f); ok {
+			if err := doStep(ctx, w, ids, change.Step); err != nil {
+				return err
+			}
+		}
+	}
+	return doStep(ctx, w, ids, s.step)
+}
