@@ -53,8 +53,9 @@ func (d *differ) ensure() error {
 	return nil
 }
 
-// awaitSuccessor lets the deletion of the forwarding rule wait for what its successor needs: the rule stays if the cloud
-// refuses one of them. What can only follow the deletion does: another protocol of the backend service, another pool.
+// awaitSuccessor lets the deletion of the forwarding rule wait for what its successor needs: the rule stays if the
+// cloud refuses one of them. What can only follow the deletion does: another protocol of the backend service, another
+// pool.
 func (d *differ) awaitSuccessor() {
 	i := slices.IndexFunc(d.plan.Changes, func(c plan.Change) bool {
 		return c.Kind == kindRule && c.Action == plan.Delete
@@ -287,31 +288,8 @@ func (d *differ) remove() {
 
 // keep returns the wanted objects with the existing values of some differences.
 func keep(want model.Desired, have Observed, held []plan.Difference) model.Desired {
-	isHeld := func(kind, field string) bool {
-		return slices.ContainsFunc(held, func(h plan.Difference) bool { return h.Kind == kind && h.IsOf(field) })
-	}
-	if rule := have.Rule; rule != nil {
-		if isHeld(kindRule, fieldAddress) {
-			want.Static = ""
-		}
-		if isHeld(kindRule, fieldTier) {
-			want.Tier, want.Static = "", ""
-		}
-		d := differ{want: want, have: have}
-		existing := []api.ForwardingRule{d.existingRule(*rule)}
-		kept := rows.Keep(&ruleKind, []api.ForwardingRule{want.Rule}, existing, held)[0]
-		if isHeld(kindRule, fieldAddress) {
-			kept.IPAddress = ""
-		}
-		want.Rule = kept
-		if want.Internal && isHeld(kindRule, fieldBackend) {
-			want.Backend = keptBackend(want.Backend, have)
-			// The forwarding rule of a backend service that stays has its protocol.
-			if want.Backend.Protocol != want.Rule.IPProtocol {
-				want.Rule = existing[0]
-				want.Firewall.Allowed = have.Firewalls[want.Firewall.Name].Allowed
-			}
-		}
+	if have.Rule != nil {
+		want = keepRule(want, have, held)
 	}
 	if have.Pool != nil && !want.Internal {
 		kept := rows.Keep(&poolKind, []api.TargetPool{want.Pool}, []api.TargetPool{*have.Pool}, held)
@@ -333,8 +311,36 @@ func keep(want model.Desired, have Observed, held []plan.Difference) model.Desir
 	return want
 }
 
-// keptBackend returns the wanted backend service of a forwarding rule that keeps the one it has. A shared one stays as it
-// is.
+// keepRule keeps values of the forwarding rule, with what follows from them.
+func keepRule(want model.Desired, have Observed, held []plan.Difference) model.Desired {
+	isHeld := func(field string) bool {
+		return slices.ContainsFunc(held, func(h plan.Difference) bool { return h.Kind == kindRule && h.IsOf(field) })
+	}
+	if isHeld(fieldAddress) {
+		want.Static = ""
+	}
+	if isHeld(fieldTier) {
+		want.Tier, want.Static = "", ""
+	}
+	d := differ{want: want, have: have}
+	existing := []api.ForwardingRule{d.existingRule(*have.Rule)}
+	want.Rule = rows.Keep(&ruleKind, []api.ForwardingRule{want.Rule}, existing, held)[0]
+	if isHeld(fieldAddress) {
+		want.Rule.IPAddress = ""
+	}
+	if !want.Internal || !isHeld(fieldBackend) {
+		return want
+	}
+	// The forwarding rule of a backend service that stays has its protocol.
+	if want.Backend = keptBackend(want.Backend, have); want.Backend.Protocol != want.Rule.IPProtocol {
+		want.Rule = existing[0]
+		want.Firewall.Allowed = have.Firewalls[want.Firewall.Name].Allowed
+	}
+	return want
+}
+
+// keptBackend returns the wanted backend service of a forwarding rule that keeps the one it has. A shared one stays as
+// it is.
 func keptBackend(want api.BackendService, have Observed) api.BackendService {
 	name := api.Last(have.Rule.BackendService)
 	if isNamed(have.Backend, name) {

@@ -186,20 +186,7 @@ func firewallNames(balancer, clusterID string) []string {
 
 // findUses notes what other load balancers refer to.
 func (s *store) findUses(o *Observed, name string) {
-	for _, pool := range s.pools.table.All() {
-		for _, check := range pool.HealthChecks {
-			if pool.Name != name {
-				o.Used[api.Path(check)] = true
-			}
-		}
-	}
-	for _, rule := range s.rules.table.All() {
-		for _, link := range []string{rule.BackendService, rule.Target} {
-			if rule.Name != name && link != "" {
-				o.Used[api.Path(link)] = true
-			}
-		}
-	}
+	s.findExternalUses(o, name)
 	prefix := "k8s-" + o.ClusterID + "-internal-"
 	for _, backend := range s.backends.table.All() {
 		isShared := strings.HasPrefix(backend.Name, prefix)
@@ -216,6 +203,24 @@ func (s *store) findUses(o *Observed, name string) {
 		}
 	}
 	sorting.Func(o.SharedBackends, func(a, b api.BackendService) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// findExternalUses notes what the pools and forwarding rules of others refer to.
+func (s *store) findExternalUses(o *Observed, name string) {
+	for _, pool := range s.pools.table.All() {
+		for _, check := range pool.HealthChecks {
+			if pool.Name != name {
+				o.Used[api.Path(check)] = true
+			}
+		}
+	}
+	for _, rule := range s.rules.table.All() {
+		for _, link := range []string{rule.BackendService, rule.Target} {
+			if rule.Name != name && link != "" {
+				o.Used[api.Path(link)] = true
+			}
+		}
+	}
 }
 
 // leaves reports whether a shared backend service has no other user than this Service.

@@ -79,7 +79,7 @@ func releaseAll(list []func()) func() {
 	}
 }
 
-// missingInstance is the entry of an instance in Observed.Kept that does not exist, although a Node has its provider ID.
+// missingInstance is the entry in Observed.Kept of an instance that does not exist, although a Node has its ID.
 func missingInstance(id string) string { return "missing/" + id }
 
 // isMissing reports whether the cloud refused to add an instance because it does not exist, and remembers it: it stays

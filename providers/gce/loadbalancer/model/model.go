@@ -384,8 +384,8 @@ func PoolMembers(nodes []Node, region string, warnings []string) (members, allWa
 	return InstancesOf(nodes), warnings
 }
 
-// GroupsOf returns the instances of the region by zone, with a warning about others. A group has the first ones by name,
-// and only those of one subnet.
+// GroupsOf returns the instances of the region by zone, with a warning about others. A group has the first ones by
+// name, and only those of one subnet.
 func GroupsOf(nodes []Node, shared SharedState, warnings []string) (groups []Group, allWarnings []string) {
 	subnet := api.Last(shared.Subnetwork)
 	nodes, warnings = inRegion(nodes, shared.Environment.Region, warnings)

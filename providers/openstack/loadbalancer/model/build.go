@@ -31,13 +31,13 @@ func Build(i Input) (Desired, error) {
 }
 
 // NeedsSubnets reports whether only the project's subnets show in which one a new load balancer gets its address: there
-// is no existing one, or one in another subnet, of another family or with another address than the Service chooses, which
-// may be replaced. In a cluster without IPv6
+// is no existing one, or one in another subnet, of another family or with another address than the Service chooses,
+// which may be replaced. In a cluster without IPv6
 // addresses the configured subnet is taken for an IPv4 one, so that a creation there needs no further call.
 func (d Desired) NeedsSubnets(lb *api.LoadBalancer) bool {
 	want, family := d.LoadBalancer, d.Families[0]
 	switch {
-	case lb != nil && want.PortID == "" && want.SubnetID != "" && want.Address != "" && !SameIP(want.Address, lb.VipAddress):
+	case lb != nil && want.movesAddress(*lb):
 		return true
 	case want.PortID != "", want.inNodeSubnet, want.SubnetID == "" && want.NetworkID == "":
 		return false
@@ -47,6 +47,12 @@ func (d Desired) NeedsSubnets(lb *api.LoadBalancer) bool {
 		return false
 	}
 	return lb == nil || want.SubnetID != lb.VipSubnetID || FamilyOf(lb.VipAddress) != family
+}
+
+// movesAddress reports whether a load balancer gets the address that the Service chooses only by its replacement in the
+// subnet.
+func (lb LoadBalancer) movesAddress(have api.LoadBalancer) bool {
+	return lb.PortID == "" && lb.SubnetID != "" && lb.Address != "" && !SameIP(lb.Address, have.VipAddress)
 }
 
 // IsUnplaced reports whether the subnets of the project lack the one that is named, or one of the Service's family.

@@ -142,9 +142,9 @@ func (b *builder) checkAddress(lb LoadBalancer) {
 	if unknown != nil || err != nil || prefix.Contains(address.Unmap()) {
 		return
 	}
-	b.creation.Addf(intent.KeyStaticAddresses, lb.Address, "the load balancer's own address is one of its subnet %s, which "+
-		"is %s: choose an address there, or name another subnet in %s; a floating IP is the address of an external load "+
-		"balancer only", subnet.ID, prefix, annotation.KeySubnetID)
+	b.creation.Addf(intent.KeyStaticAddresses, lb.Address, "the load balancer's own address is one of its subnet %s, "+
+		"which is %s: choose an address there, or name another subnet in %s; a floating IP is the address of an external "+
+		"load balancer only", subnet.ID, prefix, annotation.KeySubnetID)
 }
 
 // memberSubnet returns the subnet from which members are reached. The configured subnet of addresses replaces
