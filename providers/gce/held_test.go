@@ -7,62 +7,63 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/heldtest"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim"
 )
 
 // editsOfBoth are the disruptive edits of external and internal load balancers; the scheme is the other one.
-func editsOfBoth(scheme intent.Scheme) map[string]conformance.DisruptiveEdit {
-	return map[string]conformance.DisruptiveEdit{
-		"a port is removed": {Edit: conformance.Edit(func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })},
-		"source ranges": {Edit: conformance.Edit(func(s *v1.Service) {
+func editsOfBoth(scheme intent.Scheme) map[string]heldtest.Edit {
+	return map[string]heldtest.Edit{
+		"a port is removed": {Make: heldtest.Of(func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })},
+		"source ranges": {Make: heldtest.Of(func(s *v1.Service) {
 			s.Spec.LoadBalancerSourceRanges = []string{"203.0.113.0/24"}
 		})},
-		"UDP": {Edit: conformance.Edit(func(s *v1.Service) {
+		"UDP": {Make: heldtest.Of(func(s *v1.Service) {
 			for i := range s.Spec.Ports {
 				s.Spec.Ports[i].Protocol = v1.ProtocolUDP
 			}
 		})},
-		"other scheme": {Edit: conformance.Annotate(intent.KeyScheme, string(scheme))},
+		"other scheme": {Make: heldtest.Annotate(intent.KeyScheme, string(scheme))},
 	}
 }
 
-func clientIP() conformance.ServiceEdit {
-	return conformance.Edit(func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityClientIP })
+func clientIP() heldtest.Change {
+	return heldtest.Of(func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityClientIP })
 }
 
 // Each disruptive edit, and each pair of them, is held. A forwarding rule gets no port beside one that is held.
 func TestHeldEdits(t *testing.T) {
 	external := editsOfBoth(intent.Internal)
-	maps.Copy(external, map[string]conformance.DisruptiveEdit{
-		"session affinity": {Edit: clientIP()},
-		"network tier":     {Edit: conformance.Annotate(annotation.KeyNetworkTier, "Standard")},
-		"address": {Edit: func(s *v1.Service, w conformance.World) (err error) {
+	maps.Copy(external, map[string]heldtest.Edit{
+		"session affinity": {Make: clientIP()},
+		"network tier":     {Make: heldtest.Annotate(annotation.KeyNetworkTier, "Standard")},
+		"address": {Make: func(s *v1.Service, w conformance.World) (err error) {
 			_, s.Spec.LoadBalancerIP, err = w.(*sim.Cloud).Reserve()
 			return err
 		}},
 	})
 	inside := editsOfBoth(intent.Public)
-	maps.Copy(inside, map[string]conformance.DisruptiveEdit{
-		"no global access": {Before: conformance.Annotate(annotation.KeyGlobalAccess, "true"),
-			Edit: conformance.Annotate(annotation.KeyGlobalAccess, "false")},
-		"session affinity of a shared backend service": {Before: conformance.Annotate(annotation.KeyBackendShare, "true"),
-			Edit: clientIP()},
-		"own backend service": {Before: conformance.Annotate(annotation.KeyBackendShare, "true"),
-			Edit: conformance.Annotate(annotation.KeyBackendShare, "false")},
-		"own backend service for local traffic": {Before: conformance.Annotate(annotation.KeyBackendShare, "true"),
-			Edit: conformance.Edit(func(s *v1.Service) {
+	maps.Copy(inside, map[string]heldtest.Edit{
+		"no global access": {Before: heldtest.Annotate(annotation.KeyGlobalAccess, "true"),
+			Make: heldtest.Annotate(annotation.KeyGlobalAccess, "false")},
+		"session affinity of a shared backend service": {Before: heldtest.Annotate(annotation.KeyBackendShare, "true"),
+			Make: clientIP()},
+		"own backend service": {Before: heldtest.Annotate(annotation.KeyBackendShare, "true"),
+			Make: heldtest.Annotate(annotation.KeyBackendShare, "false")},
+		"own backend service for local traffic": {Before: heldtest.Annotate(annotation.KeyBackendShare, "true"),
+			Make: heldtest.Of(func(s *v1.Service) {
 				s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
 			})},
-		"shared backend service": {Edit: conformance.Annotate(annotation.KeyBackendShare, "true")},
-		"subnet": {Edit: func(s *v1.Service, w conformance.World) (err error) {
+		"shared backend service": {Make: heldtest.Annotate(annotation.KeyBackendShare, "true")},
+		"subnet": {Make: func(s *v1.Service, w conformance.World) (err error) {
 			s.Annotations[annotation.KeySubnet], err = w.(*sim.Cloud).Subnet()
 			return err
 		}},
 	})
 	const network, configured = "the firewall is replaced by one in another network", "the configuration names the network"
-	for scheme, held := range map[intent.Scheme]conformance.HeldEdits{
+	for scheme, held := range map[intent.Scheme]heldtest.Options{
 		intent.Public: {Edits: external, NotCaused: map[string]string{
 			"clients in other regions lose access":        "external load balancers serve all regions",
 			"the protocol of the backend service changes": "external load balancers have target pools",
@@ -75,7 +76,7 @@ func TestHeldEdits(t *testing.T) {
 	} {
 		t.Run(string(scheme), func(t *testing.T) {
 			held.Subject, held.WithoutPort = subject(scheme), true
-			conformance.RunHeldEdits(t, held)
+			heldtest.Run(t, held)
 		})
 	}
 }

@@ -6,28 +6,29 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/heldtest"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim"
 )
 
 // Each disruptive edit, and each pair of them, is held without holding anything else.
 func TestHeldEdits(t *testing.T) {
-	conformance.RunHeldEdits(t, conformance.HeldEdits{
+	heldtest.Run(t, heldtest.Options{
 		Subject: nsxtSubject(),
 		Refused: map[string]string{"address, pool": "the address is not in that pool"},
 		NotCaused: map[string]string{
 			"a virtual server gets another application profile": "the configuration names the profiles",
 		},
-		Edits: map[string]conformance.DisruptiveEdit{
-			"a port is removed": {Edit: conformance.Edit(func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })},
-			"source ranges": {Edit: conformance.Edit(func(s *v1.Service) {
+		Edits: map[string]heldtest.Edit{
+			"a port is removed": {Make: heldtest.Of(func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })},
+			"source ranges": {Make: heldtest.Of(func(s *v1.Service) {
 				s.Spec.LoadBalancerSourceRanges = []string{"203.0.113.0/24"}
 			})},
-			"address": {Edit: func(s *v1.Service, w conformance.World) (err error) {
+			"address": {Make: func(s *v1.Service, w conformance.World) (err error) {
 				_, s.Spec.LoadBalancerIP, err = w.(*sim.Cloud).Reserve()
 				return err
 			}},
-			"pool": {Edit: conformance.Annotate(intent.KeyScheme, string(intent.Internal))},
+			"pool": {Make: heldtest.Annotate(intent.KeyScheme, string(intent.Internal))},
 		},
 	})
 }

@@ -179,7 +179,7 @@ func (c *randomLoad) ports(ctx context.Context) (map[string][]int32, error) {
 // members, and that an approval applies what is held. It approves every second Service.
 func (c *randomLoad) verifyHeld(ctx context.Context, before map[string][]int32) error {
 	kept := func(ctx context.Context) error {
-		members, err := c.session.members(ctx)
+		members, err := c.session.Members(ctx)
 		if err != nil {
 			return err
 		}

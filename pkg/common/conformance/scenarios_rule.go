@@ -145,7 +145,7 @@ func (r *Session) listens(name string, ports ...int32) Check {
 		if err != nil {
 			return err
 		}
-		members, err := r.members(ctx)
+		members, err := r.Members(ctx)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	stdcmp "cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -100,25 +101,42 @@ type outcome struct {
 	injected int
 }
 
+// Session starts a manager in a fresh world, which prepare, if it is not nil, may change before. It must be called inside
+// a bubble. The manager runs until end is called.
+func (s Subject) Session(ctx context.Context, t testing.TB, prepare func(World) error) (r *Session, end func(),
+	err error) {
+	world, start := s.New(t)
+	if prepare != nil {
+		if err := prepare(world); err != nil {
+			return nil, nil, err
+		}
+	}
+	cluster, err := newInProcess(ctx, world, start, synctest.Wait)
+	if err != nil {
+		return nil, nil, err
+	}
+	r = NewSession(cluster, world, s.Capabilities)
+	r.Disruptions, r.ServiceAnnotations, r.TakeOver = s.Disruptions, s.ServiceAnnotations, s.TakeOver
+	return r, cluster.end, nil
+}
+
 // run executes one scenario in a fresh world, with a fault if one is given. It must be called inside a bubble.
 func (s Subject) run(t testing.TB, scenario Scenario, fault *sim.Fault) (outcome, error) {
-	world, start := s.New(t)
 	ctx := klog.NewContext(t.Context(), logr.Discard())
-	cluster, err := newInProcess(ctx, world, start, synctest.Wait)
+	r, end, err := s.Session(ctx, t, nil)
 	if err != nil {
 		return outcome{}, err
 	}
-	defer cluster.end()
-	r := NewSession(cluster, world, s.Capabilities)
-	r.Disruptions = s.Disruptions
-	r.ServiceAnnotations, r.TakeOver, r.faults = s.ServiceAnnotations, s.TakeOver, fault != nil
+	defer end()
+	world := r.World
+	r.faults = fault != nil
 	if fault != nil {
 		// The fault can also interrupt reads of the scenario itself, for a plan.
 		r.Attempts = 3
 		world.Front().SetFaults(*fault)
 	}
-	end, err := scenario.execute(ctx, r)
-	out := outcome{end: end, injected: world.Front().Injected()}
+	state, err := scenario.execute(ctx, r)
+	out := outcome{end: state, injected: world.Front().Injected()}
 	for _, call := range world.Front().Log().Calls() {
 		out.calls = append(out.calls, call.Operation)
 	}

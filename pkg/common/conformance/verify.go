@@ -91,7 +91,7 @@ func cloudTaints(node *v1.Node) []string {
 }
 
 func (r *Session) verifyBalancers(ctx context.Context) error {
-	members, err := r.members(ctx)
+	members, err := r.Members(ctx)
 	if err != nil {
 		return err
 	}
@@ -121,8 +121,8 @@ func (r *Session) verifyBalancers(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// members returns the names of the nodes that must receive traffic.
-func (r *Session) members(ctx context.Context) ([]string, error) {
+// Members returns the names of the nodes that must receive traffic.
+func (r *Session) Members(ctx context.Context) ([]string, error) {
 	var list []*v1.Node
 	for name := range r.machines {
 		node, err := r.Cluster.Node(ctx, name)

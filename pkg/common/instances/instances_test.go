@@ -219,21 +219,6 @@ func TestCallBudget(t *testing.T) {
 	})
 }
 
-func verifyBudgets(t *testing.T, tests map[string]budgetTest) {
-	t.Helper()
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := newCloud(test.known)
-				test.run(t, c, newInstances(c))
-				if got := c.total(); got > test.budget {
-					t.Errorf("%d calls %v, want at most %d", got, c.calls, test.budget)
-				}
-			})
-		})
-	}
-}
-
 func mustHaveMetadata(t *testing.T, i *instances.Instances, node *v1.Node) {
 	t.Helper()
 	got, err := i.InstanceMetadata(t.Context(), node)

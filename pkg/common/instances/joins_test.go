@@ -3,6 +3,7 @@ package instances_test
 import (
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -48,4 +49,19 @@ func mustJoin(t *testing.T, i *instances.Instances, node *v1.Node) {
 		t.Errorf("%s: %t, %v", node.Name, exists, err)
 	}
 	mustHaveMetadata(t, i, node)
+}
+
+func verifyBudgets(t *testing.T, tests map[string]budgetTest) {
+	t.Helper()
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(test.known)
+				test.run(t, c, newInstances(c))
+				if got := c.total(); got > test.budget {
+					t.Errorf("%d calls %v, want at most %d", got, c.calls, test.budget)
+				}
+			})
+		})
+	}
 }

@@ -63,15 +63,7 @@ func (d *differ) awaitSuccessor() {
 	if i < 0 {
 		return
 	}
-	follows := map[plan.Ref]bool{d.plan.Changes[i].Ref: true}
-	for found := true; found; {
-		found = false
-		for _, c := range d.plan.Changes {
-			if !follows[c.Ref] && slices.ContainsFunc(c.After, func(r plan.Ref) bool { return follows[r] }) {
-				follows[c.Ref], found = true, true
-			}
-		}
-	}
+	follows := plan.Following(d.plan.Changes, d.plan.Changes[i].Ref)
 	for _, c := range d.plan.Changes {
 		if c.Action != plan.Delete && !follows[c.Ref] && !slices.Contains(d.plan.Changes[i].After, c.Ref) {
 			d.plan.Changes[i].After = append(d.plan.Changes[i].After, c.Ref)

@@ -72,12 +72,6 @@ func usedBy(o inventory.Object, rules []string) inventory.Object {
 	return o
 }
 
-// isBalancer reports whether a name is one that this manager gives to load balancers.
-func isBalancer(name string) bool {
-	digits, ok := strings.CutPrefix(name, "a")
-	return ok && len(name) == len(names.Balancer("")) && strings.Trim(digits, "0123456789abcdef") == ""
-}
-
 // object returns an object of a Service.
 func object(kind string, r api.Resource, fields ...inventory.Field) inventory.Object {
 	o := inventory.Object{Kind: kind, ID: r.Name, Name: r.Name, Fields: fields}

@@ -28,6 +28,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/subnet"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
@@ -50,7 +51,7 @@ type Options struct {
 type Cloud struct {
 	options Options
 	store   *store
-	subnets *snapshot.Value[subnets]
+	subnets *snapshot.Value[subnet.Subnet]
 }
 
 var (
@@ -68,7 +69,7 @@ func New(o Options) *Cloud {
 		o.Clock = clocks.OrReal(nil)
 	}
 	return &Cloud{options: o, store: newStore(o.API, o.ClusterID, o.Clock),
-		subnets: newSubnets(o.API, o.Config, o.Clock)}
+		subnets: subnet.New(o.API, o.Config, o.Clock)}
 }
 
 // Name implements loadbalancer.Cloud.
@@ -96,7 +97,7 @@ func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (model.Shared
 	if err != nil {
 		return s, err
 	}
-	s.Subnetwork, s.Legacy = around.subnetwork, around.legacy
+	s.Subnetwork, s.Legacy = around.Subnetwork, around.Legacy
 	s.NodeTags, err = c.options.NodeTags(ctx, model.InstancesOf(model.NodesOf(nodes, c.options.InstanceID)))
 	return s, err
 }

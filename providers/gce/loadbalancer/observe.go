@@ -62,6 +62,12 @@ func isOurs(r api.ForwardingRule) bool {
 	return r.BackendService == ""
 }
 
+// isBalancer reports whether a name is one that this manager gives to load balancers.
+func isBalancer(name string) bool {
+	digits, ok := strings.CutPrefix(name, "a")
+	return ok && len(name) == len(names.Balancer("")) && strings.Trim(digits, "0123456789abcdef") == ""
+}
+
 // belongsTo reports whether a description is that of a Service. Objects without a description have a name that is ours.
 func belongsTo(description string, key lbcommon.Key) bool {
 	service := names.ServiceOf(description)

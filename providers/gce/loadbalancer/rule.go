@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -16,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 )
 
 // replacesRule is what a change disrupts that a forwarding rule cannot make in place.
@@ -196,50 +195,12 @@ func (d *differ) checkUsers(a *api.Address) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.have.Rules)) {
 		rule := d.have.Rules[name]
-		if rule.Name != d.name() && rule.IPAddress == a.Address && overlaps(rule, d.want.Rule) {
+		if rule.Name != d.name() && rule.IPAddress == a.Address && model.Overlap(rule, d.want.Rule) {
 			return d.invalid("the forwarding rule %s has it, with %s ports of the range %s", rule.Name, rule.IPProtocol,
 				cmp.Or(rule.PortRange, strings.Join(rule.Ports, ", "), "all"))
 		}
 	}
 	return nil
-}
-
-// overlaps reports whether two forwarding rules of one address have a port in common.
-func overlaps(a, b api.ForwardingRule) bool {
-	if a.IPProtocol != b.IPProtocol {
-		return false
-	}
-	for _, p := range portRanges(a) {
-		for _, q := range portRanges(b) {
-			if p[0] <= q[1] && q[0] <= p[1] {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// portRanges returns the first and the last port of each range of a forwarding rule.
-func portRanges(r api.ForwardingRule) (out [][2]int) {
-	texts := r.Ports
-	if r.PortRange != "" {
-		texts = []string{r.PortRange}
-	}
-	for _, text := range texts {
-		first, last, found := strings.Cut(text, "-")
-		if !found {
-			last = first
-		}
-		from, err := strconv.Atoi(first)
-		to, lastErr := strconv.Atoi(last)
-		if err == nil && lastErr == nil {
-			out = append(out, [2]int{from, to})
-		}
-	}
-	if len(texts) == 0 {
-		out = append(out, [2]int{0, math.MaxUint16})
-	}
-	return out
 }
 
 // checkTier returns an error if the Service requests another network tier than the one of its address. Empty is a tier

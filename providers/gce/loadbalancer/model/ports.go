@@ -3,9 +3,12 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 )
 
 // PortRanges merges ports that follow each other: 80, 8080-8081.
@@ -64,4 +67,42 @@ func SortPorts(ports []string) []string {
 		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
 	})
 	return slices.Compact(ports)
+}
+
+// Overlap reports whether two forwarding rules of one address have a port in common.
+func Overlap(a, b api.ForwardingRule) bool {
+	if a.IPProtocol != b.IPProtocol {
+		return false
+	}
+	for _, p := range portRanges(a) {
+		for _, q := range portRanges(b) {
+			if p[0] <= q[1] && q[0] <= p[1] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// portRanges returns the first and the last port of each range of a forwarding rule.
+func portRanges(r api.ForwardingRule) (out [][2]int) {
+	texts := r.Ports
+	if r.PortRange != "" {
+		texts = []string{r.PortRange}
+	}
+	for _, text := range texts {
+		first, last, found := strings.Cut(text, "-")
+		if !found {
+			last = first
+		}
+		from, err := strconv.Atoi(first)
+		to, lastErr := strconv.Atoi(last)
+		if err == nil && lastErr == nil {
+			out = append(out, [2]int{from, to})
+		}
+	}
+	if len(texts) == 0 {
+		out = append(out, [2]int{0, math.MaxUint16})
+	}
+	return out
 }

@@ -1,28 +1,25 @@
 package apply
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/diff"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
 
 // placeCheck returns the problem of one setting of a place, or of several that depend on each other.
-type placeCheck func(context.Context, model.LoadBalancer, api.LoadBalancer) (diff.PlaceProblem, error)
+type placeCheck func(context.Context, model.LoadBalancer, api.LoadBalancer) (model.PlaceProblem, error)
 
 // CheckPlace returns why Octavia would refuse the place of a load balancer that replaces another one. It checks only
 // the settings in which they differ, and none that this client may not read.
-func (w Writer) CheckPlace(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (diff.PlaceProblem,
+func (w Writer) CheckPlace(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (model.PlaceProblem,
 	error) {
 	checks := []placeCheck{w.checkFlavor, w.checkZone, w.checkPort}
 	if place.PortID == "" {
@@ -31,13 +28,13 @@ func (w Writer) CheckPlace(ctx context.Context, place model.LoadBalancer, have a
 	for _, check := range checks {
 		problem, err := check(ctx, place, have)
 		if err != nil && !isUnreadable(err) {
-			return diff.PlaceProblem{}, err
+			return model.PlaceProblem{}, err
 		}
 		if err == nil && problem.Key != "" {
 			return problem, nil
 		}
 	}
-	return diff.PlaceProblem{}, nil
+	return model.PlaceProblem{}, nil
 }
 
 // isUnreadable reports whether a service denies a read, or does not support it.
@@ -48,47 +45,47 @@ func isUnreadable(err error) bool {
 }
 
 // missing returns the problem that an object does not exist, if err shows that, and otherwise err.
-func missing(err error, key, kind, id string) (diff.PlaceProblem, error) {
+func missing(err error, key, kind, id string) (model.PlaceProblem, error) {
 	if !cloudapi.Is(err, cloudapi.NotFound) {
-		return diff.PlaceProblem{}, err
+		return model.PlaceProblem{}, err
 	}
-	return diff.PlaceProblem{Key: key, Value: id, Fix: "this project has no such " + kind + ": name one that exists"}, nil
+	return model.PlaceProblem{Key: key, Value: id, Fix: "this project has no such " + kind + ": name one that exists"}, nil
 }
 
-func (w Writer) checkFlavor(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (diff.PlaceProblem,
+func (w Writer) checkFlavor(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (model.PlaceProblem,
 	error) {
 	id := place.FlavorID
 	if id == "" || id == have.FlavorID {
-		return diff.PlaceProblem{}, nil
+		return model.PlaceProblem{}, nil
 	}
 	flavor, err := w.API.GetLoadBalancerFlavor(ctx, id)
 	if err != nil || flavor.Enabled {
 		return missing(err, annotation.KeyFlavorID, "flavor of Octavia", id)
 	}
-	return diff.PlaceProblem{Key: annotation.KeyFlavorID, Value: id, Fix: "the flavor is disabled: name another one"}, nil
+	return model.PlaceProblem{Key: annotation.KeyFlavorID, Value: id, Fix: "the flavor is disabled: name another one"}, nil
 }
 
-func (w Writer) checkZone(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (diff.PlaceProblem,
+func (w Writer) checkZone(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (model.PlaceProblem,
 	error) {
 	if place.Zone == "" || place.Zone == have.AvailabilityZone {
-		return diff.PlaceProblem{}, nil
+		return model.PlaceProblem{}, nil
 	}
 	zones, err := w.API.ListLoadBalancerZones(ctx)
 	enabled := func(z api.LoadBalancerZone) bool { return z.Name == place.Zone && z.Enabled }
 	if err != nil || slices.ContainsFunc(zones, enabled) {
-		return diff.PlaceProblem{}, err
+		return model.PlaceProblem{}, err
 	}
-	return diff.PlaceProblem{Key: annotation.KeyAvailabilityZone, Value: place.Zone,
+	return model.PlaceProblem{Key: annotation.KeyAvailabilityZone, Value: place.Zone,
 		Fix: "Octavia has no such availability zone, or it is disabled: name another one"}, nil
 }
 
 // checkPort checks the port for the address, as Octavia does: a device must not use it.
-func (w Writer) checkPort(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (diff.PlaceProblem,
+func (w Writer) checkPort(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (model.PlaceProblem,
 	error) {
 	id := place.PortID
 	moves := id != have.VipPortID
 	if id == "" || !moves && (place.Address == "" || model.SameIP(place.Address, have.VipAddress)) {
-		return diff.PlaceProblem{}, nil
+		return model.PlaceProblem{}, nil
 	}
 	port, err := w.API.GetPort(ctx, id)
 	if err != nil {
@@ -97,23 +94,23 @@ func (w Writer) checkPort(ctx context.Context, place model.LoadBalancer, have ap
 	hasAddress := func(f api.FixedIP) bool { return place.Address == "" || model.SameIP(f.Address, place.Address) }
 	switch {
 	case moves && port.DeviceID != "":
-		return diff.PlaceProblem{Key: annotation.KeyPortID, Value: id,
+		return model.PlaceProblem{Key: annotation.KeyPortID, Value: id,
 			Fix: fmt.Sprintf("%s %s uses the port: name one that is free", port.DeviceOwner, port.DeviceID)}, nil
 	case len(port.FixedIPs) == 0:
-		return diff.PlaceProblem{Key: annotation.KeyPortID, Value: id, Fix: "the port has no address: name another one"}, nil
+		return model.PlaceProblem{Key: annotation.KeyPortID, Value: id, Fix: "the port has no address: name another one"}, nil
 	case !slices.ContainsFunc(port.FixedIPs, hasAddress):
-		return diff.PlaceProblem{Key: intent.KeyStaticAddresses, Value: place.Address,
+		return model.PlaceProblem{Key: intent.KeyStaticAddresses, Value: place.Address,
 			Fix: fmt.Sprintf("the port %s does not have this address: name one of its own, or none", id)}, nil
 	}
-	return diff.PlaceProblem{}, nil
+	return model.PlaceProblem{}, nil
 }
 
 // checkSubnet checks the subnet of the address, and the address in it.
-func (w Writer) checkSubnet(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (diff.PlaceProblem,
+func (w Writer) checkSubnet(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (model.PlaceProblem,
 	error) {
 	id, network := place.SubnetID, have.VipNetworkID
 	if id == "" {
-		return diff.PlaceProblem{}, nil
+		return model.PlaceProblem{}, nil
 	}
 	if id != have.VipSubnetID {
 		subnet, err := w.API.GetSubnet(ctx, id)
@@ -122,10 +119,10 @@ func (w Writer) checkSubnet(ctx context.Context, place model.LoadBalancer, have 
 		}
 		network = subnet.NetworkID
 		if place.NetworkID != "" && place.NetworkID != network {
-			return diff.PlaceProblem{Key: annotation.KeySubnetID, Value: id, Fix: fmt.Sprintf("the subnet is in the network "+
+			return model.PlaceProblem{Key: annotation.KeySubnetID, Value: id, Fix: fmt.Sprintf("the subnet is in the network "+
 				"%s, and not in %s: name one of that network, or no network", network, place.NetworkID)}, nil
 		}
-		if place.Address != "" && !isInSubnet(subnet, place.Address) {
+		if place.Address != "" && model.IsOutside(subnet, place.Address) {
 			return outsideOf(place, "subnet "+id), nil
 		}
 	}
@@ -133,28 +130,28 @@ func (w Writer) checkSubnet(ctx context.Context, place model.LoadBalancer, have 
 }
 
 // checkNetwork checks the network of the address without a subnet, and the address in it.
-func (w Writer) checkNetwork(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (diff.PlaceProblem,
+func (w Writer) checkNetwork(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (model.PlaceProblem,
 	error) {
 	id := place.NetworkID
 	keepsAddress := place.Address == "" || model.SameIP(place.Address, have.VipAddress)
 	if id == "" || place.SubnetID != "" || id == have.VipNetworkID && keepsAddress {
-		return diff.PlaceProblem{}, nil
+		return model.PlaceProblem{}, nil
 	}
 	networks, err := w.API.ListNetworks(ctx, []string{id})
 	if err != nil {
-		return diff.PlaceProblem{}, err
+		return model.PlaceProblem{}, err
 	}
 	if len(networks) == 0 {
 		return missing(&cloudapi.Error{Class: cloudapi.NotFound}, annotation.KeyNetworkID, "network", id)
 	}
 	if place.Address == "" {
-		return diff.PlaceProblem{}, nil
+		return model.PlaceProblem{}, nil
 	}
 	subnets, err := w.API.ListSubnets(ctx, id)
 	if err != nil {
-		return diff.PlaceProblem{}, err
+		return model.PlaceProblem{}, err
 	}
-	has := func(s api.Subnet) bool { return isInSubnet(s, place.Address) }
+	has := func(s api.Subnet) bool { return !model.IsOutside(s, place.Address) }
 	// Octavia also has the subnets that this project may not see.
 	if len(subnets) >= len(networks[0].Subnets) && !slices.ContainsFunc(subnets, has) {
 		return outsideOf(place, "network "+id), nil
@@ -163,29 +160,22 @@ func (w Writer) checkNetwork(ctx context.Context, place model.LoadBalancer, have
 }
 
 // checkFree checks that no other port of a network has an address.
-func (w Writer) checkFree(ctx context.Context, address, network string, have api.LoadBalancer) (diff.PlaceProblem,
+func (w Writer) checkFree(ctx context.Context, address, network string, have api.LoadBalancer) (model.PlaceProblem,
 	error) {
 	if address == "" || network == have.VipNetworkID && model.SameIP(address, have.VipAddress) {
-		return diff.PlaceProblem{}, nil
+		return model.PlaceProblem{}, nil
 	}
 	ports, err := w.API.ListPorts(ctx, api.PortFilter{NetworkID: network, Addresses: []string{address}})
 	other := slices.IndexFunc(ports, func(p api.Port) bool { return p.ID != have.VipPortID })
 	if err != nil || other < 0 {
-		return diff.PlaceProblem{}, err
+		return model.PlaceProblem{}, err
 	}
-	return diff.PlaceProblem{Key: intent.KeyStaticAddresses, Value: address,
+	return model.PlaceProblem{Key: intent.KeyStaticAddresses, Value: address,
 		Fix: fmt.Sprintf("the port %s has this address: choose another, or delete the port", ports[other].ID)}, nil
 }
 
 // outsideOf returns the problem that an address is not in the place of the load balancer.
-func outsideOf(place model.LoadBalancer, where string) diff.PlaceProblem {
-	return diff.PlaceProblem{Key: intent.KeyStaticAddresses, Value: place.Address,
+func outsideOf(place model.LoadBalancer, where string) model.PlaceProblem {
+	return model.PlaceProblem{Key: intent.KeyStaticAddresses, Value: place.Address,
 		Fix: "the address is not in the " + where + ": choose one that is"}
-}
-
-// isInSubnet reports whether a subnet has an address. It is true if that is unknown.
-func isInSubnet(s api.Subnet, address string) bool {
-	prefix, err := netip.ParsePrefix(s.CIDR)
-	parsed, invalid := netip.ParseAddr(address)
-	return cmp.Or(err, invalid) != nil || prefix.Contains(parsed.Unmap())
 }

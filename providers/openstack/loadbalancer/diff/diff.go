@@ -22,8 +22,8 @@ import (
 
 // Effects returns the disruptive changes.
 func Effects() []plan.Effect {
-	return slices.Concat(kinds.Listeners.Effects(), []plan.Effect{closesNodePort, probesGuest, movesFloatingIP},
-		kinds.LoadBalancers.Effects(), []plan.Effect{failsOver, replacesFailed})
+	return slices.Concat(kinds.Listeners.Effects(), []plan.Effect{kinds.ClosesNodePort, kinds.ProbesGuest, kinds.MovesFloatingIP},
+		kinds.LoadBalancers.Effects(), []plan.Effect{kinds.FailsOver, kinds.ReplacesFailed})
 }
 
 // Plan returns the changes from the existing to the desired objects of a Service, or to none if want is nil. A new load

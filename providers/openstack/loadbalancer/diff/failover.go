@@ -7,6 +7,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
@@ -50,7 +51,7 @@ func (d *differ) requestFailover(have api.LoadBalancer) plan.Change {
 		Reason: "the load balancer is in the state ERROR: requesting a failover",
 		Step:   failover(have.ID),
 	}
-	failsOver.Declare(&change)
+	kinds.FailsOver.Declare(&change)
 	return change
 }
 

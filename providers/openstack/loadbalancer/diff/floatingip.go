@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -418,7 +419,7 @@ func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change 
 			change.Fields[len(change.Fields)-1].After = want.Address
 		}
 		change.Key = f.FloatingIP
-		movesFloatingIP.Declare(&change)
+		kinds.MovesFloatingIP.Declare(&change)
 	}
 	return change
 }

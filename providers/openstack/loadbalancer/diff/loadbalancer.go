@@ -328,7 +328,7 @@ func (d *differ) declareReplacement(lb api.LoadBalancer, removal *plan.Change) {
 		if lb.ProvisioningStatus == api.Error {
 			removal.Fields = append(plan.Fields{{Name: "id", Before: lb.ID, After: "another, after " + failureTime(lb)}},
 				removal.Fields...)
-			replacesFailed.Declare(removal)
+			kinds.ReplacesFailed.Declare(removal)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (d *differ) diffMonitor(pool observe.Pool, want model.Port) {
 		creation := d.monitorCreate(*spec, reference{id: pool.ID}, after)
 		creation.Key = portKey(want)
 		if len(after) == 0 && d.addsProbesToGuest(pool) {
-			probesGuest.Declare(&creation)
+			kinds.ProbesGuest.Declare(&creation)
 		}
 		d.add(creation)
 	default:

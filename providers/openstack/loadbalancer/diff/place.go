@@ -1,9 +1,7 @@
 package diff
 
 import (
-	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -12,24 +10,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
-// immutableFieldNames are the names of the fields of immutableDifferences in messages.
-var immutableFieldNames = map[string]string{
-	kinds.FieldPort: "port", kinds.FieldSubnet: "subnet", kinds.FieldNetwork: "network", kinds.FieldFlavor: "flavor",
-	kinds.FieldZone: "availability zone", kinds.FieldAddress: "address",
-}
-
 // immutableDifference describes a setting that differs and cannot change in place, or returns "".
 func (d *differ) immutableDifference(lb api.LoadBalancer) string {
 	differences := d.immutableDifferences(lb)
 	if len(differences) == 0 {
 		return ""
 	}
-	f, consequence := differences[0], ""
-	if f.Name == kinds.FieldAddress {
-		consequence = ": clients have to follow"
-	}
-	return fmt.Sprintf("the %s changes from %s to %s, which no load balancer can do in place%s",
-		immutableFieldNames[f.Name], f.Before, f.After, consequence)
+	return kinds.ReplacementReason(differences[0])
 }
 
 // immutableDifferences returns the settings of the Service that differ and cannot change in place.
@@ -127,17 +114,10 @@ func (d *differ) canPlace(lb api.LoadBalancer, kept map[string]bool) bool {
 	case kept[kinds.FieldAddress], moves[0] == kinds.FieldPort:
 		return false
 	case kept[kinds.FieldSubnet]:
-		return moves[0] == kinds.FieldAddress && d.subnetHas(lb.VipSubnetID, want.Address)
+		return moves[0] == kinds.FieldAddress && model.IsInSubnet(d.have.Subnets[lb.VipSubnetID], want.Address)
 	case moves[0] == kinds.FieldSubnet:
 		return d.have.Subnets[want.SubnetID].NetworkID == lb.VipNetworkID
 	default:
-		return d.subnetHas(lb.VipSubnetID, want.Address)
+		return model.IsInSubnet(d.have.Subnets[lb.VipSubnetID], want.Address)
 	}
-}
-
-// subnetHas reports whether a subnet of the project certainly has an address.
-func (d *differ) subnetHas(subnet, address string) bool {
-	prefix, err := netip.ParsePrefix(d.have.Subnets[subnet].CIDR)
-	parsed, invalid := netip.ParseAddr(address)
-	return err == nil && invalid == nil && prefix.Contains(parsed)
 }

@@ -1,14 +1,11 @@
 package diff
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
@@ -23,33 +20,12 @@ func (d *differ) checkReplacement(ctx context.Context, w Writer, lb api.LoadBala
 		return err
 	}
 	if problem.Key != "" {
-		return d.placeError(problem)
+		return problem.Err(d.plan.Subject, d.want)
 	}
 	if err := d.checkFloatingIP(ctx, w); err != nil {
 		return err
 	}
 	return d.checkContainers(ctx, w)
-}
-
-// placeError returns the error about a setting of the place, with the name under which the user wrote it.
-func (d *differ) placeError(p PlaceProblem) error {
-	place, key := d.want.LoadBalancer, p.Key
-	for _, setting := range []struct {
-		key, source, name string
-		explicit          bool
-	}{
-		{annotation.KeyFlavorID, place.Source.Flavor, "flavor-id", place.Explicit.Flavor},
-		{annotation.KeyAvailabilityZone, place.Source.Zone, "availability-zone", place.Explicit.Zone},
-		{annotation.KeySubnetID, place.Source.Subnet, "subnet-id", place.Explicit.Subnet},
-		{annotation.KeyNetworkID, place.Source.Network, "network-id", place.Explicit.Network},
-	} {
-		if setting.key == p.Key && !setting.explicit {
-			key = cmp.Or(setting.source, model.InConfiguration(setting.name))
-		}
-	}
-	problems := intent.Problems{Sources: d.want.Sources}
-	problems.Add(key, p.Value, p.Fix)
-	return problems.Err(d.plan.Subject)
 }
 
 // deleteChangedListeners plans the deletion of the listeners that are not the same in the load balancer that replaces

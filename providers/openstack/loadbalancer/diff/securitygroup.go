@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/members"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
@@ -142,7 +143,7 @@ func (d *differ) diffRules(group api.SecurityGroup, want []rules.CreateOpts, kee
 		})
 	}
 	maps.DeleteFunc(surplus, func(text string, _ api.SecurityGroupRule) bool {
-		return d.keeps(kindRules, group.Name, fieldRule+" "+text)
+		return d.keeps(kindRules, group.Name, kinds.FieldRule+" "+text)
 	})
 	if len(surplus) > 0 && !keep {
 		d.last = append(d.last, d.rulesDelete(group, sorting.SortedFunc(maps.Values(surplus),
@@ -155,13 +156,13 @@ func (d *differ) rulesDelete(group api.SecurityGroup, surplus []api.SecurityGrou
 	var f plan.Fields
 	for _, r := range surplus {
 		text := model.ShowRule(model.RuleOf(r))
-		f = append(f, plan.Field{Name: fieldRule, Before: text, Removed: []string{text}})
+		f = append(f, plan.Field{Name: kinds.FieldRule, Before: text, Removed: []string{text}})
 	}
 	change := plan.Change{
 		Ref: d.ref(kindRules, group.Name, plan.Delete, group.ID), Fields: f, Key: group.Name,
 		Step: rulesRemoval{group.ID, surplus},
 	}
-	closesNodePort.Declare(&change)
+	kinds.ClosesNodePort.Declare(&change)
 	return change
 }
 

@@ -31,7 +31,7 @@ type LoadBalancerWriter interface {
 	// CheckCreationBackoff returns an error while a load balancer in the state ERROR must stay.
 	CheckCreationBackoff(have api.LoadBalancer, want model.Desired) error
 	// CheckPlace returns why Octavia would refuse the place of a load balancer that replaces another one.
-	CheckPlace(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (PlaceProblem, error)
+	CheckPlace(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (model.PlaceProblem, error)
 	// CheckContainer returns an error if a certificate cannot be read.
 	CheckContainer(ctx context.Context, ref string) error
 	// CheckFloatingIP returns an error if no floating IP can be allocated.
@@ -48,12 +48,6 @@ type LoadBalancerWriter interface {
 	Leave(ctx context.Context, have api.LoadBalancer, o LeaveOptions) error
 	Failover(ctx context.Context, id string) error
 	DeleteLoadBalancer(ctx context.Context, have api.LoadBalancer, listeners []api.Listener, pools []observe.Pool) error
-}
-
-// PlaceProblem is why no load balancer can have a setting of its place. It is empty if there is no problem.
-type PlaceProblem struct {
-	// Key is the annotation of the setting.
-	Key, Value, Fix string
 }
 
 // LeaveOptions determine what happens to a load balancer that a Service stops using.

@@ -1,8 +1,11 @@
 package kinds
 
 import (
+	"fmt"
+
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
@@ -48,4 +51,20 @@ func placeRow(name string, field func(*LoadBalancer) *string) rows.Row[*LoadBala
 	return rows.Row[*LoadBalancer, *loadbalancers.UpdateOpts]{Name: name, Value: rows.Text(field),
 		Effect: rows.LoadBalancer("a load balancer is replaced (`vip_port_id`, `vip_subnet_id`, `vip_network_id`, " +
 			"`vip_address`, `flavor_id`, `availability_zone`)")}
+}
+
+// immutableFieldNames are the names of the fields of load balancers in messages.
+var immutableFieldNames = map[string]string{
+	FieldPort: "port", FieldSubnet: "subnet", FieldNetwork: "network", FieldFlavor: "flavor", FieldZone: "availability zone",
+	FieldAddress: "address",
+}
+
+// ReplacementReason describes the difference of a field that no load balancer can change in place.
+func ReplacementReason(f plan.Field) string {
+	consequence := ""
+	if f.Name == FieldAddress {
+		consequence = ": clients have to follow"
+	}
+	return fmt.Sprintf("the %s changes from %s to %s, which no load balancer can do in place%s",
+		immutableFieldNames[f.Name], f.Before, f.After, consequence)
 }

@@ -124,3 +124,21 @@ func (lb LoadBalancer) isOfService() bool {
 func hasIPv6(nodes []*v1.Node) bool {
 	return slices.ContainsFunc(nodes, func(n *v1.Node) bool { return NodeAddress(n, v1.IPv6Protocol) != "" })
 }
+
+// IsInSubnet reports whether a subnet certainly has an address.
+func IsInSubnet(subnet api.Subnet, address string) bool {
+	has, known := hasAddress(subnet, address)
+	return known && has
+}
+
+// IsOutside reports whether a subnet certainly does not have an address.
+func IsOutside(subnet api.Subnet, address string) bool {
+	has, known := hasAddress(subnet, address)
+	return known && !has
+}
+
+func hasAddress(subnet api.Subnet, address string) (has, known bool) {
+	prefix, err := netip.ParsePrefix(subnet.CIDR)
+	parsed, invalid := netip.ParseAddr(address)
+	return prefix.Contains(parsed.Unmap()), err == nil && invalid == nil
+}

@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"net/netip"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -137,14 +136,12 @@ func (b *builder) vipAddress() string {
 // far as the subnets are known: a load balancer that exists would be deleted before Octavia rejects the new one.
 func (b *builder) checkAddress(lb LoadBalancer) {
 	subnet := b.subnets[lb.SubnetID]
-	prefix, unknown := netip.ParsePrefix(subnet.CIDR)
-	address, err := netip.ParseAddr(lb.Address)
-	if unknown != nil || err != nil || prefix.Contains(address.Unmap()) {
+	if !IsOutside(subnet, lb.Address) {
 		return
 	}
 	b.creation.Addf(intent.KeyStaticAddresses, lb.Address, "the load balancer's own address is one of its subnet %s, "+
 		"which is %s: choose an address there, or name another subnet in %s; a floating IP is the address of an external "+
-		"load balancer only", subnet.ID, prefix, annotation.KeySubnetID)
+		"load balancer only", subnet.ID, subnet.CIDR, annotation.KeySubnetID)
 }
 
 // memberSubnet returns the subnet from which members are reached. The configured subnet of addresses replaces

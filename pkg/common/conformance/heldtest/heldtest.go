@@ -1,4 +1,5 @@
-package conformance
+// Package heldtest holds disruptive edits of Services, alone and in pairs, and checks that nothing else is held.
+package heldtest
 
 import (
 	"context"
@@ -8,14 +9,15 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/compare"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/controllers"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
@@ -25,36 +27,36 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-// DisruptiveEdit is an edit of a Service with the ports 80 and 443.
-type DisruptiveEdit struct {
+// Edit is a disruptive edit of a Service with the ports 80 and 443.
+type Edit struct {
 	// Before prepares the Service that is edited; may be nil.
-	Before, Edit ServiceEdit
+	Before, Make Change
 }
 
-// ServiceEdit edits a Service, and adds what the Service then names to the world.
-type ServiceEdit func(*v1.Service, World) error
+// Change edits a Service, and adds what the Service then names to the world.
+type Change func(*v1.Service, conformance.World) error
 
-// Edit returns an edit that needs nothing of the world.
-func Edit(edit func(*v1.Service)) ServiceEdit {
-	return func(svc *v1.Service, _ World) error {
+// Of returns a change that needs nothing of the world.
+func Of(edit func(*v1.Service)) Change {
+	return func(svc *v1.Service, _ conformance.World) error {
 		edit(svc)
 		return nil
 	}
 }
 
-// Annotate returns an edit that sets annotations: a key, its value, and so on.
-func Annotate(pairs ...string) ServiceEdit {
-	return Edit(func(svc *v1.Service) {
+// Annotate returns a change that sets annotations: a key, its value, and so on.
+func Annotate(pairs ...string) Change {
+	return Of(func(svc *v1.Service) {
 		for i := 0; i < len(pairs); i += 2 {
 			svc.Annotations[pairs[i]] = pairs[i+1]
 		}
 	})
 }
 
-// HeldEdits are the disruptive edits of a provider's Services.
-type HeldEdits struct {
-	Subject Subject
-	Edits   map[string]DisruptiveEdit
+// Options are the disruptive edits of a provider's Services.
+type Options struct {
+	Subject conformance.Subject
+	Edits   map[string]Edit
 	// NotCaused are the disruptions of the descriptor that no edit causes, by their Change, with the reason.
 	NotCaused map[string]string
 	// Refused are the pairs of edits that no load balancer can have, by their names, "address, internal", with the reason:
@@ -64,28 +66,28 @@ type HeldEdits struct {
 	WithoutPort bool
 }
 
-// RunHeldEdits holds each edit, and each pair of them, beside a further port, another interval of health checks and a
+// Run holds each edit, and each pair of them, beside a further port, another interval of health checks and a
 // further node: what exists stays as it is, the port and the interval are applied, and all ports get the node. The
 // plans hold nothing but disruptions. Then the edits are allowed, and the load balancer becomes that of the Service.
 // Every disruption of the descriptor has to be held once.
-func RunHeldEdits(t *testing.T, h HeldEdits) {
+func Run(t *testing.T, o Options) {
 	t.Helper()
 	controllers.DiscardLogs(t)
 	var mu sync.Mutex
 	var held []plan.Difference
 	t.Run("edits", func(t *testing.T) {
-		names := slices.Sorted(maps.Keys(h.Edits))
+		names := slices.Sorted(maps.Keys(o.Edits))
 		for i, first := range names {
 			for _, second := range names[i:] {
 				name := first + ", " + second
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					edits := []DisruptiveEdit{h.Edits[first]}
+					edits := []Edit{o.Edits[first]}
 					if second != first {
-						edits = append(edits, h.Edits[second])
+						edits = append(edits, o.Edits[second])
 					}
 					steps.InBubble(t, func(t *testing.T) error {
-						differences, err := h.run(t, edits, h.Refused[name] != "")
+						differences, err := o.run(t, edits, o.Refused[name] != "")
 						mu.Lock()
 						defer mu.Unlock()
 						held = append(held, differences...)
@@ -98,59 +100,58 @@ func RunHeldEdits(t *testing.T, h HeldEdits) {
 	if t.Failed() {
 		return
 	}
-	for _, e := range h.Subject.Disruptions {
+	for _, e := range o.Subject.Disruptions {
 		caused := slices.ContainsFunc(held, e.Covers)
-		if _, excepted := h.NotCaused[e.Change]; caused == excepted {
+		if _, excepted := o.NotCaused[e.Change]; caused == excepted {
 			t.Errorf("held because %s: %t, and an exception: %t", e.Change, caused, excepted)
 		}
 	}
 }
 
 // run holds edits of one Service in a new world, and then allows them. It returns what was held.
-func (h HeldEdits) run(t *testing.T, edits []DisruptiveEdit, refused bool) ([]plan.Difference, error) {
-	w, start := h.Subject.New(t)
-	before, after, err := h.services(w, edits)
-	if err != nil {
-		return nil, err
-	}
+func (o Options) run(t *testing.T, edits []Edit, refused bool) ([]plan.Difference, error) {
+	var before, after *v1.Service
 	ctx := klog.NewContext(t.Context(), logr.Discard())
-	cluster, err := newInProcess(ctx, w, start, synctest.Wait)
+	r, end, err := o.Subject.Session(ctx, t, func(w conformance.World) (err error) {
+		before, after, err = o.services(w, edits)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer cluster.end()
-	r := NewSession(cluster, w, h.Subject.Capabilities)
-	r.Disruptions, r.ServiceAnnotations = h.Subject.Disruptions, h.Subject.ServiceAnnotations
-
+	defer end()
 	if equality.Semantic.DeepEqual(before, after) {
 		t.Skip("the edits undo each other")
 	}
-	if slices.Contains(h.Subject.Portable, intent.KeyHealthCheckInterval) {
+	if slices.Contains(o.Subject.Portable, intent.KeyHealthCheckInterval) {
 		after.Annotations[intent.KeyHealthCheckInterval] = "7s"
 	}
-	if !h.WithoutPort {
-		after.Spec.Ports = append(after.Spec.Ports, port(v1.ProtocolTCP, 8443))
+	if !o.WithoutPort {
+		after.Spec.Ports = append(after.Spec.Ports, portOf(8443))
 	}
 	var p plan.Plan
-	var existing LoadBalancer
-	applied := func() error { return r.Converge(ctx, r.planned("web", changesAndHoldsNothing)) }
+	var existing conformance.LoadBalancer
+	applied := func() error { return r.Converge(ctx, isApplied(r)) }
 	if refused {
 		applied = func() error {
 			_ = r.Settled(ctx) // fails as long as the Service is not corrected
-			return r.keepsPorts(ctx, "web", existing, !h.WithoutPort)
+			return keepsPorts(ctx, r, existing, !o.WithoutPort)
 		}
 	}
 	err = steps.Run(
 		func() error { return r.JoinN(ctx, 2) },
-		r.finished(ctx, before),
-		r.restart(ctx, ManagerOptions{Disruption: provider.HoldAllDisruption}),
+		func() error { return r.Put(ctx, before) },
+		func() error { return r.Converge(ctx, isApplied(r)) },
+		func() error {
+			return r.Restart(ctx, conformance.ManagerOptions{Disruption: provider.HoldAllDisruption})
+		},
 		func() error { return r.Settled(ctx) },
-		func() (err error) { existing, err = r.Balancer(ctx, "web"); return err },
+		func() (err error) { existing, err = r.Balancer(ctx, service); return err },
 		func() (err error) {
-			p, err = r.holdEdits(ctx, after, existing, len(edits) > 1, !h.WithoutPort)
+			p, err = holdEdits(ctx, r, after, existing, len(edits) > 1, !o.WithoutPort)
 			return err
 		},
-		r.restart(ctx, ManagerOptions{}),
+		func() error { return r.Restart(ctx, conformance.ManagerOptions{}) },
 		func() error { return steps.Wrap("allowed", applied()) },
 		func() error { return r.Clear(ctx) },
 	)
@@ -161,9 +162,24 @@ func (h HeldEdits) run(t *testing.T, edits []DisruptiveEdit, refused bool) ([]pl
 	return p.Differences(), err
 }
 
+// service is the name of the Service that is edited.
+const service = "web"
+
+func webService() *v1.Service {
+	return &v1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: conformance.Namespace, Name: service, Annotations: map[string]string{}},
+		Spec: v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": service},
+			Ports: []v1.ServicePort{portOf(80), portOf(443)}},
+	}
+}
+
+func portOf(port int32) v1.ServicePort {
+	return v1.ServicePort{Name: fmt.Sprintf("tcp-%d", port), Protocol: v1.ProtocolTCP, Port: port}
+}
+
 // services returns the Service before and after the edits.
-func (h HeldEdits) services(w World, edits []DisruptiveEdit) (before, after *v1.Service, err error) {
-	before = loadBalancerService("web", 80, 443)
+func (o Options) services(w conformance.World, edits []Edit) (before, after *v1.Service, err error) {
+	before = webService()
 	for _, e := range edits {
 		if e.Before != nil {
 			err = errors.Join(err, e.Before(before, w))
@@ -171,7 +187,7 @@ func (h HeldEdits) services(w World, edits []DisruptiveEdit) (before, after *v1.
 	}
 	after = before.DeepCopy()
 	for _, e := range edits {
-		err = errors.Join(err, e.Edit(after, w))
+		err = errors.Join(err, e.Make(after, w))
 	}
 	return before, after, err
 }
@@ -180,7 +196,7 @@ func (h HeldEdits) services(w World, edits []DisruptiveEdit) (before, after *v1.
 type excludedError struct{ error }
 
 // holdEdits edits a Service and adds a node, and checks that the edits are held and that nothing else is.
-func (r *Session) holdEdits(ctx context.Context, svc *v1.Service, existing LoadBalancer,
+func holdEdits(ctx context.Context, r *conformance.Session, svc *v1.Service, existing conformance.LoadBalancer,
 	several, morePorts bool) (p plan.Plan, err error) {
 	if err := r.Put(ctx, svc); err != nil {
 		return p, err
@@ -192,7 +208,7 @@ func (r *Session) holdEdits(ctx context.Context, svc *v1.Service, existing LoadB
 		if p, err = r.Plan(ctx, svc.Name); err != nil {
 			return err
 		}
-		return errors.Join(holds(p), onlyDisruptive(p), r.keepsPorts(ctx, svc.Name, existing, morePorts))
+		return errors.Join(holds(p), onlyDisruptive(p), keepsPorts(ctx, r, existing, morePorts))
 	}
 	err = steps.Run(
 		func() error { return steps.Wrap("held", r.Settled(ctx, check)) },
@@ -203,8 +219,8 @@ func (r *Session) holdEdits(ctx context.Context, svc *v1.Service, existing LoadB
 }
 
 // keepsPorts checks that a load balancer has what it had, all nodes as members, and one port more if it can have one.
-func (r *Session) keepsPorts(ctx context.Context, service string, before LoadBalancer, more bool) error {
-	members, err := r.members(ctx)
+func keepsPorts(ctx context.Context, r *conformance.Session, before conformance.LoadBalancer, more bool) error {
+	members, err := r.Members(ctx)
 	if err != nil {
 		return err
 	}
@@ -213,7 +229,7 @@ func (r *Session) keepsPorts(ctx context.Context, service string, before LoadBal
 		return err
 	}
 	if lb.Name != before.Name || lb.Internal != before.Internal {
-		err = fmt.Errorf("another load balancer: %s", compare.Describe([]LoadBalancer{lb}))
+		err = fmt.Errorf("another load balancer: %s", compare.Describe([]conformance.LoadBalancer{lb}))
 	}
 	want := len(before.Listeners)
 	if more {
@@ -243,12 +259,23 @@ func sameButMembers(a, b world.Listener) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// changesAndHoldsNothing checks that a Service is as wanted.
-func changesAndHoldsNothing(p plan.Plan) error {
-	if len(p.Held) > 0 {
-		return fmt.Errorf("holds %s", p.Differences())
+// isApplied checks that the Service is as wanted.
+func isApplied(r *conformance.Session) conformance.Check {
+	return func(ctx context.Context) error {
+		p, err := r.Plan(ctx, service)
+		if err == nil && (!p.Empty() || len(p.Held) > 0) {
+			err = fmt.Errorf("the plan makes %s, and holds %s", plan.Summary(p), p.Differences())
+		}
+		return err
 	}
-	return noChanges(p)
+}
+
+// holds checks that a plan holds changes, and changes nothing.
+func holds(p plan.Plan) error {
+	if len(p.Held) > 0 && p.HeldID != "" && p.Empty() {
+		return nil
+	}
+	return fmt.Errorf("the plan holds %d changes with the ID %q and makes %s", len(p.Held), p.HeldID, plan.Summary(p))
 }
 
 // onlyDisruptive checks that a plan holds nothing but disruptions, and what the plan makes only together with one.

@@ -1,0 +1,69 @@
+// Package subnet finds the network and the subnet of internal load balancers.
+package subnet
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/config"
+)
+
+// automaticRange contains the subnets of a network with automatic subnets, one in each region.
+var automaticRange = netip.MustParsePrefix("10.128.0.0/9")
+
+// Subnet is where internal load balancers are.
+type Subnet struct {
+	// Subnetwork is the URL of the subnet; "" if the network selects it.
+	Subnetwork string
+	// Legacy is set for a network without subnets.
+	Legacy bool
+}
+
+// New returns the subnet, which is read once: a network never changes its kind.
+func New(client api.API, cfg config.Global, c clock.PassiveClock) *snapshot.Value[Subnet] {
+	return snapshot.NewValue(snapshot.ValueOptions[Subnet]{Clock: c,
+		Read: func(ctx context.Context) (Subnet, error) { return read(ctx, client, cfg) }})
+}
+
+func read(ctx context.Context, client api.API, cfg config.Global) (Subnet, error) {
+	e, err := client.Environment(ctx)
+	if err != nil {
+		return Subnet{}, err
+	}
+	if name := cfg.SubnetworkName; name != "" {
+		if strings.Contains(name, "/") {
+			return Subnet{Subnetwork: name}, nil
+		}
+		return Subnet{Subnetwork: client.Link(e, api.SubnetworksList, api.Target{Name: name})}, nil
+	}
+	var network api.Network
+	if err := client.Get(ctx, api.NetworksGet, api.Target{Name: api.Last(e.Network)}, &network); err != nil {
+		return Subnet{}, err
+	}
+	if network.IPv4Range != "" {
+		return Subnet{Legacy: true}, nil
+	}
+	if !network.AutoCreateSubnetworks {
+		return Subnet{}, nil
+	}
+	documents, err := client.List(ctx, api.SubnetworksList, api.Target{}, nil)
+	if err != nil {
+		return Subnet{}, err
+	}
+	found, err := api.ParseAll[api.Subnetwork](documents)
+	if err != nil {
+		return Subnet{}, err
+	}
+	for _, s := range found {
+		prefix, err := netip.ParsePrefix(s.IPCIDRRange)
+		if err == nil && api.Last(s.Network) == network.Name && automaticRange.Contains(prefix.Addr()) {
+			return Subnet{Subnetwork: client.Link(e, api.SubnetworksList, api.Target{Name: s.Name})}, nil
+		}
+	}
+	return Subnet{}, nil
+}
