@@ -20,6 +20,7 @@ func (d *differ) ensure() error {
 	if d.have.Elsewhere != nil {
 		return cloudprovider.ImplementedElsewhere
 	}
+	d.want.Groups = d.existingGroups(d.want.Groups)
 	rule, replaced := d.have.Rule, []plan.Ref(nil)
 	if rule != nil && d.have.isExternal() == d.want.Internal {
 		replaced, rule = d.removeRule(), nil

@@ -36,7 +36,6 @@ func (d *differ) ensureGroups(groups []model.Group) []plan.Ref {
 		return nil
 	}
 	for _, want := range groups {
-		want.Members = d.existing(want.Members)
 		have := model.Group{Zone: want.Zone}
 		i := slices.IndexFunc(d.have.Groups, func(g model.Group) bool { return g.Zone == want.Zone })
 		var after []plan.Ref
@@ -45,7 +44,7 @@ func (d *differ) ensureGroups(groups []model.Group) []plan.Ref {
 		} else {
 			change := groupKind.Create(&want)
 			change.Membership = true
-			after = []plan.Ref{d.add(change, groupCreation{want.Zone})}
+			after = []plan.Ref{d.add(change, groupCreation{want})}
 			refs = append(refs, after...)
 		}
 		if change, differ := groupMemberKind.Update(&have, &want); differ && !have.Unread {
@@ -54,6 +53,21 @@ func (d *differ) ensureGroups(groups []model.Group) []plan.Ref {
 		}
 	}
 	return refs
+}
+
+// existingGroups returns groups without the instances that do not exist, and none for a zone without others that has no
+// group yet: the zone may not exist either.
+func (d *differ) existingGroups(groups []model.Group) []model.Group {
+	var out []model.Group
+	for _, g := range groups {
+		all := len(g.Members)
+		g.Members = d.existing(g.Members)
+		isNew := !slices.ContainsFunc(d.have.Groups, func(have model.Group) bool { return have.Zone == g.Zone })
+		if all == 0 || len(g.Members) > 0 || !isNew {
+			out = append(out, g)
+		}
+	}
+	return out
 }
 
 // groupLink returns the link of the group of a zone.
@@ -132,17 +146,25 @@ func (w writer) holdGroups(ctx context.Context, groups []model.Group) (release f
 	return releaseAll(held), nil
 }
 
-// groupCreation creates a group.
-type groupCreation struct{ zone string }
+// groupCreation creates a group. If it is refused, the next plan is without those of its instances that do not exist.
+type groupCreation struct{ want model.Group }
 
 // Do implements plan.Step.
 func (s groupCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	unlock, err := w.sharing.Lock(ctx, w.groupLink(s.zone))
+	unlock, err := w.sharing.Lock(ctx, w.groupLink(s.want.Zone))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return w.createGroup(ctx, s.zone)
+	err = w.createGroup(ctx, s.want.Zone)
+	if err != nil {
+		for _, id := range s.want.Members {
+			if !w.isMissing(ctx, []string{id}, err) {
+				break
+			}
+		}
+	}
+	return err
 }
 
 // createGroup creates a group unless it exists.

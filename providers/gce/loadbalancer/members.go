@@ -27,7 +27,7 @@ func (d *differ) planMembers(nodes []model.Node, shared model.SharedState) {
 		d.ensureMembers(have, want)
 	} else {
 		groups, _ := model.GroupsOf(nodes, shared, nil)
-		d.planGroups(groups)
+		d.planGroups(d.existingGroups(groups))
 	}
 	d.planTags(shared.NodeTags)
 }
