@@ -101,8 +101,8 @@ type outcome struct {
 	injected int
 }
 
-// Session starts a manager in a fresh world, which prepare, if it is not nil, may change before. It must be called inside
-// a bubble. The manager runs until end is called.
+// Session starts a manager in a fresh world, which prepare, if it is not nil, may change before. It must be called
+// inside a bubble. The manager runs until end is called.
 func (s Subject) Session(ctx context.Context, t testing.TB, prepare func(World) error) (r *Session, end func(),
 	err error) {
 	world, start := s.New(t)

@@ -22,8 +22,9 @@ import (
 
 // Effects returns the disruptive changes.
 func Effects() []plan.Effect {
-	return slices.Concat(kinds.Listeners.Effects(), []plan.Effect{kinds.ClosesNodePort, kinds.ProbesGuest, kinds.MovesFloatingIP},
-		kinds.LoadBalancers.Effects(), []plan.Effect{kinds.FailsOver, kinds.ReplacesFailed})
+	return slices.Concat(kinds.Listeners.Effects(),
+		[]plan.Effect{kinds.ClosesNodePort, kinds.ProbesGuest, kinds.MovesFloatingIP}, kinds.LoadBalancers.Effects(),
+		[]plan.Effect{kinds.FailsOver, kinds.ReplacesFailed})
 }
 
 // Plan returns the changes from the existing to the desired objects of a Service, or to none if want is nil. A new load

@@ -55,8 +55,8 @@ func placeRow(name string, field func(*LoadBalancer) *string) rows.Row[*LoadBala
 
 // immutableFieldNames are the names of the fields of load balancers in messages.
 var immutableFieldNames = map[string]string{
-	FieldPort: "port", FieldSubnet: "subnet", FieldNetwork: "network", FieldFlavor: "flavor", FieldZone: "availability zone",
-	FieldAddress: "address",
+	FieldPort: "port", FieldSubnet: "subnet", FieldNetwork: "network", FieldFlavor: "flavor",
+	FieldZone: "availability zone", FieldAddress: "address",
 }
 
 // ReplacementReason describes the difference of a field that no load balancer can change in place.
