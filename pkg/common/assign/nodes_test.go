@@ -402,6 +402,7 @@ func TestDeletedNodeIsForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if len(n.found) > 0 {
 			t.Errorf("kept: %v", n.found)
 		}
