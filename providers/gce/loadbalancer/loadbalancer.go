@@ -117,7 +117,11 @@ func (c *Cloud) link(e api.Environment) func(*api.Call, api.Target) string {
 // Desired implements loadbalancer.Cloud.
 func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node,
 	shared model.SharedState) (model.Desired, error) {
-	return model.New(key, in, model.NodesOf(nodes, c.options.InstanceID), shared, c.link(shared.Environment))
+	want, err := model.New(key, in, model.NodesOf(nodes, c.options.InstanceID), shared, c.link(shared.Environment))
+	if misnamed := model.Misnamed(nodes, c.options.InstanceID); misnamed != "" {
+		want.Warnings = append(want.Warnings, misnamed)
+	}
+	return want, err
 }
 
 // Observe implements loadbalancer.Cloud.

@@ -140,6 +140,9 @@ func TestNodeIsTheInstanceOfItsName(t *testing.T) {
 	lying := node("r1-b", "node-1")
 	lying.Spec.ProviderID = "gce://p/r1-b/database"
 	r.ensure(s, lying, node("r1-b", "node-2"), node("r1-b", "node-3.c.p.internal"))
+	if event := <-r.events.Events; !strings.Contains(event, "another name receive no traffic: node-1") {
+		t.Errorf("event %q", event)
+	}
 	members := stringsOf(r.object(t, "regions/r1/targetPools/"+web)["instances"])
 	if len(members) != 1 || !strings.HasSuffix(members[0], "node-2") {
 		t.Errorf("members %q", members)

@@ -76,6 +76,23 @@ func NodesOf(nodes []*v1.Node, instanceID func(providerID string) (string, error
 	return slices.Compact(out)
 }
 
+// Misnamed returns a warning about nodes with the provider ID of an instance of another name; "" without any.
+func Misnamed(nodes []*v1.Node, instanceID func(providerID string) (string, error)) string {
+	var found []string
+	for _, node := range nodes {
+		id, err := instanceID(node.Spec.ProviderID)
+		if _, name := names.SplitInstanceID(id); err == nil && name != names.InstanceName(node.Name) {
+			found = append(found, node.Name)
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	slices.Sort(found)
+	return "nodes with the provider ID of an instance of another name receive no traffic: " +
+		strings.Join(intent.Limit(found), ", ")
+}
+
 // InstancesOf returns the instances of nodes.
 func InstancesOf(nodes []Node) []string {
 	ids := make([]string, len(nodes))
