@@ -124,7 +124,7 @@ func (d *differ) replaceRule(have *api.ForwardingRule, want api.ForwardingRule, 
 	if want.IPAddress == have.IPAddress {
 		after = d.reserve(*have)
 	}
-	return []plan.Ref{d.add(change, ruleDeletion{have.Name}, after...)}
+	return []plan.Ref{d.add(change, ruleReplacement{ruleDeletion{have.Name}, *have, want}, after...)}
 }
 
 // ensureRule plans the creation of the forwarding rule, or its update, and the release of an address that was reserved

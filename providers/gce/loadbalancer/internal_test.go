@@ -79,6 +79,7 @@ func TestInternalRule(t *testing.T) {
 	if rule := r.object(t, "regions/r1/forwardingRules/"+web); !reflect.DeepEqual(rule["allPorts"], any(true)) || rule["ports"] != nil {
 		t.Errorf("rule %v", rule)
 	}
+	r.put("regions/r1/subnetworks/other", map[string]any{"name": "other", "ipCidrRange": "10.1.0.0/16"})
 	s = edit(s, func(s *v1.Service) { s.Annotations[annotation.KeySubnet] = "other" })
 	if got := r.ensure(s, n); got == ip {
 		t.Error("the address of the other subnet stays")

@@ -15,6 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/subnet"
 )
 
 // replacesRule is what a change disrupts that a forwarding rule cannot make in place.
@@ -296,4 +297,26 @@ func (s ruleDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	}
 	_, err = w.rules.remove(ctx, s.name)
 	return err
+}
+
+// ruleReplacement deletes a forwarding rule that another one replaces, unless the other subnet of that one does not
+// exist, or does not have its other address.
+type ruleReplacement struct {
+	ruleDeletion
+	have, want api.ForwardingRule
+}
+
+// Do implements plan.Step.
+func (s ruleReplacement) Do(ctx context.Context, w writer, ids *plan.Handles) error {
+	link := cmp.Or(s.want.Subnetwork, s.have.Subnetwork)
+	moves := s.want.IPAddress != "" && s.want.IPAddress != s.have.IPAddress ||
+		api.Path(link) != api.Path(s.have.Subnetwork)
+	name := api.Last(link)
+	isKnown := api.Path(link) == api.Path(w.link(api.SubnetworksList, api.Target{Name: name}))
+	if s.want.Scheme == api.SchemeInternal && moves && isKnown {
+		if err := subnet.Verify(ctx, w.api, name, s.want.IPAddress); err != nil {
+			return err
+		}
+	}
+	return s.ruleDeletion.Do(ctx, w, ids)
 }

@@ -165,3 +165,28 @@ func TestIPv6RangesOfDualStackService(t *testing.T) {
 		t.Errorf("the firewall admits %q", got)
 	}
 }
+
+// An internal load balancer stays where it is if the other place is impossible.
+func TestImpossiblePlaceOfInternalLoadBalancer(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		edit func(*v1.Service)
+		text string
+	}{
+		"a subnet that does not exist": {func(s *v1.Service) { s.Annotations[annotation.KeySubnet] = "typo" }, "no subnet typo"},
+		"an address outside of the subnet": {func(s *v1.Service) { s.Spec.LoadBalancerIP = "192.0.2.9" },
+			"has the addresses 10.0.0.0/16, and not 192.0.2.9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, config.Global{SubnetworkName: "s"})
+			r.put("regions/r1/subnetworks/s", map[string]any{"name": "s", "ipCidrRange": "10.0.0.0/16"})
+			s, n := internal(service("web", webUID, 80)), node("r1-b", "node-1")
+			ip := r.ensure(s, n)
+			r.fails(tc.text, edit(s, tc.edit), n)
+			if rule := r.objects[rulePath+web]; rule == nil || rule["IPAddress"] != ip {
+				t.Errorf("the forwarding rule is %v", rule)
+			}
+		})
+	}
+}

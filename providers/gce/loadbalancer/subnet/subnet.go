@@ -3,14 +3,19 @@ package subnet
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 )
 
 // automaticRange contains the subnets of a network with automatic subnets, one in each region.
@@ -66,4 +71,34 @@ func read(ctx context.Context, client api.API, cfg config.Global) (Subnet, error
 		}
 	}
 	return Subnet{}, nil
+}
+
+// Verify reads the subnets of the region. It returns an error of class Invalid if none has the name, or if the one that
+// has it does not have an address, which may be "". A client that may not read them has no error.
+func Verify(ctx context.Context, client api.API, name, address string) error {
+	documents, err := client.List(ctx, api.SubnetworksList, api.Target{}, nil)
+	if err != nil {
+		if cloudapi.Is(err, cloudapi.Denied) {
+			return nil
+		}
+		return err
+	}
+	found, err := api.ParseAll[api.Subnetwork](documents)
+	if err != nil {
+		return err
+	}
+	invalid := &cloudapi.Error{Class: cloudapi.Invalid, Operation: api.ForwardingRulesInsert.String()}
+	i := slices.IndexFunc(found, func(s api.Subnetwork) bool { return s.Name == name })
+	if i < 0 {
+		invalid.Err = fmt.Errorf("the region has no subnet %s: name another one in %s", name, annotation.KeySubnet)
+		return invalid
+	}
+	prefix, err := netip.ParsePrefix(found[i].IPCIDRRange)
+	ip, unset := netip.ParseAddr(address)
+	if err == nil && unset == nil && !prefix.Contains(ip) {
+		invalid.Err = fmt.Errorf("the subnet %s has the addresses %s, and not %s: choose one of them in %s", name, prefix, ip,
+			intent.FieldLoadBalancerIP)
+		return invalid
+	}
+	return nil
 }
