@@ -164,3 +164,21 @@ func serviceOf(ports, ranges int) *v1.Service {
 	}
 	return svc
 }
+
+// VerifyProviderBounded is VerifyBounded for the annotations of a provider. Read parses them, and returns its warnings.
+func VerifyProviderBounded(t *testing.T, vocabulary intent.Vocabulary,
+	read func(intent.Service) (warnings []string, err error)) {
+	t.Helper()
+	VerifyBounded(t, vocabulary, func(svc *v1.Service) (texts []string) {
+		in, warnings, err := intent.Read(svc, vocabulary)
+		for _, w := range warnings {
+			texts = append(texts, w.Message)
+		}
+		own, ownErr := read(in)
+		texts = append(texts, own...)
+		if err = intent.Join(in.Subject(), err, ownErr); err != nil {
+			texts = append(texts, err.Error())
+		}
+		return texts
+	})
+}

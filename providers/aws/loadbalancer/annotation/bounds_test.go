@@ -3,8 +3,6 @@ package annotation_test
 import (
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent/intenttest"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
@@ -12,21 +10,8 @@ import (
 
 // Whoever may write one Service must not stop the manager for all others.
 func TestReadIsBounded(t *testing.T) {
-	vocabulary := annotation.Vocabulary("aws")
-	intenttest.VerifyBounded(t, vocabulary, func(svc *v1.Service) (texts []string) {
-		in, warnings, err := intent.Read(svc, vocabulary)
-		for _, w := range warnings {
-			texts = append(texts, w.Message)
-		}
-		o, ownErr := annotation.Read(in)
-		texts = append(texts, o.Warnings...)
-		return append(texts, errorText(intent.Join(in.Subject(), err, ownErr)))
+	intenttest.VerifyProviderBounded(t, annotation.Vocabulary("aws"), func(in intent.Service) ([]string, error) {
+		o, err := annotation.Read(in)
+		return o.Warnings, err
 	})
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

@@ -67,8 +67,7 @@ type Node struct {
 func NodesOf(nodes []*v1.Node, instanceID func(providerID string) (string, error)) []Node {
 	out := make([]Node, 0, len(nodes))
 	for _, node := range nodes {
-		id, err := instanceID(node.Spec.ProviderID)
-		if _, name := names.SplitInstanceID(id); err == nil && name == names.InstanceName(node.Name) {
+		if id, err := instanceID(node.Spec.ProviderID); err == nil && isNamedAs(node, id) {
 			out = append(out, Node{id, node.Labels[subnetLabel]})
 		}
 	}
@@ -76,12 +75,17 @@ func NodesOf(nodes []*v1.Node, instanceID func(providerID string) (string, error
 	return slices.Compact(out)
 }
 
+// isNamedAs reports whether a node has the name of an instance.
+func isNamedAs(node *v1.Node, instance string) bool {
+	_, name := names.SplitInstanceID(instance)
+	return name == names.InstanceName(node.Name)
+}
+
 // Misnamed returns a warning about nodes with the provider ID of an instance of another name; "" without any.
 func Misnamed(nodes []*v1.Node, instanceID func(providerID string) (string, error)) string {
 	var found []string
 	for _, node := range nodes {
-		id, err := instanceID(node.Spec.ProviderID)
-		if _, name := names.SplitInstanceID(id); err == nil && name != names.InstanceName(node.Name) {
+		if id, err := instanceID(node.Spec.ProviderID); err == nil && !isNamedAs(node, id) {
 			found = append(found, node.Name)
 		}
 	}
