@@ -63,6 +63,10 @@ func MixedColumn(name, other string) Column {
 	return c
 }
 
+// hasOperations reports whether the column has costs of operations. The benchmark of several clouds measures those of a
+// mixed cluster.
+func (c *Column) hasOperations() bool { return len(c.Others) == 0 }
+
 // ManagerColumns returns the columns of another manager on a cloud: one for each kind of load balancers.
 func ManagerColumns(name, provider, servicesAt string, manager bench.Manager) []Column {
 	kinds := lab.Balancers(provider)

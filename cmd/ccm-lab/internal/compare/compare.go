@@ -237,11 +237,11 @@ func (r *result) finish() report.Report {
 				r.report.Missing = append(r.report.Missing, column.Name+" "+c.ID)
 			}
 		}
-		isMixed := slices.ContainsFunc(r.options.Columns, func(c Column) bool {
-			return c.Name == column.Name && len(c.Others) > 0
+		withoutOperations := slices.ContainsFunc(r.options.Columns, func(c Column) bool {
+			return c.Name == column.Name && !c.hasOperations()
 		})
 		for _, o := range r.report.Operations {
-			if _, ok := o.Costs[column.Name]; !ok && !isMixed {
+			if _, ok := o.Costs[column.Name]; !ok && !withoutOperations {
 				r.report.Missing = append(r.report.Missing, column.Name+" "+o.ID)
 			}
 		}

@@ -81,10 +81,9 @@ func (r *result) phases(column string) []string {
 	return out
 }
 
-// needsOperations reports whether the operations of a column are to be measured. The benchmark of several clouds
-// measures those of a mixed cluster.
+// needsOperations reports whether the operations of a column are to be measured.
 func (r *result) needsOperations(column *Column) bool {
-	return r.options.Operations && len(column.Others) == 0 && !r.isMeasured(column.Name)
+	return r.options.Operations && column.hasOperations() && !r.isMeasured(column.Name)
 }
 
 // isMeasured reports whether a resumed run has the operations of a column.

@@ -87,7 +87,7 @@ func checkOperations(r report.Report, columns []Column) []string {
 			continue
 		}
 		for c := range columns {
-			if _, ok := r.Operations[i].Costs[columns[c].Name]; !ok && len(columns[c].Others) == 0 {
+			if _, ok := r.Operations[i].Costs[columns[c].Name]; !ok && columns[c].hasOperations() {
 				problems = append(problems, "operation "+o.ID+" has no cost of "+columns[c].Name)
 			}
 		}
