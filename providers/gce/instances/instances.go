@@ -220,6 +220,7 @@ func (s *Source) list(ctx context.Context, filter string) (found []api.Instance,
 	if found, err = api.ParseAll[api.Instance](documents); err != nil {
 		return nil, nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: api.InstancesList.String(), Err: err}
 	}
+	s.networks.forget(silent)
 	return found, silent, nil
 }
 

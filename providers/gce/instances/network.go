@@ -48,12 +48,18 @@ func newNetworks(c clock.PassiveClock) *networks {
 func (n *networks) record(found []api.Instance) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	now := n.clock.Now()
 	for _, i := range found {
-		n.byID[names.InstanceID(api.Last(i.Zone), i.Name)] = network{i.Tags.Items, podNetwork(i), now}
+		n.byID[names.InstanceID(api.Last(i.Zone), i.Name)] = network{i.Tags.Items, podNetwork(i), n.clock.Now()}
 	}
+}
+
+// forget removes instances that no read has returned for long, but those of zones that do not answer.
+func (n *networks) forget(silent []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for id, entry := range n.byID {
-		if now.Sub(entry.at) >= 2*networkAge {
+		zone, _ := names.SplitInstanceID(id)
+		if n.clock.Since(entry.at) >= 2*networkAge && !slices.Contains(silent, zone) {
 			delete(n.byID, id)
 		}
 	}
@@ -71,7 +77,7 @@ func podNetwork(i api.Instance) PodNetwork {
 	return PodNetwork{nic.AliasIPRanges, IPv6Of(nic)}
 }
 
-// of returns the network of an instance, and whether it is known.
+// of returns the network of an instance as it was read last, and whether that is fresh.
 func (n *networks) of(id string) (network, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -101,35 +107,39 @@ func (s *Source) PodNetworks(ctx context.Context, ids []string) (map[string]PodN
 }
 
 // NodeTags returns the network tags that select the nodes with these instances, sorted: those of the configuration, or
-// of each instance the longest one with which its name begins. An instance that does not exist selects nothing.
-func (s *Source) NodeTags(ctx context.Context, ids []string) ([]string, error) {
+// of each instance the longest one with which its name begins. An instance that does not exist selects nothing. One in
+// a zone that does not answer has the tags that were read last; complete is false if there are none.
+func (s *Source) NodeTags(ctx context.Context, ids []string) (tags []string, complete bool, err error) {
 	if configured := s.options.Config.NodeTags; len(configured) > 0 {
-		return slices.Sorted(slices.Values(configured)), nil
+		return slices.Sorted(slices.Values(configured)), true, nil
 	}
 	unknown := func(id string) bool { _, ok := s.networks.of(id); return !ok }
+	var silent []string
 	if slices.ContainsFunc(ids, unknown) {
-		found, _, err := s.list(ctx, "")
-		if err != nil {
-			return nil, err
+		var found []api.Instance
+		if found, silent, err = s.list(ctx, ""); err != nil {
+			return nil, false, err
 		}
 		s.networks.record(found)
 	}
-	var all []string
+	complete = true
 	for _, id := range ids {
-		entry, ok := s.networks.of(id)
-		if !ok {
+		zone, name := names.SplitInstanceID(id)
+		entry, isFresh := s.networks.of(id)
+		isSilent := slices.Contains(silent, zone)
+		if !isFresh && (!isSilent || entry.at.IsZero()) {
+			complete = complete && !isSilent
 			continue
 		}
-		_, name := names.SplitInstanceID(id)
 		tag := longestPrefix(name, entry.tags)
 		if tag == "" {
-			return nil, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "instance " + name,
+			return nil, false, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "instance " + name,
 				Err: fmt.Errorf("the firewalls of load balancers cannot select it: %w", errNoTag)}
 		}
-		all = append(all, tag)
+		tags = append(tags, tag)
 	}
-	slices.Sort(all)
-	return slices.Compact(all), nil
+	slices.Sort(tags)
+	return slices.Compact(tags), complete, nil
 }
 
 // longestPrefix returns the longest tag with which a name begins.

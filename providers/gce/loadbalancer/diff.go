@@ -35,7 +35,7 @@ func (d *differ) ensure() error {
 	}
 	pool, replacesPool := d.replacesPool()
 	deletion := d.replaceRule(rule, want, replacesPool)
-	checks := d.ensureCheck()
+	checks := slices.Concat(d.ensureCheck(), d.ensureProbes(rule, want))
 	var back []plan.Ref
 	if d.want.Internal {
 		back = d.ensureBackend(deletion, slices.Concat(checks, d.ensureGroups(d.want.Groups)))
@@ -148,6 +148,22 @@ func (d *differ) ensureRule(have *api.ForwardingRule, want api.ForwardingRule, d
 	return refs
 }
 
+// ensureProbes plans the firewall for probes before a pool or backend service gets the health check: its members would
+// be unhealthy until then.
+func (d *differ) ensureProbes(have *api.ForwardingRule, want api.ForwardingRule) []plan.Ref {
+	probes, kind := d.probeFirewall(want.IPAddress)
+	if !precedesRule(probes, have) {
+		return nil
+	}
+	return d.ensureFirewall(kind, probes, have != nil, nil)
+}
+
+// precedesRule reports whether the firewall for probes can be changed before the forwarding rule: it has no address, or
+// that of the existing rule.
+func precedesRule(probes api.Firewall, have *api.ForwardingRule) bool {
+	return len(probes.DestinationRanges) == 0 || have != nil && probes.DestinationRanges[0] == have.IPAddress
+}
+
 // ensureFirewalls plans the firewalls for the address of the forwarding rule.
 func (d *differ) ensureFirewalls(have *api.ForwardingRule, want api.ForwardingRule, after []plan.Ref) {
 	ip := want.IPAddress
@@ -160,11 +176,9 @@ func (d *differ) ensureFirewalls(have *api.ForwardingRule, want api.ForwardingRu
 		before = slices.Concat(after, d.removeFirewall(deny, checkOf{}, after...))
 	}
 	traffic := d.ensureFirewall(&firewallKind, d.trafficFirewall(ip), have != nil, before)
-	probes, kind := d.probeFirewall(ip)
-	if len(probes.DestinationRanges) == 0 {
-		after = nil
+	if probes, kind := d.probeFirewall(ip); !precedesRule(probes, have) {
+		d.ensureFirewall(kind, probes, have != nil, after)
 	}
-	d.ensureFirewall(kind, probes, have != nil, after)
 	if old, ok := d.have.Firewalls[names.OldFirewall(d.name())]; ok {
 		d.removeFirewall(old, checkOf{}, traffic...)
 	}

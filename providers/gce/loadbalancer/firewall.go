@@ -3,7 +3,6 @@ package loadbalancer
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -43,17 +42,17 @@ func firewallRows(markDestination bool) []rows.Row[*api.Firewall, *api.FirewallP
 			Effect: rows.Traffic("the firewall is replaced by one in another network"),
 		},
 		{
-			Name: "sourceRanges", Value: rows.Of(showRanges, func(f *api.Firewall) *[]string { return &f.SourceRanges }),
+			Name: "sourceRanges", Value: rows.Of(model.ShowRanges, func(f *api.Firewall) *[]string { return &f.SourceRanges }),
 			Set:    func(p *api.FirewallPatch, want *api.Firewall) { p.SourceRanges = rows.NonNil(want.SourceRanges) },
 			Effect: rows.Traffic("source ranges leave the firewall"),
 			Disrupts: func(have, want *api.Firewall) bool {
 				return !slices.Contains(want.SourceRanges, "0.0.0.0/0") &&
-					len(without(normalized(have.SourceRanges), normalized(want.SourceRanges))) > 0
+					len(without(model.NormalizedRanges(have.SourceRanges), model.NormalizedRanges(want.SourceRanges))) > 0
 			},
 		},
 		{
 			Name: "destinationRanges", Mark: markDestination,
-			Value: rows.Of(showRanges, func(f *api.Firewall) *[]string { return &f.DestinationRanges }),
+			Value: rows.Of(model.ShowRanges, func(f *api.Firewall) *[]string { return &f.DestinationRanges }),
 			Set: func(p *api.FirewallPatch, want *api.Firewall) {
 				p.DestinationRanges = rows.NonNil(want.DestinationRanges)
 			},
@@ -65,11 +64,11 @@ func firewallRows(markDestination bool) []rows.Row[*api.Firewall, *api.FirewallP
 			Ignore: func(_, want *api.Firewall) bool { return len(want.TargetTags) == 0 },
 		},
 		{
-			Name: "allowed", Value: rows.Of(showPorts, func(f *api.Firewall) *[]api.Ports { return &f.Allowed }),
+			Name: "allowed", Value: rows.Of(model.ShowPorts, func(f *api.Firewall) *[]api.Ports { return &f.Allowed }),
 			Set:    func(p *api.FirewallPatch, want *api.Firewall) { p.Allowed = rows.NonNil(want.Allowed) },
 			Effect: rows.Traffic("ports leave the firewall"),
 			Disrupts: func(have, want *api.Firewall) bool {
-				return len(without(singlePorts(have.Allowed), singlePorts(want.Allowed))) > 0
+				return len(without(model.SinglePorts(have.Allowed), model.SinglePorts(want.Allowed))) > 0
 			},
 		},
 		{
@@ -86,52 +85,6 @@ func showPriority(priority *int64) string {
 		return fmt.Sprint(defaultPriority)
 	}
 	return fmt.Sprint(*priority)
-}
-
-// normalized returns ranges with their lengths. Other texts stay.
-func normalized(ranges []string) []string {
-	out := make([]string, len(ranges))
-	for i, text := range ranges {
-		out[i] = text
-		if addr, err := netip.ParseAddr(text); err == nil {
-			out[i] = netip.PrefixFrom(addr, addr.BitLen()).String()
-		}
-	}
-	return out
-}
-
-func showRanges(ranges []string) string { return plan.ShowSet(normalized(ranges)) }
-
-// showPorts formats ports by protocol. Ports that follow each other are one range, however they were written.
-func showPorts(list []api.Ports) string {
-	byProtocol := map[string][]string{}
-	for _, p := range list {
-		protocol := strings.ToLower(p.Protocol)
-		byProtocol[protocol] = append(byProtocol[protocol], model.Expand(p.Ports)...)
-		if len(p.Ports) == 0 {
-			byProtocol[protocol] = append(byProtocol[protocol], "all")
-		}
-	}
-	merged := map[string]string{}
-	for protocol, ports := range byProtocol {
-		if slices.Contains(ports, "all") {
-			merged[protocol] = "all"
-			continue
-		}
-		merged[protocol] = strings.Join(model.PortRanges(model.SortPorts(ports)), ",")
-	}
-	return plan.ShowMap(merged)
-}
-
-// singlePorts returns each port of a firewall, with its protocol.
-func singlePorts(list []api.Ports) []string {
-	var out []string
-	for _, p := range list {
-		for _, port := range model.Expand(p.Ports) {
-			out = append(out, strings.ToLower(p.Protocol)+" "+port)
-		}
-	}
-	return out
 }
 
 // removeFirewall plans the deletion of a firewall. It stays if the health check whose probes it allows stays; the zero
@@ -165,6 +118,7 @@ func (d *differ) ensureFirewall(kind *rows.Kind[*api.Firewall, *api.FirewallPatc
 		}
 		return []plan.Ref{d.add(change, firewallCreation{kind, want, d.command(createCommand(want))}, after...)}
 	}
+	want.TargetTags = keptTags(have.TargetTags, want.TargetTags, d.want.PartialTags)
 	change, differ := kind.Update(&have, &want)
 	if replacement, replace := kind.Replace(&have, &want); replace {
 		change, differ = replacement, true
@@ -180,6 +134,16 @@ func (d *differ) ensureFirewall(kind *rows.Kind[*api.Firewall, *api.FirewallPatc
 	var patch api.FirewallPatch
 	kind.Set(&patch, &want, change.Fields)
 	return []plan.Ref{d.add(change, firewallUpdate{want.Name, patch, d.command(updateCommand(want))}, after...)}
+}
+
+// keptTags returns the wanted tags of a firewall, with all that it has while those of some nodes are not known.
+func keptTags(have, want []string, partial bool) []string {
+	if !partial || len(want) == 0 {
+		return want
+	}
+	kept := slices.Concat(want, have)
+	slices.Sort(kept)
+	return slices.Compact(kept)
 }
 
 // trafficFirewall returns the wanted firewall for an address.

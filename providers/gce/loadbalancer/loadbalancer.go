@@ -40,8 +40,8 @@ type Options struct {
 	ClusterID func(context.Context) (string, error)
 	// InstanceID returns the instance in a provider ID, and an error for those of other clouds. It makes no calls.
 	InstanceID func(providerID string) (string, error)
-	// NodeTags returns the network tags that select instances.
-	NodeTags func(ctx context.Context, instances []string) ([]string, error)
+	// NodeTags returns the network tags that select instances, and whether those of all are known.
+	NodeTags func(ctx context.Context, instances []string) (tags []string, complete bool, err error)
 	// Annotate writes the name of the pool or backend service into an annotation of the Service.
 	Annotate bool
 	Clock    clock.PassiveClock
@@ -98,7 +98,8 @@ func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (model.Shared
 		return s, err
 	}
 	s.Subnetwork, s.Legacy = around.Subnetwork, around.Legacy
-	s.NodeTags, err = c.options.NodeTags(ctx, model.InstancesOf(model.NodesOf(nodes, c.options.InstanceID)))
+	tags, complete, err := c.options.NodeTags(ctx, model.InstancesOf(model.NodesOf(nodes, c.options.InstanceID)))
+	s.NodeTags, s.PartialTags = tags, !complete
 	return s, err
 }
 
@@ -169,6 +170,7 @@ func (c *Cloud) DesiredRecord(want model.Desired) lbcommon.AppliedRecord {
 	fields := want.Fields
 	want.Fields, want.Warnings, want.Groups = nil, nil, nil
 	want.Pool.Instances, want.Firewall.TargetTags, want.ProbeFirewall.TargetTags = nil, nil, nil
+	want.PartialTags = false
 	return applied.New(applied.Digest(want), "", fields)
 }
 

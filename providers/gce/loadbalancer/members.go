@@ -29,7 +29,7 @@ func (d *differ) planMembers(nodes []model.Node, shared model.SharedState) {
 		groups, _ := model.GroupsOf(nodes, shared, nil)
 		d.planGroups(d.existingGroups(groups))
 	}
-	d.planTags(shared.NodeTags)
+	d.planTags(shared)
 }
 
 // planGroups plans the groups of the backend service that exists.
@@ -56,14 +56,14 @@ func pointed[T any](object *T) []T {
 }
 
 // planTags plans the tags of the firewalls that exist.
-func (d *differ) planTags(tags []string) {
+func (d *differ) planTags(shared model.SharedState) {
 	for _, name := range slices.Sorted(maps.Keys(d.have.Firewalls)) {
 		have := d.have.Firewalls[name]
-		if len(tags) == 0 || name == names.OldFirewall(d.name()) {
+		if len(shared.NodeTags) == 0 || name == names.OldFirewall(d.name()) {
 			continue
 		}
 		want := have
-		want.TargetTags = tags
+		want.TargetTags = keptTags(have.TargetTags, shared.NodeTags, shared.PartialTags)
 		change, differ := firewallKind.Update(&have, &want)
 		if !differ || d.isDenied(change, updateCommand(want)) {
 			continue

@@ -38,6 +38,8 @@ type rig struct {
 	controller *lbcommon.Controller
 	events     *record.FakeRecorder
 	tags       []string
+	// partialTags is set while the tags of some nodes are not known.
+	partialTags bool
 	// cluster is the ID of the cluster.
 	cluster string
 }
@@ -56,7 +58,7 @@ func (r *rig) restart(cfg config.Global) {
 	r.cloud = New(Options{
 		API: r.memory, Config: cfg, InstanceID: ids.Parse, Clock: r.clock,
 		ClusterID: func(context.Context) (string, error) { return r.cluster, nil },
-		NodeTags:  func(context.Context, []string) ([]string, error) { return r.tags, nil },
+		NodeTags:  func(context.Context, []string) ([]string, bool, error) { return r.tags, !r.partialTags, nil },
 	})
 	r.events = record.NewFakeRecorder(1000)
 	r.controller = lbcommon.New(lbcommon.Options{Provider: names.Scheme, Clock: r.clock,

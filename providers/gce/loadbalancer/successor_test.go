@@ -1,12 +1,14 @@
 package loadbalancer
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 )
@@ -188,5 +190,61 @@ func TestImpossiblePlaceOfInternalLoadBalancer(t *testing.T) {
 				t.Errorf("the forwarding rule is %v", rule)
 			}
 		})
+	}
+}
+
+// The pool gets the health check of the Service when the firewall lets its probes pass.
+func TestProbesPassBeforeTheyCount(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(*v1.Service){
+		"external": func(*v1.Service) {}, "internal": func(s *v1.Service) { internal(s) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, config.Global{SubnetworkName: "s"})
+			s, n := service("web", webUID, 80), node("r1-b", "node-1")
+			prepare(s)
+			r.ensure(s, n)
+			p := r.plan(edit(s, func(s *v1.Service) {
+				s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 30999
+			}), n)
+			firewall := slices.IndexFunc(p.Changes, func(c plan.Change) bool {
+				return c.Kind == kindFirewall && c.Action == plan.Create
+			})
+			user := slices.IndexFunc(p.Changes, func(c plan.Change) bool {
+				return (c.Kind == kindPool || c.Kind == kindBackend) && c.Action == plan.Update
+			})
+			if firewall < 0 || user < 0 || !slices.Contains(p.Changes[user].After, p.Changes[firewall].Ref) {
+				t.Errorf("the health check does not wait for its firewall: %v", p.Changes)
+			}
+		})
+	}
+}
+
+// Firewalls keep their tags while those of some nodes are not known.
+func TestFirewallsKeepTagsOfUnknownNodes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, config.Global{})
+	r.tags = []string{"far", "near"}
+	s, n := service("web", webUID, 80), node("r1-b", "node-1")
+	r.ensure(s, n)
+	r.tags, r.partialTags = []string{"near"}, true
+	r.ensure(s, n)
+	r.update(s, n)
+	r.verifyTags(t, "far", "near")
+	r.tags = []string{"near", "new"}
+	r.update(s, n)
+	r.verifyTags(t, "far", "near", "new")
+	r.partialTags = false
+	r.update(s, n)
+	r.verifyTags(t, "near", "new")
+}
+
+func (r *rig) verifyTags(t *testing.T, want ...string) {
+	t.Helper()
+	for _, name := range r.names("firewalls") {
+		if got := fmt.Sprint(r.object(t, "global/firewalls/"+name)["targetTags"]); got != fmt.Sprint(want) {
+			t.Errorf("the tags of %s are %s, want %q", name, got, want)
+		}
 	}
 }

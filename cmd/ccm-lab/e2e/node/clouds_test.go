@@ -17,13 +17,14 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/providers/aws"
+	"github.com/unified-ccm/unified-ccm/providers/gce"
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere"
 )
 
-// TestPresetAWS, TestPresetOpenStack and TestPresetVSphere run the chart with the preset of a cloud against its
-// simulator.
+// TestPresetAWS and those of the other clouds run the chart with the preset of a cloud against its simulator.
 func TestPresetAWS(t *testing.T)       { testPreset(t, aws.ProviderName) }
+func TestPresetGCE(t *testing.T)       { testPreset(t, gce.ProviderName) }
 func TestPresetOpenStack(t *testing.T) { testPreset(t, openstack.ProviderName) }
 func TestPresetVSphere(t *testing.T)   { testPreset(t, vsphere.ProviderName) }
 

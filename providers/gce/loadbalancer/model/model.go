@@ -48,8 +48,10 @@ type SharedState struct {
 	Subnetwork string
 	// Legacy is set for a network without subnets.
 	Legacy bool
-	// NodeTags select the nodes in firewalls.
-	NodeTags []string
+	// NodeTags select the nodes in firewalls. PartialTags is set if those of some nodes are not known, so that existing
+	// firewalls keep theirs.
+	NodeTags    []string
+	PartialTags bool
 }
 
 // subnetLabel is the label of nodes in a further subnet of the cluster. Instance groups have instances of one subnet.
@@ -134,6 +136,8 @@ type Desired struct {
 	Check     api.HealthCheck
 	// SharedCheck is set for the health check of nodes.
 	SharedCheck bool
+	// PartialTags is set if existing firewalls keep their tags beside the wanted ones.
+	PartialTags bool
 	Groups      []Group
 
 	// Firewall allows traffic, ProbeFirewall probes. Without destination, they are for the address of the load balancer
@@ -304,7 +308,7 @@ func (b *builder) setFirewalls(protocol string) {
 	probes.Network, probes.TargetTags, probes.SourceRanges = traffic.Network, traffic.TargetTags, probeRanges()
 	probes.Priority = traffic.Priority
 	probes.Allowed = []api.Ports{{Protocol: "tcp", Ports: []string{strconv.Itoa(int(b.probePort()))}}}
-	b.out.SharedCheck = !b.in.LocalTraffic
+	b.out.SharedCheck, b.out.PartialTags = !b.in.LocalTraffic, b.shared.PartialTags
 }
 
 // probePort returns the port of probes: of nodes or, with externalTrafficPolicy: Local, of the Service.
