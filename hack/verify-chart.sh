@@ -288,6 +288,7 @@ install() { # preset
 	verify_cluster_name_guard "$name"
 	helm_on "$helm4" upgrade unified-ccm deploy/chart --reset-then-reuse-values --set dryRun=true >/dev/null
 	arguments | grep -qx -- --dry-run=true
+	refuses 'dryRun is required: this release is a dry run' -f "deploy/chart/presets/$name.yaml" --set clusterName=verify,image.tag=verify
 	kubectl delete service web --wait=false >/dev/null
 	await "the deletion of the Service" 60 missing service web
 
@@ -313,7 +314,7 @@ install() { # preset
 # verify_cluster_name_guard checks that no upgrade changes the name of the cluster, unless it is allowed, and that the
 # message names the one to keep.
 verify_cluster_name_guard() { # preset
-	refuses 'this upgrade has not the values of the release' --set dryRun=true
+	refuses 'this upgrade lacks the values of the release' --set dryRun=true
 	refuses 'clusterName is required: this release has verify' --set cloudProvider="$1",image.tag=verify
 	refuses 'clusterName changes from verify to other' --reset-then-reuse-values --set clusterName=other
 	refuses 'clusterName changes from verify to other' --reset-then-reuse-values --set args.cluster-name=other

@@ -46,10 +46,10 @@ func TestDefaults(t *testing.T) {
 	if !utilfeature.DefaultFeatureGate.Enabled(cmfeatures.CloudControllerManagerWatchBasedRoutesReconciliation) {
 		t.Error("routes are not reconciled by watching")
 	}
-	(&options{}).constructors()
+	own := (&options{}).constructors()
 	for name, c := range app.DefaultInitFuncConstructors {
-		if c.InitContext.ClientName == clientName {
-			t.Errorf("the table of the framework has the client name of ccm: %s", name)
+		if got := own[name].InitContext.ClientName; got != c.InitContext.ClientName {
+			t.Errorf("the account of %s is %s, want %s", name, got, c.InitContext.ClientName)
 		}
 	}
 }

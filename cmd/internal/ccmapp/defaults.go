@@ -32,9 +32,6 @@ const (
 	// minResync is the minimum interval at which the cloud's routes are compared with the nodes while nothing
 	// changes: the framework does so at each resync. In a day these are at most 48 lists.
 	minResync = 30 * time.Minute
-	// clientName is the name of the service account that all controllers share if
-	// --use-service-account-credentials is set: the one the manager is deployed with.
-	clientName = "cloud-controller-manager"
 )
 
 // frameworkOptions returns the framework's options with our defaults.
@@ -72,7 +69,7 @@ func watchRoutesByDefault() error {
 
 // constructors returns the framework's controllers and ours.
 func (o *options) constructors() map[string]app.ControllerInitFuncConstructor {
-	return controllers.Constructors(clientName, o.controllers)
+	return controllers.Constructors(o.controllers)
 }
 
 // defaultReasons are added to the help of the framework's flags for which ccm changes the default.
@@ -94,7 +91,8 @@ var defaultReasons = map[string]string{
 		"--feature-gates=CloudControllerManagerWatchBasedRoutesReconciliation=false; by default routes follow node events.",
 	"leader-elect-resource-name": "The default is the name that the clouds' own managers use, so that during a " +
 		"move from one of them only one is ever active.",
-	"use-service-account-credentials": "All controllers use the one account kube-system/" + clientName + ".",
+	"use-service-account-credentials": "The node, service and route controllers have the accounts node-controller, " +
+		"service-controller and route-controller in kube-system; everything else uses the account of the pod.",
 }
 
 // helpOverrides replaces help texts of the framework that do not match the behaviour of ccm.

@@ -29,7 +29,7 @@ func runAudit(ctx context.Context, s controllerStart, o Options) (bool, error) {
 	cloud, nodes := s.set.cloud, s.informers().Nodes()
 	synced := []cache.InformerSynced{s.informers().Services().Informer().HasSynced, nodes.Informer().HasSynced}
 	clusterName := s.config.ComponentConfig.KubeCloudShared.ClusterName
-	client := s.config.ClientBuilder.ClientOrDie(s.ClientName)
+	client := s.sets.clients.ClientOrDie(s.ClientName)
 	auditor, audits := drift.New(drift.Options{
 		Provider:    cloud.ProviderName(),
 		ClusterName: clusterName,

@@ -29,7 +29,7 @@ func providerController(name string, options func() Options) startFunc {
 			name == nodeipam.Name && shared.CIDRAllocatorType == nodeipam.RangeAllocator && !s.set.provider.AllocatesRanges {
 			return false, nil
 		}
-		client, nodes := s.config.ClientBuilder.ClientOrDie(s.ClientName), s.informers().Nodes()
+		client, nodes := s.sets.clients.ClientOrDie(s.ClientName), s.informers().Nodes()
 		podCIDRs := options().PodCIDRs
 		return starter.StartController(ctx, name, provider.ControllerContext{
 			Client: client, Nodes: nodes, Clock: s.set.clock,

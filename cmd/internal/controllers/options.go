@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"strings"
@@ -36,28 +37,28 @@ type Options struct {
 // AuditController is the audit's name in --controllers. It can never change.
 const AuditController = "load-balancer-audit-controller"
 
-// Constructors returns the framework's controllers and ours. The framework's map is shared by the whole process, so it
-// is copied before the client names are changed. The options are read when a controller starts, after the flags are
-// parsed.
-func Constructors(clientName string, options func() Options) map[string]app.ControllerInitFuncConstructor {
+// Constructors returns the framework's controllers and ours. Those of the framework keep the names of their clients,
+// which are their service accounts with --use-service-account-credentials. The framework's map is shared by the whole
+// process, so it is copied. The options are read when a controller starts, after the flags are parsed.
+func Constructors(options func() Options) map[string]app.ControllerInitFuncConstructor {
 	controllers := maps.Clone(app.DefaultInitFuncConstructors)
+	add := func(name string, start app.InitFuncConstructor) {
+		c := controllers[name]
+		c.Constructor = start
+		c.InitContext.ClientName = cmp.Or(c.InitContext.ClientName, name)
+		controllers[name] = c
+	}
 	for name, start := range map[string]startFunc{
 		names.CloudNodeController: startNodeController, names.ServiceLBController: startServiceController,
 		names.NodeRouteController: startRouteController(options), AuditController: startAudit(options),
 	} {
-		controllers[name] = app.ControllerInitFuncConstructor{Constructor: perSet(start)}
+		add(name, perSet(start))
 	}
-	controllers[names.CloudNodeLifecycleController] = app.ControllerInitFuncConstructor{
-		Constructor: startLifecycleControllers,
-	}
+	add(names.CloudNodeLifecycleController, startLifecycleControllers)
 	for _, d := range provider.All() {
 		for _, c := range d.Controllers {
-			controllers[c.Name] = app.ControllerInitFuncConstructor{Constructor: perSet(providerController(c.Name, options))}
+			add(c.Name, perSet(providerController(c.Name, options)))
 		}
-	}
-	for name, c := range controllers {
-		c.InitContext.ClientName = clientName
-		controllers[name] = c
 	}
 	return controllers
 }

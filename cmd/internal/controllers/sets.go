@@ -15,6 +15,7 @@ import (
 	appconfig "k8s.io/cloud-provider/app/config"
 	controllermanagerapp "k8s.io/controller-manager/app"
 	"k8s.io/controller-manager/controller"
+	"k8s.io/controller-manager/pkg/clientbuilder"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -127,6 +128,8 @@ type Sets struct {
 	rangesOnce sync.Once
 	ranges     *podcidr.Ranges
 
+	// clients have the account of the pod, whatever --use-service-account-credentials says: the roles of other managers
+	// know the accounts of the framework's controllers only.
 	clients cloudprovider.ControllerClientBuilder
 	stop    <-chan struct{}
 }
@@ -148,8 +151,10 @@ func (c *Sets) podRanges(create func() *podcidr.Ranges) *podcidr.Ranges {
 // All returns the sets.
 func (c *Sets) All() []*Set { return c.sets }
 
-// Watch creates the views of the shared informers. It is called before the informers start.
+// Watch creates the clients of the clouds and the views of the shared informers. It is called before the informers
+// start.
 func (c *Sets) Watch(config *appconfig.CompletedConfig, o Options) {
+	c.clients = clientbuilder.SimpleControllerClientBuilder{ClientConfig: config.Kubeconfig}
 	core := config.SharedInformers.Core().V1()
 	services := assign.ServicesOptions{
 		Choice:      assign.Choice{Default: o.DefaultProvider, Classes: o.Classes},
@@ -199,8 +204,8 @@ func (c *Sets) nodesOf(set *Set, all coreinformers.NodeInformer) coreinformers.N
 }
 
 // Initialize implements cloudprovider.Interface. The framework calls it on the leader.
-func (c *Sets) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
-	c.clients, c.stop = clients, stop
+func (c *Sets) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
+	c.stop = stop
 }
 
 // SetInformers implements cloudprovider.InformerUser. The framework calls it after Initialize, and starts the

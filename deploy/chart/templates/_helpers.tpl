@@ -180,16 +180,18 @@ which is empty or ends with a dot.
 {{- $name -}}
 {{- end -}}
 
-{{/* The name of the cluster of the installed release, empty if there is none. Without a cluster (helm template) it is empty, too. */}}
-{{- define "unified-ccm.installedClusterName" -}}
-{{- if .Release.IsUpgrade -}}
-{{- $name := include "unified-ccm.fullname" . -}}
+{{/* The value of a flag of the installed release, empty if it has none. Without a cluster (helm template) it is empty, too. */}}
+{{- define "unified-ccm.installedFlag" -}}
+{{- $root := index . 0 -}}
+{{- $flag := printf "--%s=" (index . 1) -}}
+{{- if $root.Release.IsUpgrade -}}
+{{- $name := include "unified-ccm.fullname" $root -}}
 {{- $found := "" -}}
 {{- range $kind := list "Deployment" "DaemonSet" -}}
-{{- $workload := lookup "apps/v1" $kind $.Release.Namespace $name -}}
+{{- $workload := lookup "apps/v1" $kind $root.Release.Namespace $name -}}
 {{- range $container := dig "spec" "template" "spec" "containers" list $workload -}}
 {{- range $argument := $container.args -}}
-{{- if hasPrefix "--cluster-name=" $argument -}}{{- $found = trimPrefix "--cluster-name=" $argument -}}{{- end -}}
+{{- if hasPrefix $flag $argument -}}{{- $found = trimPrefix $flag $argument -}}{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -204,7 +206,7 @@ which is empty or ends with a dot.
 {{- range splitList "\n" (include "unified-ccm.unknownKeys" (list $known .Values "")) -}}
 {{- with trim . }}{{ $problems = append $problems . }}{{ end -}}
 {{- end -}}
-{{- $installed := include "unified-ccm.installedClusterName" . -}}
+{{- $installed := include "unified-ccm.installedFlag" (list . "cluster-name") -}}
 {{- if and .Values.clouds .Values.cloudProvider -}}
 {{- $problems = append $problems "clouds and cloudProvider exclude each other: remove one of them" -}}
 {{- end -}}
@@ -229,7 +231,7 @@ which is empty or ends with a dot.
 {{- range $path, $_ := .Files.Glob "presets/*.yaml" }}{{ if not (contains "-" (base $path)) }}{{ $clouds = append $clouds (trimSuffix ".yaml" (base $path)) }}{{ end }}{{ end -}}
 {{- $problems = append $problems (printf "cloudProvider is required: set it to %s or another provider of the image" (join ", " $clouds)) -}}
 {{- if .Release.IsUpgrade -}}
-{{- $problems = append $problems "this upgrade has not the values of the release: add --reset-then-reuse-values, or -f with the file of its values" -}}
+{{- $problems = append $problems "this upgrade lacks the values of the release: add --reset-then-reuse-values, or -f with the file of its values" -}}
 {{- end -}}
 {{- end -}}
 {{- if and (not .Values.clusterName) (not (hasKey .Values.args "cluster-name")) -}}
@@ -240,6 +242,9 @@ which is empty or ends with a dot.
 {{- end -}}
 {{- else if and $installed (ne $installed (include "unified-ccm.clusterName" .)) (not .Values.allowClusterNameChange) -}}
 {{- $problems = append $problems (printf "clusterName changes from %s to %s: load balancers, routes and addresses of %s would not be found and would remain in the cloud. Set clusterName=%s, or, to change it all the same, allowClusterNameChange=true" $installed (include "unified-ccm.clusterName" .) $installed $installed) -}}
+{{- end -}}
+{{- if and (kindIs "invalid" .Values.dryRun) (eq (include "unified-ccm.installedFlag" (list . "dry-run")) "true") -}}
+{{- $problems = append $problems "dryRun is required: this release is a dry run. Set dryRun=false to let it change the cloud and the cluster, or dryRun=true" -}}
 {{- end -}}
 {{- if not (or .Values.image.tag .Values.image.digest (include "unified-ccm.released" .)) -}}
 {{- $problems = append $problems "image.tag is required: this chart is not of a release, and no image of it is published. Build one with: make image" -}}
