@@ -184,8 +184,10 @@ func gceSettings() map[setting][]field {
 		clientIPAffinity:    {{"target pool", "sessionAffinity", affinity}, {"backend service", "sessionAffinity", affinity}},
 		loadBalancerSubnet:  {{"forwarding rule", "subnetwork", path.Base}},
 		balancerAddress:     {{"forwarding rule", "IPAddress", nil}},
-		listenerProtocol:    {{"forwarding rule", "IPProtocol", nil}},
-		listenerPort:        {{"forwarding rule", "portRange", nil}, {"forwarding rule", "ports", nil}},
+		// Both kinds pass packets through.
+		clientAddress:    {{"forwarding rule", "IPProtocol", constant(addressKept)}},
+		listenerProtocol: {{"forwarding rule", "IPProtocol", nil}},
+		listenerPort:     {{"forwarding rule", "portRange", nil}, {"forwarding rule", "ports", nil}},
 	}
 }
 

@@ -22,6 +22,9 @@ func (c Column) Manager() string {
 // GroupExamples is the group of the manifests in examples/.
 const GroupExamples = "Examples"
 
+// NodeJoins is the ID of the row about a node that joins while load balancers exist.
+const NodeJoins = "service.node-joins"
+
 // Own returns the columns of ccm, those of clouds first. If there are none, it returns all columns.
 func (r Report) Own() []Column {
 	own := slices.DeleteFunc(r.OrderedColumns(), Column.IsOther)

@@ -17,13 +17,28 @@ var (
 // unexplained ends the summary of what was ignored, which the verdict says too.
 const unexplained = ", and no Event says why."
 
+// A check that failed: its name, what was observed and what was expected.
+var failedCheck = regexp.MustCompile(`^(.+?) is (.+), want (.+)$`)
+
+// phraseOfCheck returns the phrase of a failed check: "address families: IPv4, not IPv6", "no listeners".
+func phraseOfCheck(text string) string {
+	parts := failedCheck.FindStringSubmatch(text)
+	switch {
+	case parts == nil:
+		return text
+	case parts[2] == "not set":
+		return "no " + parts[1]
+	}
+	return parts[1] + ": " + parts[2] + ", not " + parts[3]
+}
+
 // Phrase returns the summary for the cell of a table. Of the message of a Warning Event it is the reason alone, without
 // the field that it is about and without the fix: "classic load balancers forward TCP only".
 func (c Cell) Phrase() string {
 	text := strings.TrimSuffix(c.Summary, unexplained)
 	reason := eventReason.FindString(text)
 	if reason == "" || c.Verdict == Works {
-		return text
+		return phraseOfCheck(text)
 	}
 	text = controllerText.ReplaceAllString(strings.TrimPrefix(text, reason), "")
 	text = fieldAndText.ReplaceAllString(text, "")

@@ -23,7 +23,8 @@ func TestPhraseIsTheReasonOfAnEvent(t *testing.T) {
 		"what works": {Works, "Reason: idle timeout: 90", "Reason: idle timeout: 90"},
 		"route": {CreatedWithout, "FailedToCreateRoute: (combined from similar events): Could not create route 1-2 10.0.0.0/24 for node a after 40µs: node a has no InternalIP",
 			"node a has no InternalIP"},
-		"ignored":      {Ignored, "health check timeout is 10, want 7, and no Event says why.", "health check timeout is 10, want 7"},
+		"ignored":      {Ignored, "health check timeout is 10, want 7, and no Event says why.", "health check timeout: 10, not 7"},
+		"nothing":      {Ignored, "listeners is not set, want TCP 80, and no Event says why.", "no listeners"},
 		"no fix":       {Refuses, "SyncLoadBalancerFailed: quota exceeded (invalid)", "quota exceeded"},
 		"other's text": {Refuses, "SyncLoadBalancerFailed: Protocol SCTP not supported by LoadBalancer", "Protocol SCTP not supported by LoadBalancer"},
 	} {

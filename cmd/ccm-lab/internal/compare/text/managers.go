@@ -14,8 +14,9 @@ func managers(r report.Report) string {
 	for _, p := range r.Pairs() {
 		if b.Len() == 0 {
 			b.WriteString("## Beside today's managers\n\nBinaries of the clouds' own managers ran the same scenarios on the " +
-				"same simulated clouds, with their own annotations. Each outcome is that of one run; nodes are Ready as soon as " +
-				"they register. Rows in which both do the same are left out.\n\n")
+				"same simulated clouds, with their own annotations. Each outcome is that of one run. Rows in which both do the " +
+				"same are left out. So is the node that joins: here it is Ready as soon as it registers, and these managers make " +
+				"it a member when it becomes Ready.\n\n")
 		}
 		b.WriteString(beside(r, p))
 	}
@@ -28,7 +29,7 @@ func beside(r report.Report, p report.Pair) string {
 	rows, same := 0, 0
 	for _, c := range r.Capabilities {
 		// Examples repeat other rows, and are judged by Warning Events, which other managers rarely have.
-		if _, ok := c.Cells[p.Other.Name]; !ok || c.Group == report.GroupExamples {
+		if _, ok := c.Cells[p.Other.Name]; !ok || c.Group == report.GroupExamples || c.ID == report.NodeJoins {
 			continue
 		}
 		rows++

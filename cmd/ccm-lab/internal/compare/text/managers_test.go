@@ -24,6 +24,7 @@ func TestMarkdownShowsAnotherManagerBesideItsCloud(t *testing.T) {
 		},
 		Capabilities: []report.Capability{
 			{ID: "tcp", Group: "Service", Title: "TCP", Cells: cells(works, works)},
+			{ID: report.NodeJoins, Group: "Service", Title: "Node joins", Cells: cells(works, report.Cell{Verdict: report.Ignored})},
 			{ID: "tags", Group: "Annotations", Title: "Tags", Cells: cells(works, report.Cell{Verdict: report.NotApplicable,
 				Summary: "It has no setting like tags."})},
 			{ID: "address", Group: "Defaults", Title: "Address", Values: true, Cells: cells(works, report.Cell{
