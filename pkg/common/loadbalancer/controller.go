@@ -185,7 +185,7 @@ func (c *Controller) ensure(ctx context.Context, key Key, service *v1.Service, n
 	c.setHeldCondition(ctx, service, p)
 	p = c.withRecord(t, have, p)
 	if have, err = c.applyPlan(ctx, t, have, p); err != nil {
-		return nil, err
+		return nil, c.followNodesAndFail(ctx, t, service, nodes, err)
 	}
 	c.states.update(key.UID, func(s *serviceState) { s.valid = &t.in })
 	status := c.cloud.Status(t.in, have)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -40,11 +41,36 @@ func (c *Controller) updateMembers(ctx context.Context, t target, service *v1.Se
 	c.recordPlanWarnings(service, p)
 	p = c.withRecord(t, have, p)
 	members := p.Membership()
+	waiting := countMembership(p) - countMembership(members) + countHeldMembers(p)
+	if !membersOnly(p) {
+		existing, err := c.cloud.DiffMembers(key, c.lastValidSettings(t, have), t.nodes, t.shared, have)
+		if err != nil {
+			return err
+		}
+		existing = membersOfReplaced(members, p, existing)
+		existing = c.withUnknownMembers(key, have, c.bind(key, have, existing))
+		members.Changes = slices.Concat(members.Changes, existing.Changes)
+	}
 	if err := c.apply(ctx, service, members); err != nil {
 		return errors.Join(err, c.missingAfter(ctx, t, err))
 	}
 	c.deferMembers(ctx, t, members)
-	return c.waitingError(key, countMembership(p)-countMembership(members)+countHeldMembers(p))
+	return c.waitingError(key, waiting)
+}
+
+// membersOfReplaced returns the changes of members of existing objects that a plan deletes or replaces, without those
+// that it makes now: what the plan needs first may be refused for as long as the Service is not edited.
+func membersOfReplaced(now, p, existing plan.Plan) plan.Plan {
+	changes := func(list []plan.Change, c plan.Change) bool {
+		return slices.ContainsFunc(list, func(other plan.Change) bool { return other.Ref == c.Ref && other.Membership })
+	}
+	existing.Changes = slices.DeleteFunc(slices.Clone(existing.Changes), func(c plan.Change) bool {
+		isReplaced := slices.ContainsFunc(p.Changes, func(other plan.Change) bool {
+			return other.Action == plan.Delete && !other.Membership && isPoolOf(other, c)
+		})
+		return changes(now.Changes, c) || changes(p.Changes, c) && !isReplaced
+	})
+	return existing
 }
 
 // waitingError returns the error about changes of members that cannot be made yet; nil if there are none.
@@ -68,14 +94,15 @@ func countHeldMembers(p plan.Plan) int {
 	return n
 }
 
-// followNodes updates the members of existing objects of a load balancer with an invalid or refused Service,
-// which is the cause: the load balancer stays unchanged, and nodes still join and leave it. It returns the
-// cause if it is of another class, or if no load balancer exists; joined with the error, if members cannot be
-// updated. A Service that never had an address has no load balancer, so nothing is read.
+// followNodes updates the members of existing objects of a load balancer with an invalid Service, or with a change that
+// the cloud refuses, which is the cause: nodes still join and leave it. It returns the cause if it is of another class,
+// or if no load balancer exists; joined with the error, if members cannot be updated. A Service that never had an
+// address has no load balancer, so nothing is read.
 func (c *Controller) followNodes(ctx context.Context, t target, service *v1.Service, nodes []*v1.Node,
 	cause error) error {
 	wasValid := c.states.of(t.key.UID).valid != nil
-	if !cloudapi.Is(cause, cloudapi.Invalid) || !wasValid && len(service.Status.LoadBalancer.Ingress) == 0 {
+	isRefused := cloudapi.Is(cause, cloudapi.Invalid, cloudapi.Denied, cloudapi.Quota, cloudapi.Conflict)
+	if !isRefused || !wasValid && len(service.Status.LoadBalancer.Ingress) == 0 {
 		return cause
 	}
 	t, err := c.withNodes(ctx, t, nodes)

@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
 func TestMembersFollowWhileTheServiceIsInvalid(t *testing.T) {
@@ -88,6 +90,38 @@ func TestMembersFollowWhileDiffRefuses(t *testing.T) {
 	if got := f.cloud.have[ref("pool", "lb-web/80-TCP")]; got != "b" {
 		t.Errorf("members %q", got)
 	}
+}
+
+// Members of what a plan deletes follow the nodes while the cloud refuses a change of that plan.
+func TestMembersFollowWhileAChangeIsRefused(t *testing.T) {
+	f := newFixture(t)
+	f.mustEnsure(t, web(), node("a"))
+	edited := web(func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[1:] })
+	f.cloud.doing = func(_ context.Context, r plan.Ref) error {
+		if r.Kind == "listener" {
+			return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Delete", Err: errors.New("it is protected")}
+		}
+		return nil
+	}
+	verify := func(step, want string) {
+		t.Helper()
+		for _, port := range []string{"80", "443"} {
+			if got := f.cloud.have[ref("pool", "lb-web/"+port+"-TCP")]; got != want {
+				t.Errorf("%s: members of port %s are %q, want %q", step, port, got, want)
+			}
+		}
+	}
+	if _, err := f.EnsureLoadBalancer(t.Context(), "prod", edited, []*v1.Node{node("a"), node("b")}); err == nil {
+		t.Error("the deletion is not refused")
+	}
+	verify("sync", "a,b")
+	if err := f.UpdateLoadBalancer(t.Context(), "prod", edited, []*v1.Node{node("b")}); err != nil {
+		t.Error(err)
+	}
+	verify("change of nodes", "b")
+	f.cloud.doing = nil
+	f.mustEnsure(t, edited, node("b"))
+	f.converged(t, edited, node("b"))
 }
 
 // An error of the cloud on the way is returned: the framework retries.

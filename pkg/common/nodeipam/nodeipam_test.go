@@ -383,6 +383,45 @@ func TestStatusOfNodeCausesNoReads(t *testing.T) {
 	})
 }
 
+// A kubelet that changes what matters again and again causes a read after a while, not one for each change.
+func TestChangesOfNodeAreCollected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, podcidr.Config{})
+		c.context.CIDRAllocatorType = CloudAllocator
+		source := &toySource{}
+		source.assign("toy://a", "10.0.1.0/28")
+		c.create("a", "toy://a", "10.0.9.0/28")
+		c.run(source, func() {
+			time.Sleep(10 * maxBackoff)
+			synctest.Wait()
+			before := source.reads
+			for i := range 1001 {
+				n := c.get("a")
+				status := v1.ConditionTrue
+				if i%2 == 1 {
+					status = v1.ConditionUnknown
+				}
+				n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeNetworkUnavailable, Status: status, Reason: reasonNoRoute}}
+				if _, err := c.client.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(10 * time.Millisecond)
+				synctest.Wait()
+			}
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			if reads := source.reads - before; reads > 20 {
+				t.Errorf("%d reads in 12 seconds", reads)
+			}
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			if source.reads == before {
+				t.Error("no read after the last change")
+			}
+		})
+	})
+}
+
 // The controller ends after its writes, with which the lease waits.
 func TestControllerEndsAfterItsWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

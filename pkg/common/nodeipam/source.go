@@ -48,7 +48,7 @@ func (*fromCloud) settle(types.UID, []netip.Prefix) {}
 
 // find reads the ranges of the instances. The cloud may give a range to a new instance while the Node of its former one
 // exists, and two Nodes may have one instance: a range that another Node has is an error until that Node is deleted. A
-// Node of this cloud has it only if its own instance does.
+// Node with an instance of this cloud has it only if that instance does.
 func (c *fromCloud) find(ctx context.Context, list []*v1.Node) (map[string][]string, map[string]error) {
 	found, errs := map[string][]string{}, map[string]error{}
 	if len(list) == 0 {
@@ -131,8 +131,7 @@ func (c *fromCloud) proven(ctx context.Context, used usedRanges, list []*v1.Node
 	var holders []*v1.Node
 	for _, node := range list {
 		for _, holder := range used.overlapping(node.UID, chosen[node.Name]) {
-			if len(c.chosen[holder.UID]) == 0 && c.Owns(holder) == provider.Mine && c.source.Has(holder) &&
-				!slices.Contains(holders, holder) {
+			if len(c.chosen[holder.UID]) == 0 && c.source.Has(holder) && !slices.Contains(holders, holder) {
 				holders = append(holders, holder)
 			}
 		}
@@ -149,29 +148,28 @@ func (c *fromCloud) proven(ctx context.Context, used usedRanges, list []*v1.Node
 			}
 		}
 	}
-	return slices.DeleteFunc(used, func(u usedRange) bool { return refuted.Has(u.node.UID) || c.isTooLarge(u) })
+	return slices.DeleteFunc(used, func(u usedRange) bool {
+		return refuted.Has(u.node.UID) || c.isTooLarge(u, list, chosen)
+	})
 }
 
-// The largest podCIDRs that a Node outside of this cloud can have. A kubelet may register its Node with more, which
-// would keep all others without podCIDRs.
-const (
-	maxPodBitsIPv4 = 16
-	maxPodBitsIPv6 = 48
-)
-
-// isTooLarge reports whether no allocator has given a podCIDR to a Node outside of this cloud: it is a whole range of
-// the cluster, or larger than any.
-func (c *fromCloud) isTooLarge(u usedRange) bool {
-	if c.Owns(u.node) == provider.Mine {
+// isTooLarge reports whether a podCIDR of a Node without an instance of this cloud contains more than the range of an
+// instance. The cloud routes that range to the instance, whatever kubelets register: one Node with the range of a whole
+// network would keep all others without podCIDRs.
+func (c *fromCloud) isTooLarge(u usedRange, list []*v1.Node, chosen map[string][]netip.Prefix) bool {
+	if c.source.Has(u.node) {
 		return false
 	}
-	limit := maxPodBitsIPv4
-	if u.prefix.Addr().Is6() {
-		limit = maxPodBitsIPv6
+	for _, node := range list {
+		for _, p := range chosen[node.Name] {
+			if u.prefix.Overlaps(p) && u.prefix.Bits() < p.Bits() {
+				events.Send(c.Recorder, u.node, events.CIDRNotAvailable, fmt.Sprintf("its podCIDR %s does not count: it "+
+					"contains %s, which the cloud routes to the instance of node %s", u.prefix, p, node.Name))
+				return true
+			}
+		}
 	}
-	return u.prefix.Bits() < limit || slices.ContainsFunc(c.PodCIDRs.Cluster, func(cluster netip.Prefix) bool {
-		return u.prefix.Bits() <= cluster.Bits() && u.prefix.Overlaps(cluster)
-	})
+	return false
 }
 
 // used returns the podCIDRs that Nodes have or get.

@@ -25,9 +25,12 @@ type toySource struct {
 	reads    int
 }
 
-func (s *toySource) Has(n *v1.Node) bool { return n.Spec.ProviderID != "toy://none" }
-func (*toySource) Advice() string        { return "assign one" }
-func (*toySource) MaxBatch() int         { return 100 }
+func (s *toySource) Has(n *v1.Node) bool {
+	return strings.HasPrefix(n.Spec.ProviderID, "toy://") && n.Spec.ProviderID != "toy://none"
+}
+
+func (*toySource) Advice() string { return "assign one" }
+func (*toySource) MaxBatch() int  { return 100 }
 
 func (s *toySource) Assigned(_ context.Context,
 	nodes []*v1.Node) (map[string][]netip.Prefix, map[string]error, error) {
@@ -174,7 +177,7 @@ func TestChosenRangesAreUsed(t *testing.T) {
 // A podCIDR that the instance of its Node does not have is in nobody's way, and the cloud does not route it.
 func TestPodCIDRThatIsNotOfTheInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, podcidr.Config{Cluster: prefixes("10.0.0.0/8")})
+		c := newCluster(t, podcidr.Config{})
 		c.context.CIDRAllocatorType = CloudAllocator
 		source := &toySource{broken: map[string]error{"toy://silent": errors.New("no answer")}}
 		c.create("old", "toy://old", "10.0.0.0/24")
@@ -183,7 +186,7 @@ func TestPodCIDRThatIsNotOfTheInstance(t *testing.T) {
 		c.create("silent", "toy://silent", "10.0.2.0/24")
 		c.create("elsewhere", "other://a", "10.0.3.0/24")
 		c.create("greedy", "other://b", "0.0.0.0/0")
-		c.create("greedy too", "other://c", "10.0.0.0/8")
+		c.create("greedy too", "other://c", "10.0.0.0/16")
 		want := map[string]string{"0": "10.0.0.0/24", "1": "10.0.1.0/24", "2": "", "3": "", "4": "10.0.4.0/24"}
 		for name := range want {
 			c.create(name, "toy://"+name)
@@ -200,14 +203,15 @@ func TestPodCIDRThatIsNotOfTheInstance(t *testing.T) {
 				t.Errorf("conditions of %s: %v", name, got)
 			}
 		}
-		reported := false
+		reported, covered := false, false
 		for len(c.events.Events) > 0 {
 			event := <-c.events.Events
+			covered = covered || strings.Contains(event, "its podCIDR 10.0.0.0/16 does not count: it contains 10.0.")
 			reported = reported || strings.Contains(event, "its podCIDRs are 10.0.0.0/24, and those of the instance of toy://old are "+
 				"10.0.9.0/24; delete the node")
 		}
-		if !reported {
-			t.Error("no Event of the Node with the podCIDR")
+		if !reported || !covered {
+			t.Errorf("Events of the Nodes with the podCIDRs: %t, %t", reported, covered)
 		}
 	})
 }

@@ -34,7 +34,7 @@ type Options struct {
 	// NeedsSync reports whether the queue has to sync a Node. It does no I/O.
 	NeedsSync func(*v1.Node) bool
 	// Same reports whether nothing has changed that a sync depends on: the Node is not synced again then, and one whose
-	// sync failed waits for its next attempt. Kubelets write the status of their Nodes as often as they like.
+	// sync failed waits for its next attempt. After other changes, a Node with the same machine waits for updateDelay.
 	Same func(before, after *v1.Node) bool
 	// Deleted returns the ID of the instance of a deleted Node, if the queue has to sync it.
 	Deleted func(*v1.Node) (instanceID string, ok bool)
@@ -63,6 +63,10 @@ func FailAll(batch []Work, err error) map[Task]error {
 
 // firstBackoff is the time before the first retry; it doubles with each.
 const firstBackoff = 5 * time.Millisecond
+
+// updateDelay is the time until a Node with the same machine is synced again: its kubelet can change what a sync depends
+// on as often as it likes.
+const updateDelay = 5 * time.Second
 
 // Queue syncs Nodes in batches: a free worker takes all queued tasks, so that a single Node is synced at once
 // and many take few calls.
@@ -93,11 +97,16 @@ func New(o Options, nodes coreinformers.NodeInformer) (*Queue, error) {
 
 func (q *Queue) updated(old, object any) {
 	before, _ := old.(*v1.Node)
-	after, ok := object.(*v1.Node)
-	if ok && before != nil && q.options.Same != nil && q.options.Same(before, after) {
-		return
+	after, _ := object.(*v1.Node)
+	switch {
+	case before == nil || after == nil || q.options.Same == nil:
+		q.changed(object)
+	case q.options.Same(before, after) || !q.options.NeedsSync(after):
+	case before.UID == after.UID && before.Spec.ProviderID == after.Spec.ProviderID:
+		q.queue.AddAfter(Task{Node: after.Name}, updateDelay)
+	default:
+		q.changed(object)
 	}
-	q.changed(object)
 }
 
 func (q *Queue) changed(object any) {

@@ -38,7 +38,10 @@ type podRanges struct {
 var _ nodeipam.Source = (*podRanges)(nil)
 
 // Has implements nodeipam.Source.
-func (*podRanges) Has(node *v1.Node) bool { return node.Spec.ProviderID != "" }
+func (p *podRanges) Has(node *v1.Node) bool {
+	_, err := p.ids.Parse(node.Spec.ProviderID)
+	return err == nil
+}
 
 // Advice implements nodeipam.Source.
 func (*podRanges) Advice() string {
