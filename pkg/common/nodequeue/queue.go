@@ -64,8 +64,8 @@ func FailAll(batch []Work, err error) map[Task]error {
 // firstBackoff is the time before the first retry; it doubles with each.
 const firstBackoff = 5 * time.Millisecond
 
-// updateDelay is the time until a Node with the same machine is synced again: its kubelet can change what a sync depends
-// on as often as it likes.
+// updateDelay is the time until a Node with the same machine is synced again: its kubelet can change what a sync
+// depends on as often as it likes.
 const updateDelay = 5 * time.Second
 
 // Queue syncs Nodes in batches: a free worker takes all queued tasks, so that a single Node is synced at once

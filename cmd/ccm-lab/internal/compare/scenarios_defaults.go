@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
 // defaultScenarios have the values that a Service without annotations gets, for readers who compare clouds.
@@ -47,9 +48,15 @@ func defaultScenario(id, title, detail string, read func(*state) string) Scenari
 // notShown is the value of what the cloud's API does not show.
 const notShown = "not shown"
 
-// value returns the values of a setting in the objects of the Service.
+// value returns the values of a setting in the objects of the Service or, if they have none, in those that Services
+// share.
 func (s *state) value(name setting) string {
-	return strings.Join(valuesOf(s.Provider, name, s.created), ", ")
+	for _, objects := range [][]world.Object{s.created, s.inventory()} {
+		if values := valuesOf(s.Provider, name, objects); len(values) > 0 {
+			return strings.Join(values, ", ")
+		}
+	}
+	return ""
 }
 
 // statusForms returns whether the status has IP addresses or host names.

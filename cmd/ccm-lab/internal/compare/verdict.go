@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 )
 
 // observation is what a verdict about a Service follows from.
@@ -35,6 +36,8 @@ func decide(o observation) (report.Verdict, string) {
 		return report.CreatedWithout, o.warning
 	case len(o.broken) > 0:
 		return report.Ignored, describe(o.broken) + ", and no Event says why."
+	case strings.HasPrefix(o.warning, events.UnsupportedAnnotation.String()+": "):
+		return report.CreatedWithout, o.warning // What is as wanted is so without the annotation.
 	case allOK(o.effect):
 		return report.Works, describeOK(o.effect)
 	case len(o.alternative) > 0 && allOK(o.alternative):

@@ -18,7 +18,8 @@ func TestDecideFollowsFromObservations(t *testing.T) {
 		summary string
 	}{
 		"effect":                     {observation{exists: true, effect: good}, report.Works, "idle timeout: 90"},
-		"effect with a warning":      {observation{exists: true, effect: good, warning: warning}, report.Works, "idle timeout: 90"},
+		"effect with a warning":      {observation{exists: true, effect: good, warning: "LoadBalancerWarning: x"}, report.Works, "idle timeout: 90"},
+		"effect of something else":   {observation{exists: true, effect: good, warning: warning}, report.CreatedWithout, warning},
 		"other effect":               {observation{exists: true, effect: bad, alternative: good, difference: "By a limit."}, report.WorksDifferently, "By a limit."},
 		"no effect, and an Event":    {observation{exists: true, effect: bad, alternative: bad, warning: warning}, report.CreatedWithout, warning},
 		"no effect":                  {observation{exists: true, effect: bad}, report.Ignored, "idle timeout is 60, want 90, and no Event says why."},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -177,13 +178,20 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// The ports of FreePort. Those of connections begin at 32,768 on Linux, so that none of them takes the port before its
+// server listens.
+const firstPort, lastPort = 20_000, 32_000
+
 // FreePort returns a TCP port of the loopback that was free when it was checked.
 func FreePort(ctx context.Context) (int, error) {
 	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("finding a free port: %w", err)
+	var err error
+	for range 100 {
+		port := firstPort + rand.IntN(lastPort-firstPort) //nolint:gosec // no secret
+		var listener net.Listener
+		if listener, err = config.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			return port, listener.Close()
+		}
 	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	return port, listener.Close()
+	return 0, fmt.Errorf("finding a free port: %w", err)
 }
