@@ -71,11 +71,13 @@ func TestPageEscapesWhatItShows(t *testing.T) {
 func TestPageHasOtherManagersBesideTheirCloud(t *testing.T) {
 	r := sample.Report()
 	r.Columns = append(r.Columns, report.Column{Name: "theirs-v1", Title: "theirs v1", Provider: "aws", Program: "their-ccm",
-		Cloud: "simulator", Observed: "2026-11-25"})
+		Cloud: "simulator", Observed: "2026-11-25"},
+		report.Column{Name: "aws-with-fake", Title: "both", Provider: "aws", Program: "ccm", Others: "fake"})
 	page := write(t, r)
 	for _, want := range []string{
 		`{"name":"aws","title":"Amazon Web Services","provider":"aws","cloud":true},` +
 			`{"name":"theirs-v1","title":"theirs v1","provider":"aws","cloud":true,"other":true},`,
+		`{"name":"aws-with-fake","title":"both","provider":"aws","cloud":true,"other":true}`,
 		`simulator · <span class="day">observed on 2026-11-25</span>`,
 	} {
 		if !strings.Contains(page, want) {

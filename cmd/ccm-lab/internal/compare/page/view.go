@@ -41,7 +41,7 @@ type legendColumn struct {
 	Provider string `json:"provider"`
 	// Cloud is set for columns of clouds: rows differ if these do.
 	Cloud bool `json:"cloud"`
-	// Other is set for other managers, which the first view does not show.
+	// Other is set for other managers and for clusters with several clouds, which the first view does not show.
 	Other bool `json:"other,omitempty"`
 }
 
@@ -142,7 +142,8 @@ func newView(r report.Report) view {
 		isCloud := slices.Contains(clouds, c) || c.IsOther()
 		column.Apart = !isCloud
 		v.Columns = append(v.Columns, column)
-		v.Legend.Columns = append(v.Legend.Columns, legendColumn{c.Name, c.Title, c.Provider, isCloud, c.IsOther()})
+		v.Legend.Columns = append(v.Legend.Columns, legendColumn{c.Name, c.Title, c.Provider, isCloud,
+			c.IsOther() || c.Others != ""})
 	}
 	for _, verdict := range report.Verdicts() {
 		v.Legend.Verdicts = append(v.Legend.Verdicts, legendVerdict{verdict, verdict.Label()})

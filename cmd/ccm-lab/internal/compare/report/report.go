@@ -26,7 +26,9 @@ type Column struct {
 	Title    string `json:"title"`
 	Provider string `json:"provider"`
 	// Kind is the kind of load balancers, of a cloud with several.
-	Kind    string `json:"kind,omitempty"`
+	Kind string `json:"kind,omitempty"`
+	// Others are the other clouds of a cluster with several, with commas.
+	Others  string `json:"others,omitempty"`
 	Program string `json:"program"` // "ccm", or the name of another manager's binary
 	Cloud   string `json:"cloud"`   // "simulator" or "services"
 	// Observed is the day of the run that the column was taken from; empty for a column of this run.

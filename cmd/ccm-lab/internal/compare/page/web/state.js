@@ -1,6 +1,6 @@
 // State is what the user selected. It lives in the fragment of the URL, so that a link shows the same.
 
-// The first view has the rows in which clouds differ, without other managers; on a narrow screen, of two clouds.
+// The first view has the rows in which clouds differ, without other managers and clusters with several clouds; on a narrow screen, of two clouds.
 const initial = () => ({ q: "", show: isNarrow() ? twoClouds() : ownColumns(), verdict: [], differ: true, sort: "", cell: null, beside: "" });
 
 // twoClouds returns the first column, and the first one of another provider.
@@ -9,7 +9,7 @@ function twoClouds() {
   return [columns[0], second].filter(Boolean).map((c) => c.name);
 }
 
-// ownColumns returns the columns without those of other managers; none, which shows all, if there are no others.
+// ownColumns returns the columns of clouds alone, by this manager; none, which shows all, if there are no others.
 function ownColumns() {
   return columns.some((c) => c.other) ? columns.filter((c) => !c.other).map((c) => c.name) : [];
 }
