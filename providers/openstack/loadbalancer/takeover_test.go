@@ -149,6 +149,7 @@ func TestTakeOverHoldsFloatingIPUnlikeLoadBalancerIP(t *testing.T) {
 			t.Errorf("floating IPs %+v, want %s attached", fips, before)
 		}
 		mine := r.takeFIP()
+		r.sleep(time.Minute) // The snapshot of floating IPs is older than this one.
 		svc.Spec.LoadBalancerIP = mine.FloatingIP
 		if got := r.ensure(svc).Ingress[0].IP; got != mine.FloatingIP {
 			t.Errorf("the address is %s, want %s", got, mine.FloatingIP)
