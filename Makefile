@@ -194,6 +194,7 @@ clean: ## Remove bin/ and dist/ (the control plane too: building it again takes 
 ## KUBERNETES=1.36       e2e-kubernetes: a minor version, or a release like v1.36.3
 ## ARGS='...'            run, bench, test: passed on as they are
 ## IMAGE=REPOSITORY      image, image-push, image-archive: the name of the image (default localhost/unified-ccm)
+## TARGETARCH=amd64      the same: the architecture of the nodes (default that of this machine)
 ## BASE=IMAGE            the same: its base (default distroless; scratch needs no registry)
 ## PROVIDERS_EXCLUDE=a,b build, image: providers to leave out
 ## KUBEBUILDER_ASSETS=DIR
