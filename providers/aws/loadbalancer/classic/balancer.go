@@ -226,7 +226,7 @@ func (s subnetsAttachment) Do(ctx context.Context, w writer, _ *plan.Handles) er
 	out, err := w.api.AttachLoadBalancerToSubnets(ctx,
 		&elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &w.name, Subnets: s.ids})
 	err = s.advice.classify("AttachLoadBalancerToSubnets", err)
-	if len(s.before) > 0 && isRefusal(err) {
+	if len(s.before) > 0 && awserr.IsRefusal(err) {
 		// Such as too few free addresses. Without the subnets before, nothing serves their zones.
 		err = w.restore(ctx, kindSubnets, s.ids, err, func(ctx context.Context) error {
 			_, err := w.api.AttachLoadBalancerToSubnets(ctx,

@@ -166,7 +166,7 @@ func (w writer) createListeners(ctx context.Context, listeners []Listener,
 		&elb.CreateLoadBalancerListenersInput{LoadBalancerName: &w.name, Listeners: toListeners(listeners)})
 	err = classify("CreateLoadBalancerListeners", err)
 	switch {
-	case !isRefusal(err):
+	case !awserr.IsRefusal(err):
 		return nil, err
 	case len(listeners) == 1:
 		return listeners, err

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 )
 
@@ -20,12 +19,6 @@ const (
 	firstRefusalAge = time.Minute
 	lastRefusalAge  = 24 * time.Hour
 )
-
-// isRefusal reports whether an error is an answer of AWS that it has not made a change, and will not make it now. After
-// others the outcome is unknown, or the next reconcile makes the change.
-func isRefusal(err error) bool {
-	return err != nil && !cloudapi.Is(err, cloudapi.Throttled, cloudapi.Unavailable, cloudapi.Canceled)
-}
 
 // refusals are the listeners and subnets that AWS refused although those that they replace were removed before.
 type refusals struct {
