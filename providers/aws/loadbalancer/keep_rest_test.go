@@ -64,6 +64,22 @@ func TestNewTargetGroupKeepsHeldSettings(t *testing.T) {
 	}
 }
 
+// TestNewTargetGroupKeepsClientAddresses is the same for an attribute that disrupts nothing, and is alone.
+func TestNewTargetGroupKeepsClientAddresses(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	oldManager{r, t.Context()}.network(networkShape{})
+	r.restart()
+	svc := service(annotate(annotation.KeyGroupAttributes, "preserve_client_ip.enabled=false"))
+	r.ensure(svc)
+	r.noMutations("taking over")
+	svc.Spec.ExternalTrafficPolicy, svc.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
+	r.ensure(svc)
+	if fact := "port 80: target attribute preserve_client_ip.enabled=true"; !slices.Contains(r.shown(), fact) {
+		t.Errorf("no longer true: %s; calls %s", fact, r.calls())
+	}
+	r.steady(svc)
+}
+
 // TestNewTargetGroupHasAllAttributes verifies that a new target group gets the attributes that an edit changes together
 // with those that the one before has.
 func TestNewTargetGroupHasAllAttributes(t *testing.T) {
