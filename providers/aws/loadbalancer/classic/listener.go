@@ -118,7 +118,7 @@ func (d *differ) diffListeners(have []Listener) {
 	}
 	if len(want) > 0 {
 		d.add(d.listenersCreate(want, before, after))
-		d.listeners = []plan.Ref{creation}
+		d.created = want
 	}
 }
 
@@ -128,20 +128,31 @@ func (d *differ) listenersCreate(want, before []Listener, after []plan.Ref) plan
 		Ref:    d.listenersRef(plan.Create),
 		Fields: []plan.Field{{Name: "listeners", After: showListeners(want)}},
 		After:  after,
-		Step:   listenersCreation{want, before, d.advice()},
+		Step:   listenersCreation{want: want, before: before, advice: d.advice()},
 	}
 }
 
 // listenersCreation creates listeners. Those before of the same ports are deleted.
 type listenersCreation struct {
 	want, before []Listener
-	advice       advice
+	// policies are made afterwards, unless AWS refuses some of the listeners.
+	policies []policiesStep
+	advice   advice
 }
 
-// Do implements plan.Step. If AWS refuses some of the listeners, it creates the others, and those before of the ports of
-// the refused ones, which would stay closed.
-func (s listenersCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+// policiesStep sets the policies of listeners that exist.
+type policiesStep interface {
+	plan.Step[writer]
+	isOf(l Listener) bool
+}
+
+// Do implements plan.Step. If AWS refuses some of the listeners, it creates the others with their policies, for which the
+// plan ends too early, and those before of the ports of the refused ones, which would stay closed.
+func (s listenersCreation) Do(ctx context.Context, w writer, ids *plan.Handles) error {
 	refused, err := w.createListeners(ctx, s.want, s.advice.classify)
+	if len(refused) > 0 {
+		err = errors.Join(err, s.setPolicies(ctx, w, ids, refused))
+	}
 	before := slices.DeleteFunc(slices.Clone(s.before), func(l Listener) bool { return !hasPort(refused, l.Port) })
 	if len(before) > 0 {
 		err = w.restore(ctx, kindListeners, textsOf(refused), err, func(ctx context.Context) error {
@@ -156,6 +167,19 @@ func (s listenersCreation) Do(ctx context.Context, w writer, _ *plan.Handles) er
 		}
 		sorting.Func(b.Listeners, compareListeners)
 	})
+}
+
+// setPolicies makes the policies of the listeners that AWS has not refused. Without them, nodes would not get the PROXY
+// protocol, or clients another TLS policy, until the cause of the refusal ends.
+func (s listenersCreation) setPolicies(ctx context.Context, w writer, ids *plan.Handles, refused []Listener) error {
+	var errs []error
+	for _, step := range s.policies {
+		made := func(l Listener) bool { return step.isOf(l) && !hasPort(refused, l.Port) }
+		if slices.ContainsFunc(s.want, made) {
+			errs = append(errs, step.Do(ctx, w, ids))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // createListeners creates listeners with one call. AWS refuses all for one of them: then each gets a call of its own. It

@@ -28,13 +28,14 @@ const (
 	foreignRegion      = "arn:aws:acm:eu-west-1:123456789012:certificate/12345678-1234-1234-1234-123456789012"
 )
 
-// refusing answers the creation of listeners and the attachment of subnets with the error codes of its functions. AWS
-// answers if they are nil or return "".
+// refusing answers the creation of listeners and policies and the attachment of subnets with error codes. AWS answers if
+// they are nil or "".
 type refusing struct {
 	api.ELB
 	calls     []string
 	listeners func(in []elbtypes.Listener) string
 	subnets   func(in []string) string
+	policy    string
 }
 
 func (f *refusing) CreateLoadBalancerListeners(ctx context.Context, in *elb.CreateLoadBalancerListenersInput,
@@ -66,6 +67,14 @@ func (f *refusing) AttachLoadBalancerToSubnets(ctx context.Context, in *elb.Atta
 		}
 	}
 	return f.ELB.AttachLoadBalancerToSubnets(ctx, in, o...)
+}
+
+func (f *refusing) CreateLoadBalancerPolicy(ctx context.Context, in *elb.CreateLoadBalancerPolicyInput,
+	o ...func(*elb.Options)) (*elb.CreateLoadBalancerPolicyOutput, error) {
+	if f.policy != "" {
+		return nil, &smithy.GenericAPIError{Code: f.policy, Message: "refused"}
+	}
+	return f.ELB.CreateLoadBalancerPolicy(ctx, in, o...)
 }
 
 // take returns the calls for listeners since the last time.
@@ -101,6 +110,14 @@ func (r *rig) open() []string {
 		open = append(open, fmt.Sprintf("%s:%d→%d", *l.Listener.Protocol, l.Listener.LoadBalancerPort, *l.Listener.InstancePort))
 	}
 	return open
+}
+
+// hasProxy reports whether a node port gets the PROXY protocol.
+func (r *rig) hasProxy(port int32) bool {
+	r.t.Helper()
+	return slices.ContainsFunc(r.balancer().BackendServerDescriptions, func(b elbtypes.BackendServerDescription) bool {
+		return *b.InstancePort == port && len(b.PolicyNames) == 1
+	})
 }
 
 func protocolIs(protocol string) func(elbtypes.Listener) bool {
@@ -174,21 +191,35 @@ func TestPortsStayOpenIfTheirNextListenersAreRefused(t *testing.T) {
 	}
 }
 
-// TestCertificateOfAnotherRegionClosesNoPort verifies that nothing is deleted for a certificate that AWS refuses in any
-// case.
-func TestCertificateOfAnotherRegionClosesNoPort(t *testing.T) {
-	r := newRig(t, sim.Options{})
-	r.ensure(service())
-	r.mutations()
-	if err := r.ensureError(service(annotate("ssl-cert", foreignRegion))); !cloudapi.Is(err, cloudapi.Invalid) ||
-		!strings.Contains(err.Error(), foreignRegion[:40]) {
-		t.Errorf("the error is %v", err)
-	}
-	if calls := r.mutations(); len(calls) > 0 {
-		t.Errorf("it calls %v", calls)
-	}
-	if got := r.listeners(); *got[0].Listener.Protocol != protocolTCP {
-		t.Errorf("listener %+v", *got[0].Listener)
+// TestInvalidSettingsCloseNoPort verifies that nothing is deleted for a certificate that AWS refuses in any case, or for a
+// policy that it does not have.
+func TestInvalidSettingsCloseNoPort(t *testing.T) {
+	const policy = "ELBSecurityPolicy-of-nobody"
+	for name, tt := range map[string]struct {
+		edit func(*v1.Service)
+		text string
+	}{
+		"certificate of another region": {annotate("ssl-cert", foreignRegion), foreignRegion[:40]},
+		"unknown policy":                {annotate("ssl-cert", certificate, "ssl-negotiation-policy", policy), policy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, f := newRefusingRig(t)
+			r.ensure(service())
+			f.policy = "InvalidConfigurationRequest"
+			for range 2 {
+				r.mutations()
+				if err := r.ensureError(service(tt.edit)); !cloudapi.Is(err, cloudapi.Invalid) ||
+					!strings.Contains(err.Error(), tt.text) {
+					t.Errorf("the error is %v", err)
+				}
+				if calls := r.mutations(); len(calls) > 0 {
+					t.Errorf("it calls %v", calls)
+				}
+			}
+			if got := r.listeners(); *got[0].Listener.Protocol != protocolTCP {
+				t.Errorf("listener %+v", *got[0].Listener)
+			}
+		})
 	}
 }
 
@@ -311,7 +342,8 @@ func TestRefusedReplacementIsUndone(t *testing.T) {
 
 // TestRefusedListenerLeavesTheOthers gives one port another node port and one a certificate that AWS does not have.
 func TestRefusedListenerLeavesTheOthers(t *testing.T) {
-	edited := service(annotate("ssl-cert", unknownCertificate, "ssl-ports", "443"),
+	proxy := annotate("proxy-protocol", "*")
+	edited := service(proxy, annotate("ssl-cert", unknownCertificate, "ssl-ports", "443"),
 		func(s *v1.Service) { s.Spec.Ports[0].NodePort = 31080 })
 	first := []string{"delete 80 443", "create TCP:80 SSL:443", "create TCP:80", "create SSL:443", "create TCP:443"}
 	all, one := []string{"TCP:80→31080", "TCP:443→30443"}, []string{"TCP:80→31080"}
@@ -333,7 +365,7 @@ func TestRefusedListenerLeavesTheOthers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, f := newRefusingRig(t)
-			r.ensure(service())
+			r.ensure(service(proxy))
 			if tt.lost {
 				name := *r.balancer().LoadBalancerName
 				if _, err := r.elb.DeleteLoadBalancerListeners(t.Context(), &elb.DeleteLoadBalancerListenersInput{
@@ -359,6 +391,9 @@ func TestRefusedListenerLeavesTheOthers(t *testing.T) {
 				}
 				if got := r.open(); !slices.Equal(got, tt.open) {
 					t.Errorf("listeners %v, want %v", got, tt.open)
+				}
+				if !r.hasProxy(31080) {
+					t.Error("the new node port does not get the PROXY protocol")
 				}
 			}
 		})
@@ -425,6 +460,13 @@ func TestRefusedListenersAreTriedAgain(t *testing.T) {
 			t.Errorf("the revert calls %q", calls)
 		}
 		r.ensure(edited)
+	})
+	t.Run("another port gets the PROXY protocol", func(t *testing.T) {
+		r, f := refused(t, service(), edited)
+		r.ensureError(service(tls, annotate("proxy-protocol", "*")))
+		if calls := f.take(); len(calls) > 0 || !r.hasProxy(30080) {
+			t.Errorf("calls %q, the PROXY protocol is on: %t", calls, r.hasProxy(30080))
+		}
 	})
 	t.Run("another port is removed", func(t *testing.T) {
 		r, f := refused(t, service(more), service(more, tls))
