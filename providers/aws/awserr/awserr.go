@@ -88,8 +88,8 @@ func ClassOfStatus(status int) cloudapi.Class {
 	}
 }
 
-// IsRefusal reports whether a wrapped error is an answer of AWS that it has not made a change, and will not make it now.
-// After others the outcome is unknown, or the next reconcile makes the change.
+// IsRefusal reports whether a wrapped error is an answer of AWS that it has not made a change, and will not make it
+// now. After others the outcome is unknown, or the next reconcile makes the change.
 func IsRefusal(err error) bool {
 	return err != nil && !cloudapi.Is(err, cloudapi.Throttled, cloudapi.Unavailable, cloudapi.Canceled)
 }

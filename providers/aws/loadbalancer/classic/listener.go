@@ -146,8 +146,8 @@ type policiesStep interface {
 	isOf(l Listener) bool
 }
 
-// Do implements plan.Step. If AWS refuses some of the listeners, it creates the others with their policies, for which the
-// plan ends too early, and those before of the ports of the refused ones, which would stay closed.
+// Do implements plan.Step. If AWS refuses some of the listeners, it creates the others with their policies, for which
+// the plan ends too early, and those before of the ports of the refused ones, which would stay closed.
 func (s listenersCreation) Do(ctx context.Context, w writer, ids *plan.Handles) error {
 	refused, err := w.createListeners(ctx, s.want, s.advice.classify)
 	if len(refused) > 0 {
@@ -182,8 +182,8 @@ func (s listenersCreation) setPolicies(ctx context.Context, w writer, ids *plan.
 	return errors.Join(errs...)
 }
 
-// createListeners creates listeners with one call. AWS refuses all for one of them: then each gets a call of its own. It
-// returns those that AWS refused, and the errors.
+// createListeners creates listeners with one call. AWS refuses all for one of them: then each gets a call of its own.
+// It returns those that AWS refused, and the errors.
 func (w writer) createListeners(ctx context.Context, listeners []Listener,
 	classify func(operation string, err error) error) (refused []Listener, err error) {
 	_, err = w.api.CreateLoadBalancerListeners(ctx,

@@ -215,8 +215,8 @@ func (d *differ) policiesUpdate(kind string, port int32, before, policies []stri
 	return change
 }
 
-// orderPolicies lets listeners that are replaced wait for the policies that are created: AWS may refuse one, such as with
-// an unknown name, and then no port closes. The creation of listeners gets what sets their policies.
+// orderPolicies lets listeners that are replaced wait for the policies that are created: AWS may refuse one, such as
+// with an unknown name, and then no port closes. The creation of listeners gets what sets their policies.
 func (d *differ) orderPolicies() {
 	var created, proxy []plan.Ref
 	var updates []policiesStep

@@ -30,7 +30,8 @@ func (w Writer) CreateListener(ctx context.Context, balancer, group string, want
 }
 
 // addListener creates a listener with tags, and returns its ARN.
-func (w Writer) addListener(ctx context.Context, in *elbv2.CreateListenerInput, tags map[string]string) (string, error) {
+func (w Writer) addListener(ctx context.Context, in *elbv2.CreateListenerInput,
+	tags map[string]string) (string, error) {
 	out, err := w.api.CreateListener(ctx, in)
 	created, err := singleItem("CreateListener", err, func() []types.Listener { return out.Listeners })
 	if err != nil {
@@ -53,8 +54,8 @@ func (w Writer) addListener(ctx context.Context, in *elbv2.CreateListenerInput, 
 // restoreWait is the first wait before a listener that was restored without success is restored again.
 const restoreWait = time.Second
 
-// RestoreListener creates a deleted listener again, as it was. Nothing else would: the next reconcile does not know what
-// there was. So it is repeated for some seconds if AWS is busy.
+// RestoreListener creates a deleted listener again, as it was. Nothing else would: the next reconcile does not know
+// what there was. So it is repeated for some seconds if AWS is busy.
 func (w Writer) RestoreListener(ctx context.Context, balancer string, before model.Listener) error {
 	in := &elbv2.CreateListenerInput{
 		LoadBalancerArn: &balancer, Port: aws.Int32(before.Port), Protocol: types.ProtocolEnum(before.Protocol),

@@ -270,7 +270,8 @@ func (d *differ) markSurplus() []plan.Ref {
 // surplusGroups plans the removal of target groups that are not desired, after their marks. A group that a listener
 // leaves is retired; a group with a deleted listener, or without a listener, is deleted: after that which replaces the
 // listener, if any, because it may be restored. One with draining connections stays until they have drained.
-func (d *differ) surplusGroups(deletions []plan.Change, changed []plan.Ref, moved map[string][]plan.Ref, marked []plan.Ref) {
+func (d *differ) surplusGroups(deletions []plan.Change, changed []plan.Ref, moved map[string][]plan.Ref,
+	marked []plan.Ref) {
 	for _, g := range d.have.TargetGroups {
 		if !d.isSurplus(g) {
 			continue

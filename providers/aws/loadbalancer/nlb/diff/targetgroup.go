@@ -113,9 +113,9 @@ func (d *differ) newTargetGroup(listener model.DesiredListener, base []plan.Ref)
 	return ref, ready
 }
 
-// newGroupAttributes returns the change that sets the attributes of a new target group, if the Service sets some. If the
-// listener exists, its fields are those with other values than in the target group before: the same differences as if
-// that one stayed, which the edit that replaces it does not cause.
+// newGroupAttributes returns the change that sets the attributes of a new target group, if the Service sets some. If
+// the listener exists, its fields are those with other values than in the target group before: the same differences as
+// if that one stayed, which the edit that replaces it does not cause.
 func (d *differ) newGroupAttributes(ref reference, listener model.DesiredListener,
 	after []plan.Ref) (plan.Change, bool) {
 	all, ok := d.groupAttributesUpdate(ref, map[string]string{}, listener, false, after)
