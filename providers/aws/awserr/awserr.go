@@ -88,6 +88,12 @@ func ClassOfStatus(status int) cloudapi.Class {
 	}
 }
 
+// IsRefusal reports whether a wrapped error is an answer of AWS that it has not made a change, and will not make it
+// now. After others the outcome is unknown, or the next reconcile makes the change.
+func IsRefusal(err error) bool {
+	return err != nil && !cloudapi.Is(err, cloudapi.Throttled, cloudapi.Unavailable, cloudapi.Canceled)
+}
+
 // Wrap returns err as a *cloudapi.Error with its class, and nil for nil. The message has the code and message of AWS
 // but no request ID, so that equal errors have equal messages and Events about them are aggregated; the request ID is
 // in the chain and in the log. Errors of the provider's clients are wrapped already: Wrap removes the frame of the SDK

@@ -59,9 +59,9 @@ func (c *Cloud) observe(ctx context.Context, request lbcommon.Request[Desired]) 
 		return Observed{}, err
 	}
 	key := request.Key
-	var want *model.Desired
+	var want Desired
 	if request.Want != nil {
-		want = request.Want.Network
+		want = *request.Want
 	}
 	freshness := func(generation annotation.Type) lbcommon.Freshness {
 		if request.Reference.Class == string(generation) {
@@ -70,10 +70,10 @@ func (c *Cloud) observe(ctx context.Context, request lbcommon.Request[Desired]) 
 		return lbcommon.Cached
 	}
 	have := Observed{generations: g}
-	if have.Network, err = g.network.Store().Observe(ctx, key, want, freshness(annotation.Network)); err != nil {
+	if have.Network, err = g.network.Store().Observe(ctx, key, want.Network, freshness(annotation.Network)); err != nil {
 		return Observed{}, err
 	}
-	have.Classic, err = g.classic.Observe(ctx, key, freshness(annotation.Classic))
+	have.Classic, err = g.classic.Observe(ctx, key, want.Classic, freshness(annotation.Classic))
 	return have, err
 }
 

@@ -16,27 +16,84 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/statustest"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-// TestNewTargetGroupKeepsHeldSetting verifies that an edit that replaces target groups does not switch the PROXY protocol
-// as well.
-func TestNewTargetGroupKeepsHeldSetting(t *testing.T) {
-	c := heldCase{svc: service(annotate(annotation.KeyGroupAttributes, "proxy_protocol_v2.enabled=true")),
-		leave: func(m oldManager) { m.network(networkShape{}) }}
-	r := c.takeOver(t)
-	group := r.groupOn(80).TargetGroupArn
-	c.svc.Annotations[annotation.KeyHealthCheckInterval] = "10"
-	r.ensure(c.svc)
-	if after := r.groupOn(80).TargetGroupArn; *after == *group {
-		t.Error("the target group is not replaced")
+// TestNewTargetGroupKeepsHeldSettings verifies that an edit that replaces target groups changes no attribute that a
+// take-over left as it was, whether it disrupts traffic or not. Those that the edit names are set.
+func TestNewTargetGroupKeepsHeldSettings(t *testing.T) {
+	const proxy, client = "proxy_protocol_v2.enabled=true", "preserve_client_ip.enabled=false"
+	left := []string{"proxy_protocol_v2.enabled=false", "preserve_client_ip.enabled=true",
+		"deregistration_delay.timeout_seconds=300"}
+	interval := annotate(annotation.KeyHealthCheckInterval, "10")
+	delay := func(seconds string) func(*v1.Service) {
+		return annotate(annotation.KeyGroupAttributes, proxy+","+client+",deregistration_delay.timeout_seconds="+seconds)
 	}
-	const off = "port 80: target attribute proxy_protocol_v2.enabled=false"
-	if !slices.Contains(r.shown(), off) {
-		t.Errorf("the PROXY protocol is switched on by %s", r.calls())
+	for _, tt := range []struct {
+		name string
+		edit func(*v1.Service)
+		want []string
+	}{
+		{"health check", interval, left},
+		{"local traffic", func(s *v1.Service) {
+			s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
+		}, left},
+		{"health check and an attribute", func(s *v1.Service) { interval(s); delay("30")(s) },
+			append(slices.Clone(left[:2]), "deregistration_delay.timeout_seconds=30")},
+		{"health check, and an attribute as it is", func(s *v1.Service) { interval(s); delay("300")(s) }, left},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := heldCase{svc: service(delay("60")), leave: func(m oldManager) { m.network(networkShape{}) }}
+			r := c.takeOver(t)
+			group := r.groupOn(80).TargetGroupArn
+			tt.edit(c.svc)
+			r.ensure(c.svc)
+			if after := r.groupOn(80).TargetGroupArn; *after == *group {
+				t.Error("the target group is not replaced")
+			}
+			for _, attribute := range tt.want {
+				if fact := "port 80: target attribute " + attribute; !slices.Contains(r.shown(), fact) {
+					t.Errorf("no longer true: %s; calls %s", fact, r.calls())
+				}
+			}
+			c.held = []string{"target group attributes 443 proxy_protocol_v2.enabled",
+				"target group attributes 80 proxy_protocol_v2.enabled"}
+			r.wantKept(c, nil)
+			r.steady(c.svc)
+		})
 	}
-	c.held = []string{"target group attributes 443 proxy_protocol_v2.enabled", "target group attributes 80 proxy_protocol_v2.enabled"}
-	r.wantKept(c, nil)
-	r.steady(c.svc)
+}
+
+// TestNewTargetGroupKeepsClientAddresses is the same for an attribute that disrupts nothing, and is alone.
+func TestNewTargetGroupKeepsClientAddresses(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	oldManager{r, t.Context()}.network(networkShape{})
+	r.restart()
+	svc := service(annotate(annotation.KeyGroupAttributes, "preserve_client_ip.enabled=false"))
+	r.ensure(svc)
+	r.noMutations("taking over")
+	svc.Spec.ExternalTrafficPolicy, svc.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
+	r.ensure(svc)
+	if fact := "port 80: target attribute preserve_client_ip.enabled=true"; !slices.Contains(r.shown(), fact) {
+		t.Errorf("no longer true: %s; calls %s", fact, r.calls())
+	}
+	r.steady(svc)
+}
+
+// TestNewTargetGroupHasAllAttributes verifies that a new target group gets the attributes that an edit changes together
+// with those that the one before has.
+func TestNewTargetGroupHasAllAttributes(t *testing.T) {
+	attributes := func(client string) func(*v1.Service) {
+		return annotate(annotation.KeyGroupAttributes, "deregistration_delay.timeout_seconds=60,preserve_client_ip.enabled="+client)
+	}
+	r := newRig(t, sim.Options{})
+	r.ensure(service(attributes("false")))
+	r.ensure(service(attributes("true"), annotate(annotation.KeyHealthCheckInterval, "10")))
+	for _, fact := range []string{"deregistration_delay.timeout_seconds=60", "preserve_client_ip.enabled=true"} {
+		if !slices.Contains(r.shown(), "port 80: target attribute "+fact) {
+			t.Errorf("not true: %s in %q", fact, r.shown())
+		}
+	}
 }
 
 // TestRestOfAChangeIsMade verifies that of a change with several fields only those are held that no edit causes.

@@ -226,15 +226,13 @@ func (s subnetsAttachment) Do(ctx context.Context, w writer, _ *plan.Handles) er
 	out, err := w.api.AttachLoadBalancerToSubnets(ctx,
 		&elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &w.name, Subnets: s.ids})
 	err = s.advice.classify("AttachLoadBalancerToSubnets", err)
-	if len(s.before) > 0 && cloudapi.Is(err, cloudapi.Invalid, cloudapi.Quota) {
+	if len(s.before) > 0 && awserr.IsRefusal(err) {
 		// Such as too few free addresses. Without the subnets before, nothing serves their zones.
-		w.store.refusals.add(w.name, kindSubnets, plan.ShowSet(s.ids), err)
-		_, restoreErr := w.api.AttachLoadBalancerToSubnets(ctx,
-			&elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &w.name, Subnets: s.before})
-		if restoreErr != nil {
-			err = fmt.Errorf("%w; attaching the subnets before again failed: %w", err,
-				awserr.Wrap("AttachLoadBalancerToSubnets", restoreErr))
-		}
+		err = w.restore(ctx, kindSubnets, s.ids, err, func(ctx context.Context) error {
+			_, err := w.api.AttachLoadBalancerToSubnets(ctx,
+				&elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &w.name, Subnets: s.before})
+			return awserr.Wrap("AttachLoadBalancerToSubnets", err)
+		})
 	}
 	return w.finishBalancer(err, func(b *Balancer) {
 		b.Subnets = out.Subnets
@@ -287,7 +285,7 @@ type subnetsDetachment struct {
 // Do implements plan.Step. It fails before it leaves a zone whose next subnet AWS refuses.
 func (s subnetsDetachment) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	if len(s.replacements) > 0 {
-		if err := w.store.refusals.of(w.name, kindSubnets, plan.ShowSet(s.replacements)); err != nil {
+		if err := w.store.refusals.of(w.name, kindSubnets, s.replacements); err != nil {
 			return err
 		}
 	}

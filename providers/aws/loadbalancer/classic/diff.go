@@ -77,6 +77,7 @@ func (d *differ) ensure() error {
 		d.diffTags(b.Tags)
 	}
 	d.diffPolicies(b)
+	d.orderPolicies()
 	d.diffHealthCheck(b.HealthCheck)
 	d.diffAttributes(b.Attributes)
 	d.diffInstances(b.Instances, difference(d.want.Instances, b.Instances))

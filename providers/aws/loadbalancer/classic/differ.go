@@ -16,8 +16,8 @@ type differ struct {
 	plan        plan.Plan
 	// base is the creation of the load balancer, which every other change of it waits for.
 	base []plan.Ref
-	// listeners is the creation of listeners, which their policies wait for.
-	listeners []plan.Ref
+	// created are listeners of the plan, which their policies wait for.
+	created []Listener
 	// allowed are the changes that add rules to the managed security group.
 	allowed []plan.Ref
 	// attached is the change that attaches the subnets newZones, which the instances of their zones wait for.

@@ -3,6 +3,7 @@ package classic
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -76,9 +77,10 @@ func encryptedProtocols(backend string) (frontend, instance string) {
 }
 
 // diffListeners plans the listeners. A listener that gets another protocol or node port has to be
-// replaced; between the two calls its port is closed.
+// replaced; between the two calls its port is closed. Those that nothing replaces are deleted by a change of their own,
+// which AWS does not refuse.
 func (d *differ) diffListeners(have []Listener) {
-	var added, replaced, removed []Listener
+	var added, replaced, before, surplus []Listener
 	for _, want := range d.want.Listeners {
 		i := slices.IndexFunc(have, func(l Listener) bool { return l.Port == want.Port })
 		switch {
@@ -86,7 +88,7 @@ func (d *differ) diffListeners(have []Listener) {
 			added = append(added, want)
 		case !have[i].sameImmutableFields(want):
 			replaced = append(replaced, want)
-			removed = append(removed, have[i])
+			before = append(before, have[i])
 		case !strings.EqualFold(have[i].Certificate, want.Certificate):
 			change, _ := listenerKind.Update(&have[i], &want)
 			change.Step = certificateUpdate{want.Port, want.Certificate, d.advice()}
@@ -94,30 +96,29 @@ func (d *differ) diffListeners(have []Listener) {
 		}
 	}
 	for _, l := range have {
-		if !slices.ContainsFunc(d.want.Listeners, func(w Listener) bool { return w.Port == l.Port }) {
-			removed = append(removed, l)
+		if !hasPort(d.want.Listeners, l.Port) {
+			surplus = append(surplus, l)
 		}
 	}
-	var after []plan.Ref
-	creation, removal := d.listenersRef(plan.Create), d.listenersRef(plan.Delete)
 	want := slices.Concat(added, replaced)
 	sorting.Func(want, compareListeners)
-	if len(removed) > 0 {
+	creation := d.listenersRef(plan.Create)
+	if len(surplus) > 0 {
+		var after []plan.Ref
 		if len(replaced) == 0 && len(added) > 0 {
 			after = []plan.Ref{creation} // the load balancer is never without a listener
 		}
-		d.add(d.listenersDelete(removed, replaced, want, after))
-		after = nil
+		d.add(d.listenersDelete(d.name+", removed", surplus, nil, nil, after))
 	}
+	var after []plan.Ref
 	if len(replaced) > 0 {
-		after = []plan.Ref{removal}
+		deletion := d.listenersDelete(d.name, before, replaced, want, nil)
+		d.add(deletion)
+		after = []plan.Ref{deletion.Ref}
 	}
 	if len(want) > 0 {
-		before := slices.DeleteFunc(slices.Clone(have), func(l Listener) bool {
-			return !slices.ContainsFunc(replaced, func(r Listener) bool { return r.Port == l.Port })
-		})
 		d.add(d.listenersCreate(want, before, after))
-		d.listeners = []plan.Ref{creation}
+		d.created = want
 	}
 }
 
@@ -127,26 +128,36 @@ func (d *differ) listenersCreate(want, before []Listener, after []plan.Ref) plan
 		Ref:    d.listenersRef(plan.Create),
 		Fields: []plan.Field{{Name: "listeners", After: showListeners(want)}},
 		After:  after,
-		Step:   listenersCreation{want, before, d.advice()},
+		Step:   listenersCreation{want: want, before: before, advice: d.advice()},
 	}
 }
 
 // listenersCreation creates listeners. Those before of the same ports are deleted.
 type listenersCreation struct {
 	want, before []Listener
-	advice       advice
+	// policies are made afterwards, unless AWS refuses some of the listeners.
+	policies []policiesStep
+	advice   advice
 }
 
-// Do implements plan.Step.
-func (s listenersCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	_, err := w.api.CreateLoadBalancerListeners(ctx,
-		&elb.CreateLoadBalancerListenersInput{LoadBalancerName: &w.name, Listeners: toListeners(s.want)})
-	err = s.advice.classify("CreateLoadBalancerListeners", err)
-	if len(s.before) > 0 && cloudapi.Is(err, cloudapi.Invalid) {
-		w.store.refusals.add(w.name, kindListeners, showWanted(s.want), err)
-		if restoreErr := w.restoreListeners(ctx, s.before); restoreErr != nil {
-			err = fmt.Errorf("%w; creating the listeners before again failed: %w", err, restoreErr)
-		}
+// policiesStep sets the policies of listeners that exist.
+type policiesStep interface {
+	plan.Step[writer]
+	isOf(l Listener) bool
+}
+
+// Do implements plan.Step. If AWS refuses some of the listeners, it creates the others with their policies, for which
+// the plan ends too early, and those before of the ports of the refused ones, which would stay closed.
+func (s listenersCreation) Do(ctx context.Context, w writer, ids *plan.Handles) error {
+	refused, err := w.createListeners(ctx, s.want, s.advice.classify)
+	if len(refused) > 0 {
+		err = errors.Join(err, s.setPolicies(ctx, w, ids, refused))
+	}
+	before := slices.DeleteFunc(slices.Clone(s.before), func(l Listener) bool { return !hasPort(refused, l.Port) })
+	if len(before) > 0 {
+		err = w.restore(ctx, kindListeners, textsOf(refused), err, func(ctx context.Context) error {
+			return w.restoreListeners(ctx, before)
+		})
 	}
 	return w.finishBalancer(err, func(b *Balancer) {
 		w.store.refusals.forget(w.name, kindListeners)
@@ -158,36 +169,74 @@ func (s listenersCreation) Do(ctx context.Context, w writer, _ *plan.Handles) er
 	})
 }
 
-// restoreListeners creates deleted listeners again, as they were: AWS refused those that replace them, and their ports
-// would stay closed.
-func (w writer) restoreListeners(ctx context.Context, before []Listener) error {
-	_, err := w.api.CreateLoadBalancerListeners(ctx,
-		&elb.CreateLoadBalancerListenersInput{LoadBalancerName: &w.name, Listeners: toListeners(before)})
-	if err != nil {
-		return awserr.Wrap("CreateLoadBalancerListeners", err)
+// setPolicies makes the policies of the listeners that AWS has not refused. Without them, nodes would not get the PROXY
+// protocol, or clients another TLS policy, until the cause of the refusal ends.
+func (s listenersCreation) setPolicies(ctx context.Context, w writer, ids *plan.Handles, refused []Listener) error {
+	var errs []error
+	for _, step := range s.policies {
+		made := func(l Listener) bool { return step.isOf(l) && !hasPort(refused, l.Port) }
+		if slices.ContainsFunc(s.want, made) {
+			errs = append(errs, step.Do(ctx, w, ids))
+		}
 	}
+	return errors.Join(errs...)
+}
+
+// createListeners creates listeners with one call. AWS refuses all for one of them: then each gets a call of its own.
+// It returns those that AWS refused, and the errors.
+func (w writer) createListeners(ctx context.Context, listeners []Listener,
+	classify func(operation string, err error) error) (refused []Listener, err error) {
+	_, err = w.api.CreateLoadBalancerListeners(ctx,
+		&elb.CreateLoadBalancerListenersInput{LoadBalancerName: &w.name, Listeners: toListeners(listeners)})
+	err = classify("CreateLoadBalancerListeners", err)
+	switch {
+	case !awserr.IsRefusal(err):
+		return nil, err
+	case len(listeners) == 1:
+		return listeners, err
+	}
+	var errs []error
+	for _, l := range listeners {
+		one, err := w.createListeners(ctx, []Listener{l}, classify)
+		refused, errs = append(refused, one...), append(errs, err)
+	}
+	return refused, errors.Join(errs...)
+}
+
+// restoreListeners creates deleted listeners again, as they were.
+func (w writer) restoreListeners(ctx context.Context, before []Listener) error {
+	refused, err := w.createListeners(ctx, before, awserr.Wrap)
+	if err != nil && len(refused) == 0 {
+		return err
+	}
+	errs := []error{err}
 	for _, l := range before {
-		if len(l.Policies) == 0 {
+		if len(l.Policies) == 0 || hasPort(refused, l.Port) {
 			continue
 		}
 		_, err := w.api.SetLoadBalancerPoliciesOfListener(ctx, &elb.SetLoadBalancerPoliciesOfListenerInput{
 			LoadBalancerName: &w.name, LoadBalancerPort: l.Port, PolicyNames: l.Policies,
 		})
-		if err != nil {
-			return awserr.Wrap("SetLoadBalancerPoliciesOfListener", err)
-		}
+		errs = append(errs, awserr.Wrap("SetLoadBalancerPoliciesOfListener", err))
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// hasPort reports whether one of the listeners has a port.
+func hasPort(listeners []Listener, port int32) bool {
+	return slices.ContainsFunc(listeners, func(l Listener) bool { return l.Port == port })
 }
 
 // listenersDelete deletes listeners. Those of replacements, which are among all that are created, get their ports.
-func (d *differ) listenersDelete(listeners, replacements, created []Listener, after []plan.Ref) plan.Change {
+func (d *differ) listenersDelete(name string, listeners, replacements, created []Listener,
+	after []plan.Ref) plan.Change {
 	sorting.Func(listeners, compareListeners)
 	step := listenersDeletion{ports: api.Convert(listeners, func(l Listener) int32 { return l.Port })}
 	if len(replacements) > 0 {
 		step.created, step.foreign = created, foreignCertificate(created, d.want.Zones)
 	}
-	change := plan.Change{Ref: d.listenersRef(plan.Delete), After: after, Step: step}
+	change := plan.Change{Ref: plan.Ref{Kind: kindListeners, Name: name, Action: plan.Delete}, Key: d.name, After: after,
+		Step: step}
 	for _, l := range listeners {
 		field := plan.Field{Name: listenerField(l.Port), Before: l.String()}
 		if i := slices.IndexFunc(replacements, func(r Listener) bool { return r.Port == l.Port }); i >= 0 {
@@ -215,7 +264,7 @@ func (s listenersDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) er
 			Err: fmt.Errorf("%s is %s: write the ARN of a certificate of this region and account", annotation.KeyCertificates,
 				intent.Quote(s.foreign))}
 	}
-	if err := w.store.refusals.of(w.name, kindListeners, showWanted(s.created)); err != nil {
+	if err := w.store.refusals.of(w.name, kindListeners, textsOf(s.created)); err != nil {
 		return err
 	}
 	_, err := w.api.DeleteLoadBalancerListeners(ctx,

@@ -9,8 +9,13 @@ import (
 )
 
 // Observe reads the existing objects of a Service's load balancer, including orphans without one. A cached
-// observation makes no call while the shared lists are fresh.
-func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
+// observation makes no call while the shared lists are fresh. A want of nil is unknown.
+func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, want *Desired, fresh lbcommon.Freshness) (Observed,
+	error) {
+	if want != nil {
+		c.store.refusals.keep(want.Name, kindListeners, textsOf(want.Listeners))
+		c.store.refusals.keep(want.Name, kindSubnets, want.Subnets)
+	}
 	return c.observe(ctx, key, fresh == lbcommon.Authoritative, full)
 }
 

@@ -202,12 +202,46 @@ func (d *differ) policiesUpdate(kind string, port int32, before, policies []stri
 	change := plan.Change{
 		Ref:    plan.Ref{Kind: kind, Name: strconv.Itoa(int(port)), Action: plan.Update},
 		Fields: []plan.Field{{Name: fieldPolicies, Before: plan.ShowSet(before), After: plan.ShowSet(policies)}},
-		After:  slices.Concat(after, d.listeners), Step: listenerPoliciesUpdate{port, policies},
+		After:  slices.Clone(after),
 	}
+	var step policiesStep = listenerPoliciesUpdate{port, policies}
 	if kind == kindBackendPolicies {
-		change.Step = backendPoliciesUpdate{port, policies}
+		step = backendPoliciesUpdate{port, policies}
+	}
+	change.Step = step
+	if slices.ContainsFunc(d.created, step.isOf) { // AWS may refuse the others
+		change.After = append(change.After, d.listenersRef(plan.Create))
 	}
 	return change
+}
+
+// orderPolicies lets listeners that are replaced wait for the policies that are created: AWS may refuse one, such as
+// with an unknown name, and then no port closes. The creation of listeners gets what sets their policies.
+func (d *differ) orderPolicies() {
+	var created, proxy []plan.Ref
+	var updates []policiesStep
+	for _, c := range d.plan.Changes {
+		if c.Kind == kindPolicy {
+			created = append(created, c.Ref)
+		}
+		if c.Kind == kindPolicy && c.Name == names.ProxyProtocolPolicy { // AWS does not refuse it
+			proxy = append(proxy, c.Ref)
+		}
+		if step, ok := c.Step.(policiesStep); ok && slices.ContainsFunc(d.created, step.isOf) {
+			updates = append(updates, step)
+		}
+	}
+	for i, c := range d.plan.Changes {
+		switch step := c.Step.(type) {
+		case listenersCreation:
+			step.policies = updates
+			d.plan.Changes[i].Step, d.plan.Changes[i].Order = step, proxy
+		case listenersDeletion:
+			if len(step.created) > 0 {
+				d.plan.Changes[i].Order = created
+			}
+		}
+	}
 }
 
 // backendPoliciesUpdate replaces the policies of a node port.
@@ -225,6 +259,8 @@ func (s backendPoliciesUpdate) Do(ctx context.Context, w writer, _ *plan.Handles
 		func(b *Balancer) { b.setBackend(s.port, s.policies) })
 }
 
+func (s backendPoliciesUpdate) isOf(l Listener) bool { return l.InstancePort == s.port }
+
 // listenerPoliciesUpdate replaces the policies of a listener.
 type listenerPoliciesUpdate struct {
 	port     int32
@@ -240,3 +276,5 @@ func (s listenerPoliciesUpdate) Do(ctx context.Context, w writer, _ *plan.Handle
 		b.changeListener(s.port, func(l *Listener) { l.Policies = s.policies })
 	})
 }
+
+func (s listenerPoliciesUpdate) isOf(l Listener) bool { return l.Port == s.port }

@@ -1,6 +1,8 @@
 package classic
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -10,9 +12,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 )
 
-// refusalAge is how long listeners or subnets that AWS refused are not tried again: each attempt closes ports or
-// leaves a zone for a moment, and breaks connections.
-const refusalAge = 30 * time.Minute
+// Listeners or subnets that AWS refused are not tried again for some time: each attempt closes ports or leaves a zone
+// for a moment, and breaks connections. The cause may end soon, such as a certificate that is not yet issued, so the
+// time is short at first. It doubles with each refusal.
+const (
+	firstRefusalAge = time.Minute
+	lastRefusalAge  = 24 * time.Hour
+)
 
 // refusals are the listeners and subnets that AWS refused although those that they replace were removed before.
 type refusals struct {
@@ -26,28 +32,49 @@ type refusals struct {
 type refusalKey struct{ name, kind string }
 
 type refusal struct {
-	// want is the text of what was wanted.
-	want string
+	// want are the texts of what was wanted.
+	want []string
 	err  error
-	at   time.Time
+	// age is the time between the refusal and until.
+	age   time.Duration
+	until time.Time
 }
 
-// add records that AWS refused what was wanted.
-func (r *refusals) add(name, kind, want string, err error) {
+// add records that AWS refused what was wanted. It returns the error with the time of the next attempt.
+func (r *refusals) add(name, kind string, want []string, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.last[refusalKey{name, kind}] = refusal{want, err, r.clock.Now()}
+	key, age := refusalKey{name, kind}, firstRefusalAge
+	if last, ok := r.last[key]; ok && slices.Equal(last.want, want) {
+		age = min(2*last.age, lastRefusalAge)
+	}
+	until := r.clock.Now().Add(age)
+	err = fmt.Errorf("%w; the same is not tried again before %s", err, until.UTC().Format(time.RFC3339))
+	r.last[key] = refusal{want, err, age, until}
+	return err
 }
 
-// of returns the error with which AWS refused the same before, nil if it did not or some time has passed.
-func (r *refusals) of(name, kind, want string) error {
+// of returns the error with which AWS refused the same before, nil if it did not or if it is time to try again.
+func (r *refusals) of(name, kind string, want []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last, ok := r.last[refusalKey{name, kind}]
-	if !ok || last.want != want || r.clock.Since(last.at) >= refusalAge {
+	if !ok || !slices.Equal(last.want, want) || !r.clock.Now().Before(last.until) {
 		return nil
 	}
 	return last.err
+}
+
+// keep forgets what is recorded about a load balancer unless all of it is still among what is wanted: its Service was
+// edited since, and may get the same settings again once AWS accepts them.
+func (r *refusals) keep(name, kind string, want []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, refused := range r.last[refusalKey{name, kind}].want {
+		if !slices.Contains(want, refused) {
+			delete(r.last, refusalKey{name, kind})
+		}
+	}
 }
 
 // forget removes what is recorded about a load balancer.
@@ -59,10 +86,9 @@ func (r *refusals) forget(name string, kinds ...string) {
 	}
 }
 
-// showWanted formats wanted listeners with their certificates.
-func showWanted(listeners []Listener) string {
-	show := func(l Listener) string { return l.String() + " " + l.Certificate }
-	return strings.Join(api.Convert(listeners, show), ", ")
+// textsOf returns the texts of wanted listeners, with their certificates.
+func textsOf(listeners []Listener) []string {
+	return api.Convert(listeners, func(l Listener) string { return l.String() + " " + l.Certificate })
 }
 
 // foreignCertificate returns the first certificate of ACM in another region than that of zones, "" for none: AWS

@@ -175,7 +175,7 @@ func (s seam) Observe(ctx context.Context, request lbcommon.Request[Desired]) (O
 	if request.Depth == lbcommon.Existence {
 		return s.Cloud.Inventory(ctx, request.Key, request.Freshness)
 	}
-	return s.Cloud.Observe(ctx, request.Key, request.Freshness)
+	return s.Cloud.Observe(ctx, request.Key, request.Want, request.Freshness)
 }
 
 func (s seam) DiffMembers(

@@ -1,8 +1,12 @@
 package classic
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -20,11 +24,28 @@ type writer struct {
 	store     *store
 	groups    *vpc.GroupStore
 	instances vpc.InstanceSource
+	clock     clock.Clock
 }
 
 func (c *Cloud) writer(key lbcommon.Key) writer {
 	return writer{scope: c.scope(key), api: c.options.API, store: c.store, groups: c.options.Groups,
-		instances: c.options.Instances}
+		instances: c.options.Instances, clock: c.options.Clock}
+}
+
+// restoreWait is the first wait before what was restored without success is restored again.
+const restoreWait = time.Second
+
+// restore makes again what was removed for something that AWS refused, and records the refusal. Nothing else would: the
+// next reconcile does not know what there was. So restoring is repeated for some seconds if AWS is busy. It returns the
+// error of the refusal.
+func (w writer) restore(ctx context.Context, kind string, want []string, refusal error,
+	again func(context.Context) error) error {
+	refusal = w.store.refusals.add(w.name, kind, want, refusal)
+	retry := cloudapi.Retry{Base: restoreWait, Clock: w.clock}
+	if err := retry.Do(ctx, cloudapi.Request{Mutating: true, Idempotent: true}, again); err != nil {
+		return fmt.Errorf("%w; restoring the %s before failed: %w", refusal, kind, err)
+	}
+	return refusal
 }
 
 // finish records a write in the snapshot, or, if it failed, that its outcome is uncertain. It returns err.

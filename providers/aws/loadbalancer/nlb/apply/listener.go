@@ -2,8 +2,10 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -20,11 +22,17 @@ import (
 // group are ARNs.
 func (w Writer) CreateListener(ctx context.Context, balancer, group string, want model.DesiredListener,
 	tags map[string]string) (string, error) {
-	out, err := w.api.CreateListener(ctx, &elbv2.CreateListenerInput{
+	return w.addListener(ctx, &elbv2.CreateListenerInput{
 		LoadBalancerArn: &balancer, Port: aws.Int32(want.Port), Protocol: types.ProtocolEnum(want.Protocol),
 		SslPolicy:    optional(want.Policy),
-		Certificates: defaultCertificate(want), DefaultActions: forwardTo(group), Tags: toTags(tags),
-	})
+		Certificates: defaultCertificate(want.Certificates), DefaultActions: forwardTo(group), Tags: toTags(tags),
+	}, tags)
+}
+
+// addListener creates a listener with tags, and returns its ARN.
+func (w Writer) addListener(ctx context.Context, in *elbv2.CreateListenerInput,
+	tags map[string]string) (string, error) {
+	out, err := w.api.CreateListener(ctx, in)
 	created, err := singleItem("CreateListener", err, func() []types.Listener { return out.Listeners })
 	if err != nil {
 		w.store.MarkUncertain(w.Key)
@@ -39,8 +47,41 @@ func (w Writer) CreateListener(ctx context.Context, balancer, group string, want
 	if l.Protocol == model.ProtocolTCP {
 		l.Attributes = model.NewListenerAttributes()
 	}
-	w.store.AddListener(balancer, l, maps.Clone(tags))
+	w.store.AddListener(aws.ToString(in.LoadBalancerArn), l, maps.Clone(tags))
 	return l.ARN, nil
+}
+
+// restoreWait is the first wait before a listener that was restored without success is restored again.
+const restoreWait = time.Second
+
+// RestoreListener creates a deleted listener again, as it was. Nothing else would: the next reconcile does not know
+// what there was. So it is repeated for some seconds if AWS is busy.
+func (w Writer) RestoreListener(ctx context.Context, balancer string, before model.Listener) error {
+	in := &elbv2.CreateListenerInput{
+		LoadBalancerArn: &balancer, Port: aws.Int32(before.Port), Protocol: types.ProtocolEnum(before.Protocol),
+		SslPolicy:    optional(before.Policy),
+		Certificates: defaultCertificate(before.Certificates), DefaultActions: forwardAgain(before.Forwards),
+		Tags: toTags(before.Tags),
+	}
+	var arn string
+	retry := cloudapi.Retry{Base: restoreWait, Clock: w.clock}
+	err := retry.Do(ctx, cloudapi.Request{Mutating: true, Idempotent: true}, func(ctx context.Context) (err error) {
+		arn, err = w.addListener(ctx, in, before.Tags)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, certificate := range before.Certificates[min(1, len(before.Certificates)):] {
+		errs = append(errs, w.AddCertificate(ctx, balancer, arn, certificate))
+	}
+	attributes := maps.Clone(before.Attributes)
+	maps.DeleteFunc(attributes, func(key, value string) bool { return model.NewListenerAttributes()[key] == value })
+	if len(attributes) > 0 {
+		errs = append(errs, w.SetListenerAttributes(ctx, balancer, arn, attributes))
+	}
+	return errors.Join(errs...)
 }
 
 // UpdateListener changes a listener of a load balancer in place, and lets it forward to a target group. Draining is the
@@ -59,7 +100,7 @@ func (w Writer) UpdateListener(ctx context.Context, balancer string, have model.
 		in.Protocol = types.ProtocolEnum(want.Protocol)
 	}
 	if want.Protocol == model.ProtocolTLS {
-		in.Certificates, in.SslPolicy = defaultCertificate(want), optional(want.Policy)
+		in.Certificates, in.SslPolicy = defaultCertificate(want.Certificates), optional(want.Policy)
 	}
 	return w.modifyListener(ctx, balancer, have, in)
 }
@@ -165,11 +206,23 @@ func forwardToBoth(old string, oldWeight int32, group string, weight int32) []ty
 		}}}}
 }
 
-func defaultCertificate(want model.DesiredListener) []types.Certificate {
-	if len(want.Certificates) == 0 {
+// forwardAgain forwards as a listener did.
+func forwardAgain(forwards []model.Forward) []types.Action {
+	if len(forwards) == 1 {
+		return forwardTo(forwards[0].Group)
+	}
+	return []types.Action{{Type: types.ActionTypeEnumForward, ForwardConfig: &types.ForwardActionConfig{
+		TargetGroups: api.Convert(forwards, func(f model.Forward) types.TargetGroupTuple {
+			return types.TargetGroupTuple{TargetGroupArn: aws.String(f.Group), Weight: aws.Int32(f.Weight)}
+		}),
+	}}}
+}
+
+func defaultCertificate(arns []string) []types.Certificate {
+	if len(arns) == 0 {
 		return nil
 	}
-	return certificates(want.Certificates[0])
+	return certificates(arns[0])
 }
 
 func certificates(arn string) []types.Certificate {

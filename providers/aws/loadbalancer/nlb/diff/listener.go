@@ -2,12 +2,14 @@ package diff
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
@@ -79,15 +81,16 @@ func (d *differ) diffPorts(base []plan.Ref) []plan.Ref {
 			group, ready = d.targetGroup(want, base)
 		}
 		after := slices.Concat(base, ready)
+		var before model.Listener
 		if exists && mustReplace(have, want) {
 			deletion := changeOf(deletions, model.ListenerName(d.name(), have.Port))
 			// AWS may refuse what the next listener needs: until it exists, the port stays open.
 			deletion.After = slices.Concat(deletion.After, after)
 			after = append(after, deletion.Ref)
-			exists = false
+			before, exists = have, false
 		}
 		if !exists {
-			changed = append(changed, d.listenerCreate(group, want, after)...)
+			changed = append(changed, d.listenerCreate(group, want, before, after)...)
 			continue
 		}
 		updates := d.listenerUpdate(have, want, group, after)
@@ -105,7 +108,7 @@ func (d *differ) diffPorts(base []plan.Ref) []plan.Ref {
 		deletions[i].After = append(deletions[i].After, marked...)
 	}
 	d.add(deletions...)
-	d.surplusGroups(deletions, moved, marked)
+	d.surplusGroups(deletions, changed, moved, marked)
 	return changed
 }
 
@@ -151,13 +154,16 @@ func (s listenerDeletion) Do(ctx context.Context, w Writer, _ *plan.Handles) err
 	return w.DeleteListener(ctx, s.balancer, s.listener)
 }
 
-// listenerCreate plans the creation of a listener with its parts.
-func (d *differ) listenerCreate(group reference, want model.DesiredListener, after []plan.Ref) []plan.Ref {
+// listenerCreate plans the creation of a listener with its parts. It may replace the deleted one before; one without an
+// ARN is none.
+func (d *differ) listenerCreate(group reference, want model.DesiredListener, before model.Listener,
+	after []plan.Ref) []plan.Ref {
 	wanted := d.wantedListener(want, group)
 	creation := listenerKind.Create(&wanted)
 	ref := reference{kind: kindListener, name: creation.Name}
 	creation.After = after
-	creation.Step = listenerCreation{ref: ref, balancer: d.balancer(), group: group, want: want, tags: d.want.Tags}
+	creation.Step = listenerCreation{ref: ref, balancer: d.balancer(), group: group, want: want, tags: d.want.Tags,
+		before: before}
 	d.add(creation)
 	created := []plan.Ref{creation.Ref}
 	initial := model.Listener{CertificatesRead: true, Attributes: model.NewListenerAttributes()}
@@ -169,15 +175,22 @@ type listenerCreation struct {
 	ref, balancer, group reference
 	want                 model.DesiredListener
 	tags                 map[string]string
+	// before is the deleted listener of the port. It has no ARN if there was none.
+	before model.Listener
 }
 
-// Do implements plan.Step.
+// Do implements plan.Step. If AWS refuses the listener, the port gets the one before, instead of staying closed.
 func (s listenerCreation) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
 	arns, err := resolveAll(ids, s.balancer, s.group)
 	if err != nil {
 		return err
 	}
 	arn, err := w.CreateListener(ctx, arns[0], arns[1], s.want, s.tags)
+	if s.before.ARN != "" && awserr.IsRefusal(err) {
+		if restoreErr := w.RestoreListener(ctx, arns[0], s.before); restoreErr != nil {
+			err = fmt.Errorf("%w; restoring the listener before failed: %w", err, restoreErr)
+		}
+	}
 	return s.ref.created(ids, arn, err)
 }
 
@@ -255,9 +268,10 @@ func (d *differ) markSurplus() []plan.Ref {
 }
 
 // surplusGroups plans the removal of target groups that are not desired, after their marks. A group that a listener
-// leaves is retired; a group with a deleted listener, or without a listener, is deleted. One with draining connections
-// stays until they have drained.
-func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.Ref, marked []plan.Ref) {
+// leaves is retired; a group with a deleted listener, or without a listener, is deleted: after that which replaces the
+// listener, if any, because it may be restored. One with draining connections stays until they have drained.
+func (d *differ) surplusGroups(deletions []plan.Change, changed []plan.Ref, moved map[string][]plan.Ref,
+	marked []plan.Ref) {
 	for _, g := range d.have.TargetGroups {
 		if !d.isSurplus(g) {
 			continue
@@ -268,6 +282,9 @@ func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.
 			i := slices.IndexFunc(deletions, func(c plan.Change) bool { return c.Name == name })
 			if i >= 0 && slices.ContainsFunc(l.Forwards, func(f model.Forward) bool { return f.Group == g.ARN }) {
 				listenerDeletions = append(listenerDeletions, deletions[i].Ref)
+				if ref := (plan.Ref{Kind: kindListener, Name: name, Action: plan.Create}); slices.Contains(changed, ref) {
+					listenerDeletions = append(listenerDeletions, ref)
+				}
 			}
 		}
 		switch {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
@@ -103,8 +102,7 @@ func (d *differ) newTargetGroup(listener model.DesiredListener, base []plan.Ref)
 	creation := d.groupCreate(want, base)
 	d.add(creation)
 	ref, ready := reference{kind: kindTargetGroup, name: want.Name}, []plan.Ref{creation.Ref}
-	if change, ok := d.groupAttributesUpdate(ref, map[string]string{}, listener, d.switchesProxy(listener),
-		[]plan.Ref{creation.Ref}); ok {
+	if change, ok := d.newGroupAttributes(ref, listener, []plan.Ref{creation.Ref}); ok {
 		d.add(change)
 		ready = append(ready, change.Ref)
 	}
@@ -115,13 +113,23 @@ func (d *differ) newTargetGroup(listener model.DesiredListener, base []plan.Ref)
 	return ref, ready
 }
 
-// switchesProxy reports whether an existing listener gets another value of the PROXY protocol with its new target
-// group.
-func (d *differ) switchesProxy(want model.DesiredListener) bool {
-	l, ok := d.listenerOn(want.Port)
+// newGroupAttributes returns the change that sets the attributes of a new target group, if the Service sets some. If
+// the listener exists, its fields are those with other values than in the target group before: the same differences as
+// if that one stayed, which the edit that replaces it does not cause.
+func (d *differ) newGroupAttributes(ref reference, listener model.DesiredListener,
+	after []plan.Ref) (plan.Change, bool) {
+	all, ok := d.groupAttributesUpdate(ref, map[string]string{}, listener, false, after)
+	l, exists := d.listenerOn(listener.Port)
 	have, known := d.servingGroup(l)
-	value, set := want.Group.Attributes[annotation.AttributeProxyProtocol]
-	return ok && known && set && have.Attributes != nil && have.Attributes[annotation.AttributeProxyProtocol] != value
+	if !exists || !known || have.Attributes == nil {
+		return all, ok
+	}
+	change, differs := d.groupAttributesUpdate(ref, have.Attributes, listener, true, after)
+	if !differs {
+		return all, ok
+	}
+	change.Step = all.Step
+	return change, true
 }
 
 // adoptGroups keeps the target groups of listeners that have other names than ours and the desired settings,

@@ -22,6 +22,8 @@ type Writer interface {
 	// CreateListener returns the ARN.
 	CreateListener(ctx context.Context, balancer, group string, want model.DesiredListener, tags map[string]string) (
 		string, error)
+	// RestoreListener creates a deleted listener again, as it was.
+	RestoreListener(ctx context.Context, balancer string, before model.Listener) error
 	// UpdateListener lets the listener forward to group. Draining is another target group that stays attached while its
 	// connections drain, or "".
 	UpdateListener(ctx context.Context, balancer string, have model.Listener, want model.DesiredListener,
