@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -121,6 +122,14 @@ func TestListenerComesBackIfItsSuccessorIsRefused(t *testing.T) {
 			}
 			if tt.restored && *r.groupOn(53).TargetGroupArn != group {
 				t.Error("it forwards to another target group")
+			}
+			if tt.restored { // The same is not tried at once: each attempt closes the port for a moment.
+				r.log().Reset()
+				if _, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, service(tt.edit...), r.nodes); err == nil {
+					t.Error("the next sync does not fail")
+				}
+				r.noMutations("the next sync")
+				r.clock.Step(time.Minute)
 			}
 			r.sim.Front().SetFaults()
 			last := service(tt.edit...)

@@ -118,7 +118,7 @@ func (balancerDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error
 	err = cloudapi.IgnoreNotFound(awserr.Wrap("DeleteLoadBalancer", err))
 	return w.finish(err, func(s *store) {
 		s.balancers.Delete(w.name)
-		s.refusals.forget(w.name, kindListeners, kindSubnets)
+		s.refusals.Forget(w.name, kindListeners, kindSubnets)
 	})
 }
 
@@ -237,7 +237,7 @@ func (s subnetsAttachment) Do(ctx context.Context, w writer, _ *plan.Handles) er
 	return w.finishBalancer(err, func(b *Balancer) {
 		b.Subnets = out.Subnets
 		if len(s.before) > 0 {
-			w.store.refusals.forget(w.name, kindSubnets)
+			w.store.refusals.Forget(w.name, kindSubnets)
 		}
 	})
 }
@@ -285,7 +285,7 @@ type subnetsDetachment struct {
 // Do implements plan.Step. It fails before it leaves a zone whose next subnet AWS refuses.
 func (s subnetsDetachment) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	if len(s.replacements) > 0 {
-		if err := w.store.refusals.of(w.name, kindSubnets, s.replacements); err != nil {
+		if err := w.store.refusals.Of(w.name, kindSubnets, s.replacements); err != nil {
 			return err
 		}
 	}

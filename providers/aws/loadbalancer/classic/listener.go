@@ -160,7 +160,7 @@ func (s listenersCreation) Do(ctx context.Context, w writer, ids *plan.Handles) 
 		})
 	}
 	return w.finishBalancer(err, func(b *Balancer) {
-		w.store.refusals.forget(w.name, kindListeners)
+		w.store.refusals.Forget(w.name, kindListeners)
 		for _, l := range s.want {
 			b.Listeners = slices.DeleteFunc(slices.Clone(b.Listeners), func(x Listener) bool { return x.Port == l.Port })
 			b.Listeners = append(b.Listeners, l)
@@ -264,7 +264,7 @@ func (s listenersDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) er
 			Err: fmt.Errorf("%s is %s: write the ARN of a certificate of this region and account", annotation.KeyCertificates,
 				intent.Quote(s.foreign))}
 	}
-	if err := w.store.refusals.of(w.name, kindListeners, textsOf(s.created)); err != nil {
+	if err := w.store.refusals.Of(w.name, kindListeners, textsOf(s.created)); err != nil {
 		return err
 	}
 	_, err := w.api.DeleteLoadBalancerListeners(ctx,

@@ -13,8 +13,8 @@ import (
 func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, want *Desired, fresh lbcommon.Freshness) (Observed,
 	error) {
 	if want != nil {
-		c.store.refusals.keep(want.Name, kindListeners, textsOf(want.Listeners))
-		c.store.refusals.keep(want.Name, kindSubnets, want.Subnets)
+		c.store.refusals.Keep(want.Name, kindListeners, textsOf(want.Listeners))
+		c.store.refusals.Keep(want.Name, kindSubnets, want.Subnets)
 	}
 	return c.observe(ctx, key, fresh == lbcommon.Authoritative, full)
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/refusal"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
@@ -163,13 +164,13 @@ func TestPortsStayOpenIfTheirNextListenersAreRefused(t *testing.T) {
 				t.Error("AWS is not requested to replace the listeners")
 			}
 			for range 2 {
-				r.clock.Step(firstRefusalAge / 3)
+				r.clock.Step(refusal.FirstAge / 3)
 				refused()
 				if calls := r.mutations(); len(calls) > 0 {
 					t.Errorf("a further attempt calls %v", calls)
 				}
 			}
-			r.clock.Step(firstRefusalAge / 3)
+			r.clock.Step(refusal.FirstAge / 3)
 			refused()
 			if !slices.Contains(r.mutations(), "DeleteLoadBalancerListeners") {
 				t.Error("it is never tried again")
@@ -282,7 +283,7 @@ func TestZoneStaysServedIfItsNextSubnetIsFull(t *testing.T) {
 	release()
 	r.mutations()
 	check()
-	r.clock.Step(firstRefusalAge)
+	r.clock.Step(refusal.FirstAge)
 	r.ensure(edited)
 	if have := r.balancer().Subnets; !slices.Contains(have, full) || slices.Contains(have, list[0]) {
 		t.Errorf("subnets %v, want %s instead of %s", have, full, list[0])
@@ -314,7 +315,7 @@ func TestRefusedReplacementIsUndone(t *testing.T) {
 				t.Errorf("listeners %v, want %v", got, want)
 			}
 			f.listeners = nil
-			r.clock.Step(firstRefusalAge)
+			r.clock.Step(refusal.FirstAge)
 			r.ensure(service())
 		})
 		t.Run("subnet/"+code, func(t *testing.T) {
@@ -334,7 +335,7 @@ func TestRefusedReplacementIsUndone(t *testing.T) {
 				t.Errorf("the subnet before serves its zone: %t, want %t", got, isUndone)
 			}
 			f.subnets = nil
-			r.clock.Step(firstRefusalAge)
+			r.clock.Step(refusal.FirstAge)
 			r.ensure(subnets(spare, list[1]))
 		})
 	}
@@ -430,7 +431,7 @@ func TestRefusedListenersAreTriedAgain(t *testing.T) {
 	}
 	t.Run("less and less often", func(t *testing.T) {
 		r, f := refused(t, service(), edited)
-		for age := firstRefusalAge; ; age = min(2*age, lastRefusalAge) {
+		for age := refusal.FirstAge; ; age = min(2*age, refusal.LastAge) {
 			r.clock.Step(age - time.Second)
 			r.ensureError(edited)
 			if calls := f.take(); len(calls) > 0 {
@@ -441,7 +442,7 @@ func TestRefusedListenersAreTriedAgain(t *testing.T) {
 			if calls := f.take(); len(calls) == 0 {
 				t.Fatalf("not tried after %s", age)
 			}
-			if age == lastRefusalAge {
+			if age == refusal.LastAge {
 				break
 			}
 		}
@@ -449,7 +450,7 @@ func TestRefusedListenersAreTriedAgain(t *testing.T) {
 	t.Run("certificate issued", func(t *testing.T) {
 		r, f := refused(t, service(), edited)
 		f.listeners = nil
-		r.clock.Step(firstRefusalAge)
+		r.clock.Step(refusal.FirstAge)
 		r.ensure(edited)
 	})
 	t.Run("reverted and set again", func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/refusal"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -57,11 +58,11 @@ type store struct {
 	attributes *snapshot.Table[Attributes]
 	// tagReads serializes reads of tags.
 	tagReads locks.Mutex
-	refusals refusals
+	refusals *refusal.Memory
 }
 
 func newStore(client api.ELB, c clock.PassiveClock) *store {
-	s := &store{api: client, state: snapshot.NewStore(c), refusals: refusals{clock: c, last: map[refusalKey]refusal{}}}
+	s := &store{api: client, state: snapshot.NewStore(c), refusals: refusal.NewMemory(c)}
 	s.balancers = snapshot.NewTable(s.state, snapshot.Kind[Balancer]{
 		ID: func(b Balancer) string { return b.Name }, List: s.list, MaxAge: listAge, Settle: settleTime,
 	})

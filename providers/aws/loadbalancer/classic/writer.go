@@ -40,7 +40,7 @@ const restoreWait = time.Second
 // error of the refusal.
 func (w writer) restore(ctx context.Context, kind string, want []string, refusal error,
 	again func(context.Context) error) error {
-	refusal = w.store.refusals.add(w.name, kind, want, refusal)
+	refusal = w.store.refusals.Add(w.name, kind, want, refusal)
 	retry := cloudapi.Retry{Base: restoreWait, Clock: w.clock}
 	if err := retry.Do(ctx, cloudapi.Request{Mutating: true, Idempotent: true}, again); err != nil {
 		return fmt.Errorf("%w; restoring the %s before failed: %w", refusal, kind, err)

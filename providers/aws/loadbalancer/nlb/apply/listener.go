@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -22,11 +23,20 @@ import (
 // group are ARNs.
 func (w Writer) CreateListener(ctx context.Context, balancer, group string, want model.DesiredListener,
 	tags map[string]string) (string, error) {
-	return w.addListener(ctx, &elbv2.CreateListenerInput{
+	arn, err := w.addListener(ctx, &elbv2.CreateListenerInput{
 		LoadBalancerArn: &balancer, Port: aws.Int32(want.Port), Protocol: types.ProtocolEnum(want.Protocol),
 		SslPolicy:    optional(want.Policy),
 		Certificates: defaultCertificate(want.Certificates), DefaultActions: forwardTo(group), Tags: toTags(tags),
 	}, tags)
+	if err == nil {
+		w.store.Refusals().Forget(string(w.Key.UID), want.Place())
+	}
+	return arn, err
+}
+
+// Refused returns the error with which AWS refused a listener before, nil if it did not or if it is time to try again.
+func (w Writer) Refused(want model.DesiredListener) error {
+	return w.store.Refusals().Of(string(w.Key.UID), want.Place(), []string{want.Text()})
 }
 
 // addListener creates a listener with tags, and returns its ARN.
@@ -54,9 +64,20 @@ func (w Writer) addListener(ctx context.Context, in *elbv2.CreateListenerInput,
 // restoreWait is the first wait before a listener that was restored without success is restored again.
 const restoreWait = time.Second
 
-// RestoreListener creates a deleted listener again, as it was. Nothing else would: the next reconcile does not know
-// what there was. So it is repeated for some seconds if AWS is busy.
-func (w Writer) RestoreListener(ctx context.Context, balancer string, before model.Listener) error {
+// RestoreListener records that AWS refused a listener, and creates the deleted one before again, as it was. Nothing else
+// would: the next reconcile does not know what there was. So it is repeated for some seconds if AWS is busy. It returns
+// the error of the refusal.
+func (w Writer) RestoreListener(ctx context.Context, balancer string, before model.Listener, want model.DesiredListener,
+	refused error) error {
+	refused = w.store.Refusals().Add(string(w.Key.UID), want.Place(), []string{want.Text()}, refused)
+	if err := w.createAgain(ctx, balancer, before); err != nil {
+		return fmt.Errorf("%w; restoring the listener before failed: %w", refused, err)
+	}
+	return refused
+}
+
+// createAgain creates a listener with its certificates and attributes.
+func (w Writer) createAgain(ctx context.Context, balancer string, before model.Listener) error {
 	in := &elbv2.CreateListenerInput{
 		LoadBalancerArn: &balancer, Port: aws.Int32(before.Port), Protocol: types.ProtocolEnum(before.Protocol),
 		SslPolicy:    optional(before.Policy),

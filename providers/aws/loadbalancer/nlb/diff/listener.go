@@ -2,7 +2,6 @@ package diff
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -140,17 +139,30 @@ func (d *differ) listenersDelete() []plan.Change {
 			change, _ = listenerKind.Update(&listed, &replacement)
 			change.Action = plan.Delete
 		}
-		change.Step = listenerDeletion{d.have.Balancer.ARN, have.ARN}
+		step := listenerDeletion{balancer: d.have.Balancer.ARN, listener: have.ARN}
+		if i >= 0 {
+			step.replacement = &d.want.Listeners[i]
+		}
+		change.Step = step
 		changes = append(changes, change)
 	}
 	return changes
 }
 
 // listenerDeletion deletes a listener, by the ARNs.
-type listenerDeletion struct{ balancer, listener string }
+type listenerDeletion struct {
+	balancer, listener string
+	// replacement is the listener that gets the port; nil if there is none.
+	replacement *model.DesiredListener
+}
 
-// Do implements plan.Step.
+// Do implements plan.Step. It fails before it closes a port whose next listener AWS refuses.
 func (s listenerDeletion) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
+	if s.replacement != nil {
+		if err := w.Refused(*s.replacement); err != nil {
+			return err
+		}
+	}
 	return w.DeleteListener(ctx, s.balancer, s.listener)
 }
 
@@ -187,9 +199,7 @@ func (s listenerCreation) Do(ctx context.Context, w Writer, ids *plan.Handles) e
 	}
 	arn, err := w.CreateListener(ctx, arns[0], arns[1], s.want, s.tags)
 	if s.before.ARN != "" && awserr.IsRefusal(err) {
-		if restoreErr := w.RestoreListener(ctx, arns[0], s.before); restoreErr != nil {
-			err = fmt.Errorf("%w; restoring the listener before failed: %w", err, restoreErr)
-		}
+		err = w.RestoreListener(ctx, arns[0], s.before, s.want, err)
 	}
 	return s.ref.created(ids, arn, err)
 }

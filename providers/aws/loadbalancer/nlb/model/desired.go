@@ -3,6 +3,8 @@ package model
 import (
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
@@ -108,6 +110,14 @@ type DesiredListener struct {
 // Datagrams reports whether a listener takes UDP.
 func (l DesiredListener) Datagrams() bool {
 	return l.Protocol == protocolUDP || l.Protocol == protocolTCPUDP
+}
+
+// Place returns the place of a listener in its load balancer: the port.
+func (l DesiredListener) Place() string { return strconv.Itoa(int(l.Port)) }
+
+// Text returns what AWS can refuse of a listener.
+func (l DesiredListener) Text() string {
+	return strings.Join(append([]string{l.Protocol, l.Policy}, l.Certificates...), " ")
 }
 
 // Desired are the objects that should exist for one Service.

@@ -21,6 +21,11 @@ import (
 // authoritative. A nil want proves nothing.
 func (s *Store) Observe(ctx context.Context, key lbcommon.Key, want *model.Desired,
 	fresh lbcommon.Freshness) (model.Observed, error) {
+	if want != nil {
+		for _, l := range want.Listeners {
+			s.refusals.Keep(string(key.UID), l.Place(), []string{l.Text()})
+		}
+	}
 	if fresh == lbcommon.Authoritative || s.state.IsUncertain(serviceName(key)) {
 		if err := s.readService(ctx, key, true); err != nil {
 			return model.Observed{}, err

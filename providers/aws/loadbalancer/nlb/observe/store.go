@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/refusal"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -62,9 +63,13 @@ type Store struct {
 	groupAttributes *snapshot.Table[map[string]string]
 	targets         *snapshot.Table[model.Health]
 	tags            *snapshot.Table[map[string]string]
+	refusals        *refusal.Memory
 	// linking serializes the updates of which load balancers use a target group.
 	linking sync.Mutex
 }
+
+// Refusals returns what AWS refused, by the UID of the Service and the port of the listener.
+func (s *Store) Refusals() *refusal.Memory { return s.refusals }
 
 // Index keys of the tables.
 const (
@@ -77,7 +82,8 @@ const (
 
 // NewStore returns an empty snapshot. It makes no calls.
 func NewStore(o Options) *Store {
-	s := &Store{describer: describer{api: o.API}, options: o, state: snapshot.NewStore(o.Clock)}
+	s := &Store{describer: describer{api: o.API}, options: o, state: snapshot.NewStore(o.Clock),
+		refusals: refusal.NewMemory(o.Clock)}
 	s.balancers = snapshot.NewTable(s.state, snapshot.Kind[model.Balancer]{
 		ID: func(b model.Balancer) string { return b.ARN }, List: s.listBalancers, MaxAge: listAge, Settle: settleTime,
 		Index: func(b model.Balancer) []string { return []string{indexName + b.Name} },
