@@ -147,7 +147,7 @@ func NewCloud(cfg config.Config, opts ...Option) *Cloud {
 		Annotate: o.annotations, Clock: o.clock,
 	})
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
-		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName), OwnsNode: c.instances.OwnsNode,
+		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName), OwnsNode: c.ownsMember,
 		Nodes: c.Nodes(), Clock: o.clock,
 	}, loadBalancers)
 	c.inventory = inventory.Listers{loadBalancers, c.routes}
@@ -218,6 +218,14 @@ func (c *Cloud) StartController(ctx context.Context, name string, cc provider.Co
 
 // OwnsNode implements provider.NodeOwner.
 func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership { return c.instances.OwnsNode(node) }
+
+// ownsMember classifies nodes for load balancers. Those without a provider ID may be members, which stay.
+func (c *Cloud) ownsMember(node *v1.Node) provider.Ownership {
+	if node.Spec.ProviderID == "" {
+		return provider.Mine
+	}
+	return c.instances.OwnsNode(node)
+}
 
 // LoadBalancer implements cloudprovider.Interface.
 func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return c.loadBalancer, true }

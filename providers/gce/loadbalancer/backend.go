@@ -56,11 +56,19 @@ func (d *differ) backendsOf(have *api.BackendService, groups []model.Group) []ap
 		return out
 	}
 	for _, b := range have.Backends {
-		if api.Last(b.Group) != names.InstanceGroup(d.have.ClusterID) {
+		if api.Last(b.Group) != names.InstanceGroup(d.have.ClusterID) || d.mayStay(b, out) {
 			out = append(out, b)
 		}
 	}
 	return out
+}
+
+// mayStay reports whether a group that is not listed may have members that stay: its zone does not answer.
+func (d *differ) mayStay(b api.Backend, listed []api.Backend) bool {
+	isListed := slices.ContainsFunc(listed, func(o api.Backend) bool { return api.SameLink(o.Group, b.Group) })
+	return !isListed && len(d.unidentified) > 0 && slices.ContainsFunc(d.have.Groups, func(g model.Group) bool {
+		return g.Unread && g.Zone == api.ZoneOf(b.Group)
+	})
 }
 
 // existingBackend returns the backend service with the wanted name.

@@ -56,15 +56,29 @@ func (d *differ) ensureGroups(groups []model.Group) []plan.Ref {
 }
 
 // existingGroups returns groups without the instances that do not exist, and none for a zone without others that has no
-// group yet: the zone may not exist either.
+// group yet: the zone may not exist either. Groups with members that stay are among them.
 func (d *differ) existingGroups(groups []model.Group) []model.Group {
+	in := func(list []model.Group, zone string) (model.Group, bool) {
+		i := slices.IndexFunc(list, func(g model.Group) bool { return g.Zone == zone })
+		if i < 0 {
+			return model.Group{Zone: zone}, false
+		}
+		return list[i], true
+	}
 	var out []model.Group
 	for _, g := range groups {
+		have, exists := in(d.have.Groups, g.Zone)
 		all := len(g.Members)
-		g.Members = d.existing(g.Members)
-		isNew := !slices.ContainsFunc(d.have.Groups, func(have model.Group) bool { return have.Zone == g.Zone })
-		if all == 0 || len(g.Members) > 0 || !isNew {
+		g.Members = d.members(have.Members, g.Members)
+		g.Members = g.Members[:min(len(g.Members), model.MaxMembers)]
+		if all == 0 || len(g.Members) > 0 || exists {
 			out = append(out, g)
+		}
+	}
+	for _, have := range d.have.Groups {
+		stay := d.unidentified.In(have.Members)
+		if _, isWanted := in(groups, have.Zone); !isWanted && len(stay) > 0 {
+			out = append(out, model.Group{Zone: have.Zone, Members: stay})
 		}
 	}
 	return out

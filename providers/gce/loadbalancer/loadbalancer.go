@@ -3,7 +3,7 @@
 // rule to a regional backend service with an instance group in each zone. Its files have the order of a sync, and
 // each refers only to earlier ones:
 //
-//   - package model: the objects that should exist; handover.go: whose load balancers this manager makes;
+//   - package handover: whose load balancers this manager makes; package model: the objects that should exist;
 //   - collection.go, store.go, observe.go, shared.go: the existing objects, and the snapshot of them;
 //   - kinds.go, writer.go, left.go and differ.go: what the changes of all kinds of objects use;
 //   - rule.go, address.go, firewall.go, check.go, pool.go, group.go and backend.go: a kind of object each;
@@ -27,6 +27,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/handover"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/subnet"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
@@ -80,7 +81,7 @@ func (c *Cloud) Reference(*v1.Service) lbcommon.Reference { return lbcommon.Refe
 
 // Handles implements loadbalancer.ClassFilter: ingress-gce makes the load balancers of some Services.
 func (c *Cloud) Handles(service *v1.Service) bool {
-	return handles(service, c.options.Config.Has(config.FeatureSubsets))
+	return handover.Handles(service, c.options.Config.Has(config.FeatureSubsets))
 }
 
 // SharedState implements loadbalancer.Cloud.
@@ -99,7 +100,7 @@ func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (model.Shared
 	}
 	s.Subnetwork, s.Legacy = around.Subnetwork, around.Legacy
 	tags, complete, err := c.options.NodeTags(ctx, model.InstancesOf(model.NodesOf(nodes, c.options.InstanceID)))
-	s.NodeTags, s.PartialTags = tags, !complete
+	s.NodeTags, s.PartialTags = tags, !complete || len(model.UnidentifiedOf(nodes)) > 0
 	return s, err
 }
 
@@ -119,8 +120,11 @@ func (c *Cloud) link(e api.Environment) func(*api.Call, api.Target) string {
 func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node,
 	shared model.SharedState) (model.Desired, error) {
 	want, err := model.New(key, in, model.NodesOf(nodes, c.options.InstanceID), shared, c.link(shared.Environment))
-	if misnamed := model.Misnamed(nodes, c.options.InstanceID); misnamed != "" {
-		want.Warnings = append(want.Warnings, misnamed)
+	want.Unidentified = model.UnidentifiedOf(nodes)
+	for _, warning := range []string{model.Misnamed(nodes, c.options.InstanceID), model.UnidentifiedWarning(nodes)} {
+		if warning != "" {
+			want.Warnings = append(want.Warnings, warning)
+		}
 	}
 	return want, err
 }
@@ -142,7 +146,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *model.Desired, have Observed) (plan
 		d.remove()
 		return d.plan, nil
 	}
-	d.want = *want
+	d.want, d.unidentified = *want, want.Unidentified
 	err := d.ensure()
 	return d.plan, err
 }
@@ -151,6 +155,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *model.Desired, have Observed) (plan
 func (c *Cloud) DiffMembers(key lbcommon.Key, _ intent.Service, nodes []*v1.Node, shared model.SharedState,
 	have Observed) (plan.Plan, error) {
 	d := c.differ(key, have)
+	d.unidentified = model.UnidentifiedOf(nodes)
 	d.planMembers(model.NodesOf(nodes, c.options.InstanceID), shared)
 	return d.plan, nil
 }
@@ -168,7 +173,7 @@ func (c *Cloud) Bind(key lbcommon.Key, have Observed, p plan.Plan) plan.Plan {
 // DesiredRecord implements loadbalancer.RecordKeeper.
 func (c *Cloud) DesiredRecord(want model.Desired) lbcommon.AppliedRecord {
 	fields := want.Fields
-	want.Fields, want.Warnings, want.Groups = nil, nil, nil
+	want.Fields, want.Warnings, want.Groups, want.Unidentified = nil, nil, nil, nil
 	want.Pool.Instances, want.Firewall.TargetTags, want.ProbeFirewall.TargetTags = nil, nil, nil
 	want.PartialTags = false
 	return applied.New(applied.Digest(want), "", fields)

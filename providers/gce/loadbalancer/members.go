@@ -23,7 +23,7 @@ func (d *differ) planMembers(nodes []model.Node, shared model.SharedState) {
 		have := existingPool(*d.have.Pool)
 		want := have
 		want.Instances, _ = model.PoolMembers(nodes, shared.Environment.Region, nil)
-		want.Instances = d.existing(want.Instances)
+		want.Instances = d.members(have.Instances, want.Instances)
 		d.ensureMembers(have, want)
 	} else {
 		groups, _ := model.GroupsOf(nodes, shared, nil)

@@ -87,7 +87,11 @@ func (d *differ) replacesPool() (plan.Change, bool) {
 // ensurePool plans the pool. The deletion of one that is replaced waits for that of its forwarding rule.
 func (d *differ) ensurePool(replaced *plan.Change, ruleDeletion, checks []plan.Ref) []plan.Ref {
 	want := d.want.Pool
-	want.Instances = d.existing(want.Instances)
+	var have api.TargetPool
+	if d.have.Pool != nil {
+		have = existingPool(*d.have.Pool)
+	}
+	want.Instances = d.members(have.Instances, want.Instances)
 	if d.have.Pool == nil || replaced != nil {
 		after := checks
 		if replaced != nil {
@@ -97,7 +101,6 @@ func (d *differ) ensurePool(replaced *plan.Change, ruleDeletion, checks []plan.R
 		change.Fields = append(change.Fields, memberKind.Create(&want).Fields...)
 		return []plan.Ref{d.add(change, poolCreation{want, d.nodePoolProbes()}, after...)}
 	}
-	have := existingPool(*d.have.Pool)
 	var refs []plan.Ref
 	if change, differ := poolKind.Update(&have, &want); differ {
 		var set poolChange

@@ -1,0 +1,121 @@
+package loadbalancer
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/config"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
+)
+
+// takeOver starts a manager that has not seen the Services before.
+func (r *rig) takeOver(cfg config.Global, services ...*v1.Service) {
+	for _, s := range services {
+		s.Status.Conditions = nil
+	}
+	r.restart(cfg)
+	r.calls()
+}
+
+// unidentified returns a node without a provider ID.
+func unidentified(name string) *v1.Node {
+	n := node("", name)
+	n.Spec.ProviderID = ""
+	return n
+}
+
+// membersOf returns the names of the instances of Service web.
+func (r *rig) membersOf(t *testing.T, isInternal bool) []string {
+	t.Helper()
+	paths := []string{"regions/r1/targetPools/" + web}
+	if isInternal {
+		paths = nil
+		for _, b := range r.object(t, "regions/r1/backendServices/"+web)["backends"].([]any) {
+			paths = append(paths, api.Path(b.(map[string]any)["group"].(string)))
+		}
+	}
+	var out []string
+	for _, path := range paths {
+		object := r.object(t, path)
+		for _, link := range slices.Concat(stringsOf(object["instances"]), stringsOf(object["members"])) {
+			out = append(out, api.Last(link))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Earlier managers found members by the names of nodes. Those whose nodes never get a provider ID stay, and no node
+// without one becomes a member.
+func TestMembersOfNodesWithoutProviderIDStay(t *testing.T) {
+	t.Parallel()
+	for name, kind := range map[string]func(*v1.Service) *v1.Service{
+		"external": func(s *v1.Service) *v1.Service { return s }, "internal": internal,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := config.Global{SubnetworkName: "s"}
+			r := newRig(t, cfg)
+			r.tags = []string{"old", "nodes"}
+			s := kind(service("web", webUID, 80))
+			r.ensure(s, node("r1-b", "node-1"), node("r1-c", "node-2"), node("r1-b", "gone"))
+			nodes := []*v1.Node{unidentified("node-1"), unidentified("node-2"), unidentified("database"), node("r1-b", "gone")}
+			verify := func(when string, want ...string) {
+				t.Helper()
+				if have := r.membersOf(t, name == "internal"); !slices.Equal(have, want) {
+					t.Errorf("%s: members %q, want %q", when, have, want)
+				}
+			}
+			r.tags = []string{"nodes"}
+			r.takeOver(cfg, s)
+			r.ensure(s, nodes...)
+			r.verifyChanges()
+			r.verifyTags(t, "old", "nodes")
+			if event := <-r.events.Events; !strings.Contains(event, "without a provider ID") ||
+				!strings.Contains(event, "database, node-1, node-2") {
+				t.Errorf("event %q", event)
+			}
+			r.update(s, nodes[:3]...)
+			verify("a node leaves", "node-1", "node-2")
+			s = edit(s, func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityClientIP })
+			r.ensure(s, nodes...)
+			verify("a node joins, and the affinity changes", "gone", "node-1", "node-2")
+			r.update(s, node("r1-b", "node-1"), node("r1-b", "gone"))
+			verify("a node has a provider ID, and another is deleted", "gone", "node-1")
+		})
+	}
+}
+
+// A zone that does not answer keeps its group: which members it has is not known.
+func TestGroupOfSilentZoneMayHaveMembersThatStay(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, config.Global{})
+	link := func(zone string) string {
+		return r.Link(r.environment, api.InstanceGroupsDelete, api.Target{Zone: zone, Name: group})
+	}
+	have := api.BackendService{Backends: []api.Backend{{Group: link("r1-b")}, {Group: link("r1-c")}, {Group: link("r1-d")}}}
+	for name, tc := range map[string]struct {
+		unidentified model.Unidentified
+		want         []api.Backend
+	}{
+		"all nodes have a provider ID": {nil, have.Backends[:1]},
+		"a node has none":              {model.Unidentified{"node-1"}, have.Backends[:2]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			observed := Observed{ClusterID: testCluster, Environment: r.environment,
+				Groups: []model.Group{{Zone: "r1-b", Unread: true}, {Zone: "r1-c", Unread: true}, {Zone: "r1-d"}}}
+			d := r.cloud.differ(lbcommon.Key{}, observed)
+			d.unidentified = tc.unidentified
+			if got := d.backendsOf(&have, []model.Group{{Zone: "r1-b"}}); !reflect.DeepEqual(got, tc.want) {
+				t.Errorf("%v, want %v", got, tc.want)
+			}
+		})
+	}
+}
