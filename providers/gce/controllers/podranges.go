@@ -97,8 +97,8 @@ func (p *podRanges) of(network instances.PodNetwork) (ranges []netip.Prefix, err
 }
 
 // alias returns the alias range for pods. With several, it is that of the configured secondary range, or the only one
-// in the range of the cluster: podCIDRs are immutable, so that none is guessed. One of another secondary range than the
-// configured one is none, even alone: that for pods may follow.
+// in the range of the cluster: podCIDRs are immutable, so that none is guessed. A single one is that for pods, whatever
+// its secondary range: nodes of further subnets have other ones.
 func (p *podRanges) alias(aliases []api.AliasIPRange) (netip.Prefix, error) {
 	var all, named, inside []netip.Prefix
 	for _, a := range aliases {
@@ -106,7 +106,7 @@ func (p *podRanges) alias(aliases []api.AliasIPRange) (netip.Prefix, error) {
 		if err != nil {
 			return prefix, err
 		}
-		if p.rangeName != "" && a.RangeName != "" && a.RangeName != p.rangeName {
+		if p.rangeName != "" && a.RangeName != "" && a.RangeName != p.rangeName && len(aliases) > 1 {
 			continue
 		}
 		all = append(all, prefix)

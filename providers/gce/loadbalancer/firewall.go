@@ -36,6 +36,8 @@ func firewallRows(markDestination bool) []rows.Row[*api.Firewall, *api.FirewallP
 		{
 			Name: "priority", Value: rows.Of(showPriority, func(f *api.Firewall) **int64 { return &f.Priority }),
 			Set: func(p *api.FirewallPatch, want *api.Firewall) { p.Priority = want.Priority },
+			// Those of internal load balancers have none, so that one that was set by hand stays.
+			Ignore: func(_, want *api.Firewall) bool { return want.Priority == nil },
 		},
 		{
 			Name: "network", Value: rows.Of(api.Last, func(f *api.Firewall) *string { return &f.Network }),

@@ -119,3 +119,15 @@ func TestGroupOfSilentZoneMayHaveMembersThatStay(t *testing.T) {
 		})
 	}
 }
+
+func TestPriorityOfInternalFirewallStays(t *testing.T) {
+	t.Parallel()
+	cfg := config.Global{SubnetworkName: "s"}
+	r := newRig(t, cfg)
+	s, n := internal(service("web", webUID, 80)), node("r1-b", "node-1")
+	r.ensure(s, n)
+	r.object(t, firewallPath)["priority"] = 900
+	r.takeOver(cfg, s)
+	r.ensure(s, n)
+	r.verifyChanges()
+}
