@@ -26,6 +26,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/instances"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/handover"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 	gceroutes "github.com/unified-ccm/unified-ccm/providers/gce/routes"
 )
@@ -82,7 +83,7 @@ type Cloud struct {
 	client       *client.Client
 	clusterID    *clusterid.Reader
 	instances    *commoninstances.Instances
-	loadBalancer *lbcommon.Controller
+	loadBalancer *handover.Controller
 	routes       *routes.Routes
 	inventory    inventory.Listers
 	controllers  controllers.Starter
@@ -146,10 +147,12 @@ func NewCloud(cfg config.Config, opts ...Option) *Cloud {
 		API: c.client, Config: cfg.Global, ClusterID: o.clusterID, InstanceID: ids.Parse, NodeTags: source.NodeTags,
 		Annotate: o.annotations, Clock: o.clock,
 	})
-	c.loadBalancer = lbcommon.New(lbcommon.Options{
+	controller := lbcommon.New(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName), OwnsNode: c.ownsMember,
 		Nodes: c.Nodes(), Clock: o.clock,
 	}, loadBalancers)
+	c.loadBalancer = &handover.Controller{Controller: controller, Scheme: loadBalancers.Scheme,
+		Subsets: cfg.Global.Has(config.FeatureSubsets)}
 	c.inventory = inventory.Listers{loadBalancers, c.routes}
 	c.controllers = controllers.Starter{Instances: source, IDs: ids, PodRange: cfg.Global.SecondaryRangeName}
 	return c

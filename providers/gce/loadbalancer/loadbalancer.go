@@ -13,6 +13,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"context"
 
 	v1 "k8s.io/api/core/v1"
@@ -82,6 +83,18 @@ func (c *Cloud) Reference(*v1.Service) lbcommon.Reference { return lbcommon.Refe
 // Handles implements loadbalancer.ClassFilter: ingress-gce makes the load balancers of some Services.
 func (c *Cloud) Handles(service *v1.Service) bool {
 	return handover.Handles(service, c.options.Config.Has(config.FeatureSubsets))
+}
+
+// Scheme returns the scheme of the forwarding rule that this manager has made for a Service; "" without one.
+func (c *Cloud) Scheme(ctx context.Context, service *v1.Service) (string, error) {
+	if err := c.store.rules.refresh(ctx, true); err != nil {
+		return "", err
+	}
+	rule := c.store.rules.find(names.Balancer(string(service.UID)))
+	if rule == nil || !isOurs(*rule) {
+		return "", nil
+	}
+	return cmp.Or(rule.Scheme, api.SchemeExternal), nil
 }
 
 // SharedState implements loadbalancer.Cloud.
