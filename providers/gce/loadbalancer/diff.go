@@ -20,6 +20,9 @@ func (d *differ) ensure() error {
 	if d.have.Elsewhere != nil {
 		return cloudprovider.ImplementedElsewhere
 	}
+	if err := d.verifyTags(); err != nil {
+		return err
+	}
 	d.want.Groups = d.existingGroups(d.want.Groups)
 	rule, replaced := d.have.Rule, []plan.Ref(nil)
 	if rule != nil && d.have.isExternal() == d.want.Internal {

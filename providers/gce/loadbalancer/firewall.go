@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -136,6 +137,18 @@ func (d *differ) ensureFirewall(kind *rows.Kind[*api.Firewall, *api.FirewallPatc
 	var patch api.FirewallPatch
 	kind.Set(&patch, &want, change.Fields)
 	return []plan.Ref{d.add(change, firewallUpdate{want.Name, patch, d.command(updateCommand(want))}, after...)}
+}
+
+// verifyTags returns an error if a firewall has to be created and no tag can select its nodes: they would receive no
+// traffic.
+func (d *differ) verifyTags() error {
+	_, hasTraffic := d.have.Firewalls[d.want.Firewall.Name]
+	_, hasProbes := d.have.Firewalls[d.want.ProbeFirewall.Name]
+	if hasTraffic && hasProbes || len(d.want.Firewall.TargetTags) > 0 || len(d.want.Untagged) == 0 {
+		return nil
+	}
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: api.FirewallsInsert.String(),
+		Err: errors.New(model.UntaggedWarning(d.want.Untagged))}
 }
 
 // keptTags returns the wanted tags of a firewall, with all that it has while those of some nodes are not known.

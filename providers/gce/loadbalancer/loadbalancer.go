@@ -27,6 +27,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
+	"github.com/unified-ccm/unified-ccm/providers/gce/instances"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/handover"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
@@ -42,8 +43,8 @@ type Options struct {
 	ClusterID func(context.Context) (string, error)
 	// InstanceID returns the instance in a provider ID, and an error for those of other clouds. It makes no calls.
 	InstanceID func(providerID string) (string, error)
-	// NodeTags returns the network tags that select instances, and whether those of all are known.
-	NodeTags func(ctx context.Context, instances []string) (tags []string, complete bool, err error)
+	// NodeTags returns the network tags that select instances.
+	NodeTags func(ctx context.Context, ids []string) (instances.Tags, error)
 	// Annotate writes the name of the pool or backend service into an annotation of the Service.
 	Annotate bool
 	Clock    clock.PassiveClock
@@ -112,8 +113,9 @@ func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (model.Shared
 		return s, err
 	}
 	s.Subnetwork, s.Legacy = around.Subnetwork, around.Legacy
-	tags, complete, err := c.options.NodeTags(ctx, model.InstancesOf(model.NodesOf(nodes, c.options.InstanceID)))
-	s.NodeTags, s.PartialTags = tags, !complete || len(model.UnidentifiedOf(nodes)) > 0
+	tags, err := c.options.NodeTags(ctx, model.InstancesOf(model.NodesOf(nodes, c.options.InstanceID)))
+	s.NodeTags, s.Untagged = tags.Tags, tags.Untagged
+	s.PartialTags = tags.Partial || len(model.UnidentifiedOf(nodes)) > 0
 	return s, err
 }
 
@@ -188,7 +190,7 @@ func (c *Cloud) DesiredRecord(want model.Desired) lbcommon.AppliedRecord {
 	fields := want.Fields
 	want.Fields, want.Warnings, want.Groups, want.Unidentified = nil, nil, nil, nil
 	want.Pool.Instances, want.Firewall.TargetTags, want.ProbeFirewall.TargetTags = nil, nil, nil
-	want.PartialTags = false
+	want.PartialTags, want.Untagged = false, nil
 	return applied.New(applied.Digest(want), "", fields)
 }
 

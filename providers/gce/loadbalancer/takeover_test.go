@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
@@ -130,4 +132,66 @@ func TestPriorityOfInternalFirewallStays(t *testing.T) {
 	r.takeOver(cfg, s)
 	r.ensure(s, n)
 	r.verifyChanges()
+}
+
+// An instance without a tag that could select it keeps no node out of a load balancer, and a firewall that cannot be
+// created no node out of an existing one.
+func TestInstanceWithoutTag(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		tags, untagged []string
+		// exists is set for a load balancer from before, deleted is its firewall.
+		exists  bool
+		deleted string
+		err     bool
+		members []string
+	}{
+		"one of several": {tags: []string{"nodes"}, untagged: []string{"gpu-1"}, exists: true, members: []string{"gpu-1", "node-1"}},
+		"a new Service":  {tags: []string{"nodes"}, untagged: []string{"gpu-1"}, members: []string{"gpu-1", "node-1"}},
+		"all":            {untagged: []string{"gpu-1", "node-1"}, exists: true, members: []string{"gpu-1", "node-1"}},
+		"all, and no firewall": {untagged: []string{"gpu-1", "node-1"}, exists: true, deleted: "global/firewalls/k8s-fw-" + web,
+			err: true, members: []string{"gpu-1", "node-1"}},
+		"all, of a new Service": {untagged: []string{"gpu-1", "node-1"}, err: true},
+	} {
+		for _, isInternal := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, internal %t", name, isInternal), func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t, config.Global{SubnetworkName: "s"})
+				s := service("web", webUID, 80)
+				if isInternal {
+					internal(s)
+				}
+				if tc.exists {
+					r.tags = []string{"by-hand", "nodes"}
+					r.ensure(s, node("r1-b", "node-1"))
+					<-r.events.Events
+				}
+				delete(r.objects, tc.deleted)
+				r.clock.Step(snapshotAge)
+				r.tags, r.untagged = tc.tags, tc.untagged
+				nodes := []*v1.Node{node("r1-b", "node-1"), node("r1-b", "gpu-1")}
+				_, err := r.controller.EnsureLoadBalancer(t.Context(), "c", s, nodes)
+				if cloudapi.Is(err, cloudapi.Invalid) != tc.err || tc.err && !strings.Contains(err.Error(), "node-tags") {
+					t.Errorf("error %v", err)
+				}
+				if tc.members == nil {
+					r.verify(nil)
+					return
+				}
+				if have := r.membersOf(t, isInternal); !slices.Equal(have, tc.members) {
+					t.Errorf("members %q, want %q", have, tc.members)
+				}
+				if tc.exists {
+					r.verifyTags(t, "by-hand", "nodes")
+				}
+				if tc.err {
+					return
+				}
+				if event := <-r.events.Events; !strings.Contains(event, strings.Join(tc.untagged, ", ")) {
+					t.Errorf("event %q", event)
+				}
+				r.update(s, nodes[1])
+			})
+		}
+	}
 }

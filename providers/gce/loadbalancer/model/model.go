@@ -51,6 +51,8 @@ type SharedState struct {
 	// firewalls keep theirs.
 	NodeTags    []string
 	PartialTags bool
+	// Untagged are the names of instances without a tag that could select them.
+	Untagged []string
 }
 
 // Group are the instances of a zone in its instance group, as ZONE/NAME.
@@ -84,8 +86,9 @@ type Desired struct {
 	// PartialTags is set if existing firewalls keep their tags beside the wanted ones.
 	PartialTags bool
 	Groups      []Group
-	// Unidentified stay in the pool or the groups.
+	// Unidentified stay in the pool or the groups. Untagged are the instances that no firewall can select.
 	Unidentified Unidentified
+	Untagged     []string
 
 	// Firewall allows traffic, ProbeFirewall probes. Without destination, they are for the address of the load balancer
 	// or, of a shared check, for all.
@@ -256,6 +259,9 @@ func (b *builder) setFirewalls(protocol string) {
 	probes.Priority = traffic.Priority
 	probes.Allowed = []api.Ports{{Protocol: "tcp", Ports: []string{strconv.Itoa(int(b.probePort()))}}}
 	b.out.SharedCheck, b.out.PartialTags = !b.in.LocalTraffic, b.shared.PartialTags
+	if b.out.Untagged = b.shared.Untagged; len(b.out.Untagged) > 0 {
+		b.out.Warnings = append(b.out.Warnings, UntaggedWarning(b.out.Untagged))
+	}
 }
 
 // probePort returns the port of probes: of nodes or, with externalTrafficPolicy: Local, of the Service.
