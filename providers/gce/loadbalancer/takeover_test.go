@@ -13,6 +13,7 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 )
 
@@ -193,5 +194,41 @@ func TestInstanceWithoutTag(t *testing.T) {
 				r.update(s, nodes[1])
 			})
 		}
+	}
+}
+
+// The other manager compares values with the spaces around them. What it made of them stays, with a warning.
+func TestValuesWithSpaces(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		edit func(*v1.Service)
+		text string
+	}{
+		"type":                     {func(s *v1.Service) { s.Annotations[annotation.KeyType] = "Internal " }, `"Internal "`},
+		"older key of the type":    {func(s *v1.Service) { s.Annotations[annotation.KeyOldType] = "Internal\n" }, `"Internal\n"`},
+		"global access":            {func(s *v1.Service) { internal(s).Annotations[annotation.KeyGlobalAccess] = "true\n" }, `"true\n"`},
+		"backend share":            {func(s *v1.Service) { internal(s).Annotations[annotation.KeyBackendShare] = " true" }, `" true"`},
+		"older key of the sharing": {func(s *v1.Service) { internal(s).Annotations[annotation.KeyOldBackendShare] = "true " }, `"true "`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := config.Global{SubnetworkName: "s"}
+			r := newRig(t, cfg)
+			s, n := service("web", webUID, 80), node("r1-b", "node-1")
+			tc.edit(s)
+			isInternal := annotation.IsInternal(s.Annotations[annotation.KeyType])
+			existing := service("web", webUID, 80)
+			if isInternal {
+				internal(existing)
+			}
+			r.ensure(existing, n)
+			r.takeOver(cfg, s)
+			r.ensure(s, n)
+			r.verifyChanges()
+			p := r.plan(s, n)
+			if len(p.Held) > 0 || !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, tc.text) }) {
+				t.Errorf("held %v, warnings %q", p.Held, p.Warnings)
+			}
+		})
 	}
 }
