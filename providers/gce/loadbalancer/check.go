@@ -109,6 +109,9 @@ func (d *differ) removeCheck(kind, name string, shared bool, after ...plan.Ref) 
 	}
 	link := d.link(call, api.Target{Name: name})
 	check, deletion := checkOf{kind, name, link}, checkDeletion{kind, name, link}
+	if kind == kindPoolCheck && refersTo(d.want.Pool.HealthChecks, name) {
+		return nil // The pool keeps it while its change is held.
+	}
 	if d.isUsed(link) {
 		d.left = append(d.left, leftObject{link, check.exists, deletion.isUsed})
 		return nil

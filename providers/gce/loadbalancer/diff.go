@@ -303,7 +303,7 @@ func keep(want model.Desired, have Observed, held []plan.Difference) model.Desir
 	}
 	if have.Pool != nil && !want.Internal {
 		kept := rows.Keep(&poolKind, []api.TargetPool{want.Pool}, []api.TargetPool{*have.Pool}, held)
-		want.Pool.SessionAffinity = kept[0].SessionAffinity
+		want.Pool.SessionAffinity, want.Pool.HealthChecks = kept[0].SessionAffinity, kept[0].HealthChecks
 	}
 	if have.Backend != nil && want.Internal && have.Backend.Name == want.Backend.Name {
 		kept := rows.Keep(&backendKind, []api.BackendService{want.Backend}, []api.BackendService{*have.Backend}, held)

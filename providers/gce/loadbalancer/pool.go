@@ -29,7 +29,8 @@ var poolKind = rows.Kind[*api.TargetPool, *poolChange]{
 		},
 		{
 			Name: "healthChecks", Value: rows.Of(showLinks, func(p *api.TargetPool) *[]string { return &p.HealthChecks }),
-			Set: func(c *poolChange, want *api.TargetPool) { c.check = want.HealthChecks[0] },
+			Set:    func(c *poolChange, want *api.TargetPool) { c.check = want.HealthChecks[0] },
+			Effect: rows.Traffic("the health check of the target pool is replaced"),
 		},
 	},
 }
@@ -92,24 +93,33 @@ func (d *differ) ensurePool(replaced *plan.Change, ruleDeletion, checks []plan.R
 		have = existingPool(*d.have.Pool)
 	}
 	want.Instances = d.members(have.Instances, want.Instances)
-	if d.have.Pool == nil || replaced != nil {
-		after := checks
-		if replaced != nil {
-			after = append(slices.Clone(checks), d.add(*replaced, poolDeletion{want.Name}, ruleDeletion...))
-		}
-		change := poolKind.Create(&want)
-		change.Fields = append(change.Fields, memberKind.Create(&want).Fields...)
-		return []plan.Ref{d.add(change, poolCreation{want, d.nodePoolProbes()}, after...)}
+	if d.have.Pool == nil {
+		return []plan.Ref{d.createPool(want, checks)}
 	}
-	var refs []plan.Ref
+	refs, after := []plan.Ref(nil), checks
+	if replaced != nil {
+		// The health check is a change of its own, which may be held.
+		successor := want
+		successor.HealthChecks = have.HealthChecks
+		deletion := d.add(*replaced, poolDeletion{want.Name}, ruleDeletion...)
+		refs = []plan.Ref{d.createPool(successor, append(slices.Clone(checks), deletion))}
+		after = refs
+	} else {
+		d.ensureMembers(have, want)
+	}
 	if change, differ := poolKind.Update(&have, &want); differ {
 		var set poolChange
 		poolKind.Set(&set, &want, change.Fields)
 		refs = append(refs, d.add(change, poolUpdate{want.Name, have.HealthChecks, set.check, d.nodePoolProbes()},
-			checks...))
+			after...))
 	}
-	d.ensureMembers(have, want)
 	return refs
+}
+
+func (d *differ) createPool(want api.TargetPool, after []plan.Ref) plan.Ref {
+	change := poolKind.Create(&want)
+	change.Fields = append(change.Fields, memberKind.Create(&want).Fields...)
+	return d.add(change, poolCreation{want, d.nodePoolProbes()}, after...)
 }
 
 // ensureMembers plans the change of a pool's members.
