@@ -219,8 +219,17 @@ func (c *Cloud) StartController(ctx context.Context, name string, cc provider.Co
 	return c.controllers.StartController(ctx, name, cc)
 }
 
-// OwnsNode implements provider.NodeOwner.
-func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership { return c.instances.OwnsNode(node) }
+// unmanagedLabel with the value true marks nodes that the controllers of GKE leave alone.
+const unmanagedLabel = "components.gke.io/gke-unmanaged-node"
+
+// OwnsNode implements provider.NodeOwner. A node that is labeled as unmanaged counts as one of another cloud. Kubelets
+// may write that label, as they may the opt-out label of this manager: it only ends what is done for a node.
+func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership {
+	if node.Labels[unmanagedLabel] == "true" {
+		return provider.Foreign
+	}
+	return c.instances.OwnsNode(node)
+}
 
 // ownsMember classifies nodes for load balancers. Those without a provider ID may be members, which stay.
 func (c *Cloud) ownsMember(node *v1.Node) provider.Ownership {
