@@ -7,6 +7,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/firewalls"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
@@ -127,6 +128,11 @@ func (d *differ) removeCheck(kind, name string, shared bool, after ...plan.Ref) 
 	return refs
 }
 
+// refersTo reports whether a list of URLs has an object.
+func refersTo(links []string, name string) bool {
+	return slices.ContainsFunc(links, func(link string) bool { return api.Last(link) == name })
+}
+
 func (d *differ) checkExists(kind, name string) bool {
 	if kind == kindPoolCheck {
 		return isNamed(d.have.PoolCheck, name) || isNamed(d.have.NodePoolCheck, name)
@@ -179,7 +185,7 @@ func (d *differ) nodeFirewall() *firewallCreation {
 	if _, exists := d.have.Firewalls[want.Name]; !exists || len(want.TargetTags) == 0 {
 		return nil
 	}
-	return &firewallCreation{kind, want, d.command(createCommand(want))}
+	return &firewallCreation{kind, want, d.command(firewalls.CreateCommand(want))}
 }
 
 // holdProbes keeps the health check of nodes, with its firewall, while a load balancer is about to refer to it. Without

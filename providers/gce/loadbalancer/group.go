@@ -48,7 +48,7 @@ func (d *differ) ensureGroups(groups []model.Group) []plan.Ref {
 			refs = append(refs, after...)
 		}
 		if change, differ := groupMemberKind.Update(&have, &want); differ && !have.Unread {
-			step := groupUpdate{want, without(have.Members, want.Members)}
+			step := groupUpdate{want, model.Without(have.Members, want.Members)}
 			refs = append(refs, d.add(change, step, after...))
 		}
 	}
@@ -226,13 +226,13 @@ func (w writer) updateGroup(ctx context.Context, want model.Group, remove []stri
 	remove = slices.DeleteFunc(slices.Clone(remove), func(id string) bool { return !slices.Contains(group.Members, id) })
 	err := inBatches(remove, cloudapi.NotFound, func(ids []string) error {
 		return w.changeGroup(ctx, api.InstanceGroupsRemoveInstances, want.Zone, ids, func(g *model.Group) {
-			g.Members = without(g.Members, ids)
+			g.Members = model.Without(g.Members, ids)
 		})
 	})
 	if err != nil {
 		return err
 	}
-	return inBatches(without(want.Members, group.Members), cloudapi.AlreadyExists, func(ids []string) error {
+	return inBatches(model.Without(want.Members, group.Members), cloudapi.AlreadyExists, func(ids []string) error {
 		return w.changeGroup(ctx, api.InstanceGroupsAddInstances, want.Zone, ids, func(g *model.Group) {
 			g.Members = slices.Sorted(slices.Values(slices.Concat(g.Members, ids)))
 		})

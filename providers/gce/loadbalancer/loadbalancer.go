@@ -3,7 +3,8 @@
 // rule to a regional backend service with an instance group in each zone. Its files have the order of a sync, and
 // each refers only to earlier ones:
 //
-//   - package handover: whose load balancers this manager makes; package model: the objects that should exist;
+//   - package handover: whose load balancers this manager makes; model: the objects that should exist; firewalls: the
+//     comparison of firewalls;
 //   - collection.go, store.go, observe.go, shared.go: the existing objects, and the snapshot of them;
 //   - kinds.go, writer.go, left.go and differ.go: what the changes of all kinds of objects use;
 //   - rule.go, address.go, firewall.go, check.go, pool.go, group.go and backend.go: a kind of object each;

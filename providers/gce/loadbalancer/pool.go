@@ -10,6 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 )
 
 // firstMembers is the number of instances with which a pool is created; the others are added to it.
@@ -125,7 +126,7 @@ func (d *differ) createPool(want api.TargetPool, after []plan.Ref) plan.Ref {
 // ensureMembers plans the change of a pool's members.
 func (d *differ) ensureMembers(have, want api.TargetPool) {
 	if change, differ := memberKind.Update(&have, &want); differ {
-		d.add(change, memberUpdate{want.Name, without(want.Instances, have.Instances), without(have.Instances,
+		d.add(change, memberUpdate{want.Name, model.Without(want.Instances, have.Instances), model.Without(have.Instances,
 			want.Instances)})
 	}
 }

@@ -24,8 +24,6 @@ const (
 	nodePath = "/healthz"
 	// maxPorts is the number of ports that an internal forwarding rule lists; with more, it has all.
 	maxPorts = 5
-	// MaxMembers is the number of instances that an instance group can have.
-	MaxMembers = 1000
 	// trafficPriority is the priority of the firewalls of external load balancers.
 	trafficPriority int64 = 1000
 )
@@ -36,31 +34,6 @@ var probe = api.Probe{CheckInterval: 8, Timeout: 1, HealthyThreshold: 1, Unhealt
 // probeRanges are the sources of probes.
 func probeRanges() []string {
 	return []string{"130.211.0.0/22", "35.191.0.0/16", "209.85.152.0/22", "209.85.204.0/22"}
-}
-
-// SharedState are what Services share and do not own.
-type SharedState struct {
-	// ClusterID is in the names of the objects of a cluster.
-	ClusterID   string
-	Environment api.Environment
-	// Subnetwork is the URL of the subnet of internal load balancers; "" if it is not known.
-	Subnetwork string
-	// Legacy is set for a network without subnets.
-	Legacy bool
-	// NodeTags select the nodes in firewalls. PartialTags is set if those of some nodes are not known, so that existing
-	// firewalls keep theirs.
-	NodeTags    []string
-	PartialTags bool
-	// Untagged are the names of instances without a tag that could select them.
-	Untagged []string
-}
-
-// Group are the instances of a zone in its instance group, as ZONE/NAME.
-type Group struct {
-	Zone    string
-	Members []string
-	// Unread is set for a zone that did not answer: whether it has a group is unknown.
-	Unread bool
 }
 
 // Desired are the objects that should exist for one Service. The pool with its check is that of an external load
@@ -337,4 +310,9 @@ func sourceRanges(in intent.Service) []string {
 		return []string{netip.PrefixFrom(netip.IPv4Unspecified(), 0).String()}
 	}
 	return out
+}
+
+// Without returns the items of a list that another one lacks.
+func Without(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(item string) bool { return slices.Contains(other, item) })
 }
