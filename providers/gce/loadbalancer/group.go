@@ -97,21 +97,29 @@ func (d *differ) ownGroups(groups []model.Group) []model.Group {
 	return groups
 }
 
-// groupZones returns the zones whose groups are backends.
-func (d *differ) groupZones(groups []model.Group) []string {
-	if d.skipsGroups {
-		groups = d.have.Groups
+// groupLinks returns the links of the groups that are backends: those of zones with nodes.
+func (d *differ) groupLinks(groups []model.Group) []string {
+	var links []string
+	for _, g := range groups {
+		if !d.skipsGroups {
+			links = append(links, d.groupLink(g.Zone))
+			continue
+		}
+		for _, other := range d.have.Groups {
+			if other.Zone == g.Zone && !other.Unread {
+				links = append(links, d.groupLink(g.Zone)+other.Suffix)
+			}
+		}
 	}
-	zones := make([]string, len(groups))
-	for i, g := range groups {
-		zones[i] = g.Zone
-	}
-	return zones
+	return links
 }
 
 // removeGroups plans the deletion of the groups that nothing uses.
 func (d *differ) removeGroups(after ...plan.Ref) []plan.Ref {
 	var refs []plan.Ref
+	if d.skipsGroups {
+		return nil
+	}
 	for _, g := range d.have.Groups {
 		link := d.groupLink(g.Zone)
 		if g.Unread { // The deletion of a Service does not wait for a zone. The next one deletes the group.
@@ -119,9 +127,6 @@ func (d *differ) removeGroups(after ...plan.Ref) []plan.Ref {
 			continue
 		}
 		deletion := groupDeletion{g.Zone, link}
-		if d.skipsGroups {
-			continue
-		}
 		if d.isUsed(link) {
 			d.left = append(d.left, leftObject{link, deletion.exists, deletion.isUsed})
 			continue

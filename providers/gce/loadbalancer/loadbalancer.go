@@ -72,7 +72,7 @@ func New(o Options) *Cloud {
 	if o.Clock == nil {
 		o.Clock = clocks.OrReal(nil)
 	}
-	return &Cloud{options: o, store: newStore(o.API, o.ClusterID, o.Clock),
+	return &Cloud{options: o, store: newStore(o.API, o.ClusterID, o.Config.Has(config.FeatureSkipGroups), o.Clock),
 		subnets: subnet.New(o.API, o.Config, o.Clock)}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,8 +44,10 @@ type store struct {
 	backends   *collection[api.BackendService, *api.BackendService]
 	checks     *collection[api.HealthCheck, *api.HealthCheck]
 	firewalls  *collection[api.Firewall, *api.Firewall]
-	// groups are the instance groups of the cluster, by zone.
-	groups *snapshot.Table[model.Group]
+	// groups are the instance groups of the cluster, by zone. With othersGroups, they are of another controller: all whose
+	// names begin as those of ours.
+	groups       *snapshot.Table[model.Group]
+	othersGroups bool
 
 	// sharing is locked while an object of all Services is changed, by its link. using counts the Services that are about
 	// to refer to it.
@@ -65,10 +68,11 @@ type denial struct {
 	at              time.Time
 }
 
-func newStore(client api.API, clusterID func(context.Context) (string, error), c clock.PassiveClock) *store {
+func newStore(client api.API, clusterID func(context.Context) (string, error), othersGroups bool,
+	c clock.PassiveClock) *store {
 	state := snapshot.NewStore(c)
 	s := &store{
-		api: client, clusterID: clusterID, clock: c, state: state,
+		api: client, clusterID: clusterID, clock: c, state: state, othersGroups: othersGroups,
 		using: map[string]int{}, denied: map[string]denial{}, kept: map[string]time.Time{},
 		rules: newCollection[api.ForwardingRule](client, state, snapshotAge, calls{api.ForwardingRulesList,
 			api.ForwardingRulesGet, api.ForwardingRulesInsert, api.ForwardingRulesPatch, api.ForwardingRulesDelete}),
@@ -86,7 +90,7 @@ func newStore(client api.API, clusterID func(context.Context) (string, error), c
 			insert: api.FirewallsInsert, update: api.FirewallsPatch, remove: api.FirewallsDelete}),
 	}
 	s.groups = snapshot.NewTable(state, snapshot.Kind[model.Group]{
-		ID: func(g model.Group) string { return g.Zone }, MaxAge: snapshotAge, List: s.listGroups,
+		ID: func(g model.Group) string { return g.Zone + g.Suffix }, MaxAge: snapshotAge, List: s.listGroups,
 	})
 	return s
 }
@@ -102,7 +106,11 @@ func (s *store) listGroups(ctx context.Context) ([]model.Group, error) {
 		return nil, err
 	}
 	name := names.InstanceGroup(clusterID)
-	documents, err := s.api.List(ctx, api.InstanceGroupsList, api.Target{}, url.Values{"filter": {"name eq " + name}})
+	filter := "name eq " + name
+	if s.othersGroups {
+		filter += ".*"
+	}
+	documents, err := s.api.List(ctx, api.InstanceGroupsList, api.Target{}, url.Values{"filter": {filter}})
 	silent, err := api.Unreachable(err)
 	if err != nil {
 		return nil, err
@@ -114,7 +122,15 @@ func (s *store) listGroups(ctx context.Context) ([]model.Group, error) {
 	var out []model.Group
 	for _, g := range found {
 		zone := api.Last(g.Zone)
-		if g.Name != name || names.RegionOf(zone) != e.Region {
+		suffix, ok := strings.CutPrefix(g.Name, name)
+		if !ok || names.RegionOf(zone) != e.Region {
+			continue
+		}
+		if s.othersGroups {
+			out = append(out, model.Group{Zone: zone, Suffix: suffix})
+			continue
+		}
+		if suffix != "" {
 			continue
 		}
 		members, err := s.listMembers(ctx, zone, name)

@@ -107,17 +107,19 @@ func TestGroupOfSilentZoneMayHaveMembersThatStay(t *testing.T) {
 	have := api.BackendService{Backends: []api.Backend{{Group: link("r1-b")}, {Group: link("r1-c")}, {Group: link("r1-d")}}}
 	for name, tc := range map[string]struct {
 		unidentified model.Unidentified
+		skipsGroups  bool
 		want         []api.Backend
 	}{
-		"all nodes have a provider ID": {nil, have.Backends[:1]},
-		"a node has none":              {model.Unidentified{"node-1"}, have.Backends[:2]},
+		"all nodes have a provider ID":     {nil, false, have.Backends[:1]},
+		"a node has none":                  {model.Unidentified{"node-1"}, false, have.Backends[:2]},
+		"the groups of another controller": {nil, true, have.Backends[:2]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			observed := Observed{ClusterID: testCluster, Environment: r.environment,
 				Groups: []model.Group{{Zone: "r1-b", Unread: true}, {Zone: "r1-c", Unread: true}, {Zone: "r1-d"}}}
 			d := r.cloud.differ(lbcommon.Key{}, observed)
-			d.unidentified = tc.unidentified
+			d.unidentified, d.skipsGroups = tc.unidentified, tc.skipsGroups
 			if got := d.backendsOf(&have, []model.Group{{Zone: "r1-b"}}); !reflect.DeepEqual(got, tc.want) {
 				t.Errorf("%v, want %v", got, tc.want)
 			}

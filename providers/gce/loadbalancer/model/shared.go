@@ -26,6 +26,8 @@ type SharedState struct {
 type Group struct {
 	Zone    string
 	Members []string
+	// Suffix ends the name of a group of another controller, whose members are not read; "" for one of ours.
+	Suffix string
 	// Unread is set for a zone that did not answer: whether it has a group is unknown.
 	Unread bool
 }
