@@ -167,8 +167,8 @@ func (d *differ) staticAddress(have *api.ForwardingRule) (*api.Address, error) {
 		d.have.Environment.Region, d.have.Environment.Project)
 }
 
-// isChosen reports whether the Service chooses an address, by its name or by its IP address. Another network may have an
-// internal one with the same IP address.
+// isChosen reports whether the Service chooses an address, by its name or by its IP address. Another network may have
+// an internal one with the same IP address.
 func (d *differ) isChosen(a api.Address, have *api.ForwardingRule) bool {
 	subnetwork := d.want.Rule.Subnetwork
 	if subnetwork == "" && have != nil {

@@ -106,34 +106,21 @@ func (s *store) listGroups(ctx context.Context) ([]model.Group, error) {
 		return nil, err
 	}
 	name := names.InstanceGroup(clusterID)
-	filter := "name eq " + name
-	if s.othersGroups {
-		filter += ".*"
-	}
-	documents, err := s.api.List(ctx, api.InstanceGroupsList, api.Target{}, url.Values{"filter": {filter}})
-	silent, err := api.Unreachable(err)
+	found, silent, err := s.findGroups(ctx, name)
 	if err != nil {
 		return nil, err
-	}
-	found, err := api.ParseAll[api.InstanceGroup](documents)
-	if err != nil {
-		return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: api.InstanceGroupsList.String(), Err: err}
 	}
 	var out []model.Group
 	for _, g := range found {
 		zone := api.Last(g.Zone)
 		suffix, ok := strings.CutPrefix(g.Name, name)
-		if !ok || names.RegionOf(zone) != e.Region {
+		if !ok || suffix != "" && !s.othersGroups || names.RegionOf(zone) != e.Region {
 			continue
 		}
-		if s.othersGroups {
-			out = append(out, model.Group{Zone: zone, Suffix: suffix})
-			continue
+		group := model.Group{Zone: zone, Suffix: suffix}
+		if !s.othersGroups {
+			group.Members, err = s.listMembers(ctx, zone, name)
 		}
-		if suffix != "" {
-			continue
-		}
-		members, err := s.listMembers(ctx, zone, name)
 		switch {
 		case cloudapi.Is(err, cloudapi.NotFound):
 			continue // It was deleted since.
@@ -143,7 +130,7 @@ func (s *store) listGroups(ctx context.Context) ([]model.Group, error) {
 		case err != nil:
 			return nil, err
 		}
-		out = append(out, model.Group{Zone: zone, Members: members})
+		out = append(out, group)
 	}
 	for _, zone := range silent {
 		if names.RegionOf(zone) == e.Region {
@@ -151,6 +138,22 @@ func (s *store) listGroups(ctx context.Context) ([]model.Group, error) {
 		}
 	}
 	return out, nil
+}
+
+// findGroups returns the groups with a name, or with one that begins so, and the zones that did not answer.
+func (s *store) findGroups(ctx context.Context, name string) (found []api.InstanceGroup, silent []string, err error) {
+	filter := "name eq " + name
+	if s.othersGroups {
+		filter += ".*"
+	}
+	documents, err := s.api.List(ctx, api.InstanceGroupsList, api.Target{}, url.Values{"filter": {filter}})
+	if silent, err = api.Unreachable(err); err != nil {
+		return nil, nil, err
+	}
+	if found, err = api.ParseAll[api.InstanceGroup](documents); err != nil {
+		return nil, nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: api.InstanceGroupsList.String(), Err: err}
+	}
+	return found, silent, nil
 }
 
 // listMembers returns the instances of a group.

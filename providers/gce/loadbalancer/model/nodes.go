@@ -84,8 +84,8 @@ func (u Unidentified) In(instances []string) []string {
 	})
 }
 
-// UnidentifiedWarning returns a warning about nodes that never get a provider ID; "" without any. Those of kubelets with
-// --cloud-provider=external are about to get one.
+// UnidentifiedWarning returns a warning about nodes that never get a provider ID; "" without any. Those of kubelets
+// with --cloud-provider=external are about to get one.
 func UnidentifiedWarning(nodes []*v1.Node) string {
 	var found []string
 	for _, node := range nodes {
