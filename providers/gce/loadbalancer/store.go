@@ -117,10 +117,7 @@ func (s *store) listGroups(ctx context.Context) ([]model.Group, error) {
 		if !ok || suffix != "" && !s.othersGroups || names.RegionOf(zone) != e.Region {
 			continue
 		}
-		group := model.Group{Zone: zone, Suffix: suffix}
-		if !s.othersGroups {
-			group.Members, err = s.listMembers(ctx, zone, name)
-		}
+		members, err := s.listMembers(ctx, zone, name)
 		switch {
 		case cloudapi.Is(err, cloudapi.NotFound):
 			continue // It was deleted since.
@@ -130,7 +127,7 @@ func (s *store) listGroups(ctx context.Context) ([]model.Group, error) {
 		case err != nil:
 			return nil, err
 		}
-		out = append(out, group)
+		out = append(out, model.Group{Zone: zone, Suffix: suffix, Members: members})
 	}
 	for _, zone := range silent {
 		if names.RegionOf(zone) == e.Region {
@@ -156,8 +153,11 @@ func (s *store) findGroups(ctx context.Context, name string) (found []api.Instan
 	return found, silent, nil
 }
 
-// listMembers returns the instances of a group.
+// listMembers returns the instances of a group; those of another controller are not read.
 func (s *store) listMembers(ctx context.Context, zone, name string) ([]string, error) {
+	if s.othersGroups {
+		return nil, nil
+	}
 	documents, err := s.api.List(ctx, api.InstanceGroupsListInstances, api.Target{Zone: zone, Name: name}, nil)
 	if err != nil {
 		return nil, err
