@@ -26,6 +26,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/instances"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/handover"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 	gceroutes "github.com/unified-ccm/unified-ccm/providers/gce/routes"
 )
@@ -82,7 +83,7 @@ type Cloud struct {
 	client       *client.Client
 	clusterID    *clusterid.Reader
 	instances    *commoninstances.Instances
-	loadBalancer *lbcommon.Controller
+	loadBalancer *handover.Controller
 	routes       *routes.Routes
 	inventory    inventory.Listers
 	controllers  controllers.Starter
@@ -146,10 +147,12 @@ func NewCloud(cfg config.Config, opts ...Option) *Cloud {
 		API: c.client, Config: cfg.Global, ClusterID: o.clusterID, InstanceID: ids.Parse, NodeTags: source.NodeTags,
 		Annotate: o.annotations, Clock: o.clock,
 	})
-	c.loadBalancer = lbcommon.New(lbcommon.Options{
-		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName), OwnsNode: c.instances.OwnsNode,
+	controller := lbcommon.New(lbcommon.Options{
+		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName), OwnsNode: c.ownsMember,
 		Nodes: c.Nodes(), Clock: o.clock,
 	}, loadBalancers)
+	c.loadBalancer = &handover.Controller{Controller: controller, Scheme: loadBalancers.Scheme,
+		Subsets: cfg.Global.Has(config.FeatureSubsets)}
 	c.inventory = inventory.Listers{loadBalancers, c.routes}
 	c.controllers = controllers.Starter{Instances: source, IDs: ids, PodRange: cfg.Global.SecondaryRangeName}
 	return c
@@ -216,8 +219,25 @@ func (c *Cloud) StartController(ctx context.Context, name string, cc provider.Co
 	return c.controllers.StartController(ctx, name, cc)
 }
 
-// OwnsNode implements provider.NodeOwner.
-func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership { return c.instances.OwnsNode(node) }
+// unmanagedLabel with the value true marks nodes that the controllers of GKE leave alone.
+const unmanagedLabel = "components.gke.io/gke-unmanaged-node"
+
+// OwnsNode implements provider.NodeOwner. A node that is labeled as unmanaged counts as one of another cloud. Kubelets
+// may write that label, as they may the opt-out label of this manager: it only ends what is done for a node.
+func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership {
+	if node.Labels[unmanagedLabel] == "true" {
+		return provider.Foreign
+	}
+	return c.instances.OwnsNode(node)
+}
+
+// ownsMember classifies nodes for load balancers. Those without a provider ID may be members, which stay.
+func (c *Cloud) ownsMember(node *v1.Node) provider.Ownership {
+	if node.Spec.ProviderID == "" {
+		return provider.Mine
+	}
+	return c.instances.OwnsNode(node)
+}
 
 // LoadBalancer implements cloudprovider.Interface.
 func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return c.loadBalancer, true }

@@ -33,11 +33,18 @@ func clientIP() heldtest.Change {
 	return heldtest.Of(func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityClientIP })
 }
 
+func localTraffic() heldtest.Change {
+	return heldtest.Of(func(s *v1.Service) {
+		s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
+	})
+}
+
 // Each disruptive edit, and each pair of them, is held. A forwarding rule gets no port beside one that is held.
 func TestHeldEdits(t *testing.T) {
 	external := editsOfBoth(intent.Internal)
 	maps.Copy(external, map[string]heldtest.Edit{
 		"session affinity": {Make: clientIP()},
+		"local traffic":    {Make: localTraffic()},
 		"network tier":     {Make: heldtest.Annotate(annotation.KeyNetworkTier, "Standard")},
 		"address": {Make: func(s *v1.Service, w conformance.World) (err error) {
 			_, s.Spec.LoadBalancerIP, err = w.(*sim.Cloud).Reserve()
@@ -53,15 +60,14 @@ func TestHeldEdits(t *testing.T) {
 		"own backend service": {Before: heldtest.Annotate(annotation.KeyBackendShare, "true"),
 			Make: heldtest.Annotate(annotation.KeyBackendShare, "false")},
 		"own backend service for local traffic": {Before: heldtest.Annotate(annotation.KeyBackendShare, "true"),
-			Make: heldtest.Of(func(s *v1.Service) {
-				s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
-			})},
+			Make: localTraffic()},
 		"shared backend service": {Make: heldtest.Annotate(annotation.KeyBackendShare, "true")},
 		"subnet": {Make: func(s *v1.Service, w conformance.World) (err error) {
 			s.Annotations[annotation.KeySubnet], err = w.(*sim.Cloud).Subnet()
 			return err
 		}},
 	})
+	const backends = "internal load balancers have backend services"
 	const network, configured = "the firewall is replaced by one in another network", "the configuration names the network"
 	for scheme, held := range map[intent.Scheme]heldtest.Options{
 		intent.Public: {Edits: external, NotCaused: map[string]string{
@@ -70,7 +76,8 @@ func TestHeldEdits(t *testing.T) {
 			network: configured,
 		}},
 		intent.Internal: {Edits: inside, NotCaused: map[string]string{
-			"the target pool is replaced, and its forwarding rule with it": "internal load balancers have backend services",
+			"the target pool is replaced, and its forwarding rule with it": backends,
+			"the health check of the target pool is replaced":              backends,
 			network: configured,
 		}},
 	} {

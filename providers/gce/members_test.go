@@ -65,6 +65,10 @@ func TestNodeWithoutInstanceKeepsNoOtherOut(t *testing.T) {
 			svc = svc.DeepCopy()
 			svc.Spec.SessionAffinity = v1.ServiceAffinityClientIP
 			verify("replaced", []*v1.Node{a, b, gone, nowhere}, "a", "b")
+			b.Spec.ProviderID = "" // as those of kubelets that started without --cloud-provider=external
+			verify("without a provider ID", []*v1.Node{a, b}, "a", "b")
+			verify("deleted", []*v1.Node{a}, "a")
+			verify("never a member", []*v1.Node{a, b}, "a")
 		})
 	}
 }

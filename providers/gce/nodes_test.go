@@ -82,6 +82,37 @@ func TestDeniedReadsProveNothing(t *testing.T) {
 	}
 }
 
+func TestUnmanagedNodesAreForeign(t *testing.T) {
+	t.Parallel()
+	cloud, err := newCloud(newWorld(t, sim.Options{}), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cloud.Check(t.Context()); err != nil { // The project is known then.
+		t.Fatal(err)
+	}
+	const label = "components.gke.io/gke-unmanaged-node"
+	for name, tc := range map[string]struct {
+		labels     map[string]string
+		providerID string
+		want       provider.Ownership
+	}{
+		"managed":                      {providerID: "gce://simulated/europe-west1-b/node-1", want: provider.Mine},
+		"unmanaged":                    {map[string]string{label: "true"}, "gce://simulated/europe-west1-b/node-1", provider.Foreign},
+		"unmanaged, no provider ID":    {map[string]string{label: "true"}, "", provider.Foreign},
+		"another value of the label":   {map[string]string{label: "false"}, "gce://simulated/europe-west1-b/node-1", provider.Mine},
+		"no provider ID and no labels": {want: provider.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: tc.labels}, Spec: v1.NodeSpec{ProviderID: tc.providerID}}
+			if got := cloud.OwnsNode(node); got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
 // initialized returns the Node with its provider ID, and without podCIDRs.
 func initialized(t *testing.T, cloud *gce.Cloud, node *v1.Node) *v1.Node {
 	t.Helper()

@@ -3,7 +3,6 @@
 package clusterid
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -85,11 +84,12 @@ func (r *Reader) read(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", failure(err)
 	}
-	id := cmp.Or(data[keyProvider], data[keyUID])
-	if id == "" {
-		return "", failure(fmt.Errorf("it has neither the key %s nor %s", keyProvider, keyUID))
+	for _, key := range []string{keyProvider, keyUID} {
+		if id, exists := data[key]; exists { // Legacy clusters have an empty one, and names without it.
+			return id, nil
+		}
 	}
-	return id, nil
+	return "", failure(fmt.Errorf("it has neither the key %s nor %s", keyProvider, keyUID))
 }
 
 // newID returns 16 hexadecimal digits.

@@ -53,6 +53,8 @@ func TestGet(t *testing.T) {
 	}{
 		"ID of ingress-gce":           {cluster: &cluster{data: map[string]string{"uid": "a1"}}, want: "a1"},
 		"ID of the provider wins":     {cluster: &cluster{data: map[string]string{"uid": "a1", "provider-uid": "b2"}}, want: "b2"},
+		"empty, of a legacy cluster":  {cluster: &cluster{data: map[string]string{"uid": ""}}},
+		"an empty one wins, too":      {cluster: &cluster{data: map[string]string{"uid": "a1", "provider-uid": ""}}},
 		"neither key":                 {cluster: &cluster{data: map[string]string{}}, problem: "neither the key"},
 		"denied":                      {cluster: &cluster{err: denied}, problem: "permissions get and create"},
 		"denied in a dry run":         {cluster: &cluster{err: denied}, dryRun: true, problem: "permissions get and create"},

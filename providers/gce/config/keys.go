@@ -30,7 +30,7 @@ func Keys() []provider.ConfigKey {
 		key("stack-type", "IPV4, IPV4_IPV6 or IPV6", "IPV4",
 			"With IPV6, the IPv6 addresses of nodes come first. Other values have no effect."),
 		key("secondary-range-name", "string", "", "The secondary range of the subnetwork whose alias IP ranges are "+
-			"podCIDRs, for instances that have several."),
+			"podCIDRs, for instances that have several alias IP ranges. A single one is used whatever its name."),
 		key("node-tags", "network tag, may be repeated", "the longest tag of each instance with which its name begins",
 			"The network tags of the nodes, which are the targets of firewalls. All nodes need one of them to receive "+
 				"traffic of load balancers. Changing it changes all firewalls."),

@@ -100,17 +100,19 @@ func (p *podRanges) of(network instances.PodNetwork) (ranges []netip.Prefix, err
 }
 
 // alias returns the alias range for pods. With several, it is that of the configured secondary range, or the only one
-// in the range of the cluster: podCIDRs are immutable, so that none is guessed. One of another secondary range than the
-// configured one is none, even alone: that for pods may follow.
+// in the range of the cluster: podCIDRs are immutable, so that none is guessed. A single one is that for pods, whatever
+// its secondary range: nodes of further subnets have other ones.
 func (p *podRanges) alias(aliases []api.AliasIPRange) (netip.Prefix, error) {
+	if len(aliases) > 1 && p.rangeName != "" {
+		aliases = slices.DeleteFunc(slices.Clone(aliases), func(a api.AliasIPRange) bool {
+			return a.RangeName != "" && a.RangeName != p.rangeName
+		})
+	}
 	var all, named, inside []netip.Prefix
 	for _, a := range aliases {
 		prefix, err := parseAlias(a.Range)
 		if err != nil {
 			return prefix, err
-		}
-		if p.rangeName != "" && a.RangeName != "" && a.RangeName != p.rangeName {
-			continue
 		}
 		all = append(all, prefix)
 		if p.rangeName != "" && a.RangeName == p.rangeName {

@@ -4,7 +4,6 @@ package instances
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -301,8 +300,3 @@ func IPv6Of(nic api.NetworkInterface) string {
 	}
 	return ip
 }
-
-// errNoTag is the error about an instance without a network tag for firewalls.
-var errNoTag = errors.New("it has no network tag with which its name begins: add one to the instance, or set " +
-	"node-tags " +
-	"in section [global] to the tag that all nodes have")

@@ -2,7 +2,6 @@ package instances
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -10,7 +9,6 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
@@ -106,40 +104,53 @@ func (s *Source) PodNetworks(ctx context.Context, ids []string) (map[string]PodN
 	return all, errs, nil
 }
 
-// NodeTags returns the network tags that select the nodes with these instances, sorted: those of the configuration, or
-// of each instance the longest one with which its name begins. An instance that does not exist selects nothing. One in
-// a zone that does not answer has the tags that were read last; complete is false if there are none.
-func (s *Source) NodeTags(ctx context.Context, ids []string) (tags []string, complete bool, err error) {
+// Tags are the network tags that select nodes in firewalls.
+type Tags struct {
+	// Tags are sorted.
+	Tags []string
+	// Untagged are the names of the instances without a tag that could select them, sorted.
+	Untagged []string
+	// Partial is set if there are such instances, or some whose tags are not known.
+	Partial bool
+}
+
+// NodeTags returns the network tags that select the nodes with these instances: those of the configuration, or of each
+// instance the longest one with which its name begins. An instance that does not exist selects nothing. One in a zone
+// that does not answer has the tags that were read last.
+func (s *Source) NodeTags(ctx context.Context, ids []string) (Tags, error) {
+	var out Tags
 	if configured := s.options.Config.NodeTags; len(configured) > 0 {
-		return slices.Sorted(slices.Values(configured)), true, nil
+		out.Tags = slices.Sorted(slices.Values(configured))
+		return out, nil
 	}
 	unknown := func(id string) bool { _, ok := s.networks.of(id); return !ok }
 	var silent []string
 	if slices.ContainsFunc(ids, unknown) {
-		var found []api.Instance
-		if found, silent, err = s.list(ctx, ""); err != nil {
-			return nil, false, err
+		found, unread, err := s.list(ctx, "")
+		if err != nil {
+			return out, err
 		}
+		silent = unread
 		s.networks.record(found)
 	}
-	complete = true
 	for _, id := range ids {
 		zone, name := names.SplitInstanceID(id)
 		entry, isFresh := s.networks.of(id)
 		isSilent := slices.Contains(silent, zone)
 		if !isFresh && (!isSilent || entry.at.IsZero()) {
-			complete = complete && !isSilent
+			out.Partial = out.Partial || isSilent
 			continue
 		}
-		tag := longestPrefix(name, entry.tags)
-		if tag == "" {
-			return nil, false, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "instance " + name,
-				Err: fmt.Errorf("the firewalls of load balancers cannot select it: %w", errNoTag)}
+		if tag := longestPrefix(name, entry.tags); tag != "" {
+			out.Tags = append(out.Tags, tag)
+		} else {
+			out.Untagged, out.Partial = append(out.Untagged, name), true
 		}
-		tags = append(tags, tag)
 	}
-	slices.Sort(tags)
-	return slices.Compact(tags), complete, nil
+	slices.Sort(out.Tags)
+	slices.Sort(out.Untagged)
+	out.Tags = slices.Compact(out.Tags)
+	return out, nil
 }
 
 // longestPrefix returns the longest tag with which a name begins.

@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/config"
 )
 
 // zones answer lists of instances, but those that are silent.
@@ -18,6 +20,8 @@ type zones struct {
 	api.API
 	byZone map[string][]string // the instances of a zone, with their names as tags
 	silent []string
+	// tags replace the names of some instances.
+	tags map[string][]string
 }
 
 func (z *zones) List(context.Context, *api.Call, api.Target, url.Values) ([]json.RawMessage, error) {
@@ -29,8 +33,12 @@ func (z *zones) List(context.Context, *api.Call, api.Target, url.Values) ([]json
 			continue
 		}
 		for _, name := range names {
+			tags, ok := z.tags[name]
+			if !ok {
+				tags = []string{name}
+			}
 			document, err := json.Marshal(map[string]any{"name": name, "zone": "zones/" + zone,
-				"tags": map[string]any{"items": []string{name}}})
+				"tags": map[string]any{"items": tags}})
 			if err != nil {
 				return nil, err
 			}
@@ -48,9 +56,9 @@ func TestNodeTagsOfSilentZone(t *testing.T) {
 	ids := []string{"r1-a/one", "r1-b/two"}
 	verify := func(s *Source, step string, complete bool, want ...string) {
 		t.Helper()
-		tags, got, err := s.NodeTags(t.Context(), ids)
-		if err != nil || got != complete || !slices.Equal(tags, want) {
-			t.Errorf("%s: tags %q, complete %t, %v, want %q", step, tags, got, err, want)
+		got, err := s.NodeTags(t.Context(), ids)
+		if err != nil || got.Partial == complete || !slices.Equal(got.Tags, want) {
+			t.Errorf("%s: %+v, %v, want %q", step, got, err, want)
 		}
 	}
 	s := New(Options{API: cloud, Clock: clock})
@@ -63,4 +71,29 @@ func TestNodeTagsOfSilentZone(t *testing.T) {
 	verify(New(Options{API: cloud, Clock: clock}), "silent zone after a restart", false, "one")
 	cloud.silent, cloud.byZone["r1-b"] = nil, nil
 	verify(s, "deleted instance", true, "one")
+}
+
+func TestNodeTags(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		tags       map[string][]string
+		configured []string
+		want       Tags
+	}{
+		"own":        {want: Tags{Tags: []string{"gpu-1", "node-1"}}},
+		"shared":     {tags: map[string][]string{"gpu-1": {"g", "gpu", "x"}}, want: Tags{Tags: []string{"gpu", "node-1"}}},
+		"one lacks":  {tags: map[string][]string{"gpu-1": {"x"}}, want: Tags{Tags: []string{"node-1"}, Untagged: []string{"gpu-1"}, Partial: true}},
+		"all lack":   {tags: map[string][]string{"gpu-1": nil, "node-1": nil}, want: Tags{Untagged: []string{"gpu-1", "node-1"}, Partial: true}},
+		"configured": {tags: map[string][]string{"gpu-1": nil}, configured: []string{"b", "a"}, want: Tags{Tags: []string{"a", "b"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := New(Options{API: &zones{byZone: map[string][]string{"r1-a": {"node-1", "gpu-1"}}, tags: tc.tags},
+				Config: config.Global{NodeTags: tc.configured}})
+			got, err := s.NodeTags(t.Context(), []string{"r1-a/node-1", "r1-a/gpu-1"})
+			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
+				t.Errorf("%v\n%s", err, diff)
+			}
+		})
+	}
 }

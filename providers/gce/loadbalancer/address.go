@@ -27,8 +27,7 @@ func (d *differ) reserve(rule api.ForwardingRule) []plan.Ref {
 	isInternal := rule.Scheme == api.SchemeInternal
 	isReserved := func(a api.Address) bool {
 		return a.Address == rule.IPAddress && (a.AddressType == api.SchemeInternal) == isInternal &&
-			// Another network may have a subnet with the same addresses.
-			(!isInternal || rule.Subnetwork == "" || api.Path(a.Subnetwork) == api.Path(rule.Subnetwork))
+			(!isInternal || isInSubnet(a, rule.Subnetwork))
 	}
 	if slices.ContainsFunc(d.have.Addresses, isReserved) {
 		return nil
@@ -74,7 +73,7 @@ func (d *differ) fits(address api.Address, rule api.ForwardingRule) bool {
 		return false
 	}
 	if rule.Scheme == api.SchemeInternal {
-		return rule.Subnetwork == "" || api.Path(rule.Subnetwork) == api.Path(address.Subnetwork)
+		return isInSubnet(address, rule.Subnetwork)
 	}
 	return d.want.Tier == "" || cmp.Or(address.NetworkTier, api.TierPremium) == d.want.Tier
 }

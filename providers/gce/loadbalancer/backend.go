@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
@@ -49,18 +50,34 @@ var groupsKind = rows.Kind[*api.BackendService, *api.BackendService]{
 // backendsOf returns the backends of the groups of the cluster, and those of other groups that exist.
 func (d *differ) backendsOf(have *api.BackendService, groups []model.Group) []api.Backend {
 	var out []api.Backend
-	for _, zone := range d.groupZones(groups) {
-		out = append(out, api.Backend{Group: d.groupLink(zone)})
+	for _, link := range d.groupLinks(groups) {
+		out = append(out, api.Backend{Group: link})
 	}
 	if have == nil {
 		return out
 	}
 	for _, b := range have.Backends {
-		if api.Last(b.Group) != names.InstanceGroup(d.have.ClusterID) {
+		suffix, ours := strings.CutPrefix(api.Last(b.Group), names.InstanceGroup(d.have.ClusterID))
+		if !ours || suffix != "" && !d.skipsGroups || d.mayStay(b, out) {
 			out = append(out, b)
 		}
 	}
 	return out
+}
+
+// mayStay reports whether a group that is not listed stays: it may have members that stay, or its zone does not answer
+// which groups it has.
+func (d *differ) mayStay(b api.Backend, listed []api.Backend) bool {
+	if slices.ContainsFunc(listed, func(o api.Backend) bool { return api.SameLink(o.Group, b.Group) }) {
+		return false
+	}
+	isSilent := slices.ContainsFunc(d.have.Groups, func(g model.Group) bool {
+		return g.Unread && g.Zone == api.ZoneOf(b.Group)
+	})
+	if d.skipsGroups {
+		return isSilent || len(d.unidentified) > 0
+	}
+	return isSilent && len(d.unidentified) > 0
 }
 
 // existingBackend returns the backend service with the wanted name.
@@ -79,6 +96,10 @@ func (d *differ) existingBackend() *api.BackendService {
 func (d *differ) ensureBackend(ruleDeletion, after []plan.Ref) []plan.Ref {
 	have, want := d.existingBackend(), d.want.Backend
 	want.Backends = d.backendsOf(have, d.want.Groups)
+	if d.skipsGroups && len(want.Backends) == 0 {
+		d.plan.Warnf("the backend service %s has no backends: no zone with a node has an instance group whose name begins "+
+			"with %s", want.Name, names.InstanceGroup(d.have.ClusterID))
+	}
 	if have == nil {
 		creation := backendCreation{want, d.nodeBackendProbes(), d.ownGroups(d.want.Groups)}
 		return []plan.Ref{d.add(backendKind.Create(&want), creation, after...)}

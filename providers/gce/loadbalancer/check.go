@@ -7,6 +7,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/firewalls"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
@@ -109,6 +110,9 @@ func (d *differ) removeCheck(kind, name string, shared bool, after ...plan.Ref) 
 	}
 	link := d.link(call, api.Target{Name: name})
 	check, deletion := checkOf{kind, name, link}, checkDeletion{kind, name, link}
+	if kind == kindPoolCheck && refersTo(d.want.Pool.HealthChecks, name) {
+		return nil // The pool keeps it while its change is held.
+	}
 	if d.isUsed(link) {
 		d.left = append(d.left, leftObject{link, check.exists, deletion.isUsed})
 		return nil
@@ -122,6 +126,11 @@ func (d *differ) removeCheck(kind, name string, shared bool, after ...plan.Ref) 
 		refs = append(refs, d.removeFirewall(have, check, refs...)...)
 	}
 	return refs
+}
+
+// refersTo reports whether a list of URLs has an object.
+func refersTo(links []string, name string) bool {
+	return slices.ContainsFunc(links, func(link string) bool { return api.Last(link) == name })
 }
 
 func (d *differ) checkExists(kind, name string) bool {
@@ -176,7 +185,7 @@ func (d *differ) nodeFirewall() *firewallCreation {
 	if _, exists := d.have.Firewalls[want.Name]; !exists || len(want.TargetTags) == 0 {
 		return nil
 	}
-	return &firewallCreation{kind, want, d.command(createCommand(want))}
+	return &firewallCreation{kind, want, d.command(firewalls.CreateCommand(want))}
 }
 
 // holdProbes keeps the health check of nodes, with its firewall, while a load balancer is about to refer to it. Without

@@ -8,6 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/firewalls"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
@@ -19,6 +20,9 @@ import (
 func (d *differ) ensure() error {
 	if d.have.Elsewhere != nil {
 		return cloudprovider.ImplementedElsewhere
+	}
+	if err := d.verifyTags(); err != nil {
+		return err
 	}
 	d.want.Groups = d.existingGroups(d.want.Groups)
 	rule, replaced := d.have.Rule, []plan.Ref(nil)
@@ -175,7 +179,7 @@ func (d *differ) ensureFirewalls(have *api.ForwardingRule, want api.ForwardingRu
 	if deny, ok := d.have.Firewalls[names.DenyFirewall(d.name())]; ok {
 		before = slices.Concat(after, d.removeFirewall(deny, checkOf{}, after...))
 	}
-	traffic := d.ensureFirewall(&firewallKind, d.trafficFirewall(ip), have != nil, before)
+	traffic := d.ensureFirewall(&firewalls.Kind, d.trafficFirewall(ip), have != nil, before)
 	if probes, kind := d.probeFirewall(ip); !precedesRule(probes, have) {
 		d.ensureFirewall(kind, probes, have != nil, after)
 	}
@@ -208,11 +212,6 @@ func (d *differ) removeObsolete(after []plan.Ref) {
 	} else if d.have.Backend != nil && refersTo(d.have.Backend.HealthChecks, node) {
 		d.removeCheck(kindCheck, node, true, after...)
 	}
-}
-
-// refersTo reports whether a list of URLs has an object.
-func refersTo(links []string, name string) bool {
-	return slices.ContainsFunc(links, func(link string) bool { return api.Last(link) == name })
 }
 
 // removeExternal plans the deletion of the pool with its health checks. That of nodes is deleted by whoever finds that
@@ -300,19 +299,19 @@ func keep(want model.Desired, have Observed, held []plan.Difference) model.Desir
 	}
 	if have.Pool != nil && !want.Internal {
 		kept := rows.Keep(&poolKind, []api.TargetPool{want.Pool}, []api.TargetPool{*have.Pool}, held)
-		want.Pool.SessionAffinity = kept[0].SessionAffinity
+		want.Pool.SessionAffinity, want.Pool.HealthChecks = kept[0].SessionAffinity, kept[0].HealthChecks
 	}
 	if have.Backend != nil && want.Internal && have.Backend.Name == want.Backend.Name {
 		kept := rows.Keep(&backendKind, []api.BackendService{want.Backend}, []api.BackendService{*have.Backend}, held)
 		want.Backend.Protocol = kept[0].Protocol
 	}
 	if firewall, ok := have.Firewalls[want.Firewall.Name]; ok {
-		kept := rows.Keep(&firewallKind, []api.Firewall{want.Firewall}, []api.Firewall{firewall}, held)
+		kept := rows.Keep(&firewalls.Kind, []api.Firewall{want.Firewall}, []api.Firewall{firewall}, held)
 		want.Firewall.SourceRanges, want.Firewall.Allowed = kept[0].SourceRanges, kept[0].Allowed
 		want.Firewall.Network = kept[0].Network
 	}
 	if firewall, ok := have.Firewalls[want.ProbeFirewall.Name]; ok {
-		kept := rows.Keep(&firewallKind, []api.Firewall{want.ProbeFirewall}, []api.Firewall{firewall}, held)
+		kept := rows.Keep(&firewalls.Kind, []api.Firewall{want.ProbeFirewall}, []api.Firewall{firewall}, held)
 		want.ProbeFirewall.Network = kept[0].Network
 	}
 	return want

@@ -17,6 +17,8 @@ type differ struct {
 	want model.Desired
 	have Observed
 	link func(*api.Call, api.Target) string
+	// unidentified stay members.
+	unidentified model.Unidentified
 	// skipsGroups leaves instance groups to another controller.
 	skipsGroups bool
 	// left are the objects that a deletion leaves, because others use them.
@@ -42,6 +44,13 @@ func (d *differ) isUsed(link string) bool {
 // existing returns the instances without those that do not exist.
 func (d *differ) existing(ids []string) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return d.have.Kept[missingInstance(id)] })
+}
+
+// members returns the wanted members that exist, and those of the existing ones that stay.
+func (d *differ) members(have, want []string) []string {
+	want = slices.Concat(d.existing(want), d.unidentified.In(have))
+	slices.Sort(want)
+	return slices.Compact(want)
 }
 
 // warnAs adds a warning with a reason of its own.

@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/handover"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 )
 
@@ -274,14 +275,14 @@ func TestServicesAreHandedOver(t *testing.T) {
 		"RBS annotation": {edit: func(s *v1.Service) { s.Annotations[annotation.KeyRBS] = "enabled" }},
 		"RBS annotation, ours": {edit: func(s *v1.Service) {
 			s.Annotations[annotation.KeyRBS] = "enabled"
-			s.Finalizers = []string{FinalizerExternal}
+			s.Finalizers = []string{handover.FinalizerExternal}
 		}, want: true},
 		"RBS finalizer":              {edit: func(s *v1.Service) { s.Finalizers = []string{"gke.networking.io/l4-netlb-v2"} }},
 		"RBS finalizer 3":            {edit: func(s *v1.Service) { s.Finalizers = []string{"gke.networking.io/l4-netlb-v3"} }},
 		"internal":                   {edit: func(s *v1.Service) { internal(s) }, want: true},
 		"internal, RBS annotation":   {edit: func(s *v1.Service) { internal(s).Annotations[annotation.KeyRBS] = "enabled" }, want: true},
 		"internal, subsets":          {edit: func(s *v1.Service) { internal(s) }, subsets: true},
-		"internal, subsets, ours":    {edit: func(s *v1.Service) { internal(s).Finalizers = []string{FinalizerInternal} }, subsets: true, want: true},
+		"internal, subsets, ours":    {edit: func(s *v1.Service) { internal(s).Finalizers = []string{handover.FinalizerInternal} }, subsets: true, want: true},
 		"internal, subset finalizer": {edit: func(s *v1.Service) { internal(s).Finalizers = []string{"gke.networking.io/l4-ilb-v2"} }},
 		"class":                      {edit: func(s *v1.Service) { s.Spec.LoadBalancerClass = &class }},
 	} {
@@ -289,7 +290,7 @@ func TestServicesAreHandedOver(t *testing.T) {
 			t.Parallel()
 			s := service("web", webUID, 80)
 			tc.edit(s)
-			if got := handles(s, tc.subsets); got != tc.want {
+			if got := handover.Handles(s, tc.subsets); got != tc.want {
 				t.Errorf("handles = %t, want %t", got, tc.want)
 			}
 		})

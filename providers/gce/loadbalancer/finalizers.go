@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/handover"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 )
 
@@ -19,15 +20,15 @@ func (c *Cloud) Finalizers(want *model.Desired, have Observed) []string {
 	}
 	var out []string
 	if external {
-		out = append(out, FinalizerExternal)
+		out = append(out, handover.FinalizerExternal)
 	}
 	if internal {
-		out = append(out, FinalizerInternal)
+		out = append(out, handover.FinalizerInternal)
 	}
 	return out
 }
 
 // OwnsFinalizer implements loadbalancer.FinalizerKeeper.
 func (c *Cloud) OwnsFinalizer(name string) bool {
-	return name == FinalizerExternal || name == FinalizerInternal
+	return handover.Owns(name)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/handover"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 )
 
@@ -18,14 +19,14 @@ func TestFinalizersFollowObjects(t *testing.T) {
 		keys []string
 	}{
 		"nothing":                          {},
-		"external, before its creation":    {want: &model.Desired{}, keys: []string{FinalizerExternal}},
-		"internal, before its creation":    {want: &model.Desired{Internal: true}, keys: []string{FinalizerInternal}},
-		"external, while it is deleted":    {have: Observed{Rule: external}, keys: []string{FinalizerExternal}},
-		"a pool is left":                   {have: Observed{Pool: &api.TargetPool{}}, keys: []string{FinalizerExternal}},
-		"internal, while it is deleted":    {have: Observed{Rule: internal}, keys: []string{FinalizerInternal}},
-		"a backend service is left":        {have: Observed{Backend: &api.BackendService{}}, keys: []string{FinalizerInternal}},
-		"from external to internal":        {want: &model.Desired{Internal: true}, have: Observed{Rule: external}, keys: []string{FinalizerExternal, FinalizerInternal}},
-		"from internal to external":        {want: &model.Desired{}, have: Observed{Rule: internal}, keys: []string{FinalizerExternal, FinalizerInternal}},
+		"external, before its creation":    {want: &model.Desired{}, keys: []string{handover.FinalizerExternal}},
+		"internal, before its creation":    {want: &model.Desired{Internal: true}, keys: []string{handover.FinalizerInternal}},
+		"external, while it is deleted":    {have: Observed{Rule: external}, keys: []string{handover.FinalizerExternal}},
+		"a pool is left":                   {have: Observed{Pool: &api.TargetPool{}}, keys: []string{handover.FinalizerExternal}},
+		"internal, while it is deleted":    {have: Observed{Rule: internal}, keys: []string{handover.FinalizerInternal}},
+		"a backend service is left":        {have: Observed{Backend: &api.BackendService{}}, keys: []string{handover.FinalizerInternal}},
+		"from external to internal":        {want: &model.Desired{Internal: true}, have: Observed{Rule: external}, keys: []string{handover.FinalizerExternal, handover.FinalizerInternal}},
+		"from internal to external":        {want: &model.Desired{}, have: Observed{Rule: internal}, keys: []string{handover.FinalizerExternal, handover.FinalizerInternal}},
 		"a rule that ingress-gce has made": {want: &model.Desired{}, have: Observed{Elsewhere: external}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +46,7 @@ func TestFinalizersFollowObjects(t *testing.T) {
 
 func TestFinalizersOfIngressAreNotOurs(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{finalizerExternalV2, finalizerExternalV3, finalizerInternalV2,
+	for _, name := range []string{handover.FinalizerExternalV2, handover.FinalizerExternalV3, handover.FinalizerInternalV2,
 		"service.kubernetes.io/load-balancer-cleanup"} {
 		if (&Cloud{}).OwnsFinalizer(name) {
 			t.Errorf("%s is not of this manager", name)

@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,86 +12,15 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/firewalls"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
-// defaultPriority is the priority of a firewall without one.
-const defaultPriority = 1000
-
-// firewallKind are the firewalls of traffic, and those of probes that one load balancer has.
-var firewallKind = rows.Kind[*api.Firewall, *api.FirewallPatch]{
-	Name: kindFirewall,
-	Key:  func(f *api.Firewall) string { return f.Name },
-	Rows: firewallRows(false),
-}
-
-// nodeFirewallKind are the firewalls of the probes of nodes. Earlier managers gave them the address of one load
-// balancer as the destination, which is corrected together with another change.
-var nodeFirewallKind = rows.Kind[*api.Firewall, *api.FirewallPatch]{
-	Name: kindFirewall, Key: firewallKind.Key, Rows: firewallRows(true),
-}
-
-func firewallRows(markDestination bool) []rows.Row[*api.Firewall, *api.FirewallPatch] {
-	return []rows.Row[*api.Firewall, *api.FirewallPatch]{
-		{
-			Name: "priority", Value: rows.Of(showPriority, func(f *api.Firewall) **int64 { return &f.Priority }),
-			Set: func(p *api.FirewallPatch, want *api.Firewall) { p.Priority = want.Priority },
-		},
-		{
-			Name: "network", Value: rows.Of(api.Last, func(f *api.Firewall) *string { return &f.Network }),
-			Effect: rows.Traffic("the firewall is replaced by one in another network"),
-		},
-		{
-			Name: "sourceRanges", Value: rows.Of(model.ShowRanges, func(f *api.Firewall) *[]string { return &f.SourceRanges }),
-			Set:    func(p *api.FirewallPatch, want *api.Firewall) { p.SourceRanges = rows.NonNil(want.SourceRanges) },
-			Effect: rows.Traffic("source ranges leave the firewall"),
-			Disrupts: func(have, want *api.Firewall) bool {
-				return !slices.Contains(want.SourceRanges, "0.0.0.0/0") &&
-					len(without(model.NormalizedRanges(have.SourceRanges), model.NormalizedRanges(want.SourceRanges))) > 0
-			},
-		},
-		{
-			Name: "destinationRanges", Mark: markDestination,
-			Value: rows.Of(model.ShowRanges, func(f *api.Firewall) *[]string { return &f.DestinationRanges }),
-			Set: func(p *api.FirewallPatch, want *api.Firewall) {
-				p.DestinationRanges = rows.NonNil(want.DestinationRanges)
-			},
-		},
-		{
-			// The tags follow the nodes unless they are configured.
-			Name: "targetTags", Value: rows.Set(func(f *api.Firewall) *[]string { return &f.TargetTags }), Membership: true,
-			Set:    func(p *api.FirewallPatch, want *api.Firewall) { p.TargetTags = rows.NonNil(want.TargetTags) },
-			Ignore: func(_, want *api.Firewall) bool { return len(want.TargetTags) == 0 },
-		},
-		{
-			Name: "allowed", Value: rows.Of(model.ShowPorts, func(f *api.Firewall) *[]api.Ports { return &f.Allowed }),
-			Set:    func(p *api.FirewallPatch, want *api.Firewall) { p.Allowed = rows.NonNil(want.Allowed) },
-			Effect: rows.Traffic("ports leave the firewall"),
-			Disrupts: func(have, want *api.Firewall) bool {
-				return len(without(model.SinglePorts(have.Allowed), model.SinglePorts(want.Allowed))) > 0
-			},
-		},
-		{
-			Name: "description", Value: rows.Text(func(f *api.Firewall) *string { return &f.Description }),
-			Mark:   markDestination,
-			Set:    func(p *api.FirewallPatch, want *api.Firewall) { p.Description = &want.Description },
-			Ignore: func(_, want *api.Firewall) bool { return want.Description == "" },
-		},
-	}
-}
-
-func showPriority(priority *int64) string {
-	if priority == nil {
-		return fmt.Sprint(defaultPriority)
-	}
-	return fmt.Sprint(*priority)
-}
-
 // removeFirewall plans the deletion of a firewall. It stays if the health check whose probes it allows stays; the zero
 // value names none.
 func (d *differ) removeFirewall(have api.Firewall, check checkOf, after ...plan.Ref) []plan.Ref {
-	change := firewallKind.Delete(&have)
+	change := firewalls.Kind.Delete(&have)
 	change.ID = have.Name
 	if d.isDenied(change, "delete "+have.Name) {
 		return nil
@@ -113,37 +43,39 @@ func (d *differ) ensureFirewall(kind *rows.Kind[*api.Firewall, *api.FirewallPatc
 		}
 		change := kind.Create(&want)
 		change.Membership = hasRule // It waited for the first node.
-		if d.isDenied(change, createCommand(want)) {
+		if d.isDenied(change, firewalls.CreateCommand(want)) {
 			return nil
 		}
-		return []plan.Ref{d.add(change, firewallCreation{kind, want, d.command(createCommand(want))}, after...)}
+		return []plan.Ref{d.add(change, firewallCreation{kind, want, d.command(firewalls.CreateCommand(want))}, after...)}
 	}
-	want.TargetTags = keptTags(have.TargetTags, want.TargetTags, d.want.PartialTags)
+	want.TargetTags = firewalls.KeptTags(have.TargetTags, want.TargetTags, d.want.PartialTags)
 	change, differ := kind.Update(&have, &want)
 	if replacement, replace := kind.Replace(&have, &want); replace {
 		change, differ = replacement, true
 	}
-	if !differ || d.isDenied(change, updateCommand(want)) {
+	if !differ || d.isDenied(change, firewalls.UpdateCommand(want)) {
 		return nil
 	}
 	if change.Action == plan.Delete { // of another network
 		replaced := d.add(change, firewallDeletion{name: want.Name, command: d.command("delete " + want.Name)})
-		return []plan.Ref{d.add(kind.Create(&want), firewallCreation{kind, want, d.command(createCommand(want))},
+		return []plan.Ref{d.add(kind.Create(&want), firewallCreation{kind, want, d.command(firewalls.CreateCommand(want))},
 			append(after, replaced)...)}
 	}
 	var patch api.FirewallPatch
 	kind.Set(&patch, &want, change.Fields)
-	return []plan.Ref{d.add(change, firewallUpdate{want.Name, patch, d.command(updateCommand(want))}, after...)}
+	return []plan.Ref{d.add(change, firewallUpdate{want.Name, patch, d.command(firewalls.UpdateCommand(want))}, after...)}
 }
 
-// keptTags returns the wanted tags of a firewall, with all that it has while those of some nodes are not known.
-func keptTags(have, want []string, partial bool) []string {
-	if !partial || len(want) == 0 {
-		return want
+// verifyTags returns an error if a firewall has to be created and no tag can select its nodes: they would receive no
+// traffic.
+func (d *differ) verifyTags() error {
+	_, hasTraffic := d.have.Firewalls[d.want.Firewall.Name]
+	_, hasProbes := d.have.Firewalls[d.want.ProbeFirewall.Name]
+	if hasTraffic && hasProbes || len(d.want.Firewall.TargetTags) > 0 || len(d.want.Untagged) == 0 {
+		return nil
 	}
-	kept := slices.Concat(want, have)
-	slices.Sort(kept)
-	return slices.Compact(kept)
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: api.FirewallsInsert.String(),
+		Err: errors.New(model.UntaggedWarning(d.want.Untagged))}
 }
 
 // trafficFirewall returns the wanted firewall for an address.
@@ -157,10 +89,10 @@ func (d *differ) trafficFirewall(ip string) api.Firewall {
 func (d *differ) probeFirewall(ip string) (api.Firewall, *rows.Kind[*api.Firewall, *api.FirewallPatch]) {
 	f := d.want.ProbeFirewall
 	if d.want.SharedCheck || d.want.Internal {
-		return f, &nodeFirewallKind
+		return f, &firewalls.NodeKind
 	}
 	f.Description, f.DestinationRanges = names.FirewallDescription(model.ServiceName(d.key), ip), []string{ip}
-	return f, &firewallKind
+	return f, &firewalls.Kind
 }
 
 // isDenied reports whether the project of the network has denied a change lately. A warning has the command that
@@ -178,29 +110,6 @@ func (d *differ) isDenied(change plan.Change, command string) bool {
 // command returns the command that makes a change of a firewall.
 func (d *differ) command(arguments string) string {
 	return "gcloud compute firewall-rules " + arguments + " --project " + d.have.Environment.NetworkProject
-}
-
-func createCommand(f api.Firewall) string {
-	return fmt.Sprintf("create %s --network %s --priority %s%s", f.Name, api.Last(f.Network), showPriority(f.Priority),
-		arguments(f))
-}
-
-func updateCommand(f api.Firewall) string { return "update " + f.Name + arguments(f) }
-
-// arguments returns the arguments of a command that describe a firewall.
-func arguments(f api.Firewall) string {
-	var allowed []string
-	for _, p := range f.Allowed {
-		for _, port := range p.Ports {
-			allowed = append(allowed, p.Protocol+":"+port)
-		}
-	}
-	out := fmt.Sprintf(" --description '%s' --allow %s --source-ranges %s --target-tags %s", f.Description,
-		strings.Join(allowed, ","), strings.Join(f.SourceRanges, ","), strings.Join(f.TargetTags, ","))
-	if len(f.DestinationRanges) > 0 {
-		out += " --destination-ranges " + strings.Join(f.DestinationRanges, ",")
-	}
-	return out
 }
 
 // allowDenial returns nil for a change that the project of a shared network denies, and notes it.
@@ -268,29 +177,8 @@ func (s firewallUpdate) Do(ctx context.Context, w writer, ids *plan.Handles) err
 		}
 		patch.DestinationRanges = &ranges
 	}
-	err := w.firewalls.patch(ctx, s.name, patch, func(f *api.Firewall) { patchFirewall(f, patch) })
+	err := w.firewalls.patch(ctx, s.name, patch, func(f *api.Firewall) { firewalls.Patch(f, patch) })
 	return w.allowDenial(err, s.name, plan.Update, s.command)
-}
-
-// patchFirewall makes a change in the snapshot.
-func patchFirewall(f *api.Firewall, p api.FirewallPatch) {
-	set := func(list *[]string, value *[]string) {
-		if value != nil {
-			*list = *value
-		}
-	}
-	set(&f.SourceRanges, p.SourceRanges)
-	set(&f.DestinationRanges, p.DestinationRanges)
-	set(&f.TargetTags, p.TargetTags)
-	if p.Allowed != nil {
-		f.Allowed = *p.Allowed
-	}
-	if p.Priority != nil {
-		f.Priority = p.Priority
-	}
-	if p.Description != nil {
-		f.Description = *p.Description
-	}
 }
 
 // firewallDeletion deletes a firewall. That of the traffic is the last object of a load balancer.

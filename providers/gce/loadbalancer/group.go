@@ -48,7 +48,7 @@ func (d *differ) ensureGroups(groups []model.Group) []plan.Ref {
 			refs = append(refs, after...)
 		}
 		if change, differ := groupMemberKind.Update(&have, &want); differ && !have.Unread {
-			step := groupUpdate{want, without(have.Members, want.Members)}
+			step := groupUpdate{want, model.Without(have.Members, want.Members)}
 			refs = append(refs, d.add(change, step, after...))
 		}
 	}
@@ -56,15 +56,29 @@ func (d *differ) ensureGroups(groups []model.Group) []plan.Ref {
 }
 
 // existingGroups returns groups without the instances that do not exist, and none for a zone without others that has no
-// group yet: the zone may not exist either.
+// group yet: the zone may not exist either. Groups with members that stay are among them.
 func (d *differ) existingGroups(groups []model.Group) []model.Group {
+	in := func(list []model.Group, zone string) (model.Group, bool) {
+		i := slices.IndexFunc(list, func(g model.Group) bool { return g.Zone == zone })
+		if i < 0 {
+			return model.Group{Zone: zone}, false
+		}
+		return list[i], true
+	}
 	var out []model.Group
 	for _, g := range groups {
+		have, exists := in(d.have.Groups, g.Zone)
 		all := len(g.Members)
-		g.Members = d.existing(g.Members)
-		isNew := !slices.ContainsFunc(d.have.Groups, func(have model.Group) bool { return have.Zone == g.Zone })
-		if all == 0 || len(g.Members) > 0 || !isNew {
+		g.Members = d.members(have.Members, g.Members)
+		g.Members = g.Members[:min(len(g.Members), model.MaxMembers)]
+		if all == 0 || len(g.Members) > 0 || exists {
 			out = append(out, g)
+		}
+	}
+	for _, have := range d.have.Groups {
+		stay := d.unidentified.In(have.Members)
+		if _, isWanted := in(groups, have.Zone); !isWanted && len(stay) > 0 {
+			out = append(out, model.Group{Zone: have.Zone, Members: stay})
 		}
 	}
 	return out
@@ -83,21 +97,29 @@ func (d *differ) ownGroups(groups []model.Group) []model.Group {
 	return groups
 }
 
-// groupZones returns the zones whose groups are backends.
-func (d *differ) groupZones(groups []model.Group) []string {
-	if d.skipsGroups {
-		groups = d.have.Groups
+// groupLinks returns the links of the groups that are backends: those of zones with nodes.
+func (d *differ) groupLinks(groups []model.Group) []string {
+	var links []string
+	for _, g := range groups {
+		if !d.skipsGroups {
+			links = append(links, d.groupLink(g.Zone))
+			continue
+		}
+		for _, other := range d.have.Groups {
+			if other.Zone == g.Zone && !other.Unread {
+				links = append(links, d.groupLink(g.Zone)+other.Suffix)
+			}
+		}
 	}
-	zones := make([]string, len(groups))
-	for i, g := range groups {
-		zones[i] = g.Zone
-	}
-	return zones
+	return links
 }
 
 // removeGroups plans the deletion of the groups that nothing uses.
 func (d *differ) removeGroups(after ...plan.Ref) []plan.Ref {
 	var refs []plan.Ref
+	if d.skipsGroups {
+		return nil
+	}
 	for _, g := range d.have.Groups {
 		link := d.groupLink(g.Zone)
 		if g.Unread { // The deletion of a Service does not wait for a zone. The next one deletes the group.
@@ -105,9 +127,6 @@ func (d *differ) removeGroups(after ...plan.Ref) []plan.Ref {
 			continue
 		}
 		deletion := groupDeletion{g.Zone, link}
-		if d.skipsGroups {
-			continue
-		}
 		if d.isUsed(link) {
 			d.left = append(d.left, leftObject{link, deletion.exists, deletion.isUsed})
 			continue
@@ -212,13 +231,13 @@ func (w writer) updateGroup(ctx context.Context, want model.Group, remove []stri
 	remove = slices.DeleteFunc(slices.Clone(remove), func(id string) bool { return !slices.Contains(group.Members, id) })
 	err := inBatches(remove, cloudapi.NotFound, func(ids []string) error {
 		return w.changeGroup(ctx, api.InstanceGroupsRemoveInstances, want.Zone, ids, func(g *model.Group) {
-			g.Members = without(g.Members, ids)
+			g.Members = model.Without(g.Members, ids)
 		})
 	})
 	if err != nil {
 		return err
 	}
-	return inBatches(without(want.Members, group.Members), cloudapi.AlreadyExists, func(ids []string) error {
+	return inBatches(model.Without(want.Members, group.Members), cloudapi.AlreadyExists, func(ids []string) error {
 		return w.changeGroup(ctx, api.InstanceGroupsAddInstances, want.Zone, ids, func(g *model.Group) {
 			g.Members = slices.Sorted(slices.Values(slices.Concat(g.Members, ids)))
 		})

@@ -240,6 +240,68 @@ func TestGroupsOfAnotherControllerAreUsed(t *testing.T) {
 	r.verify(map[string][]string{"instanceGroups": {group}})
 }
 
+// The groups of another controller are those whose names begin as ours do, in zones with nodes.
+func TestBackendsAreGroupsOfAnotherController(t *testing.T) {
+	t.Parallel()
+	type groups map[string][]string // names by zone
+	for name, tc := range map[string]struct {
+		groups groups
+		nodes  []*v1.Node
+		want   []string
+		warns  bool
+	}{
+		"exact name":             {groups{"r1-b": {group}}, []*v1.Node{node("r1-b", "node-1")}, []string{"r1-b/" + group}, false},
+		"other names":            {groups{"r1-b": {group + "-1", group + "x"}}, []*v1.Node{node("r1-b", "node-1")}, []string{"r1-b/" + group + "-1", "r1-b/" + group + "x"}, false},
+		"a zone without nodes":   {groups{"r1-b": {group}, "r1-c": {group}}, []*v1.Node{node("r1-b", "node-1")}, []string{"r1-b/" + group}, false},
+		"none":                   {groups{"r1-b": {"other"}, "r1-c": {group}}, []*v1.Node{node("r1-b", "node-1")}, nil, true},
+		"none of several groups": {groups{"r2-b": {group}, "r1-c": {group}}, []*v1.Node{node("r1-b", "node-1")}, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := config.Global{SubnetworkName: "s", AlphaFeatures: []string{config.FeatureSkipGroups}}
+			r := newRig(t, cfg)
+			put := func(zone, name string) {
+				r.put("zones/"+zone+"/instanceGroups/"+name, map[string]any{"name": name,
+					"zone": "https://www.googleapis.com/compute/v1/projects/p/zones/" + zone})
+			}
+			for zone, list := range tc.groups {
+				for _, name := range list {
+					put(zone, name)
+				}
+			}
+			verify := func(when string, want ...string) {
+				t.Helper()
+				list, _ := r.object(t, "regions/r1/backendServices/"+web)["backends"].([]any)
+				var have []string
+				for _, b := range list {
+					link := b.(map[string]any)["group"].(string)
+					have = append(have, api.ZoneOf(link)+"/"+api.Last(link))
+				}
+				if slices.Sort(have); !slices.Equal(have, want) {
+					t.Errorf("%s: backends %q, want %q", when, have, want)
+				}
+			}
+			s := internal(service("web", webUID, 80))
+			warnings := r.plan(s, tc.nodes...).Warnings
+			if warns := len(warnings) == 1 && strings.Contains(warnings[0], "no backends"); warns != tc.warns {
+				t.Errorf("warnings %q", warnings)
+			}
+			r.ensure(s, tc.nodes...)
+			verify("created", tc.want...)
+			put("r1-d", group)
+			r.takeOver(cfg, s)
+			r.ensure(s, tc.nodes...)
+			r.verifyChanges()
+			r.update(s, append(tc.nodes, node("r1-d", "node-2"))...)
+			verify("a zone joins", append(tc.want, "r1-d/"+group)...)
+			r.update(s, append(tc.nodes, unidentified("node-2"))...)
+			verify("its node has no provider ID", append(tc.want, "r1-d/"+group)...)
+			r.update(s, tc.nodes...)
+			verify("it leaves", tc.want...)
+		})
+	}
+}
+
 func TestGroupsHaveInstancesOfOneSubnet(t *testing.T) {
 	t.Parallel()
 	nodes := []model.Node{{Instance: "r1-b/node-1", Subnet: ""}, {Instance: "r1-b/node-2", Subnet: "s"}, {Instance: "r1-b/node-3", Subnet: "other"}}

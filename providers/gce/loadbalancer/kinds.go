@@ -1,6 +1,9 @@
 package loadbalancer
 
-import lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+import (
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/firewalls"
+)
 
 // The kinds of objects in plans. The forwarding rule has the address, and is the load balancer. Members are kinds of
 // their own, because only they change when nodes join and leave.
@@ -14,5 +17,5 @@ const (
 	kindCheck        = "health check"
 	kindGroup        = "instance group"
 	kindGroupMembers = "group members"
-	kindFirewall     = "firewall"
+	kindFirewall     = firewalls.Name
 )

@@ -3,7 +3,8 @@
 // rule to a regional backend service with an instance group in each zone. Its files have the order of a sync, and
 // each refers only to earlier ones:
 //
-//   - package model: the objects that should exist; handover.go: whose load balancers this manager makes;
+//   - package handover: whose load balancers this manager makes; model: the objects that should exist; firewalls: the
+//     comparison of firewalls;
 //   - collection.go, store.go, observe.go, shared.go: the existing objects, and the snapshot of them;
 //   - kinds.go, writer.go, left.go and differ.go: what the changes of all kinds of objects use;
 //   - rule.go, address.go, firewall.go, check.go, pool.go, group.go and backend.go: a kind of object each;
@@ -13,6 +14,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"context"
 
 	v1 "k8s.io/api/core/v1"
@@ -26,7 +28,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
+	"github.com/unified-ccm/unified-ccm/providers/gce/instances"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/handover"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/subnet"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
@@ -40,8 +44,8 @@ type Options struct {
 	ClusterID func(context.Context) (string, error)
 	// InstanceID returns the instance in a provider ID, and an error for those of other clouds. It makes no calls.
 	InstanceID func(providerID string) (string, error)
-	// NodeTags returns the network tags that select instances, and whether those of all are known.
-	NodeTags func(ctx context.Context, instances []string) (tags []string, complete bool, err error)
+	// NodeTags returns the network tags that select instances.
+	NodeTags func(ctx context.Context, ids []string) (instances.Tags, error)
 	// Annotate writes the name of the pool or backend service into an annotation of the Service.
 	Annotate bool
 	Clock    clock.PassiveClock
@@ -68,7 +72,7 @@ func New(o Options) *Cloud {
 	if o.Clock == nil {
 		o.Clock = clocks.OrReal(nil)
 	}
-	return &Cloud{options: o, store: newStore(o.API, o.ClusterID, o.Clock),
+	return &Cloud{options: o, store: newStore(o.API, o.ClusterID, o.Config.Has(config.FeatureSkipGroups), o.Clock),
 		subnets: subnet.New(o.API, o.Config, o.Clock)}
 }
 
@@ -80,7 +84,19 @@ func (c *Cloud) Reference(*v1.Service) lbcommon.Reference { return lbcommon.Refe
 
 // Handles implements loadbalancer.ClassFilter: ingress-gce makes the load balancers of some Services.
 func (c *Cloud) Handles(service *v1.Service) bool {
-	return handles(service, c.options.Config.Has(config.FeatureSubsets))
+	return handover.Handles(service, c.options.Config.Has(config.FeatureSubsets))
+}
+
+// Scheme returns the scheme of the forwarding rule that this manager has made for a Service; "" without one.
+func (c *Cloud) Scheme(ctx context.Context, service *v1.Service) (string, error) {
+	if err := c.store.rules.refresh(ctx, true); err != nil {
+		return "", err
+	}
+	rule := c.store.rules.find(names.Balancer(string(service.UID)))
+	if rule == nil || !isOurs(*rule) {
+		return "", nil
+	}
+	return cmp.Or(rule.Scheme, api.SchemeExternal), nil
 }
 
 // SharedState implements loadbalancer.Cloud.
@@ -98,8 +114,9 @@ func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (model.Shared
 		return s, err
 	}
 	s.Subnetwork, s.Legacy = around.Subnetwork, around.Legacy
-	tags, complete, err := c.options.NodeTags(ctx, model.InstancesOf(model.NodesOf(nodes, c.options.InstanceID)))
-	s.NodeTags, s.PartialTags = tags, !complete
+	tags, err := c.options.NodeTags(ctx, model.InstancesOf(model.NodesOf(nodes, c.options.InstanceID)))
+	s.NodeTags, s.Untagged = tags.Tags, tags.Untagged
+	s.PartialTags = tags.Partial || len(model.UnidentifiedOf(nodes)) > 0
 	return s, err
 }
 
@@ -119,8 +136,11 @@ func (c *Cloud) link(e api.Environment) func(*api.Call, api.Target) string {
 func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node,
 	shared model.SharedState) (model.Desired, error) {
 	want, err := model.New(key, in, model.NodesOf(nodes, c.options.InstanceID), shared, c.link(shared.Environment))
-	if misnamed := model.Misnamed(nodes, c.options.InstanceID); misnamed != "" {
-		want.Warnings = append(want.Warnings, misnamed)
+	want.Unidentified = model.UnidentifiedOf(nodes)
+	for _, warning := range []string{model.Misnamed(nodes, c.options.InstanceID), model.UnidentifiedWarning(nodes)} {
+		if warning != "" {
+			want.Warnings = append(want.Warnings, warning)
+		}
 	}
 	return want, err
 }
@@ -142,7 +162,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *model.Desired, have Observed) (plan
 		d.remove()
 		return d.plan, nil
 	}
-	d.want = *want
+	d.want, d.unidentified = *want, want.Unidentified
 	err := d.ensure()
 	return d.plan, err
 }
@@ -151,6 +171,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *model.Desired, have Observed) (plan
 func (c *Cloud) DiffMembers(key lbcommon.Key, _ intent.Service, nodes []*v1.Node, shared model.SharedState,
 	have Observed) (plan.Plan, error) {
 	d := c.differ(key, have)
+	d.unidentified = model.UnidentifiedOf(nodes)
 	d.planMembers(model.NodesOf(nodes, c.options.InstanceID), shared)
 	return d.plan, nil
 }
@@ -168,9 +189,9 @@ func (c *Cloud) Bind(key lbcommon.Key, have Observed, p plan.Plan) plan.Plan {
 // DesiredRecord implements loadbalancer.RecordKeeper.
 func (c *Cloud) DesiredRecord(want model.Desired) lbcommon.AppliedRecord {
 	fields := want.Fields
-	want.Fields, want.Warnings, want.Groups = nil, nil, nil
+	want.Fields, want.Warnings, want.Groups, want.Unidentified = nil, nil, nil, nil
 	want.Pool.Instances, want.Firewall.TargetTags, want.ProbeFirewall.TargetTags = nil, nil, nil
-	want.PartialTags = false
+	want.PartialTags, want.Untagged = false, nil
 	return applied.New(applied.Digest(want), "", fields)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/firewalls"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
@@ -23,7 +24,7 @@ func (d *differ) planMembers(nodes []model.Node, shared model.SharedState) {
 		have := existingPool(*d.have.Pool)
 		want := have
 		want.Instances, _ = model.PoolMembers(nodes, shared.Environment.Region, nil)
-		want.Instances = d.existing(want.Instances)
+		want.Instances = d.members(have.Instances, want.Instances)
 		d.ensureMembers(have, want)
 	} else {
 		groups, _ := model.GroupsOf(nodes, shared, nil)
@@ -63,14 +64,14 @@ func (d *differ) planTags(shared model.SharedState) {
 			continue
 		}
 		want := have
-		want.TargetTags = keptTags(have.TargetTags, shared.NodeTags, shared.PartialTags)
-		change, differ := firewallKind.Update(&have, &want)
-		if !differ || d.isDenied(change, updateCommand(want)) {
+		want.TargetTags = firewalls.KeptTags(have.TargetTags, shared.NodeTags, shared.PartialTags)
+		change, differ := firewalls.Kind.Update(&have, &want)
+		if !differ || d.isDenied(change, firewalls.UpdateCommand(want)) {
 			continue
 		}
 		var patch api.FirewallPatch
-		firewallKind.Set(&patch, &want, change.Fields)
-		d.add(change, firewallUpdate{name, patch, d.command(updateCommand(want))})
+		firewalls.Kind.Set(&patch, &want, change.Fields)
+		d.add(change, firewallUpdate{name, patch, d.command(firewalls.UpdateCommand(want))})
 	}
 }
 

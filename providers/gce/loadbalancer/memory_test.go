@@ -112,10 +112,12 @@ func (m *memory) List(_ context.Context, call *api.Call, at api.Target, query ur
 		return out, nil
 	}
 	name, _ := strings.CutPrefix(query.Get("filter"), "name eq ")
+	name, isPrefix := strings.CutSuffix(name, ".*")
 	var out []json.RawMessage
 	for _, path := range slices.Sorted(maps.Keys(m.objects)) {
 		parts := strings.Split(path, "/")
-		if len(parts) >= 3 && parts[len(parts)-2] == call.Collection && (name == "" || parts[len(parts)-1] == name) {
+		if len(parts) >= 3 && parts[len(parts)-2] == call.Collection && (name == "" || parts[len(parts)-1] == name ||
+			isPrefix && strings.HasPrefix(parts[len(parts)-1], name)) {
 			out = append(out, encode(m.objects[path]))
 		}
 	}

@@ -175,7 +175,7 @@ func (s *store) observed(key lbcommon.Key, clusterID string, e api.Environment) 
 	for _, group := range s.groups.All() {
 		o.Groups = append(o.Groups, group)
 	}
-	sorting.Func(o.Groups, func(a, b model.Group) int { return strings.Compare(a.Zone, b.Zone) })
+	sorting.Func(o.Groups, func(a, b model.Group) int { return strings.Compare(a.Zone+a.Suffix, b.Zone+b.Suffix) })
 	s.findUses(&o, name)
 	return o
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 )
 
 // firstMembers is the number of instances with which a pool is created; the others are added to it.
@@ -29,7 +30,8 @@ var poolKind = rows.Kind[*api.TargetPool, *poolChange]{
 		},
 		{
 			Name: "healthChecks", Value: rows.Of(showLinks, func(p *api.TargetPool) *[]string { return &p.HealthChecks }),
-			Set: func(c *poolChange, want *api.TargetPool) { c.check = want.HealthChecks[0] },
+			Set:    func(c *poolChange, want *api.TargetPool) { c.check = want.HealthChecks[0] },
+			Effect: rows.Traffic("the health check of the target pool is replaced"),
 		},
 	},
 }
@@ -87,32 +89,44 @@ func (d *differ) replacesPool() (plan.Change, bool) {
 // ensurePool plans the pool. The deletion of one that is replaced waits for that of its forwarding rule.
 func (d *differ) ensurePool(replaced *plan.Change, ruleDeletion, checks []plan.Ref) []plan.Ref {
 	want := d.want.Pool
-	want.Instances = d.existing(want.Instances)
-	if d.have.Pool == nil || replaced != nil {
-		after := checks
-		if replaced != nil {
-			after = append(slices.Clone(checks), d.add(*replaced, poolDeletion{want.Name}, ruleDeletion...))
-		}
-		change := poolKind.Create(&want)
-		change.Fields = append(change.Fields, memberKind.Create(&want).Fields...)
-		return []plan.Ref{d.add(change, poolCreation{want, d.nodePoolProbes()}, after...)}
+	var have api.TargetPool
+	if d.have.Pool != nil {
+		have = existingPool(*d.have.Pool)
 	}
-	have := existingPool(*d.have.Pool)
-	var refs []plan.Ref
+	want.Instances = d.members(have.Instances, want.Instances)
+	if d.have.Pool == nil {
+		return []plan.Ref{d.createPool(want, checks)}
+	}
+	refs, after := []plan.Ref(nil), checks
+	if replaced != nil {
+		// The health check is a change of its own, which may be held.
+		successor := want
+		successor.HealthChecks = have.HealthChecks
+		deletion := d.add(*replaced, poolDeletion{want.Name}, ruleDeletion...)
+		refs = []plan.Ref{d.createPool(successor, append(slices.Clone(checks), deletion))}
+		after = refs
+	} else {
+		d.ensureMembers(have, want)
+	}
 	if change, differ := poolKind.Update(&have, &want); differ {
 		var set poolChange
 		poolKind.Set(&set, &want, change.Fields)
 		refs = append(refs, d.add(change, poolUpdate{want.Name, have.HealthChecks, set.check, d.nodePoolProbes()},
-			checks...))
+			after...))
 	}
-	d.ensureMembers(have, want)
 	return refs
+}
+
+func (d *differ) createPool(want api.TargetPool, after []plan.Ref) plan.Ref {
+	change := poolKind.Create(&want)
+	change.Fields = append(change.Fields, memberKind.Create(&want).Fields...)
+	return d.add(change, poolCreation{want, d.nodePoolProbes()}, after...)
 }
 
 // ensureMembers plans the change of a pool's members.
 func (d *differ) ensureMembers(have, want api.TargetPool) {
 	if change, differ := memberKind.Update(&have, &want); differ {
-		d.add(change, memberUpdate{want.Name, without(want.Instances, have.Instances), without(have.Instances,
+		d.add(change, memberUpdate{want.Name, model.Without(want.Instances, have.Instances), model.Without(have.Instances,
 			want.Instances)})
 	}
 }

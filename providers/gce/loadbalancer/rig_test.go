@@ -17,6 +17,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
+	"github.com/unified-ccm/unified-ccm/providers/gce/instances"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
@@ -40,6 +41,8 @@ type rig struct {
 	tags       []string
 	// partialTags is set while the tags of some nodes are not known.
 	partialTags bool
+	// untagged are the instances that firewalls cannot select.
+	untagged []string
 	// cluster is the ID of the cluster.
 	cluster string
 }
@@ -58,7 +61,9 @@ func (r *rig) restart(cfg config.Global) {
 	r.cloud = New(Options{
 		API: r.memory, Config: cfg, InstanceID: ids.Parse, Clock: r.clock,
 		ClusterID: func(context.Context) (string, error) { return r.cluster, nil },
-		NodeTags:  func(context.Context, []string) ([]string, bool, error) { return r.tags, !r.partialTags, nil },
+		NodeTags: func(context.Context, []string) (instances.Tags, error) {
+			return instances.Tags{Tags: r.tags, Untagged: r.untagged, Partial: r.partialTags || len(r.untagged) > 0}, nil
+		},
 	})
 	r.events = record.NewFakeRecorder(1000)
 	r.controller = lbcommon.New(lbcommon.Options{Provider: names.Scheme, Clock: r.clock,

@@ -149,7 +149,7 @@ func (d *differ) staticAddress(have *api.ForwardingRule) (*api.Address, error) {
 	if chosen == "" {
 		return nil, nil //nolint:nilnil // no address is chosen
 	}
-	i := slices.IndexFunc(d.have.Addresses, func(a api.Address) bool { return a.Address == chosen || a.Name == chosen })
+	i := slices.IndexFunc(d.have.Addresses, func(a api.Address) bool { return d.isChosen(a, have) })
 	if i >= 0 {
 		return d.reservedAddress(&d.have.Addresses[i])
 	}
@@ -165,6 +165,22 @@ func (d *differ) staticAddress(have *api.ForwardingRule) (*api.Address, error) {
 	}
 	return nil, d.invalid("no address of the region %s has this IP address or name: reserve it, in the project %s",
 		d.have.Environment.Region, d.have.Environment.Project)
+}
+
+// isChosen reports whether the Service chooses an address, by its name or by its IP address. Another network may have
+// an internal one with the same IP address.
+func (d *differ) isChosen(a api.Address, have *api.ForwardingRule) bool {
+	subnetwork := d.want.Rule.Subnetwork
+	if subnetwork == "" && have != nil {
+		subnetwork = have.Subnetwork
+	}
+	return a.Name == d.want.Static || a.Address == d.want.Static &&
+		(!d.want.Internal || a.AddressType != api.SchemeInternal || isInSubnet(a, subnetwork))
+}
+
+// isInSubnet reports whether an internal address is one of a subnet; "" is one that is not known.
+func isInSubnet(a api.Address, subnetwork string) bool {
+	return subnetwork == "" || api.Path(a.Subnetwork) == api.Path(subnetwork)
 }
 
 // reservedAddress returns a reserved address, and an error if the load balancer cannot have it.
@@ -196,7 +212,8 @@ func (d *differ) checkUsers(a *api.Address) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.have.Rules)) {
 		rule := d.have.Rules[name]
-		if rule.Name != d.name() && rule.IPAddress == a.Address && model.Overlap(rule, d.want.Rule) {
+		if rule.Name != d.name() && rule.IPAddress == a.Address && model.Overlap(rule, d.want.Rule) &&
+			(!d.want.Internal || rule.Network == "" || api.Path(rule.Network) == api.Path(d.want.Rule.Network)) {
 			return d.invalid("the forwarding rule %s has it, with %s ports of the range %s", rule.Name, rule.IPProtocol,
 				cmp.Or(rule.PortRange, strings.Join(rule.Ports, ", "), "all"))
 		}

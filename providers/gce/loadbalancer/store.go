@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,8 +44,10 @@ type store struct {
 	backends   *collection[api.BackendService, *api.BackendService]
 	checks     *collection[api.HealthCheck, *api.HealthCheck]
 	firewalls  *collection[api.Firewall, *api.Firewall]
-	// groups are the instance groups of the cluster, by zone.
-	groups *snapshot.Table[model.Group]
+	// groups are the instance groups of the cluster, by zone. With othersGroups, they are of another controller: all whose
+	// names begin as those of ours.
+	groups       *snapshot.Table[model.Group]
+	othersGroups bool
 
 	// sharing is locked while an object of all Services is changed, by its link. using counts the Services that are about
 	// to refer to it.
@@ -65,10 +68,11 @@ type denial struct {
 	at              time.Time
 }
 
-func newStore(client api.API, clusterID func(context.Context) (string, error), c clock.PassiveClock) *store {
+func newStore(client api.API, clusterID func(context.Context) (string, error), othersGroups bool,
+	c clock.PassiveClock) *store {
 	state := snapshot.NewStore(c)
 	s := &store{
-		api: client, clusterID: clusterID, clock: c, state: state,
+		api: client, clusterID: clusterID, clock: c, state: state, othersGroups: othersGroups,
 		using: map[string]int{}, denied: map[string]denial{}, kept: map[string]time.Time{},
 		rules: newCollection[api.ForwardingRule](client, state, snapshotAge, calls{api.ForwardingRulesList,
 			api.ForwardingRulesGet, api.ForwardingRulesInsert, api.ForwardingRulesPatch, api.ForwardingRulesDelete}),
@@ -86,7 +90,7 @@ func newStore(client api.API, clusterID func(context.Context) (string, error), c
 			insert: api.FirewallsInsert, update: api.FirewallsPatch, remove: api.FirewallsDelete}),
 	}
 	s.groups = snapshot.NewTable(state, snapshot.Kind[model.Group]{
-		ID: func(g model.Group) string { return g.Zone }, MaxAge: snapshotAge, List: s.listGroups,
+		ID: func(g model.Group) string { return g.Zone + g.Suffix }, MaxAge: snapshotAge, List: s.listGroups,
 	})
 	return s
 }
@@ -102,19 +106,15 @@ func (s *store) listGroups(ctx context.Context) ([]model.Group, error) {
 		return nil, err
 	}
 	name := names.InstanceGroup(clusterID)
-	documents, err := s.api.List(ctx, api.InstanceGroupsList, api.Target{}, url.Values{"filter": {"name eq " + name}})
-	silent, err := api.Unreachable(err)
+	found, silent, err := s.findGroups(ctx, name)
 	if err != nil {
 		return nil, err
-	}
-	found, err := api.ParseAll[api.InstanceGroup](documents)
-	if err != nil {
-		return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: api.InstanceGroupsList.String(), Err: err}
 	}
 	var out []model.Group
 	for _, g := range found {
 		zone := api.Last(g.Zone)
-		if g.Name != name || names.RegionOf(zone) != e.Region {
+		suffix, ok := strings.CutPrefix(g.Name, name)
+		if !ok || suffix != "" && !s.othersGroups || names.RegionOf(zone) != e.Region {
 			continue
 		}
 		members, err := s.listMembers(ctx, zone, name)
@@ -127,7 +127,7 @@ func (s *store) listGroups(ctx context.Context) ([]model.Group, error) {
 		case err != nil:
 			return nil, err
 		}
-		out = append(out, model.Group{Zone: zone, Members: members})
+		out = append(out, model.Group{Zone: zone, Suffix: suffix, Members: members})
 	}
 	for _, zone := range silent {
 		if names.RegionOf(zone) == e.Region {
@@ -137,8 +137,27 @@ func (s *store) listGroups(ctx context.Context) ([]model.Group, error) {
 	return out, nil
 }
 
-// listMembers returns the instances of a group.
+// findGroups returns the groups with a name, or with one that begins so, and the zones that did not answer.
+func (s *store) findGroups(ctx context.Context, name string) (found []api.InstanceGroup, silent []string, err error) {
+	filter := "name eq " + name
+	if s.othersGroups {
+		filter += ".*"
+	}
+	documents, err := s.api.List(ctx, api.InstanceGroupsList, api.Target{}, url.Values{"filter": {filter}})
+	if silent, err = api.Unreachable(err); err != nil {
+		return nil, nil, err
+	}
+	if found, err = api.ParseAll[api.InstanceGroup](documents); err != nil {
+		return nil, nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: api.InstanceGroupsList.String(), Err: err}
+	}
+	return found, silent, nil
+}
+
+// listMembers returns the instances of a group; those of another controller are not read.
 func (s *store) listMembers(ctx context.Context, zone, name string) ([]string, error) {
+	if s.othersGroups {
+		return nil, nil
+	}
 	documents, err := s.api.List(ctx, api.InstanceGroupsListInstances, api.Target{Zone: zone, Name: name}, nil)
 	if err != nil {
 		return nil, err

@@ -118,6 +118,53 @@ func TestAddressesOfOthers(t *testing.T) {
 	}
 }
 
+// Other networks have the same internal addresses.
+func TestInternalAddressesOfOtherNetworks(t *testing.T) {
+	t.Parallel()
+	const taken, links = "10.0.0.5", "https://www.googleapis.com/compute/v1/projects/p/"
+	address := func(name, subnet string, users ...any) func(*rig) {
+		return func(r *rig) {
+			r.put("regions/r1/addresses/"+name, map[string]any{"name": name, "address": taken, "addressType": "INTERNAL",
+				"subnetwork": links + "regions/r1/subnetworks/" + subnet, "users": users})
+		}
+	}
+	rule := func(network string) func(*rig) {
+		return func(r *rig) {
+			address("static", "s")(r)
+			r.put(rulePath+"other", map[string]any{"name": "other", "IPAddress": taken, "IPProtocol": "TCP", "ports": []any{"80"},
+				"loadBalancingScheme": "INTERNAL", "backendService": links + "regions/r1/backendServices/other",
+				"network": links + "global/networks/" + network})
+		}
+	}
+	machine := links + "zones/r1-b/instances/vm"
+	for name, tc := range map[string]struct {
+		put  func(*rig)
+		text string
+	}{
+		"a machine of another network": {put: address("a", "elsewhere", machine)},
+		"a machine of this network":    {put: address("a", "s", machine), text: "instances/vm has it"},
+		"a rule of another network":    {put: rule("other")},
+		"a rule of this network":       {put: rule("n"), text: "the forwarding rule other has it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := config.Global{SubnetworkName: "s"}
+			r := newRig(t, cfg)
+			s, n := internal(service("web", webUID, 80)), node("r1-b", "node-1")
+			s.Spec.LoadBalancerIP = taken
+			r.ensure(s, n)
+			tc.put(r)
+			r.takeOver(cfg, s)
+			if tc.text != "" {
+				r.fails(tc.text, s, n)
+				return
+			}
+			r.ensure(s, n)
+			r.verifyChanges()
+		})
+	}
+}
+
 // Firewalls are not replaced because the configuration names another network.
 func TestOtherNetworkReplacesNoFirewall(t *testing.T) {
 	t.Parallel()

@@ -137,8 +137,3 @@ func (w writer) instanceLink(id string) string {
 	zone, name := names.SplitInstanceID(id)
 	return w.link(api.InstancesGet, api.Target{Zone: zone, Name: name})
 }
-
-// without returns the items of a list that another one lacks.
-func without(list, other []string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(item string) bool { return slices.Contains(other, item) })
-}

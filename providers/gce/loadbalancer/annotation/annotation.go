@@ -38,7 +38,7 @@ const Enabled = "enabled"
 // Options are the values of the provider's own annotations.
 type Options struct {
 	// Type is the first of the two annotations that is set.
-	Type, oldType string
+	Type string
 	// Tier is STANDARD or PREMIUM; "" without the annotation.
 	Tier         string
 	GlobalAccess bool
@@ -65,11 +65,11 @@ func table(o *Options) intent.Table {
 			Key: KeyType, Type: "Internal", Default: "external", Example: "Internal",
 			Doc: "Internal makes a load balancer in the private network. Any other value is external. Changing it on a live " +
 				"Service replaces the load balancer, which gets another address.",
-			Set: intent.Store(&o.Type, intent.Text),
+			Set: func(string) error { return nil },
 		},
 		{
 			Key: KeyOldType, Type: "Internal", Default: "external", Example: "Internal",
-			Doc: "The older form of " + KeyType + ", which overrides it.", Set: intent.Store(&o.oldType, intent.Text),
+			Doc: "The older form of " + KeyType + ", which overrides it.", Set: func(string) error { return nil },
 		},
 		{
 			Key: KeyNetworkTier, Type: "Standard or Premium", Default: "Premium for a new load balancer", Example: "Standard",
@@ -158,15 +158,36 @@ func tier(value string) (string, error) {
 func Read(in intent.Service, problems *intent.Problems) Options {
 	var o Options
 	table(&o).Read(in.Annotations, problems)
-	if _, ok := in.Annotations[KeyType]; !ok {
-		o.Type = o.oldType
+	// Earlier managers compare these with the spaces around them, and what they made of them stays.
+	value, ok := in.Annotations[KeyType]
+	if !ok {
+		value = in.Annotations[KeyOldType]
 	}
+	o.Type = value
+	o.readExactly(in.Annotations, &o.GlobalAccess, KeyGlobalAccess)
+	o.readExactly(in.Annotations, &o.BackendShare, KeyBackendShare, KeyOldBackendShare)
 	if o.Type != "" && !IsInternal(o.Type) {
 		o.Warnings = append(o.Warnings, fmt.Sprintf("%s is %s, and only Internal has an effect: the load balancer is "+
 			"external",
 			KeyType, intent.Quote(o.Type)))
 	}
 	return o
+}
+
+// readExactly turns an option off that only a value with spaces around it turns on.
+func (o *Options) readExactly(annotations map[string]string, option *bool, keys ...string) {
+	for _, key := range keys {
+		if annotations[key] == "true" {
+			return
+		}
+	}
+	for _, key := range keys {
+		if value, ok := annotations[key]; ok && *option {
+			o.Warnings = append(o.Warnings, fmt.Sprintf("%s is %s, with spaces, and only true has an effect", key,
+				intent.Quote(value)))
+		}
+	}
+	*option = false
 }
 
 // Documentation returns the reference entries of the provider's own annotations.

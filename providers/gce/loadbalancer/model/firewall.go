@@ -5,9 +5,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 )
+
+// UntaggedWarning returns the warning about instances that firewalls cannot select, with what to do.
+func UntaggedWarning(instances []string) string {
+	return "firewalls of load balancers cannot select the instances " + strings.Join(intent.Limit(instances), ", ") +
+		": they have no network tag with which their names begin; add one to each of them, or set node-tags in section " +
+		"[global] to the tag that all nodes have"
+}
 
 // NormalizedRanges returns ranges with their lengths. Other texts stay as they are.
 func NormalizedRanges(ranges []string) []string {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
-	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
@@ -25,8 +24,6 @@ const (
 	nodePath = "/healthz"
 	// maxPorts is the number of ports that an internal forwarding rule lists; with more, it has all.
 	maxPorts = 5
-	// MaxMembers is the number of instances that an instance group can have.
-	MaxMembers = 1000
 	// trafficPriority is the priority of the firewalls of external load balancers.
 	trafficPriority int64 = 1000
 )
@@ -37,83 +34,6 @@ var probe = api.Probe{CheckInterval: 8, Timeout: 1, HealthyThreshold: 1, Unhealt
 // probeRanges are the sources of probes.
 func probeRanges() []string {
 	return []string{"130.211.0.0/22", "35.191.0.0/16", "209.85.152.0/22", "209.85.204.0/22"}
-}
-
-// SharedState are what Services share and do not own.
-type SharedState struct {
-	// ClusterID is in the names of the objects of a cluster.
-	ClusterID   string
-	Environment api.Environment
-	// Subnetwork is the URL of the subnet of internal load balancers; "" if it is not known.
-	Subnetwork string
-	// Legacy is set for a network without subnets.
-	Legacy bool
-	// NodeTags select the nodes in firewalls. PartialTags is set if those of some nodes are not known, so that existing
-	// firewalls keep theirs.
-	NodeTags    []string
-	PartialTags bool
-}
-
-// subnetLabel is the label of nodes in a further subnet of the cluster. Instance groups have instances of one subnet.
-const subnetLabel = "cloud.google.com/gke-node-pool-subnet"
-
-// Node is a node with an instance.
-type Node struct {
-	// Instance is ZONE/NAME, Subnet the value of subnetLabel.
-	Instance, Subnet string
-}
-
-// NodesOf returns the nodes with instances. Those without a provider ID, with one of another cloud, or with that of an
-// instance of another name receive no traffic: kubelets choose their provider IDs, and the names of their nodes are
-// those of their certificates.
-func NodesOf(nodes []*v1.Node, instanceID func(providerID string) (string, error)) []Node {
-	out := make([]Node, 0, len(nodes))
-	for _, node := range nodes {
-		if id, err := instanceID(node.Spec.ProviderID); err == nil && isNamedAs(node, id) {
-			out = append(out, Node{id, node.Labels[subnetLabel]})
-		}
-	}
-	sorting.Func(out, func(a, b Node) int { return strings.Compare(a.Instance, b.Instance) })
-	return slices.Compact(out)
-}
-
-// isNamedAs reports whether a node has the name of an instance.
-func isNamedAs(node *v1.Node, instance string) bool {
-	_, name := names.SplitInstanceID(instance)
-	return name == names.InstanceName(node.Name)
-}
-
-// Misnamed returns a warning about nodes with the provider ID of an instance of another name; "" without any.
-func Misnamed(nodes []*v1.Node, instanceID func(providerID string) (string, error)) string {
-	var found []string
-	for _, node := range nodes {
-		if id, err := instanceID(node.Spec.ProviderID); err == nil && !isNamedAs(node, id) {
-			found = append(found, node.Name)
-		}
-	}
-	if len(found) == 0 {
-		return ""
-	}
-	slices.Sort(found)
-	return "nodes with the provider ID of an instance of another name receive no traffic: " +
-		strings.Join(intent.Limit(found), ", ")
-}
-
-// InstancesOf returns the instances of nodes.
-func InstancesOf(nodes []Node) []string {
-	ids := make([]string, len(nodes))
-	for i, node := range nodes {
-		ids[i] = node.Instance
-	}
-	return ids
-}
-
-// Group are the instances of a zone in its instance group, as ZONE/NAME.
-type Group struct {
-	Zone    string
-	Members []string
-	// Unread is set for a zone that did not answer: whether it has a group is unknown.
-	Unread bool
 }
 
 // Desired are the objects that should exist for one Service. The pool with its check is that of an external load
@@ -139,6 +59,9 @@ type Desired struct {
 	// PartialTags is set if existing firewalls keep their tags beside the wanted ones.
 	PartialTags bool
 	Groups      []Group
+	// Unidentified stay in the pool or the groups. Untagged are the instances that no firewall can select.
+	Unidentified Unidentified
+	Untagged     []string
 
 	// Firewall allows traffic, ProbeFirewall probes. Without destination, they are for the address of the load balancer
 	// or, of a shared check, for all.
@@ -309,6 +232,9 @@ func (b *builder) setFirewalls(protocol string) {
 	probes.Priority = traffic.Priority
 	probes.Allowed = []api.Ports{{Protocol: "tcp", Ports: []string{strconv.Itoa(int(b.probePort()))}}}
 	b.out.SharedCheck, b.out.PartialTags = !b.in.LocalTraffic, b.shared.PartialTags
+	if b.out.Untagged = b.shared.Untagged; len(b.out.Untagged) > 0 {
+		b.out.Warnings = append(b.out.Warnings, UntaggedWarning(b.out.Untagged))
+	}
 }
 
 // probePort returns the port of probes: of nodes or, with externalTrafficPolicy: Local, of the Service.
@@ -386,52 +312,7 @@ func sourceRanges(in intent.Service) []string {
 	return out
 }
 
-// inRegion returns the nodes in a region, with a warning about others: no object of a load balancer can have them.
-func inRegion(nodes []Node, region string, warnings []string) (inside []Node, allWarnings []string) {
-	var outside []string
-	for _, node := range nodes {
-		if zone, name := names.SplitInstanceID(node.Instance); names.RegionOf(zone) != region {
-			outside = append(outside, name)
-			continue
-		}
-		inside = append(inside, node)
-	}
-	if len(outside) > 0 {
-		warnings = append(warnings, fmt.Sprintf("instances outside of the region %s receive no traffic: %s", region,
-			strings.Join(intent.Limit(outside), ", ")))
-	}
-	return inside, warnings
-}
-
-// PoolMembers returns the instances that a pool of a region can have, with a warning about others.
-func PoolMembers(nodes []Node, region string, warnings []string) (members, allWarnings []string) {
-	nodes, warnings = inRegion(nodes, region, warnings)
-	return InstancesOf(nodes), warnings
-}
-
-// GroupsOf returns the instances of the region by zone, with a warning about others. A group has the first ones by
-// name, and only those of one subnet.
-func GroupsOf(nodes []Node, shared SharedState, warnings []string) (groups []Group, allWarnings []string) {
-	subnet := api.Last(shared.Subnetwork)
-	nodes, warnings = inRegion(nodes, shared.Environment.Region, warnings)
-	byZone := map[string][]string{}
-	var zones []string
-	for _, node := range nodes {
-		if node.Subnet != "" && subnet != "" && node.Subnet != subnet {
-			continue
-		}
-		id := node.Instance
-		zone, _ := names.SplitInstanceID(id)
-		if byZone[zone] == nil {
-			zones = append(zones, zone)
-		}
-		byZone[zone] = append(byZone[zone], id)
-	}
-	slices.Sort(zones)
-	groups = make([]Group, len(zones))
-	for i, zone := range zones {
-		members := slices.Sorted(slices.Values(byZone[zone]))
-		groups[i] = Group{Zone: zone, Members: members[:min(len(members), MaxMembers)]}
-	}
-	return groups, warnings
+// Without returns the items of a list that another one lacks.
+func Without(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(item string) bool { return slices.Contains(other, item) })
 }
