@@ -47,7 +47,9 @@ type LoadBalancerWriter interface {
 	// Leave removes a Service's tag, or deletes the load balancer if no other Service uses it.
 	Leave(ctx context.Context, have api.LoadBalancer, o LeaveOptions) error
 	Failover(ctx context.Context, id string) error
-	DeleteLoadBalancer(ctx context.Context, have api.LoadBalancer, listeners []api.Listener, pools []observe.Pool) error
+	// DeleteLoadBalancer deletes a load balancer unless check, if that is not nil, returns an error about it at that time.
+	DeleteLoadBalancer(ctx context.Context, have api.LoadBalancer, listeners []api.Listener, pools []observe.Pool,
+		check func(api.LoadBalancer) error) error
 }
 
 // LeaveOptions determine what happens to a load balancer that a Service stops using.
