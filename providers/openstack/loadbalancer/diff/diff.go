@@ -310,7 +310,7 @@ func (d *differ) ensurePort(port model.Port, after []plan.Ref) {
 		return
 	}
 	switched := d.switchListener(have, port, ref, ready)
-	if hasPool && current.ID != ref.id && !d.isSharedPool(current.ID, have.ID) {
+	if hasPool && current.ID != ref.ID && !d.isSharedPool(current.ID, have.ID) {
 		d.add(d.poolDelete(current, "another pool replaces it", []plan.Ref{switched}))
 		d.planned[current.ID] = true
 	}

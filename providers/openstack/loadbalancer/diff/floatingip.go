@@ -470,7 +470,7 @@ func (s floatingIPDeletion) Do(ctx context.Context, w Writer, _ *plan.Handles) e
 
 // vipPort returns the port of the address of a load balancer. It is "" for an IPv6 address.
 func vipPort(w Writer, ids *plan.Handles, lb reference) (string, error) {
-	id, err := lb.resolve(ids)
+	id, err := lb.Resolve(ids)
 	if err != nil {
 		return "", err
 	}
