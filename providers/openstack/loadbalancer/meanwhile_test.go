@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
@@ -104,4 +105,24 @@ func TestGuestOfReplacedLoadBalancerStays(t *testing.T) {
 			r.nothing()
 		})
 	}
+}
+
+// A floating IP that somebody attaches elsewhere while the load balancer is built stays there.
+func TestFloatingIPTakenMeanwhileIsNotMoved(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		mine, port := r.takeFIP(), r.serverPort().ID
+		r.before("CreateLoadBalancer", func() { r.setPort(mine, port) })
+		svc := service(func(s *v1.Service) { s.Spec.LoadBalancerIP = mine.FloatingIP })
+		r.ensureError(svc, mine.FloatingIP, "is in use at port "+port)
+		if got := r.fips()[0].PortID; got != port {
+			t.Errorf("the floating IP is at port %s, was at %s", got, port)
+		}
+		r.setPort(mine, "")
+		r.sleep(time.Minute)
+		r.ensure(svc)
+		r.steady(svc)
+		r.remove(svc)
+		r.dropFIPs()
+		r.nothing()
+	})
 }

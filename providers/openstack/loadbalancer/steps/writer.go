@@ -83,8 +83,12 @@ type NetworkWriter interface {
 	VIPPort(id string) (string, error)
 	// AllocateFloatingIP attaches the new floating IP to a port unless that is "".
 	AllocateFloatingIP(ctx context.Context, want model.FloatingIP, port string) (api.FloatingIP, error)
-	// AttachFloatingIP detaches the floating IP if the port is "".
-	AttachFloatingIP(ctx context.Context, id, port string) (api.FloatingIP, error)
+	// CheckFloatingIPFree returns an error if a floating IP is attached to neither the port nor where it was.
+	CheckFloatingIPFree(ctx context.Context, f api.FloatingIP, port string) error
+	// AttachFloatingIP attaches a floating IP to a port, in place of those that are attached if Neutron allows only one.
+	// A refusal leaves them attached.
+	AttachFloatingIP(ctx context.Context, id, port string, attached []api.FloatingIP) (api.FloatingIP, error)
+	DetachFloatingIP(ctx context.Context, id string) error
 	TagFloatingIP(ctx context.Context, f api.FloatingIP, want []string) error
 	HasFloatingIP(id string) bool
 	DeleteFloatingIP(ctx context.Context, id string) error
