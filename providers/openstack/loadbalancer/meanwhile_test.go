@@ -107,7 +107,7 @@ func TestGuestOfReplacedLoadBalancerStays(t *testing.T) {
 	}
 }
 
-// A floating IP that somebody attaches elsewhere while the load balancer is built stays there.
+// A floating IP that another client attaches elsewhere while the load balancer is built stays there.
 func TestFloatingIPTakenMeanwhileIsNotMoved(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		mine, port := r.takeFIP(), r.serverPort().ID

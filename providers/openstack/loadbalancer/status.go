@@ -50,7 +50,7 @@ func (c *Cloud) status(in intent.Service, have observe.Observed) *v1.LoadBalance
 
 // addresses returns the addresses of clients: the floating IP, if there is one and the Service is not internal, or else
 // the VIP; and the additional VIPs. A floating IP that was created for the Service counts as long as it is attached:
-// its removal may be held. Of several, of which Neutron attaches one of each external network, the requested one counts.
+// its removal may be held. Of several, the requested one counts: Neutron attaches one of each external network.
 func addresses(in intent.Service, have observe.Observed, internal bool) []string {
 	lb := have.LoadBalancer
 	primary := lb.VipAddress

@@ -78,7 +78,7 @@ func (a *Applier) allocateFloatingIP(ctx context.Context, want model.FloatingIP,
 }
 
 // CheckFloatingIPFree reads a floating IP before it is attached to a port: Neutron would take it from one to which
-// somebody attached it since the plan. The list has it without a further permission.
+// another client attached it since the plan. The list has it without a further permission.
 func (w Writer) CheckFloatingIPFree(ctx context.Context, f api.FloatingIP, port string) error {
 	list, err := w.API.ListFloatingIPs(ctx, "")
 	if err != nil {

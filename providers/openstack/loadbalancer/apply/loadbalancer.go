@@ -199,7 +199,8 @@ func (w Writer) deleteAll(ctx context.Context, have api.LoadBalancer, listeners 
 
 // deletePartsLocked deletes the parts of a load balancer one by one, for drivers that do not support cascading
 // deletion. The caller holds the load balancer's lock.
-func (w Writer) deletePartsLocked(ctx context.Context, id string, listeners []api.Listener, pools []observe.Pool) error {
+func (w Writer) deletePartsLocked(ctx context.Context, id string, listeners []api.Listener,
+	pools []observe.Pool) error {
 	var deletions []func(context.Context) error
 	for _, p := range pools {
 		if p.MonitorID != "" {

@@ -113,10 +113,10 @@ func (w Writer) checkPort(ctx context.Context, place model.LoadBalancer, have ap
 func (w Writer) checkSubnet(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (model.PlaceProblem,
 	error) {
 	id, network := place.SubnetID, have.VipNetworkID
-	switch {
-	case id == "":
+	switch id {
+	case "":
 		return model.PlaceProblem{}, nil
-	case id == have.VipSubnetID:
+	case have.VipSubnetID:
 		// The subnet is in the network of the load balancer, which exists.
 		if place.NetworkID != "" && place.NetworkID != network {
 			return model.PlaceProblem{Key: annotation.KeyNetworkID, Value: place.NetworkID, Fix: fmt.Sprintf("the subnet %s is "+

@@ -14,20 +14,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// canTag reports whether the cluster's mark can be set on a floating IP.
-func (d *differ) canTag(f api.FloatingIP) bool { return d.key.ClusterUID != "" && d.supportsTags(f) }
-
-// isKept reports whether a floating IP of this cluster outlives the Service that it was allocated for: the annotation
-// of that Service decides. For a deleted Service without the annotation, and for another Service, the tag decides.
-func (d *differ) isKept(f api.FloatingIP) bool {
-	service, _, _ := names.ParseFloatingIPDescription(f.Description)
-	tagged, own := slices.Contains(f.Tags, names.KeepTag), service == d.key.Service().String()
-	if keep := d.have.KeepFloatingIP; keep != nil && own {
-		return *keep
-	}
-	return tagged && (d.deleting || !own)
-}
-
 // wantedFloatingIP returns the desired floating IP of a load balancer; nil for none. Without a load balancer
 // it returns that of a new one. The family of the address decides: only IPv4 has floating IPs.
 func (d *differ) wantedFloatingIP(lb *api.LoadBalancer) *model.FloatingIP {
@@ -126,8 +112,8 @@ func (d *differ) ensureNoFloatingIP(attached, free, freed []api.FloatingIP, afte
 	}
 }
 
-// releaseSucceeded plans for floating IPs that stay beside the wanted one after an interrupted exchange: Neutron attaches
-// one of each external network. Those that a user has attached in addition stay.
+// releaseSucceeded plans for floating IPs that are left beside the wanted one by an interrupted exchange: Neutron
+// attaches one of each external network. Those that a user has attached in addition stay.
 func (d *differ) releaseSucceeded(want model.FloatingIP, others []api.FloatingIP) {
 	for _, f := range others {
 		if want.Address != "" && (d.ownsFloatingIP(f) || d.key.HasAddress(f.FloatingIP)) {

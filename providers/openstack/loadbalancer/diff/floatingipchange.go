@@ -16,6 +16,20 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
+// canTag reports whether the cluster's mark can be set on a floating IP.
+func (d *differ) canTag(f api.FloatingIP) bool { return d.key.ClusterUID != "" && d.supportsTags(f) }
+
+// isKept reports whether a floating IP of this cluster outlives the Service that it was allocated for: the annotation
+// of that Service decides. For a deleted Service without the annotation, and for another Service, the tag decides.
+func (d *differ) isKept(f api.FloatingIP) bool {
+	service, _, _ := names.ParseFloatingIPDescription(f.Description)
+	tagged, own := slices.Contains(f.Tags, names.KeepTag), service == d.key.Service().String()
+	if keep := d.have.KeepFloatingIP; keep != nil && own {
+		return *keep
+	}
+	return tagged && (d.deleting || !own)
+}
+
 // refusal fails with an error.
 type refusal struct{ err error }
 
