@@ -2,12 +2,14 @@ package loadbalancer
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
@@ -123,6 +125,38 @@ func TestFloatingIPTakenMeanwhileIsNotMoved(t *testing.T) {
 		r.steady(svc)
 		r.remove(svc)
 		r.dropFIPs()
+		r.nothing()
+	})
+}
+
+// missingNetwork is a cloud in which another client has deleted a network.
+type missingNetwork struct {
+	*api.Clients
+	id string
+}
+
+func (c missingNetwork) ListSubnets(ctx context.Context, network string) ([]api.Subnet, error) {
+	if network == c.id {
+		return nil, &cloudapi.Error{Class: cloudapi.NotFound, Operation: "ListSubnets", Err: errors.New("no such network")}
+	}
+	return c.Clients.ListSubnets(ctx, network)
+}
+
+// A check that finds nothing does not count as the deletion that it precedes.
+func TestMissingNetworkIsNoDeletedLoadBalancer(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		svc := service(annotate("floating-subnet", "public-*"))
+		r.ensure(svc)
+		id := r.balancer().ID
+		r.dropFIPs()
+		r.wrap = func(own *api.Clients) API { return missingNetwork{own, r.publicNetwork} }
+		r.restart()
+		annotate("flavor-id", r.sim.Places().LoadBalancerFlavors["large"])(svc)
+		r.ensureError(svc, "delete load balancer", "no such network")
+		if got := r.balancer(); got.ID != id {
+			t.Errorf("load balancer %s, was %s", got.ID, id)
+		}
+		r.remove(svc)
 		r.nothing()
 	})
 }
