@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
@@ -303,6 +304,61 @@ func TestFloatingIPThatWasExchangedByHandIsNotReleased(t *testing.T) {
 		r.steady(svc)
 		r.remove(svc)
 		r.dropFIPs()
+	})
+}
+
+// The floating IP that a user has attached by hand serves the load balancer that replaces its own, and not the one that
+// it was exchanged for.
+func TestReplacementGetsTheFloatingIPThatServes(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		svc := service()
+		r.setPort(r.addressed(r.ensure(svc).Ingress[0].IP), "")
+		other := r.takeFIP()
+		r.setPort(other, r.balancer().VipPortID)
+		r.sleep(time.Hour)
+		if got := r.ensure(svc).Ingress[0].IP; got != other.FloatingIP {
+			t.Fatalf("the address is %s, want %s", got, other.FloatingIP)
+		}
+		annotate("flavor-id", r.sim.Places().LoadBalancerFlavors["large"])(svc)
+		if got := r.ensure(svc).Ingress[0].IP; got != other.FloatingIP {
+			t.Errorf("the address is %s, was %s", got, other.FloatingIP)
+		}
+		r.remove(svc)
+		r.dropFIPs()
+		r.nothing()
+	})
+}
+
+// Of several floating IPs without a load balancer, the one that clients know is attached.
+func TestKnownOrphanIsPreferred(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		svc := service()
+		first := r.addressed(r.ensure(svc).Ingress[0].IP)
+		for range 3 {
+			other := r.takeFIP()
+			if _, err := r.api.UpdateFloatingIP(t.Context(), other.ID, floatingips.UpdateOpts{Description: &first.Description}); err != nil {
+				t.Fatal(err)
+			}
+			for _, tag := range first.Tags {
+				if err := r.api.AddTag(t.Context(), api.FloatingIPs, other.ID, tag); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := r.sim.DeleteLoadBalancer(lbName("web")); err != nil {
+			t.Fatal(err)
+		}
+		r.restart()
+		known := slices.MaxFunc(r.fips(), func(a, b api.FloatingIP) int { return strings.Compare(a.ID, b.ID) }).FloatingIP
+		svc.Status.LoadBalancer.Ingress[0].IP = known
+		if got := r.ensure(svc).Ingress[0].IP; got != known {
+			t.Errorf("the address is %s, was %s", got, known)
+		}
+		if list := r.events(); slices.ContainsFunc(list, func(e string) bool { return strings.Contains(e, "delete floating IP "+known) }) {
+			t.Errorf("events %q about %s, which serves", list, known)
+		}
+		r.remove(svc)
+		r.nothing()
 	})
 }
 

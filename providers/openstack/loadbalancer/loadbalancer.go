@@ -1,6 +1,6 @@
-// Package loadbalancer implements the interface of pkg/common/loadbalancer for Octavia. Its packages are the steps of a
-// sync, and import only earlier ones: annotation, model (desired objects), observe, kinds (their fields), diff (the
-// changes of a plan) and apply (the calls that change objects).
+// Package loadbalancer implements the interface of pkg/common/loadbalancer for Octavia. Its packages are the stages of
+// a sync, and import only earlier ones: annotation, model (desired objects), observe, kinds (their fields), steps (the
+// calls that changes need), diff (the changes of a plan) and apply (which makes the calls).
 package loadbalancer
 
 import (

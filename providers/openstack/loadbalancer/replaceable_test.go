@@ -28,6 +28,18 @@ func TestImpossiblePlaceDeletesNothing(t *testing.T) {
 		"port of a server": {func(r *rig, s *v1.Service) {
 			annotate("port-id", r.serverPort().ID)(s)
 		}, annotation.KeyPortID},
+		"network that is not the subnet's": {func(r *rig, s *v1.Service) {
+			annotate("subnet-id", r.sim.Places().PrivateSubnet, "network-id", r.addPlace("other", "10.9.0.0/24").network)(s)
+		}, annotation.KeyNetworkID},
+		"unknown network with a subnet": {func(r *rig, s *v1.Service) {
+			annotate("subnet-id", r.sim.Places().PrivateSubnet, "network-id", unknown)(s)
+		}, annotation.KeyNetworkID},
+		"unknown network with another subnet": {func(r *rig, s *v1.Service) {
+			annotate("subnet-id", r.addPlace("other", "10.9.0.0/24").v4, "network-id", unknown)(s)
+		}, annotation.KeySubnetID},
+		"port of its own": {func(r *rig, s *v1.Service) {
+			annotate("port-id", r.balancer().VipPortID, "flavor-id", r.sim.Places().LoadBalancerFlavors["large"])(s)
+		}, annotation.KeyPortID},
 		"address of another port": {func(r *rig, s *v1.Service) {
 			s.Spec.LoadBalancerIP = r.serverPort().FixedIPs[0].Address
 		}, intent.FieldLoadBalancerIP},
@@ -90,6 +102,29 @@ func (r *rig) serverPort() api.Port {
 		r.t.Fatal(list, err)
 	}
 	return list[0]
+}
+
+// A port that a user has created outlives the load balancer, and serves its successor.
+func TestReplacementKeepsThePort(t *testing.T) {
+	for _, exchanged := range []bool{false, true} {
+		bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+			svc := service(annotate("port-id", r.freePort()))
+			want := r.ensure(svc).Ingress[0].IP
+			id := r.balancer().ID
+			annotate("flavor-id", r.sim.Places().LoadBalancerFlavors["large"])(svc)
+			if exchanged {
+				want = r.takeFIP().FloatingIP
+				svc.Spec.LoadBalancerIP = want
+			}
+			if got := r.ensure(svc).Ingress[0].IP; got != want || r.balancer().ID == id {
+				t.Errorf("the address is %s, want %s; load balancer %s, was %s", got, want, r.balancer().ID, id)
+			}
+			r.steady(svc)
+			r.remove(svc)
+			r.dropFIPs()
+			r.nothing()
+		})
+	}
 }
 
 // freePort creates a port that nothing uses.

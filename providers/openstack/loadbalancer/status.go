@@ -50,17 +50,18 @@ func (c *Cloud) status(in intent.Service, have observe.Observed) *v1.LoadBalance
 
 // addresses returns the addresses of clients: the floating IP, if there is one and the Service is not internal, or else
 // the VIP; and the additional VIPs. A floating IP that was created for the Service counts as long as it is attached:
-// its removal may be held.
+// its removal may be held. Of several, the requested one counts: Neutron attaches one of each external network.
 func addresses(in intent.Service, have observe.Observed, internal bool) []string {
 	lb := have.LoadBalancer
 	primary := lb.VipAddress
-	for _, f := range have.FloatingIPs {
+	serving := slices.DeleteFunc(slices.Clone(have.FloatingIPs), func(f api.FloatingIP) bool {
 		service, _, _ := names.ParseFloatingIPDescription(f.Description)
 		serves := !internal || service == in.Namespace+"/"+in.Name
-		if serves && f.PortID != "" && f.PortID == lb.VipPortID {
-			primary = f.FloatingIP
-			break
-		}
+		return !serves || f.PortID == "" || f.PortID != lb.VipPortID
+	})
+	requested := func(f api.FloatingIP) bool { return slices.Contains(in.StaticAddresses, f.FloatingIP) }
+	if len(serving) > 0 {
+		primary = serving[max(slices.IndexFunc(serving, requested), 0)].FloatingIP
 	}
 	ips := []string{primary}
 	for _, vip := range lb.AdditionalVips {

@@ -60,6 +60,21 @@ func (c *Cloud) AddNetwork(name string, prefix netip.Prefix, external bool) (net
 	return networkID, subnetID, err
 }
 
+// AddRouter connects a subnet with an external network, in addition to other routers.
+func (c *Cloud) AddRouter(subnetID, externalNetworkID string) error {
+	return c.console(func(t *tx) error {
+		s, external := t.Subnets[subnetID], t.SubnetsOf(externalNetworkID, 4)
+		if s == nil || len(external) == 0 {
+			return fmt.Errorf("there is no subnet %q, or no IPv4 subnet of the network %q", subnetID, externalNetworkID)
+		}
+		r, err := t.NewRouter(t.Cluster.Project, "to "+externalNetworkID, external[0])
+		if err != nil {
+			return err
+		}
+		return t.AddInterface(r, s)
+	})
+}
+
 // AddSubnet creates an additional subnet in a network, with tags, and returns its ID. A subnet of a network
 // of the cluster's project is connected to its router.
 func (c *Cloud) AddSubnet(networkID, name string, prefix netip.Prefix, tags ...string) (id string, err error) {

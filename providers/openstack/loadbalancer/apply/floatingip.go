@@ -77,8 +77,63 @@ func (a *Applier) allocateFloatingIP(ctx context.Context, want model.FloatingIP,
 	return api.FloatingIP{}, err
 }
 
-// AttachFloatingIP attaches a floating IP to a port, or detaches it if that is "".
-func (w Writer) AttachFloatingIP(ctx context.Context, id, port string) (api.FloatingIP, error) {
+// CheckFloatingIPFree reads a floating IP before it is attached to a port: Neutron would take it from one to which
+// another client attached it since the plan. The list has it without a further permission.
+func (w Writer) CheckFloatingIPFree(ctx context.Context, f api.FloatingIP, port string) error {
+	list, err := w.API.ListFloatingIPs(ctx, "")
+	if err != nil {
+		return w.finish(err, nil)
+	}
+	i := slices.IndexFunc(list, func(current api.FloatingIP) bool { return current.ID == f.ID })
+	if i < 0 || slices.Contains([]string{"", port, f.PortID}, list[i].PortID) {
+		return nil
+	}
+	return w.finish(&cloudapi.Error{Class: cloudapi.Conflict, Operation: "floating IP " + f.FloatingIP,
+		Err: fmt.Errorf("the floating IP %s has this address and is in use at port %s: detach it there, or choose another",
+			f.ID, list[i].PortID)}, nil)
+}
+
+// AttachFloatingIP attaches a floating IP to a port. Only if Neutron answers that the port has one of that external
+// network, which it does after all other checks, those that are attached are detached first: a refusal takes no address
+// away, however often it is tried again.
+func (w Writer) AttachFloatingIP(ctx context.Context, id, port string, attached []api.FloatingIP) (api.FloatingIP,
+	error) {
+	updated, err := w.setPort(ctx, id, port)
+	if oserr.Status(err) != http.StatusConflict || len(attached) == 0 {
+		return updated, err
+	}
+	for i, f := range attached {
+		if _, err := w.setPort(ctx, f.ID, ""); err != nil {
+			return updated, errors.Join(err, w.attachAgain(ctx, attached[:i+1], port))
+		}
+	}
+	if updated, err = w.setPort(ctx, id, port); err != nil {
+		return updated, errors.Join(err, w.attachAgain(ctx, attached, port))
+	}
+	return updated, nil
+}
+
+// attachAgain attaches floating IPs that were detached, or may have been: the reply can be lost.
+func (w Writer) attachAgain(ctx context.Context, detached []api.FloatingIP, port string) error {
+	var errs []error
+	for _, f := range detached {
+		_, err := w.setPort(ctx, f.ID, port)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// DetachFloatingIP detaches a floating IP, unless it is detached already.
+func (w Writer) DetachFloatingIP(ctx context.Context, id string) error {
+	if f, ok := w.store.FloatingIPs.Get(id); ok && f.PortID == "" {
+		return nil
+	}
+	_, err := w.setPort(ctx, id, "")
+	return err
+}
+
+// setPort attaches a floating IP to a port, or detaches it if that is "".
+func (w Writer) setPort(ctx context.Context, id, port string) (api.FloatingIP, error) {
 	updated, err := w.API.UpdateFloatingIP(ctx, id, floatingips.UpdateOpts{PortID: &port})
 	return updated, w.finish(err, func() { w.store.FloatingIPs.Put(updated.ID, updated) })
 }

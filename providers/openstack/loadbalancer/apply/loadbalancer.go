@@ -163,9 +163,10 @@ func (w Writer) Failover(ctx context.Context, id string) error {
 
 // DeleteLoadBalancer deletes a load balancer with everything in it, and waits until it is deleted. A denial proves
 // nothing: the load balancer exists, and its Service keeps the finalizer until a permission or a user decides.
+// It holds the lock of the load balancer, and reads it for check: another Service may share it since the plan.
 func (w Writer) DeleteLoadBalancer(ctx context.Context, have api.LoadBalancer, listeners []api.Listener,
-	pools []observe.Pool) error {
-	err := w.deleteAll(ctx, have, listeners, pools)
+	pools []observe.Pool, check func(api.LoadBalancer) error) error {
+	err := w.deleteAll(ctx, have, listeners, pools, check)
 	if cloudapi.Is(err, cloudapi.Denied) {
 		err = fmt.Errorf("%w; allow this manager to delete the load balancer %s, or delete it by hand", err, have.ID)
 	}
@@ -173,23 +174,33 @@ func (w Writer) DeleteLoadBalancer(ctx context.Context, have api.LoadBalancer, l
 }
 
 func (w Writer) deleteAll(ctx context.Context, have api.LoadBalancer, listeners []api.Listener,
-	pools []observe.Pool) error {
-	if w.settings.NoCascade && have.ProvisioningStatus == api.Active {
-		if err := w.deleteParts(ctx, have.ID, listeners, pools); err != nil {
-			return err
-		}
-	}
+	pools []observe.Pool, check func(api.LoadBalancer) error) error {
 	unlock, err := w.locks.Lock(ctx, have.ID)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	if check != nil {
+		lb, err := w.API.GetLoadBalancer(ctx, have.ID)
+		if missing, err := observe.IgnoreMissing(err); missing || err != nil {
+			return err
+		}
+		if err := check(lb); err != nil {
+			return err
+		}
+	}
+	if w.settings.NoCascade && have.ProvisioningStatus == api.Active {
+		if err := w.deletePartsLocked(ctx, have.ID, listeners, pools); err != nil {
+			return err
+		}
+	}
 	return w.deleteLocked(ctx, have)
 }
 
-// deleteParts deletes the parts of a load balancer one by one, for drivers that do not support cascading
-// deletion.
-func (w Writer) deleteParts(ctx context.Context, id string, listeners []api.Listener, pools []observe.Pool) error {
+// deletePartsLocked deletes the parts of a load balancer one by one, for drivers that do not support cascading
+// deletion. The caller holds the load balancer's lock.
+func (w Writer) deletePartsLocked(ctx context.Context, id string, listeners []api.Listener,
+	pools []observe.Pool) error {
 	var deletions []func(context.Context) error
 	for _, p := range pools {
 		if p.MonitorID != "" {
@@ -203,7 +214,7 @@ func (w Writer) deleteParts(ctx context.Context, id string, listeners []api.List
 		deletions = append(deletions, func(ctx context.Context) error { return w.API.DeleteListener(ctx, l.ID) })
 	}
 	for _, remove := range deletions {
-		err := w.Applier.mutate(ctx, id, func(ctx context.Context) error {
+		err := w.Applier.mutateLocked(ctx, id, func(ctx context.Context) error {
 			return cloudapi.IgnoreNotFound(remove(ctx))
 		}, func() {})
 		if err != nil {

@@ -79,20 +79,24 @@ func (w Writer) checkZone(ctx context.Context, place model.LoadBalancer, have ap
 		Fix: "Octavia has no such availability zone, or it is disabled: name another one"}, nil
 }
 
-// checkPort checks the port for the address, as Octavia does: a device must not use it.
+// checkPort checks the port for the address, as Octavia does: a device must not use it. A port that stays must outlive
+// the load balancer: Octavia deletes those that it has created.
 func (w Writer) checkPort(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (model.PlaceProblem,
 	error) {
 	id := place.PortID
-	moves := id != have.VipPortID
-	if id == "" || !moves && (place.Address == "" || model.SameIP(place.Address, have.VipAddress)) {
+	if id == "" {
 		return model.PlaceProblem{}, nil
 	}
+	moves := id != have.VipPortID
 	port, err := w.API.GetPort(ctx, id)
 	if err != nil {
 		return missing(err, annotation.KeyPortID, "port", id)
 	}
 	hasAddress := func(f api.FixedIP) bool { return place.Address == "" || model.SameIP(f.Address, place.Address) }
 	switch {
+	case !moves && (port.DeviceOwner == api.OctaviaPortOwner || port.Name == api.OctaviaPortPrefix+have.ID):
+		return model.PlaceProblem{Key: annotation.KeyPortID, Value: id, Fix: "Octavia has created the port for the load " +
+			"balancer, and deletes it with that: remove the annotation, or name a port that you have created"}, nil
 	case moves && port.DeviceID != "":
 		return model.PlaceProblem{Key: annotation.KeyPortID, Value: id,
 			Fix: fmt.Sprintf("%s %s uses the port: name one that is free", port.DeviceOwner, port.DeviceID)}, nil
@@ -109,10 +113,16 @@ func (w Writer) checkPort(ctx context.Context, place model.LoadBalancer, have ap
 func (w Writer) checkSubnet(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (model.PlaceProblem,
 	error) {
 	id, network := place.SubnetID, have.VipNetworkID
-	if id == "" {
+	switch id {
+	case "":
 		return model.PlaceProblem{}, nil
-	}
-	if id != have.VipSubnetID {
+	case have.VipSubnetID:
+		// The subnet is in the network of the load balancer, which exists.
+		if place.NetworkID != "" && place.NetworkID != network {
+			return model.PlaceProblem{Key: annotation.KeyNetworkID, Value: place.NetworkID, Fix: fmt.Sprintf("the subnet %s is "+
+				"in the network %s: name that network, or none", id, network)}, nil
+		}
+	default:
 		subnet, err := w.API.GetSubnet(ctx, id)
 		if err != nil {
 			return missing(err, annotation.KeySubnetID, "subnet", id)

@@ -183,7 +183,7 @@ func (d *differ) ensure() error {
 // replace plans the removal of a load balancer, and the wanted new one.
 func (d *differ) replace(lb api.LoadBalancer, created model.Desired, removal plan.Change) error {
 	d.freed = d.attachedFloatingIPs(&lb)
-	removal.Step = replacementDeletion{d, lb, removal.Step}
+	removal.Step = replacementDeletion{d, d.loadBalancerDeletion(lb)}
 	if lb.ProvisioningStatus == api.Error && !d.creationFailed(lb) {
 		d.replaced = &lb
 	}
@@ -310,7 +310,7 @@ func (d *differ) ensurePort(port model.Port, after []plan.Ref) {
 		return
 	}
 	switched := d.switchListener(have, port, ref, ready)
-	if hasPool && current.ID != ref.id && !d.isSharedPool(current.ID, have.ID) {
+	if hasPool && current.ID != ref.ID && !d.isSharedPool(current.ID, have.ID) {
 		d.add(d.poolDelete(current, "another pool replaces it", []plan.Ref{switched}))
 		d.planned[current.ID] = true
 	}

@@ -147,9 +147,9 @@ func (d *differ) isOfCluster(lb api.LoadBalancer) bool {
 // loadBalancer returns the existing load balancer, or the one that this plan creates.
 func (d *differ) loadBalancer() reference {
 	if d.have.LoadBalancer != nil {
-		return reference{id: d.have.LoadBalancer.ID}
+		return reference{ID: d.have.LoadBalancer.ID}
 	}
-	return reference{handle: loadBalancerHandle}
+	return reference{Handle: loadBalancerHandle}
 }
 
 // keeps reports whether a difference is kept: that of a field, or without a field that of the object as a whole.

@@ -1,37 +1,18 @@
 package diff
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
-
-// canTag reports whether the cluster's mark can be set on a floating IP.
-func (d *differ) canTag(f api.FloatingIP) bool { return d.key.ClusterUID != "" && d.supportsTags(f) }
-
-// isKept reports whether a floating IP of this cluster outlives the Service that it was allocated for: the annotation
-// of that Service decides. For a deleted Service without the annotation, and for another Service, the tag decides.
-func (d *differ) isKept(f api.FloatingIP) bool {
-	service, _, _ := names.ParseFloatingIPDescription(f.Description)
-	tagged, own := slices.Contains(f.Tags, names.KeepTag), service == d.key.Service().String()
-	if keep := d.have.KeepFloatingIP; keep != nil && own {
-		return *keep
-	}
-	return tagged && (d.deleting || !own)
-}
 
 // wantedFloatingIP returns the desired floating IP of a load balancer; nil for none. Without a load balancer
 // it returns that of a new one. The family of the address decides: only IPv4 has floating IPs.
@@ -49,9 +30,11 @@ func (d *differ) wantedFloatingIP(lb *api.LoadBalancer) *model.FloatingIP {
 // diffFloatingIP plans the public address of a load balancer that this Service owns. lb is nil for one that the plan
 // creates; freed are the floating IPs of the one that it replaces, which the changes in after detach.
 func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, after []plan.Ref) error {
-	attached, free := d.attachedFloatingIPs(lb), append(d.orphanedFloatingIPs(), freed...)
-	if kept := filter(append(slices.Clone(attached), freed...), d.keepsFloatingIP); len(kept) > 0 {
-		d.ensureKeptFloatingIPs(kept, after)
+	// What serves goes before what an interruption left.
+	attached, free := d.attachedFloatingIPs(lb), append(slices.Clone(freed), d.orphanedFloatingIPs()...)
+	served := d.servedFloatingIPs(attached, freed)
+	if kept := filter(served, d.keepsFloatingIP); len(kept) > 0 {
+		d.ensureKeptFloatingIPs(kept, len(attached) > 0, after)
 		return nil
 	}
 	want := d.wantedFloatingIP(lb)
@@ -60,16 +43,34 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 		d.ensureNoFloatingIP(attached, free, freed, after)
 		return nil
 	}
-	for _, f := range attached {
+	for i, f := range attached {
 		if want.Address == "" || model.SameIP(f.FloatingIP, want.Address) {
 			if change, ok := d.floatingIPMark(f); ok {
 				d.add(change)
 			}
 			d.releaseFloatingIPs(free, nil)
+			d.releaseSucceeded(*want, slices.Delete(slices.Clone(attached), i, i+1))
 			return nil
 		}
 	}
-	return d.attachFloatingIP(*want, attached, free, after)
+	if len(attached) > 0 {
+		return d.exchangeFloatingIP(*want, attached, free)
+	}
+	return d.attachFloatingIP(*want, served, free, after)
+}
+
+// servedFloatingIPs returns the floating IPs that serve the Service, or that served it last: those of the load balancer
+// that the plan replaces, or, after an interrupted exchange, the one with the address in the Service's status.
+func (d *differ) servedFloatingIPs(attached, freed []api.FloatingIP) []api.FloatingIP {
+	if served := slices.Concat(attached, freed); len(served) > 0 {
+		return served
+	}
+	for _, f := range d.have.Project {
+		if f.PortID == "" && d.key.HasAddress(f.FloatingIP) {
+			return []api.FloatingIP{f}
+		}
+	}
+	return nil
 }
 
 // keepsFloatingIP reports whether the release of a floating IP is held.
@@ -78,17 +79,20 @@ func (d *differ) keepsFloatingIP(f api.FloatingIP) bool {
 }
 
 // ensureKeptFloatingIPs plans the marks of floating IPs that stay, also at a load balancer that replaces another.
-func (d *differ) ensureKeptFloatingIPs(kept []api.FloatingIP, after []plan.Ref) {
+func (d *differ) ensureKeptFloatingIPs(kept []api.FloatingIP, attached bool, after []plan.Ref) {
+	var attachments []plan.Ref
 	for _, f := range kept {
 		change, ok := d.floatingIPMark(f)
 		switch {
-		case len(after) > 0:
-			d.add(d.floatingIPAttach(f, after))
+		case !attached:
+			change = d.floatingIPAttach(f, nil, after)
+			attachments = append(attachments, change.Ref)
+			d.add(change)
 		case ok:
 			d.add(change)
 		}
 	}
-	d.releaseFloatingIPs(d.orphanedFloatingIPs(), after)
+	d.releaseFloatingIPs(d.orphanedFloatingIPs(), attachments)
 }
 
 // ensureNoFloatingIP plans for a load balancer that should have no floating IP: one that becomes internal loses those
@@ -104,133 +108,118 @@ func (d *differ) ensureNoFloatingIP(attached, free, freed []api.FloatingIP, afte
 		}
 		d.releaseFloatingIPs(free, after)
 	case len(attached) == 0 && len(freed) > 0:
-		d.add(d.floatingIPAttach(freed[0], after))
+		d.add(d.floatingIPAttach(freed[0], nil, after))
 	}
 }
 
-// attachFloatingIP plans the wanted floating IP in place of those that are attached: a free one, or a new one.
-func (d *differ) attachFloatingIP(want model.FloatingIP, attached, free []api.FloatingIP, after []plan.Ref) error {
+// releaseSucceeded plans for floating IPs that are left beside the wanted one by an interrupted exchange: Neutron
+// attaches one of each external network. Those that a user has attached in addition stay.
+func (d *differ) releaseSucceeded(want model.FloatingIP, others []api.FloatingIP) {
+	for _, f := range others {
+		if want.Address != "" && (d.ownsFloatingIP(f) || d.key.HasAddress(f.FloatingIP)) {
+			d.add(d.floatingIPSucceeded(f, want, nil))
+		}
+	}
+}
+
+// attachFloatingIP plans the wanted floating IP, a free one or a new one, where none is attached. If it is refused, the
+// one that served last serves again.
+func (d *differ) attachFloatingIP(want model.FloatingIP, served, free []api.FloatingIP, after []plan.Ref) error {
 	chosen, err := d.chooseFloatingIP(want, free)
 	switch {
 	case err == nil:
 	case d.have.LoadBalancer == nil:
 		return err
+	case len(served) > 0:
+		d.add(d.floatingIPAttach(served[0], nil, nil))
+		d.keepFloatingIP(served[0], err)
+		return nil
 	default:
-		d.keepFloatingIP(attached, err)
+		d.refuseFloatingIP(err)
 		return nil
 	}
-	others := filter(free, func(f api.FloatingIP) bool { return chosen == nil || f.ID != chosen.ID })
-	if len(attached) > 0 {
-		d.exchangeFloatingIP(want, attached, chosen)
-		d.releaseFloatingIPs(others, nil)
-		return nil
-	}
+	var change plan.Change
 	if chosen == nil {
-		d.add(d.floatingIPCreate(want, after))
+		change = d.floatingIPCreate(want, after)
 	} else {
-		d.add(d.floatingIPAttach(*chosen, after))
+		change = d.floatingIPAttach(*chosen, served, after)
 	}
-	d.releaseFloatingIPs(others, after)
+	if len(served) > 0 && (chosen == nil || chosen.ID != served[0].ID) {
+		change.Step = floatingIPSuccession{change.Step, floatingIPAttachment{d, served[0], d.loadBalancer(), nil}}
+	}
+	d.add(change)
+	d.releaseOthers(want, chosen, served, free, change.Ref)
 	return nil
 }
 
-// keepFloatingIP plans for an existing load balancer that cannot get the requested floating IP, because of an error: it
-// keeps the one that it has. Without one the Service has no address: then a change fails once all others are applied.
-func (d *differ) keepFloatingIP(attached []api.FloatingIP, err error) {
-	if len(attached) > 0 {
-		d.plan.Unapplied = append(d.plan.Unapplied, d.want.Sources.FieldOf(intent.KeyStaticAddresses))
-		d.warnf("the load balancer keeps the floating IP %s: %v", attached[0].FloatingIP, err)
-		return
-	}
-	d.last = append(d.last, plan.Change{
-		Ref: d.ref(kindFloatingIP, d.want.Name, plan.Update, "attach"), Reason: err.Error(),
-		Fields: []plan.Field{{Name: "load balancer", After: d.want.Name}},
-		Step:   refusal{err},
-	})
-}
-
-// refusal fails with an error.
-type refusal struct{ err error }
-
-// Do implements plan.Step.
-func (s refusal) Do(context.Context, Writer, *plan.Handles) error { return s.err }
-
-// exchangeFloatingIP plans another floating IP in place of those that are attached: chosen, or a new one. It is
+// exchangeFloatingIP plans the wanted floating IP in place of those that are attached: a free one, or a new one. It is
 // allocated before one is detached, and attached before one is deleted: many users may not choose an address, and a
 // rejection must not cost the working one.
-func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached []api.FloatingIP, chosen *api.FloatingIP) {
-	exchange := floatingIPExchange{attached: attached, port: d.have.LoadBalancer.VipPortID}
+func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached, free []api.FloatingIP) error {
+	chosen, err := d.chooseFloatingIP(want, free)
+	if err != nil {
+		d.keepFloatingIP(attached[0], err)
+		return nil
+	}
 	var change plan.Change
-	var created []plan.Ref
 	if chosen != nil {
-		change = d.floatingIPAttach(*chosen, nil)
-		exchange.attachment = change.Step
+		change = d.floatingIPAttach(*chosen, attached, nil)
 	} else {
 		creation := d.floatingIPCreate(want, nil)
 		handle := plan.Handle(creation.Ref.Name)
 		creation.Step = floatingIPAllocation{differ: d, want: want, handle: handle}
 		d.add(creation)
-		created = []plan.Ref{creation.Ref}
 		change = plan.Change{
 			Ref:    d.ref(kindFloatingIP, d.want.Name, plan.Update, "attach"),
 			Fields: []plan.Field{{Name: "load balancer", After: d.want.Name}},
+			After:  []plan.Ref{creation.Ref},
+			Step:   createdAttachment{handle, d.loadBalancer(), attached},
 		}
-		exchange.attachment = createdAttachment{handle, exchange.port}
 	}
-	change.After = created
-	for _, f := range attached {
-		release := d.floatingIPRelease(f, "the Service requests "+want.Address)
-		if release.Action == plan.Delete {
-			exchange.detached = append(exchange.detached, f)
-			release.After = []plan.Ref{change.Ref}
-		} else {
-			release.After = created
-			change.After = append(slices.Clone(change.After), release.Ref)
-		}
-		d.add(release)
-	}
-	change.Step = exchange
 	d.add(change)
+	d.releaseOthers(want, chosen, attached, free, change.Ref)
+	return nil
 }
 
-// floatingIPExchange attaches a floating IP to a port, in place of others. If that is refused, the port gets its own
-// again.
-type floatingIPExchange struct {
-	// detached are those of attached that no other change detaches.
-	attached, detached []api.FloatingIP
-	port               string
-	attachment         any
-}
-
-// Do implements plan.Step.
-func (s floatingIPExchange) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	for _, f := range s.detached {
-		if _, err := w.AttachFloatingIP(ctx, f.ID, ""); err != nil {
-			return err
+// releaseOthers plans the release of what served, and of orphans, once the wanted floating IP is attached: that may be
+// refused.
+func (d *differ) releaseOthers(want model.FloatingIP, chosen *api.FloatingIP, served, free []api.FloatingIP,
+	attachment plan.Ref) {
+	isChosen := func(f api.FloatingIP) bool { return chosen != nil && f.ID == chosen.ID }
+	isServed := func(f api.FloatingIP) bool {
+		return slices.ContainsFunc(served, func(s api.FloatingIP) bool { return s.ID == f.ID })
+	}
+	for _, f := range served {
+		if !isChosen(f) && want.Address != "" {
+			d.add(d.floatingIPSucceeded(f, want, []plan.Ref{attachment}))
 		}
 	}
-	err := doStep(ctx, w, ids, s.attachment)
-	if err == nil {
-		return nil
-	}
-	_, back := w.AttachFloatingIP(ctx, s.attached[0].ID, s.port)
-	return errors.Join(err, back)
+	d.releaseFloatingIPs(filter(free, func(f api.FloatingIP) bool {
+		return !isChosen(f) && (want.Address == "" || !isServed(f))
+	}), []plan.Ref{attachment})
 }
 
-// createdAttachment attaches a floating IP that the plan has created.
-type createdAttachment struct {
-	floatingIP plan.Handle
-	port       string
+// floatingIPSucceeded releases a floating IP that gives way to the one that the Service requests.
+func (d *differ) floatingIPSucceeded(f api.FloatingIP, want model.FloatingIP, after []plan.Ref) plan.Change {
+	release := d.floatingIPRelease(f, "the Service requests "+want.Address)
+	release.After = after
+	return release
 }
 
-// Do implements plan.Step.
-func (s createdAttachment) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	id, err := ids.ID(s.floatingIP)
-	if err != nil {
-		return err
-	}
-	_, err = w.AttachFloatingIP(ctx, id, s.port)
-	return err
+// keepFloatingIP warns that a load balancer keeps a floating IP, because of an error of the one that is requested.
+func (d *differ) keepFloatingIP(kept api.FloatingIP, err error) {
+	d.plan.Unapplied = append(d.plan.Unapplied, d.want.Sources.FieldOf(intent.KeyStaticAddresses))
+	d.warnf("the load balancer keeps the floating IP %s: %v", kept.FloatingIP, err)
+}
+
+// refuseFloatingIP plans for an existing load balancer without a floating IP that cannot get the requested one, because
+// of an error. The Service has no address: a change fails once all others are applied.
+func (d *differ) refuseFloatingIP(err error) {
+	d.last = append(d.last, plan.Change{
+		Ref: d.ref(kindFloatingIP, d.want.Name, plan.Update, "attach"), Reason: err.Error(),
+		Fields: []plan.Field{{Name: "load balancer", After: d.want.Name}},
+		Step:   refusal{err},
+	})
 }
 
 // chooseFloatingIP returns an existing floating IP that can be used: an orphan of an interrupted creation or a replaced
@@ -294,185 +283,4 @@ func (d *differ) releaseAtDeletion(f api.FloatingIP) (plan.Change, bool) {
 		return d.floatingIPMark(f)
 	}
 	return d.floatingIPRelease(f, ""), true
-}
-
-// floatingIPMark plans the tags of a floating IP that was created for the Service: its cluster, and whether it outlives
-// the Service. It is false if they are up to date or cannot be written.
-func (d *differ) floatingIPMark(f api.FloatingIP) (plan.Change, bool) {
-	want := d.floatingIPTags(f)
-	if !d.ownsFloatingIP(f) || plan.ShowSet(f.Tags) == plan.ShowSet(want) {
-		return plan.Change{}, false
-	}
-	return plan.Change{
-		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "tags"),
-		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(f.Tags), After: plan.ShowSet(want)}},
-		Mark:   true, Retry: d.have.TagsDenied,
-		Step: floatingIPTagging{f, want},
-	}, true
-}
-
-// floatingIPTagging sets the tags of a floating IP, unless the plan has released it.
-type floatingIPTagging struct {
-	floatingIP api.FloatingIP
-	want       []string
-}
-
-// Do implements plan.Step.
-func (s floatingIPTagging) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
-	if !w.HasFloatingIP(s.floatingIP.ID) {
-		return nil
-	}
-	return w.TagFloatingIP(ctx, s.floatingIP, s.want)
-}
-
-// floatingIPTags returns the desired tags of a floating IP that was created for the Service: those of this manager,
-// and existing ones of other clients.
-func (d *differ) floatingIPTags(f api.FloatingIP) []string {
-	if !d.canTag(f) {
-		return f.Tags
-	}
-	want := slices.DeleteFunc(slices.Clone(f.Tags), func(tag string) bool { return tag == names.KeepTag })
-	if d.isKept(f) {
-		want = append(want, names.KeepTag)
-	}
-	return tags.Add(want, []string{names.ClusterTag(d.key.ClusterUID)})
-}
-
-// floatingIPCreate allocates a public address, in the first subnet that has one.
-func (d *differ) floatingIPCreate(want model.FloatingIP, after []plan.Ref) plan.Change {
-	var f plan.Fields
-	f.Diff("floating_network_id", "", want.NetworkID)
-	f.Diff("floating_ip_address", "", want.Address)
-	f.Diff("subnet", "", strings.TrimSpace(want.SubnetID+" "+want.SubnetPattern+" "+want.SubnetTags))
-	return plan.Change{
-		Ref: d.ref(kindFloatingIP, d.want.Name, plan.Create, ""), Fields: f, After: after,
-		Step: floatingIPAllocation{differ: d, want: want, lb: ptr.To(d.loadBalancer())},
-	}
-}
-
-// floatingIPAllocation allocates a floating IP for a load balancer; without one, it stores the ID under a handle.
-type floatingIPAllocation struct {
-	*differ
-	want   model.FloatingIP
-	lb     *reference
-	handle plan.Handle
-}
-
-// Do implements plan.Step.
-func (s floatingIPAllocation) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	port := ""
-	if s.lb != nil {
-		var err error
-		if port, err = vipPort(w, ids, *s.lb); err != nil || port == "" {
-			return err
-		}
-	}
-	created, err := w.AllocateFloatingIP(ctx, s.want, port)
-	if err != nil {
-		return err
-	}
-	if s.lb == nil {
-		ids.Set(s.handle, created.ID)
-	}
-	return w.TagFloatingIP(ctx, created, s.floatingIPTags(created))
-}
-
-func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Change {
-	return plan.Change{
-		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "attach"),
-		Fields: []plan.Field{{Name: "load balancer", After: d.want.Name}},
-		After:  after,
-		Step:   floatingIPAttachment{d, f, d.loadBalancer()},
-	}
-}
-
-// floatingIPAttachment attaches a floating IP to a load balancer.
-type floatingIPAttachment struct {
-	*differ
-	floatingIP api.FloatingIP
-	lb         reference
-}
-
-// Do implements plan.Step.
-func (s floatingIPAttachment) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	port, err := vipPort(w, ids, s.lb)
-	if err != nil || port == "" {
-		return err
-	}
-	attached, err := w.AttachFloatingIP(ctx, s.floatingIP.ID, port)
-	if err != nil {
-		return err
-	}
-	if want := s.floatingIPTags(s.floatingIP); s.ownsFloatingIP(s.floatingIP) && !slices.Equal(want, attached.Tags) {
-		return w.TagFloatingIP(ctx, attached, want)
-	}
-	return nil
-}
-
-// floatingIPRelease deletes a floating IP, or detaches one that was not allocated for this Service or is to be kept.
-// The deletion of one that is not attached costs its address as well: a user may have exchanged it for a while.
-func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change {
-	change := d.floatingIPRemoval(f, reason)
-	if !d.deleting {
-		change.Fields = append(change.Fields, plan.Field{Name: "floating_ip_address", Before: f.FloatingIP})
-		if want := d.want.FloatingIP; want != nil {
-			change.Fields[len(change.Fields)-1].After = want.Address
-		}
-		change.Key = f.FloatingIP
-		kinds.MovesFloatingIP.Declare(&change)
-	}
-	return change
-}
-
-// floatingIPRemoval is floatingIPRelease without the disruption.
-func (d *differ) floatingIPRemoval(f api.FloatingIP, reason string) plan.Change {
-	if owned := d.ownsFloatingIP(f); !owned || d.isKept(f) {
-		return plan.Change{
-			Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "detach"),
-			Reason: reason + "; it is kept",
-			Fields: []plan.Field{{Name: "port", Before: f.PortID}},
-			Step:   floatingIPDetachment{d, f, owned},
-		}
-	}
-	return plan.Change{
-		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Delete, f.ID),
-		ID:     f.ID,
-		Reason: reason,
-		Step:   floatingIPDeletion(f.ID),
-	}
-}
-
-// floatingIPDetachment detaches a floating IP, and sets the tags of one that this manager has allocated.
-type floatingIPDetachment struct {
-	*differ
-	floatingIP api.FloatingIP
-	owned      bool
-}
-
-// Do implements plan.Step.
-func (s floatingIPDetachment) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
-	if s.owned {
-		if err := w.TagFloatingIP(ctx, s.floatingIP, s.floatingIPTags(s.floatingIP)); err != nil {
-			return err
-		}
-	}
-	_, err := w.AttachFloatingIP(ctx, s.floatingIP.ID, "")
-	return err
-}
-
-// floatingIPDeletion deletes a floating IP, by its ID.
-type floatingIPDeletion string
-
-// Do implements plan.Step.
-func (s floatingIPDeletion) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
-	return w.DeleteFloatingIP(ctx, string(s))
-}
-
-// vipPort returns the port of the address of a load balancer. It is "" for an IPv6 address.
-func vipPort(w Writer, ids *plan.Handles, lb reference) (string, error) {
-	id, err := lb.resolve(ids)
-	if err != nil {
-		return "", err
-	}
-	return w.VIPPort(id)
 }

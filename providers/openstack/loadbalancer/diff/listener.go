@@ -16,6 +16,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/members"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/steps"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
@@ -89,7 +90,7 @@ func (d *differ) wantedListener(have api.Listener, port model.Port, pool referen
 	want := existingListener(have)
 	spec := port.Listener
 	want.Key, want.Name, want.Protocol, want.Port = portKey(port), spec.Name, string(spec.Protocol), spec.ProtocolPort
-	want.Pool, want.ConnectionLimit, want.Container = pool.show(), *spec.ConnLimit, spec.DefaultTlsContainerRef
+	want.Pool, want.ConnectionLimit, want.Container = pool.Show(), *spec.ConnLimit, spec.DefaultTlsContainerRef
 	want.Headers, want.Tags = insertHeaders(have, port), d.listenerTags(have.Tags, port)
 	if d.want.Features.AllowedCIDRs() {
 		want.AllowedCIDRs = d.allowedCIDRs(port)
@@ -138,7 +139,7 @@ type listenerCreation struct {
 
 // Do implements plan.Step.
 func (s listenerCreation) Do(ctx context.Context, w Writer, ids *plan.Handles) (err error) {
-	if s.spec.LoadbalancerID, s.spec.DefaultPoolID, err = resolveBoth(ids, s.lb, s.pool); err != nil {
+	if s.spec.LoadbalancerID, s.spec.DefaultPoolID, err = steps.ResolveBoth(ids, s.lb, s.pool); err != nil {
 		return err
 	}
 	return w.CreateListener(ctx, s.spec)
@@ -177,13 +178,13 @@ type listenerUpdate struct {
 // Do implements plan.Step.
 func (s listenerUpdate) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
 	if s.pool != nil {
-		id, err := s.pool.resolve(ids)
+		id, err := s.pool.Resolve(ids)
 		if err != nil {
 			return err
 		}
 		s.patch.DefaultPoolID = &id
 	}
-	lb, err := s.lb.resolve(ids)
+	lb, err := s.lb.Resolve(ids)
 	if err != nil {
 		return err
 	}
@@ -218,7 +219,7 @@ func (s listenerDeletion) changeIn(ctx context.Context, w Writer, lb string) err
 
 // listenerDisruptions returns the differences of a listener and its pool that disrupt, in place or by a replacement.
 func (d *differ) listenerDisruptions(l api.Listener, port model.Port) []plan.Field {
-	have, want := d.comparedListeners(l, port, reference{id: l.DefaultPoolID})
+	have, want := d.comparedListeners(l, port, reference{ID: l.DefaultPoolID})
 	replaced, _ := kinds.Listeners.Replace(&have, &want)
 	updated, _ := kinds.Listeners.Update(&have, &want)
 	return filter(slices.Concat(replaced.Fields, updated.Fields), func(f plan.Field) bool { return f.Disrupts != "" })

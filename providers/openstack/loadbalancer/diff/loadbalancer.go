@@ -348,8 +348,12 @@ func unusableReason(lb api.LoadBalancer) string {
 func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.Change {
 	change := kinds.LoadBalancers.Delete(&kinds.LoadBalancer{Object: have.Name})
 	change.Ref, change.ID, change.Reason = d.ref(kindLoadBalancer, have.Name, plan.Delete, have.ID), have.ID, reason
-	change.Step = loadBalancerDeletion{have, d.have.Listeners, d.have.Pools}
+	change.Step = d.loadBalancerDeletion(have)
 	return change
+}
+
+func (d *differ) loadBalancerDeletion(lb api.LoadBalancer) loadBalancerDeletion {
+	return loadBalancerDeletion{lb, d.have.Listeners, d.have.Pools}
 }
 
 // loadBalancerDeletion deletes a load balancer with everything in it.
@@ -361,5 +365,5 @@ type loadBalancerDeletion struct {
 
 // Do implements plan.Step.
 func (s loadBalancerDeletion) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
-	return w.DeleteLoadBalancer(ctx, s.lb, s.listeners, s.pools)
+	return w.DeleteLoadBalancer(ctx, s.lb, s.listeners, s.pools, nil)
 }

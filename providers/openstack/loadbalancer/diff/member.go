@@ -10,6 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/members"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/steps"
 )
 
 // membersUpdate returns the change that replaces a pool's members with one call, if they differ.
@@ -30,7 +31,7 @@ func (d *differ) membersUpdate(have observe.Pool, port model.Port) (plan.Change,
 		Ref: d.membersRef(have), ID: have.ID,
 		Fields:     []plan.Field{{Name: "members", Before: before, After: after}},
 		Membership: true, Disrupts: plan.DisruptsMembers,
-		Step: membersUpdate{d.loadBalancer(), reference{id: have.ID}, have.Members, want},
+		Step: membersUpdate{d.loadBalancer(), reference{ID: have.ID}, have.Members, want},
 	}, true
 }
 
@@ -64,7 +65,7 @@ type membersUpdate struct {
 
 // Do implements plan.Step.
 func (s membersUpdate) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	lb, pool, err := resolveBoth(ids, s.lb, s.pool)
+	lb, pool, err := steps.ResolveBoth(ids, s.lb, s.pool)
 	if err != nil {
 		return err
 	}

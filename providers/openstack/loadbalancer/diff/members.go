@@ -65,7 +65,7 @@ func (d *differ) openMembers(input model.Input) {
 	group := d.have.Groups[0]
 	for _, port := range input.GroupPorts(list) {
 		if !d.hasGroup(port.ID, group.ID) {
-			d.add(d.portAttach(port, reference{id: group.ID, name: group.Name}, nil))
+			d.add(d.portAttach(port, reference{ID: group.ID, Name: group.Name}, nil))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/steps"
 )
 
 // existingMonitor returns the fields of a health monitor. Only HTTP probes have the last three.
@@ -38,7 +39,7 @@ func (d *differ) diffMonitor(pool observe.Pool, want model.Port) {
 	switch {
 	case spec == nil:
 	case have == nil:
-		creation := d.monitorCreate(*spec, reference{id: pool.ID}, after)
+		creation := d.monitorCreate(*spec, reference{ID: pool.ID}, after)
 		creation.Key = portKey(want)
 		if len(after) == 0 && d.addsProbesToGuest(pool) {
 			kinds.ProbesGuest.Declare(&creation)
@@ -72,7 +73,7 @@ type monitorCreation struct {
 
 // Do implements plan.Step.
 func (s monitorCreation) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	lb, pool, err := resolveBoth(ids, s.lb, s.pool)
+	lb, pool, err := steps.ResolveBoth(ids, s.lb, s.pool)
 	if err != nil {
 		return err
 	}

@@ -182,9 +182,12 @@ func (d *differ) attachedFloatingIPs(lb *api.LoadBalancer) []api.FloatingIP {
 	})
 }
 
-// orphanedFloatingIPs returns those that were created for a Service of this cluster and are not attached.
+// orphanedFloatingIPs returns those that were created for a Service of this cluster and are not attached. Those that
+// clients know come first.
 func (d *differ) orphanedFloatingIPs() []api.FloatingIP {
-	return filter(d.have.FloatingIPs, func(f api.FloatingIP) bool { return f.PortID == "" && d.ownsFloatingIP(f) })
+	orphans := filter(d.have.FloatingIPs, func(f api.FloatingIP) bool { return f.PortID == "" && d.ownsFloatingIP(f) })
+	known := func(f api.FloatingIP) bool { return d.key.HasAddress(f.FloatingIP) }
+	return append(filter(orphans, known), filter(orphans, func(f api.FloatingIP) bool { return !known(f) })...)
 }
 
 // supportsTags reports whether tags of a floating IP can probably be written now.

@@ -70,11 +70,11 @@ func (d *differ) ensurePool(have observe.Pool, exists bool, port model.Port, aft
 			d.add(change)
 		}
 		d.diffMonitor(have, port)
-		return reference{id: have.ID, name: have.Name}, nil
+		return reference{ID: have.ID, Name: have.Name}, nil
 	}
 	creation := d.poolCreate(port, after)
 	d.add(creation)
-	ref := reference{name: port.Pool.Name, handle: plan.Handle(creation.Ref.Name)}
+	ref := reference{Name: port.Pool.Name, Handle: plan.Handle(creation.Ref.Name)}
 	ready := []plan.Ref{creation.Ref}
 	if len(port.Members) > 0 {
 		members := d.membersCreate(port, ref, creation.Ref)
@@ -124,7 +124,7 @@ type poolCreation struct {
 
 // Do implements plan.Step.
 func (s poolCreation) Do(ctx context.Context, w Writer, ids *plan.Handles) (err error) {
-	if s.spec.LoadbalancerID, err = s.lb.resolve(ids); err != nil {
+	if s.spec.LoadbalancerID, err = s.lb.Resolve(ids); err != nil {
 		return err
 	}
 	id, err := w.CreatePool(ctx, s.spec)

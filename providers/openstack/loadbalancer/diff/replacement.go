@@ -2,16 +2,27 @@ package diff
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
 // checkReplacement returns an error if no other load balancer can be created now in place of an existing one, which
-// then stays.
+// then stays. The error never has the class NotFound: that of a deletion means that its object is gone.
 func (d *differ) checkReplacement(ctx context.Context, w Writer, lb api.LoadBalancer) error {
+	err := d.checkCreation(ctx, w, lb)
+	if cloudapi.Is(err, cloudapi.NotFound) {
+		return &cloudapi.Error{Class: cloudapi.Invalid, Operation: d.plan.Subject, Err: err}
+	}
+	return err
+}
+
+func (d *differ) checkCreation(ctx context.Context, w Writer, lb api.LoadBalancer) error {
 	if err := w.CheckCreationBackoff(lb, d.want); err != nil {
 		return err
 	}
@@ -69,11 +80,11 @@ func (s checkedDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles) er
 }
 
 // replacementDeletion deletes a load balancer that another one replaces, unless that cannot be created now. It first
-// marks the floating IPs, so that they are found if the replacement is interrupted.
+// marks the floating IPs, so that they are found if the replacement is interrupted. One that another client deletes
+// meanwhile needs no mark: its absence must not count as that of the load balancer.
 type replacementDeletion struct {
 	*differ
-	lb   api.LoadBalancer
-	step any
+	loadBalancerDeletion
 }
 
 // Do implements plan.Step.
@@ -83,10 +94,24 @@ func (s replacementDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles
 	}
 	for _, f := range s.freed {
 		if change, ok := s.floatingIPMark(f); ok {
-			if err := doStep(ctx, w, ids, change.Step); err != nil {
+			if err := cloudapi.IgnoreNotFound(doStep(ctx, w, ids, change.Step)); err != nil {
 				return err
 			}
 		}
 	}
-	return doStep(ctx, w, ids, s.step)
+	if s.lb.ProvisioningStatus == api.PendingDelete {
+		return s.loadBalancerDeletion.Do(ctx, w, ids)
+	}
+	return w.DeleteLoadBalancer(ctx, s.lb, s.listeners, s.pools, s.checkUnshared)
+}
+
+// checkUnshared returns an error about a load balancer that another Service shares since the plan of its replacement.
+func (d *differ) checkUnshared(lb api.LoadBalancer) error {
+	guests := d.key.Guests(lb)
+	if len(guests) == 0 {
+		return nil
+	}
+	return &cloudapi.Error{Class: cloudapi.Conflict, Operation: d.plan.Subject,
+		Err: fmt.Errorf("the load balancer %s is not replaced: other Services share it now: %s", lb.ID,
+			strings.Join(guests, ", "))}
 }

@@ -2,7 +2,6 @@ package diff
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/members"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/steps"
 )
 
 // diffGroup plans the managed security group, its rules, and its ports. If groups are no longer managed, an existing
@@ -34,7 +34,7 @@ func (d *differ) diffGroup() {
 		creation := d.groupCreate(*want, rules)
 		d.add(creation)
 		for _, port := range want.Ports {
-			d.add(d.portAttach(port, reference{name: want.Name, handle: groupHandle}, []plan.Ref{creation.Ref}))
+			d.add(d.portAttach(port, reference{Name: want.Name, Handle: groupHandle}, []plan.Ref{creation.Ref}))
 		}
 		return
 	}
@@ -42,7 +42,7 @@ func (d *differ) diffGroup() {
 	d.diffRules(group, rules, len(unknown) > 0)
 	for _, port := range want.Ports {
 		if !d.hasGroup(port.ID, group.ID) {
-			d.add(d.portAttach(port, reference{id: group.ID, name: group.Name}, nil))
+			d.add(d.portAttach(port, reference{ID: group.ID, Name: group.Name}, nil))
 		}
 	}
 	for _, port := range d.have.GroupPorts {
@@ -97,24 +97,10 @@ func (d *differ) groupCreate(want model.Group, list []rules.CreateOpts) plan.Cha
 	}
 	return plan.Change{
 		Ref: d.ref(kindGroup, want.Name, plan.Create, ""), Fields: f,
-		Step: groupCreation{groups.CreateOpts{Name: want.Name, Description: want.Description}, list},
+		Step: steps.GroupCreation{
+			Spec: groups.CreateOpts{Name: want.Name, Description: want.Description}, Rules: list, Handle: groupHandle,
+		},
 	}
-}
-
-// groupCreation creates a security group with its rules.
-type groupCreation struct {
-	spec  groups.CreateOpts
-	rules []rules.CreateOpts
-}
-
-// Do implements plan.Step.
-func (s groupCreation) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	created, err := w.CreateGroup(ctx, s.spec)
-	if err != nil {
-		return err
-	}
-	ids.Set(groupHandle, created.ID)
-	return w.AddRules(ctx, created, s.rules)
 }
 
 // diffRules plans the rules of a group: missing ones are added first, and surplus ones are removed last, so that never
@@ -139,7 +125,7 @@ func (d *differ) diffRules(group api.SecurityGroup, want []rules.CreateOpts, kee
 	if len(missing) > 0 {
 		d.add(plan.Change{
 			Ref: d.ref(kindRules, group.Name, plan.Update, group.ID), Fields: added,
-			Step: rulesAddition{group, missing},
+			Step: steps.RulesAddition{Group: group, Rules: missing},
 		})
 	}
 	maps.DeleteFunc(surplus, func(text string, _ api.SecurityGroupRule) bool {
@@ -160,37 +146,10 @@ func (d *differ) rulesDelete(group api.SecurityGroup, surplus []api.SecurityGrou
 	}
 	change := plan.Change{
 		Ref: d.ref(kindRules, group.Name, plan.Delete, group.ID), Fields: f, Key: group.Name,
-		Step: rulesRemoval{group.ID, surplus},
+		Step: steps.RulesRemoval{Group: group.ID, Rules: surplus},
 	}
 	kinds.ClosesNodePort.Declare(&change)
 	return change
-}
-
-// rulesAddition adds rules to a security group.
-type rulesAddition struct {
-	group api.SecurityGroup
-	rules []rules.CreateOpts
-}
-
-// Do implements plan.Step.
-func (s rulesAddition) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
-	return w.AddRules(ctx, s.group, s.rules)
-}
-
-// rulesRemoval removes rules of a security group, by its ID.
-type rulesRemoval struct {
-	group string
-	rules []api.SecurityGroupRule
-}
-
-// Do implements plan.Step.
-func (s rulesRemoval) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
-	for _, r := range s.rules {
-		if err := w.DeleteRule(ctx, s.group, r.ID); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // removeGroups removes the Service's groups from all ports and deletes them: Neutron refuses to delete one
@@ -207,48 +166,20 @@ func (d *differ) removeGroups() {
 		}
 		d.add(plan.Change{
 			Ref: d.ref(kindGroup, group.Name, plan.Delete, group.ID), ID: group.ID, After: after,
-			Step: groupDeletion(group.ID),
+			Step: steps.GroupDeletion(group.ID),
 		})
 	}
-}
-
-// groupDeletion deletes a security group, by its ID.
-type groupDeletion string
-
-// Do implements plan.Step.
-func (s groupDeletion) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
-	return w.DeleteGroup(ctx, string(s))
 }
 
 // portAttach adds the Service's group to a port of a node. It is a change of membership.
 func (d *differ) portAttach(port api.Port, group reference, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:        d.ref(kindPort, port.ID, plan.Update, ""),
-		Fields:     []plan.Field{{Name: "security_groups", After: group.name}},
+		Fields:     []plan.Field{{Name: "security_groups", After: group.Name}},
 		After:      after,
 		Membership: true,
-		Step:       portAttachment{port, group},
+		Step:       steps.PortAttachment{Port: port, Group: group},
 	}
-}
-
-// portAttachment adds a security group to a port.
-type portAttachment struct {
-	port  api.Port
-	group reference
-}
-
-// Do implements plan.Step.
-func (s portAttachment) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	id, err := s.group.resolve(ids)
-	if err != nil {
-		return err
-	}
-	return w.ChangeGroups(ctx, s.port, func(groups []string) []string {
-		if slices.Contains(groups, id) {
-			return groups
-		}
-		return append(slices.Clone(groups), id)
-	})
 }
 
 // portDetach removes groups from a port, and the tags with their IDs, which earlier releases of another manager set.
@@ -258,23 +189,6 @@ func (d *differ) portDetach(port api.Port, groups []string, reason string) plan.
 		Fields:     []plan.Field{{Name: "security_groups", Before: plan.ShowSet(groups)}},
 		Reason:     reason,
 		Membership: true,
-		Step:       portDetachment{port, groups},
+		Step:       steps.PortDetachment{Port: port, Groups: groups},
 	}
-}
-
-// portDetachment removes security groups from a port.
-type portDetachment struct {
-	port   api.Port
-	groups []string
-}
-
-// Do implements plan.Step.
-func (s portDetachment) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
-	err := w.ChangeGroups(ctx, s.port, func(have []string) []string {
-		return slices.DeleteFunc(slices.Clone(have), func(g string) bool { return slices.Contains(s.groups, g) })
-	})
-	if err != nil {
-		return err
-	}
-	return w.RemovePortTags(ctx, s.port, s.groups)
 }

@@ -153,7 +153,9 @@ func (t *Tx) checkAssociation(external, portID, fixed string, self *FloatingIP) 
 			external, f.Subnet, p.ID)
 	}
 	for _, other := range t.Addresses {
-		if other != self && other.Port != nil && *other.Port == p.ID && *other.Fixed == f.Address {
+		// A port may have one of each external network.
+		if other != self && other.Network == external && other.Port != nil && *other.Port == p.ID &&
+			*other.Fixed == f.Address {
 			return conflict("FloatingIPPortAlreadyAssociated",
 				"Cannot associate floating IP %s (%s) with port %s using fixed IP %s, as that fixed IP already has a floating "+
 					"IP on external network %s.",
