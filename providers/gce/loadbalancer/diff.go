@@ -48,6 +48,7 @@ func (d *differ) ensure() error {
 	ruled := d.ensureRule(rule, want, deletion, slices.Concat(back, replaced))
 	d.ensureFirewalls(rule, want, ruled)
 	d.removeObsolete(slices.Concat(back, ruled))
+	d.orderMembers()
 	for _, warning := range d.want.Warnings {
 		d.plan.Warnf("%s", warning)
 	}
@@ -66,8 +67,29 @@ func (d *differ) awaitSuccessor() {
 	}
 	follows := plan.Following(d.plan.Changes, d.plan.Changes[i].Ref)
 	for _, c := range d.plan.Changes {
-		if c.Action != plan.Delete && !follows[c.Ref] && !slices.Contains(d.plan.Changes[i].After, c.Ref) {
+		joins := isMembers(c) && len(c.After) == 0 // A pool or group that exists needs none of them.
+		if c.Action != plan.Delete && !joins && !follows[c.Ref] && !slices.Contains(d.plan.Changes[i].After, c.Ref) {
 			d.plan.Changes[i].After = append(d.plan.Changes[i].After, c.Ref)
+		}
+	}
+}
+
+// isMembers reports whether a change is one of the members of a pool or group.
+func isMembers(c plan.Change) bool {
+	return c.Action == plan.Update && (c.Kind == kindMembers || c.Kind == kindGroupMembers)
+}
+
+// orderMembers makes members that could not be changed lately the last ones of the plan, which ends at an error.
+func (d *differ) orderMembers() {
+	for i, c := range d.plan.Changes {
+		if !isMembers(c) || !d.have.Kept[failedMembers(c.Name)] {
+			continue
+		}
+		follows := plan.Following(d.plan.Changes, c.Ref)
+		for _, other := range d.plan.Changes {
+			if !follows[other.Ref] && !isMembers(other) {
+				d.plan.Changes[i].Order = append(d.plan.Changes[i].Order, other.Ref)
+			}
 		}
 	}
 }

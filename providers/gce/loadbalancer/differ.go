@@ -39,9 +39,13 @@ func (d *differ) isUsed(link string) bool {
 	return d.have.Used[api.Path(link)] || d.have.Kept[api.Path(link)]
 }
 
-// existing returns the instances without those that do not exist.
-func (d *differ) existing(ids []string) []string {
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return d.have.Kept[missingInstance(id)] })
+// existing returns the instances that can be members: without those that do not exist, but with members, which the
+// cloud knows better. One that is expected back stays wanted, so that the Service is synced again.
+func (d *differ) existing(ids, members []string) []string {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		is := d.have.Absent[id]
+		return is.Fresh && !slices.Contains(members, id) && !(d.have.MayFail && is.Awaited)
+	})
 }
 
 // warnAs adds a warning with a reason of its own.

@@ -8,6 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/batches"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
@@ -49,7 +50,9 @@ func (d *differ) ensureGroups(groups []model.Group) []plan.Ref {
 		}
 		if change, differ := groupMemberKind.Update(&have, &want); differ && !have.Unread {
 			step := groupUpdate{want, without(have.Members, want.Members)}
-			refs = append(refs, d.add(change, step, after...))
+			if ref := d.add(change, step, after...); i < 0 {
+				refs = append(refs, ref) // One that cannot join a group that exists does not matter to others.
+			}
 		}
 	}
 	return refs
@@ -61,8 +64,13 @@ func (d *differ) existingGroups(groups []model.Group) []model.Group {
 	var out []model.Group
 	for _, g := range groups {
 		all := len(g.Members)
-		g.Members = d.existing(g.Members)
-		isNew := !slices.ContainsFunc(d.have.Groups, func(have model.Group) bool { return have.Zone == g.Zone })
+		i := slices.IndexFunc(d.have.Groups, func(have model.Group) bool { return have.Zone == g.Zone })
+		isNew := i < 0
+		var members []string
+		if !isNew {
+			members = d.have.Groups[i].Members
+		}
+		g.Members = d.existing(g.Members, members)
 		if all == 0 || len(g.Members) > 0 || !isNew {
 			out = append(out, g)
 		}
@@ -159,9 +167,10 @@ func (s groupCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error 
 	err = w.createGroup(ctx, s.want.Zone)
 	if err != nil {
 		for _, id := range s.want.Members {
-			if !w.isMissing(ctx, []string{id}, err) {
+			if !w.absent.Check(ctx, id, err) {
 				break
 			}
+			w.absent.Abandon(id) // Its zone may not exist.
 		}
 	}
 	return err
@@ -200,7 +209,7 @@ func (s groupUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 		return err
 	}
 	defer unlock()
-	return w.updateGroup(ctx, s.want, s.remove)
+	return w.membersChanged(s.want.Zone, s.want.Members, w.updateGroup(ctx, s.want, s.remove))
 }
 
 // updateGroup gives a group the wanted members and removes others. A group that was deleted since the plan is created.
@@ -210,7 +219,7 @@ func (w writer) updateGroup(ctx context.Context, want model.Group, remove []stri
 	}
 	group, _ := w.groups.Get(want.Zone)
 	remove = slices.DeleteFunc(slices.Clone(remove), func(id string) bool { return !slices.Contains(group.Members, id) })
-	err := inBatches(remove, cloudapi.NotFound, func(ids []string) error {
+	err := batches.Each(remove, cloudapi.NotFound, func(ids []string) error {
 		return w.changeGroup(ctx, api.InstanceGroupsRemoveInstances, want.Zone, ids, func(g *model.Group) {
 			g.Members = without(g.Members, ids)
 		})
@@ -218,7 +227,8 @@ func (w writer) updateGroup(ctx context.Context, want model.Group, remove []stri
 	if err != nil {
 		return err
 	}
-	return inBatches(without(want.Members, group.Members), cloudapi.AlreadyExists, func(ids []string) error {
+	add := w.absent.Askable(without(want.Members, group.Members))
+	return batches.Each(add, cloudapi.AlreadyExists, func(ids []string) error {
 		return w.changeGroup(ctx, api.InstanceGroupsAddInstances, want.Zone, ids, func(g *model.Group) {
 			g.Members = slices.Sorted(slices.Values(slices.Concat(g.Members, ids)))
 		})
@@ -229,7 +239,7 @@ func (w writer) updateGroup(ctx context.Context, want model.Group, remove []stri
 func (w writer) changeGroup(ctx context.Context, call *api.Call, zone string, ids []string,
 	change func(*model.Group)) error {
 	err := w.api.Change(ctx, call, api.Target{Zone: zone, Name: w.groupName()}, instanceList(ids, w.instanceLink))
-	if call == api.InstanceGroupsAddInstances && w.isMissing(ctx, ids, err) {
+	if call == api.InstanceGroupsAddInstances && w.isAbsent(ctx, ids, err) {
 		return nil
 	}
 	if err != nil {

@@ -23,13 +23,14 @@ func (d *differ) planMembers(nodes []model.Node, shared model.SharedState) {
 		have := existingPool(*d.have.Pool)
 		want := have
 		want.Instances, _ = model.PoolMembers(nodes, shared.Environment.Region, nil)
-		want.Instances = d.existing(want.Instances)
+		want.Instances = d.existing(want.Instances, have.Instances)
 		d.ensureMembers(have, want)
 	} else {
 		groups, _ := model.GroupsOf(nodes, shared, nil)
 		d.planGroups(d.existingGroups(groups))
 	}
 	d.planTags(shared)
+	d.orderMembers()
 }
 
 // planGroups plans the groups of the backend service that exists.

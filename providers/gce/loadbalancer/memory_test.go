@@ -30,6 +30,8 @@ type memory struct {
 	failing int
 	// strict refuses to remove instances that are no members.
 	strict bool
+	// machines refuses to add instances that are no objects.
+	machines bool
 }
 
 func newMemory() *memory {
@@ -177,6 +179,11 @@ func (m *memory) insert(call *api.Call, at api.Target, sent map[string]any) erro
 	if _, exists := m.objects[path]; exists {
 		return failed(call, cloudapi.AlreadyExists, "alreadyExists")
 	}
+	for _, link := range stringsOf(sent["instances"]) {
+		if m.machines && m.objects[api.Path(link)] == nil {
+			return failed(call, cloudapi.Invalid, "invalid")
+		}
+	}
 	sent["selfLink"] = m.Link(m.environment, call, at)
 	sent["kind"] = "compute#" + call.Collection
 	switch call.Collection {
@@ -208,6 +215,13 @@ func (m *memory) changeMembers(call *api.Call, object, sent map[string]any) erro
 		field = "members"
 	}
 	members := stringsOf(object[field])
+	if m.machines && strings.HasPrefix(call.Method, "add") {
+		for _, item := range sent["instances"].([]any) {
+			if m.objects[api.Path(fmt.Sprint(item.(map[string]any)["instance"]))] == nil {
+				return failed(call, cloudapi.NotFound, "notFound")
+			}
+		}
+	}
 	if m.strict && strings.HasPrefix(call.Method, "remove") {
 		for _, item := range sent["instances"].([]any) {
 			if !slices.Contains(members, fmt.Sprint(item.(map[string]any)["instance"])) {

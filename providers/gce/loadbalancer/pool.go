@@ -10,6 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/batches"
 )
 
 // firstMembers is the number of instances with which a pool is created; the others are added to it.
@@ -87,8 +88,8 @@ func (d *differ) replacesPool() (plan.Change, bool) {
 // ensurePool plans the pool. The deletion of one that is replaced waits for that of its forwarding rule.
 func (d *differ) ensurePool(replaced *plan.Change, ruleDeletion, checks []plan.Ref) []plan.Ref {
 	want := d.want.Pool
-	want.Instances = d.existing(want.Instances)
 	if d.have.Pool == nil || replaced != nil {
+		want.Instances = d.existing(want.Instances, nil)
 		after := checks
 		if replaced != nil {
 			after = append(slices.Clone(checks), d.add(*replaced, poolDeletion{want.Name}, ruleDeletion...))
@@ -98,6 +99,7 @@ func (d *differ) ensurePool(replaced *plan.Change, ruleDeletion, checks []plan.R
 		return []plan.Ref{d.add(change, poolCreation{want, d.nodePoolProbes()}, after...)}
 	}
 	have := existingPool(*d.have.Pool)
+	want.Instances = d.existing(want.Instances, have.Instances)
 	var refs []plan.Ref
 	if change, differ := poolKind.Update(&have, &want); differ {
 		var set poolChange
@@ -144,7 +146,8 @@ func (s poolCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	}
 	defer release()
 	want := s.want
-	first := want.Instances[:min(len(want.Instances), firstMembers)]
+	members := w.absent.Askable(want.Instances)
+	first := members[:min(len(members), firstMembers)]
 	want.Instances = nil
 	for _, id := range first {
 		want.Instances = append(want.Instances, w.instanceLink(id))
@@ -158,10 +161,10 @@ func (s poolCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 		want.Instances, first = nil, nil
 		err = w.pools.create(ctx, want, isWanted)
 	}
-	if err != nil || len(first) == len(s.want.Instances) {
+	if err != nil || len(first) == len(members) {
 		return err
 	}
-	return w.addMembers(ctx, want.Name, s.want.Instances[len(first):])
+	return w.addMembers(ctx, want.Name, members[len(first):])
 }
 
 // poolUpdate replaces the health check of a pool. A pool has at most one, and without one all members get traffic.
@@ -222,11 +225,12 @@ type memberUpdate struct {
 // Do implements plan.Step.
 func (s memberUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	// A node that cannot be added keeps no other one in the pool.
-	return errors.Join(w.addMembers(ctx, s.pool, s.add), w.removeMembers(ctx, s.pool, s.remove))
+	err := errors.Join(w.addMembers(ctx, s.pool, s.add), w.removeMembers(ctx, s.pool, s.remove))
+	return w.membersChanged(s.pool, s.add, err)
 }
 
 func (w writer) removeMembers(ctx context.Context, pool string, remove []string) error {
-	return inBatches(remove, cloudapi.NotFound, func(ids []string) error {
+	return batches.Each(remove, cloudapi.NotFound, func(ids []string) error {
 		err := w.api.Change(ctx, api.TargetPoolsRemoveInstance, api.Target{Name: pool}, instanceList(ids, w.instanceLink))
 		return w.pools.changed(pool, err, func(p *api.TargetPool) {
 			p.Instances = slices.DeleteFunc(slices.Clone(p.Instances), func(link string) bool {
@@ -237,9 +241,9 @@ func (w writer) removeMembers(ctx context.Context, pool string, remove []string)
 }
 
 func (w writer) addMembers(ctx context.Context, pool string, ids []string) error {
-	return inBatches(ids, cloudapi.AlreadyExists, func(ids []string) error {
+	return batches.Each(w.absent.Askable(ids), cloudapi.AlreadyExists, func(ids []string) error {
 		err := w.api.Change(ctx, api.TargetPoolsAddInstance, api.Target{Name: pool}, instanceList(ids, w.instanceLink))
-		if w.isMissing(ctx, ids, err) {
+		if w.isAbsent(ctx, ids, err) {
 			return nil
 		}
 		return w.pools.changed(pool, err, func(p *api.TargetPool) {

@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/absent"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
@@ -46,6 +47,9 @@ type store struct {
 	// groups are the instance groups of the cluster, by zone.
 	groups *snapshot.Table[model.Group]
 
+	// absent are the instances of Nodes that do not exist.
+	absent *absent.Instances
+
 	// sharing is locked while an object of all Services is changed, by its link. using counts the Services that are about
 	// to refer to it.
 	sharing locks.KeyedMutex
@@ -69,7 +73,7 @@ func newStore(client api.API, clusterID func(context.Context) (string, error), c
 	state := snapshot.NewStore(c)
 	s := &store{
 		api: client, clusterID: clusterID, clock: c, state: state,
-		using: map[string]int{}, denied: map[string]denial{}, kept: map[string]time.Time{},
+		absent: absent.New(client, c), using: map[string]int{}, denied: map[string]denial{}, kept: map[string]time.Time{},
 		rules: newCollection[api.ForwardingRule](client, state, snapshotAge, calls{api.ForwardingRulesList,
 			api.ForwardingRulesGet, api.ForwardingRulesInsert, api.ForwardingRulesPatch, api.ForwardingRulesDelete}),
 		addresses: newCollection[api.Address](client, state, addressAge, calls{list: api.AddressesList,
