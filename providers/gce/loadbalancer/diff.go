@@ -30,11 +30,14 @@ func (d *differ) ensure() error {
 		return err
 	}
 	replaced = d.removeOther(replaced)
+	var released []plan.Ref
 	if rule == nil {
-		replaced = append(replaced, d.adoptAddress(&want)...)
+		released = d.adoptAddress(&want)
+		replaced = append(replaced, released...)
 	}
 	pool, replacesPool := d.replacesPool()
 	deletion := d.replaceRule(rule, want, replacesPool)
+	d.prepareSuccessor(&want, released)
 	checks := slices.Concat(d.ensureCheck(), d.ensureProbes(rule, want))
 	var back []plan.Ref
 	if d.want.Internal {
@@ -59,9 +62,7 @@ func (d *differ) ensure() error {
 // cloud refuses one of them. What can only follow the deletion does: another protocol of the backend service, another
 // pool.
 func (d *differ) awaitSuccessor() {
-	i := slices.IndexFunc(d.plan.Changes, func(c plan.Change) bool {
-		return c.Kind == kindRule && c.Action == plan.Delete
-	})
+	i := d.ruleDeletion()
 	if i < 0 {
 		return
 	}
@@ -72,6 +73,13 @@ func (d *differ) awaitSuccessor() {
 			d.plan.Changes[i].After = append(d.plan.Changes[i].After, c.Ref)
 		}
 	}
+}
+
+// ruleDeletion returns the index of the deletion of the forwarding rule in the plan; -1 without one.
+func (d *differ) ruleDeletion() int {
+	return slices.IndexFunc(d.plan.Changes, func(c plan.Change) bool {
+		return c.Kind == kindRule && c.Action == plan.Delete
+	})
 }
 
 // isMembers reports whether a change is one of the members of a pool or group.
@@ -146,7 +154,7 @@ func (d *differ) replaceRule(have *api.ForwardingRule, want api.ForwardingRule, 
 	if want.IPAddress == have.IPAddress {
 		after = d.reserve(*have)
 	}
-	return []plan.Ref{d.add(change, ruleReplacement{ruleDeletion{have.Name}, *have, want}, after...)}
+	return []plan.Ref{d.add(change, ruleDeletion{have.Name}, after...)}
 }
 
 // ensureRule plans the creation of the forwarding rule, or its update, and the release of an address that was reserved
@@ -154,7 +162,7 @@ func (d *differ) replaceRule(have *api.ForwardingRule, want api.ForwardingRule, 
 func (d *differ) ensureRule(have *api.ForwardingRule, want api.ForwardingRule, deletion, after []plan.Ref) []plan.Ref {
 	var refs []plan.Ref
 	if have == nil || len(deletion) > 0 {
-		refs = []plan.Ref{d.add(ruleKind.Create(&want), ruleCreation{want}, slices.Concat(deletion, after)...)}
+		refs = []plan.Ref{d.add(ruleKind.Create(&want), ruleCreation{want, d.reserves}, slices.Concat(deletion, after)...)}
 	} else {
 		existing := d.existingRule(*have)
 		if change, differ := ruleKind.Update(&existing, &want); differ {
@@ -163,8 +171,7 @@ func (d *differ) ensureRule(have *api.ForwardingRule, want api.ForwardingRule, d
 			refs = []plan.Ref{d.add(change, ruleUpdate{want.Name, patch}, after...)}
 		}
 	}
-	if address := d.have.Address; address != nil && !d.have.Kept[keptAddress(address.Name)] &&
-		address.Name != d.want.Static && address.Address != d.want.Static {
+	if address := d.have.Address; address != nil && !d.have.Kept[keptAddress(address.Name)] && !d.isChosen(*address) {
 		d.release(*address, refs...)
 	}
 	return refs

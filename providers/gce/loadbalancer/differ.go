@@ -21,7 +21,9 @@ type differ struct {
 	skipsGroups bool
 	// left are the objects that a deletion leaves, because others use them.
 	left []leftObject
-	plan plan.Plan
+	// reserves is set if the plan reserves the address of the new forwarding rule.
+	reserves bool
+	plan     plan.Plan
 }
 
 // name returns the name of the load balancer.

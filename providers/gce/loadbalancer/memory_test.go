@@ -118,7 +118,11 @@ func (m *memory) List(_ context.Context, call *api.Call, at api.Target, query ur
 	for _, path := range slices.Sorted(maps.Keys(m.objects)) {
 		parts := strings.Split(path, "/")
 		if len(parts) >= 3 && parts[len(parts)-2] == call.Collection && (name == "" || parts[len(parts)-1] == name) {
-			out = append(out, encode(m.objects[path]))
+			object := m.objects[path]
+			if call == api.AddressesList {
+				object = m.withUsers(object)
+			}
+			out = append(out, encode(object))
 		}
 	}
 	return out, nil
@@ -192,11 +196,36 @@ func (m *memory) insert(call *api.Call, at api.Target, sent map[string]any) erro
 			m.nextIP++
 			sent["IPAddress"] = fmt.Sprintf("203.0.113.%d", m.nextIP)
 		}
+	case "addresses":
+		if sent["address"] == nil {
+			m.nextIP++
+			sent["address"] = fmt.Sprintf("203.0.113.%d", m.nextIP)
+			if subnet := m.objects[api.Path(fmt.Sprint(sent["subnetwork"]))]; subnet != nil {
+				start := strings.TrimSuffix(fmt.Sprint(subnet["ipCidrRange"]), "0.0/16")
+				sent["address"] = fmt.Sprintf("%s2.%d", start, m.nextIP)
+			}
+		}
 	case "instanceGroups":
 		sent["zone"] = "https://www.googleapis.com/compute/v1/projects/p/zones/" + at.Zone
 	}
 	m.objects[path] = sent
 	return nil
+}
+
+// withUsers returns an address with the forwarding rules that have it.
+func (m *memory) withUsers(address map[string]any) map[string]any {
+	if address["users"] != nil {
+		return address
+	}
+	var users []any
+	for path, object := range m.objects {
+		if strings.Contains(path, "/forwardingRules/") && object["IPAddress"] == address["address"] {
+			users = append(users, "https://www.googleapis.com/compute/v1/projects/p/"+path)
+		}
+	}
+	address = maps.Clone(address)
+	address["users"] = users
+	return address
 }
 
 // isReferredTo reports whether another object has the URL of one.

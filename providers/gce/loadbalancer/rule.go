@@ -179,6 +179,9 @@ func (d *differ) reservedAddress(a *api.Address) (*api.Address, error) {
 	if err := d.checkUsers(a); err != nil {
 		return nil, err
 	}
+	if err := d.checkPurpose(a); err != nil {
+		return nil, err
+	}
 	if cmp.Or(a.AddressType, api.SchemeExternal) != kind {
 		return nil, d.invalid("it is an %s address, and the load balancer is %s",
 			strings.ToLower(a.AddressType), strings.ToLower(kind))
@@ -204,6 +207,16 @@ func (d *differ) checkUsers(a *api.Address) error {
 	return nil
 }
 
+// checkPurpose returns an error if another forwarding rule has an internal address that is not reserved for several.
+func (d *differ) checkPurpose(a *api.Address) error {
+	isOther := func(user string) bool { return api.Last(user) != d.name() }
+	if i := slices.IndexFunc(a.Users, isOther); i >= 0 && a.AddressType == api.SchemeInternal && a.Purpose != "" &&
+		a.Purpose != api.PurposeShared {
+		return d.invalid("%s has it, and it is not reserved with the purpose %s", api.Path(a.Users[i]), api.PurposeShared)
+	}
+	return nil
+}
+
 // checkTier returns an error if the Service requests another network tier than the one of its address. Empty is a tier
 // that is not known.
 func (d *differ) checkTier(tier string) error {
@@ -220,8 +233,12 @@ func (d *differ) invalid(format string, args ...any) error {
 	return problems.Err(d.key.Subject())
 }
 
-// ruleCreation creates a forwarding rule. Its address is known then.
-type ruleCreation struct{ want api.ForwardingRule }
+// ruleCreation creates a forwarding rule. Its address is known then. It has the one that is reserved under its name, if
+// the plan has reserved any that is free.
+type ruleCreation struct {
+	want     api.ForwardingRule
+	reserved bool
+}
 
 // Do implements plan.Step.
 func (s ruleCreation) Do(ctx context.Context, w writer, ids *plan.Handles) error {
@@ -230,6 +247,14 @@ func (s ruleCreation) Do(ctx context.Context, w writer, ids *plan.Handles) error
 		return err
 	}
 	defer release()
+	if s.reserved {
+		a := w.addresses.find(s.want.Name)
+		if a == nil || a.Address == "" {
+			return &cloudapi.Error{Class: cloudapi.Conflict, Operation: api.ForwardingRulesInsert.String(),
+				Err: fmt.Errorf("the address %s: %w", s.want.Name, errDeleted)}
+		}
+		s.want.IPAddress = a.Address
+	}
 	err = w.rules.create(ctx, s.want, func(have *api.ForwardingRule) bool {
 		want := s.want
 		return isOurs(*have) && ruleKind.Equal(have, &want)
@@ -299,22 +324,18 @@ func (s ruleDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	return err
 }
 
-// ruleReplacement deletes a forwarding rule that another one replaces, unless the other subnet of that one does not
-// exist, or does not have its other address.
+// ruleReplacement deletes a forwarding rule that another one replaces, unless the subnet of that one is impossible. What
+// reserves the other address has verified it.
 type ruleReplacement struct {
 	ruleDeletion
 	have, want api.ForwardingRule
+	verified   bool
 }
 
 // Do implements plan.Step.
 func (s ruleReplacement) Do(ctx context.Context, w writer, ids *plan.Handles) error {
-	link := cmp.Or(s.want.Subnetwork, s.have.Subnetwork)
-	moves := s.want.IPAddress != "" && s.want.IPAddress != s.have.IPAddress ||
-		api.Path(link) != api.Path(s.have.Subnetwork)
-	name := api.Last(link)
-	isKnown := api.Path(link) == api.Path(w.link(api.SubnetworksList, api.Target{Name: name}))
-	if s.want.Scheme == api.SchemeInternal && moves && isKnown {
-		if err := subnet.Verify(ctx, w.api, name, s.want.IPAddress); err != nil {
+	if !s.verified {
+		if err := subnet.VerifySuccessor(ctx, w.api, w.environment, s.have, s.want); err != nil {
 			return err
 		}
 	}
