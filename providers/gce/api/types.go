@@ -134,6 +134,8 @@ type TargetPool struct {
 	Instances       []string `json:"instances,omitempty"`
 	HealthChecks    []string `json:"healthChecks,omitempty"`
 	SessionAffinity string   `json:"sessionAffinity,omitempty"`
+	// BackupPool is the URL of the pool that takes over.
+	BackupPool string `json:"backupPool,omitempty"`
 }
 
 // BackendService is the back of an internal load balancer.

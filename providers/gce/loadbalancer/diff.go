@@ -255,7 +255,7 @@ func (d *differ) removeExternal(after ...plan.Ref) []plan.Ref {
 		existing := existingPool(*have)
 		change := poolKind.Delete(&existing)
 		change.ID = have.Name
-		refs = append(refs, d.add(change, poolDeletion{have.Name}, after...))
+		refs = append(refs, d.add(change, poolDeletion{have.Name, false}, after...))
 	}
 	refs = append(refs, d.removeCheck(kindPoolCheck, d.name(), false, refs...)...)
 	refs = append(refs, d.removeCheck(kindPoolCheck, names.NodeHealthCheck(d.have.ClusterID), true, refs...)...)

@@ -222,9 +222,9 @@ func (s *store) findUses(o *Observed, name string) {
 // findExternalUses notes what the pools and forwarding rules of others refer to.
 func (s *store) findExternalUses(o *Observed, name string) {
 	for _, pool := range s.pools.table.All() {
-		for _, check := range pool.HealthChecks {
-			if pool.Name != name {
-				o.Used[api.Path(check)] = true
+		for _, link := range append(slices.Clone(pool.HealthChecks), pool.BackupPool) {
+			if pool.Name != name && link != "" {
+				o.Used[api.Path(link)] = true
 			}
 		}
 	}

@@ -72,10 +72,11 @@ func (d *differ) replacesPool() (plan.Change, bool) {
 		return plan.Change{}, false
 	}
 	have := existingPool(*d.have.Pool)
-	if d.have.Used[api.Path(d.link(api.TargetPoolsDelete, api.Target{Name: have.Name}))] {
+	isUsed := d.have.Used[api.Path(d.link(api.TargetPoolsDelete, api.Target{Name: have.Name}))]
+	if isUsed || d.have.Kept[keptPool(have.Name)] {
 		// It cannot be deleted, and the Service's own forwarding rule would be deleted without a successor.
-		d.plan.Warnf("another forwarding rule uses the target pool %s, which keeps its session affinity: delete that "+
-			"forwarding rule to change it", have.Name)
+		d.plan.Warnf("another forwarding rule or pool uses the target pool %s, which keeps its session affinity: delete "+
+			"that one to change it", have.Name)
 		d.plan.Unapplied = append(d.plan.Unapplied, intent.FieldSessionAffinity)
 		d.want.Pool.SessionAffinity = have.SessionAffinity
 		return plan.Change{}, false
@@ -92,7 +93,7 @@ func (d *differ) ensurePool(replaced *plan.Change, ruleDeletion, checks []plan.R
 		want.Instances = d.existing(want.Instances, nil)
 		after := checks
 		if replaced != nil {
-			after = append(slices.Clone(checks), d.add(*replaced, poolDeletion{want.Name}, ruleDeletion...))
+			after = append(slices.Clone(checks), d.add(*replaced, poolDeletion{want.Name, true}, ruleDeletion...))
 		}
 		change := poolKind.Create(&want)
 		change.Fields = append(change.Fields, memberKind.Create(&want).Fields...)
@@ -204,13 +205,19 @@ func (s poolUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	return nil
 }
 
-// poolDeletion deletes a pool.
-type poolDeletion struct{ name string }
+// poolDeletion deletes a pool, which may be replaced by another one of its name.
+type poolDeletion struct {
+	name     string
+	replaced bool
+}
 
 // Do implements plan.Step.
 func (s poolDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	inUse, err := w.pools.remove(ctx, s.name)
-	if inUse {
+	switch {
+	case inUse && s.replaced:
+		w.recordNotReplaced(s.name)
+	case inUse:
 		w.recordKept("pools/" + s.name)
 	}
 	return err

@@ -28,6 +28,8 @@ const (
 	denialAge = 10 * time.Minute
 	// keepAge is how long an object stays after others used it.
 	keepAge = 10 * time.Minute
+	// replaceAge is how much longer a pool is not replaced after others used it.
+	replaceAge = 24 * time.Hour
 )
 
 // store is the snapshot of all objects of load balancers in the region, which all Services share.
@@ -204,6 +206,17 @@ func (s *store) recordKept(link string) {
 	defer s.mu.Unlock()
 	s.kept[link] = s.clock.Now()
 }
+
+// recordNotReplaced notes that others used a pool that was to be replaced. Each attempt costs the forwarding rule, so
+// that the next one is much later.
+func (s *store) recordNotReplaced(pool string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept[keptPool(pool)] = s.clock.Now().Add(replaceAge)
+}
+
+// keptPool is the entry in Observed.Kept of a pool that is not replaced.
+func keptPool(name string) string { return "replaced/" + name }
 
 // recordDenial notes a denied change of a firewall.
 func (s *store) recordDenial(name string, d denial) {

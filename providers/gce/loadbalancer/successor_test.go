@@ -22,7 +22,10 @@ func (r *rig) fails(text string, service *v1.Service, nodes ...*v1.Node) {
 	}
 }
 
-const rulePath = "regions/r1/forwardingRules/"
+const (
+	rulePath = "regions/r1/forwardingRules/"
+	poolLink = "https://www.googleapis.com/compute/v1/projects/p/" + poolPath
+)
 
 // The forwarding rule of a Service stays if the cloud refuses what its successor needs.
 func TestRuleStaysWithoutItsSuccessor(t *testing.T) {
@@ -31,6 +34,8 @@ func TestRuleStaysWithoutItsSuccessor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before, edit func(*v1.Service)
 		denied       string
+		// user refers to the pool.
+		user map[string]any
 	}{
 		"another backend service": {edit: func(s *v1.Service) {
 			delete(s.Annotations, annotation.KeyBackendShare)
@@ -41,7 +46,9 @@ func TestRuleStaysWithoutItsSuccessor(t *testing.T) {
 		"external": {before: func(s *v1.Service) { internal(s) }, edit: func(s *v1.Service) {
 			delete(s.Annotations, annotation.KeyType)
 		}, denied: "targetPools.insert"},
-		"pool that another rule uses": {edit: affinity},
+		"pool that another rule uses": {edit: affinity, user: map[string]any{"IPAddress": "203.0.113.99",
+			"target": poolLink, "loadBalancingScheme": "EXTERNAL", "portRange": "80-80"}},
+		"pool that another pool has for backup": {edit: affinity, user: map[string]any{"backupPool": poolLink}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,9 +58,12 @@ func TestRuleStaysWithoutItsSuccessor(t *testing.T) {
 				tc.before(s)
 			}
 			ip := r.ensure(s, n)
-			if tc.denied == "" {
-				r.put(rulePath+"manual", map[string]any{"name": "manual", "IPAddress": "203.0.113.99",
-					"target": r.object(t, rulePath+web)["target"], "loadBalancingScheme": "EXTERNAL", "portRange": "80-80"})
+			if tc.user["target"] != nil {
+				tc.user["name"] = "manual"
+				r.put(rulePath+"manual", tc.user)
+			} else if tc.user != nil {
+				tc.user["name"] = "manual"
+				r.put("regions/r1/targetPools/manual", tc.user)
 			}
 			r.restart(config.Global{SubnetworkName: "s"})
 			r.ensure(s, n)
@@ -64,6 +74,25 @@ func TestRuleStaysWithoutItsSuccessor(t *testing.T) {
 				t.Errorf("the forwarding rule is %v", rule)
 			}
 		})
+	}
+}
+
+// A pool whose user this manager does not see costs the forwarding rule for one sync only.
+func TestPoolThatCannotBeDeleted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, config.Global{})
+	s, n := service("web", webUID, 80), node("r1-b", "node-1")
+	ip := r.ensure(s, n)
+	r.put("global/unknown/user", map[string]any{"name": "user", "target": r.object(t, rulePath+web)["target"]})
+	s = edit(s, func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityClientIP })
+	r.fails("alreadyExists", s, n)
+	if got := r.ensure(s, n); got != ip {
+		t.Errorf("the address was %s and is %s", ip, got)
+	}
+	r.clock.Step(keepAge)
+	r.ensure(s, n)
+	if p := r.plan(s, n); len(p.Unapplied) == 0 {
+		t.Error("the session affinity counts as applied")
 	}
 }
 
