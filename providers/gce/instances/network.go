@@ -113,20 +113,24 @@ func (s *Source) NodeTags(ctx context.Context, ids []string) (tags []string, com
 	if configured := s.options.Config.NodeTags; len(configured) > 0 {
 		return slices.Sorted(slices.Values(configured)), true, nil
 	}
-	unknown := func(id string) bool { _, ok := s.networks.of(id); return !ok }
-	var silent []string
+	unknown := func(id string) bool {
+		_, isFresh := s.networks.of(id)
+		lacks, _ := s.lacking.of(id)
+		return !isFresh && !lacks
+	}
 	if slices.ContainsFunc(ids, unknown) {
-		var found []api.Instance
-		if found, silent, err = s.list(ctx, ""); err != nil {
+		found, silent, err := s.list(ctx, "")
+		if err != nil {
 			return nil, false, err
 		}
 		s.networks.record(found)
+		s.lacking.record(ids, found, silent)
 	}
 	complete = true
 	for _, id := range ids {
-		zone, name := names.SplitInstanceID(id)
+		_, name := names.SplitInstanceID(id)
 		entry, isFresh := s.networks.of(id)
-		isSilent := slices.Contains(silent, zone)
+		_, isSilent := s.lacking.of(id)
 		if !isFresh && (!isSilent || entry.at.IsZero()) {
 			complete = complete && !isSilent
 			continue

@@ -18,9 +18,11 @@ type zones struct {
 	api.API
 	byZone map[string][]string // the instances of a zone, with their names as tags
 	silent []string
+	lists  int
 }
 
 func (z *zones) List(context.Context, *api.Call, api.Target, url.Values) ([]json.RawMessage, error) {
+	z.lists++
 	partial := &api.PartialError{Call: api.InstancesList}
 	var out []json.RawMessage
 	for zone, names := range z.byZone {
@@ -62,5 +64,46 @@ func TestNodeTagsOfSilentZone(t *testing.T) {
 	}
 	verify(New(Options{API: cloud, Clock: clock}), "silent zone after a restart", false, "one")
 	cloud.silent, cloud.byZone["r1-b"] = nil, nil
+	clock.Step(lackingAge)
 	verify(s, "deleted instance", true, "one")
+}
+
+// An instance that does not exist, and a zone that does not answer, cost a list of all instances a minute, and not one
+// for each sync of each Service. One that joins is found.
+func TestListsOfAllInstances(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		id       string
+		complete bool
+	}{
+		"no instance":   {id: "r1-zz/ghost", complete: true},
+		"silent zone":   {id: "r1-b/two", complete: false},
+		"found at once": {id: "r1-a/one", complete: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cloud := &zones{byZone: map[string][]string{"r1-a": {"one"}, "r1-b": {"two"}}, silent: []string{"r1-b"}}
+			clock := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+			s := New(Options{API: cloud, Clock: clock})
+			verify := func(step string, lists int, ids ...string) {
+				t.Helper()
+				for range 100 {
+					_, complete, err := s.NodeTags(t.Context(), append(ids, "r1-a/one"))
+					if err != nil || complete != tc.complete {
+						t.Errorf("%s: complete %t, %v", step, complete, err)
+					}
+				}
+				if cloud.lists != lists {
+					t.Errorf("%s: %d lists, want %d", step, cloud.lists, lists)
+				}
+			}
+			verify("first", 1, tc.id)
+			cloud.byZone["r1-a"] = append(cloud.byZone["r1-a"], "new")
+			verify("another node joins", 2, tc.id, "r1-a/new")
+			if tc.id != "r1-a/one" {
+				clock.Step(lackingAge)
+				verify("a minute later", 3, tc.id, "r1-a/new")
+			}
+		})
+	}
 }
