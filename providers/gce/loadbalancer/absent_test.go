@@ -130,7 +130,7 @@ func TestAbsentInstanceDelaysNoAddress(t *testing.T) {
 			if have := r.memberNames(tc.path); !slices.Equal(have, []string{"node-2", "node-3"}) {
 				t.Errorf("members %q", have)
 			}
-			// Somebody adds it.
+			// A user adds it.
 			r.launch("node-1")
 			object := r.object(t, tc.path)
 			link := "https://www.googleapis.com/compute/v1/projects/p/zones/r1-b/instances/node-1"
@@ -138,13 +138,13 @@ func TestAbsentInstanceDelaysNoAddress(t *testing.T) {
 			s.Status = v1.ServiceStatus{}
 			r.ensure(s, nodes...)
 			if have := r.memberNames(tc.path); len(have) != 3 {
-				t.Errorf("members %q after somebody added one", have)
+				t.Errorf("members %q after a user added one", have)
 			}
 		})
 	}
 }
 
-// An instance that never existed is asked for rarely, and fails no sync for long.
+// An instance that never existed is read rarely, and fails no sync for long.
 func TestInstanceThatNeverExisted(t *testing.T) {
 	t.Parallel()
 	r, nodes := newMachines(t)

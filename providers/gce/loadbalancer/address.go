@@ -12,6 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/subnet"
 )
 
@@ -51,21 +52,21 @@ func (d *differ) reserve(rule api.ForwardingRule) []plan.Ref {
 	return []plan.Ref{d.add(addressKind.Create(&want), addressReservation{want}, after...)}
 }
 
-// prepareSuccessor plans what the deletion of a forwarding rule waits for if its successor has another address: that one
-// is reserved, so that the cloud refuses an impossible address, subnet or tier before anything is lost. One that was
+// prepareSuccessor plans what the deletion of a forwarding rule waits for if its successor has another address: it is
+// reserved, so that the cloud refuses an impossible address, subnet or tier before anything is lost. One that was
 // reserved before an interruption is that of the successor. Released is what frees the name of the reservation.
 func (d *differ) prepareSuccessor(want *api.ForwardingRule, released []plan.Ref) {
-	i := d.ruleDeletion()
+	i := d.deletedRule()
 	if i < 0 {
 		return
 	}
 	have := *d.have.Rule
-	address, needed := d.successorAddress(have, *want)
+	address, needed := model.SuccessorAddress(have, *want, d.have.Addresses)
 	if left := d.have.Address; needed && left != nil {
 		switch {
 		case d.have.Kept[keptAddress(left.Name)]:
 			needed = false // The rule that is deleted has it, and its name.
-		case d.fits(*left, *want):
+		case model.Fits(*left, *want, d.want.Tier):
 			want.IPAddress, needed = left.Address, false
 		default:
 			released = append(released, d.releaseLeftover())
@@ -77,28 +78,6 @@ func (d *differ) prepareSuccessor(want *api.ForwardingRule, released []plan.Ref)
 	}
 	d.have.Address, d.reserves = &address, true
 	d.add(addressKind.Create(&address), successorReservation{address, have, *want}, released...)
-}
-
-// successorAddress returns the address to reserve for the successor of a forwarding rule, and whether it is needed: not
-// if others have reserved it, or if no subnet is known. External addresses that Services choose are reserved.
-func (d *differ) successorAddress(have, want api.ForwardingRule) (address api.Address, needed bool) {
-	address = api.Address{Address: want.IPAddress, AddressType: want.Scheme, NetworkTier: want.NetworkTier}
-	address.Name, address.Description = d.name(), want.Description
-	if want.IPAddress == have.IPAddress {
-		return address, false
-	}
-	if want.Scheme != api.SchemeInternal {
-		return address, want.IPAddress == "" && (have.Scheme != api.SchemeInternal || want.NetworkTier != api.TierPremium)
-	}
-	address.NetworkTier, address.Subnetwork = "", want.Subnetwork
-	if have.Scheme == api.SchemeInternal {
-		address.Subnetwork = cmp.Or(want.Subnetwork, have.Subnetwork)
-	}
-	isReserved := slices.ContainsFunc(d.have.Addresses, func(a api.Address) bool {
-		return a.Name != d.name() && a.Address == want.IPAddress && a.AddressType == api.SchemeInternal &&
-			(a.Subnetwork == "" || api.Path(a.Subnetwork) == api.Path(address.Subnetwork))
-	})
-	return address, address.Subnetwork != "" && !isReserved
 }
 
 // release plans the release of the address with the name of the load balancer. An address in use becomes ephemeral and
@@ -128,18 +107,6 @@ func (d *differ) isChosen(a api.Address) bool {
 
 // keptAddress is the entry of an address in Observed.Kept.
 func keptAddress(name string) string { return "addresses/" + name }
-
-// fits reports whether a reserved address of the Service can be that of a new forwarding rule.
-func (d *differ) fits(address api.Address, rule api.ForwardingRule) bool {
-	if rule.IPAddress != "" && rule.IPAddress != address.Address ||
-		cmp.Or(address.AddressType, api.SchemeExternal) != rule.Scheme {
-		return false
-	}
-	if rule.Scheme == api.SchemeInternal {
-		return rule.Subnetwork == "" || api.Path(rule.Subnetwork) == api.Path(address.Subnetwork)
-	}
-	return d.want.Tier == "" || cmp.Or(address.NetworkTier, api.TierPremium) == d.want.Tier
-}
 
 // addressReservation reserves an address.
 type addressReservation struct{ want api.Address }

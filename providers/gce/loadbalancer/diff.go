@@ -8,6 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
@@ -62,7 +63,7 @@ func (d *differ) ensure() error {
 // cloud refuses one of them. What can only follow the deletion does: another protocol of the backend service, another
 // pool.
 func (d *differ) awaitSuccessor() {
-	i := d.ruleDeletion()
+	i := d.deletedRule()
 	if i < 0 {
 		return
 	}
@@ -73,13 +74,6 @@ func (d *differ) awaitSuccessor() {
 			d.plan.Changes[i].After = append(d.plan.Changes[i].After, c.Ref)
 		}
 	}
-}
-
-// ruleDeletion returns the index of the deletion of the forwarding rule in the plan; -1 without one.
-func (d *differ) ruleDeletion() int {
-	return slices.IndexFunc(d.plan.Changes, func(c plan.Change) bool {
-		return c.Kind == kindRule && c.Action == plan.Delete
-	})
 }
 
 // isMembers reports whether a change is one of the members of a pool or group.
@@ -125,7 +119,7 @@ func (d *differ) adoptAddress(want *api.ForwardingRule) []plan.Ref {
 	if address == nil || d.have.Kept[keptAddress(address.Name)] {
 		return nil
 	}
-	if d.fits(*address, *want) {
+	if model.Fits(*address, *want, d.want.Tier) {
 		want.IPAddress = address.Address
 		if !d.want.Internal && address.NetworkTier != "" {
 			want.NetworkTier = address.NetworkTier
@@ -352,19 +346,19 @@ func keepRule(want model.Desired, have Observed, held []plan.Difference) model.D
 	isHeld := func(field string) bool {
 		return slices.ContainsFunc(held, func(h plan.Difference) bool { return h.Kind == kindRule && h.IsOf(field) })
 	}
-	if isHeld(fieldAddress) {
+	if isHeld(kinds.FieldAddress) {
 		want.Static = ""
 	}
-	if isHeld(fieldTier) {
+	if isHeld(kinds.FieldTier) {
 		want.Tier, want.Static = "", ""
 	}
 	d := differ{want: want, have: have}
 	existing := []api.ForwardingRule{d.existingRule(*have.Rule)}
 	want.Rule = rows.Keep(&ruleKind, []api.ForwardingRule{want.Rule}, existing, held)[0]
-	if isHeld(fieldAddress) {
+	if isHeld(kinds.FieldAddress) {
 		want.Rule.IPAddress = ""
 	}
-	if !want.Internal || !isHeld(fieldBackend) {
+	if !want.Internal || !isHeld(kinds.FieldBackend) {
 		return want
 	}
 	// The forwarding rule of a backend service that stays has its protocol.

@@ -46,7 +46,14 @@ func (d *differ) isUsed(link string) bool {
 func (d *differ) existing(ids, members []string) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		is := d.have.Absent[id]
-		return is.Fresh && !slices.Contains(members, id) && !(d.have.MayFail && is.Awaited)
+		return is.Fresh && !slices.Contains(members, id) && (!is.Awaited || !d.have.MayFail)
+	})
+}
+
+// deletedRule returns the index of the deletion of the forwarding rule in the plan; -1 without one.
+func (d *differ) deletedRule() int {
+	return slices.IndexFunc(d.plan.Changes, func(c plan.Change) bool {
+		return c.Kind == kindRule && c.Action == plan.Delete
 	})
 }
 

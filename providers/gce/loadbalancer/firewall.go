@@ -118,7 +118,7 @@ func (d *differ) ensureFirewall(kind *rows.Kind[*api.Firewall, *api.FirewallPatc
 		}
 		return []plan.Ref{d.add(change, firewallCreation{kind, want, d.command(createCommand(want))}, after...)}
 	}
-	want.TargetTags = keptTags(have.TargetTags, want.TargetTags, d.want.PartialTags)
+	want.TargetTags = model.KeptTags(have.TargetTags, want.TargetTags, d.want.PartialTags)
 	change, differ := kind.Update(&have, &want)
 	if replacement, replace := kind.Replace(&have, &want); replace {
 		change, differ = replacement, true
@@ -134,16 +134,6 @@ func (d *differ) ensureFirewall(kind *rows.Kind[*api.Firewall, *api.FirewallPatc
 	var patch api.FirewallPatch
 	kind.Set(&patch, &want, change.Fields)
 	return []plan.Ref{d.add(change, firewallUpdate{want.Name, patch, d.command(updateCommand(want))}, after...)}
-}
-
-// keptTags returns the wanted tags of a firewall, with all that it has while those of some nodes are not known.
-func keptTags(have, want []string, partial bool) []string {
-	if !partial || len(want) == 0 {
-		return want
-	}
-	kept := slices.Concat(want, have)
-	slices.Sort(kept)
-	return slices.Compact(kept)
 }
 
 // trafficFirewall returns the wanted firewall for an address.
@@ -182,26 +172,10 @@ func (d *differ) command(arguments string) string {
 
 func createCommand(f api.Firewall) string {
 	return fmt.Sprintf("create %s --network %s --priority %s%s", f.Name, api.Last(f.Network), showPriority(f.Priority),
-		arguments(f))
+		model.CommandArguments(f))
 }
 
-func updateCommand(f api.Firewall) string { return "update " + f.Name + arguments(f) }
-
-// arguments returns the arguments of a command that describe a firewall.
-func arguments(f api.Firewall) string {
-	var allowed []string
-	for _, p := range f.Allowed {
-		for _, port := range p.Ports {
-			allowed = append(allowed, p.Protocol+":"+port)
-		}
-	}
-	out := fmt.Sprintf(" --description '%s' --allow %s --source-ranges %s --target-tags %s", f.Description,
-		strings.Join(allowed, ","), strings.Join(f.SourceRanges, ","), strings.Join(f.TargetTags, ","))
-	if len(f.DestinationRanges) > 0 {
-		out += " --destination-ranges " + strings.Join(f.DestinationRanges, ",")
-	}
-	return out
-}
+func updateCommand(f api.Firewall) string { return "update " + f.Name + model.CommandArguments(f) }
 
 // allowDenial returns nil for a change that the project of a shared network denies, and notes it.
 func (w writer) allowDenial(err error, name string, action plan.Action, command string) error {
@@ -268,29 +242,8 @@ func (s firewallUpdate) Do(ctx context.Context, w writer, ids *plan.Handles) err
 		}
 		patch.DestinationRanges = &ranges
 	}
-	err := w.firewalls.patch(ctx, s.name, patch, func(f *api.Firewall) { patchFirewall(f, patch) })
+	err := w.firewalls.patch(ctx, s.name, patch, func(f *api.Firewall) { model.PatchFirewall(f, patch) })
 	return w.allowDenial(err, s.name, plan.Update, s.command)
-}
-
-// patchFirewall makes a change in the snapshot.
-func patchFirewall(f *api.Firewall, p api.FirewallPatch) {
-	set := func(list *[]string, value *[]string) {
-		if value != nil {
-			*list = *value
-		}
-	}
-	set(&f.SourceRanges, p.SourceRanges)
-	set(&f.DestinationRanges, p.DestinationRanges)
-	set(&f.TargetTags, p.TargetTags)
-	if p.Allowed != nil {
-		f.Allowed = *p.Allowed
-	}
-	if p.Priority != nil {
-		f.Priority = p.Priority
-	}
-	if p.Description != nil {
-		f.Description = *p.Description
-	}
 }
 
 // firewallDeletion deletes a firewall. That of the traffic is the last object of a load balancer.

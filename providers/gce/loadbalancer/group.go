@@ -227,7 +227,7 @@ func (w writer) updateGroup(ctx context.Context, want model.Group, remove []stri
 	if err != nil {
 		return err
 	}
-	add := w.absent.Askable(without(want.Members, group.Members))
+	add := w.absent.Possible(without(want.Members, group.Members))
 	return batches.Each(add, cloudapi.AlreadyExists, func(ids []string) error {
 		return w.changeGroup(ctx, api.InstanceGroupsAddInstances, want.Zone, ids, func(g *model.Group) {
 			g.Members = slices.Sorted(slices.Values(slices.Concat(g.Members, ids)))

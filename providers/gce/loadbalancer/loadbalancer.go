@@ -4,6 +4,7 @@
 // each refers only to earlier ones:
 //
 //   - package model: the objects that should exist; handover.go: whose load balancers this manager makes;
+//   - packages kinds and batches: the fields of some kinds of objects, and calls for many instances;
 //   - collection.go, store.go, observe.go and package absent: the existing objects, and the snapshot of them;
 //   - kinds.go, writer.go, left.go and differ.go: what the changes of all kinds of objects use;
 //   - rule.go, address.go, firewall.go, check.go, pool.go, group.go and backend.go: a kind of object each;

@@ -64,7 +64,7 @@ func (d *differ) planTags(shared model.SharedState) {
 			continue
 		}
 		want := have
-		want.TargetTags = keptTags(have.TargetTags, shared.NodeTags, shared.PartialTags)
+		want.TargetTags = model.KeptTags(have.TargetTags, shared.NodeTags, shared.PartialTags)
 		change, differ := firewallKind.Update(&have, &want)
 		if !differ || d.isDenied(change, updateCommand(want)) {
 			continue

@@ -147,7 +147,7 @@ func (s poolCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	}
 	defer release()
 	want := s.want
-	members := w.absent.Askable(want.Instances)
+	members := w.absent.Possible(want.Instances)
 	first := members[:min(len(members), firstMembers)]
 	want.Instances = nil
 	for _, id := range first {
@@ -248,7 +248,7 @@ func (w writer) removeMembers(ctx context.Context, pool string, remove []string)
 }
 
 func (w writer) addMembers(ctx context.Context, pool string, ids []string) error {
-	return batches.Each(w.absent.Askable(ids), cloudapi.AlreadyExists, func(ids []string) error {
+	return batches.Each(w.absent.Possible(ids), cloudapi.AlreadyExists, func(ids []string) error {
 		err := w.api.Change(ctx, api.TargetPoolsAddInstance, api.Target{Name: pool}, instanceList(ids, w.instanceLink))
 		if w.isAbsent(ctx, ids, err) {
 			return nil

@@ -12,92 +12,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/subnet"
 )
 
-// replacesRule is what a change disrupts that a forwarding rule cannot make in place.
-var replacesRule = rows.Traffic("the forwarding rule is replaced, with its address")
-
-// movesRule is what a change disrupts that needs another address.
-var movesRule = rows.Address("the load balancer gets another address")
-
-// Fields of forwarding rules that other code names.
-const (
-	fieldAddress    = "IPAddress"
-	fieldTier       = "networkTier"
-	fieldSubnetwork = "subnetwork"
-	fieldScheme     = "loadBalancingScheme"
-	fieldBackend    = "backendService"
-)
-
-// linkValue returns the Value of a URL, in which only the part behind the project counts.
-func linkValue[T any](field func(T) *string) rows.Value[T] { return rows.Of(api.Path, field) }
-
-// text is a row of a rule that cannot be changed in place.
-func ruleText(name string, field func(*api.ForwardingRule) *string, effect plan.Effect) rows.Row[*api.ForwardingRule,
-	*api.ForwardingRulePatch] {
-	return rows.Row[*api.ForwardingRule, *api.ForwardingRulePatch]{
-		Name: name, Value: rows.Text(field), Effect: effect,
-		Ignore: func(_, want *api.ForwardingRule) bool { return *field(want) == "" },
-	}
-}
-
-var ruleKind = rows.Kind[*api.ForwardingRule, *api.ForwardingRulePatch]{
-	Name:     kindRule,
-	Key:      func(r *api.ForwardingRule) string { return r.Name },
-	Deletion: rows.LoadBalancer("the forwarding rule is deleted"),
-	Rows: []rows.Row[*api.ForwardingRule, *api.ForwardingRulePatch]{
-		ruleText(fieldAddress, func(r *api.ForwardingRule) *string { return &r.IPAddress }, movesRule),
-		ruleText(fieldScheme, func(r *api.ForwardingRule) *string { return &r.Scheme }, movesRule),
-		ruleText(fieldTier, func(r *api.ForwardingRule) *string { return &r.NetworkTier }, movesRule),
-		{
-			Name: fieldSubnetwork, Value: linkValue(func(r *api.ForwardingRule) *string { return &r.Subnetwork }),
-			Ignore: func(_, want *api.ForwardingRule) bool { return want.Subnetwork == "" }, Effect: movesRule,
-		},
-		ruleText("IPProtocol", func(r *api.ForwardingRule) *string { return &r.IPProtocol }, replacesRule),
-		{
-			Name: "portRange", Value: rows.Text(func(r *api.ForwardingRule) *string { return &r.PortRange }),
-			Effect: replacesRule,
-			// Those of internal load balancers have ports.
-			Ignore: func(_, want *api.ForwardingRule) bool { return want.Scheme == api.SchemeInternal },
-		},
-		{
-			Name: "ports", Value: rows.Set(func(r *api.ForwardingRule) *[]string { return &r.Ports }), Effect: replacesRule,
-		},
-		{
-			Name: "allPorts", Value: rows.Of(showFlag, func(r *api.ForwardingRule) *bool { return &r.AllPorts }),
-			Effect: replacesRule,
-		},
-		{
-			Name: "target", Value: linkValue(func(r *api.ForwardingRule) *string { return &r.Target }), Effect: replacesRule,
-		},
-		{
-			Name: fieldBackend, Value: linkValue(func(r *api.ForwardingRule) *string { return &r.BackendService }),
-			Effect: replacesRule,
-		},
-		{
-			Name:  "allowGlobalAccess",
-			Value: rows.Of(showFlag, func(r *api.ForwardingRule) *bool { return &r.AllowGlobalAccess }),
-			Set: func(p *api.ForwardingRulePatch, want *api.ForwardingRule) {
-				p.AllowGlobalAccess = &want.AllowGlobalAccess
-			},
-			Effect: rows.Traffic("clients in other regions lose access"),
-			Disrupts: func(have, want *api.ForwardingRule) bool {
-				return have.AllowGlobalAccess && !want.AllowGlobalAccess
-			},
-		},
-	},
-}
-
-func showFlag(set bool) string {
-	if set {
-		return "true"
-	}
-	return ""
-}
+var ruleKind = kinds.Rule
 
 // existingRule returns a forwarding rule as it is compared: one that lists ports instead of their range was made by
 // another release, and is the same if they are those of the Service.
@@ -324,8 +245,8 @@ func (s ruleDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	return err
 }
 
-// ruleReplacement deletes a forwarding rule that another one replaces, unless the subnet of that one is impossible. What
-// reserves the other address has verified it.
+// ruleReplacement deletes a forwarding rule that another one replaces, unless the subnet of that one is impossible.
+// What reserves the other address has verified it.
 type ruleReplacement struct {
 	ruleDeletion
 	have, want api.ForwardingRule

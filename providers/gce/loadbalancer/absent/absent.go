@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// freshAge is how long an instance counts as absent after the cloud was asked.
+	// freshAge is how long an instance counts as absent after it was read.
 	freshAge = 30 * time.Second
 	// awaitAge is how long an instance is expected back. One that is absent for longer may never have existed: kubelets
-	// choose their provider IDs. It is asked for that rarely then, too.
+	// choose their provider IDs. It is read that rarely then, too.
 	awaitAge = 10 * time.Minute
-	// forgetAge is the time without a question after which an instance is forgotten.
+	// forgetAge is the time without a read after which an instance is forgotten.
 	forgetAge = time.Hour
 	// retryAge is the least time until a load balancer is synced again for an instance that is expected back.
 	retryAge = time.Minute
@@ -30,7 +30,7 @@ const (
 
 // State is what is known of an absent instance.
 type State struct {
-	// Fresh is set while it is not asked for again.
+	// Fresh is set while it is not read again.
 	Fresh bool
 	// Awaited is set while it is expected back.
 	Awaited bool
@@ -115,8 +115,8 @@ func (i *Instances) Now() map[string]State {
 	return out
 }
 
-// Askable returns instances without those that are known to be absent.
-func (i *Instances) Askable(ids []string) []string {
+// Possible returns instances without those that are known to be absent.
+func (i *Instances) Possible(ids []string) []string {
 	now := i.Now()
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return now[id].Fresh })
 }

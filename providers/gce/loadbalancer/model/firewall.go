@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -54,4 +55,51 @@ func SinglePorts(list []api.Ports) []string {
 		}
 	}
 	return out
+}
+
+// KeptTags returns the wanted tags of a firewall, with all that it has while those of some nodes are not known.
+func KeptTags(have, want []string, partial bool) []string {
+	if !partial || len(want) == 0 {
+		return want
+	}
+	kept := slices.Concat(want, have)
+	slices.Sort(kept)
+	return slices.Compact(kept)
+}
+
+// CommandArguments returns the arguments of a command that describe a firewall.
+func CommandArguments(f api.Firewall) string {
+	var allowed []string
+	for _, p := range f.Allowed {
+		for _, port := range p.Ports {
+			allowed = append(allowed, p.Protocol+":"+port)
+		}
+	}
+	out := fmt.Sprintf(" --description '%s' --allow %s --source-ranges %s --target-tags %s", f.Description,
+		strings.Join(allowed, ","), strings.Join(f.SourceRanges, ","), strings.Join(f.TargetTags, ","))
+	if len(f.DestinationRanges) > 0 {
+		out += " --destination-ranges " + strings.Join(f.DestinationRanges, ",")
+	}
+	return out
+}
+
+// PatchFirewall makes a change in the snapshot.
+func PatchFirewall(f *api.Firewall, p api.FirewallPatch) {
+	set := func(list *[]string, value *[]string) {
+		if value != nil {
+			*list = *value
+		}
+	}
+	set(&f.SourceRanges, p.SourceRanges)
+	set(&f.DestinationRanges, p.DestinationRanges)
+	set(&f.TargetTags, p.TargetTags)
+	if p.Allowed != nil {
+		f.Allowed = *p.Allowed
+	}
+	if p.Priority != nil {
+		f.Priority = p.Priority
+	}
+	if p.Description != nil {
+		f.Description = *p.Description
+	}
 }

@@ -74,8 +74,8 @@ func read(ctx context.Context, client api.API, cfg config.Global) (Subnet, error
 	return Subnet{}, nil
 }
 
-// VerifySuccessor returns an error of class Invalid if a forwarding rule cannot be replaced by one with another internal
-// address or subnet, because the subnet is impossible.
+// VerifySuccessor returns an error of class Invalid if a forwarding rule cannot be replaced by one with another
+// internal address or subnet, because the subnet is impossible.
 func VerifySuccessor(ctx context.Context, client api.API, e api.Environment, have, want api.ForwardingRule) error {
 	link := want.Subnetwork
 	if have.Scheme == api.SchemeInternal {
