@@ -66,7 +66,7 @@ func (d *differ) prepareSuccessor(want *api.ForwardingRule, released []plan.Ref)
 		switch {
 		case d.have.Kept[keptAddress(left.Name)]:
 			needed = false // The rule that is deleted has it, and its name.
-		case model.Fits(*left, *want, d.want.Tier):
+		case model.Fits(*left, *want, d.want.Tier) && len(left.Users) == 0:
 			want.IPAddress, needed = left.Address, false
 		default:
 			released = append(released, d.releaseLeftover())

@@ -209,6 +209,8 @@ func TestImpossiblePlaceOfLoadBalancer(t *testing.T) {
 		edit     func(*v1.Service)
 		denied   string
 		text     string
+		// interrupted is set if the reservation was made, and its users were not read.
+		interrupted bool
 	}{
 		"a subnet that does not exist":      {edit: subnet("typo"), text: "no subnet typo"},
 		"internal in a subnet of that kind": {external: true, edit: subnet("typo"), text: "no subnet typo"},
@@ -218,6 +220,8 @@ func TestImpossiblePlaceOfLoadBalancer(t *testing.T) {
 		"an address outside of the subnet": {edit: address("192.0.2.9"),
 			text: "has the addresses 10.0.0.0/16, and not 192.0.2.9"},
 		"the ephemeral address of another rule": {edit: address("10.0.0.77"),
+			text: "forwardingRules/ephemeral has the address 10.0.0.77"},
+		"the same after an interruption": {edit: address("10.0.0.77"), interrupted: true,
 			text: "forwardingRules/ephemeral has the address 10.0.0.77"},
 		"an address for one rule":  {edit: address("10.0.0.78"), text: "not reserved with the purpose SHARED_LOADBALANCER_VIP"},
 		"an address of the subnet": {edit: address("10.0.0.1"), denied: "addresses.insert", text: "addresses.insert"},
@@ -248,6 +252,10 @@ func TestImpossiblePlaceOfLoadBalancer(t *testing.T) {
 			}
 			ip := r.ensure(s, n)
 			r.denied[tc.denied] = true
+			if tc.interrupted {
+				r.put("regions/r1/addresses/"+web, map[string]any{"name": web, "address": "10.0.0.77",
+					"addressType": "INTERNAL", "subnetwork": compute + "regions/r1/subnetworks/s"})
+			}
 			for range 2 {
 				r.fails(tc.text, edit(s, tc.edit), n)
 			}
