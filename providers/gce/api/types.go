@@ -117,11 +117,15 @@ type Address struct {
 
 	Address     string   `json:"address,omitempty"`
 	AddressType string   `json:"addressType,omitempty"`
+	Purpose     string   `json:"purpose,omitempty"`
 	NetworkTier string   `json:"networkTier,omitempty"`
 	Subnetwork  string   `json:"subnetwork,omitempty"`
 	Status      string   `json:"status,omitempty"`
 	Users       []string `json:"users,omitempty"`
 }
+
+// PurposeShared is the purpose of an internal address that several forwarding rules can have.
+const PurposeShared = "SHARED_LOADBALANCER_VIP"
 
 // TargetPool is the pool of an external load balancer.
 type TargetPool struct {
@@ -130,6 +134,8 @@ type TargetPool struct {
 	Instances       []string `json:"instances,omitempty"`
 	HealthChecks    []string `json:"healthChecks,omitempty"`
 	SessionAffinity string   `json:"sessionAffinity,omitempty"`
+	// BackupPool is the URL of the pool that takes over.
+	BackupPool string `json:"backupPool,omitempty"`
 }
 
 // BackendService is the back of an internal load balancer.
@@ -316,6 +322,7 @@ type Subnetwork struct {
 
 	Network     string `json:"network,omitempty"`
 	IPCIDRRange string `json:"ipCidrRange,omitempty"`
+	Purpose     string `json:"purpose,omitempty"`
 }
 
 // ZoneResource is a zone.

@@ -42,6 +42,7 @@ type Options struct {
 type Source struct {
 	options  Options
 	networks *networks
+	lacking  *lacking
 }
 
 var _ common.Source = (*Source)(nil)
@@ -51,7 +52,7 @@ func New(o Options) *Source {
 	if o.Clock == nil {
 		o.Clock = clocks.OrReal(nil)
 	}
-	return &Source{options: o, networks: newNetworks(o.Clock)}
+	return &Source{options: o, networks: newNetworks(o.Clock), lacking: newLacking(o.Clock)}
 }
 
 // List implements common.Source. With node-instance-prefix, other instances are absent; they are read one by one. So

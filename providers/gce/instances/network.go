@@ -120,23 +120,26 @@ type Tags struct {
 func (s *Source) NodeTags(ctx context.Context, ids []string) (Tags, error) {
 	var out Tags
 	if configured := s.options.Config.NodeTags; len(configured) > 0 {
-		out.Tags = slices.Sorted(slices.Values(configured))
+		out.Tags = slices.Compact(slices.Sorted(slices.Values(configured)))
 		return out, nil
 	}
-	unknown := func(id string) bool { _, ok := s.networks.of(id); return !ok }
-	var silent []string
+	unknown := func(id string) bool {
+		_, isFresh := s.networks.of(id)
+		lacks, _ := s.lacking.of(id)
+		return !isFresh && !lacks
+	}
 	if slices.ContainsFunc(ids, unknown) {
-		found, unread, err := s.list(ctx, "")
+		found, silent, err := s.list(ctx, "")
 		if err != nil {
 			return out, err
 		}
-		silent = unread
 		s.networks.record(found)
+		s.lacking.record(ids, found, silent)
 	}
 	for _, id := range ids {
-		zone, name := names.SplitInstanceID(id)
+		_, name := names.SplitInstanceID(id)
 		entry, isFresh := s.networks.of(id)
-		isSilent := slices.Contains(silent, zone)
+		_, isSilent := s.lacking.of(id)
 		if !isFresh && (!isSilent || entry.at.IsZero()) {
 			out.Partial = out.Partial || isSilent
 			continue

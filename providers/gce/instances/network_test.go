@@ -21,10 +21,12 @@ type zones struct {
 	byZone map[string][]string // the instances of a zone, with their names as tags
 	silent []string
 	// tags replace the names of some instances.
-	tags map[string][]string
+	tags  map[string][]string
+	lists int
 }
 
 func (z *zones) List(context.Context, *api.Call, api.Target, url.Values) ([]json.RawMessage, error) {
+	z.lists++
 	partial := &api.PartialError{Call: api.InstancesList}
 	var out []json.RawMessage
 	for zone, names := range z.byZone {
@@ -70,6 +72,7 @@ func TestNodeTagsOfSilentZone(t *testing.T) {
 	}
 	verify(New(Options{API: cloud, Clock: clock}), "silent zone after a restart", false, "one")
 	cloud.silent, cloud.byZone["r1-b"] = nil, nil
+	clock.Step(lackingAge)
 	verify(s, "deleted instance", true, "one")
 }
 
@@ -93,6 +96,46 @@ func TestNodeTags(t *testing.T) {
 			got, err := s.NodeTags(t.Context(), []string{"r1-a/node-1", "r1-a/gpu-1"})
 			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
 				t.Errorf("%v\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// An instance that does not exist, and a zone that does not answer, cost a list of all instances a minute, and not one
+// for each sync of each Service. One that joins is found.
+func TestListsOfAllInstances(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		id       string
+		complete bool
+	}{
+		"no instance":   {id: "r1-zz/ghost", complete: true},
+		"silent zone":   {id: "r1-b/two", complete: false},
+		"found at once": {id: "r1-a/one", complete: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cloud := &zones{byZone: map[string][]string{"r1-a": {"one"}, "r1-b": {"two"}}, silent: []string{"r1-b"}}
+			clock := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+			s := New(Options{API: cloud, Clock: clock})
+			verify := func(step string, lists int, ids ...string) {
+				t.Helper()
+				for range 100 {
+					tags, err := s.NodeTags(t.Context(), append(ids, "r1-a/one"))
+					if err != nil || tags.Partial == tc.complete {
+						t.Errorf("%s: %+v, %v", step, tags, err)
+					}
+				}
+				if cloud.lists != lists {
+					t.Errorf("%s: %d lists, want %d", step, cloud.lists, lists)
+				}
+			}
+			verify("first", 1, tc.id)
+			cloud.byZone["r1-a"] = append(cloud.byZone["r1-a"], "new")
+			verify("another node joins", 2, tc.id, "r1-a/new")
+			if tc.id != "r1-a/one" {
+				clock.Step(lackingAge)
+				verify("a minute later", 3, tc.id, "r1-a/new")
 			}
 		})
 	}

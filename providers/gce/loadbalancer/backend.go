@@ -190,28 +190,9 @@ func (s backendUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error 
 		existing := b.Backends
 		backendKind.Set(b, &s.want, s.fields)
 		if s.fields.Has(backendsRow.Name) {
-			b.Backends = mergeBackends(existing, s.want.Backends)
+			b.Backends = model.MergeBackends(existing, s.want.Backends)
 		}
 	})
-}
-
-// mergeBackends returns the wanted backends, in the order of those that exist, so that each keeps its other settings.
-func mergeBackends(have, want []api.Backend) []api.Backend {
-	isIn := func(list []api.Backend, b api.Backend) bool {
-		return slices.ContainsFunc(list, func(o api.Backend) bool { return api.SameLink(o.Group, b.Group) })
-	}
-	var out []api.Backend
-	for _, b := range have {
-		if isIn(want, b) {
-			out = append(out, b)
-		}
-	}
-	for _, b := range want {
-		if !isIn(have, b) {
-			out = append(out, b)
-		}
-	}
-	return out
 }
 
 // backendDeletion deletes a backend service, unless another forwarding rule uses it.

@@ -9,6 +9,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/firewalls"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
@@ -34,11 +35,14 @@ func (d *differ) ensure() error {
 		return err
 	}
 	replaced = d.removeOther(replaced)
+	var released []plan.Ref
 	if rule == nil {
-		replaced = append(replaced, d.adoptAddress(&want)...)
+		released = d.adoptAddress(&want)
+		replaced = append(replaced, released...)
 	}
 	pool, replacesPool := d.replacesPool()
 	deletion := d.replaceRule(rule, want, replacesPool)
+	d.prepareSuccessor(&want, released)
 	checks := slices.Concat(d.ensureCheck(), d.ensureProbes(rule, want))
 	var back []plan.Ref
 	if d.want.Internal {
@@ -52,6 +56,7 @@ func (d *differ) ensure() error {
 	ruled := d.ensureRule(rule, want, deletion, slices.Concat(back, replaced))
 	d.ensureFirewalls(rule, want, ruled)
 	d.removeObsolete(slices.Concat(back, ruled))
+	d.orderMembers()
 	for _, warning := range d.want.Warnings {
 		d.plan.Warnf("%s", warning)
 	}
@@ -62,16 +67,35 @@ func (d *differ) ensure() error {
 // cloud refuses one of them. What can only follow the deletion does: another protocol of the backend service, another
 // pool.
 func (d *differ) awaitSuccessor() {
-	i := slices.IndexFunc(d.plan.Changes, func(c plan.Change) bool {
-		return c.Kind == kindRule && c.Action == plan.Delete
-	})
+	i := d.deletedRule()
 	if i < 0 {
 		return
 	}
 	follows := plan.Following(d.plan.Changes, d.plan.Changes[i].Ref)
 	for _, c := range d.plan.Changes {
-		if c.Action != plan.Delete && !follows[c.Ref] && !slices.Contains(d.plan.Changes[i].After, c.Ref) {
+		joins := isMembers(c) && len(c.After) == 0 // A pool or group that exists needs none of them.
+		if c.Action != plan.Delete && !joins && !follows[c.Ref] && !slices.Contains(d.plan.Changes[i].After, c.Ref) {
 			d.plan.Changes[i].After = append(d.plan.Changes[i].After, c.Ref)
+		}
+	}
+}
+
+// isMembers reports whether a change is one of the members of a pool or group.
+func isMembers(c plan.Change) bool {
+	return c.Action == plan.Update && (c.Kind == kindMembers || c.Kind == kindGroupMembers)
+}
+
+// orderMembers makes members that could not be changed lately the last ones of the plan, which ends at an error.
+func (d *differ) orderMembers() {
+	for i, c := range d.plan.Changes {
+		if !isMembers(c) || !d.have.Kept[failedMembers(c.Name)] {
+			continue
+		}
+		follows := plan.Following(d.plan.Changes, c.Ref)
+		for _, other := range d.plan.Changes {
+			if !follows[other.Ref] && !isMembers(other) {
+				d.plan.Changes[i].Order = append(d.plan.Changes[i].Order, other.Ref)
+			}
 		}
 	}
 }
@@ -99,7 +123,7 @@ func (d *differ) adoptAddress(want *api.ForwardingRule) []plan.Ref {
 	if address == nil || d.have.Kept[keptAddress(address.Name)] {
 		return nil
 	}
-	if d.fits(*address, *want) {
+	if model.Fits(*address, *want, d.want.Tier) {
 		want.IPAddress = address.Address
 		if !d.want.Internal && address.NetworkTier != "" {
 			want.NetworkTier = address.NetworkTier
@@ -128,7 +152,7 @@ func (d *differ) replaceRule(have *api.ForwardingRule, want api.ForwardingRule, 
 	if want.IPAddress == have.IPAddress {
 		after = d.reserve(*have)
 	}
-	return []plan.Ref{d.add(change, ruleReplacement{ruleDeletion{have.Name}, *have, want}, after...)}
+	return []plan.Ref{d.add(change, ruleDeletion{have.Name}, after...)}
 }
 
 // ensureRule plans the creation of the forwarding rule, or its update, and the release of an address that was reserved
@@ -136,7 +160,7 @@ func (d *differ) replaceRule(have *api.ForwardingRule, want api.ForwardingRule, 
 func (d *differ) ensureRule(have *api.ForwardingRule, want api.ForwardingRule, deletion, after []plan.Ref) []plan.Ref {
 	var refs []plan.Ref
 	if have == nil || len(deletion) > 0 {
-		refs = []plan.Ref{d.add(ruleKind.Create(&want), ruleCreation{want}, slices.Concat(deletion, after)...)}
+		refs = []plan.Ref{d.add(ruleKind.Create(&want), ruleCreation{want, d.reserves}, slices.Concat(deletion, after)...)}
 	} else {
 		existing := d.existingRule(*have)
 		if change, differ := ruleKind.Update(&existing, &want); differ {
@@ -145,8 +169,7 @@ func (d *differ) ensureRule(have *api.ForwardingRule, want api.ForwardingRule, d
 			refs = []plan.Ref{d.add(change, ruleUpdate{want.Name, patch}, after...)}
 		}
 	}
-	if address := d.have.Address; address != nil && !d.have.Kept[keptAddress(address.Name)] &&
-		address.Name != d.want.Static && address.Address != d.want.Static {
+	if address := d.have.Address; address != nil && !d.have.Kept[keptAddress(address.Name)] && !d.isChosen(*address) {
 		d.release(*address, refs...)
 	}
 	return refs
@@ -225,7 +248,7 @@ func (d *differ) removeExternal(after ...plan.Ref) []plan.Ref {
 		existing := existingPool(*have)
 		change := poolKind.Delete(&existing)
 		change.ID = have.Name
-		refs = append(refs, d.add(change, poolDeletion{have.Name}, after...))
+		refs = append(refs, d.add(change, poolDeletion{have.Name, false}, after...))
 	}
 	refs = append(refs, d.removeCheck(kindPoolCheck, d.name(), false, refs...)...)
 	refs = append(refs, d.removeCheck(kindPoolCheck, names.NodeHealthCheck(d.have.ClusterID), true, refs...)...)
@@ -322,19 +345,19 @@ func keepRule(want model.Desired, have Observed, held []plan.Difference) model.D
 	isHeld := func(field string) bool {
 		return slices.ContainsFunc(held, func(h plan.Difference) bool { return h.Kind == kindRule && h.IsOf(field) })
 	}
-	if isHeld(fieldAddress) {
+	if isHeld(kinds.FieldAddress) {
 		want.Static = ""
 	}
-	if isHeld(fieldTier) {
+	if isHeld(kinds.FieldTier) {
 		want.Tier, want.Static = "", ""
 	}
 	d := differ{want: want, have: have}
 	existing := []api.ForwardingRule{d.existingRule(*have.Rule)}
 	want.Rule = rows.Keep(&ruleKind, []api.ForwardingRule{want.Rule}, existing, held)[0]
-	if isHeld(fieldAddress) {
+	if isHeld(kinds.FieldAddress) {
 		want.Rule.IPAddress = ""
 	}
-	if !want.Internal || !isHeld(fieldBackend) {
+	if !want.Internal || !isHeld(kinds.FieldBackend) {
 		return want
 	}
 	// The forwarding rule of a backend service that stays has its protocol.

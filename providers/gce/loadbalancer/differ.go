@@ -23,7 +23,9 @@ type differ struct {
 	skipsGroups bool
 	// left are the objects that a deletion leaves, because others use them.
 	left []leftObject
-	plan plan.Plan
+	// reserves is set if the plan reserves the address of the new forwarding rule.
+	reserves bool
+	plan     plan.Plan
 }
 
 // name returns the name of the load balancer.
@@ -41,14 +43,25 @@ func (d *differ) isUsed(link string) bool {
 	return d.have.Used[api.Path(link)] || d.have.Kept[api.Path(link)]
 }
 
-// existing returns the instances without those that do not exist.
-func (d *differ) existing(ids []string) []string {
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return d.have.Kept[missingInstance(id)] })
+// existing returns the instances that can be members: without those that do not exist, but with members, which the
+// cloud knows better. One that is expected back stays wanted, so that the Service is synced again.
+func (d *differ) existing(ids, members []string) []string {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		is := d.have.Absent[id]
+		return is.Fresh && !slices.Contains(members, id) && (!is.Awaited || !d.have.MayFail)
+	})
+}
+
+// deletedRule returns the index of the deletion of the forwarding rule in the plan; -1 without one.
+func (d *differ) deletedRule() int {
+	return slices.IndexFunc(d.plan.Changes, func(c plan.Change) bool {
+		return c.Kind == kindRule && c.Action == plan.Delete
+	})
 }
 
 // members returns the wanted members that exist, and those of the existing ones that stay.
 func (d *differ) members(have, want []string) []string {
-	want = slices.Concat(d.existing(want), d.unidentified.In(have))
+	want = slices.Concat(d.existing(want, have), d.unidentified.In(have))
 	slices.Sort(want)
 	return slices.Compact(want)
 }

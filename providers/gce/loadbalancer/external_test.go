@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -124,53 +125,73 @@ func TestEachInterruptionIsCompleted(t *testing.T) {
 	t.Parallel()
 	versions := func() []*v1.Service {
 		s := service("web", webUID, 80)
+		tier := func(s *v1.Service) { s.Annotations[annotation.KeyNetworkTier] = "Standard" }
 		return []*v1.Service{
 			s, edit(s, func(s *v1.Service) { s.Spec.Ports = service("", "", 81).Spec.Ports }),
 			edit(local(s.DeepCopy()), func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityClientIP }),
-			internal(s.DeepCopy()), internal(local(s.DeepCopy())), s.DeepCopy(),
+			internal(s.DeepCopy()), internal(local(s.DeepCopy())),
+			edit(internal(s.DeepCopy()), func(s *v1.Service) { s.Annotations[annotation.KeySubnet] = "other" }),
+			edit(internal(s.DeepCopy()), func(s *v1.Service) { s.Spec.LoadBalancerIP = "10.0.0.9" }),
+			edit(s, tier), s.DeepCopy(), edit(s, tier), edit(s, func(s *v1.Service) {
+				s.Annotations[annotation.KeyNetworkTier] = "Premium"
+			}), s.DeepCopy(),
 		}
 	}
-	n := node("r1-b", "node-1")
-	for from := range len(versions()) {
-		for failing := 1; ; failing++ {
-			r := newRig(t, config.Global{})
-			all := versions()
-			before, after := all[from], (*v1.Service)(nil)
-			r.ensure(before, n)
-			if from+1 < len(all) {
-				after = all[from+1]
-				after.Status = before.Status
+	for from := range versions() {
+		t.Run(fmt.Sprint("version ", from), func(t *testing.T) {
+			t.Parallel()
+			for _, reverts := range []bool{false, true} {
+				for failing := 1; interrupt(t, versions(), from, failing, reverts) && !t.Failed(); failing++ {
+				}
 			}
-			r.failAfter(failing)
-			var err error
-			if after == nil {
-				err = r.controller.EnsureLoadBalancerDeleted(t.Context(), "c", before)
-			} else {
-				_, err = r.controller.EnsureLoadBalancer(t.Context(), "c", after, []*v1.Node{n})
-			}
-			r.failAfter(0)
-			if err == nil {
-				break // The change was made in fewer calls.
-			}
-			r.restart(config.Global{})
-			if after == nil {
-				r.remove(before)
-				r.verify(nil)
-				continue
-			}
-			if got := r.ensure(after, n); got == "" {
-				t.Error("no address")
-			}
-			if orphans := r.names("addresses"); len(orphans) > 0 {
-				t.Errorf("version %d, call %d: addresses %q remain", from, failing, orphans)
-			}
-			r.remove(after)
-			if t.Failed() {
-				t.Fatalf("version %d, call %d", from, failing)
-			}
-			r.verify(nil)
-		}
+		})
 	}
+}
+
+// interrupt lets a call of the sync that makes the next version of a Service fail, and completes it, or reverts it. It
+// reports whether there are as many calls.
+func interrupt(t *testing.T, all []*v1.Service, from, failing int, reverts bool) bool {
+	t.Helper()
+	cfg := config.Global{SubnetworkName: "s"}
+	r, n := newRig(t, cfg), node("r1-b", "node-1")
+	for name, cidr := range map[string]string{"s": "10.0.0.0/16", "other": "10.1.0.0/16"} {
+		r.put("regions/r1/subnetworks/"+name, map[string]any{"name": name, "ipCidrRange": cidr})
+	}
+	before, after := all[from], (*v1.Service)(nil)
+	r.ensure(before, n)
+	if from+1 < len(all) {
+		after = all[from+1]
+		after.Status = before.Status
+	}
+	r.failAfter(failing)
+	var err error
+	if after == nil {
+		err = r.controller.EnsureLoadBalancerDeleted(t.Context(), "c", before)
+	} else {
+		_, err = r.controller.EnsureLoadBalancer(t.Context(), "c", after, []*v1.Node{n})
+	}
+	r.failAfter(0)
+	if err == nil {
+		return false // The change was made in fewer calls.
+	}
+	r.restart(cfg)
+	if after == nil {
+		r.remove(before)
+		r.verify(nil)
+		return true
+	}
+	if reverts {
+		after = before.DeepCopy()
+	}
+	if got := r.ensure(after, n); got == "" {
+		t.Error("no address")
+	}
+	if orphans := r.names("addresses"); len(orphans) > 0 {
+		t.Errorf("call %d, reverted %t: addresses %q remain", failing, reverts, orphans)
+	}
+	r.remove(after)
+	r.verify(nil)
+	return true
 }
 
 func TestStaticAddress(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/batches"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
@@ -49,7 +50,9 @@ func (d *differ) ensureGroups(groups []model.Group) []plan.Ref {
 		}
 		if change, differ := groupMemberKind.Update(&have, &want); differ && !have.Unread {
 			step := groupUpdate{want, model.Without(have.Members, want.Members)}
-			refs = append(refs, d.add(change, step, after...))
+			if ref := d.add(change, step, after...); i < 0 {
+				refs = append(refs, ref) // One that cannot join a group that exists does not matter to others.
+			}
 		}
 	}
 	return refs
@@ -178,9 +181,10 @@ func (s groupCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error 
 	err = w.createGroup(ctx, s.want.Zone)
 	if err != nil {
 		for _, id := range s.want.Members {
-			if !w.isMissing(ctx, []string{id}, err) {
+			if !w.absent.Check(ctx, id, err) {
 				break
 			}
+			w.absent.Abandon(id) // Its zone may not exist.
 		}
 	}
 	return err
@@ -219,7 +223,7 @@ func (s groupUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 		return err
 	}
 	defer unlock()
-	return w.updateGroup(ctx, s.want, s.remove)
+	return w.membersChanged(s.want.Zone, s.want.Members, w.updateGroup(ctx, s.want, s.remove))
 }
 
 // updateGroup gives a group the wanted members and removes others. A group that was deleted since the plan is created.
@@ -229,7 +233,7 @@ func (w writer) updateGroup(ctx context.Context, want model.Group, remove []stri
 	}
 	group, _ := w.groups.Get(want.Zone)
 	remove = slices.DeleteFunc(slices.Clone(remove), func(id string) bool { return !slices.Contains(group.Members, id) })
-	err := inBatches(remove, cloudapi.NotFound, func(ids []string) error {
+	err := batches.Each(remove, cloudapi.NotFound, func(ids []string) error {
 		return w.changeGroup(ctx, api.InstanceGroupsRemoveInstances, want.Zone, ids, func(g *model.Group) {
 			g.Members = model.Without(g.Members, ids)
 		})
@@ -237,7 +241,8 @@ func (w writer) updateGroup(ctx context.Context, want model.Group, remove []stri
 	if err != nil {
 		return err
 	}
-	return inBatches(model.Without(want.Members, group.Members), cloudapi.AlreadyExists, func(ids []string) error {
+	add := w.absent.Possible(model.Without(want.Members, group.Members))
+	return batches.Each(add, cloudapi.AlreadyExists, func(ids []string) error {
 		return w.changeGroup(ctx, api.InstanceGroupsAddInstances, want.Zone, ids, func(g *model.Group) {
 			g.Members = slices.Sorted(slices.Values(slices.Concat(g.Members, ids)))
 		})
@@ -248,7 +253,7 @@ func (w writer) updateGroup(ctx context.Context, want model.Group, remove []stri
 func (w writer) changeGroup(ctx context.Context, call *api.Call, zone string, ids []string,
 	change func(*model.Group)) error {
 	err := w.api.Change(ctx, call, api.Target{Zone: zone, Name: w.groupName()}, instanceList(ids, w.instanceLink))
-	if call == api.InstanceGroupsAddInstances && w.isMissing(ctx, ids, err) {
+	if call == api.InstanceGroupsAddInstances && w.isAbsent(ctx, ids, err) {
 		return nil
 	}
 	if err != nil {

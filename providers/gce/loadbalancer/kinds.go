@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/firewalls"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/kinds"
 )
 
 // The kinds of objects in plans. The forwarding rule has the address, and is the load balancer. Members are kinds of
@@ -12,9 +13,9 @@ const (
 	kindAddress      = "address"
 	kindPool         = "target pool"
 	kindMembers      = "members"
-	kindPoolCheck    = "HTTP health check"
+	kindPoolCheck    = kinds.NamePoolCheck
 	kindBackend      = "backend service"
-	kindCheck        = "health check"
+	kindCheck        = kinds.NameCheck
 	kindGroup        = "instance group"
 	kindGroupMembers = "group members"
 	kindFirewall     = firewalls.Name

@@ -3,9 +3,9 @@
 // rule to a regional backend service with an instance group in each zone. Its files have the order of a sync, and
 // each refers only to earlier ones:
 //
-//   - package handover: whose load balancers this manager makes; model: the objects that should exist; firewalls: the
-//     comparison of firewalls;
-//   - collection.go, store.go, observe.go, shared.go: the existing objects, and the snapshot of them;
+//   - package handover: whose load balancers this manager makes; model: the objects that should exist; firewalls and
+//     kinds: the fields of some kinds of objects; batches: calls for many instances;
+//   - collection.go, store.go, observe.go, shared.go and package absent: the existing objects, and the snapshot of them;
 //   - kinds.go, writer.go, left.go and differ.go: what the changes of all kinds of objects use;
 //   - rule.go, address.go, firewall.go, check.go, pool.go, group.go and backend.go: a kind of object each;
 //   - diff.go and members.go: the plans;
@@ -80,7 +80,13 @@ func New(o Options) *Cloud {
 func (c *Cloud) Name(key lbcommon.Key) string { return names.Balancer(string(key.UID)) }
 
 // Reference implements loadbalancer.Cloud. Services of this cloud select nothing.
-func (c *Cloud) Reference(*v1.Service) lbcommon.Reference { return lbcommon.Reference{} }
+func (c *Cloud) Reference(service *v1.Service) lbcommon.Reference {
+	var r lbcommon.Reference
+	for _, ingress := range service.Status.LoadBalancer.Ingress {
+		r.Addresses = append(r.Addresses, ingress.IP)
+	}
+	return r
+}
 
 // Handles implements loadbalancer.ClassFilter: ingress-gce makes the load balancers of some Services.
 func (c *Cloud) Handles(service *v1.Service) bool {
@@ -183,7 +189,8 @@ func (c *Cloud) Keep(want model.Desired, have Observed, differences []plan.Diffe
 
 // Bind implements loadbalancer.Binder.
 func (c *Cloud) Bind(key lbcommon.Key, have Observed, p plan.Plan) plan.Plan {
-	return plan.Bind(p, writer{store: c.store, key: key, clusterID: have.ClusterID, environment: have.Environment})
+	return plan.Bind(p, writer{store: c.store, key: key, clusterID: have.ClusterID, environment: have.Environment,
+		mayFail: have.MayFail})
 }
 
 // DesiredRecord implements loadbalancer.RecordKeeper.

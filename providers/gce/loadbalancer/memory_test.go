@@ -30,6 +30,8 @@ type memory struct {
 	failing int
 	// strict refuses to remove instances that are no members.
 	strict bool
+	// machines refuses to add instances that are no objects.
+	machines bool
 }
 
 func newMemory() *memory {
@@ -118,7 +120,11 @@ func (m *memory) List(_ context.Context, call *api.Call, at api.Target, query ur
 		parts := strings.Split(path, "/")
 		if len(parts) >= 3 && parts[len(parts)-2] == call.Collection && (name == "" || parts[len(parts)-1] == name ||
 			isPrefix && strings.HasPrefix(parts[len(parts)-1], name)) {
-			out = append(out, encode(m.objects[path]))
+			object := m.objects[path]
+			if call == api.AddressesList {
+				object = m.withUsers(object)
+			}
+			out = append(out, encode(object))
 		}
 	}
 	return out, nil
@@ -179,6 +185,11 @@ func (m *memory) insert(call *api.Call, at api.Target, sent map[string]any) erro
 	if _, exists := m.objects[path]; exists {
 		return failed(call, cloudapi.AlreadyExists, "alreadyExists")
 	}
+	for _, link := range stringsOf(sent["instances"]) {
+		if m.machines && m.objects[api.Path(link)] == nil {
+			return failed(call, cloudapi.Invalid, "invalid")
+		}
+	}
 	sent["selfLink"] = m.Link(m.environment, call, at)
 	sent["kind"] = "compute#" + call.Collection
 	switch call.Collection {
@@ -187,11 +198,36 @@ func (m *memory) insert(call *api.Call, at api.Target, sent map[string]any) erro
 			m.nextIP++
 			sent["IPAddress"] = fmt.Sprintf("203.0.113.%d", m.nextIP)
 		}
+	case "addresses":
+		if sent["address"] == nil {
+			m.nextIP++
+			sent["address"] = fmt.Sprintf("203.0.113.%d", m.nextIP)
+			if subnet := m.objects[api.Path(fmt.Sprint(sent["subnetwork"]))]; subnet != nil {
+				start := strings.TrimSuffix(fmt.Sprint(subnet["ipCidrRange"]), "0.0/16")
+				sent["address"] = fmt.Sprintf("%s2.%d", start, m.nextIP)
+			}
+		}
 	case "instanceGroups":
 		sent["zone"] = "https://www.googleapis.com/compute/v1/projects/p/zones/" + at.Zone
 	}
 	m.objects[path] = sent
 	return nil
+}
+
+// withUsers returns an address with the forwarding rules that have it.
+func (m *memory) withUsers(address map[string]any) map[string]any {
+	if address["users"] != nil {
+		return address
+	}
+	var users []any
+	for path, object := range m.objects {
+		if strings.Contains(path, "/forwardingRules/") && object["IPAddress"] == address["address"] {
+			users = append(users, "https://www.googleapis.com/compute/v1/projects/p/"+path)
+		}
+	}
+	address = maps.Clone(address)
+	address["users"] = users
+	return address
 }
 
 // isReferredTo reports whether another object has the URL of one.
@@ -210,6 +246,13 @@ func (m *memory) changeMembers(call *api.Call, object, sent map[string]any) erro
 		field = "members"
 	}
 	members := stringsOf(object[field])
+	if m.machines && strings.HasPrefix(call.Method, "add") {
+		for _, item := range sent["instances"].([]any) {
+			if m.objects[api.Path(fmt.Sprint(item.(map[string]any)["instance"]))] == nil {
+				return failed(call, cloudapi.NotFound, "notFound")
+			}
+		}
+	}
 	if m.strict && strings.HasPrefix(call.Method, "remove") {
 		for _, item := range sent["instances"].([]any) {
 			if !slices.Contains(members, fmt.Sprint(item.(map[string]any)["instance"])) {

@@ -9,6 +9,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/absent"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
@@ -48,6 +49,11 @@ type Observed struct {
 	// network denied.
 	Kept   map[string]bool
 	Denied map[string]denial
+	// Absent are instances of Nodes that do not exist.
+	Absent map[string]absent.State
+	// MayFail is set if a sync may fail because an instance is expected back: not before the Service has the address of
+	// the forwarding rule in its status, which an error of the whole sync would delay.
+	MayFail bool
 }
 
 // isExternal reports whether the existing load balancer is external.
@@ -105,6 +111,8 @@ func (s *store) observe(ctx context.Context, request lbcommon.Request[model.Desi
 	}
 	o := s.observed(request.Key, clusterID, e)
 	o.ExternalRead, o.InternalRead = external, internal
+	// Changes of members alone have no other outcome than an error, and are the only ones that follow from a snapshot.
+	o.MayFail = o.Rule != nil && (!reread || slices.Contains(request.Reference.Addresses, o.Rule.IPAddress))
 	return o, nil
 }
 
@@ -153,7 +161,7 @@ func (s *store) observed(key lbcommon.Key, clusterID string, e api.Environment) 
 		NodePoolCheck: s.poolChecks.find(names.NodeHealthCheck(clusterID)),
 		NodeCheck:     s.checks.find(names.NodeHealthCheck(clusterID)),
 		Address:       s.addresses.find(name), Firewalls: map[string]api.Firewall{},
-		Used: s.heldNow(), Kept: s.keptNow(), Denied: s.deniedNow(), Rules: s.rules.table.All(),
+		Used: s.heldNow(), Kept: s.keptNow(), Denied: s.deniedNow(), Absent: s.absent.Now(), Rules: s.rules.table.All(),
 	}
 	if rule := s.rules.find(name); rule != nil && isOurs(*rule) {
 		o.Rule = rule
@@ -214,9 +222,9 @@ func (s *store) findUses(o *Observed, name string) {
 // findExternalUses notes what the pools and forwarding rules of others refer to.
 func (s *store) findExternalUses(o *Observed, name string) {
 	for _, pool := range s.pools.table.All() {
-		for _, check := range pool.HealthChecks {
-			if pool.Name != name {
-				o.Used[api.Path(check)] = true
+		for _, link := range append(slices.Clone(pool.HealthChecks), pool.BackupPool) {
+			if pool.Name != name && link != "" {
+				o.Used[api.Path(link)] = true
 			}
 		}
 	}

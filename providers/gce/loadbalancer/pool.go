@@ -10,6 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/batches"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 )
 
@@ -73,10 +74,11 @@ func (d *differ) replacesPool() (plan.Change, bool) {
 		return plan.Change{}, false
 	}
 	have := existingPool(*d.have.Pool)
-	if d.have.Used[api.Path(d.link(api.TargetPoolsDelete, api.Target{Name: have.Name}))] {
+	isUsed := d.have.Used[api.Path(d.link(api.TargetPoolsDelete, api.Target{Name: have.Name}))]
+	if isUsed || d.have.Kept[keptPool(have.Name)] {
 		// It cannot be deleted, and the Service's own forwarding rule would be deleted without a successor.
-		d.plan.Warnf("another forwarding rule uses the target pool %s, which keeps its session affinity: delete that "+
-			"forwarding rule to change it", have.Name)
+		d.plan.Warnf("another forwarding rule or pool uses the target pool %s, which keeps its session affinity: delete "+
+			"that one to change it", have.Name)
 		d.plan.Unapplied = append(d.plan.Unapplied, intent.FieldSessionAffinity)
 		d.want.Pool.SessionAffinity = have.SessionAffinity
 		return plan.Change{}, false
@@ -102,7 +104,7 @@ func (d *differ) ensurePool(replaced *plan.Change, ruleDeletion, checks []plan.R
 		// The health check is a change of its own, which may be held.
 		successor := want
 		successor.HealthChecks = have.HealthChecks
-		deletion := d.add(*replaced, poolDeletion{want.Name}, ruleDeletion...)
+		deletion := d.add(*replaced, poolDeletion{want.Name, true}, ruleDeletion...)
 		refs = []plan.Ref{d.createPool(successor, append(slices.Clone(checks), deletion))}
 		after = refs
 	} else {
@@ -158,7 +160,8 @@ func (s poolCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	}
 	defer release()
 	want := s.want
-	first := want.Instances[:min(len(want.Instances), firstMembers)]
+	members := w.absent.Possible(want.Instances)
+	first := members[:min(len(members), firstMembers)]
 	want.Instances = nil
 	for _, id := range first {
 		want.Instances = append(want.Instances, w.instanceLink(id))
@@ -172,10 +175,10 @@ func (s poolCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 		want.Instances, first = nil, nil
 		err = w.pools.create(ctx, want, isWanted)
 	}
-	if err != nil || len(first) == len(s.want.Instances) {
+	if err != nil || len(first) == len(members) {
 		return err
 	}
-	return w.addMembers(ctx, want.Name, s.want.Instances[len(first):])
+	return w.addMembers(ctx, want.Name, members[len(first):])
 }
 
 // poolUpdate replaces the health check of a pool. A pool has at most one, and without one all members get traffic.
@@ -215,13 +218,19 @@ func (s poolUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	return nil
 }
 
-// poolDeletion deletes a pool.
-type poolDeletion struct{ name string }
+// poolDeletion deletes a pool, which may be replaced by another one of its name.
+type poolDeletion struct {
+	name     string
+	replaced bool
+}
 
 // Do implements plan.Step.
 func (s poolDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	inUse, err := w.pools.remove(ctx, s.name)
-	if inUse {
+	switch {
+	case inUse && s.replaced:
+		w.recordNotReplaced(s.name)
+	case inUse:
 		w.recordKept("pools/" + s.name)
 	}
 	return err
@@ -236,11 +245,12 @@ type memberUpdate struct {
 // Do implements plan.Step.
 func (s memberUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	// A node that cannot be added keeps no other one in the pool.
-	return errors.Join(w.addMembers(ctx, s.pool, s.add), w.removeMembers(ctx, s.pool, s.remove))
+	err := errors.Join(w.addMembers(ctx, s.pool, s.add), w.removeMembers(ctx, s.pool, s.remove))
+	return w.membersChanged(s.pool, s.add, err)
 }
 
 func (w writer) removeMembers(ctx context.Context, pool string, remove []string) error {
-	return inBatches(remove, cloudapi.NotFound, func(ids []string) error {
+	return batches.Each(remove, cloudapi.NotFound, func(ids []string) error {
 		err := w.api.Change(ctx, api.TargetPoolsRemoveInstance, api.Target{Name: pool}, instanceList(ids, w.instanceLink))
 		return w.pools.changed(pool, err, func(p *api.TargetPool) {
 			p.Instances = slices.DeleteFunc(slices.Clone(p.Instances), func(link string) bool {
@@ -251,9 +261,9 @@ func (w writer) removeMembers(ctx context.Context, pool string, remove []string)
 }
 
 func (w writer) addMembers(ctx context.Context, pool string, ids []string) error {
-	return inBatches(ids, cloudapi.AlreadyExists, func(ids []string) error {
+	return batches.Each(w.absent.Possible(ids), cloudapi.AlreadyExists, func(ids []string) error {
 		err := w.api.Change(ctx, api.TargetPoolsAddInstance, api.Target{Name: pool}, instanceList(ids, w.instanceLink))
-		if w.isMissing(ctx, ids, err) {
+		if w.isAbsent(ctx, ids, err) {
 			return nil
 		}
 		return w.pools.changed(pool, err, func(p *api.TargetPool) {

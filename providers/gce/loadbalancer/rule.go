@@ -12,92 +12,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/subnet"
 )
 
-// replacesRule is what a change disrupts that a forwarding rule cannot make in place.
-var replacesRule = rows.Traffic("the forwarding rule is replaced, with its address")
-
-// movesRule is what a change disrupts that needs another address.
-var movesRule = rows.Address("the load balancer gets another address")
-
-// Fields of forwarding rules that other code names.
-const (
-	fieldAddress    = "IPAddress"
-	fieldTier       = "networkTier"
-	fieldSubnetwork = "subnetwork"
-	fieldScheme     = "loadBalancingScheme"
-	fieldBackend    = "backendService"
-)
-
-// linkValue returns the Value of a URL, in which only the part behind the project counts.
-func linkValue[T any](field func(T) *string) rows.Value[T] { return rows.Of(api.Path, field) }
-
-// text is a row of a rule that cannot be changed in place.
-func ruleText(name string, field func(*api.ForwardingRule) *string, effect plan.Effect) rows.Row[*api.ForwardingRule,
-	*api.ForwardingRulePatch] {
-	return rows.Row[*api.ForwardingRule, *api.ForwardingRulePatch]{
-		Name: name, Value: rows.Text(field), Effect: effect,
-		Ignore: func(_, want *api.ForwardingRule) bool { return *field(want) == "" },
-	}
-}
-
-var ruleKind = rows.Kind[*api.ForwardingRule, *api.ForwardingRulePatch]{
-	Name:     kindRule,
-	Key:      func(r *api.ForwardingRule) string { return r.Name },
-	Deletion: rows.LoadBalancer("the forwarding rule is deleted"),
-	Rows: []rows.Row[*api.ForwardingRule, *api.ForwardingRulePatch]{
-		ruleText(fieldAddress, func(r *api.ForwardingRule) *string { return &r.IPAddress }, movesRule),
-		ruleText(fieldScheme, func(r *api.ForwardingRule) *string { return &r.Scheme }, movesRule),
-		ruleText(fieldTier, func(r *api.ForwardingRule) *string { return &r.NetworkTier }, movesRule),
-		{
-			Name: fieldSubnetwork, Value: linkValue(func(r *api.ForwardingRule) *string { return &r.Subnetwork }),
-			Ignore: func(_, want *api.ForwardingRule) bool { return want.Subnetwork == "" }, Effect: movesRule,
-		},
-		ruleText("IPProtocol", func(r *api.ForwardingRule) *string { return &r.IPProtocol }, replacesRule),
-		{
-			Name: "portRange", Value: rows.Text(func(r *api.ForwardingRule) *string { return &r.PortRange }),
-			Effect: replacesRule,
-			// Those of internal load balancers have ports.
-			Ignore: func(_, want *api.ForwardingRule) bool { return want.Scheme == api.SchemeInternal },
-		},
-		{
-			Name: "ports", Value: rows.Set(func(r *api.ForwardingRule) *[]string { return &r.Ports }), Effect: replacesRule,
-		},
-		{
-			Name: "allPorts", Value: rows.Of(showFlag, func(r *api.ForwardingRule) *bool { return &r.AllPorts }),
-			Effect: replacesRule,
-		},
-		{
-			Name: "target", Value: linkValue(func(r *api.ForwardingRule) *string { return &r.Target }), Effect: replacesRule,
-		},
-		{
-			Name: fieldBackend, Value: linkValue(func(r *api.ForwardingRule) *string { return &r.BackendService }),
-			Effect: replacesRule,
-		},
-		{
-			Name:  "allowGlobalAccess",
-			Value: rows.Of(showFlag, func(r *api.ForwardingRule) *bool { return &r.AllowGlobalAccess }),
-			Set: func(p *api.ForwardingRulePatch, want *api.ForwardingRule) {
-				p.AllowGlobalAccess = &want.AllowGlobalAccess
-			},
-			Effect: rows.Traffic("clients in other regions lose access"),
-			Disrupts: func(have, want *api.ForwardingRule) bool {
-				return have.AllowGlobalAccess && !want.AllowGlobalAccess
-			},
-		},
-	},
-}
-
-func showFlag(set bool) string {
-	if set {
-		return "true"
-	}
-	return ""
-}
+var ruleKind = kinds.Rule
 
 // existingRule returns a forwarding rule as it is compared: one that lists ports instead of their range was made by
 // another release, and is the same if they are those of the Service.
@@ -149,7 +70,7 @@ func (d *differ) staticAddress(have *api.ForwardingRule) (*api.Address, error) {
 	if chosen == "" {
 		return nil, nil //nolint:nilnil // no address is chosen
 	}
-	i := slices.IndexFunc(d.have.Addresses, func(a api.Address) bool { return d.isChosen(a, have) })
+	i := slices.IndexFunc(d.have.Addresses, func(a api.Address) bool { return d.isStatic(a, have) })
 	if i >= 0 {
 		return d.reservedAddress(&d.have.Addresses[i])
 	}
@@ -167,9 +88,9 @@ func (d *differ) staticAddress(have *api.ForwardingRule) (*api.Address, error) {
 		d.have.Environment.Region, d.have.Environment.Project)
 }
 
-// isChosen reports whether the Service chooses an address, by its name or by its IP address. Another network may have
+// isStatic reports whether the Service chooses an address, by its name or by its IP address. Another network may have
 // an internal one with the same IP address.
-func (d *differ) isChosen(a api.Address, have *api.ForwardingRule) bool {
+func (d *differ) isStatic(a api.Address, have *api.ForwardingRule) bool {
 	subnetwork := d.want.Rule.Subnetwork
 	if subnetwork == "" && have != nil {
 		subnetwork = have.Subnetwork
@@ -193,6 +114,9 @@ func (d *differ) reservedAddress(a *api.Address) (*api.Address, error) {
 		return nil, d.invalid("this manager has reserved it for another Service, whose load balancer is being replaced")
 	}
 	if err := d.checkUsers(a); err != nil {
+		return nil, err
+	}
+	if err := d.checkPurpose(a); err != nil {
 		return nil, err
 	}
 	if cmp.Or(a.AddressType, api.SchemeExternal) != kind {
@@ -221,6 +145,16 @@ func (d *differ) checkUsers(a *api.Address) error {
 	return nil
 }
 
+// checkPurpose returns an error if another forwarding rule has an internal address that is not reserved for several.
+func (d *differ) checkPurpose(a *api.Address) error {
+	isOther := func(user string) bool { return api.Last(user) != d.name() }
+	if i := slices.IndexFunc(a.Users, isOther); i >= 0 && a.AddressType == api.SchemeInternal && a.Purpose != "" &&
+		a.Purpose != api.PurposeShared {
+		return d.invalid("%s has it, and it is not reserved with the purpose %s", api.Path(a.Users[i]), api.PurposeShared)
+	}
+	return nil
+}
+
 // checkTier returns an error if the Service requests another network tier than the one of its address. Empty is a tier
 // that is not known.
 func (d *differ) checkTier(tier string) error {
@@ -237,8 +171,12 @@ func (d *differ) invalid(format string, args ...any) error {
 	return problems.Err(d.key.Subject())
 }
 
-// ruleCreation creates a forwarding rule. Its address is known then.
-type ruleCreation struct{ want api.ForwardingRule }
+// ruleCreation creates a forwarding rule. Its address is known then. It has the one that is reserved under its name, if
+// the plan has reserved any that is free.
+type ruleCreation struct {
+	want     api.ForwardingRule
+	reserved bool
+}
 
 // Do implements plan.Step.
 func (s ruleCreation) Do(ctx context.Context, w writer, ids *plan.Handles) error {
@@ -247,6 +185,14 @@ func (s ruleCreation) Do(ctx context.Context, w writer, ids *plan.Handles) error
 		return err
 	}
 	defer release()
+	if s.reserved {
+		a := w.addresses.find(s.want.Name)
+		if a == nil || a.Address == "" {
+			return &cloudapi.Error{Class: cloudapi.Conflict, Operation: api.ForwardingRulesInsert.String(),
+				Err: fmt.Errorf("the address %s: %w", s.want.Name, errDeleted)}
+		}
+		s.want.IPAddress = a.Address
+	}
 	err = w.rules.create(ctx, s.want, func(have *api.ForwardingRule) bool {
 		want := s.want
 		return isOurs(*have) && ruleKind.Equal(have, &want)
@@ -316,22 +262,18 @@ func (s ruleDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	return err
 }
 
-// ruleReplacement deletes a forwarding rule that another one replaces, unless the other subnet of that one does not
-// exist, or does not have its other address.
+// ruleReplacement deletes a forwarding rule that another one replaces, unless the subnet of that one is impossible.
+// What reserves the other address has verified it.
 type ruleReplacement struct {
 	ruleDeletion
 	have, want api.ForwardingRule
+	verified   bool
 }
 
 // Do implements plan.Step.
 func (s ruleReplacement) Do(ctx context.Context, w writer, ids *plan.Handles) error {
-	link := cmp.Or(s.want.Subnetwork, s.have.Subnetwork)
-	moves := s.want.IPAddress != "" && s.want.IPAddress != s.have.IPAddress ||
-		api.Path(link) != api.Path(s.have.Subnetwork)
-	name := api.Last(link)
-	isKnown := api.Path(link) == api.Path(w.link(api.SubnetworksList, api.Target{Name: name}))
-	if s.want.Scheme == api.SchemeInternal && moves && isKnown {
-		if err := subnet.Verify(ctx, w.api, name, s.want.IPAddress); err != nil {
+	if !s.verified {
+		if err := subnet.VerifySuccessor(ctx, w.api, w.environment, s.have, s.want); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/absent"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
@@ -28,6 +29,8 @@ const (
 	denialAge = 10 * time.Minute
 	// keepAge is how long an object stays after others used it.
 	keepAge = 10 * time.Minute
+	// replaceAge is how much longer a pool is not replaced after others used it.
+	replaceAge = 24 * time.Hour
 )
 
 // store is the snapshot of all objects of load balancers in the region, which all Services share.
@@ -48,6 +51,9 @@ type store struct {
 	// names begin as those of ours.
 	groups       *snapshot.Table[model.Group]
 	othersGroups bool
+
+	// absent are the instances of Nodes that do not exist.
+	absent *absent.Instances
 
 	// sharing is locked while an object of all Services is changed, by its link. using counts the Services that are about
 	// to refer to it.
@@ -73,7 +79,7 @@ func newStore(client api.API, clusterID func(context.Context) (string, error), o
 	state := snapshot.NewStore(c)
 	s := &store{
 		api: client, clusterID: clusterID, clock: c, state: state, othersGroups: othersGroups,
-		using: map[string]int{}, denied: map[string]denial{}, kept: map[string]time.Time{},
+		absent: absent.New(client, c), using: map[string]int{}, denied: map[string]denial{}, kept: map[string]time.Time{},
 		rules: newCollection[api.ForwardingRule](client, state, snapshotAge, calls{api.ForwardingRulesList,
 			api.ForwardingRulesGet, api.ForwardingRulesInsert, api.ForwardingRulesPatch, api.ForwardingRulesDelete}),
 		addresses: newCollection[api.Address](client, state, addressAge, calls{list: api.AddressesList,
@@ -219,6 +225,17 @@ func (s *store) recordKept(link string) {
 	defer s.mu.Unlock()
 	s.kept[link] = s.clock.Now()
 }
+
+// recordNotReplaced notes that others used a pool that was to be replaced. Each attempt costs the forwarding rule, so
+// that the next one is much later.
+func (s *store) recordNotReplaced(pool string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept[keptPool(pool)] = s.clock.Now().Add(replaceAge)
+}
+
+// keptPool is the entry in Observed.Kept of a pool that is not replaced.
+func keptPool(name string) string { return "replaced/" + name }
 
 // recordDenial notes a denied change of a firewall.
 func (s *store) recordDenial(name string, d denial) {

@@ -22,7 +22,10 @@ func (r *rig) fails(text string, service *v1.Service, nodes ...*v1.Node) {
 	}
 }
 
-const rulePath = "regions/r1/forwardingRules/"
+const (
+	rulePath = "regions/r1/forwardingRules/"
+	poolLink = "https://www.googleapis.com/compute/v1/projects/p/" + poolPath
+)
 
 // The forwarding rule of a Service stays if the cloud refuses what its successor needs.
 func TestRuleStaysWithoutItsSuccessor(t *testing.T) {
@@ -31,6 +34,8 @@ func TestRuleStaysWithoutItsSuccessor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before, edit func(*v1.Service)
 		denied       string
+		// user refers to the pool.
+		user map[string]any
 	}{
 		"another backend service": {edit: func(s *v1.Service) {
 			delete(s.Annotations, annotation.KeyBackendShare)
@@ -41,7 +46,9 @@ func TestRuleStaysWithoutItsSuccessor(t *testing.T) {
 		"external": {before: func(s *v1.Service) { internal(s) }, edit: func(s *v1.Service) {
 			delete(s.Annotations, annotation.KeyType)
 		}, denied: "targetPools.insert"},
-		"pool that another rule uses": {edit: affinity},
+		"pool that another rule uses": {edit: affinity, user: map[string]any{"IPAddress": "203.0.113.99",
+			"target": poolLink, "loadBalancingScheme": "EXTERNAL", "portRange": "80-80"}},
+		"pool that another pool has for backup": {edit: affinity, user: map[string]any{"backupPool": poolLink}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,9 +58,12 @@ func TestRuleStaysWithoutItsSuccessor(t *testing.T) {
 				tc.before(s)
 			}
 			ip := r.ensure(s, n)
-			if tc.denied == "" {
-				r.put(rulePath+"manual", map[string]any{"name": "manual", "IPAddress": "203.0.113.99",
-					"target": r.object(t, rulePath+web)["target"], "loadBalancingScheme": "EXTERNAL", "portRange": "80-80"})
+			if tc.user["target"] != nil {
+				tc.user["name"] = "manual"
+				r.put(rulePath+"manual", tc.user)
+			} else if tc.user != nil {
+				tc.user["name"] = "manual"
+				r.put("regions/r1/targetPools/manual", tc.user)
 			}
 			r.restart(config.Global{SubnetworkName: "s"})
 			r.ensure(s, n)
@@ -64,6 +74,25 @@ func TestRuleStaysWithoutItsSuccessor(t *testing.T) {
 				t.Errorf("the forwarding rule is %v", rule)
 			}
 		})
+	}
+}
+
+// A pool whose user this manager does not see costs the forwarding rule for one sync only.
+func TestPoolThatCannotBeDeleted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, config.Global{})
+	s, n := service("web", webUID, 80), node("r1-b", "node-1")
+	ip := r.ensure(s, n)
+	r.put("global/unknown/user", map[string]any{"name": "user", "target": r.object(t, rulePath+web)["target"]})
+	s = edit(s, func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityClientIP })
+	r.fails("alreadyExists", s, n)
+	if got := r.ensure(s, n); got != ip {
+		t.Errorf("the address was %s and is %s", ip, got)
+	}
+	r.clock.Step(keepAge)
+	r.ensure(s, n)
+	if p := r.plan(s, n); len(p.Unapplied) == 0 {
+		t.Error("the session affinity counts as applied")
 	}
 }
 
@@ -215,26 +244,77 @@ func TestIPv6RangesOfDualStackService(t *testing.T) {
 	}
 }
 
-// An internal load balancer stays where it is if the other place is impossible.
-func TestImpossiblePlaceOfInternalLoadBalancer(t *testing.T) {
+// A load balancer stays where it is if the other place is impossible.
+func TestImpossiblePlaceOfLoadBalancer(t *testing.T) {
 	t.Parallel()
+	subnet := func(name string) func(*v1.Service) {
+		return func(s *v1.Service) { internal(s).Annotations[annotation.KeySubnet] = name }
+	}
+	address := func(ip string) func(*v1.Service) { return func(s *v1.Service) { s.Spec.LoadBalancerIP = ip } }
 	for name, tc := range map[string]struct {
-		edit func(*v1.Service)
-		text string
+		external bool
+		edit     func(*v1.Service)
+		denied   string
+		text     string
+		// interrupted is set if the reservation was made, and its users were not read.
+		interrupted bool
 	}{
-		"a subnet that does not exist": {func(s *v1.Service) { s.Annotations[annotation.KeySubnet] = "typo" }, "no subnet typo"},
-		"an address outside of the subnet": {func(s *v1.Service) { s.Spec.LoadBalancerIP = "192.0.2.9" },
-			"has the addresses 10.0.0.0/16, and not 192.0.2.9"},
+		"a subnet that does not exist":      {edit: subnet("typo"), text: "no subnet typo"},
+		"internal in a subnet of that kind": {external: true, edit: subnet("typo"), text: "no subnet typo"},
+		"a subnet of another network":       {edit: subnet("foreign"), text: "foreign is in the network other"},
+		"internal in a subnet for proxies":  {external: true, edit: subnet("proxies"), text: "purpose REGIONAL_MANAGED_PROXY"},
+		"a subnet for proxies":              {edit: subnet("proxies"), text: "purpose REGIONAL_MANAGED_PROXY"},
+		"an address outside of the subnet": {edit: address("192.0.2.9"),
+			text: "has the addresses 10.0.0.0/16, and not 192.0.2.9"},
+		"the ephemeral address of another rule": {edit: address("10.0.0.77"),
+			text: "forwardingRules/ephemeral has the address 10.0.0.77"},
+		"the same after an interruption": {edit: address("10.0.0.77"), interrupted: true,
+			text: "forwardingRules/ephemeral has the address 10.0.0.77"},
+		"an address for one rule":  {edit: address("10.0.0.78"), text: "not reserved with the purpose SHARED_LOADBALANCER_VIP"},
+		"an address of the subnet": {edit: address("10.0.0.1"), denied: "addresses.insert", text: "addresses.insert"},
+		"a tier that the region lacks": {external: true, denied: "addresses.insert", text: "addresses.insert",
+			edit: func(s *v1.Service) { s.Annotations[annotation.KeyNetworkTier] = "Standard" }},
+		"external in a tier that the region lacks": {denied: "addresses.insert", text: "addresses.insert",
+			edit: func(s *v1.Service) { s.Annotations = map[string]string{annotation.KeyNetworkTier: "Standard"} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			const compute = "https://www.googleapis.com/compute/v1/projects/p/"
 			r := newRig(t, config.Global{SubnetworkName: "s"})
-			r.put("regions/r1/subnetworks/s", map[string]any{"name": "s", "ipCidrRange": "10.0.0.0/16"})
-			s, n := internal(service("web", webUID, 80)), node("r1-b", "node-1")
+			for name, network := range map[string]string{"s": "n", "foreign": "other", "proxies": "n"} {
+				r.put("regions/r1/subnetworks/"+name, map[string]any{"name": name, "ipCidrRange": "10.0.0.0/16",
+					"network": compute + "global/networks/" + network,
+					"purpose": map[string]string{"s": "PRIVATE", "proxies": "REGIONAL_MANAGED_PROXY"}[name]})
+			}
+			for name, ip := range map[string]string{"ephemeral": "10.0.0.77", "reserved": "10.0.0.78"} {
+				r.put(rulePath+name, map[string]any{"name": name, "IPAddress": ip, "IPProtocol": "TCP", "ports": []any{"5432"},
+					"loadBalancingScheme": "INTERNAL", "subnetwork": compute + "regions/r1/subnetworks/s",
+					"backendService": compute + "regions/r1/backendServices/x"})
+			}
+			r.put("regions/r1/addresses/reserved", map[string]any{"name": "reserved", "address": "10.0.0.78",
+				"addressType": "INTERNAL", "purpose": "GCE_ENDPOINT", "subnetwork": compute + "regions/r1/subnetworks/s"})
+			s, n := service("web", webUID, 80), node("r1-b", "node-1")
+			if !tc.external {
+				internal(s)
+			}
 			ip := r.ensure(s, n)
-			r.fails(tc.text, edit(s, tc.edit), n)
+			r.denied[tc.denied] = true
+			if tc.interrupted {
+				r.put("regions/r1/addresses/"+web, map[string]any{"name": web, "address": "10.0.0.77",
+					"addressType": "INTERNAL", "subnetwork": compute + "regions/r1/subnetworks/s"})
+			}
+			for range 2 {
+				r.fails(tc.text, edit(s, tc.edit), n)
+			}
 			if rule := r.objects[rulePath+web]; rule == nil || rule["IPAddress"] != ip {
-				t.Errorf("the forwarding rule is %v", rule)
+				t.Fatalf("the forwarding rule is %v", rule)
+			}
+			r.denied[tc.denied] = false
+			if got := r.ensure(s, n); got != ip {
+				t.Errorf("after the revert, the address is %s", got)
+			}
+			if left := r.names("addresses"); !slices.Equal(left, []string{"reserved"}) {
+				t.Errorf("addresses %q remain", left)
 			}
 		})
 	}

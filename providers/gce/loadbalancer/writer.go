@@ -3,9 +3,7 @@ package loadbalancer
 import (
 	"context"
 	"errors"
-	"slices"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
@@ -18,15 +16,14 @@ const addressHandle plan.Handle = "address"
 // pendingAddress stands for an address that a plan does not know yet.
 const pendingAddress = "the address of the load balancer"
 
-// maxAdded is the number of instances that one call adds or removes.
-const maxAdded = 1000
-
 // writer makes the changes of one Service, and records them in the snapshot.
 type writer struct {
 	*store
 	key         lbcommon.Key
 	clusterID   string
 	environment api.Environment
+	// mayFail is Observed.MayFail.
+	mayFail bool
 }
 
 // link returns the URL of an object.
@@ -79,49 +76,29 @@ func releaseAll(list []func()) func() {
 	}
 }
 
-// missingInstance is the entry in Observed.Kept of an instance that does not exist, although a Node has its ID.
-func missingInstance(id string) string { return "missing/" + id }
-
-// isMissing reports whether the cloud refused to add an instance because it does not exist, and remembers it: it stays
-// out for a while, so that it keeps no other instance, and no forwarding rule, from being added.
-func (w writer) isMissing(ctx context.Context, ids []string, err error) bool {
-	if len(ids) != 1 || !cloudapi.Is(err, cloudapi.NotFound, cloudapi.Invalid) {
-		return false
+// isAbsent reports whether a call for an instance was refused because it does not exist: it keeps no other one, and no
+// forwarding rule, from being added. Instances that a call has added exist.
+func (w writer) isAbsent(ctx context.Context, ids []string, err error) bool {
+	if err == nil {
+		w.absent.Forget(ids)
 	}
-	zone, name := names.SplitInstanceID(ids[0])
-	err = w.api.Get(ctx, api.InstancesGet, api.Target{Zone: zone, Name: name}, &api.Instance{})
-	if !cloudapi.Is(err, cloudapi.NotFound, cloudapi.Invalid) {
-		return false
-	}
-	w.recordKept(missingInstance(ids[0]))
-	return true
+	return len(ids) == 1 && w.absent.Check(ctx, ids[0], err)
 }
 
-// inBatches makes a call for instances, in as few calls as the cloud allows. If a call is refused because of one of
-// them, each gets a call of its own, so that the others are not affected. Errors of the class done are success.
-func inBatches(ids []string, done cloudapi.Class, call func(ids []string) error) error {
-	var errs []error
-	for batch := range slices.Chunk(ids, maxAdded) {
-		err := call(batch)
-		if len(batch) > 1 && cloudapi.Is(err, cloudapi.NotFound, cloudapi.AlreadyExists, cloudapi.Invalid,
-			cloudapi.Unavailable) {
-			for _, id := range batch {
-				errs = append(errs, ignore(call([]string{id}), done))
-			}
-			continue
-		}
-		errs = append(errs, ignore(err, done))
+// membersChanged returns the error about a pool or group whose members were changed. Of wanted ones that do not exist,
+// those that are expected back are an error, so that the Service is synced again.
+func (w writer) membersChanged(name string, wanted []string, err error) error {
+	if w.mayFail {
+		err = errors.Join(err, w.absent.Await(wanted))
 	}
-	return errors.Join(errs...)
-}
-
-// ignore returns nil for an error of a class.
-func ignore(err error, class cloudapi.Class) error {
-	if cloudapi.Is(err, class) {
-		return nil
+	if err != nil {
+		w.recordKept(failedMembers(name))
 	}
 	return err
 }
+
+// failedMembers is the entry in Observed.Kept of a pool or zone whose members could not be changed.
+func failedMembers(name string) string { return "members/" + name }
 
 // instanceList returns the request for instances.
 func instanceList(ids []string, link func(id string) string) api.InstanceList {

@@ -3,9 +3,11 @@ package firewalls
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
@@ -43,17 +45,17 @@ func fields(markDestination bool) []rows.Row[*api.Firewall, *api.FirewallPatch] 
 			Effect: rows.Traffic("the firewall is replaced by one in another network"),
 		},
 		{
-			Name: "sourceRanges", Value: rows.Of(model.ShowRanges, func(f *api.Firewall) *[]string { return &f.SourceRanges }),
+			Name: "sourceRanges", Value: rows.Of(showRanges, func(f *api.Firewall) *[]string { return &f.SourceRanges }),
 			Set:    func(p *api.FirewallPatch, want *api.Firewall) { p.SourceRanges = rows.NonNil(want.SourceRanges) },
 			Effect: rows.Traffic("source ranges leave the firewall"),
 			Disrupts: func(have, want *api.Firewall) bool {
 				return !slices.Contains(want.SourceRanges, "0.0.0.0/0") &&
-					len(model.Without(model.NormalizedRanges(have.SourceRanges), model.NormalizedRanges(want.SourceRanges))) > 0
+					len(model.Without(normalized(have.SourceRanges), normalized(want.SourceRanges))) > 0
 			},
 		},
 		{
 			Name: "destinationRanges", Mark: markDestination,
-			Value: rows.Of(model.ShowRanges, func(f *api.Firewall) *[]string { return &f.DestinationRanges }),
+			Value: rows.Of(showRanges, func(f *api.Firewall) *[]string { return &f.DestinationRanges }),
 			Set: func(p *api.FirewallPatch, want *api.Firewall) {
 				p.DestinationRanges = rows.NonNil(want.DestinationRanges)
 			},
@@ -65,11 +67,11 @@ func fields(markDestination bool) []rows.Row[*api.Firewall, *api.FirewallPatch] 
 			Ignore: func(_, want *api.Firewall) bool { return len(want.TargetTags) == 0 },
 		},
 		{
-			Name: "allowed", Value: rows.Of(model.ShowPorts, func(f *api.Firewall) *[]api.Ports { return &f.Allowed }),
+			Name: "allowed", Value: rows.Of(showPorts, func(f *api.Firewall) *[]api.Ports { return &f.Allowed }),
 			Set:    func(p *api.FirewallPatch, want *api.Firewall) { p.Allowed = rows.NonNil(want.Allowed) },
 			Effect: rows.Traffic("ports leave the firewall"),
 			Disrupts: func(have, want *api.Firewall) bool {
-				return len(model.Without(model.SinglePorts(have.Allowed), model.SinglePorts(want.Allowed))) > 0
+				return len(model.Without(singlePorts(have.Allowed), singlePorts(want.Allowed))) > 0
 			},
 		},
 		{
@@ -86,6 +88,53 @@ func showPriority(priority *int64) string {
 		return fmt.Sprint(defaultPriority)
 	}
 	return fmt.Sprint(*priority)
+}
+
+// normalized returns ranges with their lengths. Other texts stay as they are.
+func normalized(ranges []string) []string {
+	out := make([]string, len(ranges))
+	for i, text := range ranges {
+		out[i] = text
+		if addr, err := netip.ParseAddr(text); err == nil {
+			out[i] = netip.PrefixFrom(addr, addr.BitLen()).String()
+		}
+	}
+	return out
+}
+
+// showRanges formats ranges without regard to their order and form.
+func showRanges(ranges []string) string { return plan.ShowSet(normalized(ranges)) }
+
+// showPorts formats ports by protocol. Ports that follow each other are one range, however they were written.
+func showPorts(list []api.Ports) string {
+	byProtocol := map[string][]string{}
+	for _, p := range list {
+		protocol := strings.ToLower(p.Protocol)
+		byProtocol[protocol] = append(byProtocol[protocol], model.Expand(p.Ports)...)
+		if len(p.Ports) == 0 {
+			byProtocol[protocol] = append(byProtocol[protocol], "all")
+		}
+	}
+	merged := map[string]string{}
+	for protocol, ports := range byProtocol {
+		if slices.Contains(ports, "all") {
+			merged[protocol] = "all"
+			continue
+		}
+		merged[protocol] = strings.Join(model.PortRanges(model.SortPorts(ports)), ",")
+	}
+	return plan.ShowMap(merged)
+}
+
+// singlePorts returns each port of a firewall, with its protocol.
+func singlePorts(list []api.Ports) []string {
+	var out []string
+	for _, p := range list {
+		for _, port := range model.Expand(p.Ports) {
+			out = append(out, strings.ToLower(p.Protocol)+" "+port)
+		}
+	}
+	return out
 }
 
 // KeptTags returns the wanted tags of a firewall, with all that it has while those of some nodes are not known.

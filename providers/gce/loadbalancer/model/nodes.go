@@ -159,3 +159,10 @@ func GroupsOf(nodes []Node, shared SharedState, warnings []string) (groups []Gro
 	}
 	return groups, warnings
 }
+
+// UntaggedWarning returns the warning about instances that firewalls cannot select, with what to do.
+func UntaggedWarning(instances []string) string {
+	return "firewalls of load balancers cannot select the instances " + strings.Join(intent.Limit(instances), ", ") +
+		": they have no network tag with which their names begin; add one to each of them, or set node-tags in section " +
+		"[global] to the tag that all nodes have"
+}

@@ -2,6 +2,7 @@
 package subnet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -73,9 +74,26 @@ func read(ctx context.Context, client api.API, cfg config.Global) (Subnet, error
 	return Subnet{}, nil
 }
 
-// Verify reads the subnets of the region. It returns an error of class Invalid if none has the name, or if the one that
-// has it does not have an address, which may be "". A client that may not read them has no error.
-func Verify(ctx context.Context, client api.API, name, address string) error {
+// VerifySuccessor returns an error of class Invalid if a forwarding rule cannot be replaced by one with another
+// internal address or subnet, because the subnet is impossible.
+func VerifySuccessor(ctx context.Context, client api.API, e api.Environment, have, want api.ForwardingRule) error {
+	link := want.Subnetwork
+	if have.Scheme == api.SchemeInternal {
+		link = cmp.Or(link, have.Subnetwork)
+	}
+	name := api.Last(link)
+	moves := want.IPAddress != "" && want.IPAddress != have.IPAddress || api.Path(link) != api.Path(have.Subnetwork)
+	isKnown := api.Path(link) == api.Path(client.Link(e, api.SubnetworksList, api.Target{Name: name}))
+	if want.Scheme != api.SchemeInternal || !moves || !isKnown {
+		return nil
+	}
+	return verify(ctx, client, e.Network, name, want.IPAddress)
+}
+
+// verify reads the subnets of the region. It returns an error of class Invalid if none has the name, or if load
+// balancers of a network cannot be in the one that has it, or not with an address, which may be "". A client that may
+// not read them has no error.
+func verify(ctx context.Context, client api.API, network, name, address string) error {
 	documents, err := client.List(ctx, api.SubnetworksList, api.Target{}, nil)
 	if err != nil {
 		if cloudapi.Is(err, cloudapi.Denied) {
@@ -87,18 +105,30 @@ func Verify(ctx context.Context, client api.API, name, address string) error {
 	if err != nil {
 		return err
 	}
-	invalid := &cloudapi.Error{Class: cloudapi.Invalid, Operation: api.ForwardingRulesInsert.String()}
 	i := slices.IndexFunc(found, func(s api.Subnetwork) bool { return s.Name == name })
 	if i < 0 {
-		invalid.Err = fmt.Errorf("the region has no subnet %s: name another one in %s", name, annotation.KeySubnet)
-		return invalid
+		return invalid("the region has no subnet %s: name another one in %s", name, annotation.KeySubnet)
 	}
-	prefix, err := netip.ParsePrefix(found[i].IPCIDRRange)
+	s := found[i]
+	if s.Network != "" && !api.SameLink(s.Network, network) {
+		return invalid("the subnet %s is in the network %s, and the nodes are in %s: name another one in %s", name,
+			api.Last(s.Network), api.Last(network), annotation.KeySubnet)
+	}
+	// Others are for proxies or for services of other networks.
+	if !slices.Contains([]string{"", "PRIVATE", "PRIVATE_RFC_1918"}, s.Purpose) {
+		return invalid("the subnet %s has the purpose %s: name one for load balancers in %s", name, s.Purpose,
+			annotation.KeySubnet)
+	}
+	prefix, err := netip.ParsePrefix(s.IPCIDRRange)
 	ip, unset := netip.ParseAddr(address)
 	if err == nil && unset == nil && !prefix.Contains(ip) {
-		invalid.Err = fmt.Errorf("the subnet %s has the addresses %s, and not %s: choose one of them in %s", name, prefix, ip,
+		return invalid("the subnet %s has the addresses %s, and not %s: choose one of them in %s", name, prefix, ip,
 			intent.FieldLoadBalancerIP)
-		return invalid
 	}
 	return nil
+}
+
+func invalid(format string, args ...any) error {
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: api.ForwardingRulesInsert.String(),
+		Err: fmt.Errorf(format, args...)}
 }
