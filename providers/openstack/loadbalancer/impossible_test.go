@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
@@ -103,4 +105,40 @@ func TestFailingCreationIsRepeatedWithGrowingPauses(t *testing.T) {
 		r.remove(svc)
 		r.nothing()
 	})
+}
+
+// Members follow the nodes while the cloud refuses what an edit needs: the load balancer stays as long as that lasts.
+func TestMembersFollowWhileAnEditIsRefused(t *testing.T) {
+	for name, edit := range map[string]func(*v1.Service){
+		"unknown flavor":      annotate("flavor-id", unknownID),
+		"unknown certificate": annotate("default-tls-container-ref", "http://openstack.invalid/key-manager/v1/containers/"+unknownID),
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+				svc := service()
+				r.ensure(svc)
+				edit(svc)
+				r.ensureError(svc)
+				r.nodes = r.nodes[1:]
+				if err := r.manager.UpdateLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes); err != nil {
+					r.t.Error(err)
+				}
+				r.wantMembers("a change of nodes", 2)
+				r.nodes = r.nodes[1:]
+				r.ensureError(svc)
+				r.wantMembers("a sync", 1)
+				r.remove(svc)
+			})
+		})
+	}
+}
+
+// wantMembers fails unless each port has so many members.
+func (r *rig) wantMembers(after string, want int) {
+	r.t.Helper()
+	for _, port := range []int{80, 443} {
+		if got := len(r.membersAt(port)); got != want {
+			r.t.Errorf("after %s: port %d has %d members, want %d", after, port, got, want)
+		}
+	}
 }
