@@ -10,9 +10,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// FirstAge and LastAge bound how long what AWS refused is not tried again: each attempt closes ports or leaves a zone for
-// a moment, and breaks connections. The cause may end soon, such as a certificate that is not yet issued, so the time is
-// short at first. It doubles with each refusal.
+// FirstAge and LastAge bound how long what AWS refused is not tried again: each attempt closes ports or leaves a zone
+// for a moment, and breaks connections. The cause may end soon, such as a certificate that is not yet issued, so the
+// time is short at first. It doubles with each refusal.
 const (
 	FirstAge = time.Minute
 	LastAge  = 24 * time.Hour

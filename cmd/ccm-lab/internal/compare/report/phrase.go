@@ -20,16 +20,19 @@ const unexplained = ", and no Event says why."
 // A check that failed: its name, what was observed and what was expected.
 var failedCheck = regexp.MustCompile(`^(.+?) is (.+), want (.+)$`)
 
-// phraseOfCheck returns the phrase of a failed check: "address families: IPv4, not IPv6", "no listeners".
-func phraseOfCheck(text string) string {
-	parts := failedCheck.FindStringSubmatch(text)
-	switch {
-	case parts == nil:
-		return text
-	case parts[2] == "not set":
-		return "no " + parts[1]
+// phraseOfChecks returns the phrase of failed checks: "address families: IPv4, not IPv6; no listeners".
+func phraseOfChecks(text string) string {
+	checks := strings.Split(text, "; ")
+	for i, check := range checks {
+		switch parts := failedCheck.FindStringSubmatch(check); {
+		case parts == nil:
+		case parts[2] == "not set":
+			checks[i] = "no " + parts[1]
+		default:
+			checks[i] = parts[1] + ": " + parts[2] + ", not " + parts[3]
+		}
 	}
-	return parts[1] + ": " + parts[2] + ", not " + parts[3]
+	return strings.Join(checks, "; ")
 }
 
 // Phrase returns the summary for the cell of a table. Of the message of a Warning Event it is the reason alone, without
@@ -38,7 +41,7 @@ func (c Cell) Phrase() string {
 	text := strings.TrimSuffix(c.Summary, unexplained)
 	reason := eventReason.FindString(text)
 	if reason == "" || c.Verdict == Works {
-		return phraseOfCheck(text)
+		return phraseOfChecks(text)
 	}
 	text = controllerText.ReplaceAllString(strings.TrimPrefix(text, reason), "")
 	text = fieldAndText.ReplaceAllString(text, "")

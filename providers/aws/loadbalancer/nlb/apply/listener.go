@@ -64,9 +64,9 @@ func (w Writer) addListener(ctx context.Context, in *elbv2.CreateListenerInput,
 // restoreWait is the first wait before a listener that was restored without success is restored again.
 const restoreWait = time.Second
 
-// RestoreListener records that AWS refused a listener, and creates the deleted one before again, as it was. Nothing else
-// would: the next reconcile does not know what there was. So it is repeated for some seconds if AWS is busy. It returns
-// the error of the refusal.
+// RestoreListener records that AWS refused a listener, and creates the deleted one before again, as it was. Nothing
+// else would: the next reconcile does not know what there was. So it is repeated for some seconds if AWS is busy. It
+// returns the error of the refusal.
 func (w Writer) RestoreListener(ctx context.Context, balancer string, before model.Listener, want model.DesiredListener,
 	refused error) error {
 	refused = w.store.Refusals().Add(string(w.Key.UID), want.Place(), []string{want.Text()}, refused)
