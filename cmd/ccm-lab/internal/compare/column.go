@@ -83,7 +83,8 @@ func ManagerColumns(name, provider, servicesAt string, manager bench.Manager) []
 }
 
 func (c *Column) describe() report.Column {
-	out := report.Column{Name: c.Name, Title: c.Title, Provider: c.Provider, Kind: c.Kind.Name, Others: strings.Join(c.Others, ","), Program: "ccm",
+	out := report.Column{Name: c.Name, Title: c.Title, Provider: c.Provider, Kind: c.Kind.Name,
+		Others: strings.Join(c.Others, ","), Program: "ccm",
 		Cloud: "simulator"}
 	if c.Manager.Binary != "" {
 		out.Program = filepath.Base(c.Manager.Binary)
