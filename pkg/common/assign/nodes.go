@@ -198,15 +198,21 @@ func (n *Nodes) Run(ctx context.Context) error {
 	return nil
 }
 
+// hintDelay is the time after which a changed hint counts: a kubelet can change it as often as it likes.
+const hintDelay = 5 * time.Second
+
 // queue queues a Node if it is new, or if what decides about it has changed: not for each heartbeat.
 func (n *Nodes) queue(old *v1.Node, object any) {
 	node, ok := object.(*v1.Node)
 	if !ok {
 		return
 	}
-	if old == nil || old.UID != node.UID || old.Spec.ProviderID != node.Spec.ProviderID || hintOf(old) != hintOf(node) ||
-		isUnidentified(old) != isUnidentified(node) {
+	switch {
+	case old == nil, old.UID != node.UID, old.Spec.ProviderID != node.Spec.ProviderID,
+		isUnidentified(old) != isUnidentified(node):
 		n.runner.add(node.Name)
+	case hintOf(old) != hintOf(node):
+		n.runner.queue.AddAfter(node.Name, hintDelay)
 	}
 }
 

@@ -321,6 +321,7 @@ func TestKubeletCannotMoveItsNode(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		n.update(node("n", ""))
+		time.Sleep(2 * hintDelay)
 		if got := n.Owner(node("n", "")); got != "a" {
 			t.Errorf("without the label: owner %q", got)
 		}
@@ -388,6 +389,24 @@ func TestOnlyTheFirstReadIsShared(t *testing.T) {
 		}
 		if a.shared != 1 || b.shared != 0 || a.count() < 10 || b.count() < 10 {
 			t.Errorf("a: %d of %d reads are shared, b: %d of %d", a.shared, a.count(), b.shared, b.count())
+		}
+	})
+}
+
+// A kubelet that changes the hint of its Node all the time causes a read after a while, not one for each change.
+func TestChangesOfHintsAreCollected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &world{name: "a"}, &world{name: "b"}
+		n := newNodeTest(t, []*world{a, b}, node("n", "", labeled(provider.ProviderLabel, "a")))
+		time.Sleep(time.Hour)
+		before := a.count() + b.count()
+		for i := range 1000 {
+			n.update(node("n", "", labeled(provider.ProviderLabel, []string{"a", "b"}[i%2])))
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(time.Minute)
+		if reads := a.count() + b.count() - before; reads == 0 || reads > 10 {
+			t.Errorf("%d reads, want 1 to 10", reads)
 		}
 	})
 }
