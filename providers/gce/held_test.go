@@ -44,7 +44,6 @@ func TestHeldEdits(t *testing.T) {
 	external := editsOfBoth(intent.Internal)
 	maps.Copy(external, map[string]heldtest.Edit{
 		"session affinity": {Make: clientIP()},
-		"local traffic":    {Make: localTraffic()},
 		"network tier":     {Make: heldtest.Annotate(annotation.KeyNetworkTier, "Standard")},
 		"address": {Make: func(s *v1.Service, w conformance.World) (err error) {
 			_, s.Spec.LoadBalancerIP, err = w.(*sim.Cloud).Reserve()
@@ -68,16 +67,18 @@ func TestHeldEdits(t *testing.T) {
 		}},
 	})
 	const backends = "internal load balancers have backend services"
+	const others = "nobody has attached one"
 	const network, configured = "the firewall is replaced by one in another network", "the configuration names the network"
 	for scheme, held := range map[intent.Scheme]heldtest.Options{
 		intent.Public: {Edits: external, NotCaused: map[string]string{
-			"clients in other regions lose access":        "external load balancers serve all regions",
-			"the protocol of the backend service changes": "external load balancers have target pools",
+			"clients in other regions lose access":            "external load balancers serve all regions",
+			"the protocol of the backend service changes":     "external load balancers have target pools",
+			"a health check of others leaves the target pool": others,
 			network: configured,
 		}},
 		intent.Internal: {Edits: inside, NotCaused: map[string]string{
 			"the target pool is replaced, and its forwarding rule with it": backends,
-			"the health check of the target pool is replaced":              backends,
+			"a health check of others leaves the target pool":              others,
 			network: configured,
 		}},
 	} {

@@ -381,7 +381,7 @@ func (c *Controller) withApplied(t target, have any, p plan.Plan, held []plan.He
 	}
 	if membersOnly(p) {
 		state = "" // It may have been taken over.
-		if before.Wanted != "" {
+		if before.Wanted != "" || before.Unfinished { // The rest of an interrupted plan may be members only.
 			state = c.records.DesiredRecord(*t.want).State
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/batches"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
 // firstMembers is the number of instances with which a pool is created; the others are added to it.
@@ -32,9 +33,19 @@ var poolKind = rows.Kind[*api.TargetPool, *poolChange]{
 		{
 			Name: "healthChecks", Value: rows.Of(showLinks, func(p *api.TargetPool) *[]string { return &p.HealthChecks }),
 			Set:    func(c *poolChange, want *api.TargetPool) { c.check = want.HealthChecks[0] },
-			Effect: rows.Traffic("the health check of the target pool is replaced"),
+			Effect: rows.Traffic("a health check of others leaves the target pool"),
+			Disrupts: func(have, _ *api.TargetPool) bool {
+				return slices.ContainsFunc(have.HealthChecks, func(link string) bool { return !isOwnCheck(link, have.Name) })
+			},
 		},
 	},
+}
+
+// isOwnCheck reports whether this manager, or the other one, has made a health check of a pool: that of its load
+// balancer or that of nodes.
+func isOwnCheck(link, balancer string) bool {
+	name := api.Last(link)
+	return name == balancer || names.IsNodeHealthCheck(name)
 }
 
 // showLinks formats URLs without regard to their order.

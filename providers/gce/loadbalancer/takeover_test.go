@@ -12,7 +12,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
@@ -237,48 +236,28 @@ func TestValuesWithSpaces(t *testing.T) {
 	}
 }
 
-// The other manager never compares the health check of a pool, so that one of the user stays, and none too.
+// The other manager never compares the health check of a pool, so that one of the user stays.
 func TestHealthCheckOfPoolStays(t *testing.T) {
 	t.Parallel()
-	for name, checks := range map[string]any{
-		"none": nil, "by hand": []any{"https://www.googleapis.com/compute/v1/projects/p/global/httpHealthChecks/by-hand"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t, config.Global{})
-			s, n := service("web", webUID, 80), node("r1-b", "node-1")
-			r.ensure(s, n)
-			r.put("global/httpHealthChecks/by-hand", map[string]any{"name": "by-hand"})
-			pool := r.object(t, "regions/r1/targetPools/"+web)
-			pool["healthChecks"] = checks
-			r.takeOver(config.Global{}, s)
-			r.ensure(s, n)
-			r.verifyChanges()
-			if held := r.plan(s, n).Held; len(held) != 1 || held[0].Disrupts != plan.DisruptsTraffic {
-				t.Errorf("held %v", held)
-			}
-			s = edit(s, func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityClientIP })
-			r.ensure(s, n)
-			if have := r.object(t, "regions/r1/targetPools/"+web)["healthChecks"]; !reflect.DeepEqual(have, checks) {
-				t.Errorf("after another edit: health checks %v, want %v", have, checks)
-			}
-			r.ensure(local(edit(s, func(*v1.Service) {})), n)
-			if have := stringsOf(r.object(t, "regions/r1/targetPools/"+web)["healthChecks"]); len(have) != 1 || api.Last(have[0]) != web {
-				t.Errorf("after the edit of the policy: health checks %q", have)
-			}
-		})
-	}
-}
-
-// A health check that a pool keeps is not deleted.
-func TestHeldHealthCheckIsNotDeleted(t *testing.T) {
-	t.Parallel()
+	checks := []any{"https://www.googleapis.com/compute/v1/projects/p/global/httpHealthChecks/by-hand"}
 	r := newRig(t, config.Global{})
-	r.controller.SetRuntime(provider.Runtime{Recorder: r.events, SetCondition: r.setCondition,
-		Disruption: provider.HoldAllDisruption})
 	s, n := service("web", webUID, 80), node("r1-b", "node-1")
 	r.ensure(s, n)
-	r.calls()
+	r.put("global/httpHealthChecks/by-hand", map[string]any{"name": "by-hand"})
+	r.object(t, "regions/r1/targetPools/"+web)["healthChecks"] = checks
+	r.takeOver(config.Global{}, s)
+	r.ensure(s, n)
+	r.verifyChanges()
+	if held := r.plan(s, n).Held; len(held) != 1 || held[0].Disrupts != plan.DisruptsTraffic {
+		t.Errorf("held %v", held)
+	}
+	s = edit(s, func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityClientIP })
+	r.ensure(s, n)
+	if have := r.object(t, "regions/r1/targetPools/"+web)["healthChecks"]; !reflect.DeepEqual(have, checks) {
+		t.Errorf("after another edit: health checks %v, want %v", have, checks)
+	}
 	r.ensure(local(edit(s, func(*v1.Service) {})), n)
-	r.verifyChanges("httpHealthChecks.insert", "firewalls.insert")
+	if have := stringsOf(r.object(t, "regions/r1/targetPools/"+web)["healthChecks"]); len(have) != 1 || api.Last(have[0]) != web {
+		t.Errorf("after the edit of the policy: health checks %q", have)
+	}
 }

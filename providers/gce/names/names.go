@@ -51,6 +51,11 @@ func OldFirewall(balancer string) string { return balancer }
 // NodeHealthCheck returns the name of the health check of nodes, which all Services of a cluster share.
 func NodeHealthCheck(clusterID string) string { return "k8s-" + clusterID + "-node" }
 
+// IsNodeHealthCheck reports whether a name is that of a health check of nodes, of any cluster.
+func IsNodeHealthCheck(name string) bool {
+	return strings.HasPrefix(name, "k8s-") && strings.HasSuffix(name, "-node")
+}
+
 // PoolHealthFirewall returns the name of the firewall that allows the probes of a target pool with its own health
 // check.
 func PoolHealthFirewall(balancer string) string { return "k8s-" + balancer + "-http-hc" }
