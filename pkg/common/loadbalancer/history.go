@@ -380,8 +380,9 @@ func (c *Controller) withApplied(t target, have any, p plan.Plan, held []plan.He
 		return before.withHeld("", nil)
 	}
 	if membersOnly(p) {
-		state = "" // It may have been taken over.
-		if before.Wanted != "" || before.Unfinished { // The rest of an interrupted plan may be members only.
+		// The load balancer may have been taken over, unless this is the rest of an interrupted plan.
+		state = ""
+		if before.Wanted != "" || before.Unfinished {
 			state = c.records.DesiredRecord(*t.want).State
 		}
 	}
