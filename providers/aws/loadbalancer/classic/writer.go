@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"k8s.io/utils/clock"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/refusal"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
 
@@ -32,20 +32,11 @@ func (c *Cloud) writer(key lbcommon.Key) writer {
 		instances: c.options.Instances, clock: c.options.Clock}
 }
 
-// restoreWait is the first wait before what was restored without success is restored again.
-const restoreWait = time.Second
-
-// restore makes again what was removed for something that AWS refused, and records the refusal. Nothing else would: the
-// next reconcile does not know what there was. So restoring is repeated for some seconds if AWS is busy. It returns the
-// error of the refusal.
-func (w writer) restore(ctx context.Context, kind string, want []string, refusal error,
+// restore makes again what was removed for something that AWS refused: see refusal.Memory.
+func (w writer) restore(ctx context.Context, kind string, want []string, refused error,
 	again func(context.Context) error) error {
-	refusal = w.store.refusals.Add(w.name, kind, want, refusal)
-	retry := cloudapi.Retry{Base: restoreWait, Clock: w.clock}
-	if err := retry.Do(ctx, cloudapi.Request{Mutating: true, Idempotent: true}, again); err != nil {
-		return fmt.Errorf("%w; restoring the %s before failed: %w", refusal, kind, err)
-	}
-	return refusal
+	return w.store.refusals.Restore(ctx, w.clock,
+		refusal.Refused{Name: w.name, Kind: kind, Want: want, Removed: kind}, refused, again)
 }
 
 // finish records a write in the snapshot, or, if it failed, that its outcome is uncertain. It returns err.

@@ -2,12 +2,15 @@
 package refusal
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
 // FirstAge and LastAge bound how long what AWS refused is not tried again: each attempt closes ports or leaves a zone
@@ -53,6 +56,30 @@ func (r *Memory) Add(name, kind string, want []string, err error) error {
 	err = fmt.Errorf("%w; the same is not tried again before %s", err, until.UTC().Format(time.RFC3339))
 	r.last[at] = refusal{want, err, age, until}
 	return err
+}
+
+// restoreWait is the first wait before what was restored without success is restored again.
+const restoreWait = time.Second
+
+// Refused is what AWS refused: the name of the load balancer, the kind, the texts of what was wanted, and what an error
+// calls that which was removed for it.
+type Refused struct {
+	Name, Kind string
+	Want       []string
+	Removed    string
+}
+
+// Restore records a refusal, and makes again what was removed for it. Nothing else would: the next reconcile does not
+// know what there was. So it is repeated for some seconds if AWS is busy. It returns the error of the refusal, which
+// names what could not be restored.
+func (r *Memory) Restore(ctx context.Context, c clock.Clock, what Refused, refusal error,
+	again func(context.Context) error) error {
+	refusal = r.Add(what.Name, what.Kind, what.Want, refusal)
+	retry := cloudapi.Retry{Base: restoreWait, Clock: c}
+	if err := retry.Do(ctx, cloudapi.Request{Mutating: true, Idempotent: true}, again); err != nil {
+		return fmt.Errorf("%w; restoring the %s before failed: %w", refusal, what.Removed, err)
+	}
+	return refusal
 }
 
 // Of returns the error with which AWS refused the same before, nil if it did not or if it is time to try again.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -17,6 +16,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/refusal"
 )
 
 // CreateListener creates a listener that forwards to a target group, and returns its ARN. Load balancer and target
@@ -61,23 +61,10 @@ func (w Writer) addListener(ctx context.Context, in *elbv2.CreateListenerInput,
 	return l.ARN, nil
 }
 
-// restoreWait is the first wait before a listener that was restored without success is restored again.
-const restoreWait = time.Second
-
-// RestoreListener records that AWS refused a listener, and creates the deleted one before again, as it was. Nothing
-// else would: the next reconcile does not know what there was. So it is repeated for some seconds if AWS is busy. It
-// returns the error of the refusal.
+// RestoreListener records that AWS refused a listener, and creates the deleted one before again, as it was: see
+// refusal.Memory. It returns the error of the refusal.
 func (w Writer) RestoreListener(ctx context.Context, balancer string, before model.Listener, want model.DesiredListener,
 	refused error) error {
-	refused = w.store.Refusals().Add(string(w.Key.UID), want.Place(), []string{want.Text()}, refused)
-	if err := w.createAgain(ctx, balancer, before); err != nil {
-		return fmt.Errorf("%w; restoring the listener before failed: %w", refused, err)
-	}
-	return refused
-}
-
-// createAgain creates a listener with its certificates and attributes.
-func (w Writer) createAgain(ctx context.Context, balancer string, before model.Listener) error {
 	in := &elbv2.CreateListenerInput{
 		LoadBalancerArn: &balancer, Port: aws.Int32(before.Port), Protocol: types.ProtocolEnum(before.Protocol),
 		SslPolicy:    optional(before.Policy),
@@ -85,14 +72,22 @@ func (w Writer) createAgain(ctx context.Context, balancer string, before model.L
 		Tags: toTags(before.Tags),
 	}
 	var arn string
-	retry := cloudapi.Retry{Base: restoreWait, Clock: w.clock}
-	err := retry.Do(ctx, cloudapi.Request{Mutating: true, Idempotent: true}, func(ctx context.Context) (err error) {
+	what := refusal.Refused{Name: string(w.Key.UID), Kind: want.Place(), Want: []string{want.Text()}, Removed: "listener"}
+	refused = w.store.Refusals().Restore(ctx, w.clock, what, refused, func(ctx context.Context) (err error) {
 		arn, err = w.addListener(ctx, in, before.Tags)
 		return err
 	})
-	if err != nil {
-		return err
+	if arn == "" {
+		return refused
 	}
+	if err := w.completeListener(ctx, balancer, arn, before); err != nil {
+		return fmt.Errorf("%w; restoring the listener before failed: %w", refused, err)
+	}
+	return refused
+}
+
+// completeListener gives a new listener the further certificates and the attributes of one before.
+func (w Writer) completeListener(ctx context.Context, balancer, arn string, before model.Listener) error {
 	var errs []error
 	for _, certificate := range before.Certificates[min(1, len(before.Certificates)):] {
 		errs = append(errs, w.AddCertificate(ctx, balancer, arn, certificate))
