@@ -358,7 +358,7 @@ func TestStatusOfNodeCausesNoReads(t *testing.T) {
 		c.run(source, func() {
 			time.Sleep(10 * maxBackoff)
 			synctest.Wait()
-			before := source.reads
+			before := source.reads.Load()
 			for i := range 100 {
 				n := c.get("a")
 				n.Annotations = map[string]string{"at": fmt.Sprint(i)}
@@ -367,7 +367,7 @@ func TestStatusOfNodeCausesNoReads(t *testing.T) {
 				}
 				synctest.Wait()
 			}
-			if reads := source.reads - before; reads > 0 {
+			if reads := source.reads.Load() - before; reads > 0 {
 				t.Errorf("%d reads", reads)
 			}
 			n := c.get("a")
@@ -376,7 +376,7 @@ func TestStatusOfNodeCausesNoReads(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			if reads := source.reads - before; reads != 1 {
+			if reads := source.reads.Load() - before; reads != 1 {
 				t.Errorf("%d reads after a change, want 1", reads)
 			}
 		})
@@ -394,7 +394,7 @@ func TestChangesOfNodeAreCollected(t *testing.T) {
 		c.run(source, func() {
 			time.Sleep(10 * maxBackoff)
 			synctest.Wait()
-			before := source.reads
+			before := source.reads.Load()
 			for i := range 1001 {
 				n := c.get("a")
 				status := v1.ConditionTrue
@@ -410,12 +410,12 @@ func TestChangesOfNodeAreCollected(t *testing.T) {
 			}
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
-			if reads := source.reads - before; reads > 20 {
+			if reads := source.reads.Load() - before; reads > 20 {
 				t.Errorf("%d reads in 12 seconds", reads)
 			}
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
-			if source.reads == before {
+			if source.reads.Load() == before {
 				t.Error("no read after the last change")
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +23,7 @@ type toySource struct {
 	assigned map[string][]netip.Prefix
 	broken   map[string]error
 	err      error
-	reads    int
+	reads    atomic.Int64
 }
 
 func (s *toySource) Has(n *v1.Node) bool {
@@ -34,7 +35,7 @@ func (*toySource) MaxBatch() int  { return 100 }
 
 func (s *toySource) Assigned(_ context.Context,
 	nodes []*v1.Node) (map[string][]netip.Prefix, map[string]error, error) {
-	s.reads++
+	s.reads.Add(1)
 	found, errs := map[string][]netip.Prefix{}, map[string]error{}
 	for _, n := range nodes {
 		found[n.Name], errs[n.Name] = s.assigned[n.Spec.ProviderID], s.broken[n.Spec.ProviderID]
