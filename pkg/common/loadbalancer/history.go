@@ -108,6 +108,32 @@ func (c causedDifference) covers(place, wanted string) bool {
 	return c.Place == place && (c.Started || c.Wanted == wanted)
 }
 
+// withCaused returns the history with the causes of a plan, and with those before of other places: a change that is not
+// finished may hide their differences.
+func (h history) withCaused(causes []plan.Cause, before []causedDifference) history {
+	h.Caused = nil
+	for _, cause := range causes {
+		h.Caused = append(h.Caused, newCausedDifference(cause))
+	}
+	for _, c := range before {
+		isNew := !slices.ContainsFunc(h.Caused, func(other causedDifference) bool { return other.Place == c.Place })
+		if isNew && len(h.Caused) < maxHeld {
+			h.Caused = append(h.Caused, c)
+		}
+	}
+	return h
+}
+
+// stillHeld returns the causes of differences that are held.
+func (h history) stillHeld(held []plan.HeldChange) []causedDifference {
+	return slices.DeleteFunc(slices.Clone(h.Caused), func(c causedDifference) bool {
+		return !slices.ContainsFunc(plan.Plan{Held: held}.Differences(), func(d plan.Difference) bool {
+			place, wanted := differenceDigests(d)
+			return c.covers(place, wanted)
+		})
+	})
+}
+
 // maxHeld is the maximum number of held differences in a history. With more, nothing else counts as drift.
 const maxHeld = 128
 
@@ -317,10 +343,8 @@ func (c *Controller) beginPlan(ctx context.Context, t target, p plan.Plan) error
 	}
 	h = h.withSeen(p.Held)
 	h.Approved = h.Approved || p.Approval != ""
-	h.UID, h.applying, h.Caused = t.service.UID, !p.Empty(), nil
-	for _, cause := range p.Caused {
-		h.Caused = append(h.Caused, newCausedDifference(cause))
-	}
+	h.UID, h.applying = t.service.UID, !p.Empty()
+	h = h.withCaused(p.Caused, before.Caused)
 	if err := c.storeChanged(ctx, t.service, before, h); err != nil {
 		if slices.ContainsFunc(p.Changes, func(c plan.Change) bool { return c.Disrupts.Severe() }) {
 			return fmt.Errorf("storing the causes of disruptive changes in the status of %s: %w", t.key.Subject(), err)
@@ -349,15 +373,12 @@ func (c *Controller) appliedState(t target, have any, p plan.Plan) string {
 func (c *Controller) endPlan(ctx context.Context, t target, have any, p plan.Plan, held []plan.HeldChange) {
 	before, _ := c.knownHistory(t.service)
 	h := c.withApplied(t, have, p, held, before).withSeen(held)
-	h.applying, h.Unfinished, h.Caused = false, false, nil
+	h.applying, h.Unfinished = false, false
 	h.Unproven = before.Unproven && len(held) > 0
 	applied := plan.DifferenceSet{}
 	applied.Add(plan.Plan{Changes: p.Changes}.Differences()...)
-	for _, cause := range p.Caused {
-		if !applied.Has(cause.Difference) {
-			h.Caused = append(h.Caused, newCausedDifference(cause))
-		}
-	}
+	left := slices.DeleteFunc(slices.Clone(p.Caused), func(c plan.Cause) bool { return applied.Has(c.Difference) })
+	h = h.withCaused(left, before.stillHeld(held))
 	if h.Approved {
 		h.Approvals, h.Approved = h.Approvals+1, false
 	}

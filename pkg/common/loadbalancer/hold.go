@@ -205,7 +205,7 @@ func (c *Controller) hold(ctx context.Context, t target, have any, p plan.Plan) 
 	if len(v.held) == 0 {
 		return withCauses(withoutIdleMarks(p, j), v), nil
 	}
-	split, held, err := c.keep(t, have, p, j, v)
+	split, held, caused, err := c.keep(t, have, p, j, v)
 	if err != nil {
 		return split, err
 	}
@@ -217,6 +217,7 @@ func (c *Controller) hold(ctx context.Context, t target, have any, p plan.Plan) 
 		p.Approval = approval
 		return withCauses(p, v), nil
 	}
+	v.caused = caused // those that what is held has hidden, too
 	members, err := c.cloud.DiffMembers(t.key, t.in, t.nodes, t.shared, have)
 	if err != nil {
 		return split, err
@@ -229,11 +230,11 @@ func (c *Controller) hold(ctx context.Context, t target, have any, p plan.Plan) 
 // has few layers of objects. What is still found after them is held as a whole.
 const maxKeepRounds = 10
 
-// keep returns the plan without what is held, and the held differences. The cloud keeps what it can; changes with
-// other held differences are held as a whole.
+// keep returns the plan without what is held, the held differences, and those with a cause: in the first plan, and in
+// those that keep what hides them. The cloud keeps what it can; changes with other held differences are held as a whole.
 func (c *Controller) keep(t target, have any, p plan.Plan, j judge, v verdict) (split plan.Plan,
-	held []heldDifference, err error) {
-	held = v.held
+	held []heldDifference, caused []plan.Cause, err error) {
+	held, caused = v.held, v.caused
 	var kept []plan.HeldChange
 	if c.keeper != nil {
 		var keep []plan.Difference
@@ -245,14 +246,17 @@ func (c *Controller) keep(t target, have any, p plan.Plan, j judge, v verdict) (
 			}
 			next, err := c.diffKeeping(t.key, *t.want, have, keep)
 			if err != nil {
-				return next, held, err
+				return next, held, caused, err
 			}
 			if p, err = finishDiff(t, next); err != nil {
-				return p, held, err
+				return p, held, caused, err
 			}
 			keeping := j
 			keeping.causes = j.causes.keeping(keep)
 			v = keeping.judge(p).stillHolding(held)
+			caused = slices.Concat(caused, slices.DeleteFunc(v.caused, func(cause plan.Cause) bool {
+				return slices.ContainsFunc(caused, func(other plan.Cause) bool { return other.Same(cause.Difference) })
+			}))
 			fresh = slices.DeleteFunc(slices.Clone(v.held), func(h heldDifference) bool {
 				return slices.ContainsFunc(keep, h.Same)
 			})
@@ -266,7 +270,7 @@ func (c *Controller) keep(t target, have any, p plan.Plan, j judge, v verdict) (
 		return slices.ContainsFunc(split.Held, func(h plan.HeldChange) bool { return h.Ref == k.Ref && h.ID == k.ID })
 	})
 	split.Held = slices.Concat(kept, split.Held)
-	return split, held, nil
+	return split, held, caused, nil
 }
 
 // withCauses adds to a plan what causes its disruptive differences, held ones included. Those of its changes count as
