@@ -241,6 +241,24 @@ func (s *Services) store(ctx context.Context, service *v1.Service, r Record) err
 	return nil
 }
 
+// leave removes the record from a Service that stays without a load balancer, once no cloud has anything of it: whoever
+// edits the Service may have removed the finalizer, too. The controllers of the clouds delete nothing without the record.
+func (s *Services) leave(ctx context.Context, service *v1.Service, r Record) error {
+	for _, name := range []string{r.From, r.Owner} {
+		cloud, ok := s.cloud(name)
+		if !ok || cloud.Balancer == nil {
+			continue
+		}
+		if !cloud.Started() {
+			return fmt.Errorf("%s: %w", name, errNotStarted)
+		}
+		if err := cloud.Balancer.EnsureLoadBalancerDeleted(ctx, s.options.ClusterName, service); err != nil {
+			return fmt.Errorf("deleting the load balancer of a Service that has none any more in %s: %w", name, err)
+		}
+	}
+	return s.removeRecord(ctx, service)
+}
+
 // removeRecord removes the record from a Service that stays without a load balancer.
 func (s *Services) removeRecord(ctx context.Context, service *v1.Service) error {
 	_, stored := StoredRecord(service)

@@ -198,7 +198,7 @@ func (n *Nodes) Run(ctx context.Context) error {
 	return nil
 }
 
-// hintDelay is the time after which a changed hint counts: a kubelet can change it as often as it likes.
+// hintDelay is the time after which changed labels count: a kubelet can change them as often as it likes.
 const hintDelay = 5 * time.Second
 
 // queue queues a Node if it is new, or if what decides about it has changed: not for each heartbeat.
@@ -208,10 +208,9 @@ func (n *Nodes) queue(old *v1.Node, object any) {
 		return
 	}
 	switch {
-	case old == nil, old.UID != node.UID, old.Spec.ProviderID != node.Spec.ProviderID,
-		isUnidentified(old) != isUnidentified(node):
+	case old == nil, old.UID != node.UID, old.Spec.ProviderID != node.Spec.ProviderID:
 		n.runner.add(node.Name)
-	case hintOf(old) != hintOf(node):
+	case hintOf(old) != hintOf(node), isUnidentified(old) != isUnidentified(node):
 		n.runner.queue.AddAfter(node.Name, hintDelay)
 	}
 }
@@ -234,7 +233,9 @@ func (n *Nodes) sync(ctx context.Context, name string) (time.Duration, error) {
 		return 0, nil //nolint:nilerr // The Node was deleted.
 	}
 	if !isUnidentified(node) {
-		n.forget(node)
+		if node.Spec.ProviderID != "" {
+			n.forget(node) // One with the opt-out label may lose that again.
+		}
 		n.reportID(node)
 		return 0, nil
 	}

@@ -393,22 +393,34 @@ func TestOnlyTheFirstReadIsShared(t *testing.T) {
 	})
 }
 
-// A kubelet that changes the hint of its Node all the time causes a read after a while, not one for each change.
-func TestChangesOfHintsAreCollected(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, b := &world{name: "a"}, &world{name: "b"}
-		n := newNodeTest(t, []*world{a, b}, node("n", "", labeled(provider.ProviderLabel, "a")))
-		time.Sleep(time.Hour)
-		before := a.count() + b.count()
-		for i := range 1000 {
-			n.update(node("n", "", labeled(provider.ProviderLabel, []string{"a", "b"}[i%2])))
-			time.Sleep(10 * time.Millisecond)
-		}
-		time.Sleep(time.Minute)
-		if reads := a.count() + b.count() - before; reads == 0 || reads > 10 {
-			t.Errorf("%d reads, want 1 to 10", reads)
-		}
-	})
+// A kubelet that changes the labels of its Node all the time causes a read after a while, not one for each change, and
+// the reads of joining Nodes once.
+func TestChangesOfLabelsAreCollected(t *testing.T) {
+	hint := labeled(provider.ProviderLabel, "a")
+	for name, labels := range map[string][]func(*v1.Node){
+		"hint":    {hint, labeled(provider.ProviderLabel, "b")},
+		"opt-out": {hint, labeled(provider.ManagedLabel, "false")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b := &world{name: "a"}, &world{name: "b"}
+				n := newNodeTest(t, []*world{a, b}, node("n", "", hint))
+				time.Sleep(time.Hour)
+				before := a.count() + b.count()
+				for i := range 1001 {
+					n.update(node("n", "", hint, labels[i%2]))
+					time.Sleep(10 * time.Millisecond)
+				}
+				time.Sleep(time.Minute)
+				if reads := a.count() + b.count() - before; reads == 0 || reads > 10 {
+					t.Errorf("%d reads, want 1 to 10", reads)
+				}
+				if shared := a.shared + b.shared; shared != 1 {
+					t.Errorf("%d shared reads", shared)
+				}
+			})
+		})
+	}
 }
 
 // Nothing is kept about a Node that was deleted while its cloud was read.

@@ -282,7 +282,7 @@ func (s *Services) sync(ctx context.Context, key string) (time.Duration, error) 
 	r, known := s.known(service)
 	switch {
 	case known && s.isLeft(service):
-		return 0, s.removeRecord(ctx, service)
+		return 0, s.leave(ctx, service, r)
 	case known:
 		return s.follow(ctx, service, r)
 	case len(s.options.Clouds) == 1:

@@ -240,3 +240,35 @@ func TestRecordEndsWithTheLoadBalancer(t *testing.T) {
 		s.want("b", "b")
 	})
 }
+
+// Whoever edits a Service may remove the finalizer with the type. Its load balancer is deleted before the record is.
+func TestRecordOutlivesFinalizer(t *testing.T) {
+	for name, restart := range map[string]bool{"at once": false, "while no manager runs": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServiceTest(t, web(finalized))
+				s.a.exist = true
+				s.start("a", "b")
+				s.want("a", "a")
+				s.a.fail(errors.New("503"))
+				if restart {
+					s.stop()
+				}
+				s.edit(func(s *v1.Service) { s.Spec.Type, s.Finalizers = v1.ServiceTypeClusterIP, nil })
+				if restart {
+					s.start("a", "b")
+				}
+				time.Sleep(time.Minute)
+				if got := s.record(); got != "a" {
+					t.Errorf("recorded %q while the load balancer exists", got)
+				}
+				s.a.fail(nil)
+				time.Sleep(time.Hour)
+				s.want("")
+				if s.a.has() {
+					t.Error("the load balancer is left")
+				}
+			})
+		})
+	}
+}
