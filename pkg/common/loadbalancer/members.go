@@ -47,9 +47,9 @@ func (c *Controller) updateMembers(ctx context.Context, t target, service *v1.Se
 		if err != nil {
 			return err
 		}
-		existing = membersOfReplaced(members, p, existing)
-		existing = c.withUnknownMembers(key, have, c.bind(key, have, existing))
+		existing = c.bind(key, have, membersOfReplaced(members, p, existing))
 		members.Changes = slices.Concat(members.Changes, existing.Changes)
+		members = c.withUnknownMembers(key, have, members)
 	}
 	if err := c.apply(ctx, service, members); err != nil {
 		return errors.Join(err, c.missingAfter(ctx, t, err))

@@ -164,3 +164,36 @@ func TestRecordDoesNotProveMembersOfInvalidService(t *testing.T) {
 func addressed(svc *v1.Service) {
 	svc.Status.LoadBalancer.Ingress = []v1.LoadBalancerIngress{{IP: "198.51.100.7"}}
 }
+
+// The record does not prove members that have changed while an edit waits: the next process would not read the load
+// balancer once the edit is taken back.
+func TestRecordOfMembersWhileAnEditWaits(t *testing.T) {
+	for name, edit := range map[string]func(*v1.Service){
+		"of existing pools": ranges("10.0.0.0/8"), "of a pool that is deleted": func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[1:] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newKeeping(false)
+			f.ensure(t, web(), node("a"))
+			f.cloud.doing = func(_ context.Context, r plan.Ref) error {
+				if r.Kind == "listener" {
+					return &cloudapi.Error{Class: cloudapi.Denied, Operation: "Update", Err: errors.New("no")}
+				}
+				return nil
+			}
+			if _, err := f.EnsureLoadBalancer(t.Context(), "prod", web(edit), []*v1.Node{node("a")}); err == nil {
+				t.Fatal("the edit is not refused")
+			}
+			if err := f.UpdateLoadBalancer(t.Context(), "prod", web(edit), []*v1.Node{node("a"), node("b")}); err != nil {
+				t.Fatal(err)
+			}
+			if got := f.cloud.have[ref("pool", "lb-web/443-TCP")]; got != "a,b" {
+				t.Fatalf("members %q", got)
+			}
+			in, _, _ := intent.Read(web(), f.options.Vocabulary)
+			want, _ := f.cloud.Desired(f.key("prod", web()), in, []*v1.Node{node("a")}, "")
+			if applied.Parse(f.cloud.records["lb-web"]).Proves(want.record) {
+				t.Error("the record proves the members before")
+			}
+		})
+	}
+}

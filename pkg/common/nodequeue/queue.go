@@ -48,7 +48,7 @@ type Options struct {
 	MaxBackoff time.Duration
 	// OnError is called after each failed attempt; last reports that it is not retried.
 	OnError func(last bool)
-	// Rate limits new tasks.
+	// Rate limits new tasks, but for those of updateDelay.
 	Rate *rate.Limiter
 }
 
@@ -99,9 +99,9 @@ func (q *Queue) updated(old, object any) {
 	before, _ := old.(*v1.Node)
 	after, _ := object.(*v1.Node)
 	switch {
-	case before == nil || after == nil || q.options.Same == nil:
+	case before == nil || after == nil:
 		q.changed(object)
-	case q.options.Same(before, after) || !q.options.NeedsSync(after):
+	case q.options.Same != nil && q.options.Same(before, after) || !q.options.NeedsSync(after):
 	case before.UID == after.UID && before.Spec.ProviderID == after.Spec.ProviderID:
 		q.queue.AddAfter(Task{Node: after.Name}, updateDelay)
 	default:

@@ -3,10 +3,12 @@ package nodequeue
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/time/rate"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
@@ -80,4 +82,58 @@ func TestBatches(t *testing.T) {
 		factory.Shutdown()
 		synctest.Wait()
 	})
+}
+
+// A Node whose kubelet writes it all the time is synced after a while, not once for each write, and delays no other one.
+func TestUpdatesAreCollected(t *testing.T) {
+	for name, same := range map[string]func(before, after *v1.Node) bool{
+		"all count": nil, "some count": func(before, after *v1.Node) bool { return before.Labels["x"] == after.Labels["x"] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := fake.NewClientset(node("a", "1"))
+				factory := informers.NewSharedInformerFactory(client, 0)
+				syncs, synced := 0, time.Time{}
+				q, err := New(Options{
+					Name: "test", MaxBackoff: time.Minute, Workers: 1, MaxBatch: 10, Same: same, Rate: rate.NewLimiter(10, 10),
+					NeedsSync: func(*v1.Node) bool { return true },
+					Sync: func(_ context.Context, batch []Work) map[Task]error {
+						for _, w := range batch {
+							if syncs++; w.Node == "b" {
+								synced = time.Now()
+							}
+						}
+						return nil
+					},
+				}, factory.Core().V1().Nodes())
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				factory.Start(ctx.Done())
+				factory.WaitForCacheSync(ctx.Done())
+				go q.Run(ctx)
+				nodes := client.CoreV1().Nodes()
+				for i := range 300 {
+					n := node("a", "1")
+					n.Labels = map[string]string{"x": strconv.Itoa(i)}
+					if _, err := nodes.Update(ctx, n, metav1.UpdateOptions{}); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(30 * time.Millisecond)
+				}
+				created := time.Now()
+				if _, err := nodes.Create(ctx, node("b", "2"), metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+				if syncs < 3 || syncs > 6 || synced.IsZero() || synced.Sub(created) > time.Second {
+					t.Errorf("%d syncs, and another Node waits for %s", syncs, synced.Sub(created))
+				}
+				cancel()
+				factory.Shutdown()
+				synctest.Wait()
+			})
+		})
+	}
 }
