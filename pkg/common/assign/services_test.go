@@ -228,6 +228,21 @@ func TestRecordOfAnotherServiceIsIgnored(t *testing.T) {
 	}
 }
 
+// Managers of other releases have stored records, and read those of this one.
+func TestFormOfRecordIsStable(t *testing.T) {
+	text := `{"uid":"u","owner":"b","from":"a","ready":"2026-01-02T03:04:05Z","moves":3}`
+	service := web()
+	service.Status.Conditions = []metav1.Condition{{Type: "unified-ccm.io/LoadBalancerOwner", Message: text}}
+	r, ok := StoredRecord(service)
+	ready := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	if want := (Record{UID: "u", Owner: "b", From: "a", Ready: &ready, Moves: 3}); !ok || !r.equal(want) {
+		t.Errorf("%+v is read, want %+v", r, want)
+	}
+	if c, err := r.condition(ready); c.Message != text || c.Type != service.Status.Conditions[0].Type {
+		t.Errorf("the condition is %+v, %v", c, err)
+	}
+}
+
 // A Service that stays without a load balancer loses its record, and may select another cloud later.
 func TestRecordEndsWithTheLoadBalancer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

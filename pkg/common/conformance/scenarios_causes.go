@@ -10,6 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // causeScenarios are about what is no cause of a disruption, although it looks like one.
@@ -42,6 +43,12 @@ func causeScenarios() []Scenario {
 			Doc: "Two disruptive edits of a Service, one of which is edited back before it may have been applied, end as the " +
 				"Service is then.",
 			Steps: withNodes(2, twoEditsAtOnce),
+		},
+		{
+			Name: "hold-all is taken back", Needs: needsBalancer,
+			Doc: "While every disruption is held, an edit is remembered, also by the next manager: it is applied once the " +
+				"policy allows it, and what no edit has caused stays held.",
+			Steps: withNodes(2, holdAllIsTakenBack),
 		},
 	}
 }
@@ -195,5 +202,23 @@ func twoEditsAtOnce(ctx context.Context, r *Session) error {
 		r.finished(ctx, withSourceRanges(loadBalancerService("web", 80, 443), "203.0.113.0/24")),
 		func() error { return r.Restart(ctx, ManagerOptions{}) },
 		r.finished(ctx, loadBalancerService("web", 80)),
+	)
+}
+
+func holdAllIsTakenBack(ctx context.Context, r *Session) error {
+	ranges := func(ports ...int32) *v1.Service {
+		return withSourceRanges(loadBalancerService("web", ports...), "203.0.113.0/24")
+	}
+	holdAll := r.restart(ctx, ManagerOptions{Disruption: provider.HoldAllDisruption})
+	put := func(ports ...int32) func() error { return func() error { return r.Put(ctx, ranges(ports...)) } }
+	return steps.Run(
+		r.finished(ctx, loadBalancerService("web", 80, 443)),
+		r.unseen(ctx, "web", 80, 443), put(80, 443), // the ranges are no edit
+		holdAll, r.held(ctx, "web", 80, 443),
+		put(80), r.held(ctx, "web", 80, 443),
+		func() error { return r.Join(ctx, Machine{Name: "node-3"}) },
+		holdAll, r.held(ctx, "web", 80, 443),
+		r.restart(ctx, ManagerOptions{}), r.held(ctx, "web", 80),
+		func() error { return r.changeApproved(ctx, ranges(), 80) },
 	)
 }

@@ -231,6 +231,7 @@ func toySubject(mistake mistake) Subject {
 			"edits during another manager":    "the toy declares no disruptions",
 			"restored cluster":                "the toy declares no disruptions",
 			"history of another Service":      "the toy declares no disruptions",
+			"hold-all is taken back":          "the toy declares no disruptions",
 		},
 		New: func(testing.TB) (World, Manager) {
 			w := newToyWorld()
