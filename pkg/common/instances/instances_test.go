@@ -264,6 +264,8 @@ func TestNodeAddresses(t *testing.T) {
 	}{
 		{name: "all of the instance", want: []v1.NodeAddress{first, second}},
 		{name: "the kubelet's --node-ip", nodeIP: "10.9.0.1", want: []v1.NodeAddress{second}},
+		{name: "a --node-ip that the instance does not have", nodeIP: "10.7.0.1"},
+		{name: "no IP address as --node-ip", nodeIP: "nonsense"},
 		{name: "no instance", node: 7, wantErr: cloudprovider.InstanceNotFound},
 	}
 	for _, tt := range tests {

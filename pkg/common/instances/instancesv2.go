@@ -10,6 +10,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 	cloudnodeutil "k8s.io/cloud-provider/node/helpers"
+	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 )
@@ -86,7 +87,8 @@ func (a instancesV2) InstanceMetadata(ctx context.Context, node *v1.Node) (*clou
 
 // NodeAddresses returns the addresses that the framework is about to set in the node's status: those of the
 // instance, restricted by the kubelet's --node-ip. It returns cloudprovider.InstanceNotFound if the
-// instance does not exist.
+// instance does not exist, and no addresses for a --node-ip that the instance does not have: the framework sets none
+// either. An error would stop the load balancers of all nodes, for what one kubelet has written.
 func (a instancesV2) NodeAddresses(ctx context.Context, node *v1.Node) ([]v1.NodeAddress, error) {
 	in, found, err := a.lookupNode(ctx, node, SnapshotMaxAge, true)
 	if err != nil {
@@ -96,7 +98,13 @@ func (a instancesV2) NodeAddresses(ctx context.Context, node *v1.Node) ([]v1.Nod
 		return nil, cloudprovider.InstanceNotFound
 	}
 	if nodeIP, ok := node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr]; ok {
-		return cloudnodeutil.GetNodeAddressesFromNodeIP(nodeIP, in.Addresses)
+		addresses, err := cloudnodeutil.GetNodeAddressesFromNodeIP(nodeIP, in.Addresses)
+		if err != nil {
+			klog.FromContext(ctx).V(1).Info("A node gets no traffic, because it has no address", "node", node.Name, "reason",
+				err.Error())
+			return nil, nil
+		}
+		return addresses, nil
 	}
 	return slices.Clone(in.Addresses), nil
 }
