@@ -112,12 +112,14 @@ func (c causedDifference) covers(place, wanted string) bool {
 // finished may hide their differences.
 func (h history) withCaused(causes []plan.Cause, before []causedDifference) history {
 	h.Caused = nil
+	places := sets.New[string]()
 	for _, cause := range causes {
-		h.Caused = append(h.Caused, newCausedDifference(cause))
+		c := newCausedDifference(cause)
+		h.Caused = append(h.Caused, c)
+		places.Insert(c.Place)
 	}
 	for _, c := range before {
-		isNew := !slices.ContainsFunc(h.Caused, func(other causedDifference) bool { return other.Place == c.Place })
-		if isNew && len(h.Caused) < maxHeld {
+		if !places.Has(c.Place) && len(h.Caused) < maxHeld {
 			h.Caused = append(h.Caused, c)
 		}
 	}
@@ -125,13 +127,19 @@ func (h history) withCaused(causes []plan.Cause, before []causedDifference) hist
 }
 
 // stillHeld returns the causes of differences that are held.
-func (h history) stillHeld(held []plan.HeldChange) []causedDifference {
-	return slices.DeleteFunc(slices.Clone(h.Caused), func(c causedDifference) bool {
-		return !slices.ContainsFunc(plan.Plan{Held: held}.Differences(), func(d plan.Difference) bool {
-			place, wanted := differenceDigests(d)
-			return c.covers(place, wanted)
-		})
-	})
+func (h history) stillHeld(held []plan.HeldChange) (left []causedDifference) {
+	places, exact := sets.New[string](), sets.New[string]()
+	for _, d := range (plan.Plan{Held: held}).Differences() {
+		place, wanted := differenceDigests(d)
+		places.Insert(place)
+		exact.Insert(place + wanted)
+	}
+	for _, c := range h.Caused {
+		if c.Started && places.Has(c.Place) || exact.Has(c.Place+c.Wanted) {
+			left = append(left, c)
+		}
+	}
+	return left
 }
 
 // maxHeld is the maximum number of held differences in a history. With more, nothing else counts as drift.
