@@ -4,6 +4,7 @@
 package recordtest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,8 +21,8 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
 
-// file is the name of the golden file in testdata.
-const file = "records.golden"
+// defaultFile is the name of the golden file in testdata.
+const defaultFile = "records.golden"
 
 // Cloud is a cloud that stores applied records.
 type Cloud[S, D, O any] interface {
@@ -33,14 +34,18 @@ type Cloud[S, D, O any] interface {
 type Options[S any] struct {
 	Vocabulary intent.Vocabulary
 	// Own documents the provider's own annotations: a Service has the example of each.
-	Own    []intent.Annotation
-	Shared S
-	Nodes  []*v1.Node
+	Own []intent.Annotation
+	// Annotations are those of every Service, such as one that selects a kind of load balancer.
+	Annotations map[string]string
+	Shared      S
+	Nodes       []*v1.Node
+	// File is the name of the golden file in testdata: records.golden by default.
+	File string
 	// Further are more Services, by what they have.
 	Further map[string]*v1.Service
 }
 
-// Compare compares the record of each of many Services with testdata/records.golden. It fails for a record that depends
+// Compare compares the record of each of many Services with a golden file. It fails for a record that depends
 // on the order of nodes, and for one that does not prove itself once it is stored and read.
 func Compare[S, D, O any](t *testing.T, cloud Cloud[S, D, O], o Options[S]) {
 	t.Helper()
@@ -64,7 +69,7 @@ func Compare[S, D, O any](t *testing.T, cloud Cloud[S, D, O], o Options[S]) {
 			t.Errorf("%s: the record is read as %s", name, stored.Encode())
 		}
 	}
-	golden.Compare(t, file, text.String())
+	golden.Compare(t, cmp.Or(o.File, defaultFile), text.String())
 }
 
 // recordOf returns the record of a Service.
@@ -104,11 +109,13 @@ func (o Options[S]) services() map[string]*v1.Service {
 		},
 		"address": func(s *v1.ServiceSpec) { s.LoadBalancerIP = "198.51.100.7" },
 	} {
-		all[name] = service(edit, nil)
+		all[name] = service(edit, o.Annotations)
 	}
 	for _, a := range slices.Concat(intent.Annotations(), o.Own) {
 		if slices.Contains(o.Vocabulary.Portable, a.Key) || slices.Contains(o.Vocabulary.Own, a.Key) {
-			all[a.Key] = service(nil, map[string]string{a.Key: a.Example})
+			annotations := map[string]string{a.Key: a.Example}
+			maps.Copy(annotations, o.Annotations)
+			all[a.Key] = service(nil, annotations)
 		}
 	}
 	return all
