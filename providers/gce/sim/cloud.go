@@ -21,6 +21,24 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim/vpc"
 )
 
+// Options of a cloud. The zero value is a project with one region of three zones that is ready for a cluster, without
+// latency, limits, faults and settle times.
+type Options = core.Options
+
+type (
+	// Outcome is how an operation ends.
+	Outcome = core.Outcome
+	// OutcomeRule selects operations and their outcome.
+	OutcomeRule = core.OutcomeRule
+)
+
+// The closed set of outcomes.
+const (
+	OutcomeDone  = core.OutcomeDone
+	OutcomeError = core.OutcomeError
+	OutcomeStuck = core.OutcomeStuck
+)
+
 // callLogLimit bounds the memory of a cloud that runs for days; counts continue beyond it.
 const callLogLimit = 100_000
 
@@ -52,7 +70,7 @@ func New(o Options) (*Cloud, error) {
 	c.state = lb.NewState(vm.NewState(vpc.NewState(base)))
 	c.tokens = &auth.Tokens{Clock: o.Clock, Life: o.TokenLife, Account: o.User(), Project: o.Project,
 		Secret: func() string { return fmt.Sprintf("%016x%016x", c.random.Uint64(), c.random.Uint64()) }}
-	h := &handler{cloud: c, catalogue: catalogue()}
+	h := &handler{cloud: c, methods: c.state.Methods()}
 	c.front = kit.NewFront(kit.FrontOptions{
 		Handler:   h,
 		Describe:  h.describe,
@@ -77,15 +95,16 @@ func createFixtures(s *lb.State) {
 	o := s.Options
 	n := s.AddNetwork(o.NetworkProject, o.Network, o.AutoSubnets)
 	for i, region := range o.Regions() {
-		subnet := s.AddSubnetwork(n, region, o.Network, shifted(o.Machines, i))
+		subnet := s.AddSubnetwork(n, region, o.Network, core.Shifted(o.Machines, i))
 		if o.Pods.IsValid() && region == o.Region {
 			subnet.SecondaryIPRanges = []vpc.SecondaryRange{{RangeName: "pods", IPCIDRRange: o.Pods.String()}}
 		}
 	}
 }
 
-// do runs one method. Methods check everything before they change anything: an error leaves the state as it was.
-func (c *Cloud) do(work func(*lb.State) (any, error)) (any, error) {
+// ask runs a function on the state: a method of the API, or one of an administrator, for which no latency, limit, fault
+// or settle time applies. They check everything before they change anything: an error leaves the state as it was.
+func ask[T any](c *Cloud, work func(*lb.State) (T, error)) (T, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state.Advance()
@@ -93,9 +112,9 @@ func (c *Cloud) do(work func(*lb.State) (any, error)) (any, error) {
 	return work(c.state)
 }
 
-// console runs a function of an administrator: no latency, limit, fault or settle time applies.
+// console runs a function of an administrator.
 func (c *Cloud) console(work func(*lb.State) error) error {
-	_, err := c.do(func(s *lb.State) (any, error) { return nil, work(s) })
+	_, err := ask(c, func(s *lb.State) (any, error) { return nil, work(s) })
 	return err
 }
 

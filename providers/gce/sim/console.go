@@ -23,7 +23,11 @@ var (
 	_ world.World         = (*Cloud)(nil)
 	_ world.InternalIPs   = (*Cloud)(nil)
 	_ world.ZoneDisrupter = (*Cloud)(nil)
+	_ world.PortKeeper    = (*Cloud)(nil)
 )
+
+// KeepsPorts implements world.PortKeeper: passthrough load balancers deliver packets as they are.
+func (*Cloud) KeepsPorts() {}
 
 // Launch implements world.World.
 func (c *Cloud) Launch(m world.Machine) (node *v1.Node, err error) {
@@ -74,11 +78,6 @@ func (c *Cloud) SetInstanceStatus(nodeName, status string) error {
 	return c.onMachine(nodeName, func(_ *lb.State, i *vm.Instance) error { i.Status = status; return nil })
 }
 
-// ChangeInstance changes fields of a machine's instance by hand: tags, labels, interfaces.
-func (c *Cloud) ChangeInstance(nodeName string, change func(*vm.Instance)) error {
-	return c.onMachine(nodeName, func(_ *lb.State, i *vm.Instance) error { change(i); return nil })
-}
-
 // onMachine runs a function on the instance of a machine.
 func (c *Cloud) onMachine(nodeName string, work func(*lb.State, *vm.Instance) error) error {
 	return c.console(func(s *lb.State) error {
@@ -106,11 +105,7 @@ func (c *Cloud) DeleteLoadBalancer(name string) error {
 // Drift implements world.World. It removes the first instance and the health check of a target pool, or the first group
 // of a backend service, whose session affinity it changes.
 func (c *Cloud) Drift(name string) (fields []string, err error) {
-	err = c.console(func(s *lb.State) error {
-		fields, err = s.Drift(name)
-		return err
-	})
-	return fields, err
+	return ask(c, func(s *lb.State) ([]string, error) { return s.Drift(name) })
 }
 
 // Routes implements world.World.
@@ -218,8 +213,7 @@ func (c *Cloud) EndTokens() { c.inspect(func(*lb.State) { c.tokens.EndAll() }) }
 
 // KeyFile returns the key file of the manager's service account, with token_uri at the endpoint.
 func (c *Cloud) KeyFile(endpoint string) (file []byte, err error) {
-	c.inspect(func(*lb.State) { file, err = c.tokens.KeyFile(endpoint) })
-	return file, err
+	return ask(c, func(*lb.State) ([]byte, error) { return c.tokens.KeyFile(endpoint) })
 }
 
 // SetSelf sets the machine that the metadata server belongs to. Without one it is not a node of the cluster.
@@ -239,31 +233,29 @@ func (c *Cloud) machine(s *lb.State) auth.Machine {
 }
 
 // Places are the URLs of the fixtures.
-type Places struct{ Network, Subnetwork, NetworkName, SubnetworkName string }
+type Places struct{ Network, Subnetwork string }
 
 // Places returns the URLs of the cluster's network and subnet.
 func (c *Cloud) Places() (p Places) {
 	c.inspect(func(s *lb.State) {
 		subnet := s.ClusterSubnet()
-		p = Places{Network: subnet.Network, Subnetwork: subnet.SelfLink, NetworkName: c.options.Network,
-			SubnetworkName: subnet.Name}
+		p = Places{Network: subnet.Network, Subnetwork: subnet.SelfLink}
 	})
 	return p
 }
 
 // AddSubnetwork adds a subnet of the cluster's network in the cluster's region, and returns its URL.
 func (c *Cloud) AddSubnetwork(name string, prefix netip.Prefix) (url string, err error) {
-	err = c.console(func(s *lb.State) error {
+	return ask(c, func(s *lb.State) (string, error) {
 		if p := s.ClusterSubnet().Prefix(); p.Overlaps(prefix) {
-			return fmt.Errorf("subnet %s overlaps %s", prefix, p)
+			return "", fmt.Errorf("subnet %s overlaps %s", prefix, p)
 		}
 		n, err := core.Get[*vpc.Network](s.Core(), core.ParseURL(s.ClusterSubnet().Network))
-		if err == nil {
-			url = s.AddSubnetwork(n, c.options.Region, name, prefix).SelfLink
+		if err != nil {
+			return "", err
 		}
-		return err
+		return s.AddSubnetwork(n, c.options.Region, name, prefix).SelfLink, nil
 	})
-	return url, err
 }
 
 // Check returns all inconsistencies of the state, joined: references to resources that do not exist, and addresses

@@ -1,11 +1,11 @@
 package sim_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
@@ -19,7 +19,15 @@ func post(t *testing.T, c *sim.Cloud, path string, body any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://gce.invalid"+pathProject+path, bytes.NewReader(raw))
+	if status, answer := send(t, c, path, string(raw)); status != http.StatusOK {
+		t.Fatalf("%s: %s", path, answer)
+	}
+}
+
+// send sends a body, and returns the status and the body of the response.
+func send(t *testing.T, c *sim.Cloud, path, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://gce.invalid"+pathProject+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,9 +37,11 @@ func post(t *testing.T, c *sim.Cloud, path string, body any) {
 		t.Fatal(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if answer, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s", path, answer)
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return resp.StatusCode, string(answer)
 }
 
 type object map[string]any

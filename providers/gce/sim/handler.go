@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim/auth"
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim/core"
@@ -26,8 +27,8 @@ const pathAPI = "/compute/v1/"
 
 // handler serves the APIs without faults and limits, which the front adds.
 type handler struct {
-	cloud     *Cloud
-	catalogue []method
+	cloud   *Cloud
+	methods []core.Method
 }
 
 var _ http.Handler = (*handler)(nil)
@@ -51,7 +52,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // parse returns the call and the method of a request. Without a method the call has no parameters.
-func (h *handler) parse(r *http.Request) (*core.Call, *method) {
+func (h *handler) parse(r *http.Request) (*core.Call, *core.Method) {
 	k := &core.Call{Method: r.Method, Path: r.URL.Path, Query: r.URL.Query()}
 	rest, ok := strings.CutPrefix(r.URL.Path, pathAPI)
 	parts := core.SplitPath(rest)
@@ -61,7 +62,7 @@ func (h *handler) parse(r *http.Request) (*core.Call, *method) {
 	if len(parts) == 2 {
 		parts = append(parts, "")
 	}
-	m, params := match(h.catalogue, r.Method, slices.DeleteFunc(parts[2:], func(p string) bool { return p == "" }))
+	m, params := match(h.methods, r.Method, slices.DeleteFunc(parts[2:], func(p string) bool { return p == "" }))
 	if m == nil {
 		return k, nil
 	}
@@ -87,7 +88,7 @@ func (h *handler) serve(r *http.Request) ([]byte, error) {
 	if strings.HasSuffix(m.ID, "."+core.WaitVerb) {
 		h.wait(r.Context(), k)
 	}
-	document, err := h.cloud.do(func(s *lb.State) (any, error) {
+	return ask(h.cloud, func(s *lb.State) ([]byte, error) {
 		if !h.cloud.tokens.Allows(r) {
 			return nil, core.ErrUnauthorized()
 		}
@@ -101,50 +102,22 @@ func (h *handler) serve(r *http.Request) ([]byte, error) {
 		// Encoded under the lock: the body refers to the state.
 		return json.Marshal(body)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return document.([]byte), nil //nolint:forcetypeassert // see above
 }
 
 // wait waits until the operation of a call is done, or for two minutes. It does not hold the lock of the cloud.
 func (h *handler) wait(ctx context.Context, k *core.Call) {
 	deadline := h.cloud.clock.Now().Add(core.WaitLimit)
-	for {
-		until, changed := deadline, (<-chan struct{})(nil)
-		done := false
-		h.cloud.inspect(func(s *lb.State) {
-			_, ends, signal, err := s.Wait(k)
-			changed, done = signal, err != nil || signal == nil
-			if !ends.IsZero() && ends.Before(until) {
-				until = ends
-			}
-		})
-		left := until.Sub(h.cloud.clock.Now())
-		if done || !h.cloud.clock.Now().Before(deadline) {
-			return
-		}
-		if !h.sleep(ctx, left, changed) {
+	for now := h.cloud.clock.Now(); now.Before(deadline); now = h.cloud.clock.Now() {
+		var until time.Time
+		h.cloud.inspect(func(s *lb.State) { until = s.Wait(k) })
+		if until.IsZero() || clocks.Sleep(ctx, h.cloud.clock, min(until.Sub(now), deadline.Sub(now))) != nil {
 			return
 		}
 	}
-}
-
-// sleep waits for a time or a signal. It returns false if the client has gone.
-func (h *handler) sleep(ctx context.Context, d time.Duration, signal <-chan struct{}) bool {
-	timer := h.cloud.clock.NewTimer(max(d, 0))
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-	case <-signal:
-	case <-ctx.Done():
-		return false
-	}
-	return true
 }
 
 // run checks and runs a call in the order of the API: the query, the project, the permission, the place.
-func (c *Cloud) run(s *lb.State, k *core.Call, m *method) (any, error) {
+func (c *Cloud) run(s *lb.State, k *core.Call, m *core.Method) (any, error) {
 	if err := k.CheckQuery(m.Query); err != nil {
 		return nil, err
 	}
@@ -159,12 +132,12 @@ func (c *Cloud) run(s *lb.State, k *core.Call, m *method) (any, error) {
 		return nil, err
 	}
 	if !m.Mutating {
-		return m.Do(s, k)
+		return m.Do(k)
 	}
 	if op, err := s.Repeated(k); op != nil || err != nil {
 		return op, err
 	}
-	body, err := m.Do(s, k)
+	body, err := m.Do(k)
 	if err != nil {
 		r := core.RefusalOf(err)
 		if !c.options.LateErrors || !r.MayBeLate {
@@ -179,7 +152,7 @@ func (c *Cloud) run(s *lb.State, k *core.Call, m *method) (any, error) {
 }
 
 // checkPlace checks that the zone or the region of a call exists.
-func (c *Cloud) checkPlace(k *core.Call, m *method) error {
+func (c *Cloud) checkPlace(k *core.Call, m *core.Method) error {
 	if zone, ok := k.Params["zone"]; ok && m.ID != "zones.get" && !slices.Contains(c.options.AllZones(), zone) {
 		return core.Invalid("zone", zone, "Unknown zone.")
 	}
@@ -242,3 +215,32 @@ func send(w http.ResponseWriter, status int, document []byte) {
 	// This fails only if the client has disconnected.
 	_, _ = w.Write(document)
 }
+
+// match finds the method of a verb of HTTP and a path below the project.
+func match(list []core.Method, verb string, path []string) (*core.Method, map[string]string) {
+	for i := range list {
+		if list[i].Verb != verb || len(list[i].Path) != len(path) {
+			continue
+		}
+		if params, ok := paramsOf(list[i].Path, path); ok {
+			return &list[i], params
+		}
+	}
+	return nil, nil
+}
+
+// paramsOf reads the variable parts of a path, written as {name}.
+func paramsOf(pattern, path []string) (map[string]string, bool) {
+	out := map[string]string{}
+	for i, part := range pattern {
+		if name, ok := strings.CutPrefix(part, "{"); ok && path[i] != "" {
+			out[strings.TrimSuffix(name, "}")] = path[i]
+		} else if part != path[i] {
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+// Methods returns all methods of the API that are simulated.
+func (c *Cloud) Methods() []core.Method { return c.state.Methods() }

@@ -108,6 +108,27 @@ func TestErrorsHaveTheFormOfTheAPI(t *testing.T) {
 	}
 }
 
+// The API compares the names of fields exactly: IPAddress and ipAddress are two names.
+func TestFieldNamesAreExact(t *testing.T) {
+	for body, want := range map[string]int{
+		`{"name": "web", "portRange": "80", "target": "regions/europe-west1/targetPools/web"}`:                            http.StatusOK,
+		`{"name": "web", "portrange": "80", "target": "regions/europe-west1/targetPools/web"}`:                            http.StatusBadRequest,
+		`{"name": "web", "ipAddress": "198.18.0.9", "target": "regions/europe-west1/targetPools/web"}`:                    http.StatusBadRequest,
+		`{"name": "web", "target": "regions/europe-west1/targetPools/web", "labels": {"Any": "key"}, "unknown": "value"}`: http.StatusBadRequest,
+	} {
+		c := newCloud(t, sim.Options{})
+		post(t, c, "/regions/europe-west1/targetPools", object{"name": "web"})
+		if status, answer := send(t, c, "/regions/europe-west1/forwardingRules", body); status != want {
+			t.Errorf("%s: status is %d, want %d: %s", body, status, want, answer)
+		}
+	}
+	c := newCloud(t, sim.Options{})
+	if status, answer := send(t, c, "/global/firewalls", `{"name": "web", "allowed": [{"ipProtocol": "tcp"}]}`); status != http.StatusBadRequest ||
+		!strings.Contains(answer, `Unknown name \"ipProtocol\"`) {
+		t.Errorf("status is %d: %s", status, answer)
+	}
+}
+
 func TestServiceAccountGetsTokens(t *testing.T) {
 	c := newCloud(t, sim.Options{})
 	server := httptest.NewServer(c.Front())

@@ -40,14 +40,8 @@ func (c *Cloud) Inventory() []world.Object {
 // Reserve implements world.Reserver: it reserves an external address. Services refer to it by its IP address, as the
 // forwarding rule does.
 func (c *Cloud) Reserve() (names []string, ip string, err error) {
-	err = c.console(func(s *lb.State) error {
-		a, err := s.Reserve("reserved-address", vpc.TierPremium)
-		if err == nil {
-			names, ip = []string{a.Address}, a.Address
-		}
-		return err
-	})
-	return names, ip, err
+	ip, err = c.ReserveAddress("reserved-address", vpc.TierPremium)
+	return []string{ip}, ip, err
 }
 
 // otherSubnet is the range of a second subnet.
@@ -61,12 +55,5 @@ func (c *Cloud) Subnet() (string, error) {
 
 // ReserveAddress reserves an external address of a tier, PREMIUM or STANDARD, under a name.
 func (c *Cloud) ReserveAddress(name, tier string) (ip string, err error) {
-	err = c.console(func(s *lb.State) error {
-		a, err := s.Reserve(name, tier)
-		if err == nil {
-			ip = a.Address
-		}
-		return err
-	})
-	return ip, err
+	return ask(c, func(s *lb.State) (string, error) { return s.Reserve(name, tier) })
 }

@@ -85,20 +85,22 @@ func IsRequest(r *http.Request) bool {
 
 // Serve answers with a token or an error.
 func (t *Tokens) Serve(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
+	switch isAlternative := r.URL.Path == PathAlternative || strings.HasSuffix(r.URL.Path, PathImpersonate); {
+	case r.Method != http.MethodPost:
 		answer(w, http.StatusMethodNotAllowed, map[string]any{"error": "invalid_request"})
-		return
-	}
-	if r.URL.Path == PathAlternative || strings.HasSuffix(r.URL.Path, PathImpersonate) {
-		if !t.Allows(r) {
-			answer(w, http.StatusUnauthorized, map[string]any{"error": map[string]any{"code": http.StatusUnauthorized,
-				"message": "Invalid Credentials", "status": "UNAUTHENTICATED"}})
-			return
-		}
+	case isAlternative && !t.Allows(r):
+		answer(w, http.StatusUnauthorized, map[string]any{"error": map[string]any{"code": http.StatusUnauthorized,
+			"message": "Invalid Credentials", "status": "UNAUTHENTICATED"}})
+	case isAlternative:
 		answer(w, http.StatusOK, map[string]any{"accessToken": t.New(),
 			"expireTime": t.Clock.Now().Add(t.Life).UTC().Format(time.RFC3339)})
-		return
+	default:
+		t.serveGrant(w, r)
 	}
+}
+
+// serveGrant answers to a request with a grant.
+func (t *Tokens) serveGrant(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		answer(w, http.StatusBadRequest, map[string]any{"error": "invalid_request", "error_description": err.Error()})
 		return

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"net/url"
 	"reflect"
@@ -53,8 +52,8 @@ func (k *Call) Permit(permission string, r Ref) error {
 	return nil
 }
 
-// Method is one method of the API, on the part S of the state.
-type Method[S any] struct {
+// Method is one method of the API.
+type Method struct {
 	// ID is without the service: targetPools.addInstance.
 	ID   string
 	Verb string // of HTTP
@@ -65,7 +64,7 @@ type Method[S any] struct {
 	Query []string
 	// Permission is what the method requires: targetPools.addInstance.
 	Permission string
-	Do         func(S, *Call) (any, error)
+	Do         func(*Call) (any, error)
 }
 
 // systemParameters are the query parameters of all methods, of which only fields has an effect.
@@ -86,67 +85,61 @@ func (k *Call) CheckQuery(known []string) error {
 	return nil
 }
 
-// Decode parses the body into a struct and checks the values of its fields. Like the API it rejects unknown fields.
-func Decode(k *Call, into any) error { return decode(k.Body, into) }
-
+// decode parses a body into a struct. Like the API it rejects unknown fields, and unknown values of enums.
 func decode(raw []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	err := d.Decode(into)
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil
+	}
 	var typeError *json.UnmarshalTypeError
-	switch {
-	case err == nil, errors.Is(err, io.EOF):
-		return checkEnums("resource", reflect.ValueOf(into))
-	case errors.As(err, &typeError):
+	var content any
+	if err := json.Unmarshal(raw, into); errors.As(err, &typeError) {
 		return badPayload("Invalid value at 'resource.%s' (%s), %s", typeError.Field, typeError.Type, typeError.Value)
+	} else if err != nil {
+		return badPayload("%s", err)
 	}
-	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return badPayload("Unknown name %s at 'resource': Cannot find field.", name)
+	if err := json.Unmarshal(raw, &content); err != nil {
+		return badPayload("%s", err)
 	}
-	return badPayload("%s", err)
+	if name := unknownField(content, reflect.TypeOf(into)); name != "" {
+		return badPayload("Unknown name %q at 'resource': Cannot find field.", name)
+	}
+	return eachField("resource", reflect.ValueOf(into), checkEnum)
 }
 
-// checkEnums checks that each field with the tag enum has one of its values, or none.
-func checkEnums(field string, v reflect.Value) error {
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() {
-			return checkEnums(field, v.Elem())
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			if err := checkEnums(field, v.Index(i)); err != nil {
-				return err
+// unknownField returns the name of a field that a type does not have, or "". Names are compared exactly.
+func unknownField(content any, t reflect.Type) string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	switch v := content.(type) {
+	case []any:
+		for _, item := range v {
+			if name := unknownField(item, t); name != "" {
+				return name
 			}
 		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			f := v.Type().Field(i)
-			if !f.IsExported() {
-				continue
+	case map[string]any:
+		if t.Kind() != reflect.Struct {
+			return "" // Keys are those of the client.
+		}
+		fields := map[string]reflect.Type{}
+		for _, f := range reflect.VisibleFields(t) {
+			fields[strings.TrimPrefix(pathOf("", f), ".")] = f.Type
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if fields[name] == nil {
+				return name
 			}
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			path := field + "." + name
-			if f.Anonymous {
-				path = field
-			}
-			if values, ok := f.Tag.Lookup("enum"); ok {
-				text := v.Field(i).String()
-				if text != "" && !slices.Contains(strings.Split(values, "|"), text) {
-					return Invalid(path, text, "Must be one of [%s]", strings.ReplaceAll(values, "|", ", "))
-				}
-				continue
-			}
-			if err := checkEnums(path, v.Field(i)); err != nil {
-				return err
+			if inner := unknownField(v[name], fields[name]); inner != "" {
+				return inner
 			}
 		}
 	}
-	return nil
+	return ""
 }
 
-// Has reports whether the body has a field.
-func (k *Call) Has(field string) bool {
+// has reports whether the body has a field.
+func (k *Call) has(field string) bool {
 	var body map[string]json.RawMessage
 	return json.Unmarshal(k.Body, &body) == nil && body[field] != nil
 }

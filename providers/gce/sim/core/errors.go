@@ -1,9 +1,11 @@
 package core
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 )
 
@@ -51,23 +53,11 @@ func (r *RefusalError) Document() any {
 
 // operationCode returns the code of the error in an operation: RESOURCE_IN_USE_BY_ANOTHER_RESOURCE.
 func (r *RefusalError) operationCode() string {
-	switch r.Reason {
-	case "notFound":
-		return "RESOURCE_NOT_FOUND"
-	case "alreadyExists":
-		return "RESOURCE_ALREADY_EXISTS"
-	case "internalError":
-		return "INTERNAL_ERROR"
-	}
-	var out strings.Builder
-	for _, c := range r.Reason {
-		if c >= 'A' && c <= 'Z' {
-			out.WriteByte('_')
-		}
-		out.WriteRune(c)
-	}
-	return strings.ToUpper(out.String())
+	return cmp.Or(operationCodes[r.Reason], strings.ToUpper(SnakeCase(r.Reason)))
 }
+
+// operationCodes are those codes that differ from the reason.
+var operationCodes = map[string]string{"notFound": "RESOURCE_NOT_FOUND", "alreadyExists": "RESOURCE_ALREADY_EXISTS"}
 
 // ErrNotFound returns the error for a resource that does not exist.
 func ErrNotFound(r Ref) error {
@@ -161,16 +151,11 @@ func ErrInternal() *RefusalError {
 	return refuse(http.StatusInternalServerError, "internalError", "Internal error. Please try again.")
 }
 
+var upperCase = regexp.MustCompile("[A-Z]")
+
 // SnakeCase returns a name in camel case with underscores: target_pool.
 func SnakeCase(name string) string {
-	var out strings.Builder
-	for _, c := range name {
-		if c >= 'A' && c <= 'Z' {
-			out.WriteByte('_')
-		}
-		out.WriteRune(c)
-	}
-	return strings.ToLower(out.String())
+	return strings.ToLower(upperCase.ReplaceAllString(name, "_$0"))
 }
 
 // singular returns the name of one resource of a collection.

@@ -10,12 +10,8 @@ func SelectFields(selector string, body any) (any, error) {
 	if selector == "" {
 		return body, nil
 	}
-	raw, err := json.Marshal(body)
+	content, err := asDocument(body)
 	if err != nil {
-		return nil, err
-	}
-	var content any
-	if err := json.Unmarshal(raw, &content); err != nil {
 		return nil, err
 	}
 	fields := selection{}
@@ -23,6 +19,15 @@ func SelectFields(selector string, body any) (any, error) {
 		return nil, Invalid("fields", selector, "Invalid field selection %s", rest)
 	}
 	return fields.apply(content), nil
+}
+
+// asDocument returns a value as it is in a response.
+func asDocument(x any) (content any, err error) {
+	raw, err := json.Marshal(x)
+	if err == nil {
+		err = json.Unmarshal(raw, &content)
+	}
+	return content, err
 }
 
 // selection has the selected fields with the selections in them; an empty one selects all.

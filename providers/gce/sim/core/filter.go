@@ -1,14 +1,15 @@
 package core
 
 import (
-	"encoding/json"
+	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// filter is a parsed filter expression: alternatives of terms that all match. The zero value matches everything.
-type filter struct{ alternatives [][]term }
+// filter is a parsed filter expression: alternatives of terms that all match. Nil matches everything.
+type filter [][]term
 
 // term is one comparison of a field.
 type term struct {
@@ -19,44 +20,41 @@ type term struct {
 
 // Comparisons: those of regular expressions, and those of AIP-160. The two cannot be mixed.
 var (
-	regexTerm = regexp.MustCompile(`^([\w.-]+)\s+(eq|ne)\s+(?s:(.+))$`)
-	aipTerm   = regexp.MustCompile(`^(-|NOT\s+)?([\w.-]+)\s*(!=|<=|>=|=|<|>|:)\s*(?s:(.*))$`)
+	regexTerm    = regexp.MustCompile(`^([\w.-]+)\s+(eq|ne)\s+(?s:(.+))$`)
+	betweenTerms = regexp.MustCompile(` (AND|OR) `)
+	aipTerm      = regexp.MustCompile(`^(-|NOT\s+)?([\w.-]+)\s*(!=|<=|>=|=|<|>|:)\s*(?s:(.*))$`)
 )
 
 // parseFilter parses the query parameter filter in either language.
 func parseFilter(text string) (filter, error) {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return filter{}, nil
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
 	}
-	invalid := Invalid("filter", text, "Invalid list filter expression.")
-	var f filter
-	var current []term
-	regex, aip := false, false
+	f, languages := filter{nil}, map[string]bool{}
 	for _, part := range splitFilter(text) {
-		if part == "AND" || part == "OR" {
-			aip = true
-			if part == "OR" {
-				f.alternatives, current = append(f.alternatives, current), nil
-			}
-			continue
-		}
 		t, ok := parseTerm(part)
-		if !ok {
-			return filter{}, invalid
+		switch last := len(f) - 1; {
+		case part == "AND":
+		case part == "OR":
+			f = append(f, nil)
+		case !ok:
+			return nil, Invalid("filter", text, "Invalid list filter expression.")
+		default:
+			f[last] = append(f[last], t)
 		}
-		regex, aip = regex || t.re != nil, aip || t.re == nil
-		current = append(current, t)
+		languages[t.language()] = true
 	}
-	if f.alternatives = append(f.alternatives, current); regex && aip {
-		return filter{}, invalid
-	}
-	for _, terms := range f.alternatives {
-		if len(terms) == 0 {
-			return filter{}, invalid
-		}
+	if len(languages) > 1 || slices.ContainsFunc(f, func(terms []term) bool { return len(terms) == 0 }) {
+		return nil, Invalid("filter", text, "Invalid list filter expression.")
 	}
 	return f, nil
+}
+
+func (t term) language() string {
+	if t.re != nil {
+		return "regular expressions"
+	}
+	return "AIP-160"
 }
 
 // splitFilter splits an expression into terms without their parentheses, and the words between them.
@@ -72,10 +70,8 @@ func splitFilter(text string) []string {
 			end = len(word)
 			out = append(out, word)
 		default:
-			for _, sep := range []string{" AND ", " OR "} {
-				if i := strings.Index(text, sep); i >= 0 && i < end {
-					end = i
-				}
+			if at := betweenTerms.FindStringIndex(text); at != nil {
+				end = at[0]
 			}
 			out = append(out, strings.TrimSpace(text[:end]))
 		}
@@ -127,27 +123,16 @@ func unquote(text string) string {
 
 // matches reports whether the resource matches. Fields have the names of the API, with dots for nested ones.
 func (f filter) matches(x any) (bool, error) {
-	if len(f.alternatives) == 0 {
+	if f == nil {
 		return true, nil
 	}
-	raw, err := json.Marshal(x)
+	content, err := asDocument(x)
 	if err != nil {
 		return false, err
 	}
-	var content any
-	if err := json.Unmarshal(raw, &content); err != nil {
-		return false, err
-	}
-	for _, terms := range f.alternatives {
-		all := true
-		for _, t := range terms {
-			all = all && t.matches(content)
-		}
-		if all {
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.ContainsFunc(f, func(terms []term) bool {
+		return !slices.ContainsFunc(terms, func(t term) bool { return !t.matches(content) })
+	}), nil
 }
 
 func (t term) matches(content any) bool {
@@ -196,15 +181,10 @@ func matchesWildcard(v, pattern string) bool {
 func compareValues(a, b string) int {
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
-	switch {
-	case errX != nil || errY != nil:
-		return strings.Compare(a, b)
-	case x < y:
-		return -1
-	case x > y:
-		return 1
+	if errX != nil || errY != nil {
+		return cmp.Compare(a, b)
 	}
-	return 0
+	return cmp.Compare(x, y)
 }
 
 // valuesAt returns the values of a field as text. A list has those of its elements.

@@ -1,29 +1,28 @@
 package core
 
-import (
-	"maps"
-	"net/http"
-)
+import "net/http"
 
-// SetLabels replaces the labels of a resource, whose fingerprint the caller must know.
-func SetLabels(s *State, k *Call, x Entity, labels *map[string]string, fingerprint *string) (*Operation, error) {
-	var in struct {
-		Labels      map[string]string `json:"labels"`
-		Fingerprint string            `json:"labelFingerprint"`
-	}
-	if err := Decode(k, &in); err != nil {
-		return nil, err
-	}
-	if in.Fingerprint != *fingerprint {
-		return nil, errLabels()
-	}
-	return s.Start(k, x, "setLabels", false, func() {
-		*labels, *fingerprint = maps.Clone(in.Labels), Fingerprint(in.Labels)
-	})
+// Labels is embedded in resources with labels.
+type Labels struct {
+	Labels           map[string]string `json:"labels,omitempty"`
+	LabelFingerprint string            `json:"labelFingerprint" set:"output"`
 }
 
-// errLabels returns the error for labels that were changed by someone else.
-func errLabels() error {
-	return refuse(http.StatusPreconditionFailed, "conditionNotMet",
-		"Labels fingerprint either invalid or resource labels have changed")
+// labeled are resources with labels.
+type labeled interface{ refreshLabels() }
+
+func (l *Labels) refreshLabels() { l.LabelFingerprint = Fingerprint(l.Labels) }
+
+// LabelVerb returns the method that replaces the labels of a resource, whose fingerprint the caller must know.
+func LabelVerb[T Entity](c Collection[T], labels func(T) *Labels) Method {
+	return Verb(c, "setLabels", "setLabels", func(k *Call, x T, in *Labels) (any, error) {
+		if in.LabelFingerprint != labels(x).LabelFingerprint {
+			return nil, refuse(http.StatusPreconditionFailed, "conditionNotMet",
+				"Labels fingerprint either invalid or resource labels have changed")
+		}
+		return c.State.Start(k, x, "setLabels", false, func() {
+			labels(x).Labels = in.Labels
+			labels(x).refreshLabels()
+		})
+	})
 }

@@ -58,105 +58,121 @@ func newLister(k *Call) (l lister, err error) {
 	return l, nil
 }
 
-// page returns one page of what the filter selects, and the token of the next one, "" for the last.
-func page[T Entity](l lister, list []T) ([]T, string, error) {
-	var kept []T
-	for _, x := range list {
-		ok, err := l.filter.matches(x)
-		if err != nil {
-			return nil, "", err
-		}
-		if ok {
-			kept = append(kept, x)
-		}
-	}
-	if l.desc {
-		slices.SortStableFunc(kept, func(a, b T) int {
-			return cmp.Compare(b.Base().CreationTimestamp, a.Base().CreationTimestamp)
-		})
-	}
-	kept = kept[min(l.after, len(kept)):]
-	if len(kept) <= l.size {
-		return kept, "", nil
-	}
-	return kept[:l.size], base64.StdEncoding.EncodeToString([]byte(strconv.Itoa(l.after + l.size))), nil
-}
-
-// withToken adds the token of the next page to a list.
-func withToken(body map[string]any, token string) map[string]any {
-	if token != "" {
-		body["nextPageToken"] = token
-	}
-	return body
-}
-
 // ListParameters are the query parameters of lists.
 func ListParameters() []string { return slices.Clone(listParameters) }
 
 // List answers a call with a page of a list.
-func List[T Entity](k *Call, kind, path string, all []T) (any, error) {
+func List[T Entity](k *Call, kind, path string, all []T) (map[string]any, error) {
 	l, err := newLister(k)
 	if err != nil {
 		return nil, err
 	}
-	items, token, err := page(l, all)
-	if err != nil {
-		return nil, err
+	var items []T
+	for _, x := range all {
+		ok, err := l.filter.matches(x)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			items = append(items, x)
+		}
+	}
+	if l.desc {
+		slices.SortStableFunc(items, func(a, b T) int {
+			return cmp.Compare(b.Base().CreationTimestamp, a.Base().CreationTimestamp)
+		})
 	}
 	body := map[string]any{"kind": kind, "id": path, "selfLink": Canonical + path}
+	if items = items[min(l.after, len(items)):]; len(items) > l.size {
+		items = items[:l.size]
+		body["nextPageToken"] = base64.StdEncoding.EncodeToString([]byte(strconv.Itoa(l.after + l.size)))
+	}
 	if len(items) > 0 {
 		body["items"] = items
 	}
-	return withToken(body, token), nil
+	return body, nil
 }
 
-// aggregate answers a list over the scopes, of those resources that the call may see.
-func aggregate[T Entity](s *State, k *Call, kind, collection string, scopes []string, all []T) (any, error) {
-	l, err := newLister(k)
-	if err != nil {
-		return nil, err
-	}
-	partial := k.Query.Get("returnPartialSuccess") == "true"
-	var unreachable []string
-	for _, scope := range scopes {
-		if s.isDisrupted(scope) && !partial {
-			return nil, ErrUnavailable("Scope '" + scope + "'")
-		} else if s.isDisrupted(scope) {
-			unreachable = append(unreachable, scope)
+// in returns the visible resources of a project in scopes.
+func (c Collection[T]) in(project string, scopes []string) []T {
+	var out []T
+	for _, x := range All[T](c.State, c.Name) {
+		if r := x.Ref(); r.Project == project && slices.Contains(scopes, r.Scope) && x.Base().IsVisible() {
+			out = append(out, c.show(x))
 		}
 	}
-	all = slices.DeleteFunc(all, func(x T) bool { return s.isDisrupted(x.Ref().Scope) })
+	return out
+}
+
+func (c Collection[T]) list(k *Call) (any, error) {
+	scope := c.refOf(k).Scope
+	if c.State.isDisrupted(scope) {
+		return nil, ErrUnavailable("Scope '" + scope + "'")
+	}
+	path := Ref{k.Project(), scope, c.Name, ""}.String()
+	return List(k, c.kind()+"List", path, c.in(k.Project(), []string{scope}))
+}
+
+// aggregated answers with a list over all scopes that are not disrupted.
+func (c Collection[T]) aggregated(k *Call) (any, error) {
+	scopes := c.allScopes()
+	var reached, unreachable []string
+	for _, scope := range scopes {
+		if c.State.isDisrupted(scope) {
+			unreachable = append(unreachable, scope)
+		} else {
+			reached = append(reached, scope)
+		}
+	}
+	if len(unreachable) > 0 && k.Query.Get("returnPartialSuccess") != "true" {
+		return nil, ErrUnavailable("Scope '" + unreachable[0] + "'")
+	}
+	all := c.in(k.Project(), reached)
 	slices.SortStableFunc(all, func(a, b T) int { return cmp.Compare(a.Ref().Scope, b.Ref().Scope) })
-	items, token, err := page(l, all)
+	body, err := List(k, cmp.Or(c.Aggregated, c.kind()+"AggregatedList"),
+		"projects/"+k.Project()+"/aggregated/"+c.Name, all)
 	if err != nil {
 		return nil, err
 	}
+	items, _ := body["items"].([]T)
 	byScope := map[string]any{}
 	for _, scope := range scopes {
-		byScope[scope] = scoped(s, scope, collection, items)
+		byScope[scope] = c.scoped(scope, items)
 	}
-	path := "projects/" + k.Project() + "/aggregated/" + collection
-	body := map[string]any{"kind": kind, "id": path, "selfLink": Canonical + path, "items": byScope}
+	body["items"] = byScope
 	if len(unreachable) > 0 {
 		body["unreachables"] = unreachable
 	}
-	return withToken(body, token), nil
+	return body, nil
+}
+
+// allScopes returns the scopes of an aggregated list.
+func (c Collection[T]) allScopes() []string {
+	var out []string
+	if c.Scope == "zones" {
+		for _, zone := range c.State.Options.AllZones() {
+			out = append(out, "zones/"+zone)
+		}
+		return out
+	}
+	if c.Name != "subnetworks" && c.Name != "targetPools" {
+		out = append(out, ScopeGlobal)
+	}
+	for _, region := range c.State.Options.Regions() {
+		out = append(out, "regions/"+region)
+	}
+	return out
 }
 
 // scoped returns the part of an aggregated list for one scope.
-func scoped[T Entity](s *State, scope, collection string, items []T) any {
-	var here []T
-	for _, x := range items {
-		if x.Ref().Scope == scope {
-			here = append(here, x)
-		}
+func (c Collection[T]) scoped(scope string, items []T) any {
+	here := slices.DeleteFunc(slices.Clone(items), func(x T) bool { return x.Ref().Scope != scope })
+	if len(here) > 0 {
+		return map[string]any{c.Name: here}
 	}
 	code, message := "NO_RESULTS_ON_PAGE", "There are no results for scope '"+scope+"' on this page."
-	switch {
-	case s.isDisrupted(scope):
+	if c.State.isDisrupted(scope) {
 		code, message = "UNREACHABLE", "The scope '"+scope+"' is unreachable."
-	case len(here) > 0:
-		return map[string]any{collection: here}
 	}
 	return map[string]any{"warning": map[string]any{"code": code, "message": message,
 		"data": []any{map[string]any{"key": "scope", "value": scope}}}}

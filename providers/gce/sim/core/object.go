@@ -16,7 +16,7 @@ type Meta struct {
 	Kind              string `json:"kind"`
 	ID                string `json:"id,omitempty"`
 	CreationTimestamp string `json:"creationTimestamp,omitempty"`
-	Name              string `json:"name"`
+	Name              string `json:"name" set:"required" format:"name"`
 	Description       string `json:"description,omitempty"`
 	SelfLink          string `json:"selfLink,omitempty"`
 
@@ -37,15 +37,18 @@ func (m *Meta) Ref() Ref { return m.ref }
 // IsVisible reports whether reads return the resource: one that is created is visible once its operation runs.
 func (m *Meta) IsVisible() bool { return !m.creating || m.exclusive.Status != statusPending }
 
-// References returns nothing, for resources that refer to none.
-func (*Meta) References() []string { return nil }
-
 // Entity is a pointer to a struct that embeds Meta.
 type Entity interface {
 	Base() *Meta
 	Ref() Ref
-	// References returns the canonical URLs of the resources that cannot be deleted while this one exists.
-	References() []string
+}
+
+// SetFingerprint sets the fingerprint of a resource that has one, after a change.
+func SetFingerprint(x Entity) {
+	if fingerprint := textField(x, "Fingerprint"); fingerprint != nil {
+		*fingerprint = ""
+		*fingerprint = Fingerprint(x)
+	}
 }
 
 // Fingerprint returns the hash of what it gets, as base64.
@@ -94,6 +97,45 @@ func Get[T Entity](s *State, r Ref) (T, error) {
 	return x, nil
 }
 
+// At returns the resource of a canonical URL that reads find, if it exists.
+func At[T Entity](s *State, url string) (T, bool) {
+	x, err := Get[T](s, ParseURL(url))
+	return x, err == nil
+}
+
+// AllAt returns those resources of canonical URLs that exist.
+func AllAt[T Entity](s *State, urls []string) []T {
+	var out []T
+	for _, url := range urls {
+		if x, ok := At[T](s, url); ok {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// Repeated returns a text that a list has twice, or "".
+func Repeated(list []string) string {
+	sorted := slices.Sorted(slices.Values(list))
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i] == sorted[i-1] {
+			return sorted[i]
+		}
+	}
+	return ""
+}
+
+// CountTrue returns how many conditions are met.
+func CountTrue(conditions ...bool) int {
+	n := 0
+	for _, isMet := range conditions {
+		if isMet {
+			n++
+		}
+	}
+	return n
+}
+
 // Use returns a resource to which another one may refer: it exists, and is not being created or deleted.
 func Use[T Entity](s *State, r Ref) (T, error) {
 	x, err := Get[T](s, r)
@@ -130,7 +172,7 @@ func (s *State) UserOf(r Ref) Entity {
 	var user Entity
 	for _, byPath := range s.objects {
 		for path, x := range byPath {
-			if slices.Contains(x.References(), url) && (user == nil || path < user.Ref().String()) {
+			if slices.Contains(references(x), url) && (user == nil || path < user.Ref().String()) {
 				user = x
 			}
 		}
@@ -143,7 +185,7 @@ func (s *State) Dangling() []string {
 	var out []string
 	for _, collection := range s.Collections() {
 		for _, x := range All[Entity](s, collection) {
-			for _, url := range x.References() {
+			for _, url := range references(x) {
 				if s.find(ParseURL(url)) == nil {
 					out = append(out, x.Ref().String()+" refers to "+strings.TrimPrefix(url, Canonical))
 				}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -42,12 +43,12 @@ type Operation struct {
 	Region        string          `json:"region,omitempty"`
 	Zone          string          `json:"zone,omitempty"`
 
+	change
+
 	// runs and ends are the times of the next states. A stuck operation has no end.
 	runs, ends time.Time
-	refusal    *RefusalError
-	succeed    func()
-	fail       func()
-	release    func()
+	// release marks the resource as no longer changing.
+	release func()
 }
 
 // OperationError is why an operation failed.
@@ -87,15 +88,15 @@ func (s *State) Start(k *Call, x Entity, verb string, shared bool, succeed func(
 func (s *State) start(k *Call, c change) *Operation {
 	now := s.Clock.Now()
 	op := &Operation{OperationType: c.verb, TargetLink: c.ref.URL(), User: s.Options.User(), Status: statusPending,
-		InsertTime: s.timestamp(), succeed: c.succeed, fail: c.fail, refusal: c.refusal}
+		InsertTime: s.timestamp(), change: c}
 	name := fmt.Sprintf("operation-%d-%013x-%08x-%08x", now.UnixMilli(), s.Random.Uint64()>>12, s.Random.Uint32(),
 		s.Random.Uint32())
 	s.Add(op, "compute#operation", Ref{c.ref.Project, c.ref.Scope, "operations", name})
 	op.CreationTimestamp = ""
-	op.setPlace(c.ref)
+	setPlace(op, c.ref)
 	if c.target != nil {
 		op.TargetID = c.target.Base().ID
-		op.occupy(c.target.Base(), c.shared)
+		op.occupy(c.target.Base())
 	}
 	settle := s.settleTime(k)
 	op.runs, op.ends = now.Add(settle/4), now.Add(settle)
@@ -109,18 +110,9 @@ func (s *State) start(k *Call, c change) *Operation {
 	return op
 }
 
-// setPlace sets the zone or the region of an operation.
-func (op *Operation) setPlace(target Ref) {
-	if zone := target.Zone(); zone != "" {
-		op.Zone = Ref{Project: target.Project, Collection: "zones", Name: zone}.URL()
-	} else if region := target.Region(); region != "" {
-		op.Region = Ref{Project: target.Project, Collection: "regions", Name: region}.URL()
-	}
-}
-
 // occupy marks the resource as changing until the operation ends.
-func (op *Operation) occupy(m *Meta, shared bool) {
-	if shared {
+func (op *Operation) occupy(m *Meta) {
+	if op.change.shared {
 		m.shared++
 		op.release = func() { m.shared-- }
 		return
@@ -240,13 +232,14 @@ func (s *State) FailLater(k *Call, r *RefusalError) *Operation {
 	return s.start(k, change{ref: k.Target, verb: k.ID[strings.IndexByte(k.ID, '.')+1:], refusal: r})
 }
 
-// Wait returns the operation in the path of a call, and when it is worth to look again: nil if it is done.
-func (s *State) Wait(k *Call) (op *Operation, until time.Time, changed <-chan struct{}, err error) {
-	op, err = Get[*Operation](s, Ref{k.Project(), k.Scope(), "operations", k.Params["operation"]})
+// Wait returns when the operation in the path of a call ends, or changed else: zero if it is done, or does not exist.
+func (s *State) Wait(k *Call) (until time.Time) {
+	op, err := Get[*Operation](s, Ref{k.Project(), k.Scope(), "operations", k.Params["operation"]})
 	if err != nil || op.Status == statusDone {
-		return op, time.Time{}, nil, err
+		return time.Time{}
 	}
-	return op, op.ends, s.changed, nil
+	// Unstick ends an operation without an end.
+	return cmp.Or(op.ends, s.Clock.Now().Add(stuckPoll))
 }
 
 // Unstick lets all stuck operations succeed.
@@ -257,6 +250,27 @@ func (s *State) Unstick() {
 		}
 	}
 	s.Advance()
-	close(s.changed)
-	s.changed = make(chan struct{})
+}
+
+// WaitLimit is how long the method wait waits at most.
+const WaitLimit = 2 * time.Minute
+
+// stuckPoll is how often an operation without an end is read.
+const stuckPoll = time.Second
+
+// WaitVerb is the method that answers when the operation is done; the handler waits, without the cloud's lock.
+const WaitVerb = "wait"
+
+// Methods returns the methods of operations in all kinds of scopes.
+func (s *State) Methods() []Method {
+	var out []Method
+	for _, service := range []struct{ name, scope, aggregated string }{
+		{"globalOperations", ScopeGlobal, ""}, {"regionOperations", "regions", "-"}, {"zoneOperations", "zones", "-"},
+	} {
+		c := Collection[*Operation]{State: s, Service: service.name, Name: "operations", Scope: service.scope,
+			Aggregated: service.aggregated}
+		out = append(out, c.Methods(Method{ID: WaitVerb, Verb: http.MethodPost, Path: c.one(WaitVerb), Permission: "get",
+			Do: c.get})...)
+	}
+	return out
 }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"cmp"
+	"encoding/binary"
 	"maps"
 	"net/netip"
 	"regexp"
@@ -151,6 +152,14 @@ func (o Options) Validate() error {
 	problems.CheckQuotas(o.Quotas, defaultQuotas())
 	problems.CheckDurations(o.BootTime, o.SettleTime, o.Latency, o.TokenLife)
 	return problems.Err()
+}
+
+// Shifted returns the i-th range after a range, of its size.
+func Shifted(p netip.Prefix, i int) netip.Prefix {
+	v4 := p.Addr().As4()
+	n := binary.BigEndian.Uint32(v4[:]) + uint32(i)<<(32-p.Bits()) //nolint:gosec // ranges are few
+	binary.BigEndian.PutUint32(v4[:], n)
+	return netip.PrefixFrom(netip.AddrFrom4(v4), p.Bits())
 }
 
 // User is the service account of the manager.

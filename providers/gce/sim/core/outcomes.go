@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 )
@@ -75,15 +76,8 @@ func (r *outcomeRule) apply(op *Operation) {
 		op.ends = time.Time{}
 	case OutcomeError:
 		op.refusal = ErrInternal()
-		op.refusal.Status = http.StatusServiceUnavailable
-		if r.Reason != "" {
-			op.refusal.Reason = r.Reason
-		}
-		if r.Message != "" {
-			op.refusal.Message = r.Message
-		}
-		if r.Status != 0 {
-			op.refusal.Status = r.Status
-		}
+		op.refusal.Status = cmp.Or(r.Status, http.StatusServiceUnavailable)
+		op.refusal.Reason = cmp.Or(r.Reason, op.refusal.Reason)
+		op.refusal.Message = cmp.Or(r.Message, op.refusal.Message)
 	}
 }

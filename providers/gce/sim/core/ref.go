@@ -80,9 +80,9 @@ func parsePath(path, project string) (Ref, bool) {
 // beforeProjects is the part of a full URL before the path. The host may differ from the canonical one.
 var beforeProjects = regexp.MustCompile(`^https?://[^/]+/(?:compute/[a-z0-9]+/)?(projects/.+)$`)
 
-// ResolveURL parses a full or partial URL of a resource of a collection: with or without host and project. Within is
+// resolveURL parses a full or partial URL of a resource of a collection: with or without host and project. Within is
 // the resource that refers to it: its project is the default one.
-func ResolveURL(field, url, collection string, within Ref) (Ref, error) {
+func resolveURL(field, url, collection string, within Ref) (Ref, error) {
 	path := url
 	if m := beforeProjects.FindStringSubmatch(url); m != nil {
 		path = m[1]
@@ -92,14 +92,6 @@ func ResolveURL(field, url, collection string, within Ref) (Ref, error) {
 		return Ref{}, Invalid(field, url, "The URL is malformed.")
 	}
 	return r, nil
-}
-
-// Resolve is ResolveURL for fields that may have the name only, of a resource in the scope.
-func Resolve(field, text, collection, scope string, within Ref) (Ref, error) {
-	if !strings.Contains(text, "/") && text != "" {
-		return Ref{within.Project, scope, collection, text}, nil
-	}
-	return ResolveURL(field, text, collection, within)
 }
 
 const namePattern = `[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?`

@@ -25,20 +25,14 @@ type State struct {
 	// requests are the request IDs, oldest first.
 	requests []request
 	rules    []*outcomeRule
-	// changed is closed when an operation may have ended by other means than time.
-	changed chan struct{}
 }
 
 // NewState returns an empty cloud.
 func NewState(o *Options, random *rand.Rand) *State {
-	return &State{Options: o, Clock: o.Clock, Random: random, objects: map[string]map[string]Entity{},
-		changed: make(chan struct{})}
+	return &State{Options: o, Clock: o.Clock, Random: random, objects: map[string]map[string]Entity{}}
 }
 
-// Store is the part of the state that a service works on.
-type Store interface{ Core() *State }
-
-// Core returns the part that all services share.
+// Core returns the part of the state that all services share.
 func (s *State) Core() *State { return s }
 
 // isDisrupted reports whether a scope is a zone that does not answer.

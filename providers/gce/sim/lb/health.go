@@ -24,6 +24,16 @@ type healthStatus struct {
 	HealthState string `json:"healthState"`
 }
 
+// instanceReference and groupReference name a backend in a request.
+type (
+	instanceReference struct {
+		Instance string `json:"instance" set:"required" link:"instances.use"`
+	}
+	groupReference struct {
+		Group string `json:"group" set:"required" link:"instanceGroups"`
+	}
+)
+
 // probe is what a health check connects to.
 type probe struct {
 	ip     netip.Addr
@@ -44,37 +54,22 @@ func (s *State) isHealthy(i *vm.Instance, p *probe) bool {
 	return vpc.AllowsFrom(s.Rules(nic.Network, p.ip.String()), flow, p.source)
 }
 
-func state(healthy bool) string {
-	if healthy {
-		return "HEALTHY"
-	}
-	return "UNHEALTHY"
+// status returns the health of an instance at an address.
+func (s *State) status(i *vm.Instance, ip string, p *probe) healthStatus {
+	state := map[bool]string{true: "HEALTHY", false: "UNHEALTHY"}[s.isHealthy(i, p)]
+	return healthStatus{Instance: i.SelfLink, IPAddress: ip, HealthState: state}
 }
 
 // poolHealth answers with the health of one instance of a pool, at each address of its forwarding rules.
-func poolHealth(s *State, k *core.Call) (any, error) {
-	p, err := pools.Find(s, k)
-	if err != nil {
-		return nil, err
-	}
-	var in struct {
-		Instance string `json:"instance"`
-	}
-	if err := core.Decode(k, &in); err != nil {
-		return nil, err
-	}
-	i, err := s.UseInstance(k, "resource.instance", in.Instance)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.Contains(p.Instances, i.SelfLink) {
+func (s *State) poolHealth(_ *core.Call, p *Pool, in *instanceReference) (any, error) {
+	i, _ := core.At[*vm.Instance](s.Core(), in.Instance)
+	if !slices.Contains(p.Instances, in.Instance) {
 		return nil, core.Invalid("resource.instance", in.Instance, "The instance is not in the target pool.")
 	}
 	out := []healthStatus{}
 	for _, r := range s.rules() {
 		if r.Target == p.SelfLink {
-			out = append(out, healthStatus{Instance: i.SelfLink, IPAddress: r.IPAddress,
-				HealthState: state(s.isHealthy(i, s.poolProbe(p, r)))})
+			out = append(out, s.status(i, r.IPAddress, s.poolProbe(p, r)))
 		}
 	}
 	return map[string]any{"kind": "compute#targetPoolInstanceHealth", "healthStatus": out}, nil
@@ -82,73 +77,37 @@ func poolHealth(s *State, k *core.Call) (any, error) {
 
 // poolProbe returns the probe of a pool at the address of a rule, nil without a health check.
 func (s *State) poolProbe(p *Pool, r *Rule) *probe {
-	if len(p.HealthChecks) == 0 {
-		return nil
+	for _, c := range core.AllAt[*LegacyCheck](s.Core(), p.HealthChecks) {
+		return &probe{r.ip(), c.Port, legacyProber}
 	}
-	c, err := core.Get[*LegacyCheck](s.Core(), core.ParseURL(p.HealthChecks[0]))
-	ip, ipErr := netip.ParseAddr(r.IPAddress)
-	if err != nil || ipErr != nil {
-		return nil
-	}
-	return &probe{ip, c.Port, legacyProber}
+	return nil
 }
 
 // backendHealth answers with the health of the instances of one group of a backend service.
-func backendHealth(s *State, k *core.Call) (any, error) {
-	b, err := regionalBackends.Find(s, k)
-	if err != nil {
-		return nil, err
-	}
-	var in struct {
-		Group string `json:"group"`
-	}
-	if err := core.Decode(k, &in); err != nil {
-		return nil, err
-	}
-	r, err := core.ResolveURL("resource.group", in.Group, "instanceGroups", k.Target)
-	if err != nil {
-		return nil, err
-	}
-	at := slices.IndexFunc(b.Backends, func(x Backend) bool { return x.Group == r.URL() })
-	if at < 0 {
+func (s *State) backendHealth(_ *core.Call, b *Backends, in *groupReference) (any, error) {
+	g, _ := core.At[*vm.Group](s.Core(), in.Group)
+	if !slices.Contains(s.groups(b), g) {
 		return nil, core.Invalid("resource.group", in.Group, "The group is not in the backend service.")
-	}
-	g, err := core.Get[*vm.Group](s.Core(), r)
-	if err != nil {
-		return nil, err
 	}
 	out := []healthStatus{}
 	for _, i := range s.membersOf(g) {
-		ip := i.NetworkInterfaces[0].NetworkIP
-		out = append(out, healthStatus{Instance: i.SelfLink, IPAddress: ip, HealthState: state(s.isHealthy(i,
-			s.backendProbe(b)))})
+		out = append(out, s.status(i, i.NetworkInterfaces[0].NetworkIP, s.backendProbe(b)))
 	}
 	return map[string]any{"kind": "compute#backendServiceGroupHealth", "healthStatus": out}, nil
 }
 
 // backendProbe returns the probe of a backend service: at the address of its forwarding rule.
 func (s *State) backendProbe(b *Backends) *probe {
-	if len(b.HealthChecks) == 0 {
-		return nil
-	}
-	c, err := core.Get[*Check](s.Core(), core.ParseURL(b.HealthChecks[0]))
-	if err != nil {
-		return nil
-	}
-	for _, r := range s.rules() {
-		if ip, err := netip.ParseAddr(r.IPAddress); err == nil && r.BackendService == b.SelfLink {
-			return &probe{ip, c.target().Port, prober}
+	for _, c := range core.AllAt[*Check](s.Core(), b.HealthChecks) {
+		for _, r := range s.rules() {
+			if r.BackendService == b.SelfLink {
+				return &probe{r.ip(), c.target().Port, prober}
+			}
 		}
 	}
 	return nil
 }
 
 func (s *State) membersOf(g *vm.Group) []*vm.Instance {
-	var out []*vm.Instance
-	for _, url := range slices.Sorted(slices.Values(g.Members())) {
-		if i, err := core.Get[*vm.Instance](s.Core(), core.ParseURL(url)); err == nil {
-			out = append(out, i)
-		}
-	}
-	return out
+	return core.AllAt[*vm.Instance](s.Core(), g.Members())
 }

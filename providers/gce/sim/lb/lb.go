@@ -27,23 +27,15 @@ func NewState(s *vm.State) *State {
 	return out
 }
 
-// Methods returns all methods of the package.
-func Methods() []core.Method[*State] {
-	return slices.Concat(ruleMethods(), poolMethods(), backendMethods(), checkMethods())
+// Methods returns all methods of the package, and those of the ones below.
+func (s *State) Methods() []core.Method {
+	return slices.Concat(s.State.Methods(), s.ruleMethods(), s.poolMethods(), s.backendMethods(), s.checkMethods())
 }
 
-// regionURL returns the URL of the region of a call, "" for a global one.
-func regionURL(k *core.Call) string {
-	if k.Params["region"] == "" {
-		return ""
-	}
-	return core.Ref{Project: k.Project(), Collection: "regions", Name: k.Params["region"]}.URL()
-}
-
-const protocolTCP = "TCP"
-
-// Schemes of load balancers.
 const (
+	protocolTCP = "TCP"
+
+	// Schemes of load balancers.
 	schemeExternal = "EXTERNAL"
 	schemeInternal = "INTERNAL"
 )

@@ -2,7 +2,7 @@ package lb
 
 import (
 	"fmt"
-	"net/netip"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -34,23 +34,13 @@ func (s *State) LoadBalancers() []world.LoadBalancer {
 
 // members returns the instances behind a rule.
 func (s *State) members(r *Rule) []*vm.Instance {
-	if b, err := core.Get[*Backends](s.Core(), core.ParseURL(r.BackendService)); err == nil {
-		var out []*vm.Instance
-		for _, backend := range b.Backends {
-			if g, err := core.Get[*vm.Group](s.Core(), core.ParseURL(backend.Group)); err == nil {
-				out = append(out, s.membersOf(g)...)
-			}
-		}
-		return out
-	}
-	p, err := core.Get[*Pool](s.Core(), core.ParseURL(r.Target))
-	if err != nil {
-		return nil
+	if p, ok := core.At[*Pool](s.Core(), r.Target); ok {
+		return core.AllAt[*vm.Instance](s.Core(), p.Instances)
 	}
 	var out []*vm.Instance
-	for _, url := range p.Instances {
-		if i, err := core.Get[*vm.Instance](s.Core(), core.ParseURL(url)); err == nil {
-			out = append(out, i)
+	if b, ok := core.At[*Backends](s.Core(), r.BackendService); ok {
+		for _, g := range s.groups(b) {
+			out = append(out, s.membersOf(g)...)
 		}
 	}
 	return out
@@ -69,35 +59,26 @@ func (s *State) networkOf(r *Rule) string {
 func openPorts(r *Rule, firewalls []*vpc.Firewall) []int {
 	ports := map[int]bool{}
 	for _, p := range r.ranges() {
-		if p.First == p.Last || len(r.Ports) > 0 {
+		if p.First == p.Last {
 			ports[p.First] = true
 		}
 	}
 	for _, f := range firewalls {
 		for _, p := range f.PortsFor(r.IPAddress, r.IPProtocol) {
 			for port := p.First; port <= p.Last && p.Last-p.First < 1000; port++ {
-				one := vpc.Ports{First: port, Last: port}
-				if slices.ContainsFunc(r.ranges(), one.Overlaps) {
+				if slices.ContainsFunc(r.ranges(), core.Ports{First: port, Last: port}.Overlaps) {
 					ports[port] = true
 				}
 			}
 		}
 	}
-	var out []int
-	for port := range ports {
-		out = append(out, port)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(ports))
 }
 
 // listener returns one port of a rule. Its members are those instances that firewall rules let clients reach.
 func (s *State) listener(r *Rule, port int, members []*vm.Instance, firewalls []*vpc.Firewall) world.Listener {
 	out := world.Listener{Protocol: v1.Protocol(r.IPProtocol), Port: int32(port)} //nolint:gosec // a port
-	ip, err := netip.ParseAddr(r.IPAddress)
-	if err != nil {
-		return out
-	}
+	ip := r.ip()
 	var sources []string
 	for _, i := range members {
 		flow := vpc.Flow{Network: i.NetworkInterfaces[0].Network, Destination: ip, Protocol: r.IPProtocol, Port: port,
@@ -133,7 +114,7 @@ func (s *State) Delete(name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = rules.Destroy(s, &core.Call{}, r)
+	_, err = s.ruleCollection().Destroy(&core.Call{}, r)
 	s.Advance()
 	return err
 }
@@ -144,8 +125,8 @@ func (s *State) Drift(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b, err := core.Get[*Backends](s.Core(), core.ParseURL(r.BackendService)); err == nil {
-		return s.driftBackends(b)
+	if b, ok := core.At[*Backends](s.Core(), r.BackendService); ok {
+		return driftBackends(b), nil
 	}
 	p, err := core.Get[*Pool](s.Core(), core.ParseURL(r.Target))
 	if err != nil {
@@ -164,12 +145,12 @@ func (s *State) Drift(name string) ([]string, error) {
 	return fields, nil
 }
 
-func (s *State) driftBackends(b *Backends) ([]string, error) {
+func driftBackends(b *Backends) []string {
 	fields := []string{"sessionAffinity"}
 	b.SessionAffinity = map[bool]string{true: "CLIENT_IP", false: "NONE"}[b.SessionAffinity == "NONE"]
 	if len(b.Backends) > 0 {
 		b.Backends, fields = b.Backends[1:], append(fields, "backends")
 	}
-	b.setFingerprint()
-	return fields, nil
+	core.SetFingerprint(b)
+	return fields
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim"
-	"github.com/unified-ccm/unified-ccm/providers/gce/sim/discovery"
 )
 
 const (
@@ -36,7 +35,7 @@ type cloud struct {
 // run runs a test in a bubble with a simulated cloud.
 func run(t *testing.T, o sim.Options, test func(t *testing.T, c *cloud)) {
 	t.Helper()
-	document, err := discovery.Load()
+	document, err := loadDocument()
 	if err != nil {
 		t.Fatal(err)
 	}

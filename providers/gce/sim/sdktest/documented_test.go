@@ -56,6 +56,7 @@ func forwardingRuleRefusals() []refusal {
 			func(r *fr) { r.IPAddress, r.NetworkTier, r.PortRange = "web", "STANDARD", "81" }),
 		rule("ForwardingRule.networkTier is PREMIUM or STANDARD for a region", "invalid", func(r *fr) { r.NetworkTier = "FIXED_STANDARD" }),
 		rule("ForwardingRule.allowGlobalAccess is for internal load balancers", "invalid", func(r *fr) { r.AllowGlobalAccess = true }),
+		rule("ForwardingRule.serviceLabel complies with RFC 1035", "invalid", func(r *fr) { r.ServiceLabel = "No" }),
 		rule("ForwardingRule.isMirroringCollector requires INTERNAL", "invalid", func(r *fr) { r.IsMirroringCollector = true }),
 		inner("ForwardingRule.ports has up to five ports", "invalid", func(r *fr) { r.Ports = []string{"1", "2", "3", "4", "5", "6"} }),
 		inner("ForwardingRule.ports are ports by number", "invalid", func(r *fr) { r.Ports = []string{"1-2"} }),
@@ -99,6 +100,12 @@ func poolRefusals() []refusal {
 			p.HealthChecks = []string{"global/httpHealthChecks/web", "global/httpHealthChecks/web"}
 		}),
 		pool("TargetPool.sessionAffinity has three values", "invalid", func(p *compute.TargetPool) { p.SessionAffinity = "HEADER_FIELD" }),
+		pool("TargetPool.failoverRatio is in [0, 1]", "invalid", func(p *compute.TargetPool) {
+			p.BackupPool, p.FailoverRatio = "regions/europe-west1/targetPools/web", 1.5
+		}),
+		pool("TargetPool.backupPool is in the region", "invalid", func(p *compute.TargetPool) {
+			p.BackupPool, p.FailoverRatio = "regions/us-east1/targetPools/far", 0.5
+		}),
 		pool("TargetPool.failoverRatio: backupPool must also be set", "invalid", func(p *compute.TargetPool) { p.FailoverRatio = 0.5 }),
 		{"Method targetPools.addHealthCheck: one may be specified", func(c *cloud) starter {
 			c.done(c.HttpHealthChecks.Insert(project, &compute.HttpHealthCheck{Name: "other"}))
@@ -136,6 +143,24 @@ func backendRefusals() []refusal {
 			b.HealthChecks = []string{"global/httpHealthChecks/web"}
 		}),
 		service("BackendService.portName: omit for passthrough", "invalid", func(b *bs) { b.PortName = "http" }),
+		service("BackendService.port: omit for passthrough", "invalid", func(b *bs) { b.Port = 80 }),
+		service("BackendService.enableCDN: for application load balancers", "invalid", func(b *bs) { b.EnableCDN = true }),
+		service("BackendService.timeoutSec: 1 to 2,147,483,647", "invalid", func(b *bs) { b.TimeoutSec = -1 }),
+		service("BackendServiceFailoverPolicy.failoverRatio is in [0, 1]", "invalid", func(b *bs) {
+			b.FailoverPolicy = &compute.BackendServiceFailoverPolicy{FailoverRatio: 2}
+		}),
+		service("BackendServiceLogConfig.sampleRate is in [0, 1]", "invalid", func(b *bs) {
+			b.LogConfig = &compute.BackendServiceLogConfig{Enable: true, SampleRate: 2}
+		}),
+		service("BackendServiceLogConfig.sampleRate: only if logging is enabled", "invalid", func(b *bs) {
+			b.LogConfig = &compute.BackendServiceLogConfig{SampleRate: 1}
+		}),
+		service("BackendService.network: only for internal ones", "invalid", func(b *bs) {
+			b.LoadBalancingScheme, b.Network = "EXTERNAL", "global/networks/default"
+		}),
+		service("BackendServiceConnectionTrackingPolicy.idleTimeoutSec: 10 minutes to 16 hours", "invalid", func(b *bs) {
+			b.ConnectionTrackingPolicy = &compute.BackendServiceConnectionTrackingPolicy{IdleTimeoutSec: 60}
+		}),
 		service("BackendService.protocol of passthrough load balancers", "invalid", func(b *bs) { b.Protocol = "HTTP" }),
 		service("BackendService.sessionAffinity of passthrough load balancers", "invalid", func(b *bs) { b.SessionAffinity = "GENERATED_COOKIE" }),
 		service("ConnectionDraining: page Enabling connection draining, 0 to 3,600 s", "invalid", func(b *bs) {
@@ -163,9 +188,17 @@ func checkRefusals() []refusal {
 		check("HealthCheck.type is specified", "required", func(h *compute.HealthCheck) { h.Type = "" }),
 		check("Page Health checks overview: interval of at most 300 s", "invalid", func(h *compute.HealthCheck) { h.CheckIntervalSec = 301 }),
 		check("Page Health checks overview: thresholds of at most 10", "invalid", func(h *compute.HealthCheck) { h.HealthyThreshold = 11 }),
+		check("HTTPHealthCheck.port: 1 to 65535", "invalid", func(h *compute.HealthCheck) { h.HttpHealthCheck.Port = 65536 }),
+		check("HTTPHealthCheck.portName: not supported", "invalid", func(h *compute.HealthCheck) { h.HttpHealthCheck.PortName = "http" }),
+		check("HTTPHealthCheck.portSpecification: USE_NAMED_PORT is not supported", "invalid", func(h *compute.HealthCheck) {
+			h.HttpHealthCheck.PortSpecification = "USE_NAMED_PORT"
+		}),
 		check("HTTPHealthCheck.requestPath is a path", "invalid", func(h *compute.HealthCheck) { h.HttpHealthCheck.RequestPath = "x" }),
 		{"HttpHealthCheck.timeoutSec: invalid if greater than checkIntervalSec", func(c *cloud) starter {
 			return c.HttpHealthChecks.Insert(project, &compute.HttpHealthCheck{Name: "new", TimeoutSec: 6})
+		}, "invalid"},
+		{"HttpHealthCheck.requestPath does not support query parameters", func(c *cloud) starter {
+			return c.HttpHealthChecks.Insert(project, &compute.HttpHealthCheck{Name: "new", RequestPath: "/a?b=c"})
 		}, "invalid"},
 		{"HttpHealthCheck.port is a port", func(c *cloud) starter {
 			return c.HttpHealthChecks.Insert(project, &compute.HttpHealthCheck{Name: "new", Port: 65536})
@@ -206,11 +239,17 @@ func networkRefusals() []refusal {
 		firewall("Firewall.sourceRanges are in CIDR format", "invalid", func(f *fw) { f.SourceRanges = []string{"10.0.0.0/33"} }),
 		firewall("Page VPC firewall rules: IPv4 or IPv6 ranges, not both", "invalid", func(f *fw) { f.SourceRanges = []string{"0.0.0.0/0", "::/0"} }),
 		firewall("Page VPC firewall rules: allow or deny", "invalid", func(f *fw) { f.Denied = []*compute.FirewallDenied{{IPProtocol: "all"}} }),
+		firewall("Firewall.targetServiceAccounts: not at the same time as tags", "invalid", func(f *fw) {
+			f.TargetTags, f.TargetServiceAccounts = []string{"nodes"}, []string{"a@simulated.iam.gserviceaccount.com"}
+		}),
 		firewall("Firewall.network exists", "notFound", func(f *fw) { f.Network = "global/networks/no" }),
 		route("Route.destRange is a range", "invalid", func(r *compute.Route) { r.DestRange = "10.244.1.1/24" }),
 		route("Route.nextHopInstance exists", "notFound", func(r *compute.Route) { r.NextHopInstance += "x" }),
 		route("Page Routes: one next hop", "invalid", func(r *compute.Route) { r.NextHopIp = "10.132.0.2" }),
 		route("Page Routes: not inside of a subnet's range", "invalid", func(r *compute.Route) { r.DestRange = "10.132.1.0/24" }),
+		address("Address.network: only with the purpose VPC_PEERING", "invalid", func(a *compute.Address) {
+			a.AddressType, a.Network, a.Subnetwork = "INTERNAL", "global/networks/default", "regions/europe-west1/subnetworks/default"
+		}),
 		address("Address.subnetwork: only with INTERNAL", "invalid", func(a *compute.Address) { a.Subnetwork = "regions/europe-west1/subnetworks/default" }),
 		address("Address.address is in the subnet", "invalid", func(a *compute.Address) {
 			a.AddressType, a.Address, a.Subnetwork = "INTERNAL", "10.9.0.5", "regions/europe-west1/subnetworks/default"
@@ -253,6 +292,7 @@ func (c *cloud) prepare() {
 	c.t.Helper()
 	a := c.launch("a", zone)
 	c.launch("far", "us-east1-a")
+	c.done(c.TargetPools.Insert(project, "us-east1", &compute.TargetPool{Name: "far"}))
 	c.buildExternal("web", a)
 	c.done(c.Addresses.Insert(project, region, &compute.Address{Name: "web", Address: c.address("web")}))
 	c.backends("web", c.group("ig", zone, a))

@@ -175,6 +175,14 @@ func TestHealthDependsOnInstancesAndFirewalls(t *testing.T) {
 			SourceRanges: []string{"130.211.0.0/22", "35.191.0.0/16"}, Allowed: []*compute.FirewallAllowed{{IPProtocol: "tcp",
 				Ports: []string{"10256"}}}}))
 		want("HEALTHY")
+		if err := c.SetHealth("a", false); err != nil {
+			t.Fatal(err)
+		}
+		want("UNHEALTHY")
+		if err := c.SetHealth("a", true); err != nil {
+			t.Fatal(err)
+		}
+		want("HEALTHY")
 		if err := c.Stop("a"); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim"
+	"github.com/unified-ccm/unified-ccm/providers/gce/sim/core"
 )
 
 // Page "Promote an in-use ephemeral external IP address": it becomes static, and stays with its user when it is
@@ -180,7 +181,7 @@ func TestSharedNetworkIsInItsHostProject(t *testing.T) {
 
 // Page "Allocation quotas": quotaExceeded.
 func TestQuotasLimit(t *testing.T) {
-	run(t, sim.Options{Quotas: map[string]int{sim.QuotaTargetPools: 1}}, func(t *testing.T, c *cloud) {
+	run(t, sim.Options{Quotas: map[string]int{core.QuotaTargetPools: 1}}, func(t *testing.T, c *cloud) {
 		c.done(c.TargetPools.Insert(project, region, &compute.TargetPool{Name: "a"}))
 		c.refused(c.TargetPools.Insert(project, region, &compute.TargetPool{Name: "b"}), http.StatusForbidden, "quotaExceeded")
 	})

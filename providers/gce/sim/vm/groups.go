@@ -3,7 +3,6 @@ package vm
 import (
 	"cmp"
 	"slices"
-	"strconv"
 
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim/core"
 )
@@ -15,24 +14,27 @@ const maxGroup = 2000
 type Group struct {
 	core.Meta
 
-	Zone        string      `json:"zone"`
-	Network     string      `json:"network,omitempty"`
-	Subnetwork  string      `json:"subnetwork,omitempty"`
+	Zone        string      `json:"zone" set:"output"`
+	Network     string      `json:"network,omitempty" link:"networks"`
+	Subnetwork  string      `json:"subnetwork,omitempty" set:"output"`
 	NamedPorts  []NamedPort `json:"namedPorts,omitempty"`
-	Fingerprint string      `json:"fingerprint"`
-	Size        int         `json:"size"`
+	Fingerprint string      `json:"fingerprint" set:"output"`
+	Size        int         `json:"size" set:"output"`
 
 	members []string
 }
 
 // NamedPort is the name of a port of all instances of a group.
 type NamedPort struct {
-	Name string `json:"name"`
-	Port int    `json:"port"`
+	Name string `json:"name" set:"required" format:"name"`
+	Port int    `json:"port" set:"required" range:"1-65535"`
 }
 
-// Members returns the URLs of the instances of a group.
-func (g *Group) Members() []string { return slices.Clone(g.members) }
+// Members returns the URLs of the instances of a group, sorted.
+func (g *Group) Members() []string { return slices.Sorted(slices.Values(g.members)) }
+
+// CheckBalanced checks a group for a backend service: none of its instances may be in another group of one.
+func (s *State) CheckBalanced(g *Group) error { return s.checkBalancedOnce(g, g.members) }
 
 func (g *Group) remove(url string) {
 	if i := slices.Index(g.members, url); i >= 0 {
@@ -41,86 +43,54 @@ func (g *Group) remove(url string) {
 	}
 }
 
-var groups = core.Collection[*State, *Group]{Service: "instanceGroups", Name: "instanceGroups", Kind: "instanceGroup",
-	Scope: "zones", New: func() *Group { return &Group{} }, Quota: core.QuotaInstanceGroups,
-	Insert: (*State).insertGroup}
-
-func groupMethods() []core.Method[*State] {
-	return groups.Methods(
-		core.Method[*State]{ID: "addInstances", Mutating: true, Permission: "update", Do: addInstances},
-		core.Method[*State]{ID: "removeInstances", Mutating: true, Permission: "update", Do: removeInstances},
-		core.Method[*State]{ID: "setNamedPorts", Mutating: true, Permission: "update", Do: setNamedPorts},
-		core.Method[*State]{ID: "listInstances", Query: core.ListParameters(), Permission: "list", Do: listInstances})
+// groupMethods returns the methods of groups. They have the network and the subnet of their first instance; clients may
+// set the network before.
+func (s *State) groupMethods() []core.Method {
+	groups := core.Collection[*Group]{State: s.Core(), Name: "instanceGroups", Scope: "zones",
+		Quota: core.QuotaInstanceGroups, Insert: func(*core.Call, *Group) error { return nil }}
+	list := core.Reader(groups, "listInstances", "list", s.listInstances)
+	list.Query = core.ListParameters()
+	return groups.Methods(list,
+		core.Verb(groups, "addInstances", "update", s.addInstances),
+		core.Verb(groups, "removeInstances", "update", s.removeInstances),
+		core.Verb(groups, "setNamedPorts", "update", s.setNamedPorts))
 }
 
 func (s *State) groups() []*Group { return core.All[*Group](s.Core(), "instanceGroups") }
 
-// insertGroup checks a group. Its network and subnet are those of its first instance; clients may set them before.
-func (s *State) insertGroup(k *core.Call, g *Group) error {
-	g.Zone = core.Ref{Project: k.Project(), Collection: "zones", Name: k.Params["zone"]}.URL()
-	g.Size, g.Fingerprint = 0, core.Fingerprint(g.NamedPorts)
-	if g.Network != "" {
-		n, err := s.UseNetwork(k, "resource.network", g.Network)
-		if err != nil {
-			return err
-		}
-		g.Network = n.SelfLink
-	}
-	return checkPorts(g.NamedPorts)
-}
-
-func checkPorts(list []NamedPort) error {
-	for _, p := range list {
-		if err := core.CheckName("resource.namedPorts.name", p.Name); err != nil {
-			return err
-		}
-		if p.Port < 1 || p.Port > 65535 {
-			return core.Invalid("resource.namedPorts.port", strconv.Itoa(p.Port), "Must be between 1 and 65535.")
-		}
-	}
-	return nil
-}
-
-// References names instances in a request.
-type References struct {
+// Members names instances in a request. The README says where the limit is from.
+type Members struct {
 	Instances []struct {
-		Instance string `json:"instance"`
-	} `json:"instances"`
+		Instance string `json:"instance" set:"required" link:"instances.use"`
+	} `json:"instances" set:"required" most:"1000"`
 }
 
-// requestedInstances returns the instances in the body of a call, which all exist in the zone of the group.
-func (s *State) requestedInstances(k *core.Call, g *Group) ([]*Instance, error) {
-	var in References
-	if err := core.Decode(k, &in); err != nil {
-		return nil, err
+// URLs returns the canonical URLs of the instances.
+func (m *Members) URLs() []string {
+	var out []string
+	for _, ref := range m.Instances {
+		out = append(out, ref.Instance)
 	}
-	if len(in.Instances) == 0 {
-		return nil, core.Required("resource.instances")
+	return out
+}
+
+// membersFor returns the instances of a request, which must be in the zone of the group.
+func (s *State) membersFor(g *Group, in *Members) ([]*Instance, error) {
+	if url := core.Repeated(in.URLs()); url != "" {
+		return nil, core.Invalid("resource.instances", url, "The instance is named twice.")
 	}
-	var out []*Instance
-	for _, ref := range in.Instances {
-		i, err := s.UseInstance(k, "resource.instances", ref.Instance)
-		if err != nil {
-			return nil, err
-		}
+	list := core.AllAt[*Instance](s.Core(), in.URLs())
+	for _, i := range list {
 		if i.Ref().Scope != g.Ref().Scope || i.Ref().Project != g.Ref().Project {
-			return nil, core.Invalid("resource.instances", ref.Instance, "The instance must be in the zone of the group.")
+			return nil, core.Invalid("resource.instances", i.SelfLink, "The instance must be in the zone of the group.")
 		}
-		if slices.Contains(out, i) {
-			return nil, core.Invalid("resource.instances", ref.Instance, "The instance is named twice.")
-		}
-		out = append(out, i)
 	}
-	return out, nil
+	return list, nil
 }
 
 // addInstances adds all instances of a request or none.
-func addInstances(s *State, k *core.Call) (any, error) {
-	g, err := groups.Find(s, k)
-	if err != nil {
-		return nil, err
-	}
-	list, err := s.requestedInstances(k, g)
+func (s *State) addInstances(k *core.Call, g *Group, in *Members) (any, error) {
+	list, err := s.membersFor(g, in)
 	if err != nil {
 		return nil, err
 	}
@@ -140,11 +110,7 @@ func addInstances(s *State, k *core.Call) (any, error) {
 		return nil, core.BadRequest("limitExceeded", "Exceeded limit '%d' of instances of '%s'.", maxGroup, g.Ref())
 	}
 	if s.UserOf(g.Ref()) != nil {
-		var urls []string
-		for _, i := range list {
-			urls = append(urls, i.SelfLink)
-		}
-		if err := s.checkBalancedOnce(g, urls); err != nil {
+		if err := s.checkBalancedOnce(g, in.URLs()); err != nil {
 			return nil, err
 		}
 	}
@@ -152,7 +118,7 @@ func addInstances(s *State, k *core.Call) (any, error) {
 		g.Network, g.Subnetwork = network, subnet
 		for _, i := range list {
 			// It may have been deleted, or added by another operation.
-			if s.exists(i) && !slices.Contains(g.members, i.SelfLink) {
+			if s.StillExists(i) && !slices.Contains(g.members, i.SelfLink) {
 				g.members = append(g.members, i.SelfLink)
 			}
 		}
@@ -160,9 +126,10 @@ func addInstances(s *State, k *core.Call) (any, error) {
 	})
 }
 
-func (s *State) exists(i *Instance) bool {
-	found, err := core.Get[*Instance](s.Core(), i.Ref())
-	return err == nil && found == i
+// StillExists reports whether an instance has not been deleted since, or replaced by one of its name.
+func (s *State) StillExists(i *Instance) bool {
+	found, _ := core.At[*Instance](s.Core(), i.SelfLink)
+	return found == i
 }
 
 // checkBalancedOnce checks that instances of a group that a backend service has, or gets, are in no other such group.
@@ -182,29 +149,9 @@ func (s *State) checkBalancedOnce(g *Group, members []string) error {
 	return nil
 }
 
-// UseGroup resolves the URL of a group for a backend service. None of its instances may be in another group of one.
-func (s *State) UseGroup(k *core.Call, field, url string) (*Group, error) {
-	r, err := core.ResolveURL(field, url, "instanceGroups", k.Target)
-	if err != nil {
-		return nil, err
-	}
-	if err := k.Permit("instanceGroups.use", r); err != nil {
-		return nil, err
-	}
-	g, err := core.Use[*Group](s.Core(), r)
-	if err != nil {
-		return nil, err
-	}
-	return g, s.checkBalancedOnce(g, g.members)
-}
-
 // removeInstances removes all instances of a request or none.
-func removeInstances(s *State, k *core.Call) (any, error) {
-	g, err := groups.Find(s, k)
-	if err != nil {
-		return nil, err
-	}
-	list, err := s.requestedInstances(k, g)
+func (s *State) removeInstances(k *core.Call, g *Group, in *Members) (any, error) {
+	list, err := s.membersFor(g, in)
 	if err != nil {
 		return nil, err
 	}
@@ -220,23 +167,14 @@ func removeInstances(s *State, k *core.Call) (any, error) {
 	})
 }
 
-func setNamedPorts(s *State, k *core.Call) (any, error) {
-	g, err := groups.Find(s, k)
-	if err != nil {
-		return nil, err
-	}
-	var in struct {
-		NamedPorts  []NamedPort `json:"namedPorts"`
-		Fingerprint string      `json:"fingerprint"`
-	}
-	if err := core.Decode(k, &in); err != nil {
-		return nil, err
-	}
+type namedPorts struct {
+	NamedPorts  []NamedPort `json:"namedPorts"`
+	Fingerprint string      `json:"fingerprint"`
+}
+
+func (s *State) setNamedPorts(k *core.Call, g *Group, in *namedPorts) (any, error) {
 	if in.Fingerprint != "" && in.Fingerprint != g.Fingerprint {
 		return nil, core.ErrFingerprint()
-	}
-	if err := checkPorts(in.NamedPorts); err != nil {
-		return nil, err
 	}
 	return s.Start(k, g, "setNamedPorts", false, func() {
 		g.NamedPorts, g.Fingerprint = in.NamedPorts, core.Fingerprint(in.NamedPorts)
@@ -252,22 +190,15 @@ type member struct {
 	NamedPorts []NamedPort `json:"namedPorts,omitempty"`
 }
 
-func listInstances(s *State, k *core.Call) (any, error) {
-	g, err := groups.Find(s, k)
-	if err != nil {
-		return nil, err
-	}
-	var in struct {
-		State string `json:"instanceState" enum:"ALL|RUNNING"`
-	}
-	if err := core.Decode(k, &in); err != nil {
-		return nil, err
-	}
+type instanceState struct {
+	State string `json:"instanceState" enum:"ALL|RUNNING"`
+}
+
+func (s *State) listInstances(k *core.Call, g *Group, in *instanceState) (any, error) {
 	var out []*member
-	for _, url := range slices.Sorted(slices.Values(g.members)) {
-		i, err := core.Get[*Instance](s.Core(), core.ParseURL(url))
-		if err == nil && (in.State != StatusRunning || i.Status == StatusRunning) {
-			out = append(out, &member{Instance: url, Status: i.Status, NamedPorts: g.NamedPorts})
+	for _, i := range core.AllAt[*Instance](s.Core(), g.Members()) {
+		if in.State != StatusRunning || i.Status == StatusRunning {
+			out = append(out, &member{Instance: i.SelfLink, Status: i.Status, NamedPorts: g.NamedPorts})
 		}
 	}
 	return core.List(k, "compute#instanceGroupsListInstances", g.Ref().String()+"/listInstances", out)

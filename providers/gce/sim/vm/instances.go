@@ -3,6 +3,7 @@ package vm
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"time"
@@ -25,6 +26,7 @@ const DefaultType = "e2-medium"
 // Instance is a virtual machine.
 type Instance struct {
 	core.Meta
+	core.Labels
 
 	Zone              string             `json:"zone"`
 	MachineType       string             `json:"machineType"`
@@ -32,8 +34,6 @@ type Instance struct {
 	CanIPForward      bool               `json:"canIpForward"`
 	NetworkInterfaces []NetworkInterface `json:"networkInterfaces"`
 	Tags              Tags               `json:"tags"`
-	Labels            map[string]string  `json:"labels,omitempty"`
-	LabelFingerprint  string             `json:"labelFingerprint"`
 	Fingerprint       string             `json:"fingerprint"`
 	Metadata          Metadata           `json:"metadata"`
 	Hostname          string             `json:"hostname,omitempty"`
@@ -76,47 +76,31 @@ type AccessConfig struct {
 
 // AliasRange is a range of addresses of an interface.
 type AliasRange struct {
-	IPCIDRRange string `json:"ipCidrRange"`
+	IPCIDRRange string `json:"ipCidrRange" format:"range"`
 	RangeName   string `json:"subnetworkRangeName,omitempty"`
 }
 
-var instances = core.Collection[*State, *Instance]{Service: "instances", Name: "instances", Kind: "instance",
-	Scope: "zones", New: func() *Instance { return &Instance{} }}
-
-func instanceMethods() []core.Method[*State] {
-	return instances.Methods(core.Method[*State]{ID: "updateNetworkInterface", Verb: "PATCH", Mutating: true,
-		Query: []string{"networkInterface"}, Permission: "updateNetworkInterface", Do: updateInterface})
+// updateInterface changes the alias ranges of an interface.
+func (s *State) updateInterface(instances core.Collection[*Instance]) core.Method {
+	m := core.Verb(instances, "updateNetworkInterface", "updateNetworkInterface",
+		func(k *core.Call, i *Instance, in *NetworkInterface) (any, error) {
+			name := k.Query.Get("networkInterface")
+			at := slices.IndexFunc(i.NetworkInterfaces, func(n NetworkInterface) bool { return n.Name == name })
+			if at < 0 {
+				return nil, core.Invalid("networkInterface", name, "The instance has no such network interface.")
+			}
+			nic := &i.NetworkInterfaces[at]
+			if in.Fingerprint != nic.Fingerprint {
+				return nil, core.ErrFingerprint()
+			}
+			return s.Start(k, i, "updateNetworkInterface", false, func() { nic.setAliasRanges(in.AliasIPRanges) })
+		})
+	m.Verb, m.Query = http.MethodPatch, []string{"networkInterface"}
+	return m
 }
 
-// updateInterface changes the alias ranges of an interface.
-func updateInterface(s *State, k *core.Call) (any, error) {
-	i, err := instances.Find(s, k)
-	if err != nil {
-		return nil, err
-	}
-	name := k.Query.Get("networkInterface")
-	at := slices.IndexFunc(i.NetworkInterfaces, func(n NetworkInterface) bool { return n.Name == name })
-	if at < 0 {
-		return nil, core.Invalid("networkInterface", name, "The instance has no such network interface.")
-	}
-	var in NetworkInterface
-	if err := core.Decode(k, &in); err != nil {
-		return nil, err
-	}
-	nic := &i.NetworkInterfaces[at]
-	if in.Fingerprint != nic.Fingerprint {
-		return nil, core.ErrFingerprint()
-	}
-	for n, r := range in.AliasIPRanges {
-		if p, err := netip.ParsePrefix(r.IPCIDRRange); err != nil || p != p.Masked() {
-			return nil, core.Invalid(fmt.Sprintf("resource.aliasIpRanges[%d].ipCidrRange", n), r.IPCIDRRange,
-				"Must be a CIDR block.")
-		}
-	}
-	return s.Start(k, i, "updateNetworkInterface", false, func() {
-		nic.AliasIPRanges = in.AliasIPRanges
-		nic.Fingerprint = core.Fingerprint(nic.AliasIPRanges)
-	})
+func (n *NetworkInterface) setAliasRanges(ranges []AliasRange) {
+	n.AliasIPRanges, n.Fingerprint = ranges, core.Fingerprint(ranges)
 }
 
 // Launch starts a machine in the cluster's project.
@@ -140,7 +124,7 @@ func (s *State) Launch(m world.Machine) (*Instance, error) {
 	place := core.Ref{Project: o.Project, Collection: "zones", Name: zone}
 	i := &Instance{Zone: place.URL(), MachineType: place.URL() + "/machineTypes/" + cmp.Or(m.Type, DefaultType),
 		Status: statusStaging, CanIPForward: true, Tags: Tags{core.Fingerprint(o.Tags), slices.Clone(o.Tags)},
-		LabelFingerprint: core.Fingerprint(nil), Metadata: Metadata{Kind: "compute#metadata",
+		Labels: core.Labels{LabelFingerprint: core.Fingerprint(nil)}, Metadata: Metadata{Kind: "compute#metadata",
 			Fingerprint: core.Fingerprint(nil)}, podCIDRs: slices.Clone(m.PodCIDRs), ready: s.Clock.Now().Add(o.BootTime)}
 	s.Add(i, "compute#instance", core.Ref{Project: o.Project, Scope: "zones/" + zone, Collection: "instances", Name: name})
 	i.Fingerprint = core.Fingerprint(i.ID)
@@ -168,8 +152,7 @@ func (s *State) Launch(m world.Machine) (*Instance, error) {
 
 // newInterface returns an interface in the cluster's network.
 func (s *State) newInterface(region string) (NetworkInterface, error) {
-	subnet, err := core.Get[*vpc.Subnetwork](s.Core(), core.Ref{Project: s.Options.NetworkProject,
-		Scope: "regions/" + region, Collection: "subnetworks", Name: s.Options.Network})
+	subnet, err := s.SubnetIn(region)
 	if err != nil {
 		return NetworkInterface{}, err
 	}
@@ -190,9 +173,7 @@ func (s *State) newInterface(region string) (NetworkInterface, error) {
 // addAliasRange gives an interface a range for pods: that of the machine, or the next of the secondary range.
 func (s *State) addAliasRange(i *Instance, nic *NetworkInterface, m world.Machine) error {
 	pods := s.Options.Pods
-	first := pods.Addr().As4()
-	first[1], first[2] = first[1]+byte(s.launched>>8), first[2]+byte(s.launched)
-	p := netip.PrefixFrom(netip.AddrFrom4(first), 24)
+	p := core.Shifted(netip.PrefixFrom(pods.Addr(), 24), s.launched)
 	if len(m.PodCIDRs) > 0 {
 		var err error
 		if p, err = netip.ParsePrefix(m.PodCIDRs[0]); err != nil {
@@ -201,8 +182,7 @@ func (s *State) addAliasRange(i *Instance, nic *NetworkInterface, m world.Machin
 	} else if !pods.Contains(p.Addr()) {
 		return fmt.Errorf("the range of pods %s has no range of 256 addresses left", pods)
 	}
-	nic.AliasIPRanges = []AliasRange{{IPCIDRRange: p.String(), RangeName: "pods"}}
-	nic.Fingerprint = core.Fingerprint(nic.AliasIPRanges)
+	nic.setAliasRanges([]AliasRange{{IPCIDRRange: p.String(), RangeName: "pods"}})
 	i.podCIDRs = []string{p.String()}
 	return nil
 }
@@ -258,16 +238,4 @@ func (s *State) Terminate(i *Instance) {
 		g.remove(i.SelfLink)
 	}
 	s.Left(i)
-}
-
-// UseInstance resolves the reference to an instance, which must exist.
-func (s *State) UseInstance(k *core.Call, field, url string) (*Instance, error) {
-	r, err := core.ResolveURL(field, url, "instances", k.Target)
-	if err != nil {
-		return nil, err
-	}
-	if err := k.Permit("instances.use", r); err != nil {
-		return nil, err
-	}
-	return core.Use[*Instance](s.Core(), r)
 }

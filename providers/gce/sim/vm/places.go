@@ -3,6 +3,7 @@ package vm
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim/core"
@@ -76,25 +77,19 @@ type Zone struct {
 	Region string `json:"region"`
 }
 
-var (
-	regions = core.Collection[*State, *Region]{Service: "regions", Name: "regions", Kind: "region",
-		New: func() *Region { return &Region{} }}
-	zones = core.Collection[*State, *Zone]{Service: "zones", Name: "zones", Kind: "zone",
-		New: func() *Zone { return &Zone{} }, Show: showZone}
-)
-
-// Methods returns all methods of the package.
-func Methods() []core.Method[*State] {
-	project := core.Method[*State]{ID: "projects.get", Verb: "GET", Permission: "projects.get",
-		Do: func(s *State, k *core.Call) (any, error) {
-			return core.Get[*Project](s.Core(), core.Ref{Project: k.Project()})
-		}}
-	return slices.Concat([]core.Method[*State]{project}, regions.Methods(), zones.Methods(), instanceMethods(),
-		groupMethods(), routeMethods())
+// Methods returns all methods of the package, and those of the ones below.
+func (s *State) Methods() []core.Method {
+	project := core.Method{ID: "projects.get", Verb: http.MethodGet, Permission: "projects.get",
+		Do: func(k *core.Call) (any, error) { return core.Get[*Project](s.Core(), core.Ref{Project: k.Project()}) }}
+	regions := core.Collection[*Region]{State: s.Core(), Name: "regions"}
+	zones := core.Collection[*Zone]{State: s.Core(), Name: "zones", Show: s.showZone}
+	instances := core.Collection[*Instance]{State: s.Core(), Name: "instances", Scope: "zones"}
+	return slices.Concat(s.State.Methods(), []core.Method{project}, regions.Methods(), zones.Methods(),
+		instances.Methods(s.updateInterface(instances)), s.groupMethods(), s.routes().Methods())
 }
 
 // showZone shows a zone that does not answer as down.
-func showZone(s *State, z *Zone) *Zone {
+func (s *State) showZone(z *Zone) *Zone {
 	if !slices.Contains(s.Disrupted, z.Name) {
 		return z
 	}

@@ -13,16 +13,16 @@ import (
 type Route struct {
 	core.Meta
 
-	Network         string    `json:"network"`
-	DestRange       string    `json:"destRange"`
-	Priority        *int      `json:"priority"`
+	Network         string    `json:"network" set:"required" link:"networks"`
+	DestRange       string    `json:"destRange" set:"required" format:"range"`
+	Priority        *int      `json:"priority" default:"1000" range:"0-65535"`
 	Tags            []string  `json:"tags,omitempty"`
-	NextHopInstance string    `json:"nextHopInstance,omitempty"`
-	NextHopIP       string    `json:"nextHopIp,omitempty"`
+	NextHopInstance string    `json:"nextHopInstance,omitempty" link:"instances.use" outlived:"true"`
+	NextHopIP       string    `json:"nextHopIp,omitempty" format:"ip"`
 	NextHopGateway  string    `json:"nextHopGateway,omitempty"`
-	RouteType       string    `json:"routeType,omitempty" enum:"BGP|STATIC|SUBNET|TRANSIT"`
-	RouteStatus     string    `json:"routeStatus,omitempty" enum:"ACTIVE|DROPPED|INACTIVE|PENDING"`
-	Warnings        []Warning `json:"warnings,omitempty"`
+	RouteType       string    `json:"routeType,omitempty" enum:"BGP|STATIC|SUBNET|TRANSIT" set:"output"`
+	RouteStatus     string    `json:"routeStatus,omitempty" enum:"ACTIVE|DROPPED|INACTIVE|PENDING" set:"output"`
+	Warnings        []Warning `json:"warnings,omitempty" set:"output"`
 }
 
 // Warning reports a problem.
@@ -31,88 +31,38 @@ type Warning struct {
 	Message string `json:"message"`
 }
 
-// References implements core.Entity.
-func (r *Route) References() []string { return []string{r.Network} }
-
-var routes = core.Collection[*State, *Route]{Service: "routes", Name: "routes", Kind: "route", Scope: core.ScopeGlobal,
-	New: func() *Route { return &Route{} }, Quota: core.QuotaRoutes, Insert: (*State).insertRoute, Show: showRoute,
-	Removed:            func(s *State, r *Route) { delete(s.Foreign, r.Ref().String()) },
-	ListKindAggregated: "-"}
-
-func routeMethods() []core.Method[*State] { return routes.Methods() }
+func (s *State) routes() core.Collection[*Route] {
+	return core.Collection[*Route]{State: s.Core(), Name: "routes", Scope: core.ScopeGlobal, Quota: core.QuotaRoutes,
+		Insert: s.insertRoute, Show: s.showRoute, Aggregated: "-",
+		Removed: func(r *Route) { delete(s.Foreign, r.Ref().String()) }}
+}
 
 func (s *State) insertRoute(k *core.Call, r *Route) error {
-	r.RouteType, r.RouteStatus, r.Warnings = "STATIC", "", nil
-	if r.Network == "" {
-		return core.Required("resource.network")
-	}
-	n, err := s.UseNetwork(k, "resource.network", r.Network)
-	if err != nil {
+	r.RouteType = "STATIC"
+	if err := k.Permit("networks.updatePolicy", core.ParseURL(r.Network)); err != nil {
 		return err
 	}
-	if err := k.Permit("networks.updatePolicy", n.Ref()); err != nil {
-		return err
+	hops := core.CountTrue(r.NextHopInstance != "", r.NextHopIP != "", r.NextHopGateway != "")
+	if hops != 1 {
+		return core.Invalid("resource.nextHop", strconv.Itoa(hops), "Exactly one next hop must be specified.")
 	}
-	r.Network = n.SelfLink
-	if r.Priority == nil {
-		r.Priority = new(1000)
-	}
-	if *r.Priority < 0 || *r.Priority > 65535 {
-		return core.Invalid("resource.priority", strconv.Itoa(*r.Priority), "Must be between 0 and 65535.")
-	}
-	p, err := netip.ParsePrefix(r.DestRange)
-	if r.DestRange == "" {
-		return core.Required("resource.destRange")
-	}
-	if err != nil || p != p.Masked() {
-		return core.Invalid("resource.destRange", r.DestRange, "Must be a CIDR block.")
-	}
-	if err := s.checkDestination(n, p); err != nil {
-		return err
-	}
-	return s.checkHop(k, r)
+	return s.checkDestination(r)
 }
 
 // checkDestination checks that a route does not lead into a subnet: subnet routes come first.
-func (s *State) checkDestination(n *vpc.Network, p netip.Prefix) error {
-	for _, url := range n.Subnetworks {
-		subnet, err := core.Get[*vpc.Subnetwork](s.Core(), core.ParseURL(url))
-		if err == nil && subnet.Prefix().Overlaps(p) && p.Bits() >= subnet.Prefix().Bits() {
+func (s *State) checkDestination(r *Route) error {
+	p := netip.MustParsePrefix(r.DestRange)
+	n, _ := core.At[*vpc.Network](s.Core(), r.Network)
+	for _, subnet := range core.AllAt[*vpc.Subnetwork](s.Core(), n.Subnetworks) {
+		if subnet.Prefix().Overlaps(p) && p.Bits() >= subnet.Prefix().Bits() {
 			return core.Invalid("resource.destRange", p.String(), "The range is in that of subnetwork '%s'.", subnet.Ref())
 		}
 	}
 	return nil
 }
 
-// checkHop checks that a route has one next hop.
-func (s *State) checkHop(k *core.Call, r *Route) error {
-	hops := 0
-	for _, hop := range []string{r.NextHopInstance, r.NextHopIP, r.NextHopGateway} {
-		if hop != "" {
-			hops++
-		}
-	}
-	if hops != 1 {
-		return core.Invalid("resource.nextHop", strconv.Itoa(hops), "Exactly one next hop must be specified.")
-	}
-	if r.NextHopIP != "" {
-		if _, err := netip.ParseAddr(r.NextHopIP); err != nil {
-			return core.Invalid("resource.nextHopIp", r.NextHopIP, "Must be an IP address.")
-		}
-	}
-	if r.NextHopInstance == "" {
-		return nil
-	}
-	i, err := s.UseInstance(k, "resource.nextHopInstance", r.NextHopInstance)
-	if err != nil {
-		return err
-	}
-	r.NextHopInstance = i.SelfLink
-	return nil
-}
-
 // showRoute adds the warnings for the present state of the next hop.
-func showRoute(s *State, r *Route) *Route {
+func (s *State) showRoute(r *Route) *Route {
 	code, message := s.hopProblem(r)
 	if code == "" {
 		return r
@@ -126,9 +76,9 @@ func (s *State) hopProblem(r *Route) (code, message string) {
 	if r.NextHopInstance == "" {
 		return "", ""
 	}
-	i, err := core.Get[*Instance](s.Core(), core.ParseURL(r.NextHopInstance))
+	i, exists := core.At[*Instance](s.Core(), r.NextHopInstance)
 	switch {
-	case err != nil:
+	case !exists:
 		return "NEXT_HOP_INSTANCE_NOT_FOUND", "Next hop instance '" + r.NextHopInstance + "' does not exist."
 	case i.NetworkInterfaces[0].Network != r.Network:
 		return "NEXT_HOP_INSTANCE_NOT_ON_NETWORK", "Next hop instance '" + i.SelfLink + "' is not on the network."
@@ -145,7 +95,6 @@ func (s *State) RouteHop(r *Route) (name string, exists bool) {
 	if r.NextHopInstance == "" {
 		return "", true
 	}
-	ref := core.ParseURL(r.NextHopInstance)
-	_, err := core.Get[*Instance](s.Core(), ref)
-	return cmp.Or(ref.Name, r.NextHopInstance), err == nil
+	_, exists = core.At[*Instance](s.Core(), r.NextHopInstance)
+	return cmp.Or(core.ParseURL(r.NextHopInstance).Name, r.NextHopInstance), exists
 }

@@ -50,18 +50,15 @@ func (s *State) Release(network, address, user string) {
 		return
 	}
 	key := addressKey{network, ip}
-	h := s.holders[key]
-	if h == nil {
-		return
+	if h := s.holders[key]; h != nil {
+		h.users = slices.DeleteFunc(h.users, func(other string) bool { return other == user })
+		s.dropUnused(key)
 	}
-	if i := slices.Index(h.users, user); i >= 0 {
-		h.users = slices.Delete(h.users, i, i+1)
-	}
-	s.dropUnused(key)
 }
 
+// dropUnused removes the holder of an address that is free.
 func (s *State) dropUnused(key addressKey) {
-	if h := s.holders[key]; h != nil && h.reserved == nil && len(h.users) == 0 {
+	if h := s.holders[key]; h.reserved == nil && len(h.users) == 0 {
 		delete(s.holders, key)
 	}
 }
@@ -133,7 +130,7 @@ func (s *State) ClaimInternal(field string, subnet *Subnetwork, ip netip.Addr) e
 // IsShared reports whether an internal address can have several users.
 func (s *State) IsShared(network string, ip netip.Addr) bool {
 	h := s.holderOf(network, ip)
-	return h != nil && h.reserved != nil && h.reserved.Purpose == PurposeShared
+	return h != nil && h.reserved != nil && h.reserved.Purpose == purposeShared
 }
 
 // CheckAddresses returns the addresses that have a user that does not exist, or a reservation that is gone.

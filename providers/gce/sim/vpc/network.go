@@ -2,7 +2,9 @@
 package vpc
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim/core"
 )
@@ -40,7 +42,7 @@ type Routing struct {
 type Subnetwork struct {
 	core.Meta
 
-	Network             string           `json:"network"`
+	Network             string           `json:"network" link:"networks"`
 	IPCIDRRange         string           `json:"ipCidrRange"`
 	GatewayAddress      string           `json:"gatewayAddress"`
 	Region              string           `json:"region"`
@@ -61,23 +63,17 @@ type SecondaryRange struct {
 	IPCIDRRange string `json:"ipCidrRange"`
 }
 
-// References implements core.Entity.
-func (n *Subnetwork) References() []string { return []string{n.Network} }
-
 // Prefix returns the primary range.
 func (n *Subnetwork) Prefix() netip.Prefix { return n.prefix }
 
-var (
-	networks = core.Collection[*State, *Network]{Service: "networks", Name: "networks", Kind: "network",
-		Scope: core.ScopeGlobal, New: func() *Network { return &Network{} }, ListKindAggregated: "-"}
-	subnetworks = core.Collection[*State, *Subnetwork]{Service: "subnetworks", Name: "subnetworks", Kind: "subnetwork",
-		Scope: "regions", New: func() *Subnetwork { return &Subnetwork{} }, GetQuery: []string{"views"}}
-)
-
-// Methods returns all methods of the package.
-func Methods() []core.Method[*State] {
-	out := append(networks.Methods(), subnetworks.Methods()...)
-	return append(append(out, addressMethods()...), firewallMethods()...)
+// Methods returns all methods of the package, and those of the core.
+func (s *State) Methods() []core.Method {
+	networks := core.Collection[*Network]{State: s.State, Name: "networks", Scope: core.ScopeGlobal, Aggregated: "-"}
+	subnetworks := core.Collection[*Subnetwork]{State: s.State, Name: "subnetworks", Scope: "regions",
+		GetQuery: []string{"views"}}
+	addresses := s.addresses()
+	return slices.Concat(s.State.Methods(), networks.Methods(), subnetworks.Methods(), s.firewalls().Methods(),
+		addresses.Methods(core.LabelVerb(addresses, func(a *Address) *core.Labels { return &a.Labels })))
 }
 
 // AddNetwork adds a network to a project.
@@ -106,62 +102,37 @@ func (s *State) AddSubnetwork(n *Network, region, name string, prefix netip.Pref
 
 // ClusterSubnet returns the subnet of the cluster's machines.
 func (s *State) ClusterSubnet() *Subnetwork {
-	subnet, err := core.Get[*Subnetwork](s.State, s.clusterSubnet())
+	subnet, err := s.SubnetIn(s.Options.Region)
 	if err != nil {
 		panic(err) // It is a fixture.
 	}
 	return subnet
 }
 
-func (s *State) clusterSubnet() core.Ref {
-	return core.Ref{Project: s.Options.NetworkProject, Scope: "regions/" + s.Options.Region, Collection: "subnetworks",
-		Name: s.Options.Network}
-}
-
-// UseNetwork resolves the reference to a network.
-func (s *State) UseNetwork(k *core.Call, field, url string) (*Network, error) {
-	r, err := core.ResolveURL(field, url, "networks", k.Target)
-	if err != nil {
-		return nil, err
-	}
-	return core.Use[*Network](s.State, r)
-}
-
-// UseSubnetwork resolves the reference to a subnet in the region of the call, or its name.
-func (s *State) UseSubnetwork(k *core.Call, field, url string) (*Subnetwork, error) {
-	r, err := core.Resolve(field, url, "subnetworks", k.Scope(), k.Target)
-	if err != nil {
-		return nil, err
-	}
-	if r.Scope != k.Scope() {
-		return nil, core.Invalid(field, url, "The subnetwork must be in the region of the resource.")
-	}
-	if err := k.Permit("subnetworks.use", r); err != nil {
-		return nil, err
-	}
-	return core.Use[*Subnetwork](s.State, r)
+// SubnetIn returns the subnet of the cluster's network in a region.
+func (s *State) SubnetIn(region string) (*Subnetwork, error) {
+	return core.Get[*Subnetwork](s.State, core.Ref{Project: s.Options.NetworkProject, Scope: "regions/" + region,
+		Collection: "subnetworks", Name: s.Options.Network})
 }
 
 // SubnetworkFor returns the subnet for an internal address: the given one, or that of the region in an automatic
-// network.
+// network. Both URLs are canonical, or empty.
 func (s *State) SubnetworkFor(k *core.Call, network, subnetwork string) (*Subnetwork, error) {
 	const field = "resource.subnetwork"
-	if subnetwork != "" {
-		return s.UseSubnetwork(k, field, subnetwork)
+	if subnet, ok := core.At[*Subnetwork](s.State, subnetwork); ok {
+		return subnet, nil
 	}
-	if network == "" {
-		network = "global/networks/default"
-	}
-	n, err := s.UseNetwork(k, "resource.network", network)
+	n, err := core.Get[*Network](s.State, core.ParseURL(cmp.Or(network, core.Ref{Project: k.Project(),
+		Scope: core.ScopeGlobal, Collection: "networks", Name: "default"}.URL())))
 	if err != nil {
 		return nil, err
 	}
 	if !n.AutoCreateSubnetworks {
 		return nil, core.Invalid(field, "", "Subnetwork must be provided for a network in custom subnet mode.")
 	}
-	for _, url := range n.Subnetworks {
-		if r := core.ParseURL(url); r.Scope == k.Scope() {
-			return core.Use[*Subnetwork](s.State, r)
+	for _, subnet := range core.AllAt[*Subnetwork](s.State, n.Subnetworks) {
+		if subnet.Ref().Scope == k.Scope() {
+			return subnet, nil
 		}
 	}
 	return nil, core.Invalid(field, "", "The network has no subnetwork in the region.")

@@ -1,6 +1,7 @@
-// Package discovery checks requests and responses of Compute Engine's API against Google's description of it, which the
-// module google.golang.org/api has: it is for tests.
-package discovery
+package sdktest
+
+// This file checks requests and responses against Google's description of the API, which the module
+// google.golang.org/api has.
 
 import (
 	"bytes"
@@ -63,8 +64,9 @@ type Schema struct {
 	} `json:"annotations"`
 }
 
-// load reads the document once for a process: it has 6 MB.
-var load = sync.OnceValues(func() (*Document, error) {
+// loadDocument reads the description in the module google.golang.org/api, which the go command must find: once for a
+// process, because it has 6 MB.
+var loadDocument = sync.OnceValues(func() (*Document, error) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "google.golang.org/api").Output()
 	if err != nil {
 		return nil, fmt.Errorf("finding the module google.golang.org/api: %w", err)
@@ -86,9 +88,6 @@ var load = sync.OnceValues(func() (*Document, error) {
 	}
 	return d, nil
 })
-
-// Load returns the description in the module google.golang.org/api, which the go command must find.
-func Load() (*Document, error) { return load() }
 
 // Method returns the method of an ID, such as compute.targetPools.insert, or nil.
 func (d *Document) Method(id string) *Method {
@@ -158,11 +157,6 @@ func (d *Document) CheckResponse(r *http.Request, status int, body []byte) []str
 		return nil
 	}
 	return (&checker{document: d}).decode(m.Response, body)
-}
-
-// CheckValue returns what a schema does not describe in a JSON document.
-func (d *Document) CheckValue(schema string, body []byte) []string {
-	return (&checker{document: d}).decode(Schema{Ref: schema}, body)
 }
 
 func checkError(status int, body []byte) []string {

@@ -1,8 +1,9 @@
-package discovery
+package sdktest
 
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -56,6 +57,30 @@ func (d *Document) checkFields(path string, s Schema, t reflect.Type) []string {
 			if values := strings.Split(tag, "|"); tagged && !slices.Equal(values, p.Enum) {
 				out = append(out, fmt.Sprintf("%s.%s has values %v, want %v", path, name, values, p.Enum))
 			}
+			out = append(out, checkTags(path+"."+name, f.Tag)...)
+		}
+	}
+	return out
+}
+
+var tagKeys = regexp.MustCompile(`(\w+):"`)
+
+// checkTags returns tags that the simulator does not read, and values that the tag enum does not have.
+func checkTags(path string, tag reflect.StructTag) []string {
+	var out []string
+	for _, key := range tagKeys.FindAllStringSubmatch(string(tag), -1) {
+		if !slices.Contains(strings.Fields("json enum simulated default range most format set link named outlived"), key[1]) {
+			out = append(out, path+" has an unknown tag "+key[1])
+		}
+	}
+	set, isSet := tag.Lookup("set")
+	if isSet && !slices.Contains(strings.Fields("required never output once"), set) {
+		out = append(out, path+" has an unknown tag set "+set)
+	}
+	values, isEnum := tag.Lookup("enum")
+	for _, text := range strings.Split(tag.Get("simulated")+"|"+tag.Get("default"), "|") {
+		if isEnum && text != "" && !slices.Contains(strings.Split(values, "|"), text) {
+			out = append(out, path+" has no value "+text)
 		}
 	}
 	return out
