@@ -31,10 +31,14 @@ const (
 	vmcTokenPath = "/csp/gateway/am/api/auth/api-tokens/authorize" //nolint:gosec // a path
 	// tokenMargin is the time before its end at which an access token is replaced.
 	tokenMargin = time.Minute
-	// codeReferenced is the error code of the deletion of an object that others refer to, codeCredentials that of a wrong
-	// password or a locked account. A missing permission has another one.
+	// codeReferenced is the error code of the deletion of an object that others refer to, codeMarked that of the creation
+	// of one whose predecessor is not removed yet, codeCredentials that of a wrong password or a locked account. A missing
+	// permission has another one.
 	codeReferenced  = 500030
+	codeMarked      = 500045
 	codeCredentials = 403
+	// markedRetryAfter is when a creation with another ID is tried.
+	markedRetryAfter = time.Second
 	// allocationKey is the attribute of a realized allocation with its address.
 	allocationKey = "allocation_ip"
 )
@@ -385,11 +389,14 @@ func policyError(operation string, status int, content []byte) error {
 	if err := json.Unmarshal(content, &out); err != nil || out.Message == "" {
 		return &statusError{status: status}
 	}
-	class := cloudapi.ClassOfStatus(status)
-	if out.Code == codeReferenced {
-		class = cloudapi.Conflict
-	}
-	cause := &statusError{status: status, code: fmt.Sprintf("(error code %d): %s", out.Code, out.Message),
+	var cause error = &statusError{status: status, code: fmt.Sprintf("(error code %d): %s", out.Code, out.Message),
 		credentials: out.Code == codeCredentials}
-	return &cloudapi.Error{Class: class, Operation: operation, Err: cause}
+	switch out.Code {
+	case codeReferenced:
+		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: operation, Err: cause}
+	case codeMarked:
+		cause = fmt.Errorf("%w: %w", api.ErrMarkedForDeletion, cause)
+		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: operation, Err: cause, RetryAfter: markedRetryAfter}
+	}
+	return &cloudapi.Error{Class: cloudapi.ClassOfStatus(status), Operation: operation, Err: cause}
 }

@@ -33,6 +33,8 @@ type Observed struct {
 	Pools       []api.LBPool
 	Monitors    []api.LBMonitor
 	Groups      []api.Group
+	// Deleted are the paths of deleted objects that new ones cannot have yet.
+	Deleted map[string]bool
 }
 
 // reader reads the objects of all Services. It is safe for concurrent use.
@@ -111,6 +113,7 @@ func (r *reader) observe(ctx context.Context, request lbcommon.Request[Desired])
 	}
 	key, tag := request.Key, serviceTag(request.Key)
 	have := Observed{
+		Deleted: r.store.deleted.paths(),
 		Servers: r.store.servers.lookup(tag), Pools: r.store.pools.lookup(tag), Monitors: r.store.monitors.lookup(tag),
 		Groups: r.store.groups.lookup(tag),
 	}

@@ -109,7 +109,7 @@ func (d *differ) serverCreate(port Port, want api.LBVirtualServer, after []plan.
 	if len(d.have.Servers) == 0 && port.Name == d.want.Ports[0].Name {
 		want.Tags = setTags(want.Tags, map[string]string{names.TagApplied: d.want.record().Encode()})
 	}
-	creation := serverKind.create(d, api.LBVirtualServers+"/"+d.owner.objectID(partServer, port.Name), want)
+	creation := serverKind.create(d, d.owner.newPath(d.have.Deleted, api.LBVirtualServers, partServer, port.Name), want)
 	if step, ok := creation.Step.(objectCreation[api.LBVirtualServer, *api.LBVirtualServer]); ok {
 		creation.Step = serverCreation{step}
 	}
