@@ -333,3 +333,48 @@ func TestAlgorithm(t *testing.T) {
 		}
 	})
 }
+
+// A list of clients that a user made in NSX-T is not replaced by the ranges of a Service: with them removed again, the
+// port would be open to everyone.
+func TestListOfUserIsNotReplacedBySourceRanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const group = "/infra/domains/default/groups/hand-made"
+		w := newNSXT(t)
+		c := joinCluster(t, w, "cluster")
+		svc := webService("uid", 80)
+		if err := c.ensure(t, svc); err != nil {
+			t.Fatal(err)
+		}
+		console(t, w, http.MethodPut, group, document{"expression": []any{document{"resource_type": "IPAddressExpression",
+			"ip_addresses": []string{"198.51.100.0/24"}}}})
+		list := document{"action": "DROP", "enabled": true, "group_path": group}
+		path := edit(t, w, serversPath, document{"access_list_control": list})
+		want := settingsOf(t, w, path)
+		c = joinAgain(t, w, c)
+		if err := c.ensure(t, svc); err != nil {
+			t.Fatal(err)
+		}
+		svc.Spec.LoadBalancerSourceRanges = []string{"0.0.0.0/1", "128.0.0.0/1"}
+		c.nodes = append(c.nodes, joinCluster(t, w, "late").nodes[0])
+		if err := c.ensure(t, svc); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), group) ||
+			!strings.Contains(err.Error(), "spec.loadBalancerSourceRanges") {
+			t.Errorf("error %v", err)
+		}
+		if n := len(w.LoadBalancers()[0].Listeners[0].Members); n != 3 {
+			t.Errorf("%d members, want 3", n)
+		}
+		svc.Spec.LoadBalancerSourceRanges = nil
+		if err := c.ensure(t, svc); err != nil {
+			t.Fatal(err)
+		}
+		have := settingsOf(t, w, path)
+		if diff := cmp.Diff(want["access_list_control"], have["access_list_control"]); diff != "" {
+			t.Errorf("(-want +have):\n%s", diff)
+		}
+		edit(t, w, serversPath, document{"access_list_control": nil})
+		svc.Spec.LoadBalancerSourceRanges = []string{"203.0.113.0/24"}
+		if err := joinAgain(t, w, c).ensure(t, svc); err != nil {
+			t.Errorf("without the list: %v", err)
+		}
+	})
+}

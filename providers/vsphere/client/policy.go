@@ -57,6 +57,7 @@ type PolicyOptions struct {
 // Policy calls the policy API of NSX-T. It makes no call before it is used. It is safe for concurrent use.
 type Policy struct {
 	options PolicyOptions
+	base    cloudapi.SwitchableTransport
 	http    http.Client
 	health  *cloudapi.Health
 	// responseLimit is the maximum length of a response, in bytes.
@@ -70,6 +71,8 @@ type Policy struct {
 	token          string
 	tokenExpiry    time.Time
 	denied         denial
+	// tls are the states of the files of certificates in use.
+	tls [3]fileStamp
 }
 
 var _ api.NSXT = (*Policy)(nil)
@@ -80,23 +83,46 @@ func NewPolicy(o PolicyOptions) (*Policy, error) {
 	o.Retry.Clock = o.Clock
 	p := &Policy{options: o, health: cloudapi.NewHealth(o.Clock), user: o.NSX.User, password: o.NSX.Password.Reveal(),
 		responseLimit: policyResponseLimit, pageSizes: map[string]int{}}
-	base := o.Transport
-	if base == nil {
-		t := tlsSettings{owner: "[NSXT]", insecure: o.NSX.Insecure, caFile: o.NSX.CAFile, certFile: o.NSX.CertFile,
-			keyFile: o.NSX.KeyFile}
-		var err error
-		if base, err = t.transport(); err != nil {
-			return nil, err
-		}
+	if o.Transport != nil {
+		p.base.Set(o.Transport)
+	}
+	if err := p.updateTransport(); err != nil {
+		return nil, err
 	}
 	p.http = http.Client{
 		Transport: cloudapi.NewTransport(cloudapi.TransportOptions{
-			Provider: names.Scheme, Base: base, Describe: describe, Clock: o.Clock,
+			Provider: names.Scheme, Base: &p.base, Describe: describe, Clock: o.Clock,
 			Limits: cloudapi.Limits{ObeyRetryAfter: true}, Observe: p.health.Observe,
 		}),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return p, nil
+}
+
+// updateTransport builds the transport if a file of certificates has changed, unless the caller of NewPolicy provided
+// it.
+func (p *Policy) updateTransport() error {
+	if p.options.Transport != nil {
+		return nil
+	}
+	n := p.options.NSX
+	t := tlsSettings{owner: "[NSXT]", insecure: n.Insecure, caFile: n.CAFile, certFile: n.CertFile, keyFile: n.KeyFile}
+	var stamps [3]fileStamp
+	for i, name := range []string{n.CAFile, n.CertFile, n.KeyFile} {
+		stamps[i] = stampOf(name)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.tls == stamps {
+		return nil
+	}
+	base, err := t.transport()
+	if err != nil {
+		return err
+	}
+	p.base.Set(base)
+	p.tls = stamps
+	return nil
 }
 
 // Health returns the error of the manager, and since when it fails.
@@ -284,6 +310,7 @@ func (p *Policy) refreshCredentials(ctx context.Context) (bool, error) {
 func (p *Policy) send(
 	ctx context.Context, request cloudapi.Request, method, path, query string, body []byte,
 ) ([]byte, error) {
+	_ = p.updateTransport() // While a file is not complete, the previous certificates stay.
 	target := url.URL{Scheme: "https", Host: p.options.NSX.Host, Path: policyPath + path, RawQuery: query}
 	req, err := http.NewRequestWithContext(context.WithValue(ctx, requestKey{}, request), method, target.String(),
 		bytes.NewReader(body))

@@ -3,9 +3,12 @@ package loadbalancer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
@@ -71,7 +74,7 @@ func (d *differ) ensureServer(port Port, pool, group, address string, after []pl
 	switch {
 	case group != "":
 		want.AccessListControl = &api.AccessControl{Action: "ALLOW", Enabled: true, GroupPath: group}
-	case d.restricts(have):
+	case d.have.restricts(have):
 		want.AccessListControl = nil
 	}
 	tags := d.owner.tags(map[string]string{
@@ -98,10 +101,28 @@ func (d *differ) ensureServer(port Port, pool, group, address string, after []pl
 
 // restricts reports whether the access list of a virtual server is that of the Service. One with another group was made
 // by a user: without it, the port would be open to everyone.
-func (d *differ) restricts(v api.LBVirtualServer) bool {
-	return v.AccessListControl != nil && slices.ContainsFunc(d.have.Groups, func(g api.Group) bool {
+func (have Observed) restricts(v api.LBVirtualServer) bool {
+	return v.AccessListControl != nil && slices.ContainsFunc(have.Groups, func(g api.Group) bool {
 		return g.Path == v.AccessListControl.GroupPath
 	})
+}
+
+// refuseLists returns an error if the source ranges of a Service would replace an access list that a user made. A
+// virtual server has only one.
+func refuseLists(want Desired, have Observed) error {
+	var errs []error
+	for _, server := range have.Servers {
+		i := slices.IndexFunc(want.Ports, func(p Port) bool { return p.Name == server.Tag(names.TagPort) })
+		list := server.AccessListControl
+		if i < 0 || len(want.Ports[i].Ranges) == 0 || list == nil || !list.Enabled || have.restricts(server) {
+			continue
+		}
+		errs = append(errs, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "PUT lb-virtual-servers",
+			Err: fmt.Errorf("port %s: its virtual server has an access list that was made in NSX-T, with the group %s: remove "+
+				"it there, or remove %s and the annotations with source ranges", server.Tag(names.TagPort), list.GroupPath,
+				intent.FieldSourceRanges)})
+	}
+	return errors.Join(errs...)
 }
 
 func (d *differ) serverCreate(port Port, want api.LBVirtualServer, after []plan.Ref) plan.Change {
