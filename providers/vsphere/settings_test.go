@@ -16,6 +16,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim/nsxt"
@@ -355,13 +356,14 @@ func TestListOfUserIsNotReplacedBySourceRanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		svc.Spec.LoadBalancerSourceRanges = []string{"0.0.0.0/1", "128.0.0.0/1"}
+		svc.Spec.Ports[0].NodePort++ // other edits are applied
 		c.nodes = append(c.nodes, joinCluster(t, w, "late").nodes[0])
 		if err := c.ensure(t, svc); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), group) ||
 			!strings.Contains(err.Error(), "spec.loadBalancerSourceRanges") {
 			t.Errorf("error %v", err)
 		}
-		if n := len(w.LoadBalancers()[0].Listeners[0].Members); n != 3 {
-			t.Errorf("%d members, want 3", n)
+		if l := w.LoadBalancers()[0].Listeners[0]; len(l.Members) != 3 || l.MemberPort != svc.Spec.Ports[0].NodePort {
+			t.Errorf("listener %+v", l)
 		}
 		svc.Spec.LoadBalancerSourceRanges = nil
 		if err := c.ensure(t, svc); err != nil {
@@ -375,6 +377,40 @@ func TestListOfUserIsNotReplacedBySourceRanges(t *testing.T) {
 		svc.Spec.LoadBalancerSourceRanges = []string{"203.0.113.0/24"}
 		if err := joinAgain(t, w, c).ensure(t, svc); err != nil {
 			t.Errorf("without the list: %v", err)
+		}
+	})
+}
+
+// The vSphere cloud controller manager ignores source ranges, so that a user may have made the list instead. Taking
+// over changes neither, and other edits are applied.
+func TestListOfUserIsKeptWhenTakingOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const group = "/infra/domains/default/groups/hand-made"
+		w := newNSXT(t)
+		c := joinCluster(t, w, "cluster")
+		svc := webService("uid", 80)
+		svc.Spec.LoadBalancerSourceRanges = []string{"203.0.113.0/24"}
+		taken, err := takeOverOf("kubernetes").Create(t.Context(), w, svc, c.nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		svc.Status.LoadBalancer = taken.Status
+		console(t, w, http.MethodPut, group, document{"expression": []any{document{"resource_type": "IPAddressExpression",
+			"ip_addresses": []string{"198.51.100.0/24"}}}})
+		path := edit(t, w, serversPath, document{"access_list_control": document{"action": "ALLOW", "enabled": true,
+			"group_path": group}})
+		for _, ports := range [][]int32{{80}, {80, 443}} {
+			svc.Spec.Ports = webService("uid", ports...).Spec.Ports
+			if err := c.ensure(t, svc); err != nil {
+				t.Fatal(err)
+			}
+			have := settingsOf(t, w, path)["access_list_control"].(map[string]any)
+			if have["group_path"] != group || len(w.LoadBalancers()[0].Listeners) != len(ports) {
+				t.Errorf("ports %v: list %v, %+v", ports, have, w.LoadBalancers())
+			}
+			if p := c.plan(t, svc); len(p.Held) != 1 || p.HeldID == "" {
+				t.Errorf("ports %v: plan %s, held %+v", ports, plan.Summary(p), p.Held)
+			}
 		}
 	})
 }

@@ -22,7 +22,10 @@ import (
 )
 
 // takeOver creates what the vSphere cloud controller manager leaves: objects with random IDs and its tags.
-func takeOver() *conformance.TakeOver {
+func takeOver() *conformance.TakeOver { return takeOverOf(conformance.ClusterName) }
+
+// takeOverOf is takeOver in a cluster of that name.
+func takeOverOf(cluster string) *conformance.TakeOver {
 	return &conformance.TakeOver{
 		Create: func(ctx context.Context, w conformance.World, svc *v1.Service,
 			nodes []*v1.Node) (conformance.ServiceUpdate, error) {
@@ -33,7 +36,7 @@ func takeOver() *conformance.TakeOver {
 			if err != nil {
 				return conformance.ServiceUpdate{}, err
 			}
-			o := otherManager{ctx: ctx, policy: p, svc: svc, cluster: conformance.ClusterName}
+			o := otherManager{ctx: ctx, policy: p, svc: svc, cluster: cluster}
 			ip := o.create(nodes)
 			return conformance.ServiceUpdate{Status: v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{IP: ip}}}}, o.err
 		},

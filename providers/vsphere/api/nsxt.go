@@ -32,8 +32,8 @@ type NSXT interface {
 	// List reads all objects of a collection, all pages.
 	List(ctx context.Context, collection string) ([]json.RawMessage, error)
 	// Put creates an object, or replaces it if the document has its current revision. The class is Conflict for any
-	// other revision, and if the document of an existing object has none. The error is ErrMarkedForDeletion for the path of
-	// an object that was deleted a short time ago.
+	// other revision, and if the document of an existing object has none. The error is ErrMarkedForDeletion for the path
+	// of an object that was deleted a short time ago.
 	Put(ctx context.Context, path string, document []byte) (json.RawMessage, error)
 	// Delete deletes an object. The class is Conflict while others refer to it.
 	Delete(ctx context.Context, path string) error

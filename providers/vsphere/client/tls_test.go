@@ -172,8 +172,8 @@ func TestSessionManagerIsVerifiedByItsOwnHost(t *testing.T) {
 	}
 }
 
-// The certificate of a vCenter is replaced by one of another authority, and ca-file with it. The session is from before,
-// and nobody can tell whether the vCenter still has it.
+// The certificate of a vCenter is replaced by one of another authority, and ca-file with it. The session is from
+// before, and nobody can tell whether the vCenter still has it.
 func TestChangedAuthorityIsUsedDuringSession(t *testing.T) {
 	t.Parallel()
 	first, second := newAuthority(t), newAuthority(t)

@@ -100,7 +100,8 @@ func nsxKeys() []provider.ConfigKey {
 		row{"password", secretType, "", "The password."},
 		row{"remote-auth", "bool", "false", "Logs in as a user of VMware Identity Manager."},
 		row{"insecure-flag", "bool", "false", "Accepts every certificate, which lets anyone on the way read the password."},
-		row{"ca-file", "path", "the system's", "Certificate authorities to trust, in PEM format. Read again when it changes."},
+		row{"ca-file", "path", "the system's",
+			"Certificate authorities to trust, in PEM format. Read again when it changes."},
 		row{"client-auth-cert-file", "path", "", "The certificate of a principal identity, in PEM format, instead of a " +
 			"user." + pair},
 		row{"client-auth-key-file", "path", "", "The private key of that certificate." + pair},

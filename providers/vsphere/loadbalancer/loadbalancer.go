@@ -93,11 +93,6 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 
 // Diff implements loadbalancer.Cloud.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
-	if want != nil {
-		if err := refuseLists(*want, have); err != nil {
-			return plan.Plan{}, err
-		}
-	}
 	return planService(c.differ(key, have), want), nil
 }
 

@@ -3,7 +3,6 @@ package loadbalancer
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -74,7 +73,7 @@ func (d *differ) ensureServer(port Port, pool, group, address string, after []pl
 	switch {
 	case group != "":
 		want.AccessListControl = &api.AccessControl{Action: "ALLOW", Enabled: true, GroupPath: group}
-	case d.have.restricts(have):
+	case d.restricts(have):
 		want.AccessListControl = nil
 	}
 	tags := d.owner.tags(map[string]string{
@@ -101,28 +100,38 @@ func (d *differ) ensureServer(port Port, pool, group, address string, after []pl
 
 // restricts reports whether the access list of a virtual server is that of the Service. One with another group was made
 // by a user: without it, the port would be open to everyone.
-func (have Observed) restricts(v api.LBVirtualServer) bool {
-	return v.AccessListControl != nil && slices.ContainsFunc(have.Groups, func(g api.Group) bool {
+func (d *differ) restricts(v api.LBVirtualServer) bool {
+	return v.AccessListControl != nil && slices.ContainsFunc(d.have.Groups, func(g api.Group) bool {
 		return g.Path == v.AccessListControl.GroupPath
 	})
 }
 
-// refuseLists returns an error if the source ranges of a Service would replace an access list that a user made. A
-// virtual server has only one.
-func refuseLists(want Desired, have Observed) error {
-	var errs []error
-	for _, server := range have.Servers {
-		i := slices.IndexFunc(want.Ports, func(p Port) bool { return p.Name == server.Tag(names.TagPort) })
-		list := server.AccessListControl
-		if i < 0 || len(want.Ports[i].Ranges) == 0 || list == nil || !list.Enabled || have.restricts(server) {
-			continue
-		}
-		errs = append(errs, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "PUT lb-virtual-servers",
-			Err: fmt.Errorf("port %s: its virtual server has an access list that was made in NSX-T, with the group %s: remove "+
-				"it there, or remove %s and the annotations with source ranges", server.Tag(names.TagPort), list.GroupPath,
-				intent.FieldSourceRanges)})
+// refuseRanges returns the change to the source ranges of a port that would replace an access list of a user: a virtual
+// server has only one. It is planned, so that it is held like any other, and fails.
+func (d *differ) refuseRanges(port Port) (change plan.Change, refused bool) {
+	server := d.firstServer(port.Name)
+	list := server.AccessListControl
+	if len(port.Ranges) == 0 || list == nil || !list.Enabled || d.restricts(server) {
+		return plan.Change{}, false
 	}
-	return errors.Join(errs...)
+	change = serverKind.named(d, plan.Change{
+		Ref: plan.Ref{Kind: kindServer, Name: port.Name, Action: plan.Update}, ID: server.Path,
+		Fields: []plan.Field{{Name: fieldAccess, Before: showAccess(list), After: plan.ShowSet(port.Ranges)}},
+	})
+	change.Name += " access list" // The virtual server may have other changes.
+	closesServer.Declare(&change)
+	change.Step = rangesRefusal{port.Name, list.GroupPath}
+	return change, true
+}
+
+// rangesRefusal refuses source ranges.
+type rangesRefusal struct{ port, group string }
+
+// Do implements plan.Step.
+func (s rangesRefusal) Do(context.Context, writer, *plan.Handles) error {
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "PUT lb-virtual-servers",
+		Err: fmt.Errorf("port %s: its virtual server has an access list that was made in NSX-T, with the group %s: remove "+
+			"it there, or remove %s and the annotations with source ranges", s.port, s.group, intent.FieldSourceRanges)}
 }
 
 func (d *differ) serverCreate(port Port, want api.LBVirtualServer, after []plan.Ref) plan.Change {

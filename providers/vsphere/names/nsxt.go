@@ -73,7 +73,7 @@ func ObjectID(parts ...string) string {
 	return uuid.NewSHA1(objectSpace, fmt.Appendf(nil, "%q", parts)).String()
 }
 
-// FreeID returns the first ID of the parts that no object has: that of the parts alone, or else one with a number. NSX-T
+// FreeID returns the first ID of the parts that is not taken: that of the parts alone, or else one with a number. NSX-T
 // does not accept the ID of an object that was deleted a few minutes ago.
 func FreeID(isTaken func(id string) bool, parts ...string) string {
 	id := ObjectID(parts...)

@@ -203,8 +203,8 @@ func (m *Manager) store(path, collection string, k kind, d document) (document, 
 	}
 	before, exists := m.objects[path]
 	if m.options.Clock.Now().Before(m.purgedAt[path]) {
-		return nil, invalid(500045, "An object with the same path=[%s] is marked for deletion. Use another path, or wait for "+
-			"the purge cycle.", path)
+		return nil, invalid(500045, "An object with the same path=[%s] is marked for deletion. Use another path, or "+
+			"wait for the purge cycle.", path)
 	}
 	if exists && collectionOf(path) == "ip-allocations" {
 		return shown(before), nil // An allocation cannot be updated: a request for an existing one does nothing.
