@@ -133,3 +133,34 @@ func TestRotatedSecretIsUsedInEitherOrder(t *testing.T) {
 		})
 	}
 }
+
+// A copy of a machine with the same UUID, which is powered off, is never the node.
+func TestStoppedCopyIsNotTheNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "")
+		// Objects are read in the order of their identifiers.
+		nodes := launch(t, w, "node", 2)
+		copied, original := nodes[0], nodes[1]
+		bios := ""
+		if err := w.Update(original.Name, func(vm *simulator.VirtualMachine) { bios = vm.Config.Uuid }); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.Update(copied.Name, func(vm *simulator.VirtualMachine) {
+			vm.Config.Uuid, vm.Summary.Config.Uuid = bios, bios
+		}), w.Stop(copied.Name)); err != nil {
+			t.Fatal(err)
+		}
+		original.Spec.ProviderID, original.Spec.Taints = "vsphere://"+bios, nil
+		v2, _ := restart(t, []*v1.Node{original}, w).InstancesV2()
+		for range 4 {
+			m, err := v2.InstanceMetadata(t.Context(), original)
+			if err != nil || len(m.NodeAddresses) == 0 {
+				t.Errorf("%+v, %v", m, err)
+			}
+			if stopped, err := v2.InstanceShutdown(t.Context(), original); err != nil || stopped {
+				t.Errorf("shut down: %t, %v", stopped, err)
+			}
+			time.Sleep(5 * time.Minute)
+		}
+	})
+}

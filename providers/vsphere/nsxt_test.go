@@ -32,7 +32,12 @@ type nsxtCluster struct {
 // newNSXT returns a simulated vCenter with NSX-T.
 func newNSXT(t testing.TB) *sim.Cloud {
 	t.Helper()
-	w, err := sim.New(sim.Options{NSXT: true})
+	return newNSXTWith(t, sim.Options{NSXT: true})
+}
+
+func newNSXTWith(t testing.TB, o sim.Options) *sim.Cloud {
+	t.Helper()
+	w, err := sim.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

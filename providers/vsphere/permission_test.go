@@ -94,3 +94,35 @@ func TestRestartForgetsNoHiddenMachine(t *testing.T) {
 		}
 	})
 }
+
+// A kubelet that registers its Node with the provider ID of another one, and with a label that names an object that
+// does not exist, proves nothing about a machine that the account cannot see.
+func TestLabelOfOtherNodeProvesNoDeletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "")
+		nodes := launch(t, w, "node", 2)
+		before, err := newCloud("", w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		join(t, before, nodes)
+		hidden, forged := nodes[0], nodes[1]
+		vcenter, _ := names.ParseMachineLabel(hidden.Labels[names.MachineLabel])
+		forged.Spec.ProviderID = hidden.Spec.ProviderID
+		forged.Labels[names.MachineLabel] = names.FormatMachineLabel(vcenter, "vm-99999")
+		if err := w.Hide(hidden.Name); err != nil {
+			t.Fatal(err)
+		}
+		for _, order := range [][]*v1.Node{{hidden, forged}, {forged, hidden}} {
+			for i, node := range order {
+				node.Name = []string{"a", "b"}[i] // the lister has no order
+			}
+			for range 5 {
+				v2, _ := restart(t, order, w).InstancesV2()
+				if exists, err := v2.InstanceExists(t.Context(), hidden); err == nil {
+					t.Errorf("the hidden machine exists: %t", exists)
+				}
+			}
+		}
+	})
+}

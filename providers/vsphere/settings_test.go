@@ -16,6 +16,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim/nsxt"
@@ -330,6 +331,86 @@ func TestAlgorithm(t *testing.T) {
 		svc.Annotations = map[string]string{annotation.KeyAlgorithm: "random"}
 		if err := c.ensure(t, svc); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), "LEAST_CONNECTION") {
 			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// A list of clients that a user made in NSX-T is not replaced by the ranges of a Service: with them removed again, the
+// port would be open to everyone.
+func TestListOfUserIsNotReplacedBySourceRanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const group = "/infra/domains/default/groups/hand-made"
+		w := newNSXT(t)
+		c := joinCluster(t, w, "cluster")
+		svc := webService("uid", 80)
+		if err := c.ensure(t, svc); err != nil {
+			t.Fatal(err)
+		}
+		console(t, w, http.MethodPut, group, document{"expression": []any{document{"resource_type": "IPAddressExpression",
+			"ip_addresses": []string{"198.51.100.0/24"}}}})
+		list := document{"action": "DROP", "enabled": true, "group_path": group}
+		path := edit(t, w, serversPath, document{"access_list_control": list})
+		want := settingsOf(t, w, path)
+		c = joinAgain(t, w, c)
+		if err := c.ensure(t, svc); err != nil {
+			t.Fatal(err)
+		}
+		svc.Spec.LoadBalancerSourceRanges = []string{"0.0.0.0/1", "128.0.0.0/1"}
+		svc.Spec.Ports[0].NodePort++ // other edits are applied
+		c.nodes = append(c.nodes, joinCluster(t, w, "late").nodes[0])
+		if err := c.ensure(t, svc); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), group) ||
+			!strings.Contains(err.Error(), "spec.loadBalancerSourceRanges") {
+			t.Errorf("error %v", err)
+		}
+		if l := w.LoadBalancers()[0].Listeners[0]; len(l.Members) != 3 || l.MemberPort != svc.Spec.Ports[0].NodePort {
+			t.Errorf("listener %+v", l)
+		}
+		svc.Spec.LoadBalancerSourceRanges = nil
+		if err := c.ensure(t, svc); err != nil {
+			t.Fatal(err)
+		}
+		have := settingsOf(t, w, path)
+		if diff := cmp.Diff(want["access_list_control"], have["access_list_control"]); diff != "" {
+			t.Errorf("(-want +have):\n%s", diff)
+		}
+		edit(t, w, serversPath, document{"access_list_control": nil})
+		svc.Spec.LoadBalancerSourceRanges = []string{"203.0.113.0/24"}
+		if err := joinAgain(t, w, c).ensure(t, svc); err != nil {
+			t.Errorf("without the list: %v", err)
+		}
+	})
+}
+
+// The vSphere cloud controller manager ignores source ranges, so that a user may have made the list instead. Taking
+// over changes neither, and other edits are applied.
+func TestListOfUserIsKeptWhenTakingOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const group = "/infra/domains/default/groups/hand-made"
+		w := newNSXT(t)
+		c := joinCluster(t, w, "cluster")
+		svc := webService("uid", 80)
+		svc.Spec.LoadBalancerSourceRanges = []string{"203.0.113.0/24"}
+		taken, err := takeOverOf("kubernetes").Create(t.Context(), w, svc, c.nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		svc.Status.LoadBalancer = taken.Status
+		console(t, w, http.MethodPut, group, document{"expression": []any{document{"resource_type": "IPAddressExpression",
+			"ip_addresses": []string{"198.51.100.0/24"}}}})
+		path := edit(t, w, serversPath, document{"access_list_control": document{"action": "ALLOW", "enabled": true,
+			"group_path": group}})
+		for _, ports := range [][]int32{{80}, {80, 443}} {
+			svc.Spec.Ports = webService("uid", ports...).Spec.Ports
+			if err := c.ensure(t, svc); err != nil {
+				t.Fatal(err)
+			}
+			have := settingsOf(t, w, path)["access_list_control"].(map[string]any)
+			if have["group_path"] != group || len(w.LoadBalancers()[0].Listeners) != len(ports) {
+				t.Errorf("ports %v: list %v, %+v", ports, have, w.LoadBalancers())
+			}
+			if p := c.plan(t, svc); len(p.Held) != 1 || p.HeldID == "" {
+				t.Errorf("ports %v: plan %s, held %+v", ports, plan.Summary(p), p.Held)
+			}
 		}
 	})
 }

@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,11 +17,15 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/client"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim/nsxt"
 )
 
 // takeOver creates what the vSphere cloud controller manager leaves: objects with random IDs and its tags.
-func takeOver() *conformance.TakeOver {
+func takeOver() *conformance.TakeOver { return takeOverOf(conformance.ClusterName) }
+
+// takeOverOf is takeOver in a cluster of that name.
+func takeOverOf(cluster string) *conformance.TakeOver {
 	return &conformance.TakeOver{
 		Create: func(ctx context.Context, w conformance.World, svc *v1.Service,
 			nodes []*v1.Node) (conformance.ServiceUpdate, error) {
@@ -28,7 +36,7 @@ func takeOver() *conformance.TakeOver {
 			if err != nil {
 				return conformance.ServiceUpdate{}, err
 			}
-			o := otherManager{ctx: ctx, policy: p, svc: svc, cluster: conformance.ClusterName}
+			o := otherManager{ctx: ctx, policy: p, svc: svc, cluster: cluster}
 			ip := o.create(nodes)
 			return conformance.ServiceUpdate{Status: v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{IP: ip}}}}, o.err
 		},
@@ -113,4 +121,58 @@ func (o *otherManager) create(nodes []*v1.Node) string {
 			"lb_service_path": service}, "service", name, "port", port, "ippoolid", nsxt.PublicPool, "lbclass", "default")
 	}
 	return ip
+}
+
+// The vSphere cloud controller manager finds an application profile by its name among those of the protocol, and an
+// empty class is the default one.
+func TestNamesAndClassesOfOtherManager(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNSXT(t)
+		const profiles = "/infra/lb-app-profiles/"
+		for id, kind := range map[string]string{"t": "LBFastTcpProfile", "u": "LBFastUdpProfile", "h": "LBHttpProfile"} {
+			console(t, w, http.MethodPut, profiles+id, document{"resource_type": kind, "display_name": "corporate"})
+		}
+		c := joinCluster(t, w, "cluster").reconfigured(t, w, func(lines string) string {
+			return strings.Replace(lines, "size = LARGE",
+				"size = LARGE\ntcp-app-profile-name = corporate\nudp-app-profile-name = corporate", 1)
+		})
+		for _, class := range []string{"", "  ", " default "} {
+			svc := webService("uid", 80, 53)
+			svc.Spec.Ports[1].Protocol = v1.ProtocolUDP
+			svc.Annotations = map[string]string{names.ClassAnnotation: class}
+			if err := c.ensure(t, svc); err != nil {
+				t.Fatalf("class %q: %v", class, err)
+			}
+		}
+		want := map[string]string{"TCP": profiles + "t", "UDP": profiles + "u"}
+		for _, server := range objectsOf(t, w, serversPath) {
+			protocol := "UDP"
+			if fmt.Sprint(server["ports"]) == "[80]" {
+				protocol = "TCP"
+			}
+			if have := server["application_profile_path"]; have != want[protocol] {
+				t.Errorf("%s: profile %v", protocol, have)
+			}
+		}
+	})
+}
+
+// A name of a profile that NSX-T does not have affects only the Services that need it.
+func TestProfileOfOtherProtocolIsNotNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNSXT(t)
+		c := joinCluster(t, w, "cluster").reconfigured(t, w, func(lines string) string {
+			return strings.Replace(lines, "size = LARGE", "size = LARGE\nudp-app-profile-name = none", 1)
+		})
+		svc := webService("uid", 80, 53)
+		svc.Spec.Ports = svc.Spec.Ports[:1]
+		if err := c.ensure(t, svc); err != nil {
+			t.Error(err)
+		}
+		svc.Spec.Ports = webService("uid", 80, 53).Spec.Ports
+		svc.Spec.Ports[1].Protocol = v1.ProtocolUDP
+		if err := c.ensure(t, svc); err == nil || !strings.Contains(err.Error(), "udp-app-profile-name") {
+			t.Errorf("error %v", err)
+		}
+	})
 }

@@ -32,7 +32,8 @@ type NSXT interface {
 	// List reads all objects of a collection, all pages.
 	List(ctx context.Context, collection string) ([]json.RawMessage, error)
 	// Put creates an object, or replaces it if the document has its current revision. The class is Conflict for any
-	// other revision, and if the document of an existing object has none.
+	// other revision, and if the document of an existing object has none. The error is ErrMarkedForDeletion for the path
+	// of an object that was deleted a short time ago.
 	Put(ctx context.Context, path string, document []byte) (json.RawMessage, error)
 	// Delete deletes an object. The class is Conflict while others refer to it.
 	Delete(ctx context.Context, path string) error
@@ -40,6 +41,13 @@ type NSXT interface {
 	// requests, "" for any. The error is ErrNotAllocated if there will be none.
 	AllocatedAddress(ctx context.Context, path, chosen string) (string, error)
 }
+
+// ErrMarkedForDeletion means that no object can be created at a path yet: the one that was deleted is still to be
+// removed. NSX-T does so every PurgeTime.
+var ErrMarkedForDeletion = errors.New("an object of this ID was deleted and is not removed yet")
+
+// PurgeTime is the time within which NSX-T removes deleted objects, if it can.
+const PurgeTime = 5 * time.Minute
 
 // ErrNotAllocated means that a pool has no free address, or not the chosen one.
 var ErrNotAllocated = errors.New("the address cannot be allocated")

@@ -57,7 +57,7 @@ type Client struct {
 	mu      sync.Mutex
 	current *session
 	denied  denial
-	tls     caFileStamp
+	tls     fileStamp
 }
 
 var _ api.VCenter = (*Client)(nil)

@@ -31,10 +31,16 @@ const (
 	vmcTokenPath = "/csp/gateway/am/api/auth/api-tokens/authorize" //nolint:gosec // a path
 	// tokenMargin is the time before its end at which an access token is replaced.
 	tokenMargin = time.Minute
-	// codeReferenced is the error code of the deletion of an object that others refer to, codeCredentials that of a wrong
-	// password or a locked account. A missing permission has another one.
+	// codeReferenced is the error code of the deletion of an object that others refer to, codeMarked that of the creation
+	// of one whose predecessor is not removed yet, codeStale and codeChanged those of a stale revision or reference with
+	// status 400, codeCredentials that of a wrong password or a locked account. A missing permission has another one.
 	codeReferenced  = 500030
+	codeMarked      = 500045
+	codeStale       = 500087
+	codeChanged     = 500232
 	codeCredentials = 403
+	// markedRetryAfter is when a creation with another ID is tried.
+	markedRetryAfter = time.Second
 	// allocationKey is the attribute of a realized allocation with its address.
 	allocationKey = "allocation_ip"
 )
@@ -53,6 +59,7 @@ type PolicyOptions struct {
 // Policy calls the policy API of NSX-T. It makes no call before it is used. It is safe for concurrent use.
 type Policy struct {
 	options PolicyOptions
+	base    cloudapi.SwitchableTransport
 	http    http.Client
 	health  *cloudapi.Health
 	// responseLimit is the maximum length of a response, in bytes.
@@ -66,6 +73,8 @@ type Policy struct {
 	token          string
 	tokenExpiry    time.Time
 	denied         denial
+	// tls are the states of the files of certificates in use.
+	tls [3]fileStamp
 }
 
 var _ api.NSXT = (*Policy)(nil)
@@ -76,23 +85,46 @@ func NewPolicy(o PolicyOptions) (*Policy, error) {
 	o.Retry.Clock = o.Clock
 	p := &Policy{options: o, health: cloudapi.NewHealth(o.Clock), user: o.NSX.User, password: o.NSX.Password.Reveal(),
 		responseLimit: policyResponseLimit, pageSizes: map[string]int{}}
-	base := o.Transport
-	if base == nil {
-		t := tlsSettings{owner: "[NSXT]", insecure: o.NSX.Insecure, caFile: o.NSX.CAFile, certFile: o.NSX.CertFile,
-			keyFile: o.NSX.KeyFile}
-		var err error
-		if base, err = t.transport(); err != nil {
-			return nil, err
-		}
+	if o.Transport != nil {
+		p.base.Set(o.Transport)
+	}
+	if err := p.updateTransport(); err != nil {
+		return nil, err
 	}
 	p.http = http.Client{
 		Transport: cloudapi.NewTransport(cloudapi.TransportOptions{
-			Provider: names.Scheme, Base: base, Describe: describe, Clock: o.Clock,
+			Provider: names.Scheme, Base: &p.base, Describe: describe, Clock: o.Clock,
 			Limits: cloudapi.Limits{ObeyRetryAfter: true}, Observe: p.health.Observe,
 		}),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return p, nil
+}
+
+// updateTransport builds the transport if a file of certificates has changed, unless the caller of NewPolicy provided
+// it.
+func (p *Policy) updateTransport() error {
+	if p.options.Transport != nil {
+		return nil
+	}
+	n := p.options.NSX
+	t := tlsSettings{owner: "[NSXT]", insecure: n.Insecure, caFile: n.CAFile, certFile: n.CertFile, keyFile: n.KeyFile}
+	var stamps [3]fileStamp
+	for i, name := range []string{n.CAFile, n.CertFile, n.KeyFile} {
+		stamps[i] = stampOf(name)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.tls == stamps {
+		return nil
+	}
+	base, err := t.transport()
+	if err != nil {
+		return err
+	}
+	p.base.Set(base)
+	p.tls = stamps
+	return nil
 }
 
 // Health returns the error of the manager, and since when it fails.
@@ -280,6 +312,7 @@ func (p *Policy) refreshCredentials(ctx context.Context) (bool, error) {
 func (p *Policy) send(
 	ctx context.Context, request cloudapi.Request, method, path, query string, body []byte,
 ) ([]byte, error) {
+	_ = p.updateTransport() // While a file is not complete, the previous certificates stay.
 	target := url.URL{Scheme: "https", Host: p.options.NSX.Host, Path: policyPath + path, RawQuery: query}
 	req, err := http.NewRequestWithContext(context.WithValue(ctx, requestKey{}, request), method, target.String(),
 		bytes.NewReader(body))
@@ -385,11 +418,14 @@ func policyError(operation string, status int, content []byte) error {
 	if err := json.Unmarshal(content, &out); err != nil || out.Message == "" {
 		return &statusError{status: status}
 	}
-	class := cloudapi.ClassOfStatus(status)
-	if out.Code == codeReferenced {
-		class = cloudapi.Conflict
-	}
-	cause := &statusError{status: status, code: fmt.Sprintf("(error code %d): %s", out.Code, out.Message),
+	var cause error = &statusError{status: status, code: fmt.Sprintf("(error code %d): %s", out.Code, out.Message),
 		credentials: out.Code == codeCredentials}
-	return &cloudapi.Error{Class: class, Operation: operation, Err: cause}
+	switch out.Code {
+	case codeReferenced, codeStale, codeChanged:
+		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: operation, Err: cause}
+	case codeMarked:
+		cause = fmt.Errorf("%w: %w", api.ErrMarkedForDeletion, cause)
+		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: operation, Err: cause, RetryAfter: markedRetryAfter}
+	}
+	return &cloudapi.Error{Class: cloudapi.ClassOfStatus(status), Operation: operation, Err: cause}
 }

@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
 )
 
@@ -389,5 +390,21 @@ func TestListShrinksPagesThatAreTooLong(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A revision or a reference that is stale, and an ID that cannot be used yet, are conflicts, whatever their status: the
+// Service is not wrong.
+func TestConflictsOfNSXT(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int]cloudapi.Class{
+		500030: cloudapi.Conflict, 500045: cloudapi.Conflict, 500087: cloudapi.Conflict, 500232: cloudapi.Conflict,
+		255: cloudapi.Invalid,
+	} {
+		body := fmt.Sprintf(`{"error_code": %d, "error_message": "refused"}`, code)
+		err := policyError("PUT lb-pools", http.StatusBadRequest, []byte(body))
+		if !cloudapi.Is(err, want) || errors.Is(err, api.ErrMarkedForDeletion) != (code == 500045) {
+			t.Errorf("%d: %v", code, err)
+		}
 	}
 }

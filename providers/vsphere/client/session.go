@@ -58,6 +58,9 @@ type session struct {
 // session returns the current session, and logs in if there is none. One caller logs in at a time.
 func (c *Client) session(ctx context.Context) (*session, error) {
 	if s := c.currentSession(); s != nil {
+		// The certificate of a vCenter may be replaced during a session. While the file is not complete, the previous
+		// authorities stay.
+		_ = c.updateTransport()
 		return s, nil
 	}
 	unlock, err := c.login.Lock(ctx)

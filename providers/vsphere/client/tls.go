@@ -22,11 +22,20 @@ const (
 	idleTimeout    = 90 * time.Second
 )
 
-// caFileStamp identifies the state of the file of certificate authorities in use.
-type caFileStamp struct {
+// fileStamp identifies the state of a file in use.
+type fileStamp struct {
 	loaded  bool
 	modTime time.Time
 	size    int64
+}
+
+// stampOf returns the state of a file; "" is no file.
+func stampOf(name string) fileStamp {
+	stamp := fileStamp{loaded: true}
+	if info, err := os.Stat(name); err == nil {
+		stamp.modTime, stamp.size = info.ModTime(), info.Size()
+	}
+	return stamp
 }
 
 // updateTransport builds the transport if the file of certificate authorities has changed, unless the caller of New
@@ -35,14 +44,7 @@ func (c *Client) updateTransport() error {
 	if c.options.Transport != nil {
 		return nil
 	}
-	stamp := caFileStamp{loaded: true}
-	if name := c.options.VCenter.CAFile; name != "" {
-		info, err := os.Stat(name)
-		if err != nil {
-			return fmt.Errorf("ca-file of vCenter %s: %w", c.Name(), err)
-		}
-		stamp.modTime, stamp.size = info.ModTime(), info.Size()
-	}
+	stamp := stampOf(c.options.VCenter.CAFile)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.tls == stamp {

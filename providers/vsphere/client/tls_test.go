@@ -15,9 +15,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
 )
 
@@ -53,8 +56,8 @@ func newAuthority(t *testing.T) authority {
 	return authority{certificate, key, file}
 }
 
-// serve starts a server on 127.0.0.1 with a certificate for a name and an IP address, and returns its port.
-func (a authority) serve(t *testing.T, name, ip string) string {
+// issue returns a certificate for a name and an IP address.
+func (a authority) issue(t *testing.T, name, ip string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -68,13 +71,52 @@ func (a authority) serve(t *testing.T, name, ip string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// serve starts a server on 127.0.0.1 with a certificate for a name and an IP address, and returns its port.
+func (a authority) serve(t *testing.T, name, ip string) string {
+	t.Helper()
+	return serve(t, `{"token": "ticket"}`, &tls.Config{Certificates: []tls.Certificate{a.issue(t, name, ip)}})
+}
+
+// serve starts a server that answers every request with the same text, and returns its port.
+func serve(t *testing.T, answer string, c *tls.Config) (port string) {
+	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(`{"token": "ticket"}`))
+		_, _ = w.Write([]byte(answer))
 	}))
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	server.TLS = c
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server.URL[strings.LastIndex(server.URL, ":")+1:]
+}
+
+// serveChangeable is serve with a function that changes the authority of the certificate.
+func (a authority) serveChangeable(t *testing.T, answer string) (port string, present func(authority)) {
+	t.Helper()
+	var current atomic.Pointer[tls.Certificate]
+	present = func(a authority) {
+		certificate := a.issue(t, "vc.test", "127.0.0.1")
+		current.Store(&certificate)
+	}
+	present(a)
+	return serve(t, answer, &tls.Config{
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return &tls.Config{Certificates: []tls.Certificate{*current.Load()}, MinVersion: tls.VersionTLS12}, nil
+		},
+	}), present
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, content, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A connection to an IP address sends no server name, so that its certificate has to be compared with the address.
@@ -127,5 +169,81 @@ func TestSessionManagerIsVerifiedByItsOwnHost(t *testing.T) {
 		if (err == nil) != accepted {
 			t.Errorf("certificate for %s: error %v, want accepted %t", ip, err, accepted)
 		}
+	}
+}
+
+// The certificate of a vCenter is replaced by one of another authority, and ca-file with it. The session is from
+// before, and nobody can tell whether the vCenter still has it.
+func TestChangedAuthorityIsUsedDuringSession(t *testing.T) {
+	t.Parallel()
+	first, second := newAuthority(t), newAuthority(t)
+	port, present := first.serveChangeable(t, envelopeStart+`<FindAllByUuidResponse xmlns="urn:vim25"/>`+envelopeEnd)
+	caFile := filepath.Join(t.TempDir(), "ca.pem")
+	copyFile(t, first.file, caFile)
+	c := New(Options{VCenter: config.VCenter{Name: "vc", Server: "127.0.0.1", Port: port, CAFile: caFile},
+		Retry: cloudapi.Retry{Attempts: 1}})
+	if err := c.updateTransport(); err != nil {
+		t.Fatal(err)
+	}
+	c.current = &session{cookie: "from before"}
+	find := func() error { _, err := c.FindByUUID(t.Context(), "uuid"); return err }
+	if err := find(); err != nil {
+		t.Fatal(err)
+	}
+	present(second)
+	c.http.CloseIdleConnections()
+	if err := find(); err == nil {
+		t.Fatal("a certificate of an unknown authority is accepted")
+	}
+	copyFile(t, second.file, caFile)
+	if err := os.Chtimes(caFile, time.Time{}, time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	c.inventory.retryAt = time.Time{}
+	if err := find(); err != nil {
+		t.Errorf("with the other authority: %v", err)
+	}
+	// A file that is missing for a moment ends nothing.
+	if err := os.Remove(caFile); err != nil {
+		t.Fatal(err)
+	}
+	if err := find(); err != nil {
+		t.Errorf("without the file: %v", err)
+	}
+}
+
+// The certificate of an NSX-T manager is replaced by one of another authority.
+func TestChangedAuthorityOfNSXTIsUsed(t *testing.T) {
+	t.Parallel()
+	first, second := newAuthority(t), newAuthority(t)
+	port, present := first.serveChangeable(t, `{"results": []}`)
+	caFile := filepath.Join(t.TempDir(), "ca.pem")
+	copyFile(t, first.file, caFile)
+	p, err := NewPolicy(PolicyOptions{NSX: config.NSX{Host: "127.0.0.1:" + port, CAFile: caFile, User: "u", Password: "p"},
+		Retry: cloudapi.Retry{Attempts: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func() error { _, err := p.List(t.Context(), api.LBPools); return err }
+	if err := list(); err != nil {
+		t.Fatal(err)
+	}
+	present(second)
+	p.http.CloseIdleConnections()
+	if err := list(); err == nil {
+		t.Fatal("a certificate of an unknown authority is accepted")
+	}
+	copyFile(t, second.file, caFile)
+	if err := os.Chtimes(caFile, time.Time{}, time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if err := list(); err != nil {
+		t.Errorf("with the other authority: %v", err)
+	}
+	if err := os.Remove(caFile); err != nil {
+		t.Fatal(err)
+	}
+	if err := list(); err != nil {
+		t.Errorf("without the file: %v", err)
 	}
 }

@@ -63,7 +63,7 @@ func accessRows(prefix string) []row {
 		{"datacenters", "list", "all", "The datacenters with nodes: names, which may contain * and ?, paths such as " +
 			"/folder/dc, or references such as Datacenter:datacenter-3. Other machines are not nodes of this cluster."},
 		{"soap-roundtrip-count", "integer", "", "Has no effect: failed calls are retried by the class of their error."},
-		{"ca-file", "path", "the system's", "Certificate authorities to trust, in PEM format. Read again at each login."},
+		{"ca-file", "path", "the system's", "Certificate authorities to trust, in PEM format. Read again when it changes."},
 		{"thumbprint", "hexadecimal", "", "The SHA-1 or SHA-256 thumbprint of a certificate to accept in addition."},
 		{"secret-name", "string", "", "A Secret with the keys SERVER.username and SERVER.password. It is read at each " +
 			"login; the manager needs permission to get it, and no other permission for Secrets."},
@@ -100,7 +100,8 @@ func nsxKeys() []provider.ConfigKey {
 		row{"password", secretType, "", "The password."},
 		row{"remote-auth", "bool", "false", "Logs in as a user of VMware Identity Manager."},
 		row{"insecure-flag", "bool", "false", "Accepts every certificate, which lets anyone on the way read the password."},
-		row{"ca-file", "path", "the system's", "Certificate authorities to trust, in PEM format."},
+		row{"ca-file", "path", "the system's",
+			"Certificate authorities to trust, in PEM format. Read again when it changes."},
 		row{"client-auth-cert-file", "path", "", "The certificate of a principal identity, in PEM format, instead of a " +
 			"user." + pair},
 		row{"client-auth-key-file", "path", "", "The private key of that certificate." + pair},

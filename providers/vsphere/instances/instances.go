@@ -224,7 +224,7 @@ func (s *Source) proveDeleted(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	seen, known := s.findObject(vcenter, id)
+	objects := s.findObjects(vcenter, id)
 	for _, uuid := range []string{id, names.SwapUUID(id)} {
 		refs, err := s.options.API.FindByUUID(ctx, uuid)
 		if err != nil {
@@ -234,10 +234,18 @@ func (s *Source) proveDeleted(ctx context.Context, id string) error {
 			return s.checkOutOfScope(ctx, id, refs)
 		}
 	}
-	if !known {
-		return nil
+	for _, object := range objects {
+		if err := s.proveObjectDeleted(ctx, id, object); err != nil {
+			return err
+		}
 	}
-	machines, err := s.options.API.ReadMachines(ctx, []api.Ref{seen})
+	return nil
+}
+
+// proveObjectDeleted returns nil if an object does not exist or is that of another machine, and an error if it may be
+// the machine with that UUID.
+func (s *Source) proveObjectDeleted(ctx context.Context, id string, object api.Ref) error {
+	machines, err := s.options.API.ReadMachines(ctx, []api.Ref{object})
 	switch {
 	case cloudapi.Is(err, cloudapi.NotFound):
 		return nil
@@ -247,7 +255,7 @@ func (s *Source) proveDeleted(ctx context.Context, id string) error {
 		return nil // Its UUID was changed: the node's machine does not exist.
 	}
 	return uncertainError(cloudapi.Unavailable, "machine %s (%s) exists in vCenter %s and cannot be read: check its "+
-		"host, and that the account has the permission System.Read for it", id, seen.Value, s.options.Name)
+		"host, and that the account has the permission System.Read for it", id, object.Value, s.options.Name)
 }
 
 // keepError is the error of a machine that does not exist and whose node stays.
@@ -256,31 +264,34 @@ func (s *Source) keepError(machine string) error {
 		"environment variable SKIP_NODE_DELETION is set", machine, s.options.Name)
 }
 
-// findObject returns the object of the machine with that UUID in this vCenter: that of the last collection, or that in
-// the label of its Node if this process has not collected it.
-func (s *Source) findObject(vcenter, id string) (api.Ref, bool) {
+// findObjects returns the objects that may be the machine with that UUID in this vCenter: that of the last collection,
+// or else those in the labels of its Nodes. A kubelet can register its Node with the UUID of another one and with any
+// label, so that one label alone proves nothing.
+func (s *Source) findObjects(vcenter, id string) []api.Ref {
 	swapped := names.SwapUUID(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, uuid := range []string{id, swapped} {
 		if seen, known := s.seen[uuid]; known {
-			return seen, true
+			return []api.Ref{seen}
 		}
 	}
 	all, err := s.options.Nodes.All()
 	if err != nil {
-		return api.Ref{}, false // There is no cluster: nothing is deleted.
+		return nil // There is no cluster: nothing is deleted.
 	}
+	var objects []api.Ref
 	for _, node := range all {
 		if uuid, err := s.providerIDs.Parse(node.Spec.ProviderID); err != nil || uuid != id && uuid != swapped {
 			continue
 		}
 		labelVCenter, object := names.ParseMachineLabel(node.Labels[names.MachineLabel])
-		if labelVCenter != "" && labelVCenter == vcenter {
-			return api.Ref{Type: api.TypeMachine, Value: object}, true
+		if ref := (api.Ref{Type: api.TypeMachine, Value: object}); labelVCenter != "" && labelVCenter == vcenter &&
+			!slices.Contains(objects, ref) {
+			objects = append(objects, ref)
 		}
 	}
-	return api.Ref{}, false
+	return objects
 }
 
 // checkOutOfScope returns an error for machines that only the search index has, unless all of them are templates.

@@ -407,7 +407,7 @@ func (s *Source) collect(ctx context.Context, inventory api.Inventory, wanted cl
 	s.mu.Lock()
 	for uuid, sameUUID := range found.byUUID {
 		found.byUUID[uuid] = preferRunning(sameUUID)
-		s.seen[uuid] = sameUUID[0].Ref
+		s.seen[uuid] = found.byUUID[uuid][0].Ref
 		delete(s.absent, uuid)
 		delete(s.absent, names.SwapUUID(uuid))
 		machines = append(machines, found.byUUID[uuid]...)

@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -74,25 +75,42 @@ func (d *differ) allocationRef(pool string, action plan.Action) plan.Ref {
 // allocationName returns the name of an allocation in plans and in the inventory.
 func allocationName(balancer, pool string) string { return balancer + " in " + pool }
 
-// allocationCreate is the change that allocates an address. An allocation of the same ID without an address yet is that
-// of an earlier run: its path is returned.
+// allocationCreate is the change that allocates an address. An allocation without an address yet that requests the same
+// is that of an earlier run: its path is returned.
 func (d *differ) allocationCreate() (change plan.Change, existing string) {
-	id := d.owner.objectID(partAllocation, d.want.Pool)
+	parts := []string{partAllocation, d.want.Pool}
 	if d.want.IP != "" {
-		id = d.owner.objectID(partAllocation, d.want.Pool, d.want.IP)
+		parts = append(parts, d.want.IP)
 	}
-	path := api.Allocations(d.want.Pool) + "/" + id
-	i := slices.IndexFunc(d.have.Allocations, func(a api.IPAllocation) bool { return a.Path == path && a.Address == "" })
-	want := api.IPAllocation{AllocationIP: d.want.IP, Pool: d.want.Pool}
-	want.Path, want.Tags = path, setTags(nil, d.owner.tags(nil))
-	step := allocationCreation{want: want}
+	i := slices.IndexFunc(d.have.Allocations, func(a api.IPAllocation) bool {
+		return a.Address == "" && a.Pool == d.want.Pool && a.AllocationIP == d.want.IP
+	})
+	step := allocationCreation{want: api.IPAllocation{AllocationIP: d.want.IP, Pool: d.want.Pool}}
+	taken := d.have.Deleted
 	if i >= 0 {
-		step.exists, step.failed, existing = true, d.have.Allocations[i].Failed, path
+		existing = d.have.Allocations[i].Path
+		step.exists = !d.have.Allocations[i].Failed
 	}
+	if existing != "" && !step.exists {
+		step.failed, taken = existing, withPath(taken, existing)
+	}
+	step.want.Path = d.owner.newPath(taken, api.Allocations(d.want.Pool), parts...)
+	if step.exists {
+		step.want.Path = existing
+	}
+	step.want.Tags = setTags(nil, d.owner.tags(nil))
+	want := step.want
 	change = allocationKind.Create(&want)
 	change.Ref, change.Step = d.allocationRef(want.Pool, plan.Create), step
 	d.declareAddress(&change)
 	return change, existing
+}
+
+// withPath returns the paths and another one.
+func withPath(paths map[string]bool, path string) map[string]bool {
+	out := map[string]bool{path: true}
+	maps.Copy(out, paths)
+	return out
 }
 
 // allocationDelete is the change that returns an address to its pool.
@@ -129,17 +147,19 @@ func (d *differ) wantedAddress() string {
 // allocationCreation allocates an address. An allocation cannot be updated: only a new one gets an address that is free
 // now.
 type allocationCreation struct {
-	want           api.IPAllocation
-	exists, failed bool
+	want api.IPAllocation
+	// exists is set if the allocation is to get its address. failed is the path of one that gets none; "" without it.
+	exists bool
+	failed string
 }
 
 // Do implements plan.Step.
 func (s allocationCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	if s.exists && !s.failed {
+	if s.exists {
 		return nil
 	}
-	if s.failed {
-		if err := w.deleteAllocation(ctx, s.want.Pool, s.want.Path); err != nil {
+	if s.failed != "" {
+		if err := w.deleteAllocation(ctx, s.want.Pool, s.failed); err != nil {
 			return err
 		}
 	}

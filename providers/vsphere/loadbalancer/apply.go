@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,8 @@ const (
 	allocationPoll = time.Second
 	// allocationTimeout bounds them.
 	allocationTimeout = 30 * time.Second
+	// serviceAttempts bounds the IDs that are tried for a load balancer service.
+	serviceAttempts = 10
 )
 
 var errDeleted = errors.New("the object was deleted in the meantime")
@@ -35,6 +38,9 @@ func (c *collection[T, P]) put(ctx context.Context, path string, object T) (T, e
 		object, err = api.ParseObject[T, P](reply)
 	}
 	if err != nil {
+		if errors.Is(err, api.ErrMarkedForDeletion) {
+			c.deleted.record(path) // The next plan has another path.
+		}
 		// The outcome may be unknown, or the revision was stale.
 		c.table.Invalidate()
 		return object, err
@@ -67,6 +73,7 @@ func (c *collection[T, P]) remove(ctx context.Context, path string) error {
 		return err
 	}
 	c.table.Delete(path)
+	c.deleted.record(path)
 	return nil
 }
 
@@ -77,13 +84,19 @@ type writer struct {
 	owner owner
 }
 
-// serviceID returns the ID of the load balancer service of the cluster.
-func (w writer) serviceID() string {
-	cluster := w.owner.key.ClusterUID
-	if cluster == "" {
-		cluster = w.owner.key.ClusterName
+// createService creates the load balancer service of the cluster.
+func (w writer) createService(ctx context.Context) (api.LBService, error) {
+	cluster := cmp.Or(w.owner.key.ClusterUID, w.owner.key.ClusterName)
+	var err error
+	for range serviceAttempts {
+		path := freePath(w.store.deleted.paths(), api.LBServices, cluster, partService, w.config.Tier1Path)
+		var created api.LBService
+		created, err = w.store.services.put(ctx, path, newService(w.config, w.owner))
+		if !errors.Is(err, api.ErrMarkedForDeletion) {
+			return created, err
+		}
 	}
-	return names.ObjectID(cluster, partService, w.config.Tier1Path)
+	return api.LBService{}, err
 }
 
 // newService returns the load balancer service of the cluster, as it is created.
@@ -109,7 +122,7 @@ func (w writer) holdService(ctx context.Context) (path string, release func(), e
 		return "", nil, err
 	}
 	if service == nil {
-		created, err := w.store.services.put(ctx, api.LBServices+"/"+w.serviceID(), newService(w.config, w.owner))
+		created, err := w.createService(ctx)
 		if err != nil {
 			return "", nil, err
 		}

@@ -36,8 +36,17 @@ const (
 // classInternal is the class of Services with the portable scheme internal.
 const classInternal = string(intent.Internal)
 
-// SharedState has the pools and profiles of the configuration, by display name.
+// The resource types of application profiles.
+const (
+	profileTCP = "LBFastTcpProfile"
+	profileUDP = "LBFastUdpProfile"
+)
+
+// SharedState has the IDs of pools by display name, and the paths of profiles by profileKey.
 type SharedState struct{ Pools, Profiles map[string][]string }
+
+// profileKey identifies a profile in SharedState: profiles of different types may have one name.
+func profileKey(resourceType, name string) string { return resourceType + " " + name }
 
 // Desired are the objects that should exist for one Service.
 type Desired struct {
@@ -98,25 +107,15 @@ func newDesired(
 	d.Options = annotation.Read(in, &problems)
 	d.Class = classOf(cfg, in, d.Options, &problems)
 	class := cfg.Classes[d.Class]
-	var errs []error
-	resolve := func(n config.Named, byName map[string][]string, key string) string {
-		if n.IsZero() {
-			return ""
-		}
-		id, err := resolveName(n, byName, key)
+	resolve := func(n config.Named, found []string, key string) string {
+		id, err := resolveName(n, found, key)
 		if err != nil {
-			errs = append(errs, err)
+			problems.Add(names.ClassAnnotation, d.Class, err.Error())
 		}
 		return id
 	}
-	d.Pool = resolve(class.Pool, shared.Pools, "ip-pool-name")
-	profiles := map[v1.Protocol]string{
-		v1.ProtocolTCP: resolve(class.TCP, shared.Profiles, "tcp-app-profile-name"),
-		v1.ProtocolUDP: resolve(class.UDP, shared.Profiles, "udp-app-profile-name"),
-	}
-	for _, err := range errs {
-		problems.Add(names.ClassAnnotation, d.Class, err.Error())
-	}
+	d.Pool = resolve(class.Pool, shared.Pools[class.Pool.Name], "ip-pool-name")
+	profiles := resolveProfiles(class, in.Ports, shared, resolve)
 	d.IP = staticAddress(in, &problems)
 	d.HasHealthCheck = in.HealthCheck != intent.HealthCheck{}
 	for _, p := range in.Ports {
@@ -144,12 +143,31 @@ func classOf(cfg config.LoadBalancing, in intent.Service, o annotation.Options, 
 	return name
 }
 
-// resolveName returns the ID or path of an object that the configuration references.
-func resolveName(n config.Named, byName map[string][]string, key string) (string, error) {
-	if n.ID != "" {
+// resolveProfiles returns the paths of the application profiles that the ports need.
+func resolveProfiles(class config.Class, ports []intent.Port, shared SharedState,
+	resolve func(n config.Named, found []string, key string) string,
+) map[v1.Protocol]string {
+	profiles := map[v1.Protocol]string{}
+	for _, p := range ports {
+		if _, resolved := profiles[p.Protocol]; resolved {
+			continue
+		}
+		n, resourceType, key := class.TCP, profileTCP, "tcp-app-profile-name"
+		if p.Protocol == v1.ProtocolUDP {
+			n, resourceType, key = class.UDP, profileUDP, "udp-app-profile-name"
+		}
+		profiles[p.Protocol] = resolve(n, shared.Profiles[profileKey(resourceType, n.Name)], key)
+	}
+	return profiles
+}
+
+// resolveName returns the ID or path of an object that the configuration references: the only one of those with its
+// name, "" without a reference.
+func resolveName(n config.Named, found []string, key string) (string, error) {
+	if n.ID != "" || n.IsZero() {
 		return n.ID, nil
 	}
-	switch found := byName[n.Name]; len(found) {
+	switch len(found) {
 	case 1:
 		return found[0], nil
 	case 0:

@@ -47,7 +47,13 @@ func (d *differ) ensure() {
 	for _, port := range d.want.Ports {
 		monitor, created := d.ensureMonitor(port)
 		pool, poolCreated := d.ensurePool(port, monitor, created)
-		group, groupCreated := d.ensureGroup(port)
+		var group string
+		var groupCreated []plan.Ref
+		if change, refused := d.refuseRanges(port); refused {
+			d.plan.Add(change)
+		} else {
+			group, groupCreated = d.ensureGroup(port)
+		}
 		used[monitor], used[pool], used[group], used[d.firstServer(port.Name).Path] = true, true, true, true
 		after := slices.Concat(base, poolCreated, groupCreated)
 		if change, ok := d.ensureServer(port, pool, group, address, after); ok {

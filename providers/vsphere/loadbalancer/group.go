@@ -44,7 +44,7 @@ func (d *differ) ensureGroup(port Port) (path string, created []plan.Ref) {
 		return have.Path, nil
 	}
 	want.DisplayName, want.Tags = d.name(), setTags(nil, tags)
-	path = api.Groups + "/" + d.owner.objectID(partGroup, port.Name)
+	path = d.owner.newPath(d.have.Deleted, api.Groups, partGroup, port.Name)
 	creation := groupKind.create(d, path, want)
 	if d.firstServer(port.Name).Path != "" {
 		// It only serves a restriction of a virtual server that exists.

@@ -7,6 +7,7 @@
 //
 //   - owner.go: the tags and IDs in NSX-T, and which objects are ours;
 //   - desired.go: the objects that should exist;
+//   - deletions.go: the IDs that new objects cannot have yet;
 //   - store.go and observe.go: the snapshot, and the existing objects of a Service;
 //   - apply.go, record.go, disruption.go, differ.go and object.go: what the changes of all kinds of objects use;
 //   - address.go, service.go, monitor.go, server.go, group.go and pool.go: a kind of object each, with its fields, its

@@ -42,7 +42,7 @@ func (d *differ) ensureMonitor(port Port) (path string, created []plan.Ref) {
 		setDefaults(&want, func(string) bool { return true })
 		want.DisplayName = names.MonitorDisplay(d.name(), int32(want.MonitorPort)) //nolint:gosec // a port
 		want.Tags = setTags(nil, tags)
-		path = api.LBMonitors + "/" + d.owner.objectID(partMonitor, port.Name, want.ResourceType)
+		path = d.owner.newPath(d.have.Deleted, api.LBMonitors, partMonitor, port.Name, want.ResourceType)
 		creation := monitorKind.create(d, path, want)
 		d.plan.Add(creation)
 		return path, []plan.Ref{creation.Ref}

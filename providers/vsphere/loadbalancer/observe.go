@@ -33,6 +33,8 @@ type Observed struct {
 	Pools       []api.LBPool
 	Monitors    []api.LBMonitor
 	Groups      []api.Group
+	// Deleted are the paths of deleted objects that new ones cannot have yet.
+	Deleted map[string]bool
 }
 
 // reader reads the objects of all Services. It is safe for concurrent use.
@@ -47,14 +49,16 @@ type reader struct {
 func newReader(client api.NSXT, cfg config.LoadBalancing, c clock.PassiveClock) *reader {
 	return &reader{
 		config: cfg, app: cmp.Or(cfg.Tags[names.TagOwner], names.App), store: newStore(client, c),
-		poolsByName:    namesOf(client, c, api.IPPools, func(r api.Resource) string { return r.ID }),
-		profilesByName: namesOf(client, c, api.LBAppProfiles, func(r api.Resource) string { return r.Path }),
+		poolsByName: namesOf(client, c, api.IPPools, func(r api.Resource) (key, value string) { return r.DisplayName, r.ID }),
+		profilesByName: namesOf(client, c, api.LBAppProfiles, func(r api.Resource) (key, value string) {
+			return profileKey(r.ResourceType, r.DisplayName), r.Path
+		}),
 	}
 }
 
-// namesOf returns the values of the objects of a collection by display name.
+// namesOf returns the values of the objects of a collection by key.
 func namesOf(
-	client api.NSXT, c clock.PassiveClock, path string, value func(api.Resource) string,
+	client api.NSXT, c clock.PassiveClock, path string, entry func(api.Resource) (key, value string),
 ) *snapshot.Value[map[string][]string] {
 	return snapshot.NewValue(snapshot.ValueOptions[map[string][]string]{Clock: c, MaxAge: namesAge,
 		Read: func(ctx context.Context) (map[string][]string, error) {
@@ -68,7 +72,8 @@ func namesOf(
 				if err := json.Unmarshal(document, &r); err != nil {
 					return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: "List", Err: err}
 				}
-				out[r.DisplayName] = append(out[r.DisplayName], value(r))
+				key, value := entry(r)
+				out[key] = append(out[key], value)
 			}
 			return out, nil
 		}})
@@ -111,6 +116,7 @@ func (r *reader) observe(ctx context.Context, request lbcommon.Request[Desired])
 	}
 	key, tag := request.Key, serviceTag(request.Key)
 	have := Observed{
+		Deleted: r.store.deleted.paths(),
 		Servers: r.store.servers.lookup(tag), Pools: r.store.pools.lookup(tag), Monitors: r.store.monitors.lookup(tag),
 		Groups: r.store.groups.lookup(tag),
 	}
@@ -152,7 +158,8 @@ func (r *reader) configuredPools(ctx context.Context) ([]string, error) {
 	}
 	var pools []string
 	for _, class := range r.config.Classes {
-		if pool, err := resolveName(class.Pool, shared.Pools, "ip-pool-name"); err == nil {
+		pool, err := resolveName(class.Pool, shared.Pools[class.Pool.Name], "ip-pool-name")
+		if err == nil && pool != "" {
 			pools = append(pools, pool)
 		}
 	}

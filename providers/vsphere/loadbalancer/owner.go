@@ -72,12 +72,25 @@ func (o owner) mayOwn(r api.Resource) bool {
 }
 
 // objectID returns the ID of an object of the Service.
-func (o owner) objectID(parts ...string) string {
+func (o owner) objectID(parts ...string) string { return names.ObjectID(o.idParts(parts)...) }
+
+// idParts returns the parts of the ID of an object.
+func (o owner) idParts(parts []string) []string {
 	id := string(o.key.UID)
 	if id == "" {
 		id = o.key.ClusterName + "/" + serviceTag(o.key)
 	}
-	return names.ObjectID(append([]string{id}, parts...)...)
+	return append([]string{id}, parts...)
+}
+
+// newPath returns the path of a new object of the Service in a collection. It is none of those that are taken.
+func (o owner) newPath(taken map[string]bool, collection string, parts ...string) string {
+	return freePath(taken, collection, o.idParts(parts)...)
+}
+
+// freePath returns the first path of these parts that is not taken.
+func freePath(taken map[string]bool, collection string, parts ...string) string {
+	return collection + "/" + names.FreeID(func(id string) bool { return taken[collection+"/"+id] }, parts...)
 }
 
 // tags returns the tags of an object of the Service.

@@ -60,9 +60,7 @@ func showSNAT(s *api.SNAT) string {
 // ensurePool plans the pool of a port. It returns its path, and the change that creates it.
 func (d *differ) ensurePool(port Port, monitor string, after []plan.Ref) (path string, created []plan.Ref) {
 	tags := d.owner.tags(map[string]string{names.TagPort: port.Name})
-	i := slices.IndexFunc(d.have.Pools, func(p api.LBPool) bool {
-		return p.Tag(names.TagPort) == port.Name && p.Path == cmp.Or(d.firstServer(port.Name).PoolPath, p.Path)
-	})
+	i := d.poolIndex(port.Name)
 	if i < 0 {
 		return d.poolCreate(port, monitor, tags, after)
 	}
@@ -77,6 +75,24 @@ func (d *differ) ensurePool(port Port, monitor string, after []plan.Ref) (path s
 		d.plan.Add(update)
 	}
 	return have.Path, nil
+}
+
+// poolIndex returns the index of the pool of a port, -1 for none: that of its virtual server, or else another one, as
+// where a user gave the virtual server a pool of their own.
+func (d *differ) poolIndex(port string) int {
+	found := -1
+	for i, p := range d.have.Pools {
+		if p.Tag(names.TagPort) != port {
+			continue
+		}
+		if p.Path == d.firstServer(port).PoolPath {
+			return i
+		}
+		if found < 0 {
+			found = i
+		}
+	}
+	return found
 }
 
 // algorithm returns the algorithm of a pool that exists: one that a user has set in NSX-T stays without an annotation.
@@ -110,7 +126,7 @@ func (d *differ) poolCreate(port Port, monitor string, tags map[string]string, a
 		want.ActiveMonitorPaths = append(want.ActiveMonitorPaths, monitor)
 	}
 	want.DisplayName, want.Tags = d.name(), setTags(nil, tags)
-	path := api.LBPools + "/" + d.owner.objectID(partPool, port.Name)
+	path := d.owner.newPath(d.have.Deleted, api.LBPools, partPool, port.Name)
 	creation := poolKind.create(d, path, want)
 	creation.Fields, creation.After = append(creation.Fields, memberKind.Create(&want).Fields...), after
 	d.plan.Add(creation)

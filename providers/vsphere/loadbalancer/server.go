@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
@@ -104,12 +106,40 @@ func (d *differ) restricts(v api.LBVirtualServer) bool {
 	})
 }
 
+// refuseRanges returns the change to the source ranges of a port that would replace an access list of a user: a virtual
+// server has only one. It is planned, so that it is held like any other, and fails.
+func (d *differ) refuseRanges(port Port) (change plan.Change, refused bool) {
+	server := d.firstServer(port.Name)
+	list := server.AccessListControl
+	if len(port.Ranges) == 0 || list == nil || !list.Enabled || d.restricts(server) {
+		return plan.Change{}, false
+	}
+	change = serverKind.named(d, plan.Change{
+		Ref: plan.Ref{Kind: kindServer, Name: port.Name, Action: plan.Update}, ID: server.Path,
+		Fields: []plan.Field{{Name: fieldAccess, Before: showAccess(list), After: plan.ShowSet(port.Ranges)}},
+	})
+	change.Name += " access list" // The virtual server may have other changes.
+	closesServer.Declare(&change)
+	change.Step = rangesRefusal{port.Name, list.GroupPath}
+	return change, true
+}
+
+// rangesRefusal refuses source ranges.
+type rangesRefusal struct{ port, group string }
+
+// Do implements plan.Step.
+func (s rangesRefusal) Do(context.Context, writer, *plan.Handles) error {
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "PUT lb-virtual-servers",
+		Err: fmt.Errorf("port %s: its virtual server has an access list that was made in NSX-T, with the group %s: remove "+
+			"it there, or remove %s and the annotations with source ranges", s.port, s.group, intent.FieldSourceRanges)}
+}
+
 func (d *differ) serverCreate(port Port, want api.LBVirtualServer, after []plan.Ref) plan.Change {
 	want.Enabled, want.Ports, want.DisplayName = true, []string{fmt.Sprint(port.Port)}, d.name()
 	if len(d.have.Servers) == 0 && port.Name == d.want.Ports[0].Name {
 		want.Tags = setTags(want.Tags, map[string]string{names.TagApplied: d.want.record().Encode()})
 	}
-	creation := serverKind.create(d, api.LBVirtualServers+"/"+d.owner.objectID(partServer, port.Name), want)
+	creation := serverKind.create(d, d.owner.newPath(d.have.Deleted, api.LBVirtualServers, partServer, port.Name), want)
 	if step, ok := creation.Step.(objectCreation[api.LBVirtualServer, *api.LBVirtualServer]); ok {
 		creation.Step = serverCreation{step}
 	}

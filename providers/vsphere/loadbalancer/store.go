@@ -26,13 +26,15 @@ type collection[T any, P api.NSXObject[T]] struct {
 	api   api.NSXT
 	path  string
 	table *snapshot.Table[T]
+	// deleted has the paths of deleted objects of all collections.
+	deleted *deletions
 	// writing serializes the writes of each object: each needs the revision of the one before.
 	writing locks.KeyedMutex
 }
 
-func newCollection[T any, P api.NSXObject[T]](client api.NSXT, state *snapshot.Store, path string) *collection[T, P] {
-	c := &collection[T, P]{api: client, path: path}
-	c.table = snapshot.NewTable(state, snapshot.Kind[T]{
+func newCollection[T any, P api.NSXObject[T]](s *store, path string) *collection[T, P] {
+	c := &collection[T, P]{api: s.api, path: path, deleted: s.deleted}
+	c.table = snapshot.NewTable(s.state, snapshot.Kind[T]{
 		ID: func(object T) string { return resourceOf(object).Path }, MaxAge: snapshotAge, List: c.list,
 		Index: func(object T) []string { return []string{resourceOf(object).Tag(names.TagService)} },
 	})
@@ -79,6 +81,7 @@ func (c *collection[T, P]) lookup(service string) []T { return c.table.Lookup(se
 type store struct {
 	api      api.NSXT
 	state    *snapshot.Store
+	deleted  *deletions
 	services *collection[api.LBService, *api.LBService]
 	servers  *collection[api.LBVirtualServer, *api.LBVirtualServer]
 	pools    *collection[api.LBPool, *api.LBPool]
@@ -98,16 +101,16 @@ type store struct {
 }
 
 func newStore(client api.NSXT, c clock.PassiveClock) *store {
-	state := snapshot.NewStore(c)
-	return &store{
-		api: client, state: state,
-		services: newCollection[api.LBService](client, state, api.LBServices),
-		servers:  newCollection[api.LBVirtualServer](client, state, api.LBVirtualServers),
-		pools:    newCollection[api.LBPool](client, state, api.LBPools),
-		monitors: newCollection[api.LBMonitor](client, state, api.LBMonitors),
-		groups:   newCollection[api.Group](client, state, api.Groups),
-		byPool:   map[string]*collection[api.IPAllocation, *api.IPAllocation]{}, addresses: map[string]string{},
+	s := &store{
+		api: client, state: snapshot.NewStore(c), deleted: newDeletions(c),
+		byPool: map[string]*collection[api.IPAllocation, *api.IPAllocation]{}, addresses: map[string]string{},
 	}
+	s.services = newCollection[api.LBService](s, api.LBServices)
+	s.servers = newCollection[api.LBVirtualServer](s, api.LBVirtualServers)
+	s.pools = newCollection[api.LBPool](s, api.LBPools)
+	s.monitors = newCollection[api.LBMonitor](s, api.LBMonitors)
+	s.groups = newCollection[api.Group](s, api.Groups)
+	return s
 }
 
 // refresh reads all collections that are not fresh; with reread set, all.
@@ -127,7 +130,7 @@ func (s *store) allocations(pool string) *collection[api.IPAllocation, *api.IPAl
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byPool[pool] == nil {
-		s.byPool[pool] = newCollection[api.IPAllocation](s.api, s.state, api.Allocations(pool))
+		s.byPool[pool] = newCollection[api.IPAllocation](s, api.Allocations(pool))
 	}
 	return s.byPool[pool]
 }

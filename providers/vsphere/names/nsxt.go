@@ -2,6 +2,8 @@ package names
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 
 	"github.com/google/uuid"
 )
@@ -71,8 +73,18 @@ func ObjectID(parts ...string) string {
 	return uuid.NewSHA1(objectSpace, fmt.Appendf(nil, "%q", parts)).String()
 }
 
-// RouteID returns the ID of the static route to a destination in a cluster.
-func RouteID(cluster, destination string) string { return ObjectID("route", cluster, destination) }
+// FreeID returns the first ID of the parts that is not taken: that of the parts alone, or else one with a number. NSX-T
+// does not accept the ID of an object that was deleted a few minutes ago.
+func FreeID(isTaken func(id string) bool, parts ...string) string {
+	id := ObjectID(parts...)
+	for n := 2; isTaken(id); n++ {
+		id = ObjectID(append(slices.Clone(parts), strconv.Itoa(n))...)
+	}
+	return id
+}
+
+// RouteParts are the parts of the ID of the static route to a destination in a cluster.
+func RouteParts(cluster, destination string) []string { return []string{"route", cluster, destination} }
 
 // RouteDisplay returns the display name of a static route.
 func RouteDisplay(cluster, node, destination string) string {

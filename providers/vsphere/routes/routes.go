@@ -2,7 +2,9 @@
 package routes
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -15,6 +17,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
+
+// maxIDs bounds the IDs that are tried for a route.
+const maxIDs = 10
 
 // Options configure NewSource.
 type Options struct {
@@ -134,10 +139,8 @@ func (s *Source) isOwned(cluster string, r api.StaticRoute, index *common.NodeIn
 
 // routeID returns the ID of the static route to a destination.
 func (s *Source) routeID(cluster, destination string) string {
-	if uid := s.options.ClusterUID(); uid != "" {
-		cluster = uid
-	}
-	return names.RouteID(cluster, destination)
+	cluster = cmp.Or(s.options.ClusterUID(), cluster)
+	return names.ObjectID(names.RouteParts(cluster, destination)...)
 }
 
 // nextHop returns the first internal address of a Node in the family of the destination, or else the first external
@@ -203,8 +206,7 @@ func (s *Source) create(ctx context.Context, cluster string, r common.Route, ind
 	if uid := s.options.ClusterUID(); uid != "" {
 		want.Tags = append(want.Tags, api.NSXTag{Scope: names.TagClusterUID, Tag: uid})
 	}
-	path := api.StaticRoutes(s.options.RouterPath) + "/" + s.routeID(cluster, r.Destination)
-	err = s.put(ctx, path, want)
+	path, err := s.putNew(ctx, cluster, want)
 	if !cloudapi.Is(err, cloudapi.Conflict) {
 		return err
 	}
@@ -220,6 +222,22 @@ func (s *Source) create(ctx context.Context, cluster string, r common.Route, ind
 		}
 	}
 	return err
+}
+
+// putNew creates a route, and returns its path. A route to the same destination that was deleted a short time ago still
+// has its ID.
+func (s *Source) putNew(ctx context.Context, cluster string, want api.StaticRoute) (path string, err error) {
+	parts := names.RouteParts(cmp.Or(s.options.ClusterUID(), cluster), want.Network)
+	marked := map[string]bool{}
+	for range maxIDs {
+		id := names.FreeID(func(id string) bool { return marked[id] }, parts...)
+		path = api.StaticRoutes(s.options.RouterPath) + "/" + id
+		if err = s.put(ctx, path, want); !errors.Is(err, api.ErrMarkedForDeletion) {
+			return path, err
+		}
+		marked[id] = true
+	}
+	return path, err
 }
 
 func (s *Source) put(ctx context.Context, path string, r api.StaticRoute) error {

@@ -54,8 +54,7 @@ func table(o *Options) intent.Table {
 		Doc: "The section [LoadBalancerClass \"NAME\"] of vsphere.conf with the pool of the address and the application " +
 			"profiles. Changing it on a live Service gives the load balancer an address of the other pool, so that clients " +
 			"must follow.",
-		Empty: intent.EmptyRefused,
-		Set:   intent.Store(&o.Class, func(value string) (string, error) { return value, nil }),
+		Set: intent.Store(&o.Class, func(value string) (string, error) { return value, nil }),
 	}}
 }
 

@@ -202,6 +202,10 @@ func (m *Manager) store(path, collection string, k kind, d document) (document, 
 		return nil, invalid(500012, "The path=[%s] is invalid", parent)
 	}
 	before, exists := m.objects[path]
+	if m.options.Clock.Now().Before(m.purgedAt[path]) {
+		return nil, invalid(500045, "An object with the same path=[%s] is marked for deletion. Use another path, or "+
+			"wait for the purge cycle.", path)
+	}
 	if exists && collectionOf(path) == "ip-allocations" {
 		return shown(before), nil // An allocation cannot be updated: a request for an existing one does nothing.
 	}
@@ -270,7 +274,6 @@ func (m *Manager) remove(path string) *apiError {
 		return invalid(500030, "The object path=[%s] cannot be deleted as either it has children or it is being referenced "+
 			"by other objects path=[%s].", path, strings.Join(referrers, ","))
 	}
-	delete(m.objects, path)
-	delete(m.realizedAt, path)
+	m.discard(path)
 	return nil
 }

@@ -40,7 +40,12 @@ type Options struct {
 	Public netip.Prefix
 	// PageSize bounds the objects of a page; 0 means 1000, as the API does.
 	PageSize int
+	// PurgeTime is the time until the ID of a deleted object can be used again; 0 means 5 minutes, as the API does.
+	PurgeTime time.Duration
 }
+
+// defaultPurgeTime is the interval at which a manager removes objects that are marked for deletion.
+const defaultPurgeTime = 5 * time.Minute
 
 // Manager is a simulated manager. It is safe for concurrent use.
 type Manager struct {
@@ -50,8 +55,11 @@ type Manager struct {
 	objects map[string]document
 	// realizedAt is when an allocation has its address, by path.
 	realizedAt map[string]time.Time
-	pools      map[string]netip.Prefix
-	password   string
+	// purgedAt is when a deleted object is removed, by path. Until then it is only marked for deletion: no response has
+	// it, and none can be created at its path.
+	purgedAt map[string]time.Time
+	pools    map[string]netip.Prefix
+	password string
 }
 
 // document is an object of the API. Numbers are float64. Keys with the prefix "-" have the realized state, which
@@ -91,11 +99,15 @@ func New(o Options) *Manager {
 	if o.PageSize == 0 {
 		o.PageSize = 1000
 	}
+	if o.PurgeTime == 0 {
+		o.PurgeTime = defaultPurgeTime
+	}
 	if !o.Public.IsValid() {
 		o.Public = netip.MustParsePrefix("192.0.2.0/24")
 	}
 	m := &Manager{
 		options: o, objects: map[string]document{}, realizedAt: map[string]time.Time{}, password: Password,
+		purgedAt: map[string]time.Time{},
 		pools: map[string]netip.Prefix{
 			"/infra/ip-pools/" + PublicPool:   o.Public,
 			"/infra/ip-pools/" + InternalPool: netip.MustParsePrefix("10.99.0.0/24"),
@@ -134,6 +146,13 @@ func (m *Manager) put(path string, d document) document {
 	}
 	m.objects[path] = d
 	return d
+}
+
+// discard deletes an object, and marks its path until the next purge. The caller holds the lock.
+func (m *Manager) discard(path string) {
+	delete(m.objects, path)
+	delete(m.realizedAt, path)
+	m.purgedAt[path] = m.options.Clock.Now().Add(m.options.PurgeTime)
 }
 
 // cutLast splits a path at its last slash.

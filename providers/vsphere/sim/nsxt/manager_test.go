@@ -207,3 +207,20 @@ func TestInvalidDocumentsAreRefused(t *testing.T) {
 		t.Errorf("wrong password: %d", w.Code)
 	}
 }
+
+// "Intent objects are not directly deleted": a deleted object is marked, and removed by a purge that runs every five
+// minutes. Until then the creation of another one at its path is refused (error code 500045).
+func TestDeletedObjectIsPurgedLater(t *testing.T) {
+	t.Parallel()
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	m := nsxt.New(nsxt.Options{Clock: clock})
+	const pool = "/infra/lb-pools/p"
+	want(t, m, "PUT "+pool, `{}`, http.StatusOK, 0)
+	want(t, m, "DELETE "+pool, "", http.StatusOK, 0)
+	want(t, m, "GET "+pool, "", http.StatusNotFound, 600)
+	want(t, m, "DELETE "+pool, "", http.StatusNotFound, 600)
+	want(t, m, "PUT "+pool, `{}`, http.StatusBadRequest, 500045)
+	want(t, m, "PUT "+pool+"-2", `{}`, http.StatusOK, 0)
+	clock.Step(5 * time.Minute)
+	want(t, m, "PUT "+pool, `{}`, http.StatusOK, 0)
+}

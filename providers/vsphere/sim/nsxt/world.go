@@ -86,7 +86,7 @@ func (m *Manager) DeleteLoadBalancer(name string) error {
 	defer m.mu.Unlock()
 	list, err := m.serversNamed(name)
 	for _, d := range list {
-		delete(m.objects, d.text("path"))
+		m.discard(d.text("path"))
 	}
 	return err
 }
