@@ -1,0 +1,115 @@
+package loadbalancer
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+// tcp53 is a Service with one TCP port.
+func tcp53(s *v1.Service) {
+	both(s)
+	s.Spec.Ports = s.Spec.Ports[1:2]
+}
+
+// protocol returns the protocol of the listener of port 53, "" if the port is closed.
+func (r *rig) protocol() string {
+	r.t.Helper()
+	return string(r.listeners()[53].Protocol)
+}
+
+// try makes one sync that may fail.
+func (r *rig) try(svc *v1.Service) error {
+	_, err := r.manager.EnsureLoadBalancer(r.t.Context(), clusterName, svc, r.nodes)
+	return err
+}
+
+// TestPlanThatEndsLeavesNoPortClosed ends a plan, as the end of a process or another change that fails does, while the
+// deletion of a listener that another one replaces is in flight.
+func TestPlanThatEndsLeavesNoPortClosed(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	r.ensure(service(tcp53))
+	stop, cancel := context.WithCancel(t.Context())
+	r.log().Reset()
+	r.sim.Front().AfterMutations(func() {
+		if slices.ContainsFunc(r.log().Mutations(), func(c kit.Call) bool { return c.Name == "DeleteListener" }) {
+			cancel()
+		}
+	})
+	_, err := r.manager.EnsureLoadBalancer(plan.WithStop(t.Context(), stop), clusterName, service(udp), r.nodes)
+	if stop.Err() == nil {
+		t.Fatal("nothing is replaced")
+	}
+	if err == nil {
+		t.Error("the plan does not end")
+	}
+	if got := r.protocol(); got != "UDP" {
+		t.Errorf("the listener is %q, want UDP", got)
+	}
+}
+
+// TestListenerComesBackIfItsSuccessorIsRefusedLater replaces a listener. AWS is busy when the next one is created, for
+// longer than the call is repeated, and refuses it later.
+func TestListenerComesBackIfItsSuccessorIsRefusedLater(t *testing.T) {
+	create := func(kind kit.FaultKind, times int) kit.Fault {
+		return kit.Fault{Kind: kind, Operation: "CreateListener", Times: times}
+	}
+	busy := func(t *testing.T) *rig {
+		r := newRig(t, sim.Options{})
+		r.ensure(service(tcp53))
+		r.sim.Front().SetFaults(create(kit.FaultThrottle, kit.Always))
+		if r.try(service(udp)) == nil || r.protocol() != "" {
+			t.Fatal("AWS is not busy")
+		}
+		return r
+	}
+	t.Run("refused", func(t *testing.T) {
+		r := busy(t)
+		r.sim.Front().SetFaults(create(kit.FaultDenied, 1))
+		if r.try(service(udp)) == nil {
+			t.Error("nothing is refused")
+		}
+		if got := r.protocol(); got != "TCP" {
+			t.Errorf("the listener is %q, want TCP", got)
+		}
+		r.sim.Front().SetFaults()
+		r.clock.Step(time.Minute)
+		r.ensure(service(udp))
+		if got := r.protocol(); got != "UDP" {
+			t.Errorf("the listener is %q, want UDP", got)
+		}
+		r.steady(service(udp))
+	})
+	t.Run("reverted", func(t *testing.T) {
+		r := busy(t)
+		r.sim.Front().SetFaults()
+		r.ensure(service(tcp53))
+		if got := r.protocol(); got != "TCP" {
+			t.Errorf("the listener is %q, want TCP", got)
+		}
+		r.steady(service(tcp53))
+	})
+	t.Run("no longer busy", func(t *testing.T) {
+		r := busy(t)
+		r.sim.Front().SetFaults()
+		r.ensure(service(udp))
+		if got := r.protocol(); got != "UDP" {
+			t.Errorf("the listener is %q, want UDP", got)
+		}
+		r.steady(service(udp))
+	})
+	t.Run("deleted and created again", func(t *testing.T) {
+		r := busy(t)
+		r.sim.Front().SetFaults()
+		r.remove(service(udp))
+		r.ensure(service(udp))
+		r.steady(service(udp))
+	})
+}
