@@ -231,3 +231,20 @@ func TestListenerIsReplacedBesideOneThatIsNot(t *testing.T) {
 		})
 	}
 }
+
+// TestDeletionOfListenerSettles replaces listeners while AWS still has those that it has deleted.
+func TestDeletionOfListenerSettles(t *testing.T) {
+	r, f := newRefusingRig(t)
+	r.ensure(service(annotate("ssl-cert", certificate)))
+	duplicates := 4
+	f.listeners = func(in []elbtypes.Listener) string {
+		if duplicates--; duplicates >= 0 && slices.ContainsFunc(in, protocolIs(protocolTCP)) {
+			return "DuplicateListener"
+		}
+		return ""
+	}
+	r.ensure(service())
+	if got, want := r.open(), []string{"TCP:80→30080", "TCP:443→30443"}; !slices.Equal(got, want) {
+		t.Errorf("listeners %v, want %v", got, want)
+	}
+}

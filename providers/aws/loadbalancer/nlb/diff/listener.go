@@ -307,20 +307,12 @@ func (d *differ) surplusGroups(deletions []plan.Change, changed []plan.Ref, move
 		case len(listenerDeletions) > 0:
 			d.add(d.groupDelete(g, listenerDeletions, "its listener is deleted"))
 		case len(g.Balancers) == 0 && !g.Draining():
-			// Unused by traffic. Taking over writes nothing: it is removed together with the first change. The listener of
-			// a port that is closed may be restored.
-			retirement := d.groupRetire(g, creationsOf(changed))
+			// Unused by traffic. Taking over writes nothing: it is removed together with the first change.
+			retirement := d.groupRetire(g, nil)
 			retirement.Mark = true
 			d.add(retirement)
 		}
 	}
-}
-
-// creationsOf returns the creations of listeners.
-func creationsOf(changed []plan.Ref) []plan.Ref {
-	return slices.DeleteFunc(slices.Clone(changed), func(r plan.Ref) bool {
-		return r.Kind != kindListener || r.Action != plan.Create
-	})
 }
 
 func showForwards(forwards []model.Forward) string {
