@@ -334,30 +334,50 @@ type subnetsDetachment struct {
 	replacements subnetsAttachment
 }
 
-// Do implements plan.Step. It fails before it leaves a zone whose next subnet AWS refuses.
+// Do implements plan.Step. It does not leave a zone whose next subnet AWS refused before.
 func (s subnetsDetachment) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	for id, place := range s.replacements.places {
-		if err := w.store.unfinished.Of(w.name, place, id); err != nil {
-			return err
-		}
+	ids, next, err := s.possible(w)
+	if len(ids) == 0 {
+		return err
 	}
-	for id, place := range s.places {
-		if slices.Contains(slices.Collect(maps.Values(s.replacements.places)), place) {
+	replaced := map[string]bool{}
+	for _, id := range next.ids {
+		replaced[next.places[id]] = true
+	}
+	for _, id := range ids {
+		if place := s.places[id]; replaced[place] {
 			w.store.unfinished.Remove(w.name, place, removed{subnet: id})
 		}
 	}
-	out, err := w.api.DetachLoadBalancerFromSubnets(ctx,
-		&elb.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: &w.name, Subnets: s.ids})
-	err = w.finishBalancer(awserr.Wrap("DetachLoadBalancerFromSubnets", err),
+	out, detachErr := w.api.DetachLoadBalancerFromSubnets(ctx,
+		&elb.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: &w.name, Subnets: ids})
+	detachErr = w.finishBalancer(awserr.Wrap("DetachLoadBalancerFromSubnets", detachErr),
 		func(b *Balancer) { b.Subnets = out.Subnets })
-	if err != nil || len(s.replacements.ids) == 0 {
-		return err
+	if detachErr != nil || len(next.ids) == 0 {
+		return errors.Join(err, detachErr)
 	}
-	return s.replacements.attach(ctx, w, func(ctx context.Context, ids []string) (subnets []string, err error) {
+	return errors.Join(err, next.attach(ctx, w, func(ctx context.Context, ids []string) (subnets []string, err error) {
 		err = refusal.Insist(ctx, w.clock, func(ctx context.Context) error {
 			subnets, err = w.attachOnce(ctx, ids)
 			return err
 		})
 		return subnets, err
-	})
+	}))
+}
+
+// possible returns the subnets to detach and those that replace some of them, without those of zones whose next subnet
+// AWS refused before, and the error about these.
+func (s subnetsDetachment) possible(w writer) (ids []string, next subnetsAttachment, err error) {
+	next, ids = s.replacements, slices.Clone(s.ids)
+	next.ids = nil
+	for _, id := range s.replacements.ids {
+		place := next.places[id]
+		if refused := w.store.unfinished.Of(w.name, place, id); refused != nil {
+			err = refused
+			ids = slices.DeleteFunc(ids, func(id string) bool { return s.places[id] == place })
+			continue
+		}
+		next.ids = append(next.ids, id)
+	}
+	return ids, next, err
 }

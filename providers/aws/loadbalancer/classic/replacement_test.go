@@ -2,10 +2,12 @@ package classic
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 	v1 "k8s.io/api/core/v1"
@@ -246,5 +248,44 @@ func TestDeletionOfListenerSettles(t *testing.T) {
 	r.ensure(service())
 	if got, want := r.open(), []string{"TCP:80→30080", "TCP:443→30443"}; !slices.Equal(got, want) {
 		t.Errorf("listeners %v, want %v", got, want)
+	}
+}
+
+// TestSubnetIsReplacedBesideARefusedOne lists another subnet in one zone, which AWS refuses, and later in another zone.
+func TestSubnetIsReplacedBesideARefusedOne(t *testing.T) {
+	r, f := newRefusingRig(t)
+	list := r.publicSubnets()
+	full := list[len(list)-1]
+	zones, err := r.ec2.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{SubnetIds: list[1:2]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := r.sim.AddSubnet(*zones.Subnets[0].AvailabilityZone, netip.MustParsePrefix("10.0.50.0/24"), true, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.subnets = func(in []string) string {
+		if slices.Contains(in, full) {
+			return "InvalidSubnet"
+		}
+		return ""
+	}
+	r.ensure(service(annotate("subnets", strings.Join(list[:3], ","))))
+	r.ensureError(service(annotate("subnets", strings.Join([]string{full, list[1], list[2]}, ","))))
+	edited := service(annotate("subnets", strings.Join([]string{full, other, list[2]}, ",")))
+	r.mutations()
+	r.ensureError(edited)
+	want := []string{list[0], other, list[2]}
+	if have := r.balancer().Subnets; !slices.Equal(slices.Sorted(slices.Values(have)), slices.Sorted(slices.Values(want))) {
+		t.Errorf("subnets %v, want %v", have, want)
+	}
+	if got, want := r.mutations(), []string{"DetachLoadBalancerFromSubnets", "AttachLoadBalancerToSubnets"}; !slices.Equal(got, want) {
+		t.Errorf("calls %v, want %v", got, want)
+	}
+	f.subnets = nil
+	r.clock.Step(refusal.FirstAge)
+	r.ensure(edited)
+	if have := r.balancer().Subnets; !slices.Contains(have, full) || len(have) != 3 {
+		t.Errorf("subnets %v, want %s", have, full)
 	}
 }
