@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -110,4 +112,61 @@ func TestListenerComesBackIfItsSuccessorIsRefusedLater(t *testing.T) {
 		r.ensure(service(udp))
 		r.steady(service(udp))
 	})
+}
+
+// TestMoveWaitsAfterAnInterruption ends a plan while a new target group becomes healthy. The next process moves the
+// listener when the group is healthy, or at once if the one before is not.
+func TestMoveWaitsAfterAnInterruption(t *testing.T) {
+	moved := func(s *v1.Service) { s.Spec.Ports[0].NodePort = 31080 }
+	for _, tt := range []struct {
+		name string
+		// old reports whether the targets of the target group before stay healthy.
+		old  bool
+		want types.TargetHealthStateEnum
+	}{
+		{"the one before is healthy", true, types.TargetHealthStateEnumHealthy},
+		{"the one before is not", false, types.TargetHealthStateEnumInitial},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, sim.Options{HealthTime: 2 * time.Minute})
+			r.ensure(service())
+			r.clock.Step(3 * time.Minute)
+			old := *r.groupOn(80).TargetGroupArn
+			stop, cancel := context.WithCancel(t.Context())
+			r.sim.Front().AfterMutations(func() {
+				if action := r.listeners()[80].DefaultActions[0]; len(action.ForwardConfig.TargetGroups) == 2 {
+					cancel()
+				}
+			})
+			if _, err := r.manager.EnsureLoadBalancer(plan.WithStop(t.Context(), stop), clusterName, service(moved), r.nodes); err == nil {
+				t.Fatal("the plan does not end")
+			}
+			for _, node := range r.nodes {
+				r.sim.SetHealth(node.Name, tt.old)
+			}
+			r.restart()
+			var got types.TargetHealthStateEnum
+			r.sim.Front().AfterMutations(func() {
+				for _, g := range r.listeners()[80].DefaultActions[0].ForwardConfig.TargetGroups {
+					if got == "" && *g.TargetGroupArn != old && *g.Weight > 0 {
+						got = r.healthOf(*g.TargetGroupArn)
+					}
+				}
+			})
+			r.ensure(service(moved))
+			if got != tt.want {
+				t.Errorf("the listener moves to targets that are %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// healthOf returns the state of the first target of a target group.
+func (r *rig) healthOf(group string) types.TargetHealthStateEnum {
+	r.t.Helper()
+	out, err := r.elbv2.DescribeTargetHealth(r.t.Context(), &elbv2.DescribeTargetHealthInput{TargetGroupArn: &group})
+	if err != nil || len(out.TargetHealthDescriptions) == 0 {
+		r.t.Fatal("no target: ", err)
+	}
+	return out.TargetHealthDescriptions[0].TargetHealth.State
 }
