@@ -189,8 +189,8 @@ func (w writer) createOnce(ctx context.Context, listeners []Listener,
 	return classify("CreateLoadBalancerListeners", err)
 }
 
-// createListeners creates listeners. AWS refuses all for one of them: then each gets a call of its own. It returns those
-// that exist now, those that AWS refused, and the errors.
+// createListeners creates listeners. AWS refuses all for one of them: then each gets a call of its own. It returns
+// those that exist now, those that AWS refused, and the errors.
 func (w writer) createListeners(ctx context.Context, listeners []Listener,
 	create func(context.Context, []Listener) error) (made, refused []Listener, err error) {
 	err = create(ctx, listeners)

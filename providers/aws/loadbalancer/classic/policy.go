@@ -265,16 +265,16 @@ func (d *differ) splitReplacement(waits bool) []plan.Ref {
 	plain := func(l Listener) bool { return !l.encrypted() }
 	wantEncrypted := slices.DeleteFunc(slices.Clone(step.creation.want), plain)
 	wantPlain := slices.DeleteFunc(slices.Clone(step.creation.want), Listener.encrypted)
-	encrypted := slices.DeleteFunc(slices.Clone(step.before), func(l Listener) bool { return !hasPort(wantEncrypted, l.Port) })
-	others := slices.DeleteFunc(slices.Clone(step.before), func(l Listener) bool { return !hasPort(wantPlain, l.Port) })
-	switch {
-	case len(others) == 0:
-		return nil
-	case len(encrypted) == 0:
-		d.plan.Changes[i] = d.replaceAgain(change, others, wantPlain)
+	becomesEncrypted := func(l Listener) bool { return hasPort(wantEncrypted, l.Port) }
+	encrypted := slices.DeleteFunc(slices.Clone(step.before), func(l Listener) bool { return !becomesEncrypted(l) })
+	others := slices.DeleteFunc(slices.Clone(step.before), becomesEncrypted)
+	if len(others) == 0 {
 		return nil
 	}
 	d.plan.Changes[i] = d.replaceAgain(change, others, wantPlain)
+	if len(encrypted) == 0 {
+		return nil
+	}
 	change.Name += ", encrypted"
 	change = d.replaceAgain(change, encrypted, wantEncrypted)
 	d.plan.Add(change)

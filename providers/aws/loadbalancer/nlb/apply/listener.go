@@ -99,8 +99,8 @@ func (w Writer) addListener(ctx context.Context, in *elbv2.CreateListenerInput,
 	return l.ARN, nil
 }
 
-// restoreListener creates a deleted listener again, as it was, because AWS refused the next one. It returns the error of
-// the refusal.
+// restoreListener creates a deleted listener again, as it was, because AWS refused the next one. It returns the error
+// of the refusal.
 func (w Writer) restoreListener(ctx context.Context, balancer string, before model.Listener, refused error) error {
 	in := &elbv2.CreateListenerInput{
 		LoadBalancerArn: &balancer, Port: aws.Int32(before.Port), Protocol: types.ProtocolEnum(before.Protocol),

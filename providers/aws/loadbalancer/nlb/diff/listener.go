@@ -125,7 +125,8 @@ func (d *differ) listenersDelete() []plan.Change {
 	var changes []plan.Change
 	for _, have := range d.have.Listeners {
 		i := slices.IndexFunc(d.want.Listeners, func(w model.DesiredListener) bool { return w.Port == have.Port })
-		if i < 0 && have.Removed || i >= 0 && !mustReplace(have, d.want.Listeners[i]) || slices.Contains(d.keptPorts, have.Port) {
+		stays := i >= 0 && !mustReplace(have, d.want.Listeners[i]) || slices.Contains(d.keptPorts, have.Port)
+		if stays || i < 0 && have.Removed {
 			continue
 		}
 		listed := d.existingListener(have)
