@@ -99,7 +99,6 @@ func newRefusingRig(t *testing.T) (*rig, *refusing) {
 	f := &refusing{}
 	return newRig(t, sim.Options{Certificates: []string{certificate, otherCertificate}}, func(o *Options) {
 		f.ELB, o.API = o.API, f
-		o.Clock = skipping{o.Clock.(*clocktesting.FakeClock)}
 	}), f
 }
 
