@@ -170,3 +170,34 @@ func (r *rig) healthOf(group string) types.TargetHealthStateEnum {
 	}
 	return out.TargetHealthDescriptions[0].TargetHealth.State
 }
+
+// TestReplacementFaultsAtEveryCall lets every call go wrong while a listener is replaced. The port is served in the end,
+// and nothing else is left to do.
+func TestReplacementFaultsAtEveryCall(t *testing.T) {
+	for _, kind := range []kit.FaultKind{kit.FaultError, kit.FaultThrottle, kit.FaultDenied, kit.FaultLostReply, kit.FaultKillAfter} {
+		t.Run(string(kind), func(t *testing.T) {
+			for call := 1; ; call++ {
+				r := newRig(t, sim.Options{})
+				r.ensure(service(tcp53))
+				front := r.sim.Front()
+				front.OnKill(func() { r.killed.Store(true) })
+				front.SetFaults(kit.Fault{Kind: kind, Call: call})
+				r.clock.Step(time.Minute)
+				r.insist("replace", func() error { return r.try(service(udp)) })
+				if front.Injected() == 0 {
+					break
+				}
+				front.SetFaults()
+				r.clock.Step(time.Minute)
+				r.ensure(service(udp))
+				if got := r.protocol(); got != "UDP" {
+					t.Errorf("call %d: the listener is %q, want UDP", call, got)
+				}
+				r.steady(service(udp))
+				if t.Failed() {
+					break
+				}
+			}
+		})
+	}
+}
