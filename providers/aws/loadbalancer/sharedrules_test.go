@@ -10,7 +10,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
 // TestSharedHealthRuleOfTakenOverLoadBalancerStays verifies that a load balancer with a security group keeps the rule
@@ -47,4 +50,27 @@ func TestSharedHealthRuleOfTakenOverLoadBalancerStays(t *testing.T) {
 		t.Errorf("rules for probes %q, want %q", got, want)
 	}
 	r.steady(a.svc)
+}
+
+// TestSharedHealthRuleStaysIfEC2IsBusy deletes the load balancer whose name is in a rule for probes that another one
+// needs as well, while EC2 is too busy to write the rule again for that one.
+func TestSharedHealthRuleStaysIfEC2IsBusy(t *testing.T) {
+	r := newRig(t, sim.Options{}, func(s *Settings) { s.Shared = &annotation.SharedProbe{Port: 10256, Path: "/healthz"} })
+	other := service(func(s *v1.Service) {
+		s.Name, s.UID = "other", types.UID("89abcdef-4567-89ef-0123-456789abcdef")
+		s.Spec.Ports = s.Spec.Ports[:1]
+		s.Spec.Ports[0].NodePort = 31080
+	})
+	r.ensure(service())
+	r.ensure(other)
+	probes := func() []string {
+		return slices.DeleteFunc(r.rules(), func(rule string) bool { return !strings.HasPrefix(rule, "tcp 10256-") })
+	}
+	before := probes()
+	r.sim.Front().SetFaults(kit.Fault{Kind: kit.FaultThrottle, Operation: "AuthorizeSecurityGroupIngress", Times: 2})
+	r.insist("delete", func() error { return r.manager.EnsureLoadBalancerDeleted(t.Context(), clusterName, service()) })
+	if got := probes(); len(before) == 0 || len(got) != len(before) {
+		t.Errorf("rules for probes %q, want as many as %q", got, before)
+	}
+	r.steady(other)
 }

@@ -3,6 +3,7 @@ package classic
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,8 +13,10 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/refusal"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
 
@@ -118,7 +121,7 @@ func (balancerDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error
 	err = cloudapi.IgnoreNotFound(awserr.Wrap("DeleteLoadBalancer", err))
 	return w.finish(err, func(s *store) {
 		s.balancers.Delete(w.name)
-		s.refusals.Forget(w.name, kindListeners, kindSubnets)
+		s.unfinished.Forget(w.name)
 	})
 }
 
@@ -181,9 +184,9 @@ func (d *differ) diffSubnets(have, want []string) {
 			annotation.KeySubnets, d.name, plan.ShowSet(have), plan.ShowSet(want))
 		return
 	}
-	var attached, detached []plan.Ref
+	var attached []plan.Ref
 	if len(newZones) > 0 {
-		change := d.subnetsAttach("new zones", newZones, nil, nil)
+		change := d.subnetsAttach(newZones)
 		if change.Membership = !d.want.Listed; !change.Membership { // else for the instances that join
 			movesSubnets.Declare(&change)
 		}
@@ -192,54 +195,101 @@ func (d *differ) diffSubnets(have, want []string) {
 		d.attached, d.newZones = attached, newZones
 	}
 	if len(toDetach) > 0 {
-		change := d.subnetsDetach(toDetach, sameZones, attached)
-		d.add(change)
-		detached = []plan.Ref{change.Ref}
-	}
-	if len(sameZones) > 0 {
-		before := slices.DeleteFunc(slices.Clone(toDetach), func(id string) bool {
-			return !hasZone(sameZones, d.want.Zones, d.want.Zones[id])
-		})
-		d.add(d.subnetsAttach("same zones", sameZones, before, detached))
+		d.add(d.subnetsDetach(toDetach, sameZones, attached))
 	}
 }
 
-// subnetsAttach attaches subnets. Some replace those before, which are detached.
-func (d *differ) subnetsAttach(zones string, ids, before []string, after []plan.Ref) plan.Change {
+// subnetsAttach attaches subnets of new zones.
+func (d *differ) subnetsAttach(ids []string) plan.Change {
 	return plan.Change{
-		Ref:    plan.Ref{Kind: kindSubnets, Name: d.name + ", " + zones, Action: plan.Create},
+		Ref:    plan.Ref{Kind: kindSubnets, Name: d.name + ", new zones", Action: plan.Create},
 		Key:    d.name,
 		Fields: d.subnetFields(nil, ids),
-		After:  after,
-		Step:   subnetsAttachment{ids, before, d.advice()},
+		Step:   subnetsAttachment{ids, d.places(ids), d.advice()},
 	}
 }
 
-// subnetsAttachment attaches the load balancer to subnets. Those before of the same zones are detached.
+// places returns the places of subnets among what is unfinished, by their IDs.
+func (d *differ) places(ids []string) map[string]string {
+	places := map[string]string{}
+	for _, id := range ids {
+		places[id] = subnetPlace(id, d.want.Zones)
+	}
+	return places
+}
+
+// subnetsAttachment attaches the load balancer to subnets, which have places by their IDs.
 type subnetsAttachment struct {
-	ids, before []string
-	advice      advice
+	ids    []string
+	places map[string]string
+	advice advice
 }
 
 // Do implements plan.Step.
 func (s subnetsAttachment) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	out, err := w.api.AttachLoadBalancerToSubnets(ctx,
-		&elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &w.name, Subnets: s.ids})
-	err = s.advice.classify("AttachLoadBalancerToSubnets", err)
-	if len(s.before) > 0 && awserr.IsRefusal(err) {
-		// Such as too few free addresses. Without the subnets before, nothing serves their zones.
-		err = w.restore(ctx, kindSubnets, s.ids, err, func(ctx context.Context) error {
-			_, err := w.api.AttachLoadBalancerToSubnets(ctx,
-				&elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &w.name, Subnets: s.before})
-			return awserr.Wrap("AttachLoadBalancerToSubnets", err)
+	return s.attach(ctx, w, w.attachOnce)
+}
+
+// attach attaches the subnets. Instead of those that AWS refuses, such as for too few free addresses, it attaches those
+// that were detached for them: without these, nothing serves their zones.
+func (s subnetsAttachment) attach(ctx context.Context, w writer,
+	attach func(context.Context, []string) ([]string, error)) error {
+	subnets, refused, err := w.attachSubnets(ctx, s.ids, func(ctx context.Context, ids []string) ([]string, error) {
+		subnets, err := attach(ctx, ids)
+		for _, id := range ids {
+			if err == nil {
+				w.store.unfinished.Made(w.name, s.places[id])
+			}
+		}
+		return subnets, s.advice.classify("AttachLoadBalancerToSubnets", err)
+	})
+	want := map[string]string{}
+	for _, id := range refused {
+		want[s.places[id]] = id
+	}
+	if before := w.store.unfinished.Removed(w.name, slices.Collect(maps.Keys(want))...); len(before) > 0 {
+		err = w.store.unfinished.Add(w.name, want, err)
+		err = refusal.Restore(ctx, w.clock, kindSubnets, err, func(ctx context.Context) error {
+			ids := api.Convert(before, func(r removed) string { return r.subnet })
+			_, _, err := w.attachSubnets(ctx, ids, w.attachOnce)
+			for place := range want {
+				if err == nil {
+					w.store.unfinished.Restored(w.name, place)
+				}
+			}
+			return err
 		})
 	}
-	return w.finishBalancer(err, func(b *Balancer) {
-		b.Subnets = out.Subnets
-		if len(s.before) > 0 {
-			w.store.refusals.Forget(w.name, kindSubnets)
-		}
-	})
+	return w.finishBalancer(err, func(b *Balancer) { b.Subnets = subnets })
+}
+
+// attachSubnets attaches subnets. AWS refuses all for one of them: then each gets a call of its own. It returns all of
+// the load balancer, and those that AWS refused.
+func (w writer) attachSubnets(ctx context.Context, ids []string,
+	attach func(context.Context, []string) ([]string, error)) (all, refused []string, err error) {
+	all, err = attach(ctx, ids)
+	switch {
+	case !awserr.IsRefusal(err):
+		return all, nil, err
+	case len(ids) == 1:
+		return nil, ids, err
+	}
+	var errs []error
+	for _, id := range ids {
+		_, one, err := w.attachSubnets(ctx, []string{id}, attach)
+		refused, errs = append(refused, one...), append(errs, err)
+	}
+	return nil, refused, errors.Join(errs...)
+}
+
+// attachOnce attaches subnets with one call. It returns all of the load balancer.
+func (w writer) attachOnce(ctx context.Context, ids []string) ([]string, error) {
+	out, err := w.api.AttachLoadBalancerToSubnets(ctx,
+		&elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &w.name, Subnets: ids})
+	if err != nil {
+		return nil, awserr.Wrap("AttachLoadBalancerToSubnets", err)
+	}
+	return out.Subnets, nil
 }
 
 // subnetFields returns a field for each zone of subnets that leave or join.
@@ -270,27 +320,64 @@ func (d *differ) subnetsDetach(ids, sameZones []string, after []plan.Ref) plan.C
 		Ref:    plan.Ref{Kind: kindSubnets, Name: d.name, Action: plan.Delete},
 		Fields: d.subnetFields(ids, sameZones),
 		After:  after,
-		Step:   subnetsDetachment{ids, sameZones},
+		Step:   subnetsDetachment{ids, d.places(ids), subnetsAttachment{sameZones, d.places(sameZones), d.advice()}},
 	}
 	movesSubnets.Declare(&change)
 	return change
 }
 
-// subnetsDetachment detaches the load balancer from subnets.
+// subnetsDetachment detaches the load balancer from subnets, which have places by their IDs, and attaches those that
+// replace some of them. It is one step: if the plan ended between, nothing would serve the zones.
 type subnetsDetachment struct {
-	// replacements are attached afterwards.
-	ids, replacements []string
+	ids          []string
+	places       map[string]string
+	replacements subnetsAttachment
 }
 
-// Do implements plan.Step. It fails before it leaves a zone whose next subnet AWS refuses.
+// Do implements plan.Step. It does not leave a zone whose next subnet AWS refused before.
 func (s subnetsDetachment) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	if len(s.replacements) > 0 {
-		if err := w.store.refusals.Of(w.name, kindSubnets, s.replacements); err != nil {
-			return err
+	ids, next, err := s.possible(w)
+	if len(ids) == 0 {
+		return err
+	}
+	replaced := map[string]bool{}
+	for _, id := range next.ids {
+		replaced[next.places[id]] = true
+	}
+	for _, id := range ids {
+		if place := s.places[id]; replaced[place] {
+			w.store.unfinished.Remove(w.name, place, removed{subnet: id})
 		}
 	}
-	out, err := w.api.DetachLoadBalancerFromSubnets(ctx,
-		&elb.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: &w.name, Subnets: s.ids})
-	return w.finishBalancer(awserr.Wrap("DetachLoadBalancerFromSubnets", err),
+	out, detachErr := w.api.DetachLoadBalancerFromSubnets(ctx,
+		&elb.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: &w.name, Subnets: ids})
+	detachErr = w.finishBalancer(awserr.Wrap("DetachLoadBalancerFromSubnets", detachErr),
 		func(b *Balancer) { b.Subnets = out.Subnets })
+	if detachErr != nil || len(next.ids) == 0 {
+		return errors.Join(err, detachErr)
+	}
+	return errors.Join(err, next.attach(ctx, w, func(ctx context.Context, ids []string) (subnets []string, err error) {
+		err = refusal.Insist(ctx, w.clock, func(ctx context.Context) error {
+			subnets, err = w.attachOnce(ctx, ids)
+			return err
+		})
+		return subnets, err
+	}))
+}
+
+// possible returns the subnets to detach and those that replace some of them, without those of zones whose next subnet
+// AWS refused before, and the error about these.
+func (s subnetsDetachment) possible(w writer) (ids []string, next subnetsAttachment, err error) {
+	next, ids = s.replacements, slices.Clone(s.ids)
+	next.ids = nil
+	for _, id := range s.replacements.ids {
+		place := next.places[id]
+		if refused := w.store.unfinished.Of(w.name, place, id); refused != nil {
+			err = refused
+			ids = slices.DeleteFunc(ids, func(id string) bool { return s.places[id] == place })
+			continue
+		}
+		next.ids = append(next.ids, id)
+	}
+	return ids, next, err
 }

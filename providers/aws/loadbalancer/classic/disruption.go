@@ -1,6 +1,10 @@
 package classic
 
-import "github.com/unified-ccm/unified-ccm/pkg/common/plan"
+import (
+	"strconv"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
 
 // The fields of changes that disrupt.
 const (
@@ -34,3 +38,6 @@ var (
 func Effects() []plan.Effect {
 	return []plan.Effect{deletesListeners, switchesProxy, changesPolicy, movesSubnets}
 }
+
+// listenerField is the name of the field of the listener of a port.
+func listenerField(port int32) string { return fieldListener + " " + strconv.Itoa(int(port)) }

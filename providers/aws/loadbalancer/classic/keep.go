@@ -31,7 +31,7 @@ func (d Desired) Keep(have Observed, differences []plan.Difference) Desired {
 // keepListener is for a listener that is neither deleted nor replaced. The rules for its port are differences of their
 // own. The health check is that of its own node port, not of its replacement's. A certificate changes in place.
 func (d Desired) keepListener(have Listener) Desired {
-	have.Policies = nil
+	have.Policies, have.Removed = nil, false
 	d.Listeners = slices.Clone(d.Listeners)
 	i := slices.IndexFunc(d.Listeners, func(l Listener) bool { return l.Port == have.Port })
 	if i >= 0 {

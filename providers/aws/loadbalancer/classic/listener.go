@@ -20,6 +20,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/refusal"
 )
 
 // kindListeners is the kind in plans. One call creates or deletes all that change.
@@ -84,7 +85,7 @@ func (d *differ) diffListeners(have []Listener) {
 	for _, want := range d.want.Listeners {
 		i := slices.IndexFunc(have, func(l Listener) bool { return l.Port == want.Port })
 		switch {
-		case i < 0:
+		case i < 0, have[i].Removed && have[i].sameImmutableFields(want):
 			added = append(added, want)
 		case !have[i].sameImmutableFields(want):
 			replaced = append(replaced, want)
@@ -96,7 +97,7 @@ func (d *differ) diffListeners(have []Listener) {
 		}
 	}
 	for _, l := range have {
-		if !hasPort(d.want.Listeners, l.Port) {
+		if !hasPort(d.want.Listeners, l.Port) && !l.Removed {
 			surplus = append(surplus, l)
 		}
 	}
@@ -108,34 +109,36 @@ func (d *differ) diffListeners(have []Listener) {
 		if len(replaced) == 0 && len(added) > 0 {
 			after = []plan.Ref{creation} // the load balancer is never without a listener
 		}
-		d.add(d.listenersDelete(d.name+", removed", surplus, nil, nil, after))
+		change := d.listenersDelete(d.name+", removed", surplus, nil)
+		change.After, change.Step = after, listenersDeletion{portsOf(surplus)}
+		d.add(change)
 	}
 	var after []plan.Ref
 	if len(replaced) > 0 {
-		deletion := d.listenersDelete(d.name, before, replaced, want, nil)
-		d.add(deletion)
-		after = []plan.Ref{deletion.Ref}
+		replacement := d.listenersReplace(d.name, before, want)
+		d.add(replacement)
+		after = []plan.Ref{replacement.Ref}
 	}
 	if len(want) > 0 {
-		d.add(d.listenersCreate(want, before, after))
+		d.add(d.listenersCreate(want, after))
 		d.created = want
 	}
 }
 
-// listenersCreate creates listeners. Some replace those before, which are deleted.
-func (d *differ) listenersCreate(want, before []Listener, after []plan.Ref) plan.Change {
+// listenersCreate creates listeners, those that replace others after these are deleted.
+func (d *differ) listenersCreate(want []Listener, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    d.listenersRef(plan.Create),
 		Fields: []plan.Field{{Name: "listeners", After: showListeners(want)}},
 		After:  after,
-		Step:   listenersCreation{want: want, before: before, advice: d.advice()},
+		Step:   listenersCreation{want: want, advice: d.advice()},
 	}
 }
 
-// listenersCreation creates listeners. Those before of the same ports are deleted.
+// listenersCreation creates listeners.
 type listenersCreation struct {
-	want, before []Listener
-	// policies are made afterwards, unless AWS refuses some of the listeners.
+	want []Listener
+	// policies are made afterwards, unless the plan ends before.
 	policies []policiesStep
 	advice   advice
 }
@@ -146,22 +149,72 @@ type policiesStep interface {
 	isOf(l Listener) bool
 }
 
-// Do implements plan.Step. If AWS refuses some of the listeners, it creates the others with their policies, for which
-// the plan ends too early, and those before of the ports of the refused ones, which would stay closed.
+// listenerMade is set in the handles of a plan once the replacement of the listener of a port is made.
+func listenerMade(port int32) plan.Handle { return plan.Handle(listenerField(port)) }
+
+// Do implements plan.Step. If AWS refuses some of the listeners, it sets the policies of the others, for which the plan
+// ends too early.
 func (s listenersCreation) Do(ctx context.Context, w writer, ids *plan.Handles) error {
-	refused, err := w.createListeners(ctx, s.want, s.advice.classify)
+	s.want = slices.DeleteFunc(slices.Clone(s.want), func(l Listener) bool { return ids.Has(listenerMade(l.Port)) })
+	if len(s.want) == 0 {
+		return nil
+	}
+	made, refused, err := w.createListeners(ctx, s.want, func(ctx context.Context, in []Listener) error {
+		return w.createOnce(ctx, in, s.advice.classify)
+	})
+	w.recordListeners(made)
 	if len(refused) > 0 {
-		err = errors.Join(err, s.setPolicies(ctx, w, ids, refused))
+		err = errors.Join(w.restoreRefused(ctx, refused, err), s.setPolicies(ctx, w, ids, made))
 	}
-	before := slices.DeleteFunc(slices.Clone(s.before), func(l Listener) bool { return !hasPort(refused, l.Port) })
-	if len(before) > 0 {
-		err = w.restore(ctx, kindListeners, textsOf(refused), err, func(ctx context.Context) error {
-			return w.restoreListeners(ctx, before)
-		})
+	return w.finish(err, func(*store) {})
+}
+
+// setPolicies makes the policies of listeners. Without them, nodes would not get the PROXY protocol, or clients another
+// TLS policy, until the plan is made again.
+func (s listenersCreation) setPolicies(ctx context.Context, w writer, ids *plan.Handles, made []Listener) error {
+	var errs []error
+	for _, step := range s.policies {
+		if slices.ContainsFunc(made, step.isOf) {
+			errs = append(errs, step.Do(ctx, w, ids))
+		}
 	}
-	return w.finishBalancer(err, func(b *Balancer) {
-		w.store.refusals.Forget(w.name, kindListeners)
-		for _, l := range s.want {
+	return errors.Join(errs...)
+}
+
+// createOnce creates listeners with one call.
+func (w writer) createOnce(ctx context.Context, listeners []Listener,
+	classify func(operation string, err error) error) error {
+	_, err := w.api.CreateLoadBalancerListeners(ctx,
+		&elb.CreateLoadBalancerListenersInput{LoadBalancerName: &w.name, Listeners: toListeners(listeners)})
+	return classify("CreateLoadBalancerListeners", err)
+}
+
+// createListeners creates listeners. AWS refuses all for one of them: then each gets a call of its own. It returns
+// those that exist now, those that AWS refused, and the errors.
+func (w writer) createListeners(ctx context.Context, listeners []Listener,
+	create func(context.Context, []Listener) error) (made, refused []Listener, err error) {
+	err = create(ctx, listeners)
+	switch {
+	case err == nil:
+		return listeners, nil, nil
+	case !awserr.IsRefusal(err):
+		return nil, nil, err
+	case len(listeners) == 1:
+		return nil, listeners, err
+	}
+	var errs []error
+	for _, l := range listeners {
+		oneMade, oneRefused, err := w.createListeners(ctx, []Listener{l}, create)
+		made, refused, errs = append(made, oneMade...), append(refused, oneRefused...), append(errs, err)
+	}
+	return made, refused, errors.Join(errs...)
+}
+
+// recordListeners records created listeners.
+func (w writer) recordListeners(made []Listener) {
+	w.store.unfinished.Made(w.name, api.Convert(made, Listener.place)...)
+	w.store.balancers.Update(w.name, func(b *Balancer) {
+		for _, l := range made {
 			b.Listeners = slices.DeleteFunc(slices.Clone(b.Listeners), func(x Listener) bool { return x.Port == l.Port })
 			b.Listeners = append(b.Listeners, l)
 		}
@@ -169,49 +222,30 @@ func (s listenersCreation) Do(ctx context.Context, w writer, ids *plan.Handles) 
 	})
 }
 
-// setPolicies makes the policies of the listeners that AWS has not refused. Without them, nodes would not get the PROXY
-// protocol, or clients another TLS policy, until the cause of the refusal ends.
-func (s listenersCreation) setPolicies(ctx context.Context, w writer, ids *plan.Handles, refused []Listener) error {
-	var errs []error
-	for _, step := range s.policies {
-		made := func(l Listener) bool { return step.isOf(l) && !hasPort(refused, l.Port) }
-		if slices.ContainsFunc(s.want, made) {
-			errs = append(errs, step.Do(ctx, w, ids))
-		}
+// restoreRefused gives the ports of refused listeners the listeners before, if these were deleted for them, instead of
+// leaving them closed. It returns the error of the refusal.
+func (w writer) restoreRefused(ctx context.Context, refused []Listener, err error) error {
+	before := api.Convert(w.store.unfinished.Removed(w.name, api.Convert(refused, Listener.place)...),
+		func(r removed) Listener { return r.listener })
+	if len(before) == 0 {
+		return err
 	}
-	return errors.Join(errs...)
-}
-
-// createListeners creates listeners with one call. AWS refuses all for one of them: then each gets a call of its own.
-// It returns those that AWS refused, and the errors.
-func (w writer) createListeners(ctx context.Context, listeners []Listener,
-	classify func(operation string, err error) error) (refused []Listener, err error) {
-	_, err = w.api.CreateLoadBalancerListeners(ctx,
-		&elb.CreateLoadBalancerListenersInput{LoadBalancerName: &w.name, Listeners: toListeners(listeners)})
-	err = classify("CreateLoadBalancerListeners", err)
-	switch {
-	case !awserr.IsRefusal(err):
-		return nil, err
-	case len(listeners) == 1:
-		return listeners, err
-	}
-	var errs []error
-	for _, l := range listeners {
-		one, err := w.createListeners(ctx, []Listener{l}, classify)
-		refused, errs = append(refused, one...), append(errs, err)
-	}
-	return refused, errors.Join(errs...)
+	refused = slices.DeleteFunc(slices.Clone(refused), func(l Listener) bool { return !hasPort(before, l.Port) })
+	err = w.store.unfinished.Add(w.name, textsOf(refused, nil, nil), err)
+	return refusal.Restore(ctx, w.clock, kindListeners, err, func(ctx context.Context) error {
+		return w.restoreListeners(ctx, before)
+	})
 }
 
 // restoreListeners creates deleted listeners again, as they were.
 func (w writer) restoreListeners(ctx context.Context, before []Listener) error {
-	refused, err := w.createListeners(ctx, before, awserr.Wrap)
-	if err != nil && len(refused) == 0 {
-		return err
-	}
+	made, _, err := w.createListeners(ctx, before, func(ctx context.Context, in []Listener) error {
+		return w.createOnce(ctx, in, awserr.Wrap)
+	})
 	errs := []error{err}
-	for _, l := range before {
-		if len(l.Policies) == 0 || hasPort(refused, l.Port) {
+	for _, l := range made {
+		w.store.unfinished.Restored(w.name, l.place())
+		if len(l.Policies) == 0 {
 			continue
 		}
 		_, err := w.api.SetLoadBalancerPoliciesOfListener(ctx, &elb.SetLoadBalancerPoliciesOfListenerInput{
@@ -222,25 +256,19 @@ func (w writer) restoreListeners(ctx context.Context, before []Listener) error {
 	return errors.Join(errs...)
 }
 
-// hasPort reports whether one of the listeners has a port.
-func hasPort(listeners []Listener, port int32) bool {
-	return slices.ContainsFunc(listeners, func(l Listener) bool { return l.Port == port })
+// portsOf returns the ports of listeners.
+func portsOf(listeners []Listener) []int32 {
+	return api.Convert(listeners, func(l Listener) int32 { return l.Port })
 }
 
-// listenersDelete deletes listeners. Those of replacements, which are among all that are created, get their ports.
-func (d *differ) listenersDelete(name string, listeners, replacements, created []Listener,
-	after []plan.Ref) plan.Change {
+// listenersDelete deletes listeners. Those of next get their ports.
+func (d *differ) listenersDelete(name string, listeners, next []Listener) plan.Change {
 	sorting.Func(listeners, compareListeners)
-	step := listenersDeletion{ports: api.Convert(listeners, func(l Listener) int32 { return l.Port })}
-	if len(replacements) > 0 {
-		step.created, step.foreign = created, foreignCertificate(created, d.want.Zones)
-	}
-	change := plan.Change{Ref: plan.Ref{Kind: kindListeners, Name: name, Action: plan.Delete}, Key: d.name, After: after,
-		Step: step}
+	change := plan.Change{Ref: plan.Ref{Kind: kindListeners, Name: name, Action: plan.Delete}, Key: d.name}
 	for _, l := range listeners {
 		field := plan.Field{Name: listenerField(l.Port), Before: l.String()}
-		if i := slices.IndexFunc(replacements, func(r Listener) bool { return r.Port == l.Port }); i >= 0 {
-			field.After = replacements[i].String()
+		if i := slices.IndexFunc(next, func(n Listener) bool { return n.Port == l.Port }); i >= 0 {
+			field.After = next[i].String()
 		}
 		change.Fields = append(change.Fields, field)
 	}
@@ -249,35 +277,102 @@ func (d *differ) listenersDelete(name string, listeners, replacements, created [
 }
 
 // listenersDeletion deletes the listeners of ports.
-type listenersDeletion struct {
-	ports []int32
-	// created are the listeners that are created afterwards if some replace the deleted ones, foreign is a certificate of
-	// theirs in another region.
-	created []Listener
-	foreign string
+type listenersDeletion struct{ ports []int32 }
+
+// Do implements plan.Step.
+func (s listenersDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+	return w.deleteListeners(ctx, s.ports)
 }
 
-// Do implements plan.Step. It fails before it closes a port whose next listener AWS refuses.
-func (s listenersDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
-	if s.foreign != "" {
-		return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "CreateLoadBalancerListeners",
-			Err: fmt.Errorf("%s is %s: write the ARN of a certificate of this region and account", annotation.KeyCertificates,
-				intent.Quote(s.foreign))}
-	}
-	if err := w.store.refusals.Of(w.name, kindListeners, textsOf(s.created)); err != nil {
-		return err
-	}
+func (w writer) deleteListeners(ctx context.Context, ports []int32) error {
 	_, err := w.api.DeleteLoadBalancerListeners(ctx,
-		&elb.DeleteLoadBalancerListenersInput{LoadBalancerName: &w.name, LoadBalancerPorts: s.ports})
+		&elb.DeleteLoadBalancerListenersInput{LoadBalancerName: &w.name, LoadBalancerPorts: ports})
 	return w.finishBalancer(awserr.Wrap("DeleteLoadBalancerListeners", err), func(b *Balancer) {
 		b.Listeners = slices.DeleteFunc(slices.Clone(b.Listeners), func(l Listener) bool {
-			return slices.Contains(s.ports, l.Port)
+			return slices.Contains(ports, l.Port)
 		})
 	})
 }
 
-// listenerField is the name of the field of the listener of a port.
-func listenerField(port int32) string { return fieldListener + " " + strconv.Itoa(int(port)) }
+// listenersReplace replaces listeners by those of want at their ports. It creates the others of want as well.
+func (d *differ) listenersReplace(name string, before, want []Listener) plan.Change {
+	change := d.listenersDelete(name, before, want)
+	step := listenersReplacement{before: before, creation: listenersCreation{want: want, advice: d.advice()}}
+	for _, l := range want {
+		if l.isForeign(d.want.Zones) {
+			step.foreign = append(step.foreign, l.Port)
+		}
+	}
+	change.Step = step
+	return change
+}
+
+// listenersReplacement deletes listeners and creates others, some of them at the same ports. It is one step, because a
+// plan ends between steps if another change fails or the process ends: the ports would stay closed, and nobody would
+// know what was there.
+type listenersReplacement struct {
+	before   []Listener
+	creation listenersCreation
+	// foreign are the ports of listeners whose certificate is one of another region.
+	foreign []int32
+}
+
+// Do implements plan.Step. A port whose next listener AWS refuses stays open.
+func (s listenersReplacement) Do(ctx context.Context, w writer, ids *plan.Handles) error {
+	want, ports, errs := slices.Clone(s.creation.want), []int32(nil), []error(nil)
+	for _, l := range s.before {
+		i := slices.IndexFunc(want, func(next Listener) bool { return next.Port == l.Port })
+		if l.Removed { // the port is closed
+			continue
+		}
+		if err := s.refused(w, want[i]); err != nil {
+			if !slices.ContainsFunc(errs, func(e error) bool { return e.Error() == err.Error() }) {
+				errs = append(errs, err)
+			}
+			want = slices.Delete(want, i, i+1)
+			continue
+		}
+		ports = append(ports, l.Port)
+		w.store.unfinished.Remove(w.name, l.place(), removed{listener: l})
+	}
+	if len(ports) > 0 {
+		if err := w.deleteListeners(ctx, ports); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+	}
+	if len(want) > 0 {
+		errs = append(errs, s.create(ctx, w, ids, want))
+	}
+	return errors.Join(errs...)
+}
+
+// refused returns the error with which AWS refuses a listener: always, or the last time.
+func (s listenersReplacement) refused(w writer, next Listener) error {
+	if slices.Contains(s.foreign, next.Port) {
+		return next.foreignError()
+	}
+	return w.store.unfinished.Of(w.name, next.place(), next.text())
+}
+
+// create creates listeners with their policies, while ports are closed.
+func (s listenersReplacement) create(ctx context.Context, w writer, ids *plan.Handles, want []Listener) error {
+	made, refused, err := w.createListeners(ctx, want, func(ctx context.Context, in []Listener) error {
+		return refusal.Insist(ctx, w.clock, func(ctx context.Context) error {
+			err := w.createOnce(ctx, in, s.creation.advice.classify)
+			if len(in) == 1 && hasPort(s.before, in[0].Port) && cloudapi.Is(err, cloudapi.AlreadyExists) {
+				// AWS still has the listener that it has deleted.
+				err = &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "CreateLoadBalancerListeners", Err: err}
+			}
+			return err
+		})
+	})
+	for _, l := range made {
+		ids.Set(listenerMade(l.Port), l.String())
+	}
+	w.recordListeners(made)
+	err = errors.Join(w.restoreRefused(ctx, refused, err), s.creation.setPolicies(ctx, w, ids, made))
+	return w.finish(err, func(*store) {})
+}
 
 // certificateUpdate replaces a listener's certificate without an interruption.
 type certificateUpdate struct {

@@ -94,6 +94,8 @@ type Listener struct {
 	Certificate string
 	// Policies are those of an existing listener; they are not part of the desired state.
 	Policies []string
+	// Removed is set if the listener was deleted for another one that does not exist yet.
+	Removed bool `json:"-"`
 }
 
 // String formats the listener for users.
@@ -107,6 +109,11 @@ func (l Listener) encrypted() bool { return l.Protocol == protocolSSL || l.Proto
 func (l Listener) sameImmutableFields(other Listener) bool {
 	return l.Protocol == other.Protocol && l.Port == other.Port && l.InstanceProtocol == other.InstanceProtocol &&
 		l.InstancePort == other.InstancePort
+}
+
+// hasPort reports whether one of the listeners has a port.
+func hasPort(listeners []Listener, port int32) bool {
+	return slices.ContainsFunc(listeners, func(l Listener) bool { return l.Port == port })
 }
 
 func compareListeners(a, b Listener) int { return cmp.Compare(a.Port, b.Port) }

@@ -2,8 +2,11 @@ package classic
 
 import (
 	"context"
+	"slices"
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -13,10 +16,27 @@ import (
 func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, want *Desired, fresh lbcommon.Freshness) (Observed,
 	error) {
 	if want != nil {
-		c.store.refusals.Keep(want.Name, kindListeners, textsOf(want.Listeners))
-		c.store.refusals.Keep(want.Name, kindSubnets, want.Subnets)
+		c.store.unfinished.Keep(want.Name, textsOf(want.Listeners, want.Subnets, want.Zones))
 	}
-	return c.observe(ctx, key, fresh == lbcommon.Authoritative, full)
+	have, err := c.observe(ctx, key, fresh == lbcommon.Authoritative, full)
+	if err == nil && want != nil && have.Balancer != nil {
+		have.Balancer.Listeners = c.withRemoved(want.Name, have.Balancer.Listeners, want.Listeners)
+	}
+	return have, err
+}
+
+// withRemoved returns listeners with those that were deleted for others that do not exist yet: the plan is still that
+// these are replaced, with the same cause.
+func (c *Cloud) withRemoved(name string, have, want []Listener) []Listener {
+	have = slices.Clone(have)
+	for _, r := range c.store.unfinished.Removed(name, api.Convert(want, Listener.place)...) {
+		if !hasPort(have, r.listener.Port) {
+			r.listener.Removed = true
+			have = append(have, r.listener)
+		}
+	}
+	sorting.Func(have, compareListeners)
+	return have
 }
 
 // Inventory reads the existing objects and their owners, but not their settings.

@@ -215,32 +215,89 @@ func (d *differ) policiesUpdate(kind string, port int32, before, policies []stri
 	return change
 }
 
-// orderPolicies lets listeners that are replaced wait for the policies that are created: AWS may refuse one, such as
-// with an unknown name, and then no port closes. The creation of listeners gets what sets their policies.
+// orderPolicies lets encrypted listeners that are replaced wait for the policies that are created: AWS may refuse one,
+// such as with an unknown name, and then no port closes. The creation of listeners gets what sets their policies.
 func (d *differ) orderPolicies() {
-	var created, proxy []plan.Ref
+	var tls, proxy []plan.Ref
 	var updates []policiesStep
 	for _, c := range d.plan.Changes {
-		if c.Kind == kindPolicy {
-			created = append(created, c.Ref)
-		}
-		if c.Kind == kindPolicy && c.Name == names.ProxyProtocolPolicy { // AWS does not refuse it
+		switch {
+		case c.Kind == kindPolicy && c.Name == names.ProxyProtocolPolicy: // AWS does not refuse it
 			proxy = append(proxy, c.Ref)
+		case c.Kind == kindPolicy:
+			tls = append(tls, c.Ref)
 		}
 		if step, ok := c.Step.(policiesStep); ok && slices.ContainsFunc(d.created, step.isOf) {
 			updates = append(updates, step)
 		}
 	}
+	replacements := d.splitReplacement(len(tls) > 0)
 	for i, c := range d.plan.Changes {
 		switch step := c.Step.(type) {
 		case listenersCreation:
 			step.policies = updates
 			d.plan.Changes[i].Step, d.plan.Changes[i].Order = step, proxy
-		case listenersDeletion:
-			if len(step.created) > 0 {
-				d.plan.Changes[i].Order = created
+			if len(replacements) > 0 {
+				d.plan.Changes[i].After = append(slices.Clone(c.After), replacements...)
+			}
+		case listenersReplacement:
+			step.creation.policies = updates
+			d.plan.Changes[i].Step, d.plan.Changes[i].Order = step, proxy
+			if slices.ContainsFunc(step.creation.want, Listener.encrypted) {
+				d.plan.Changes[i].Order = slices.Concat(proxy, tls)
 			}
 		}
+	}
+}
+
+// splitReplacement gives the encrypted listeners a replacement of their own, if they wait for what the others do not
+// wait for. It returns the changes that it adds.
+func (d *differ) splitReplacement(waits bool) []plan.Ref {
+	i := slices.IndexFunc(d.plan.Changes, func(c plan.Change) bool {
+		_, ok := c.Step.(listenersReplacement)
+		return ok
+	})
+	if i < 0 || !waits {
+		return nil
+	}
+	change := d.plan.Changes[i]
+	step := change.Step.(listenersReplacement)
+	plain := func(l Listener) bool { return !l.encrypted() }
+	wantEncrypted := slices.DeleteFunc(slices.Clone(step.creation.want), plain)
+	wantPlain := slices.DeleteFunc(slices.Clone(step.creation.want), Listener.encrypted)
+	becomesEncrypted := func(l Listener) bool { return hasPort(wantEncrypted, l.Port) }
+	encrypted := slices.DeleteFunc(slices.Clone(step.before), func(l Listener) bool { return !becomesEncrypted(l) })
+	others := slices.DeleteFunc(slices.Clone(step.before), becomesEncrypted)
+	if len(others) == 0 {
+		return nil
+	}
+	d.plan.Changes[i] = d.replaceAgain(change, others, wantPlain)
+	if len(encrypted) == 0 {
+		return nil
+	}
+	change.Name += ", encrypted"
+	change = d.replaceAgain(change, encrypted, wantEncrypted)
+	d.plan.Add(change)
+	return []plan.Ref{change.Ref}
+}
+
+// replaceAgain returns the replacement of some listeners of another one.
+func (d *differ) replaceAgain(change plan.Change, before, want []Listener) plan.Change {
+	after := change.After
+	change = d.listenersReplace(change.Name, before, want)
+	change.After = after
+	return change
+}
+
+// policiesMade reports whether the policies of a port were set in a plan.
+func policiesMade(ids *plan.Handles, kind string, port int32) bool {
+	return ids.Has(plan.Handle(kind + " " + strconv.Itoa(int(port))))
+}
+
+// setPoliciesMade records that the policies of a port were set, unless there is an error.
+func setPoliciesMade(ids *plan.Handles, kind string, port int32, err error) {
+	if err == nil {
+		ids.Set(plan.Handle(kind+" "+strconv.Itoa(int(port))), kind)
 	}
 }
 
@@ -250,11 +307,15 @@ type backendPoliciesUpdate struct {
 	policies []string
 }
 
-// Do implements plan.Step.
-func (s backendPoliciesUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+// Do implements plan.Step. The creation of a listener may have made it.
+func (s backendPoliciesUpdate) Do(ctx context.Context, w writer, ids *plan.Handles) error {
+	if policiesMade(ids, kindBackendPolicies, s.port) {
+		return nil
+	}
 	_, err := w.api.SetLoadBalancerPoliciesForBackendServer(ctx, &elb.SetLoadBalancerPoliciesForBackendServerInput{
 		LoadBalancerName: &w.name, InstancePort: aws.Int32(s.port), PolicyNames: s.policies,
 	})
+	setPoliciesMade(ids, kindBackendPolicies, s.port, err)
 	return w.finishBalancer(awserr.Wrap("SetLoadBalancerPoliciesForBackendServer", err),
 		func(b *Balancer) { b.setBackend(s.port, s.policies) })
 }
@@ -267,11 +328,15 @@ type listenerPoliciesUpdate struct {
 	policies []string
 }
 
-// Do implements plan.Step.
-func (s listenerPoliciesUpdate) Do(ctx context.Context, w writer, _ *plan.Handles) error {
+// Do implements plan.Step. The creation of a listener may have made it.
+func (s listenerPoliciesUpdate) Do(ctx context.Context, w writer, ids *plan.Handles) error {
+	if policiesMade(ids, kindListenerPolicy, s.port) {
+		return nil
+	}
 	_, err := w.api.SetLoadBalancerPoliciesOfListener(ctx, &elb.SetLoadBalancerPoliciesOfListenerInput{
 		LoadBalancerName: &w.name, LoadBalancerPort: s.port, PolicyNames: s.policies,
 	})
+	setPoliciesMade(ids, kindListenerPolicy, s.port, err)
 	return w.finishBalancer(awserr.Wrap("SetLoadBalancerPoliciesOfListener", err), func(b *Balancer) {
 		b.changeListener(s.port, func(l *Listener) { l.Policies = s.policies })
 	})

@@ -73,7 +73,7 @@ func newRig(t *testing.T, o sim.Options, change ...func(*Options)) *rig {
 	for range 3 {
 		r.launch()
 	}
-	r.settings = Options{API: r.elb, VPC: r.vpc, Cluster: vpc.Cluster{ID: "sim"}, Clock: r.clock}
+	r.settings = Options{API: r.elb, VPC: r.vpc, Cluster: vpc.Cluster{ID: "sim"}, Clock: skipping{r.clock}}
 	for _, f := range change {
 		f(&r.settings)
 	}

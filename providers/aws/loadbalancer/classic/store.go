@@ -57,12 +57,12 @@ type store struct {
 	tags       *snapshot.Table[map[string]string]
 	attributes *snapshot.Table[Attributes]
 	// tagReads serializes reads of tags.
-	tagReads locks.Mutex
-	refusals *refusal.Memory
+	tagReads   locks.Mutex
+	unfinished *refusal.Memory[removed]
 }
 
 func newStore(client api.ELB, c clock.PassiveClock) *store {
-	s := &store{api: client, state: snapshot.NewStore(c), refusals: refusal.NewMemory(c)}
+	s := &store{api: client, state: snapshot.NewStore(c), unfinished: refusal.NewMemory[removed](c)}
 	s.balancers = snapshot.NewTable(s.state, snapshot.Kind[Balancer]{
 		ID: func(b Balancer) string { return b.Name }, List: s.list, MaxAge: listAge, Settle: settleTime,
 	})

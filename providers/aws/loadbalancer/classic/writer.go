@@ -1,7 +1,6 @@
 package classic
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/refusal"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
 
@@ -30,13 +28,6 @@ type writer struct {
 func (c *Cloud) writer(key lbcommon.Key) writer {
 	return writer{scope: c.scope(key), api: c.options.API, store: c.store, groups: c.options.Groups,
 		instances: c.options.Instances, clock: c.options.Clock}
-}
-
-// restore makes again what was removed for something that AWS refused: see refusal.Memory.
-func (w writer) restore(ctx context.Context, kind string, want []string, refused error,
-	again func(context.Context) error) error {
-	return w.store.refusals.Restore(ctx, w.clock,
-		refusal.Refused{Name: w.name, Kind: kind, Want: want, Removed: kind}, refused, again)
 }
 
 // finish records a write in the snapshot, or, if it failed, that its outcome is uncertain. It returns err.

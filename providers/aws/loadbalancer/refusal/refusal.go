@@ -4,6 +4,7 @@ package refusal
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -21,95 +22,159 @@ const (
 	LastAge  = 24 * time.Hour
 )
 
-// Memory has the last refusals of load balancers. It is safe for concurrent use.
-type Memory struct {
+// forgetAge is the time after which a place is forgotten: its Service is deleted, or nothing has been tried since.
+const forgetAge = 2 * LastAge
+
+// Memory has what is unfinished at the places of load balancers, such as ports: the last refusals, and what was removed
+// for something that does not exist yet. It is safe for concurrent use.
+type Memory[T any] struct {
 	clock clock.PassiveClock
 
-	mu   sync.Mutex
-	last map[key]refusal
+	mu sync.Mutex
+	// places are by the name of the load balancer, then by place.
+	places map[string]map[string]*place[T]
 }
 
-// key has the name of the load balancer, and the kind of what AWS refused.
-type key struct{ name, kind string }
-
 // NewMemory returns an empty Memory.
-func NewMemory(c clock.PassiveClock) *Memory { return &Memory{clock: c, last: map[key]refusal{}} }
+func NewMemory[T any](c clock.PassiveClock) *Memory[T] {
+	return &Memory[T]{clock: c, places: map[string]map[string]*place[T]{}}
+}
 
-type refusal struct {
-	// want are the texts of what was wanted.
-	want []string
+// place is what is unfinished at a place.
+type place[T any] struct {
+	changed time.Time
+	// want is the text of what AWS refused, "" for nothing, with its error.
+	want string
 	err  error
 	// age is the time between the refusal and until.
 	age   time.Duration
 	until time.Time
+	// removed is nil if nothing is missing.
+	removed *T
 }
 
-// Add records that AWS refused what was wanted. It returns the error with the time of the next attempt.
-func (r *Memory) Add(name, kind string, want []string, err error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	at, age := key{name, kind}, FirstAge
-	if last, ok := r.last[at]; ok && slices.Equal(last.want, want) {
-		age = min(2*last.age, LastAge)
+// at returns a place, a new one if it is not known. It forgets old ones.
+func (m *Memory[T]) at(name, where string) *place[T] {
+	now := m.clock.Now()
+	for _, places := range m.places {
+		maps.DeleteFunc(places, func(_ string, p *place[T]) bool { return now.Sub(p.changed) > forgetAge })
 	}
-	until := r.clock.Now().Add(age)
-	err = fmt.Errorf("%w; the same is not tried again before %s", err, until.UTC().Format(time.RFC3339))
-	r.last[at] = refusal{want, err, age, until}
+	maps.DeleteFunc(m.places, func(_ string, places map[string]*place[T]) bool { return len(places) == 0 })
+	if m.places[name] == nil {
+		m.places[name] = map[string]*place[T]{}
+	}
+	if m.places[name][where] == nil {
+		m.places[name][where] = &place[T]{}
+	}
+	m.places[name][where].changed = now
+	return m.places[name][where]
+}
+
+// Add records that AWS refused the wanted texts of places. It returns the error with the time of the next attempt.
+func (m *Memory[T]) Add(name string, want map[string]string, err error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now, first := m.clock.Now(), LastAge
+	for where, text := range want {
+		p, age := m.at(name, where), FirstAge
+		if p.want == text {
+			age = min(2*p.age, LastAge)
+		}
+		p.want, p.age, p.until = text, age, now.Add(age)
+		first = min(first, age)
+	}
+	err = fmt.Errorf("%w; the same is not tried again before %s", err, now.Add(first).UTC().Format(time.RFC3339))
+	for where := range want {
+		m.places[name][where].err = err
+	}
 	return err
 }
 
-// restoreWait is the first wait before what was restored without success is restored again.
-const restoreWait = time.Second
-
-// Refused is what AWS refused: the name of the load balancer, the kind, the texts of what was wanted, and what an error
-// calls that which was removed for it.
-type Refused struct {
-	Name, Kind string
-	Want       []string
-	Removed    string
-}
-
-// Restore records a refusal, and makes again what was removed for it. Nothing else would: the next reconcile does not
-// know what there was. So it is repeated for some seconds if AWS is busy. It returns the error of the refusal, which
-// names what could not be restored.
-func (r *Memory) Restore(ctx context.Context, c clock.Clock, what Refused, refusal error,
-	again func(context.Context) error) error {
-	refusal = r.Add(what.Name, what.Kind, what.Want, refusal)
-	retry := cloudapi.Retry{Base: restoreWait, Clock: c}
-	if err := retry.Do(ctx, cloudapi.Request{Mutating: true, Idempotent: true}, again); err != nil {
-		return fmt.Errorf("%w; restoring the %s before failed: %w", refusal, what.Removed, err)
-	}
-	return refusal
-}
-
-// Of returns the error with which AWS refused the same before, nil if it did not or if it is time to try again.
-func (r *Memory) Of(name, kind string, want []string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	last, ok := r.last[key{name, kind}]
-	if !ok || !slices.Equal(last.want, want) || !r.clock.Now().Before(last.until) {
+// Of returns the error with which AWS refused the same at a place before, nil if it did not or if it is time to try
+// again.
+func (m *Memory[T]) Of(name, where, want string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.places[name][where]
+	if p == nil || p.want != want || !m.clock.Now().Before(p.until) {
 		return nil
 	}
-	return last.err
+	return p.err
 }
 
-// Keep forgets what is recorded about a load balancer unless all of it is still among what is wanted: its Service was
-// edited since, and may get the same settings again once AWS accepts them.
-func (r *Memory) Keep(name, kind string, want []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, refused := range r.last[key{name, kind}].want {
-		if !slices.Contains(want, refused) {
-			delete(r.last, key{name, kind})
+// Remove records what is about to be removed from a place, until something is made there.
+func (m *Memory[T]) Remove(name, where string, what T) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.at(name, where).removed = &what
+}
+
+// Removed returns what was removed from places, and is missing: nothing was made there since.
+func (m *Memory[T]) Removed(name string, where ...string) []T {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var missing []T
+	for _, w := range where {
+		if p := m.places[name][w]; p != nil && p.removed != nil {
+			missing = append(missing, *p.removed)
 		}
 	}
+	return missing
 }
 
-// Forget removes what is recorded about a load balancer.
-func (r *Memory) Forget(name string, kinds ...string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, kind := range kinds {
-		delete(r.last, key{name, kind})
+// Restored records that what was removed from a place is there again. Its refusal stays known.
+func (m *Memory[T]) Restored(name, where string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.places[name][where]; p != nil {
+		p.removed = nil
 	}
+}
+
+// Keep forgets refusals unless the same is still wanted at their places, and all about places where nothing is: the
+// Service was edited since, and may get the same settings again once AWS accepts them.
+func (m *Memory[T]) Keep(name string, want map[string]string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.places[name], func(where string, p *place[T]) bool {
+		text, wanted := want[where]
+		if wanted && text != p.want {
+			p.want, p.err = "", nil
+		}
+		return !wanted || p.want == "" && p.removed == nil
+	})
+}
+
+// Made forgets places: what is wanted there was made.
+func (m *Memory[T]) Made(name string, where ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.places[name], func(w string, _ *place[T]) bool { return slices.Contains(where, w) })
+}
+
+// Forget forgets all about a load balancer.
+func (m *Memory[T]) Forget(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.places, name)
+}
+
+// firstWait is the first wait before a call that AWS was too busy to make is repeated.
+const firstWait = time.Second
+
+// Insist makes what replaces something that was removed, or makes that again. It repeats the call for some seconds if
+// AWS is busy, because a port is closed or a zone not served meanwhile. The call must be idempotent.
+func Insist(ctx context.Context, c clock.Clock, call func(context.Context) error) error {
+	retry := cloudapi.Retry{Base: firstWait, Clock: c}
+	return retry.Do(ctx, cloudapi.Request{Mutating: true, Idempotent: true}, call)
+}
+
+// Restore makes again what was removed for something that AWS refused, as Insist does. It returns the error of the
+// refusal, which names what could not be restored.
+func Restore(ctx context.Context, c clock.Clock, removed string, refusal error,
+	again func(context.Context) error) error {
+	if err := Insist(ctx, c, again); err != nil {
+		return fmt.Errorf("%w; restoring the %s before failed: %w", refusal, removed, err)
+	}
+	return refusal
 }

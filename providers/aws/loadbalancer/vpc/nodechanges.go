@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -89,10 +90,14 @@ func (r nodeRulesRemoval) Do(ctx context.Context, s *GroupStore, _ *plan.Handles
 	if err := s.revoke(ctx, id, difference(revoke, difference(needed, renamed))); err != nil {
 		return err
 	}
-	if len(renamed) > 0 {
-		return s.authorize(ctx, id, renamed)
+	if len(renamed) == 0 {
+		return nil
 	}
-	return nil
+	// Nobody else knows now that they are missing, until the next audit of the load balancers that need them.
+	retry := cloudapi.Retry{Base: settlePause, Clock: s.options.Clock}
+	return retry.Do(ctx, cloudapi.Request{Mutating: true, Idempotent: true}, func(ctx context.Context) error {
+		return s.authorize(ctx, id, renamed)
+	})
 }
 
 // unneeded returns the rules to revoke, with the shared rules that no load balancer needs now: since the plan was

@@ -121,7 +121,10 @@ func (w Writer) DeleteBalancer(ctx context.Context, arn string) error {
 	w.groups.Release(model.DefaultName(w.Key))
 	_, err := w.api.DeleteLoadBalancer(ctx, &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &arn})
 	return w.finish(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteLoadBalancer", err)),
-		func() { w.store.DeleteBalancer(arn) })
+		func() {
+			w.store.DeleteBalancer(arn)
+			w.store.Unfinished().Forget(string(w.Key.UID))
+		})
 }
 
 // toMappings converts subnets for requests: to IDs if the user chose no address, else to mappings.

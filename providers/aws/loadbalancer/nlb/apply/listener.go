@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -19,24 +18,63 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/refusal"
 )
 
+// codeDuplicateListener is the error for a port that has another listener.
+const codeDuplicateListener = "DuplicateListener"
+
 // CreateListener creates a listener that forwards to a target group, and returns its ARN. Load balancer and target
-// group are ARNs.
+// group are ARNs. If AWS refuses the listener, the port gets the one before, if that was deleted for it.
 func (w Writer) CreateListener(ctx context.Context, balancer, group string, want model.DesiredListener,
 	tags map[string]string) (string, error) {
-	arn, err := w.addListener(ctx, &elbv2.CreateListenerInput{
+	arn, err := w.addListener(ctx, toCreate(balancer, group, want, tags), tags)
+	return arn, w.finishListener(ctx, balancer, want, err)
+}
+
+// ReplaceListener deletes a listener and creates another one on its port, as CreateListener does. It is one step,
+// because a plan ends between steps if another change fails or the process ends: the port would stay closed, and nobody
+// would know what was there. It fails before it closes a port whose next listener AWS refused before.
+func (w Writer) ReplaceListener(ctx context.Context, balancer, group string, before model.Listener,
+	want model.DesiredListener, tags map[string]string) (arn string, err error) {
+	unfinished := w.store.Unfinished()
+	if !before.Removed { // else the port is closed
+		if err := unfinished.Of(string(w.Key.UID), want.Place(), want.Text()); err != nil {
+			return "", err
+		}
+		unfinished.Remove(string(w.Key.UID), want.Place(), before)
+		if err := w.DeleteListener(ctx, balancer, before.ARN); err != nil {
+			return "", err
+		}
+	}
+	err = refusal.Insist(ctx, w.clock, func(ctx context.Context) error {
+		arn, err = w.addListener(ctx, toCreate(balancer, group, want, tags), tags)
+		if awserr.Is(err, codeDuplicateListener) { // AWS still has the listener that it has deleted
+			err = &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "CreateListener", Err: err}
+		}
+		return err
+	})
+	return arn, w.finishListener(ctx, balancer, want, err)
+}
+
+func toCreate(balancer, group string, want model.DesiredListener, tags map[string]string) *elbv2.CreateListenerInput {
+	return &elbv2.CreateListenerInput{
 		LoadBalancerArn: &balancer, Port: aws.Int32(want.Port), Protocol: types.ProtocolEnum(want.Protocol),
 		SslPolicy:    optional(want.Policy),
 		Certificates: defaultCertificate(want.Certificates), DefaultActions: forwardTo(group), Tags: toTags(tags),
-	}, tags)
-	if err == nil {
-		w.store.Refusals().Forget(string(w.Key.UID), want.Place())
 	}
-	return arn, err
 }
 
-// Refused returns the error with which AWS refused a listener before, nil if it did not or if it is time to try again.
-func (w Writer) Refused(want model.DesiredListener) error {
-	return w.store.Refusals().Of(string(w.Key.UID), want.Place(), []string{want.Text()})
+// finishListener records whether a listener was created, and returns the error.
+func (w Writer) finishListener(ctx context.Context, balancer string, want model.DesiredListener, err error) error {
+	unfinished, name := w.store.Unfinished(), string(w.Key.UID)
+	if err == nil {
+		unfinished.Made(name, want.Place())
+		return nil
+	}
+	before := unfinished.Removed(name, want.Place())
+	if len(before) == 0 || !awserr.IsRefusal(err) {
+		return err
+	}
+	err = unfinished.Add(name, map[string]string{want.Place(): want.Text()}, err)
+	return w.restoreListener(ctx, balancer, before[0], err)
 }
 
 // addListener creates a listener with tags, and returns its ARN.
@@ -61,10 +99,9 @@ func (w Writer) addListener(ctx context.Context, in *elbv2.CreateListenerInput,
 	return l.ARN, nil
 }
 
-// RestoreListener records that AWS refused a listener, and creates the deleted one before again, as it was: see
-// refusal.Memory. It returns the error of the refusal.
-func (w Writer) RestoreListener(ctx context.Context, balancer string, before model.Listener, want model.DesiredListener,
-	refused error) error {
+// restoreListener creates a deleted listener again, as it was, because AWS refused the next one. It returns the error
+// of the refusal.
+func (w Writer) restoreListener(ctx context.Context, balancer string, before model.Listener, refused error) error {
 	in := &elbv2.CreateListenerInput{
 		LoadBalancerArn: &balancer, Port: aws.Int32(before.Port), Protocol: types.ProtocolEnum(before.Protocol),
 		SslPolicy:    optional(before.Policy),
@@ -72,18 +109,16 @@ func (w Writer) RestoreListener(ctx context.Context, balancer string, before mod
 		Tags: toTags(before.Tags),
 	}
 	var arn string
-	what := refusal.Refused{Name: string(w.Key.UID), Kind: want.Place(), Want: []string{want.Text()}, Removed: "listener"}
-	refused = w.store.Refusals().Restore(ctx, w.clock, what, refused, func(ctx context.Context) (err error) {
-		arn, err = w.addListener(ctx, in, before.Tags)
-		return err
+	return refusal.Restore(ctx, w.clock, "listener", refused, func(ctx context.Context) (err error) {
+		if arn == "" {
+			arn, err = w.addListener(ctx, in, before.Tags)
+		}
+		if err != nil {
+			return err
+		}
+		w.store.Unfinished().Restored(string(w.Key.UID), model.DesiredListener{Port: before.Port}.Place())
+		return w.completeListener(ctx, balancer, arn, before)
 	})
-	if arn == "" {
-		return refused
-	}
-	if err := w.completeListener(ctx, balancer, arn, before); err != nil {
-		return fmt.Errorf("%w; restoring the listener before failed: %w", refused, err)
-	}
-	return refused
 }
 
 // completeListener gives a new listener the further certificates and the attributes of one before.

@@ -8,7 +8,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
-	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
@@ -80,16 +79,15 @@ func (d *differ) diffPorts(base []plan.Ref) []plan.Ref {
 			group, ready = d.targetGroup(want, base)
 		}
 		after := slices.Concat(base, ready)
-		var before model.Listener
 		if exists && mustReplace(have, want) {
 			deletion := changeOf(deletions, model.ListenerName(d.name(), have.Port))
 			// AWS may refuse what the next listener needs: until it exists, the port stays open.
 			deletion.After = slices.Concat(deletion.After, after)
-			after = append(after, deletion.Ref)
-			before, exists = have, false
+			deletion.Step = listenerReplacement{before: have, creation: d.listenerCreation(group, want)}
+			after, exists = append(after, deletion.Ref), false
 		}
-		if !exists {
-			changed = append(changed, d.listenerCreate(group, want, before, after)...)
+		if !exists || have.Removed {
+			changed = append(changed, d.listenerCreate(group, want, after)...)
 			continue
 		}
 		updates := d.listenerUpdate(have, want, group, after)
@@ -127,7 +125,8 @@ func (d *differ) listenersDelete() []plan.Change {
 	var changes []plan.Change
 	for _, have := range d.have.Listeners {
 		i := slices.IndexFunc(d.want.Listeners, func(w model.DesiredListener) bool { return w.Port == have.Port })
-		if i >= 0 && !mustReplace(have, d.want.Listeners[i]) || slices.Contains(d.keptPorts, have.Port) {
+		stays := i >= 0 && !mustReplace(have, d.want.Listeners[i]) || slices.Contains(d.keptPorts, have.Port)
+		if stays || i < 0 && have.Removed {
 			continue
 		}
 		listed := d.existingListener(have)
@@ -139,47 +138,48 @@ func (d *differ) listenersDelete() []plan.Change {
 			change, _ = listenerKind.Update(&listed, &replacement)
 			change.Action = plan.Delete
 		}
-		step := listenerDeletion{balancer: d.have.Balancer.ARN, listener: have.ARN}
-		if i >= 0 {
-			step.replacement = &d.want.Listeners[i]
-		}
-		change.Step = step
+		change.Step = listenerDeletion{balancer: d.have.Balancer.ARN, listener: have.ARN}
 		changes = append(changes, change)
 	}
 	return changes
 }
 
 // listenerDeletion deletes a listener, by the ARNs.
-type listenerDeletion struct {
-	balancer, listener string
-	// replacement is the listener that gets the port; nil if there is none.
-	replacement *model.DesiredListener
-}
+type listenerDeletion struct{ balancer, listener string }
 
-// Do implements plan.Step. It fails before it closes a port whose next listener AWS refuses.
+// Do implements plan.Step.
 func (s listenerDeletion) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
-	if s.replacement != nil {
-		if err := w.Refused(*s.replacement); err != nil {
-			return err
-		}
-	}
 	return w.DeleteListener(ctx, s.balancer, s.listener)
 }
 
-// listenerCreate plans the creation of a listener with its parts. It may replace the deleted one before; one without an
-// ARN is none.
-func (d *differ) listenerCreate(group reference, want model.DesiredListener, before model.Listener,
-	after []plan.Ref) []plan.Ref {
+// listenerReplacement deletes a listener and creates the next one of its port: see Writer.
+type listenerReplacement struct {
+	before   model.Listener
+	creation listenerCreation
+}
+
+// Do implements plan.Step.
+func (s listenerReplacement) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	return s.creation.make(ids, func(balancer, group string) (string, error) {
+		return w.ReplaceListener(ctx, balancer, group, s.before, s.creation.want, s.creation.tags)
+	})
+}
+
+// listenerCreate plans the creation of a listener with its parts.
+func (d *differ) listenerCreate(group reference, want model.DesiredListener, after []plan.Ref) []plan.Ref {
 	wanted := d.wantedListener(want, group)
 	creation := listenerKind.Create(&wanted)
-	ref := reference{kind: kindListener, name: creation.Name}
-	creation.After = after
-	creation.Step = listenerCreation{ref: ref, balancer: d.balancer(), group: group, want: want, tags: d.want.Tags,
-		before: before}
+	step := d.listenerCreation(group, want)
+	creation.After, creation.Step = after, step
 	d.add(creation)
 	created := []plan.Ref{creation.Ref}
 	initial := model.Listener{CertificatesRead: true, Attributes: model.NewListenerAttributes()}
-	return append(created, d.listenerParts(ref, initial, want, created)...)
+	return append(created, d.listenerParts(step.ref, initial, want, created)...)
+}
+
+func (d *differ) listenerCreation(group reference, want model.DesiredListener) listenerCreation {
+	ref := reference{kind: kindListener, name: model.ListenerName(d.name(), want.Port)}
+	return listenerCreation{ref: ref, balancer: d.balancer(), group: group, want: want, tags: d.want.Tags}
 }
 
 // listenerCreation creates a listener that forwards to a target group.
@@ -187,20 +187,25 @@ type listenerCreation struct {
 	ref, balancer, group reference
 	want                 model.DesiredListener
 	tags                 map[string]string
-	// before is the deleted listener of the port. It has no ARN if there was none.
-	before model.Listener
 }
 
-// Do implements plan.Step. If AWS refuses the listener, the port gets the one before, instead of staying closed.
+// Do implements plan.Step. A replacement has made it.
 func (s listenerCreation) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
+	if ids.Has(s.ref.handle()) {
+		return nil
+	}
+	return s.make(ids, func(balancer, group string) (string, error) {
+		return w.CreateListener(ctx, balancer, group, s.want, s.tags)
+	})
+}
+
+// make calls create with the ARNs of the load balancer and the target group, and stores the ARN of the listener.
+func (s listenerCreation) make(ids *plan.Handles, create func(balancer, group string) (string, error)) error {
 	arns, err := resolveAll(ids, s.balancer, s.group)
 	if err != nil {
 		return err
 	}
-	arn, err := w.CreateListener(ctx, arns[0], arns[1], s.want, s.tags)
-	if s.before.ARN != "" && awserr.IsRefusal(err) {
-		err = w.RestoreListener(ctx, arns[0], s.before, s.want, err)
-	}
+	arn, err := create(arns[0], arns[1])
 	return s.ref.created(ids, arn, err)
 }
 

@@ -57,25 +57,49 @@ func (d *differ) listenerAttach(m *move, after []plan.Ref) []plan.Ref {
 	old := slices.MaxFunc(others, func(a, b model.Forward) int { return cmp.Compare(a.Weight, b.Weight) }).Group
 	if group.arn != "" && slices.ContainsFunc(forwards, func(f model.Forward) bool { return f.Group == group.arn }) {
 		// An earlier run was interrupted here. A group without targets has no connections to drain.
-		if g, ok := d.have.Group(old); ok && (g.Active() > 0 || g.Draining()) {
+		before, known := d.have.Group(old)
+		if known && (before.Active() > 0 || before.Draining()) {
 			m.old = old
 		}
-		return after
+		if fresh, ok := d.have.Group(group.arn); !ok || m.old == "" || fresh.Healthy() > 0 || before.Healthy() == 0 {
+			return after
+		}
+		return d.probesChange(m, after, groupHealth{*m})
 	}
 	m.old, m.attaches = old, true
+	return d.probesChange(m, slices.Concat(after, d.opened), groupAttachment{groupHealth{*m}, d.balancer()})
+}
+
+// probesChange plans a step after which a listener moves.
+func (d *differ) probesChange(m *move, after []plan.Ref, step plan.WaitingStep[Writer]) []plan.Ref {
 	change := plan.Change{
 		Ref:    plan.Ref{Kind: "probes of listener", Name: m.ref.name, Action: plan.Update},
-		Fields: []plan.Field{{Name: fieldTargetGroup, After: group.name + " with weight 0"}},
+		Fields: []plan.Field{{Name: fieldTargetGroup, After: m.group.name + " with weight 0"}},
 		Reason: "the new target group becomes healthy before the listener moves to it",
-		After:  slices.Concat(after, d.opened), Step: groupAttachment{*m, d.balancer()},
+		After:  after, Step: step,
 	}
 	d.add(change)
 	return []plan.Ref{change.Ref}
 }
 
+// groupHealth waits until the new target group of a listener, which forwards to it already, can take over.
+type groupHealth struct{ move }
+
+// Do implements plan.Step.
+func (groupHealth) Do(context.Context, Writer, *plan.Handles) error { return nil }
+
+// Ready implements plan.WaitingStep.
+func (s groupHealth) Ready(ctx context.Context, w Writer, ids *plan.Handles) error {
+	arn, err := s.group.resolve(ids)
+	if err != nil || s.draining(ids) == "" {
+		return err
+	}
+	return w.AwaitHealthy(ctx, arn, s.old)
+}
+
 // groupAttachment lets a listener forward to its new target group as well, and waits until that can take over.
 type groupAttachment struct {
-	move
+	groupHealth
 	balancer reference
 }
 
@@ -92,13 +116,4 @@ func (s groupAttachment) Do(ctx context.Context, w Writer, ids *plan.Handles) er
 		ids.Set(s.attached(), s.old)
 	}
 	return err
-}
-
-// Ready implements plan.WaitingStep.
-func (s groupAttachment) Ready(ctx context.Context, w Writer, ids *plan.Handles) error {
-	arn, err := s.group.resolve(ids)
-	if err != nil || s.draining(ids) == "" {
-		return err
-	}
-	return w.AwaitHealthy(ctx, arn, s.old)
 }

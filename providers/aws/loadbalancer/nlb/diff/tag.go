@@ -41,7 +41,7 @@ func (d *differ) diffTags(order []plan.Ref) {
 	var parts []tagged
 	for _, l := range d.have.Listeners {
 		if i := slices.IndexFunc(d.want.Listeners, func(w model.DesiredListener) bool { return w.Port == l.Port }); i >= 0 &&
-			!mustReplace(l, d.want.Listeners[i]) {
+			!mustReplace(l, d.want.Listeners[i]) && !l.Removed {
 			parts = append(parts, tagged{arn: l.ARN, name: model.ListenerName(b.Name, l.Port), tags: l.Tags,
 				byHand: keepsCertificates(l, d.want.Listeners[i])})
 		}

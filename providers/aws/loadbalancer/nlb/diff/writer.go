@@ -22,12 +22,9 @@ type Writer interface {
 	// CreateListener returns the ARN.
 	CreateListener(ctx context.Context, balancer, group string, want model.DesiredListener, tags map[string]string) (
 		string, error)
-	// Refused returns the error with which AWS refused a listener before.
-	Refused(want model.DesiredListener) error
-	// RestoreListener creates a deleted listener again, as it was, because AWS refused the wanted one. It returns the
-	// error of the refusal.
-	RestoreListener(ctx context.Context, balancer string, before model.Listener, want model.DesiredListener,
-		refused error) error
+	// ReplaceListener is CreateListener on the port of a listener that it deletes.
+	ReplaceListener(ctx context.Context, balancer, group string, before model.Listener, want model.DesiredListener,
+		tags map[string]string) (string, error)
 	// UpdateListener lets the listener forward to group. Draining is another target group that stays attached while its
 	// connections drain, or "".
 	UpdateListener(ctx context.Context, balancer string, have model.Listener, want model.DesiredListener,

@@ -86,6 +86,8 @@ type Listener struct {
 	// Attributes and Tags are nil if they were not read. AttributesErr is why Attributes cannot be read.
 	Attributes, Tags map[string]string
 	AttributesErr    error
+	// Removed is set if the listener was deleted for another one that does not exist yet.
+	Removed bool
 }
 
 // HealthCheck configures the probes of targets. Times are in seconds.

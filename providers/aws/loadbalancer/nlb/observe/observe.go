@@ -5,6 +5,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -22,23 +23,47 @@ import (
 func (s *Store) Observe(ctx context.Context, key lbcommon.Key, want *model.Desired,
 	fresh lbcommon.Freshness) (model.Observed, error) {
 	if want != nil {
+		texts := map[string]string{}
 		for _, l := range want.Listeners {
-			s.refusals.Keep(string(key.UID), l.Place(), []string{l.Text()})
+			texts[l.Place()] = l.Text()
 		}
+		s.unfinished.Keep(string(key.UID), texts)
 	}
+	if err := s.readFull(ctx, key, want, fresh); err != nil {
+		return model.Observed{}, err
+	}
+	have, err := s.view(ctx, key)
+	if err == nil && want != nil && have.Balancer != nil {
+		have.Listeners = s.withRemoved(key, have.Listeners, *want)
+	}
+	return have, err
+}
+
+// readFull makes sure that the objects of a Service and their settings are fresh.
+func (s *Store) readFull(ctx context.Context, key lbcommon.Key, want *model.Desired, fresh lbcommon.Freshness) error {
 	if fresh == lbcommon.Authoritative || s.state.IsUncertain(serviceName(key)) {
-		if err := s.readService(ctx, key, true); err != nil {
-			return model.Observed{}, err
-		}
-		return s.view(ctx, key)
+		return s.readService(ctx, key, true)
 	}
 	if err := s.refresh(ctx); err != nil {
-		return model.Observed{}, err
+		return err
 	}
-	if err := s.readDetails(ctx, key, want); err != nil {
-		return model.Observed{}, err
+	return s.readDetails(ctx, key, want)
+}
+
+// withRemoved returns listeners with those that were deleted for others that do not exist yet: the plan is still that
+// these are replaced, with the same cause.
+func (s *Store) withRemoved(key lbcommon.Key, have []model.Listener, want model.Desired) []model.Listener {
+	for _, w := range want.Listeners {
+		if slices.ContainsFunc(have, func(l model.Listener) bool { return l.Port == w.Port }) {
+			continue
+		}
+		for _, l := range s.unfinished.Removed(string(key.UID), w.Place()) {
+			l.Removed = true
+			have = append(have, l)
+		}
 	}
-	return s.view(ctx, key)
+	sorting.Func(have, func(a, b model.Listener) int { return cmp.Compare(a.Port, b.Port) })
+	return have
 }
 
 // Inventory is Observe without settings: enough to delete the objects.

@@ -63,13 +63,14 @@ type Store struct {
 	groupAttributes *snapshot.Table[map[string]string]
 	targets         *snapshot.Table[model.Health]
 	tags            *snapshot.Table[map[string]string]
-	refusals        *refusal.Memory
+	unfinished      *refusal.Memory[model.Listener]
 	// linking serializes the updates of which load balancers use a target group.
 	linking sync.Mutex
 }
 
-// Refusals returns what AWS refused, by the UID of the Service and the port of the listener.
-func (s *Store) Refusals() *refusal.Memory { return s.refusals }
+// Unfinished returns the listeners that AWS refused, and those that were deleted for others, by the UID of the Service
+// and the port.
+func (s *Store) Unfinished() *refusal.Memory[model.Listener] { return s.unfinished }
 
 // Index keys of the tables.
 const (
@@ -83,7 +84,7 @@ const (
 // NewStore returns an empty snapshot. It makes no calls.
 func NewStore(o Options) *Store {
 	s := &Store{describer: describer{api: o.API}, options: o, state: snapshot.NewStore(o.Clock),
-		refusals: refusal.NewMemory(o.Clock)}
+		unfinished: refusal.NewMemory[model.Listener](o.Clock)}
 	s.balancers = snapshot.NewTable(s.state, snapshot.Kind[model.Balancer]{
 		ID: func(b model.Balancer) string { return b.ARN }, List: s.listBalancers, MaxAge: listAge, Settle: settleTime,
 		Index: func(b model.Balancer) []string { return []string{indexName + b.Name} },

@@ -1,0 +1,203 @@
+package loadbalancer
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+// tcp53 is a Service with one TCP port.
+func tcp53(s *v1.Service) {
+	both(s)
+	s.Spec.Ports = s.Spec.Ports[1:2]
+}
+
+// protocol returns the protocol of the listener of port 53, "" if the port is closed.
+func (r *rig) protocol() string {
+	r.t.Helper()
+	return string(r.listeners()[53].Protocol)
+}
+
+// try makes one sync that may fail.
+func (r *rig) try(svc *v1.Service) error {
+	_, err := r.manager.EnsureLoadBalancer(r.t.Context(), clusterName, svc, r.nodes)
+	return err
+}
+
+// TestPlanThatEndsLeavesNoPortClosed ends a plan, as the end of a process or another change that fails does, while the
+// deletion of a listener that another one replaces is in flight.
+func TestPlanThatEndsLeavesNoPortClosed(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	r.ensure(service(tcp53))
+	stop, cancel := context.WithCancel(t.Context())
+	r.sim.Front().AfterMutations(func() {
+		if r.protocol() == "" {
+			cancel()
+		}
+	})
+	_, err := r.manager.EnsureLoadBalancer(plan.WithStop(t.Context(), stop), clusterName, service(udp), r.nodes)
+	if stop.Err() == nil {
+		t.Fatal("nothing is replaced")
+	}
+	if err == nil {
+		t.Error("the plan does not end")
+	}
+	if got := r.protocol(); got != "UDP" {
+		t.Errorf("the listener is %q, want UDP", got)
+	}
+}
+
+// TestListenerComesBackIfItsSuccessorIsRefusedLater replaces a listener. AWS is busy when the next one is created, for
+// longer than the call is repeated, and refuses it later.
+func TestListenerComesBackIfItsSuccessorIsRefusedLater(t *testing.T) {
+	create := func(kind kit.FaultKind, times int) kit.Fault {
+		return kit.Fault{Kind: kind, Operation: "CreateListener", Times: times}
+	}
+	busy := func(t *testing.T) *rig {
+		r := newRig(t, sim.Options{})
+		r.ensure(service(tcp53))
+		r.sim.Front().SetFaults(create(kit.FaultThrottle, kit.Always))
+		if r.try(service(udp)) == nil || r.protocol() != "" {
+			t.Fatal("AWS is not busy")
+		}
+		return r
+	}
+	t.Run("refused", func(t *testing.T) {
+		r := busy(t)
+		r.sim.Front().SetFaults(create(kit.FaultDenied, 1))
+		if r.try(service(udp)) == nil {
+			t.Error("nothing is refused")
+		}
+		if got := r.protocol(); got != "TCP" {
+			t.Errorf("the listener is %q, want TCP", got)
+		}
+		r.sim.Front().SetFaults()
+		r.clock.Step(time.Minute)
+		r.ensure(service(udp))
+		if got := r.protocol(); got != "UDP" {
+			t.Errorf("the listener is %q, want UDP", got)
+		}
+		r.steady(service(udp))
+	})
+	t.Run("reverted", func(t *testing.T) {
+		r := busy(t)
+		r.sim.Front().SetFaults()
+		r.ensure(service(tcp53))
+		if got := r.protocol(); got != "TCP" {
+			t.Errorf("the listener is %q, want TCP", got)
+		}
+		r.steady(service(tcp53))
+	})
+	t.Run("no longer busy", func(t *testing.T) {
+		r := busy(t)
+		r.sim.Front().SetFaults()
+		r.ensure(service(udp))
+		if got := r.protocol(); got != "UDP" {
+			t.Errorf("the listener is %q, want UDP", got)
+		}
+		r.steady(service(udp))
+	})
+	t.Run("deleted and created again", func(t *testing.T) {
+		r := busy(t)
+		r.sim.Front().SetFaults()
+		r.remove(service(udp))
+		r.ensure(service(udp))
+		r.steady(service(udp))
+	})
+}
+
+// TestMoveWaitsAfterAnInterruption ends a plan while a new target group becomes healthy. The next process moves the
+// listener when the group is healthy, or at once if the one before is not.
+func TestMoveWaitsAfterAnInterruption(t *testing.T) {
+	moved := func(s *v1.Service) { s.Spec.Ports[0].NodePort = 31080 }
+	for _, tt := range []struct {
+		name string
+		// old reports whether the targets of the target group before stay healthy.
+		old  bool
+		want types.TargetHealthStateEnum
+	}{
+		{"the one before is healthy", true, types.TargetHealthStateEnumHealthy},
+		{"the one before is not", false, types.TargetHealthStateEnumInitial},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, sim.Options{HealthTime: 2 * time.Minute})
+			r.ensure(service())
+			r.clock.Step(3 * time.Minute)
+			old := *r.groupOn(80).TargetGroupArn
+			stop, cancel := context.WithCancel(t.Context())
+			r.sim.Front().AfterMutations(func() {
+				if action := r.listeners()[80].DefaultActions[0]; len(action.ForwardConfig.TargetGroups) == 2 {
+					cancel()
+				}
+			})
+			if _, err := r.manager.EnsureLoadBalancer(plan.WithStop(t.Context(), stop), clusterName, service(moved), r.nodes); err == nil {
+				t.Fatal("the plan does not end")
+			}
+			for _, node := range r.nodes {
+				r.sim.SetHealth(node.Name, tt.old)
+			}
+			r.restart()
+			var got types.TargetHealthStateEnum
+			r.sim.Front().AfterMutations(func() {
+				for _, g := range r.listeners()[80].DefaultActions[0].ForwardConfig.TargetGroups {
+					if got == "" && *g.TargetGroupArn != old && *g.Weight > 0 {
+						got = r.healthOf(*g.TargetGroupArn)
+					}
+				}
+			})
+			r.ensure(service(moved))
+			if got != tt.want {
+				t.Errorf("the listener moves to targets that are %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// healthOf returns the state of the first target of a target group.
+func (r *rig) healthOf(group string) types.TargetHealthStateEnum {
+	r.t.Helper()
+	out, err := r.elbv2.DescribeTargetHealth(r.t.Context(), &elbv2.DescribeTargetHealthInput{TargetGroupArn: &group})
+	if err != nil || len(out.TargetHealthDescriptions) == 0 {
+		r.t.Fatal("no target: ", err)
+	}
+	return out.TargetHealthDescriptions[0].TargetHealth.State
+}
+
+// TestReplacementFaultsAtEveryCall lets every call go wrong while a listener is replaced. The port is served in the end,
+// and nothing else is left to do.
+func TestReplacementFaultsAtEveryCall(t *testing.T) {
+	for _, kind := range []kit.FaultKind{kit.FaultError, kit.FaultThrottle, kit.FaultDenied, kit.FaultLostReply, kit.FaultKillAfter} {
+		t.Run(string(kind), func(t *testing.T) {
+			for call := 1; ; call++ {
+				r := newRig(t, sim.Options{})
+				r.ensure(service(tcp53))
+				front := r.sim.Front()
+				front.OnKill(func() { r.killed.Store(true) })
+				front.SetFaults(kit.Fault{Kind: kind, Call: call})
+				r.clock.Step(time.Minute)
+				r.insist("replace", func() error { return r.try(service(udp)) })
+				if front.Injected() == 0 {
+					break
+				}
+				front.SetFaults()
+				r.clock.Step(time.Minute)
+				r.ensure(service(udp))
+				if got := r.protocol(); got != "UDP" {
+					t.Errorf("call %d: the listener is %q, want UDP", call, got)
+				}
+				r.steady(service(udp))
+				if t.Failed() {
+					break
+				}
+			}
+		})
+	}
+}
