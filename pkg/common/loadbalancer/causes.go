@@ -136,6 +136,22 @@ func (c *causes) differences(in intent.Inputs, p plan.Plan) plan.DifferenceSet {
 	return all
 }
 
+// hiddenBy returns the causes of the differences that those of a plan for the present inputs hide: an edit that takes
+// these back, once the cloud has refused them, takes back no other one.
+func (c *causes) hiddenBy(p plan.Plan, planned []plan.Difference) (hidden []plan.Cause) {
+	if !c.isEdited() && len(c.caused) == 0 {
+		return nil
+	}
+	seen := plan.DifferenceSet{}
+	seen.Add(planned...)
+	for d := range c.differences(c.present, p) {
+		if cause, caused := c.of(d); caused && !seen.Has(d) {
+			hidden = append(hidden, cause)
+		}
+	}
+	return hidden
+}
+
 // fieldsOf returns the edited fields without whose edits the plan does not have the difference.
 func (c *causes) fieldsOf(d plan.Difference) []string {
 	c.undo()

@@ -202,6 +202,7 @@ func (c *Controller) hold(ctx context.Context, t target, have any, p plan.Plan) 
 	}
 	j := c.newJudge(t, have)
 	v := j.judge(p)
+	v.caused = append(v.caused, j.causes.hiddenBy(p, v.planned)...)
 	if len(v.held) == 0 {
 		return withCauses(withoutIdleMarks(p, j), v), nil
 	}
