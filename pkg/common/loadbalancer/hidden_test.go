@@ -128,14 +128,14 @@ func TestCauseEndsWithItsEdit(t *testing.T) {
 	}
 }
 
-// A change whose causes cannot be stored has not begun: nothing else is applied in its place.
-func TestChangeThatDidNotBeginIsNotStarted(t *testing.T) {
+// A change whose causes cannot be stored has not started: nothing else is applied in its place.
+func TestChangeWithoutStoredCauseIsNotStarted(t *testing.T) {
 	c := newCluster(t)
 	c.sync(t)
 	edit := ranges("10.0.0.0/8")
 	c.fail = errors.New("conflict")
 	if _, err := c.EnsureLoadBalancer(t.Context(), "prod", c.service(edit), []*v1.Node{node("a")}); err == nil {
-		t.Fatal("the change began")
+		t.Fatal("the change has started")
 	}
 	c.fail = nil
 	c.wantByConfiguration()
