@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -149,6 +150,7 @@ func (c *causes) hiddenBy(p plan.Plan, planned []plan.Difference) (hidden []plan
 			hidden = append(hidden, cause)
 		}
 	}
+	slices.SortFunc(hidden, func(a, b plan.Cause) int { return strings.Compare(a.String(), b.String()) })
 	return hidden
 }
 

@@ -110,6 +110,22 @@ func TestHiddenDifferenceKeepsItsCause(t *testing.T) {
 	}
 }
 
+// Hidden causes are stored in one order: syncs that change nothing write nothing.
+func TestHiddenCausesAreWrittenOnce(t *testing.T) {
+	c := newHiding(t)
+	c.policy(provider.HoldAllDisruption)
+	edits := []func(*v1.Service){ranges("10.0.0.0/8"), annotated(intent.KeyScheme, "internal")}
+	c.sync(t, edits...)
+	c.writes = 0
+	for range 10 {
+		c.restart()
+		c.sync(t, edits...)
+	}
+	if c.writes > 0 {
+		t.Errorf("%d writes", c.writes)
+	}
+}
+
 // A cause that is kept while a plan fails ends with the edit.
 func TestCauseEndsWithItsEdit(t *testing.T) {
 	c := newHiding(t)
