@@ -242,7 +242,7 @@ func (s *Services) store(ctx context.Context, service *v1.Service, r Record) err
 }
 
 // leave removes the record from a Service that stays without a load balancer, once no cloud has anything of it: whoever
-// edits the Service may have removed the finalizer, too. The controllers of the clouds delete nothing without the record.
+// edits the Service may have removed the finalizer, too. Controllers of the clouds delete nothing without the record.
 func (s *Services) leave(ctx context.Context, service *v1.Service, r Record) error {
 	for _, name := range []string{r.From, r.Owner} {
 		cloud, ok := s.cloud(name)

@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -134,6 +135,23 @@ func (c *causes) differences(in intent.Inputs, p plan.Plan) plan.DifferenceSet {
 		}
 	}
 	return all
+}
+
+// hiddenBy returns the causes of the differences that those of a plan for the present inputs hide: an edit that takes
+// these back, once the cloud has refused them, takes back no other one.
+func (c *causes) hiddenBy(p plan.Plan, planned []plan.Difference) (hidden []plan.Cause) {
+	if !c.isEdited() && len(c.caused) == 0 {
+		return nil
+	}
+	seen := plan.DifferenceSet{}
+	seen.Add(planned...)
+	for d := range c.differences(c.present, p) {
+		if cause, caused := c.of(d); caused && !seen.Has(d) {
+			hidden = append(hidden, cause)
+		}
+	}
+	slices.SortFunc(hidden, func(a, b plan.Cause) int { return strings.Compare(a.String(), b.String()) })
+	return hidden
 }
 
 // fieldsOf returns the edited fields without whose edits the plan does not have the difference.

@@ -13,21 +13,31 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// hiding is a toy cloud that replaces load balancers: their plans have no changes of listeners.
+// hiding is a toy cloud that replaces load balancers with their listeners, of which its plans then have no changes.
 type hiding struct{ preserving }
 
 func (c *hiding) Diff(key Key, want *kept, have kept) (plan.Plan, error) {
 	p, err := c.preserving.Diff(key, want, have)
-	if c.replaces(p) {
-		p.Changes = slices.DeleteFunc(p.Changes, func(change plan.Change) bool { return change.Kind == "listener" })
-	}
-	return p, err
-}
-
-func (c *hiding) replaces(p plan.Plan) bool {
-	return slices.ContainsFunc(p.Changes, func(change plan.Change) bool {
+	i := slices.IndexFunc(p.Changes, func(change plan.Change) bool {
 		return change.Kind == KindLoadBalancer && change.Action == plan.Update
 	})
+	if i < 0 {
+		return p, err
+	}
+	replace := p.Changes[i].Do
+	p.Changes[i].Do = func(ctx context.Context, ids *plan.Handles) error {
+		if err := replace(ctx, ids); err != nil {
+			return err
+		}
+		for r, value := range want.objects {
+			if r.Kind == "listener" {
+				c.have[r] = value
+			}
+		}
+		return nil
+	}
+	p.Changes = slices.DeleteFunc(p.Changes, func(change plan.Change) bool { return change.Kind == "listener" })
+	return p, err
 }
 
 // newHiding returns a cluster whose cloud replaces load balancers for another scheme.
@@ -74,6 +84,9 @@ func TestHiddenDifferenceKeepsItsCause(t *testing.T) {
 			fails(t, c, "listener", edit)
 			fails(t, c, KindLoadBalancer, edit, replace)
 		},
+		"by a replacement of the same edit that fails, and is taken back": func(t *testing.T, c *cluster) {
+			fails(t, c, KindLoadBalancer, edit, replace)
+		},
 		"by a replacement that fails twice, and is taken back": func(t *testing.T, c *cluster) {
 			c.policy(provider.HoldAllDisruption)
 			c.sync(t, edit)
@@ -97,6 +110,22 @@ func TestHiddenDifferenceKeepsItsCause(t *testing.T) {
 	}
 }
 
+// Hidden causes are stored in one order: syncs that change nothing write nothing.
+func TestHiddenCausesAreWrittenOnce(t *testing.T) {
+	c := newHiding(t)
+	c.policy(provider.HoldAllDisruption)
+	edits := []func(*v1.Service){ranges("10.0.0.0/8"), annotated(intent.KeyScheme, "internal")}
+	c.sync(t, edits...)
+	c.writes = 0
+	for range 10 {
+		c.restart()
+		c.sync(t, edits...)
+	}
+	if c.writes > 0 {
+		t.Errorf("%d writes", c.writes)
+	}
+}
+
 // A cause that is kept while a plan fails ends with the edit.
 func TestCauseEndsWithItsEdit(t *testing.T) {
 	c := newHiding(t)
@@ -110,6 +139,23 @@ func TestCauseEndsWithItsEdit(t *testing.T) {
 	clear(c.cloud.records)
 	c.cloud.discovered = "10.0.0.0/8"
 	c.sync(t)
+	if got := c.listener(); got != "" {
+		t.Errorf("listener %q", got)
+	}
+}
+
+// A change whose causes cannot be stored has not started: nothing else is applied in its place.
+func TestChangeWithoutStoredCauseIsNotStarted(t *testing.T) {
+	c := newCluster(t)
+	c.sync(t)
+	edit := ranges("10.0.0.0/8")
+	c.fail = errors.New("conflict")
+	if _, err := c.EnsureLoadBalancer(t.Context(), "prod", c.service(edit), []*v1.Node{node("a")}); err == nil {
+		t.Fatal("the change has started")
+	}
+	c.fail = nil
+	c.wantByConfiguration()
+	c.sync(t, edit)
 	if got := c.listener(); got != "" {
 		t.Errorf("listener %q", got)
 	}

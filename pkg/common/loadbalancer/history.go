@@ -1,14 +1,10 @@
 package loadbalancer
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -36,8 +32,6 @@ const (
 	plainHistory = 2 << 10
 	// gzipPrefix begins a compressed history.
 	gzipPrefix = "gzip:"
-	// maxHistorySize is the size limit of a decompressed history.
-	maxHistorySize = 1 << 20
 )
 
 // history is what this manager knows about the earlier inputs of a Service: why a disruptive difference may be applied.
@@ -255,12 +249,7 @@ func (h history) encode() string {
 	if len(text) <= plainHistory {
 		return string(text)
 	}
-	var compressed bytes.Buffer
-	writer := gzip.NewWriter(&compressed)
-	if _, err := writer.Write(text); err != nil || writer.Close() != nil {
-		return ""
-	}
-	if encoded := gzipPrefix + base64.StdEncoding.EncodeToString(compressed.Bytes()); len(encoded) <= maxHistory {
+	if encoded := gzipPrefix + applied.Compress(text); len(encoded) <= maxHistory {
 		return encoded
 	}
 	if h.Inputs == nil {
@@ -274,15 +263,7 @@ func (h history) encode() string {
 func parseHistory(text string) (history, bool) {
 	var h history
 	if compressed, ok := strings.CutPrefix(text, gzipPrefix); ok {
-		data, err := base64.StdEncoding.DecodeString(compressed)
-		if err != nil {
-			return h, false
-		}
-		reader, err := gzip.NewReader(bytes.NewReader(data))
-		if err != nil {
-			return h, false
-		}
-		plain, err := io.ReadAll(io.LimitReader(reader, maxHistorySize))
+		plain, err := applied.Decompress(compressed)
 		if err != nil {
 			return h, false
 		}
@@ -355,6 +336,7 @@ func (c *Controller) beginPlan(ctx context.Context, t target, p plan.Plan) error
 	h = h.withCaused(p.Caused, before.Caused)
 	if err := c.storeChanged(ctx, t.service, before, h); err != nil {
 		if slices.ContainsFunc(p.Changes, func(c plan.Change) bool { return c.Disrupts.Severe() }) {
+			c.states.setHistory(t.service.UID, before) // nothing has started
 			return fmt.Errorf("storing the causes of disruptive changes in the status of %s: %w", t.key.Subject(), err)
 		}
 		klog.FromContext(ctx).Error(err, "Failed to store the inputs of a Service in its status, retrying at its next sync",
@@ -383,10 +365,7 @@ func (c *Controller) endPlan(ctx context.Context, t target, have any, p plan.Pla
 	h := c.withApplied(t, have, p, held, before).withSeen(held)
 	h.applying, h.Unfinished = false, false
 	h.Unproven = before.Unproven && len(held) > 0
-	applied := plan.DifferenceSet{}
-	applied.Add(plan.Plan{Changes: p.Changes}.Differences()...)
-	left := slices.DeleteFunc(slices.Clone(p.Caused), func(c plan.Cause) bool { return applied.Has(c.Difference) })
-	h = h.withCaused(left, before.stillHeld(held))
+	h.Caused = before.stillHeld(held)
 	if h.Approved {
 		h.Approvals, h.Approved = h.Approvals+1, false
 	}

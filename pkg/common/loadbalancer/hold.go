@@ -202,6 +202,7 @@ func (c *Controller) hold(ctx context.Context, t target, have any, p plan.Plan) 
 	}
 	j := c.newJudge(t, have)
 	v := j.judge(p)
+	v.caused = append(v.caused, j.causes.hiddenBy(p, v.planned)...)
 	if len(v.held) == 0 {
 		return withCauses(withoutIdleMarks(p, j), v), nil
 	}
@@ -231,7 +232,7 @@ func (c *Controller) hold(ctx context.Context, t target, have any, p plan.Plan) 
 const maxKeepRounds = 10
 
 // keep returns the plan without what is held, the held differences, and those with a cause: in the first plan, and in
-// those that keep what hides them. The cloud keeps what it can; changes with other held differences are held as a whole.
+// those that keep what hides them. The cloud keeps what it can; changes with others are held as a whole.
 func (c *Controller) keep(t target, have any, p plan.Plan, j judge, v verdict) (split plan.Plan,
 	held []heldDifference, caused []plan.Cause, err error) {
 	held, caused = v.held, v.caused
