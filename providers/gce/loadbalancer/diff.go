@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"slices"
 
 	cloudprovider "k8s.io/cloud-provider"
@@ -120,11 +121,11 @@ func (d *differ) removeOther(after []plan.Ref) []plan.Ref {
 // An address that it cannot have is released before.
 func (d *differ) adoptAddress(want *api.ForwardingRule) []plan.Ref {
 	address := d.have.Address
-	if address == nil || d.have.Kept[keptAddress(address.Name)] {
+	if address == nil || d.have.Kept[keptAddress(address.Name)] && len(address.Users) > 0 {
 		return nil
 	}
 	if model.Fits(*address, *want, d.want.Tier) {
-		want.IPAddress = address.Address
+		want.IPAddress, want.Subnetwork = address.Address, cmp.Or(want.Subnetwork, address.Subnetwork)
 		if !d.want.Internal && address.NetworkTier != "" {
 			want.NetworkTier = address.NetworkTier
 		}

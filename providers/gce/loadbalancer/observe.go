@@ -106,6 +106,11 @@ func (s *store) observe(ctx context.Context, request lbcommon.Request[model.Desi
 	if internal {
 		reads = append(reads, s.backends.refresh, s.checks.refresh, s.refreshGroups)
 	}
+	if request.Want != nil {
+		reads = append(reads, func(ctx context.Context, _ bool) error {
+			return s.absent.Verify(ctx, request.Want.Instances())
+		})
+	}
 	if err := all(ctx, reread, reads...); err != nil {
 		return Observed{}, err
 	}
@@ -137,9 +142,10 @@ func (s *store) kindsToRead(request lbcommon.Request[model.Desired], name string
 type refresh func(ctx context.Context, reread bool) error
 
 // readAddresses returns the read of the addresses. A new load balancer needs no address that exists, unless its Service
-// chooses one.
+// chooses one, or an interruption has left one.
 func (s *store) readAddresses(request lbcommon.Request[model.Desired], rule *api.ForwardingRule) refresh {
-	needed := request.Want == nil || request.Want.Static != "" || rule != nil
+	left := s.addresses.find(names.Balancer(string(request.Key.UID))) != nil
+	needed := request.Want == nil || request.Want.Static != "" || rule != nil || left
 	return func(ctx context.Context, reread bool) error { return s.addresses.refresh(ctx, reread && needed) }
 }
 

@@ -171,7 +171,7 @@ func (s poolCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	}
 	defer release()
 	want := s.want
-	members := w.absent.Possible(want.Instances)
+	members := w.absent.Possible(ctx, want.Instances)
 	first := members[:min(len(members), firstMembers)]
 	want.Instances = nil
 	for _, id := range first {
@@ -189,7 +189,11 @@ func (s poolCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	if err != nil || len(first) == len(members) {
 		return err
 	}
-	return w.addMembers(ctx, want.Name, members[len(first):])
+	// The forwarding rule does not wait for members: those that are missing then are a change of the next plan.
+	if err := w.addMembers(ctx, want.Name, members[len(first):]); err != nil {
+		w.recordKept(failedMembers(want.Name))
+	}
+	return nil
 }
 
 // poolUpdate replaces the health check of a pool. A pool has at most one, and without one all members get traffic.
@@ -272,7 +276,7 @@ func (w writer) removeMembers(ctx context.Context, pool string, remove []string)
 }
 
 func (w writer) addMembers(ctx context.Context, pool string, ids []string) error {
-	return batches.Each(w.absent.Possible(ids), cloudapi.AlreadyExists, func(ids []string) error {
+	return batches.Each(w.absent.Possible(ctx, ids), cloudapi.AlreadyExists, func(ids []string) error {
 		err := w.api.Change(ctx, api.TargetPoolsAddInstance, api.Target{Name: pool}, instanceList(ids, w.instanceLink))
 		if w.isAbsent(ctx, ids, err) {
 			return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/subnet"
@@ -50,10 +51,13 @@ func (d *differ) wantedRule(have *api.ForwardingRule) (api.ForwardingRule, error
 		}
 	}
 	if have == nil {
-		return want, nil
+		return want, d.verifySubnet(want)
 	}
 	if d.want.Tier == "" && static == nil && !d.want.Internal {
 		want.NetworkTier = have.NetworkTier
+	}
+	if d.want.Internal && want.Subnetwork == "" {
+		want.Subnetwork = have.Subnetwork // Only a network with automatic subnets selects one.
 	}
 	moves := cmp.Or(want.NetworkTier, have.NetworkTier) != have.NetworkTier && !d.want.Internal ||
 		want.Subnetwork != "" && api.Path(want.Subnetwork) != api.Path(have.Subnetwork)
@@ -61,6 +65,17 @@ func (d *differ) wantedRule(have *api.ForwardingRule) (api.ForwardingRule, error
 		want.IPAddress = have.IPAddress
 	}
 	return want, nil
+}
+
+// verifySubnet returns an error if the forwarding rule of another scheme would be deleted for one that cannot exist:
+// an internal one without a subnet.
+func (d *differ) verifySubnet(want api.ForwardingRule) error {
+	if d.have.Rule == nil || !d.want.Internal || want.Subnetwork != "" || d.want.Legacy {
+		return nil
+	}
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: api.ForwardingRulesInsert.String(),
+		Err: fmt.Errorf("the network %s has no subnet for internal load balancers: name one in %s, or in subnetwork-name in "+
+			"section [global]", api.Last(want.Network), annotation.KeySubnet)}
 }
 
 // staticAddress returns the address that the Service chooses; nil without one. An external address has to be reserved,

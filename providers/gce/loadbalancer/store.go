@@ -137,7 +137,8 @@ func (s *store) listGroups(ctx context.Context) ([]model.Group, error) {
 	}
 	for _, zone := range silent {
 		if names.RegionOf(zone) == e.Region {
-			out = append(out, model.Group{Zone: zone, Unread: true})
+			last, _ := s.groups.Get(zone)
+			out = append(out, model.Group{Zone: zone, Members: last.Members, Unread: true})
 		}
 	}
 	return out, nil
