@@ -11,6 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/running"
 )
 
 // snapshotAge is the max age for a list to count as fresh. It spans a burst, such as a restart.
@@ -29,11 +30,12 @@ type collection[T any, P api.Object[T]] struct {
 	table *snapshot.Table[T]
 	// writing serializes the writes of each object: most kinds have no fingerprint.
 	writing locks.KeyedMutex
+	running *running.Changes
 }
 
-func newCollection[T any, P api.Object[T]](client api.API, state *snapshot.Store, age time.Duration,
-	c calls) *collection[T, P] {
-	out := &collection[T, P]{api: client, calls: c}
+func newCollection[T any, P api.Object[T]](s *store, age time.Duration, c calls) *collection[T, P] {
+	state := s.state
+	out := &collection[T, P]{api: s.api, calls: c, running: s.running}
 	out.table = snapshot.NewTable(state, snapshot.Kind[T]{
 		ID: func(object T) string { return nameOf(object) }, MaxAge: age, List: out.list,
 	})
@@ -143,7 +145,7 @@ func (c *collection[T, P]) replace(ctx context.Context, name string, change func
 		change(&object)
 		var document []byte
 		if document, err = api.Encode[T, P](object); err == nil {
-			err = c.api.Change(ctx, c.calls.update, api.Target{Name: name}, json.RawMessage(document))
+			err = c.update(ctx, name, json.RawMessage(document))
 		}
 	}
 	return c.changed(name, err, change)
@@ -156,7 +158,14 @@ func (c *collection[T, P]) patch(ctx context.Context, name string, body any, cha
 		return err
 	}
 	defer unlock()
-	return c.changed(name, c.api.Change(ctx, c.calls.update, api.Target{Name: name}, body), change)
+	return c.changed(name, c.update(ctx, name, body), change)
+}
+
+// update makes a change in place.
+func (c *collection[T, P]) update(ctx context.Context, name string, body any) error {
+	return c.running.Do(c.calls.update.Collection+"/"+name, func() error {
+		return c.api.Change(ctx, c.calls.update, api.Target{Name: name}, body)
+	})
 }
 
 // changed records the outcome of a change in the snapshot.

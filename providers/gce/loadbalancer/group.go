@@ -264,7 +264,9 @@ func (w writer) addToGroup(ctx context.Context, zone string, add []string) error
 // changeGroup changes the members of a group.
 func (w writer) changeGroup(ctx context.Context, call *api.Call, zone string, ids []string,
 	change func(*model.Group)) error {
-	err := w.api.Change(ctx, call, api.Target{Zone: zone, Name: w.groupName()}, instanceList(ids, w.instanceLink))
+	err := w.running.Do(api.InstanceGroupsList.Collection+"/"+zone, func() error {
+		return w.api.Change(ctx, call, api.Target{Zone: zone, Name: w.groupName()}, instanceList(ids, w.instanceLink))
+	})
 	if call == api.InstanceGroupsAddInstances && w.isAbsent(ctx, ids, err) {
 		return nil
 	}

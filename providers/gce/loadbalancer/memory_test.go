@@ -36,12 +36,12 @@ type memory struct {
 	custom, keepUsed bool
 	// silent are the zones that do not answer.
 	silent []string
-	// blocked are calls that end with their context.
-	blocked map[string]bool
+	// stuck are calls whose operations do not end.
+	stuck map[string]bool
 }
 
 func newMemory() *memory {
-	m := &memory{objects: map[string]map[string]any{}, denied: map[string]bool{}}
+	m := &memory{objects: map[string]map[string]any{}, denied: map[string]bool{}, stuck: map[string]bool{}}
 	m.environment = api.Environment{Project: "p", NetworkProject: "p", Zone: "r1-b", Region: "r1",
 		Network: "https://www.googleapis.com/compute/v1/projects/p/global/networks/n"}
 	m.put("global/networks/n", map[string]any{"name": "n"})
@@ -162,6 +162,9 @@ func (m *memory) Change(_ context.Context, call *api.Call, at api.Target, body a
 		if err := json.Unmarshal(encode(body), &sent); err != nil {
 			return err
 		}
+	}
+	if m.stuck[call.String()] {
+		return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: call.String(), Err: api.ErrRunning}
 	}
 	if slices.Contains(m.silent, at.Zone) {
 		return failed(call, cloudapi.Unavailable, "backendError")

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 )
@@ -172,5 +173,38 @@ func TestMemberOfNewPoolDelaysNoForwardingRule(t *testing.T) {
 	}
 	if err := errors.Unwrap(err); err != nil {
 		t.Log(err)
+	}
+}
+
+// A change of an object of all Services that does not end costs the wait of one Service, and keeps no others from what
+// they need.
+func TestStuckChangeOfSharedObject(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, config.Global{SubnetworkName: "s"})
+	one, two := internal(service("web", webUID, 80)), internal(service("db", dbUID, 5432))
+	nodes := []*v1.Node{node("r1-b", "node-1")}
+	r.ensure(one, nodes...)
+	r.ensure(two, nodes...)
+	nodes = append(nodes, node("r1-b", "node-2"))
+	r.stuck["instanceGroups.addInstances"] = true
+	r.calls()
+	for _, s := range []*v1.Service{one, two, one} {
+		if err := r.controller.UpdateLoadBalancer(t.Context(), "c", s, nodes); !errors.Is(err, api.ErrRunning) {
+			t.Errorf("error %v", err)
+		}
+	}
+	r.verifyChanges("instanceGroups.addInstances")
+	two = edit(two, func(s *v1.Service) { s.Spec.Ports[0].Port++ })
+	if _, err := r.controller.EnsureLoadBalancer(t.Context(), "c", two, nodes); err == nil {
+		t.Error("no error")
+	}
+	if ports := stringsOf(r.object(t, rulePath+db)["ports"]); !slices.Equal(ports, []string{"5433"}) {
+		t.Errorf("ports %q", ports)
+	}
+	delete(r.stuck, "instanceGroups.addInstances")
+	r.clock.Step(4 * time.Minute)
+	r.update(two, nodes...)
+	if have := r.memberNames(groupPath); len(have) != 2 {
+		t.Errorf("members %q", have)
 	}
 }

@@ -70,7 +70,7 @@ func (d *differ) wantedRule(have *api.ForwardingRule) (api.ForwardingRule, error
 // verifySubnet returns an error if the forwarding rule of another scheme would be deleted for one that cannot exist:
 // an internal one without a subnet.
 func (d *differ) verifySubnet(want api.ForwardingRule) error {
-	if d.have.Rule == nil || !d.want.Internal || want.Subnetwork != "" || d.want.Legacy {
+	if d.have.Rule == nil || want.Scheme != api.SchemeInternal || want.Subnetwork != "" || d.want.Legacy {
 		return nil
 	}
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: api.ForwardingRulesInsert.String(),

@@ -17,6 +17,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/absent"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/running"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
@@ -54,6 +55,8 @@ type store struct {
 
 	// absent are the instances of Nodes that do not exist.
 	absent *absent.Instances
+	// running are the changes in place that have not ended.
+	running *running.Changes
 
 	// sharing is locked while an object of all Services is changed, by its link. using counts the Services that are about
 	// to refer to it.
@@ -76,26 +79,26 @@ type denial struct {
 
 func newStore(client api.API, clusterID func(context.Context) (string, error), othersGroups bool,
 	c clock.PassiveClock) *store {
-	state := snapshot.NewStore(c)
 	s := &store{
-		api: client, clusterID: clusterID, clock: c, state: state, othersGroups: othersGroups,
-		absent: absent.New(client, c), using: map[string]int{}, denied: map[string]denial{}, kept: map[string]time.Time{},
-		rules: newCollection[api.ForwardingRule](client, state, snapshotAge, calls{api.ForwardingRulesList,
-			api.ForwardingRulesGet, api.ForwardingRulesInsert, api.ForwardingRulesPatch, api.ForwardingRulesDelete}),
-		addresses: newCollection[api.Address](client, state, addressAge, calls{list: api.AddressesList,
-			insert: api.AddressesInsert, remove: api.AddressesDelete}),
-		pools: newCollection[api.TargetPool](client, state, snapshotAge, calls{list: api.TargetPoolsList,
-			insert: api.TargetPoolsInsert, remove: api.TargetPoolsDelete}),
-		poolChecks: newCollection[api.HTTPHealthCheck](client, state, snapshotAge, calls{api.HTTPHealthChecksList,
-			api.HTTPHealthChecksGet, api.HTTPHealthChecksInsert, api.HTTPHealthChecksUpdate, api.HTTPHealthChecksDelete}),
-		backends: newCollection[api.BackendService](client, state, snapshotAge, calls{api.BackendServicesList,
-			api.BackendServicesGet, api.BackendServicesInsert, api.BackendServicesUpdate, api.BackendServicesDelete}),
-		checks: newCollection[api.HealthCheck](client, state, snapshotAge, calls{api.HealthChecksList,
-			api.HealthChecksGet, api.HealthChecksInsert, api.HealthChecksUpdate, api.HealthChecksDelete}),
-		firewalls: newCollection[api.Firewall](client, state, snapshotAge, calls{list: api.FirewallsList,
-			insert: api.FirewallsInsert, update: api.FirewallsPatch, remove: api.FirewallsDelete}),
+		api: client, clusterID: clusterID, clock: c, state: snapshot.NewStore(c), othersGroups: othersGroups,
+		absent: absent.New(client, c), running: running.New(c),
+		using: map[string]int{}, denied: map[string]denial{}, kept: map[string]time.Time{},
 	}
-	s.groups = snapshot.NewTable(state, snapshot.Kind[model.Group]{
+	s.rules = newCollection[api.ForwardingRule](s, snapshotAge, calls{api.ForwardingRulesList,
+		api.ForwardingRulesGet, api.ForwardingRulesInsert, api.ForwardingRulesPatch, api.ForwardingRulesDelete})
+	s.addresses = newCollection[api.Address](s, addressAge, calls{list: api.AddressesList,
+		insert: api.AddressesInsert, remove: api.AddressesDelete})
+	s.pools = newCollection[api.TargetPool](s, snapshotAge, calls{list: api.TargetPoolsList,
+		insert: api.TargetPoolsInsert, remove: api.TargetPoolsDelete})
+	s.poolChecks = newCollection[api.HTTPHealthCheck](s, snapshotAge, calls{api.HTTPHealthChecksList,
+		api.HTTPHealthChecksGet, api.HTTPHealthChecksInsert, api.HTTPHealthChecksUpdate, api.HTTPHealthChecksDelete})
+	s.backends = newCollection[api.BackendService](s, snapshotAge, calls{api.BackendServicesList,
+		api.BackendServicesGet, api.BackendServicesInsert, api.BackendServicesUpdate, api.BackendServicesDelete})
+	s.checks = newCollection[api.HealthCheck](s, snapshotAge, calls{api.HealthChecksList,
+		api.HealthChecksGet, api.HealthChecksInsert, api.HealthChecksUpdate, api.HealthChecksDelete})
+	s.firewalls = newCollection[api.Firewall](s, snapshotAge, calls{list: api.FirewallsList,
+		insert: api.FirewallsInsert, update: api.FirewallsPatch, remove: api.FirewallsDelete})
+	s.groups = snapshot.NewTable(s.state, snapshot.Kind[model.Group]{
 		ID: func(g model.Group) string { return g.Zone + g.Suffix }, MaxAge: snapshotAge, List: s.listGroups,
 	})
 	return s
