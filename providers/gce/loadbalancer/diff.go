@@ -57,6 +57,7 @@ func (d *differ) ensure() error {
 	ruled := d.ensureRule(rule, want, deletion, slices.Concat(back, replaced))
 	d.ensureFirewalls(rule, want, ruled)
 	d.removeObsolete(slices.Concat(back, ruled))
+	d.keepDeleted()
 	d.orderMembers()
 	for _, warning := range d.want.Warnings {
 		d.plan.Warnf("%s", warning)
@@ -322,23 +323,37 @@ func keep(want model.Desired, have Observed, held []plan.Difference) model.Desir
 		want = keepRule(want, have, held)
 	}
 	if have.Pool != nil && !want.Internal {
-		kept := rows.Keep(&poolKind, []api.TargetPool{want.Pool}, []api.TargetPool{*have.Pool}, held)
-		want.Pool.SessionAffinity, want.Pool.HealthChecks = kept[0].SessionAffinity, kept[0].HealthChecks
+		kept := keptOf(&poolKind, want.Pool, *have.Pool, held)
+		want.Pool.SessionAffinity, want.Pool.HealthChecks = kept.SessionAffinity, kept.HealthChecks
 	}
 	if have.Backend != nil && want.Internal && have.Backend.Name == want.Backend.Name {
-		kept := rows.Keep(&backendKind, []api.BackendService{want.Backend}, []api.BackendService{*have.Backend}, held)
-		want.Backend.Protocol = kept[0].Protocol
+		want.Backend.Protocol = keptOf(&backendKind, want.Backend, *have.Backend, held).Protocol
 	}
-	if firewall, ok := have.Firewalls[want.Firewall.Name]; ok {
-		kept := rows.Keep(&firewalls.Kind, []api.Firewall{want.Firewall}, []api.Firewall{firewall}, held)
-		want.Firewall.SourceRanges, want.Firewall.Allowed = kept[0].SourceRanges, kept[0].Allowed
-		want.Firewall.Network = kept[0].Network
-	}
-	if firewall, ok := have.Firewalls[want.ProbeFirewall.Name]; ok {
-		kept := rows.Keep(&firewalls.Kind, []api.Firewall{want.ProbeFirewall}, []api.Firewall{firewall}, held)
-		want.ProbeFirewall.Network = kept[0].Network
-	}
+	want.Held = held // The others are kept when they are compared.
 	return want
+}
+
+// keptOf returns a wanted object with the existing values of some differences.
+func keptOf[T, U any](kind *rows.Kind[*T, U], want, have T, held []plan.Difference) T {
+	return rows.Keep(kind, []T{want}, []T{have}, held)[0]
+}
+
+// keepDeleted removes the deletions that are held.
+func (d *differ) keepDeleted() {
+	var kept []plan.Ref
+	d.plan.Changes = slices.DeleteFunc(d.plan.Changes, func(c plan.Change) bool {
+		isHeld := func(x plan.Difference) bool { return slices.ContainsFunc(d.want.Held, x.SamePlace) }
+		if c.Action != plan.Delete || !slices.ContainsFunc(c.Harmless(), isHeld) {
+			return false
+		}
+		kept = append(kept, c.Ref)
+		return true
+	})
+	for i := range d.plan.Changes {
+		d.plan.Changes[i].After = slices.DeleteFunc(slices.Clone(d.plan.Changes[i].After), func(r plan.Ref) bool {
+			return slices.Contains(kept, r)
+		})
+	}
 }
 
 // keepRule keeps values of the forwarding rule, with what follows from them.
@@ -353,8 +368,8 @@ func keepRule(want model.Desired, have Observed, held []plan.Difference) model.D
 		want.Tier, want.Static = "", ""
 	}
 	d := differ{want: want, have: have}
-	existing := []api.ForwardingRule{d.existingRule(*have.Rule)}
-	want.Rule = rows.Keep(&ruleKind, []api.ForwardingRule{want.Rule}, existing, held)[0]
+	existing := d.existingRule(*have.Rule)
+	want.Rule = keptOf(&ruleKind, want.Rule, existing, held)
 	if isHeld(kinds.FieldAddress) {
 		want.Rule.IPAddress = ""
 	}
@@ -363,7 +378,7 @@ func keepRule(want model.Desired, have Observed, held []plan.Difference) model.D
 	}
 	// The forwarding rule of a backend service that stays has its protocol.
 	if want.Backend = keptBackend(want.Backend, have); want.Backend.Protocol != want.Rule.IPProtocol {
-		want.Rule = existing[0]
+		want.Rule = existing
 		want.Firewall.Allowed = have.Firewalls[want.Firewall.Name].Allowed
 	}
 	return want

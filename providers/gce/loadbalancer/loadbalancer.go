@@ -5,7 +5,7 @@
 //
 //   - package handover: whose load balancers this manager makes; model: the objects that should exist; firewalls and
 //     kinds: the fields of some kinds of objects; batches: calls for many instances;
-//   - packages absent and running, collection.go, store.go and observe.go: the existing objects, and their snapshot;
+//   - packages absent, running and uses, collection.go, store.go, observe.go: the existing objects, and their snapshot;
 //   - kinds.go, writer.go, left.go and differ.go: what the changes of all kinds of objects use;
 //   - rule.go, address.go, firewall.go, check.go, pool.go, group.go and backend.go: a kind of object each;
 //   - diff.go and members.go: the plans;
@@ -198,7 +198,7 @@ func (c *Cloud) DesiredRecord(want model.Desired) lbcommon.AppliedRecord {
 	fields := want.Fields
 	want.Fields, want.Warnings, want.Groups, want.Unidentified = nil, nil, nil, nil
 	want.Pool.Instances, want.Firewall.TargetTags, want.ProbeFirewall.TargetTags = nil, nil, nil
-	want.PartialTags, want.Untagged = false, nil
+	want.PartialTags, want.Untagged, want.Held = false, nil, nil
 	return applied.New(applied.Digest(want), "", fields)
 }
 

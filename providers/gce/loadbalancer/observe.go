@@ -167,7 +167,7 @@ func (s *store) observed(key lbcommon.Key, clusterID string, e api.Environment) 
 		NodePoolCheck: s.poolChecks.find(names.NodeHealthCheck(clusterID)),
 		NodeCheck:     s.checks.find(names.NodeHealthCheck(clusterID)),
 		Address:       s.addresses.find(name), Firewalls: map[string]api.Firewall{},
-		Used: s.heldNow(), Kept: s.keptNow(), Denied: s.deniedNow(), Absent: s.absent.Now(), Rules: s.rules.table.All(),
+		Used: s.uses.Held(), Kept: s.uses.Kept(), Denied: s.deniedNow(), Absent: s.absent.Now(), Rules: s.rules.table.All(),
 	}
 	if rule := s.rules.find(name); rule != nil && isOurs(*rule) {
 		o.Rule = rule

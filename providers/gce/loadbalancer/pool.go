@@ -191,7 +191,7 @@ func (s poolCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	}
 	// The forwarding rule does not wait for members: those that are missing then are a change of the next plan.
 	if err := w.addMembers(ctx, want.Name, members[len(first):]); err != nil {
-		w.recordKept(failedMembers(want.Name))
+		w.uses.Keep(failedMembers(want.Name))
 	}
 	return nil
 }
@@ -244,9 +244,9 @@ func (s poolDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	inUse, err := w.pools.remove(ctx, s.name)
 	switch {
 	case inUse && s.replaced:
-		w.recordNotReplaced(s.name)
+		w.uses.KeepLong(keptPool(s.name))
 	case inUse:
-		w.recordKept("pools/" + s.name)
+		w.uses.Keep("pools/" + s.name)
 	}
 	return err
 }

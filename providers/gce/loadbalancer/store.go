@@ -18,6 +18,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/absent"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/running"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/uses"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
@@ -28,10 +29,6 @@ const (
 	// denialAge is how long a firewall is left to the administrators of the network's project after they denied a
 	// change.
 	denialAge = 10 * time.Minute
-	// keepAge is how long an object stays after others used it.
-	keepAge = 10 * time.Minute
-	// replaceAge is how much longer a pool is not replaced after others used it.
-	replaceAge = 24 * time.Hour
 )
 
 // store is the snapshot of all objects of load balancers in the region, which all Services share.
@@ -58,16 +55,13 @@ type store struct {
 	// running are the changes in place that have not ended.
 	running *running.Changes
 
-	// sharing is locked while an object of all Services is changed, by its link. using counts the Services that are about
-	// to refer to it.
+	// sharing is locked while an object of all Services is changed, by its link.
 	sharing locks.KeyedMutex
+	uses    *uses.Uses
 
-	mu    sync.Mutex
-	using map[string]int
-	// denied are the firewalls whose change the project of the network denied, with what was wanted; kept are the
-	// objects that others used when they were to be deleted.
+	mu sync.Mutex
+	// denied are the firewalls whose change the project of the network denied, with what was wanted.
 	denied map[string]denial
-	kept   map[string]time.Time
 }
 
 // denial is a change of a firewall that was denied.
@@ -81,8 +75,7 @@ func newStore(client api.API, clusterID func(context.Context) (string, error), o
 	c clock.PassiveClock) *store {
 	s := &store{
 		api: client, clusterID: clusterID, clock: c, state: snapshot.NewStore(c), othersGroups: othersGroups,
-		absent: absent.New(client, c), running: running.New(c),
-		using: map[string]int{}, denied: map[string]denial{}, kept: map[string]time.Time{},
+		absent: absent.New(client, c), running: running.New(c), uses: uses.New(c), denied: map[string]denial{},
 	}
 	s.rules = newCollection[api.ForwardingRule](s, snapshotAge, calls{api.ForwardingRulesList,
 		api.ForwardingRulesGet, api.ForwardingRulesInsert, api.ForwardingRulesPatch, api.ForwardingRulesDelete})
@@ -191,53 +184,6 @@ func (s *store) refreshGroups(ctx context.Context, reread bool) error {
 	return s.groups.Refresh(ctx)
 }
 
-// hold keeps an object of all Services from being deleted until release is called.
-func (s *store) hold(link string) (release func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.using[link]++
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.using[link]--; s.using[link] == 0 {
-			delete(s.using, link)
-		}
-	}
-}
-
-// isHeld reports whether a Service is about to refer to an object.
-func (s *store) isHeld(link string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.using[link] > 0
-}
-
-// heldNow returns the objects that a Service is about to refer to, by path.
-func (s *store) heldNow() map[string]bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := map[string]bool{}
-	for link := range s.using {
-		out[api.Path(link)] = true
-	}
-	return out
-}
-
-// recordKept notes that others use an object that was to be deleted.
-func (s *store) recordKept(link string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.kept[link] = s.clock.Now()
-}
-
-// recordNotReplaced notes that others used a pool that was to be replaced. Each attempt costs the forwarding rule, so
-// that the next one is much later.
-func (s *store) recordNotReplaced(pool string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.kept[keptPool(pool)] = s.clock.Now().Add(replaceAge)
-}
-
 // keptPool is the entry in Observed.Kept of a pool that is not replaced.
 func keptPool(name string) string { return "replaced/" + name }
 
@@ -247,21 +193,6 @@ func (s *store) recordDenial(name string, d denial) {
 	defer s.mu.Unlock()
 	d.at = s.clock.Now()
 	s.denied[name] = d
-}
-
-// keptNow returns the objects that others have used lately.
-func (s *store) keptNow() map[string]bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := map[string]bool{}
-	for link, at := range s.kept {
-		if s.clock.Since(at) >= keepAge {
-			delete(s.kept, link)
-			continue
-		}
-		out[link] = true
-	}
-	return out
 }
 
 // deniedNow returns the latest denied changes of firewalls, by name.
