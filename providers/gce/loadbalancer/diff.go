@@ -17,8 +17,8 @@ import (
 
 // ensure plans the changes to the wanted objects: the health check, then the pool or the backend service with its
 // groups, then the forwarding rule with its address, then the firewalls. What another kind of load balancer has left
-// is deleted before. Deletions have the reverse order, so that the firewall of the traffic is the last object of a
-// load balancer.
+// is deleted at last: no new forwarding rule waits for it. Deletions have the reverse order, so that the firewall of the
+// traffic is the last object of a load balancer.
 func (d *differ) ensure() error {
 	if d.have.Elsewhere != nil {
 		return cloudprovider.ImplementedElsewhere
@@ -35,7 +35,7 @@ func (d *differ) ensure() error {
 	if err != nil {
 		return err
 	}
-	replaced = d.removeOther(replaced)
+	left := d.removeOther(replaced)
 	var released []plan.Ref
 	if rule == nil {
 		released = d.adoptAddress(&want)
@@ -54,11 +54,15 @@ func (d *differ) ensure() error {
 		back = d.ensurePool(nil, nil, checks)
 	}
 	d.awaitSuccessor()
-	ruled := d.ensureRule(rule, want, deletion, slices.Concat(back, replaced))
+	needed, later := back, []plan.Ref(nil)
+	if replacesPool { // A new pool has the health check of the old one, which is replaced beside traffic.
+		needed, later = back[:1], back[1:]
+	}
+	ruled := d.ensureRule(rule, want, deletion, slices.Concat(needed, replaced))
 	d.ensureFirewalls(rule, want, ruled)
 	d.removeObsolete(slices.Concat(back, ruled))
 	d.keepDeleted()
-	d.orderMembers()
+	d.order(slices.Concat(later, left))
 	for _, warning := range d.want.Warnings {
 		d.plan.Warnf("%s", warning)
 	}
@@ -87,15 +91,25 @@ func isMembers(c plan.Change) bool {
 	return c.Action == plan.Update && (c.Kind == kindMembers || c.Kind == kindGroupMembers)
 }
 
-// orderMembers makes members that could not be changed lately the last ones of the plan, which ends at an error.
-func (d *differ) orderMembers() {
+// order makes some changes the last ones of the plan, which ends at an error, and after them members that could not be
+// changed lately.
+func (d *differ) order(last []plan.Ref) {
+	rank := func(c plan.Change) int {
+		switch {
+		case isMembers(c) && d.have.Kept[failedMembers(c.Name)]:
+			return 2
+		case slices.Contains(last, c.Ref):
+			return 1
+		}
+		return 0
+	}
 	for i, c := range d.plan.Changes {
-		if !isMembers(c) || !d.have.Kept[failedMembers(c.Name)] {
+		if rank(c) == 0 {
 			continue
 		}
 		follows := plan.Following(d.plan.Changes, c.Ref)
 		for _, other := range d.plan.Changes {
-			if !follows[other.Ref] && !isMembers(other) {
+			if !follows[other.Ref] && rank(other) < rank(c) {
 				d.plan.Changes[i].Order = append(d.plan.Changes[i].Order, other.Ref)
 			}
 		}
@@ -112,10 +126,11 @@ func (d *differ) removeRule() []plan.Ref {
 
 // removeOther plans the deletion of the objects of the other kind of load balancer, after that of its forwarding rule.
 func (d *differ) removeOther(after []plan.Ref) []plan.Ref {
+	all := d.removeInternal
 	if d.want.Internal {
-		return slices.Concat(after, d.removeExternal(after...))
+		all = d.removeExternal
 	}
-	return slices.Concat(after, d.removeInternal(after...))
+	return slices.DeleteFunc(all(after...), func(r plan.Ref) bool { return slices.Contains(after, r) })
 }
 
 // adoptAddress lets a new forwarding rule have the address that is reserved for it, since an earlier one was deleted.

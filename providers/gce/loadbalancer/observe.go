@@ -134,6 +134,9 @@ func (s *store) kindsToRead(request lbcommon.Request[model.Desired], name string
 		}
 		return !want.Internal, want.Internal
 	}
+	if list := request.Reference.Addresses; len(list) > 0 && !slices.Contains(list, rule.IPAddress) {
+		return true, true // The forwarding rule is new, and the sync that made it has not ended.
+	}
 	isInternal := rule.Scheme == api.SchemeInternal
 	return !want.Internal || !isInternal, want.Internal || isInternal
 }
