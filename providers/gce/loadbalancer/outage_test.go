@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -205,6 +206,33 @@ func TestStuckChangeOfSharedObject(t *testing.T) {
 	r.clock.Step(4 * time.Minute)
 	r.update(two, nodes...)
 	if have := r.memberNames(groupPath); len(have) != 2 {
+		t.Errorf("members %q", have)
+	}
+}
+
+// Many instances that do not exist cost one list, and those that are back are members again.
+func TestManyAbsentInstances(t *testing.T) {
+	t.Parallel()
+	r, nodes := newMachines(t)
+	s := service("web", webUID, 80)
+	r.ensure(s, nodes...)
+	for n := range 20 {
+		nodes = append(nodes, node("r1-b", fmt.Sprint("ghost-", n)))
+	}
+	_ = r.controller.UpdateLoadBalancer(t.Context(), "c", s, nodes)
+	for range 11 {
+		r.clock.Step(time.Minute)
+		_ = r.controller.UpdateLoadBalancer(t.Context(), "c", s, nodes)
+	}
+	r.calls()
+	r.clock.Step(time.Minute)
+	r.object(t, "zones/r1-b/instances/node-1")["zone"] = "zones/r1-b"
+	r.put("zones/r1-b/instances/ghost-7", map[string]any{"name": "ghost-7", "zone": "zones/r1-b"})
+	r.update(s, nodes...)
+	if reads, changes := r.calls(); len(reads) > 8 || len(changes) != 1 {
+		t.Errorf("reads %q, changes %q", reads, changes)
+	}
+	if have := r.memberNames(poolPath); len(have) != 4 {
 		t.Errorf("members %q", have)
 	}
 }

@@ -26,6 +26,8 @@ const (
 	awaitAge = 10 * time.Minute
 	// forgetAge is the time without a read after which an instance is forgotten.
 	forgetAge = time.Hour
+	// maxGets is the number of instances up to which single reads are cheaper than the list of all.
+	maxGets = 4
 	// retryAge is the least time until a load balancer is synced again for an instance that is expected back.
 	retryAge = time.Minute
 )
@@ -42,8 +44,8 @@ type State struct {
 type Instances struct {
 	api   api.API
 	clock clock.PassiveClock
-	// reading is locked while an instance is read again.
-	reading locks.KeyedMutex
+	// reading is locked while instances are read again.
+	reading locks.Mutex
 
 	mu   sync.Mutex
 	byID map[string]entry
@@ -69,24 +71,55 @@ func (i *Instances) Check(ctx context.Context, id string, refusal error) bool {
 	return i.read(ctx, id)
 }
 
-// Verify reads those of some instances again that were absent some time ago. One that cannot be read stays absent.
+// Verify reads those of some instances again that were absent some time ago. One that cannot be read stays absent. The
+// error is that of the context.
 func (i *Instances) Verify(ctx context.Context, ids []string) error {
-	states := i.Now()
-	for _, id := range ids {
-		if state, known := states[id]; !known || state.Fresh {
-			continue
-		}
-		unlock, err := i.reading.Lock(ctx, id)
-		if err != nil {
-			return err
-		}
-		if state, known := i.Now()[id]; known && !state.Fresh { // Another Service has not read it since.
-			i.read(ctx, id)
-			i.postpone(id)
-		}
-		unlock()
+	if len(i.outdated(ids)) == 0 {
+		return nil
 	}
-	return nil
+	unlock, err := i.reading.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	outdated := i.outdated(ids) // Another Service may have read some since.
+	if len(outdated) > maxGets {
+		i.list(ctx)
+	} else {
+		for _, id := range outdated {
+			i.read(ctx, id)
+		}
+	}
+	for _, id := range outdated {
+		i.postpone(id)
+	}
+	return ctx.Err()
+}
+
+// outdated returns those of some instances that were absent some time ago.
+func (i *Instances) outdated(ids []string) []string {
+	states := i.Now()
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		state, known := states[id]
+		return !known || state.Fresh
+	})
+}
+
+// list forgets the instances that a list of all has.
+func (i *Instances) list(ctx context.Context) {
+	documents, err := i.api.List(ctx, api.InstancesList, api.Target{}, nil)
+	if _, err := api.Unreachable(err); err != nil {
+		return
+	}
+	found, err := api.ParseAll[api.Instance](documents)
+	if err != nil {
+		return
+	}
+	ids := make([]string, len(found))
+	for n, instance := range found {
+		ids[n] = names.InstanceID(api.Last(instance.Zone), instance.Name)
+	}
+	i.Forget(ids)
 }
 
 // postpone delays the next read of an instance that is still absent.
