@@ -48,7 +48,6 @@ func (d *differ) ensureFirewall(kind *rows.Kind[*api.Firewall, *api.FirewallPatc
 		}
 		return []plan.Ref{d.add(change, firewallCreation{kind, want, d.command(firewalls.CreateCommand(want))}, after...)}
 	}
-	want = keptOf(kind, want, have, d.want.Held)
 	want.TargetTags = firewalls.KeptTags(have.TargetTags, want.TargetTags, d.want.PartialTags)
 	change, differ := kind.Update(&have, &want)
 	if replacement, replace := kind.Replace(&have, &want); replace {

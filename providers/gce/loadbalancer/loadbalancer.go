@@ -198,7 +198,7 @@ func (c *Cloud) DesiredRecord(want model.Desired) lbcommon.AppliedRecord {
 	fields := want.Fields
 	want.Fields, want.Warnings, want.Groups, want.Unidentified = nil, nil, nil, nil
 	want.Pool.Instances, want.Firewall.TargetTags, want.ProbeFirewall.TargetTags = nil, nil, nil
-	want.PartialTags, want.Untagged, want.Held = false, nil, nil
+	want.PartialTags, want.Untagged = false, nil
 	return applied.New(applied.Digest(want), "", fields)
 }
 

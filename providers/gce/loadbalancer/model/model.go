@@ -13,7 +13,6 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
-	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
@@ -68,9 +67,6 @@ type Desired struct {
 	// Firewall allows traffic, ProbeFirewall probes. Without destination, they are for the address of the load balancer
 	// or, of a shared check, for all.
 	Firewall, ProbeFirewall api.Firewall
-
-	// Held are the differences that are not applied.
-	Held []plan.Difference
 
 	Warnings []string
 	// Fields are intent.Service.Fields.
