@@ -23,20 +23,26 @@ var errDeleted = errors.New("the object was deleted in the meantime")
 // calls are the calls of a collection; nil for those that are not made.
 type calls struct{ list, get, insert, update, remove *api.Call }
 
+// base is what all collections have.
+type base struct {
+	api     api.API
+	state   *snapshot.Store
+	running *running.Changes
+}
+
 // collection is the snapshot of the objects of one collection, which all Services share.
 type collection[T any, P api.Object[T]] struct {
-	api   api.API
+	base
+
 	calls calls
 	table *snapshot.Table[T]
 	// writing serializes the writes of each object: most kinds have no fingerprint.
 	writing locks.KeyedMutex
-	running *running.Changes
 }
 
-func newCollection[T any, P api.Object[T]](s *store, age time.Duration, c calls) *collection[T, P] {
-	state := s.state
-	out := &collection[T, P]{api: s.api, calls: c, running: s.running}
-	out.table = snapshot.NewTable(state, snapshot.Kind[T]{
+func newCollection[T any, P api.Object[T]](b base, age time.Duration, c calls) *collection[T, P] {
+	out := &collection[T, P]{base: b, calls: c}
+	out.table = snapshot.NewTable(b.state, snapshot.Kind[T]{
 		ID: func(object T) string { return nameOf(object) }, MaxAge: age, List: out.list,
 	})
 	return out

@@ -17,8 +17,8 @@ import (
 
 // ensure plans the changes to the wanted objects: the health check, then the pool or the backend service with its
 // groups, then the forwarding rule with its address, then the firewalls. What another kind of load balancer has left
-// is deleted at last: no new forwarding rule waits for it. Deletions have the reverse order, so that the firewall of the
-// traffic is the last object of a load balancer.
+// is deleted at last: no new forwarding rule waits for it. Deletions have the reverse order, so that the firewall of
+// the traffic is the last object of a load balancer.
 func (d *differ) ensure() error {
 	if d.have.Elsewhere != nil {
 		return cloudprovider.ImplementedElsewhere

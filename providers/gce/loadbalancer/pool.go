@@ -88,8 +88,8 @@ func (d *differ) replacesPool() (plan.Change, bool) {
 	isUsed := d.have.Used[api.Path(d.link(api.TargetPoolsDelete, api.Target{Name: have.Name}))]
 	if isUsed || d.have.Kept[keptPool(have.Name)] {
 		// It cannot be deleted, and the Service's own forwarding rule would be deleted without a successor.
-		d.plan.Warnf("the target pool %s keeps its session affinity: another forwarding rule or pool uses it, or its deletion "+
-			"was refused; delete that one to change it", have.Name)
+		d.plan.Warnf("the target pool %s keeps its session affinity: another forwarding rule or pool uses it, or its "+
+			"deletion was refused; delete that one to change it", have.Name)
 		d.plan.Unapplied = append(d.plan.Unapplied, intent.FieldSessionAffinity)
 		d.want.Pool.SessionAffinity = have.SessionAffinity
 		return plan.Change{}, false

@@ -53,18 +53,22 @@ func (d *differ) wantedRule(have *api.ForwardingRule) (api.ForwardingRule, error
 	if have == nil {
 		return want, d.verifySubnet(want)
 	}
-	if d.want.Tier == "" && static == nil && !d.want.Internal {
+	if d.want.Internal {
+		want.Subnetwork = cmp.Or(want.Subnetwork, have.Subnetwork) // Only a network with automatic subnets selects one.
+	} else if d.want.Tier == "" && static == nil {
 		want.NetworkTier = have.NetworkTier
 	}
-	if d.want.Internal && want.Subnetwork == "" {
-		want.Subnetwork = have.Subnetwork // Only a network with automatic subnets selects one.
-	}
-	moves := cmp.Or(want.NetworkTier, have.NetworkTier) != have.NetworkTier && !d.want.Internal ||
-		want.Subnetwork != "" && api.Path(want.Subnetwork) != api.Path(have.Subnetwork)
-	if static == nil && !moves {
+	if static == nil && !moves(*have, want) {
 		want.IPAddress = have.IPAddress
 	}
 	return want, nil
+}
+
+// moves reports whether a forwarding rule needs another address than the one that it replaces, because of its tier or
+// its subnet.
+func moves(have, want api.ForwardingRule) bool {
+	return cmp.Or(want.NetworkTier, have.NetworkTier) != have.NetworkTier && want.Scheme != api.SchemeInternal ||
+		want.Subnetwork != "" && api.Path(want.Subnetwork) != api.Path(have.Subnetwork)
 }
 
 // verifySubnet returns an error if the forwarding rule of another scheme would be deleted for one that cannot exist:

@@ -33,11 +33,11 @@ const (
 
 // store is the snapshot of all objects of load balancers in the region, which all Services share.
 type store struct {
-	api       api.API
+	base
+
 	clusterID func(context.Context) (string, error)
 	clock     clock.PassiveClock
 
-	state      *snapshot.Store
 	rules      *collection[api.ForwardingRule, *api.ForwardingRule]
 	addresses  *collection[api.Address, *api.Address]
 	pools      *collection[api.TargetPool, *api.TargetPool]
@@ -52,8 +52,6 @@ type store struct {
 
 	// absent are the instances of Nodes that do not exist.
 	absent *absent.Instances
-	// running are the changes in place that have not ended.
-	running *running.Changes
 
 	// sharing is locked while an object of all Services is changed, by its link.
 	sharing locks.KeyedMutex
@@ -74,22 +72,23 @@ type denial struct {
 func newStore(client api.API, clusterID func(context.Context) (string, error), othersGroups bool,
 	c clock.PassiveClock) *store {
 	s := &store{
-		api: client, clusterID: clusterID, clock: c, state: snapshot.NewStore(c), othersGroups: othersGroups,
-		absent: absent.New(client, c), running: running.New(c), uses: uses.New(c), denied: map[string]denial{},
+		base:      base{client, snapshot.NewStore(c), running.New(c)},
+		clusterID: clusterID, clock: c, othersGroups: othersGroups,
+		absent: absent.New(client, c), uses: uses.New(c), denied: map[string]denial{},
 	}
-	s.rules = newCollection[api.ForwardingRule](s, snapshotAge, calls{api.ForwardingRulesList,
+	s.rules = newCollection[api.ForwardingRule](s.base, snapshotAge, calls{api.ForwardingRulesList,
 		api.ForwardingRulesGet, api.ForwardingRulesInsert, api.ForwardingRulesPatch, api.ForwardingRulesDelete})
-	s.addresses = newCollection[api.Address](s, addressAge, calls{list: api.AddressesList,
+	s.addresses = newCollection[api.Address](s.base, addressAge, calls{list: api.AddressesList,
 		insert: api.AddressesInsert, remove: api.AddressesDelete})
-	s.pools = newCollection[api.TargetPool](s, snapshotAge, calls{list: api.TargetPoolsList,
+	s.pools = newCollection[api.TargetPool](s.base, snapshotAge, calls{list: api.TargetPoolsList,
 		insert: api.TargetPoolsInsert, remove: api.TargetPoolsDelete})
-	s.poolChecks = newCollection[api.HTTPHealthCheck](s, snapshotAge, calls{api.HTTPHealthChecksList,
+	s.poolChecks = newCollection[api.HTTPHealthCheck](s.base, snapshotAge, calls{api.HTTPHealthChecksList,
 		api.HTTPHealthChecksGet, api.HTTPHealthChecksInsert, api.HTTPHealthChecksUpdate, api.HTTPHealthChecksDelete})
-	s.backends = newCollection[api.BackendService](s, snapshotAge, calls{api.BackendServicesList,
+	s.backends = newCollection[api.BackendService](s.base, snapshotAge, calls{api.BackendServicesList,
 		api.BackendServicesGet, api.BackendServicesInsert, api.BackendServicesUpdate, api.BackendServicesDelete})
-	s.checks = newCollection[api.HealthCheck](s, snapshotAge, calls{api.HealthChecksList,
+	s.checks = newCollection[api.HealthCheck](s.base, snapshotAge, calls{api.HealthChecksList,
 		api.HealthChecksGet, api.HealthChecksInsert, api.HealthChecksUpdate, api.HealthChecksDelete})
-	s.firewalls = newCollection[api.Firewall](s, snapshotAge, calls{list: api.FirewallsList,
+	s.firewalls = newCollection[api.Firewall](s.base, snapshotAge, calls{list: api.FirewallsList,
 		insert: api.FirewallsInsert, update: api.FirewallsPatch, remove: api.FirewallsDelete})
 	s.groups = snapshot.NewTable(s.state, snapshot.Kind[model.Group]{
 		ID: func(g model.Group) string { return g.Zone + g.Suffix }, MaxAge: snapshotAge, List: s.listGroups,
