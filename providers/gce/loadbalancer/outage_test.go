@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
@@ -235,4 +236,25 @@ func TestManyAbsentInstances(t *testing.T) {
 	if have := r.memberNames(poolPath); len(have) != 4 {
 		t.Errorf("members %q", have)
 	}
+}
+
+// A firewall that moves to another network selects nodes as before while no tag is known: without tags it would apply to
+// all instances of that network.
+func TestFirewallOfOtherNetworkKeepsItsTags(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, config.Global{})
+	s, n := service("web", webUID, 80), node("r1-b", "node-1")
+	r.ensure(s, n)
+	r.environment.Network = "https://www.googleapis.com/compute/v1/projects/p/global/networks/other"
+	r.restart(config.Global{SubnetworkName: "s"})
+	r.tags = nil
+	r.ensure(s)
+	p := r.plan(s)
+	s = s.DeepCopy()
+	s.Annotations[intent.KeyApprove] = p.HeldID
+	r.ensure(s)
+	if r.object(t, firewallPath)["network"] != r.environment.Network {
+		t.Errorf("the firewall is %v", r.object(t, firewallPath))
+	}
+	r.verifyTags(t, "nodes")
 }
