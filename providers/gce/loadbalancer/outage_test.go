@@ -238,8 +238,8 @@ func TestManyAbsentInstances(t *testing.T) {
 	}
 }
 
-// A firewall that moves to another network selects nodes as before while no tag is known: without tags it would apply to
-// all instances of that network.
+// A firewall that moves to another network selects nodes as before while no tag is known: without tags it would apply
+// to all instances of that network.
 func TestFirewallOfOtherNetworkKeepsItsTags(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, config.Global{})

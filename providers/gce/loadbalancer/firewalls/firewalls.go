@@ -137,8 +137,8 @@ func singlePorts(list []api.Ports) []string {
 	return out
 }
 
-// KeptTags returns the wanted tags of a firewall, with all that it has while those of some nodes are not known. One never
-// loses all of them: without tags, it would apply to all instances of its network.
+// KeptTags returns the wanted tags of a firewall, with all that it has while those of some nodes are not known. One
+// never loses all of them: without tags, it would apply to all instances of its network.
 func KeptTags(have, want []string, partial bool) []string {
 	switch {
 	case len(want) == 0:
