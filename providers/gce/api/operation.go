@@ -1,6 +1,9 @@
 package api
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Operation is a change that Compute Engine makes in the background.
 type Operation struct {
@@ -28,6 +31,10 @@ type OperationProblem struct {
 
 // StatusDone is the status of an operation that has ended.
 const StatusDone = "DONE"
+
+// ErrRunning is the cause of an error about an operation that takes too long to be waited for. What becomes of the
+// change is unknown.
+var ErrRunning = errors.New("the operation has not ended")
 
 // Operations wait for changes.
 type Operations interface {

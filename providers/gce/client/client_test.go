@@ -3,11 +3,16 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
@@ -168,5 +173,27 @@ func TestEndedContextEndsTheWait(t *testing.T) {
 	})
 	if err == nil || waits != 1 {
 		t.Errorf("%v after %d waits", err, waits)
+	}
+}
+
+// An operation that does not end holds its locks, and a worker, for minutes at most. So does one that is not found.
+func TestOperationThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	for name, failure := range map[string]error{"running": nil, "not found": &cloudapi.Error{Class: cloudapi.Unavailable}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				_, err := poller{clock.RealClock{}}.Wait(t.Context(), api.Operation{}, func(context.Context, api.Operation) (api.Operation,
+					error) {
+					time.Sleep(30 * time.Second)
+					return api.Operation{Status: "RUNNING"}, failure
+				})
+				if took := time.Since(start); !errors.Is(err, api.ErrRunning) || !cloudapi.Is(err, cloudapi.Unavailable) ||
+					took > 3*time.Minute {
+					t.Errorf("%v after %s", err, took)
+				}
+			})
+		})
 	}
 }

@@ -155,7 +155,7 @@ type addressRelease struct{ name string }
 func (s addressRelease) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	inUse, err := w.addresses.remove(ctx, s.name)
 	if inUse {
-		w.recordKept(keptAddress(s.name))
+		w.uses.Keep(keptAddress(s.name))
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/running"
 )
 
 // snapshotAge is the max age for a list to count as fresh. It spans a burst, such as a restart.
@@ -22,19 +23,26 @@ var errDeleted = errors.New("the object was deleted in the meantime")
 // calls are the calls of a collection; nil for those that are not made.
 type calls struct{ list, get, insert, update, remove *api.Call }
 
+// base is what all collections have.
+type base struct {
+	api     api.API
+	state   *snapshot.Store
+	running *running.Changes
+}
+
 // collection is the snapshot of the objects of one collection, which all Services share.
 type collection[T any, P api.Object[T]] struct {
-	api   api.API
+	base
+
 	calls calls
 	table *snapshot.Table[T]
 	// writing serializes the writes of each object: most kinds have no fingerprint.
 	writing locks.KeyedMutex
 }
 
-func newCollection[T any, P api.Object[T]](client api.API, state *snapshot.Store, age time.Duration,
-	c calls) *collection[T, P] {
-	out := &collection[T, P]{api: client, calls: c}
-	out.table = snapshot.NewTable(state, snapshot.Kind[T]{
+func newCollection[T any, P api.Object[T]](b base, age time.Duration, c calls) *collection[T, P] {
+	out := &collection[T, P]{base: b, calls: c}
+	out.table = snapshot.NewTable(b.state, snapshot.Kind[T]{
 		ID: func(object T) string { return nameOf(object) }, MaxAge: age, List: out.list,
 	})
 	return out
@@ -143,7 +151,7 @@ func (c *collection[T, P]) replace(ctx context.Context, name string, change func
 		change(&object)
 		var document []byte
 		if document, err = api.Encode[T, P](object); err == nil {
-			err = c.api.Change(ctx, c.calls.update, api.Target{Name: name}, json.RawMessage(document))
+			err = c.update(ctx, name, json.RawMessage(document))
 		}
 	}
 	return c.changed(name, err, change)
@@ -156,7 +164,14 @@ func (c *collection[T, P]) patch(ctx context.Context, name string, body any, cha
 		return err
 	}
 	defer unlock()
-	return c.changed(name, c.api.Change(ctx, c.calls.update, api.Target{Name: name}, body), change)
+	return c.changed(name, c.update(ctx, name, body), change)
+}
+
+// update makes a change in place.
+func (c *collection[T, P]) update(ctx context.Context, name string, body any) error {
+	return c.running.Do(c.calls.update.Collection+"/"+name, func() error {
+		return c.api.Change(ctx, c.calls.update, api.Target{Name: name}, body)
+	})
 }
 
 // changed records the outcome of a change in the snapshot.

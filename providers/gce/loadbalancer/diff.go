@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"slices"
 
 	cloudprovider "k8s.io/cloud-provider"
@@ -16,8 +17,8 @@ import (
 
 // ensure plans the changes to the wanted objects: the health check, then the pool or the backend service with its
 // groups, then the forwarding rule with its address, then the firewalls. What another kind of load balancer has left
-// is deleted before. Deletions have the reverse order, so that the firewall of the traffic is the last object of a
-// load balancer.
+// is deleted at last: no new forwarding rule waits for it. Deletions have the reverse order, so that the firewall of
+// the traffic is the last object of a load balancer.
 func (d *differ) ensure() error {
 	if d.have.Elsewhere != nil {
 		return cloudprovider.ImplementedElsewhere
@@ -34,7 +35,7 @@ func (d *differ) ensure() error {
 	if err != nil {
 		return err
 	}
-	replaced = d.removeOther(replaced)
+	left := d.removeOther(replaced)
 	var released []plan.Ref
 	if rule == nil {
 		released = d.adoptAddress(&want)
@@ -53,10 +54,14 @@ func (d *differ) ensure() error {
 		back = d.ensurePool(nil, nil, checks)
 	}
 	d.awaitSuccessor()
-	ruled := d.ensureRule(rule, want, deletion, slices.Concat(back, replaced))
+	needed, later := back, []plan.Ref(nil)
+	if replacesPool { // A new pool has the health check of the old one, which is replaced beside traffic.
+		needed, later = back[:1], back[1:]
+	}
+	ruled := d.ensureRule(rule, want, deletion, slices.Concat(needed, replaced))
 	d.ensureFirewalls(rule, want, ruled)
 	d.removeObsolete(slices.Concat(back, ruled))
-	d.orderMembers()
+	d.order(slices.Concat(later, left))
 	for _, warning := range d.want.Warnings {
 		d.plan.Warnf("%s", warning)
 	}
@@ -85,15 +90,25 @@ func isMembers(c plan.Change) bool {
 	return c.Action == plan.Update && (c.Kind == kindMembers || c.Kind == kindGroupMembers)
 }
 
-// orderMembers makes members that could not be changed lately the last ones of the plan, which ends at an error.
-func (d *differ) orderMembers() {
+// order makes some changes the last ones of the plan, which ends at an error, and after them members that could not be
+// changed lately.
+func (d *differ) order(last []plan.Ref) {
+	rank := func(c plan.Change) int {
+		switch {
+		case isMembers(c) && d.have.Kept[failedMembers(c.Name)]:
+			return 2
+		case slices.Contains(last, c.Ref):
+			return 1
+		}
+		return 0
+	}
 	for i, c := range d.plan.Changes {
-		if !isMembers(c) || !d.have.Kept[failedMembers(c.Name)] {
+		if rank(c) == 0 {
 			continue
 		}
 		follows := plan.Following(d.plan.Changes, c.Ref)
 		for _, other := range d.plan.Changes {
-			if !follows[other.Ref] && !isMembers(other) {
+			if !follows[other.Ref] && rank(other) < rank(c) {
 				d.plan.Changes[i].Order = append(d.plan.Changes[i].Order, other.Ref)
 			}
 		}
@@ -110,21 +125,22 @@ func (d *differ) removeRule() []plan.Ref {
 
 // removeOther plans the deletion of the objects of the other kind of load balancer, after that of its forwarding rule.
 func (d *differ) removeOther(after []plan.Ref) []plan.Ref {
+	all := d.removeInternal
 	if d.want.Internal {
-		return slices.Concat(after, d.removeExternal(after...))
+		all = d.removeExternal
 	}
-	return slices.Concat(after, d.removeInternal(after...))
+	return slices.DeleteFunc(all(after...), func(r plan.Ref) bool { return slices.Contains(after, r) })
 }
 
 // adoptAddress lets a new forwarding rule have the address that is reserved for it, since an earlier one was deleted.
 // An address that it cannot have is released before.
 func (d *differ) adoptAddress(want *api.ForwardingRule) []plan.Ref {
 	address := d.have.Address
-	if address == nil || d.have.Kept[keptAddress(address.Name)] {
+	if address == nil || d.have.Kept[keptAddress(address.Name)] && len(address.Users) > 0 {
 		return nil
 	}
 	if model.Fits(*address, *want, d.want.Tier) {
-		want.IPAddress = address.Address
+		want.IPAddress, want.Subnetwork = address.Address, cmp.Or(want.Subnetwork, address.Subnetwork)
 		if !d.want.Internal && address.NetworkTier != "" {
 			want.NetworkTier = address.NetworkTier
 		}
@@ -321,23 +337,26 @@ func keep(want model.Desired, have Observed, held []plan.Difference) model.Desir
 		want = keepRule(want, have, held)
 	}
 	if have.Pool != nil && !want.Internal {
-		kept := rows.Keep(&poolKind, []api.TargetPool{want.Pool}, []api.TargetPool{*have.Pool}, held)
-		want.Pool.SessionAffinity, want.Pool.HealthChecks = kept[0].SessionAffinity, kept[0].HealthChecks
+		kept := keptOf(&poolKind, want.Pool, *have.Pool, held)
+		want.Pool.SessionAffinity, want.Pool.HealthChecks = kept.SessionAffinity, kept.HealthChecks
 	}
 	if have.Backend != nil && want.Internal && have.Backend.Name == want.Backend.Name {
-		kept := rows.Keep(&backendKind, []api.BackendService{want.Backend}, []api.BackendService{*have.Backend}, held)
-		want.Backend.Protocol = kept[0].Protocol
+		want.Backend.Protocol = keptOf(&backendKind, want.Backend, *have.Backend, held).Protocol
 	}
 	if firewall, ok := have.Firewalls[want.Firewall.Name]; ok {
-		kept := rows.Keep(&firewalls.Kind, []api.Firewall{want.Firewall}, []api.Firewall{firewall}, held)
-		want.Firewall.SourceRanges, want.Firewall.Allowed = kept[0].SourceRanges, kept[0].Allowed
-		want.Firewall.Network = kept[0].Network
+		kept := keptOf(&firewalls.Kind, want.Firewall, firewall, held)
+		want.Firewall.SourceRanges, want.Firewall.Allowed = kept.SourceRanges, kept.Allowed
+		want.Firewall.Network = kept.Network
 	}
 	if firewall, ok := have.Firewalls[want.ProbeFirewall.Name]; ok {
-		kept := rows.Keep(&firewalls.Kind, []api.Firewall{want.ProbeFirewall}, []api.Firewall{firewall}, held)
-		want.ProbeFirewall.Network = kept[0].Network
+		want.ProbeFirewall.Network = keptOf(&firewalls.Kind, want.ProbeFirewall, firewall, held).Network
 	}
 	return want
+}
+
+// keptOf returns a wanted object with the existing values of some differences.
+func keptOf[T, U any](kind *rows.Kind[*T, U], want, have T, held []plan.Difference) T {
+	return rows.Keep(kind, []T{want}, []T{have}, held)[0]
 }
 
 // keepRule keeps values of the forwarding rule, with what follows from them.
@@ -352,8 +371,8 @@ func keepRule(want model.Desired, have Observed, held []plan.Difference) model.D
 		want.Tier, want.Static = "", ""
 	}
 	d := differ{want: want, have: have}
-	existing := []api.ForwardingRule{d.existingRule(*have.Rule)}
-	want.Rule = rows.Keep(&ruleKind, []api.ForwardingRule{want.Rule}, existing, held)[0]
+	existing := d.existingRule(*have.Rule)
+	want.Rule = keptOf(&ruleKind, want.Rule, existing, held)
 	if isHeld(kinds.FieldAddress) {
 		want.Rule.IPAddress = ""
 	}
@@ -362,7 +381,7 @@ func keepRule(want model.Desired, have Observed, held []plan.Difference) model.D
 	}
 	// The forwarding rule of a backend service that stays has its protocol.
 	if want.Backend = keptBackend(want.Backend, have); want.Backend.Protocol != want.Rule.IPProtocol {
-		want.Rule = existing[0]
+		want.Rule = existing
 		want.Firewall.Allowed = have.Firewalls[want.Firewall.Name].Allowed
 	}
 	return want

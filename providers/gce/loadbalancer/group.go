@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -48,7 +49,10 @@ func (d *differ) ensureGroups(groups []model.Group) []plan.Ref {
 			after = []plan.Ref{d.add(change, groupCreation{want})}
 			refs = append(refs, after...)
 		}
-		if change, differ := groupMemberKind.Update(&have, &want); differ && !have.Unread {
+		// In a zone that does not answer, the change fails, so that the Service is synced again. Without known members, what
+		// differs is unknown.
+		isUnknown := have.Unread && (len(have.Members) == 0 || !d.have.MayFail)
+		if change, differ := groupMemberKind.Update(&have, &want); differ && !isUnknown {
 			step := groupUpdate{want, model.Without(have.Members, want.Members)}
 			if ref := d.add(change, step, after...); i < 0 {
 				refs = append(refs, ref) // One that cannot join a group that exists does not matter to others.
@@ -233,17 +237,25 @@ func (w writer) updateGroup(ctx context.Context, want model.Group, remove []stri
 	}
 	group, _ := w.groups.Get(want.Zone)
 	remove = slices.DeleteFunc(slices.Clone(remove), func(id string) bool { return !slices.Contains(group.Members, id) })
-	err := batches.Each(remove, cloudapi.NotFound, func(ids []string) error {
-		return w.changeGroup(ctx, api.InstanceGroupsRemoveInstances, want.Zone, ids, func(g *model.Group) {
+	add := w.absent.Possible(ctx, model.Without(want.Members, group.Members))
+	// A group with only new nodes is never empty, unless it has no room for them.
+	if len(group.Members)+len(add) > model.MaxMembers {
+		return errors.Join(w.removeFromGroup(ctx, want.Zone, remove), w.addToGroup(ctx, want.Zone, add))
+	}
+	return errors.Join(w.addToGroup(ctx, want.Zone, add), w.removeFromGroup(ctx, want.Zone, remove))
+}
+
+func (w writer) removeFromGroup(ctx context.Context, zone string, remove []string) error {
+	return batches.Each(remove, cloudapi.NotFound, func(ids []string) error {
+		return w.changeGroup(ctx, api.InstanceGroupsRemoveInstances, zone, ids, func(g *model.Group) {
 			g.Members = model.Without(g.Members, ids)
 		})
 	})
-	if err != nil {
-		return err
-	}
-	add := w.absent.Possible(model.Without(want.Members, group.Members))
+}
+
+func (w writer) addToGroup(ctx context.Context, zone string, add []string) error {
 	return batches.Each(add, cloudapi.AlreadyExists, func(ids []string) error {
-		return w.changeGroup(ctx, api.InstanceGroupsAddInstances, want.Zone, ids, func(g *model.Group) {
+		return w.changeGroup(ctx, api.InstanceGroupsAddInstances, zone, ids, func(g *model.Group) {
 			g.Members = slices.Sorted(slices.Values(slices.Concat(g.Members, ids)))
 		})
 	})
@@ -252,7 +264,9 @@ func (w writer) updateGroup(ctx context.Context, want model.Group, remove []stri
 // changeGroup changes the members of a group.
 func (w writer) changeGroup(ctx context.Context, call *api.Call, zone string, ids []string,
 	change func(*model.Group)) error {
-	err := w.api.Change(ctx, call, api.Target{Zone: zone, Name: w.groupName()}, instanceList(ids, w.instanceLink))
+	err := w.running.Do(api.InstanceGroupsList.Collection+"/"+zone, func() error {
+		return w.api.Change(ctx, call, api.Target{Zone: zone, Name: w.groupName()}, instanceList(ids, w.instanceLink))
+	})
 	if call == api.InstanceGroupsAddInstances && w.isAbsent(ctx, ids, err) {
 		return nil
 	}

@@ -34,6 +34,8 @@ func TestOtherSchemeOfIngressGCEDeletesTheFormerLoadBalancer(t *testing.T) {
 		edit       func(*v1.Service)
 		disruption provider.DisruptionPolicy
 		elsewhere  bool
+		// takenOver is set if another manager saw the edit.
+		takenOver bool
 		// left are the forwarding rules, finalizers those of the Service.
 		left, finalizers []string
 	}{
@@ -43,6 +45,10 @@ func TestOtherSchemeOfIngressGCEDeletesTheFormerLoadBalancer(t *testing.T) {
 			left: []string{web}, finalizers: []string{handover.FinalizerExternal}},
 		"the rule is one of ingress-gce": {cfg: config.Global{SubnetworkName: "s"}, internal: true, edit: toRBS,
 			elsewhere: true, left: []string{web}},
+		"external to internal, before the Service was taken over": {cfg: subsets, edit: toInternal, takenOver: true,
+			left: []string{web}, finalizers: []string{handover.FinalizerExternal}},
+		"internal to external, before the Service was taken over": {cfg: config.Global{SubnetworkName: "s"}, internal: true,
+			edit: toRBS, takenOver: true, left: []string{web}, finalizers: []string{handover.FinalizerInternal}},
 		"external before its finalizer": {cfg: config.Global{}, edit: func(s *v1.Service) {
 			toRBS(s)
 			s.Finalizers = []string{handover.FinalizerInternal}
@@ -71,6 +77,9 @@ func TestOtherSchemeOfIngressGCEDeletesTheFormerLoadBalancer(t *testing.T) {
 			if tc.elsewhere {
 				rule := r.object(t, "regions/r1/forwardingRules/"+web)
 				rule["loadBalancingScheme"], rule["backendService"] = "EXTERNAL", "regions/r1/backendServices/k8s2-x"
+			}
+			if tc.takenOver {
+				s.Status.Conditions = nil
 			}
 			c := start(tc.cfg)
 			r.calls()

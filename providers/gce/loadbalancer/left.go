@@ -18,7 +18,7 @@ type leftObject struct {
 // The deletion of this one is planned again then, with that object.
 func (w writer) verifyLeft(left []leftObject) error {
 	for _, l := range left {
-		if l.exists(w) && !l.isUsed(w) && !w.isHeld(l.link) && !w.keptNow()[api.Path(l.link)] {
+		if l.exists(w) && !l.isUsed(w) && !w.uses.IsHeld(l.link) && !w.uses.Kept()[api.Path(l.link)] {
 			return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "delete " + api.Last(l.link),
 				Err: errors.New("nothing uses it any more since the plan was made: the next attempt deletes it")}
 		}

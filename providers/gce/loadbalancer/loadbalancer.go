@@ -5,7 +5,7 @@
 //
 //   - package handover: whose load balancers this manager makes; model: the objects that should exist; firewalls and
 //     kinds: the fields of some kinds of objects; batches: calls for many instances;
-//   - collection.go, store.go, observe.go, shared.go and package absent: the existing objects, and their snapshot;
+//   - packages absent, running and uses, collection.go, store.go, observe.go: the existing objects, and their snapshot;
 //   - kinds.go, writer.go, left.go and differ.go: what the changes of all kinds of objects use;
 //   - rule.go, address.go, firewall.go, check.go, pool.go, group.go and backend.go: a kind of object each;
 //   - diff.go and members.go: the plans;

@@ -31,7 +31,7 @@ func (d *differ) planMembers(nodes []model.Node, shared model.SharedState) {
 		d.planGroups(d.existingGroups(groups))
 	}
 	d.planTags(shared)
-	d.orderMembers()
+	d.order(nil)
 }
 
 // planGroups plans the groups of the backend service that exists.

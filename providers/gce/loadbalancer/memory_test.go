@@ -32,10 +32,16 @@ type memory struct {
 	strict bool
 	// machines refuses to add instances that are no objects.
 	machines bool
+	// custom refuses internal forwarding rules without a subnet; keepUsed refuses to release addresses in use.
+	custom, keepUsed bool
+	// silent are the zones that do not answer.
+	silent []string
+	// stuck are calls whose operations do not end.
+	stuck map[string]bool
 }
 
 func newMemory() *memory {
-	m := &memory{objects: map[string]map[string]any{}, denied: map[string]bool{}}
+	m := &memory{objects: map[string]map[string]any{}, denied: map[string]bool{}, stuck: map[string]bool{}}
 	m.environment = api.Environment{Project: "p", NetworkProject: "p", Zone: "r1-b", Region: "r1",
 		Network: "https://www.googleapis.com/compute/v1/projects/p/global/networks/n"}
 	m.put("global/networks/n", map[string]any{"name": "n"})
@@ -118,6 +124,9 @@ func (m *memory) List(_ context.Context, call *api.Call, at api.Target, query ur
 	var out []json.RawMessage
 	for _, path := range slices.Sorted(maps.Keys(m.objects)) {
 		parts := strings.Split(path, "/")
+		if call.Place == api.Aggregated && slices.Contains(m.silent, parts[1]) {
+			continue
+		}
 		if len(parts) >= 3 && parts[len(parts)-2] == call.Collection && (name == "" || parts[len(parts)-1] == name ||
 			isPrefix && strings.HasPrefix(parts[len(parts)-1], name)) {
 			object := m.objects[path]
@@ -126,6 +135,9 @@ func (m *memory) List(_ context.Context, call *api.Call, at api.Target, query ur
 			}
 			out = append(out, encode(object))
 		}
+	}
+	if call.Place == api.Aggregated {
+		return out, (&api.PartialError{Call: call, Places: m.silent}).OrNil()
 	}
 	return out, nil
 }
@@ -151,6 +163,12 @@ func (m *memory) Change(_ context.Context, call *api.Call, at api.Target, body a
 			return err
 		}
 	}
+	if m.stuck[call.String()] {
+		return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: call.String(), Err: api.ErrRunning}
+	}
+	if slices.Contains(m.silent, at.Zone) {
+		return failed(call, cloudapi.Unavailable, "backendError")
+	}
 	if call.Method == "insert" {
 		return m.insert(call, at, sent)
 	}
@@ -161,7 +179,7 @@ func (m *memory) Change(_ context.Context, call *api.Call, at api.Target, body a
 	}
 	switch call.Method {
 	case "delete": //nolint:usestdlibvars // a method of the API
-		if m.isReferredTo(path) {
+		if m.isReferredTo(path) || m.keepUsed && call == api.AddressesDelete && m.withUsers(object)["users"].([]any) != nil {
 			return failed(call, cloudapi.Conflict, "resourceInUseByAnotherResource")
 		}
 		delete(m.objects, path)
@@ -194,6 +212,9 @@ func (m *memory) insert(call *api.Call, at api.Target, sent map[string]any) erro
 	sent["kind"] = "compute#" + call.Collection
 	switch call.Collection {
 	case "forwardingRules":
+		if m.custom && sent["loadBalancingScheme"] == api.SchemeInternal && sent["subnetwork"] == nil {
+			return failed(call, cloudapi.Invalid, "invalid")
+		}
 		if sent["IPAddress"] == nil {
 			m.nextIP++
 			sent["IPAddress"] = fmt.Sprintf("203.0.113.%d", m.nextIP)

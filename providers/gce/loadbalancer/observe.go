@@ -106,6 +106,11 @@ func (s *store) observe(ctx context.Context, request lbcommon.Request[model.Desi
 	if internal {
 		reads = append(reads, s.backends.refresh, s.checks.refresh, s.refreshGroups)
 	}
+	if request.Want != nil {
+		reads = append(reads, func(ctx context.Context, _ bool) error {
+			return s.absent.Verify(ctx, request.Want.Instances())
+		})
+	}
 	if err := all(ctx, reread, reads...); err != nil {
 		return Observed{}, err
 	}
@@ -129,6 +134,9 @@ func (s *store) kindsToRead(request lbcommon.Request[model.Desired], name string
 		}
 		return !want.Internal, want.Internal
 	}
+	if list := request.Reference.Addresses; len(list) > 0 && !slices.Contains(list, rule.IPAddress) {
+		return true, true // The forwarding rule is new, and the sync that made it has not ended.
+	}
 	isInternal := rule.Scheme == api.SchemeInternal
 	return !want.Internal || !isInternal, want.Internal || isInternal
 }
@@ -137,9 +145,10 @@ func (s *store) kindsToRead(request lbcommon.Request[model.Desired], name string
 type refresh func(ctx context.Context, reread bool) error
 
 // readAddresses returns the read of the addresses. A new load balancer needs no address that exists, unless its Service
-// chooses one.
+// chooses one, or an interruption has left one.
 func (s *store) readAddresses(request lbcommon.Request[model.Desired], rule *api.ForwardingRule) refresh {
-	needed := request.Want == nil || request.Want.Static != "" || rule != nil
+	left := s.addresses.find(names.Balancer(string(request.Key.UID))) != nil
+	needed := request.Want == nil || request.Want.Static != "" || rule != nil || left
 	return func(ctx context.Context, reread bool) error { return s.addresses.refresh(ctx, reread && needed) }
 }
 
@@ -161,7 +170,7 @@ func (s *store) observed(key lbcommon.Key, clusterID string, e api.Environment) 
 		NodePoolCheck: s.poolChecks.find(names.NodeHealthCheck(clusterID)),
 		NodeCheck:     s.checks.find(names.NodeHealthCheck(clusterID)),
 		Address:       s.addresses.find(name), Firewalls: map[string]api.Firewall{},
-		Used: s.heldNow(), Kept: s.keptNow(), Denied: s.deniedNow(), Absent: s.absent.Now(), Rules: s.rules.table.All(),
+		Used: s.uses.Held(), Kept: s.uses.Kept(), Denied: s.deniedNow(), Absent: s.absent.Now(), Rules: s.rules.table.All(),
 	}
 	if rule := s.rules.find(name); rule != nil && isOurs(*rule) {
 		o.Rule = rule

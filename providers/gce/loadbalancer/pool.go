@@ -88,8 +88,8 @@ func (d *differ) replacesPool() (plan.Change, bool) {
 	isUsed := d.have.Used[api.Path(d.link(api.TargetPoolsDelete, api.Target{Name: have.Name}))]
 	if isUsed || d.have.Kept[keptPool(have.Name)] {
 		// It cannot be deleted, and the Service's own forwarding rule would be deleted without a successor.
-		d.plan.Warnf("another forwarding rule or pool uses the target pool %s, which keeps its session affinity: delete "+
-			"that one to change it", have.Name)
+		d.plan.Warnf("the target pool %s keeps its session affinity: another forwarding rule or pool uses it, or its "+
+			"deletion was refused; delete that one to change it", have.Name)
 		d.plan.Unapplied = append(d.plan.Unapplied, intent.FieldSessionAffinity)
 		d.want.Pool.SessionAffinity = have.SessionAffinity
 		return plan.Change{}, false
@@ -171,7 +171,7 @@ func (s poolCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	}
 	defer release()
 	want := s.want
-	members := w.absent.Possible(want.Instances)
+	members := w.absent.Possible(ctx, want.Instances)
 	first := members[:min(len(members), firstMembers)]
 	want.Instances = nil
 	for _, id := range first {
@@ -189,7 +189,11 @@ func (s poolCreation) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	if err != nil || len(first) == len(members) {
 		return err
 	}
-	return w.addMembers(ctx, want.Name, members[len(first):])
+	// The forwarding rule does not wait for members: those that are missing then are a change of the next plan.
+	if err := w.addMembers(ctx, want.Name, members[len(first):]); err != nil {
+		w.uses.Keep(failedMembers(want.Name))
+	}
+	return nil
 }
 
 // poolUpdate replaces the health check of a pool. A pool has at most one, and without one all members get traffic.
@@ -238,11 +242,12 @@ type poolDeletion struct {
 // Do implements plan.Step.
 func (s poolDeletion) Do(ctx context.Context, w writer, _ *plan.Handles) error {
 	inUse, err := w.pools.remove(ctx, s.name)
+	isRefused := inUse || cloudapi.Is(err, cloudapi.Denied, cloudapi.Conflict, cloudapi.Invalid)
 	switch {
-	case inUse && s.replaced:
-		w.recordNotReplaced(s.name)
+	case isRefused && s.replaced:
+		w.uses.KeepLong(keptPool(s.name))
 	case inUse:
-		w.recordKept("pools/" + s.name)
+		w.uses.Keep("pools/" + s.name)
 	}
 	return err
 }
@@ -272,7 +277,7 @@ func (w writer) removeMembers(ctx context.Context, pool string, remove []string)
 }
 
 func (w writer) addMembers(ctx context.Context, pool string, ids []string) error {
-	return batches.Each(w.absent.Possible(ids), cloudapi.AlreadyExists, func(ids []string) error {
+	return batches.Each(w.absent.Possible(ctx, ids), cloudapi.AlreadyExists, func(ids []string) error {
 		err := w.api.Change(ctx, api.TargetPoolsAddInstance, api.Target{Name: pool}, instanceList(ids, w.instanceLink))
 		if w.isAbsent(ctx, ids, err) {
 			return nil

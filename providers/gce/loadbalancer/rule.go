@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/subnet"
@@ -50,17 +51,35 @@ func (d *differ) wantedRule(have *api.ForwardingRule) (api.ForwardingRule, error
 		}
 	}
 	if have == nil {
-		return want, nil
+		return want, d.verifySubnet(want)
 	}
-	if d.want.Tier == "" && static == nil && !d.want.Internal {
+	if d.want.Internal {
+		want.Subnetwork = cmp.Or(want.Subnetwork, have.Subnetwork) // Only a network with automatic subnets selects one.
+	} else if d.want.Tier == "" && static == nil {
 		want.NetworkTier = have.NetworkTier
 	}
-	moves := cmp.Or(want.NetworkTier, have.NetworkTier) != have.NetworkTier && !d.want.Internal ||
-		want.Subnetwork != "" && api.Path(want.Subnetwork) != api.Path(have.Subnetwork)
-	if static == nil && !moves {
+	if static == nil && !moves(*have, want) {
 		want.IPAddress = have.IPAddress
 	}
 	return want, nil
+}
+
+// moves reports whether a forwarding rule needs another address than the one that it replaces, because of its tier or
+// its subnet.
+func moves(have, want api.ForwardingRule) bool {
+	return cmp.Or(want.NetworkTier, have.NetworkTier) != have.NetworkTier && want.Scheme != api.SchemeInternal ||
+		want.Subnetwork != "" && api.Path(want.Subnetwork) != api.Path(have.Subnetwork)
+}
+
+// verifySubnet returns an error if the forwarding rule of another scheme would be deleted for one that cannot exist:
+// an internal one without a subnet.
+func (d *differ) verifySubnet(want api.ForwardingRule) error {
+	if d.have.Rule == nil || want.Scheme != api.SchemeInternal || want.Subnetwork != "" || d.want.Legacy {
+		return nil
+	}
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: api.ForwardingRulesInsert.String(),
+		Err: fmt.Errorf("the network %s has no subnet for internal load balancers: name one in %s, or in subnetwork-name in "+
+			"section [global]", api.Last(want.Network), annotation.KeySubnet)}
 }
 
 // staticAddress returns the address that the Service chooses; nil without one. An external address has to be reserved,

@@ -77,7 +77,7 @@ func TestDeletionReleasesAnAddressThatWasInUse(t *testing.T) {
 	r.put("regions/r1/addresses/"+web, map[string]any{"name": web, "address": ip, "addressType": "EXTERNAL",
 		"networkTier": "PREMIUM"})
 	r.restart(config.Global{})
-	r.cloud.store.recordKept(keptAddress(web))
+	r.cloud.store.uses.Keep(keptAddress(web))
 	r.remove(s)
 	r.verify(nil)
 }

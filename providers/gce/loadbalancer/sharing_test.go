@@ -18,33 +18,53 @@ import (
 // planOf returns the bound plan of a sync, or of the deletion, of a Service. The cloud is observed now.
 func (r *rig) planOf(s *v1.Service, deleted bool, nodes ...*v1.Node) plan.Plan {
 	r.Helper()
-	ctx := r.Context()
-	key := lbcommon.Key{Namespace: s.Namespace, Name: s.Name, UID: s.UID}
-	request := lbcommon.Request[model.Desired]{Key: key, Depth: lbcommon.Existence}
+	var want *model.Desired
 	if !deleted {
-		in, _, err := intent.Read(s, annotation.Vocabulary(names.Scheme))
-		if err != nil {
-			r.Fatal(err)
-		}
-		shared, err := r.cloud.SharedState(ctx, nodes)
-		if err != nil {
-			r.Fatal(err)
-		}
-		want, err := r.cloud.Desired(key, in, nodes, shared)
-		if err != nil {
-			r.Fatal(err)
-		}
-		request.Want, request.Depth = &want, lbcommon.Full
+		d := r.desired(s, nodes...)
+		want = &d
 	}
-	have, err := r.cloud.Observe(ctx, request)
+	have := r.observe(s, want)
+	p, err := r.cloud.Diff(keyOf(s), want, have)
 	if err != nil {
 		r.Fatal(err)
 	}
-	p, err := r.cloud.Diff(key, request.Want, have)
+	return r.cloud.Bind(keyOf(s), have, p)
+}
+
+func keyOf(s *v1.Service) lbcommon.Key {
+	return lbcommon.Key{Namespace: s.Namespace, Name: s.Name, UID: s.UID}
+}
+
+// desired returns the desired objects of a Service.
+func (r *rig) desired(s *v1.Service, nodes ...*v1.Node) model.Desired {
+	r.Helper()
+	in, _, err := intent.Read(s, annotation.Vocabulary(names.Scheme))
 	if err != nil {
 		r.Fatal(err)
 	}
-	return r.cloud.Bind(key, have, p)
+	shared, err := r.cloud.SharedState(r.Context(), nodes)
+	if err != nil {
+		r.Fatal(err)
+	}
+	want, err := r.cloud.Desired(keyOf(s), in, nodes, shared)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return want
+}
+
+// observe returns the existing objects of a Service.
+func (r *rig) observe(s *v1.Service, want *model.Desired) Observed {
+	r.Helper()
+	request := lbcommon.Request[model.Desired]{Key: keyOf(s), Want: want, Depth: lbcommon.Existence}
+	if want != nil {
+		request.Depth = lbcommon.Full
+	}
+	have, err := r.cloud.Observe(r.Context(), request)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return have
 }
 
 func (r *rig) apply(p plan.Plan) {

@@ -17,6 +17,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/absent"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/running"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/uses"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
 
@@ -27,19 +29,15 @@ const (
 	// denialAge is how long a firewall is left to the administrators of the network's project after they denied a
 	// change.
 	denialAge = 10 * time.Minute
-	// keepAge is how long an object stays after others used it.
-	keepAge = 10 * time.Minute
-	// replaceAge is how much longer a pool is not replaced after others used it.
-	replaceAge = 24 * time.Hour
 )
 
 // store is the snapshot of all objects of load balancers in the region, which all Services share.
 type store struct {
-	api       api.API
+	base
+
 	clusterID func(context.Context) (string, error)
 	clock     clock.PassiveClock
 
-	state      *snapshot.Store
 	rules      *collection[api.ForwardingRule, *api.ForwardingRule]
 	addresses  *collection[api.Address, *api.Address]
 	pools      *collection[api.TargetPool, *api.TargetPool]
@@ -55,16 +53,13 @@ type store struct {
 	// absent are the instances of Nodes that do not exist.
 	absent *absent.Instances
 
-	// sharing is locked while an object of all Services is changed, by its link. using counts the Services that are about
-	// to refer to it.
+	// sharing is locked while an object of all Services is changed, by its link.
 	sharing locks.KeyedMutex
+	uses    *uses.Uses
 
-	mu    sync.Mutex
-	using map[string]int
-	// denied are the firewalls whose change the project of the network denied, with what was wanted; kept are the
-	// objects that others used when they were to be deleted.
+	mu sync.Mutex
+	// denied are the firewalls whose change the project of the network denied, with what was wanted.
 	denied map[string]denial
-	kept   map[string]time.Time
 }
 
 // denial is a change of a firewall that was denied.
@@ -76,26 +71,26 @@ type denial struct {
 
 func newStore(client api.API, clusterID func(context.Context) (string, error), othersGroups bool,
 	c clock.PassiveClock) *store {
-	state := snapshot.NewStore(c)
 	s := &store{
-		api: client, clusterID: clusterID, clock: c, state: state, othersGroups: othersGroups,
-		absent: absent.New(client, c), using: map[string]int{}, denied: map[string]denial{}, kept: map[string]time.Time{},
-		rules: newCollection[api.ForwardingRule](client, state, snapshotAge, calls{api.ForwardingRulesList,
-			api.ForwardingRulesGet, api.ForwardingRulesInsert, api.ForwardingRulesPatch, api.ForwardingRulesDelete}),
-		addresses: newCollection[api.Address](client, state, addressAge, calls{list: api.AddressesList,
-			insert: api.AddressesInsert, remove: api.AddressesDelete}),
-		pools: newCollection[api.TargetPool](client, state, snapshotAge, calls{list: api.TargetPoolsList,
-			insert: api.TargetPoolsInsert, remove: api.TargetPoolsDelete}),
-		poolChecks: newCollection[api.HTTPHealthCheck](client, state, snapshotAge, calls{api.HTTPHealthChecksList,
-			api.HTTPHealthChecksGet, api.HTTPHealthChecksInsert, api.HTTPHealthChecksUpdate, api.HTTPHealthChecksDelete}),
-		backends: newCollection[api.BackendService](client, state, snapshotAge, calls{api.BackendServicesList,
-			api.BackendServicesGet, api.BackendServicesInsert, api.BackendServicesUpdate, api.BackendServicesDelete}),
-		checks: newCollection[api.HealthCheck](client, state, snapshotAge, calls{api.HealthChecksList,
-			api.HealthChecksGet, api.HealthChecksInsert, api.HealthChecksUpdate, api.HealthChecksDelete}),
-		firewalls: newCollection[api.Firewall](client, state, snapshotAge, calls{list: api.FirewallsList,
-			insert: api.FirewallsInsert, update: api.FirewallsPatch, remove: api.FirewallsDelete}),
+		base:      base{client, snapshot.NewStore(c), running.New(c)},
+		clusterID: clusterID, clock: c, othersGroups: othersGroups,
+		absent: absent.New(client, c), uses: uses.New(c), denied: map[string]denial{},
 	}
-	s.groups = snapshot.NewTable(state, snapshot.Kind[model.Group]{
+	s.rules = newCollection[api.ForwardingRule](s.base, snapshotAge, calls{api.ForwardingRulesList,
+		api.ForwardingRulesGet, api.ForwardingRulesInsert, api.ForwardingRulesPatch, api.ForwardingRulesDelete})
+	s.addresses = newCollection[api.Address](s.base, addressAge, calls{list: api.AddressesList,
+		insert: api.AddressesInsert, remove: api.AddressesDelete})
+	s.pools = newCollection[api.TargetPool](s.base, snapshotAge, calls{list: api.TargetPoolsList,
+		insert: api.TargetPoolsInsert, remove: api.TargetPoolsDelete})
+	s.poolChecks = newCollection[api.HTTPHealthCheck](s.base, snapshotAge, calls{api.HTTPHealthChecksList,
+		api.HTTPHealthChecksGet, api.HTTPHealthChecksInsert, api.HTTPHealthChecksUpdate, api.HTTPHealthChecksDelete})
+	s.backends = newCollection[api.BackendService](s.base, snapshotAge, calls{api.BackendServicesList,
+		api.BackendServicesGet, api.BackendServicesInsert, api.BackendServicesUpdate, api.BackendServicesDelete})
+	s.checks = newCollection[api.HealthCheck](s.base, snapshotAge, calls{api.HealthChecksList,
+		api.HealthChecksGet, api.HealthChecksInsert, api.HealthChecksUpdate, api.HealthChecksDelete})
+	s.firewalls = newCollection[api.Firewall](s.base, snapshotAge, calls{list: api.FirewallsList,
+		insert: api.FirewallsInsert, update: api.FirewallsPatch, remove: api.FirewallsDelete})
+	s.groups = snapshot.NewTable(s.state, snapshot.Kind[model.Group]{
 		ID: func(g model.Group) string { return g.Zone + g.Suffix }, MaxAge: snapshotAge, List: s.listGroups,
 	})
 	return s
@@ -137,7 +132,8 @@ func (s *store) listGroups(ctx context.Context) ([]model.Group, error) {
 	}
 	for _, zone := range silent {
 		if names.RegionOf(zone) == e.Region {
-			out = append(out, model.Group{Zone: zone, Unread: true})
+			last, _ := s.groups.Get(zone)
+			out = append(out, model.Group{Zone: zone, Members: last.Members, Unread: true})
 		}
 	}
 	return out, nil
@@ -187,53 +183,6 @@ func (s *store) refreshGroups(ctx context.Context, reread bool) error {
 	return s.groups.Refresh(ctx)
 }
 
-// hold keeps an object of all Services from being deleted until release is called.
-func (s *store) hold(link string) (release func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.using[link]++
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.using[link]--; s.using[link] == 0 {
-			delete(s.using, link)
-		}
-	}
-}
-
-// isHeld reports whether a Service is about to refer to an object.
-func (s *store) isHeld(link string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.using[link] > 0
-}
-
-// heldNow returns the objects that a Service is about to refer to, by path.
-func (s *store) heldNow() map[string]bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := map[string]bool{}
-	for link := range s.using {
-		out[api.Path(link)] = true
-	}
-	return out
-}
-
-// recordKept notes that others use an object that was to be deleted.
-func (s *store) recordKept(link string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.kept[link] = s.clock.Now()
-}
-
-// recordNotReplaced notes that others used a pool that was to be replaced. Each attempt costs the forwarding rule, so
-// that the next one is much later.
-func (s *store) recordNotReplaced(pool string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.kept[keptPool(pool)] = s.clock.Now().Add(replaceAge)
-}
-
 // keptPool is the entry in Observed.Kept of a pool that is not replaced.
 func keptPool(name string) string { return "replaced/" + name }
 
@@ -243,21 +192,6 @@ func (s *store) recordDenial(name string, d denial) {
 	defer s.mu.Unlock()
 	d.at = s.clock.Now()
 	s.denied[name] = d
-}
-
-// keptNow returns the objects that others have used lately.
-func (s *store) keptNow() map[string]bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := map[string]bool{}
-	for link, at := range s.kept {
-		if s.clock.Since(at) >= keepAge {
-			delete(s.kept, link)
-			continue
-		}
-		out[link] = true
-	}
-	return out
 }
 
 // deniedNow returns the latest denied changes of firewalls, by name.

@@ -11,6 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/gce/config"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/uses"
 )
 
 // fails syncs a Service, and fails unless the error has a text.
@@ -89,7 +90,7 @@ func TestPoolThatCannotBeDeleted(t *testing.T) {
 	if got := r.ensure(s, n); got != ip {
 		t.Errorf("the address was %s and is %s", ip, got)
 	}
-	r.clock.Step(keepAge)
+	r.clock.Step(uses.KeepAge)
 	r.ensure(s, n)
 	if p := r.plan(s, n); len(p.Unapplied) == 0 {
 		t.Error("the session affinity counts as applied")

@@ -40,12 +40,12 @@ func (w writer) removeShared(ctx context.Context, link string, isUsed func() boo
 		return err
 	}
 	defer unlock()
-	if w.isHeld(link) || isUsed() {
+	if w.uses.IsHeld(link) || isUsed() {
 		return nil
 	}
 	refused, err := remove(ctx)
 	if refused {
-		w.recordKept(api.Path(link))
+		w.uses.Keep(api.Path(link))
 	}
 	return err
 }
@@ -59,7 +59,7 @@ func (w writer) holdShared(ctx context.Context, link string,
 		return nil, err
 	}
 	defer unlock()
-	release = w.hold(link)
+	release = w.uses.Hold(link)
 	if err := create(ctx); err != nil {
 		release()
 		return nil, err
@@ -92,7 +92,7 @@ func (w writer) membersChanged(name string, wanted []string, err error) error {
 		err = errors.Join(err, w.absent.Await(wanted))
 	}
 	if err != nil {
-		w.recordKept(failedMembers(name))
+		w.uses.Keep(failedMembers(name))
 	}
 	return err
 }

@@ -137,9 +137,13 @@ func singlePorts(list []api.Ports) []string {
 	return out
 }
 
-// KeptTags returns the wanted tags of a firewall, with all that it has while those of some nodes are not known.
+// KeptTags returns the wanted tags of a firewall, with all that it has while those of some nodes are not known. One
+// never loses all of them: without tags, it would apply to all instances of its network.
 func KeptTags(have, want []string, partial bool) []string {
-	if !partial || len(want) == 0 {
+	switch {
+	case len(want) == 0:
+		return have
+	case !partial:
 		return want
 	}
 	kept := slices.Concat(want, have)

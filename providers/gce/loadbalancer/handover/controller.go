@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	cloudprovider "k8s.io/cloud-provider"
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -57,13 +58,19 @@ func (c *Controller) PlanLoadBalancer(ctx context.Context, clusterName string, s
 		return plan.Plan{}, err
 	}
 	o.Remove = o.Remove || leaves
-	return c.Controller.PlanLoadBalancer(ctx, clusterName, service, nodes, o)
+	p, err := c.Controller.PlanLoadBalancer(ctx, clusterName, service, nodes, o)
+	if err == nil && !o.Remove && Leaves(service, c.Subsets) && !wasSeen(service) {
+		p.Warnings = append(p.Warnings, "a load balancer of the former scheme stays, for whose finalizer ingress-gce waits: "+
+			"to delete it, change the Service back to that scheme, wait for a sync, and make the edit again")
+	}
+	return p, err
 }
 
 // leaves reports whether the load balancer of a Service is one of its former scheme. A finalizer alone does not prove
-// that: earlier managers left some behind, and load balancers from before the finalizers have none.
+// that: earlier managers left some behind, and load balancers from before the finalizers have none. Only a Service that
+// this manager has seen with the former scheme was edited since: without that cause, what serves stays.
 func (c *Controller) leaves(ctx context.Context, service *v1.Service) (bool, error) {
-	if c.holdsAll.Load() || !Leaves(service, c.Subsets) {
+	if c.holdsAll.Load() || !Leaves(service, c.Subsets) || !wasSeen(service) {
 		return false, nil
 	}
 	present := api.SchemeExternal
@@ -72,4 +79,9 @@ func (c *Controller) leaves(ctx context.Context, service *v1.Service) (bool, err
 	}
 	scheme, err := c.Scheme(ctx, service)
 	return err == nil && scheme != present, err
+}
+
+// wasSeen reports whether this manager has made, or taken over, a load balancer of a Service.
+func wasSeen(service *v1.Service) bool {
+	return meta.FindStatusCondition(service.Status.Conditions, lbcommon.ConditionHistory) != nil
 }

@@ -39,8 +39,9 @@ func probeRanges() []string {
 // Desired are the objects that should exist for one Service. The pool with its check is that of an external load
 // balancer; backend service, check and groups are those of an internal one.
 type Desired struct {
-	Internal bool
-	Rule     api.ForwardingRule
+	// Internal is the scheme; Legacy is set in a network without subnets.
+	Internal, Legacy bool
+	Rule             api.ForwardingRule
 	// Ports are the ports of the Service.
 	Ports []string
 	// Static is the address that the Service chooses: an IP address or a name.
@@ -70,6 +71,15 @@ type Desired struct {
 	Warnings []string
 	// Fields are intent.Service.Fields.
 	Fields map[string]string
+}
+
+// Instances returns the wanted members.
+func (d Desired) Instances() []string {
+	ids := slices.Clone(d.Pool.Instances)
+	for _, g := range d.Groups {
+		ids = append(ids, g.Members...)
+	}
+	return ids
 }
 
 // builder computes Desired.
@@ -202,7 +212,7 @@ func (b *builder) setNetwork() {
 	} else if len(b.in.Subnets) == 1 {
 		intent.Merge(&b.problems, &subnet, b.in.Subnets[0], intent.KeySubnets, annotation.KeySubnet)
 	}
-	if b.shared.Legacy {
+	if b.out.Legacy = b.shared.Legacy; b.out.Legacy {
 		if subnet != "" || b.options.GlobalAccess {
 			b.out.Warnings = append(b.out.Warnings, "subnet and global access of the load balancer have no effect: the network "+
 				"has no subnets")

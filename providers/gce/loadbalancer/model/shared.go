@@ -28,6 +28,7 @@ type Group struct {
 	Members []string
 	// Suffix ends the name of a group of another controller, whose members are not read; "" for one of ours.
 	Suffix string
-	// Unread is set for a zone that did not answer: whether it has a group is unknown.
+	// Unread is set for a zone that did not answer: whether it has a group is unknown. Its members are those that were
+	// read last; nil without any.
 	Unread bool
 }
