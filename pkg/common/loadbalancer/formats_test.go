@@ -28,7 +28,8 @@ var (
 // storedForm returns a history of a Service with all that it can have.
 func storedForm(svc *v1.Service) history {
 	held := []plan.HeldChange{{Change: protocol}}
-	h := newHistory(svc, storedVocabulary, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)).withHeld("state", held).withSeen(held)
+	h := newHistory(svc, storedVocabulary, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)).withHeld("state", held).
+		withSeen(held, seenOnly{all: true})
 	h.Sequence, h.Approvals, h.LeadingSince, h.Unfinished = 7, 2, "4", true
 	h.Caused = []causedDifference{
 		newCausedDifference(plan.Cause{Difference: address, Fields: []string{intent.FieldLoadBalancerIP}}),

@@ -66,6 +66,9 @@ type history struct {
 	Approved bool `json:"approved,omitempty"`
 	// LeadingSince is the one of the manager that has seen the Service last.
 	LeadingSince string `json:"leadingSince,omitempty"`
+	// Created is set for a Service without an address when it was seen first: this manager makes its load balancer, also
+	// if it is interrupted. It ends when another manager leads.
+	Created bool `json:"created,omitempty"`
 	// Unfinished is set while an edit is not applied completely: the applied record of the load balancer may be wrong.
 	Unfinished bool `json:"unfinished,omitempty"`
 	// Unproven is set after another manager has led, until nothing differs, or what differs is in Held: until then, the
@@ -304,9 +307,10 @@ func (c *Controller) rememberFirst(ctx context.Context, service *v1.Service) {
 		return
 	}
 	h := newHistory(service, c.options.Vocabulary, c.options.Clock.Now())
+	h.Created = len(service.Status.LoadBalancer.Ingress) == 0
 	if known {
 		h = before.withInputs(h.Inputs, c.options.Vocabulary, before.Seen.Time).withHeld("", nil)
-		h.Unproven = true
+		h.Unproven, h.Created = true, false
 	}
 	h.LeadingSince = since
 	if err := c.storeChanged(ctx, service, before, h); err != nil {
@@ -317,7 +321,7 @@ func (c *Controller) rememberFirst(ctx context.Context, service *v1.Service) {
 
 // beginPlan stores, before a plan is applied, the inputs of the Service and the differences that have a cause, so that
 // these are finished after an interruption. An error means that no disruptive change may begin.
-func (c *Controller) beginPlan(ctx context.Context, t target, p plan.Plan) error {
+func (c *Controller) beginPlan(ctx context.Context, t target, have any, p plan.Plan) error {
 	before, _ := c.knownHistory(t.service)
 	h := before
 	present := intent.InputsOf(t.service, c.options.Vocabulary)
@@ -330,7 +334,7 @@ func (c *Controller) beginPlan(ctx context.Context, t target, p plan.Plan) error
 	} else if h.Inputs == nil {
 		h.Inputs = present // They are too long to be stored. This process still knows them at the next edit.
 	}
-	h = h.withSeen(p.Held)
+	h = h.withSeen(p.Held, c.seenOnly(t, have))
 	h.Approved = h.Approved || p.Approval != ""
 	h.UID, h.applying = t.service.UID, !p.Empty()
 	h = h.withCaused(p.Caused, before.Caused)
@@ -362,7 +366,7 @@ func (c *Controller) appliedState(t target, have any, p plan.Plan) string {
 // new object.
 func (c *Controller) endPlan(ctx context.Context, t target, have any, p plan.Plan, held []plan.HeldChange) {
 	before, _ := c.knownHistory(t.service)
-	h := c.withApplied(t, have, p, held, before).withSeen(held)
+	h := c.withApplied(t, have, p, held, before).withSeen(held, c.seenOnly(t, have))
 	h.applying, h.Unfinished = false, false
 	h.Unproven = before.Unproven && len(held) > 0
 	h.Caused = before.stillHeld(held)
@@ -390,7 +394,7 @@ func (c *Controller) withApplied(t target, have any, p plan.Plan, held []plan.He
 	if membersOnly(p) {
 		// The load balancer may have been taken over, unless this is the rest of an interrupted plan.
 		state = ""
-		if before.Wanted != "" || before.Unfinished {
+		if before.Wanted != "" || before.Unfinished || before.Created {
 			state = c.records.DesiredRecord(*t.want).State
 		}
 	}

@@ -484,7 +484,7 @@ func TestMoreCausesThanFit(t *testing.T) {
 	}
 	svc := c.service()
 	target := target{key: c.key("prod", svc), service: svc}
-	if err := c.beginPlan(t.Context(), target, withCauses(p, verdict{})); !errors.Is(err, errHistoryTooLong) {
+	if err := c.beginPlan(t.Context(), target, nil, withCauses(p, verdict{})); !errors.Is(err, errHistoryTooLong) {
 		t.Errorf("error %v", err)
 	}
 	if !slices.Equal(c.conditions, before) {

@@ -261,7 +261,7 @@ func (c *Controller) applyPlan(ctx context.Context, t target, have any, p plan.P
 	if err := c.addFinalizers(ctx, t, have); err != nil {
 		return have, err
 	}
-	if err := c.beginPlan(ctx, t, p); err != nil {
+	if err := c.beginPlan(ctx, t, have, p); err != nil {
 		return have, err
 	}
 	held := p.Held

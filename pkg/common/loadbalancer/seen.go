@@ -32,13 +32,15 @@ func (s seenOnly) isEmpty() bool { return !s.all && len(s.places) == 0 }
 // everyPlace stands for all places, if there are too many to be stored.
 const everyPlace = "*"
 
-// withSeen returns the history with the differences of held changes that disrupt nothing.
-func (h history) withSeen(held []plan.HeldChange) history {
+// withSeen returns the history with those differences of held changes that disrupt nothing and were only seen. Others are
+// held because they wait for a held change, or are part of one.
+func (h history) withSeen(held []plan.HeldChange, seen seenOnly) history {
 	var places []string
 	for _, change := range held {
 		for _, d := range change.Harmless() {
-			place, _ := differenceDigests(d)
-			places = append(places, place)
+			if place, _ := differenceDigests(d); seen.has(d) {
+				places = append(places, place)
+			}
 		}
 	}
 	slices.Sort(places)
@@ -73,6 +75,9 @@ func (c *Controller) seenOnly(t target, have any) seenOnly {
 	}
 	h, _ := c.historyOf(t)
 	stored, exists := c.records.StoredRecord(t.key, have)
+	if !exists { // The history shows what was applied if the cloud stores no records.
+		exists = h.Wanted == "" && !h.Created && c.cloud.Status(t.in, have).LoadBalancer != nil
+	}
 	return seenOnly{all: exists && stored.IsZero() && !h.Unfinished, places: h.SeenOnly}
 }
 

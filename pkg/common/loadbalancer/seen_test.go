@@ -165,10 +165,13 @@ func TestManySeenPlaces(t *testing.T) {
 		}
 		return []plan.HeldChange{{Change: update}}
 	}
-	if h := (history{}).withSeen(held(maxHeld)); len(h.SeenOnly) != maxHeld {
+	if h := (history{}).withSeen(held(maxHeld), seenOnly{all: true}); len(h.SeenOnly) != maxHeld {
 		t.Errorf("%d places", len(h.SeenOnly))
 	}
-	h := history{}.withSeen(held(maxHeld + 1))
+	if h := (history{}).withSeen(held(1), seenOnly{}); len(h.SeenOnly) > 0 {
+		t.Errorf("what waits for a held change of an applied load balancer counts as seen only: %v", h.SeenOnly)
+	}
+	h := history{}.withSeen(held(maxHeld+1), seenOnly{all: true})
 	if seen := (seenOnly{places: h.SeenOnly}); len(h.SeenOnly) != 1 || !seen.has(held(1)[0].Harmless()[0]) {
 		t.Errorf("places %v", h.SeenOnly)
 	}

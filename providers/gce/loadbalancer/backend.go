@@ -105,6 +105,7 @@ func (d *differ) ensureBackend(ruleDeletion, after []plan.Ref) []plan.Ref {
 		return []plan.Ref{d.add(backendKind.Create(&want), creation, after...)}
 	}
 	existing := *have
+	want = keptOf(&backendKind, want, existing, d.want.Held)
 	change, differ := backendKind.Update(&existing, &want)
 	if !differ {
 		return nil

@@ -61,6 +61,7 @@ func (d *differ) ensure() error {
 	ruled := d.ensureRule(rule, want, deletion, slices.Concat(needed, replaced))
 	d.ensureFirewalls(rule, want, ruled)
 	d.removeObsolete(slices.Concat(back, ruled))
+	d.keepDeleted()
 	d.order(slices.Concat(later, left))
 	for _, warning := range d.want.Warnings {
 		d.plan.Warnf("%s", warning)
@@ -343,20 +344,31 @@ func keep(want model.Desired, have Observed, held []plan.Difference) model.Desir
 	if have.Backend != nil && want.Internal && have.Backend.Name == want.Backend.Name {
 		want.Backend.Protocol = keptOf(&backendKind, want.Backend, *have.Backend, held).Protocol
 	}
-	if firewall, ok := have.Firewalls[want.Firewall.Name]; ok {
-		kept := keptOf(&firewalls.Kind, want.Firewall, firewall, held)
-		want.Firewall.SourceRanges, want.Firewall.Allowed = kept.SourceRanges, kept.Allowed
-		want.Firewall.Network = kept.Network
-	}
-	if firewall, ok := have.Firewalls[want.ProbeFirewall.Name]; ok {
-		want.ProbeFirewall.Network = keptOf(&firewalls.Kind, want.ProbeFirewall, firewall, held).Network
-	}
+	want.Held = held // The others are kept when they are compared.
 	return want
 }
 
 // keptOf returns a wanted object with the existing values of some differences.
 func keptOf[T, U any](kind *rows.Kind[*T, U], want, have T, held []plan.Difference) T {
 	return rows.Keep(kind, []T{want}, []T{have}, held)[0]
+}
+
+// keepDeleted removes the deletions that are held.
+func (d *differ) keepDeleted() {
+	var kept []plan.Ref
+	d.plan.Changes = slices.DeleteFunc(d.plan.Changes, func(c plan.Change) bool {
+		isHeld := func(x plan.Difference) bool { return slices.ContainsFunc(d.want.Held, x.SamePlace) }
+		if c.Action != plan.Delete || !slices.ContainsFunc(c.Harmless(), isHeld) {
+			return false
+		}
+		kept = append(kept, c.Ref)
+		return true
+	})
+	for i := range d.plan.Changes {
+		d.plan.Changes[i].After = slices.DeleteFunc(slices.Clone(d.plan.Changes[i].After), func(r plan.Ref) bool {
+			return slices.Contains(kept, r)
+		})
+	}
 }
 
 // keepRule keeps values of the forwarding rule, with what follows from them.

@@ -48,6 +48,11 @@ func (d *differ) ensureFirewall(kind *rows.Kind[*api.Firewall, *api.FirewallPatc
 		}
 		return []plan.Ref{d.add(change, firewallCreation{kind, want, d.command(firewalls.CreateCommand(want))}, after...)}
 	}
+	kept := keptOf(kind, want, have, d.want.Held)
+	if moved := d.have.Rule == nil || !slices.Equal(want.DestinationRanges, []string{d.have.Rule.IPAddress}); moved {
+		kept.DestinationRanges, kept.Description = want.DestinationRanges, want.Description
+	}
+	want = kept
 	want.TargetTags = firewalls.KeptTags(have.TargetTags, want.TargetTags, d.want.PartialTags)
 	change, differ := kind.Update(&have, &want)
 	if replacement, replace := kind.Replace(&have, &want); replace {

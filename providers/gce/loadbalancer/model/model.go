@@ -13,6 +13,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
@@ -37,11 +38,14 @@ func probeRanges() []string {
 }
 
 // Desired are the objects that should exist for one Service. The pool with its check is that of an external load
-// balancer; backend service, check and groups are those of an internal one.
+// balancer; backend service, check and groups are those of an internal one. A new field is omitted from JSON while it is
+// zero: the status of Services has digests of it, which an upgrade must not change.
 type Desired struct {
-	// Internal is the scheme; Legacy is set in a network without subnets.
-	Internal, Legacy bool
-	Rule             api.ForwardingRule
+	// Internal is the scheme.
+	Internal bool
+	// Legacy is set in a network without subnets.
+	Legacy bool `json:",omitzero"`
+	Rule   api.ForwardingRule
 	// Ports are the ports of the Service.
 	Ports []string
 	// Static is the address that the Service chooses: an IP address or a name.
@@ -67,6 +71,9 @@ type Desired struct {
 	// Firewall allows traffic, ProbeFirewall probes. Without destination, they are for the address of the load balancer
 	// or, of a shared check, for all.
 	Firewall, ProbeFirewall api.Firewall
+
+	// Held are the differences that are not applied.
+	Held []plan.Difference `json:"-"`
 
 	Warnings []string
 	// Fields are intent.Service.Fields.
