@@ -18,10 +18,12 @@ import (
 )
 
 const (
-	// throttledServices are deleted while the cloud throttles, for throttledTime at most, which is longer than the first
-	// ten retries of a Service.
+	// throttledServices are deleted while the cloud throttles, for throttledTime at most.
 	throttledServices = 20
 	throttledTime     = 2 * time.Minute
+	// slowTime is the timeout for these Services without faults: the other manager syncs one after the other, each for
+	// seconds, and retries after up to five minutes.
+	slowTime = 10 * time.Minute
 )
 
 // TestThrottledDeletionsBesideGCEManager deletes Services while half of all changes are throttled, then without faults,
@@ -56,43 +58,47 @@ func (c *gceCluster) deleteThrottled() {
 	for i := range throttledServices {
 		c.must(lab.CreateService(ctx, client, service(fmt.Sprintf("web-%d", i), 80, 443)))
 	}
-	c.eventually("load balancers", func(ctx context.Context) error {
-		n, err := c.remaining(ctx, func(svc v1.Service) bool { return len(svc.Status.LoadBalancer.Ingress) == 0 })
-		if err == nil && n > 0 {
-			err = fmt.Errorf("%d Services have no address", n)
-		}
-		return err
+	c.untilNone(slowTime, "Services have no address", func(svc v1.Service) bool {
+		return len(svc.Status.LoadBalancer.Ingress) == 0
 	})
 	before, started := c.lastCall(), time.Now()
 	c.world.Front().SetFaults(sim.Fault{Kind: sim.FaultThrottle, Mutating: true, Rate: 0.5})
 	for i := range throttledServices {
 		c.must(client.CoreV1().Services(namespace).Delete(ctx, fmt.Sprintf("web-%d", i), metav1.DeleteOptions{}))
 	}
-	left := throttledServices
-	err := wait.PollUntilContextTimeout(ctx, poll, throttledTime, true, func(ctx context.Context) (_ bool, err error) {
-		left, err = c.remaining(ctx, isLoadBalancer)
-		return left == 0, err
-	})
-	if err != nil && !wait.Interrupted(err) {
-		c.t.Fatal(err)
-	}
+	left := c.waitForNone(throttledTime, isLoadBalancer)
 	throttled := time.Since(started)
 	c.callFigures(fmt.Sprintf("%d of %d Services are deleted in %.0f s of throttling", throttledServices-left,
 		throttledServices, throttled.Seconds()), before)
 	c.world.Front().SetFaults()
-	c.eventually("the deletion of all Services", func(ctx context.Context) error {
-		n, err := c.remaining(ctx, isLoadBalancer)
-		if err == nil && n > 0 {
-			err = fmt.Errorf("%d Services are left", n)
-		}
-		return err
-	})
+	c.untilNone(slowTime, "Services are left", isLoadBalancer)
 	c.callFigures(fmt.Sprintf("all Services are deleted after %.0f s", time.Since(started).Seconds()), before)
 	orphans, err := lab.Orphans(ctx, cloud.Inventory, initial, lab.OrphanTimeout)
 	c.must(err)
 	if len(orphans) > 0 {
 		c.t.Errorf("left in the cloud: %v", orphans)
 	}
+}
+
+// untilNone waits until no Service counts; at the timeout it ends the test.
+func (c *gceCluster) untilNone(timeout time.Duration, what string, counts func(v1.Service) bool) {
+	c.t.Helper()
+	if n := c.waitForNone(timeout, counts); n > 0 {
+		c.t.Fatalf("after %s, %d %s", timeout, n, what)
+	}
+}
+
+// waitForNone waits until no Service counts, and returns how many do at the timeout.
+func (c *gceCluster) waitForNone(timeout time.Duration, counts func(v1.Service) bool) (n int) {
+	c.t.Helper()
+	err := wait.PollUntilContextTimeout(c.t.Context(), poll, timeout, true, func(ctx context.Context) (_ bool, err error) {
+		n, err = c.remaining(ctx, counts)
+		return n == 0, err
+	})
+	if err != nil && !wait.Interrupted(err) {
+		c.t.Fatal(err)
+	}
+	return n
 }
 
 // remaining counts Services.
