@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # Drives simulated Compute Engine with clients of Debian: libcloud's driver (python3-libcloud), Google's client for
-# Python with Google's description of the API (python3-googleapi), and the modules of ansible's collection google.cloud
-# (ansible). Each that is missing is skipped with a message.
+# Python with Google's description of the API (python3-googleapi), the modules of ansible's collection google.cloud
+# (ansible), and the manager of cloud-provider-gcp beside ccm. Each that is missing is skipped with a message.
+#
+#   GCE_CCM_BIN=FILE     a cloud-controller-manager of cloud-provider-gcp
+#   GCE_CCM_SOURCE=DIR   or a checkout of kubernetes/cloud-provider-gcp to build it from
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$root/hack/lib-clients.sh"
 clients=$root/providers/gce/sim/clients
@@ -47,6 +50,21 @@ if [[ -d /usr/lib/python3/dist-packages/ansible_collections/google/cloud ]]; the
 	run_client ansible "$clients/ansible.sh" || failed=1
 else
 	echo "sim-clients: gce: ansible skipped, because it is not installed (Debian: apt-get install ansible)"
+fi
+manager=${GCE_CCM_BIN:-}
+if [[ -z $manager && -n ${GCE_CCM_SOURCE:-} ]]; then
+	manager=$work/cloud-controller-manager
+	(cd "$GCE_CCM_SOURCE" && GOFLAGS=-buildvcs=false go build -o "$manager" ./cmd/cloud-controller-manager) || failed=1
+fi
+if [[ -z $manager ]]; then
+	echo "sim-clients: gce: cloud-provider-gcp skipped, because neither GCE_CCM_BIN nor GCE_CCM_SOURCE names it"
+elif [[ ! -x bin/ccm || ! -x bin/kube-apiserver ]]; then
+	echo "sim-clients: gce: cloud-provider-gcp skipped, because there is no bin/ccm or bin/kube-apiserver: run make build" \
+		"apiserver"
+else
+	have_any=1
+	# -count=1: go test's cache does not depend on the binaries.
+	GCE_CCM_BIN=$manager go test -count=1 -v -timeout 30m -run 'BesideGCEManager$' ./cmd/ccm-lab/e2e || failed=1
 fi
 ((have_any)) || echo "sim-clients: gce: no client is installed"
 exit $failed

@@ -49,13 +49,17 @@ const compareExample = `  ccm-lab compare
   ccm-lab compare --scenario=web.yaml
 
   # Another manager beside ccm, on the same simulated cloud
-  ccm-lab compare --provider=openstack --ccm-binary=./other-ccm --cloud-config=other.conf --name='other v1.2'`
+  ccm-lab compare --provider=openstack --ccm-binary=./other-ccm --cloud-config=other.conf --name='other v1.2'
+
+  # A manager that reads an address of the cloud from its environment
+  GCE_METADATA_HOST=127.0.0.1:8099 ccm-lab compare --provider=gce --listen=127.0.0.1:8099 \
+    --ccm-binary=./other-ccm --ccm-arg='--controllers=*,-nodeipam' --name='other v1.2'`
 
 type compareOptions struct {
 	providers                   []string
 	binaries, configs, names    []string
 	args, scenarios, add        []string
-	only, servicesAt            string
+	only, servicesAt, listen    string
 	output, out, baseline, from string
 	reference, checkReference   string
 	keep, operations            bool
@@ -83,6 +87,8 @@ func newCompareCommand(ctx context.Context, s streams) *cobra.Command {
 		"--ccm-binary, or none.")
 	fs.StringArrayVar(&o.names, "name", nil, "The name of its columns, with its version; one for each --ccm-binary.")
 	fs.StringArrayVar(&o.args, "ccm-arg", nil, "An additional argument for all --ccm-binary. May be repeated.")
+	fs.StringVar(&o.listen, "listen", "",
+		"The address and the port of the simulated cloud of the one --ccm-binary; a free port of the loopback if empty.")
 	fs.StringArrayVar(&o.add, "add-columns", nil, "Also show the columns of other managers in this result of an earlier "+
 		"run, in JSON. May be repeated.")
 	fs.StringVar(&o.servicesAt, "services-at", "",
@@ -122,6 +128,9 @@ func (o compareOptions) validate() error {
 	if len(o.binaries) > 0 && len(o.providers) != 1 {
 		errs = append(errs, cli.UsageErrorf("--ccm-binary needs one --provider, the cloud that it runs on"))
 	}
+	if o.listen != "" && len(o.binaries) != 1 {
+		errs = append(errs, cli.UsageErrorf("--listen needs one --ccm-binary"))
+	}
 	for _, binary := range o.binaries {
 		errs = append(errs, checkBinary(binary))
 	}
@@ -150,7 +159,7 @@ func (o compareOptions) columns() ([]compare.Column, error) {
 		out = append(out, compare.MixedColumn(openstack.ProviderName, aws.ProviderName))
 	}
 	for i, binary := range o.binaries {
-		manager := bench.Manager{Binary: binary, Args: o.args}
+		manager := bench.Manager{Binary: binary, Args: o.args, Listen: o.listen}
 		if len(o.configs) > 0 {
 			content, err := os.ReadFile(o.configs[i])
 			if err != nil {

@@ -28,6 +28,7 @@ func TestCompareRejectsInvalidInput(t *testing.T) {
 		"another kind":           {[]string{"--scenario=" + pod}, "Pod web: a comparison applies Services only; remove it"},
 		"binary without a name":  {[]string{"--provider=fake", "--ccm-binary=/bin/true"}, "give each binary a name"},
 		"binary without a cloud": {[]string{"--ccm-binary=/bin/true", "--name=other"}, "--ccm-binary needs one --provider"},
+		"address of no binary":   {[]string{"--provider=fake", "--listen=127.0.0.1:8099"}, "--listen needs one --ccm-binary"},
 		"no binary":              {[]string{"--provider=fake", "--ccm-binary=" + dir, "--name=x"}, "no such program"},
 		"name of a cloud":        {[]string{"--provider=fake", "--ccm-binary=/bin/true", "--name=fake"}, "choose another"},
 	} {

@@ -22,6 +22,8 @@ type ManagerOptions struct {
 	Provider, Kubeconfig, CloudConfig, ClusterName string
 	// Args are additional arguments, and override the above.
 	Args []string
+	// Environment has variables in addition to those of this process, as KEY=VALUE.
+	Environment []string
 	// Log is the file to which the process's output is appended.
 	Log string
 }
@@ -44,6 +46,7 @@ func StartManager(o ManagerOptions) (*Manager, error) {
 	// its lease.
 	m := &Manager{cmd: exec.Command(o.Binary, o.arguments()...), log: log, done: make(chan struct{})} //nolint:noctx // see above
 	m.cmd.Stdout, m.cmd.Stderr = log, log
+	m.cmd.Env = append(os.Environ(), o.Environment...)
 	m.cmd.SysProcAttr = childAttributes()
 	if err := m.cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting ccm: %w", err), log.Close())

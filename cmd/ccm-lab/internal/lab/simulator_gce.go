@@ -50,7 +50,7 @@ func gceBalancers() []BalancerKind {
 // newGCE has no data plane and no state file: these options have no effect.
 func newGCE(o SimulatorOptions) (conformance.World, func() error, error) {
 	options := gcesim.Options{Latency: o.Latency, Seed: o.Seed, ErrorRate: o.ErrorRate, SettleTime: o.ProvisionTime,
-		IPv6: o.IPv6}
+		IPv6: o.IPv6, Pods: o.Pods}
 	if o.LoadBalancers > 0 {
 		options.Public = largePool
 	}

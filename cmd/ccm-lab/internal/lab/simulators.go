@@ -51,6 +51,8 @@ type SimulatorOptions struct {
 	LoadBalancers int
 	// IPv6 adds IPv6 to the cluster's network, if the simulator has a choice.
 	IPv6 bool
+	// Pods is the range from which the cloud assigns each machine one for its pods, if the simulator supports it.
+	Pods netip.Prefix
 	// SeveralClouds says that the cluster has other clouds, too: a node without a machine may be one of theirs.
 	SeveralClouds bool
 }

@@ -16,7 +16,8 @@ func managers(r report.Report) string {
 			b.WriteString("## Beside today's managers\n\nBinaries of the clouds' own managers ran the same scenarios on the " +
 				"same simulated clouds, with their own annotations. Each outcome is that of one run. Rows in which both do the " +
 				"same are left out. So is the node that joins: here it is Ready as soon as it registers, and these managers make " +
-				"it a member when it becomes Ready.\n\n")
+				"it a member when it becomes Ready. Changes are calls that would change something, also those that find nothing " +
+				"to delete; calls include reads of the metadata server, which are local on a real instance.\n\n")
 		}
 		b.WriteString(beside(r, p))
 	}

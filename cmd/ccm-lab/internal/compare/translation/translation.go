@@ -15,6 +15,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/aws"
 	awsannotation "github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/gce"
+	gceannotation "github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
 	openstackannotation "github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere"
@@ -69,6 +71,8 @@ func translations(provider, kind string) map[string]translation {
 		} else {
 			maps.Copy(out, awsNetworkTranslations())
 		}
+	case gce.ProviderName:
+		maps.Copy(out, gceTranslations())
 	case openstack.ProviderName:
 		maps.Copy(out, openStackTranslations())
 	case vsphere.ProviderName:
@@ -121,6 +125,14 @@ func awsClassicTranslations() map[string]translation {
 	}
 }
 
+func gceTranslations() map[string]translation {
+	return map[string]translation{
+		intent.KeyScheme:          constantly(gceannotation.KeyType, "Internal"),
+		intent.KeySubnets:         as(gceannotation.KeySubnet),
+		intent.KeyStaticAddresses: inSpec,
+	}
+}
+
 func openStackTranslations() map[string]translation {
 	return map[string]translation{
 		intent.KeyScheme:                        constantly(openstackannotation.KeyInternal, "true"),
@@ -133,9 +145,7 @@ func openStackTranslations() map[string]translation {
 		intent.KeyHealthCheckTimeout:            inSeconds(openstackannotation.KeyMonitorTimeout),
 		intent.KeyHealthCheckHealthyThreshold:   as(openstackannotation.KeyMonitorRetries),
 		intent.KeyHealthCheckUnhealthyThreshold: as(openstackannotation.KeyMonitorDown),
-		intent.KeyStaticAddresses: func(svc *v1.Service, address string) {
-			svc.Spec.LoadBalancerIP = address
-		},
+		intent.KeyStaticAddresses:               inSpec,
 		intent.KeyIdleTimeout: func(svc *v1.Service, value string) {
 			annotate(svc, openstackannotation.KeyClientTimeout, seconds(value)+"000")
 			annotate(svc, openstackannotation.KeyMemberTimeout, seconds(value)+"000")
@@ -156,6 +166,9 @@ func as(key string) translation {
 func constantly(key, value string) translation {
 	return func(svc *v1.Service, _ string) { annotate(svc, key, value) }
 }
+
+// inSpec requests an address in the field of Kubernetes.
+func inSpec(svc *v1.Service, address string) { svc.Spec.LoadBalancerIP = address }
 
 // inSeconds gives an annotation a duration in seconds.
 func inSeconds(key string) translation {

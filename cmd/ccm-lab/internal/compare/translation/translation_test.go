@@ -28,6 +28,9 @@ func TestTranslateGivesTheAnnotationsOfTheCloudsManager(t *testing.T) {
 			map[string]string{prefix + "target-group-attributes": "proxy_protocol_v2.enabled=true"}, ""},
 		"own annotations stay": {"vsphere", "", map[string]string{intent.KeyScheme: "internal", "example.com/team": "web"},
 			map[string]string{"loadbalancer.vmware.io/class": "internal", "example.com/team": "web"}, ""},
+		"internal in a subnet": {"gce", "", map[string]string{intent.KeyScheme: "internal", intent.KeySubnets: "balancers"},
+			map[string]string{"networking.gke.io/load-balancer-type": "Internal",
+				"networking.gke.io/internal-load-balancer-subnet": "balancers"}, ""},
 		"no setting":              {"openstack", "", map[string]string{intent.KeyTags: "team=web"}, nil, intent.KeyTags},
 		"no setting of this kind": {"aws", "network", map[string]string{intent.KeyIdleTimeout: "90s"}, nil, intent.KeyIdleTimeout},
 		"no manager of its own": {"fake", "", map[string]string{intent.KeyTags: "team=web"},
@@ -50,9 +53,12 @@ func TestTranslateGivesTheAnnotationsOfTheCloudsManager(t *testing.T) {
 }
 
 func TestTranslateSetsTheAddressInTheSpec(t *testing.T) {
-	svc := &v1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
-		intent.KeyStaticAddresses: "198.51.100.7"}}}
-	if err := Translate(svc, "openstack", ""); err != nil || svc.Spec.LoadBalancerIP != "198.51.100.7" || len(svc.Annotations) > 0 {
-		t.Errorf("%v: %q, %v", err, svc.Spec.LoadBalancerIP, svc.Annotations)
+	for _, provider := range []string{"gce", "openstack"} {
+		svc := &v1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
+			intent.KeyStaticAddresses: "198.51.100.7"}}}
+		if err := Translate(svc, provider, ""); err != nil || svc.Spec.LoadBalancerIP != "198.51.100.7" ||
+			len(svc.Annotations) > 0 {
+			t.Errorf("%s: %v: %q, %v", provider, err, svc.Spec.LoadBalancerIP, svc.Annotations)
+		}
 	}
 }

@@ -53,6 +53,9 @@ func (r *runner) interrupt(ctx context.Context, mutations int) (*Interruption, e
 	if !ok {
 		return nil, errors.New("the cloud does not list its objects")
 	}
+	if err := r.joinOne(ctx); err != nil {
+		return nil, err
+	}
 	before, log := listing.Inventory(), r.cluster.Cloud.World.Front().Log()
 	log.Reset()
 	err := each(ctx, r.Services, func(ctx context.Context, i int) error {
@@ -87,4 +90,13 @@ func (r *runner) interrupt(ctx context.Context, mutations int) (*Interruption, e
 	}
 	out.Left, err = lab.Orphans(ctx, listing.Inventory, before, lab.OrphanTimeout)
 	return out, err
+}
+
+// joinOne adds a node, after the phases before have deleted all: some managers create no load balancer without one.
+func (r *runner) joinOne(ctx context.Context) error {
+	r.extraNodes++
+	if err := r.joinNode(ctx, r.cluster.Cloud, lab.DemoMachine(r.Nodes+r.extraNodes), true); err != nil {
+		return err
+	}
+	return r.waitFor(ctx, r.nodesInitialized(1))
 }
