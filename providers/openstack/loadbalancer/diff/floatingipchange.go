@@ -219,7 +219,7 @@ func (d *differ) floatingIPRemoval(f api.FloatingIP, reason string) plan.Change 
 		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Delete, f.ID),
 		ID:     f.ID,
 		Reason: reason,
-		Step:   floatingIPDeletion(f.ID),
+		Step:   floatingIPDeletion(f),
 	}
 }
 
@@ -237,15 +237,15 @@ func (s floatingIPDetachment) Do(ctx context.Context, w Writer, _ *plan.Handles)
 			return err
 		}
 	}
-	return w.DetachFloatingIP(ctx, s.floatingIP.ID)
+	return w.DetachFloatingIP(ctx, s.floatingIP)
 }
 
-// floatingIPDeletion deletes a floating IP, by its ID.
-type floatingIPDeletion string
+// floatingIPDeletion deletes a floating IP.
+type floatingIPDeletion api.FloatingIP
 
 // Do implements plan.Step.
 func (s floatingIPDeletion) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
-	return w.DeleteFloatingIP(ctx, string(s))
+	return w.DeleteFloatingIP(ctx, api.FloatingIP(s))
 }
 
 // vipPort returns the port of the address of a load balancer. It is "" for an IPv6 address.
