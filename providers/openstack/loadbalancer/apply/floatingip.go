@@ -102,8 +102,14 @@ func (w Writer) readFloatingIP(ctx context.Context, id string) (api.FloatingIP, 
 // another client attached it since the plan.
 func (w Writer) CheckFloatingIPFree(ctx context.Context, f api.FloatingIP, port string) error {
 	current, exists, err := w.readFloatingIP(ctx, f.ID)
-	if err != nil || !exists || slices.Contains([]string{"", port, f.PortID}, current.PortID) {
+	if err != nil || !exists {
 		return err
+	}
+	if slices.Contains([]string{"", port, f.PortID}, current.PortID) {
+		if err := w.reserved.check(w.Key.Service(), "floating IP", f.ID); err != nil {
+			return w.finish(err, nil)
+		}
+		return nil
 	}
 	return w.finish(&cloudapi.Error{Class: cloudapi.Conflict, Operation: "floating IP " + f.FloatingIP,
 		Err: fmt.Errorf("the floating IP %s has this address and is in use at port %s: detach it there, or choose another",
@@ -125,12 +131,16 @@ func (w Writer) AttachFloatingIP(ctx context.Context, id, port string, attached 
 			func(a api.FloatingIP) bool { return a.FloatingNetworkID != f.FloatingNetworkID })
 	}
 	for i, f := range attached {
-		if err := w.DetachFloatingIP(ctx, f); err != nil {
+		w.reserved.add(w.Key.Service(), f.ID)
+		if err := w.detach(ctx, f); err != nil {
 			return updated, errors.Join(err, w.attachAgain(ctx, attached[:i+1], port))
 		}
 	}
 	if updated, err = w.attach(ctx, id, port); err != nil {
 		return updated, errors.Join(err, w.attachAgain(ctx, attached, port))
+	}
+	for _, f := range attached {
+		w.reserved.remove(f.ID)
 	}
 	return updated, nil
 }
@@ -158,6 +168,11 @@ func (w Writer) attachAgain(ctx context.Context, detached []api.FloatingIP, port
 
 // DetachFloatingIP detaches a floating IP, unless another client has done so since the plan.
 func (w Writer) DetachFloatingIP(ctx context.Context, f api.FloatingIP) error {
+	w.reserved.remove(f.ID)
+	return w.detach(ctx, f)
+}
+
+func (w Writer) detach(ctx context.Context, f api.FloatingIP) error {
 	if f.PortID == "" {
 		return nil
 	}
@@ -172,7 +187,12 @@ func (w Writer) DetachFloatingIP(ctx context.Context, f api.FloatingIP) error {
 // setPort attaches a floating IP to a port, or detaches it if that is "".
 func (w Writer) setPort(ctx context.Context, id, port string) (api.FloatingIP, error) {
 	updated, err := w.API.UpdateFloatingIP(ctx, id, floatingips.UpdateOpts{PortID: &port})
-	return updated, w.finish(err, func() { w.store.FloatingIPs.Put(updated.ID, updated) })
+	return updated, w.finish(err, func() {
+		w.store.FloatingIPs.Put(updated.ID, updated)
+		if port != "" {
+			w.reserved.remove(id)
+		}
+	})
 }
 
 // DeleteFloatingIP deletes a floating IP, unless another client has attached it elsewhere since the plan.

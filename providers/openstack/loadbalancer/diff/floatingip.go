@@ -12,6 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
@@ -284,12 +285,18 @@ func (d *differ) chooseFloatingIP(want model.FloatingIP, free []api.FloatingIP) 
 		if !model.SameIP(f.FloatingIP, want.Address) {
 			continue
 		}
-		if f.PortID == "" {
+		problems := intent.Problems{Sources: d.want.Sources}
+		other, _, _ := names.ParseFloatingIPDescription(f.Description)
+		switch {
+		case f.PortID != "":
+			problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and is in use at port "+
+				"%s: detach it there, or choose another", f.ID, f.PortID)
+		case d.isOfOther(f):
+			problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and is the Service %s's: "+
+				"set %s to \"true\" there before you delete that Service, or choose another", f.ID, other, annotation.KeyKeepFloatingIP)
+		default:
 			return &f, nil
 		}
-		problems := intent.Problems{Sources: d.want.Sources}
-		problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and is in use at port "+
-			"%s: detach it there, or choose another", f.ID, f.PortID)
 		return nil, problems.Err(d.plan.Subject)
 	}
 	return nil, nil

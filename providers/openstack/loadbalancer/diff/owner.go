@@ -177,6 +177,15 @@ func (d *differ) ownsFloatingIP(f api.FloatingIP) bool {
 	return earlier || cluster == d.key.ClusterName && (attached || d.key.HasAddress(f.FloatingIP))
 }
 
+// isOfOther reports whether a floating IP was allocated for another Service of this cluster and does not outlive it: it
+// is free only while the load balancer of that one is replaced.
+func (d *differ) isOfOther(f api.FloatingIP) bool {
+	service, _, ok := names.ParseFloatingIPDescription(f.Description)
+	marked := d.key.ClusterUID != "" && names.ClusterUID(f.Tags) == d.key.ClusterUID
+	return ok && marked && service != d.key.Service().String() && !slices.Contains(f.Tags, names.KeepTag) &&
+		!d.key.HasAddress(f.FloatingIP)
+}
+
 // attachedFloatingIPs returns the floating IPs at the load balancer's port.
 func (d *differ) attachedFloatingIPs(lb *api.LoadBalancer) []api.FloatingIP {
 	return d.rankFloatingIPs(filter(d.have.FloatingIPs, func(f api.FloatingIP) bool {

@@ -213,6 +213,15 @@ func runParallel(tables []refresher, do func(refresher) error) error {
 // LoadBalancer returns the cached load balancer.
 func (s *Store) LoadBalancer(id string) (api.LoadBalancer, bool) { return s.LoadBalancers.Get(id) }
 
+// FloatingIPsAt returns the IDs of the floating IPs of a port.
+func (s *Store) FloatingIPsAt(port string) []string {
+	var ids []string
+	for _, f := range s.FloatingIPs.Lookup(indexPort + port) {
+		ids = append(ids, f.ID)
+	}
+	return ids
+}
+
 // Begin starts a read of load balancers that MergeLoadBalancer ends.
 func (s *Store) Begin() snapshot.Reading { return s.state.Begin() }
 
