@@ -251,7 +251,7 @@ func (w Writer) deleteLocked(ctx context.Context, have api.LoadBalancer) error {
 		}
 		have.ProvisioningStatus = lb.ProvisioningStatus
 	}
-	w.store.SetStatus(have.ID, api.PendingDelete)
+	w.store.Abandon(have.ID)
 	lb, deleted, err := w.waiter.await(ctx, have.ID, waitForDeletion)
 	if err != nil || deleted {
 		return err

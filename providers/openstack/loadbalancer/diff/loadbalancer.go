@@ -333,10 +333,11 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 }
 
 // declareReplacement declares the disruption by the replacement of a load balancer. There is none if the load balancer
-// is being deleted, or if its creation failed.
+// is being deleted, also if that has failed, or if its creation failed.
 func (d *differ) declareReplacement(lb api.LoadBalancer, removal *plan.Change) {
 	switch {
-	case lb.ProvisioningStatus == api.PendingDelete, lb.ProvisioningStatus == api.Error && d.creationFailed(lb):
+	case lb.ProvisioningStatus == api.PendingDelete:
+	case lb.ProvisioningStatus == api.Error && (d.creationFailed(lb) || d.have.Abandoned):
 	default:
 		replacement := d.placeReplacement(lb)
 		removal.Fields, removal.Disrupts = replacement.Fields, replacement.Disrupts
