@@ -7,7 +7,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// A load balancer that Octavia fails to delete, for the one that replaces it, is in the state ERROR and half deleted: its
+// A replaced load balancer that Octavia fails to delete is in the state ERROR and half deleted: its
 // deletion goes on without an approval.
 func TestFailedDeletionOfReplacedLoadBalancerGoesOn(t *testing.T) {
 	for _, isInternal := range []bool{false, true} {

@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/steps"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -214,7 +215,7 @@ func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached, free []api.
 			Ref:    d.ref(kindFloatingIP, d.want.Name, plan.Update, "attach"),
 			Fields: []plan.Field{{Name: "load balancer", After: d.want.Name}},
 			After:  []plan.Ref{creation.Ref},
-			Step:   createdAttachment{handle, d.loadBalancer(), attached},
+			Step:   steps.CreatedAttachment{FloatingIP: handle, LoadBalancer: d.loadBalancer(), Attached: attached},
 		}
 	}
 	d.add(change)

@@ -94,31 +94,6 @@ func (d *differ) addAnnotations(err error, spec loadbalancers.CreateOpts) error 
 	return fmt.Errorf("%w; %s: write one that exists, or remove the annotation", err, strings.Join(suspects, ", "))
 }
 
-// creationPlace returns the place of a new load balancer. One that replaces another one gets its address, unless the
-// Service requests another place.
-func (d *differ) creationPlace() model.LoadBalancer {
-	place := d.want.LoadBalancer
-	if d.keepsAddress() {
-		if place.SubnetID != d.replaced.VipSubnetID {
-			place.NamedSubnetID = ""
-		}
-		place.Address, place.SubnetID, place.NetworkID = d.replaced.VipAddress, d.replaced.VipSubnetID, ""
-	}
-	return place
-}
-
-// keepsAddress reports whether a new load balancer gets the address of the one that it replaces. If another client has
-// it by then, the next plan, which replaces nothing, requests any.
-func (d *differ) keepsAddress() bool {
-	old, place := d.replaced, d.want.LoadBalancer
-	if old == nil || place.PortID != "" || place.Address != "" || old.VipSubnetID == "" ||
-		model.FamilyOf(old.VipAddress) != d.want.Families[0] {
-		return false
-	}
-	return !slices.ContainsFunc(d.immutableDifferences(*old),
-		func(f plan.Field) bool { return f.Name != kinds.FieldFlavor && f.Name != kinds.FieldZone })
-}
-
 // checkFloatingIP returns an error if a new load balancer needs a new floating IP that cannot be allocated.
 func (d *differ) checkFloatingIP(ctx context.Context, w Writer) error {
 	f := d.wantedFloatingIP(nil)

@@ -1,5 +1,5 @@
 // Package steps has the calls that the steps of plans make, and the steps that need nothing else of their plan: those
-// of security groups.
+// of security groups, and some of floating IPs.
 package steps
 
 import (
