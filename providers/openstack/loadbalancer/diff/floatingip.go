@@ -239,7 +239,8 @@ func (d *differ) releaseOthers(want model.FloatingIP, chosen *api.FloatingIP, se
 
 // givesWay reports whether a floating IP that serves is the chosen one, or ends with it: Neutron attaches one of each
 // external network, and those that a user has attached in addition stay.
-func (d *differ) givesWay(f api.FloatingIP, want model.FloatingIP, chosen *api.FloatingIP, served []api.FloatingIP) bool {
+func (d *differ) givesWay(f api.FloatingIP, want model.FloatingIP, chosen *api.FloatingIP,
+	served []api.FloatingIP) bool {
 	network := want.NetworkID
 	if chosen != nil {
 		network = chosen.FloatingNetworkID
@@ -293,8 +294,9 @@ func (d *differ) chooseFloatingIP(want model.FloatingIP, free []api.FloatingIP) 
 			problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and is in use at port "+
 				"%s: detach it there, or choose another", f.ID, f.PortID)
 		case d.isOfOther(f):
-			problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and is the Service %s's: "+
-				"set %s to \"true\" there before you delete that Service, or choose another", f.ID, other, annotation.KeyKeepFloatingIP)
+			problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and is the Service "+
+				"%s's: set %s to \"true\" there before you delete that Service, or choose another", f.ID, other,
+				annotation.KeyKeepFloatingIP)
 		default:
 			return &f, nil
 		}

@@ -66,7 +66,8 @@ type Store struct {
 
 	mu sync.Mutex
 	// denied are load balancers that we may not read; deleted ones do not exist. The failover of unrecoverable ones was
-	// refused, and the deletion of abandoned ones requested. Users write IDs into annotations, so that these sets have a limit: an ID that was dropped is read again.
+	// refused, and the deletion of abandoned ones requested. Users write IDs into annotations, so that these sets have a
+	// limit: an ID that was dropped is read again.
 	denied, deleted, unrecoverable, abandoned idSet
 	// refusedMethods are the algorithms that Octavia refused, by the ID of the pool.
 	refusedMethods map[string]string
