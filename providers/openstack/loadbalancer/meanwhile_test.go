@@ -14,7 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// meanwhile makes another client's change once, right before a call of the manager.
+// meanwhile makes another client's change once, right before a call of the manager, or after that of a deletion.
 type meanwhile struct {
 	*api.Clients
 	operation string
@@ -41,6 +41,12 @@ func (m meanwhile) GetLoadBalancerFlavor(ctx context.Context, id string) (api.Lo
 func (m meanwhile) CreateLoadBalancer(ctx context.Context, o loadbalancers.CreateOpts) (api.LoadBalancer, error) {
 	m.start("CreateLoadBalancer")
 	return m.Clients.CreateLoadBalancer(ctx, o)
+}
+
+func (m meanwhile) DeleteLoadBalancer(ctx context.Context, id string, cascade bool) error {
+	err := m.Clients.DeleteLoadBalancer(ctx, id, cascade)
+	m.start("DeleteLoadBalancer")
+	return err
 }
 
 // before replaces the manager by one that another client interferes with.

@@ -51,6 +51,12 @@ func TestImpossiblePlaceDeletesNothing(t *testing.T) {
 			annotate("network-id", r.addPlace("other", "10.9.0.0/24").network)(s)
 			s.Spec.LoadBalancerIP = "192.0.2.44"
 		}, intent.FieldLoadBalancerIP},
+		"address of the network": {func(_ *rig, s *v1.Service) {
+			s.Spec.LoadBalancerIP = "10.0.0.0"
+		}, intent.FieldLoadBalancerIP},
+		"broadcast address": {func(_ *rig, s *v1.Service) {
+			s.Spec.LoadBalancerIP = "10.0.255.255"
+		}, intent.FieldLoadBalancerIP},
 		"beside a listener of another protocol": {func(_ *rig, s *v1.Service) {
 			annotate("flavor-id", unknown)(s)
 			s.Spec.Ports[0].Protocol = v1.ProtocolUDP

@@ -50,7 +50,8 @@ func (c *Cloud) status(in intent.Service, have observe.Observed) *v1.LoadBalance
 
 // addresses returns the addresses of clients: the floating IP, if there is one and the Service is not internal, or else
 // the VIP; and the additional VIPs. A floating IP that was created for the Service counts as long as it is attached:
-// its removal may be held. Of several, the requested one counts: Neutron attaches one of each external network.
+// its removal may be held. Neutron attaches one of each external network. Of several, the requested one counts, or else
+// the one that clients know already, or else the one that was created for the Service: a user may attach others.
 func addresses(in intent.Service, have observe.Observed, internal bool) []string {
 	lb := have.LoadBalancer
 	primary := lb.VipAddress
@@ -59,9 +60,21 @@ func addresses(in intent.Service, have observe.Observed, internal bool) []string
 		serves := !internal || service == in.Namespace+"/"+in.Name
 		return !serves || f.PortID == "" || f.PortID != lb.VipPortID
 	})
-	requested := func(f api.FloatingIP) bool { return slices.Contains(in.StaticAddresses, f.FloatingIP) }
+	rank := func(f api.FloatingIP) int {
+		service, _, _ := names.ParseFloatingIPDescription(f.Description)
+		switch {
+		case slices.Contains(in.StaticAddresses, f.FloatingIP):
+			return 0
+		case slices.Contains(have.Addresses, f.FloatingIP):
+			return 1
+		case service == in.Namespace+"/"+in.Name:
+			return 2
+		}
+		return 3
+	}
+	sorting.StableFunc(serving, func(a, b api.FloatingIP) int { return rank(a) - rank(b) })
 	if len(serving) > 0 {
-		primary = serving[max(slices.IndexFunc(serving, requested), 0)].FloatingIP
+		primary = serving[0].FloatingIP
 	}
 	ips := []string{primary}
 	for _, vip := range lb.AdditionalVips {

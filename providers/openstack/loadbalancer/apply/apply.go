@@ -49,6 +49,7 @@ type Applier struct {
 	orphans    *orphanPorts
 	unanswered *unansweredCreations
 	failed     *failedCreations
+	reserved   *reservations
 	// deniedTags are the denials of tags of floating IPs; noTags is set if Neutron has no such tags.
 	deniedTags denials
 	noTags     atomic.Bool
@@ -61,6 +62,7 @@ func New(o Options) *Applier {
 		waiter: newWaiter(o.API, o.Clock, o.Store), orphans: &orphanPorts{api: o.API, clock: o.Clock},
 		unanswered: &unansweredCreations{clock: o.Clock, until: map[types.NamespacedName]time.Time{}},
 		failed:     &failedCreations{clock: o.Clock, byService: map[types.NamespacedName]failedCreation{}},
+		reserved:   &reservations{clock: o.Clock, byID: map[string]reservation{}},
 		deniedTags: denials{clock: o.Clock},
 	}
 }

@@ -77,20 +77,43 @@ func (a *Applier) allocateFloatingIP(ctx context.Context, want model.FloatingIP,
 	return api.FloatingIP{}, err
 }
 
-// CheckFloatingIPFree reads a floating IP before it is attached to a port: Neutron would take it from one to which
-// another client attached it since the plan. The list has it without a further permission.
-func (w Writer) CheckFloatingIPFree(ctx context.Context, f api.FloatingIP, port string) error {
-	list, err := w.API.ListFloatingIPs(ctx, "")
-	if err != nil {
+// kindAlreadyAssociated is the type of Neutron's error about a port that has a floating IP of the external network.
+const kindAlreadyAssociated = "FloatingIPPortAlreadyAssociated"
+
+// ReadFloatingIPs reads what is attached to which port.
+func (w Writer) ReadFloatingIPs(ctx context.Context) error {
+	if err := w.store.FloatingIPs.Reread(ctx); err != nil {
 		return w.finish(err, nil)
 	}
-	i := slices.IndexFunc(list, func(current api.FloatingIP) bool { return current.ID == f.ID })
-	if i < 0 || slices.Contains([]string{"", port, f.PortID}, list[i].PortID) {
+	return nil
+}
+
+// readFloatingIP reads a floating IP: another client may have changed it since the plan. The list has it without a
+// further permission. It is false if there is none.
+func (w Writer) readFloatingIP(ctx context.Context, id string) (api.FloatingIP, bool, error) {
+	if err := w.ReadFloatingIPs(ctx); err != nil {
+		return api.FloatingIP{}, false, err
+	}
+	f, exists := w.store.FloatingIPs.Get(id)
+	return f, exists, nil
+}
+
+// CheckFloatingIPFree reads a floating IP before it is attached to a port: Neutron would take it from one to which
+// another client attached it since the plan.
+func (w Writer) CheckFloatingIPFree(ctx context.Context, f api.FloatingIP, port string) error {
+	current, exists, err := w.readFloatingIP(ctx, f.ID)
+	if err != nil || !exists {
+		return err
+	}
+	if slices.Contains([]string{"", port, f.PortID}, current.PortID) {
+		if err := w.reserved.check(w.Key.Service(), "floating IP", f.ID); err != nil {
+			return w.finish(err, nil)
+		}
 		return nil
 	}
 	return w.finish(&cloudapi.Error{Class: cloudapi.Conflict, Operation: "floating IP " + f.FloatingIP,
 		Err: fmt.Errorf("the floating IP %s has this address and is in use at port %s: detach it there, or choose another",
-			f.ID, list[i].PortID)}, nil)
+			f.ID, current.PortID)}, nil)
 }
 
 // AttachFloatingIP attaches a floating IP to a port. Only if Neutron answers that the port has one of that external
@@ -98,19 +121,39 @@ func (w Writer) CheckFloatingIPFree(ctx context.Context, f api.FloatingIP, port 
 // away, however often it is tried again.
 func (w Writer) AttachFloatingIP(ctx context.Context, id, port string, attached []api.FloatingIP) (api.FloatingIP,
 	error) {
-	updated, err := w.setPort(ctx, id, port)
-	if oserr.Status(err) != http.StatusConflict || len(attached) == 0 {
+	updated, err := w.attach(ctx, id, port)
+	other := !slices.Contains([]string{"", kindAlreadyAssociated}, oserr.Kind(err))
+	if oserr.Status(err) != http.StatusConflict || other || len(attached) == 0 {
 		return updated, err
 	}
+	if f, known := w.store.FloatingIPs.Get(id); known {
+		attached = slices.DeleteFunc(slices.Clone(attached),
+			func(a api.FloatingIP) bool { return a.FloatingNetworkID != f.FloatingNetworkID })
+	}
 	for i, f := range attached {
-		if _, err := w.setPort(ctx, f.ID, ""); err != nil {
+		w.reserved.add(w.Key.Service(), f.ID)
+		if err := w.detach(ctx, f); err != nil {
 			return updated, errors.Join(err, w.attachAgain(ctx, attached[:i+1], port))
 		}
 	}
-	if updated, err = w.setPort(ctx, id, port); err != nil {
+	if updated, err = w.attach(ctx, id, port); err != nil {
 		return updated, errors.Join(err, w.attachAgain(ctx, attached, port))
 	}
+	for _, f := range attached {
+		w.reserved.remove(f.ID)
+	}
 	return updated, nil
+}
+
+// attach attaches a floating IP to a port. The reply can be lost.
+func (w Writer) attach(ctx context.Context, id, port string) (api.FloatingIP, error) {
+	updated, err := w.setPort(ctx, id, port)
+	if cloudapi.Is(err, cloudapi.Unavailable) {
+		if f, exists, unread := w.readFloatingIP(ctx, id); unread == nil && exists && f.PortID == port {
+			return f, nil
+		}
+	}
+	return updated, err
 }
 
 // attachAgain attaches floating IPs that were detached, or may have been: the reply can be lost.
@@ -123,25 +166,43 @@ func (w Writer) attachAgain(ctx context.Context, detached []api.FloatingIP, port
 	return errors.Join(errs...)
 }
 
-// DetachFloatingIP detaches a floating IP, unless it is detached already.
-func (w Writer) DetachFloatingIP(ctx context.Context, id string) error {
-	if f, ok := w.store.FloatingIPs.Get(id); ok && f.PortID == "" {
+// DetachFloatingIP detaches a floating IP, unless another client has done so since the plan.
+func (w Writer) DetachFloatingIP(ctx context.Context, f api.FloatingIP) error {
+	w.reserved.remove(f.ID)
+	return w.detach(ctx, f)
+}
+
+func (w Writer) detach(ctx context.Context, f api.FloatingIP) error {
+	if f.PortID == "" {
 		return nil
 	}
-	_, err := w.setPort(ctx, id, "")
+	current, exists, err := w.readFloatingIP(ctx, f.ID)
+	if err != nil || !exists || current.PortID != f.PortID {
+		return err
+	}
+	_, err = w.setPort(ctx, f.ID, "")
 	return err
 }
 
 // setPort attaches a floating IP to a port, or detaches it if that is "".
 func (w Writer) setPort(ctx context.Context, id, port string) (api.FloatingIP, error) {
 	updated, err := w.API.UpdateFloatingIP(ctx, id, floatingips.UpdateOpts{PortID: &port})
-	return updated, w.finish(err, func() { w.store.FloatingIPs.Put(updated.ID, updated) })
+	return updated, w.finish(err, func() {
+		w.store.FloatingIPs.Put(updated.ID, updated)
+		if port != "" {
+			w.reserved.remove(id)
+		}
+	})
 }
 
-// DeleteFloatingIP deletes a floating IP.
-func (w Writer) DeleteFloatingIP(ctx context.Context, id string) error {
-	err := cloudapi.IgnoreNotFound(w.API.DeleteFloatingIP(ctx, id))
-	return w.finish(err, func() { w.store.FloatingIPs.Delete(id) })
+// DeleteFloatingIP deletes a floating IP, unless another client has attached it elsewhere since the plan.
+func (w Writer) DeleteFloatingIP(ctx context.Context, f api.FloatingIP) error {
+	current, exists, err := w.readFloatingIP(ctx, f.ID)
+	if err != nil || exists && !slices.Contains([]string{"", f.PortID}, current.PortID) {
+		return err
+	}
+	err = cloudapi.IgnoreNotFound(w.API.DeleteFloatingIP(ctx, f.ID))
+	return w.finish(err, func() { w.store.FloatingIPs.Delete(f.ID) })
 }
 
 // HasFloatingIP reports whether a floating IP is in the snapshot.

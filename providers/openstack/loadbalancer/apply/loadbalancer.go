@@ -22,6 +22,10 @@ func (w Writer) CreateLoadBalancer(ctx context.Context, spec loadbalancers.Creat
 	if err := w.unanswered.check(w.Key); err != nil {
 		return api.LoadBalancer{}, w.finish(err, nil)
 	}
+	w.reserved.renew(w.Key.Service())
+	if err := w.reserved.check(w.Key.Service(), "port", spec.VipPortID); err != nil {
+		return api.LoadBalancer{}, w.finish(err, nil)
+	}
 	startedAt := w.clock.Now()
 	created, err := w.API.CreateLoadBalancer(ctx, spec)
 	w.unanswered.record(w.Key, err)
@@ -31,6 +35,7 @@ func (w Writer) CreateLoadBalancer(ctx context.Context, spec loadbalancers.Creat
 	if err != nil {
 		return created, w.finish(err, nil)
 	}
+	w.reserved.remove(spec.VipPortID)
 	w.store.RecordCreation(spec, created)
 	return created, nil
 }
@@ -188,6 +193,7 @@ func (w Writer) deleteAll(ctx context.Context, have api.LoadBalancer, listeners 
 		if err := check(lb); err != nil {
 			return err
 		}
+		w.reserved.add(w.Key.Service(), append(w.store.FloatingIPsAt(lb.VipPortID), lb.VipPortID)...)
 	}
 	if w.settings.NoCascade && have.ProvisioningStatus == api.Active {
 		if err := w.deletePartsLocked(ctx, have.ID, listeners, pools); err != nil {
@@ -245,7 +251,7 @@ func (w Writer) deleteLocked(ctx context.Context, have api.LoadBalancer) error {
 		}
 		have.ProvisioningStatus = lb.ProvisioningStatus
 	}
-	w.store.SetStatus(have.ID, api.PendingDelete)
+	w.store.Abandon(have.ID)
 	lb, deleted, err := w.waiter.await(ctx, have.ID, waitForDeletion)
 	if err != nil || deleted {
 		return err

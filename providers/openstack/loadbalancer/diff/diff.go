@@ -184,7 +184,7 @@ func (d *differ) ensure() error {
 func (d *differ) replace(lb api.LoadBalancer, created model.Desired, removal plan.Change) error {
 	d.freed = d.attachedFloatingIPs(&lb)
 	removal.Step = replacementDeletion{d, d.loadBalancerDeletion(lb)}
-	if lb.ProvisioningStatus == api.Error && !d.creationFailed(lb) {
+	if lb.ProvisioningStatus == api.Active || lb.ProvisioningStatus == api.Error && !d.creationFailed(lb) {
 		d.replaced = &lb
 	}
 	if created.Features != d.want.Features || created.LoadBalancer.SubnetID != d.want.LoadBalancer.SubnetID {

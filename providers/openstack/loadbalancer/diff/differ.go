@@ -44,7 +44,7 @@ type differ struct {
 	deleting bool
 	// owner reports that the existing load balancer was created for this Service.
 	owner bool
-	// replaced is the load balancer in the state ERROR that the plan replaces. Its successor gets its address.
+	// replaced is the load balancer that the plan replaces. Its successor gets its address if it can.
 	replaced *api.LoadBalancer
 	// ownVIPPort is the port of the existing load balancer, if it was created for a Service of this cluster: vipOwner.
 	ownVIPPort, vipOwner string

@@ -16,10 +16,11 @@ import (
 // it does by default to all but administrators, another load balancer replaces it, with its address if that
 // is still free. Either needs an approval.
 
-// needsFailover reports whether a load balancer needs a failover that Octavia has not refused.
+// needsFailover reports whether a load balancer needs a failover that Octavia has not refused. One that Octavia has
+// failed to delete needs none: its successor has the causes of the deletion.
 func (d *differ) needsFailover(lb api.LoadBalancer) bool {
 	refused := d.have.FailoverRefused || d.want.FailoverRefused == lb.ID
-	return lb.ProvisioningStatus == api.Error && d.owner && !d.creationFailed(lb) && !refused
+	return lb.ProvisioningStatus == api.Error && d.owner && !d.creationFailed(lb) && !refused && !d.have.Abandoned
 }
 
 // creationFailed reports whether the creation of a load balancer of this manager failed: its ID and its address are

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -9,8 +10,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/steps"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -30,9 +34,14 @@ func (d *differ) wantedFloatingIP(lb *api.LoadBalancer) *model.FloatingIP {
 // diffFloatingIP plans the public address of a load balancer that this Service owns. lb is nil for one that the plan
 // creates; freed are the floating IPs of the one that it replaces, which the changes in after detach.
 func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, after []plan.Ref) error {
+	attached := d.attachedFloatingIPs(lb)
+	if lb == nil {
+		attached = d.floatingIPsOfPort(len(freed) == 0)
+	}
+	served := d.servedFloatingIPs(attached, withoutFloatingIPs(freed, attached))
 	// What serves goes before what an interruption left.
-	attached, free := d.attachedFloatingIPs(lb), append(slices.Clone(freed), d.orphanedFloatingIPs()...)
-	served := d.servedFloatingIPs(attached, freed)
+	free := withoutFloatingIPs(served, attached)
+	free = append(free, withoutFloatingIPs(d.orphanedFloatingIPs(), free)...)
 	if kept := filter(served, d.keepsFloatingIP); len(kept) > 0 {
 		d.ensureKeptFloatingIPs(kept, len(attached) > 0, after)
 		return nil
@@ -43,24 +52,50 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 		d.ensureNoFloatingIP(attached, free, freed, after)
 		return nil
 	}
-	for i, f := range attached {
+	for _, f := range attached {
 		if want.Address == "" || model.SameIP(f.FloatingIP, want.Address) {
 			if change, ok := d.floatingIPMark(f); ok {
 				d.add(change)
 			}
-			d.releaseFloatingIPs(free, nil)
-			d.releaseSucceeded(*want, slices.Delete(slices.Clone(attached), i, i+1))
+			d.releaseFloatingIPs(withoutFloatingIPs(free, served), after)
+			d.releaseSucceeded(*want, withoutFloatingIPs(served, []api.FloatingIP{f}), after)
 			return nil
 		}
 	}
 	if len(attached) > 0 {
-		return d.exchangeFloatingIP(*want, attached, free)
+		return d.exchangeFloatingIP(*want, attached, free, after)
 	}
 	return d.attachFloatingIP(*want, served, free, after)
 }
 
+// floatingIPsOfPort returns the floating IPs of the port that a new load balancer gets, if a user has created it: it
+// outlives load balancers with what is attached to it. One that is not known to be the Service's is used if any is
+// wanted, and otherwise left alone.
+func (d *differ) floatingIPsOfPort(hasNone bool) []api.FloatingIP {
+	port, want := d.creationPlace().PortID, d.wantedFloatingIP(nil)
+	var list []api.FloatingIP
+	for _, f := range d.have.Project {
+		isWanted := want != nil && (hasNone && want.Address == "" || model.SameIP(f.FloatingIP, want.Address))
+		if port != "" && f.PortID == port && (isWanted || d.ownsFloatingIP(f) || d.key.HasAddress(f.FloatingIP)) {
+			list = append(list, f)
+		}
+	}
+	sorting.Func(list, func(a, b api.FloatingIP) int { return cmp.Compare(a.ID, b.ID) })
+	return d.rankFloatingIPs(list)
+}
+
+// withoutFloatingIPs returns the floating IPs of a list that are not in another one.
+func withoutFloatingIPs(list, other []api.FloatingIP) []api.FloatingIP {
+	return filter(list, func(f api.FloatingIP) bool { return !containsFloatingIP(other, f) })
+}
+
+func containsFloatingIP(list []api.FloatingIP, f api.FloatingIP) bool {
+	return slices.ContainsFunc(list, func(other api.FloatingIP) bool { return other.ID == f.ID })
+}
+
 // servedFloatingIPs returns the floating IPs that serve the Service, or that served it last: those of the load balancer
-// that the plan replaces, or, after an interrupted exchange, the one with the address in the Service's status.
+// that the plan replaces, or, after an interruption, the one with the address in the Service's status. A user may have
+// allocated any of them.
 func (d *differ) servedFloatingIPs(attached, freed []api.FloatingIP) []api.FloatingIP {
 	if served := slices.Concat(attached, freed); len(served) > 0 {
 		return served
@@ -107,17 +142,19 @@ func (d *differ) ensureNoFloatingIP(attached, free, freed []api.FloatingIP, afte
 			d.add(release)
 		}
 		d.releaseFloatingIPs(free, after)
-	case len(attached) == 0 && len(freed) > 0:
-		d.add(d.floatingIPAttach(freed[0], nil, after))
+	case len(attached) == 0:
+		for _, f := range freed {
+			d.add(d.floatingIPAttach(f, nil, after))
+		}
 	}
 }
 
 // releaseSucceeded plans for floating IPs that are left beside the wanted one by an interrupted exchange: Neutron
 // attaches one of each external network. Those that a user has attached in addition stay.
-func (d *differ) releaseSucceeded(want model.FloatingIP, others []api.FloatingIP) {
+func (d *differ) releaseSucceeded(want model.FloatingIP, others []api.FloatingIP, after []plan.Ref) {
 	for _, f := range others {
 		if want.Address != "" && (d.ownsFloatingIP(f) || d.key.HasAddress(f.FloatingIP)) {
-			d.add(d.floatingIPSucceeded(f, want, nil))
+			d.add(d.floatingIPSucceeded(f, want, after))
 		}
 	}
 }
@@ -149,13 +186,18 @@ func (d *differ) attachFloatingIP(want model.FloatingIP, served, free []api.Floa
 	}
 	d.add(change)
 	d.releaseOthers(want, chosen, served, free, change.Ref)
+	for _, f := range d.freed {
+		if !d.givesWay(f, want, chosen, served) {
+			d.add(d.floatingIPAttach(f, nil, after))
+		}
+	}
 	return nil
 }
 
 // exchangeFloatingIP plans the wanted floating IP in place of those that are attached: a free one, or a new one. It is
 // allocated before one is detached, and attached before one is deleted: many users may not choose an address, and a
 // rejection must not cost the working one.
-func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached, free []api.FloatingIP) error {
+func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached, free []api.FloatingIP, after []plan.Ref) error {
 	chosen, err := d.chooseFloatingIP(want, free)
 	if err != nil {
 		d.keepFloatingIP(attached[0], err)
@@ -163,9 +205,9 @@ func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached, free []api.
 	}
 	var change plan.Change
 	if chosen != nil {
-		change = d.floatingIPAttach(*chosen, attached, nil)
+		change = d.floatingIPAttach(*chosen, attached, after)
 	} else {
-		creation := d.floatingIPCreate(want, nil)
+		creation := d.floatingIPCreate(want, after)
 		handle := plan.Handle(creation.Ref.Name)
 		creation.Step = floatingIPAllocation{differ: d, want: want, handle: handle}
 		d.add(creation)
@@ -173,7 +215,7 @@ func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached, free []api.
 			Ref:    d.ref(kindFloatingIP, d.want.Name, plan.Update, "attach"),
 			Fields: []plan.Field{{Name: "load balancer", After: d.want.Name}},
 			After:  []plan.Ref{creation.Ref},
-			Step:   createdAttachment{handle, d.loadBalancer(), attached},
+			Step:   steps.CreatedAttachment{FloatingIP: handle, LoadBalancer: d.loadBalancer(), Attached: attached},
 		}
 	}
 	d.add(change)
@@ -185,18 +227,26 @@ func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached, free []api.
 // refused.
 func (d *differ) releaseOthers(want model.FloatingIP, chosen *api.FloatingIP, served, free []api.FloatingIP,
 	attachment plan.Ref) {
-	isChosen := func(f api.FloatingIP) bool { return chosen != nil && f.ID == chosen.ID }
-	isServed := func(f api.FloatingIP) bool {
-		return slices.ContainsFunc(served, func(s api.FloatingIP) bool { return s.ID == f.ID })
-	}
 	for _, f := range served {
-		if !isChosen(f) && want.Address != "" {
+		if want.Address != "" && (chosen == nil || f.ID != chosen.ID) && d.givesWay(f, want, chosen, served) {
 			d.add(d.floatingIPSucceeded(f, want, []plan.Ref{attachment}))
 		}
 	}
-	d.releaseFloatingIPs(filter(free, func(f api.FloatingIP) bool {
-		return !isChosen(f) && (want.Address == "" || !isServed(f))
+	d.releaseFloatingIPs(filter(withoutFloatingIPs(free, served), func(f api.FloatingIP) bool {
+		return chosen == nil || f.ID != chosen.ID
 	}), []plan.Ref{attachment})
+}
+
+// givesWay reports whether a floating IP that serves is the chosen one, or ends with it: Neutron attaches one of each
+// external network, and those that a user has attached in addition stay.
+func (d *differ) givesWay(f api.FloatingIP, want model.FloatingIP, chosen *api.FloatingIP,
+	served []api.FloatingIP) bool {
+	network := want.NetworkID
+	if chosen != nil {
+		network = chosen.FloatingNetworkID
+	}
+	return len(served) == 1 || f.FloatingNetworkID == network ||
+		want.Address != "" && (d.ownsFloatingIP(f) || d.key.HasAddress(f.FloatingIP))
 }
 
 // floatingIPSucceeded releases a floating IP that gives way to the one that the Service requests.
@@ -237,12 +287,19 @@ func (d *differ) chooseFloatingIP(want model.FloatingIP, free []api.FloatingIP) 
 		if !model.SameIP(f.FloatingIP, want.Address) {
 			continue
 		}
-		if f.PortID == "" {
+		problems := intent.Problems{Sources: d.want.Sources}
+		other, _, _ := names.ParseFloatingIPDescription(f.Description)
+		switch {
+		case f.PortID != "":
+			problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and is in use at port "+
+				"%s: detach it there, or choose another", f.ID, f.PortID)
+		case d.isOfOther(f):
+			problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and is the Service "+
+				"%s's: set %s to \"true\" there before you delete that Service, or choose another", f.ID, other,
+				annotation.KeyKeepFloatingIP)
+		default:
 			return &f, nil
 		}
-		problems := intent.Problems{Sources: d.want.Sources}
-		problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and is in use at port "+
-			"%s: detach it there, or choose another", f.ID, f.PortID)
 		return nil, problems.Err(d.plan.Subject)
 	}
 	return nil, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/steps"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
@@ -103,7 +104,7 @@ func (s floatingIPAllocation) Do(ctx context.Context, w Writer, ids *plan.Handle
 	port := ""
 	if s.lb != nil {
 		var err error
-		if port, err = vipPort(w, ids, *s.lb); err != nil || port == "" {
+		if port, err = steps.VIPPort(w, ids, *s.lb); err != nil || port == "" {
 			return err
 		}
 	}
@@ -137,7 +138,7 @@ type floatingIPAttachment struct {
 
 // Do implements plan.Step.
 func (s floatingIPAttachment) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	port, err := vipPort(w, ids, s.lb)
+	port, err := steps.VIPPort(w, ids, s.lb)
 	if err != nil || port == "" {
 		return err
 	}
@@ -152,27 +153,6 @@ func (s floatingIPAttachment) Do(ctx context.Context, w Writer, ids *plan.Handle
 		return w.TagFloatingIP(ctx, attached, want)
 	}
 	return nil
-}
-
-// createdAttachment attaches a floating IP that the plan has created, in place of those that are attached.
-type createdAttachment struct {
-	floatingIP plan.Handle
-	lb         reference
-	attached   []api.FloatingIP
-}
-
-// Do implements plan.Step.
-func (s createdAttachment) Do(ctx context.Context, w Writer, ids *plan.Handles) error {
-	id, err := ids.ID(s.floatingIP)
-	if err != nil {
-		return err
-	}
-	port, err := vipPort(w, ids, s.lb)
-	if err != nil || port == "" {
-		return err
-	}
-	_, err = w.AttachFloatingIP(ctx, id, port, s.attached)
-	return err
 }
 
 // floatingIPSuccession gives a load balancer a floating IP. If that is refused, it gets the one that served last.
@@ -219,7 +199,7 @@ func (d *differ) floatingIPRemoval(f api.FloatingIP, reason string) plan.Change 
 		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Delete, f.ID),
 		ID:     f.ID,
 		Reason: reason,
-		Step:   floatingIPDeletion(f.ID),
+		Step:   steps.FloatingIPDeletion(f),
 	}
 }
 
@@ -237,22 +217,5 @@ func (s floatingIPDetachment) Do(ctx context.Context, w Writer, _ *plan.Handles)
 			return err
 		}
 	}
-	return w.DetachFloatingIP(ctx, s.floatingIP.ID)
-}
-
-// floatingIPDeletion deletes a floating IP, by its ID.
-type floatingIPDeletion string
-
-// Do implements plan.Step.
-func (s floatingIPDeletion) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
-	return w.DeleteFloatingIP(ctx, string(s))
-}
-
-// vipPort returns the port of the address of a load balancer. It is "" for an IPv6 address.
-func vipPort(w Writer, ids *plan.Handles, lb reference) (string, error) {
-	id, err := lb.Resolve(ids)
-	if err != nil {
-		return "", err
-	}
-	return w.VIPPort(id)
+	return w.DetachFloatingIP(ctx, s.floatingIP)
 }

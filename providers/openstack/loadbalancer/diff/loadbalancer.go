@@ -94,16 +94,6 @@ func (d *differ) addAnnotations(err error, spec loadbalancers.CreateOpts) error 
 	return fmt.Errorf("%w; %s: write one that exists, or remove the annotation", err, strings.Join(suspects, ", "))
 }
 
-// creationPlace returns the place of a new load balancer. One that replaces a load balancer in the state ERROR gets its
-// address.
-func (d *differ) creationPlace() model.LoadBalancer {
-	place := d.want.LoadBalancer
-	if old := d.replaced; old != nil && place.PortID == "" && place.Address == "" && d.immutableDifference(*old) == "" {
-		place.Address, place.SubnetID, place.NetworkID = old.VipAddress, old.VipSubnetID, ""
-	}
-	return place
-}
-
 // checkFloatingIP returns an error if a new load balancer needs a new floating IP that cannot be allocated.
 func (d *differ) checkFloatingIP(ctx context.Context, w Writer) error {
 	f := d.wantedFloatingIP(nil)
@@ -318,10 +308,11 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 }
 
 // declareReplacement declares the disruption by the replacement of a load balancer. There is none if the load balancer
-// is being deleted, or if its creation failed.
+// is being deleted, also if that has failed, or if its creation failed.
 func (d *differ) declareReplacement(lb api.LoadBalancer, removal *plan.Change) {
 	switch {
-	case lb.ProvisioningStatus == api.PendingDelete, lb.ProvisioningStatus == api.Error && d.creationFailed(lb):
+	case lb.ProvisioningStatus == api.PendingDelete:
+	case lb.ProvisioningStatus == api.Error && (d.creationFailed(lb) || d.have.Abandoned):
 	default:
 		replacement := d.placeReplacement(lb)
 		removal.Fields, removal.Disrupts = replacement.Fields, replacement.Disrupts

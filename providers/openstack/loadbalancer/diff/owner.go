@@ -1,10 +1,12 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
@@ -175,19 +177,41 @@ func (d *differ) ownsFloatingIP(f api.FloatingIP) bool {
 	return earlier || cluster == d.key.ClusterName && (attached || d.key.HasAddress(f.FloatingIP))
 }
 
-// attachedFloatingIPs returns the floating IPs at the load balancer's port.
-func (d *differ) attachedFloatingIPs(lb *api.LoadBalancer) []api.FloatingIP {
-	return filter(d.have.FloatingIPs, func(f api.FloatingIP) bool {
-		return lb != nil && f.PortID != "" && f.PortID == lb.VipPortID
-	})
+// isOfOther reports whether a floating IP was allocated for another Service of this cluster and does not outlive it: it
+// is free only while the load balancer of that one is replaced.
+func (d *differ) isOfOther(f api.FloatingIP) bool {
+	service, _, ok := names.ParseFloatingIPDescription(f.Description)
+	marked := d.key.ClusterUID != "" && names.ClusterUID(f.Tags) == d.key.ClusterUID
+	return ok && marked && service != d.key.Service().String() && !slices.Contains(f.Tags, names.KeepTag) &&
+		!d.key.HasAddress(f.FloatingIP)
 }
 
-// orphanedFloatingIPs returns those that were created for a Service of this cluster and are not attached. Those that
-// clients know come first.
+// attachedFloatingIPs returns the floating IPs at the load balancer's port.
+func (d *differ) attachedFloatingIPs(lb *api.LoadBalancer) []api.FloatingIP {
+	return d.rankFloatingIPs(filter(d.have.FloatingIPs, func(f api.FloatingIP) bool {
+		return lb != nil && f.PortID != "" && f.PortID == lb.VipPortID
+	}))
+}
+
+// orphanedFloatingIPs returns those that were created for a Service of this cluster and are not attached.
 func (d *differ) orphanedFloatingIPs() []api.FloatingIP {
-	orphans := filter(d.have.FloatingIPs, func(f api.FloatingIP) bool { return f.PortID == "" && d.ownsFloatingIP(f) })
-	known := func(f api.FloatingIP) bool { return d.key.HasAddress(f.FloatingIP) }
-	return append(filter(orphans, known), filter(orphans, func(f api.FloatingIP) bool { return !known(f) })...)
+	return d.rankFloatingIPs(filter(d.have.FloatingIPs,
+		func(f api.FloatingIP) bool { return f.PortID == "" && d.ownsFloatingIP(f) }))
+}
+
+// rankFloatingIPs sorts those that clients know to the front, and next those that were allocated for the Service.
+func (d *differ) rankFloatingIPs(list []api.FloatingIP) []api.FloatingIP {
+	rank := func(f api.FloatingIP) int {
+		switch {
+		case d.key.HasAddress(f.FloatingIP):
+			return 0
+		case d.ownsFloatingIP(f):
+			return 1
+		}
+		return 2
+	}
+	sorting.StableFunc(list, func(a, b api.FloatingIP) int { return cmp.Compare(rank(a), rank(b)) })
+	return list
 }
 
 // supportsTags reports whether tags of a floating IP can probably be written now.

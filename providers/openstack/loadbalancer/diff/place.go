@@ -52,6 +52,31 @@ func (d *differ) placeReplacement(lb api.LoadBalancer) plan.Change {
 	return change
 }
 
+// creationPlace returns the place of a new load balancer. One that replaces another one gets its address, unless the
+// Service requests another place.
+func (d *differ) creationPlace() model.LoadBalancer {
+	place := d.want.LoadBalancer
+	if d.keepsAddress() {
+		if place.SubnetID != d.replaced.VipSubnetID {
+			place.NamedSubnetID = ""
+		}
+		place.Address, place.SubnetID, place.NetworkID = d.replaced.VipAddress, d.replaced.VipSubnetID, ""
+	}
+	return place
+}
+
+// keepsAddress reports whether a new load balancer gets the address of the one that it replaces. If another client has
+// it by then, the next plan, which replaces nothing, requests any.
+func (d *differ) keepsAddress() bool {
+	old, place := d.replaced, d.want.LoadBalancer
+	if old == nil || place.PortID != "" || place.Address != "" || old.VipSubnetID == "" ||
+		model.FamilyOf(old.VipAddress) != d.want.Families[0] {
+		return false
+	}
+	return !slices.ContainsFunc(d.immutableDifferences(*old),
+		func(f plan.Field) bool { return f.Name != kinds.FieldFlavor && f.Name != kinds.FieldZone })
+}
+
 // keepPlace replaces the wanted place of the load balancer by the existing one, as far as it stays.
 func (d *differ) keepPlace() error {
 	lb := d.have.LoadBalancer

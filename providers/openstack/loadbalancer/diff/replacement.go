@@ -102,7 +102,11 @@ func (s replacementDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles
 	if s.lb.ProvisioningStatus == api.PendingDelete {
 		return s.loadBalancerDeletion.Do(ctx, w, ids)
 	}
-	return w.DeleteLoadBalancer(ctx, s.lb, s.listeners, s.pools, s.checkUnshared)
+	err := w.DeleteLoadBalancer(ctx, s.lb, s.listeners, s.pools, s.checkUnshared)
+	if err == nil && s.creationPlace().PortID == s.lb.VipPortID {
+		return w.ReadFloatingIPs(ctx) // A port that a user has created keeps them.
+	}
+	return err
 }
 
 // checkUnshared returns an error about a load balancer that another Service shares since the plan of its replacement.

@@ -137,8 +137,16 @@ func IsOutside(subnet api.Subnet, address string) bool {
 	return known && !has
 }
 
+// hasAddress reports whether a port can have an address of a subnet: Neutron refuses its first one, and the broadcast
+// address, after which a subnet of IPv4 has none.
 func hasAddress(subnet api.Subnet, address string) (has, known bool) {
 	prefix, err := netip.ParsePrefix(subnet.CIDR)
 	parsed, invalid := netip.ParseAddr(address)
-	return prefix.Contains(parsed.Unmap()), err == nil && invalid == nil
+	if err != nil || invalid != nil {
+		return false, false
+	}
+	parsed = parsed.Unmap()
+	isBroadcast := parsed.Is4() && !prefix.Contains(parsed.Next())
+	isReserved := parsed == prefix.Masked().Addr() || isBroadcast
+	return prefix.Contains(parsed) && (prefix.Bits() >= parsed.BitLen()-1 || !isReserved), true
 }

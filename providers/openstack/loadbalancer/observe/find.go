@@ -36,6 +36,12 @@ func (s *Store) find(key Key) Observed {
 		have.Denied = key.Named
 	}
 	have.FailoverRefused = have.LoadBalancer != nil && s.unrecoverable.has(have.LoadBalancer.ID)
+	if lb := have.LoadBalancer; lb != nil {
+		if lb.ProvisioningStatus == api.Active {
+			s.abandoned.remove(lb.ID) // The cloud's operator has repaired it.
+		}
+		have.Abandoned = s.abandoned.has(lb.ID)
+	}
 	s.mu.Unlock()
 	have.FloatingIPs = slices.DeleteFunc(s.FloatingIPs.Lookup(indexService+key.Service().String()),
 		func(f api.FloatingIP) bool { return !key.CreatedFloatingIP(f) })

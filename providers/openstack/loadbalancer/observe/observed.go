@@ -15,6 +15,8 @@ type Observed struct {
 	LoadBalancer *api.LoadBalancer
 	// FailoverRefused is set if Octavia refused the failover of the load balancer.
 	FailoverRefused bool
+	// Abandoned is set if this process has requested the deletion of the load balancer.
+	Abandoned bool
 	// Others have the same name.
 	Others []api.LoadBalancer
 	// Denied is the ID that the Service names, if this client may not read that load balancer.

@@ -151,6 +151,14 @@ func (s *Store) Delete(id string) {
 	}
 }
 
+// Abandon records that the deletion of a load balancer was requested.
+func (s *Store) Abandon(id string) {
+	s.mu.Lock()
+	s.abandoned.add(id)
+	s.mu.Unlock()
+	s.SetStatus(id, api.PendingDelete)
+}
+
 // RefuseFailover records that Octavia refused the failover of a load balancer.
 func (s *Store) RefuseFailover(id string) {
 	s.mu.Lock()

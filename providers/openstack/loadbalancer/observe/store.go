@@ -66,8 +66,9 @@ type Store struct {
 
 	mu sync.Mutex
 	// denied are load balancers that we may not read; deleted ones do not exist. The failover of unrecoverable ones was
-	// refused. Users write IDs into annotations, so that these sets have a limit: an ID that was dropped is read again.
-	denied, deleted, unrecoverable idSet
+	// refused, and the deletion of abandoned ones requested. Users write IDs into annotations, so that these sets have a
+	// limit: an ID that was dropped is read again.
+	denied, deleted, unrecoverable, abandoned idSet
 	// refusedMethods are the algorithms that Octavia refused, by the ID of the pool.
 	refusedMethods map[string]string
 	// untagged are load balancers that this process has created, and that Octavia gives no tags.
@@ -88,7 +89,7 @@ func NewStore(client API, c clock.PassiveClock) *Store {
 	state := snapshot.NewStore(c)
 	s := &Store{
 		api: client, clock: c, state: state,
-		denied: newIDSet(), deleted: newIDSet(), unrecoverable: newIDSet(), untagged: newIDSet(),
+		denied: newIDSet(), deleted: newIDSet(), unrecoverable: newIDSet(), abandoned: newIDSet(), untagged: newIDSet(),
 		reads: map[string]lastRead{}, writtenAt: map[string]time.Time{}, refusedMethods: map[string]string{},
 		Monitors: snapshot.NewTable(state, snapshot.Kind[api.HealthMonitor]{
 			ID: func(m api.HealthMonitor) string { return m.ID }, List: client.ListHealthMonitors, Read: client.GetHealthMonitor,
@@ -212,6 +213,15 @@ func runParallel(tables []refresher, do func(refresher) error) error {
 
 // LoadBalancer returns the cached load balancer.
 func (s *Store) LoadBalancer(id string) (api.LoadBalancer, bool) { return s.LoadBalancers.Get(id) }
+
+// FloatingIPsAt returns the IDs of the floating IPs of a port.
+func (s *Store) FloatingIPsAt(port string) []string {
+	var ids []string
+	for _, f := range s.FloatingIPs.Lookup(indexPort + port) {
+		ids = append(ids, f.ID)
+	}
+	return ids
+}
 
 // Begin starts a read of load balancers that MergeLoadBalancer ends.
 func (s *Store) Begin() snapshot.Reading { return s.state.Begin() }

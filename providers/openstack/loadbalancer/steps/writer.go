@@ -1,5 +1,5 @@
 // Package steps has the calls that the steps of plans make, and the steps that need nothing else of their plan: those
-// of security groups.
+// of security groups, and some of floating IPs.
 package steps
 
 import (
@@ -83,15 +83,18 @@ type NetworkWriter interface {
 	VIPPort(id string) (string, error)
 	// AllocateFloatingIP attaches the new floating IP to a port unless that is "".
 	AllocateFloatingIP(ctx context.Context, want model.FloatingIP, port string) (api.FloatingIP, error)
+	// ReadFloatingIPs reads what is attached to which port.
+	ReadFloatingIPs(ctx context.Context) error
 	// CheckFloatingIPFree returns an error if a floating IP is attached to neither the port nor where it was.
 	CheckFloatingIPFree(ctx context.Context, f api.FloatingIP, port string) error
 	// AttachFloatingIP attaches a floating IP to a port, in place of those that are attached if Neutron allows only one.
 	// A refusal leaves them attached.
 	AttachFloatingIP(ctx context.Context, id, port string, attached []api.FloatingIP) (api.FloatingIP, error)
-	DetachFloatingIP(ctx context.Context, id string) error
+	// DetachFloatingIP and DeleteFloatingIP have no effect on one that is attached elsewhere than it was.
+	DetachFloatingIP(ctx context.Context, f api.FloatingIP) error
 	TagFloatingIP(ctx context.Context, f api.FloatingIP, want []string) error
 	HasFloatingIP(id string) bool
-	DeleteFloatingIP(ctx context.Context, id string) error
+	DeleteFloatingIP(ctx context.Context, f api.FloatingIP) error
 	CreateGroup(ctx context.Context, spec groups.CreateOpts) (api.SecurityGroup, error)
 	AddRules(ctx context.Context, group api.SecurityGroup, missing []rules.CreateOpts) error
 	DeleteRule(ctx context.Context, group, id string) error

@@ -250,7 +250,7 @@ func (t *Tx) AllocateIP(s *Subnet, want netip.Addr) (netip.Addr, error) {
 	used := t.Used[s.ID]
 	if want.IsValid() {
 		switch {
-		case !s.Contains(want):
+		case !s.Contains(want) || s.isReserved(want):
 			return want, badRequest("InvalidIpForSubnet", "IP address %s is not a valid IP for the specified subnet.", want)
 		case used[want] || s.Gateway != nil && *s.Gateway == want.String():
 			return want, conflict("IpAddressAlreadyAllocated", "IP address %s already allocated in subnet %s", want, s.ID)
@@ -283,6 +283,12 @@ func (t *Tx) SubnetsOf(network string, version int) []*Subnet {
 
 // Contains reports whether an address belongs to the subnet.
 func (s *Subnet) Contains(ip netip.Addr) bool { return s.prefix.Contains(ip) }
+
+// isReserved reports whether an address is the first one of the subnet or its broadcast address.
+func (s *Subnet) isReserved(ip netip.Addr) bool {
+	isLast := ip.Is4() && !s.prefix.Contains(ip.Next())
+	return s.prefix.Bits() < ip.BitLen()-1 && (isLast || ip == s.prefix.Masked().Addr())
+}
 
 // External returns the network of floating IPs.
 func (t *Tx) External() *Network {
