@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer/internal/digests"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -26,7 +27,7 @@ type causes struct {
 	present, last intent.Inputs
 	known         bool
 	// caused are differences with an earlier cause, which are not applied yet.
-	caused []causedDifference
+	caused []digests.Cause
 	// keep are the differences that the plans keep.
 	keep []plan.Difference
 
@@ -55,8 +56,8 @@ func (c *causes) keeping(keep []plan.Difference) *causes {
 
 // of returns the cause of a difference, and whether it has one.
 func (c *causes) of(d plan.Difference) (plan.Cause, bool) {
-	place, wanted := differenceDigests(d)
-	if i := slices.IndexFunc(c.caused, func(e causedDifference) bool { return e.covers(place, wanted) }); i >= 0 {
+	place, wanted := digests.Of(d)
+	if i := slices.IndexFunc(c.caused, func(e digests.Cause) bool { return e.Covers(place, wanted) }); i >= 0 {
 		return plan.Cause{Difference: d, Fields: c.caused[i].Fields, Started: c.caused[i].Started}, true
 	}
 	if !c.isEdited() {

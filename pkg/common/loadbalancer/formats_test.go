@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/golden"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer/internal/digests"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -31,9 +32,9 @@ func storedForm(svc *v1.Service) history {
 	h := newHistory(svc, storedVocabulary, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)).withHeld("state", held).
 		withSeen(held, seenOnly{all: true})
 	h.Sequence, h.Approvals, h.LeadingSince, h.Unfinished = 7, 2, "4", true
-	h.Caused = []causedDifference{
-		newCausedDifference(plan.Cause{Difference: address, Fields: []string{intent.FieldLoadBalancerIP}}),
-		newCausedDifference(plan.Cause{Difference: listener, Started: true}),
+	h.Caused = []digests.Cause{
+		digests.NewCause(plan.Cause{Difference: address, Fields: []string{intent.FieldLoadBalancerIP}}),
+		digests.NewCause(plan.Cause{Difference: listener, Started: true}),
 	}
 	return h
 }

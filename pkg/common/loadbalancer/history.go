@@ -18,6 +18,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer/internal/digests"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -50,7 +51,7 @@ type history struct {
 	// as unchanged.
 	Keys string `json:"keys"`
 	// Caused are the disruptive differences with a cause in an edit that are not applied yet.
-	Caused []causedDifference `json:"caused,omitempty"`
+	Caused []digests.Cause `json:"caused,omitempty"`
 	// Wanted is the digest of the wanted state while changes are held, and Held are those of the held differences: all
 	// else in that state was applied, or found as it is wanted, so that another difference from it is drift. The applied
 	// record of the load balancer has no such state. On a cloud whose load balancers store no record, Wanted is always
@@ -80,38 +81,13 @@ type history struct {
 	applying, unstored bool
 }
 
-// causedDifference is the stored form of a plan.Cause.
-type causedDifference struct {
-	// Place and Wanted are digests of what the difference is of, and of the wanted value, which is empty once it is
-	// started.
-	Place   string   `json:"place"`
-	Wanted  string   `json:"wanted,omitempty"`
-	Fields  []string `json:"fields,omitempty"`
-	Started bool     `json:"started,omitempty"`
-}
-
-func newCausedDifference(c plan.Cause) causedDifference {
-	place, wanted := differenceDigests(c.Difference)
-	if c.Started {
-		wanted = ""
-	}
-	return causedDifference{Place: place, Wanted: wanted, Fields: c.Fields, Started: c.Started}
-}
-
-// covers reports whether it is the cause of a difference with these digests. What was started may be finished, or
-// undone, with whatever is wanted now: texts of wanted values change while a change is applied, such as that of an
-// address that is allocated by then, and its place is disrupted in any case.
-func (c causedDifference) covers(place, wanted string) bool {
-	return c.Place == place && (c.Started || c.Wanted == wanted)
-}
-
 // withCaused returns the history with the causes of a plan, and with those before of other places: a change that is not
 // finished may hide their differences.
-func (h history) withCaused(causes []plan.Cause, before []causedDifference) history {
+func (h history) withCaused(causes []plan.Cause, before []digests.Cause) history {
 	h.Caused = nil
 	places := sets.New[string]()
 	for _, cause := range causes {
-		c := newCausedDifference(cause)
+		c := digests.NewCause(cause)
 		h.Caused = append(h.Caused, c)
 		places.Insert(c.Place)
 	}
@@ -124,10 +100,10 @@ func (h history) withCaused(causes []plan.Cause, before []causedDifference) hist
 }
 
 // stillHeld returns the causes of differences that are held.
-func (h history) stillHeld(held []plan.HeldChange) (left []causedDifference) {
+func (h history) stillHeld(held []plan.HeldChange) (left []digests.Cause) {
 	places, exact := sets.New[string](), sets.New[string]()
 	for _, d := range (plan.Plan{Held: held}).Differences() {
-		place, wanted := differenceDigests(d)
+		place, wanted := digests.Of(d)
 		places.Insert(place)
 		exact.Insert(place + wanted)
 	}
@@ -167,18 +143,9 @@ func (h history) drifts(d plan.Difference, wanted string) bool {
 
 // heldDigest returns the digest of a held difference.
 func heldDigest(d plan.Difference) string {
-	place, wanted := differenceDigests(d)
+	place, wanted := digests.Of(d)
 	return place + wanted
 }
-
-// differenceDigests returns the digests of the place and of the wanted value of a difference.
-func differenceDigests(d plan.Difference) (place, wanted string) {
-	return applied.ShortDigest("place", d.Kind+"\n"+d.Object+"\n"+d.Field, differenceLength),
-		applied.ShortDigest("wanted", d.Wanted, differenceLength)
-}
-
-// differenceLength is the length of the digests of a difference in bytes: they are compared for one Service only.
-const differenceLength = 6
 
 // newHistory returns the history of a Service that is seen first.
 func newHistory(service *v1.Service, vocabulary intent.Vocabulary, now time.Time) history {

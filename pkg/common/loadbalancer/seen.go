@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"slices"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer/internal/digests"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -22,7 +23,7 @@ func (s seenOnly) has(d plan.Difference) bool {
 	if s.all {
 		return true
 	}
-	place, _ := differenceDigests(d)
+	place, _ := digests.Of(d)
 	return slices.Contains(s.places, place) || slices.Contains(s.places, everyPlace)
 }
 
@@ -38,7 +39,7 @@ func (h history) withSeen(held []plan.HeldChange, seen seenOnly) history {
 	var places []string
 	for _, change := range held {
 		for _, d := range change.Harmless() {
-			if place, _ := differenceDigests(d); seen.has(d) {
+			if place, _ := digests.Of(d); seen.has(d) {
 				places = append(places, place)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
@@ -105,7 +106,7 @@ func (d *differ) ensureBackend(ruleDeletion, after []plan.Ref) []plan.Ref {
 		return []plan.Ref{d.add(backendKind.Create(&want), creation, after...)}
 	}
 	existing := *have
-	want = keptOf(&backendKind, want, existing, d.want.Held)
+	want = kinds.Kept(&backendKind, want, existing, d.want.Held)
 	change, differ := backendKind.Update(&existing, &want)
 	if !differ {
 		return nil

@@ -36,7 +36,7 @@ func ensureCheck[T any, P api.Object[T]](d *differ, kind *rows.Kind[*T, *T], hav
 		return []plan.Ref{d.add(kind.Create(&want), checkCreation[T, P]{kind, want})}
 	}
 	existing := *have
-	want = keptOf(kind, want, existing, d.want.Held)
+	want = kinds.Kept(kind, want, existing, d.want.Held)
 	change, differ := kind.Update(&existing, &want)
 	if !differ {
 		return nil

@@ -7,7 +7,6 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/firewalls"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/kinds"
@@ -338,19 +337,14 @@ func keep(want model.Desired, have Observed, held []plan.Difference) model.Desir
 		want = keepRule(want, have, held)
 	}
 	if have.Pool != nil && !want.Internal {
-		kept := keptOf(&poolKind, want.Pool, *have.Pool, held)
+		kept := kinds.Kept(&poolKind, want.Pool, *have.Pool, held)
 		want.Pool.SessionAffinity, want.Pool.HealthChecks = kept.SessionAffinity, kept.HealthChecks
 	}
 	if have.Backend != nil && want.Internal && have.Backend.Name == want.Backend.Name {
-		want.Backend.Protocol = keptOf(&backendKind, want.Backend, *have.Backend, held).Protocol
+		want.Backend.Protocol = kinds.Kept(&backendKind, want.Backend, *have.Backend, held).Protocol
 	}
 	want.Held = held // The others are kept when they are compared.
 	return want
-}
-
-// keptOf returns a wanted object with the existing values of some differences.
-func keptOf[T, U any](kind *rows.Kind[*T, U], want, have T, held []plan.Difference) T {
-	return rows.Keep(kind, []T{want}, []T{have}, held)[0]
 }
 
 // keepDeleted removes the deletions that are held.
@@ -384,7 +378,7 @@ func keepRule(want model.Desired, have Observed, held []plan.Difference) model.D
 	}
 	d := differ{want: want, have: have}
 	existing := d.existingRule(*have.Rule)
-	want.Rule = keptOf(&ruleKind, want.Rule, existing, held)
+	want.Rule = kinds.Kept(&ruleKind, want.Rule, existing, held)
 	if isHeld(kinds.FieldAddress) {
 		want.Rule.IPAddress = ""
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/gce/api"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/firewalls"
+	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/gce/names"
 )
@@ -48,7 +49,7 @@ func (d *differ) ensureFirewall(kind *rows.Kind[*api.Firewall, *api.FirewallPatc
 		}
 		return []plan.Ref{d.add(change, firewallCreation{kind, want, d.command(firewalls.CreateCommand(want))}, after...)}
 	}
-	kept := keptOf(kind, want, have, d.want.Held)
+	kept := kinds.Kept(kind, want, have, d.want.Held)
 	if moved := d.have.Rule == nil || !slices.Equal(want.DestinationRanges, []string{d.have.Rule.IPAddress}); moved {
 		kept.DestinationRanges, kept.Description = want.DestinationRanges, want.Description
 	}

@@ -89,3 +89,8 @@ func showFlag(set bool) string {
 	}
 	return ""
 }
+
+// Kept returns a wanted object with the existing values of some differences.
+func Kept[T, U any](kind *rows.Kind[*T, U], want, have T, held []plan.Difference) T {
+	return rows.Keep(kind, []T{want}, []T{have}, held)[0]
+}
