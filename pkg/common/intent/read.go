@@ -29,10 +29,23 @@ type Vocabulary struct {
 	Advice map[string]string
 	// SCTP reports whether the cloud's load balancers forward SCTP.
 	SCTP bool
-	// NodePortsOptional reports whether other managers of the cloud accept Services with ports without a node port, so
-	// that such Services have load balancers.
-	NodePortsOptional bool
+	// NodePorts are what node ports are for the cloud's load balancers.
+	NodePorts NodePorts
 }
+
+// NodePorts are what node ports are for the load balancers of a cloud.
+type NodePorts int
+
+const (
+	// NodePortsNeeded: no traffic without them.
+	NodePortsNeeded NodePorts = iota
+	// NodePortsOptional: no traffic without them, but other managers of the cloud accept Services with ports that have
+	// none, so that such Services have load balancers.
+	NodePortsOptional
+	// NodePortsUnused: the load balancers leave the destination of packets as it is, so that nodes get them at the ports
+	// of the Service.
+	NodePortsUnused
+)
 
 // Reason classifies warnings; each becomes an Event reason of its own.
 type Reason string

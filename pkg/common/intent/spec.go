@@ -80,14 +80,14 @@ func (r *reader) checkProtocol(path string, protocol v1.Protocol) {
 // managers create such ports, it refuses only new load balancers. A port that has none yet comes from a manifest that
 // was not sent to the API server.
 func (r *reader) checkNodePort(path string, port int32) {
-	if port != 0 {
+	if port != 0 || r.vocabulary.NodePorts == NodePortsUnused {
 		return
 	}
 	if allocate := r.svc.Spec.AllocateLoadBalancerNodePorts; allocate != nil && !*allocate {
 		problem := Problem{Field: path, Fix: fmt.Sprintf("there is none and spec.allocateLoadBalancerNodePorts is false, "+
 			"but load balancers of the cloud %s reach pods through node ports: set spec.allocateLoadBalancerNodePorts to true, "+
 			"or write a node port", r.vocabulary.Provider)}
-		if r.vocabulary.NodePortsOptional {
+		if r.vocabulary.NodePorts == NodePortsOptional {
 			if len(r.out.AtCreation) < maxMessages { // one port would be enough to refuse the creation
 				r.out.AtCreation = append(r.out.AtCreation, problem)
 			}

@@ -62,12 +62,17 @@ func TestReadSpec(t *testing.T) {
 		},
 		{
 			name: "no node port on purpose where pools can be empty", edit: noNodePorts,
-			vocab: func(v *Vocabulary) { v.NodePortsOptional = true }, expect: func(s *Service) {
+			vocab: func(v *Vocabulary) { v.NodePorts = NodePortsOptional }, expect: func(s *Service) {
 				s.Ports[0].NodePort = 0
 				s.AtCreation = []Problem{{Field: "spec.ports[0].nodePort", Fix: "there is none and spec.allocateLoadBalancerNodePorts is " +
 					"false, but load balancers of the cloud fake reach pods through node ports: set " +
 					"spec.allocateLoadBalancerNodePorts to true, or write a node port"}}
 			},
+		},
+		{
+			name: "no node port on purpose where none is used", edit: noNodePorts,
+			vocab:  func(v *Vocabulary) { v.NodePorts = NodePortsUnused },
+			expect: func(s *Service) { s.Ports[0].NodePort = 0 },
 		},
 		{
 			name:   "a node port chosen although none is allocated",

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -398,4 +399,15 @@ func TestLastOfConcurrentDeletionsDeletesWhatWasShared(t *testing.T) {
 	}
 	r.remove(two)
 	r.verify(nil)
+}
+
+// Packets reach nodes at the ports of the Service, so that it needs no node ports.
+func TestServiceWithoutNodePorts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, config.Global{})
+	s := service("web", webUID, 80)
+	s.Spec.AllocateLoadBalancerNodePorts, s.Spec.Ports[0].NodePort = ptr.To(false), 0
+	if ip := r.ensure(s, node("r1-b", "node-1")); ip == "" {
+		t.Error("no address")
+	}
 }

@@ -16,7 +16,7 @@ func Keys() []string { return table(&Options{}).Keys() }
 // Vocabulary returns the annotations that the provider reads.
 func Vocabulary(provider string) intent.Vocabulary {
 	return intent.Vocabulary{Provider: provider, Portable: Portable(), Own: Keys(), OwnPrefixes: Prefixes(),
-		Advice: Advice(), NodePortsOptional: true}
+		Advice: Advice(), NodePorts: intent.NodePortsOptional}
 }
 
 // table returns the provider's own annotations, in the order in which Read reports problems. It

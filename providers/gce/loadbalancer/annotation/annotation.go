@@ -210,8 +210,7 @@ func Portable() []string {
 func Vocabulary(provider string) intent.Vocabulary {
 	return intent.Vocabulary{
 		Provider: provider, Portable: Portable(), Own: table(&Options{}).Keys(), OwnPrefixes: Prefixes(),
-		Written: []string{KeyBackendService, KeyTargetPool},
-		// Packets keep the address of the load balancer as their destination, so that node ports play no role.
-		NodePortsOptional: true,
+		Written:   []string{KeyBackendService, KeyTargetPool},
+		NodePorts: intent.NodePortsUnused,
 	}
 }

@@ -304,7 +304,8 @@ func Portable() []string {
 // Vocabulary returns the annotations that the provider reads.
 func Vocabulary(provider string) intent.Vocabulary {
 	return intent.Vocabulary{
-		Provider: provider, Portable: Portable(), Own: Keys(), OwnPrefixes: Prefixes(), SCTP: true, NodePortsOptional: true,
-		Written: []string{KeyLoadBalancerAddress, KeyMembers, KeyFailoverRefused},
+		Provider: provider, Portable: Portable(), Own: Keys(), OwnPrefixes: Prefixes(), SCTP: true,
+		NodePorts: intent.NodePortsOptional,
+		Written:   []string{KeyLoadBalancerAddress, KeyMembers, KeyFailoverRefused},
 	}
 }
