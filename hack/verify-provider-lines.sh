@@ -9,6 +9,7 @@ cloud=gce
 cloud_files=(
 	"cmd/ccm/providers_$cloud.go"
 	"cmd/ccm-lab/internal/lab/simulator_$cloud.go"
+	"cmd/ccm-lab/internal/compare/translation/$cloud.go"
 	"deploy/chart/presets/$cloud.yaml"
 	"hack/sim-clients-$cloud.sh"
 	"hack/update-$cloud-roles.sh"
@@ -20,6 +21,7 @@ shared=(
 	"cmd/ccm-lab/go.mod 4 both modules, as go mod tidy writes them"
 	"cmd/ccm-lab/internal/lab/simulators.go 2 the entry of the lab, and its import"
 	"cmd/ccm-lab/internal/compare/settings.go 4 the fields that show a setting, for ccm-lab compare"
+	"cmd/ccm-lab/internal/compare/translation/translation.go 3 the settings of the cloud's own manager, and their import"
 	"cmd/ccm-lab/e2e/frameworkccm/main.go 1 the import of the manager that ccm is compared with"
 	"deploy/chart/README.md.head 2 the row of the preset, and the link to the guide"
 	"deploy/chart/values.yaml 1 the names of the clouds"
@@ -28,6 +30,7 @@ shared=(
 # examples name the cloud where any other one would do.
 examples=(
 	cmd/internal/ccmapp/configcmd.go
+	cmd/ccm-lab/compare.go
 	cmd/ccm-lab/internal/compare/sample/sample.go
 	hack/verify-binary-size.sh
 )

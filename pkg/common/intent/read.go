@@ -37,13 +37,13 @@ type Vocabulary struct {
 type NodePorts int
 
 const (
-	// NodePortsNeeded: no traffic without them.
+	// NodePortsNeeded means that there is no traffic without them.
 	NodePortsNeeded NodePorts = iota
-	// NodePortsOptional: no traffic without them, but other managers of the cloud accept Services with ports that have
-	// none, so that such Services have load balancers.
+	// NodePortsOptional means the same, but other managers of the cloud accept Services with ports that have none, so
+	// that such Services have load balancers.
 	NodePortsOptional
-	// NodePortsUnused: the load balancers leave the destination of packets as it is, so that nodes get them at the ports
-	// of the Service.
+	// NodePortsUnused means that load balancers leave the destination of packets as it is, so that nodes get them at the
+	// ports of the Service.
 	NodePortsUnused
 )
 

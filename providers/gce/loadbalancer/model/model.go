@@ -38,8 +38,8 @@ func probeRanges() []string {
 }
 
 // Desired are the objects that should exist for one Service. The pool with its check is that of an external load
-// balancer; backend service, check and groups are those of an internal one. A new field is omitted from JSON while it is
-// zero: the status of Services has digests of it, which an upgrade must not change.
+// balancer; backend service, check and groups are those of an internal one. A new field is omitted from JSON while it
+// is zero: the status of Services has digests of it, which an upgrade must not change.
 type Desired struct {
 	// Internal is the scheme.
 	Internal bool

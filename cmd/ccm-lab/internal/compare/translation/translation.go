@@ -14,11 +14,8 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/aws"
-	awsannotation "github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/gce"
-	gceannotation "github.com/unified-ccm/unified-ccm/providers/gce/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
-	openstackannotation "github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere"
 	vsphereannotation "github.com/unified-ccm/unified-ccm/providers/vsphere/loadbalancer/annotation"
 )
@@ -79,78 +76,6 @@ func translations(provider, kind string) map[string]translation {
 		out[intent.KeyScheme] = as(vsphereannotation.KeyClass) // The lab has a class of this name.
 	}
 	return out
-}
-
-// awsTranslations are those of both generations.
-func awsTranslations() map[string]translation {
-	return map[string]translation{
-		intent.KeyScheme:                        constantly(awsannotation.KeyInternal, "true"),
-		intent.KeySubnets:                       as(awsannotation.KeySubnets),
-		intent.KeyTags:                          as(awsannotation.KeyTags),
-		intent.KeyTLSCertificate:                as(awsannotation.KeyCertificates),
-		intent.KeyTLSPorts:                      as(awsannotation.KeyTLSPorts),
-		intent.KeyHealthCheckProtocol:           as(awsannotation.KeyHealthCheckProtocol),
-		intent.KeyHealthCheckPort:               as(awsannotation.KeyHealthCheckPort),
-		intent.KeyHealthCheckPath:               as(awsannotation.KeyHealthCheckPath),
-		intent.KeyHealthCheckInterval:           inSeconds(awsannotation.KeyHealthCheckInterval),
-		intent.KeyHealthCheckTimeout:            inSeconds(awsannotation.KeyHealthCheckTimeout),
-		intent.KeyHealthCheckHealthyThreshold:   as(awsannotation.KeyHealthCheckHealthy),
-		intent.KeyHealthCheckUnhealthyThreshold: as(awsannotation.KeyHealthCheckUnhealthy),
-	}
-}
-
-func awsNetworkTranslations() map[string]translation {
-	return map[string]translation{
-		intent.KeyStaticAddresses: as(awsannotation.KeyAllocations),
-		// Only version 2, which is an attribute of target groups.
-		intent.KeyProxyProtocol: func(svc *v1.Service, version string) {
-			if version == "v2" {
-				annotate(svc, awsannotation.KeyGroupAttributes, "proxy_protocol_v2.enabled=true")
-			} else {
-				annotate(svc, awsannotation.KeyProxyProtocol, "*")
-			}
-		},
-	}
-}
-
-func awsClassicTranslations() map[string]translation {
-	return map[string]translation{
-		intent.KeyProxyProtocol:    constantly(awsannotation.KeyProxyProtocol, "*"),
-		intent.KeyForwardedHeaders: constantly(awsannotation.KeyBackendProtocol, "http"),
-		intent.KeyIdleTimeout:      inSeconds(awsannotation.KeyIdleTimeout),
-		intent.KeyConnectionDrainingTimeout: func(svc *v1.Service, value string) {
-			annotate(svc, awsannotation.KeyDraining, "true")
-			annotate(svc, awsannotation.KeyDrainTimeout, seconds(value))
-		},
-	}
-}
-
-func gceTranslations() map[string]translation {
-	return map[string]translation{
-		intent.KeyScheme:          constantly(gceannotation.KeyType, "Internal"),
-		intent.KeySubnets:         as(gceannotation.KeySubnet),
-		intent.KeyStaticAddresses: inSpec,
-	}
-}
-
-func openStackTranslations() map[string]translation {
-	return map[string]translation{
-		intent.KeyScheme:                        constantly(openstackannotation.KeyInternal, "true"),
-		intent.KeySubnets:                       as(openstackannotation.KeySubnetID),
-		intent.KeyTLSCertificate:                as(openstackannotation.KeyTLSContainer),
-		intent.KeyProxyProtocol:                 as(openstackannotation.KeyProxyProtocol),
-		intent.KeyAlgorithm:                     constantly(openstackannotation.KeyMethod, "LEAST_CONNECTIONS"),
-		intent.KeyForwardedHeaders:              constantly(openstackannotation.KeyXForwardedFor, "true"),
-		intent.KeyHealthCheckInterval:           inSeconds(openstackannotation.KeyMonitorDelay),
-		intent.KeyHealthCheckTimeout:            inSeconds(openstackannotation.KeyMonitorTimeout),
-		intent.KeyHealthCheckHealthyThreshold:   as(openstackannotation.KeyMonitorRetries),
-		intent.KeyHealthCheckUnhealthyThreshold: as(openstackannotation.KeyMonitorDown),
-		intent.KeyStaticAddresses:               inSpec,
-		intent.KeyIdleTimeout: func(svc *v1.Service, value string) {
-			annotate(svc, openstackannotation.KeyClientTimeout, seconds(value)+"000")
-			annotate(svc, openstackannotation.KeyMemberTimeout, seconds(value)+"000")
-		},
-	}
 }
 
 func annotate(svc *v1.Service, key, value string) {
