@@ -33,8 +33,8 @@ func (s seenOnly) isEmpty() bool { return !s.all && len(s.places) == 0 }
 // everyPlace stands for all places, if there are too many to be stored.
 const everyPlace = "*"
 
-// withSeen returns the history with those differences of held changes that disrupt nothing and were only seen. Others are
-// held because they wait for a held change, or are part of one.
+// withSeen returns the history with those differences of held changes that disrupt nothing and were only seen. Others
+// are held because they wait for a held change, or are part of one.
 func (h history) withSeen(held []plan.HeldChange, seen seenOnly) history {
 	var places []string
 	for _, change := range held {

@@ -73,7 +73,8 @@ func Compare[S, D, O any](t *testing.T, cloud Cloud[S, D, O], o Options[S]) {
 }
 
 // recordOf returns the record of a Service.
-func recordOf[S, D, O any](cloud Cloud[S, D, O], o Options[S], svc *v1.Service, nodes []*v1.Node) (applied.Record, error) {
+func recordOf[S, D, O any](cloud Cloud[S, D, O], o Options[S], svc *v1.Service,
+	nodes []*v1.Node) (applied.Record, error) {
 	in, _, err := intent.Read(svc, o.Vocabulary)
 	if err != nil {
 		return applied.Record{}, err
@@ -100,7 +101,9 @@ func (o Options[S]) services() map[string]*v1.Service {
 			s.SessionAffinity = v1.ServiceAffinityClientIP
 			s.SessionAffinityConfig = &v1.SessionAffinityConfig{ClientIP: &v1.ClientIPConfig{TimeoutSeconds: ptr.To[int32](600)}}
 		},
-		"source ranges": func(s *v1.ServiceSpec) { s.LoadBalancerSourceRanges = []string{"203.0.113.0/24", "198.51.100.0/24"} },
+		"source ranges": func(s *v1.ServiceSpec) {
+			s.LoadBalancerSourceRanges = []string{"203.0.113.0/24", "198.51.100.0/24"}
+		},
 		"IPv6": func(s *v1.ServiceSpec) {
 			s.IPFamilies, s.IPFamilyPolicy = []v1.IPFamily{v1.IPv6Protocol}, ptr.To(v1.IPFamilyPolicySingleStack)
 		},
