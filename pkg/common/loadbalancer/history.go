@@ -99,20 +99,24 @@ func (h history) withCaused(causes []plan.Cause, before []digests.Cause) history
 	return h
 }
 
-// stillHeld returns the causes of differences that are held.
-func (h history) stillHeld(held []plan.HeldChange) (left []digests.Cause) {
-	places, exact := sets.New[string](), sets.New[string]()
-	for _, d := range (plan.Plan{Held: held}).Differences() {
-		place, wanted := digests.Of(d)
-		places.Insert(place)
-		exact.Insert(place + wanted)
+// left returns the causes of differences that are held or that hide behind those, once changes are applied. What was
+// started may be finished with any value, so that its cause ends as soon as it is not held.
+func (h history) left(applied []plan.Change, held []plan.HeldChange) (left []digests.Cause) {
+	if len(held) == 0 {
+		return nil
 	}
-	for _, c := range h.Caused {
-		if c.Started && places.Has(c.Place) || exact.Has(c.Place+c.Wanted) {
-			left = append(left, c)
+	places := func(p plan.Plan) sets.Set[string] {
+		all := sets.New[string]()
+		for _, d := range p.Differences() {
+			place, _ := digests.Of(d)
+			all.Insert(place)
 		}
+		return all
 	}
-	return left
+	done, kept := places(plan.Plan{Changes: applied}), places(plan.Plan{Held: held})
+	return slices.DeleteFunc(slices.Clone(h.Caused), func(c digests.Cause) bool {
+		return !kept.Has(c.Place) && (c.Started || done.Has(c.Place))
+	})
 }
 
 // maxHeld is the maximum number of held differences in a history. With more, nothing else counts as drift.
@@ -336,7 +340,7 @@ func (c *Controller) endPlan(ctx context.Context, t target, have any, p plan.Pla
 	h := c.withApplied(t, have, p, held, before).withSeen(held, c.seenOnly(t, have))
 	h.applying, h.Unfinished = false, false
 	h.Unproven = before.Unproven && len(held) > 0
-	h.Caused = before.stillHeld(held)
+	h.Caused = before.left(p.Changes, held)
 	if h.Approved {
 		h.Approvals, h.Approved = h.Approvals+1, false
 	}
