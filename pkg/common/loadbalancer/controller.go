@@ -244,13 +244,8 @@ func (c *Controller) EnsureLoadBalancerDeleted(ctx context.Context, clusterName 
 		return err
 	}
 	c.recordPlanWarnings(service, p)
-	if !p.Empty() {
-		if err := c.apply(ctx, service, p); err != nil {
-			return err
-		}
-		if _, _, err := c.verifyApplied(ctx, t); err != nil {
-			return err
-		}
+	if err := c.remove(ctx, t, service, p); err != nil {
+		return err
 	}
 	if err := c.dropFinalizers(ctx, service, nil); err != nil {
 		return err

@@ -182,6 +182,40 @@ func TestEnsureReportsChangeWithoutEffect(t *testing.T) {
 	}
 }
 
+func TestDeletionIncludesWhatBecomesUnused(t *testing.T) {
+	f := newFixture(t)
+	f.mustEnsure(t, web(), node("a"))
+	f.cloud.doing = func(_ context.Context, r plan.Ref) error {
+		if r == ref("load balancer", "lb-web") { // Another Service, deleted at the same time, leaves an address.
+			f.cloud.have[ref("address", "lb-web/shared")] = ""
+		}
+		return nil
+	}
+	if err := f.EnsureLoadBalancerDeleted(t.Context(), "prod", web()); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.cloud.have) > 0 {
+		t.Errorf("remaining: %v", f.cloud.have)
+	}
+}
+
+func TestDeletionReportsChangeWithoutEffect(t *testing.T) {
+	f := newFixture(t)
+	f.mustEnsure(t, web(), node("a"))
+	f.cloud.fault = func(_ int, done bool) error {
+		if done {
+			f.cloud.have[ref("address", "lb-web")] = ""
+		}
+		return nil
+	}
+	err := f.EnsureLoadBalancerDeleted(t.Context(), "prod", web())
+	want := "load balancer lb-web still differs from the desired state after all changes; remaining: " +
+		"delete address lb-web"
+	if err == nil || err.Error() != want {
+		t.Errorf("error\n got %v\nwant %s", err, want)
+	}
+}
+
 func TestUpdateChangesMembersOnly(t *testing.T) {
 	f := newFixture(t)
 	f.mustEnsure(t, web(), node("a"))

@@ -246,13 +246,39 @@ func finishDiff(t target, p plan.Plan) (plan.Plan, error) {
 func (c *Controller) verifyApplied(ctx context.Context, t target) (any, []plan.HeldChange, error) {
 	have, remaining, err := c.compare(ctx, t)
 	if err == nil && !remaining.Empty() {
-		err = fmt.Errorf("load balancer %s still differs from the desired state after all changes; remaining: %s",
-			c.cloud.Name(t.key), plan.Summary(remaining))
+		err = c.unfinished(t, remaining)
 	}
 	if err == nil && t.service != nil {
 		c.recordPlanWarnings(t.service, remaining) // A change may have been denied.
 	}
 	return have, remaining.Held, err
+}
+
+func (c *Controller) unfinished(t target, remaining plan.Plan) error {
+	return fmt.Errorf("load balancer %s still differs from the desired state after all changes; remaining: %s",
+		c.cloud.Name(t.key), plan.Summary(remaining))
+}
+
+// remove applies the plan of a removal, and those that follow from it: what several Services share becomes unused when
+// the last of them are deleted side by side. A change that remains after it was applied is an error.
+func (c *Controller) remove(ctx context.Context, t target, service *v1.Service, p plan.Plan) error {
+	applied := map[plan.Ref]bool{}
+	for !p.Empty() {
+		for _, change := range p.Changes {
+			if applied[change.Ref] {
+				return c.unfinished(t, p)
+			}
+			applied[change.Ref] = true
+		}
+		err := c.apply(ctx, service, p)
+		if err != nil {
+			return err
+		}
+		if _, p, err = c.compare(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // applyPlan applies a plan with the causes of its disruptive differences, and returns the existing objects after it.
