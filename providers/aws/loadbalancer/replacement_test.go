@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -112,6 +113,33 @@ func TestListenerComesBackIfItsSuccessorIsRefusedLater(t *testing.T) {
 		r.ensure(service(udp))
 		r.steady(service(udp))
 	})
+}
+
+// TestLostReplyIsNotUnfinished replaces a listener, and loses all replies of AWS. Later somebody deletes the new one: it
+// replaces nothing.
+func TestLostReplyIsNotUnfinished(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	r.ensure(service(tcp53))
+	r.sim.Front().SetFaults(kit.Fault{Kind: kit.FaultLostReply, Operation: "CreateListener", Times: kit.Always})
+	if r.try(service(udp)) == nil || r.protocol() != "UDP" {
+		t.Fatal("no reply is lost")
+	}
+	r.sim.Front().SetFaults()
+	r.ensure(service(udp))
+	arn := r.listeners()[53].ListenerArn
+	if _, err := r.elbv2.DeleteListener(t.Context(), &elbv2.DeleteListenerInput{ListenerArn: arn}); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Step(time.Hour)
+	drift, _, err := r.manager.AuditLoadBalancer(t.Context(), clusterName,
+		func() (*v1.Service, []*v1.Node) { return service(udp), r.nodes })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.IndexFunc(drift.Changes, func(c plan.Change) bool { return c.Action == plan.Delete }); i >= 0 {
+		t.Errorf("drift: %v %v", drift.Changes[i].Ref, drift.Changes[i].Fields)
+	}
+	r.steady(service(udp))
 }
 
 // TestMoveWaitsAfterAnInterruption ends a plan while a new target group becomes healthy. The next process moves the

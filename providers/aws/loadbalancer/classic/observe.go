@@ -26,9 +26,15 @@ func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, want *Desired, fr
 }
 
 // withRemoved returns listeners with those that were deleted for others that do not exist yet: the plan is still that
-// these are replaced, with the same cause.
+// these are replaced, with the same cause. Nothing is unfinished at the ports of those that exist, also if the reply to
+// their creation was lost.
 func (c *Cloud) withRemoved(name string, have, want []Listener) []Listener {
 	have = slices.Clone(have)
+	for _, w := range want {
+		if slices.ContainsFunc(have, w.sameImmutableFields) {
+			c.store.unfinished.Made(name, w.place())
+		}
+	}
 	for _, r := range c.store.unfinished.Removed(name, api.Convert(want, Listener.place)...) {
 		if !hasPort(have, r.listener.Port) {
 			r.listener.Removed = true

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/refusal"
 )
 
@@ -287,5 +289,26 @@ func TestSubnetIsReplacedBesideARefusedOne(t *testing.T) {
 	r.ensure(edited)
 	if have := r.balancer().Subnets; !slices.Contains(have, full) || len(have) != 3 {
 		t.Errorf("subnets %v, want %s", have, full)
+	}
+}
+
+// TestLostReplyIsNotUnfinished replaces a listener, and loses all replies of AWS. Later somebody deletes the new one: it
+// replaces nothing, so that it is made again without an approval.
+func TestLostReplyIsNotUnfinished(t *testing.T) {
+	r, _ := newRefusingRig(t)
+	r.ensure(service())
+	edited := service(annotate("ssl-cert", certificate))
+	r.setFault(kit.Fault{Kind: kit.FaultLostReply, Operation: "CreateLoadBalancerListeners", Times: kit.Always})
+	r.ensureError(edited)
+	r.sim.Front().SetFaults()
+	r.ensure(edited)
+	if _, err := r.elb.DeleteLoadBalancerListeners(t.Context(), &elb.DeleteLoadBalancerListenersInput{
+		LoadBalancerName: r.balancer().LoadBalancerName, LoadBalancerPorts: []int32{80}}); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Step(time.Hour)
+	r.ensure(edited)
+	if got, want := r.open(), []string{"SSL:80→30080", "SSL:443→30443"}; !slices.Equal(got, want) {
+		t.Errorf("listeners %v, want %v", got, want)
 	}
 }

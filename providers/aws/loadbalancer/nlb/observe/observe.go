@@ -51,10 +51,15 @@ func (s *Store) readFull(ctx context.Context, key lbcommon.Key, want *model.Desi
 }
 
 // withRemoved returns listeners with those that were deleted for others that do not exist yet: the plan is still that
-// these are replaced, with the same cause.
+// these are replaced, with the same cause. Nothing is unfinished at the ports of those that exist, also if the reply to
+// their creation was lost.
 func (s *Store) withRemoved(key lbcommon.Key, have []model.Listener, want model.Desired) []model.Listener {
 	for _, w := range want.Listeners {
-		if slices.ContainsFunc(have, func(l model.Listener) bool { return l.Port == w.Port }) {
+		i := slices.IndexFunc(have, func(l model.Listener) bool { return l.Port == w.Port })
+		if i >= 0 {
+			if have[i].Protocol == w.Protocol {
+				s.unfinished.Made(string(key.UID), w.Place())
+			}
 			continue
 		}
 		for _, l := range s.unfinished.Removed(string(key.UID), w.Place()) {
