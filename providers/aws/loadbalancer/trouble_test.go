@@ -3,6 +3,8 @@ package loadbalancer
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -238,6 +240,47 @@ func TestAddressesMatchSubnetsByPosition(t *testing.T) {
 	r.wantEvent(annotation.KeyAllocations)
 	r.remove(svc([]int{1}, []int{3}))
 	r.sameAs(t, before)
+}
+
+// TestAnotherSubnetOfAZoneHoldsNothingElse lists another subnet of a zone, which AWS refuses, and adds a port. The subnet
+// is replaced once the zone was left out.
+func TestAnotherSubnetOfAZoneHoldsNothingElse(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	subnets := r.sim.Subnets(false)
+	other, err := r.sim.AddSubnet("us-west-2a", netip.MustParsePrefix("10.0.49.0/24"), true, map[string]string{"Name": "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := func(ids ...string) func(*v1.Service) { return annotate(annotation.KeySubnets, strings.Join(ids, ",")) }
+	check := func(ids ...string) {
+		t.Helper()
+		var have []string
+		for _, z := range r.balancer(webName).AvailabilityZones {
+			have = append(have, *z.SubnetId)
+		}
+		slices.Sort(have)
+		if want := slices.Sorted(slices.Values(ids)); !slices.Equal(have, want) {
+			t.Errorf("subnets %v, want %v", have, want)
+		}
+	}
+	port := func(s *v1.Service) {
+		s.Spec.Ports = append(s.Spec.Ports, v1.ServicePort{Name: "x", Protocol: v1.ProtocolTCP, Port: 8080, NodePort: 31808})
+	}
+	r.ensure(service(lists(subnets[0])))
+	r.ensure(service(lists(other)))
+	check(subnets[0])
+	r.ensure(service(lists(other, subnets[1]), port))
+	check(subnets[0], subnets[1])
+	if _, open := r.listeners()[8080]; !open {
+		t.Error("the new port is closed")
+	}
+	r.wantEvent("list only subnets of other zones for some minutes, then " + other + " as well")
+	r.steady(service(lists(other, subnets[1]), port))
+	r.ensure(service(lists(subnets[1]), port))
+	check(subnets[1])
+	r.ensure(service(lists(other, subnets[1]), port))
+	check(other, subnets[1])
+	r.steady(service(lists(other, subnets[1]), port))
 }
 
 func pick(items []string, at []int) string {

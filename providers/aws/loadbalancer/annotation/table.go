@@ -76,8 +76,9 @@ func placementTable(o *Options) intent.Table {
 		{
 			Key: KeySubnets, Type: "list of subnet IDs or Name tags", Default: "one subnet in each zone",
 			Example: "subnet-0a1b2c3d,public-b",
-			Doc: "The subnets of the load balancer, one in each zone. Changes apply in place. Addresses are matched with them " +
-				"in the order written.",
+			Doc: "The subnets of the load balancer, one in each zone. Changes apply in place, except that a network load " +
+				"balancer keeps its subnet of a zone until the zone is left out for some minutes. Addresses are matched with " +
+				"subnets in the order written.",
 			Set: intent.Store(&o.Subnets, parseList),
 		},
 		{

@@ -163,7 +163,7 @@ func TestDiffWarnsAboutFailedLoadBalancer(t *testing.T) {
 func TestAddressOfKeptZoneIsNotMoved(t *testing.T) {
 	want := wanted(addresses("eip-3", "eip-1"), func(d *model.Desired) {
 		d.Zones[0].Subnet = "subnet-c"
-		d.ZoneOf = map[string]string{"subnet-a": "zone-1", "subnet-c": "zone-1", "subnet-b": "zone-2"}
+		d.ZoneOf = map[string]string{"subnet-a": "zone-1", "subnet-b": "zone-2", "subnet-c": "zone-3"}
 	})
 	have := existing(placed("eip-1", "eip-2"))
 	for name, tc := range map[string]struct {
@@ -171,8 +171,9 @@ func TestAddressOfKeptZoneIsNotMoved(t *testing.T) {
 		plan []string
 	}{
 		"nothing is kept": {nil, []string{"update load balancer " + webName +
-			" subnets zone-1:subnet-a eip-1>subnet-c eip-3 subnets zone-2:subnet-b eip-2>subnet-b eip-1"}},
-		"one zone is kept": {[]plan.Difference{{Kind: kindBalancer, Object: webName, Field: "subnets zone-1"}}, nil},
+			" subnets zone-1:subnet-a eip-1> subnets zone-2:subnet-b eip-2>subnet-b eip-1 subnets zone-3:>subnet-c eip-3"}},
+		"one zone is kept": {[]plan.Difference{{Kind: kindBalancer, Object: webName, Field: "subnets zone-1"}},
+			[]string{"update load balancer " + webName + " subnets zone-3:>subnet-c eip-3"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kept := Keep(*want, have, tc.kept)

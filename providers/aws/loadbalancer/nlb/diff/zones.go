@@ -2,11 +2,13 @@ package diff
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
@@ -57,7 +59,8 @@ func (d *differ) zoneOf(z model.Zone) string { return cmp.Or(d.want.ZoneOf[z.Sub
 // keepZones replaces the desired subnets and addresses of zones that stay as they are. An address that stays in one
 // zone is not moved to another: that zone stays as well. So do all zones if none would be left.
 func (d *differ) keepZones(have, want []model.Zone) []model.Zone {
-	existing, desired, kept := d.byZone(have), d.byZone(want), map[string]bool{}
+	existing, desired := d.byZone(have), d.byZone(want)
+	kept := d.impossibleZones(existing, desired)
 	for _, difference := range d.want.Kept {
 		if zone, ok := strings.CutPrefix(difference.Field, fieldSubnets+" "); ok && difference.Kind == kindBalancer {
 			kept[zone] = true
@@ -86,6 +89,23 @@ func (d *differ) keepZones(have, want []model.Zone) []model.Zone {
 	}
 	sorting.Func(zones, func(a, b model.Zone) int { return strings.Compare(a.Subnet, b.Subnet) })
 	return zones
+}
+
+// impossibleZones returns the zones with another desired subnet than the existing one: AWS refuses to replace it, and no
+// other change would be made after that.
+func (d *differ) impossibleZones(existing, desired map[string]model.Zone) map[string]bool {
+	impossible := map[string]bool{}
+	for _, zone := range slices.Sorted(maps.Keys(desired)) {
+		have, exists := existing[zone]
+		want := desired[zone]
+		if !exists || have.Subnet == want.Subnet {
+			continue
+		}
+		impossible[zone] = true
+		d.warnf("%s: load balancer %s keeps %s in %s, because AWS accepts no second subnet of a zone: list only subnets of "+
+			"other zones for some minutes, then %s as well", annotation.KeySubnets, d.name(), have.Subnet, zone, want.Subnet)
+	}
+	return impossible
 }
 
 // keepDualStack keeps IPv6 on a load balancer that has it, if only UDP ports of the Service prevent it on a new
