@@ -106,12 +106,12 @@ func (d *differ) previousNodePort(have Balancer, port int32) int32 {
 	return port
 }
 
-// diffListenerPolicies plans the TLS policy of an encrypted listener. One that replaces another has the policy of that
-// one, if it stays.
+// diffListenerPolicies plans the TLS policy of an encrypted listener. One that replaces another, or is made again, has
+// the policy of that one, if it stays.
 func (d *differ) diffListenerPolicies(have Balancer, want Listener,
 	ensurePolicy func(name, kind, attribute, value string) []plan.Ref) {
 	previous := have.encrypted(want)
-	isReplaced := !previous.sameImmutableFields(want)
+	isReplaced := previous.Removed || !previous.sameImmutableFields(want)
 	tlsPolicies := slices.DeleteFunc(slices.Clone(previous.Policies),
 		func(p string) bool { return slices.Contains(have.Sticky, p) })
 	if d.want.keeps(kindListenerPolicy, strconv.Itoa(int(want.Port)), fieldPolicies) {

@@ -3,6 +3,7 @@ package classic
 import (
 	"context"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -310,5 +311,24 @@ func TestLostReplyIsNotUnfinished(t *testing.T) {
 	r.ensure(edited)
 	if got, want := r.open(), []string{"SSL:80→30080", "SSL:443→30443"}; !slices.Equal(got, want) {
 		t.Errorf("listeners %v, want %v", got, want)
+	}
+}
+
+// TestRevertedListenerHasItsPolicy replaces a listener with a TLS policy while AWS is busy, and reverts that. Without the
+// policy, the listener would accept older versions of TLS until the next sync.
+func TestRevertedListenerHasItsPolicy(t *testing.T) {
+	r, f := newRefusingRig(t)
+	tls := service(annotate("ssl-cert", certificate, "ssl-negotiation-policy", "ELBSecurityPolicy-TLS-1-2-2017-01"))
+	r.ensure(tls)
+	want := r.listeners()
+	f.listeners = func([]elbtypes.Listener) string { return "Throttling" }
+	r.ensureError(service())
+	if got := r.open(); len(got) > 0 {
+		t.Fatalf("listeners %v although AWS is busy", got)
+	}
+	f.listeners = nil
+	r.ensure(tls)
+	if got := r.listeners(); !reflect.DeepEqual(got, want) {
+		t.Errorf("listeners %+v, want %+v", got, want)
 	}
 }
