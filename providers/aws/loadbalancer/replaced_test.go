@@ -94,7 +94,7 @@ func TestListenerComesBackIfItsSuccessorIsRefused(t *testing.T) {
 			[]kit.Fault{{Kind: kit.FaultThrottle, Operation: "CreateListener", Times: kit.Always}}, 4, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRig(t, sim.Options{Certificates: []string{certificateA, certificateB}})
+			r := newRig(t, sim.Options{Certificates: []string{certificateA, certificateB}, FixedProtocols: true})
 			r.ensure(service(tt.before...))
 			port := func() []string {
 				return slices.DeleteFunc(r.shown(), func(fact string) bool { return !strings.HasPrefix(fact, "port 53: ") })

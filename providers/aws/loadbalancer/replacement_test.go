@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -10,8 +11,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
@@ -33,10 +36,74 @@ func (r *rig) try(svc *v1.Service) error {
 	return err
 }
 
+// TestProtocolChangesInPlace changes the protocol of a listener. Its port is never closed, and nothing changes if AWS
+// refuses the next one.
+func TestProtocolChangesInPlace(t *testing.T) {
+	tls := func(certificate string) func(*v1.Service) {
+		return annotate(annotation.KeyCertificates, certificate, annotation.KeyTLSPolicy, "ELBSecurityPolicy-TLS-1-2-2017-01")
+	}
+	both53 := func(s *v1.Service) {
+		both(s)
+		s.Spec.Ports = s.Spec.Ports[:2]
+	}
+	tagged := annotate(annotation.KeyTags, "team=web")
+	idle := annotate(intent.KeyIdleTimeout, "500s")
+	for _, tt := range []struct {
+		name     string
+		from, to *v1.Service
+	}{
+		{"TCP to UDP", service(tcp53, idle), service(udp, tagged)},
+		{"UDP to TCP", service(udp, tagged), service(tcp53, idle)},
+		{"TCP to both", service(tcp53), service(both53)},
+		{"both to TCP", service(both53), service(tcp53)},
+		{"TLS to UDP", service(tcp53, tls(certificateA+","+certificateB)), service(udp)},
+		{"UDP to TLS", service(udp), service(tcp53, tls(certificateA+","+certificateB))},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, sim.Options{Certificates: []string{certificateA, certificateB}})
+			r.ensure(tt.from)
+			before := r.protocol()
+			for _, kind := range []kit.FaultKind{kit.FaultDenied, kit.FaultThrottle, kit.FaultError} {
+				r.sim.Front().SetFaults(kit.Fault{Kind: kind, Operation: "ModifyListener"})
+				if r.try(tt.to) == nil || r.protocol() != before {
+					t.Errorf("the listener is %q after %s, want %q", r.protocol(), kind, before)
+				}
+			}
+			r.sim.Front().SetFaults()
+			arn := *r.listeners()[53].ListenerArn
+			r.ensure(tt.to)
+			if l := r.listeners()[53]; *l.ListenerArn != arn || string(l.Protocol) == before {
+				t.Errorf("listener %s %s", *l.ListenerArn, l.Protocol)
+			}
+			r.steady(tt.to)
+			want := newRig(t, sim.Options{Certificates: []string{certificateA, certificateB}})
+			want.ensure(tt.to)
+			if got, want := r.shown(), want.shown(); !slices.Equal(got, want) {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
+	}
+	t.Run("a certificate that AWS does not have", func(t *testing.T) {
+		r := newRig(t, sim.Options{Certificates: []string{certificateA}})
+		r.ensure(service(udp))
+		r.log().Reset()
+		if r.try(service(tcp53, tls(certificateB))) == nil || r.protocol() != "UDP" {
+			t.Errorf("the listener is %q, want UDP", r.protocol())
+		}
+		for _, call := range r.log().Mutations() {
+			if call.Operation.Name == "DeleteListener" {
+				t.Error("the port is closed")
+			}
+		}
+		r.ensure(service(tcp53, tls(certificateA)))
+		r.steady(service(tcp53, tls(certificateA)))
+	})
+}
+
 // TestPlanThatEndsLeavesNoPortClosed ends a plan, as the end of a process or another change that fails does, while the
 // deletion of a listener that another one replaces is in flight.
 func TestPlanThatEndsLeavesNoPortClosed(t *testing.T) {
-	r := newRig(t, sim.Options{})
+	r := newRig(t, sim.Options{FixedProtocols: true})
 	r.ensure(service(tcp53))
 	stop, cancel := context.WithCancel(t.Context())
 	r.sim.Front().AfterMutations(func() {
@@ -63,7 +130,7 @@ func TestListenerComesBackIfItsSuccessorIsRefusedLater(t *testing.T) {
 		return kit.Fault{Kind: kind, Operation: "CreateListener", Times: times}
 	}
 	busy := func(t *testing.T) *rig {
-		r := newRig(t, sim.Options{})
+		r := newRig(t, sim.Options{FixedProtocols: true})
 		r.ensure(service(tcp53))
 		r.sim.Front().SetFaults(create(kit.FaultThrottle, kit.Always))
 		if r.try(service(udp)) == nil || r.protocol() != "" {
@@ -118,7 +185,7 @@ func TestListenerComesBackIfItsSuccessorIsRefusedLater(t *testing.T) {
 // TestLostReplyIsNotUnfinished replaces a listener, and loses all replies of AWS. Later somebody deletes the new one: it
 // replaces nothing.
 func TestLostReplyIsNotUnfinished(t *testing.T) {
-	r := newRig(t, sim.Options{})
+	r := newRig(t, sim.Options{FixedProtocols: true})
 	r.ensure(service(tcp53))
 	r.sim.Front().SetFaults(kit.Fault{Kind: kit.FaultLostReply, Operation: "CreateListener", Times: kit.Always})
 	if r.try(service(udp)) == nil || r.protocol() != "UDP" {
@@ -202,10 +269,12 @@ func (r *rig) healthOf(group string) types.TargetHealthStateEnum {
 // TestReplacementFaultsAtEveryCall lets every call go wrong while a listener is replaced. The port is served in the end,
 // and nothing else is left to do.
 func TestReplacementFaultsAtEveryCall(t *testing.T) {
-	for _, kind := range []kit.FaultKind{kit.FaultError, kit.FaultThrottle, kit.FaultDenied, kit.FaultLostReply, kit.FaultKillAfter} {
-		t.Run(string(kind), func(t *testing.T) {
+	kinds := []kit.FaultKind{kit.FaultError, kit.FaultThrottle, kit.FaultDenied, kit.FaultLostReply, kit.FaultKillAfter}
+	for i, kind := range append(kinds, kinds...) {
+		fixed := i < len(kinds)
+		t.Run(fmt.Sprintf("%s, in place %t", kind, !fixed), func(t *testing.T) {
 			for call := 1; ; call++ {
-				r := newRig(t, sim.Options{})
+				r := newRig(t, sim.Options{FixedProtocols: fixed})
 				r.ensure(service(tcp53))
 				front := r.sim.Front()
 				front.OnKill(func() { r.killed.Store(true) })

@@ -45,6 +45,10 @@ type Options struct {
 	// Certificates are the ARNs of all certificates that exist; without any, every well-formed ARN does.
 	Certificates []string
 
+	// FixedProtocols lets ModifyListener refuse to change listeners to and from UDP on all load balancers: AWS documents
+	// that only for dual-stack ones.
+	FixedProtocols bool
+
 	// BootTime is how long a launched instance is pending.
 	BootTime time.Duration
 	// TerminatedTime is how long terminated instances stay visible; an hour by default, negative means not at

@@ -336,12 +336,27 @@ func (t *Tx) modifyListener(l *listener, in listenerInput) (out listenersOutput,
 		return out, core.Refuse("DuplicateListener", "A listener already exists on this port for this load balancer '%s'",
 			l.balancer)
 	}
+	if err := t.checkProtocolChange(l, in.Protocol); err != nil {
+		return out, err
+	}
 	if err := t.configure(l, in); err != nil {
 		return out, err
 	}
 	t.markInUse(l)
 	out.Listeners.Member = []listenerView{t.viewListener(l)}
 	return out, nil
+}
+
+// checkProtocolChange rejects another protocol of a listener that AWS does not change in place. The parameter Protocol of
+// ModifyListener in the API reference has this rule for dual-stack load balancers.
+func (t *Tx) checkProtocolChange(l *listener, protocol string) error {
+	datagrams := func(p string) bool { return p == "UDP" || p == "TCP_UDP" }
+	fixed := t.Options.FixedProtocols && datagrams(l.protocol) ||
+		datagrams(protocol) && (t.Options.FixedProtocols || t.balancers[l.balancer].addressType == addressTypeDualStack)
+	if fixed && protocol != "" && protocol != l.protocol {
+		return refuseConfiguration("The protocol of the listener cannot be changed from '%s' to '%s'", l.protocol, protocol)
+	}
+	return nil
 }
 
 func (t *Tx) deleteListener(l *listener, _ struct{ listenerRef }) (core.Nothing, error) {

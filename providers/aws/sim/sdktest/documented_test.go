@@ -65,6 +65,17 @@ func TestUDPListenerOfDualStackLoadBalancer(t *testing.T) {
 	}
 }
 
+// The page "ModifyListener" of the API reference: the protocol of a listener cannot change to UDP or TCP_UDP on a
+// dual-stack load balancer.
+func TestProtocolOfDualStackListenerStays(t *testing.T) {
+	n := newDualStack(t, sim.Options{}, types.EnablePrefixForIpv6SourceNatEnumOn, types.TargetGroupIpAddressTypeEnumIpv6,
+		types.ProtocolEnumTcpUdp)
+	l := must(n.elbv2.CreateListener(t.Context(), n.listener(n.arn, n.group, types.ProtocolEnumTcp, 53)))(t).Listeners[0]
+	_, err := n.elbv2.ModifyListener(t.Context(), &elbv2.ModifyListenerInput{ListenerArn: l.ListenerArn,
+		Protocol: types.ProtocolEnumTcpUdp})
+	wantCode(t, err, "InvalidConfigurationRequest", 400)
+}
+
 // The page "Create a target group for your Network Load Balancer" in the user guide: an IPv6 target group requires a
 // dualstack load balancer, the listeners of a target group belong to one load balancer, and all targets have the IP
 // address type of the group.

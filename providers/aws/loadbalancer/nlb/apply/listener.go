@@ -16,10 +16,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/observe"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/refusal"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 )
 
 // codeDuplicateListener is the error for a port that has another listener.
 const codeDuplicateListener = "DuplicateListener"
+
+// codesOfTLS are the errors about TLS settings that no listener can have.
+var codesOfTLS = []string{"CertificateNotFound", "UnsupportedCertificate", "SSLPolicyNotFound"}
 
 // CreateListener creates a listener that forwards to a target group, and returns its ARN. Load balancer and target
 // group are ARNs. If AWS refuses the listener, the port gets the one before, if that was deleted for it.
@@ -29,15 +33,19 @@ func (w Writer) CreateListener(ctx context.Context, balancer, group string, want
 	return arn, w.finishListener(ctx, balancer, want, err)
 }
 
-// ReplaceListener deletes a listener and creates another one on its port, as CreateListener does. It is one step,
-// because a plan ends between steps if another change fails or the process ends: the port would stay closed, and nobody
-// would know what was there. It fails before it closes a port whose next listener AWS refused before.
+// ReplaceListener gives a listener another protocol, in place if AWS does that. Otherwise it deletes it and creates
+// another one on its port, as CreateListener does. It is one step, because a plan ends between steps if another change
+// fails or the process ends: the port would stay closed, and nobody would know what was there. It fails before it closes
+// a port whose next listener AWS refused before.
 func (w Writer) ReplaceListener(ctx context.Context, balancer, group string, before model.Listener,
 	want model.DesiredListener, tags map[string]string) (arn string, err error) {
 	unfinished := w.store.Unfinished()
 	if !before.Removed { // else the port is closed
 		if err := unfinished.Of(string(w.Key.UID), want.Place(), want.Text()); err != nil {
 			return "", err
+		}
+		if err := w.changeProtocol(ctx, balancer, group, before, want, tags); !isImpossible(err) {
+			return before.ARN, err
 		}
 		unfinished.Remove(string(w.Key.UID), want.Place(), before)
 		if err := w.DeleteListener(ctx, balancer, before.ARN); err != nil {
@@ -52,6 +60,22 @@ func (w Writer) ReplaceListener(ctx context.Context, balancer, group string, bef
 		return err
 	})
 	return arn, w.finishListener(ctx, balancer, want, err)
+}
+
+// changeProtocol changes a listener in place, with the tags of a new one. The port stays open if AWS refuses settings.
+func (w Writer) changeProtocol(ctx context.Context, balancer, group string, before model.Listener,
+	want model.DesiredListener, all map[string]string) error {
+	if err := w.UpdateListener(ctx, balancer, before, want, group, ""); err != nil || before.Tags == nil {
+		return err
+	}
+	set, remove := tags.Diff(before.Tags, all)
+	return w.SetTags(ctx, []string{before.ARN}, set, remove)
+}
+
+// isImpossible reports whether AWS may have refused a change only because it is one in place, as with listeners of
+// dual-stack load balancers, and those that were deleted meanwhile. It would refuse the creation with the other errors.
+func isImpossible(err error) bool {
+	return awserr.IsRefusal(err) && !cloudapi.Is(err, cloudapi.Denied, cloudapi.Quota) && !awserr.Is(err, codesOfTLS...)
 }
 
 func toCreate(balancer, group string, want model.DesiredListener, tags map[string]string) *elbv2.CreateListenerInput {

@@ -158,8 +158,8 @@ func difference(items, others []string) []string {
 // listenerKey identifies the listener of a port in plans.
 func listenerKey(port int32) string { return plan.ShowInt(port) }
 
-// mustReplace reports whether a listener has to be deleted before the desired one can be created on its port. A
-// listener changes between TCP and TLS in place, but not to and from UDP.
+// mustReplace reports whether a listener may have to be deleted before the desired one can be created on its port. A
+// listener changes between TCP and TLS in place, but AWS refuses some changes to and from UDP.
 func mustReplace(have model.Listener, want model.DesiredListener) bool {
 	stream := func(protocol string) bool { return protocol == model.ProtocolTCP || protocol == model.ProtocolTLS }
 	return have.Protocol != want.Protocol && (!stream(have.Protocol) || !stream(want.Protocol))

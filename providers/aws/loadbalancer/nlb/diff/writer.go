@@ -22,7 +22,7 @@ type Writer interface {
 	// CreateListener returns the ARN.
 	CreateListener(ctx context.Context, balancer, group string, want model.DesiredListener, tags map[string]string) (
 		string, error)
-	// ReplaceListener is CreateListener on the port of a listener that it deletes.
+	// ReplaceListener is CreateListener on the port of a listener that it deletes, unless AWS changes that one in place.
 	ReplaceListener(ctx context.Context, balancer, group string, before model.Listener, want model.DesiredListener,
 		tags map[string]string) (string, error)
 	// UpdateListener lets the listener forward to group. Draining is another target group that stays attached while its
