@@ -182,7 +182,7 @@ func TestListenerComesBackIfItsSuccessorIsRefusedLater(t *testing.T) {
 	})
 }
 
-// TestLostReplyIsNotUnfinished replaces a listener, and loses all replies of AWS. Later somebody deletes the new one: it
+// TestLostReplyIsNotUnfinished replaces a listener, and loses all replies of AWS. Later a user deletes the new one: it
 // replaces nothing.
 func TestLostReplyIsNotUnfinished(t *testing.T) {
 	r := newRig(t, sim.Options{FixedProtocols: true})

@@ -293,7 +293,7 @@ func TestSubnetIsReplacedBesideARefusedOne(t *testing.T) {
 	}
 }
 
-// TestLostReplyIsNotUnfinished replaces a listener, and loses all replies of AWS. Later somebody deletes the new one: it
+// TestLostReplyIsNotUnfinished replaces a listener, and loses all replies of AWS. Later a user deletes the new one: it
 // replaces nothing, so that it is made again without an approval.
 func TestLostReplyIsNotUnfinished(t *testing.T) {
 	r, _ := newRefusingRig(t)

@@ -347,8 +347,8 @@ func (t *Tx) modifyListener(l *listener, in listenerInput) (out listenersOutput,
 	return out, nil
 }
 
-// checkProtocolChange rejects another protocol of a listener that AWS does not change in place. The parameter Protocol of
-// ModifyListener in the API reference has this rule for dual-stack load balancers.
+// checkProtocolChange rejects another protocol of a listener that AWS does not change in place. The parameter Protocol
+// of ModifyListener in the API reference has this rule for dual-stack load balancers.
 func (t *Tx) checkProtocolChange(l *listener, protocol string) error {
 	datagrams := func(p string) bool { return p == "UDP" || p == "TCP_UDP" }
 	fixed := t.Options.FixedProtocols && datagrams(l.protocol) ||

@@ -35,8 +35,8 @@ func (w Writer) CreateListener(ctx context.Context, balancer, group string, want
 
 // ReplaceListener gives a listener another protocol, in place if AWS does that. Otherwise it deletes it and creates
 // another one on its port, as CreateListener does. It is one step, because a plan ends between steps if another change
-// fails or the process ends: the port would stay closed, and nobody would know what was there. It fails before it closes
-// a port whose next listener AWS refused before.
+// fails or the process ends: the port would stay closed, and nobody would know what was there. It fails before it
+// closes a port whose next listener AWS refused before.
 func (w Writer) ReplaceListener(ctx context.Context, balancer, group string, before model.Listener,
 	want model.DesiredListener, tags map[string]string) (arn string, err error) {
 	unfinished := w.store.Unfinished()

@@ -91,8 +91,8 @@ func (d *differ) keepZones(have, want []model.Zone) []model.Zone {
 	return zones
 }
 
-// impossibleZones returns the zones with another desired subnet than the existing one: AWS refuses to replace it, and no
-// other change would be made after that.
+// impossibleZones returns the zones with another desired subnet than the existing one: AWS refuses to replace it, and
+// no other change would be made after that.
 func (d *differ) impossibleZones(existing, desired map[string]model.Zone) map[string]bool {
 	impossible := map[string]bool{}
 	for _, zone := range slices.Sorted(maps.Keys(desired)) {
