@@ -27,11 +27,30 @@ func (w Writer) CheckFloatingIP(ctx context.Context, want model.FloatingIP) erro
 // AllocateFloatingIP allocates a public address in the first subnet that has one, and attaches it to a port unless that
 // is "".
 func (w Writer) AllocateFloatingIP(ctx context.Context, want model.FloatingIP, port string) (api.FloatingIP, error) {
-	created, err := w.allocateFloatingIP(ctx, want, port)
+	var created api.FloatingIP
+	err := w.withAddress(port, func(address string) (err error) {
+		created, err = w.allocateFloatingIP(ctx, want, port, address)
+		return err
+	})
 	return created, w.finish(err, func() { w.store.FloatingIPs.Put(created.ID, created) })
 }
 
-func (a *Applier) allocateFloatingIP(ctx context.Context, want model.FloatingIP, port string) (api.FloatingIP, error) {
+// withAddress makes a request that attaches a floating IP to a port, again with the address of its load balancer if that
+// is refused: Neutron needs it if the port, which a user has created, has several.
+func (a *Applier) withAddress(port string, request func(address string) error) error {
+	err := request("")
+	if port == "" || oserr.Status(err) != http.StatusBadRequest {
+		return err
+	}
+	address := a.store.AddressAt(port)
+	if address == "" {
+		return err
+	}
+	return request(address)
+}
+
+func (a *Applier) allocateFloatingIP(ctx context.Context, want model.FloatingIP, port, address string) (api.FloatingIP,
+	error) {
 	if want.NetworkID == "" {
 		network, err := observe.FindExternal(ctx, a.API)
 		if err != nil {
@@ -55,7 +74,7 @@ func (a *Applier) allocateFloatingIP(ctx context.Context, want model.FloatingIP,
 	for _, subnet := range subnets {
 		created, err := a.API.CreateFloatingIP(ctx, floatingips.CreateOpts{
 			FloatingNetworkID: want.NetworkID, SubnetID: subnet, FloatingIP: want.Address, PortID: port,
-			Description: want.Description,
+			FixedIP: address, Description: want.Description,
 		})
 		if err == nil {
 			return created, nil
@@ -186,7 +205,11 @@ func (w Writer) detach(ctx context.Context, f api.FloatingIP) error {
 
 // setPort attaches a floating IP to a port, or detaches it if that is "".
 func (w Writer) setPort(ctx context.Context, id, port string) (api.FloatingIP, error) {
-	updated, err := w.API.UpdateFloatingIP(ctx, id, floatingips.UpdateOpts{PortID: &port})
+	var updated api.FloatingIP
+	err := w.withAddress(port, func(address string) (err error) {
+		updated, err = w.API.UpdateFloatingIP(ctx, id, floatingips.UpdateOpts{PortID: &port, FixedIP: address})
+		return err
+	})
 	return updated, w.finish(err, func() {
 		w.store.FloatingIPs.Put(updated.ID, updated)
 		if port != "" {

@@ -9,12 +9,14 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -221,6 +223,16 @@ func (s *Store) FloatingIPsAt(port string) []string {
 		ids = append(ids, f.ID)
 	}
 	return ids
+}
+
+// AddressAt returns the address of the load balancer with a port; "" if it is not known, or not an IPv4 address.
+func (s *Store) AddressAt(port string) string {
+	for _, lb := range s.LoadBalancers.All() {
+		if lb.VipPortID == port && model.FamilyOf(lb.VipAddress) == v1.IPv4Protocol {
+			return lb.VipAddress
+		}
+	}
+	return ""
 }
 
 // Begin starts a read of load balancers that MergeLoadBalancer ends.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/netip"
+	"slices"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
@@ -165,14 +166,18 @@ func (t *Tx) checkAssociation(external, portID, fixed string, self *FloatingIP) 
 	return nil
 }
 
-// fixedIPv4 returns the IPv4 address of a port for a floating IP: the requested one, or the first.
+// fixedIPv4 returns the IPv4 address of a port for a floating IP: the requested one, or the only one.
 func (t *Tx) fixedIPv4(p *Port, fixed string) (FixedIP, error) {
-	for _, f := range p.FixedIPs {
-		if t.Subnets[f.Subnet].Version == 4 && (fixed == "" || fixed == f.Address) {
-			return f, nil
-		}
-	}
-	if fixed != "" {
+	found := core.Only(slices.Clone(p.FixedIPs), func(f FixedIP) bool {
+		return t.Subnets[f.Subnet].Version == 4 && (fixed == "" || fixed == f.Address)
+	})
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return FixedIP{}, badRequest("BadRequest", "Bad floatingip request: Port %s has multiple fixed IPv4 addresses.  "+
+			"Must provide a specific IPv4 address when assigning a floating IP.", p.ID)
+	case fixed != "":
 		return FixedIP{}, badRequest("BadRequest", "Bad floatingip request: Port %s does not have fixed ip %s.", p.ID, fixed)
 	}
 	return FixedIP{}, badRequest("BadRequest",
