@@ -35,8 +35,8 @@ func (w Writer) AllocateFloatingIP(ctx context.Context, want model.FloatingIP, p
 	return created, w.finish(err, func() { w.store.FloatingIPs.Put(created.ID, created) })
 }
 
-// withAddress makes a request that attaches a floating IP to a port, again with the address of its load balancer if that
-// is refused: Neutron needs it if the port, which a user has created, has several.
+// withAddress makes a request that attaches a floating IP to a port, and if that is refused again with the address of
+// its load balancer: Neutron needs it if the port, which a user has created, has several.
 func (a *Applier) withAddress(port string, request func(address string) error) error {
 	err := request("")
 	if port == "" || oserr.Status(err) != http.StatusBadRequest {
