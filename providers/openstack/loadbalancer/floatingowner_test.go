@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -95,5 +96,42 @@ func TestAddressOfSharedLoadBalancerFollowsItsOwner(t *testing.T) {
 				r.nothing()
 			})
 		})
+	}
+}
+
+// Services that share a load balancer have its address in their status. If a person deletes it, its owner gets the
+// address again, although another one is synced first or even names it.
+func TestGuestTakesNoAddressOfItsHost(t *testing.T) {
+	for _, owned := range []string{"allocated", "kept"} {
+		for _, namesIt := range []bool{false, true} {
+			if owned == "kept" && namesIt {
+				continue // Whoever names an address that is kept gets it while it is free.
+			}
+			t.Run(fmt.Sprintf("%s, names it %t", owned, namesIt), func(t *testing.T) {
+				bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+					owner := floatingOwners[owned](r)
+					address := r.ensure(owner).Ingress[0].IP
+					guest := service(named("guest"), onPorts(8080), annotate("load-balancer-id", r.balancer().ID))
+					r.ensure(guest)
+					if err := r.sim.DeleteLoadBalancer(lbName("web")); err != nil {
+						t.Fatal(err)
+					}
+					r.restart()
+					if namesIt {
+						guest.Spec.LoadBalancerIP = address
+						r.ensureError(guest, "default/web")
+					} else if got := r.ensure(guest).Ingress[0].IP; got == address {
+						t.Errorf("the guest has the address %s of its host", got)
+					}
+					if got := r.ensure(owner).Ingress[0].IP; got != address {
+						t.Errorf("the address is %s, was %s", got, address)
+					}
+					r.remove(guest)
+					r.remove(owner)
+					r.dropFIPs()
+					r.nothing()
+				})
+			})
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -53,27 +54,45 @@ func TestOtherServiceTakesNoAddressDuringReplacement(t *testing.T) {
 	}
 }
 
-// A floating IP that was allocated for one Service is no other's, also if the manager ends in the replacement of its
-// load balancer.
+// A floating IP that was allocated for one Service is no other's, of this cluster or of another one, also if the manager
+// ends in the replacement of its load balancer.
 func TestOtherServiceTakesNoAllocatedAddressAfterInterruption(t *testing.T) {
-	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
-		victim, thief := service(), service(named("thief"), ofTenant)
-		address := r.ensure(victim).Ingress[0].IP
-		thief.Spec.LoadBalancerIP = address
-		r.front.OnKill(r.restartQuietly)
-		r.front.SetFaults(kit.Fault{Kind: kit.FaultKillAfter, Operation: "DeleteLoadBalancer"})
-		r.large(victim)
-		r.ensureError(victim)
-		r.front.Revive()
-		r.sleep(time.Minute)
-		r.ensureError(thief, "default/web", "keep-floatingip")
-		if got := r.ensure(victim).Ingress[0].IP; got != address {
-			t.Errorf("the address is %s, was %s", got, address)
+	for name, of := range map[string]func(*rig){
+		"this cluster":    func(*rig) {},
+		"another cluster": func(r *rig) { r.uid, r.cluster = otherUID, "second" },
+	} {
+		for _, thiefName := range []string{"thief", "web"} {
+			t.Run(name+", "+thiefName, func(t *testing.T) {
+				bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+					victim, thief := service(), service(named(thiefName))
+					if name == "this cluster" || thiefName != "web" {
+						ofTenant(thief)
+					}
+					address := r.ensure(victim).Ingress[0].IP
+					thief.Spec.LoadBalancerIP = address
+					r.front.OnKill(r.restartQuietly)
+					r.front.SetFaults(kit.Fault{Kind: kit.FaultKillAfter, Operation: "DeleteLoadBalancer"})
+					r.large(victim)
+					r.ensureError(victim)
+					r.front.Revive()
+					r.sleep(time.Minute)
+					of(r)
+					r.restart()
+					r.ensureError(thief, "default/web", "keep-floatingip", names.ClusterTag(clusterUID))
+					r.uid, r.cluster = clusterUID, clusterName
+					r.restart()
+					if got := r.ensure(victim).Ingress[0].IP; got != address {
+						t.Errorf("the address is %s, was %s", got, address)
+					}
+					of(r)
+					r.remove(thief)
+					r.uid, r.cluster = clusterUID, clusterName
+					r.remove(victim)
+					r.nothing()
+				})
+			})
 		}
-		r.remove(thief)
-		r.remove(victim)
-		r.nothing()
-	})
+	}
 }
 
 // A floating IP that gives way in a replacement is free for others at once, and one of a Service that is deleted before

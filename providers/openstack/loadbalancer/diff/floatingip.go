@@ -95,13 +95,14 @@ func containsFloatingIP(list []api.FloatingIP, f api.FloatingIP) bool {
 
 // servedFloatingIPs returns the floating IPs that serve the Service, or that served it last: those of the load balancer
 // that the plan replaces, or, after an interruption, the one with the address in the Service's status. A user may have
-// allocated any of them.
+// allocated any of them. That of another Service, which kept it, serves this one only by its name.
 func (d *differ) servedFloatingIPs(attached, freed []api.FloatingIP) []api.FloatingIP {
 	if served := slices.Concat(attached, freed); len(served) > 0 {
 		return served
 	}
 	for _, f := range d.have.Project {
-		if f.PortID == "" && d.key.HasAddress(f.FloatingIP) {
+		isNamed := d.want.FloatingIP != nil && model.SameIP(f.FloatingIP, d.want.FloatingIP.Address) && !d.isOfOther(f)
+		if f.PortID == "" && d.key.HasAddress(f.FloatingIP) && (isNamed || !d.isForOther(f)) {
 			return []api.FloatingIP{f}
 		}
 	}
@@ -288,15 +289,16 @@ func (d *differ) chooseFloatingIP(want model.FloatingIP, free []api.FloatingIP) 
 			continue
 		}
 		problems := intent.Problems{Sources: d.want.Sources}
-		other, _, _ := names.ParseFloatingIPDescription(f.Description)
+		other, cluster, _ := names.ParseFloatingIPDescription(f.Description)
 		switch {
 		case f.PortID != "":
 			problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and is in use at port "+
 				"%s: detach it there, or choose another", f.ID, f.PortID)
 		case d.isOfOther(f):
 			problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and is the Service "+
-				"%s's: set %s to \"true\" there before you delete that Service, or choose another", f.ID, other,
-				annotation.KeyKeepFloatingIP)
+				"%s's of the cluster %s: set %s to \"true\" there before you delete that Service, choose another, or remove the "+
+				"tag %s from it if that cluster is gone", f.ID, other, cluster, annotation.KeyKeepFloatingIP,
+				names.ClusterTag(names.ClusterUID(f.Tags)))
 		default:
 			return &f, nil
 		}

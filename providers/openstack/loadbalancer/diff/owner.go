@@ -177,13 +177,19 @@ func (d *differ) ownsFloatingIP(f api.FloatingIP) bool {
 	return earlier || cluster == d.key.ClusterName && (attached || d.key.HasAddress(f.FloatingIP))
 }
 
-// isOfOther reports whether a floating IP was allocated for another Service of this cluster and does not outlive it: it
-// is free only while the load balancer of that one is replaced.
+// isOfOther reports whether a floating IP was allocated for another Service, of this cluster or of another one, and does
+// not outlive it: it is free only while the load balancer of that one is replaced. Services that share a load balancer
+// have its address in their status too.
 func (d *differ) isOfOther(f api.FloatingIP) bool {
+	return d.isForOther(f) && !slices.Contains(f.Tags, names.KeepTag)
+}
+
+// isForOther reports whether a floating IP was allocated for another Service, by its description and the mark of a
+// cluster.
+func (d *differ) isForOther(f api.FloatingIP) bool {
 	service, _, ok := names.ParseFloatingIPDescription(f.Description)
-	marked := d.key.ClusterUID != "" && names.ClusterUID(f.Tags) == d.key.ClusterUID
-	return ok && marked && service != d.key.Service().String() && !slices.Contains(f.Tags, names.KeepTag) &&
-		!d.key.HasAddress(f.FloatingIP)
+	uid := names.ClusterUID(f.Tags)
+	return ok && uid != "" && (service != d.key.Service().String() || d.key.ClusterUID != "" && uid != d.key.ClusterUID)
 }
 
 // attachedFloatingIPs returns the floating IPs at the load balancer's port.
