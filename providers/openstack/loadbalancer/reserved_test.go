@@ -124,3 +124,65 @@ func TestReservationEnds(t *testing.T) {
 		})
 	}
 }
+
+// The floating IP of a user, and one that is kept, stay the Service's while its load balancer is replaced, also by a
+// manager that starts in between, and while Octavia fails to build the next one.
+func TestAddressStaysReserved(t *testing.T) {
+	for name, tt := range map[string]struct {
+		options sim.Options
+		// interrupt ends with the load balancer that is replaced, or with the next one; while is a time in which another
+		// Service names the address.
+		interrupt func(r *rig, victim *v1.Service, steal func())
+	}{
+		"during a deletion": {sim.Options{ProvisionTime: time.Minute}, func(r *rig, victim *v1.Service, steal func()) {
+			r.kill(victim, "DeleteLoadBalancer")
+			r.before("CreateLoadBalancer", steal)
+		}},
+		"after a deletion": {sim.Options{ProvisionTime: time.Minute}, func(r *rig, victim *v1.Service, steal func()) {
+			r.kill(victim, "DeleteLoadBalancer")
+			r.sleep(10 * time.Minute)
+			r.before("CreateLoadBalancer", steal)
+		}},
+		"after failed creations": {sim.Options{}, func(r *rig, victim *v1.Service, steal func()) {
+			for range 6 {
+				r.sleep(time.Hour)
+				r.sim.SetOutcomes(sim.OutcomeRule{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeError})
+				r.ensureError(victim)
+			}
+			r.sleep(50 * time.Minute)
+			steal()
+			r.sleep(15 * time.Minute)
+			r.sim.SetOutcomes()
+		}},
+	} {
+		for _, owner := range []string{"kept", "a user's"} {
+			t.Run(name+", "+owner, func(t *testing.T) {
+				bubble(t, tt.options, Settings{}, func(r *rig) {
+					victim, thief := floatingOwners[owner](r), service(named("thief"), ofTenant)
+					address := r.ensure(victim).Ingress[0].IP
+					thief.Spec.LoadBalancerIP = address
+					r.large(victim)
+					tt.interrupt(r, victim, func() { r.ensureError(thief, "default/web") })
+					if got := r.ensure(victim).Ingress[0].IP; got != address {
+						t.Errorf("the address is %s, was %s", got, address)
+					}
+					r.remove(thief)
+					r.steady(victim)
+					r.remove(victim)
+					r.dropFIPs()
+					r.nothing()
+				})
+			})
+		}
+	}
+}
+
+// kill ends the manager after a request.
+func (r *rig) kill(svc *v1.Service, operation string) {
+	r.t.Helper()
+	r.front.OnKill(r.restartQuietly)
+	r.front.SetFaults(kit.Fault{Kind: kit.FaultKillAfter, Operation: operation})
+	r.ensureError(svc)
+	r.front.Revive()
+	r.front.SetFaults()
+}

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
@@ -22,7 +23,7 @@ func (w Writer) CreateLoadBalancer(ctx context.Context, spec loadbalancers.Creat
 	if err := w.unanswered.check(w.Key); err != nil {
 		return api.LoadBalancer{}, w.finish(err, nil)
 	}
-	w.reserved.renew(w.Key.Service())
+	w.reserved.renew(w.Key.Service(), 0)
 	if err := w.reserved.check(w.Key.Service(), "port", spec.VipPortID); err != nil {
 		return api.LoadBalancer{}, w.finish(err, nil)
 	}
@@ -61,7 +62,7 @@ func (w Writer) creationFailed(ctx context.Context, id string, want model.Desire
 			cause = fmt.Sprintf("there is no subnet %s, which %s names for the members: correct it", subnet.ID, subnet.Source)
 		}
 	}
-	return w.failed.record(w.Key.Service(), id, want.CreationDigest(), cause)
+	return w.awaitRetry(w.failed.record(w.Key.Service(), id, want.CreationDigest(), cause))
 }
 
 // CheckCreationBackoff returns an error if a load balancer must stay in the state ERROR for now.
@@ -69,8 +70,20 @@ func (w Writer) CheckCreationBackoff(have api.LoadBalancer, want model.Desired) 
 	if have.ProvisioningStatus != api.Error {
 		return nil
 	}
-	return w.failed.check(w.Key.Service(), have.ID, want.CreationDigest())
+	return w.awaitRetry(w.failed.check(w.Key.Service(), have.ID, want.CreationDigest()))
 }
+
+// awaitRetry renews the reservations of a Service until the attempt that an error allows. It returns the error.
+func (w Writer) awaitRetry(err error) error {
+	var failed *cloudapi.Error
+	if errors.As(err, &failed) {
+		w.reserved.renew(w.Key.Service(), failed.RetryAfter)
+	}
+	return err
+}
+
+// Reserve reserves floating IPs and ports for the Service, as far as no other one has reserved them.
+func (w Writer) Reserve(ids ...string) { w.reserved.addFree(w.Key.Service(), ids...) }
 
 // AwaitLoadBalancer waits until a load balancer that is still being created accepts changes.
 func (w Writer) AwaitLoadBalancer(ctx context.Context, id string) error {

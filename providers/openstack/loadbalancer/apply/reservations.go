@@ -40,8 +40,22 @@ func (r *reservations) add(service types.NamespacedName, ids ...string) {
 	}
 }
 
-// renew prolongs the reservations of a Service, and drops those of others that have ended.
-func (r *reservations) renew(service types.NamespacedName) {
+// addFree reserves objects for a Service that are not reserved for another one.
+func (r *reservations) addFree(service types.NamespacedName, ids ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.clock.Now()
+	for _, id := range ids {
+		reserved, ok := r.byID[id]
+		if id != "" && (!ok || reserved.service == service || !now.Before(reserved.until)) {
+			r.byID[id] = reservation{service, now.Add(ReservationTimeout)}
+		}
+	}
+}
+
+// renew prolongs the reservations of a Service, which makes its next attempt after some time, and drops those of others
+// that have ended.
+func (r *reservations) renew(service types.NamespacedName, wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()
@@ -50,7 +64,7 @@ func (r *reservations) renew(service types.NamespacedName) {
 		case !now.Before(reserved.until):
 			delete(r.byID, id)
 		case reserved.service == service:
-			r.byID[id] = reservation{service, now.Add(ReservationTimeout)}
+			r.byID[id] = reservation{service, now.Add(wait + ReservationTimeout)}
 		}
 	}
 }

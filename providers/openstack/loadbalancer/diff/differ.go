@@ -50,6 +50,8 @@ type differ struct {
 	ownVIPPort, vipOwner string
 	// freed are the floating IPs of the load balancer that the plan replaces.
 	freed []api.FloatingIP
+	// awaited are the IDs of the floating IPs that serve again once the new load balancer exists.
+	awaited []string
 	// refused is the replacement of the load balancer, if that fails.
 	refused []plan.Ref
 	// last are changes that come after all others of the load balancer.

@@ -39,6 +39,7 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 		attached = d.floatingIPsOfPort(len(freed) == 0)
 	}
 	served := d.servedFloatingIPs(attached, withoutFloatingIPs(freed, attached))
+	d.awaited = idsOf(withoutFloatingIPs(served, attached))
 	// What serves goes before what an interruption left.
 	free := withoutFloatingIPs(served, attached)
 	free = append(free, withoutFloatingIPs(d.orphanedFloatingIPs(), free)...)
@@ -87,6 +88,14 @@ func (d *differ) floatingIPsOfPort(hasNone bool) []api.FloatingIP {
 // withoutFloatingIPs returns the floating IPs of a list that are not in another one.
 func withoutFloatingIPs(list, other []api.FloatingIP) []api.FloatingIP {
 	return filter(list, func(f api.FloatingIP) bool { return !containsFloatingIP(other, f) })
+}
+
+func idsOf(list []api.FloatingIP) []string {
+	var ids []string
+	for _, f := range list {
+		ids = append(ids, f.ID)
+	}
+	return ids
 }
 
 func containsFloatingIP(list []api.FloatingIP, f api.FloatingIP) bool {

@@ -51,6 +51,7 @@ func (s loadBalancerCreation) Do(ctx context.Context, w Writer, ids *plan.Handle
 	if err != nil {
 		return err
 	}
+	w.Reserve(s.awaited...)
 	created, err := w.CreateLoadBalancer(ctx, spec)
 	if err != nil {
 		return s.addAnnotations(err, spec)

@@ -189,7 +189,8 @@ func (d *differ) isOfOther(f api.FloatingIP) bool {
 func (d *differ) isForOther(f api.FloatingIP) bool {
 	service, _, ok := names.ParseFloatingIPDescription(f.Description)
 	uid := names.ClusterUID(f.Tags)
-	return ok && uid != "" && (service != d.key.Service().String() || d.key.ClusterUID != "" && uid != d.key.ClusterUID)
+	isOfCluster := d.key.ClusterUID == "" || uid == d.key.ClusterUID
+	return ok && uid != "" && (!isOfCluster || service != d.key.Service().String())
 }
 
 // attachedFloatingIPs returns the floating IPs at the load balancer's port.

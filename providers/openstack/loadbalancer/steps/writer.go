@@ -34,6 +34,8 @@ type LoadBalancerWriter interface {
 	CheckPlace(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (model.PlaceProblem, error)
 	// CheckContainer returns an error if a certificate cannot be read.
 	CheckContainer(ctx context.Context, ref string) error
+	// Reserve keeps floating IPs and ports that are free until the Service has another load balancer from other Services.
+	Reserve(ids ...string)
 	// CheckFloatingIP returns an error if no floating IP can be allocated.
 	CheckFloatingIP(ctx context.Context, want model.FloatingIP) error
 	// SecondSubnet returns a subnet of the other family in the network of the first; "" if there is none.
