@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
@@ -283,4 +285,50 @@ func (r *rig) reserveIn(network string) api.FloatingIP {
 		r.t.Fatal(err)
 	}
 	return f
+}
+
+// borrowed attaches a floating IP to another port as a person does, before the manager's next change of one fails.
+type borrowed struct {
+	*api.Clients
+	// calls are those until then.
+	calls  *int
+	borrow func()
+}
+
+func (c borrowed) UpdateFloatingIP(ctx context.Context, id string, o floatingips.UpdateOpts) (api.FloatingIP, error) {
+	if *c.calls--; *c.calls == 0 {
+		c.borrow()
+		return api.FloatingIP{}, &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "UpdateFloatingIP",
+			Err: errors.New("no answer")}
+	}
+	return c.Clients.UpdateFloatingIP(ctx, id, o)
+}
+
+// A floating IP that a person attaches to a machine in the middle of an exchange stays there when that fails.
+func TestFailedExchangeTakesNothingBackFromOthers(t *testing.T) {
+	for owner, create := range floatingOwners {
+		t.Run(owner, func(t *testing.T) {
+			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+				svc := create(r)
+				address := r.ensure(svc).Ingress[0].IP
+				svc.Spec.LoadBalancerIP = r.takeFIP().FloatingIP
+				port, calls := r.serverPort().ID, 3
+				r.wrap = func(own *api.Clients) API {
+					return borrowed{own, &calls, func() { r.setPort(r.addressed(address), port) }}
+				}
+				r.restart()
+				r.ensureError(svc, "no answer")
+				if got := r.addressed(address).PortID; got != port {
+					t.Errorf("the floating IP is at %q, want the machine's port %s", got, port)
+				}
+				r.ensure(svc)
+				if got := r.addressed(address).PortID; got != port {
+					t.Errorf("the floating IP is at %q, want the machine's port %s", got, port)
+				}
+				r.remove(svc)
+				r.dropFIPs()
+				r.nothing()
+			})
+		})
+	}
 }

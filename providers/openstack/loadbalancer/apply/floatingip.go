@@ -175,11 +175,16 @@ func (w Writer) attach(ctx context.Context, id, port string) (api.FloatingIP, er
 	return updated, err
 }
 
-// attachAgain attaches floating IPs that were detached, or may have been: the reply can be lost.
+// attachAgain attaches floating IPs that were detached, or may have been: the reply can be lost. One that another client
+// has attached elsewhere since stays there.
 func (w Writer) attachAgain(ctx context.Context, detached []api.FloatingIP, port string) error {
 	var errs []error
 	for _, f := range detached {
-		_, err := w.setPort(ctx, f.ID, port)
+		current, exists, err := w.readFloatingIP(ctx, f.ID)
+		if err == nil && (!exists || !slices.Contains([]string{"", port}, current.PortID)) {
+			continue
+		}
+		_, err = w.setPort(ctx, f.ID, port)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
