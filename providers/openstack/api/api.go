@@ -44,8 +44,6 @@ type (
 	NeutronNetwork = networks.Network
 	// Subnet is a subnet of a network.
 	Subnet = subnets.Subnet
-	// FloatingIP is an address of an external network that is attached to a port.
-	FloatingIP = floatingips.FloatingIP
 	// SecurityGroup is a set of rules for the traffic of ports.
 	SecurityGroup = groups.SecGroup
 	// SecurityGroupRule is one rule of a security group.

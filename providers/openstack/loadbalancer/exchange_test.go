@@ -332,3 +332,56 @@ func TestFailedExchangeTakesNothingBackFromOthers(t *testing.T) {
 		})
 	}
 }
+
+// A floating IP of which Neutron forwards single ports is in use, although it is attached to no port. Neutron says so only
+// once nothing else is attached: the one that serves is not detached for it.
+func TestFloatingIPWithPortForwardingsIsInUse(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		svc := service()
+		address := r.ensure(svc).Ingress[0].IP
+		taken := r.takeFIP().FloatingIP
+		r.sim.ForwardPorts(taken, true)
+		svc.Spec.LoadBalancerIP = taken
+		for range 2 {
+			r.restart()
+			if got := r.ensure(svc).Ingress[0].IP; got != address {
+				t.Errorf("the address is %s, was %s", got, address)
+			}
+			r.wantEvent("forwards ports")
+			if n := r.front.Log().Count()["UpdateFloatingIP"]; n != 0 {
+				t.Errorf("%d changes of floating IPs for a refused one", n)
+			}
+		}
+		other := service(named("other"), func(s *v1.Service) { s.Spec.LoadBalancerIP = taken })
+		r.ensureError(other, "forwards ports")
+		r.sim.ForwardPorts(taken, false)
+		r.restart()
+		if got := r.ensure(svc).Ingress[0].IP; got != taken {
+			t.Errorf("the address is %s, want %s", got, taken)
+		}
+		r.remove(svc)
+		r.dropFIPs()
+		r.nothing()
+	})
+}
+
+// A Service gets another floating IP than the one that it had kept, if that forwards ports meanwhile, and keeps both.
+func TestKeptFloatingIPWithPortForwardings(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		svc := service(annotate("keep-floatingip", "true"))
+		kept := r.ensure(svc).Ingress[0].IP
+		r.remove(svc)
+		r.sim.ForwardPorts(kept, true)
+		r.restart()
+		svc = service()
+		if got := r.ensure(svc).Ingress[0].IP; got == kept {
+			t.Errorf("the address is %s, which forwards ports", got)
+		}
+		r.steady(svc)
+		r.remove(svc)
+		r.addressed(kept)
+		r.sim.ForwardPorts(kept, false)
+		r.dropFIPs()
+		r.nothing()
+	})
+}

@@ -172,6 +172,20 @@ func (c *Cloud) AttachFloatingIP(nodeName string) (address string, err error) {
 	return address, err
 }
 
+// ForwardPorts gives the floating IP with an address port forwardings, or removes them.
+func (c *Cloud) ForwardPorts(address string, forwards bool) {
+	c.inspect(func(t *tx) {
+		for _, f := range t.Addresses {
+			if f.Address == address {
+				f.Forwardings = []any{}
+				if forwards {
+					f.Forwardings = append(f.Forwardings, map[string]any{"protocol": "tcp", "external_port": 2222})
+				}
+			}
+		}
+	})
+}
+
 // AddSecret creates a certificate in Barbican, in a container or by itself, and returns the reference for
 // listeners. The reference contains the simulator's URL base, such as http://127.0.0.1:8080.
 func (c *Cloud) AddSecret(base, name string, inContainer bool) (reference string) {

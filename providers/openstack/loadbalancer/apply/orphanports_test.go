@@ -132,7 +132,7 @@ func TestDeleteOrphanPorts(t *testing.T) {
 		{name: "a port that a user renamed", while: func(c *portCloud) { c.come("ours") },
 			later: func(c *portCloud) { c.come("ours", func(p *api.Port) { p.Name = "kept" }) }, left: []string{"ours"}},
 		{name: "a port with a floating IP", while: func(c *portCloud) { c.come("ours") },
-			later: func(c *portCloud) { c.fips = []api.FloatingIP{{ID: "f", PortID: "ours"}} }, left: []string{"ours"}},
+			later: func(c *portCloud) { c.fips = make([]api.FloatingIP, 1); c.fips[0].PortID = "ours" }, left: []string{"ours"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

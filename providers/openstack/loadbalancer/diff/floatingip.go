@@ -286,7 +286,7 @@ func (d *differ) refuseFloatingIP(err error) {
 // load balancer, or the one of the address that the Service names.
 func (d *differ) chooseFloatingIP(want model.FloatingIP, free []api.FloatingIP) (*api.FloatingIP, error) {
 	for _, f := range free {
-		if want.Address == "" || model.SameIP(f.FloatingIP, want.Address) {
+		if !f.Forwards && (want.Address == "" || model.SameIP(f.FloatingIP, want.Address)) {
 			return &f, nil
 		}
 	}
@@ -303,6 +303,9 @@ func (d *differ) chooseFloatingIP(want model.FloatingIP, free []api.FloatingIP) 
 		case f.PortID != "":
 			problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and is in use at port "+
 				"%s: detach it there, or choose another", f.ID, f.PortID)
+		case f.Forwards:
+			problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and forwards ports: "+
+				"delete its port forwardings, or choose another", f.ID)
 		case d.isOfOther(f):
 			problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and is the Service "+
 				"%s's of the cluster %s: set %s to \"true\" there before you delete that Service, choose another, or remove the "+
@@ -332,7 +335,8 @@ func (d *differ) warnFloatingIP(want *model.FloatingIP) {
 
 func (d *differ) releaseFloatingIPs(list []api.FloatingIP, after []plan.Ref) {
 	for _, f := range list {
-		if slices.Contains(f.Tags, names.KeepTag) || d.isKept(f) || !d.ownsFloatingIP(f) || d.keepsFloatingIP(f) {
+		if slices.Contains(f.Tags, names.KeepTag) || d.isKept(f) || !d.ownsFloatingIP(f) || d.keepsFloatingIP(f) ||
+			f.Forwards {
 			continue
 		}
 		change := d.floatingIPRelease(f, "no Service uses it")

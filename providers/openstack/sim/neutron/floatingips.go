@@ -31,7 +31,13 @@ func floatingIPOperations() []core.Operation[*Tx] {
 	return r.Operations(
 		core.Create("CreateFloatingIP", "floatingips", (*Tx).createFloatingIP),
 		update(r, (*Tx).updateFloatingIP),
-		remove(r, func(t *Tx, f *FloatingIP) error { t.releaseFloatingIP(f); return nil }),
+		remove(r, func(t *Tx, f *FloatingIP) error {
+			if err := f.checkForwardings(); err != nil {
+				return err
+			}
+			t.releaseFloatingIP(f)
+			return nil
+		}),
 	)
 }
 
@@ -209,6 +215,12 @@ func (t *Tx) updateFloatingIP(f *FloatingIP, in floatingIPInput) error {
 	if err := t.checkAssociation(f.Network, portID, in.Fixed, f); err != nil {
 		return err
 	}
+	// Neutron checks port forwardings last, when the transaction ends.
+	if portID != "" {
+		if err := f.checkForwardings(); err != nil {
+			return err
+		}
+	}
 	core.Assign(f, in)
 	switch {
 	case portID != "":
@@ -219,6 +231,14 @@ func (t *Tx) updateFloatingIP(f *FloatingIP, in floatingIPInput) error {
 		t.MarkUpdated(&f.Base)
 	}
 	return nil
+}
+
+// checkForwardings returns an error if ports of the address are forwarded.
+func (f *FloatingIP) checkForwardings() error {
+	if len(f.Forwardings) == 0 {
+		return nil
+	}
+	return conflict("FipInUseByPortForwarding", "Floating IP %s in use by Port Forwarding resources.", f.ID)
 }
 
 func (t *Tx) releaseFloatingIP(f *FloatingIP) {
