@@ -6,7 +6,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 )
 
-// FloatingIP is an address of an external network that is attached to a port, or of which Neutron forwards single ports.
+// FloatingIP is an address of an external network that is attached to a port, or of which Neutron forwards single
+// ports.
 type FloatingIP struct {
 	floatingIP
 	// Forwards is set if it has port forwardings. Neutron attaches it to no port then.

@@ -333,8 +333,8 @@ func TestFailedExchangeTakesNothingBackFromOthers(t *testing.T) {
 	}
 }
 
-// A floating IP of which Neutron forwards single ports is in use, although it is attached to no port. Neutron says so only
-// once nothing else is attached: the one that serves is not detached for it.
+// A floating IP of which Neutron forwards single ports is in use, although it is attached to no port. Neutron says so
+// only once nothing else is attached: the one that serves is not detached for it.
 func TestFloatingIPWithPortForwardingsIsInUse(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		svc := service()

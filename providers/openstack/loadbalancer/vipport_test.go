@@ -62,3 +62,25 @@ func (r *rig) portWithAddresses(addresses ...string) string {
 	}
 	return port.ID
 }
+
+// The OVN provider names the port that it has created as it likes, and deletes it with the load balancer.
+func TestLoadBalancerIsNotReplacedAtPortOfOVN(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		port := r.freePort()
+		svc := service(annotate("port-id", port))
+		r.ensure(svc)
+		id := r.balancer().ID
+		name := "ovn-lb-vip-" + id
+		if _, err := r.api.UpdatePort(r.t.Context(), port, api.PortUpdate{Name: &name}); err != nil {
+			t.Fatal(err)
+		}
+		valid := svc.DeepCopy()
+		r.large(svc)
+		r.ensureError(svc, "deletes it with that")
+		if got := r.balancer().ID; got != id {
+			t.Errorf("load balancer %s, was %s", got, id)
+		}
+		r.remove(valid)
+		r.nothing()
+	})
+}

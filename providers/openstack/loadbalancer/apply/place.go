@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -80,7 +81,7 @@ func (w Writer) checkZone(ctx context.Context, place model.LoadBalancer, have ap
 }
 
 // checkPort checks the port for the address, as Octavia does: a device must not use it. A port that stays must outlive
-// the load balancer: Octavia deletes those that it has created.
+// the load balancer: Octavia and the OVN provider delete those that they have created, each with a prefix of its own.
 func (w Writer) checkPort(ctx context.Context, place model.LoadBalancer, have api.LoadBalancer) (model.PlaceProblem,
 	error) {
 	id := place.PortID
@@ -94,7 +95,7 @@ func (w Writer) checkPort(ctx context.Context, place model.LoadBalancer, have ap
 	}
 	hasAddress := func(f api.FixedIP) bool { return place.Address == "" || model.SameIP(f.Address, place.Address) }
 	switch {
-	case !moves && (port.DeviceOwner == api.OctaviaPortOwner || port.Name == api.OctaviaPortPrefix+have.ID):
+	case !moves && (port.DeviceOwner == api.OctaviaPortOwner || strings.HasSuffix(port.Name, "-"+have.ID)):
 		return model.PlaceProblem{Key: annotation.KeyPortID, Value: id, Fix: "Octavia has created the port for the load " +
 			"balancer, and deletes it with that: remove the annotation, or name a port that you have created"}, nil
 	case moves && port.DeviceID != "":
