@@ -177,9 +177,9 @@ func (d *differ) ownsFloatingIP(f api.FloatingIP) bool {
 	return earlier || cluster == d.key.ClusterName && (attached || d.key.HasAddress(f.FloatingIP))
 }
 
-// isOfOther reports whether a floating IP was allocated for another Service, of this cluster or of another one, and does
-// not outlive it: it is free only while the load balancer of that one is replaced. Services that share a load balancer
-// have its address in their status too.
+// isOfOther reports whether a floating IP was allocated for another Service, of this cluster or of another one, and
+// does not outlive it: it is free only while the load balancer of that one is replaced. Services that share a load
+// balancer have its address in their status too.
 func (d *differ) isOfOther(f api.FloatingIP) bool {
 	return d.isForOther(f) && !slices.Contains(f.Tags, names.KeepTag)
 }
