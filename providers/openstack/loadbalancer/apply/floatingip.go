@@ -175,8 +175,8 @@ func (w Writer) attach(ctx context.Context, id, port string) (api.FloatingIP, er
 	return updated, err
 }
 
-// attachAgain attaches floating IPs that were detached, or may have been: the reply can be lost. One that another client
-// has attached elsewhere since stays there.
+// attachAgain attaches floating IPs that were detached, or may have been: the reply can be lost. One that another
+// client has attached elsewhere since stays there.
 func (w Writer) attachAgain(ctx context.Context, detached []api.FloatingIP, port string) error {
 	var errs []error
 	for _, f := range detached {
