@@ -1,13 +1,16 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/rows"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
 
 // allocationKind are the addresses. An allocation never changes.
@@ -28,9 +31,13 @@ func (d *differ) ensureAddress() (after []plan.Ref, address string, surplus []ap
 	}
 	chosen := d.chosenAllocation()
 	if chosen < 0 {
-		creation, replaced := d.allocationCreate()
+		lost := d.lostAddress()
+		creation, replaced := d.allocationCreate(lost)
 		d.plan.Add(creation)
 		surplus = filter(d.have.Allocations, func(a api.IPAllocation) bool { return a.Path != replaced })
+		if lost != "" {
+			return nil, lost, surplus // The virtual servers have it already.
+		}
 		return []plan.Ref{creation.Ref}, "", surplus
 	}
 	surplus = slices.Delete(slices.Clone(d.have.Allocations), chosen, chosen+1)
@@ -49,6 +56,27 @@ func (d *differ) chosenAllocation() int {
 		}
 	}
 	return chosen
+}
+
+// lostAddress returns the address that the virtual servers have without an allocation, such as one that a user deleted.
+// It is allocated again, because another Service could get it. It is "" if there is none, if the Service wants another
+// one, and if it cannot be allocated: then others have it, and the virtual servers move.
+func (d *differ) lostAddress() string {
+	if len(d.have.Servers) == 0 {
+		return ""
+	}
+	address := d.have.Servers[0].IPAddress
+	isOther := func(v api.LBVirtualServer) bool {
+		return v.IPAddress != address || v.Tag(names.TagPool) != d.want.Pool
+	}
+	isFailed := func(a api.IPAllocation) bool {
+		return a.Failed && a.Pool == d.want.Pool && a.AllocationIP == address
+	}
+	if d.want.IP != "" && d.want.IP != address || slices.ContainsFunc(d.have.Servers, isOther) ||
+		slices.ContainsFunc(d.have.Allocations, isFailed) {
+		return ""
+	}
+	return address
 }
 
 // chosenAddress returns the address of the load balancer; empty before it is allocated.
@@ -75,17 +103,17 @@ func (d *differ) allocationRef(pool string, action plan.Action) plan.Ref {
 // allocationName returns the name of an allocation in plans and in the inventory.
 func allocationName(balancer, pool string) string { return balancer + " in " + pool }
 
-// allocationCreate is the change that allocates an address. An allocation without an address yet that requests the same
-// is that of an earlier run: its path is returned.
-func (d *differ) allocationCreate() (change plan.Change, existing string) {
-	parts := []string{partAllocation, d.want.Pool}
-	if d.want.IP != "" {
-		parts = append(parts, d.want.IP)
+// allocationCreate is the change that allocates an address: the lost one, unless that is "". An allocation without an
+// address yet that requests the same is that of an earlier run: its path is returned.
+func (d *differ) allocationCreate(lost string) (change plan.Change, existing string) {
+	parts, ip := []string{partAllocation, d.want.Pool}, cmp.Or(lost, d.want.IP)
+	if ip != "" {
+		parts = append(parts, ip)
 	}
 	i := slices.IndexFunc(d.have.Allocations, func(a api.IPAllocation) bool {
-		return a.Address == "" && a.Pool == d.want.Pool && a.AllocationIP == d.want.IP
+		return a.Address == "" && a.Pool == d.want.Pool && a.AllocationIP == ip
 	})
-	step := allocationCreation{want: api.IPAllocation{AllocationIP: d.want.IP, Pool: d.want.Pool}}
+	step := allocationCreation{want: api.IPAllocation{AllocationIP: ip, Pool: d.want.Pool}, lost: lost}
 	taken := d.have.Deleted
 	if i >= 0 {
 		existing = d.have.Allocations[i].Path
@@ -102,7 +130,9 @@ func (d *differ) allocationCreate() (change plan.Change, existing string) {
 	want := step.want
 	change = allocationKind.Create(&want)
 	change.Ref, change.Step = d.allocationRef(want.Pool, plan.Create), step
-	d.declareAddress(&change)
+	if lost == "" {
+		d.declareAddress(&change)
+	}
 	return change, existing
 }
 
@@ -113,8 +143,12 @@ func withPath(paths map[string]bool, path string) map[string]bool {
 	return out
 }
 
-// allocationDelete is the change that returns an address to its pool.
+// allocationDelete is the change that returns an address to its pool. One that no virtual server has is returned at
+// once: with virtual servers that cannot be created, a Service would get a further address with each edit.
 func (d *differ) allocationDelete(have api.IPAllocation, after []plan.Ref) plan.Change {
+	if !d.inUse(have) {
+		after = nil
+	}
 	change := plan.Change{
 		Ref: d.unused(d.allocationRef(have.Pool, plan.Delete), have.ID), ID: have.Path, After: slices.Clone(after),
 		Fields: []plan.Field{{Name: "allocation_ip", Before: have.Address}}, Step: allocationDeletion{have.Pool, have.Path},
@@ -151,6 +185,8 @@ type allocationCreation struct {
 	// exists is set if the allocation is to get its address. failed is the path of one that gets none; "" without it.
 	exists bool
 	failed string
+	// lost is the address that virtual servers have already; "" without one.
+	lost string
 }
 
 // Do implements plan.Step.
@@ -166,6 +202,8 @@ func (s allocationCreation) Do(ctx context.Context, w writer, _ *plan.Handles) e
 	object := api.IPAllocation{AllocationIP: s.want.AllocationIP}
 	object.Tags = s.want.Tags
 	_, err := w.store.allocations(s.want.Pool).put(ctx, s.want.Path, object)
+	// An allocation of the same path may have been deleted by others. The new one has an address of its own.
+	w.store.recordAddress(s.want.Path, "")
 	return err
 }
 
@@ -174,6 +212,8 @@ func (s allocationCreation) Ready(ctx context.Context, w writer, ids *plan.Handl
 	address, err := w.awaitAddress(ctx, s.want.Pool, s.want.AllocationIP, s.want.Path)
 	if err == nil {
 		ids.Set(addressHandle, address)
+	} else if s.lost != "" {
+		err = fmt.Errorf("the allocation of %s was deleted, and virtual servers have this address: %w", s.lost, err)
 	}
 	return err
 }

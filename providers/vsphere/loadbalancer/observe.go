@@ -178,7 +178,7 @@ func (r *reader) addAddresses(ctx context.Context, o owner, have Observed) error
 	for i, a := range have.Allocations {
 		address := ""
 		if candidates[a.Pool] == 1 {
-			address = serverAddress(o, have.Servers, a.Pool)
+			address = serverAddress(o, have.Servers, a)
 		}
 		if a.AllocationIP != "" && address != a.AllocationIP {
 			address = ""
@@ -196,14 +196,15 @@ func (r *reader) addAddresses(ctx context.Context, o owner, have Observed) error
 	return nil
 }
 
-// serverAddress returns the address that all virtual servers with the name of the Service and this pool have, or "".
-func serverAddress(o owner, servers []api.LBVirtualServer, pool string) string {
+// serverAddress returns the address that all virtual servers with the name of the Service and the pool of an allocation
+// have, or "". An allocation that is newer than one of them may be for a move that was interrupted.
+func serverAddress(o owner, servers []api.LBVirtualServer, a api.IPAllocation) string {
 	address := ""
 	for _, v := range servers {
-		if !o.mayOwn(v.Resource) || v.Tag(names.TagPool) != pool {
+		if !o.mayOwn(v.Resource) || v.Tag(names.TagPool) != a.Pool {
 			continue
 		}
-		if address != "" && address != v.IPAddress {
+		if address != "" && address != v.IPAddress || v.CreateTime < a.CreateTime {
 			return ""
 		}
 		address = v.IPAddress
@@ -242,6 +243,7 @@ func selectOwned(o owner, have Observed) Observed {
 	have.Allocations = filter(have.Allocations, func(a api.IPAllocation) bool {
 		used := slices.ContainsFunc(have.Servers, func(v api.LBVirtualServer) bool { return v.IPAddress == a.Address })
 		return o.owns(a.Resource, partAllocation, a.Pool) ||
+			a.AllocationIP != "" && o.owns(a.Resource, partAllocation, a.Pool, a.AllocationIP) ||
 			o.mayOwn(a.Resource) && a.Address != "" && (used || a.Address == o.address)
 	})
 	have.Pools = filter(have.Pools, func(p api.LBPool) bool {

@@ -61,7 +61,7 @@ func (o owner) owns(r api.Resource, parts ...string) bool {
 	case uid != "" && o.key.ClusterUID != "":
 		return uid == o.key.ClusterUID
 	default:
-		return r.ID == o.objectID(parts...)
+		return names.IsIDOf(r.ID, o.idParts(parts)...)
 	}
 }
 
@@ -70,9 +70,6 @@ func (o owner) mayOwn(r api.Resource) bool {
 	uid := r.Tag(names.TagClusterUID)
 	return o.hasNames(r) && (uid == "" || o.key.ClusterUID == "" || uid == o.key.ClusterUID)
 }
-
-// objectID returns the ID of an object of the Service.
-func (o owner) objectID(parts ...string) string { return names.ObjectID(o.idParts(parts)...) }
 
 // idParts returns the parts of the ID of an object.
 func (o owner) idParts(parts []string) []string {

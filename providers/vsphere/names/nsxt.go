@@ -76,11 +76,33 @@ func ObjectID(parts ...string) string {
 // FreeID returns the first ID of the parts that is not taken: that of the parts alone, or else one with a number. NSX-T
 // does not accept the ID of an object that was deleted a few minutes ago.
 func FreeID(isTaken func(id string) bool, parts ...string) string {
-	id := ObjectID(parts...)
-	for n := 2; isTaken(id); n++ {
-		id = ObjectID(append(slices.Clone(parts), strconv.Itoa(n))...)
+	for n := 1; ; n++ {
+		if id := numberedID(n, parts); !isTaken(id) {
+			return id
+		}
 	}
-	return id
+}
+
+// numberedID returns the n-th ID of the parts, from 1.
+func numberedID(n int, parts []string) string {
+	if n > 1 {
+		parts = append(slices.Clone(parts), strconv.Itoa(n))
+	}
+	return ObjectID(parts...)
+}
+
+// maxNumber is the highest number that IsIDOf recognizes. A Service that is retried needs less than ten until NSX-T
+// accepts the first one again.
+const maxNumber = 32
+
+// IsIDOf reports whether FreeID returns an ID for these parts.
+func IsIDOf(id string, parts ...string) bool {
+	for n := 1; n <= maxNumber; n++ {
+		if id == numberedID(n, parts) {
+			return true
+		}
+	}
+	return false
 }
 
 // RouteParts are the parts of the ID of the static route to a destination in a cluster.

@@ -134,13 +134,12 @@ func (s *Source) isOwned(cluster string, r api.StaticRoute, index *common.NodeIn
 	}
 	return slices.ContainsFunc(index.WithCIDR(r.Network), func(node *v1.Node) bool {
 		return node.Name == r.Tag(names.TagRouteNode)
-	}) || r.ID == s.routeID(cluster, r.Network)
+	}) || names.IsIDOf(r.ID, s.idParts(cluster, r.Network)...)
 }
 
-// routeID returns the ID of the static route to a destination.
-func (s *Source) routeID(cluster, destination string) string {
-	cluster = cmp.Or(s.options.ClusterUID(), cluster)
-	return names.ObjectID(names.RouteParts(cluster, destination)...)
+// idParts returns the parts of the ID of the static route to a destination.
+func (s *Source) idParts(cluster, destination string) []string {
+	return names.RouteParts(cmp.Or(s.options.ClusterUID(), cluster), destination)
 }
 
 // nextHop returns the first internal address of a Node in the family of the destination, or else the first external
@@ -227,7 +226,7 @@ func (s *Source) create(ctx context.Context, cluster string, r common.Route, ind
 // putNew creates a route, and returns its path. A route to the same destination that was deleted a short time ago still
 // has its ID.
 func (s *Source) putNew(ctx context.Context, cluster string, want api.StaticRoute) (path string, err error) {
-	parts := names.RouteParts(cmp.Or(s.options.ClusterUID(), cluster), want.Network)
+	parts := s.idParts(cluster, want.Network)
 	marked := map[string]bool{}
 	for range maxIDs {
 		id := names.FreeID(func(id string) bool { return marked[id] }, parts...)
