@@ -32,13 +32,17 @@ const (
 	// tokenMargin is the time before its end at which an access token is replaced.
 	tokenMargin = time.Minute
 	// codeReferenced is the error code of the deletion of an object that others refer to, codeMarked that of the creation
-	// of one whose predecessor is not removed yet, codeStale and codeChanged those of a stale revision or reference with
-	// status 400, codeCredentials that of a wrong password or a locked account. A missing permission has another one.
+	// of one whose predecessor is not removed yet, codeCredentials that of a wrong password or a locked account. A missing
+	// permission has another one.
 	codeReferenced  = 500030
 	codeMarked      = 500045
+	codeCredentials = 403
+	// The codes of a stale revision or reference have status 400, except for codeStaleObject: its status 404 does not mean
+	// that the object does not exist.
 	codeStale       = 500087
 	codeChanged     = 500232
-	codeCredentials = 403
+	codeConcurrent  = 100148
+	codeStaleObject = 500090
 	// markedRetryAfter is when a creation with another ID is tried.
 	markedRetryAfter = time.Second
 	// allocationKey is the attribute of a realized allocation with its address.
@@ -421,7 +425,7 @@ func policyError(operation string, status int, content []byte) error {
 	var cause error = &statusError{status: status, code: fmt.Sprintf("(error code %d): %s", out.Code, out.Message),
 		credentials: out.Code == codeCredentials}
 	switch out.Code {
-	case codeReferenced, codeStale, codeChanged:
+	case codeReferenced, codeStale, codeChanged, codeConcurrent, codeStaleObject:
 		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: operation, Err: cause}
 	case codeMarked:
 		cause = fmt.Errorf("%w: %w", api.ErrMarkedForDeletion, cause)

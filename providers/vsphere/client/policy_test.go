@@ -397,14 +397,18 @@ func TestListShrinksPagesThatAreTooLong(t *testing.T) {
 // Service is not wrong.
 func TestConflictsOfNSXT(t *testing.T) {
 	t.Parallel()
-	for code, want := range map[int]cloudapi.Class{
-		500030: cloudapi.Conflict, 500045: cloudapi.Conflict, 500087: cloudapi.Conflict, 500232: cloudapi.Conflict,
-		255: cloudapi.Invalid,
+	for _, tc := range []struct {
+		status, code int
+		want         cloudapi.Class
+	}{
+		{400, 500030, cloudapi.Conflict}, {400, 500045, cloudapi.Conflict}, {400, 500087, cloudapi.Conflict},
+		{400, 500232, cloudapi.Conflict}, {400, 100148, cloudapi.Conflict}, {400, 255, cloudapi.Invalid},
+		{404, 500090, cloudapi.Conflict}, {404, 600, cloudapi.NotFound}, {412, 604, cloudapi.Conflict},
 	} {
-		body := fmt.Sprintf(`{"error_code": %d, "error_message": "refused"}`, code)
-		err := policyError("PUT lb-pools", http.StatusBadRequest, []byte(body))
-		if !cloudapi.Is(err, want) || errors.Is(err, api.ErrMarkedForDeletion) != (code == 500045) {
-			t.Errorf("%d: %v", code, err)
+		body := fmt.Sprintf(`{"error_code": %d, "error_message": "refused"}`, tc.code)
+		err := policyError("PUT lb-pools", tc.status, []byte(body))
+		if !cloudapi.Is(err, tc.want) || errors.Is(err, api.ErrMarkedForDeletion) != (tc.code == 500045) {
+			t.Errorf("%d: %v", tc.code, err)
 		}
 	}
 }
