@@ -19,6 +19,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim/nsxt"
 )
@@ -200,4 +201,41 @@ func TestAddressWithoutAllocationIsReservedAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An allocation that NSX-T shows in error for a while stays: its virtual servers have the address.
+func TestAllocationInErrorIsNotReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNSXT(t)
+		c := joinCluster(t, w, "cluster")
+		svc := webService("uid", 80)
+		for _, class := range []string{"default", "internal", "default"} {
+			svc.Annotations = map[string]string{names.ClassAnnotation: class}
+			if err := c.ensure(t, svc); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, path := addressOf(svc), objectsOf(t, w, allocationsPath)[0]["path"].(string)
+		var armed atomic.Bool
+		armed.Store(true)
+		restarted := interceptNSXT(t, w, c, func(r *http.Request) *http.Response {
+			if !armed.Load() || r.URL.Query().Get("intent_path") != path {
+				return nil
+			}
+			return &http.Response{StatusCode: http.StatusOK, Request: r, Body: io.NopCloser(strings.NewReader(
+				`{"results": [{"state": "ERROR", "alarms": [{"message": "the manager is not reachable"}]}]}`))}
+		})
+		for range 3 {
+			_ = restarted.ensure(t, svc)
+			time.Sleep(10 * time.Second)
+		}
+		armed.Store(false)
+		if err := restarted.ensure(t, svc); err != nil || addressOf(svc) != want {
+			t.Errorf("address %s, error %v", addressOf(svc), err)
+		}
+		all := objectsOf(t, w, allocationsPath)
+		if len(all) != 1 || all[0]["path"] != path {
+			t.Errorf("allocations %v, want %s", all, path)
+		}
+	})
 }

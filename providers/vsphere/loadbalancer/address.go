@@ -60,7 +60,7 @@ func (d *differ) chosenAllocation() int {
 
 // lostAddress returns the address that the virtual servers have without an allocation, such as one that a user deleted.
 // It is allocated again, because another Service could get it. It is "" if there is none, if the Service wants another
-// one, and if it cannot be allocated: then others have it, and the virtual servers move.
+// one, if it cannot be allocated because others have it, and while an allocation that may have it is in error.
 func (d *differ) lostAddress() string {
 	if len(d.have.Servers) == 0 {
 		return ""
@@ -69,11 +69,11 @@ func (d *differ) lostAddress() string {
 	isOther := func(v api.LBVirtualServer) bool {
 		return v.IPAddress != address || v.Tag(names.TagPool) != d.want.Pool
 	}
-	isFailed := func(a api.IPAllocation) bool {
-		return a.Failed && a.Pool == d.want.Pool && a.AllocationIP == address
+	isUnknown := func(a api.IPAllocation) bool {
+		return a.Pool == d.want.Pool && a.Address == "" && (a.Failed || a.AllocationIP != address)
 	}
 	if d.want.IP != "" && d.want.IP != address || slices.ContainsFunc(d.have.Servers, isOther) ||
-		slices.ContainsFunc(d.have.Allocations, isFailed) {
+		slices.ContainsFunc(d.have.Allocations, isUnknown) {
 		return ""
 	}
 	return address
