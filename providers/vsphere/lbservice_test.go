@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"k8s.io/client-go/tools/record"
 
@@ -101,5 +102,40 @@ func TestRejectedDeletionOfLoadBalancerServiceIsRepeated(t *testing.T) {
 		if err := c.remove(t, svc); err != nil || w.Objects()["LBService"] != 0 || deletions.Load() != 2 {
 			t.Errorf("error %v, %d deletions, objects %v", err, deletions.Load(), w.Objects())
 		}
+	})
+}
+
+// A virtual server without a load balancer service has no traffic: whoever replaces that service takes it away first.
+func TestVirtualServerGetsLoadBalancerServiceBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNSXT(t)
+		c := joinCluster(t, w, "cluster")
+		svc := webService("uid", 80)
+		if err := c.ensure(t, svc); err != nil {
+			t.Fatal(err)
+		}
+		for _, replaced := range []bool{false, true} {
+			service := objectsOf(t, w, "/infra/lb-services")[0]["path"].(string)
+			edit(t, w, serversPath, document{"lb_service_path": nil})
+			if replaced {
+				console(t, w, http.MethodDelete, service, nil)
+			}
+			c = joinAgain(t, w, c)
+			for range 3 {
+				_ = c.ensure(t, svc) // The ID of the deleted one is not free yet.
+				time.Sleep(2 * time.Second)
+			}
+			if err := c.ensure(t, svc); err != nil {
+				t.Fatal(err)
+			}
+			have := objectsOf(t, w, serversPath)[0]["lb_service_path"]
+			if want := objectsOf(t, w, "/infra/lb-services")[0]["path"]; have != want || (want != service) != replaced {
+				t.Errorf("replaced %t: %v, want %v", replaced, have, want)
+			}
+		}
+		if err := c.remove(t, svc); err != nil {
+			t.Fatal(err)
+		}
+		expectNothingLeft(t, w)
 	})
 }

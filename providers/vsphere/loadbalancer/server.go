@@ -44,6 +44,10 @@ var serverKind = objectKind[api.LBVirtualServer, *api.LBVirtualServer]{
 				Effect:   closesServer,
 				Disrupts: func(_, want *api.LBVirtualServer) bool { return want.AccessListControl != nil },
 			},
+			{ // a user may have moved it to another one; without one, it has no traffic
+				Name: "lb_service_path", Value: rows.Text(func(v *api.LBVirtualServer) *string { return &v.LBServicePath }),
+				Ignore: func(have, _ *api.LBVirtualServer) bool { return have.LBServicePath != "" },
+			},
 			tagsRow[api.LBVirtualServer](),
 			{ // the port identifies a virtual server
 				Name: "ports", Value: rows.Set(func(v *api.LBVirtualServer) *[]string { return &v.Ports }),
@@ -85,6 +89,7 @@ func (d *differ) ensureServer(port Port, pool, group, address string, after []pl
 		return d.serverCreate(port, want, after), true
 	}
 	want.IPAddress = cmp.Or(address, d.wantedAddress())
+	want.LBServicePath = cmp.Or(have.LBServicePath, d.servicePath())
 	update, differ := serverKind.update(d, have, want, tags)
 	update.After = after
 	for i, f := range update.Fields {
@@ -93,7 +98,7 @@ func (d *differ) ensureServer(port Port, pool, group, address string, after []pl
 		}
 	}
 	if step, ok := update.Step.(objectUpdate[api.LBVirtualServer, *api.LBVirtualServer]); ok {
-		update.Step = serverUpdate{step, address}
+		update.Step = serverUpdate{step, address, have.LBServicePath == ""}
 	}
 	return update, differ
 }
@@ -167,10 +172,12 @@ func (s serverCreation) Do(ctx context.Context, w writer, ids *plan.Handles) err
 	return s.objectCreation.Do(ctx, w, ids)
 }
 
-// serverUpdate updates a virtual server. An empty address is that of the plan.
+// serverUpdate updates a virtual server. An empty address is that of the plan. attach is set for one that gets the load
+// balancer service.
 type serverUpdate struct {
 	objectUpdate[api.LBVirtualServer, *api.LBVirtualServer]
 	address string
+	attach  bool
 }
 
 // Do implements plan.Step.
@@ -178,6 +185,14 @@ func (s serverUpdate) Do(ctx context.Context, w writer, ids *plan.Handles) error
 	var err error
 	if s.want.IPAddress, err = resolveAddress(s.address, ids); err != nil {
 		return err
+	}
+	if s.attach {
+		service, release, err := w.holdService(ctx)
+		if err != nil {
+			return err
+		}
+		defer release()
+		s.want.LBServicePath = service
 	}
 	return s.objectUpdate.Do(ctx, w, ids)
 }

@@ -29,6 +29,14 @@ func (d *differ) serviceCreate() plan.Change {
 	return change
 }
 
+// servicePath returns the path of the load balancer service, or its name before it is created.
+func (d *differ) servicePath() string {
+	if d.have.Service == nil {
+		return names.ClusterDisplay(d.owner.key.ClusterName)
+	}
+	return d.have.Service.Path
+}
+
 // ownsService reports whether the load balancer service was created for this cluster. Only then it is deleted after
 // its last virtual server.
 func (d *differ) ownsService(s api.LBService) bool {
