@@ -10,9 +10,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // createRoute creates the route of a node.
@@ -95,6 +97,38 @@ func TestRouteToAddressOfAnotherMachineIsNotCreated(t *testing.T) {
 		}
 		if got := c.listRoutes(t); len(got) != 0 {
 			t.Errorf("routes %q", got)
+		}
+	})
+}
+
+// Without the UID of the cluster, a route belongs to it by its ID, also one with a number: that of a deleted Node is
+// deleted.
+func TestNumberedRouteOfDeletedNodeIsListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNSXT(t)
+		c := joinCluster(t, w, "cluster")
+		c.cloud.SetRuntime(provider.Runtime{Recorder: record.NewFakeRecorder(1000)})
+		node := c.nodes[0]
+		node.Spec.PodCIDRs = []string{"10.244.7.0/24"}
+		setNodes(t, c.cloud, c.nodes)
+		routes, _ := c.cloud.Routes()
+		for i := range 2 {
+			if i > 0 {
+				list, err := routes.ListRoutes(t.Context(), "kubernetes")
+				if err != nil || len(list) != 1 {
+					t.Fatalf("routes %v, %v", list, err)
+				}
+				if err := routes.DeleteRoute(t.Context(), "kubernetes", list[0]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.createRoute(t, node); err != nil {
+				t.Fatal(err)
+			}
+		}
+		setNodes(t, c.cloud, c.nodes[1:])
+		if have := c.listRoutes(t); len(have) != 1 {
+			t.Errorf("routes %v, want that of the deleted node", have)
 		}
 	})
 }
