@@ -141,13 +141,11 @@ func TestAddressIsAllocatedWithoutUIDOfCluster(t *testing.T) {
 				w := newNSXTWith(t, sim.Options{NSXT: true, Public: netip.MustParsePrefix("192.0.2.0/31")})
 				c := joinCluster(t, w, "cluster")
 				c.cloud.SetRuntime(provider.Runtime{Recorder: record.NewFakeRecorder(1000)})
-				first, second := webService("uid-a", 80), webService("uid-b", 80)
-				second.Name, second.Spec.LoadBalancerIP = "second", chosen
-				if err := c.ensure(t, first); err != nil {
-					t.Fatal(err)
-				}
+				svc := webService("uid", 80)
+				svc.Spec.LoadBalancerIP = chosen
+				console(t, w, http.MethodPut, allocationsPath+"/hand-made", document{"allocation_ip": "192.0.2.1"})
 				for range 4 {
-					if err := c.ensure(t, second); err == nil {
+					if err := c.ensure(t, svc); err == nil {
 						t.Fatal("no error")
 					}
 					time.Sleep(10 * time.Second)
@@ -155,10 +153,8 @@ func TestAddressIsAllocatedWithoutUIDOfCluster(t *testing.T) {
 				if n := len(objectsOf(t, w, allocationsPath)); n != 2 {
 					t.Errorf("%d allocations", n)
 				}
-				if err := errors.Join(c.remove(t, first), c.ensure(t, second)); err != nil {
-					t.Fatal(err)
-				}
-				if err := c.remove(t, second); err != nil {
+				console(t, w, http.MethodDelete, allocationsPath+"/hand-made", nil)
+				if err := errors.Join(c.ensure(t, svc), c.remove(t, svc)); err != nil {
 					t.Fatal(err)
 				}
 				expectNothingLeft(t, w)
@@ -184,13 +180,18 @@ func TestAddressWithoutAllocationIsReservedAgain(t *testing.T) {
 				if restart {
 					c = joinAgain(t, w, c)
 				}
-				svc.Spec.Ports = webService("uid", 80, 8080).Spec.Ports
-				ensureSoon(t, c, svc, true)
 				other := webService("uid-other", 443)
 				other.Name, other.Spec.LoadBalancerIP = "other", want
-				if err := c.ensure(t, other); err == nil {
-					t.Errorf("another Service has the address %s", want)
+				refused := func(when string) {
+					t.Helper()
+					if err := c.ensure(t, other); !cloudapi.Is(err, cloudapi.Quota) || !strings.Contains(err.Error(), want) {
+						t.Errorf("%s: another Service chooses the address %s: error %v", when, want, err)
+					}
 				}
+				refused("before it is reserved again")
+				svc.Spec.Ports = webService("uid", 80, 8080).Spec.Ports
+				ensureSoon(t, c, svc, true)
+				refused("afterwards")
 				if p := c.plan(t, svc); !p.Empty() || len(p.Held) > 0 || addressOf(svc) != want {
 					t.Errorf("plan %s, held %v, address %s", plan.Summary(p), p.Held, addressOf(svc))
 				}

@@ -194,6 +194,11 @@ func (s allocationCreation) Do(ctx context.Context, w writer, _ *plan.Handles) e
 	if s.exists {
 		return nil
 	}
+	if s.lost == "" {
+		if err := w.checkChoice(s.want.AllocationIP); err != nil {
+			return err
+		}
+	}
 	if s.failed != "" {
 		if err := w.deleteAllocation(ctx, s.want.Pool, s.failed); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
@@ -173,6 +174,23 @@ func (w writer) awaitAddress(ctx context.Context, pool, ip, path string) (string
 			return "", fmt.Errorf("the pool %s has not allocated an address yet: %w", pool, err)
 		}
 	}
+}
+
+// checkChoice returns an error if the Service chooses an address that a virtual server of others on the load balancer
+// service has. It may have no allocation, so that the pool does not know that the address is in use.
+func (w writer) checkChoice(address string) error {
+	service, err := w.service()
+	if err != nil || service == nil || address == "" {
+		return err
+	}
+	for _, v := range w.store.servers.table.All() {
+		if v.IPAddress == address && v.LBServicePath == service.Path && !w.owner.mayOwn(v.Resource) {
+			return &cloudapi.Error{Class: cloudapi.Quota, Operation: "PUT ip-allocations", Err: fmt.Errorf("%w: the Service "+
+				"chooses %s, which virtual server %s has; choose another one in spec.loadBalancerIP or %s", api.ErrNotAllocated,
+				address, v.DisplayName, intent.KeyStaticAddresses)}
+		}
+	}
+	return nil
 }
 
 // deleteAllocation returns an address to its pool.
