@@ -242,9 +242,7 @@ func selectOwned(o owner, have Observed) Observed {
 	})
 	have.Allocations = filter(have.Allocations, func(a api.IPAllocation) bool {
 		used := slices.ContainsFunc(have.Servers, func(v api.LBVirtualServer) bool { return v.IPAddress == a.Address })
-		return o.owns(a.Resource, partAllocation, a.Pool) ||
-			a.AllocationIP != "" && o.owns(a.Resource, partAllocation, a.Pool, a.AllocationIP) ||
-			o.mayOwn(a.Resource) && a.Address != "" && (used || a.Address == o.address)
+		return o.ownsAllocation(a) || o.mayOwn(a.Resource) && a.Address != "" && (used || a.Address == o.address)
 	})
 	have.Pools = filter(have.Pools, func(p api.LBPool) bool {
 		used := slices.ContainsFunc(have.Servers, func(v api.LBVirtualServer) bool { return v.PoolPath == p.Path })

@@ -65,6 +65,12 @@ func (o owner) owns(r api.Resource, parts ...string) bool {
 	}
 }
 
+// ownsAllocation is owns for the allocation of an address, which the Service may have chosen.
+func (o owner) ownsAllocation(a api.IPAllocation) bool {
+	return o.owns(a.Resource, partAllocation, a.Pool) ||
+		a.AllocationIP != "" && o.owns(a.Resource, partAllocation, a.Pool, a.AllocationIP)
+}
+
 // mayOwn reports whether an object can belong to the Service by its address, or because another one refers to it.
 func (o owner) mayOwn(r api.Resource) bool {
 	uid := r.Tag(names.TagClusterUID)
