@@ -183,6 +183,7 @@ func (n *Nodes) Retry() {
 
 // Run decides until ctx ends.
 func (n *Nodes) Run(ctx context.Context) error {
+	defer n.runner.queue.ShutDown() // Informers that have stopped accept no handler.
 	_, err := n.informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) { n.queue(nil, object) },
 		UpdateFunc: func(before, after any) {

@@ -225,6 +225,7 @@ func (s *Services) Retry() {
 
 // Run decides until ctx ends.
 func (s *Services) Run(ctx context.Context) error {
+	defer s.runner.queue.ShutDown()
 	select {
 	case <-s.ready:
 	case <-ctx.Done():
