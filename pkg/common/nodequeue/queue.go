@@ -139,8 +139,8 @@ func (q *Queue) add(task Task) {
 
 // Run syncs Nodes until ctx is done.
 func (q *Queue) Run(ctx context.Context) {
-	stop := context.AfterFunc(ctx, q.queue.ShutDown)
-	defer stop()
+	context.AfterFunc(ctx, q.queue.ShutDown)
+	defer q.queue.ShutDown()
 	if !cache.WaitForCacheSync(ctx.Done(), q.synced) {
 		return
 	}
