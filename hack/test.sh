@@ -20,14 +20,27 @@ fi
 mapfile -t patterns < <(workspace_modules | sed 's|.*|./&/...|')
 e2e=$module_prefix/cmd/ccm-lab/e2e
 
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+attempt() { # flags
+	go test -vet=off -timeout "$timeout" "$@" "${packages[@]}" | tee "$log" | "${filter[@]}"
+}
+
+# crashed reports whether nothing failed but the race detector itself, which does that with testing/synctest
+# (golang/go#78156).
+crashed() {
+	grep -q '^ThreadSanitizer: CHECK failed' "$log" && ! grep -qE '^ *--- FAIL|^panic: |\[(build|setup) failed\]' "$log"
+}
+
 run() { # title timeout packages... -- flags
 	local title=$1 timeout=$2 packages=() started=$SECONDS
 	shift 2
 	while [[ $1 != -- ]]; do packages+=("$1") && shift; done
 	shift
 	echo "== $title"
-	# make verify runs go vet.
-	if go test -vet=off -timeout "$timeout" "$@" "${packages[@]}" | "${filter[@]}"; then
+	# make verify runs go vet. A second run takes the packages that passed from go test's cache.
+	if attempt "$@" || { crashed && echo "== $title: again, since the race detector crashed" && attempt "$@"; }; then
 		echo "== $title: ok, $((SECONDS - started)) s"
 	else
 		failed+=("$title")
