@@ -4,6 +4,7 @@
 package oserr
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,29 +98,38 @@ func ClassOfResponse(status int, header http.Header, body []byte) cloudapi.Class
 		return cloudapi.Unknown
 	case http.StatusConflict:
 		return classOfConflict(e)
-	case http.StatusForbidden:
-		if e.isQuota() {
-			return cloudapi.Quota
-		}
-	case http.StatusRequestEntityTooLarge:
-		// Nova's older form of "too many requests". From a proxy the status has its usual meaning.
-		if e.kind == "overLimit" || header.Get("Retry-After") != "" {
-			return cloudapi.Throttled
-		}
-	case http.StatusBadRequest:
-		if e.kind == "ExternalIpAddressExhausted" {
-			return cloudapi.Quota
-		}
 	case http.StatusNotImplemented, http.StatusNotAcceptable:
 		// The driver of a load balancer, or the version of the service, does not support the request.
 		return cloudapi.Invalid
 	case http.StatusGone:
 		return cloudapi.Unknown
 	}
-	if class := cloudapi.ClassOfStatus(status); class != "" {
-		return class
+	return cmp.Or(e.classWith(status, header), cloudapi.ClassOfStatus(status), cloudapi.Unknown)
+}
+
+// classWith returns the class of a response whose message says more than its status; "" for others.
+func (f fault) classWith(status int, header http.Header) cloudapi.Class {
+	switch status {
+	case http.StatusForbidden:
+		if f.isQuota() {
+			return cloudapi.Quota
+		}
+	case http.StatusRequestEntityTooLarge:
+		// Nova's older form of "too many requests". From a proxy the status has its usual meaning.
+		if f.kind == "overLimit" || header.Get("Retry-After") != "" {
+			return cloudapi.Throttled
+		}
+	case http.StatusBadRequest:
+		if f.kind == "ExternalIpAddressExhausted" {
+			return cloudapi.Quota
+		}
+	case http.StatusServiceUnavailable:
+		// Two changes of one project have locked its quota in Octavia's database: this one was rolled back.
+		if strings.HasPrefix(f.message, "Project busy.") {
+			return cloudapi.Throttled
+		}
 	}
-	return cloudapi.Unknown
+	return ""
 }
 
 func classOfConflict(e fault) cloudapi.Class {

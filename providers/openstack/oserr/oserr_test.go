@@ -74,6 +74,8 @@ func TestClassify(t *testing.T) {
 		{"driver cannot", octavia(501, "Provider 'ovn' does not support a requested option"), cloudapi.Invalid},
 		{"service's version cannot", nova(406, "itemNotAcceptable", "Version 2.47 is not supported by the API."), cloudapi.Invalid},
 		{"failure", octavia(500, "Provider 'amphora' reports error"), cloudapi.Unavailable},
+		{"locked quota", octavia(503, "Project busy.  Unable to lock the project.  Please try again."), cloudapi.Throttled},
+		{"Octavia is down", octavia(503, "Service unavailable."), cloudapi.Unavailable},
 		{"proxy without a backend", answer(503, html), cloudapi.Unavailable},
 		{"redirect", answer(302, html), cloudapi.Unknown},
 		{"our own deadline", fmt.Errorf("call: %w", context.DeadlineExceeded), cloudapi.Unavailable},
