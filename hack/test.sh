@@ -30,7 +30,8 @@ attempt() { # flags
 # crashed reports whether nothing failed but the race detector itself, which does that with testing/synctest
 # (golang/go#78156).
 crashed() {
-	grep -q '^ThreadSanitizer: CHECK failed' "$log" && ! grep -qE '^ *--- FAIL|^panic: |\[(build|setup) failed\]' "$log"
+	grep -q '^ThreadSanitizer: CHECK failed' "$log" &&
+		! grep -qE '^ *--- FAIL|^panic: |^fatal error: |DATA RACE|\[(build|setup) failed\]' "$log"
 }
 
 run() { # title timeout packages... -- flags
