@@ -109,8 +109,8 @@ func (l *lister) addServices(services []api.LBService, err error) {
 	}
 }
 
-// listAllocations lists the allocations of all pools, and adds their users. One may have been left behind in a pool that
-// the configuration does not name any more.
+// listAllocations lists the allocations of all pools, and adds their users. An interruption may have left one in a pool
+// that the configuration does not name any more.
 func (l *lister) listAllocations(ctx context.Context) ([]api.IPAllocation, error) {
 	pools, err := l.configuredPools(ctx)
 	if err != nil {
