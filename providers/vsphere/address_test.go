@@ -1,6 +1,7 @@
 package vsphere_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -239,4 +242,64 @@ func TestAllocationInErrorIsNotReleased(t *testing.T) {
 			t.Errorf("allocations %v, want %s", all, path)
 		}
 	})
+}
+
+// An edit of the address that is taken back after an interruption leaves the Service the address of its status, however
+// many of its virtual servers were moved.
+func TestAddressStaysIfItsEditIsTakenBack(t *testing.T) {
+	for name, killedAt := range map[string]string{
+		"one of three moved": "1 PUT /lb-virtual-servers/", "two of three moved": "2 PUT /lb-virtual-servers/",
+		"all moved": "0 DELETE /ip-allocations/",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newNSXT(t)
+				c := joinCluster(t, w, "cluster")
+				svc := webService("uid", 80, 443, 8080)
+				if err := withConditions(c).ensure(t, svc); err != nil {
+					t.Fatal(err)
+				}
+				want := addressOf(svc)
+				call := strings.Fields(killedAt)
+				var left atomic.Int32
+				left.Store(int32(call[0][0] - '0'))
+				killed := withConditions(interceptNSXT(t, w, c, func(r *http.Request) *http.Response {
+					if r.Method == call[1] && strings.Contains(r.URL.Path, call[2]) && left.Add(-1) < 0 {
+						return refusal(r)
+					}
+					return nil
+				}))
+				svc.Spec.LoadBalancerIP = "192.0.2.77"
+				if err := killed.ensure(t, svc); err == nil {
+					t.Fatal("no error")
+				}
+				svc.Spec.LoadBalancerIP = ""
+				if err := withConditions(joinAgain(t, w, c)).ensure(t, svc); err != nil {
+					t.Fatal(err)
+				}
+				for _, server := range servers(t, w) {
+					if server.address != want {
+						t.Errorf("port %s has %s, want %s", server.port, server.address, want)
+					}
+				}
+				if n := len(objectsOf(t, w, allocationsPath)); n != 1 || addressOf(svc) != want {
+					t.Errorf("%d allocations, address %s, want %s", n, addressOf(svc), want)
+				}
+			})
+		})
+	}
+}
+
+// withConditions lets the manager of a cluster write conditions to the status of Services.
+func withConditions(c nsxtCluster) nsxtCluster {
+	c.cloud.SetRuntime(provider.Runtime{ClusterUID: "cluster", Recorder: record.NewFakeRecorder(1000),
+		SetCondition: func(_ context.Context, svc *v1.Service, condition metav1.Condition) error {
+			if condition.Status == "" {
+				meta.RemoveStatusCondition(&svc.Status.Conditions, condition.Type)
+				return nil
+			}
+			meta.SetStatusCondition(&svc.Status.Conditions, condition)
+			return nil
+		}})
+	return c
 }

@@ -2,6 +2,7 @@ package vsphere_test
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -38,7 +39,15 @@ func deleteOldOrphans(t *testing.T, w *sim.Cloud, c nsxtCluster, uid string, ser
 	map[string]inventory.State, []orphans.Deletion,
 ) {
 	t.Helper()
-	lines, _, _ := strings.Cut(nsxtLines(false), "[Route]")
+	return deleteOrphansWith(t, w, c, uid, nsxtLines(false), services...)
+}
+
+// deleteOrphansWith is deleteOldOrphans with a configuration.
+func deleteOrphansWith(t *testing.T, w *sim.Cloud, c nsxtCluster, uid, lines string, services ...*v1.Service) (
+	map[string]inventory.State, []orphans.Deletion,
+) {
+	t.Helper()
+	lines, _, _ = strings.Cut(lines, "[Route]")
 	cloud, err := newCloud(lines, w)
 	if err != nil {
 		t.Fatal(err)
@@ -150,6 +159,34 @@ func TestYoungOrphansAreNotDeleted(t *testing.T) {
 			t.Errorf("young objects were deleted (-before +after):\n%s", diff)
 		}
 		deleteOrphans(t, w, c, "first")
+		expectNothingLeft(t, w)
+	})
+}
+
+// An interruption leaves an address in a pool that the configuration does not name any more.
+func TestAddressOfFormerPoolIsOrphan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNSXT(t)
+		c := joinCluster(t, w, "first")
+		svc := webService("uid", 80)
+		if err := c.ensure(t, svc); err != nil {
+			t.Fatal(err)
+		}
+		killed := interceptNSXT(t, w, c, func(r *http.Request) *http.Response {
+			if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/ip-allocations/") {
+				return refusal(r)
+			}
+			return nil
+		})
+		killed.cloud.SetRuntime(provider.Runtime{ClusterUID: "first", Recorder: record.NewFakeRecorder(1000)})
+		if err := killed.remove(t, svc); err == nil {
+			t.Fatal("no error")
+		}
+		time.Sleep(time.Hour)
+		states, deletions := deleteOrphansWith(t, w, c, "first", nsxtLines(true))
+		if states["IP allocation"] != inventory.Orphaned {
+			t.Errorf("states %v, deletions %+v", states, deletions)
+		}
 		expectNothingLeft(t, w)
 	})
 }

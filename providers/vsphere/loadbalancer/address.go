@@ -44,14 +44,24 @@ func (d *differ) ensureAddress() (after []plan.Ref, address string, surplus []ap
 	return nil, d.have.Allocations[chosen].Address, surplus
 }
 
-// chosenAllocation returns the index of the allocation with the address of the load balancer; -1 for none.
+// chosenAllocation returns the index of the allocation with the address of the load balancer; -1 for none. That in the
+// status of the Service comes first: an edit of the address that was taken back may have moved some virtual servers.
 func (d *differ) chosenAllocation() int {
+	rank := func(a api.IPAllocation) int {
+		switch {
+		case a.Address == d.have.Address:
+			return 2
+		case d.inUse(a):
+			return 1
+		}
+		return 0
+	}
 	chosen := -1
 	for i, a := range d.have.Allocations {
 		if a.Pool != d.want.Pool || a.Address == "" || d.want.IP != "" && a.Address != d.want.IP {
 			continue
 		}
-		if chosen < 0 || d.inUse(a) && !d.inUse(d.have.Allocations[chosen]) {
+		if chosen < 0 || rank(a) > rank(d.have.Allocations[chosen]) {
 			chosen = i
 		}
 	}

@@ -109,7 +109,8 @@ func (l *lister) addServices(services []api.LBService, err error) {
 	}
 }
 
-// listAllocations lists the allocations of the pools of the configuration and of virtual servers, and adds their users.
+// listAllocations lists the allocations of all pools, and adds their users. An interruption may have left one in a pool
+// that the configuration does not name any more.
 func (l *lister) listAllocations(ctx context.Context) ([]api.IPAllocation, error) {
 	pools, err := l.configuredPools(ctx)
 	if err != nil {
@@ -120,10 +121,17 @@ func (l *lister) listAllocations(ctx context.Context) ([]api.IPAllocation, error
 			pools = append(pools, pool)
 		}
 	}
+	byName, err := l.poolsByName.Get(ctx)
+	if err != nil && !cloudapi.Is(err, cloudapi.Denied) { // With IDs in the configuration, nothing else lists pools.
+		return nil, err
+	}
+	for _, ids := range byName {
+		pools = append(pools, ids...)
+	}
 	slices.Sort(pools)
 	var out []api.IPAllocation
 	for _, pool := range slices.Compact(pools) {
-		all, err := l.store.allocations(pool).list(ctx)
+		all, err := l.store.listAllocations(ctx, pool)
 		if cloudapi.Is(err, cloudapi.NotFound) {
 			continue // The pool was deleted.
 		}
@@ -134,6 +142,7 @@ func (l *lister) listAllocations(ctx context.Context) ([]api.IPAllocation, error
 			if a.Tag(names.TagOwner) == l.app {
 				a.Pool = pool
 				out = append(out, a)
+				l.store.allocations(pool) // Its deletion reads the pool again.
 			}
 		}
 	}

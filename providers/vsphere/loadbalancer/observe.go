@@ -35,6 +35,8 @@ type Observed struct {
 	Groups      []api.Group
 	// Deleted are the paths of deleted objects that new ones cannot have yet.
 	Deleted map[string]bool
+	// Address is that in the status of the Service; "" without one.
+	Address string
 }
 
 // reader reads the objects of all Services. It is safe for concurrent use.
@@ -116,7 +118,7 @@ func (r *reader) observe(ctx context.Context, request lbcommon.Request[Desired])
 	}
 	key, tag := request.Key, serviceTag(request.Key)
 	have := Observed{
-		Deleted: r.store.deleted.paths(),
+		Deleted: r.store.deleted.paths(), Address: request.Reference.ID,
 		Servers: r.store.servers.lookup(tag), Pools: r.store.pools.lookup(tag), Monitors: r.store.monitors.lookup(tag),
 		Groups: r.store.groups.lookup(tag),
 	}

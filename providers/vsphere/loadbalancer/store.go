@@ -163,6 +163,15 @@ func (s *store) allocationsOf(
 	return out, nil
 }
 
+// listAllocations reads the allocations of a pool for an inventory: other reads do not have that pool because of it.
+func (s *store) listAllocations(ctx context.Context, pool string) ([]api.IPAllocation, error) {
+	documents, err := s.api.List(ctx, api.Allocations(pool))
+	if err != nil {
+		return nil, err
+	}
+	return parseAll[api.IPAllocation](documents)
+}
+
 // addressOf returns the address of an allocation, "" while it has none. A chosen address counts only once it is
 // realized: NSX-T accepts requests for addresses that another allocation has.
 func (s *store) addressOf(ctx context.Context, a api.IPAllocation) (string, error) {
