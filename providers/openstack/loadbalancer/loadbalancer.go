@@ -166,6 +166,7 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 			return request.Want.IsUnplaced(have.LoadBalancer, subnets)
 		})
 	}
+	have.Replaced = c.applier.Replaced(key)
 	have.KeepFloatingIP = request.Reference.KeepAddress
 	have.TagsDenied, have.TagsWait = c.applier.TagState()
 	if err == nil && have.LoadBalancer != nil {

@@ -31,6 +31,13 @@ func TestOtherServiceTakesNoAddressDuringReplacement(t *testing.T) {
 		"a user's port": {func(r *rig) *v1.Service {
 			return service(annotate("port-id", r.freePort()))
 		}, byPort},
+		"an address of its own": {
+			func(*rig) *v1.Service { return service(internal) },
+			func(r *rig, victim, thief *v1.Service) {
+				byAddress(r, victim, thief)
+				internal(thief)
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, sim.Options{}, Settings{}, func(r *rig) {

@@ -70,6 +70,9 @@ func New(o Options) *Applier {
 // ForgetUnanswered ends the wait for a creation without a reply: the load balancer exists.
 func (a *Applier) ForgetUnanswered(key observe.Key) { a.unanswered.forget(key) }
 
+// Replaced returns the load balancer of a Service that is replaced, until the next one is built; nil if there is none.
+func (a *Applier) Replaced(key observe.Key) *api.LoadBalancer { return a.reserved.replaced(key) }
+
 // TagState reports whether Neutron denied tags of floating IPs last, and whether they cannot be written now.
 func (a *Applier) TagState() (denied, wait bool) {
 	denied, wait = a.deniedTags.state()

@@ -24,7 +24,7 @@ func (w Writer) CreateLoadBalancer(ctx context.Context, spec loadbalancers.Creat
 		return api.LoadBalancer{}, w.finish(err, nil)
 	}
 	w.reserved.renew(w.Key.Service(), 0)
-	if err := w.reserved.check(w.Key.Service(), "port", spec.VipPortID); err != nil {
+	if err := w.reserved.checkPlace(w.Key.Service(), spec); err != nil {
 		return api.LoadBalancer{}, w.finish(err, nil)
 	}
 	startedAt := w.clock.Now()
@@ -34,6 +34,7 @@ func (w Writer) CreateLoadBalancer(ctx context.Context, spec loadbalancers.Creat
 		w.orphans.recordRefusal(ctx, spec, startedAt)
 	}
 	if err != nil {
+		w.reserved.refusePlace(w.Key, err)
 		return created, w.finish(err, nil)
 	}
 	w.reserved.remove(spec.VipPortID)
@@ -43,15 +44,25 @@ func (w Writer) CreateLoadBalancer(ctx context.Context, spec loadbalancers.Creat
 
 // AwaitCreation waits until a new load balancer is ACTIVE.
 func (w Writer) AwaitCreation(ctx context.Context, id string, want model.Desired) error {
-	err := w.awaitActive(ctx, id)
+	err := w.awaitBuilt(ctx, id)
 	if lb, ok := w.store.LoadBalancer(id); err != nil && ok && lb.ProvisioningStatus == api.Error {
 		err = w.creationFailed(ctx, id, want)
 	}
 	if err == nil {
 		w.failed.forget(w.Key.Service())
+		w.reserved.removeReplaced(w.Key)
 		w.store.SettleParts(id)
 	}
 	return w.finish(err, nil)
+}
+
+// awaitBuilt waits until a load balancer that is being created is ACTIVE, and records that it has failed.
+func (w Writer) awaitBuilt(ctx context.Context, id string) error {
+	err := w.awaitActive(ctx, id)
+	if lb, ok := w.store.LoadBalancer(id); err != nil && ok && lb.ProvisioningStatus == api.Error {
+		w.store.FailCreation(id)
+	}
+	return err
 }
 
 // creationFailed records that a load balancer that was just created is in the state ERROR.
@@ -85,9 +96,16 @@ func (w Writer) awaitRetry(err error) error {
 // Reserve reserves floating IPs and ports for the Service, as far as no other one has reserved them.
 func (w Writer) Reserve(ids ...string) { w.reserved.addFree(w.Key.Service(), ids...) }
 
+// ReserveReplaced reserves a load balancer that is being deleted, its port and its floating IPs for the next one of the
+// Service.
+func (w Writer) ReserveReplaced(lb api.LoadBalancer) {
+	w.Reserve(append(w.store.FloatingIPsAt(lb.VipPortID), lb.VipPortID)...)
+	w.reserved.addReplaced(w.Key, lb)
+}
+
 // AwaitLoadBalancer waits until a load balancer that is still being created accepts changes.
 func (w Writer) AwaitLoadBalancer(ctx context.Context, id string) error {
-	return w.finish(w.awaitActive(ctx, id), nil)
+	return w.finish(w.awaitBuilt(ctx, id), nil)
 }
 
 // SecondSubnet returns a subnet of the other family in the network of the first; "" if there is none.
@@ -207,6 +225,7 @@ func (w Writer) deleteAll(ctx context.Context, have api.LoadBalancer, listeners 
 			return err
 		}
 		w.reserved.add(w.Key.Service(), append(w.store.FloatingIPsAt(lb.VipPortID), lb.VipPortID)...)
+		w.reserved.addReplaced(w.Key, lb)
 	}
 	if w.settings.NoCascade && have.ProvisioningStatus == api.Active {
 		if err := w.deletePartsLocked(ctx, have.ID, listeners, pools); err != nil {

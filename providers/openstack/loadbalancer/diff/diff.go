@@ -184,7 +184,8 @@ func (d *differ) ensure() error {
 func (d *differ) replace(lb api.LoadBalancer, created model.Desired, removal plan.Change) error {
 	d.freed = d.attachedFloatingIPs(&lb)
 	removal.Step = replacementDeletion{d, d.loadBalancerDeletion(lb)}
-	if lb.ProvisioningStatus == api.Active || lb.ProvisioningStatus == api.Error && !d.creationFailed(lb) {
+	isGone := lb.ProvisioningStatus == api.PendingDelete || lb.ProvisioningStatus == api.Error && d.creationFailed(lb)
+	if !isGone || d.key.HasAddress(lb.VipAddress) {
 		d.replaced = &lb
 	}
 	if created.Features != d.want.Features || created.LoadBalancer.SubnetID != d.want.LoadBalancer.SubnetID {

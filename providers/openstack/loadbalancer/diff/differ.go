@@ -44,7 +44,7 @@ type differ struct {
 	deleting bool
 	// owner reports that the existing load balancer was created for this Service.
 	owner bool
-	// replaced is the load balancer that the plan replaces. Its successor gets its address if it can.
+	// replaced is the load balancer that this plan or an earlier one replaces. Its successor gets its address if it can.
 	replaced *api.LoadBalancer
 	// ownVIPPort is the port of the existing load balancer, if it was created for a Service of this cluster: vipOwner.
 	ownVIPPort, vipOwner string
@@ -66,7 +66,7 @@ type differ struct {
 
 // newDiffer returns a differ for the existing objects of one Service.
 func newDiffer(key observe.Key, have observe.Observed) *differ {
-	d := &differ{key: key, have: have, refs: map[plan.Ref]bool{}, planned: map[string]bool{}}
+	d := &differ{key: key, have: have, replaced: have.Replaced, refs: map[plan.Ref]bool{}, planned: map[string]bool{}}
 	d.plan.Subject = d.key.Subject()
 	if lb := have.LoadBalancer; lb != nil {
 		d.owner = d.key.Owns(*lb)

@@ -25,8 +25,9 @@ func (d *differ) needsFailover(lb api.LoadBalancer) bool {
 
 // creationFailed reports whether the creation of a load balancer of this manager failed: its ID and its address are
 // written on the Service only after it has worked. Tools that apply manifests may remove the ID, but not the status.
+// One that replaces another has the address of that one from the beginning.
 func (d *differ) creationFailed(lb api.LoadBalancer) bool {
-	return !model.StoredRecord(lb).IsZero() && d.key.Named != lb.ID && !d.hasServed(lb)
+	return d.have.Unbuilt || !model.StoredRecord(lb).IsZero() && d.key.Named != lb.ID && !d.hasServed(lb)
 }
 
 // hasServed reports whether the Service's status shows that a load balancer has worked: it has one of its addresses, or

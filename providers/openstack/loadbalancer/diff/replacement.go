@@ -100,7 +100,7 @@ func (s replacementDeletion) Do(ctx context.Context, w Writer, ids *plan.Handles
 		}
 	}
 	if s.lb.ProvisioningStatus == api.PendingDelete {
-		w.Reserve(append(idsOf(s.freed), s.lb.VipPortID)...)
+		w.ReserveReplaced(s.lb)
 		return s.loadBalancerDeletion.Do(ctx, w, ids)
 	}
 	err := w.DeleteLoadBalancer(ctx, s.lb, s.listeners, s.pools, s.checkUnshared)

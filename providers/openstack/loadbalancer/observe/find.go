@@ -39,8 +39,9 @@ func (s *Store) find(key Key) Observed {
 	if lb := have.LoadBalancer; lb != nil {
 		if lb.ProvisioningStatus == api.Active {
 			s.abandoned.remove(lb.ID) // The cloud's operator has repaired it.
+			s.unbuilt.remove(lb.ID)
 		}
-		have.Abandoned = s.abandoned.has(lb.ID)
+		have.Abandoned, have.Unbuilt = s.abandoned.has(lb.ID), s.unbuilt.has(lb.ID)
 	}
 	s.mu.Unlock()
 	have.FloatingIPs = slices.DeleteFunc(s.FloatingIPs.Lookup(indexService+key.Service().String()),

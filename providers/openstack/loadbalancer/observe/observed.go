@@ -17,6 +17,10 @@ type Observed struct {
 	FailoverRefused bool
 	// Abandoned is set if this process has requested the deletion of the load balancer.
 	Abandoned bool
+	// Unbuilt is set if this process has seen that Octavia failed to build the load balancer.
+	Unbuilt bool
+	// Replaced is the load balancer that was deleted for another one that is not built yet; nil if there is none.
+	Replaced *api.LoadBalancer
 	// Others have the same name.
 	Others []api.LoadBalancer
 	// Denied is the ID that the Service names, if this client may not read that load balancer.

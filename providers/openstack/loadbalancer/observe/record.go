@@ -159,6 +159,13 @@ func (s *Store) Abandon(id string) {
 	s.SetStatus(id, api.PendingDelete)
 }
 
+// FailCreation records that Octavia failed to build a load balancer.
+func (s *Store) FailCreation(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unbuilt.add(id)
+}
+
 // RefuseFailover records that Octavia refused the failover of a load balancer.
 func (s *Store) RefuseFailover(id string) {
 	s.mu.Lock()

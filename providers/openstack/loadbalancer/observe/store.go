@@ -68,9 +68,9 @@ type Store struct {
 
 	mu sync.Mutex
 	// denied are load balancers that we may not read; deleted ones do not exist. The failover of unrecoverable ones was
-	// refused, and the deletion of abandoned ones requested. Users write IDs into annotations, so that these sets have a
-	// limit: an ID that was dropped is read again.
-	denied, deleted, unrecoverable, abandoned idSet
+	// refused, the deletion of abandoned ones requested, and unbuilt ones have never worked. Users write IDs into
+	// annotations, so that these sets have a limit: an ID that was dropped is read again.
+	denied, deleted, unrecoverable, abandoned, unbuilt idSet
 	// refusedMethods are the algorithms that Octavia refused, by the ID of the pool.
 	refusedMethods map[string]string
 	// untagged are load balancers that this process has created, and that Octavia gives no tags.
@@ -91,8 +91,9 @@ func NewStore(client API, c clock.PassiveClock) *Store {
 	state := snapshot.NewStore(c)
 	s := &Store{
 		api: client, clock: c, state: state,
-		denied: newIDSet(), deleted: newIDSet(), unrecoverable: newIDSet(), abandoned: newIDSet(), untagged: newIDSet(),
-		reads: map[string]lastRead{}, writtenAt: map[string]time.Time{}, refusedMethods: map[string]string{},
+		denied: newIDSet(), deleted: newIDSet(), unrecoverable: newIDSet(), abandoned: newIDSet(), unbuilt: newIDSet(),
+		untagged: newIDSet(),
+		reads:    map[string]lastRead{}, writtenAt: map[string]time.Time{}, refusedMethods: map[string]string{},
 		Monitors: snapshot.NewTable(state, snapshot.Kind[api.HealthMonitor]{
 			ID: func(m api.HealthMonitor) string { return m.ID }, List: client.ListHealthMonitors, Read: client.GetHealthMonitor,
 			MaxAge: ListAge,

@@ -36,6 +36,8 @@ type LoadBalancerWriter interface {
 	CheckContainer(ctx context.Context, ref string) error
 	// Reserve keeps floating IPs and ports that are free until the Service has another load balancer from other Services.
 	Reserve(ids ...string)
+	// ReserveReplaced does so with a load balancer that is being deleted: its place, its port and its floating IPs.
+	ReserveReplaced(lb api.LoadBalancer)
 	// CheckFloatingIP returns an error if no floating IP can be allocated.
 	CheckFloatingIP(ctx context.Context, want model.FloatingIP) error
 	// SecondSubnet returns a subnet of the other family in the network of the first; "" if there is none.

@@ -44,8 +44,12 @@ func (w Writer) ReplaceListener(ctx context.Context, balancer, group string, bef
 		if err := unfinished.Of(string(w.Key.UID), want.Place(), want.Text()); err != nil {
 			return "", err
 		}
-		if err := w.changeProtocol(ctx, balancer, group, before, want, tags); !isImpossible(err) {
-			return before.ARN, err
+		err = w.UpdateListener(ctx, balancer, before, want, group, "")
+		if err == nil { // also if AWS refuses its tags: the port stays open
+			return before.ARN, w.retag(ctx, before, tags)
+		}
+		if !isImpossible(err) {
+			return "", err
 		}
 		unfinished.Remove(string(w.Key.UID), want.Place(), before)
 		if err := w.DeleteListener(ctx, balancer, before.ARN); err != nil {
@@ -62,11 +66,10 @@ func (w Writer) ReplaceListener(ctx context.Context, balancer, group string, bef
 	return arn, w.finishListener(ctx, balancer, want, err)
 }
 
-// changeProtocol changes a listener in place, with the tags of a new one. The port stays open if AWS refuses settings.
-func (w Writer) changeProtocol(ctx context.Context, balancer, group string, before model.Listener,
-	want model.DesiredListener, all map[string]string) error {
-	if err := w.UpdateListener(ctx, balancer, before, want, group, ""); err != nil || before.Tags == nil {
-		return err
+// retag gives a listener the tags of a new one, if its tags are known.
+func (w Writer) retag(ctx context.Context, before model.Listener, all map[string]string) error {
+	if before.Tags == nil {
+		return nil
 	}
 	set, remove := tags.Diff(before.Tags, all)
 	return w.SetTags(ctx, []string{before.ARN}, set, remove)
