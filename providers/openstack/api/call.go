@@ -16,6 +16,15 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
+// Services, by their types in Keystone's catalog. The types are also the names of the services in metrics.
+const (
+	Identity      = "identity"
+	Compute       = "compute"
+	Network       = "network"
+	LoadBalancing = "load-balancer"
+	KeyManager    = "key-manager"
+)
+
 // serviceClient is gophercloud's client of one service.
 type serviceClient = gophercloud.ServiceClient
 
@@ -38,6 +47,17 @@ func writeRequest(service, operation string) cloudapi.Request {
 // createRequest describes a creation, which would create a second object if it were repeated.
 func createRequest(service, operation string) cloudapi.Request {
 	return cloudapi.Request{Service: service, Operation: operation, Mutating: true}
+}
+
+// Clients make the calls.
+type Clients struct {
+	caller Caller
+}
+
+// Caller makes a call: it finds the service, sends the call with a valid token, retries it if that is safe
+// and may help, each attempt with a timeout, and classifies the error.
+type Caller interface {
+	Call(ctx context.Context, r cloudapi.Request, call func(context.Context, *gophercloud.ServiceClient) error) error
 }
 
 // object makes a call and returns the object under key in the response. Here and in list, the code that does not depend
