@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
@@ -17,8 +18,6 @@ type instanceState struct {
 	Code int    `xml:"code" filter:"code"`
 	Name string `xml:"name" filter:"name"`
 }
-
-func newInstanceState(name string) instanceState { return instanceState{stateCodes[name], name} }
 
 type reservationView struct {
 	ID        string                    `xml:"reservationId"`
@@ -103,42 +102,6 @@ type stateReason struct {
 	Message string `xml:"message"`
 }
 
-func (t *Tx) viewInstance(i *Instance) instanceView {
-	v := instanceView{
-		ID: i.ID, Image: i.Image, Key: i.key, State: newInstanceState(t.StateOf(i)), Type: i.Kind,
-		Placement: placementView{Zone: i.Zone, ZoneID: t.Options.ZoneID(i.Zone), Tenancy: "default"},
-		Launched:  Timestamp(i.Launched), Check: i.checkTraffic,
-		Tags: t.tagSet(i.ID), UsageUpdated: Timestamp(i.Launched), Constant: constantFields,
-		Owner: t.Options.Account, Reservation: i.Reservation,
-	}
-	if i.State == StateStopped || i.State == StateTerminated {
-		v.Reason = "User initiated"
-		v.StateReason = &stateReason{"Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: User initiated shutdown"}
-	}
-	primary := t.Primary(i)
-	if primary == nil {
-		return v
-	}
-	v.Devices = query.ItemsOf([]deviceView{
-		{"/dev/xvda", "vol-" + i.ID[len("i-"):], "attached", Timestamp(i.Launched), true},
-	})
-	v.Subnet, v.VPC, v.PrivateName = i.Subnet, i.VPC, i.DNSName
-	v.PrivateIP = AddressText(primary.PrimaryIP())
-	v.PublicName, v.PublicIP = t.PublicName(primary), AddressText(t.PublicOf(primary))
-	v.Groups = t.groupRefs(primary.Groups)
-	v.Hostnames = &hostnamesView{Type: "ip-name"}
-	v.Profile = &profileView{t.ProfileARN(i), i.ProfileID()}
-	if len(primary.IPv6) > 0 {
-		v.IPv6 = primary.IPv6[0].String()
-	}
-	for _, n := range t.InterfacesOf(i) {
-		attached := t.viewAttached(n)
-		attached.Attachment.Instance, attached.Attachment.Owner = "", ""
-		v.Interfaces.Item = append(v.Interfaces.Item, attached)
-	}
-	return v
-}
-
 // ProfileARN returns the ARN of an instance's profile.
 func (t *Tx) ProfileARN(i *Instance) string {
 	return fmt.Sprintf("arn:%s:iam::%s:instance-profile/%s", t.Options.Partition(), t.Options.Account, i.Profile)
@@ -215,3 +178,6 @@ func Texts(ips []netip.Addr) []string {
 	}
 	return out
 }
+
+// Timestamp formats a time as EC2 and Elastic Load Balancing do.
+func Timestamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
