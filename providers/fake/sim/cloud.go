@@ -5,6 +5,7 @@ package sim
 
 import (
 	"math"
+	"net/http"
 	"net/netip"
 	"sync/atomic"
 	"time"
@@ -81,40 +82,12 @@ type Cloud struct {
 	dataPlane atomic.Pointer[dataPlane] // nil without a data plane
 }
 
-// New builds a cloud, or reads it from the state file. It reports all invalid options at once, by name.
-func New(o Options) (*Cloud, error) {
-	o = o.withDefaults()
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
-	s, err := openStore(o.StateFile, o.rules(), o.Clock)
-	if err != nil {
-		return nil, err
-	}
-	c := &Cloud{options: o, store: s}
-	c.handler = newHandler(c)
-	c.front = sim.NewFront(sim.FrontOptions{
-		Handler:   c.handler,
-		Describe:  c.handler.describe,
-		Dialect:   dialect(),
-		Clock:     o.Clock,
-		Latency:   o.Latency,
-		Limits:    o.limits(),
-		Seed:      o.Seed,
-		ErrorRate: o.ErrorRate,
-		LogLimit:  callLogLimit,
-	})
-	if !o.Standby {
-		c.StartDataPlane()
-	}
-	return c, nil
-}
-
-// StartDataPlane starts the data plane, if the options enable it. It is called once.
-func (c *Cloud) StartDataPlane() {
-	if c.options.DataPlane == DataPlaneProxy {
-		c.dataPlane.Store(startDataPlane(c))
-	}
+// handler serves the API without faults and limits, which the front adds.
+type handler struct {
+	cloud *Cloud
+	mux   *http.ServeMux
+	// byPattern names the operation of each of the mux's patterns.
+	byPattern map[string]sim.Operation
 }
 
 // Front is the entry point of clients: over a socket with ServeHTTP, or in process with Transport.

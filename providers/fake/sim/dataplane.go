@@ -32,6 +32,13 @@ type dataPlane struct {
 	problems map[string]string
 }
 
+// StartDataPlane starts the data plane, if the options enable it. It is called once.
+func (c *Cloud) StartDataPlane() {
+	if c.options.DataPlane == DataPlaneProxy {
+		c.dataPlane.Store(startDataPlane(c))
+	}
+}
+
 func startDataPlane(c *Cloud) *dataPlane {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &dataPlane{
