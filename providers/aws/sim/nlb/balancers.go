@@ -20,11 +20,9 @@ func NewState() *State {
 }
 
 func (n balancerRef) Object(t *Tx) (*balancer, error) { return t.findBalancer(n.LoadBalancerArn) }
-
 func (n targetGroupRef) Object(t *Tx) (*targetGroup, error) {
 	return t.findTargetGroup(n.TargetGroupArn)
 }
-
 func (n listenerRef) Object(t *Tx) (*listener, error) { return t.findListener(n.ListenerArn) }
 
 type createBalancerInput struct {

@@ -91,14 +91,11 @@ func updateChild[T any, S settings, P child[T, S]](t *Tx, r core.Resource[*Tx, P
 	return map[string]any{r.Key: x}, nil
 }
 
-func (l *listener) parent() *balancer { return l.balancer }
-
-func (l *listener) lineage() []entity { return []entity{l} }
-
+func (l *listener) parent() *balancer  { return l.balancer }
+func (l *listener) lineage() []entity  { return []entity{l} }
 func (l *listener) affected() []entity { return []entity{l} }
 
 func (p *pool) parent() *balancer { return p.balancer }
-
 func (p *pool) lineage() []entity { return []entity{p} }
 
 // affected returns the pool and its listeners.
@@ -110,14 +107,10 @@ func (p *pool) affected() []entity {
 	return out
 }
 
-func (m *member) parent() *balancer { return m.pool.balancer }
-
-func (m *member) lineage() []entity { return []entity{m.pool, m} }
-
+func (m *member) parent() *balancer  { return m.pool.balancer }
+func (m *member) lineage() []entity  { return []entity{m.pool, m} }
 func (m *member) affected() []entity { return append(m.pool.affected(), m) }
 
-func (m *monitor) parent() *balancer { return m.pool.balancer }
-
-func (m *monitor) lineage() []entity { return []entity{m.pool, m} }
-
+func (m *monitor) parent() *balancer  { return m.pool.balancer }
+func (m *monitor) lineage() []entity  { return []entity{m.pool, m} }
 func (m *monitor) affected() []entity { return append(m.pool.affected(), m) }
