@@ -34,15 +34,6 @@ const (
 	listAge = time.Second
 )
 
-// described is an instance as EC2 described it.
-type described struct {
-	// Instance is shared by all callers and never written. The structure is large: copies of it for each of
-	// thousands of nodes and hundreds of Services in flight would be most of the memory of this process.
-	*ec2types.Instance
-	// tagged reports whether it has the cluster's tag, and listed whether lists include it.
-	tagged, listed bool
-}
-
 func newDescribedInstances(c clock.PassiveClock) *describedInstances {
 	d := &describedInstances{store: snapshot.NewStore(c)}
 	d.Table = snapshot.NewTable(d.store, snapshot.Kind[described]{

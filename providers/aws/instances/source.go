@@ -39,6 +39,8 @@ type Source struct {
 	outage   *outage
 }
 
+var _ commoninstances.Source = (*Source)(nil)
+
 // outage remembers what EC2 could not read. It is safe for concurrent use.
 type outage struct {
 	clock clock.PassiveClock
@@ -69,7 +71,14 @@ type describedInstances struct {
 	reading locks.Mutex
 }
 
-var _ commoninstances.Source = (*Source)(nil)
+// described is an instance as EC2 described it.
+type described struct {
+	// Instance is shared by all callers and never written. The structure is large: copies of it for each of
+	// thousands of nodes and hundreds of Services in flight would be most of the memory of this process.
+	*ec2types.Instance
+	// tagged reports whether it has the cluster's tag, and listed whether lists include it.
+	tagged, listed bool
+}
 
 // owned returns the instances that exist and carry the cluster's tag.
 func (s Scope) owned(list []ec2types.Instance) []ec2types.Instance {
