@@ -19,13 +19,6 @@ type instanceState struct {
 	Name string `xml:"name" filter:"name"`
 }
 
-type reservationView struct {
-	ID        string                    `xml:"reservationId"`
-	Owner     string                    `xml:"ownerId"`
-	Groups    query.Items[groupRef]     `xml:"groupSet"`
-	Instances query.Items[instanceView] `xml:"instancesSet"`
-}
-
 type placementView struct {
 	Zone    string `xml:"availabilityZone" filter:"availability-zone"`
 	ZoneID  string `xml:"availabilityZoneId" filter:"availability-zone-id"`
@@ -43,51 +36,6 @@ type hostnamesView struct {
 	A    bool   `xml:"enableResourceNameDnsARecord"`
 	AAAA bool   `xml:"enableResourceNameDnsAAAARecord"`
 }
-
-type instanceView struct {
-	ID           string                             `xml:"instanceId" filter:"instance-id"`
-	Image        string                             `xml:"imageId" filter:"image-id"`
-	State        instanceState                      `xml:"instanceState" filter:"instance-state-"`
-	PrivateName  string                             `xml:"privateDnsName" filter:"private-dns-name"`
-	PublicName   string                             `xml:"dnsName" filter:"dns-name"`
-	Reason       string                             `xml:"reason"`
-	Key          string                             `xml:"keyName,omitempty"`
-	LaunchIndex  int                                `xml:"amiLaunchIndex"`
-	Type         string                             `xml:"instanceType" filter:"instance-type"`
-	Launched     string                             `xml:"launchTime" filter:"launch-time"`
-	Placement    placementView                      `xml:"placement" filter:""`
-	Subnet       string                             `xml:"subnetId,omitempty" filter:"subnet-id"`
-	VPC          string                             `xml:"vpcId,omitempty" filter:"vpc-id"`
-	PrivateIP    string                             `xml:"privateIpAddress,omitempty" filter:"private-ip-address"`
-	PublicIP     string                             `xml:"ipAddress,omitempty" filter:"ip-address"`
-	IPv6         string                             `xml:"ipv6Address,omitempty" filter:"ipv6-address"`
-	Check        bool                               `xml:"sourceDestCheck" filter:"source-dest-check"`
-	Groups       query.Items[groupRef]              `xml:"groupSet" filter:"instance."`
-	StateReason  *stateReason                       `xml:"stateReason"`
-	Devices      query.Items[deviceView]            `xml:"blockDeviceMapping"`
-	Tags         query.Items[tag]                   `xml:"tagSet"`
-	Interfaces   query.Items[instanceInterfaceView] `xml:"networkInterfaceSet" filter:"network-interface."`
-	Profile      *profileView                       `xml:"iamInstanceProfile" filter:"iam-instance-profile."`
-	UsageUpdated string                             `xml:"usageOperationUpdateTime"`
-	Hostnames    *hostnamesView                     `xml:"privateDnsNameOptions"`
-	Constant     string                             `xml:",innerxml"`
-	// Owner and Reservation are shown with the reservation.
-	Owner       string `xml:"-" filter:"owner-id"`
-	Reservation string `xml:"-" filter:"reservation-id"`
-}
-
-// constantFields are the fields that all instances share.
-const constantFields = `<productCodes/><monitoring><state>disabled</state></monitoring><architecture>x86_64</architecture>` +
-	`<rootDeviceType>ebs</rootDeviceType><rootDeviceName>/dev/xvda</rootDeviceName><virtualizationType>hvm</virtualizationType>` +
-	`<clientToken/><hypervisor>xen</hypervisor><ebsOptimized>true</ebsOptimized><enaSupport>true</enaSupport>` +
-	`<metadataOptions><state>applied</state><httpTokens>required</httpTokens><httpPutResponseHopLimit>2</httpPutResponseHopLimit>` +
-	`<httpEndpoint>enabled</httpEndpoint><httpProtocolIpv6>disabled</httpProtocolIpv6>` +
-	`<instanceMetadataTags>disabled</instanceMetadataTags></metadataOptions>` +
-	`<platformDetails>Linux/UNIX</platformDetails><usageOperation>RunInstances</usageOperation>` +
-	`<cpuOptions><coreCount>1</coreCount><threadsPerCore>2</threadsPerCore></cpuOptions><capacityReservationSpecification>` +
-	`<capacityReservationPreference>open</capacityReservationPreference></capacityReservationSpecification>` +
-	`<hibernationOptions><configured>false</configured></hibernationOptions><enclaveOptions><enabled>false</enabled></enclaveOptions>` +
-	`<maintenanceOptions><autoRecovery>default</autoRecovery></maintenanceOptions>`
 
 type deviceView struct {
 	Name     string `xml:"deviceName"`
