@@ -4,9 +4,11 @@
 package sim
 
 import (
+	"context"
 	"math"
 	"net/http"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+	"github.com/unified-ccm/unified-ccm/providers/fake/sim/dataplane"
 )
 
 // DataPlaneProxy is the value of Options.DataPlane that forwards traffic.
@@ -88,6 +91,19 @@ type handler struct {
 	mux   *http.ServeMux
 	// byPattern names the operation of each of the mux's patterns.
 	byPattern map[string]sim.Operation
+}
+
+// dataPlane keeps the proxy's frontends in sync with the load balancers.
+type dataPlane struct {
+	cloud   *Cloud
+	proxy   *dataplane.Proxy
+	changed chan struct{}
+	cancel  context.CancelFunc
+	done    chan struct{}
+
+	mu sync.Mutex
+	// problems by load balancer ID.
+	problems map[string]string
 }
 
 // Front is the entry point of clients: over a socket with ServeHTTP, or in process with Transport.
@@ -188,4 +204,9 @@ func (o Options) limits() map[string]sim.Bucket {
 	}
 	bucket := sim.Bucket{Rate: o.RateLimit, Burst: int(math.Ceil(o.RateLimit))}
 	return map[string]sim.Bucket{sim.ClassRead: bucket, sim.ClassWrite: bucket}
+}
+
+func (p *dataPlane) stop() {
+	p.cancel()
+	<-p.done
 }
