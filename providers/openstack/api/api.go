@@ -8,8 +8,6 @@ package api
 import (
 	"context"
 
-	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
@@ -18,32 +16,6 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/rules"
 )
-
-// Token is the authentication result of a Caller's sessions. It has the parts of Keystone's response that calls need:
-// the response is large, and is parsed once and not for each list.
-type Token struct {
-	ID string
-	// ProjectID is empty for a token that is not scoped to a project.
-	ProjectID string
-}
-
-var _ gophercloud.AuthResult = Token{}
-
-// NewToken returns the Token of Keystone's response.
-func NewToken(result tokens.CreateResult) (Token, error) {
-	id, err := result.ExtractTokenID()
-	if err != nil {
-		return Token{}, err
-	}
-	project, err := result.ExtractProject()
-	if err != nil || project == nil {
-		return Token{ID: id}, err
-	}
-	return Token{ID: id, ProjectID: project.ID}, nil
-}
-
-// ExtractTokenID implements gophercloud.AuthResult.
-func (t Token) ExtractTokenID() (string, error) { return t.ID, nil }
 
 // ComputeAPI has the calls to Nova.
 type ComputeAPI interface {
