@@ -91,17 +91,6 @@ type benchOptions struct {
 	cloudConfig, servicesAt    string
 }
 
-const (
-	outputTable  = "table"
-	outputJSON   = "json"
-	latencyFlag  = "latency"
-	maxBench     = 5000
-	nodesFlag    = "nodes"
-	servicesFlag = "services"
-	// failingSamples is the default number of nodes and of Services with --failing, in each condition.
-	failingSamples = 100
-)
-
 func newBenchCommand(ctx context.Context, s streams) *cobra.Command {
 	o := benchOptions{provider: fake.ProviderName, output: outputTable, nodes: 1000, services: 200,
 		phaseTimeout: bench.DefaultPhaseTimeout}

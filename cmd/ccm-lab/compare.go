@@ -201,23 +201,6 @@ func (o compareOptions) rows() ([]compare.Scenario, error) {
 	return rows, nil
 }
 
-// readResult reads the result of another run; nil without one.
-func readResult(flag, path string) (*results.Report, error) {
-	if path == "" {
-		return nil, nil //nolint:nilnil // nil is no result
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, cli.UsageErrorf("--%s=%s cannot be read: %v", flag, path, err)
-	}
-	defer func() { _ = file.Close() }() // It was only read.
-	r, err := text.Read(file)
-	if err != nil {
-		return nil, cli.UsageErrorf("--%s=%s: %v", flag, path, err)
-	}
-	return &r, nil
-}
-
 // readResults reads the results of other runs.
 func readResults(flag string, paths []string) ([]results.Report, error) {
 	var out []results.Report
@@ -270,6 +253,18 @@ func runCompare(ctx context.Context, o compareOptions, s streams) (err error) {
 		return interruptedComparison(result)
 	}
 	return verdictOf(s, result, baseline)
+}
+
+// writeComparison prints a comparison, and writes all formats to the directory of --out.
+func writeComparison(o compareOptions, s streams, r results.Report) error {
+	var errs []error
+	if o.out != "" {
+		errs = append(errs, writeAll(o.out, writers(), r))
+	}
+	if o.reference != "" {
+		errs = append(errs, writeAll(o.reference, referenceWriters(), compare.Reference(r)))
+	}
+	return errors.Join(append(errs, writers()[o.output](s.out, r))...)
 }
 
 // interruptedComparison returns the error of an interrupted run, with the missing results.

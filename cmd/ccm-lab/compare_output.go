@@ -13,6 +13,18 @@ import (
 	results "github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/text"
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab/screen"
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+)
+
+const (
+	outputTable  = "table"
+	outputJSON   = "json"
+	latencyFlag  = "latency"
+	maxBench     = 5000
+	nodesFlag    = "nodes"
+	servicesFlag = "services"
+	// failingSamples is the default number of nodes and of Services with --failing, in each condition.
+	failingSamples = 100
 )
 
 // formats are the values of --output; writers has the function of each.
@@ -39,18 +51,6 @@ func terminalWidth(w io.Writer) int {
 		return 0
 	}
 	return columns
-}
-
-// writeComparison prints a comparison, and writes all formats to the directory of --out.
-func writeComparison(o compareOptions, s streams, r results.Report) error {
-	var errs []error
-	if o.out != "" {
-		errs = append(errs, writeAll(o.out, writers(), r))
-	}
-	if o.reference != "" {
-		errs = append(errs, writeAll(o.reference, referenceWriters(), compare.Reference(r)))
-	}
-	return errors.Join(append(errs, writers()[o.output](s.out, r))...)
 }
 
 // files are the names of the files of a comparison, by format.
@@ -118,6 +118,23 @@ func checkReference(dir string, rows []compare.Scenario, columns []compare.Colum
 		}
 	}
 	return nil
+}
+
+// readResult reads the result of another run; nil without one.
+func readResult(flag, path string) (*results.Report, error) {
+	if path == "" {
+		return nil, nil //nolint:nilnil // nil is no result
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, cli.UsageErrorf("--%s=%s cannot be read: %v", flag, path, err)
+	}
+	defer func() { _ = file.Close() }() // It was only read.
+	r, err := text.Read(file)
+	if err != nil {
+		return nil, cli.UsageErrorf("--%s=%s: %v", flag, path, err)
+	}
+	return &r, nil
 }
 
 func writeFile(path string, write func(io.Writer) error) error {

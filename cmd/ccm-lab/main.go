@@ -4,14 +4,10 @@ package main
 
 import (
 	"context"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
 )
-
-// streams are the outputs: results go to out, progress and errors to err.
-type streams struct{ out, err io.Writer }
 
 func main() {
 	// A second Ctrl-C changes nothing: started processes have to be stopped in any case.

@@ -10,6 +10,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab/screen"
 )
 
+// streams are the outputs: results go to out, progress and errors to err.
+type streams struct{ out, err io.Writer }
+
 // progress prints the steps of a command and their durations.
 type progress struct {
 	w        io.Writer

@@ -36,15 +36,6 @@ const runExample = `  ccm-lab run
   ccm-lab run --once                       # for scripts: final tables, exit code 0 or 1
   ccm-lab run --kubeconfig-out=lab.yaml    # then: kubectl --kubeconfig=lab.yaml get svc -A`
 
-type runOptions struct {
-	provider        string
-	nodes, services int
-	kubeconfigOut   string
-	traces          string
-	once, keep      bool
-	timeout         time.Duration
-}
-
 func newRunCommand(ctx context.Context, s streams) *cobra.Command {
 	o := runOptions{provider: fake.ProviderName, nodes: 3, services: 4, timeout: 2 * time.Minute}
 	cmd := &cobra.Command{
@@ -181,6 +172,28 @@ func run(ctx context.Context, o runOptions, s streams) (err error) {
 		return view.once(ctx)
 	}
 	return view.live(ctx)
+}
+
+// createServices creates the demo Services. Their echo servers listen before the first health check: a member
+// that fails it is only checked again after an interval.
+func (v *view) createServices(ctx context.Context) error {
+	client := v.cluster.Plane.Client
+	if err := lab.CreateNamespace(ctx, client); err != nil {
+		return err
+	}
+	services := lab.DemoServices(v.options.balancers(), v.options.services)
+	for i, svc := range services {
+		svc.Spec.Ports[0].NodePort = int32(firstNodePort + i)
+	}
+	if err := v.observer.Expect(ctx, services); err != nil {
+		return err
+	}
+	for _, svc := range services {
+		if err := lab.CreateService(ctx, client, svc); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func stopCluster(ctx context.Context, p *progress, cluster *lab.Cluster) error {

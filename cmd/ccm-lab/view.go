@@ -40,6 +40,15 @@ type view struct {
 	kubeconfig string
 }
 
+type runOptions struct {
+	provider        string
+	nodes, services int
+	kubeconfigOut   string
+	traces          string
+	once, keep      bool
+	timeout         time.Duration
+}
+
 // join creates the demo nodes, and waits until they are initialised, as they usually are before a cluster
 // gets its Services. A timeout is not an error here: the caller reports nodes that are not initialised.
 func (v *view) join(ctx context.Context) error {
@@ -56,28 +65,6 @@ func (v *view) join(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// createServices creates the demo Services. Their echo servers listen before the first health check: a member
-// that fails it is only checked again after an interval.
-func (v *view) createServices(ctx context.Context) error {
-	client := v.cluster.Plane.Client
-	if err := lab.CreateNamespace(ctx, client); err != nil {
-		return err
-	}
-	services := lab.DemoServices(v.options.balancers(), v.options.services)
-	for i, svc := range services {
-		svc.Spec.Ports[0].NodePort = int32(firstNodePort + i)
-	}
-	if err := v.observer.Expect(ctx, services); err != nil {
-		return err
-	}
-	for _, svc := range services {
-		if err := lab.CreateService(ctx, client, svc); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // once waits until everything is ready and prints it, or prints what is missing.

@@ -16,23 +16,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// Options are the flags of the command.
-type Options struct {
-	// Provider is the cloud's name, Title its name for users.
-	Provider, Title string
-	// JSON selects the output for scripts. Color, Width and Verbose are those of plan.TextOptions.
-	JSON, Color, Verbose bool
-	Width                int
-	// DeleteOrphans deletes orphans, after a confirmation unless Yes is set.
-	DeleteOrphans, Yes bool
-}
-
-// Streams are the input and the output of the command.
-type Streams struct {
-	In  io.Reader
-	Out io.Writer
-}
-
 // Result is the outcome of the command.
 type Result struct {
 	// Attention is set if something is drifted or orphaned when the command ends.
@@ -61,14 +44,6 @@ func Run(ctx context.Context, s orphans.Session, o Options, streams Streams) (Re
 		return Result{}, cli.EnvironmentErrorf("the audit cannot be printed: %v", err)
 	}
 	return c.result(deletions), nil
-}
-
-// command is the state of one run.
-type command struct {
-	*orphans.Audit
-	session orphans.Session
-	options Options
-	streams Streams
 }
 
 // deleteOrphans shows the audit and the plans, waits for a confirmation, and deletes. It returns an outcome for every

@@ -18,6 +18,23 @@ type cloudConfig struct {
 	warnings []string
 }
 
+// loadConfigs reads and validates the configurations of all clouds. The error has the problems of all files.
+func loadConfigs(clouds []cloudSource) ([]cloudConfig, error) {
+	var configs []cloudConfig
+	var lines []string
+	for _, cloud := range clouds {
+		config, err := cloud.loadConfig()
+		if err != nil {
+			lines = append(lines, linesOf(err)...)
+		}
+		configs = append(configs, config)
+	}
+	if len(lines) > 0 {
+		return nil, &cli.ExitError{Code: cli.ExitUsage, Lines: lines}
+	}
+	return configs, nil
+}
+
 // loadConfig reads and validates the configuration of a cloud, without calls to it.
 func (c cloudSource) loadConfig() (cloudConfig, error) {
 	config := cloudConfig{file: c.configFile}

@@ -1,6 +1,7 @@
 package ccmapp
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,6 +55,15 @@ func (s source) clouds() ([]cloudSource, error) {
 	return clouds, nil
 }
 
+// linesOf returns the lines of an error for the user.
+func linesOf(err error) []string {
+	var exit *cli.ExitError
+	if errors.As(err, &exit) {
+		return exit.Lines
+	}
+	return cli.Messages(err)
+}
+
 // configFiles returns the files of --cloud-config by the name of their cloud, and all problems of the flag.
 func (s source) configFiles(names []string) (files map[string]string, problems []string) {
 	files = map[string]string{}
@@ -77,23 +87,6 @@ func (s source) configFiles(names []string) (files map[string]string, problems [
 		}
 	}
 	return files, problems
-}
-
-// loadConfigs reads and validates the configurations of all clouds. The error has the problems of all files.
-func loadConfigs(clouds []cloudSource) ([]cloudConfig, error) {
-	var configs []cloudConfig
-	var lines []string
-	for _, cloud := range clouds {
-		config, err := cloud.loadConfig()
-		if err != nil {
-			lines = append(lines, linesOf(err)...)
-		}
-		configs = append(configs, config)
-	}
-	if len(lines) > 0 {
-		return nil, &cli.ExitError{Code: cli.ExitUsage, Lines: lines}
-	}
-	return configs, nil
 }
 
 // construct creates the provider. The file was found readable, so the framework's function, which exits the

@@ -15,7 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 	cloudprovider "k8s.io/cloud-provider"
 	appconfig "k8s.io/cloud-provider/app/config"
+	"k8s.io/component-base/metrics/prometheus/slis"
 	tracingapi "k8s.io/component-base/tracing/api/v1"
+	controllermanagerapp "k8s.io/controller-manager/app"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -30,10 +32,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/kube"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
-
-// checkTimeout bounds the check of the credentials. A cloud that does not answer does not prevent the start:
-// it may be back in a minute.
-const checkTimeout = 10 * time.Second
 
 // daemon is the manager itself. It checks everything that can be wrong with the command line, the
 // configuration and the environment before it starts the framework, which would end the process with a stack
@@ -94,6 +92,27 @@ func (d *daemon) run(framework func(*cobra.Command, []string) error) func(*cobra
 			return &cli.ExitError{Code: cli.ExitEnvironment}
 		}
 		return nil
+	}
+}
+
+// shutDown ends the work of the process: the calls in flight end, the provider releases what it holds in the cloud, and
+// the leader its lease, so that the next one starts at once. The framework itself ends in the middle of calls and keeps
+// the lease until it expires.
+func (d *daemon) shutDown(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	logger.Info("Stopping: waiting for the calls in flight", "timeout", callsTimeout)
+	calls, cancel := context.WithTimeout(ctx, callsTimeout)
+	defer cancel()
+	d.sets.Stop(calls)
+	d.flushTraces()
+	if !d.leading.Load() {
+		return
+	}
+	// Last: the framework renews the lease as long as the process runs.
+	release, cancel := context.WithTimeout(ctx, releaseTimeout)
+	defer cancel()
+	if err := d.releaseLease(release); err != nil {
+		logger.Error(err, "Failed to release the lease; the next leader waits until it expires")
 	}
 }
 
@@ -307,6 +326,24 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 	d.sets.Watch(config, d.options.controllers())
 	logger.Info("Starting", "provider", d.sets.ProviderName(), "version", currentVersion().Version)
 	return d.sets
+}
+
+// serve replaces the framework's secure port, which has no /livez and no /readyz. It also serves everything
+// that the framework serves, behind the same authentication and authorization, except the check of a leader
+// that did not renew its lease in time: such a leader exits anyway.
+func (d *daemon) serve(config *appconfig.CompletedConfig, stop <-chan struct{}) error {
+	if config.SecureServing == nil {
+		return nil
+	}
+	base := controllermanagerapp.NewBaseHandler(&config.ComponentConfig.Generic.Debugging, alive(pathHealth))
+	slis.SLIMetricsWithReset{}.Install(base)
+	installHealth(base, d.health)
+	handler := controllermanagerapp.BuildHandlerChain(base, &config.Authorization, &config.Authentication)
+	if _, _, err := config.SecureServing.Serve(handler, 0, stop); err != nil {
+		return err
+	}
+	config.SecureServing = nil
+	return nil
 }
 
 // readTracing reads the file of --tracing-config-file; nil without one.

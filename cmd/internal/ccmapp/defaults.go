@@ -8,11 +8,13 @@ import (
 
 	"github.com/spf13/pflag"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/cloud-provider/app"
 	frameworkoptions "k8s.io/cloud-provider/options"
 	cmfeatures "k8s.io/controller-manager/pkg/features"
 
-	"github.com/unified-ccm/unified-ccm/cmd/internal/controllers"
+	"github.com/unified-ccm/unified-ccm/pkg/common/assign"
+	"github.com/unified-ccm/unified-ccm/pkg/common/drift"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // Defaults that differ from the framework's, which suit a cluster of a few nodes. The help of each flag
@@ -33,6 +35,43 @@ const (
 	// changes: the framework does so at each resync. In a day these are at most 48 lists.
 	minResync = 30 * time.Minute
 )
+
+func newOptions() (*options, error) {
+	framework, err := frameworkOptions()
+	if err != nil {
+		return nil, err
+	}
+	o := &options{framework: framework}
+	fs := o.flagSets.FlagSet(sectionUnified)
+	fs.BoolVar(&o.strict, flagStrict, false,
+		"Reject a cloud configuration with warnings, such as an unknown key. Off by default, because existing "+
+			"files often contain obsolete keys.")
+	fs.BoolVar(&o.guard.DryRun, flagDryRun, false,
+		"Change nothing, neither in the cloud nor in the cluster: log planned changes, and report them as Events. "+
+			"The leader lease gets the suffix "+dryRunSuffix+", so that it can run beside the real manager.")
+	fs.DurationVar(&o.auditPeriod, flagAuditPeriod, drift.DefaultPeriod,
+		"How long drift of a load balancer may stay uncorrected: each is compared with the cloud once per period, evenly "+
+			"spread. 0 turns it off.")
+	fs.StringVar(&o.tracingFile, flagTracing, "",
+		"File with a TracingConfiguration, as kube-apiserver's: spans of syncs, changes and cloud requests go to its "+
+			"endpoint as OTLP over HTTP (default localhost:4318), or over HTTPS if it begins with https://. Empty exports none.")
+	addClassesFlag(fs, &o.classes)
+	fs.StringVar(&o.defaultProvider, flagDefault, "",
+		"With several clouds, the one that gets the load balancers of Services that select none, by their class or by the "+
+			"annotation "+intent.KeyProvider+". Empty is the first one of --"+flagProvider+". A load balancer that exists "+
+			"stays where it is, until its move is approved.")
+	fs.DurationVar(&o.moveDelay, flagMoveDelay, assign.DefaultMoveDelay,
+		"With several clouds, how long the old load balancer of a move stays once the new one has an address: as long as "+
+			"clients use the old address.")
+	o.guard.AddFlags(o.flagSets.FlagSet(sectionSafety))
+	o.podCIDRs.AddFlags(o.flagSets.FlagSet(sectionIPAM))
+	for _, d := range provider.All() {
+		if d.Flags != nil {
+			d.Flags(o.flagSets.FlagSet(d.Title + sectionsProvider))
+		}
+	}
+	return o, nil
+}
 
 // frameworkOptions returns the framework's options with our defaults.
 func frameworkOptions() (*frameworkoptions.CloudControllerManagerOptions, error) {
@@ -65,11 +104,6 @@ func watchRoutesByDefault() error {
 		return fmt.Errorf("default of feature gate %s: %w", gate, err)
 	}
 	return nil
-}
-
-// constructors returns the framework's controllers and ours.
-func (o *options) constructors() map[string]app.ControllerInitFuncConstructor {
-	return controllers.Constructors(o.controllers)
 }
 
 // defaultReasons are added to the help of the framework's flags for which ccm changes the default.

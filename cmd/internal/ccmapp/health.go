@@ -29,6 +29,10 @@ const partCloud = "cloud"
 // an unsupported version must not stop.
 const partKubernetes = "kubernetes"
 
+// checkTimeout bounds the check of the credentials. A cloud that does not answer does not prevent the start:
+// it may be back in a minute.
+const checkTimeout = 10 * time.Second
+
 // CloudHealth is the health of one cloud.
 type CloudHealth struct {
 	cloud cloudprovider.Interface

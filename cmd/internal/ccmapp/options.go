@@ -3,10 +3,12 @@ package ccmapp
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/app"
@@ -17,10 +19,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/controllers"
-	"github.com/unified-ccm/unified-ccm/pkg/common/assign"
-	"github.com/unified-ccm/unified-ccm/pkg/common/drift"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodeipam"
 	"github.com/unified-ccm/unified-ccm/pkg/common/podcidr"
@@ -50,6 +49,13 @@ const (
 	sectionSafety    = "node safety"
 	sectionIPAM      = "node IPAM"
 	sectionsProvider = " provider"
+)
+
+// Values of --color.
+const (
+	colorAuto   = "auto"
+	colorAlways = "always"
+	colorNever  = "never"
 )
 
 // source locates the cloud, its configuration and the API server: the flags that all commands share.
@@ -92,43 +98,6 @@ type options struct {
 	podCIDRs controllers.PodCIDRFlags
 	// flagSets are our flags, by section.
 	flagSets cliflag.NamedFlagSets
-}
-
-func newOptions() (*options, error) {
-	framework, err := frameworkOptions()
-	if err != nil {
-		return nil, err
-	}
-	o := &options{framework: framework}
-	fs := o.flagSets.FlagSet(sectionUnified)
-	fs.BoolVar(&o.strict, flagStrict, false,
-		"Reject a cloud configuration with warnings, such as an unknown key. Off by default, because existing "+
-			"files often contain obsolete keys.")
-	fs.BoolVar(&o.guard.DryRun, flagDryRun, false,
-		"Change nothing, neither in the cloud nor in the cluster: log planned changes, and report them as Events. "+
-			"The leader lease gets the suffix "+dryRunSuffix+", so that it can run beside the real manager.")
-	fs.DurationVar(&o.auditPeriod, flagAuditPeriod, drift.DefaultPeriod,
-		"How long drift of a load balancer may stay uncorrected: each is compared with the cloud once per period, evenly "+
-			"spread. 0 turns it off.")
-	fs.StringVar(&o.tracingFile, flagTracing, "",
-		"File with a TracingConfiguration, as kube-apiserver's: spans of syncs, changes and cloud requests go to its "+
-			"endpoint as OTLP over HTTP (default localhost:4318), or over HTTPS if it begins with https://. Empty exports none.")
-	addClassesFlag(fs, &o.classes)
-	fs.StringVar(&o.defaultProvider, flagDefault, "",
-		"With several clouds, the one that gets the load balancers of Services that select none, by their class or by the "+
-			"annotation "+intent.KeyProvider+". Empty is the first one of --"+flagProvider+". A load balancer that exists "+
-			"stays where it is, until its move is approved.")
-	fs.DurationVar(&o.moveDelay, flagMoveDelay, assign.DefaultMoveDelay,
-		"With several clouds, how long the old load balancer of a move stays once the new one has an address: as long as "+
-			"clients use the old address.")
-	o.guard.AddFlags(o.flagSets.FlagSet(sectionSafety))
-	o.podCIDRs.AddFlags(o.flagSets.FlagSet(sectionIPAM))
-	for _, d := range provider.All() {
-		if d.Flags != nil {
-			d.Flags(o.flagSets.FlagSet(d.Title + sectionsProvider))
-		}
-	}
-	return o, nil
 }
 
 // addClassesFlag adds the flag that selects Services by class.
@@ -200,6 +169,11 @@ func (o *options) validate() error {
 		return &cli.ExitError{Code: cli.ExitUsage, Lines: lines}
 	}
 	return nil
+}
+
+// constructors returns the framework's controllers and ours.
+func (o *options) constructors() map[string]app.ControllerInitFuncConstructor {
+	return controllers.Constructors(o.controllers)
 }
 
 // validateNames checks the flags that name clouds.
@@ -298,4 +272,64 @@ func providerChoice() string {
 	default:
 		return strings.Join(known[:n-1], ", ") + " or " + known[n-1]
 	}
+}
+
+// planOptions are the flags of ccm plan.
+type planOptions struct {
+	source
+	files, services []string
+	all             bool
+	clusterName     string
+	clusterCIDR     string
+	routes          controllers.RouteClouds
+	defaultProvider string
+	disruption      provider.DisruptionPolicy
+	approvals       string
+	classes         loadbalancer.Classes
+	output, color   string
+	verbose         bool
+}
+
+// addClusterFlags adds the flags about the cluster, the cloud and the output. --all includes the routes.
+func (o *planOptions) addClusterFlags(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&o.clusterName, flagClusterName, o.clusterName,
+		"The manager's --cluster-name: it is part of the names of objects in the cloud.")
+	fs.StringVar(&o.clusterCIDR, flagClusterCIDR, "", "The manager's --cluster-cidr: without it, routes are not planned.")
+	fs.Var(&o.routes, flagCloudRoutes, "Whether the manager sets up pod routes, which --all then includes; with several "+
+		"clouds the names of those that have them.")
+	fs.Lookup(flagCloudRoutes).NoOptDefVal = "true"
+	fs.StringVar(&o.defaultProvider, flagDefault, "", "The manager's --"+flagDefault+".")
+	guard.AddDisruptionFlags(fs, &o.disruption, &o.approvals)
+	addClassesFlag(fs, &o.classes)
+	fs.StringVar(&o.color, "color", o.color, "auto (on a terminal, unless NO_COLOR is set), always or never.")
+	fs.BoolVar(&o.verbose, "verbose", false, "Do not shorten values, and also list what does not change.")
+	o.source.addFlags(fs, true)
+	fs.BoolVar(&o.strict, flagStrict, false, "Reject a cloud configuration with warnings, such as an unknown key.")
+	addOutputFlag(cmd, &o.output)
+}
+
+// checkCluster validates the flags of addClusterFlags.
+func (o planOptions) checkCluster() error {
+	if err := checkOutput(o.output); err != nil {
+		return err
+	}
+	switch o.color {
+	case colorAuto, colorAlways, colorNever:
+	default:
+		return cli.UsageErrorf("--color=%s: use auto, always or never", o.color)
+	}
+	if err := guard.ValidateDisruption(o.disruption, o.approvals); err != nil {
+		return cli.UsageErrorf("%v", err)
+	}
+	if err := o.classes.Validate(); err != nil {
+		return cli.UsageErrorf("--%s: %v", flagClasses, err)
+	}
+	_, err := o.clusterCIDRs()
+	return err
+}
+
+// clusterCIDRs parses the pod ranges; none when --cluster-cidr is not given.
+func (o planOptions) clusterCIDRs() ([]netip.Prefix, error) {
+	return controllers.ParseCIDRs(flagClusterCIDR, o.clusterCIDR)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -14,37 +13,11 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/controllers"
-	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
-	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
-)
-
-// Values of --color.
-const (
-	colorAuto   = "auto"
-	colorAlways = "always"
-	colorNever  = "never"
 )
 
 // planCommand is the name of the command, whose exit codes are its own.
 const planCommand = "plan"
-
-// planOptions are the flags of ccm plan.
-type planOptions struct {
-	source
-	files, services []string
-	all             bool
-	clusterName     string
-	clusterCIDR     string
-	routes          controllers.RouteClouds
-	defaultProvider string
-	disruption      provider.DisruptionPolicy
-	approvals       string
-	classes         loadbalancer.Classes
-	output, color   string
-	verbose         bool
-}
 
 func newPlanCommand() *cobra.Command {
 	o := planOptions{clusterName: "kubernetes", routes: controllers.AllRoutes(), output: outputText, color: colorAuto}
@@ -81,25 +54,6 @@ too.`,
 	fs.BoolVar(&o.all, "all", false, "All Services of the cluster that have or need a load balancer, and the pod routes.")
 	o.addClusterFlags(cmd)
 	return cmd
-}
-
-// addClusterFlags adds the flags about the cluster, the cloud and the output. --all includes the routes.
-func (o *planOptions) addClusterFlags(cmd *cobra.Command) {
-	fs := cmd.Flags()
-	fs.StringVar(&o.clusterName, flagClusterName, o.clusterName,
-		"The manager's --cluster-name: it is part of the names of objects in the cloud.")
-	fs.StringVar(&o.clusterCIDR, flagClusterCIDR, "", "The manager's --cluster-cidr: without it, routes are not planned.")
-	fs.Var(&o.routes, flagCloudRoutes, "Whether the manager sets up pod routes, which --all then includes; with several "+
-		"clouds the names of those that have them.")
-	fs.Lookup(flagCloudRoutes).NoOptDefVal = "true"
-	fs.StringVar(&o.defaultProvider, flagDefault, "", "The manager's --"+flagDefault+".")
-	guard.AddDisruptionFlags(fs, &o.disruption, &o.approvals)
-	addClassesFlag(fs, &o.classes)
-	fs.StringVar(&o.color, "color", o.color, "auto (on a terminal, unless NO_COLOR is set), always or never.")
-	fs.BoolVar(&o.verbose, "verbose", false, "Do not shorten values, and also list what does not change.")
-	o.source.addFlags(fs, true)
-	fs.BoolVar(&o.strict, flagStrict, false, "Reject a cloud configuration with warnings, such as an unknown key.")
-	addOutputFlag(cmd, &o.output)
 }
 
 func runPlan(cmd *cobra.Command, o planOptions) error {
@@ -169,15 +123,6 @@ func joinOutcomes(outcomes []error) error {
 	return changes
 }
 
-// linesOf returns the lines of an error for the user.
-func linesOf(err error) []string {
-	var exit *cli.ExitError
-	if errors.As(err, &exit) {
-		return exit.Lines
-	}
-	return cli.Messages(err)
-}
-
 // planCloud plans and prints one cloud.
 func planCloud(cmd *cobra.Command, o planOptions, p *planner, stdin io.Reader) error {
 	input, err := p.read(cmd.Context(), stdin)
@@ -219,31 +164,6 @@ func (o planOptions) check() error {
 	return o.checkCluster()
 }
 
-// checkCluster validates the flags of addClusterFlags.
-func (o planOptions) checkCluster() error {
-	if err := checkOutput(o.output); err != nil {
-		return err
-	}
-	switch o.color {
-	case colorAuto, colorAlways, colorNever:
-	default:
-		return cli.UsageErrorf("--color=%s: use auto, always or never", o.color)
-	}
-	if err := guard.ValidateDisruption(o.disruption, o.approvals); err != nil {
-		return cli.UsageErrorf("%v", err)
-	}
-	if err := o.classes.Validate(); err != nil {
-		return cli.UsageErrorf("--%s: %v", flagClasses, err)
-	}
-	_, err := o.clusterCIDRs()
-	return err
-}
-
-// clusterCIDRs parses the pod ranges; none when --cluster-cidr is not given.
-func (o planOptions) clusterCIDRs() ([]netip.Prefix, error) {
-	return controllers.ParseCIDRs(flagClusterCIDR, o.clusterCIDR)
-}
-
 // render writes the plans of a provider, and failed, a line for each that could not be made.
 func render(w io.Writer, o planOptions, provider string, plans []plan.Plan, failed []string) error {
 	if o.output == outputJSON {
@@ -262,11 +182,6 @@ func (o planOptions) colored(w io.Writer) bool {
 		return false
 	}
 	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && terminalWidth(w) > 0
-}
-
-// printNote prints a message that is not part of the plan.
-func printNote(w io.Writer, format string, args ...any) {
-	fmt.Fprintf(w, "ccm: note: "+format+"\n", args...)
 }
 
 // exitChanges is the exit code of ccm plan if it found changes.

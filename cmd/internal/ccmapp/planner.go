@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -263,4 +264,9 @@ func (p *planner) planRoutes(ctx context.Context, nodes []*v1.Node, plans []plan
 		return plans, append(failed, "routes: "+cloudapi.OneLine(err))
 	}
 	return append(plans, planned), failed
+}
+
+// printNote prints a message that is not part of the plan.
+func printNote(w io.Writer, format string, args ...any) {
+	fmt.Fprintf(w, "ccm: note: "+format+"\n", args...)
 }

@@ -22,27 +22,6 @@ const (
 	releaseTimeout = 3 * time.Second
 )
 
-// shutDown ends the work of the process: the calls in flight end, the provider releases what it holds in the cloud, and
-// the leader its lease, so that the next one starts at once. The framework itself ends in the middle of calls and keeps
-// the lease until it expires.
-func (d *daemon) shutDown(ctx context.Context) {
-	logger := klog.FromContext(ctx)
-	logger.Info("Stopping: waiting for the calls in flight", "timeout", callsTimeout)
-	calls, cancel := context.WithTimeout(ctx, callsTimeout)
-	defer cancel()
-	d.sets.Stop(calls)
-	d.flushTraces()
-	if !d.leading.Load() {
-		return
-	}
-	// Last: the framework renews the lease as long as the process runs.
-	release, cancel := context.WithTimeout(ctx, releaseTimeout)
-	defer cancel()
-	if err := d.releaseLease(release); err != nil {
-		logger.Error(err, "Failed to release the lease; the next leader waits until it expires")
-	}
-}
-
 // leaseReleaser returns the function that releases the leases of this process.
 func leaseReleaser(config *appconfig.CompletedConfig, c clock.PassiveClock) func(context.Context) error {
 	generic := config.ComponentConfig.Generic

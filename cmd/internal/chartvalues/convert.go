@@ -64,6 +64,12 @@ type conversion struct {
 	routes routes
 }
 
+// routes are the settings of the route controller, which are flags in the other charts.
+type routes struct {
+	enabled bool
+	cidr    string
+}
+
 // Convert converts the values of a chart: those that a user has set, or all of them. The error joins one message for
 // each value of a wrong type.
 func (ch *chart) Convert(values map[string]any, flags Flags) (Result, error) {
@@ -90,6 +96,17 @@ func (ch *chart) Convert(values map[string]any, flags Flags) (Result, error) {
 	}
 	sorting.StableFunc(c.notes, func(a, b Note) int { return strings.Compare(a.Key, b.Key) })
 	return Result{Values: c.values, Notes: c.notes}, nil
+}
+
+// finishRoutes sets up routes if the other manager does: with a range of pods, and unless its flags turn them off.
+func (c *conversion) finishRoutes() {
+	if c.routes.cidr == "" {
+		return
+	}
+	c.set("routes.clusterCIDR", c.routes.cidr)
+	if c.routes.enabled {
+		c.set("routes.enabled", true)
+	}
 }
 
 func (c *conversion) convert(key string, value any) error {

@@ -12,23 +12,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// routes are the settings of the route controller, which are flags in the other charts.
-type routes struct {
-	enabled bool
-	cidr    string
-}
-
-// finishRoutes sets up routes if the other manager does: with a range of pods, and unless its flags turn them off.
-func (c *conversion) finishRoutes() {
-	if c.routes.cidr == "" {
-		return
-	}
-	c.set("routes.clusterCIDR", c.routes.cidr)
-	if c.routes.enabled {
-		c.set("routes.enabled", true)
-	}
-}
-
 // setControllers sets the controllers under their current names, unless all of them run.
 func (c *conversion) setControllers(list []string) {
 	aliases, framework := provider.ControllerAliases(), names.CCMControllerAliases()

@@ -1,8 +1,10 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 
@@ -18,6 +20,32 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/podcidr"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
+
+// Constructors returns the framework's controllers and ours. Those of the framework keep the names of their clients,
+// which are their service accounts with --use-service-account-credentials. The framework's map is shared by the whole
+// process, so it is copied. The options are read when a controller starts, after the flags are parsed.
+func Constructors(options func() Options) map[string]app.ControllerInitFuncConstructor {
+	controllers := maps.Clone(app.DefaultInitFuncConstructors)
+	add := func(name string, start app.InitFuncConstructor) {
+		c := controllers[name]
+		c.Constructor = start
+		c.InitContext.ClientName = cmp.Or(c.InitContext.ClientName, name)
+		controllers[name] = c
+	}
+	for name, start := range map[string]startFunc{
+		names.CloudNodeController: startNodeController, names.ServiceLBController: startServiceController,
+		names.NodeRouteController: startRouteController(options), AuditController: startAudit(options),
+	} {
+		add(name, perSet(start))
+	}
+	add(names.CloudNodeLifecycleController, startLifecycleControllers)
+	for _, d := range provider.All() {
+		for _, c := range d.Controllers {
+			add(c.Name, perSet(providerController(c.Name, options)))
+		}
+	}
+	return controllers
+}
 
 // providerController adapts a provider's controller to the framework's interface. --controllers knows the
 // controllers of all linked providers; only those of the chosen providers start.

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,4 +88,20 @@ func CheckRouteRanges(title, clusterCIDR string) error {
 		return cli.UsageErrorf("%v", err)
 	}
 	return nil
+}
+
+// ParseCIDRs reads the value of a flag with ranges; an empty one has none.
+func ParseCIDRs(flag, list string) ([]netip.Prefix, error) {
+	if list == "" {
+		return nil, nil
+	}
+	var ranges []netip.Prefix
+	for _, text := range strings.Split(list, ",") {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			return nil, cli.UsageErrorf("--%s=%s: %q is not an address range; write for example 10.244.0.0/16", flag, list, text)
+		}
+		ranges = append(ranges, prefix.Masked())
+	}
+	return ranges, nil
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"time"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/smithy-go/middleware"
@@ -12,18 +11,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
-)
-
-const (
-	// CallTimeout bounds a call with all its attempts and waits, unless the caller sets an earlier
-	// deadline. It leaves time for two attempts that time out.
-	CallTimeout = 90 * time.Second
-	// metadataCallTimeout is the same for the metadata service.
-	metadataCallTimeout = 10 * time.Second
-	// metadataAttempts is low, because without a metadata service every attempt runs into its timeout.
-	metadataAttempts = 2
-	// metadataOperation names calls of the metadata service: its client sets no operation name.
-	metadataOperation = "GetMetadata"
 )
 
 // middleware returns the middleware of the SDK's clients. It sets the user agent, bounds the time of a

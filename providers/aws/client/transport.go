@@ -14,12 +14,10 @@ import (
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/middleware"
-	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
-	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
 const (
@@ -35,6 +33,18 @@ const (
 	errorBodyLimit = 64 << 10
 	// requestIDHeader contains the ID that AWS support needs. All services send it.
 	requestIDHeader = "X-Amzn-Requestid"
+)
+
+const (
+	// CallTimeout bounds a call with all its attempts and waits, unless the caller sets an earlier
+	// deadline. It leaves time for two attempts that time out.
+	CallTimeout = 90 * time.Second
+	// metadataCallTimeout is the same for the metadata service.
+	metadataCallTimeout = 10 * time.Second
+	// metadataAttempts is low, because without a metadata service every attempt runs into its timeout.
+	metadataAttempts = 2
+	// metadataOperation names calls of the metadata service: its client sets no operation name.
+	metadataOperation = "GetMetadata"
 )
 
 // rateLimits returns the static rate limits, which apply however large the account's buckets are. Those
@@ -54,20 +64,6 @@ func rateLimits() cloudapi.Limits {
 			string(api.ServiceELBV2): elb,
 		},
 	}
-}
-
-// newTransport returns the transport of all clients. It calls observe for every attempt.
-func newTransport(base http.RoundTripper, c clock.Clock, observe func(cloudapi.Call)) http.RoundTripper {
-	return &staleDateStripper{cloudapi.NewTransport(cloudapi.TransportOptions{
-		Provider:        names.Scheme,
-		Base:            &adaptiveLimiter{base: &attemptDeadline{&responseValidator{base}}, clock: c},
-		Describe:        describe,
-		Limits:          rateLimits(),
-		Clock:           c,
-		Classify:        classify,
-		RequestIDHeader: requestIDHeader,
-		Observe:         observe,
-	})}
 }
 
 // metadataPath is the prefix of the paths of the metadata service, and of no other service.

@@ -43,6 +43,9 @@ func servicesOf(name string) (list []api.Service, unused bool) {
 // overrideNames returns the names of the subsections, sorted.
 func (c *Config) overrideNames() []string { return slices.Sorted(maps.Keys(c.ServiceOverride)) }
 
+// pair is a key and its value.
+type pair struct{ key, value string }
+
 func (c *Config) validateOverride(f *commonconfig.File, name string) {
 	o, section := c.ServiceOverride[name], commonconfig.Section(sectionOverride, name)
 	o.trim()

@@ -27,9 +27,6 @@ func (c *Config) validate(f *commonconfig.File) {
 	}
 }
 
-// pair is a key and its value.
-type pair struct{ key, value string }
-
 // validateLocation validates the location of the cluster.
 func (c *Config) validateLocation(f *commonconfig.File) {
 	g := c.Global

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/pflag"
@@ -28,6 +29,23 @@ const (
 	reservedTagPrefix = "aws:"
 	maxConfiguredTags = 50
 	enableTagging     = "--controllers=*," + taggingController
+)
+
+const (
+	// taggingController is the name of the controller in --controllers.
+	taggingController = "tagging"
+	// taggingBatch is the number of instances of a call. EC2 allows 1,000 and recommends fewer.
+	taggingBatch = 100
+	// maxTaggingCalls bounds the search for the instance for which EC2 rejects a call: 15 calls find one of 100, and a
+	// policy that denies all of them does not cause a call for each.
+	maxTaggingCalls = 20
+	// taggingRetries and taggingBackoff retry a task for about five minutes.
+	taggingRetries = 18
+	taggingBackoff = time.Minute
+	// visibleAfter is the age of a Node from which EC2 finds its instance if it exists: EC2 is eventually consistent.
+	visibleAfter = 5 * time.Minute
+	// labelWriters is the number of Nodes that are labeled concurrently.
+	labelWriters = 16
 )
 
 // InheritedFlags returns the names of the flags without the provider's prefix.

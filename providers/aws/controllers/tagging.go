@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	v1 "k8s.io/api/core/v1"
@@ -23,23 +22,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
-)
-
-const (
-	// taggingController is the name of the controller in --controllers.
-	taggingController = "tagging"
-	// taggingBatch is the number of instances of a call. EC2 allows 1,000 and recommends fewer.
-	taggingBatch = 100
-	// maxTaggingCalls bounds the search for the instance for which EC2 rejects a call: 15 calls find one of 100, and a
-	// policy that denies all of them does not cause a call for each.
-	maxTaggingCalls = 20
-	// taggingRetries and taggingBackoff retry a task for about five minutes.
-	taggingRetries = 18
-	taggingBackoff = time.Minute
-	// visibleAfter is the age of a Node from which EC2 finds its instance if it exists: EC2 is eventually consistent.
-	visibleAfter = 5 * time.Minute
-	// labelWriters is the number of Nodes that are labeled concurrently.
-	labelWriters = 16
 )
 
 // tagging adds the configured tags to the instances of Nodes. A label of the Node holds a hash of the tags, so that

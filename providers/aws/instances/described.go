@@ -3,6 +3,7 @@ package instances
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -11,7 +12,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -33,25 +34,6 @@ const (
 	listAge = time.Second
 )
 
-// described is an instance as EC2 described it.
-type described struct {
-	// Instance is shared by all callers and never written. The structure is large: copies of it for each of
-	// thousands of nodes and hundreds of Services in flight would be most of the memory of this process.
-	*ec2types.Instance
-	// tagged reports whether it has the cluster's tag, and listed whether lists include it.
-	tagged, listed bool
-}
-
-// describedInstances caches instances, and the IDs of instances that reads by ID did not find. A list that lacks an
-// instance proves nothing, because EC2 is eventually consistent: it is read by ID before it counts as deleted.
-type describedInstances struct {
-	*snapshot.Table[described]
-	store *snapshot.Store
-	// reading is held during reads of all instances, or of many for Described, so that concurrent callers
-	// share their result: at a start load balancers need what the nodes' first list returns.
-	reading locks.Mutex
-}
-
 func newDescribedInstances(c clock.PassiveClock) *describedInstances {
 	d := &describedInstances{store: snapshot.NewStore(c)}
 	d.Table = snapshot.NewTable(d.store, snapshot.Kind[described]{
@@ -69,6 +51,22 @@ func newDescribed(scope Scope, list []ec2types.Instance) []described {
 		out[n] = described{&i, tagged, tagged && (scope.VPC == "" || scope.VPC == aws.ToString(i.VpcId))}
 	}
 	return out
+}
+
+// sharedList lists the cluster's instances, or returns the result of a list that was in flight: at a
+// start nodes and load balancers need all instances at the same time.
+func (s *Source) sharedList(ctx context.Context, conn Connection) ([]ec2types.Instance, error) {
+	oldest := s.clock.Now().Add(-listAge)
+	before, _ := s.cache.Listed()
+	unlock, err := s.cache.reading.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if last, _ := s.cache.Listed(); last.After(before) && !last.At().Before(oldest) {
+		return s.cache.listed(), nil
+	}
+	return s.list(ctx, conn)
 }
 
 // listed returns the instances of the last list.
@@ -228,6 +226,18 @@ func (s *Source) described(ctx context.Context, ids []string, oldest cutoffs) (m
 	return found, unreadError(unread)
 }
 
+// list lists the cluster's instances and caches them. The caller holds the lock cache.reading.
+func (s *Source) list(ctx context.Context, conn Connection) ([]ec2types.Instance, error) {
+	r := s.cache.store.Begin()
+	found, err := conn.filter(ctx, append(conn.InVPC(), conn.ClusterTagged(), existingStates()))
+	if err != nil {
+		return nil, err
+	}
+	found = conn.owned(found)
+	s.cache.MergeList(r, newDescribed(conn.Scope, found))
+	return found, nil
+}
+
 // currentInstances returns the instances after a read. A read does not replace the row of an instance that this manager
 // changed in the meantime; this row keeps its age, and is current.
 func (s *Source) currentInstances(ids []string, read []ec2types.Instance) map[string]*ec2types.Instance {
@@ -250,4 +260,75 @@ func (s *Source) SetForwarding(id string) {
 		edited.SourceDestCheck = aws.Bool(false)
 		i.Instance = &edited
 	})
+}
+
+// existing returns the IDs of the instances that exist and can be read.
+func (s *Source) existing(ctx context.Context, ids []string) ([]string, error) {
+	conn, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, _, err := s.get(ctx, conn, ids)
+	out := make([]string, 0, len(found))
+	for n := range found {
+		out = append(out, aws.ToString(found[n].InstanceId))
+	}
+	return out, err
+}
+
+// get reads instances by ID and caches them. Unread are the errors of those that cannot be read; whether they exist is
+// not known. It uses a filter, since EC2 rejects a call by ID for a single ID that does not exist; while a zone is
+// disrupted, it has to read by ID.
+func (s *Source) get(
+	ctx context.Context, conn Connection, ids []string,
+) (found []ec2types.Instance, unread map[string]error, err error) {
+	valid, invalid := validateIDs(ids)
+	r := s.cache.store.Begin()
+	outage := s.outage.active()
+	if !outage {
+		found, err = inChunks(valid, "instance-id", nil, func(filters []ec2types.Filter) ([]ec2types.Instance, error) {
+			return conn.filter(ctx, filters)
+		})
+		if outage = isOutage(ctx, err); outage {
+			s.outage.begin()
+		}
+	}
+	if outage {
+		found, unread, err = s.getDuringOutage(ctx, conn, valid)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	found = slices.DeleteFunc(found, func(i ec2types.Instance) bool { return isTerminated(&i) })
+	read := slices.DeleteFunc(valid, func(id string) bool { return unread[id] != nil })
+	s.cache.put(r, conn.Scope, read, found)
+	maps.Copy(invalid, unread)
+	return found, invalid, nil
+}
+
+// validateIDs returns the IDs that instances can have, and the errors of the others. A filter matches nothing for
+// those, and the Node of an invalid ID would count as one with a deleted instance.
+func validateIDs(ids []string) (valid []string, invalid map[string]error) {
+	invalid = map[string]error{}
+	for _, id := range ids {
+		if names.IsInstanceID(id) {
+			valid = append(valid, id)
+			continue
+		}
+		invalid[id] = &cloudapi.Error{Class: cloudapi.Invalid, Operation: "DescribeInstances",
+			Err: fmt.Errorf("%q is not the ID of an EC2 instance (i- and 17 hexadecimal digits)", id)}
+	}
+	return valid, invalid
+}
+
+// splitIDs separates the IDs of instances from those of Fargate nodes.
+func splitIDs(ids []string) (instanceIDs, fargateIDs []string) {
+	for _, id := range ids {
+		if names.IsFargate(id) {
+			fargateIDs = append(fargateIDs, id)
+		} else {
+			instanceIDs = append(instanceIDs, id)
+		}
+	}
+	return instanceIDs, fargateIDs
 }

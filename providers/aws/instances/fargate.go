@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -21,13 +20,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/config"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
-
-// fargateNodes holds the IDs of known Fargate nodes. EC2 cannot list them, because their network interfaces
-// carry no tag of the cluster; Source.List reads the known ones in bulk.
-type fargateNodes struct {
-	mu  sync.Mutex
-	ids map[string]bool
-}
 
 func newFargateNodes() *fargateNodes { return &fargateNodes{ids: map[string]bool{}} }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -12,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
@@ -30,19 +28,6 @@ const (
 	// maxSplits bounds the calls of one read by ID that are repeated with half of the IDs.
 	maxSplits = 64
 )
-
-// outage remembers what EC2 could not read. It is safe for concurrent use.
-type outage struct {
-	clock clock.PassiveClock
-
-	mu sync.Mutex
-	// until is the end of the time in which reads by filter are not tried.
-	until time.Time
-	// unread are the errors of instances that could not be read, zones those of instances that were never read, by ID.
-	// They end with the outage.
-	unread map[string]error
-	zones  map[string]string
-}
 
 // begin starts an outage, or prolongs it.
 func (o *outage) begin() {

@@ -75,6 +75,12 @@ func inChunks[T any](
 	return all, nil
 }
 
+// Connection is the client of EC2 and the cluster that it is used for.
+type Connection struct {
+	EC2 api.EC2
+	Scope
+}
+
 // filter reads the instances that match the filters.
 func (c Connection) filter(ctx context.Context, filters []ec2types.Filter) ([]ec2types.Instance, error) {
 	return c.describe(ctx, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(pageSize)})

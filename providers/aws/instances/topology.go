@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -211,33 +210,6 @@ func (t *topology) readChunkLocked(ctx context.Context, ids []string, types map[
 		}
 	}
 	return nil
-}
-
-// describeTopology reads the topology of instances.
-func (s *Source) describeTopology(ctx context.Context, ids []string) ([]ec2types.InstanceTopology, error) {
-	conn, err := s.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out, err := conn.EC2.DescribeInstanceTopology(ctx, &ec2.DescribeInstanceTopologyInput{InstanceIds: ids})
-	if err != nil {
-		return nil, awserr.Wrap("DescribeInstanceTopology", err)
-	}
-	return out.Instances, nil
-}
-
-// existing returns the IDs of the instances that exist and can be read.
-func (s *Source) existing(ctx context.Context, ids []string) ([]string, error) {
-	conn, err := s.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	found, _, err := s.get(ctx, conn, ids)
-	out := make([]string, 0, len(found))
-	for n := range found {
-		out = append(out, aws.ToString(found[n].InstanceId))
-	}
-	return out, err
 }
 
 // failLocked records a failed read, and returns the error if a retry may help.

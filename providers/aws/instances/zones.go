@@ -6,13 +6,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
-	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 )
 
 // zonesAge is the min time between reads of the zones.
@@ -84,22 +81,4 @@ func (z *zoneIDs) update(ids map[string]string, zones []string) (known map[strin
 		}
 	}
 	return known, complete
-}
-
-func (s *Source) readZoneIDs(ctx context.Context) (map[string]string, error) {
-	conn, err := s.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out, err := conn.EC2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{})
-	if err != nil {
-		err = awserr.Wrap("DescribeAvailabilityZones", err)
-		klog.FromContext(ctx).Info("Failed to read zone IDs; nodes get no zone ID label", "err", err)
-		return nil, err
-	}
-	ids := make(map[string]string, len(out.AvailabilityZones))
-	for _, zone := range out.AvailabilityZones {
-		ids[aws.ToString(zone.ZoneName)] = aws.ToString(zone.ZoneId)
-	}
-	return ids, nil
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -23,39 +21,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-const (
-	// routeBatch is the number of routes of a batch. EC2 creates one route per call, with a sustained limit of 5
-	// calls per second, so that a batch, with an attribute to change for each, ends well within routeTimeout.
-	routeBatch   = 100
-	routeTimeout = 3 * time.Minute
-	// routeCalls is the number of concurrent calls of a batch.
-	routeCalls = 8
-	// tablesAge is the max age of the tables for a change of routes. The route controller lists routes before it
-	// changes them.
-	tablesAge = 30 * time.Second
-)
-
 // New returns the cloudprovider.Routes of AWS.
 func New(source commonroutes.Source, targets commonroutes.NodeTargets, lister *nodes.LazyLister) *commonroutes.Routes {
 	return commonroutes.New(commonroutes.Options{
 		Provider: names.Scheme, MaxBatch: routeBatch, CallTimeout: routeTimeout, Nodes: lister,
 		ReplacesBlackholes: true, RejectsForeign: true,
 	}, source, targets)
-}
-
-// Source implements commonroutes.Source over the cluster's route tables. A pod route leads to the same instance in
-// each of them; where tables differ, it is incomplete.
-type Source struct {
-	connect func(context.Context) (instances.Connection, error)
-	// tableID is the only table to use; empty stands for those in the VPC with the cluster's tag.
-	tableID   string
-	instances *instances.Source
-	clock     clock.Clock
-
-	mu     sync.Mutex
-	tables []*routeTable
-	// readAt is when the tables were read last; zero after a change with an uncertain outcome.
-	readAt time.Time
 }
 
 var _ commonroutes.Source = (*Source)(nil)

@@ -7,11 +7,13 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	commonroutes "github.com/unified-ccm/unified-ccm/pkg/common/routes"
@@ -24,6 +26,18 @@ import (
 
 // maxTablePage is the maximum page size of DescribeRouteTables, from its API reference.
 const maxTablePage = 100
+
+const (
+	// routeBatch is the number of routes of a batch. EC2 creates one route per call, with a sustained limit of 5
+	// calls per second, so that a batch, with an attribute to change for each, ends well within routeTimeout.
+	routeBatch   = 100
+	routeTimeout = 3 * time.Minute
+	// routeCalls is the number of concurrent calls of a batch.
+	routeCalls = 8
+	// tablesAge is the max age of the tables for a change of routes. The route controller lists routes before it
+	// changes them.
+	tablesAge = 30 * time.Second
+)
 
 // routeTable is one of the cluster's route tables. routes are keyed by destination in canonical form.
 type routeTable struct {
@@ -65,6 +79,21 @@ func (r tableRoute) matches(listed commonroutes.Route) bool {
 	default:
 		return false
 	}
+}
+
+// Source implements commonroutes.Source over the cluster's route tables. A pod route leads to the same instance in
+// each of them; where tables differ, it is incomplete.
+type Source struct {
+	connect func(context.Context) (instances.Connection, error)
+	// tableID is the only table to use; empty stands for those in the VPC with the cluster's tag.
+	tableID   string
+	instances *instances.Source
+	clock     clock.Clock
+
+	mu     sync.Mutex
+	tables []*routeTable
+	// readAt is when the tables were read last; zero after a change with an uncertain outcome.
+	readAt time.Time
 }
 
 // currentTables returns tables that are not older than tablesAge, with our own changes since.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/classic"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/ec2"
@@ -42,35 +43,25 @@ type Cloud struct {
 	permissions Permissions
 }
 
-// New returns a cloud. It reports all problems of the options at once.
-func New(o Options) (*Cloud, error) {
-	o = o.WithDefaults()
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	c := &Cloud{options: o, clock: o.Clock, state: newState(), random: rand.New(rand.NewPCG(uint64(o.Seed), 1)),
-		used: map[string]int{}, permissions: NewPermissions()}
-	if len(o.Policy) > 0 {
-		policy, err := iam.Parse(o.Policy)
-		if err != nil {
-			return nil, err
-		}
-		c.policy = &policy
-	}
-	h := &handler{cloud: c, catalogue: catalogue()}
-	c.front = kit.NewFront(kit.FrontOptions{
-		Handler:   h,
-		Describe:  h.describe,
-		Dialect:   h.dialect(),
-		Clock:     o.Clock,
-		Latency:   o.Latency,
-		Limits:    o.Limits,
-		Seed:      o.Seed,
-		ErrorRate: o.ErrorRate,
-		LogLimit:  callLogLimit,
-	})
-	c.inspect(func(t *tx) { t.CreateFixtures() })
-	return c, nil
+// Disruption affects the whole cloud; faults of the Front affect single calls.
+type Disruption struct {
+	// Denied are the IAM actions, with wildcards, that are denied for all callers: "ec2:Describe*".
+	Denied []string
+	// Empty makes reads return no objects, like reads in the wrong account or region. Changes still find their
+	// objects.
+	Empty bool
+	// Zones are disrupted availability zones: reads that include their instances fail.
+	Zones []string
+	// Truncated cuts responses off in the middle, as a broken proxy does. The operation is executed.
+	Truncated bool
+}
+
+// Permissions has the decisions of the policy of the options about the calls so far.
+type Permissions struct {
+	// Required are the actions and resources of the policy without which at least one call would have been denied.
+	Required map[iam.Element]bool
+	// Denied are the requests that no statement allowed, as "action on resource".
+	Denied map[string]bool
 }
 
 // Front returns the entry point of clients: over a socket with ServeHTTP, or in process with Transport.
@@ -102,6 +93,16 @@ type tx struct {
 	imds    *imds.Tx
 }
 
+// generation is one of the two APIs of load balancers, as the console uses it.
+type generation interface {
+	LoadBalancers() []world.LoadBalancer
+	Delete(name string) bool
+	Drift(name string) ([]string, error)
+	Count(objects map[string]int)
+	Inventory() []world.Object
+	RemoveInstance(id string)
+}
+
 func (c *Cloud) begin(k core.Call, s *state) *tx {
 	base := &core.Tx{State: s.core, Options: &c.options, Call: k, Now: c.clock.Now(), Random: c.random}
 	compute := &ec2.Tx{Tx: base, State: s.ec2, DisruptedZones: c.disruption.Zones}
@@ -119,6 +120,8 @@ func (c *Cloud) begin(k core.Call, s *state) *tx {
 	}
 	return t
 }
+
+func (t *tx) generations() []generation { return []generation{t.nlb, t.classic} }
 
 // do runs one operation. Operations check everything before they change anything, so that an
 // error leaves the state as it was.

@@ -6,18 +6,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-// generation is one of the two APIs of load balancers, as the console uses it.
-type generation interface {
-	LoadBalancers() []world.LoadBalancer
-	Delete(name string) bool
-	Drift(name string) ([]string, error)
-	Count(objects map[string]int)
-	Inventory() []world.Object
-	RemoveInstance(id string)
-}
-
-func (t *tx) generations() []generation { return []generation{t.nlb, t.classic} }
-
 // LoadBalancers implements world.World for both generations.
 func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 	var out []world.LoadBalancer

@@ -7,19 +7,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
 )
 
-// Disruption affects the whole cloud; faults of the Front affect single calls.
-type Disruption struct {
-	// Denied are the IAM actions, with wildcards, that are denied for all callers: "ec2:Describe*".
-	Denied []string
-	// Empty makes reads return no objects, like reads in the wrong account or region. Changes still find their
-	// objects.
-	Empty bool
-	// Zones are disrupted availability zones: reads that include their instances fail.
-	Zones []string
-	// Truncated cuts responses off in the middle, as a broken proxy does. The operation is executed.
-	Truncated bool
-}
-
 // SetDisruption replaces the disruption; the zero value ends it.
 func (c *Cloud) SetDisruption(disruption Disruption) {
 	c.mu.Lock()

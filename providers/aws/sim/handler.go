@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"math/rand/v2"
 	"net/http"
 	"slices"
 
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/imds"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
@@ -17,6 +19,37 @@ type handler struct {
 }
 
 var _ http.Handler = (*handler)(nil)
+
+// New returns a cloud. It reports all problems of the options at once.
+func New(o Options) (*Cloud, error) {
+	o = o.WithDefaults()
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Cloud{options: o, clock: o.Clock, state: newState(), random: rand.New(rand.NewPCG(uint64(o.Seed), 1)),
+		used: map[string]int{}, permissions: NewPermissions()}
+	if len(o.Policy) > 0 {
+		policy, err := iam.Parse(o.Policy)
+		if err != nil {
+			return nil, err
+		}
+		c.policy = &policy
+	}
+	h := &handler{cloud: c, catalogue: catalogue()}
+	c.front = kit.NewFront(kit.FrontOptions{
+		Handler:   h,
+		Describe:  h.describe,
+		Dialect:   h.dialect(),
+		Clock:     o.Clock,
+		Latency:   o.Latency,
+		Limits:    o.Limits,
+		Seed:      o.Seed,
+		ErrorRate: o.ErrorRate,
+		LogLimit:  callLogLimit,
+	})
+	c.inspect(func(t *tx) { t.CreateFixtures() })
+	return c, nil
+}
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -108,11 +141,6 @@ func (c *Cloud) authenticate(k core.Call, o operation) error {
 		return core.Refuse("InvalidClientTokenId", "The security token included in the request is invalid.")
 	}
 	return core.Refuse("SignatureDoesNotMatch", "Credential should be scoped to a valid region. ")
-}
-
-// errAuthFailure returns the error of EC2 for a request without valid credentials.
-func errAuthFailure() error {
-	return core.Refuse("AuthFailure", "AWS was not able to validate the provided access credentials")
 }
 
 // knowsKey reports whether an access key is valid: any key if the options list none, else a key of the options or of an

@@ -11,14 +11,6 @@ import (
 // recorded as used permissions.
 const AdministratorKey = "AKIASIMULATEDADMIN"
 
-// Permissions has the decisions of the policy of the options about the calls so far.
-type Permissions struct {
-	// Required are the actions and resources of the policy without which at least one call would have been denied.
-	Required map[iam.Element]bool
-	// Denied are the requests that no statement allowed, as "action on resource".
-	Denied map[string]bool
-}
-
 // NewPermissions returns an empty record.
 func NewPermissions() Permissions {
 	return Permissions{Required: map[iam.Element]bool{}, Denied: map[string]bool{}}

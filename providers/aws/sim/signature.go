@@ -43,6 +43,11 @@ func (c *Cloud) checkSignature(k core.Call, o operation, r *http.Request) error 
 		"provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
 }
 
+// errAuthFailure returns the error of EC2 for a request without valid credentials.
+func errAuthFailure() error {
+	return core.Refuse("AuthFailure", "AWS was not able to validate the provided access credentials")
+}
+
 // errSkew returns the error for a request that was signed too long before or after now.
 func errSkew(k core.Call, signed, now time.Time) error {
 	const format = "20060102T150405Z"

@@ -179,6 +179,18 @@ func (c *Client) attempt(ctx context.Context, call call, body []byte, out any) e
 	return nil
 }
 
+// responseError converts an unsuccessful response into a classified error.
+func (c *Client) responseError(operation string, resp *http.Response, body []byte) error {
+	e := parseError(body)
+	cause := fmt.Errorf("%s (%s)", e.Message, e.Code)
+	if e.Code == "" {
+		cause = fmt.Errorf("HTTP status %s, and the body is not an error of the fake cloud's API: check endpoint in "+
+			"section [Global]", resp.Status)
+	}
+	return &cloudapi.Error{Class: classOf(resp.StatusCode, e), Operation: operation,
+		RetryAfter: cloudapi.RetryAfter(resp.Header, c.clock.Now()), Err: cause}
+}
+
 func escape(path []string) []string {
 	escaped := make([]string, len(path))
 	for i, element := range path {

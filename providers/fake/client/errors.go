@@ -3,7 +3,6 @@ package client
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -65,18 +64,6 @@ func parseError(body []byte) api.Error {
 		return api.Error{}
 	}
 	return e
-}
-
-// responseError converts an unsuccessful response into a classified error.
-func (c *Client) responseError(operation string, resp *http.Response, body []byte) error {
-	e := parseError(body)
-	cause := fmt.Errorf("%s (%s)", e.Message, e.Code)
-	if e.Code == "" {
-		cause = fmt.Errorf("HTTP status %s, and the body is not an error of the fake cloud's API: check endpoint in "+
-			"section [Global]", resp.Status)
-	}
-	return &cloudapi.Error{Class: classOf(resp.StatusCode, e), Operation: operation,
-		RetryAfter: cloudapi.RetryAfter(resp.Header, c.clock.Now()), Err: cause}
 }
 
 // transportError classifies a request without a complete response. An error of the transport that has a class

@@ -39,22 +39,6 @@ type Global struct {
 	DataPlane     string        `gcfg:"data-plane"`
 }
 
-// Quota is the section [Quota]; 0 leaves the cloud's own limit.
-type Quota struct {
-	LoadBalancers int `gcfg:"load-balancers"`
-	Addresses     int `gcfg:"addresses"`
-	Instances     int `gcfg:"instances"`
-	Routes        int `gcfg:"routes"`
-}
-
-const (
-	sectionGlobal = "Global"
-	sectionQuota  = "Quota"
-
-	defaultRegion = "fake-1"
-	dataPlaneNone = "none"
-)
-
 // Read parses, defaults and validates a cloud.conf; empty content is valid. It returns all
 // errors at once, each with its line. Warnings are about keys that have no effect.
 func Read(file string, content []byte) (Config, gcfg.Problems, error) {
@@ -193,16 +177,4 @@ func (c *Config) Simulator(clk clock.WithTicker) sim.Options {
 		}
 	}
 	return o
-}
-
-// namedQuota is a limit with its name in the file and in the API.
-type namedQuota struct {
-	name  string
-	limit int
-}
-
-func (q Quota) list() []namedQuota {
-	return []namedQuota{
-		{"load-balancers", q.LoadBalancers}, {"addresses", q.Addresses}, {"instances", q.Instances}, {"routes", q.Routes},
-	}
 }

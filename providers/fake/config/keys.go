@@ -1,6 +1,16 @@
 package config
 
-import "github.com/unified-ccm/unified-ccm/pkg/common/provider"
+import (
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+const (
+	sectionGlobal = "Global"
+	sectionQuota  = "Quota"
+
+	defaultRegion = "fake-1"
+	dataPlaneNone = "none"
+)
 
 // Keys documents every key of cloud.conf, in the order of the reference page.
 func Keys() []provider.ConfigKey {

@@ -7,93 +7,14 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	cloudprovider "k8s.io/cloud-provider"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
-	common "github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
-	"github.com/unified-ccm/unified-ccm/providers/fake/client"
 	"github.com/unified-ccm/unified-ccm/providers/fake/names"
 )
-
-// Instances launches an instance for every node, if the configuration enables it: nodes of kind and kwok run
-// without any cloud. It offers the node of a call for adoption; pkg/common/instances does
-// everything else.
-type Instances struct {
-	*common.Instances
-	adopter *adopter
-}
-
-// Options configure New.
-type Options struct {
-	API   api.API
-	IDs   *names.Scheme
-	Nodes *nodes.LazyLister
-	Clock clock.WithTicker
-	// Region of the instances.
-	Region string
-	// Adopt launches instances for nodes that have none, of InstanceType; empty lets the cloud choose.
-	Adopt        bool
-	InstanceType string
-	// InMemory is true for a cloud in this process's memory, which was empty when the process started. A node
-	// with one of its IDs then identifies an instance that was lost.
-	InMemory bool
-}
-
-// New returns the instances of nodes.
-func New(o Options) *Instances {
-	a := &adopter{
-		api: o.API, ids: o.IDs, enabled: o.Adopt, inMemory: o.InMemory, instanceType: o.InstanceType,
-		pending: map[string]*pendingNode{}, nodes: o.Nodes,
-	}
-	return &Instances{adopter: a, Instances: common.New(
-		common.Options{Provider: names.Provider, Clock: o.Clock, MaxBatch: client.MaxInstances, Nodes: o.Nodes},
-		&source{api: o.API, region: o.Region, adopter: a}, o.IDs)}
-}
-
-// SetDryRun disables adoption.
-func (i *Instances) SetDryRun(dryRun bool) { i.adopter.setDryRun(dryRun) }
-
-var _ cloudprovider.InstancesV2 = (*Instances)(nil)
-
-// InstanceExists implements cloudprovider.InstancesV2.
-func (i *Instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
-	done := i.adopter.offer(node)
-	defer done()
-	return i.Instances.InstanceExists(ctx, node)
-}
-
-// ReadInstanceExists implements provider.InstanceReader.
-func (i *Instances) ReadInstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
-	done := i.adopter.offer(node)
-	defer done()
-	return i.Instances.ReadInstanceExists(ctx, node)
-}
-
-// JoiningInstanceExists implements provider.InstanceReader.
-func (i *Instances) JoiningInstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
-	done := i.adopter.offer(node)
-	defer done()
-	return i.Instances.JoiningInstanceExists(ctx, node)
-}
-
-// InstanceShutdown implements cloudprovider.InstancesV2.
-func (i *Instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {
-	done := i.adopter.offer(node)
-	defer done()
-	return i.Instances.InstanceShutdown(ctx, node)
-}
-
-// InstanceMetadata implements cloudprovider.InstancesV2.
-func (i *Instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
-	done := i.adopter.offer(node)
-	defer done()
-	return i.Instances.InstanceMetadata(ctx, node)
-}
 
 // adopter launches instances for nodes that have none.
 type adopter struct {

@@ -28,9 +28,6 @@ func validFamily(family string) error {
 	return nil
 }
 
-// ranges are prefixes for allocation, lowest address first.
-type ranges []netip.Prefix
-
 func (r ranges) contains(a netip.Addr) bool {
 	return slices.ContainsFunc(r, func(p netip.Prefix) bool { return p.Contains(a) && isUsable(p, a) })
 }

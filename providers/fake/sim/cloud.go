@@ -4,8 +4,11 @@
 package sim
 
 import (
+	"context"
 	"math"
+	"net/http"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+	"github.com/unified-ccm/unified-ccm/providers/fake/sim/dataplane"
 )
 
 // DataPlaneProxy is the value of Options.DataPlane that forwards traffic.
@@ -81,40 +85,25 @@ type Cloud struct {
 	dataPlane atomic.Pointer[dataPlane] // nil without a data plane
 }
 
-// New builds a cloud, or reads it from the state file. It reports all invalid options at once, by name.
-func New(o Options) (*Cloud, error) {
-	o = o.withDefaults()
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
-	s, err := openStore(o.StateFile, o.rules(), o.Clock)
-	if err != nil {
-		return nil, err
-	}
-	c := &Cloud{options: o, store: s}
-	c.handler = newHandler(c)
-	c.front = sim.NewFront(sim.FrontOptions{
-		Handler:   c.handler,
-		Describe:  c.handler.describe,
-		Dialect:   dialect(),
-		Clock:     o.Clock,
-		Latency:   o.Latency,
-		Limits:    o.limits(),
-		Seed:      o.Seed,
-		ErrorRate: o.ErrorRate,
-		LogLimit:  callLogLimit,
-	})
-	if !o.Standby {
-		c.StartDataPlane()
-	}
-	return c, nil
+// handler serves the API without faults and limits, which the front adds.
+type handler struct {
+	cloud *Cloud
+	mux   *http.ServeMux
+	// byPattern names the operation of each of the mux's patterns.
+	byPattern map[string]sim.Operation
 }
 
-// StartDataPlane starts the data plane, if the options enable it. It is called once.
-func (c *Cloud) StartDataPlane() {
-	if c.options.DataPlane == DataPlaneProxy {
-		c.dataPlane.Store(startDataPlane(c))
-	}
+// dataPlane keeps the proxy's frontends in sync with the load balancers.
+type dataPlane struct {
+	cloud   *Cloud
+	proxy   *dataplane.Proxy
+	changed chan struct{}
+	cancel  context.CancelFunc
+	done    chan struct{}
+
+	mu sync.Mutex
+	// problems by load balancer ID.
+	problems map[string]string
 }
 
 // Front is the entry point of clients: over a socket with ServeHTTP, or in process with Transport.
@@ -215,4 +204,9 @@ func (o Options) limits() map[string]sim.Bucket {
 	}
 	bucket := sim.Bucket{Rate: o.RateLimit, Burst: int(math.Ceil(o.RateLimit))}
 	return map[string]sim.Bucket{sim.ClassRead: bucket, sim.ClassWrite: bucket}
+}
+
+func (p *dataPlane) stop() {
+	p.cancel()
+	<-p.done
 }

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -19,17 +18,11 @@ import (
 // reports: another process's change of the state file, the end of provisioning, a port that became free.
 const dataPlaneInterval = 500 * time.Millisecond
 
-// dataPlane keeps the proxy's frontends in sync with the load balancers.
-type dataPlane struct {
-	cloud   *Cloud
-	proxy   *dataplane.Proxy
-	changed chan struct{}
-	cancel  context.CancelFunc
-	done    chan struct{}
-
-	mu sync.Mutex
-	// problems by load balancer ID.
-	problems map[string]string
+// StartDataPlane starts the data plane, if the options enable it. It is called once.
+func (c *Cloud) StartDataPlane() {
+	if c.options.DataPlane == DataPlaneProxy {
+		c.dataPlane.Store(startDataPlane(c))
+	}
 }
 
 func startDataPlane(c *Cloud) *dataPlane {
@@ -46,11 +39,6 @@ func startDataPlane(c *Cloud) *dataPlane {
 	})
 	go p.run(ctx, c.options.Clock)
 	return p
-}
-
-func (p *dataPlane) stop() {
-	p.cancel()
-	<-p.done
 }
 
 func (p *dataPlane) run(ctx context.Context, c clock.WithTicker) {

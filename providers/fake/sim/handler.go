@@ -9,15 +9,36 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// handler serves the API without faults and limits, which the front adds.
-type handler struct {
-	cloud *Cloud
-	mux   *http.ServeMux
-	// byPattern names the operation of each of the mux's patterns.
-	byPattern map[string]sim.Operation
-}
-
 var _ http.Handler = (*handler)(nil)
+
+// New builds a cloud, or reads it from the state file. It reports all invalid options at once, by name.
+func New(o Options) (*Cloud, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	s, err := openStore(o.StateFile, o.rules(), o.Clock)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cloud{options: o, store: s}
+	c.handler = newHandler(c)
+	c.front = sim.NewFront(sim.FrontOptions{
+		Handler:   c.handler,
+		Describe:  c.handler.describe,
+		Dialect:   dialect(),
+		Clock:     o.Clock,
+		Latency:   o.Latency,
+		Limits:    o.limits(),
+		Seed:      o.Seed,
+		ErrorRate: o.ErrorRate,
+		LogLimit:  callLogLimit,
+	})
+	if !o.Standby {
+		c.StartDataPlane()
+	}
+	return c, nil
+}
 
 func newHandler(c *Cloud) *handler {
 	h := &handler{cloud: c, mux: http.NewServeMux(), byPattern: map[string]sim.Operation{}}

@@ -23,11 +23,6 @@ func (t *tx) listener(id, name string) (*loadBalancer, int, error) {
 	return lb, i, nil
 }
 
-func renderListener(l api.Listener) api.Listener {
-	l.SourceRanges = slices.Clone(l.SourceRanges)
-	return l
-}
-
 func (t *tx) createListener(id string, l api.Listener) (api.Listener, error) {
 	lb, err := t.activeLoadBalancer(id)
 	if err != nil {

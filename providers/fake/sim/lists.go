@@ -1,14 +1,10 @@
 package sim
 
 import (
-	"cmp"
 	"encoding/base64"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
@@ -121,10 +117,3 @@ func listRoutes(c *Cloud, r *http.Request) (any, error) {
 		}, t.renderRoute}
 	})
 }
-
-// sortedBy returns a sorted copy of a map's values.
-func sortedBy[V any](all map[string]V, key func(V) string) []V {
-	return sorting.SortedFunc(maps.Values(all), func(a, b V) int { return cmp.Compare(key(a), key(b)) })
-}
-
-func sortedKeys[V any](all map[string]V) []string { return slices.Sorted(maps.Keys(all)) }

@@ -6,10 +6,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-func poolIndex(lb *loadBalancer, name string) int {
-	return slices.IndexFunc(lb.Pools, func(p api.Pool) bool { return p.Name == name })
-}
-
 // pool returns a pool for a change.
 func (t *tx) pool(id, name string) (*loadBalancer, int, error) {
 	lb, err := t.activeLoadBalancer(id)
@@ -21,11 +17,6 @@ func (t *tx) pool(id, name string) (*loadBalancer, int, error) {
 		return nil, 0, notFound("pool", name)
 	}
 	return lb, i, nil
-}
-
-func renderPool(p api.Pool) api.Pool {
-	p.Members = orEmpty(p.Members)
-	return p
 }
 
 func (t *tx) createPool(id string, p api.Pool) (api.Pool, error) {

@@ -7,11 +7,6 @@ import (
 // routeKey identifies a route uniquely.
 func routeKey(cluster, destination string) string { return destination + " " + cluster }
 
-// blackhole reports whether the target is deleted. IDs are never reused, so it stays true.
-func (t *tx) blackhole(r *api.Route) bool {
-	return r.InstanceID != "" && t.Instances[r.InstanceID] == nil
-}
-
 // createRoute adds one route. An existing one with the same target is not an error, so that a call with a
 // lost reply can be repeated.
 func (t *tx) createRoute(r api.Route) error {

@@ -1,13 +1,19 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"time"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
+
+// stateVersion is the format version of the state file. A file of another version is rejected.
+const stateVersion = 1
 
 // state is everything that exists in the cloud, as in the state file. It contains no derived data, except
 // Address.LoadBalancer, which check verifies.
@@ -20,6 +26,14 @@ type state struct {
 	LoadBalancers map[string]*loadBalancer `json:"loadBalancers"`
 	// Routes are keyed by routeKey.
 	Routes map[string]*api.Route `json:"routes"`
+}
+
+// header is the start of the file, so that a change is detected without reading the rest.
+type header struct {
+	Version int `json:"version"`
+	// World is chosen when a world is created; with it, Generation counts the writes.
+	World      string `json:"world"`
+	Generation uint64 `json:"generation"`
 }
 
 type instance struct {
@@ -75,6 +89,9 @@ type rules struct {
 	external      ranges // external addresses of instances; may be empty
 }
 
+// ranges are prefixes for allocation, lowest address first.
+type ranges []netip.Prefix
+
 func (t *tx) renderInstance(i *instance) api.Instance {
 	out := i.Instance
 	out.InternalAddresses = slices.Clone(i.InternalAddresses)
@@ -107,6 +124,16 @@ func (t *tx) renderLoadBalancer(lb *loadBalancer) api.LoadBalancer {
 	return out
 }
 
+func renderListener(l api.Listener) api.Listener {
+	l.SourceRanges = slices.Clone(l.SourceRanges)
+	return l
+}
+
+func renderPool(p api.Pool) api.Pool {
+	p.Members = orEmpty(p.Members)
+	return p
+}
+
 // orEmpty copies a list that is always present in JSON.
 func orEmpty[T any](list []T) []T {
 	return append(make([]T, 0, len(list)), list...)
@@ -118,10 +145,26 @@ func (t *tx) renderRoute(r *api.Route) api.Route {
 	return out
 }
 
+// blackhole reports whether the target is deleted. IDs are never reused, so it stays true.
+func (t *tx) blackhole(r *api.Route) bool {
+	return r.InstanceID != "" && t.Instances[r.InstanceID] == nil
+}
+
 // stateAt needs no timer: a load balancer becomes active by the clock alone, in this process or in the next.
 func (lb *loadBalancer) stateAt(now time.Time) string {
 	if now.Before(lb.ReadyAt) {
 		return api.LBProvisioning
 	}
 	return api.LBActive
+}
+
+// sortedBy returns a sorted copy of a map's values.
+func sortedBy[V any](all map[string]V, key func(V) string) []V {
+	return sorting.SortedFunc(maps.Values(all), func(a, b V) int { return cmp.Compare(key(a), key(b)) })
+}
+
+func sortedKeys[V any](all map[string]V) []string { return slices.Sorted(maps.Keys(all)) }
+
+func poolIndex(lb *loadBalancer, name string) int {
+	return slices.IndexFunc(lb.Pools, func(p api.Pool) bool { return p.Name == name })
 }

@@ -10,20 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
 	"syscall"
 )
-
-// stateVersion is the format version of the state file. A file of another version is rejected.
-const stateVersion = 1
-
-// header is the start of the file, so that a change is detected without reading the rest.
-type header struct {
-	Version int `json:"version"`
-	// World is chosen when a world is created; with it, Generation counts the writes.
-	World      string `json:"world"`
-	Generation uint64 `json:"generation"`
-}
 
 // headerBytes exceeds the size of the header's fields: 20 digits, 16 characters and the keys.
 const headerBytes = 160

@@ -49,17 +49,6 @@ func classify(resp *http.Response, err error) cloudapi.Class {
 	return parseError(resp.StatusCode, cloudapi.PeekResponse(resp, errorBodyLimit)).Class()
 }
 
-// responseError converts an unsuccessful response into a classified error.
-func (c *Client) responseError(call string, resp *http.Response, body []byte) error {
-	e := parseError(resp.StatusCode, body)
-	if len(e.Reasons) == 0 {
-		e.Message = fmt.Sprintf("the response is not one of Compute Engine: check api-endpoint in section [global] (%s)",
-			resp.Status)
-	}
-	return &cloudapi.Error{Class: e.Class(), Operation: call, Err: e,
-		RetryAfter: cloudapi.RetryAfter(resp.Header, c.clock.Now())}
-}
-
 // transportError classifies a request without a complete response. An error that has a class keeps it.
 func transportError(call string, err error) error {
 	var classified *cloudapi.Error

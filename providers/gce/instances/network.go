@@ -1,7 +1,7 @@
 package instances
 
 import (
-	"context"
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -75,33 +75,24 @@ func podNetwork(i api.Instance) PodNetwork {
 	return PodNetwork{nic.AliasIPRanges, IPv6Of(nic)}
 }
 
+// IPv6Of returns the IPv6 address of an interface: the internal one or, with external access, the last external one; ""
+// without one.
+func IPv6Of(nic api.NetworkInterface) string {
+	ip := nic.IPv6Address
+	if nic.IPv6AccessType == "EXTERNAL" {
+		for _, access := range nic.IPv6AccessConfigs {
+			ip = cmp.Or(access.ExternalIPv6, ip)
+		}
+	}
+	return ip
+}
+
 // of returns the network of an instance as it was read last, and whether that is fresh.
 func (n *networks) of(id string) (network, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	entry, ok := n.byID[id]
 	return entry, ok && n.clock.Since(entry.at) < networkAge
-}
-
-// PodNetworks reads the ranges of instances by ID. One that does not exist is absent. An error is about that instance
-// only; the last one is about all.
-func (s *Source) PodNetworks(ctx context.Context, ids []string) (map[string]PodNetwork, map[string]error, error) {
-	all, errs := map[string]PodNetwork{}, map[string]error{}
-	if len(ids) == 0 {
-		return all, errs, nil
-	}
-	found, err := s.Get(ctx, ids)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, i := range found {
-		if entry, ok := s.networks.of(i.ID); ok && i.Uncertain == nil {
-			all[i.ID] = entry.pods
-		} else {
-			errs[i.ID] = i.Uncertain
-		}
-	}
-	return all, errs, nil
 }
 
 // Tags are the network tags that select nodes in firewalls.
@@ -112,48 +103,6 @@ type Tags struct {
 	Untagged []string
 	// Partial is set if there are such instances, or some whose tags are not known.
 	Partial bool
-}
-
-// NodeTags returns the network tags that select the nodes with these instances: those of the configuration, or of each
-// instance the longest one with which its name begins. An instance that does not exist selects nothing. One in a zone
-// that does not answer has the tags that were read last.
-func (s *Source) NodeTags(ctx context.Context, ids []string) (Tags, error) {
-	var out Tags
-	if configured := s.options.Config.NodeTags; len(configured) > 0 {
-		out.Tags = slices.Compact(slices.Sorted(slices.Values(configured)))
-		return out, nil
-	}
-	unknown := func(id string) bool {
-		_, isFresh := s.networks.of(id)
-		lacks, _ := s.lacking.of(id)
-		return !isFresh && !lacks
-	}
-	if slices.ContainsFunc(ids, unknown) {
-		found, silent, err := s.list(ctx, "")
-		if err != nil {
-			return out, err
-		}
-		s.networks.record(found)
-		s.lacking.record(ids, found, silent)
-	}
-	for _, id := range ids {
-		_, name := names.SplitInstanceID(id)
-		entry, isFresh := s.networks.of(id)
-		_, isSilent := s.lacking.of(id)
-		if !isFresh && (!isSilent || entry.at.IsZero()) {
-			out.Partial = out.Partial || isSilent
-			continue
-		}
-		if tag := longestPrefix(name, entry.tags); tag != "" {
-			out.Tags = append(out.Tags, tag)
-		} else {
-			out.Untagged, out.Partial = append(out.Untagged, name), true
-		}
-	}
-	slices.Sort(out.Tags)
-	slices.Sort(out.Untagged)
-	out.Tags = slices.Compact(out.Tags)
-	return out, nil
 }
 
 // longestPrefix returns the longest tag with which a name begins.

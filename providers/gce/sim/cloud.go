@@ -7,7 +7,6 @@
 package sim
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"sync"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim/auth"
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim/core"
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim/lb"
-	"github.com/unified-ccm/unified-ccm/providers/gce/sim/vm"
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim/vpc"
 )
 
@@ -56,34 +54,6 @@ type Cloud struct {
 	deny   func(permission, project string) bool
 	// used are the permissions that were granted, as "permission in project".
 	used map[string]bool
-}
-
-// New returns a cloud. It reports all problems of the options at once.
-func New(o Options) (*Cloud, error) {
-	o = o.WithDefaults()
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	c := &Cloud{options: o, clock: o.Clock, random: rand.New(rand.NewPCG(uint64(o.Seed), 1)), deny: o.Deny,
-		used: map[string]bool{}}
-	base := core.NewState(&c.options, c.random)
-	c.state = lb.NewState(vm.NewState(vpc.NewState(base)))
-	c.tokens = &auth.Tokens{Clock: o.Clock, Life: o.TokenLife, Account: o.User(), Project: o.Project,
-		Secret: func() string { return fmt.Sprintf("%016x%016x", c.random.Uint64(), c.random.Uint64()) }}
-	h := &handler{cloud: c, methods: c.state.Methods()}
-	c.front = kit.NewFront(kit.FrontOptions{
-		Handler:   h,
-		Describe:  h.describe,
-		Dialect:   dialect(),
-		Clock:     o.Clock,
-		Latency:   o.Latency,
-		Limits:    o.Limits,
-		Seed:      o.Seed,
-		ErrorRate: o.ErrorRate,
-		LogLimit:  callLogLimit,
-	})
-	c.inspect(createFixtures)
-	return c, nil
 }
 
 // Front returns the entry point of clients: over a socket with ServeHTTP, or in process with Transport.

@@ -8,97 +8,14 @@ package api
 import (
 	"context"
 
-	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/flavors"
-	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
-	lbflavors "github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/flavors"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
-	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/rules"
-	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
-	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
-	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
-
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
-
-// Services, by their types in Keystone's catalog. The types are also the names of the services in metrics.
-const (
-	Identity      = "identity"
-	Compute       = "compute"
-	Network       = "network"
-	LoadBalancing = "load-balancer"
-	KeyManager    = "key-manager"
-)
-
-// The objects of OpenStack's services are those of gophercloud.
-type (
-	// Flavor is a size of servers.
-	Flavor = flavors.Flavor
-	// NeutronNetwork is a network of Neutron.
-	NeutronNetwork = networks.Network
-	// Subnet is a subnet of a network.
-	Subnet = subnets.Subnet
-	// SecurityGroup is a set of rules for the traffic of ports.
-	SecurityGroup = groups.SecGroup
-	// SecurityGroupRule is one rule of a security group.
-	SecurityGroupRule = rules.SecGroupRule
-	// AddressPair is an additional address that a port may use.
-	AddressPair = ports.AddressPair
-	// PortUpdate is a change of a port.
-	PortUpdate = ports.UpdateOpts
-	// Router is a router of Neutron.
-	Router = routers.Router
-	// ExtraRoute is a static route of a router.
-	ExtraRoute = routers.Route
-	// LoadBalancer is a load balancer of Octavia.
-	LoadBalancer = loadbalancers.LoadBalancer
-	// LoadBalancerFlavor is a size of load balancers.
-	LoadBalancerFlavor = lbflavors.Flavor
-	// VIP is an additional address of a load balancer.
-	VIP = loadbalancers.AdditionalVip
-	// Listener is a port of a load balancer.
-	Listener = listeners.Listener
-	// HealthMonitor is the health check of a pool.
-	HealthMonitor = monitors.Monitor
-)
-
-// Caller makes a call: it finds the service, sends the call with a valid token, retries it if that is safe
-// and may help, each attempt with a timeout, and classifies the error.
-type Caller interface {
-	Call(ctx context.Context, r cloudapi.Request, call func(context.Context, *gophercloud.ServiceClient) error) error
-}
-
-// Token is the authentication result of a Caller's sessions. It has the parts of Keystone's response that calls need:
-// the response is large, and is parsed once and not for each list.
-type Token struct {
-	ID string
-	// ProjectID is empty for a token that is not scoped to a project.
-	ProjectID string
-}
-
-var _ gophercloud.AuthResult = Token{}
-
-// NewToken returns the Token of Keystone's response.
-func NewToken(result tokens.CreateResult) (Token, error) {
-	id, err := result.ExtractTokenID()
-	if err != nil {
-		return Token{}, err
-	}
-	project, err := result.ExtractProject()
-	if err != nil || project == nil {
-		return Token{ID: id}, err
-	}
-	return Token{ID: id, ProjectID: project.ID}, nil
-}
-
-// ExtractTokenID implements gophercloud.AuthResult.
-func (t Token) ExtractTokenID() (string, error) { return t.ID, nil }
 
 // ComputeAPI has the calls to Nova.
 type ComputeAPI interface {
@@ -208,11 +125,6 @@ type LoadBalancingAPI interface {
 type KeyManagerAPI interface {
 	CheckSecret(ctx context.Context, id string) error
 	CheckContainer(ctx context.Context, id string) error
-}
-
-// Clients make the calls.
-type Clients struct {
-	caller Caller
 }
 
 var (

@@ -12,9 +12,56 @@ import (
 	"net/url"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
+
+// Services, by their types in Keystone's catalog. The types are also the names of the services in metrics.
+const (
+	Identity      = "identity"
+	Compute       = "compute"
+	Network       = "network"
+	LoadBalancing = "load-balancer"
+	KeyManager    = "key-manager"
+)
+
+// Caller makes a call: it finds the service, sends the call with a valid token, retries it if that is safe
+// and may help, each attempt with a timeout, and classifies the error.
+type Caller interface {
+	Call(ctx context.Context, r cloudapi.Request, call func(context.Context, *gophercloud.ServiceClient) error) error
+}
+
+// Token is the authentication result of a Caller's sessions. It has the parts of Keystone's response that calls need:
+// the response is large, and is parsed once and not for each list.
+type Token struct {
+	ID string
+	// ProjectID is empty for a token that is not scoped to a project.
+	ProjectID string
+}
+
+var _ gophercloud.AuthResult = Token{}
+
+// NewToken returns the Token of Keystone's response.
+func NewToken(result tokens.CreateResult) (Token, error) {
+	id, err := result.ExtractTokenID()
+	if err != nil {
+		return Token{}, err
+	}
+	project, err := result.ExtractProject()
+	if err != nil || project == nil {
+		return Token{ID: id}, err
+	}
+	return Token{ID: id, ProjectID: project.ID}, nil
+}
+
+// ExtractTokenID implements gophercloud.AuthResult.
+func (t Token) ExtractTokenID() (string, error) { return t.ID, nil }
+
+// Clients make the calls.
+type Clients struct {
+	caller Caller
+}
 
 // serviceClient is gophercloud's client of one service.
 type serviceClient = gophercloud.ServiceClient

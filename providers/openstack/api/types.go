@@ -5,8 +5,18 @@ import (
 	"encoding/json"
 	"net/url"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/flavors"
+	lbflavors "github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/flavors"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/rules"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 )
 
 // Requests and responses that gophercloud's types cannot express, or that need too much memory for 500 pools
@@ -77,6 +87,38 @@ type Port struct {
 	Revision  int      `json:"revision_number"`
 	Trunk     *Trunk   `json:"trunk_details"`
 }
+
+// The objects of OpenStack's services are those of gophercloud.
+type (
+	// Flavor is a size of servers.
+	Flavor = flavors.Flavor
+	// NeutronNetwork is a network of Neutron.
+	NeutronNetwork = networks.Network
+	// Subnet is a subnet of a network.
+	Subnet = subnets.Subnet
+	// SecurityGroup is a set of rules for the traffic of ports.
+	SecurityGroup = groups.SecGroup
+	// SecurityGroupRule is one rule of a security group.
+	SecurityGroupRule = rules.SecGroupRule
+	// AddressPair is an additional address that a port may use.
+	AddressPair = ports.AddressPair
+	// PortUpdate is a change of a port.
+	PortUpdate = ports.UpdateOpts
+	// Router is a router of Neutron.
+	Router = routers.Router
+	// ExtraRoute is a static route of a router.
+	ExtraRoute = routers.Route
+	// LoadBalancer is a load balancer of Octavia.
+	LoadBalancer = loadbalancers.LoadBalancer
+	// LoadBalancerFlavor is a size of load balancers.
+	LoadBalancerFlavor = lbflavors.Flavor
+	// VIP is an additional address of a load balancer.
+	VIP = loadbalancers.AdditionalVip
+	// Listener is a port of a load balancer.
+	Listener = listeners.Listener
+	// HealthMonitor is the health check of a pool.
+	HealthMonitor = monitors.Monitor
+)
 
 // PortActive is the status of a working port.
 const PortActive = "ACTIVE"

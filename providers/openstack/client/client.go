@@ -5,9 +5,11 @@ package client
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 	"k8s.io/component-base/version"
 	"k8s.io/utils/clock"
 
@@ -59,6 +61,32 @@ type Client struct {
 	tls tlsSource
 }
 
+// denial is Keystone's last rejection of the credentials.
+type denial struct {
+	err error
+	at  time.Time
+}
+
+// renewal is an authentication in flight, shared by its waiters.
+type renewal struct {
+	done chan struct{}
+	err  error
+}
+
+// session is a token with its catalog.
+type session struct {
+	provider     *gophercloud.ProviderClient
+	catalog      *tokens.ServiceCatalog
+	region       string
+	availability gophercloud.Availability
+	issued       time.Time
+	expires      time.Time
+	// renewAt is guarded by the client's mutex.
+	renewAt time.Time
+	// noMicroversion is set once Nova has rejected computeMicroversion.
+	noMicroversion atomic.Bool
+}
+
 var _ api.Caller = (*Client)(nil)
 
 // New returns a Client. It makes no call.
@@ -84,6 +112,25 @@ func New(o Options) *Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c
+}
+
+// newTransport returns the transport of all services.
+func (c *Client) newTransport() http.RoundTripper {
+	return cloudapi.NewTransport(cloudapi.TransportOptions{
+		Provider:        names.Scheme,
+		Base:            &c.base,
+		Describe:        describe,
+		Limits:          cloudapi.Limits{ObeyRetryAfter: true},
+		Clock:           c.options.Clock,
+		Classify:        classify,
+		RequestIDHeader: requestIDHeader,
+		Observe: func(call cloudapi.Call) {
+			c.legacy.observeCall(call)
+			if call.Service != api.Identity {
+				c.health.Observe(call)
+			}
+		},
+	})
 }
 
 // LegacyMetrics returns the metrics under their earlier names, nil unless they are enabled.

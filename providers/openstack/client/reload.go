@@ -2,7 +2,6 @@ package client
 
 import (
 	"os"
-	"slices"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -12,13 +11,6 @@ import (
 
 // reloadInterval is the interval at which the files of the credentials are checked for changes.
 const reloadInterval = 10 * time.Second
-
-// fileStamp identifies the state of a file; modTime is zero if the file does not exist.
-type fileStamp struct {
-	name    string
-	modTime time.Time
-	size    int64
-}
 
 // reloadLocked reloads the credentials if one of their files has changed, and reports whether it did. An
 // invalid configuration is ignored until the next change.
@@ -50,27 +42,22 @@ func (c *Client) reloadLocked(now time.Time) bool {
 	return false
 }
 
-func stampFiles(files []string) []fileStamp {
-	var out []fileStamp
-	for _, name := range files {
-		if name != "" {
-			out = append(out, newFileStamp(name))
-		}
+// updateTransport rebuilds the transport if the TLS settings or their files have changed, unless the
+// caller of New provided it.
+func (c *Client) updateTransport(g config.Global) error {
+	if c.options.Transport != nil {
+		return nil
 	}
-	return out
-}
-
-func newFileStamp(name string) fileStamp {
-	info, err := os.Stat(name)
+	settings := [4]string{g.CAFile, g.CertFile, g.KeyFile, g.TLSInsecure}
+	if c.base.HasBase() && c.tls.config == settings && !anyChanged(c.tls.files) {
+		return nil
+	}
+	files := stampFiles(g.Files())
+	tlsConfig, err := newTLSConfig(g)
 	if err != nil {
-		return fileStamp{name: name}
+		return err
 	}
-	return fileStamp{name: name, modTime: info.ModTime(), size: info.Size()}
-}
-
-func anyChanged(files []fileStamp) bool {
-	return slices.ContainsFunc(files, func(f fileStamp) bool {
-		current := newFileStamp(f.name)
-		return !current.modTime.Equal(f.modTime) || current.size != f.size
-	})
+	c.base.Set(newHTTPTransport(tlsConfig))
+	c.tls = tlsSource{settings, files}
+	return nil
 }

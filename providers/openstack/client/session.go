@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -32,32 +31,6 @@ const (
 	// catalogRetryAfter is the age at which a catalog that lacks a service is read again.
 	catalogRetryAfter = time.Minute
 )
-
-// session is a token with its catalog.
-type session struct {
-	provider     *gophercloud.ProviderClient
-	catalog      *tokens.ServiceCatalog
-	region       string
-	availability gophercloud.Availability
-	issued       time.Time
-	expires      time.Time
-	// renewAt is guarded by the client's mutex.
-	renewAt time.Time
-	// noMicroversion is set once Nova has rejected computeMicroversion.
-	noMicroversion atomic.Bool
-}
-
-// renewal is an authentication in flight, shared by its waiters.
-type renewal struct {
-	done chan struct{}
-	err  error
-}
-
-// denial is Keystone's last rejection of the credentials.
-type denial struct {
-	err error
-	at  time.Time
-}
 
 func tokenRequest() cloudapi.Request {
 	return cloudapi.Request{Service: api.Identity, Operation: "CreateToken"}

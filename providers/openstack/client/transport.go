@@ -7,9 +7,6 @@ import (
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
 
@@ -25,25 +22,6 @@ const (
 	// that is being created, come closer together.
 	idleTimeout = 4 * time.Second
 )
-
-// newTransport returns the transport of all services.
-func (c *Client) newTransport() http.RoundTripper {
-	return cloudapi.NewTransport(cloudapi.TransportOptions{
-		Provider:        names.Scheme,
-		Base:            &c.base,
-		Describe:        describe,
-		Limits:          cloudapi.Limits{ObeyRetryAfter: true},
-		Clock:           c.options.Clock,
-		Classify:        classify,
-		RequestIDHeader: requestIDHeader,
-		Observe: func(call cloudapi.Call) {
-			c.legacy.observeCall(call)
-			if call.Service != api.Identity {
-				c.health.Observe(call)
-			}
-		},
-	})
-}
 
 // requestKey is the context key of a request's description.
 type requestKey struct{}
@@ -82,24 +60,4 @@ func newHTTPTransport(tlsConfig *tls.Config) *http.Transport {
 	t.TLSClientConfig = tlsConfig
 	t.IdleConnTimeout = idleTimeout
 	return t
-}
-
-// updateTransport rebuilds the transport if the TLS settings or their files have changed, unless the
-// caller of New provided it.
-func (c *Client) updateTransport(g config.Global) error {
-	if c.options.Transport != nil {
-		return nil
-	}
-	settings := [4]string{g.CAFile, g.CertFile, g.KeyFile, g.TLSInsecure}
-	if c.base.HasBase() && c.tls.config == settings && !anyChanged(c.tls.files) {
-		return nil
-	}
-	files := stampFiles(g.Files())
-	tlsConfig, err := newTLSConfig(g)
-	if err != nil {
-		return err
-	}
-	c.base.Set(newHTTPTransport(tlsConfig))
-	c.tls = tlsSource{settings, files}
-	return nil
 }

@@ -25,6 +25,25 @@ const (
 // document is a YAML object.
 type document = map[string]any
 
+// Complete returns the section merged with clouds.yaml, and all files that were read. Its error names
+// every missing key.
+func (g Global) Complete() (Global, []string, error) {
+	var files []string
+	if g.ReadsClouds() {
+		var entry clouds.Cloud
+		var err error
+		if entry, files, err = readClouds(g); err != nil {
+			return g, files, err
+		}
+		g = g.fill(entry)
+	}
+	var problems []error
+	g.validateCredentials(func(key, format string, args ...any) {
+		problems = append(problems, fmt.Errorf("[%s] %s %s", sectionGlobal, key, fmt.Sprintf(format, args...)))
+	})
+	return g, append(files, g.Files()...), errors.Join(problems...)
+}
+
 // readClouds returns the entry of clouds.yaml that the section selects, merged with secure.yaml and
 // clouds-public.yaml of the same folders. It also returns the files that it has read or looked for, so
 // that they can be watched.

@@ -1,12 +1,8 @@
 package config
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 )
 
 // Method is a way to authenticate.
@@ -138,25 +134,6 @@ func (g Global) Insecure() bool { return g.TLSInsecure == insecureTrue }
 // Files returns the TLS files that the section references.
 func (g Global) Files() []string {
 	return slices.DeleteFunc([]string{g.CAFile, g.CertFile, g.KeyFile}, func(name string) bool { return name == "" })
-}
-
-// Complete returns the section merged with clouds.yaml, and all files that were read. Its error names
-// every missing key.
-func (g Global) Complete() (Global, []string, error) {
-	var files []string
-	if g.ReadsClouds() {
-		var entry clouds.Cloud
-		var err error
-		if entry, files, err = readClouds(g); err != nil {
-			return g, files, err
-		}
-		g = g.fill(entry)
-	}
-	var problems []error
-	g.validateCredentials(func(key, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("[%s] %s %s", sectionGlobal, key, fmt.Sprintf(format, args...)))
-	})
-	return g, append(files, g.Files()...), errors.Join(problems...)
 }
 
 // Secrets returns the credentials that must not be printed.

@@ -25,24 +25,6 @@ const (
 // DefaultRequestTimeout limits each request, including those for tokens.
 const DefaultRequestTimeout = time.Minute
 
-// Values of keys that have a closed set of them.
-const (
-	endpointPublic   = "public"
-	endpointInternal = "internal"
-	endpointAdmin    = "admin"
-	// suffixURL is the suffix of their older names, such as internalURL.
-	suffixURL = "URL"
-
-	lbVersion     = "v2"
-	providerOVN   = "ovn"
-	storeBarbican = "barbican"
-	storeExternal = "external"
-	insecureTrue  = "true"
-	maxRetries    = 10
-	minTimeout    = time.Second
-	maxTimeout    = 10 * time.Minute
-)
-
 // octaviaProviders returns the supported drivers. Others are accepted.
 func octaviaProviders() []string {
 	return []string{"amphora", "octavia", providerOVN, "f5", "amphorav2"}

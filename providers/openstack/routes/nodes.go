@@ -25,18 +25,6 @@ func nextHop(node *v1.Node, destination netip.Prefix) string {
 	return ""
 }
 
-// target is a route and a server that it may lead to.
-type target struct {
-	route  api.ExtraRoute
-	server string
-}
-
-// checkedTarget is whether a route leads to a server, as far as Neutron shows, and when it was read.
-type checkedTarget struct {
-	leads bool
-	at    time.Time
-}
-
 // nodesOf returns the Nodes of all routes of the router. A route that leads to no Node is absent from the result. Of an
 // owned route whose Node does not have the next hop in its status, the server decides.
 func (s *Source) nodesOf(

@@ -6,7 +6,6 @@
 package sim
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"sync"
 
@@ -38,32 +37,6 @@ type Cloud struct {
 // fixtureSeed gives fixtures the same IDs in all clouds, so that one configuration fits them all.
 const fixtureSeed = 0
 
-// New returns a cloud. It reports all problems of the options at once.
-func New(o Options) (*Cloud, error) {
-	o = o.WithDefaults()
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	c := &Cloud{options: o, clock: o.Clock, state: newState(), random: rand.New(rand.NewPCG(fixtureSeed, 2))}
-	h := &handler{cloud: c, catalogue: catalogue()}
-	c.front = kit.NewFront(kit.FrontOptions{
-		Handler:   h,
-		Describe:  h.describe,
-		Dialect:   h.dialect(),
-		Clock:     o.Clock,
-		Latency:   o.Latency,
-		Limits:    o.Limits,
-		Seed:      o.Seed,
-		ErrorRate: o.ErrorRate,
-		LogLimit:  callLogLimit,
-	})
-	if err := c.console((*tx).createFixtures); err != nil {
-		return nil, fmt.Errorf("building the simulated project: %w", err)
-	}
-	c.random = rand.New(rand.NewPCG(uint64(o.Seed), 1))
-	return c, nil
-}
-
 // Front returns the entry point of clients: over a socket with ServeHTTP, or in process with Transport.
 func (c *Cloud) Front() *kit.Front { return c.front }
 
@@ -88,15 +61,6 @@ type state struct {
 func newState() *state {
 	return &state{&core.State{}, keystone.NewState(), neutron.NewState(), nova.NewState(), octavia.NewState(),
 		barbican.NewState()}
-}
-
-// tx is one operation on the state. It holds the cloud's lock.
-type tx struct {
-	*octavia.Tx
-	keystone *keystone.Tx
-	nova     *nova.Tx
-	neutron  *neutron.Tx
-	barbican *barbican.Tx
 }
 
 func (c *Cloud) begin(k *core.Call) *tx {

@@ -29,6 +29,17 @@ func discoveryOperation(service string, rest []string) *operation {
 	return o
 }
 
+// versionsOf returns the versions of a service in its paths.
+func versionsOf(service string) []string {
+	switch service {
+	case core.ServiceLoadBalancer:
+		return []string{"v2.0", "v2"}
+	case core.ServiceCompute:
+		return []string{"v2.1", "v2"}
+	}
+	return []string{core.VersionOf(service)}
+}
+
 func (t *tx) versionView(id, status, path string, details map[string]any) map[string]any {
 	out := map[string]any{"id": id, "status": status,
 		"links": []core.Link{{Rel: "self", HRef: t.Call.Base + "/" + t.Call.Service + "/" + path}}}

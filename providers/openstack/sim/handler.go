@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
@@ -19,6 +21,32 @@ type handler struct {
 }
 
 var _ http.Handler = (*handler)(nil)
+
+// New returns a cloud. It reports all problems of the options at once.
+func New(o Options) (*Cloud, error) {
+	o = o.WithDefaults()
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Cloud{options: o, clock: o.Clock, state: newState(), random: rand.New(rand.NewPCG(fixtureSeed, 2))}
+	h := &handler{cloud: c, catalogue: catalogue()}
+	c.front = kit.NewFront(kit.FrontOptions{
+		Handler:   h,
+		Describe:  h.describe,
+		Dialect:   h.dialect(),
+		Clock:     o.Clock,
+		Latency:   o.Latency,
+		Limits:    o.Limits,
+		Seed:      o.Seed,
+		ErrorRate: o.ErrorRate,
+		LogLimit:  callLogLimit,
+	})
+	if err := c.console((*tx).createFixtures); err != nil {
+		return nil, fmt.Errorf("building the simulated project: %w", err)
+	}
+	c.random = rand.New(rand.NewPCG(uint64(o.Seed), 1))
+	return c, nil
+}
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -62,17 +90,6 @@ func (h *handler) parseCall(r *http.Request) (*core.Call, *operation, error) {
 	var err error
 	k.Micro, err = nova.ParseMicro(r.Header)
 	return k, o, err
-}
-
-// versionsOf returns the versions of a service in its paths.
-func versionsOf(service string) []string {
-	switch service {
-	case core.ServiceLoadBalancer:
-		return []string{"v2.0", "v2"}
-	case core.ServiceCompute:
-		return []string{"v2.1", "v2"}
-	}
-	return []string{core.VersionOf(service)}
 }
 
 // serve authenticates and runs a call.

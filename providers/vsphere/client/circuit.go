@@ -23,6 +23,10 @@ const (
 	retryAfter = 10 * time.Second
 )
 
+// callTimeout bounds one call with its retries and, if necessary, a login. A property collection of ten thousand
+// machines takes less.
+const callTimeout = time.Minute
+
 // circuit is the circuit breaker of a vCenter. A call that takes far longer than the calls before it continues
 // without its caller. Until it ends, and for a while after a failed call, all other calls fail at once: nodes of
 // other vCenters do not wait for this one. It is safe for concurrent use.

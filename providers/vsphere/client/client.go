@@ -4,12 +4,9 @@ package client
 
 import (
 	"context"
-	"errors"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
-	"time"
 
 	"k8s.io/utils/clock"
 
@@ -20,10 +17,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
-
-// callTimeout bounds one call with its retries and, if necessary, a login. A property collection of ten thousand
-// machines takes less.
-const callTimeout = time.Minute
 
 // Options configure New. VCenter is required.
 type Options struct {
@@ -58,6 +51,29 @@ type Client struct {
 	current *session
 	denied  denial
 	tls     fileStamp
+}
+
+// session is a login.
+type session struct {
+	content serviceContent
+	cookie  string
+	// credentials are those of the login. The login of the REST API uses them too.
+	credentials config.Credentials
+
+	// rest is held while a session of the REST API is created. restID is guarded by the client's mutex.
+	rest   locks.Mutex
+	restID string
+}
+
+// serviceContent has the identity of a vCenter, and the references of its singletons.
+type serviceContent struct {
+	About struct {
+		InstanceUUID string `xml:"instanceUuid"`
+	} `xml:"about"`
+	RootFolder        soapRef `xml:"rootFolder"`
+	PropertyCollector soapRef `xml:"propertyCollector"`
+	SearchIndex       soapRef `xml:"searchIndex"`
+	SessionManager    soapRef `xml:"sessionManager"`
 }
 
 var _ api.VCenter = (*Client)(nil)
@@ -97,91 +113,37 @@ func (c *Client) newHTTP(base http.RoundTripper) http.Client {
 // Name returns the name of the vCenter in the configuration.
 func (c *Client) Name() string { return c.options.VCenter.Name }
 
-// Health returns the error of the vCenter, and since when it fails.
-func (c *Client) Health() (time.Time, error) {
-	return c.health.Err(serviceLogin, api.ServiceInventory, api.ServiceTagging)
-}
-
-// Check logs in unless there is a session, and makes one cheap read if calls have failed.
-func (c *Client) Check(ctx context.Context) error {
-	_, failing := c.Health()
-	_, err := read(ctx, c, api.ServiceInventory, "CurrentTime", func(ctx context.Context, s *session) (struct{}, error) {
-		if failing == nil {
-			return struct{}{}, nil
-		}
-		var out struct{}
-		return out, c.soap(ctx, s, "CurrentTime", operation("CurrentTime", serviceInstance()), &out)
-	})
-	return err
-}
-
 // address returns the URL of a path of the vCenter.
 func (c *Client) address(path, query string) string {
 	u := url.URL{Scheme: "https", Host: c.options.VCenter.Address(), Path: path, RawQuery: query}
 	return u.String()
 }
 
-// read makes a call of a service in a session. It logs in if necessary, once more if the session has ended, and
-// repeats a call that failed for a passing reason. The call may outlive the caller: see circuit.
-func read[T any](
-	ctx context.Context, c *Client, service, method string, call func(context.Context, *session) (T, error),
-) (T, error) {
-	request := cloudapi.Request{Service: service, Operation: method}
-	circuit := c.inventory
-	if service == api.ServiceTagging {
-		circuit = c.tagging
+// updateTransport builds the transport if the file of certificate authorities has changed, unless the caller of New
+// provided it.
+func (c *Client) updateTransport() error {
+	if c.options.Transport != nil {
+		return nil
 	}
-	return callDetached(ctx, circuit, method, func(ctx context.Context) (out T, err error) {
-		err = c.retry.Do(ctx, request, func(ctx context.Context) error {
-			out, err = callInSession(ctx, c, call)
-			return wrap(method, err)
-		})
-		return out, err
-	})
-}
-
-// callInSession makes a call, and once more with a new session if its session has ended.
-func callInSession[T any](
-	ctx context.Context, c *Client, call func(context.Context, *session) (T, error),
-) (out T, err error) {
-	for range 2 {
-		s, err := c.session(ctx)
-		if err != nil {
-			return out, err
-		}
-		out, err = call(ctx, s)
-		if !sessionEnded(err) {
-			return out, err
-		}
-		c.discard(s)
+	stamp := stampOf(c.options.VCenter.CAFile)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tls == stamp {
+		return nil
 	}
-	return out, &cloudapi.Error{Class: cloudapi.Unavailable, Operation: methodLogin,
-		Err: errors.New("the session ended right after its login")}
-}
-
-// sessionEnded reports whether a call failed because its session has ended.
-func sessionEnded(err error) bool {
-	var s *statusError
-	return faultKind(err) == faultNotAuthenticated || errors.As(err, &s) && s.status == http.StatusUnauthorized
-}
-
-// isTransportError reports whether an error of the HTTP client means that there was no response.
-func isTransportError(err error) bool {
-	var u *url.Error
-	var n net.Error
-	unclassified := errors.As(err, &u) && cloudapi.ClassOf(u.Err) == cloudapi.Unknown
-	return unclassified || errors.Is(err, errTruncated) || errors.As(err, &n)
-}
-
-// requestKey is the context key of a request's description.
-type requestKey struct{}
-
-// describe returns the description of a request for metrics and rate limits.
-func describe(r *http.Request) cloudapi.Request {
-	described, _ := r.Context().Value(requestKey{}).(cloudapi.Request)
-	return described
-}
-
-func withRequest(ctx context.Context, service, method string) context.Context {
-	return context.WithValue(ctx, requestKey{}, cloudapi.Request{Service: service, Operation: method})
+	v := c.options.VCenter
+	settings := tlsSettings{owner: "vCenter " + v.Name, insecure: v.Insecure, caFile: v.CAFile}
+	others, err := settings.transport()
+	if err != nil {
+		return err
+	}
+	settings.host, settings.thumbprint = v.Server, v.Thumbprint
+	base, err := settings.transport()
+	if err != nil {
+		return err
+	}
+	c.base.Set(base)
+	c.others.Set(others)
+	c.tls = stamp
+	return nil
 }

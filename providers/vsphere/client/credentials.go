@@ -2,77 +2,22 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	common "github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
 )
 
 // CredentialSource returns the current credentials of a vCenter. It is called at each login.
 type CredentialSource func(ctx context.Context) ([]config.Credentials, error)
-
-const (
-	// ticketTimeout bounds a request to a session manager.
-	ticketTimeout = 5 * time.Second
-	// ticketLimit bounds its response.
-	ticketLimit = 1 << 20
-	// podTokenFile is the token of the service account, with which a session manager is called if the credentials have
-	// no token of their own.
-	podTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token" //nolint:gosec // a path
-)
-
-// cloneTicket requests a ticket for a shared session from a session manager.
-func (c *Client) cloneTicket(ctx context.Context, credentials config.Credentials) (string, error) {
-	const method = "GetSessionToken"
-	fail := func(class cloudapi.Class, err error) error {
-		return &cloudapi.Error{Class: class, Operation: method,
-			Err: fmt.Errorf("session manager %s: %w", credentials.SessionManagerURL, err)}
-	}
-	token := credentials.SessionManagerToken.Reveal()
-	if token == "" {
-		content, err := os.ReadFile(podTokenFile)
-		if err != nil {
-			return "", fail(cloudapi.Denied, err)
-		}
-		token = strings.TrimSpace(string(content))
-	}
-	ctx, cancel := context.WithTimeout(withRequest(ctx, serviceLogin, method), ticketTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, credentials.SessionManagerURL, http.NoBody)
-	if err != nil {
-		return "", fail(cloudapi.Invalid, err)
-	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	resp, err := c.shared.Do(req)
-	if err != nil {
-		return "", fail(cloudapi.Unavailable, err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if class := cloudapi.ClassOfStatus(resp.StatusCode); class != "" {
-		return "", fail(class, &statusError{status: resp.StatusCode})
-	}
-	var out struct {
-		Token string `json:"token"`
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, ticketLimit)).Decode(&out); err != nil || out.Token == "" {
-		return "", fail(cloudapi.Unknown, errors.New("the response has no token"))
-	}
-	return out.Token, nil
-}
 
 // Secrets reads Secrets of the cluster. It is safe for concurrent use.
 type Secrets struct {

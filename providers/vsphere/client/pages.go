@@ -11,15 +11,6 @@ import (
 	"strconv"
 )
 
-const (
-	// defaultPageSize is the default of NSX-T, and the maximum.
-	defaultPageSize = 1000
-	// pageShrink divides the size of pages that are too long.
-	pageShrink = 4
-	// policyResponseLimit bounds a page, and with it the memory that a list needs beside its objects.
-	policyResponseLimit = 64 << 20
-)
-
 // List implements api.NSXT. It reads pages of the default size of NSX-T, and of fewer objects where these are so large
 // that a response would be too long: a pool has all its members.
 func (p *Policy) List(ctx context.Context, collection string) ([]json.RawMessage, error) {

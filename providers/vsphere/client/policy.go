@@ -49,6 +49,15 @@ const (
 	allocationKey = "allocation_ip"
 )
 
+const (
+	// defaultPageSize is the default of NSX-T, and the maximum.
+	defaultPageSize = 1000
+	// pageShrink divides the size of pages that are too long.
+	pageShrink = 4
+	// policyResponseLimit bounds a page, and with it the memory that a list needs beside its objects.
+	policyResponseLimit = 64 << 20
+)
+
 // PolicyOptions configure NewPolicy. NSX is required.
 type PolicyOptions struct {
 	NSX     config.NSX

@@ -351,14 +351,6 @@ func (c *Client) cancelCollection(ctx context.Context, last page) {
 		element("token", "", last.Result.Token)), &out)
 }
 
-// soapRef is a reference in a response.
-type soapRef struct {
-	Type  string `xml:"type,attr"`
-	Value string `xml:",chardata"`
-}
-
-func (r soapRef) ref() api.Ref { return api.Ref{Type: r.Type, Value: strings.TrimSpace(r.Value)} }
-
 // object is an object with the requested properties, and the reasons why others are missing.
 type object struct {
 	Ref     soapRef `xml:"obj"`

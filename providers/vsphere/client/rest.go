@@ -158,6 +158,27 @@ func (c *Client) restSession(ctx context.Context, s *session) (string, error) {
 	return id, nil
 }
 
+// Logout ends the sessions of both APIs.
+func (c *Client) Logout(ctx context.Context) {
+	c.mu.Lock()
+	s := c.current
+	c.current = nil
+	var restID string
+	if s != nil {
+		restID = s.restID
+	}
+	c.mu.Unlock()
+	if s == nil {
+		return
+	}
+	// The sessions end by themselves if this fails.
+	if restID != "" {
+		_, _, _ = c.send(ctx, restRequest{method: http.MethodDelete, path: sessionPath, name: "DeleteSession", id: restID})
+	}
+	var out struct{}
+	_ = c.soap(ctx, s, "Logout", operation("Logout", s.content.SessionManager.ref()), &out)
+}
+
 // send sends a request and returns the status and the body of the response.
 func (c *Client) send(ctx context.Context, r restRequest) (status int, content []byte, err error) {
 	var body bytes.Buffer

@@ -1,16 +1,17 @@
 package client
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
 )
@@ -23,37 +24,80 @@ const (
 	responseLimit = 256 << 20
 )
 
-// errTruncated is the error of a response that ends early, errTooLong that of one that is longer than its limit.
-var (
-	errTruncated = errors.New("the response ended early")
-	errTooLong   = errors.New("the response is too long")
+const (
+	// ticketTimeout bounds a request to a session manager.
+	ticketTimeout = 5 * time.Second
+	// ticketLimit bounds its response.
+	ticketLimit = 1 << 20
+	// podTokenFile is the token of the service account, with which a session manager is called if the credentials have
+	// no token of their own.
+	podTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token" //nolint:gosec // a path
 )
+
+// Check logs in unless there is a session, and makes one cheap read if calls have failed.
+func (c *Client) Check(ctx context.Context) error {
+	_, failing := c.Health()
+	_, err := read(ctx, c, api.ServiceInventory, "CurrentTime", func(ctx context.Context, s *session) (struct{}, error) {
+		if failing == nil {
+			return struct{}{}, nil
+		}
+		var out struct{}
+		return out, c.soap(ctx, s, "CurrentTime", operation("CurrentTime", serviceInstance()), &out)
+	})
+	return err
+}
+
+// Health returns the error of the vCenter, and since when it fails.
+func (c *Client) Health() (time.Time, error) {
+	return c.health.Err(serviceLogin, api.ServiceInventory, api.ServiceTagging)
+}
+
+// read makes a call of a service in a session. It logs in if necessary, once more if the session has ended, and
+// repeats a call that failed for a passing reason. The call may outlive the caller: see circuit.
+func read[T any](
+	ctx context.Context, c *Client, service, method string, call func(context.Context, *session) (T, error),
+) (T, error) {
+	request := cloudapi.Request{Service: service, Operation: method}
+	circuit := c.inventory
+	if service == api.ServiceTagging {
+		circuit = c.tagging
+	}
+	return callDetached(ctx, circuit, method, func(ctx context.Context) (out T, err error) {
+		err = c.retry.Do(ctx, request, func(ctx context.Context) error {
+			out, err = callInSession(ctx, c, call)
+			return wrap(method, err)
+		})
+		return out, err
+	})
+}
+
+// callInSession makes a call, and once more with a new session if its session has ended.
+func callInSession[T any](
+	ctx context.Context, c *Client, call func(context.Context, *session) (T, error),
+) (out T, err error) {
+	for range 2 {
+		s, err := c.session(ctx)
+		if err != nil {
+			return out, err
+		}
+		out, err = call(ctx, s)
+		if !sessionEnded(err) {
+			return out, err
+		}
+		c.discard(s)
+	}
+	return out, &cloudapi.Error{Class: cloudapi.Unavailable, Operation: methodLogin,
+		Err: errors.New("the session ended right after its login")}
+}
+
+// sessionEnded reports whether a call failed because its session has ended.
+func sessionEnded(err error) bool {
+	var s *statusError
+	return faultKind(err) == faultNotAuthenticated || errors.As(err, &s) && s.status == http.StatusUnauthorized
+}
 
 // serviceInstance is the only object with a fixed reference.
 func serviceInstance() api.Ref { return api.Ref{Type: "ServiceInstance", Value: "ServiceInstance"} }
-
-// serviceContent has the identity of a vCenter, and the references of its singletons.
-type serviceContent struct {
-	About struct {
-		InstanceUUID string `xml:"instanceUuid"`
-	} `xml:"about"`
-	RootFolder        soapRef `xml:"rootFolder"`
-	PropertyCollector soapRef `xml:"propertyCollector"`
-	SearchIndex       soapRef `xml:"searchIndex"`
-	SessionManager    soapRef `xml:"sessionManager"`
-}
-
-// session is a login.
-type session struct {
-	content serviceContent
-	cookie  string
-	// credentials are those of the login. The login of the REST API uses them too.
-	credentials config.Credentials
-
-	// rest is held while a session of the REST API is created. restID is guarded by the client's mutex.
-	rest   locks.Mutex
-	restID string
-}
 
 // session returns the current session, and logs in if there is none. One caller logs in at a time.
 func (c *Client) session(ctx context.Context) (*session, error) {
@@ -185,25 +229,43 @@ func (c *Client) logInWith(ctx context.Context, s *session, credentials config.C
 	return err
 }
 
-// Logout ends the sessions of both APIs.
-func (c *Client) Logout(ctx context.Context) {
-	c.mu.Lock()
-	s := c.current
-	c.current = nil
-	var restID string
-	if s != nil {
-		restID = s.restID
+// cloneTicket requests a ticket for a shared session from a session manager.
+func (c *Client) cloneTicket(ctx context.Context, credentials config.Credentials) (string, error) {
+	const method = "GetSessionToken"
+	fail := func(class cloudapi.Class, err error) error {
+		return &cloudapi.Error{Class: class, Operation: method,
+			Err: fmt.Errorf("session manager %s: %w", credentials.SessionManagerURL, err)}
 	}
-	c.mu.Unlock()
-	if s == nil {
-		return
+	token := credentials.SessionManagerToken.Reveal()
+	if token == "" {
+		content, err := os.ReadFile(podTokenFile)
+		if err != nil {
+			return "", fail(cloudapi.Denied, err)
+		}
+		token = strings.TrimSpace(string(content))
 	}
-	// The sessions end by themselves if this fails.
-	if restID != "" {
-		_, _, _ = c.send(ctx, restRequest{method: http.MethodDelete, path: sessionPath, name: "DeleteSession", id: restID})
+	ctx, cancel := context.WithTimeout(withRequest(ctx, serviceLogin, method), ticketTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, credentials.SessionManagerURL, http.NoBody)
+	if err != nil {
+		return "", fail(cloudapi.Invalid, err)
 	}
-	var out struct{}
-	_ = c.soap(ctx, s, "Logout", operation("Logout", s.content.SessionManager.ref()), &out)
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := c.shared.Do(req)
+	if err != nil {
+		return "", fail(cloudapi.Unavailable, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if class := cloudapi.ClassOfStatus(resp.StatusCode); class != "" {
+		return "", fail(class, &statusError{status: resp.StatusCode})
+	}
+	var out struct {
+		Token string `json:"token"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, ticketLimit)).Decode(&out); err != nil || out.Token == "" {
+		return "", fail(cloudapi.Unknown, errors.New("the response has no token"))
+	}
+	return out.Token, nil
 }
 
 // soap makes one SOAP call. A session without a cookie gets that of the response; later ones are ignored, because the
@@ -235,18 +297,4 @@ func (c *Client) soap(ctx context.Context, s *session, method, body string, targ
 		}
 	}
 	return decodeSOAP(resp.StatusCode, content, target)
-}
-
-// readAll reads and closes the body of a response of at most limit bytes.
-func readAll(resp *http.Response, limit int64) ([]byte, error) {
-	defer func() { _ = resp.Body.Close() }()
-	var b bytes.Buffer
-	n, err := b.ReadFrom(io.LimitReader(resp.Body, limit+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", errTruncated, err)
-	case n > limit:
-		return nil, fmt.Errorf("%w: more than %d bytes", errTooLong, limit)
-	}
-	return b.Bytes(), nil
 }

@@ -207,3 +207,11 @@ func classOf(err error) cloudapi.Class {
 	}
 	return cloudapi.ClassOf(err)
 }
+
+// soapRef is a reference in a response.
+type soapRef struct {
+	Type  string `xml:"type,attr"`
+	Value string `xml:",chardata"`
+}
+
+func (r soapRef) ref() api.Ref { return api.Ref{Type: r.Type, Value: strings.TrimSpace(r.Value)} }

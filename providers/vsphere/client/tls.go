@@ -38,35 +38,6 @@ func stampOf(name string) fileStamp {
 	return stamp
 }
 
-// updateTransport builds the transport if the file of certificate authorities has changed, unless the caller of New
-// provided it.
-func (c *Client) updateTransport() error {
-	if c.options.Transport != nil {
-		return nil
-	}
-	stamp := stampOf(c.options.VCenter.CAFile)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.tls == stamp {
-		return nil
-	}
-	v := c.options.VCenter
-	settings := tlsSettings{owner: "vCenter " + v.Name, insecure: v.Insecure, caFile: v.CAFile}
-	others, err := settings.transport()
-	if err != nil {
-		return err
-	}
-	settings.host, settings.thumbprint = v.Server, v.Thumbprint
-	base, err := settings.transport()
-	if err != nil {
-		return err
-	}
-	c.base.Set(base)
-	c.others.Set(others)
-	c.tls = stamp
-	return nil
-}
-
 // tlsSettings are the TLS settings of a server. The owner is for messages.
 type tlsSettings struct {
 	owner             string

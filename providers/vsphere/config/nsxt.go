@@ -11,44 +11,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
 )
 
-// NSX is the connection to the manager of NSX-T.
-type NSX struct {
-	Host              string
-	Insecure          bool
-	CAFile            string
-	CertFile, KeyFile string
-	User              string
-	Password          common.Secret
-	RemoteAuth        bool
-	VMCToken          common.Secret
-	VMCAuthHost       string
-	Secret            SecretRef
-}
-
-// LoadBalancing is the configuration of load balancers.
-type LoadBalancing struct {
-	// Size, ServiceID and Tier1Path select the load balancer service: one with that ID, or one on the gateway, which is
-	// created with that size.
-	Size, ServiceID, Tier1Path string
-	SNATDisabled               bool
-	// Tags are set on all objects. The tag owner replaces the name of the program.
-	Tags map[string]string
-	// Classes have an entry for names.DefaultClass.
-	Classes map[string]Class
-}
-
-// Class is a class of load balancers.
-type Class struct {
-	// Pool is the pool of addresses; TCP and UDP are the application profiles, by path or by name.
-	Pool, TCP, UDP Named
-}
-
-// Named references an object of NSX-T: by ID or path if that is set, else by its display name.
-type Named struct{ ID, Name string }
-
-// IsZero reports whether nothing is referenced.
-func (n Named) IsZero() bool { return n == Named{} }
-
 // sizes returns the sizes of load balancer services.
 func sizes() []string { return []string{"SMALL", "MEDIUM", "LARGE", "XLARGE"} }
 

@@ -68,6 +68,22 @@ type Source struct {
 	entitiesAt time.Time
 }
 
+// scans are the collections of all machines in the configured datacenters: one at a time, which several callers share.
+// One takes minutes in a vCenter with many machines: it continues without its callers, and the next one gets its
+// result.
+type scans struct {
+	mu      sync.Mutex
+	current *scan
+}
+
+// scan is a collection. Its fields are set when done is closed.
+type scan struct {
+	done      chan struct{}
+	inventory api.Inventory
+	err       error
+	endedAt   time.Time
+}
+
 var _ common.Source = (*Source)(nil)
 
 // NewSource returns a Source. It makes no call.
@@ -76,16 +92,6 @@ func NewSource(o Options) *Source {
 		options: o, providerIDs: names.NewProviderIDs(), seen: map[string]api.Ref{}, absent: map[string]time.Time{},
 		zones: newZones(o.API, o.Region, o.Zone, o.Clock),
 	}
-}
-
-// List implements instances.Source. It has the machines of the cluster's Nodes, or all without a cluster, and omits
-// those that share their UUID: Get and Find name them.
-func (s *Source) List(ctx context.Context) ([]common.Instance, error) {
-	found, err := s.listMachines(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return s.instances(found), nil
 }
 
 // instances returns the instances of a collection.
@@ -101,60 +107,6 @@ func (s *Source) instances(found *collection) []common.Instance {
 	return out
 }
 
-// Get implements instances.Source. The result has other known instances too, which serve the reads that follow. An
-// ID with swapped bytes is that of the same machine.
-func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, error) {
-	found, err := s.getMachines(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	out := s.instances(found)
-	for _, id := range ids {
-		machine, ok, err := found.unique(id, names.SwapUUID(id))
-		if err == nil && !ok {
-			err = s.proveDeleted(ctx, id)
-		}
-		if err != nil {
-			out = append(out, common.Instance{ID: id, Uncertain: err})
-			continue
-		}
-		if !ok || machine.UUID == id {
-			continue
-		}
-		in := s.convert(found, machine)
-		in.ID = id
-		out = append(out, in)
-	}
-	return out, nil
-}
-
-// Find implements instances.Source. The system UUID of a Node identifies its machine. A Node that no machine
-// matches by UUID is matched by the name of the guest, and then by the node's name as an address.
-func (s *Source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Instance, error) {
-	found, err := s.findMachines(ctx, nodes)
-	if err != nil {
-		return nil, err
-	}
-	var out []common.Instance
-	for _, node := range nodes {
-		machine, ok, err := found.findNode(node)
-		if err == nil && !ok && s.options.KeepDeleted {
-			err = s.keepError("of Node " + node.Name)
-		}
-		if err != nil {
-			out = append(out, common.Instance{NodeName: node.Name, Uncertain: err})
-			continue
-		}
-		if !ok {
-			continue
-		}
-		in := s.convert(found, machine)
-		in.NodeName = node.Name
-		out = append(out, in)
-	}
-	return out, nil
-}
-
 // preferRunning returns the only running machine among those of one UUID, or else all. A clone is usually powered off.
 func preferRunning(machines []api.Machine) []api.Machine {
 	if len(machines) == 1 {
@@ -165,14 +117,6 @@ func preferRunning(machines []api.Machine) []api.Machine {
 		return running
 	}
 	return machines
-}
-
-// container returns the folder or vApp of a machine.
-func container(m api.Machine) api.Ref {
-	if m.Parent != (api.Ref{}) {
-		return m.Parent
-	}
-	return m.ParentVApp
 }
 
 // isInScope reports whether a machine is in one of the datacenters: by name with wildcards, by path, or by reference.

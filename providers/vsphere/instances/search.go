@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -74,6 +73,16 @@ func (s *Source) uuidOf(node *v1.Node) (string, bool) {
 		return uuid, err == nil
 	}
 	return names.ParseUUID(node.Status.NodeInfo.SystemUUID)
+}
+
+// List implements instances.Source. It has the machines of the cluster's Nodes, or all without a cluster, and omits
+// those that share their UUID: Get and Find name them.
+func (s *Source) List(ctx context.Context) ([]common.Instance, error) {
+	found, err := s.listMachines(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.instances(found), nil
 }
 
 // listMachines reads the machines of the cluster's Nodes: known ones by reference, and those of a few new Nodes by the
@@ -161,6 +170,33 @@ func (s *Source) search(ctx context.Context, uuid string, isSystem bool) ([]api.
 	return nil, nil
 }
 
+// Get implements instances.Source. The result has other known instances too, which serve the reads that follow. An
+// ID with swapped bytes is that of the same machine.
+func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, error) {
+	found, err := s.getMachines(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := s.instances(found)
+	for _, id := range ids {
+		machine, ok, err := found.unique(id, names.SwapUUID(id))
+		if err == nil && !ok {
+			err = s.proveDeleted(ctx, id)
+		}
+		if err != nil {
+			out = append(out, common.Instance{ID: id, Uncertain: err})
+			continue
+		}
+		if !ok || machine.UUID == id {
+			continue
+		}
+		in := s.convert(found, machine)
+		in.ID = id
+		out = append(out, in)
+	}
+	return out, nil
+}
+
 // getMachines reads the machines with these UUIDs, and all known ones beside them: many Nodes are checked one after
 // the other. The search index has to confirm that a machine does not exist, and finds its running copy if it is not
 // running.
@@ -209,6 +245,33 @@ func (c *collection) hasAll(refs []api.Ref) bool {
 		has[m.Ref] = true
 	}
 	return !slices.ContainsFunc(refs, func(ref api.Ref) bool { return !has[ref] })
+}
+
+// Find implements instances.Source. The system UUID of a Node identifies its machine. A Node that no machine
+// matches by UUID is matched by the name of the guest, and then by the node's name as an address.
+func (s *Source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Instance, error) {
+	found, err := s.findMachines(ctx, nodes)
+	if err != nil {
+		return nil, err
+	}
+	var out []common.Instance
+	for _, node := range nodes {
+		machine, ok, err := found.findNode(node)
+		if err == nil && !ok && s.options.KeepDeleted {
+			err = s.keepError("of Node " + node.Name)
+		}
+		if err != nil {
+			out = append(out, common.Instance{NodeName: node.Name, Uncertain: err})
+			continue
+		}
+		if !ok {
+			continue
+		}
+		in := s.convert(found, machine)
+		in.NodeName = node.Name
+		out = append(out, in)
+	}
+	return out, nil
 }
 
 // findMachines reads the machines of Nodes: by system UUID, or else by the name of the guest, or else by address.
@@ -302,22 +365,6 @@ func (s *Source) ancestors(ctx context.Context, machines []api.Machine) (map[api
 	}
 	s.entities = known
 	return known, nil
-}
-
-// scans are the collections of all machines in the configured datacenters: one at a time, which several callers share.
-// One takes minutes in a vCenter with many machines: it continues without its callers, and the next one gets its
-// result.
-type scans struct {
-	mu      sync.Mutex
-	current *scan
-}
-
-// scan is a collection. Its fields are set when done is closed.
-type scan struct {
-	done      chan struct{}
-	inventory api.Inventory
-	err       error
-	endedAt   time.Time
 }
 
 // scan collects all machines in scope. Only wanted ones count; nil for all. With fresh set, the collection starts after

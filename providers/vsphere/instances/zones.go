@@ -148,6 +148,14 @@ func chains(inventory api.Inventory, m api.Machine) [][]api.Ref {
 	}
 }
 
+// container returns the folder or vApp of a machine.
+func container(m api.Machine) api.Ref {
+	if m.Parent != (api.Ref{}) {
+		return m.Parent
+	}
+	return m.ParentVApp
+}
+
 // placeAll sets the places of machines, and returns those without one.
 func (z *zones) placeAll(inventory api.Inventory, machines []api.Machine, places map[api.Ref]place) []api.Machine {
 	var incomplete []api.Machine

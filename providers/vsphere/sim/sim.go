@@ -97,6 +97,14 @@ type Cloud struct {
 	sessions map[session]bool
 }
 
+// machine is a virtual machine with its node.
+type machine struct {
+	vm   *simulator.VirtualMachine
+	zone string
+	// address is the address of its guest.
+	address string
+}
+
 // creation serializes createModel.
 var creation sync.Mutex
 

@@ -38,14 +38,6 @@ const (
 
 var errUnsupported = errors.New("a vCenter without NSX-T has no load balancers and no routes")
 
-// machine is a virtual machine with its node.
-type machine struct {
-	vm   *simulator.VirtualMachine
-	zone string
-	// address is the address of its guest.
-	address string
-}
-
 // Launch implements world.World. The machine's guest reports its name and one address. The node has the system
 // UUID that firmware of hardware version 13 and later shows: the BIOS UUID with other byte order in its first
 // groups.

@@ -22,22 +22,19 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-// Column is one manager on one cloud.
-type Column struct {
-	// Name identifies the column, and Title is displayed.
-	Name, Title string
-	// Provider is one of lab.Providers, and Kind one of its kinds of load balancers.
-	Provider string
-	Kind     lab.BalancerKind
-	// Others are further clouds of the same cluster and manager, with a node each.
-	Others []string
-	// Manager is another manager's binary; the zero value is ccm.
-	Manager bench.Manager
-	// ServicesAt is lab.SimulatorOptions.Services.
-	ServicesAt string
-	// Descriptor is what the manager declares; nil for another manager.
-	Descriptor *provider.Descriptor
-}
+const (
+	// poll is the interval at which conditions are checked.
+	poll = 100 * time.Millisecond
+	// quietPeriod is the time without a mutation in the cloud after which it counts as settled.
+	quietPeriod = 500 * time.Millisecond
+	// startPeriod is the time without any call after which the reads at the start of a manager are complete, also on a
+	// busy machine. Later ones would count as calls of the scenario.
+	startPeriod = 2 * time.Second
+	// startTimeout is the timeout for that: a manager may read routes as often as it compares them.
+	startTimeout = 15 * time.Second
+	// cleanTimeout is the timeout for the deletion of a scenario's objects.
+	cleanTimeout = 2 * time.Minute
+)
 
 // Columns returns the columns of a cloud: one for each kind of load balancers.
 func Columns(name, servicesAt string) []Column {
@@ -93,19 +90,6 @@ func (c *Column) describe() report.Column {
 		out.Cloud = "services"
 	}
 	return out
-}
-
-// run is a column that is running: a cluster with some nodes.
-type run struct {
-	*Column
-	cluster    *lab.Cluster
-	live       *lab.Live
-	kubernetes string
-	// nodes are the names of the nodes that every scenario finds.
-	nodes    []string
-	fixtures fixtures
-	// scenario is the one that runs.
-	scenario Scenario
 }
 
 // sharedNodes is the number of nodes that every scenario finds.
@@ -253,6 +237,12 @@ func (r *run) restartFor(ctx context.Context, s Scenario) error {
 		return len(r.cluster.Cloud.World.Routes()) >= len(r.nodes) || r.unsupported(withoutRoutes) != "", nil
 	})
 	return ctx.Err()
+}
+
+// restartManager replaces the manager by a new one with empty caches.
+func (r *run) restartManager(ctx context.Context) error {
+	r.cluster.StopManager(ctx)
+	return r.cluster.StartManager(ctx, r.scenarioArgs()...)
 }
 
 // scenarioArgs are the arguments of the manager that the scenario needs.

@@ -12,30 +12,7 @@ import (
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
-	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 )
-
-// Options configure a comparison.
-type Options struct {
-	Binaries lab.Binaries
-	// Dir takes logs and the data of all processes. It must exist.
-	Dir string
-	// Version is the version of this program, and Date the day of the run.
-	Version, Date string
-	// Columns are compared.
-	Columns   []Column
-	Scenarios []Scenario
-	// Operations are measured after the scenarios.
-	Operations bool
-	// Parallel is the number of columns that run at the same time.
-	Parallel int
-	// Notify reports progress, one line at a time; safe for concurrent use.
-	Notify func(line string)
-	// Resume has the results of an interrupted run, which are kept; nil starts from nothing.
-	Resume *report.Report
-	// Add has results of other managers from earlier runs, which are shown beside those of this run.
-	Add []report.Report
-}
 
 // Run runs all scenarios on all columns. When ctx ends, it returns the results so far, with the names of the missing
 // ones, and the error of the context. A column that does not start has its error in the report.
@@ -69,16 +46,6 @@ func Run(ctx context.Context, o Options) (report.Report, error) {
 func IsComplete(o Options) bool {
 	r := newResult(o)
 	return r.total == 0 && !slices.ContainsFunc(o.Columns, func(c Column) bool { return r.needsOperations(&c) })
-}
-
-// result is a report while columns add to it.
-type result struct {
-	options Options
-	total   int
-
-	mu     sync.Mutex
-	done   int
-	report report.Report
 }
 
 func newResult(o Options) *result {
@@ -217,12 +184,6 @@ func (r *result) fail(column *Column, err error) {
 	r.notify("%s: %s", column.Name, err)
 }
 
-func (r *result) notify(format string, args ...any) {
-	if r.options.Notify != nil {
-		r.options.Notify(fmt.Sprintf(format, args...))
-	}
-}
-
 // finish returns the report, with the names of the cells and costs that are missing.
 func (r *result) finish() report.Report {
 	r.mu.Lock()
@@ -250,4 +211,9 @@ func (r *result) finish() report.Report {
 		r.report.AddColumns(earlier)
 	}
 	return r.report
+}
+
+// Scenarios returns all scenarios, in the order in which they run.
+func Scenarios() []Scenario {
+	return slices.Concat(serviceScenarios(), defaultScenarios(), annotationScenarios(), nodeScenarios(), routeScenarios())
 }

@@ -77,9 +77,3 @@ func (t *Trial) patchLabel(ctx context.Context, node, key string, value *string)
 	_, err = t.cluster.Plane.Client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
-
-// restartManager replaces the manager by a new one with empty caches.
-func (r *run) restartManager(ctx context.Context) error {
-	r.cluster.StopManager(ctx)
-	return r.cluster.StartManager(ctx, r.scenarioArgs()...)
-}

@@ -144,9 +144,3 @@ func checkInternal(s *state) []report.Check {
 	}
 	return []report.Check{s.check("scheme", string(intent.Internal), got)}
 }
-
-// checkReservedAddresses checks that the load balancer uses the reserved addresses.
-func checkReservedAddresses(s *state) []report.Check {
-	want := slices.Sorted(slices.Values(s.fixtures.reserved))
-	return has(balancerAddress, strings.Join(want, ", "))(s)
-}

@@ -227,6 +227,12 @@ func (f field) values(o world.Object) []string {
 	return out
 }
 
+// checkReservedAddresses checks that the load balancer uses the reserved addresses.
+func checkReservedAddresses(s *state) []report.Check {
+	want := slices.Sorted(slices.Values(s.fixtures.reserved))
+	return has(balancerAddress, strings.Join(want, ", "))(s)
+}
+
 // has checks a setting of all objects of the Service.
 func has(name setting, want string) effect {
 	return func(s *state) []report.Check {

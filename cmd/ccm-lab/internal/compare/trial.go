@@ -24,36 +24,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-const (
-	// poll is the interval at which conditions are checked.
-	poll = 100 * time.Millisecond
-	// quietPeriod is the time without a mutation in the cloud after which it counts as settled.
-	quietPeriod = 500 * time.Millisecond
-	// startPeriod is the time without any call after which the reads at the start of a manager are complete, also on a
-	// busy machine. Later ones would count as calls of the scenario.
-	startPeriod = 2 * time.Second
-	// startTimeout is the timeout for that: a manager may read routes as often as it compares them.
-	startTimeout = 15 * time.Second
-	// cleanTimeout is the timeout for the deletion of a scenario's objects.
-	cleanTimeout = 2 * time.Minute
-)
-
-// Trial is one scenario on one column: it collects the evidence.
-type Trial struct {
-	*run
-	namespace string
-	started   time.Time
-	evidence  report.Evidence
-	// duration is the time until the last condition was reached.
-	duration time.Duration
-	// before are the objects in the cloud when the trial started, and firstCall is the first call in the log after it.
-	before    []world.Object
-	firstCall int
-	cleanups  []func(context.Context) error
-	// terminate terminates the machine of join, unless it has been terminated.
-	terminate func() error
-}
-
 // run runs one scenario. An error means that the column cannot continue.
 func (r *run) run(ctx context.Context, s Scenario) (report.Cell, error) {
 	// Each scenario finds a manager with empty caches, so that its calls do not depend on the scenarios before it.

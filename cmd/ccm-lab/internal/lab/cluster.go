@@ -10,6 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 // ClusterOptions configure a cluster.
@@ -176,6 +179,34 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		errs = append(errs, cloud.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// SyncedServices returns the number of syncs of the framework's service controller that have succeeded since the
+// manager started: those that its work queue has ended, without those that it retries. Events do not have it: client-go
+// drops Events while a thousand wait to be sent.
+func (c *Cluster) SyncedServices(ctx context.Context) (int, error) {
+	text, err := GetFromManager(ctx, c.port, "/metrics")
+	if err != nil {
+		return 0, fmt.Errorf("reading the metrics of ccm: %w", err)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	if err != nil {
+		return 0, fmt.Errorf("parsing the metrics of ccm: %w", err)
+	}
+	const queue = "service"
+	var ended, retried float64
+	for _, metric := range families["workqueue_work_duration_seconds"].GetMetric() {
+		if hasName(metric, queue) {
+			ended += float64(metric.GetHistogram().GetSampleCount())
+		}
+	}
+	for _, metric := range families["workqueue_retries_total"].GetMetric() {
+		if hasName(metric, queue) {
+			retried += metric.GetCounter().GetValue()
+		}
+	}
+	return int(ended - retried), nil
 }
 
 // The ports of FreePort. Those of connections begin at 32,768 on Linux, so that none of them takes the port before its

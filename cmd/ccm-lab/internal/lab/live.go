@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,13 +19,6 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-)
-
-const (
-	// quietTime is the time without a mutating call after which a live cluster counts as settled.
-	quietTime = time.Second
-	// poll is the interval at which conditions are checked.
-	poll = 50 * time.Millisecond
 )
 
 // Live is a cluster with a real API server and the real ccm process.

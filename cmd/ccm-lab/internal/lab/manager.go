@@ -14,6 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
+const (
+	// quietTime is the time without a mutating call after which a live cluster counts as settled.
+	quietTime = time.Second
+	// poll is the interval at which conditions are checked.
+	poll = 50 * time.Millisecond
+)
+
 // ManagerOptions configure a ccm process.
 type ManagerOptions struct {
 	// Binary is the path of ccm.
@@ -26,14 +33,6 @@ type ManagerOptions struct {
 	Environment []string
 	// Log is the file to which the process's output is appended.
 	Log string
-}
-
-// Manager is a running ccm process.
-type Manager struct {
-	cmd  *exec.Cmd
-	log  *os.File
-	done chan struct{}
-	err  error
 }
 
 // StartManager starts ccm. It ends when Stop or Kill ends it, or with this process.
@@ -130,13 +129,6 @@ func (m *Manager) Stop(ctx context.Context) {
 	case <-ctx.Done():
 		m.Kill()
 	}
-}
-
-// Usage is the resource usage of a process.
-type Usage struct {
-	// CPU is user and system time; PeakMemory the largest resident set in bytes.
-	CPU        time.Duration
-	PeakMemory int64
 }
 
 // Tail returns the last n lines of a log file.

@@ -1,6 +1,9 @@
 package classic
 
 import (
+	"fmt"
+	"net/http"
+
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
@@ -48,29 +51,6 @@ type attributesView struct {
 	Additional query.Members[elb.Attribute] `xml:"AdditionalAttributes"`
 }
 
-func (t *Tx) describeAttributes(b *balancer, _ struct{ balancerRef }) (out struct {
-	Attributes attributesView `xml:"LoadBalancerAttributes"`
-}, err error) {
-	out.Attributes = attributesView{b.attributes, query.MembersOf(b.attributes.AdditionalAttributes)}
-	return out, nil
-}
-
-func (t *Tx) modifyAttributes(b *balancer, in struct {
-	balancerRef
-	Attributes attributes `q:"LoadBalancerAttributes"`
-}) (out struct {
-	Name       string         `xml:"LoadBalancerName"`
-	Attributes attributesView `xml:"LoadBalancerAttributes"`
-}, err error) {
-	if err := in.Attributes.validate(); err != nil {
-		return out, err
-	}
-	b.attributes = b.attributes.merge(in.Attributes)
-	out.Name, out.Attributes = b.name, attributesView{in.Attributes,
-		query.MembersOf(in.Attributes.AdditionalAttributes)}
-	return out, nil
-}
-
 func (a attributes) validate() error { //nolint:cyclop // a list of independent checks, read from top to bottom
 	if l := a.AccessLog; l != nil && l.Enabled {
 		if l.S3BucketName == "" {
@@ -92,6 +72,13 @@ func (a attributes) validate() error { //nolint:cyclop // a list of independent 
 		}
 	}
 	return nil
+}
+
+// refuseConfiguration returns the error for an invalid configuration. The second generation sends the same code with
+// another status.
+func refuseConfiguration(format string, args ...any) error {
+	return &core.RefusalError{Status: http.StatusConflict, Code: "InvalidConfigurationRequest",
+		Message: fmt.Sprintf(format, args...)}
 }
 
 // merge returns the attributes after the changes of a request.

@@ -4,7 +4,6 @@ package classic
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -14,60 +13,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// State has the load balancers by name.
-type State struct{ balancers map[string]*balancer }
-
 // NewState returns the state without objects.
 func NewState() *State { return &State{map[string]*balancer{}} }
-
-// Tx is one operation on the state.
-type Tx struct {
-	*elb.Tx
-	*State
-}
-
-// balancer is a load balancer of the first generation, identified by its name.
-type balancer struct {
-	name, scheme, VPC string
-	dns               string
-	listeners         []*listener
-	policies          []*policy
-	// backends are the policies of instance ports.
-	backends   map[int32][]string
-	subnets    []string
-	groups     []string
-	instances  []string
-	registered map[string]time.Time
-	check      healthCheck
-	attributes attributes
-	created    time.Time
-	ENIs       map[string]string
-}
 
 // TagKey returns the key of the tags of a classic load balancer.
 func TagKey(name string) string { return "classic/" + name }
 
-// balancerRef has the parameter of requests that identifies a load balancer.
-type balancerRef struct{ LoadBalancerName string }
-
 func (n balancerRef) Object(t *Tx) (*balancer, error) { return t.findBalancer(n.LoadBalancerName) }
-
-func balancerOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Read("DescribeLoadBalancers", (*Tx).describeBalancers),
-		core.Write("CreateLoadBalancer", (*Tx).createBalancer),
-		core.Write("DeleteLoadBalancer", (*Tx).deleteBalancer),
-		core.Write("ApplySecurityGroupsToLoadBalancer", core.On((*Tx).applyGroups)),
-		core.Write("AttachLoadBalancerToSubnets", core.On((*Tx).attachSubnets)),
-		core.Write("DetachLoadBalancerFromSubnets", core.On((*Tx).detachSubnets)),
-		core.Write("ConfigureHealthCheck", core.On((*Tx).configureCheck)),
-		core.Read("DescribeLoadBalancerAttributes", core.On((*Tx).describeAttributes)),
-		core.Write("ModifyLoadBalancerAttributes", core.On((*Tx).modifyAttributes)),
-		core.Read("DescribeTags", (*Tx).describeTags),
-		core.Write("AddTags", (*Tx).addTags),
-		core.Write("RemoveTags", (*Tx).removeTags),
-	}
-}
 
 type balancerInput struct {
 	balancerRef
@@ -351,14 +303,33 @@ func (t *Tx) removeTags(in tagsInput) (core.Nothing, error) {
 	return core.Nothing{}, nil
 }
 
-// refuseConfiguration returns the error for an invalid configuration. The second generation sends the same code with
-// another status.
-func refuseConfiguration(format string, args ...any) error {
-	return &core.RefusalError{Status: http.StatusConflict, Code: "InvalidConfigurationRequest",
-		Message: fmt.Sprintf(format, args...)}
+func (t *Tx) describeAttributes(b *balancer, _ struct{ balancerRef }) (out struct {
+	Attributes attributesView `xml:"LoadBalancerAttributes"`
+}, err error) {
+	out.Attributes = attributesView{b.attributes, query.MembersOf(b.attributes.AdditionalAttributes)}
+	return out, nil
 }
 
-// Operations returns the operations of the first generation of Elastic Load Balancing.
-func Operations() []core.Operation[*Tx] {
-	return slices.Concat(balancerOperations(), listenerOperations(), policyOperations(), instanceOperations())
+func (t *Tx) modifyAttributes(b *balancer, in struct {
+	balancerRef
+	Attributes attributes `q:"LoadBalancerAttributes"`
+}) (out struct {
+	Name       string         `xml:"LoadBalancerName"`
+	Attributes attributesView `xml:"LoadBalancerAttributes"`
+}, err error) {
+	if err := in.Attributes.validate(); err != nil {
+		return out, err
+	}
+	b.attributes = b.attributes.merge(in.Attributes)
+	out.Name, out.Attributes = b.name, attributesView{in.Attributes,
+		query.MembersOf(in.Attributes.AdditionalAttributes)}
+	return out, nil
+}
+
+func (t *Tx) createListeners(b *balancer, in balancerInput) (core.Nothing, error) {
+	if err := t.checkListeners(b.listeners, in.Listeners); err != nil {
+		return core.Nothing{}, err
+	}
+	b.addListeners(in.Listeners)
+	return core.Nothing{}, nil
 }

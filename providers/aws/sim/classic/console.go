@@ -2,7 +2,6 @@ package classic
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -83,22 +82,4 @@ func (t *Tx) Drift(name string) ([]string, error) {
 		fields = append(fields, driftInstances)
 	}
 	return fields, nil
-}
-
-// reachable reports whether a classic load balancer reaches an instance on all of its listeners' ports and with its
-// checks.
-func (t *Tx) reachable(b *balancer, instanceID string) bool {
-	i := t.Instances[instanceID]
-	if i == nil || t.Primary(i) == nil {
-		return false
-	}
-	peer, groups := t.PeerOf(b.ENIs, b.groups), t.Primary(i).Groups
-	if parts := checkTarget.FindStringSubmatch(b.check.Target); parts != nil {
-		if port, err := strconv.ParseInt(parts[1]+parts[2], 10, 32); err == nil &&
-			!t.Admits(groups, peer, "tcp", int32(port)) {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(b.listeners,
-		func(l *listener) bool { return !t.Admits(groups, peer, "tcp", l.InstancePort) })
 }

@@ -10,14 +10,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-func instanceOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Write("RegisterInstancesWithLoadBalancer", core.On((*Tx).registerInstances)),
-		core.Write("DeregisterInstancesFromLoadBalancer", core.On((*Tx).deregisterInstances)),
-		core.Read("DescribeInstanceHealth", core.On((*Tx).describeHealth)),
-	}
-}
-
 type instancesInput struct {
 	balancerRef
 	Instances []instanceRef
@@ -104,12 +96,22 @@ func (t *Tx) describeHealth(b *balancer, in instancesInput) (out struct {
 	return out, nil
 }
 
-type healthCheck struct {
-	Target             string
-	Interval           int32
-	Timeout            int32
-	UnhealthyThreshold int32
-	HealthyThreshold   int32
+// reachable reports whether a classic load balancer reaches an instance on all of its listeners' ports and with its
+// checks.
+func (t *Tx) reachable(b *balancer, instanceID string) bool {
+	i := t.Instances[instanceID]
+	if i == nil || t.Primary(i) == nil {
+		return false
+	}
+	peer, groups := t.PeerOf(b.ENIs, b.groups), t.Primary(i).Groups
+	if parts := checkTarget.FindStringSubmatch(b.check.Target); parts != nil {
+		if port, err := strconv.ParseInt(parts[1]+parts[2], 10, 32); err == nil &&
+			!t.Admits(groups, peer, "tcp", int32(port)) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(b.listeners,
+		func(l *listener) bool { return !t.Admits(groups, peer, "tcp", l.InstancePort) })
 }
 
 // checkTarget is a health check's protocol and port, and for HTTP a path.

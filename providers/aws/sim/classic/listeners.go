@@ -9,26 +9,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
 )
 
-// listener is one port of a classic load balancer.
-type listener struct {
-	Protocol         string
-	LoadBalancerPort int32
-	InstanceProtocol string
-	InstancePort     int32
-	SSLCertificateID string `q:"SSLCertificateId" xml:"SSLCertificateId,omitempty"`
-	policies         []string
-}
-
-func listenerOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Write("CreateLoadBalancerListeners", core.On((*Tx).createListeners)),
-		core.Write("DeleteLoadBalancerListeners", core.On((*Tx).deleteListeners)),
-		core.Write("SetLoadBalancerListenerSSLCertificate", core.On((*Tx).setCertificate)),
-	}
-}
-
 // layers are the OSI layers of the protocols of a classic load balancer; both sides of a listener have the same one.
 var layers = map[string]int{"HTTP": 7, "HTTPS": 7, "TCP": 4, "SSL": 4}
+
+// Types of policies that clients can create.
+const (
+	sslPolicyType   = "SSLNegotiationPolicyType"
+	proxyPolicyType = "ProxyProtocolPolicyType"
+)
 
 // checkListeners checks listeners that are added to existing ones.
 func (t *Tx) checkListeners(existing []*listener, added []listener) error {
@@ -121,14 +109,6 @@ func (b *balancer) listener(port int32) *listener {
 
 func errNoListener(b *balancer, port int32) error {
 	return core.Refuse("ListenerNotFound", "No listener found on port %d for load balancer %s", port, b.name)
-}
-
-func (t *Tx) createListeners(b *balancer, in balancerInput) (core.Nothing, error) {
-	if err := t.checkListeners(b.listeners, in.Listeners); err != nil {
-		return core.Nothing{}, err
-	}
-	b.addListeners(in.Listeners)
-	return core.Nothing{}, nil
 }
 
 // deleteListeners ignores ports without a listener.

@@ -8,41 +8,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// Types of policies that clients can create.
-const (
-	sslPolicyType   = "SSLNegotiationPolicyType"
-	proxyPolicyType = "ProxyProtocolPolicyType"
-)
-
-type policy struct {
-	name, kind string
-	attributes []policyAttribute
-}
-
-type policyAttribute struct {
-	Name  string `q:"AttributeName" xml:"AttributeName"`
-	Value string `q:"AttributeValue" xml:"AttributeValue"`
-}
-
-func policyOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Read("DescribeLoadBalancerPolicies", (*Tx).describePolicies),
-		core.Write("CreateLoadBalancerPolicy", core.On((*Tx).createPolicy)),
-		core.Write("DeleteLoadBalancerPolicy", core.On((*Tx).deletePolicy)),
-		core.Write("SetLoadBalancerPoliciesForBackendServer", core.On((*Tx).setBackendPolicies)),
-		core.Write("SetLoadBalancerPoliciesOfListener", core.On((*Tx).setListenerPolicies)),
-	}
-}
-
-func (b *balancer) policy(name string) *policy {
-	for _, p := range b.policies {
-		if p.name == name {
-			return p
-		}
-	}
-	return nil
-}
-
 type policyInput struct {
 	balancerRef
 	LoadBalancerPort int32

@@ -7,16 +7,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-var addressKind = core.IDKind{Prefix: "eipalloc", Code: "InvalidAllocationID", Noun: "allocation ID"}
-
-func addressOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Read("DescribeAddresses", (*Tx).describeAddresses),
-		core.Write("AllocateAddress", (*Tx).allocateAddress),
-		core.Write("ReleaseAddress", (*Tx).releaseAddress),
-	}
-}
-
 type addressView struct {
 	IP          string           `xml:"publicIp" filter:"public-ip"`
 	Allocation  string           `xml:"allocationId" filter:"allocation-id"`

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
@@ -16,15 +17,6 @@ type groupRef struct {
 type instanceState struct {
 	Code int    `xml:"code" filter:"code"`
 	Name string `xml:"name" filter:"name"`
-}
-
-func newInstanceState(name string) instanceState { return instanceState{stateCodes[name], name} }
-
-type reservationView struct {
-	ID        string                    `xml:"reservationId"`
-	Owner     string                    `xml:"ownerId"`
-	Groups    query.Items[groupRef]     `xml:"groupSet"`
-	Instances query.Items[instanceView] `xml:"instancesSet"`
 }
 
 type placementView struct {
@@ -45,51 +37,6 @@ type hostnamesView struct {
 	AAAA bool   `xml:"enableResourceNameDnsAAAARecord"`
 }
 
-type instanceView struct {
-	ID           string                             `xml:"instanceId" filter:"instance-id"`
-	Image        string                             `xml:"imageId" filter:"image-id"`
-	State        instanceState                      `xml:"instanceState" filter:"instance-state-"`
-	PrivateName  string                             `xml:"privateDnsName" filter:"private-dns-name"`
-	PublicName   string                             `xml:"dnsName" filter:"dns-name"`
-	Reason       string                             `xml:"reason"`
-	Key          string                             `xml:"keyName,omitempty"`
-	LaunchIndex  int                                `xml:"amiLaunchIndex"`
-	Type         string                             `xml:"instanceType" filter:"instance-type"`
-	Launched     string                             `xml:"launchTime" filter:"launch-time"`
-	Placement    placementView                      `xml:"placement" filter:""`
-	Subnet       string                             `xml:"subnetId,omitempty" filter:"subnet-id"`
-	VPC          string                             `xml:"vpcId,omitempty" filter:"vpc-id"`
-	PrivateIP    string                             `xml:"privateIpAddress,omitempty" filter:"private-ip-address"`
-	PublicIP     string                             `xml:"ipAddress,omitempty" filter:"ip-address"`
-	IPv6         string                             `xml:"ipv6Address,omitempty" filter:"ipv6-address"`
-	Check        bool                               `xml:"sourceDestCheck" filter:"source-dest-check"`
-	Groups       query.Items[groupRef]              `xml:"groupSet" filter:"instance."`
-	StateReason  *stateReason                       `xml:"stateReason"`
-	Devices      query.Items[deviceView]            `xml:"blockDeviceMapping"`
-	Tags         query.Items[tag]                   `xml:"tagSet"`
-	Interfaces   query.Items[instanceInterfaceView] `xml:"networkInterfaceSet" filter:"network-interface."`
-	Profile      *profileView                       `xml:"iamInstanceProfile" filter:"iam-instance-profile."`
-	UsageUpdated string                             `xml:"usageOperationUpdateTime"`
-	Hostnames    *hostnamesView                     `xml:"privateDnsNameOptions"`
-	Constant     string                             `xml:",innerxml"`
-	// Owner and Reservation are shown with the reservation.
-	Owner       string `xml:"-" filter:"owner-id"`
-	Reservation string `xml:"-" filter:"reservation-id"`
-}
-
-// constantFields are the fields that all instances share.
-const constantFields = `<productCodes/><monitoring><state>disabled</state></monitoring><architecture>x86_64</architecture>` +
-	`<rootDeviceType>ebs</rootDeviceType><rootDeviceName>/dev/xvda</rootDeviceName><virtualizationType>hvm</virtualizationType>` +
-	`<clientToken/><hypervisor>xen</hypervisor><ebsOptimized>true</ebsOptimized><enaSupport>true</enaSupport>` +
-	`<metadataOptions><state>applied</state><httpTokens>required</httpTokens><httpPutResponseHopLimit>2</httpPutResponseHopLimit>` +
-	`<httpEndpoint>enabled</httpEndpoint><httpProtocolIpv6>disabled</httpProtocolIpv6>` +
-	`<instanceMetadataTags>disabled</instanceMetadataTags></metadataOptions>` +
-	`<platformDetails>Linux/UNIX</platformDetails><usageOperation>RunInstances</usageOperation>` +
-	`<cpuOptions><coreCount>1</coreCount><threadsPerCore>2</threadsPerCore></cpuOptions><capacityReservationSpecification>` +
-	`<capacityReservationPreference>open</capacityReservationPreference></capacityReservationSpecification>` +
-	`<hibernationOptions><configured>false</configured></hibernationOptions><enclaveOptions><enabled>false</enabled></enclaveOptions>` +
-	`<maintenanceOptions><autoRecovery>default</autoRecovery></maintenanceOptions>`
-
 type deviceView struct {
 	Name     string `xml:"deviceName"`
 	Volume   string `xml:"ebs>volumeId"`
@@ -101,42 +48,6 @@ type deviceView struct {
 type stateReason struct {
 	Code    string `xml:"code"`
 	Message string `xml:"message"`
-}
-
-func (t *Tx) viewInstance(i *Instance) instanceView {
-	v := instanceView{
-		ID: i.ID, Image: i.Image, Key: i.key, State: newInstanceState(t.StateOf(i)), Type: i.Kind,
-		Placement: placementView{Zone: i.Zone, ZoneID: t.Options.ZoneID(i.Zone), Tenancy: "default"},
-		Launched:  Timestamp(i.Launched), Check: i.checkTraffic,
-		Tags: t.tagSet(i.ID), UsageUpdated: Timestamp(i.Launched), Constant: constantFields,
-		Owner: t.Options.Account, Reservation: i.Reservation,
-	}
-	if i.State == StateStopped || i.State == StateTerminated {
-		v.Reason = "User initiated"
-		v.StateReason = &stateReason{"Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: User initiated shutdown"}
-	}
-	primary := t.Primary(i)
-	if primary == nil {
-		return v
-	}
-	v.Devices = query.ItemsOf([]deviceView{
-		{"/dev/xvda", "vol-" + i.ID[len("i-"):], "attached", Timestamp(i.Launched), true},
-	})
-	v.Subnet, v.VPC, v.PrivateName = i.Subnet, i.VPC, i.DNSName
-	v.PrivateIP = AddressText(primary.PrimaryIP())
-	v.PublicName, v.PublicIP = t.PublicName(primary), AddressText(t.PublicOf(primary))
-	v.Groups = t.groupRefs(primary.Groups)
-	v.Hostnames = &hostnamesView{Type: "ip-name"}
-	v.Profile = &profileView{t.ProfileARN(i), i.ProfileID()}
-	if len(primary.IPv6) > 0 {
-		v.IPv6 = primary.IPv6[0].String()
-	}
-	for _, n := range t.InterfacesOf(i) {
-		attached := t.viewAttached(n)
-		attached.Attachment.Instance, attached.Attachment.Owner = "", ""
-		v.Interfaces.Item = append(v.Interfaces.Item, attached)
-	}
-	return v
 }
 
 // ProfileARN returns the ARN of an instance's profile.
@@ -215,3 +126,6 @@ func Texts(ips []netip.Addr) []string {
 	}
 	return out
 }
+
+// Timestamp formats a time as EC2 and Elastic Load Balancing do.
+func Timestamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }

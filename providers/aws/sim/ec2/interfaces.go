@@ -9,22 +9,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-var interfaceKind = core.IDKind{Prefix: "eni", Code: "InvalidNetworkInterfaceID", Noun: "networkInterface ID",
-	Parameter: "NetworkInterfaceId", Set: "networkInterfaceSet"}
-
-func interfaceOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Describe("DescribeNetworkInterfaces", func(t *Tx) core.Description[*NetworkInterface, interfaceView] {
-			return core.Description[*NetworkInterface, interfaceView]{
-				Kind: interfaceKind, All: t.Interfaces, View: t.viewInterface,
-			}
-		}, "IncludeManagedResources"),
-		core.Write("AssignIpv6Addresses", (*Tx).assignIPv6),
-		core.Write("ModifyNetworkInterfaceAttribute", (*Tx).modifyInterface),
-		core.Write("UnassignIpv6Addresses", (*Tx).unassignIPv6),
-	}
-}
-
 type associationView struct {
 	Allocation  string `xml:"allocationId,omitempty"`
 	Association string `xml:"associationId,omitempty"`
@@ -260,12 +244,4 @@ func (t *Tx) GroupNames(n *NetworkInterface) []string {
 		out = append(out, g.Name)
 	}
 	return out
-}
-
-// groupName returns the name of a security group, empty if it was deleted.
-func (t *Tx) groupName(id string) string {
-	if g := t.Groups[id]; g != nil {
-		return g.Name
-	}
-	return ""
 }

@@ -3,32 +3,11 @@ package ec2
 import (
 	"net/netip"
 
-	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
-)
-
-var (
-	vpcKind = core.IDKind{Prefix: "vpc", Code: "InvalidVpcID", Noun: "vpc ID",
-		Parameter: "VpcId", Set: "vpcSet"}
-	subnetKind = core.IDKind{Prefix: "subnet", Code: "InvalidSubnetID", Noun: "subnet ID",
-		Parameter: "SubnetId", Set: "subnetSet"}
 )
 
 // reservedAddresses is the number of addresses that AWS reserves in each subnet: the first four and the last.
 const reservedAddresses = 5
-
-func networkOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Describe("DescribeVpcs", func(t *Tx) core.Description[*VPC, vpcView] {
-			return core.Description[*VPC, vpcView]{Kind: vpcKind, All: t.VPCs, View: t.viewVPC}
-		}),
-		core.Describe("DescribeSubnets", func(t *Tx) core.Description[*Subnet, subnetView] {
-			return core.Description[*Subnet, subnetView]{Kind: subnetKind, All: t.Subnets, View: t.viewSubnet}
-		}),
-		core.Read("DescribeAvailabilityZones", (*Tx).describeZones),
-		core.Read("DescribeRegions", (*Tx).describeRegions),
-	}
-}
 
 // associationState is the state of an association with a VPC or a route table.
 type associationState struct {

@@ -8,41 +8,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-var tableKind = core.IDKind{Prefix: "rtb", Code: "InvalidRouteTableID", Noun: "routeTable ID",
-	Parameter: "RouteTableId", Set: "routeTableSet"}
-
-// RouteTable is a route table of a VPC.
-type RouteTable struct {
-	id, VPC string
-	// Main is set for the table of all subnets that no table names in Subnets.
-	Main    bool
-	Subnets []string
-	Routes  []*Route
-}
-
-// Route leads to a gateway of any kind, or to a network interface.
-type Route struct {
-	Destination netip.Prefix
-	Gateway     string
-	nat         string
-	Iface       string
-	// Origin is CreateRouteTable for the routes that a table has from the start, and CreateRoute for others.
-	Origin string
-}
-
-func routeOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Describe("DescribeRouteTables", func(t *Tx) core.Description[*RouteTable, tableView] {
-			return core.Description[*RouteTable, tableView]{
-				Kind: tableKind, All: t.Tables, View: t.viewTable, Rule: core.PageRule{Min: 5, Max: 100},
-			}
-		}),
-		core.Write("CreateRoute", (*Tx).createRoute),
-		core.Write("ReplaceRoute", (*Tx).replaceRoute),
-		core.Write("DeleteRoute", (*Tx).deleteRoute),
-	}
-}
-
 type routeView struct {
 	V4       string `xml:"destinationCidrBlock,omitempty" filter:"destination-cidr-block"`
 	V6       string `xml:"destinationIpv6CidrBlock,omitempty" filter:"destination-ipv6-cidr-block"`

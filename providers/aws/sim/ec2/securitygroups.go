@@ -1,34 +1,12 @@
 package ec2
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
-
-var groupKind = core.IDKind{Prefix: "sg", Code: "InvalidGroup", Noun: "security group"}
-
-// SecurityGroup is a security group of a VPC.
-type SecurityGroup struct {
-	ID, Name, description, VPC string
-	Ingress, Egress            []*Rule
-}
-
-func securityGroupOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Read("DescribeSecurityGroups", (*Tx).describeGroups),
-		core.Describe("DescribeSecurityGroupRules", (*Tx).rules),
-		core.Write("CreateSecurityGroup", (*Tx).createGroup),
-		core.Write("DeleteSecurityGroup", (*Tx).deleteGroup),
-		core.Write("AuthorizeSecurityGroupIngress", inDirection((*Tx).authorizeRules, false)),
-		core.Write("RevokeSecurityGroupIngress", inDirection((*Tx).revokeRules, false)),
-		core.Write("AuthorizeSecurityGroupEgress", inDirection((*Tx).authorizeRules, true)),
-		core.Write("RevokeSecurityGroupEgress", inDirection((*Tx).revokeRules, true)),
-	}
-}
 
 // inDirection returns the operation on the ingress or the egress rules of a group.
 func inDirection[Out any](do func(*Tx, rulesInput, bool) (Out, error), egress bool) func(*Tx, rulesInput) (Out, error) {
@@ -75,31 +53,6 @@ func (t *Tx) viewGroup(g *SecurityGroup) groupView {
 		Tags: t.tagSet(g.ID),
 	}
 }
-
-// defaultVPC returns the VPC of groups that a request names without a VPC. The fixtures have none.
-func (t *Tx) defaultVPC() string {
-	for _, v := range t.VPCs {
-		if v.isDefault {
-			return v.ID
-		}
-	}
-	return ""
-}
-
-// GroupByName returns the security group of a VPC with a name, nil if there is none.
-func (t *Tx) GroupByName(name, vpc string) *SecurityGroup {
-	for _, g := range t.Groups {
-		if g.Name == name && g.VPC == vpc {
-			return g
-		}
-	}
-	return nil
-}
-
-// groupText matches the characters that EC2 allows in names and descriptions of security groups in a VPC.
-var groupText = regexp.MustCompile(`^[a-zA-Z0-9 ._\-:/()#,@\[\]+=&;{}!$*]*$`)
-
-const maxGroupText = 255
 
 func (t *Tx) createGroup(in struct {
 	GroupName        string
@@ -157,21 +110,6 @@ func (t *Tx) checkNewGroup(name, description, vpc string) error {
 			"The maximum number of security groups for VPC '%s' has been reached.", vpc)
 	}
 	return nil
-}
-
-// findGroup returns the group that a request names, by ID or, in a default VPC, by name.
-func (t *Tx) findGroup(id, name string) (*SecurityGroup, error) {
-	if id == "" && name == "" {
-		return nil, core.MissingParameter("groupName or groupId")
-	}
-	if id != "" {
-		return core.Find(groupKind, t.Groups, id)
-	}
-	if g := t.GroupByName(name, t.defaultVPC()); g != nil {
-		return g, nil
-	}
-	return nil, core.Refuse("InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC '%s'", name,
-		t.defaultVPC())
 }
 
 func (t *Tx) deleteGroup(in struct {

@@ -109,18 +109,6 @@ func (t *Tx) viewPermissions(rules []*Rule) query.Items[permissionView] {
 	return query.ItemsOf(out)
 }
 
-// ruleByID finds a rule and its group.
-func (t *Tx) ruleByID(id string) (*SecurityGroup, *Rule) {
-	for _, g := range t.Groups {
-		for _, r := range slices.Concat(g.Ingress, g.Egress) {
-			if r.id == id {
-				return g, r
-			}
-		}
-	}
-	return nil, nil
-}
-
 func (t *Tx) rules() core.Description[ruleView, ruleView] {
 	all := map[string]ruleView{}
 	for _, g := range t.Groups {

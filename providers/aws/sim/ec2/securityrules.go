@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -11,25 +12,18 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
+// groupText matches the characters that EC2 allows in names and descriptions of security groups in a VPC.
+var groupText = regexp.MustCompile(`^[a-zA-Z0-9 ._\-:/()#,@\[\]+=&;{}!$*]*$`)
+
+const maxGroupText = 255
+
 // Covers reports whether a rule includes a protocol, tcp or udp, and a port.
 func (r *Rule) Covers(protocol string, port int32) bool {
 	return r.protocol == allProtocols || r.protocol == protocol && r.from <= port && port <= r.to
 }
 
-var ruleKind = core.IDKind{Prefix: "sgr", Code: "InvalidSecurityGroupRuleId", Noun: "security group rule ID",
-	Parameter: "SecurityGroupRuleId", Set: "securityGroupRuleSet"}
-
 // allProtocols is the protocol of a rule for all traffic, which has no ports.
 const allProtocols = "-1"
-
-// Rule is one rule of a security group: one source or destination. Exactly one of cidr4, cidr6, group and prefixList is
-// set.
-type Rule struct {
-	id, protocol                    string
-	from, to                        int32
-	CIDR4, CIDR6, Group, prefixList string
-	Description                     string
-}
 
 // key returns the unique fields of a rule in its group; the description is not part of it.
 func (r *Rule) key() string {
@@ -273,6 +267,21 @@ func (t *Tx) authorizeRules(in rulesInput, egress bool) (out authorizeOutput, er
 	}
 	out.Return = true
 	return out, nil
+}
+
+// findGroup returns the group that a request names, by ID or, in a default VPC, by name.
+func (t *Tx) findGroup(id, name string) (*SecurityGroup, error) {
+	if id == "" && name == "" {
+		return nil, core.MissingParameter("groupName or groupId")
+	}
+	if id != "" {
+		return core.Find(groupKind, t.Groups, id)
+	}
+	if g := t.GroupByName(name, t.defaultVPC()); g != nil {
+		return g, nil
+	}
+	return nil, core.Refuse("InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC '%s'", name,
+		t.defaultVPC())
 }
 
 func (t *Tx) checkNewRules(existing, rules []*Rule) error {

@@ -9,6 +9,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 )
 
+// States of an instance.
+const (
+	statePending    = "pending"
+	StateRunning    = "running"
+	StateTerminated = "terminated"
+	StateStopped    = "stopped"
+)
+
 // State has all objects by ID.
 type State struct {
 	VPCs       map[string]*VPC
@@ -26,6 +34,40 @@ type State struct {
 	launches map[string]string
 	// launched counts instances.
 	launched int
+}
+
+// RouteTable is a route table of a VPC.
+type RouteTable struct {
+	id, VPC string
+	// Main is set for the table of all subnets that no table names in Subnets.
+	Main    bool
+	Subnets []string
+	Routes  []*Route
+}
+
+// Route leads to a gateway of any kind, or to a network interface.
+type Route struct {
+	Destination netip.Prefix
+	Gateway     string
+	nat         string
+	Iface       string
+	// Origin is CreateRouteTable for the routes that a table has from the start, and CreateRoute for others.
+	Origin string
+}
+
+// SecurityGroup is a security group of a VPC.
+type SecurityGroup struct {
+	ID, Name, description, VPC string
+	Ingress, Egress            []*Rule
+}
+
+// Rule is one rule of a security group: one source or destination. Exactly one of cidr4, cidr6, group and prefixList is
+// set.
+type Rule struct {
+	id, protocol                    string
+	from, to                        int32
+	CIDR4, CIDR6, Group, prefixList string
+	Description                     string
 }
 
 // NewState returns the state without objects.
@@ -137,8 +179,42 @@ func (t *Tx) Advance() {
 	}
 }
 
-// Operations returns the operations of EC2.
-func Operations() []core.Operation[*Tx] {
-	return slices.Concat(instanceOperations(), networkOperations(), routeOperations(), securityGroupOperations(),
-		interfaceOperations(), addressOperations(), tagOperations())
+// groupName returns the name of a security group, empty if it was deleted.
+func (t *Tx) groupName(id string) string {
+	if g := t.Groups[id]; g != nil {
+		return g.Name
+	}
+	return ""
+}
+
+// defaultVPC returns the VPC of groups that a request names without a VPC. The fixtures have none.
+func (t *Tx) defaultVPC() string {
+	for _, v := range t.VPCs {
+		if v.isDefault {
+			return v.ID
+		}
+	}
+	return ""
+}
+
+// GroupByName returns the security group of a VPC with a name, nil if there is none.
+func (t *Tx) GroupByName(name, vpc string) *SecurityGroup {
+	for _, g := range t.Groups {
+		if g.Name == name && g.VPC == vpc {
+			return g
+		}
+	}
+	return nil
+}
+
+// ruleByID finds a rule and its group.
+func (t *Tx) ruleByID(id string) (*SecurityGroup, *Rule) {
+	for _, g := range t.Groups {
+		for _, r := range slices.Concat(g.Ingress, g.Egress) {
+			if r.id == id {
+				return g, r
+			}
+		}
+	}
+	return nil, nil
 }

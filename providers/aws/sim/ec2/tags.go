@@ -9,6 +9,29 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
+var addressKind = core.IDKind{Prefix: "eipalloc", Code: "InvalidAllocationID", Noun: "allocation ID"}
+
+// InstanceKind names instances in IDs and errors.
+var InstanceKind = core.IDKind{Prefix: "i", Code: "InvalidInstanceID", Noun: "instance ID"}
+
+var interfaceKind = core.IDKind{Prefix: "eni", Code: "InvalidNetworkInterfaceID", Noun: "networkInterface ID",
+	Parameter: "NetworkInterfaceId", Set: "networkInterfaceSet"}
+
+var (
+	vpcKind = core.IDKind{Prefix: "vpc", Code: "InvalidVpcID", Noun: "vpc ID",
+		Parameter: "VpcId", Set: "vpcSet"}
+	subnetKind = core.IDKind{Prefix: "subnet", Code: "InvalidSubnetID", Noun: "subnet ID",
+		Parameter: "SubnetId", Set: "subnetSet"}
+)
+
+var tableKind = core.IDKind{Prefix: "rtb", Code: "InvalidRouteTableID", Noun: "routeTable ID",
+	Parameter: "RouteTableId", Set: "routeTableSet"}
+
+var groupKind = core.IDKind{Prefix: "sg", Code: "InvalidGroup", Noun: "security group"}
+
+var ruleKind = core.IDKind{Prefix: "sgr", Code: "InvalidSecurityGroupRuleId", Noun: "security group rule ID",
+	Parameter: "SecurityGroupRuleId", Set: "securityGroupRuleSet"}
+
 // tag is a tag in a request or a response of EC2.
 type tag struct {
 	Key   string `xml:"key"`
@@ -65,14 +88,6 @@ func parseTags(resource string, specifications []tagSpecification) (map[string]s
 		return nil, core.Refuse("TagLimitExceeded", "More than %d tags specified", core.MaxTags)
 	}
 	return checkTags(tags)
-}
-
-func tagOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Write("CreateTags", (*Tx).createTags),
-		core.Write("DeleteTags", (*Tx).deleteTags),
-		core.Read("DescribeTags", (*Tx).describeTags),
-	}
 }
 
 type tagsInput struct {

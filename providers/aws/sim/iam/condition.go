@@ -36,6 +36,9 @@ var tests = map[string]func(pattern, value string) bool{
 	"Bool":                   strings.EqualFold,
 }
 
+// list is a JSON array of texts, or one text.
+type list []string
+
 // parseConditions parses the conditions of a statement, sorted by operator and key.
 func parseConditions(in map[string]map[string]list) ([]condition, error) {
 	var out []condition

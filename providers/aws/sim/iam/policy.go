@@ -45,9 +45,6 @@ type Decision struct {
 	Sid      string
 }
 
-// list is a JSON array of texts, or one text.
-type list []string
-
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *list) UnmarshalJSON(data []byte) error {
 	var text string

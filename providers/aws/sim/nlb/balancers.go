@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/ec2"
@@ -15,82 +14,16 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// State has all objects by ARN.
-type State struct {
-	balancers    map[string]*balancer
-	listeners    map[string]*listener
-	targetGroups map[string]*targetGroup
-}
-
 // NewState returns the state without objects.
 func NewState() *State {
 	return &State{map[string]*balancer{}, map[string]*listener{}, map[string]*targetGroup{}}
 }
-
-// Tx is one operation on the state.
-type Tx struct {
-	*elb.Tx
-	*State
-}
-
-// balancer is a load balancer of the second generation. Only network load balancers are supported.
-type balancer struct {
-	arn, name, suffix string
-	scheme, VPC       string
-	addressType       string
-	mappings          []subnetMapping
-	groups            []string
-	// hasGroups is set at creation and can never change: one created without security groups cannot get any.
-	hasGroups   bool
-	privateLink string
-	// sourceNAT is on or off: whether UDP of IPv6 clients reaches IPv4 targets.
-	sourceNAT  string
-	attributes map[string]string
-	created    time.Time
-	// ENIs are the network interfaces by subnet.
-	ENIs map[string]string
-}
-
-// IP address types of load balancers and target groups. Target groups have addressTypeIPv6 and addressTypeIPv4.
-const (
-	addressTypeIPv4      = "ipv4"
-	addressTypeIPv6      = "ipv6"
-	addressTypeDualStack = "dualstack"
-)
-
-type subnetMapping struct {
-	SubnetID           string `q:"SubnetId"`
-	AllocationID       string `q:"AllocationId"`
-	PrivateIPv4        string `q:"PrivateIPv4Address"`
-	IPv6               string `q:"IPv6Address"`
-	SourceNatIPv6Range string `q:"SourceNatIpv6Prefix"`
-}
-
-// The parts of requests that name an object.
-type (
-	balancerRef    struct{ LoadBalancerArn string }
-	targetGroupRef struct{ TargetGroupArn string }
-	listenerRef    struct{ ListenerArn string }
-)
 
 func (n balancerRef) Object(t *Tx) (*balancer, error) { return t.findBalancer(n.LoadBalancerArn) }
 func (n targetGroupRef) Object(t *Tx) (*targetGroup, error) {
 	return t.findTargetGroup(n.TargetGroupArn)
 }
 func (n listenerRef) Object(t *Tx) (*listener, error) { return t.findListener(n.ListenerArn) }
-
-func balancerOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Read("DescribeLoadBalancers", (*Tx).describeBalancers),
-		core.Write("CreateLoadBalancer", (*Tx).createBalancer),
-		core.Write("DeleteLoadBalancer", (*Tx).deleteBalancer),
-		core.Write("SetSecurityGroups", core.On((*Tx).setSecurityGroups)),
-		core.Write("SetSubnets", core.On((*Tx).setSubnets)),
-		core.Write("SetIpAddressType", core.On((*Tx).setAddressType)),
-		core.Read("DescribeLoadBalancerAttributes", core.On((*Tx).describeBalancerAttributes)),
-		core.Write("ModifyLoadBalancerAttributes", core.On((*Tx).modifyBalancerAttributes)),
-	}
-}
 
 type createBalancerInput struct {
 	Name           string
@@ -201,6 +134,45 @@ func (t *Tx) balancerByName(name string) *balancer {
 	return nil
 }
 
+// setSubnets replaces the subnets.
+func (t *Tx) setSubnets(b *balancer, in struct {
+	balancerRef
+	Subnets        []string
+	SubnetMappings []subnetMapping
+	IPAddressType  string `q:"IpAddressType"`
+	SourceNAT      string `q:"EnablePrefixForIpv6SourceNat"`
+}) (out struct {
+	Zones       query.Members[balancerZoneView] `xml:"AvailabilityZones"`
+	AddressType string                          `xml:"IpAddressType"`
+	SourceNAT   string                          `xml:"EnablePrefixForIpv6SourceNat"`
+}, err error) {
+	changed := *b
+	changed.addressType = cmp.Or(in.IPAddressType, b.addressType)
+	changed.sourceNAT = cmp.Or(in.SourceNAT, b.sourceNAT)
+	if err := changed.checkSourceNAT(); err != nil {
+		return out, err
+	}
+	mappings, vpc, err := t.resolveMappings(&changed, in.Subnets, in.SubnetMappings)
+	if err != nil {
+		return out, err
+	}
+	if vpc != b.VPC {
+		return out, refuseConfiguration("The subnets must belong to VPC '%s'", b.VPC)
+	}
+	if err := t.checkAddressType(&changed); err != nil {
+		return out, err
+	}
+	if err := t.checkReplacedSubnets(b, mappings); err != nil {
+		return out, err
+	}
+	if err := t.attachBalancer(b, mappings); err != nil {
+		return out, err
+	}
+	b.addressType, b.sourceNAT = changed.addressType, changed.sourceNAT
+	out.Zones, out.AddressType, out.SourceNAT = t.balancerZones(b), b.addressType, b.sourceNAT
+	return out, nil
+}
+
 // resolveMappings returns the mappings of a request, and the VPC of their subnets: one subnet for each zone.
 func (t *Tx) resolveMappings(
 	b *balancer, subnets []string, mappings []subnetMapping,
@@ -237,6 +209,26 @@ func (t *Tx) resolveMappings(
 	return resolved, vpc, nil
 }
 
+func (t *Tx) setAddressType(b *balancer, in struct {
+	balancerRef
+	IPAddressType string `q:"IpAddressType"`
+}) (out struct {
+	AddressType string `xml:"IpAddressType"`
+}, err error) {
+	changed := *b
+	changed.addressType = in.IPAddressType
+	for _, m := range b.mappings {
+		if err := t.checkMapping(&changed, t.Subnets[m.SubnetID], m); err != nil {
+			return out, err
+		}
+	}
+	if err := t.checkAddressType(&changed); err != nil {
+		return out, err
+	}
+	b.addressType, out.AddressType = in.IPAddressType, in.IPAddressType
+	return out, nil
+}
+
 func (t *Tx) checkMapping(b *balancer, s *ec2.Subnet, m subnetMapping) error {
 	if m.AllocationID != "" {
 		a := t.Addresses[m.AllocationID]
@@ -266,41 +258,6 @@ func (t *Tx) checkMapping(b *balancer, s *ec2.Subnet, m subnetMapping) error {
 		return refuseConfiguration("IPv6 addresses can be specified for dualstack load balancers only")
 	}
 	return nil
-}
-
-func (t *Tx) checkGroups(groups []string, vpc string) error {
-	for _, id := range groups {
-		if g := t.Groups[id]; g == nil || g.VPC != vpc {
-			return core.Refuse("InvalidSecurityGroup", "Security group '%s' does not exist in VPC '%s'", id, vpc)
-		}
-	}
-	if limit := t.Options.Quotas[core.QuotaGroupsPerInterface]; len(groups) > limit {
-		return refuseConfiguration("The maximum number of security groups is %d", limit)
-	}
-	return nil
-}
-
-// find returns the object that a request names. kind is its type in ARNs, and noun in errors.
-func find[T any](all map[string]*T, arn, kind, noun string, errMissing error) (*T, error) {
-	if x := all[arn]; x != nil {
-		return x, nil
-	}
-	if err := checkARN(arn, kind, noun); err != nil {
-		return nil, err
-	}
-	return nil, errMissing
-}
-
-func checkARN(arn, kind, noun string) error {
-	if !strings.Contains(arn, ":"+kind+"/") {
-		return core.Validation("'%s' is not a valid %s ARN", arn, noun)
-	}
-	return nil
-}
-
-func (t *Tx) findBalancer(arn string) (*balancer, error) {
-	return find(t.balancers, arn, "loadbalancer", "load balancer",
-		core.Refuse("LoadBalancerNotFound", "Load balancer '%s' not found", arn))
 }
 
 type describeBalancersInput struct {
@@ -362,15 +319,4 @@ func (t *Tx) removeBalancer(b *balancer) {
 	}
 	delete(t.balancers, b.arn)
 	t.RemoveRecords(b.arn)
-}
-
-// refuseConfiguration returns the error for an invalid configuration.
-func refuseConfiguration(format string, args ...any) error {
-	return core.Refuse("InvalidConfigurationRequest", format, args...)
-}
-
-// Operations returns the operations of the second generation of Elastic Load Balancing.
-func Operations() []core.Operation[*Tx] {
-	return slices.Concat(balancerOperations(), listenerOperations(), targetGroupOperations(), targetOperations(),
-		tagOperations())
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/ec2"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
@@ -139,6 +140,18 @@ func (t *Tx) setSecurityGroups(b *balancer, in struct {
 	return out, nil
 }
 
+func (t *Tx) checkGroups(groups []string, vpc string) error {
+	for _, id := range groups {
+		if g := t.Groups[id]; g == nil || g.VPC != vpc {
+			return core.Refuse("InvalidSecurityGroup", "Security group '%s' does not exist in VPC '%s'", id, vpc)
+		}
+	}
+	if limit := t.Options.Quotas[core.QuotaGroupsPerInterface]; len(groups) > limit {
+		return refuseConfiguration("The maximum number of security groups is %d", limit)
+	}
+	return nil
+}
+
 // checkSourceNAT rejects IPv6 prefixes for source NAT on IPv4 load balancers.
 func (b *balancer) checkSourceNAT() error {
 	if b.sourceNAT == "on" && b.addressType != addressTypeDualStack {
@@ -169,63 +182,4 @@ func (t *Tx) checkReplacedSubnets(b *balancer, mappings []subnetMapping) error {
 		}
 	}
 	return nil
-}
-
-// setSubnets replaces the subnets.
-func (t *Tx) setSubnets(b *balancer, in struct {
-	balancerRef
-	Subnets        []string
-	SubnetMappings []subnetMapping
-	IPAddressType  string `q:"IpAddressType"`
-	SourceNAT      string `q:"EnablePrefixForIpv6SourceNat"`
-}) (out struct {
-	Zones       query.Members[balancerZoneView] `xml:"AvailabilityZones"`
-	AddressType string                          `xml:"IpAddressType"`
-	SourceNAT   string                          `xml:"EnablePrefixForIpv6SourceNat"`
-}, err error) {
-	changed := *b
-	changed.addressType = cmp.Or(in.IPAddressType, b.addressType)
-	changed.sourceNAT = cmp.Or(in.SourceNAT, b.sourceNAT)
-	if err := changed.checkSourceNAT(); err != nil {
-		return out, err
-	}
-	mappings, vpc, err := t.resolveMappings(&changed, in.Subnets, in.SubnetMappings)
-	if err != nil {
-		return out, err
-	}
-	if vpc != b.VPC {
-		return out, refuseConfiguration("The subnets must belong to VPC '%s'", b.VPC)
-	}
-	if err := t.checkAddressType(&changed); err != nil {
-		return out, err
-	}
-	if err := t.checkReplacedSubnets(b, mappings); err != nil {
-		return out, err
-	}
-	if err := t.attachBalancer(b, mappings); err != nil {
-		return out, err
-	}
-	b.addressType, b.sourceNAT = changed.addressType, changed.sourceNAT
-	out.Zones, out.AddressType, out.SourceNAT = t.balancerZones(b), b.addressType, b.sourceNAT
-	return out, nil
-}
-
-func (t *Tx) setAddressType(b *balancer, in struct {
-	balancerRef
-	IPAddressType string `q:"IpAddressType"`
-}) (out struct {
-	AddressType string `xml:"IpAddressType"`
-}, err error) {
-	changed := *b
-	changed.addressType = in.IPAddressType
-	for _, m := range b.mappings {
-		if err := t.checkMapping(&changed, t.Subnets[m.SubnetID], m); err != nil {
-			return out, err
-		}
-	}
-	if err := t.checkAddressType(&changed); err != nil {
-		return out, err
-	}
-	b.addressType, out.AddressType = in.IPAddressType, in.IPAddressType
-	return out, nil
 }

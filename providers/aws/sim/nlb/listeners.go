@@ -10,38 +10,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
 )
 
-type listener struct {
-	arn, balancer, protocol string
-	port                    int32
-	policy                  string
-	alpn                    []string
-	// The first of certificates is the default one.
-	certificates []string
-	actions      []action
-	attributes   map[string]string
-}
-
-// action is the action of a listener. Listeners of network load balancers only forward.
-type action struct {
-	Type           string
-	TargetGroupArn string
-	Order          *int32
-	ForwardConfig  *forward
-}
-
-type forward struct {
-	TargetGroups []forwardGroup
-	Stickiness   *struct {
-		Enabled         bool
-		DurationSeconds *int32
-	} `q:"TargetGroupStickinessConfig"`
-}
-
-type forwardGroup struct {
-	TargetGroupArn string
-	Weight         *int32
-}
-
 // targetGroups returns the groups that a listener forwards to.
 func (l *listener) targetGroups() []string {
 	var out []string
@@ -49,47 +17,6 @@ func (l *listener) targetGroups() []string {
 		out = append(out, a.groups()...)
 	}
 	return out
-}
-
-// forwardsTo is called for each pair of a listener and a target group, so it allocates no list.
-func (l *listener) forwardsTo(group string) bool {
-	for _, a := range l.actions {
-		if a.TargetGroupArn == group {
-			return true
-		}
-		if a.TargetGroupArn == "" && a.ForwardConfig != nil &&
-			slices.ContainsFunc(a.ForwardConfig.TargetGroups, func(g forwardGroup) bool { return g.TargetGroupArn == group }) {
-			return true
-		}
-	}
-	return false
-}
-
-func (a action) groups() []string {
-	if a.TargetGroupArn != "" {
-		return []string{a.TargetGroupArn}
-	}
-	var out []string
-	if a.ForwardConfig != nil {
-		for _, g := range a.ForwardConfig.TargetGroups {
-			out = append(out, g.TargetGroupArn)
-		}
-	}
-	return out
-}
-
-func listenerOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Read("DescribeListeners", (*Tx).describeListeners),
-		core.Write("CreateListener", (*Tx).createListener),
-		core.Write("ModifyListener", core.On((*Tx).modifyListener)),
-		core.Write("DeleteListener", core.On((*Tx).deleteListener)),
-		core.Read("DescribeListenerAttributes", core.On((*Tx).describeListenerAttributes)),
-		core.Write("ModifyListenerAttributes", core.On((*Tx).modifyListenerAttributes)),
-		core.Read("DescribeListenerCertificates", core.On((*Tx).describeCertificates)),
-		core.Write("AddListenerCertificates", core.On((*Tx).addCertificates)),
-		core.Write("RemoveListenerCertificates", core.On((*Tx).removeCertificates)),
-	}
 }
 
 type certificate struct {
@@ -285,11 +212,6 @@ func (t *Tx) checkAllFamilies(b *balancer) error {
 		}
 	}
 	return nil
-}
-
-// groupProtocols are the protocols of target groups that a listener of each protocol can forward to.
-var groupProtocols = map[string][]string{
-	"TCP": {"TCP", "TCP_UDP"}, "TLS": {"TCP", "TLS"}, "UDP": {"UDP", "TCP_UDP"}, "TCP_UDP": {"TCP_UDP"},
 }
 
 func (t *Tx) checkTLS(l *listener) error {

@@ -7,14 +7,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
 )
 
-func tagOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Read("DescribeTags", (*Tx).describeTags),
-		core.Write("AddTags", (*Tx).addTags),
-		core.Write("RemoveTags", (*Tx).removeTags),
-	}
-}
-
 type tagsInput struct {
 	ResourceArns []string
 	Tags         []elb.Tag

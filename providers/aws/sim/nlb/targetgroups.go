@@ -6,51 +6,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-type targetGroup struct {
-	arn, name, protocol string
-	port                int32
-	VPC, targetType     string
-	addressType         string
-	check               healthCheck
-	targets             []*target
-	attributes          map[string]string
-	// usedSince is when a listener first forwarded to it.
-	usedSince time.Time
-}
-
-// healthCheck of a target group. Thresholds and times are in checks and seconds.
-type healthCheck struct {
-	HealthCheckProtocol        string
-	HealthCheckPort            string
-	HealthCheckPath            string `xml:",omitempty"`
-	HealthCheckEnabled         *bool
-	HealthCheckIntervalSeconds int32
-	HealthCheckTimeoutSeconds  int32
-	HealthyThresholdCount      int32
-	UnhealthyThresholdCount    int32
-	Matcher                    *matcher
-}
-
-type matcher struct {
-	HTTPCode string `q:"HttpCode" xml:"HttpCode"`
-}
-
-func targetGroupOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Read("DescribeTargetGroups", (*Tx).describeTargetGroups),
-		core.Write("CreateTargetGroup", (*Tx).createTargetGroup),
-		core.Write("ModifyTargetGroup", core.On((*Tx).modifyTargetGroup)),
-		core.Write("DeleteTargetGroup", (*Tx).deleteTargetGroup),
-		core.Read("DescribeTargetGroupAttributes", core.On((*Tx).describeGroupAttributes)),
-		core.Write("ModifyTargetGroupAttributes", core.On((*Tx).modifyGroupAttributes)),
-	}
+// groupProtocols are the protocols of target groups that a listener of each protocol can forward to.
+var groupProtocols = map[string][]string{
+	"TCP": {"TCP", "TCP_UDP"}, "TLS": {"TCP", "TLS"}, "UDP": {"UDP", "TCP_UDP"}, "TCP_UDP": {"TCP_UDP"},
 }
 
 type targetGroupInput struct {

@@ -12,23 +12,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// target is a member of a target group: an instance or an IP address, and a port.
-type target struct {
-	id, zone   string
-	port       int32
-	registered time.Time
-	// drained is when a deregistered target has drained; zero for registered ones.
-	drained time.Time
-}
-
-func targetOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Read("DescribeTargetHealth", core.On((*Tx).describeTargetHealth)),
-		core.Write("RegisterTargets", core.On((*Tx).registerTargets)),
-		core.Write("DeregisterTargets", core.On((*Tx).deregisterTargets)),
-	}
-}
-
 type targetInput struct {
 	ID               string `q:"Id"`
 	Port             *int32

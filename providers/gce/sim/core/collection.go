@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
-	"regexp"
 	"strings"
 )
-
-var validUUID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // Collection is a kind of resources in one kind of scopes, with the verbs that all kinds have.
 type Collection[T Entity] struct {
@@ -83,40 +80,6 @@ func (c Collection[T]) refOf(k *Call) Ref {
 	return Ref{k.Project(), scope, c.Name, k.Params[c.param()]}
 }
 
-// Methods returns the methods of the collection, followed by further ones.
-func (c Collection[T]) Methods(further ...Method) []Method {
-	out := []Method{
-		{ID: "get", Verb: http.MethodGet, Path: c.one(), Query: c.GetQuery, Permission: "get", Do: c.get},
-		{ID: "list", Verb: http.MethodGet, Path: c.path(), Query: listParameters, Permission: "list", Do: c.list},
-	}
-	if c.Aggregated != "-" && c.Scope != "" {
-		out = append(out, Method{ID: "aggregatedList", Verb: http.MethodGet, Path: []string{"aggregated", c.Name},
-			Query: aggregatedParameters, Permission: "list", Do: c.aggregated})
-	}
-	change := func(verb, method, permission string, path []string, do func(*Call) (any, error)) {
-		out = append(out, Method{ID: verb, Verb: method, Path: path, Mutating: true, Permission: permission, Do: do})
-	}
-	if c.Insert != nil {
-		change(verbInsert, http.MethodPost, "create", c.path(), c.insert)
-		change(verbDelete, http.MethodDelete, "delete", c.one(), c.delete)
-	}
-	if c.Change != nil {
-		change(verbPatch, http.MethodPatch, "update", c.one(), c.patch)
-	}
-	if c.Update {
-		change(verbUpdate, http.MethodPut, "update", c.one(), c.update)
-	}
-	out = append(out, further...)
-	for i := range out {
-		m := &out[i]
-		m.ID, m.Permission = c.service()+"."+m.ID, c.service()+"."+m.Permission
-		if m.Mutating {
-			m.Query = append(m.Query, "requestId")
-		}
-	}
-	return out
-}
-
 // Verb returns a further method of a collection: it changes a resource, after its request has been checked.
 func Verb[T Entity, In any](c Collection[T], verb, permission string, do func(*Call, T, *In) (any, error)) Method {
 	return Method{ID: verb, Verb: http.MethodPost, Path: c.one(verb), Mutating: true, Permission: permission,
@@ -174,6 +137,9 @@ func (c Collection[T]) insert(k *Call) (any, error) {
 	return c.Create(k, x)
 }
 
+// labeled are resources with labels.
+type labeled interface{ refreshLabels() }
+
 // Create checks and adds a resource in the scope of the call, and starts its operation.
 func (c Collection[T]) Create(k *Call, x T) (*Operation, error) {
 	state, m := c.State, x.Base()
@@ -203,6 +169,17 @@ func (c Collection[T]) Create(k *Call, x T) (*Operation, error) {
 	state.Add(x, c.kind(), r)
 	m.creating = true
 	return state.start(k, change{target: x, ref: r, verb: verbInsert, fail: func() { c.remove(x) }}), nil
+}
+
+// clearOutputs removes what clients cannot set from a new resource, and sets its place.
+func clearOutputs(k *Call, x any) {
+	_ = eachField("", reflect.ValueOf(x), func(_ string, tag reflect.StructTag, field reflect.Value) error {
+		if tag.Get("set") == "output" {
+			field.SetZero()
+		}
+		return nil
+	})
+	setPlace(x, k.Target)
 }
 
 func (c Collection[T]) checkQuota(r Ref) error {

@@ -202,17 +202,6 @@ var formats = map[string]struct {
 	}},
 }
 
-// clearOutputs removes what clients cannot set from a new resource, and sets its place.
-func clearOutputs(k *Call, x any) {
-	_ = eachField("", reflect.ValueOf(x), func(_ string, tag reflect.StructTag, field reflect.Value) error {
-		if tag.Get("set") == "output" {
-			field.SetZero()
-		}
-		return nil
-	})
-	setPlace(x, k.Target)
-}
-
 // setPlace sets the zone or the region of a resource.
 func setPlace(x any, r Ref) {
 	name, collection, place := "Region", "regions", r.Region()
@@ -251,6 +240,17 @@ func checkFixed(old, changed any) error {
 		if f.Tag.Get("set") == "once" && !after.Field(i).Equal(before.Field(i)) {
 			return Invalid(pathOf("resource", f), fmt.Sprint(after.Field(i)), "The field cannot be changed.")
 		}
+	}
+	return nil
+}
+
+// CheckName checks the name of a resource, which complies with RFC 1035.
+func CheckName(field, name string) error {
+	if name == "" {
+		return Required(field)
+	}
+	if !validName.MatchString(name) {
+		return Invalid(field, name, "Must be a match of regex '%s'", namePattern)
 	}
 	return nil
 }

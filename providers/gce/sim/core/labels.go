@@ -1,15 +1,14 @@
 package core
 
-import "net/http"
+import (
+	"net/http"
+)
 
 // Labels is embedded in resources with labels.
 type Labels struct {
 	Labels           map[string]string `json:"labels,omitempty"`
 	LabelFingerprint string            `json:"labelFingerprint" set:"output"`
 }
-
-// labeled are resources with labels.
-type labeled interface{ refreshLabels() }
 
 func (l *Labels) refreshLabels() { l.LabelFingerprint = Fingerprint(l.Labels) }
 

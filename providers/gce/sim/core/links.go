@@ -2,6 +2,7 @@ package core
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -47,6 +48,49 @@ func (s *State) ResolveLink(k *Call, field, link, text, scope string) (Ref, erro
 	}
 	_, err = Use[Entity](s, r)
 	return r, err
+}
+
+// resolveURL parses a full or partial URL of a resource of a collection: with or without host and project. Within is
+// the resource that refers to it: its project is the default one.
+func resolveURL(field, url, collection string, within Ref) (Ref, error) {
+	path := url
+	if m := beforeProjects.FindStringSubmatch(url); m != nil {
+		path = m[1]
+	}
+	r, ok := parsePath(path, within.Project)
+	if !ok || r.Collection != collection {
+		return Ref{}, Invalid(field, url, "The URL is malformed.")
+	}
+	return r, nil
+}
+
+// UserOf returns the first resource that refers to another one, or nil.
+func (s *State) UserOf(r Ref) Entity {
+	url := r.URL()
+	var user Entity
+	for _, byPath := range s.objects {
+		for path, x := range byPath {
+			if slices.Contains(references(x), url) && (user == nil || path < user.Ref().String()) {
+				user = x
+			}
+		}
+	}
+	return user
+}
+
+// Dangling returns the references to resources that do not exist, as "resource refers to resource".
+func (s *State) Dangling() []string {
+	var out []string
+	for _, collection := range s.Collections() {
+		for _, x := range All[Entity](s, collection) {
+			for _, url := range references(x) {
+				if s.find(ParseURL(url)) == nil {
+					out = append(out, x.Ref().String()+" refers to "+strings.TrimPrefix(url, Canonical))
+				}
+			}
+		}
+	}
+	return out
 }
 
 // serviceOf returns the name in permissions for a resource: regionHealthChecks.

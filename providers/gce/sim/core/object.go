@@ -8,40 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 )
-
-// Meta is embedded in all resources.
-type Meta struct {
-	Kind              string `json:"kind"`
-	ID                string `json:"id,omitempty"`
-	CreationTimestamp string `json:"creationTimestamp,omitempty"`
-	Name              string `json:"name" set:"required" format:"name"`
-	Description       string `json:"description,omitempty"`
-	SelfLink          string `json:"selfLink,omitempty"`
-
-	ref Ref
-	// exclusive is the operation that allows no other on the resource; shared counts the others.
-	exclusive *Operation
-	shared    int
-	// creating is set until the resource is created.
-	creating bool
-}
-
-// Base returns the fields that all resources have.
-func (m *Meta) Base() *Meta { return m }
-
-// Ref returns what identifies the resource.
-func (m *Meta) Ref() Ref { return m.ref }
-
-// IsVisible reports whether reads return the resource: one that is created is visible once its operation runs.
-func (m *Meta) IsVisible() bool { return !m.creating || m.exclusive.Status != statusPending }
-
-// Entity is a pointer to a struct that embeds Meta.
-type Entity interface {
-	Base() *Meta
-	Ref() Ref
-}
 
 // SetFingerprint sets the fingerprint of a resource that has one, after a change.
 func SetFingerprint(x Entity) {
@@ -165,35 +132,6 @@ func All[T Entity](s *State, collection string) []T {
 
 // Collections returns the names of all collections with resources, sorted.
 func (s *State) Collections() []string { return slices.Sorted(maps.Keys(s.objects)) }
-
-// UserOf returns the first resource that refers to another one, or nil.
-func (s *State) UserOf(r Ref) Entity {
-	url := r.URL()
-	var user Entity
-	for _, byPath := range s.objects {
-		for path, x := range byPath {
-			if slices.Contains(references(x), url) && (user == nil || path < user.Ref().String()) {
-				user = x
-			}
-		}
-	}
-	return user
-}
-
-// Dangling returns the references to resources that do not exist, as "resource refers to resource".
-func (s *State) Dangling() []string {
-	var out []string
-	for _, collection := range s.Collections() {
-		for _, x := range All[Entity](s, collection) {
-			for _, url := range references(x) {
-				if s.find(ParseURL(url)) == nil {
-					out = append(out, x.Ref().String()+" refers to "+strings.TrimPrefix(url, Canonical))
-				}
-			}
-		}
-	}
-	return out
-}
 
 // count returns the number of resources of a collection in a scope of a project; an empty scope is all of them.
 func (s *State) count(project, scope, collection string) int {

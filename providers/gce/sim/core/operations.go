@@ -4,76 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 )
 
-// Status of operations.
-const (
-	statusPending = "PENDING"
-	statusRunning = "RUNNING"
-	statusDone    = "DONE"
-)
-
-// Types of operations.
-const (
-	verbInsert = "insert"
-	verbDelete = "delete"
-	verbPatch  = "patch"
-	verbUpdate = "update"
-)
-
-// Operation is a change of a resource, which takes time.
-type Operation struct {
-	Meta
-
-	OperationType string          `json:"operationType"`
-	TargetLink    string          `json:"targetLink"`
-	TargetID      string          `json:"targetId,omitempty"`
-	Status        string          `json:"status" enum:"DONE|PENDING|RUNNING"`
-	User          string          `json:"user"`
-	Progress      int             `json:"progress"`
-	InsertTime    string          `json:"insertTime"`
-	StartTime     string          `json:"startTime,omitempty"`
-	EndTime       string          `json:"endTime,omitempty"`
-	HTTPStatus    int             `json:"httpErrorStatusCode,omitempty"`
-	HTTPMessage   string          `json:"httpErrorMessage,omitempty"`
-	Error         *OperationError `json:"error,omitempty"`
-	Region        string          `json:"region,omitempty"`
-	Zone          string          `json:"zone,omitempty"`
-
-	change
-
-	// runs and ends are the times of the next states. A stuck operation has no end.
-	runs, ends time.Time
-	// release marks the resource as no longer changing.
-	release func()
-}
-
-// OperationError is why an operation failed.
-type OperationError struct {
-	Errors []OperationErrorItem `json:"errors"`
-}
-
-// OperationErrorItem is one of the reasons.
-type OperationErrorItem struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
-// change is what an operation does.
-type change struct {
-	// target is the resource, as far as it exists.
-	target Entity
-	ref    Ref
-	verb   string
-	// shared operations of one resource run at the same time; the others exclude all others.
-	shared bool
-	// succeed runs at the end, fail if the operation ends with an error.
-	succeed, fail func()
-	refusal       *RefusalError
-}
+var validUUID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // Start starts the operation of a call that changes a resource. Succeed runs when it ends without an error. A shared
 // operation allows others that are shared.
@@ -182,13 +119,6 @@ const operationLife = 14 * 24 * time.Hour
 // requestLife is how long a request ID is known.
 const requestLife = time.Hour
 
-// request is what a request ID stands for.
-type request struct {
-	id, call string
-	op       *Operation
-	at       time.Time
-}
-
 // forget removes what is too old.
 func (s *State) forget(now time.Time) {
 	for len(s.done) > 0 && now.Sub(s.done[0].ends) > operationLife {
@@ -260,17 +190,3 @@ const stuckPoll = time.Second
 
 // WaitVerb is the method that answers when the operation is done; the handler waits, without the cloud's lock.
 const WaitVerb = "wait"
-
-// Methods returns the methods of operations in all kinds of scopes.
-func (s *State) Methods() []Method {
-	var out []Method
-	for _, service := range []struct{ name, scope, aggregated string }{
-		{"globalOperations", ScopeGlobal, ""}, {"regionOperations", "regions", "-"}, {"zoneOperations", "zones", "-"},
-	} {
-		c := Collection[*Operation]{State: s, Service: service.name, Name: "operations", Scope: service.scope,
-			Aggregated: service.aggregated}
-		out = append(out, c.Methods(Method{ID: WaitVerb, Verb: http.MethodPost, Path: c.one(WaitVerb), Permission: "get",
-			Do: c.get})...)
-	}
-	return out
-}

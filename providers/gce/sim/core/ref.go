@@ -80,31 +80,6 @@ func parsePath(path, project string) (Ref, bool) {
 // beforeProjects is the part of a full URL before the path. The host may differ from the canonical one.
 var beforeProjects = regexp.MustCompile(`^https?://[^/]+/(?:compute/[a-z0-9]+/)?(projects/.+)$`)
 
-// resolveURL parses a full or partial URL of a resource of a collection: with or without host and project. Within is
-// the resource that refers to it: its project is the default one.
-func resolveURL(field, url, collection string, within Ref) (Ref, error) {
-	path := url
-	if m := beforeProjects.FindStringSubmatch(url); m != nil {
-		path = m[1]
-	}
-	r, ok := parsePath(path, within.Project)
-	if !ok || r.Collection != collection {
-		return Ref{}, Invalid(field, url, "The URL is malformed.")
-	}
-	return r, nil
-}
-
 const namePattern = `[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?`
 
 var validName = regexp.MustCompile(`^` + namePattern + `$`)
-
-// CheckName checks the name of a resource, which complies with RFC 1035.
-func CheckName(field, name string) error {
-	if name == "" {
-		return Required(field)
-	}
-	if !validName.MatchString(name) {
-		return Invalid(field, name, "Must be a match of regex '%s'", namePattern)
-	}
-	return nil
-}

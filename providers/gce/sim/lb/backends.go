@@ -76,39 +76,6 @@ type UsedBy struct {
 	Reference string `json:"reference"`
 }
 
-// backendMethods returns the methods of backend services. Global ones, those of other products, cannot be created.
-func (s *State) backendMethods() []core.Method {
-	regional := core.Collection[*Backends]{State: s.Core(), Service: "regionBackendServices", Name: "backendServices",
-		Scope: "regions", Quota: core.QuotaBackendServices, Update: true, NeedsFingerprint: true, Aggregated: "-",
-		Show: s.showBackends, Change: s.changeBackends,
-		Insert: func(_ *core.Call, b *Backends) error { return s.checkBackends(b) }}
-	global := core.Collection[*Backends]{State: s.Core(), Name: "backendServices", Scope: core.ScopeGlobal,
-		Show: s.showBackends}
-	return append(global.Methods(), regional.Methods(core.Reader(regional, "getHealth", "get", s.backendHealth))...)
-}
-
-// showBackends adds the forwarding rules that use a backend service.
-func (s *State) showBackends(b *Backends) *Backends {
-	view := *b
-	view.UsedBy = nil
-	for _, r := range s.rules() {
-		if r.BackendService == b.SelfLink {
-			view.UsedBy = append(view.UsedBy, UsedBy{r.SelfLink})
-		}
-	}
-	return &view
-}
-
-func (s *State) changeBackends(_ *core.Call, old, b *Backends) error {
-	for _, r := range s.rules() {
-		if r.BackendService == old.SelfLink && !protocolsMatch(r.IPProtocol, b.Protocol) {
-			return core.Invalid("resource.protocol", b.Protocol, "Forwarding rule '%s' has protocol %s.", r.Ref(),
-				r.IPProtocol)
-		}
-	}
-	return s.checkBackends(b)
-}
-
 // groups returns the instance groups of a backend service.
 func (s *State) groups(b *Backends) []*vm.Group {
 	var urls []string

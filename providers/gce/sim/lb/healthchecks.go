@@ -2,7 +2,6 @@ package lb
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim/core"
@@ -68,20 +67,6 @@ type TCPPart struct {
 // CheckLog is whether changes of health are logged.
 type CheckLog struct {
 	Enable bool `json:"enable"`
-}
-
-func (s *State) checkMethods() []core.Method {
-	legacy := core.Collection[*LegacyCheck]{State: s.Core(), Name: "httpHealthChecks", Scope: core.ScopeGlobal,
-		Quota: core.QuotaHealthChecks, Update: true, Aggregated: "-",
-		Insert: func(_ *core.Call, c *LegacyCheck) error { return c.Timing.check() },
-		Change: func(_ *core.Call, _, c *LegacyCheck) error { return c.Timing.check() }}
-	global := core.Collection[*Check]{State: s.Core(), Name: "healthChecks", Scope: core.ScopeGlobal,
-		Quota: core.QuotaHealthChecks, Update: true, Aggregated: "compute#healthChecksAggregatedList",
-		Insert: func(_ *core.Call, c *Check) error { return c.check() },
-		Change: func(_ *core.Call, _, c *Check) error { return c.check() }}
-	regional := global
-	regional.Service, regional.Scope, regional.Aggregated = "regionHealthChecks", "regions", "-"
-	return slices.Concat(legacy.Methods(), global.Methods(), regional.Methods())
 }
 
 func (t *Timing) check() error {

@@ -8,14 +8,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim/vm"
 )
 
-// State has the load balancers, which are resources in the core's state.
-type State struct {
-	*vm.State
-
-	// Unhealthy are the names of machines that fail their health checks.
-	Unhealthy map[string]bool
-}
-
 // NewState returns a state without load balancers.
 func NewState(s *vm.State) *State {
 	out := &State{State: s, Unhealthy: map[string]bool{}}
@@ -32,10 +24,44 @@ func (s *State) Methods() []core.Method {
 	return slices.Concat(s.State.Methods(), s.ruleMethods(), s.poolMethods(), s.backendMethods(), s.checkMethods())
 }
 
-const (
-	protocolTCP = "TCP"
+// backendMethods returns the methods of backend services. Global ones, those of other products, cannot be created.
+func (s *State) backendMethods() []core.Method {
+	regional := core.Collection[*Backends]{State: s.Core(), Service: "regionBackendServices", Name: "backendServices",
+		Scope: "regions", Quota: core.QuotaBackendServices, Update: true, NeedsFingerprint: true, Aggregated: "-",
+		Show: s.showBackends, Change: s.changeBackends,
+		Insert: func(_ *core.Call, b *Backends) error { return s.checkBackends(b) }}
+	global := core.Collection[*Backends]{State: s.Core(), Name: "backendServices", Scope: core.ScopeGlobal,
+		Show: s.showBackends}
+	return append(global.Methods(), regional.Methods(core.Reader(regional, "getHealth", "get", s.backendHealth))...)
+}
 
-	// Schemes of load balancers.
-	schemeExternal = "EXTERNAL"
-	schemeInternal = "INTERNAL"
-)
+func (s *State) checkMethods() []core.Method {
+	legacy := core.Collection[*LegacyCheck]{State: s.Core(), Name: "httpHealthChecks", Scope: core.ScopeGlobal,
+		Quota: core.QuotaHealthChecks, Update: true, Aggregated: "-",
+		Insert: func(_ *core.Call, c *LegacyCheck) error { return c.Timing.check() },
+		Change: func(_ *core.Call, _, c *LegacyCheck) error { return c.Timing.check() }}
+	global := core.Collection[*Check]{State: s.Core(), Name: "healthChecks", Scope: core.ScopeGlobal,
+		Quota: core.QuotaHealthChecks, Update: true, Aggregated: "compute#healthChecksAggregatedList",
+		Insert: func(_ *core.Call, c *Check) error { return c.check() },
+		Change: func(_ *core.Call, _, c *Check) error { return c.check() }}
+	regional := global
+	regional.Service, regional.Scope, regional.Aggregated = "regionHealthChecks", "regions", "-"
+	return slices.Concat(legacy.Methods(), global.Methods(), regional.Methods())
+}
+
+func (s *State) poolMethods() []core.Method {
+	pools := core.Collection[*Pool]{State: s.Core(), Name: "targetPools", Scope: "regions", Quota: core.QuotaTargetPools,
+		Insert: insertPool}
+	return pools.Methods(
+		core.Verb(pools, "addInstance", "addInstance", s.addInstance),
+		core.Verb(pools, "removeInstance", "removeInstance", s.removeInstance),
+		core.Verb(pools, "addHealthCheck", "addHealthCheck", s.addHealthCheck),
+		core.Verb(pools, "removeHealthCheck", "removeHealthCheck", s.removeHealthCheck),
+		core.Reader(pools, "getHealth", "get", s.poolHealth))
+}
+
+func (s *State) ruleMethods() []core.Method {
+	rules := s.ruleCollection()
+	return rules.Methods(core.Verb(rules, "setTarget", "setTarget", s.setTarget),
+		core.LabelVerb(rules, func(r *Rule) *core.Labels { return &r.Labels }))
+}

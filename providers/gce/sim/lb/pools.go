@@ -23,17 +23,6 @@ func (p *Pool) remove(instance string) {
 	p.Instances = slices.DeleteFunc(p.Instances, func(url string) bool { return url == instance })
 }
 
-func (s *State) poolMethods() []core.Method {
-	pools := core.Collection[*Pool]{State: s.Core(), Name: "targetPools", Scope: "regions", Quota: core.QuotaTargetPools,
-		Insert: insertPool}
-	return pools.Methods(
-		core.Verb(pools, "addInstance", "addInstance", s.addInstance),
-		core.Verb(pools, "removeInstance", "removeInstance", s.removeInstance),
-		core.Verb(pools, "addHealthCheck", "addHealthCheck", s.addHealthCheck),
-		core.Verb(pools, "removeHealthCheck", "removeHealthCheck", s.removeHealthCheck),
-		core.Reader(pools, "getHealth", "get", s.poolHealth))
-}
-
 func (s *State) pools() []*Pool { return core.All[*Pool](s.Core(), "targetPools") }
 
 func insertPool(_ *core.Call, p *Pool) error {

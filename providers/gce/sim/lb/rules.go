@@ -41,10 +41,26 @@ func (s *State) ruleCollection() core.Collection[*Rule] {
 		Removed: func(r *Rule) { s.Release(r.network(), r.IPAddress, r.SelfLink) }}
 }
 
-func (s *State) ruleMethods() []core.Method {
-	rules := s.ruleCollection()
-	return rules.Methods(core.Verb(rules, "setTarget", "setTarget", s.setTarget),
-		core.LabelVerb(rules, func(r *Rule) *core.Labels { return &r.Labels }))
+// showBackends adds the forwarding rules that use a backend service.
+func (s *State) showBackends(b *Backends) *Backends {
+	view := *b
+	view.UsedBy = nil
+	for _, r := range s.rules() {
+		if r.BackendService == b.SelfLink {
+			view.UsedBy = append(view.UsedBy, UsedBy{r.SelfLink})
+		}
+	}
+	return &view
+}
+
+func (s *State) changeBackends(_ *core.Call, old, b *Backends) error {
+	for _, r := range s.rules() {
+		if r.BackendService == old.SelfLink && !protocolsMatch(r.IPProtocol, b.Protocol) {
+			return core.Invalid("resource.protocol", b.Protocol, "Forwarding rule '%s' has protocol %s.", r.Ref(),
+				r.IPProtocol)
+		}
+	}
+	return s.checkBackends(b)
 }
 
 func (s *State) rules() []*Rule { return core.All[*Rule](s.Core(), "forwardingRules") }

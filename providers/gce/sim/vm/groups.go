@@ -36,6 +36,21 @@ func (g *Group) Members() []string { return slices.Sorted(slices.Values(g.member
 // CheckBalanced checks a group for a backend service: none of its instances may be in another group of one.
 func (s *State) CheckBalanced(g *Group) error { return s.checkBalancedOnce(g, g.members) }
 
+// Terminate deletes an instance: it leaves its groups and target pools, and its addresses are free.
+func (s *State) Terminate(i *Instance) {
+	s.Remove(i)
+	for _, nic := range i.NetworkInterfaces {
+		s.Release(nic.Network, nic.NetworkIP, i.SelfLink)
+		for _, a := range nic.AccessConfigs {
+			s.Release("", a.NatIP, i.SelfLink)
+		}
+	}
+	for _, g := range s.groups() {
+		g.remove(i.SelfLink)
+	}
+	s.Left(i)
+}
+
 func (g *Group) remove(url string) {
 	if i := slices.Index(g.members, url); i >= 0 {
 		g.members = slices.Delete(g.members, i, i+1)

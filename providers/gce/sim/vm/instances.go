@@ -23,6 +23,25 @@ const (
 // DefaultType is the type of machines without one.
 const DefaultType = "e2-medium"
 
+// State has the machines of the cluster, beside the resources in the core's state.
+type State struct {
+	*vpc.State
+
+	// Left is called with an instance that is deleted.
+	Left func(*Instance)
+	// Foreign are the routes that the manager does not own, by path.
+	Foreign map[string]bool
+
+	launched int
+	// booting are the instances that are not RUNNING yet.
+	booting []*Instance
+}
+
+// NewState returns a state without machines.
+func NewState(s *vpc.State) *State {
+	return &State{State: s, Foreign: map[string]bool{}, Left: func(*Instance) {}}
+}
+
 // Instance is a virtual machine.
 type Instance struct {
 	core.Meta
@@ -40,6 +59,19 @@ type Instance struct {
 
 	podCIDRs []string
 	ready    time.Time
+}
+
+// Metadata are keys and values of instances.
+type Metadata struct {
+	Kind        string         `json:"kind"`
+	Fingerprint string         `json:"fingerprint"`
+	Items       []MetadataItem `json:"items,omitempty"`
+}
+
+// MetadataItem is a key with its value.
+type MetadataItem struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
 }
 
 // Tags are the network tags of an instance.
@@ -223,19 +255,4 @@ func (s *State) Machine(name string) (*Instance, error) {
 		return i, nil
 	}
 	return nil, fmt.Errorf("machine %q does not exist", name)
-}
-
-// Terminate deletes an instance: it leaves its groups and target pools, and its addresses are free.
-func (s *State) Terminate(i *Instance) {
-	s.Remove(i)
-	for _, nic := range i.NetworkInterfaces {
-		s.Release(nic.Network, nic.NetworkIP, i.SelfLink)
-		for _, a := range nic.AccessConfigs {
-			s.Release("", a.NatIP, i.SelfLink)
-		}
-	}
-	for _, g := range s.groups() {
-		g.remove(i.SelfLink)
-	}
-	s.Left(i)
 }

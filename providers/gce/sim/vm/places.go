@@ -10,25 +10,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim/vpc"
 )
 
-// State has the machines of the cluster, beside the resources in the core's state.
-type State struct {
-	*vpc.State
-
-	// Left is called with an instance that is deleted.
-	Left func(*Instance)
-	// Foreign are the routes that the manager does not own, by path.
-	Foreign map[string]bool
-
-	launched int
-	// booting are the instances that are not RUNNING yet.
-	booting []*Instance
-}
-
-// NewState returns a state without machines.
-func NewState(s *vpc.State) *State {
-	return &State{State: s, Foreign: map[string]bool{}, Left: func(*Instance) {}}
-}
-
 // Project is a project.
 type Project struct {
 	core.Meta
@@ -38,19 +19,6 @@ type Project struct {
 	XPNProjectStatus      string   `json:"xpnProjectStatus" enum:"HOST|UNSPECIFIED_XPN_PROJECT_STATUS"`
 	Quotas                []Quota  `json:"quotas"`
 	CommonMetadata        Metadata `json:"commonInstanceMetadata"`
-}
-
-// Metadata are keys and values of instances.
-type Metadata struct {
-	Kind        string         `json:"kind"`
-	Fingerprint string         `json:"fingerprint"`
-	Items       []MetadataItem `json:"items,omitempty"`
-}
-
-// MetadataItem is a key with its value.
-type MetadataItem struct {
-	Key   string `json:"key"`
-	Value string `json:"value"`
 }
 
 // Quota is a limit.

@@ -8,36 +8,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim/core"
 )
 
-// purposeShared is the purpose of internal addresses with several users.
-const purposeShared = "SHARED_LOADBALANCER_VIP"
-
 // Status of addresses.
 const (
 	statusReserving = "RESERVING"
 	statusReserved  = "RESERVED"
 	statusInUse     = "IN_USE"
 )
-
-// Address is a static address.
-type Address struct {
-	core.Meta
-
-	core.Labels
-
-	Address      string   `json:"address" format:"ip4"`
-	AddressType  string   `json:"addressType" enum:"EXTERNAL|INTERNAL|UNSPECIFIED_TYPE" default:"EXTERNAL" simulated:"EXTERNAL|INTERNAL"`
-	Purpose      string   `json:"purpose,omitempty" enum:"DNS_RESOLVER|GCE_ENDPOINT|IPSEC_INTERCONNECT|NAT_AUTO|PRIVATE_SERVICE_CONNECT|SERVERLESS|SHARED_LOADBALANCER_VIP|VPC_PEERING" simulated:"GCE_ENDPOINT|SHARED_LOADBALANCER_VIP"`
-	NetworkTier  string   `json:"networkTier" enum:"FIXED_STANDARD|PREMIUM|STANDARD|STANDARD_OVERRIDES_FIXED_STANDARD" default:"PREMIUM" simulated:"PREMIUM|STANDARD"`
-	Subnetwork   string   `json:"subnetwork,omitempty" link:"subnetworks.use" named:"true"`
-	Network      string   `json:"network,omitempty" set:"never"`
-	Region       string   `json:"region" set:"output"`
-	Status       string   `json:"status" enum:"IN_USE|RESERVED|RESERVING" set:"output"`
-	Users        []string `json:"users,omitempty" set:"output"`
-	IPVersion    string   `json:"ipVersion,omitempty" enum:"IPV4|IPV6|UNSPECIFIED_VERSION" simulated:"IPV4|UNSPECIFIED_VERSION"`
-	PrefixLength int      `json:"prefixLength,omitempty"`
-
-	key addressKey
-}
 
 func (s *State) addresses() core.Collection[*Address] {
 	return core.Collection[*Address]{State: s.State, Name: "addresses", Scope: "regions", Quota: core.QuotaAddresses,

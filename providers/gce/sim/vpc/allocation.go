@@ -16,18 +16,8 @@ const (
 	TierStandard = "STANDARD"
 )
 
-// addressKey identifies an address: internal ones are unique in their network only.
-type addressKey struct {
-	network string
-	ip      netip.Addr
-}
-
-// holder is what has an address: a reservation, or users, or both.
-type holder struct {
-	reserved *Address
-	users    []string
-	tier     string
-}
+// purposeShared is the purpose of internal addresses with several users.
+const purposeShared = "SHARED_LOADBALANCER_VIP"
 
 // holderOf returns what has an address, or nil.
 func (s *State) holderOf(network string, ip netip.Addr) *holder {

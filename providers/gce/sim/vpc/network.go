@@ -4,7 +4,6 @@ package vpc
 import (
 	"cmp"
 	"net/netip"
-	"slices"
 
 	"github.com/unified-ccm/unified-ccm/providers/gce/sim/core"
 )
@@ -16,6 +15,40 @@ type State struct {
 	holders map[addressKey]*holder
 	// next are the addresses from which the search for a free one starts.
 	next map[string]netip.Addr
+}
+
+// holder is what has an address: a reservation, or users, or both.
+type holder struct {
+	reserved *Address
+	users    []string
+	tier     string
+}
+
+// Address is a static address.
+type Address struct {
+	core.Meta
+
+	core.Labels
+
+	Address      string   `json:"address" format:"ip4"`
+	AddressType  string   `json:"addressType" enum:"EXTERNAL|INTERNAL|UNSPECIFIED_TYPE" default:"EXTERNAL" simulated:"EXTERNAL|INTERNAL"`
+	Purpose      string   `json:"purpose,omitempty" enum:"DNS_RESOLVER|GCE_ENDPOINT|IPSEC_INTERCONNECT|NAT_AUTO|PRIVATE_SERVICE_CONNECT|SERVERLESS|SHARED_LOADBALANCER_VIP|VPC_PEERING" simulated:"GCE_ENDPOINT|SHARED_LOADBALANCER_VIP"`
+	NetworkTier  string   `json:"networkTier" enum:"FIXED_STANDARD|PREMIUM|STANDARD|STANDARD_OVERRIDES_FIXED_STANDARD" default:"PREMIUM" simulated:"PREMIUM|STANDARD"`
+	Subnetwork   string   `json:"subnetwork,omitempty" link:"subnetworks.use" named:"true"`
+	Network      string   `json:"network,omitempty" set:"never"`
+	Region       string   `json:"region" set:"output"`
+	Status       string   `json:"status" enum:"IN_USE|RESERVED|RESERVING" set:"output"`
+	Users        []string `json:"users,omitempty" set:"output"`
+	IPVersion    string   `json:"ipVersion,omitempty" enum:"IPV4|IPV6|UNSPECIFIED_VERSION" simulated:"IPV4|UNSPECIFIED_VERSION"`
+	PrefixLength int      `json:"prefixLength,omitempty"`
+
+	key addressKey
+}
+
+// addressKey identifies an address: internal ones are unique in their network only.
+type addressKey struct {
+	network string
+	ip      netip.Addr
 }
 
 // NewState returns a state without networks.
@@ -65,16 +98,6 @@ type SecondaryRange struct {
 
 // Prefix returns the primary range.
 func (n *Subnetwork) Prefix() netip.Prefix { return n.prefix }
-
-// Methods returns all methods of the package, and those of the core.
-func (s *State) Methods() []core.Method {
-	networks := core.Collection[*Network]{State: s.State, Name: "networks", Scope: core.ScopeGlobal, Aggregated: "-"}
-	subnetworks := core.Collection[*Subnetwork]{State: s.State, Name: "subnetworks", Scope: "regions",
-		GetQuery: []string{"views"}}
-	addresses := s.addresses()
-	return slices.Concat(s.State.Methods(), networks.Methods(), subnetworks.Methods(), s.firewalls().Methods(),
-		addresses.Methods(core.LabelVerb(addresses, func(a *Address) *core.Labels { return &a.Labels })))
-}
 
 // AddNetwork adds a network to a project.
 func (s *State) AddNetwork(project, name string, auto bool) *Network {

@@ -62,20 +62,3 @@ func (a *accessRules) allow(k *core.Call) bool {
 	}
 	return false
 }
-
-// UnusedAccessRules returns the access rules that have allowed no request. If several allow a request, it counts for
-// the first.
-func (s *State) UnusedAccessRules() []core.AccessRule {
-	var unused []core.AccessRule
-	for _, credential := range s.AppCreds {
-		if credential.access == nil {
-			continue
-		}
-		for n, used := range credential.access.used {
-			if !used {
-				unused = append(unused, credential.access.rules[n])
-			}
-		}
-	}
-	return unused
-}

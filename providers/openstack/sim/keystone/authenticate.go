@@ -8,13 +8,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// Reference refers to an object by ID, or by name and domain.
-type Reference struct {
-	ID     string     `json:"id"`
-	Name   string     `json:"name"`
-	Domain *Reference `json:"domain"`
-}
-
 type authRequest struct {
 	Identity struct {
 		Methods  []string `json:"methods"`
@@ -42,6 +35,25 @@ type authScope struct {
 	Domain  *Reference `json:"domain"`
 	Trust   *Reference `json:"OS-TRUST:trust"`
 	System  any        `json:"system"`
+}
+
+func (t *Tx) issueToken() (core.Response, error) {
+	in, err := decodeAuth(t.Call.Body)
+	if err != nil {
+		return core.Response{}, err
+	}
+	k, err := t.authenticate(in)
+	if err == nil {
+		err = t.scope(k, in)
+	}
+	if err != nil {
+		return core.Response{}, err
+	}
+	t.deleteExpiredTokens()
+	k.ID, k.issued = "gAAAAA"+t.NewHex()+t.NewHex(), t.Now
+	t.Tokens[k.ID] = k
+	return core.Response{Status: http.StatusCreated, Body: map[string]any{"token": t.tokenView(k)},
+		Header: http.Header{"X-Subject-Token": {k.ID}}}, nil
 }
 
 func decodeAuth(body []byte) (authRequest, error) {
@@ -116,38 +128,6 @@ func (t *Tx) byAppCred(k *token, in authRequest) bool {
 		}
 	}
 	return false
-}
-
-// findUser returns the user that a reference names, nil if there is none.
-func (t *Tx) findUser(r *Reference) *User {
-	for _, u := range t.users {
-		if r.matches(u.ID, u.Name) {
-			return u
-		}
-	}
-	return nil
-}
-
-// findProject returns the project that a reference names, nil if there is none.
-func (t *Tx) findProject(r *Reference) *Project {
-	for _, p := range t.Projects {
-		if r.matches(p.ID, p.Name) {
-			return p
-		}
-	}
-	return nil
-}
-
-// matches reports whether a reference names the object of the default domain with an ID and a name.
-func (r *Reference) matches(id, name string) bool {
-	if r.ID != "" {
-		return r.ID == id
-	}
-	return r.Name == name && r.Name != "" && isDefault(r.Domain)
-}
-
-func isDefault(d *Reference) bool {
-	return d != nil && (d.ID == DomainID || d.ID == "" && d.Name == DomainName)
 }
 
 // scope sets the project and roles of a token.

@@ -21,6 +21,23 @@ type State struct {
 	TokensEndAfter int
 }
 
+// UnusedAccessRules returns the access rules that have allowed no request. If several allow a request, it counts for
+// the first.
+func (s *State) UnusedAccessRules() []core.AccessRule {
+	var unused []core.AccessRule
+	for _, credential := range s.AppCreds {
+		if credential.access == nil {
+			continue
+		}
+		for n, used := range credential.access.used {
+			if !used {
+				unused = append(unused, credential.access.rules[n])
+			}
+		}
+	}
+	return unused
+}
+
 // NewState returns the state without objects.
 func NewState() *State {
 	return &State{
@@ -97,30 +114,6 @@ const (
 // keystoneTime is the time format of Keystone.
 const keystoneTime = "2006-01-02T15:04:05.000000Z"
 
-// Operations returns the operations of Keystone.
-func Operations() []core.Operation[*Tx] {
-	issue := core.Operation[*Tx]{Name: "CreateToken", Method: http.MethodPost, Path: core.Split("auth/tokens"), Open: true,
-		Do: (*Tx).issueToken}
-	revoke := core.Remove("RevokeToken", "auth/tokens", (*Tx).revokeToken)
-	return []core.Operation[*Tx]{
-		issue, revoke,
-		{Name: "ValidateToken", Method: http.MethodGet, Path: core.Split("auth/tokens"), Do: (*Tx).showToken},
-		core.Read("ShowCatalog", "auth/catalog", func(t *Tx) (any, error) {
-			return map[string]any{"catalog": t.catalog()}, nil
-		}),
-		core.Read("ListAuthProjects", "auth/projects", (*Tx).listProjects),
-		core.Read("ListUserProjects", "users/{id}/projects", (*Tx).listProjects),
-		core.Read("ListProjects", "projects", (*Tx).listProjects),
-		core.Read("ShowProject", "projects/{id}", func(t *Tx) (any, error) {
-			p := t.Projects[t.Call.Params["id"]]
-			if p == nil || !t.Call.May(p.ID) {
-				return nil, core.Refuse(http.StatusNotFound, "", "Could not find project: %s.", t.Call.Params["id"])
-			}
-			return map[string]any{"project": p.view()}, nil
-		}),
-	}
-}
-
 func (p *Project) view() any {
 	return map[string]any{"id": p.ID, "name": p.Name, "domain_id": DomainID, "enabled": true, "is_domain": false,
 		"parent_id": DomainID, "description": "", "tags": []string{}, "options": map[string]any{}}
@@ -169,25 +162,6 @@ func (t *Tx) showToken() (core.Response, error) {
 	}
 	return core.Response{Status: http.StatusOK, Body: map[string]any{"token": t.tokenView(k)},
 		Header: http.Header{"X-Subject-Token": {id}}}, nil
-}
-
-func (t *Tx) issueToken() (core.Response, error) {
-	in, err := decodeAuth(t.Call.Body)
-	if err != nil {
-		return core.Response{}, err
-	}
-	k, err := t.authenticate(in)
-	if err == nil {
-		err = t.scope(k, in)
-	}
-	if err != nil {
-		return core.Response{}, err
-	}
-	t.deleteExpiredTokens()
-	k.ID, k.issued = "gAAAAA"+t.NewHex()+t.NewHex(), t.Now
-	t.Tokens[k.ID] = k
-	return core.Response{Status: http.StatusCreated, Body: map[string]any{"token": t.tokenView(k)},
-		Header: http.Header{"X-Subject-Token": {k.ID}}}, nil
 }
 
 func (t *Tx) deleteExpiredTokens() {
@@ -285,12 +259,51 @@ func (t *Tx) NewUser(name string, p *Project, roles ...string) *User {
 	return u
 }
 
+// Reference refers to an object by ID, or by name and domain.
+type Reference struct {
+	ID     string     `json:"id"`
+	Name   string     `json:"name"`
+	Domain *Reference `json:"domain"`
+}
+
 // UserNamed returns the user with a name.
 func (t *Tx) UserNamed(name string) *User {
 	return t.findUser(&Reference{Name: name, Domain: &Reference{ID: DomainID}})
 }
 
+// findUser returns the user that a reference names, nil if there is none.
+func (t *Tx) findUser(r *Reference) *User {
+	for _, u := range t.users {
+		if r.matches(u.ID, u.Name) {
+			return u
+		}
+	}
+	return nil
+}
+
 // ProjectNamed returns the project with a name.
 func (t *Tx) ProjectNamed(name string) *Project {
 	return t.findProject(&Reference{Name: name, Domain: &Reference{ID: DomainID}})
+}
+
+// findProject returns the project that a reference names, nil if there is none.
+func (t *Tx) findProject(r *Reference) *Project {
+	for _, p := range t.Projects {
+		if r.matches(p.ID, p.Name) {
+			return p
+		}
+	}
+	return nil
+}
+
+// matches reports whether a reference names the object of the default domain with an ID and a name.
+func (r *Reference) matches(id, name string) bool {
+	if r.ID != "" {
+		return r.ID == id
+	}
+	return r.Name == name && r.Name != "" && isDefault(r.Domain)
+}
+
+func isDefault(d *Reference) bool {
+	return d != nil && (d.ID == DomainID || d.ID == "" && d.Name == DomainName)
 }

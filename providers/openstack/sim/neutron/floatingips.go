@@ -9,38 +9,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// FloatingIP is a floating IP.
-type FloatingIP struct {
-	Base
-	Network     string         `json:"floating_network_id"`
-	Address     string         `json:"floating_ip_address"`
-	Port        *string        `json:"port_id"`
-	Fixed       *string        `json:"fixed_ip_address"`
-	Router      *string        `json:"router_id"`
-	Status      string         `json:"status"`
-	QoS         *string        `json:"qos_policy_id"`
-	Details     map[string]any `json:"port_details"`
-	Forwardings []any          `json:"port_forwardings"`
-
-	subnet string
-}
-
-func floatingIPOperations() []core.Operation[*Tx] {
-	r := newResource("FloatingIP", "floatingip", "floatingips",
-		func(t *Tx) map[string]*FloatingIP { return t.Addresses }, (*Tx).floatingIP)
-	return r.Operations(
-		core.Create("CreateFloatingIP", "floatingips", (*Tx).createFloatingIP),
-		update(r, (*Tx).updateFloatingIP),
-		remove(r, func(t *Tx, f *FloatingIP) error {
-			if err := f.checkForwardings(); err != nil {
-				return err
-			}
-			t.releaseFloatingIP(f)
-			return nil
-		}),
-	)
-}
-
 func (t *Tx) floatingIP(id string) (*FloatingIP, error) {
 	return lookup(t, t.Addresses, id, errMissing("FloatingIP"))
 }
@@ -202,11 +170,6 @@ func (t *Tx) Attach(f *FloatingIP, p *Port, fixed string) {
 	}
 	f.Details = map[string]any{"name": p.Name, "network_id": p.Network, "mac_address": p.MAC,
 		"admin_state_up": p.AdminStateUp, "status": p.Status, "device_id": p.DeviceID, "device_owner": p.DeviceOwner}
-	t.MarkUpdated(&f.Base)
-}
-
-func (t *Tx) detach(f *FloatingIP) {
-	f.Port, f.Fixed, f.Router, f.Details, f.Status = nil, nil, nil, nil, StatusDown
 	t.MarkUpdated(&f.Base)
 }
 

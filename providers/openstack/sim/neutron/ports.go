@@ -3,60 +3,12 @@ package neutron
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
-
-// FixedIP is an address of a port.
-type FixedIP struct {
-	Subnet  string `json:"subnet_id"`
-	Address string `json:"ip_address"`
-}
-
-type addressPair struct {
-	MAC     string `json:"mac_address"`
-	Address string `json:"ip_address"`
-}
-
-// SubPort is a port of a trunk besides its parent.
-type SubPort struct {
-	Port             string `json:"port_id"`
-	MAC              string `json:"mac_address"`
-	SegmentationType string `json:"segmentation_type"`
-	Segmentation     int    `json:"segmentation_id"`
-}
-
-// TrunkDetails is the trunk of a parent port.
-type TrunkDetails struct {
-	ID       string    `json:"trunk_id"`
-	SubPorts []SubPort `json:"sub_ports"`
-}
-
-// Port is a port.
-type Port struct {
-	Base
-	Network      string         `json:"network_id"`
-	MAC          string         `json:"mac_address"`
-	AdminStateUp bool           `json:"admin_state_up"`
-	Status       string         `json:"status"`
-	DeviceID     string         `json:"device_id"`
-	DeviceOwner  string         `json:"device_owner"`
-	FixedIPs     []FixedIP      `json:"fixed_ips"`
-	Pairs        []addressPair  `json:"allowed_address_pairs"`
-	Groups       []string       `json:"security_groups"`
-	PortSecurity bool           `json:"port_security_enabled"`
-	VNICType     string         `json:"binding:vnic_type"`
-	DHCPOptions  []any          `json:"extra_dhcp_opts"`
-	QoS          *string        `json:"qos_policy_id"`
-	Trunk        *TrunkDetails  `json:"trunk_details,omitempty"`
-	DNSName      string         `json:"dns_name,omitempty"`
-	Profile      map[string]any `json:"binding:profile,omitempty"`
-}
 
 // Owners of ports.
 const (
@@ -70,23 +22,6 @@ const (
 	StatusActive = "ACTIVE"
 	StatusDown   = "DOWN"
 )
-
-func portOperations() []core.Operation[*Tx] {
-	r := newResource("Port", "port", "ports", func(t *Tx) map[string]*Port { return t.Ports }, (*Tx).port)
-	r.Filters = map[string]core.Filter[*Port]{"fixed_ips": matchesFixedIPs}
-	return r.Operations(
-		core.Create("CreatePort", "ports", (*Tx).createPort),
-		update(r, (*Tx).updatePort),
-		remove(r, func(t *Tx, p *Port) error {
-			if strings.HasPrefix(p.DeviceOwner, "network:router") {
-				return conflict("ServicePortInUse", "Port %s cannot be deleted directly via the port API: has device owner %s.",
-					p.ID, p.DeviceOwner)
-			}
-			t.RemovePort(p)
-			return nil
-		}),
-	)
-}
 
 func (t *Tx) port(id string) (*Port, error) { return lookup(t, t.Ports, id, errMissing("Port")) }
 
@@ -254,6 +189,11 @@ func (t *Tx) RemovePort(p *Port) {
 	}
 }
 
+func (t *Tx) detach(f *FloatingIP) {
+	f.Port, f.Fixed, f.Router, f.Details, f.Status = nil, nil, nil, nil, StatusDown
+	t.MarkUpdated(&f.Base)
+}
+
 func (t *Tx) updatePort(p *Port, in portInput) error {
 	if in.Network != "" || in.Project != "" || in.Tenant != "" {
 		return badRequest("HTTPBadRequest", "Cannot update read-only attribute network_id")
@@ -358,21 +298,4 @@ func (t *Tx) applyPort(p *Port, in portInput) {
 			}
 		}
 	}
-}
-
-// checkRevision rejects a change with the header If-Match for another revision of an object.
-func (t *Tx) checkRevision(n *Base) error {
-	want := t.Call.Header.Get("If-Match")
-	if want == "" || !t.HasExtension("revision-if-match") {
-		return nil
-	}
-	number, ok := strings.CutPrefix(want, "revision_number=")
-	if !ok {
-		return badRequest("HTTPBadRequest", "The 'If-Match' header must be of the form 'revision_number=X'")
-	}
-	if current := strconv.Itoa(n.Revision); number != current {
-		return core.Refuse(http.StatusPreconditionFailed, "RevisionNumberConstraintFailed",
-			"Constrained to %s, but current revision is %s", number, current)
-	}
-	return nil
 }

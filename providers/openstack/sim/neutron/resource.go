@@ -1,7 +1,9 @@
 package neutron
 
 import (
-	"slices"
+	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
@@ -58,6 +60,23 @@ func remove[T entity](r core.Resource[*Tx, T], do func(*Tx, T) error) core.Opera
 	})
 }
 
+// checkRevision rejects a change with the header If-Match for another revision of an object.
+func (t *Tx) checkRevision(n *Base) error {
+	want := t.Call.Header.Get("If-Match")
+	if want == "" || !t.HasExtension("revision-if-match") {
+		return nil
+	}
+	number, ok := strings.CutPrefix(want, "revision_number=")
+	if !ok {
+		return badRequest("HTTPBadRequest", "The 'If-Match' header must be of the form 'revision_number=X'")
+	}
+	if current := strconv.Itoa(n.Revision); number != current {
+		return core.Refuse(http.StatusPreconditionFailed, "RevisionNumberConstraintFailed",
+			"Constrained to %s, but current revision is %s", number, current)
+	}
+	return nil
+}
+
 // lookup returns an object by its ID, or an error if the caller does not see one.
 func lookup[T entity](t *Tx, all map[string]T, id string, missing func(id string) error) (T, error) {
 	x, ok := all[id]
@@ -79,19 +98,6 @@ func checkQuota[T entity](t *Tx, name string, all map[string]T, n int) error {
 		return conflict("OverQuota", "Quota exceeded for resources: ['%s'].", name)
 	}
 	return nil
-}
-
-// Base is embedded in all objects of Neutron.
-type Base struct {
-	core.Object
-	Name        string   `json:"name"`
-	Project     string   `json:"project_id"`
-	Tenant      string   `json:"tenant_id"`
-	Description string   `json:"description"`
-	Created     string   `json:"created_at"`
-	Updated     string   `json:"updated_at"`
-	Revision    int      `json:"revision_number"`
-	Tags        []string `json:"tags"`
 }
 
 func (n *Base) common() *Base { return n }
@@ -116,10 +122,4 @@ func (t *Tx) newBase(project, name string) Base {
 func (t *Tx) MarkUpdated(n *Base) {
 	n.Updated = t.Now.UTC().Format(TimeFormat)
 	n.Revision++
-}
-
-// Operations returns the operations of Neutron.
-func Operations() []core.Operation[*Tx] {
-	return slices.Concat(networkOperations(), portOperations(), routerOperations(), floatingIPOperations(),
-		securityGroupOperations(), tagOperations())
 }

@@ -10,48 +10,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// Route is an extra route of a router, or a host route of a subnet.
-type Route struct {
-	Destination string `json:"destination"`
-	NextHop     string `json:"nexthop"`
-}
-
-type gatewayInfo struct {
-	Network  string    `json:"network_id"`
-	FixedIPs []FixedIP `json:"external_fixed_ips"`
-	SNAT     bool      `json:"enable_snat"`
-}
-
-// Router is a router.
-type Router struct {
-	Base
-	AdminStateUp bool         `json:"admin_state_up"`
-	Status       string       `json:"status"`
-	Gateway      *gatewayInfo `json:"external_gateway_info"`
-	Routes       []Route      `json:"routes"`
-	Zones        []string     `json:"availability_zones"`
-	ZoneHints    []string     `json:"availability_zone_hints"`
-	Flavor       *string      `json:"flavor_id"`
-}
-
-func routerOperations() []core.Operation[*Tx] {
-	r := newResource("Router", "router", "routers", func(t *Tx) map[string]*Router { return t.Routers }, (*Tx).router)
-	return r.Operations(
-		update(r, (*Tx).updateRouter),
-		extraRoutes(r, "add", func(current, added []Route) []Route {
-			for _, r := range added {
-				if !slices.Contains(current, r) {
-					current = append(current, r)
-				}
-			}
-			return current
-		}),
-		extraRoutes(r, "remove", func(current, removed []Route) []Route {
-			return core.Only(current, func(r Route) bool { return !slices.Contains(removed, r) })
-		}),
-	)
-}
-
 func (t *Tx) router(id string) (*Router, error) {
 	return lookup(t, t.Routers, id, errMissing("Router"))
 }

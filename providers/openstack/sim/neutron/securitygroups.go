@@ -12,48 +12,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// SecurityGroup is a security group of a project.
-type SecurityGroup struct {
-	Base
-	Stateful bool            `json:"stateful"`
-	Shared   bool            `json:"shared"`
-	Rules    []*securityRule `json:"security_group_rules"`
-}
-
-type securityRule struct {
-	Base
-	Group        string  `json:"security_group_id"`
-	Direction    string  `json:"direction"`
-	EtherType    string  `json:"ethertype"`
-	Protocol     *string `json:"protocol"`
-	PortMin      *int    `json:"port_range_min"`
-	PortMax      *int    `json:"port_range_max"`
-	RemoteIP     *string `json:"remote_ip_prefix"`
-	RemoteGroup  *string `json:"remote_group_id"`
-	AddressGroup *string `json:"remote_address_group_id"`
-	Normalized   *string `json:"normalized_cidr"`
-}
-
-func securityGroupOperations() []core.Operation[*Tx] {
-	groups := newResource("SecurityGroup", "security_group", "security-groups",
-		func(t *Tx) map[string]*SecurityGroup { return t.Groups }, (*Tx).group)
-	rules := newResource("SecurityGroupRule", "security_group_rule", "security-group-rules",
-		func(t *Tx) map[string]*securityRule { return t.Rules }, (*Tx).ruleByID)
-	return append(groups.Operations(
-		core.Create("CreateSecurityGroup", groups.Path, (*Tx).createGroup),
-		update(groups, func(t *Tx, g *SecurityGroup, in groupInput) error {
-			in.Stateful = nil
-			core.Assign(g, in)
-			t.MarkUpdated(&g.Base)
-			return nil
-		}),
-		remove(groups, (*Tx).deleteGroup),
-	), rules.Operations(
-		core.Create("CreateSecurityGroupRule", rules.Path, (*Tx).createRules),
-		remove(rules, func(t *Tx, r *securityRule) error { t.removeRule(r); return nil }),
-	)...)
-}
-
 func (t *Tx) group(id string) (*SecurityGroup, error) {
 	return lookup(t, t.Groups, id, func(id string) error {
 		return core.Refuse(http.StatusNotFound, "SecurityGroupNotFound", "Security group %s does not exist", id)

@@ -11,56 +11,6 @@ import (
 // maxTag is the maximum length of a tag.
 const maxTag = 60
 
-func tagOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Read("ListTags", "{kind}/{id}/tags", func(t *Tx) (any, error) {
-			n, err := t.taggable()
-			if err != nil {
-				return nil, err
-			}
-			return map[string]any{"tags": n.Tags}, nil
-		}),
-		core.Change("ReplaceTags", "{kind}/{id}/tags", (*Tx).replaceTags),
-		core.Write("AddTag", http.MethodPut, "{kind}/{id}/tags/{tag}", http.StatusCreated, func(t *Tx) (any, error) {
-			n, err := t.taggable()
-			if err != nil {
-				return nil, err
-			}
-			if tag := t.Call.Params["tag"]; !slices.Contains(n.Tags, tag) {
-				if err := checkTags([]string{tag}); err != nil {
-					return nil, err
-				}
-				n.Tags = append(n.Tags, tag)
-				slices.Sort(n.Tags)
-				t.MarkUpdated(n)
-			}
-			return json.RawMessage("null"), nil
-		}),
-		core.Remove("RemoveTag", "{kind}/{id}/tags/{tag}", func(t *Tx) error {
-			n, err := t.taggable()
-			if err != nil {
-				return err
-			}
-			i := slices.Index(n.Tags, t.Call.Params["tag"])
-			if i < 0 {
-				return core.Refuse(http.StatusNotFound, "TagNotFound", "Tag %s could not be found.", t.Call.Params["tag"])
-			}
-			n.Tags = slices.Delete(n.Tags, i, i+1)
-			t.MarkUpdated(n)
-			return nil
-		}),
-		core.Remove("RemoveAllTags", "{kind}/{id}/tags", func(t *Tx) error {
-			n, err := t.taggable()
-			if err != nil {
-				return err
-			}
-			n.Tags = []string{}
-			t.MarkUpdated(n)
-			return nil
-		}),
-	}
-}
-
 // taggable returns the object that the call names.
 func (t *Tx) taggable() (*Base, error) {
 	if !t.HasExtension("standard-attr-tag") {

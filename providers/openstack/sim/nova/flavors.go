@@ -8,33 +8,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-func flavorOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Read("ListFlavors", "flavors", func(t *Tx) (any, error) { return t.listFlavors(false) }),
-		core.Read("ListFlavorsDetailed", "flavors/detail", func(t *Tx) (any, error) { return t.listFlavors(true) }),
-		core.Read("ShowFlavor", "flavors/{id}", func(t *Tx) (any, error) {
-			f, err := t.flavor()
-			if err != nil {
-				return nil, err
-			}
-			return map[string]any{"flavor": t.flavorView(f, true)}, nil
-		}),
-		core.Read("ListFlavorExtraSpecs", "flavors/{id}/os-extra_specs", func(t *Tx) (any, error) {
-			if _, err := t.flavor(); err != nil {
-				return nil, err
-			}
-			return map[string]any{"extra_specs": map[string]string{}}, nil
-		}),
-		core.Read("ListAvailabilityZones", "os-availability-zone", func(t *Tx) (any, error) {
-			out := []any{}
-			for _, zone := range t.Options.Zones {
-				out = append(out, map[string]any{"zoneName": zone, "zoneState": map[string]bool{"available": true}, "hosts": nil})
-			}
-			return map[string]any{"availabilityZoneInfo": out}, nil
-		}),
-	}
-}
-
 // FlavorNamed returns the flavor with a name that is not deleted.
 func (t *Tx) FlavorNamed(name string) (*Flavor, error) {
 	for _, f := range t.Flavors {
@@ -79,16 +52,4 @@ func (t *Tx) flavorView(f *Flavor, detail bool) map[string]any {
 			"rxtx_factor": 1.0})
 	}
 	return out
-}
-
-// ImageOperations returns the operations of Glance, which has no image.
-func ImageOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Read("ListImages", "images", func(*Tx) (any, error) {
-			return map[string]any{"images": []any{}, "schema": "/v2/schemas/images", "first": "/v2/images"}, nil
-		}),
-		core.Read("ShowImage", "images/{id}", func(t *Tx) (any, error) {
-			return nil, core.Refuse(http.StatusNotFound, "", "No image found with ID %s", t.Call.Params["id"])
-		}),
-	}
 }

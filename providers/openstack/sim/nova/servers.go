@@ -67,44 +67,6 @@ type Flavor struct {
 	Deleted bool
 }
 
-func serverOperations() []core.Operation[*Tx] {
-	return []core.Operation[*Tx]{
-		core.Read("ListServers", "servers", func(t *Tx) (any, error) { return t.listServers(t.serverStub) }),
-		core.Read("ListServersDetailed", "servers/detail", func(t *Tx) (any, error) { return t.listServers(t.serverView) }),
-		core.Read("ShowServer", "servers/{id}", onServer(func(t *Tx, s *Server) (any, error) {
-			return map[string]any{"server": t.serverView(s)}, nil
-		})),
-		core.Remove("DeleteServer", "servers/{id}", func(t *Tx) error {
-			s, err := t.server()
-			if err == nil {
-				t.Terminate(s)
-			}
-			return err
-		}),
-		core.Write("RunServerAction", http.MethodPost, "servers/{id}/action", http.StatusAccepted,
-			onServer((*Tx).serverAction)),
-		core.Read("ListServerMetadata", "servers/{id}/metadata", onServer(func(_ *Tx, s *Server) (any, error) {
-			return map[string]any{"metadata": s.Metadata}, nil
-		})),
-		core.Write("UpdateServerMetadata", http.MethodPost, "servers/{id}/metadata", http.StatusOK,
-			onServer(func(t *Tx, s *Server) (any, error) { return t.setMetadata(s, false) })),
-		core.Change("ReplaceServerMetadata", "servers/{id}/metadata",
-			onServer(func(t *Tx, s *Server) (any, error) { return t.setMetadata(s, true) })),
-		core.Remove("DeleteServerMetadataItem", "servers/{id}/metadata/{key}", func(t *Tx) error {
-			s, err := t.server()
-			if err != nil {
-				return err
-			}
-			if _, ok := s.Metadata[t.Call.Params["key"]]; !ok {
-				return core.Refuse(http.StatusNotFound, "itemNotFound", "Metadata item was not found")
-			}
-			delete(s.Metadata, t.Call.Params["key"])
-			return nil
-		}),
-		core.Read("ListPortInterfaces", "servers/{id}/os-interface", onServer((*Tx).listInterfaces)),
-	}
-}
-
 // onServer returns an operation on the server that the call names.
 func onServer(do func(*Tx, *Server) (any, error)) func(*Tx) (any, error) {
 	return func(t *Tx) (any, error) {
@@ -386,9 +348,4 @@ func (t *Tx) Terminate(s *Server) {
 		t.RemovePort(p)
 	}
 	delete(t.Servers, s.ID)
-}
-
-// Operations returns the operations of Nova.
-func Operations() []core.Operation[*Tx] {
-	return slices.Concat(serverOperations(), flavorOperations())
 }

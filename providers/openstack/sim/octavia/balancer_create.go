@@ -304,19 +304,6 @@ func collectPools(in balancerSpec) ([]poolSpec, error) {
 	return specs, nil
 }
 
-// removeChildren deletes the listeners and pools of a load balancer from the state.
-func (t *Tx) removeChildren(b *balancer) {
-	for _, l := range b.listeners {
-		delete(t.Listeners, l.ID)
-	}
-	for _, p := range b.pools {
-		delete(t.Pools, p.ID)
-		if p.monitor != nil {
-			delete(t.Monitors, p.monitor.ID)
-		}
-	}
-}
-
 // fullView returns a new load balancer with all of its children.
 func (t *Tx) fullView(b *balancer) any {
 	b.refresh()

@@ -4,131 +4,15 @@ package octavia
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"slices"
-	"time"
 
-	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/barbican"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/neutron"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/nova"
 )
-
-// State has all objects by ID.
-type State struct {
-	Balancers map[string]*balancer
-	Listeners map[string]*listener
-	Pools     map[string]*pool
-	Monitors  map[string]*monitor
-	LBFlavors map[string]*LBFlavor
-	// changes are in progress; outcomeRules are for future changes.
-	changes      []*pendingChange
-	outcomeRules []*outcomeRule
-}
-
-// NewState returns the state without objects.
-func NewState() *State {
-	return &State{
-		Balancers: map[string]*balancer{}, Listeners: map[string]*listener{}, Pools: map[string]*pool{},
-		Monitors: map[string]*monitor{}, LBFlavors: map[string]*LBFlavor{},
-	}
-}
-
-// Tx is one operation on the state.
-type Tx struct {
-	*nova.Tx
-	*State
-	// Secrets has the secrets of Barbican.
-	Secrets *barbican.Tx
-}
-
-// Provisioning and operating statuses of Octavia. ACTIVE is neutron.StatusActive.
-const (
-	pendingCreate = "PENDING_CREATE"
-	pendingUpdate = "PENDING_UPDATE"
-	pendingDelete = "PENDING_DELETE"
-	statusError   = "ERROR"
-
-	operatingOnline    = "ONLINE"
-	operatingOffline   = "OFFLINE"
-	operatingNoMonitor = "NO_MONITOR"
-	operatingError     = "ERROR"
-)
-
-// base is embedded in all objects of Octavia.
-type base struct {
-	core.Object
-	Name         string   `json:"name" default:""`
-	Project      string   `json:"project_id"`
-	Tenant       string   `json:"tenant_id"`
-	AdminStateUp bool     `json:"admin_state_up" default:"true"`
-	Provisioning string   `json:"provisioning_status"`
-	Operating    string   `json:"operating_status"`
-	Created      string   `json:"created_at"`
-	Updated      *string  `json:"updated_at"`
-	Tags         []string `json:"tags" default:"[]"`
-}
-
-func (o *base) common() *base { return o }
-
-// entity is a pointer to a struct that embeds base.
-type entity interface {
-	core.Entity
-	common() *base
-}
 
 func (t *Tx) newBase(project string) base {
 	return base{Object: t.NewObject(t.NewID()), Project: project, Tenant: project, AdminStateUp: true,
 		Provisioning: pendingCreate, Operating: operatingOffline, Created: t.Now.UTC().Format(timeFormat), Tags: []string{}}
-}
-
-// ref refers to another object.
-type ref struct {
-	ID string `json:"id"`
-}
-
-type additionalVIP struct {
-	Subnet  string `json:"subnet_id"`
-	Address string `json:"ip_address"`
-}
-
-type balancer struct {
-	base
-	Description string          `json:"description" default:""`
-	Provider    string          `json:"provider"`
-	VIP         string          `json:"vip_address"`
-	VIPPort     string          `json:"vip_port_id"`
-	VIPSubnet   string          `json:"vip_subnet_id"`
-	VIPNetwork  string          `json:"vip_network_id"`
-	VIPQoS      *string         `json:"vip_qos_policy_id"`
-	Additional  []additionalVIP `json:"additional_vips"`
-	Flavor      *string         `json:"flavor_id"`
-	Zone        *string         `json:"availability_zone"`
-	Listeners   []ref           `json:"listeners"`
-	Pools       []ref           `json:"pools"`
-
-	listeners []*listener
-	pools     []*pool
-}
-
-func balancerOperations() []core.Operation[*Tx] {
-	r := newResource("LoadBalancer", "loadbalancer", func(t *Tx) map[string]*balancer { return t.Balancers },
-		(*Tx).balancer)
-	r.Refresh = func(_ *Tx, b *balancer) { b.refresh() }
-	r.Filters = map[string]core.Filter[*balancer]{"listeners": nil, "pools": nil}
-	return r.Operations(
-		core.Create("CreateLoadBalancer", r.Path, (*Tx).createBalancer),
-		core.Change("UpdateLoadBalancer", r.Path+"/{id}", (*Tx).updateBalancer),
-		core.Remove("DeleteLoadBalancer", r.Path+"/{id}", (*Tx).deleteBalancer),
-		core.Read("ShowLoadBalancerStatusTree", r.Path+"/{id}/status", (*Tx).statusTree),
-		core.Read("ShowLoadBalancerStatusTree", r.Path+"/{id}/statuses", (*Tx).statusTree),
-		core.Read("ShowLoadBalancerStatistics", r.Path+"/{id}/stats", func(t *Tx) (any, error) {
-			_, err := t.balancer(t.Call.Params["id"])
-			return noTraffic(), err
-		}),
-		core.Write("FailoverLoadBalancer", http.MethodPut, r.Path+"/{id}/failover", http.StatusAccepted,
-			(*Tx).failoverBalancer),
-	)
 }
 
 func (t *Tx) failoverBalancer() (any, error) {
@@ -164,30 +48,6 @@ func (b *balancer) refresh() {
 	}
 }
 
-// errMissing returns the error of Octavia for an object that does not exist.
-func errMissing(kind, id string) error {
-	return core.Refuse(http.StatusNotFound, "", "%s %s not found.", kind, id)
-}
-
-// errUnknown returns the error of Octavia for a reference to an object that does not exist.
-func errUnknown(kind, id string) error {
-	return core.Refuse(http.StatusBadRequest, "", "%s %s not found.", kind, id)
-}
-
-// errImmutable returns the error for a change of a child of a load balancer that cannot be changed now.
-func errImmutable(kind, id string) error {
-	return core.Refuse(http.StatusConflict, "", "%s %s is immutable and cannot be updated.", kind, id)
-}
-
-// errState returns the error for a change of a load balancer that cannot be changed now.
-func errState(b *balancer) error {
-	return core.Refuse(http.StatusConflict, "", "Invalid state %s of loadbalancer resource %s", b.Provisioning, b.ID)
-}
-
-func invalid(format string, args ...any) error {
-	return core.Refuse(http.StatusBadRequest, "", "Validation failure: "+format, args...)
-}
-
 func (t *Tx) balancer(id string) (*balancer, error) {
 	return lookup(t, t.Balancers, "Load Balancer", id)
 }
@@ -220,16 +80,6 @@ func kindOf(c entity) string {
 	return "Load Balancer"
 }
 
-// pendingChange is a change of a load balancer in progress.
-type pendingChange struct {
-	// due is when the change ends.
-	due      time.Time
-	balancer *balancer
-	// parts are the changed children of the load balancer.
-	parts   []entity
-	outcome Outcome
-}
-
 // startChange starts a change of a load balancer. Parts without the status of a creation or deletion become
 // PENDING_UPDATE.
 func (t *Tx) startChange(b *balancer, status string, parts []entity) {
@@ -250,6 +100,33 @@ func (t *Tx) startChange(b *balancer, status string, parts []entity) {
 	t.changes = append(t.changes, &pendingChange{
 		due: t.Now.Add(duration), balancer: b, parts: parts, outcome: t.nextOutcome(),
 	})
+}
+
+// Unstick lets all stuck changes succeed.
+func (t *Tx) Unstick() {
+	for _, c := range t.changes {
+		if c.outcome == OutcomeStuck {
+			c.outcome = OutcomeActive
+		}
+	}
+	t.FinishDueChanges()
+	for _, b := range core.BySeq(t.Balancers) {
+		for _, part := range b.descendants() {
+			t.unstick(b, part)
+		}
+	}
+}
+
+// unstick finishes the change of a child that is PENDING under a load balancer that is ACTIVE.
+func (t *Tx) unstick(b *balancer, part entity) {
+	o := part.common()
+	switch {
+	case b.Provisioning != neutron.StatusActive:
+	case o.Provisioning == pendingDelete:
+		t.removePart(b, part)
+	case o.Provisioning == pendingCreate || o.Provisioning == pendingUpdate:
+		o.Provisioning, o.Operating = neutron.StatusActive, operatingOnline
+	}
 }
 
 // FinishDueChanges finishes the changes that are due.
@@ -335,6 +212,19 @@ func (t *Tx) removeBalancer(b *balancer) {
 	}
 }
 
+// removeChildren deletes the listeners and pools of a load balancer from the state.
+func (t *Tx) removeChildren(b *balancer) {
+	for _, l := range b.listeners {
+		delete(t.Listeners, l.ID)
+	}
+	for _, p := range b.pools {
+		delete(t.Pools, p.ID)
+		if p.monitor != nil {
+			delete(t.Monitors, p.monitor.ID)
+		}
+	}
+}
+
 type balancerUpdate struct {
 	Name         opt[string]   `json:"name"`
 	Description  opt[string]   `json:"description"`
@@ -378,6 +268,25 @@ func (t *Tx) deleteBalancer() error {
 	}
 	t.startChange(b, pendingDelete, nil)
 	return nil
+}
+
+func (t *Tx) listener(id string) (*listener, error) {
+	return lookup(t, t.Listeners, "Listener", id)
+}
+
+func (t *Tx) pool(id string) (*pool, error) { return lookup(t, t.Pools, "Pool", id) }
+
+// lookup returns an object by its ID, or an error unless the caller may read it.
+func lookup[T entity](t *Tx, all map[string]T, kind, id string) (T, error) {
+	x, ok := all[id]
+	var none T
+	switch {
+	case !ok:
+		return none, errMissing(kind, id)
+	case !t.Call.May(x.common().Project):
+		return none, core.ErrPolicy()
+	}
+	return x, nil
 }
 
 // maxText is the maximum length of a name, description or tag.

@@ -62,21 +62,6 @@ func checkOVNFamily(p *pool, address string) error {
 	return nil
 }
 
-// checkOVNSubnet rejects a new member without a subnet whose address is not in the subnet of the VIP, as the driver's
-// methods member_create and member_batch_update do. It does not check the members of a load balancer that is created
-// with them.
-func (t *Tx) checkOVNSubnet(p *pool, in memberSpec) error {
-	ip, err := netip.ParseAddr(in.Address)
-	if p.balancer.Provider != core.ProviderOVN || in.Subnet.v != "" || err != nil {
-		return nil //nolint:nilerr // invalid addresses were rejected before
-	}
-	if s := t.Subnets[p.balancer.VIPSubnet]; s != nil && netip.MustParsePrefix(s.CIDR).Contains(ip) {
-		return nil
-	}
-	return unsupported(core.ProviderOVN, "Subnet is required, or Loadbalancer associated with Pool must have a subnet, "+
-		"for Member creation with OVN Provider Driver if it is not the same as LB VIP subnet")
-}
-
 // checkOVNMember rejects options of a member that the OVN driver does not support.
 func checkOVNMember(m *member) error {
 	if m.pool.balancer.Provider != core.ProviderOVN {

@@ -10,61 +10,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-type listener struct {
-	base
-	Description   string            `json:"description" default:""`
-	Protocol      string            `json:"protocol"`
-	Port          int               `json:"protocol_port"`
-	Connections   int               `json:"connection_limit" default:"-1"`
-	DefaultPool   *string           `json:"default_pool_id"`
-	Certificate   *string           `json:"default_tls_container_ref"`
-	SNI           []string          `json:"sni_container_refs" default:"[]"`
-	Headers       map[string]string `json:"insert_headers" default:"{}"`
-	ClientData    int               `json:"timeout_client_data" default:"50000"`
-	MemberConnect int               `json:"timeout_member_connect" default:"5000"`
-	MemberData    int               `json:"timeout_member_data" default:"50000"`
-	Inspect       int               `json:"timeout_tcp_inspect" default:"0"`
-	CIDRs         []string          `json:"allowed_cidrs" default:"null"`
-	ClientAuth    string            `json:"client_authentication" default:"NONE"`
-	ClientCA      *string           `json:"client_ca_tls_container_ref"`
-	ClientCRL     *string           `json:"client_crl_container_ref"`
-	Ciphers       *string           `json:"tls_ciphers"`
-	TLSVersions   []string          `json:"tls_versions" default:"null"`
-	ALPN          []string          `json:"alpn_protocols" default:"null"`
-	Policies      []any             `json:"l7policies"`
-	LoadBalancers []ref             `json:"loadbalancers"`
-
-	balancer *balancer
-}
-
-// Protocols of listeners and pools.
-const (
-	protocolTCP        = "TCP"
-	protocolUDP        = "UDP"
-	protocolSCTP       = "SCTP"
-	protocolHTTP       = "HTTP"
-	protocolHTTPS      = "HTTPS"
-	protocolTerminated = "TERMINATED_HTTPS"
-	protocolPROXY      = "PROXY"
-	protocolPROXYv2    = "PROXYV2"
-	protocolPrometheus = "PROMETHEUS"
-)
-
-func listenerOperations() []core.Operation[*Tx] {
-	r := newResource("Listener", "listener", func(t *Tx) map[string]*listener { return t.Listeners }, (*Tx).listener)
-	byBalancer := func(l *listener, ids []string) bool { return slices.Contains(ids, l.balancer.ID) }
-	r.Filters = map[string]core.Filter[*listener]{"loadbalancer_id": byBalancer, "load_balancer_id": byBalancer}
-	return append(childOperations[listener, listenerSettings](r, (*Tx).createListener),
-		core.Read("ShowListenerStatistics", r.Path+"/{id}/stats", func(t *Tx) (any, error) {
-			_, err := r.Get(t)
-			return noTraffic(), err
-		}))
-}
-
-func (t *Tx) listener(id string) (*listener, error) {
-	return lookup(t, t.Listeners, "Listener", id)
-}
-
 // listenerSettings are the fields of requests to create and to update a listener.
 type listenerSettings struct {
 	Name          opt[string]            `json:"name"`
@@ -98,6 +43,26 @@ type listenerInput struct {
 	Tenant   string    `json:"tenant_id"`
 	Pool     *poolSpec `json:"default_pool"`
 	Policies []any     `json:"l7policies"`
+}
+
+// checkTypes validates each value of a listener by itself, which Octavia does first.
+func (in *listenerInput) checkTypes() error {
+	return cmp.Or(
+		checkValue("protocol", in.Protocol, listenerProtocols()...),
+		checkBounds("protocol_port", in.Port, 1, 65535),
+		in.check(),
+	)
+}
+
+func (in listenerSettings) check() error {
+	return cmp.Or(
+		checkTexts(in.Name.v, in.Description.v, in.Tags.v),
+		checkBounds("connection_limit", in.Connections.or(defaultConnections), defaultConnections, 1<<31-1),
+		checkBounds("timeout_client_data", in.ClientData.v, 0, maxTimeout),
+		checkBounds("timeout_member_connect", in.MemberConnect.v, 0, maxTimeout),
+		checkBounds("timeout_member_data", in.MemberData.v, 0, maxTimeout),
+		checkBounds("timeout_tcp_inspect", in.Inspect.v, 0, maxTimeout),
+	)
 }
 
 const (
@@ -170,32 +135,6 @@ func (t *Tx) checkDefaultPool(b *balancer, protocol, id string) error {
 	return checkProtocols(protocol, p.Protocol)
 }
 
-// checkProtocols returns an error unless a listener can forward to the pool.
-func checkProtocols(listenerProtocol, poolProtocol string) error {
-	pools := map[string][]string{
-		protocolTCP:        {protocolHTTP, protocolHTTPS, protocolPROXY, protocolPROXYv2, protocolTCP},
-		protocolHTTP:       {protocolHTTP, protocolPROXY, protocolPROXYv2},
-		protocolHTTPS:      {protocolHTTPS, protocolPROXY, protocolPROXYv2, protocolTCP},
-		protocolTerminated: {protocolHTTP, protocolPROXY, protocolPROXYv2},
-		protocolUDP:        {protocolUDP},
-		protocolSCTP:       {protocolSCTP},
-	}
-	if !slices.Contains(pools[listenerProtocol], poolProtocol) {
-		return invalid("The pool protocol '%s' is invalid while the listener protocol is '%s'.", poolProtocol,
-			listenerProtocol)
-	}
-	return nil
-}
-
-// transportOf returns the transport protocol of a listener or pool. Two listeners cannot share a port of one.
-func transportOf(protocol string) string {
-	switch protocol {
-	case protocolUDP, protocolSCTP:
-		return protocol
-	}
-	return protocolTCP
-}
-
 // checkListener checks a new listener against its load balancer, in the order in which Octavia does.
 func (t *Tx) checkListener(b *balancer, l *listener) error {
 	if err := l.validate(t); err != nil {
@@ -258,17 +197,6 @@ func checkCIDRs(b *balancer, l *listener) error {
 		}
 	}
 	return nil
-}
-
-// families returns for each address of a load balancer whether it is an IPv4 address.
-func (b *balancer) families() []bool {
-	out := []bool{netip.MustParseAddr(b.VIP).Is4()}
-	for _, a := range b.Additional {
-		if ip, err := netip.ParseAddr(a.Address); err == nil {
-			out = append(out, ip.Is4())
-		}
-	}
-	return out
 }
 
 // checkHeaders validates the headers that a listener inserts.

@@ -1,7 +1,6 @@
 package octavia
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,11 +9,18 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// badField returns the error of Octavia for an invalid value of a field.
-func badField(field string, value any, reason string) error {
-	return core.Refuse(http.StatusBadRequest, "", "Invalid input for field/attribute %s. Value: '%v'. %s", field, value,
-		reason)
-}
+// Protocols of listeners and pools.
+const (
+	protocolTCP        = "TCP"
+	protocolUDP        = "UDP"
+	protocolSCTP       = "SCTP"
+	protocolHTTP       = "HTTP"
+	protocolHTTPS      = "HTTPS"
+	protocolTerminated = "TERMINATED_HTTPS"
+	protocolPROXY      = "PROXY"
+	protocolPROXYv2    = "PROXYV2"
+	protocolPrometheus = "PROMETHEUS"
+)
 
 // checkValue checks a value of a closed set.
 func checkValue(field, value string, values ...string) error {
@@ -40,30 +46,36 @@ func listenerProtocols() []string {
 		protocolUDP}
 }
 
-// checkTypes validates each value of a listener by itself, which Octavia does first.
-func (in *listenerInput) checkTypes() error {
-	return cmp.Or(
-		checkValue("protocol", in.Protocol, listenerProtocols()...),
-		checkBounds("protocol_port", in.Port, 1, 65535),
-		in.check(),
-	)
-}
-
-func (in listenerSettings) check() error {
-	return cmp.Or(
-		checkTexts(in.Name.v, in.Description.v, in.Tags.v),
-		checkBounds("connection_limit", in.Connections.or(defaultConnections), defaultConnections, 1<<31-1),
-		checkBounds("timeout_client_data", in.ClientData.v, 0, maxTimeout),
-		checkBounds("timeout_member_connect", in.MemberConnect.v, 0, maxTimeout),
-		checkBounds("timeout_member_data", in.MemberData.v, 0, maxTimeout),
-		checkBounds("timeout_tcp_inspect", in.Inspect.v, 0, maxTimeout),
-	)
-}
-
 // overQuota returns an error if n more objects exceed a quota.
 func (t *Tx) overQuota(name, kind string, used, n int) error {
 	if limit := t.Options.Quotas[name]; limit >= 0 && used+n > limit {
 		return core.Refuse(http.StatusForbidden, "", "Quota has been met for resources: %s", kind)
 	}
 	return nil
+}
+
+// checkProtocols returns an error unless a listener can forward to the pool.
+func checkProtocols(listenerProtocol, poolProtocol string) error {
+	pools := map[string][]string{
+		protocolTCP:        {protocolHTTP, protocolHTTPS, protocolPROXY, protocolPROXYv2, protocolTCP},
+		protocolHTTP:       {protocolHTTP, protocolPROXY, protocolPROXYv2},
+		protocolHTTPS:      {protocolHTTPS, protocolPROXY, protocolPROXYv2, protocolTCP},
+		protocolTerminated: {protocolHTTP, protocolPROXY, protocolPROXYv2},
+		protocolUDP:        {protocolUDP},
+		protocolSCTP:       {protocolSCTP},
+	}
+	if !slices.Contains(pools[listenerProtocol], poolProtocol) {
+		return invalid("The pool protocol '%s' is invalid while the listener protocol is '%s'.", poolProtocol,
+			listenerProtocol)
+	}
+	return nil
+}
+
+// transportOf returns the transport protocol of a listener or pool. Two listeners cannot share a port of one.
+func transportOf(protocol string) string {
+	switch protocol {
+	case protocolUDP, protocolSCTP:
+		return protocol
+	}
+	return protocolTCP
 }

@@ -10,28 +10,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/neutron"
 )
 
-type member struct {
-	base
-	Address        string  `json:"address"`
-	Port           int     `json:"protocol_port"`
-	Weight         int     `json:"weight" default:"1"`
-	Backup         bool    `json:"backup" default:"false"`
-	Subnet         *string `json:"subnet_id"`
-	MonitorAddress *string `json:"monitor_address"`
-	MonitorPort    *int    `json:"monitor_port"`
-
-	pool *pool
-}
-
-func memberOperations() []core.Operation[*Tx] {
-	r := core.Resource[*Tx, *member]{
-		Name: "Member", Key: "member", Path: "lbaas/pools/{pool}/members", List: (*Tx).members, Get: (*Tx).member,
-		Filters: map[string]core.Filter[*member]{},
-	}
-	return append(childOperations[member, memberSettings](r, (*Tx).createMember),
-		core.Write("BatchUpdateMembers", http.MethodPut, r.Path, http.StatusAccepted, (*Tx).batchUpdate))
-}
-
 func (t *Tx) members() ([]*member, error) {
 	p, err := t.pool(t.Call.Params["pool"])
 	if err != nil {
@@ -288,6 +266,21 @@ func (t *Tx) checkBatch(p *pool, list []memberSpec) error {
 		return err
 	}
 	return t.checkMutable(p.balancer, p)
+}
+
+// checkOVNSubnet rejects a new member without a subnet whose address is not in the subnet of the VIP, as the driver's
+// methods member_create and member_batch_update do. It does not check the members of a load balancer that is created
+// with them.
+func (t *Tx) checkOVNSubnet(p *pool, in memberSpec) error {
+	ip, err := netip.ParseAddr(in.Address)
+	if p.balancer.Provider != core.ProviderOVN || in.Subnet.v != "" || err != nil {
+		return nil //nolint:nilerr // invalid addresses were rejected before
+	}
+	if s := t.Subnets[p.balancer.VIPSubnet]; s != nil && netip.MustParsePrefix(s.CIDR).Contains(ip) {
+		return nil
+	}
+	return unsupported(core.ProviderOVN, "Subnet is required, or Loadbalancer associated with Pool must have a subnet, "+
+		"for Member creation with OVN Provider Driver if it is not the same as LB VIP subnet")
 }
 
 func (p *pool) memberAt(address string, port int) *member {

@@ -9,41 +9,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-type monitor struct {
-	base
-	Type     string   `json:"type"`
-	Delay    int      `json:"delay"`
-	Timeout  int      `json:"timeout"`
-	Retries  int      `json:"max_retries"`
-	Down     int      `json:"max_retries_down" default:"3"`
-	Method   *string  `json:"http_method"`
-	Path     *string  `json:"url_path"`
-	Codes    *string  `json:"expected_codes"`
-	Version  *float64 `json:"http_version"`
-	Domain   *string  `json:"domain_name"`
-	PoolRefs []ref    `json:"pools"`
-
-	pool *pool
-}
-
-// Types of health monitors.
-const (
-	monitorHTTP = "HTTP"
-	monitorPing = "PING"
-	monitorTCP  = "TCP"
-	monitorUDP  = "UDP-CONNECT"
-	monitorSCTP = "SCTP"
-)
-
-func monitorOperations() []core.Operation[*Tx] {
-	r := newResource("HealthMonitor", "healthmonitor", func(t *Tx) map[string]*monitor { return t.Monitors },
-		(*Tx).monitor)
-	r.Filters = map[string]core.Filter[*monitor]{
-		"pool_id": func(m *monitor, ids []string) bool { return slices.Contains(ids, m.pool.ID) }, "pools": nil,
-	}
-	return childOperations[monitor, monitorSettings](r, (*Tx).createMonitor)
-}
-
 func (t *Tx) monitor(id string) (*monitor, error) {
 	return lookup(t, t.Monitors, "Health Monitor", id)
 }

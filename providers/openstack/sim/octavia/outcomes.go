@@ -1,13 +1,5 @@
 package octavia
 
-import (
-	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/neutron"
-)
-
-// Outcome is how a change of a load balancer ends.
-type Outcome string
-
 // The closed set of outcomes.
 const (
 	// OutcomeActive is success.
@@ -21,24 +13,6 @@ const (
 	// OutcomeChildrenStuck leaves the changed children PENDING under a load balancer that is ACTIVE, until Unstick.
 	OutcomeChildrenStuck Outcome = "children-stuck"
 )
-
-// OutcomeRule selects changes of load balancers and their outcome.
-type OutcomeRule struct {
-	Outcome Outcome
-	// Operation, if set, restricts the rule to changes by that operation, such as CreateLoadBalancer.
-	Operation string
-	// Call is the number of the first change with this outcome, counted from 1 since SetOutcomes; 0 is the first
-	// one.
-	Call int
-	// Times is the number of changes with this outcome; 0 means one, and less than 0 all.
-	Times int
-}
-
-type outcomeRule struct {
-	OutcomeRule
-	// seen counts the changes that the rule selects, applied those with its outcome.
-	seen, applied int
-}
 
 // nextOutcome returns the outcome of the change that starts now.
 func (t *Tx) nextOutcome() Outcome {
@@ -54,18 +28,6 @@ func (t *Tx) nextOutcome() Outcome {
 		}
 	}
 	return chosen
-}
-
-// unstick finishes the change of a child that is PENDING under a load balancer that is ACTIVE.
-func (t *Tx) unstick(b *balancer, part entity) {
-	o := part.common()
-	switch {
-	case b.Provisioning != neutron.StatusActive:
-	case o.Provisioning == pendingDelete:
-		t.removePart(b, part)
-	case o.Provisioning == pendingCreate || o.Provisioning == pendingUpdate:
-		o.Provisioning, o.Operating = neutron.StatusActive, operatingOnline
-	}
 }
 
 // descendants returns all children of a load balancer, parents first.
@@ -96,20 +58,5 @@ func (t *Tx) SetOutcomes(rules []OutcomeRule) {
 	t.outcomeRules = nil
 	for _, r := range rules {
 		t.outcomeRules = append(t.outcomeRules, &outcomeRule{OutcomeRule: r})
-	}
-}
-
-// Unstick lets all stuck changes succeed.
-func (t *Tx) Unstick() {
-	for _, c := range t.changes {
-		if c.outcome == OutcomeStuck {
-			c.outcome = OutcomeActive
-		}
-	}
-	t.FinishDueChanges()
-	for _, b := range core.BySeq(t.Balancers) {
-		for _, part := range b.descendants() {
-			t.unstick(b, part)
-		}
 	}
 }

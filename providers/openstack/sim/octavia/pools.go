@@ -3,62 +3,9 @@ package octavia
 import (
 	"cmp"
 	"net/http"
-	"slices"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
-
-type persistence struct {
-	Type        string  `json:"type"`
-	Cookie      *string `json:"cookie_name"`
-	Timeout     *int    `json:"persistence_timeout"`
-	Granularity *string `json:"persistence_granularity"`
-}
-
-type pool struct {
-	base
-	Description   string       `json:"description" default:""`
-	Protocol      string       `json:"protocol"`
-	Algorithm     string       `json:"lb_algorithm" default:"ROUND_ROBIN"`
-	Persistence   *persistence `json:"session_persistence"`
-	LoadBalancers []ref        `json:"loadbalancers"`
-	Listeners     []ref        `json:"listeners"`
-	Members       []ref        `json:"members"`
-	Monitor       *string      `json:"healthmonitor_id"`
-	TLS           bool         `json:"tls_enabled" default:"false"`
-	Certificate   *string      `json:"tls_container_ref"`
-	CA            *string      `json:"ca_tls_container_ref"`
-	CRL           *string      `json:"crl_container_ref"`
-	Ciphers       *string      `json:"tls_ciphers"`
-	TLSVersions   []string     `json:"tls_versions" default:"null"`
-	ALPN          []string     `json:"alpn_protocols" default:"null"`
-
-	balancer *balancer
-	members  []*member
-	monitor  *monitor
-}
-
-// Algorithms of pools.
-const (
-	algorithmRoundRobin       = "ROUND_ROBIN"
-	algorithmLeastConnections = "LEAST_CONNECTIONS"
-	algorithmSourceIP         = "SOURCE_IP"
-	algorithmSourceIPPort     = "SOURCE_IP_PORT"
-)
-
-const persistenceSourceIP = "SOURCE_IP"
-
-func poolOperations() []core.Operation[*Tx] {
-	r := newResource("Pool", "pool", func(t *Tx) map[string]*pool { return t.Pools }, (*Tx).pool)
-	r.Refresh = func(_ *Tx, p *pool) { p.refresh() }
-	r.Filters = map[string]core.Filter[*pool]{
-		"loadbalancer_id": func(p *pool, ids []string) bool { return slices.Contains(ids, p.balancer.ID) }, "listeners": nil,
-		"members": nil,
-	}
-	return childOperations[pool, poolSettings](r, (*Tx).createPool)
-}
-
-func (t *Tx) pool(id string) (*pool, error) { return lookup(t, t.Pools, "Pool", id) }
 
 // refresh updates the references of a pool to related objects.
 func (p *pool) refresh() {
@@ -72,12 +19,6 @@ func (p *pool) refresh() {
 	if p.monitor != nil {
 		p.Monitor = &p.monitor.ID
 	}
-}
-
-// referrers returns the listeners with the pool as their default pool.
-func (p *pool) referrers() []*listener {
-	return core.Only(slices.Clone(p.balancer.listeners),
-		func(l *listener) bool { return core.Deref(l.DefaultPool) == p.ID })
 }
 
 type poolSettings struct {

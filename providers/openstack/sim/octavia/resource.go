@@ -1,8 +1,6 @@
 package octavia
 
 import (
-	"slices"
-
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
@@ -41,19 +39,6 @@ func newResource[T entity](
 		},
 		Get: func(t *Tx) (T, error) { return get(t, t.Call.Params["id"]) },
 	}
-}
-
-// lookup returns an object by its ID, or an error unless the caller may read it.
-func lookup[T entity](t *Tx, all map[string]T, kind, id string) (T, error) {
-	x, ok := all[id]
-	var none T
-	switch {
-	case !ok:
-		return none, errMissing(kind, id)
-	case !t.Call.May(x.common().Project):
-		return none, core.ErrPolicy()
-	}
-	return x, nil
 }
 
 // childOperations returns reads, create, update and delete of a kind of child.
@@ -129,12 +114,3 @@ func (m *member) affected() []entity { return append(m.pool.affected(), m) }
 func (m *monitor) parent() *balancer  { return m.pool.balancer }
 func (m *monitor) lineage() []entity  { return []entity{m.pool, m} }
 func (m *monitor) affected() []entity { return append(m.pool.affected(), m) }
-
-// timeFormat is the time format of Octavia.
-const timeFormat = "2006-01-02T15:04:05"
-
-// Operations returns the operations of Octavia.
-func Operations() []core.Operation[*Tx] {
-	return slices.Concat(balancerOperations(), listenerOperations(), poolOperations(), memberOperations(),
-		monitorOperations(), placementOperations())
-}

@@ -52,11 +52,6 @@ type floatingIP struct {
 	PortID  string `json:"port_id"`
 }
 
-const (
-	active        = "ACTIVE"
-	pendingDelete = "PENDING_DELETE"
-)
-
 // LoadBalancers implements world.World. It omits load balancers in PENDING_DELETE.
 func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 	ctx, cancel := withTimeout()

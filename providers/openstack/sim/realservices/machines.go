@@ -12,6 +12,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
+const (
+	active        = "ACTIVE"
+	pendingDelete = "PENDING_DELETE"
+)
+
 // server has the fields of Nova's servers that this package uses.
 type server struct {
 	ID, Name, Status string
@@ -52,6 +57,9 @@ func (c *Cloud) boot(ctx context.Context, m world.Machine) error {
 	}
 	return c.awaitServer(ctx, id, active)
 }
+
+// ref has the ID and the name of an object.
+type ref struct{ ID, Name string }
 
 // bootSpares boots servers without waiting until they run: useSpare does.
 func (c *Cloud) bootSpares(ctx context.Context, n int) error {

@@ -8,15 +8,36 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 )
 
+// New creates a project with a network for machines, which a router connects to the external network. The caller must
+// close it.
+func New(ctx context.Context, o Options) (*Cloud, error) {
+	env, err := readCredentials(filepath.Join(o.Dir, credentials))
+	if err != nil {
+		return nil, err
+	}
+	admin, err := login(ctx, env["OS_AUTH_URL"], env["OS_USERNAME"], env["OS_PASSWORD"], env["OS_PROJECT_NAME"])
+	if err != nil {
+		return nil, err
+	}
+	c := &Cloud{admin: admin, front: newFront(admin.roots, o), foreign: map[string]bool{}}
+	err = c.createProject(ctx, o.IPv6)
+	if err == nil && o.Spares > 0 {
+		err = c.bootSpares(ctx, o.Spares)
+	}
+	if err != nil {
+		err = fmt.Errorf("setting up a project: %w", err)
+		return nil, errors.Join(err, c.Close()) //nolint:contextcheck // removed even if ctx has ended
+	}
+	return c, nil
+}
+
 // roles returns the roles that the services' policies require for load balancers.
 func roles() []string { return []string{"member", "load-balancer_member", "creator"} }
-
-// ref has the ID and the name of an object.
-type ref struct{ ID, Name string }
 
 // createProject creates the project, and the network of machines.
 func (c *Cloud) createProject(ctx context.Context, ipv6 bool) error {

@@ -47,10 +47,6 @@ func newProxy(roots map[string]string) http.Handler {
 	}
 }
 
-// newTransport keeps no idle connections: a server of OpenStack has about a hundred threads, one per
-// connection, and the idle connections of a few worlds would block all other clients.
-func newTransport() *http.Transport { return &http.Transport{DisableKeepAlives: true} }
-
 // frontHeader carries the address at which the client reached the front. The services ignore it.
 const frontHeader = "X-Front"
 

@@ -7,10 +7,8 @@ package realservices
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"sync"
 	"time"
@@ -59,29 +57,6 @@ const changeTimeout = 15 * time.Minute
 
 // credentials is the file that Options.Dir must have.
 const credentials = "openrc-admin"
-
-// New creates a project with a network for machines, which a router connects to the external network. The caller must
-// close it.
-func New(ctx context.Context, o Options) (*Cloud, error) {
-	env, err := readCredentials(filepath.Join(o.Dir, credentials))
-	if err != nil {
-		return nil, err
-	}
-	admin, err := login(ctx, env["OS_AUTH_URL"], env["OS_USERNAME"], env["OS_PASSWORD"], env["OS_PROJECT_NAME"])
-	if err != nil {
-		return nil, err
-	}
-	c := &Cloud{admin: admin, front: newFront(admin.roots, o), foreign: map[string]bool{}}
-	err = c.createProject(ctx, o.IPv6)
-	if err == nil && o.Spares > 0 {
-		err = c.bootSpares(ctx, o.Spares)
-	}
-	if err != nil {
-		err = fmt.Errorf("setting up a project: %w", err)
-		return nil, errors.Join(err, c.Close()) //nolint:contextcheck // removed even if ctx has ended
-	}
-	return c, nil
-}
 
 var exported = regexp.MustCompile(`(?m)^export (\w+)='(.*)'$`)
 

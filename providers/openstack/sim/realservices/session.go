@@ -66,6 +66,10 @@ func login(ctx context.Context, auth, user, password, project string) (*session,
 	return s, nil
 }
 
+// newTransport keeps no idle connections: a server of OpenStack has about a hundred threads, one per
+// connection, and the idle connections of a few worlds would block all other clients.
+func newTransport() *http.Transport { return &http.Transport{DisableKeepAlives: true} }
+
 // rootOf returns scheme and host of a URL.
 func rootOf(endpoint string) string {
 	u, err := url.Parse(endpoint)

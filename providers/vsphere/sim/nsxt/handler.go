@@ -13,23 +13,6 @@ import (
 // Prefix is the prefix of the paths of the policy API.
 const Prefix = "/policy/api/v1"
 
-// apiError is an error in the form of the API.
-type apiError struct {
-	status  int
-	name    string
-	code    int
-	message string
-}
-
-func invalid(code int, format string, args ...any) *apiError {
-	return &apiError{http.StatusBadRequest, "BAD_REQUEST", code, fmt.Sprintf(format, args...)}
-}
-
-func notFound(path string) *apiError {
-	return &apiError{http.StatusNotFound, "NOT_FOUND", 600,
-		"The requested object : " + path + " could not be found. Object identifiers are case sensitive."}
-}
-
 func methodNotAllowed() *apiError {
 	return &apiError{http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", 0, "Method not allowed"}
 }
@@ -86,6 +69,23 @@ func (m *Manager) serve(r *http.Request) (document, *apiError) {
 	default:
 		return m.serveObject(path, r)
 	}
+}
+
+// search returns a page of the objects that match the query of a request. Of the query language it has terms of a field
+// and a value, joined by AND; a query with anything else is refused. The caller holds the lock.
+func (m *Manager) search(r *http.Request) (document, *apiError) {
+	terms, err := parseQuery(r.URL.Query().Get("query"))
+	if err != nil {
+		return nil, err
+	}
+	var found []document
+	for _, path := range slices.Sorted(maps.Keys(m.objects)) {
+		d := m.objects[path]
+		if !slices.ContainsFunc(terms, func(t term) bool { return !t.matches(d) }) {
+			found = append(found, d)
+		}
+	}
+	return m.page(found, r)
 }
 
 // serveObject answers a request for one object. The caller holds the lock.

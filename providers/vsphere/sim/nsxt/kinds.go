@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // kind is the schema of the objects of a collection.
@@ -18,6 +19,19 @@ type kind struct {
 }
 
 func unchecked(*Manager, string, document, document) *apiError { return nil }
+
+// Collection returns the name of the collection of a path, such as lb-pools.
+func Collection(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	for _, part := range slices.Backward(parts) {
+		for known := range collections() {
+			if strings.HasSuffix(known, "/"+part) {
+				return part
+			}
+		}
+	}
+	return parts[len(parts)-1]
+}
 
 // collections returns the schemas by the pattern of the collection.
 func collections() map[string]kind {

@@ -31,6 +31,11 @@ const (
 	UDPProfile = "default-udp-lb-app-profile"
 )
 
+const (
+	servers = "/infra/lb-virtual-servers"
+	routes  = Tier1 + "/static-routes"
+)
+
 // Options configure New.
 type Options struct {
 	Clock clock.Clock
@@ -213,17 +218,4 @@ func (m *Manager) SetPassword(password string) {
 func (m *Manager) authorized(r *http.Request) bool {
 	user, password, ok := r.BasicAuth()
 	return ok && user == User && password == m.password
-}
-
-// Collection returns the name of the collection of a path, such as lb-pools.
-func Collection(path string) string {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	for _, part := range slices.Backward(parts) {
-		for known := range collections() {
-			if strings.HasSuffix(known, "/"+part) {
-				return part
-			}
-		}
-	}
-	return parts[len(parts)-1]
 }

@@ -1,8 +1,6 @@
 package nsxt
 
 import (
-	"maps"
-	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -10,23 +8,6 @@ import (
 
 // searchPath is the path of the full text search.
 const searchPath = "/search/query"
-
-// search returns a page of the objects that match the query of a request. Of the query language it has terms of a field
-// and a value, joined by AND; a query with anything else is refused. The caller holds the lock.
-func (m *Manager) search(r *http.Request) (document, *apiError) {
-	terms, err := parseQuery(r.URL.Query().Get("query"))
-	if err != nil {
-		return nil, err
-	}
-	var found []document
-	for _, path := range slices.Sorted(maps.Keys(m.objects)) {
-		d := m.objects[path]
-		if !slices.ContainsFunc(terms, func(t term) bool { return !t.matches(d) }) {
-			found = append(found, d)
-		}
-	}
-	return m.page(found, r)
-}
 
 // term is a condition of a query: one of a field's values equals value, without case. In value, * and ? are wildcards.
 type term struct{ field, value string }

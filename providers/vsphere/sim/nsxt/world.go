@@ -13,11 +13,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-const (
-	servers = "/infra/lb-virtual-servers"
-	routes  = Tier1 + "/static-routes"
-)
-
 // tag returns the value of the tag with a scope.
 func tag(d document, scope string) string {
 	for _, t := range d.documents("tags") {

@@ -25,15 +25,6 @@ const GroupExamples = "Examples"
 // NodeJoins is the ID of the row about a node that joins while load balancers exist.
 const NodeJoins = "service.node-joins"
 
-// Own returns the columns of ccm, those of clouds first. If there are none, it returns all columns.
-func (r Report) Own() []Column {
-	own := slices.DeleteFunc(r.OrderedColumns(), Column.IsOther)
-	if len(own) == 0 {
-		return r.OrderedColumns()
-	}
-	return own
-}
-
 // Pair is a column of ccm, and that of another manager on the same cloud with the same kind of load balancers.
 type Pair struct{ Own, Other Column }
 

@@ -148,6 +148,15 @@ func (r Report) Clouds() []Column {
 	return clouds
 }
 
+// Own returns the columns of ccm, those of clouds first. If there are none, it returns all columns.
+func (r Report) Own() []Column {
+	own := slices.DeleteFunc(r.OrderedColumns(), Column.IsOther)
+	if len(own) == 0 {
+		return r.OrderedColumns()
+	}
+	return own
+}
+
 // OrderedColumns returns the columns of clouds, each followed by those of other managers on it, then the rest.
 func (r Report) OrderedColumns() []Column {
 	var columns []Column

@@ -5,12 +5,9 @@ package translation
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/aws"
@@ -27,9 +24,6 @@ type MissingSettingError struct{ Key string }
 func (e *MissingSettingError) Error() string {
 	return "It has no setting like " + strings.TrimPrefix(e.Key, intent.Prefix) + "."
 }
-
-// translation gives a Service what another manager reads instead of a portable annotation with this value.
-type translation func(svc *v1.Service, value string)
 
 // Translate replaces the portable annotations of a Service by what the own manager of a provider's cloud reads, for a
 // kind of load balancers. A cloud without a manager of its own has portable ones only. It returns a MissingSettingError
@@ -76,35 +70,4 @@ func translations(provider, kind string) map[string]translation {
 		out[intent.KeyScheme] = as(vsphereannotation.KeyClass) // The lab has a class of this name.
 	}
 	return out
-}
-
-func annotate(svc *v1.Service, key, value string) {
-	metav1.SetMetaDataAnnotation(&svc.ObjectMeta, key, value)
-}
-
-// as gives an annotation the same value.
-func as(key string) translation {
-	return func(svc *v1.Service, value string) { annotate(svc, key, value) }
-}
-
-// constantly gives an annotation the one value that the scenarios mean.
-func constantly(key, value string) translation {
-	return func(svc *v1.Service, _ string) { annotate(svc, key, value) }
-}
-
-// inSpec requests an address in the field of Kubernetes.
-func inSpec(svc *v1.Service, address string) { svc.Spec.LoadBalancerIP = address }
-
-// inSeconds gives an annotation a duration in seconds.
-func inSeconds(key string) translation {
-	return func(svc *v1.Service, value string) { annotate(svc, key, seconds(value)) }
-}
-
-// seconds converts a duration. The scenarios have valid ones; the text of a user's file stays as it is.
-func seconds(value string) string {
-	d, err := time.ParseDuration(value)
-	if err != nil {
-		return value
-	}
-	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64)
 }

@@ -1,12 +1,9 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -14,6 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
 )
 
 // Options configure a benchmark.
@@ -112,79 +110,6 @@ func ManagerArgs() []string { return []string{"--configure-cloud-routes=false", 
 // seconds, and those calls would count in the measured phase.
 func OwnArgs() []string { return []string{"--load-balancer-audit-period=0"} }
 
-// Run measures all phases, one after the other, on one cluster.
-func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
-	o.PhaseTimeout = cmp.Or(o.PhaseTimeout, DefaultPhaseTimeout)
-	args := ManagerArgs()
-	if o.Manager.Binary != "" {
-		b.CCM = o.Manager.Binary
-	} else {
-		args = append(args, OwnArgs()...)
-	}
-	cluster, err := lab.StartCluster(ctx, b, lab.ClusterOptions{
-		Provider: o.Provider, Dir: o.Dir, Step: o.Step, Listen: o.Manager.Listen,
-		Cloud: lab.SimulatorOptions{
-			Latency: o.Latency, Services: o.ServicesAt, LoadBalancers: o.Services + spareLoadBalancers,
-		},
-		ManagerArgs: slices.Concat(args, o.Manager.Args),
-		CloudConfig: o.Manager.Config,
-	})
-	if err != nil {
-		return Report{}, err
-	}
-	defer func() {
-		err = errors.Join(err, o.Step(context.WithoutCancel(ctx), "stopping everything", cluster.Stop))
-	}()
-	r, stopWatching, err := newWatchingRunner(ctx, cluster, o)
-	if err != nil {
-		return Report{}, err
-	}
-	defer stopWatching()
-	report := Report{
-		Provider: o.Provider, Manager: o.Manager.Binary, Nodes: r.Nodes, Services: r.Services,
-		RealServices: o.ServicesAt != "", LatencyMilliseconds: o.Latency.Milliseconds(), CPUs: runtime.NumCPU(),
-		Targets: min(r.Nodes, r.targets()),
-	}
-	for _, p := range r.phases() {
-		err := o.Step(ctx, p.name, func(ctx context.Context) error {
-			measured, err := r.runPhase(ctx, p)
-			if err == nil {
-				report.Phases = append(report.Phases, measured)
-			}
-			return err
-		})
-		if err != nil {
-			return report, fmt.Errorf("%s: %w", p.name, err)
-		}
-	}
-	if o.Again && report.phase(lab.PhaseCreateAll).Mutations > 0 {
-		err = o.Step(ctx, "interruption", func(ctx context.Context) (err error) {
-			report.Interruption, err = r.interrupt(ctx, report.phase(lab.PhaseCreateAll).Mutations)
-			return err
-		})
-	}
-	return report, err
-}
-
-// runPhase prepares and measures a phase.
-func (r *runner) runPhase(ctx context.Context, p phase) (measured Phase, err error) {
-	if p.prepare != nil {
-		if err := p.prepare(ctx); err != nil {
-			return Phase{}, err
-		}
-	}
-	if measured, err = r.measure(ctx, p); err != nil {
-		return Phase{}, err
-	}
-	if budget, ok := r.budgets[p.key]; ok && !r.realServices() {
-		measured.Target = &budget
-	}
-	if r.Again && p.key != lab.PhaseRestart {
-		measured.Again, err = r.measureRestart(ctx)
-	}
-	return measured, err
-}
-
 // runner measures phases on a cluster. Its numbers of nodes and Services are those of all clouds together.
 type runner struct {
 	Options
@@ -209,6 +134,13 @@ func newRunner(cluster *lab.Cluster, o Options) *runner {
 	return r
 }
 
+// setProvisionTimes sets the provisioning time of load balancers, if the simulator supports it.
+func setProvisionTimes(cloud *lab.Cloud, provision, change time.Duration) {
+	if settler, ok := cloud.World.(lab.Settler); ok {
+		settler.SetSettleTimes(provision, change)
+	}
+}
+
 // newWatchingRunner returns a runner that watches the cluster, with the namespace of its Services, and the function
 // that ends the watches: the API server waits for open ones when it stops.
 func newWatchingRunner(ctx context.Context, cluster *lab.Cluster, o Options) (*runner, func(), error) {
@@ -223,45 +155,6 @@ func newWatchingRunner(ctx context.Context, cluster *lab.Cluster, o Options) (*r
 		return nil, nil, err
 	}
 	return r, stop, nil
-}
-
-func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.PhaseTimeout)
-	defer cancel()
-	for _, log := range r.logs() {
-		log.Reset()
-	}
-	manager := r.cluster.Manager()
-	before, err := manager.Usage()
-	if err != nil {
-		before = lab.Usage{} // The process of the last phase has ended: the next one starts at zero.
-	}
-	started := time.Now()
-	duration, err := p.do(ctx)
-	if err == nil && duration == 0 {
-		duration = time.Since(started)
-		if last := r.lastCall(started); p.lastCall && last > 0 {
-			duration = last
-		}
-	}
-	if err != nil {
-		return Phase{}, r.explain(err)
-	}
-	after, err := r.cluster.Manager().Usage()
-	if err != nil {
-		return Phase{}, r.explain(err)
-	}
-	if r.cluster.Manager() != manager {
-		before = lab.Usage{}
-	}
-	out := Phase{
-		Key: p.key, Name: p.name, Seconds: lab.Seconds(duration),
-		CPUSeconds: lab.Seconds(after.CPU - before.CPU), PeakMemoryBytes: after.PeakMemory, Operations: map[string]int{},
-	}
-	for _, cloud := range r.cluster.Clouds {
-		out.add(cloud, len(r.cluster.Clouds) > 1)
-	}
-	return out, nil
 }
 
 // add counts the calls of a cloud; with several clouds by its name, too.
@@ -296,4 +189,25 @@ func (r *runner) explain(err error) error {
 		return fmt.Errorf("%w: %s", err, ended)
 	}
 	return fmt.Errorf("%w; the log of ccm ends: %s", err, lab.Tail(r.cluster.ManagerOptions.Log, 1))
+}
+
+// logs returns the calls of each cloud.
+func (r *runner) logs() (logs []*sim.Log) {
+	for _, cloud := range r.cluster.Clouds {
+		logs = append(logs, cloud.World.Front().Log())
+	}
+	return logs
+}
+
+// phase is one measurement.
+type phase struct {
+	// name is displayed; key is one of lab's names of phases.
+	key, name string
+	// prepare is not measured.
+	prepare func(ctx context.Context) error
+	// do runs the phase and returns when it is complete. A nonzero result is its duration; zero means until do
+	// returned, or until the last call if lastCall is set.
+	do func(ctx context.Context) (time.Duration, error)
+	// lastCall ends the time at the last call to the cloud.
+	lastCall bool
 }

@@ -6,19 +6,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 )
-
-// CloudsPhases are the phases of a benchmark of several clouds in one manager. In the first one nodes have the label of
-// their cloud, in the second one they have not, and all clouds are asked for them.
-func CloudsPhases() []string {
-	return []string{lab.PhaseJoin, lab.PhaseJoinUnlabeled, lab.PhaseCreateAll, lab.PhaseRestart, lab.PhaseRestartAgain,
-		lab.PhaseDeleteAll}
-}
 
 // CloudsReport compares a manager of several clouds with one manager for each of them.
 type CloudsReport struct {
@@ -88,21 +80,4 @@ func (r CloudsReport) WriteTable(w io.Writer) error {
 	}
 	fmt.Fprintln(t)
 	return t.Flush()
-}
-
-// phase returns a phase by its key; a zero one if it was not measured.
-func (r Report) phase(key string) Phase {
-	i := slices.IndexFunc(r.Phases, func(p Phase) bool { return p.Key == key })
-	if i < 0 {
-		return Phase{}
-	}
-	return r.Phases[i]
-}
-
-// change formats the difference of two values in percent of the second.
-func change(value, base float64) string {
-	if base == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%+.0f %%", (value-base)/base*100)
 }

@@ -11,25 +11,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 )
 
-// optionalPhases returns the phases that the cloud has a budget for.
-func (r *runner) optionalPhases(candidates ...phase) (out []phase) {
-	for _, p := range candidates {
-		if _, ok := r.budgets[p.key]; ok && !r.realServices() {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
 // realServices reports whether the cloud consists of real services, which have fixed latencies.
 func (r *runner) realServices() bool { return r.ServicesAt != "" }
-
-// setProvisionTimes sets the provisioning time of load balancers, if the simulator supports it.
-func setProvisionTimes(cloud *lab.Cloud, provision, change time.Duration) {
-	if settler, ok := cloud.World.(lab.Settler); ok {
-		settler.SetSettleTimes(provision, change)
-	}
-}
 
 // stopReporting makes some nodes stop reporting while their machines run. The controllers then look up their
 // instances repeatedly.
@@ -116,6 +99,17 @@ func (r *runner) prepareServices(ctx context.Context) error {
 		}
 	}
 	return r.restart(ctx)
+}
+
+func (r *runner) restart(ctx context.Context) error {
+	if err := r.resumeReporting(ctx); err != nil {
+		return err
+	}
+	r.cluster.StopManager(ctx)
+	if err := r.cluster.StartManager(ctx); err != nil {
+		return err
+	}
+	return r.waitUntilQuiet(ctx, quietPeriod)
 }
 
 // prepareNode makes changes of members take as long as they do when a node joins.

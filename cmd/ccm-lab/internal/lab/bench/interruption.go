@@ -10,20 +10,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-// Calls are calls to the cloud.
-type Calls struct {
-	Reads     int `json:"reads"`
-	Mutations int `json:"mutations"`
-}
-
-// Interruption is the result of a manager that was killed while it created Services.
-type Interruption struct {
-	// Mutations is the number of mutations before the kill, of those that all Services need.
-	Mutations int `json:"mutations"`
-	// Left names the objects in the cloud that are left after another manager has created and deleted the Services.
-	Left []string `json:"left,omitempty"`
-}
-
 // measureRestart restarts the manager and counts the calls until every Service is ensured and calls have stopped: the
 // cost of existing objects.
 func (r *runner) measureRestart(ctx context.Context) (*Calls, error) {

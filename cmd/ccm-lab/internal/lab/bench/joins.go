@@ -57,23 +57,3 @@ func (r *runner) joinLabeled(ctx context.Context, cloud *lab.Cloud, m world.Mach
 		}
 	})
 }
-
-// joinNode launches the machine in the cloud and registers its node, optionally as a target of load balancers and with
-// further changes.
-func (r *runner) joinNode(ctx context.Context, cloud *lab.Cloud, m world.Machine, target bool,
-	changes ...func(*v1.Node)) error {
-	node, err := cloud.World.Launch(m)
-	if err != nil {
-		return err
-	}
-	switch {
-	case target:
-		metav1.SetMetaDataLabel(&node.ObjectMeta, lab.TargetLabel, targetValue)
-	case lab.TargetAnnotation(cloud.Provider) == "":
-		metav1.SetMetaDataLabel(&node.ObjectMeta, v1.LabelNodeExcludeBalancers, "")
-	}
-	for _, change := range changes {
-		change(node)
-	}
-	return lab.RegisterNode(ctx, r.cluster.Plane.Client, node)
-}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,88 +14,8 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
-
-// phase is one measurement.
-type phase struct {
-	// name is displayed; key is one of lab's names of phases.
-	key, name string
-	// prepare is not measured.
-	prepare func(ctx context.Context) error
-	// do runs the phase and returns when it is complete. A nonzero result is its duration; zero means until do
-	// returned, or until the last call if lastCall is set.
-	do func(ctx context.Context) (time.Duration, error)
-	// lastCall ends the time at the last call to the cloud.
-	lastCall bool
-}
-
-// phases returns all phases for this cloud, in order.
-func (r *runner) phases() []phase {
-	phases := r.usualPhases()
-	selected := r.Phases
-	if len(r.cluster.Clouds) > 1 {
-		selected = CloudsPhases()
-	}
-	if slices.Contains(selected, lab.PhaseJoinUnlabeled) {
-		phases = slices.Insert(phases, 1, phase{key: lab.PhaseJoinUnlabeled, do: r.joinUnlabeled,
-			name: count(lab.UnlabeledNodes, "node") + " joining without a label"})
-	}
-	if len(selected) > 0 {
-		return slices.DeleteFunc(phases, func(p phase) bool { return !slices.Contains(selected, p.key) })
-	}
-	var out []phase
-	for _, p := range phases {
-		out = append(out, p)
-		switch p.key {
-		case lab.PhaseRefresh:
-			out = append(out, r.optionalPhases(
-				phase{
-					key: lab.PhaseSilent, name: count(lab.SilentNodes, "node") + " silent, 1 min",
-					prepare: r.stopReporting, do: r.idle,
-				},
-				phase{
-					key: lab.PhaseAddNodeFew, name: "1 node added, " + count(lab.FewServices, "Service"),
-					prepare: r.createFew, do: r.addNodeToFew,
-				},
-			)...)
-		case lab.PhaseDeleteOne:
-			out = append(out, r.optionalPhases(
-				phase{
-					key: lab.PhaseCreateSlow, name: "1 Service, settles in " + lab.SlowSettle.String(),
-					prepare: r.slowDown, do: r.create(1),
-				},
-				phase{
-					key:     lab.PhaseCreateMany,
-					name:    count(lab.ManyServices, "Service") + ", settle in " + lab.SlowSettle.String(),
-					prepare: r.slowDown, do: r.create(lab.ManyServices),
-				},
-			)...)
-		case lab.PhaseDeleteAll:
-			out = append(out, r.optionalPhases(phase{
-				key: lab.PhaseRoutes, name: count(lab.RoutedNodes, "new route"),
-				prepare: r.restartForRoutes, do: r.makeRoutes, lastCall: true,
-			})...)
-		}
-	}
-	return out
-}
-
-func (r *runner) usualPhases() []phase {
-	return []phase{
-		{key: lab.PhaseJoin, name: count(r.Nodes, "node") + " joining", do: r.join},
-		{key: lab.PhaseRefresh, name: count(r.Nodes, "node") + " refreshed", prepare: r.restartForRefresh, do: r.refresh},
-		{key: lab.PhaseCreateAll, name: count(r.Services, "Service") + " created", prepare: r.prepareServices,
-			do: r.createServices},
-		{key: lab.PhaseCreateOne, name: "1 Service created", prepare: r.warmUp, do: r.createOne, lastCall: true},
-		{key: lab.PhaseDeleteOne, name: "1 Service deleted", prepare: r.deleteWarmUp, do: r.deleteOne, lastCall: true},
-		{key: lab.PhaseAddNode, name: "1 node added", prepare: r.prepareNode, do: r.addNode, lastCall: true},
-		{key: lab.PhaseRestart, name: "restart", prepare: r.stopQuick, do: r.start},
-		{key: lab.PhaseRestartAgain, name: "restart again", prepare: r.stopWhenRecorded, do: r.start},
-		{key: lab.PhaseDeleteAll, name: "delete all", do: r.deleteAll, lastCall: true},
-		{key: lab.PhaseIdle, name: "idle with routes, 1 min", prepare: r.restartWithRoutes, do: r.idle},
-	}
-}
 
 // each calls do for the numbers from 1 to n, with limited concurrency.
 func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
@@ -252,33 +171,6 @@ func (r *runner) lastCall(started time.Time) (last time.Duration) {
 	return last
 }
 
-// logs returns the calls of each cloud.
-func (r *runner) logs() (logs []*sim.Log) {
-	for _, cloud := range r.cluster.Clouds {
-		logs = append(logs, cloud.World.Front().Log())
-	}
-	return logs
-}
-
-// calls returns the number of calls to all clouds.
-func (r *runner) calls() (n int) {
-	for _, log := range r.logs() {
-		n += log.Len()
-	}
-	return n
-}
-
-func (r *runner) restart(ctx context.Context) error {
-	if err := r.resumeReporting(ctx); err != nil {
-		return err
-	}
-	r.cluster.StopManager(ctx)
-	if err := r.cluster.StartManager(ctx); err != nil {
-		return err
-	}
-	return r.waitUntilQuiet(ctx, quietPeriod)
-}
-
 // restartForRefresh starts ccm with a short refresh interval, and waits for the refresh that every start
 // begins with.
 func (r *runner) restartForRefresh(ctx context.Context) error {
@@ -363,6 +255,26 @@ func (r *runner) restartWithRoutes(ctx context.Context) error {
 	return errors.Join(err, r.waitUntilQuiet(ctx, quietPeriod))
 }
 
+// joinNode launches the machine in the cloud and registers its node, optionally as a target of load balancers and with
+// further changes.
+func (r *runner) joinNode(ctx context.Context, cloud *lab.Cloud, m world.Machine, target bool,
+	changes ...func(*v1.Node)) error {
+	node, err := cloud.World.Launch(m)
+	if err != nil {
+		return err
+	}
+	switch {
+	case target:
+		metav1.SetMetaDataLabel(&node.ObjectMeta, lab.TargetLabel, targetValue)
+	case lab.TargetAnnotation(cloud.Provider) == "":
+		metav1.SetMetaDataLabel(&node.ObjectMeta, v1.LabelNodeExcludeBalancers, "")
+	}
+	for _, change := range changes {
+		change(node)
+	}
+	return lab.RegisterNode(ctx, r.cluster.Plane.Client, node)
+}
+
 // idle waits.
 func (r *runner) idle(ctx context.Context) (time.Duration, error) {
 	select {
@@ -371,4 +283,11 @@ func (r *runner) idle(ctx context.Context) (time.Duration, error) {
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
+}
+
+// CloudsPhases are the phases of a benchmark of several clouds in one manager. In the first one nodes have the label of
+// their cloud, in the second one they have not, and all clouds are asked for them.
+func CloudsPhases() []string {
+	return []string{lab.PhaseJoin, lab.PhaseJoinUnlabeled, lab.PhaseCreateAll, lab.PhaseRestart, lab.PhaseRestartAgain,
+		lab.PhaseDeleteAll}
 }

@@ -36,6 +36,14 @@ type Report struct {
 	Interruption *Interruption `json:"interruption,omitempty"`
 }
 
+// Interruption is the result of a manager that was killed while it created Services.
+type Interruption struct {
+	// Mutations is the number of mutations before the kill, of those that all Services need.
+	Mutations int `json:"mutations"`
+	// Left names the objects in the cloud that are left after another manager has created and deleted the Services.
+	Left []string `json:"left,omitempty"`
+}
+
 // Phase is the result of one phase.
 type Phase struct {
 	// Key identifies the phase: one of the constants of package lab.
@@ -59,6 +67,12 @@ type Phase struct {
 	Again *Calls `json:"again,omitempty"`
 	// Target is the budget of the phase; nil without one.
 	Target *lab.Budget `json:"target,omitempty"`
+}
+
+// Calls are calls to the cloud.
+type Calls struct {
+	Reads     int `json:"reads"`
+	Mutations int `json:"mutations"`
 }
 
 // calls returns the number of calls of all kinds.
@@ -167,6 +181,15 @@ func (r Report) writeMissed(w io.Writer) error {
 	return nil
 }
 
+// phase returns a phase by its key; a zero one if it was not measured.
+func (r Report) phase(key string) Phase {
+	i := slices.IndexFunc(r.Phases, func(p Phase) bool { return p.Key == key })
+	if i < 0 {
+		return Phase{}
+	}
+	return r.Phases[i]
+}
+
 func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", (n+1<<19)>>20) }
 
 func count(n int, noun string) string {
@@ -183,4 +206,12 @@ func thousands(n int) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
+}
+
+// change formats the difference of two values in percent of the second.
+func change(value, base float64) string {
+	if base == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%+.0f %%", (value-base)/base*100)
 }

@@ -21,15 +21,6 @@ type goal struct {
 	examples func() []string
 }
 
-const (
-	// maxExamples is the maximum number of objects in a message.
-	maxExamples = 3
-	// stallAfter is the time without progress after which the benchmark prints what it waits for.
-	stallAfter = 10 * time.Second
-	// lostAfter is the time without a further Event after which a benchmark reads the manager's metrics.
-	lostAfter = time.Second
-)
-
 // describe formats the goal in one line.
 func (g goal) describe() string {
 	text := g.description
@@ -105,6 +96,14 @@ func (r *runner) waitUntilQuiet(ctx context.Context, period time.Duration) error
 			return []string{fmt.Sprintf("%d calls so far", r.calls())}
 		},
 	})
+}
+
+// calls returns the number of calls to all clouds.
+func (r *runner) calls() (n int) {
+	for _, log := range r.logs() {
+		n += log.Len()
+	}
+	return n
 }
 
 // nodesInitialized is the goal that the watch counts the given number of initialized nodes.
@@ -187,9 +186,6 @@ func isMember(lb world.LoadBalancer, node string) bool {
 		return !found
 	})
 }
-
-// firstExamples returns at most maxExamples of a list.
-func firstExamples(list []string) []string { return list[:min(len(list), maxExamples)] }
 
 func boolToInt(b bool) int {
 	if b {

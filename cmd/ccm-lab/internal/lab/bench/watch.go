@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -14,6 +15,15 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	cloudproviderapi "k8s.io/cloud-provider/api"
+)
+
+const (
+	// maxExamples is the maximum number of objects in a message.
+	maxExamples = 3
+	// stallAfter is the time without progress after which the benchmark prints what it waits for.
+	stallAfter = 10 * time.Second
+	// lostAfter is the time without a further Event after which a benchmark reads the manager's metrics.
+	lostAfter = time.Second
 )
 
 // watch tracks the cluster through watches, because lists of a thousand nodes would use CPU time that is
@@ -180,6 +190,9 @@ func (w *watch) describeServices(filter func(*v1.Service) bool) []string {
 	slices.Sort(list)
 	return firstExamples(list)
 }
+
+// firstExamples returns at most maxExamples of a list.
+func firstExamples(list []string) []string { return list[:min(len(list), maxExamples)] }
 
 // list returns the Services of type LoadBalancer that match filter.
 func (w *watch) list(filter func(*v1.Service) bool) []*v1.Service {
