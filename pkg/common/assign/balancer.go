@@ -31,7 +31,7 @@ func (s *Services) Balancer(name string) (cloudprovider.LoadBalancer, bool) {
 // notOwnError is the error about a Service of another cloud. The framework tries again, and finds no such Service.
 func (b *balancer) notOwnError(service *v1.Service) error {
 	return &cloudapi.Error{
-		Class: cloudapi.Conflict, Operation: "GetLoadBalancer",
+		Class: cloudapi.Conflict, Operation: "load balancer",
 		Err: fmt.Errorf("Service %s/%s is not one of %s", service.Namespace, service.Name, b.cloud),
 	}
 }
@@ -51,9 +51,14 @@ func (b *balancer) GetLoadBalancer(ctx context.Context, cluster string,
 }
 
 // EnsureLoadBalancer implements cloudprovider.LoadBalancer. The old load balancer of a move follows its Service too,
-// but does not report its address.
+// but does not report its address. A call that has waited for the end of the move makes nothing again.
 func (b *balancer) EnsureLoadBalancer(ctx context.Context, cluster string, service *v1.Service,
 	nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
+	unlock, err := b.services.lock(ctx, b.cloud, service)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	role := b.services.Role(b.cloud, service)
 	if role == None || role == Leaving && !service.DeletionTimestamp.IsZero() {
 		return nil, cloudprovider.ImplementedElsewhere
@@ -92,9 +97,13 @@ func (b *balancer) UpdateLoadBalancer(ctx context.Context, cluster string, servi
 }
 
 // EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer. The owner of a Service that is being moved deletes
-// the old load balancer too. Nothing is deleted for a Service of another cloud.
+// the old load balancer too. Nothing is deleted for a Service of another cloud; if it has just become one, this cloud
+// still has objects of it, and the framework must not remove the finalizer.
 func (b *balancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, service *v1.Service) error {
-	if b.services.Role(b.cloud, service) != Owning {
+	switch b.services.Role(b.cloud, service) {
+	case Leaving:
+		return b.notOwnError(service)
+	case None:
 		return nil
 	}
 	if r, _ := b.services.known(service); r.From != "" {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -24,6 +25,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/kube"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -38,6 +40,9 @@ type balancers struct {
 	calls []string
 	// during, if set, runs once while EnsureLoadBalancer is in flight.
 	during func()
+	// serial is held by each change, which lasts as long as this.
+	serial locks.Mutex
+	lasts  time.Duration
 }
 
 func (b *balancers) call(what string, change func()) error {
@@ -80,8 +85,13 @@ func (b *balancers) GetLoadBalancer(_ context.Context, _ string, s *v1.Service) 
 	return nil, exists, err
 }
 
-func (b *balancers) EnsureLoadBalancer(context.Context, string, *v1.Service, []*v1.Node) (*v1.LoadBalancerStatus, error) {
-	err := b.call("ensure", func() { b.exist = true })
+func (b *balancers) EnsureLoadBalancer(ctx context.Context, _ string, _ *v1.Service, _ []*v1.Node) (*v1.LoadBalancerStatus, error) {
+	unlock, err := b.serial.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	err = b.call("ensure", func() { b.exist = true })
 	if during := b.during; during != nil {
 		b.during = nil
 		during()
@@ -93,10 +103,16 @@ func (b *balancers) UpdateLoadBalancer(context.Context, string, *v1.Service, []*
 	return b.call("update", nil)
 }
 
-func (b *balancers) EnsureLoadBalancerDeleted(_ context.Context, _ string, s *v1.Service) error {
+func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, s *v1.Service) error {
 	if s.DeletionTimestamp == nil && s.Spec.Type == v1.ServiceTypeLoadBalancer {
 		return errors.New("the status of a Service that is not deleted would be changed")
 	}
+	unlock, err := b.serial.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	time.Sleep(b.lasts)
 	return b.call("delete", func() { b.exist = false })
 }
 
