@@ -5,10 +5,12 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // balancer is the load balancers of one cloud, for the framework's service controller: it works on the Services of that
@@ -71,6 +73,7 @@ func (b *balancer) EnsureLoadBalancer(ctx context.Context, cluster string, servi
 		if !exists {
 			return nil, cloudprovider.ImplementedElsewhere
 		}
+		ctx, service = asLeaving(ctx, service)
 	}
 	status, err := b.Interface.EnsureLoadBalancer(ctx, cluster, service, nodes)
 	if err != nil {
@@ -90,10 +93,22 @@ func (b *balancer) EnsureLoadBalancer(ctx context.Context, cluster string, servi
 // UpdateLoadBalancer implements cloudprovider.LoadBalancer.
 func (b *balancer) UpdateLoadBalancer(ctx context.Context, cluster string, service *v1.Service,
 	nodes []*v1.Node) error {
-	if b.services.Role(b.cloud, service) == None {
+	switch b.services.Role(b.cloud, service) {
+	case None:
 		return cloudprovider.ImplementedElsewhere
+	case Leaving:
+		ctx, service = asLeaving(ctx, service)
 	}
 	return b.Interface.UpdateLoadBalancer(ctx, cluster, service, nodes)
+}
+
+// asLeaving returns a context and a Service as the old cloud of a move has to see them. The history and the conditions
+// in the status are those of the owner: an edit that the one has seen would be no cause for the other. The old cloud
+// keeps its history in memory.
+func asLeaving(ctx context.Context, service *v1.Service) (context.Context, *v1.Service) {
+	service = service.DeepCopy()
+	meta.RemoveStatusCondition(&service.Status.Conditions, loadbalancer.ConditionHistory)
+	return provider.WithoutConditions(ctx), service
 }
 
 // EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer. The owner of a Service that is being moved deletes

@@ -43,6 +43,8 @@ type balancers struct {
 	// serial is held by each change, which lasts as long as this.
 	serial locks.Mutex
 	lasts  time.Duration
+	// real, if set, are load balancers that are synced instead.
+	real loadbalancer.Interface
 }
 
 func (b *balancers) call(what string, change func()) error {
@@ -76,7 +78,10 @@ func (b *balancers) fail(err error) {
 	b.err = err
 }
 
-func (b *balancers) GetLoadBalancer(_ context.Context, _ string, s *v1.Service) (*v1.LoadBalancerStatus, bool, error) {
+func (b *balancers) GetLoadBalancer(ctx context.Context, cluster string, s *v1.Service) (*v1.LoadBalancerStatus, bool, error) {
+	if b.real != nil {
+		return b.real.GetLoadBalancer(ctx, cluster, s)
+	}
 	if s.DeletionTimestamp == nil && s.Spec.Type == v1.ServiceTypeLoadBalancer {
 		return nil, false, errors.New("only a Service that is deleted is looked for: another one would lose its status")
 	}
@@ -85,7 +90,11 @@ func (b *balancers) GetLoadBalancer(_ context.Context, _ string, s *v1.Service) 
 	return nil, exists, err
 }
 
-func (b *balancers) EnsureLoadBalancer(ctx context.Context, _ string, _ *v1.Service, _ []*v1.Node) (*v1.LoadBalancerStatus, error) {
+func (b *balancers) EnsureLoadBalancer(ctx context.Context, cluster string, s *v1.Service, nodes []*v1.Node) (
+	*v1.LoadBalancerStatus, error) {
+	if b.real != nil {
+		return b.real.EnsureLoadBalancer(ctx, cluster, s, nodes)
+	}
 	unlock, err := b.serial.Lock(ctx)
 	if err != nil {
 		return nil, err
