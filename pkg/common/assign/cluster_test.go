@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -24,6 +25,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/kube"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -38,6 +40,11 @@ type balancers struct {
 	calls []string
 	// during, if set, runs once while EnsureLoadBalancer is in flight.
 	during func()
+	// serial is held by each change, which lasts as long as this.
+	serial locks.Mutex
+	lasts  time.Duration
+	// real, if set, are load balancers that are synced instead.
+	real loadbalancer.Interface
 }
 
 func (b *balancers) call(what string, change func()) error {
@@ -71,7 +78,10 @@ func (b *balancers) fail(err error) {
 	b.err = err
 }
 
-func (b *balancers) GetLoadBalancer(_ context.Context, _ string, s *v1.Service) (*v1.LoadBalancerStatus, bool, error) {
+func (b *balancers) GetLoadBalancer(ctx context.Context, cluster string, s *v1.Service) (*v1.LoadBalancerStatus, bool, error) {
+	if b.real != nil {
+		return b.real.GetLoadBalancer(ctx, cluster, s)
+	}
 	if s.DeletionTimestamp == nil && s.Spec.Type == v1.ServiceTypeLoadBalancer {
 		return nil, false, errors.New("only a Service that is deleted is looked for: another one would lose its status")
 	}
@@ -80,8 +90,17 @@ func (b *balancers) GetLoadBalancer(_ context.Context, _ string, s *v1.Service) 
 	return nil, exists, err
 }
 
-func (b *balancers) EnsureLoadBalancer(context.Context, string, *v1.Service, []*v1.Node) (*v1.LoadBalancerStatus, error) {
-	err := b.call("ensure", func() { b.exist = true })
+func (b *balancers) EnsureLoadBalancer(ctx context.Context, cluster string, s *v1.Service, nodes []*v1.Node) (
+	*v1.LoadBalancerStatus, error) {
+	if b.real != nil {
+		return b.real.EnsureLoadBalancer(ctx, cluster, s, nodes)
+	}
+	unlock, err := b.serial.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	err = b.call("ensure", func() { b.exist = true })
 	if during := b.during; during != nil {
 		b.during = nil
 		during()
@@ -93,10 +112,16 @@ func (b *balancers) UpdateLoadBalancer(context.Context, string, *v1.Service, []*
 	return b.call("update", nil)
 }
 
-func (b *balancers) EnsureLoadBalancerDeleted(_ context.Context, _ string, s *v1.Service) error {
+func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, s *v1.Service) error {
 	if s.DeletionTimestamp == nil && s.Spec.Type == v1.ServiceTypeLoadBalancer {
 		return errors.New("the status of a Service that is not deleted would be changed")
 	}
+	unlock, err := b.serial.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	time.Sleep(b.lasts)
 	return b.call("delete", func() { b.exist = false })
 }
 

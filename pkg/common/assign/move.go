@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
@@ -150,11 +151,32 @@ func (s *Services) repeat(cloud string, service *v1.Service) {
 	}
 }
 
+// lock waits for the changes of the load balancer of a Service in a cloud, but for those of members and audits, which
+// create nothing for a Service of another cloud.
+func (s *Services) lock(ctx context.Context, cloud string, service *v1.Service) (unlock func(), err error) {
+	unlock, err = s.changes.Lock(ctx, cloud+"/"+cache.MetaObjectToName(service).String())
+	if err != nil {
+		return nil, fmt.Errorf("waiting for another change of the load balancer in %s to finish: %w", cloud, err)
+	}
+	return unlock, nil
+}
+
 // deleteFrom deletes what the old cloud of a move has, and stores that nothing is left.
 func (s *Services) deleteFrom(ctx context.Context, service *v1.Service, r Record) error {
 	cloud, ok := s.cloud(r.From)
 	if !ok {
 		return fmt.Errorf("the load balancer in %s cannot be deleted: it is not one of --cloud-provider", r.From)
+	}
+	unlock, err := s.lock(ctx, r.From, service)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	switch now, _ := s.known(service); {
+	case now.From == "":
+		return nil // Another call has deleted it.
+	case now.From != r.From:
+		return fmt.Errorf("the load balancer in %s stays: its move was taken back", r.From)
 	}
 	if cloud.Balancer != nil {
 		if !cloud.Started() {

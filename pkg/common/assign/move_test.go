@@ -202,6 +202,47 @@ func TestMoveIsTakenBackDuringACall(t *testing.T) {
 	})
 }
 
+// The framework removes the finalizer after a deletion without an error: a move that starts between its question and its
+// deletion leaves the load balancer of the old cloud to the next owner.
+func TestMoveStartsDuringADeletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newMoveTest(t)
+		s.edit(func(s *v1.Service) { s.DeletionTimestamp = ptr.To(metav1.Now()) })
+		a, _ := s.Balancer("a")
+		if err := a.EnsureLoadBalancerDeleted(t.Context(), "c", s.current()); err == nil && s.a.has() {
+			t.Error("the finalizer would be removed while a load balancer is left")
+		}
+		b, _ := s.Balancer("b")
+		if err := b.EnsureLoadBalancerDeleted(t.Context(), "c", s.current()); err != nil || s.a.has() {
+			t.Errorf("%v, a has a load balancer: %t", err, s.a.has())
+		}
+	})
+}
+
+// The old cloud of a move makes nothing again that is being deleted there when its Service is edited.
+func TestEditDuringTheEndOfAMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newMoveTest(t)
+		if err := s.ensure("b"); err != nil {
+			t.Fatal(err)
+		}
+		s.a.lasts = time.Minute
+		time.Sleep(DefaultMoveDelay + time.Second)
+		if !s.a.has() {
+			t.Fatal("the deletion has ended")
+		}
+		a, _ := s.Balancer("a")
+		if _, err := a.EnsureLoadBalancer(t.Context(), "c", s.current(), nil); !errors.Is(err, cloudprovider.ImplementedElsewhere) {
+			t.Error(err)
+		}
+		time.Sleep(time.Hour)
+		s.want("b", "b")
+		if s.a.has() || !s.b.has() {
+			t.Errorf("a %t, b %t", s.a.has(), s.b.has())
+		}
+	})
+}
+
 // additions returns how often the controller of a cloud gets a Service that it knows, from now on.
 func (s *serviceTest) additions(cloud string) func() int64 {
 	s.t.Helper()

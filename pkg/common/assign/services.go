@@ -22,6 +22,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/views"
 )
@@ -66,6 +67,8 @@ type Services struct {
 	endpoints *runner
 	recorder  recorder
 	views     map[string]*views.Services
+	// changes are the locks of load balancers, by cloud and Service.
+	changes locks.KeyedMutex
 
 	// ready is closed once there is access to the cluster.
 	ready     chan struct{}

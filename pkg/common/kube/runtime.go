@@ -83,6 +83,9 @@ func annotator(client kubernetes.Interface) func(context.Context, *v1.Service, m
 // conditionSetter returns a function that sets a condition of a Service. The patch merges conditions by their types.
 func conditionSetter(client kubernetes.Interface) func(context.Context, *v1.Service, metav1.Condition) error {
 	return func(ctx context.Context, service *v1.Service, condition metav1.Condition) error {
+		if !provider.SetsConditions(ctx) {
+			return nil
+		}
 		var item any = condition
 		if condition.Status == "" {
 			item = map[string]any{"$patch": "delete", "type": condition.Type}

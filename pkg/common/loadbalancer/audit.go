@@ -61,6 +61,7 @@ func (c *Controller) AuditLoadBalancer(ctx context.Context, clusterName string,
 	if service == nil || service.UID != key.UID || !c.handles(service) {
 		return plan.Plan{}, nil, nil
 	}
+	c.states.update(key.UID, func(s *serviceState) { s.compare(service) })
 	t, err := c.target(ctx, key, service, nodes)
 	if err != nil {
 		return plan.Plan{}, nil, c.followNodesAndFail(ctx, t, service, nodes, err)

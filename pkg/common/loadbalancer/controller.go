@@ -164,7 +164,7 @@ func (c *Controller) EnsureLoadBalancer(ctx context.Context, clusterName string,
 	}
 	defer release()
 	nodes = c.currentNodes(nodes)
-	c.states.update(key.UID, func(s *serviceState) { s.see(service) })
+	c.states.update(key.UID, func(s *serviceState) { s.compare(service); s.missing, s.ensured = false, service })
 	status, err := c.ensure(ctx, key, service, nodes)
 	c.setRefusedCondition(ctx, service, err)
 	return status, err

@@ -51,6 +51,23 @@ func TestRestoredCluster(t *testing.T) {
 	}
 }
 
+// The audit may meet a Service of a restored cluster before its sync does.
+func TestAuditOfARestoredCluster(t *testing.T) {
+	c := newCluster(t)
+	c.sync(t, version("5"))
+	backup := slices.Clone(c.conditions)
+	c.sync(t, version("20"), ranges("10.0.0.0/8"))
+	c.conditions = backup
+	if _, _, err := c.AuditLoadBalancer(t.Context(), "prod", func() (*v1.Service, []*v1.Node) {
+		return c.service(version("5")), []*v1.Node{node("a")}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.listener(); got != "10.0.0.0/8" {
+		t.Errorf("listener %q", got)
+	}
+}
+
 // A change that was started and has not succeeded is finished with the value that is wanted now: its object is
 // disrupted once, as its edit requires. The same change of another object has no cause, and once it is finished, neither
 // has a further one.

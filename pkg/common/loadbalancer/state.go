@@ -29,18 +29,17 @@ type serviceState struct {
 	approved string
 }
 
-// see stores the Service of an Ensure. What was known about it is forgotten if the Service is older than the one
-// before: its cluster was restored, so that the history in its status counts, and not that of what was done since.
-// Versions that cannot be compared, and those of a cluster that was restored with higher ones, do not show it: the next
-// manager reads the history.
-func (s *serviceState) see(service *v1.Service) {
+// compare forgets what is known about a Service if this one is older than that of the last Ensure: its cluster was
+// restored, so that the history in its status counts, and not that of what was done since. Versions that cannot be
+// compared, and those of a cluster that was restored with higher ones, do not show it: the next manager reads the
+// history.
+func (s *serviceState) compare(service *v1.Service) {
 	if s.ensured != nil {
 		order, err := resourceversion.CompareResourceVersion(service.ResourceVersion, s.ensured.ResourceVersion)
 		if err == nil && order < 0 {
 			*s = serviceState{}
 		}
 	}
-	s.missing, s.ensured = false, service
 }
 
 // states has the state of each Service, by UID. It is safe for concurrent use: calls for one Service are serialized but
