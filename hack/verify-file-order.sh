@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# The files of a load balancer's package have an order: none refers to a file that refers back to it, directly or
-# through others. A reader can then start with the file that refers to no other, and data flows one way: intent, desired, diff,
-# apply.
+# The files of a package have an order: none refers to a file that refers back to it, directly or through others. A
+# reader can then start with the file that refers to no other, and data flows one way: intent, desired, diff, apply.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-mapfile -t folders < <(go_files | grep -E '^providers/[^/]+/loadbalancer/' | xargs -n1 dirname | sort -u)
+mapfile -t folders < <(go_files | grep -v '_test\.go$' | xargs -n1 dirname | sort -u)
 (cd hack/architecture && GOWORK=off go build -o "$root/bin/tools/cycles" ./cycles)
 bin/tools/cycles "${folders[@]}"

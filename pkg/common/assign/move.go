@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
-	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer/approval"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -58,16 +58,16 @@ func (s *Services) follow(ctx context.Context, service *v1.Service, r Record) (t
 func (s *Services) decideMove(ctx context.Context, service *v1.Service, r Record,
 	choice string) (time.Duration, error) {
 	runtime := s.access()
-	id := loadbalancer.ApprovalID(string(r.UID), r.Owner, choice, fmt.Sprint(r.Moves))
-	approval := ""
+	id := approval.ID(string(r.UID), r.Owner, choice, fmt.Sprint(r.Moves))
+	approved := ""
 	if runtime.Approvals != nil {
 		var err error
-		if approval, err = runtime.Approvals.Approved(ctx, service); err != nil {
+		if approved, err = runtime.Approvals.Approved(ctx, service); err != nil {
 			klog.FromContext(ctx).Error(err, "Failed to read the approval of a move", "service", klog.KObj(service))
-			approval = ""
+			approved = ""
 		}
 	}
-	if runtime.Disruption != provider.AllowDisruption && !loadbalancer.Approves(approval, id) {
+	if runtime.Disruption != provider.AllowDisruption && !approval.Covers(approved, id) {
 		where := "an approval"
 		if runtime.Approvals != nil {
 			where = runtime.Approvals.Place(service)
@@ -81,7 +81,7 @@ func (s *Services) decideMove(ctx context.Context, service *v1.Service, r Record
 	if err := s.change(ctx, service, moved); err != nil {
 		return 0, err
 	}
-	if approval == id {
+	if approved == id {
 		if err := runtime.Approvals.End(ctx, service, id); err != nil {
 			// The record counts the moves, so that it is not used twice.
 			klog.FromContext(ctx).Error(err, "Failed to remove the approval of a move", "service", klog.KObj(service))

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-
-	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
 // decoder sets the statements of a file into a struct, one by one, so that every problem gets its line.
@@ -81,29 +79,11 @@ func (d *decoder) suggestion(section field, key string) string {
 	return suggestNearest(key, fieldNames(sectionKeys(section)))
 }
 
-// assign sets the assignments. Sections with subsections come second: new subsections start with the values
-// of the default-NAME section, which may be anywhere in the file.
-func (d *decoder) assign() {
-	sorting.StableFunc(d.assignments, func(a, b assignment) int {
-		return rank(a.section) - rank(b.section)
-	})
-	for _, st := range d.assignments {
-		if err := d.set(st); err != nil {
-			d.file.errors = append(d.file.errors, Problem{File: d.file.Name, Line: st.line,
-				Message: d.file.keyText(st.section.name, st.key.name) + ": " + explain(st, err)})
-		}
-	}
-}
-
 func rank(section field) int {
 	if hasSubsections(section) {
 		return 1
 	}
 	return 0
-}
-
-func (f *File) warn(line int, format string, args ...any) {
-	f.warnings = append(f.warnings, Problem{File: f.Name, Line: line, Message: fmt.Sprintf(format, args...)})
 }
 
 // explain turns an error about a value into an instruction.

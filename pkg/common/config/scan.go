@@ -197,3 +197,31 @@ func (p *tokens) readValue(st *statement) string {
 	}
 	return ""
 }
+
+// unquote resolves the quotes and escapes of a value or subsection, which the scanner has validated. A backslash
+// at the end of a line continues it.
+func unquote(literal string) string {
+	var b strings.Builder
+	escaped := false
+	for _, r := range literal {
+		switch {
+		case escaped:
+			escaped = false
+			if r == '\n' {
+				continue
+			}
+			switch r {
+			case 'n':
+				r = '\n'
+			case 't':
+				r = '\t'
+			}
+			b.WriteRune(r)
+		case r == '\\':
+			escaped = true
+		case r != '"':
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"reflect"
 	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
 var errNoValue = errors.New("a value is missing")
@@ -121,30 +123,16 @@ func scanValue(target reflect.Value, text, format string) error {
 	return nil
 }
 
-// unquote resolves the quotes and escapes of a value or subsection, which the scanner has validated. A backslash
-// at the end of a line continues it.
-func unquote(literal string) string {
-	var b strings.Builder
-	escaped := false
-	for _, r := range literal {
-		switch {
-		case escaped:
-			escaped = false
-			if r == '\n' {
-				continue
-			}
-			switch r {
-			case 'n':
-				r = '\n'
-			case 't':
-				r = '\t'
-			}
-			b.WriteRune(r)
-		case r == '\\':
-			escaped = true
-		case r != '"':
-			b.WriteRune(r)
+// assign sets the assignments. Sections with subsections come second: new subsections start with the values
+// of the default-NAME section, which may be anywhere in the file.
+func (d *decoder) assign() {
+	sorting.StableFunc(d.assignments, func(a, b assignment) int {
+		return rank(a.section) - rank(b.section)
+	})
+	for _, st := range d.assignments {
+		if err := d.set(st); err != nil {
+			d.file.errors = append(d.file.errors, Problem{File: d.file.Name, Line: st.line,
+				Message: d.file.keyText(st.section.name, st.key.name) + ": " + explain(st, err)})
 		}
 	}
-	return b.String()
 }

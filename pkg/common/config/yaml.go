@@ -180,26 +180,6 @@ func resolveAlias(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// yamlKeyText returns the name of a key in a YAML file: global.insecureFlag.
-func (f *File) yamlKeyText(section, key string) string {
-	name, sub := splitSection(section)
-	parts := []string{name}
-	known, ok := findField(f.yaml, name)
-	if ok {
-		parts[0] = known.yaml
-	}
-	if sub != "" {
-		parts = append(parts, sub)
-	}
-	if k, found := findField(sectionKeys(known), key); ok && found {
-		key = k.yaml
-	}
-	if key != "" {
-		parts = append(parts, key)
-	}
-	return strings.Join(parts, ".")
-}
-
 // MarshalYAML returns a configuration in the form of a YAML file, with its secrets. Empty values are omitted.
 func MarshalYAML(cfg any) ([]byte, error) {
 	v := reflect.Indirect(reflect.ValueOf(cfg))

@@ -38,12 +38,6 @@ type Scenario struct {
 	Steps func(ctx context.Context, r *Session) error
 }
 
-// Scenarios returns all scenarios, in reading order.
-func Scenarios() []Scenario {
-	return slices.Concat(nodeScenarios(), serviceScenarios(), lifeScenarios(), routeScenarios(),
-		planScenarios(), ruleScenarios(), causeScenarios(), listenerScenarios(), zoneScenarios())
-}
-
 // Missing returns a capability or a portable annotation that the scenario needs and a provider does not have, or "".
 func (s Scenario) Missing(capabilities provider.Capabilities, portable []string) string {
 	if lack := capabilities.Missing(s.Needs); lack != "" {

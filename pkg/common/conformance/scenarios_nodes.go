@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
@@ -232,18 +231,4 @@ func (r *Session) verifyLabels(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// tainted checks the shutdown taint of the node.
-func (r *Session) tainted(name string, want bool) Check {
-	return func(ctx context.Context) error {
-		node, err := r.node(ctx, name)
-		if err != nil {
-			return err
-		}
-		if have := hasTaint(node, cloudproviderapi.TaintNodeShutdown); have != want {
-			return fmt.Errorf("node %s carries the shutdown taint: %t, want %t", name, have, want)
-		}
-		return nil
-	}
 }

@@ -2,12 +2,8 @@ package conformance
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
-	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
 func planScenarios() []Scenario {
@@ -62,68 +58,4 @@ func planScenarios() []Scenario {
 			}),
 		},
 	}
-}
-
-// planned checks the plan of a Service.
-func (r *Session) planned(name string, check func(plan.Plan) error) Check {
-	return func(ctx context.Context) error {
-		p, err := r.Plan(ctx, name)
-		if err != nil {
-			return steps.Wrap("planning service "+name, err)
-		}
-		return steps.Wrap("the plan of service "+name, check(p))
-	}
-}
-
-func noChanges(p plan.Plan) error {
-	if p.Empty() {
-		return nil
-	}
-	return fmt.Errorf("has changes, although nothing has changed: %s", strings.Join(summaries(p), "; "))
-}
-
-func creates(p plan.Plan) error {
-	if slices.ContainsFunc(p.Changes, func(c plan.Change) bool { return c.Action == plan.Create }) {
-		return nil
-	}
-	return fmt.Errorf("creates nothing, although nothing exists yet: %s", strings.Join(summaries(p), "; "))
-}
-
-// changesFields checks that the plan changes each of these fields.
-func changesFields(fields *[]string) func(plan.Plan) error {
-	return func(p plan.Plan) error {
-		for _, want := range *fields {
-			if !slices.ContainsFunc(p.Changes, func(c plan.Change) bool {
-				return c.Kind == want || plan.Fields(c.Fields).Has(want)
-			}) {
-				return fmt.Errorf("does not name %q, which was changed by hand: %s", want, strings.Join(summaries(p), "; "))
-			}
-		}
-		return nil
-	}
-}
-
-func summaries(p plan.Plan) []string {
-	out := []string{}
-	for _, c := range p.Changes {
-		var fields []string
-		for _, f := range c.Fields {
-			fields = append(fields, f.Name)
-		}
-		out = append(out, fmt.Sprintf("%s %s %s (%s)", c.Action, c.Kind, c.Name, strings.Join(fields, ", ")))
-	}
-	return out
-}
-
-// drift changes one field of the Service's load balancer by hand.
-func (r *Session) drift(ctx context.Context, service string) ([]string, error) {
-	lb, err := r.Balancer(ctx, service)
-	if err != nil {
-		return nil, err
-	}
-	fields, err := r.World.Drift(lb.Name)
-	if err == nil && len(fields) == 0 {
-		err = fmt.Errorf("the world changed nothing of load balancer %s", lb.Name)
-	}
-	return fields, err
 }

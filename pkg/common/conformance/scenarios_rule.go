@@ -2,18 +2,10 @@ package conformance
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 
-	v1 "k8s.io/api/core/v1"
-
-	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/compare"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -118,82 +110,4 @@ func editBesideHeldChange(ctx context.Context, r *Session) error {
 		held(80, 443, 8443),
 		func() error { return r.changeApproved(ctx, loadBalancerService("web"), 80, 8443) },
 	)
-}
-
-// removeHistory removes what managers know about the earlier inputs of a Service.
-func (r *Session) removeHistory(ctx context.Context, name string) error {
-	svc, err := r.Cluster.Service(ctx, Namespace, name)
-	if err != nil {
-		return err
-	}
-	return r.Cluster.SetServiceStatus(ctx, Namespace, name, v1.ServiceStatus{LoadBalancer: svc.Status.LoadBalancer})
-}
-
-// holds checks that a plan holds changes, and changes nothing.
-func holds(p plan.Plan) error {
-	if len(p.Held) > 0 && p.HeldID != "" && p.Empty() {
-		return nil
-	}
-	return fmt.Errorf("holds %d changes with the ID %q and makes: %s", len(p.Held), p.HeldID,
-		strings.Join(summaries(p), "; "))
-}
-
-// listens checks that the load balancer of a Service has these ports, and all nodes as members at each.
-func (r *Session) listens(name string, ports ...int32) Check {
-	return func(ctx context.Context) error {
-		lb, err := r.Balancer(ctx, name)
-		if err != nil {
-			return err
-		}
-		members, err := r.Members(ctx)
-		if err != nil {
-			return err
-		}
-		have, err := portsWithMembers(name, lb, members)
-		if !slices.Equal(have, ports) {
-			err = errors.Join(err, fmt.Errorf("service %s has the ports %v, want %v", name, have, ports))
-		}
-		return err
-	}
-}
-
-// portsWithMembers returns the ports of a load balancer, and an error if one has other members.
-func portsWithMembers(service string, lb LoadBalancer, members []string) (ports []int32, err error) {
-	for _, l := range lb.Listeners {
-		ports = append(ports, l.Port)
-		if !slices.Equal(compare.Sorted(l.Members), members) {
-			err = errors.Join(err, fmt.Errorf("port %d of service %s has the members %v, want %v", l.Port, service, l.Members,
-				members))
-		}
-	}
-	return ports, err
-}
-
-// makeInvalid gives the Service an annotation that no cloud can apply.
-func makeInvalid(svc *v1.Service) *v1.Service {
-	svc.Annotations[intent.KeyScheme] = "neither"
-	return svc
-}
-
-// keeps checks that a Service has the load balancer and the addresses that it had.
-func (r *Session) keeps(name string, before *LoadBalancer) Check {
-	return func(ctx context.Context) error {
-		current, err := r.Balancer(ctx, name)
-		if err == nil && (current.Name != before.Name || !slices.Equal(current.Addresses, before.Addresses)) {
-			err = fmt.Errorf("service %s moved from %s to %s", name, compare.Describe([]LoadBalancer{*before}),
-				compare.Describe([]LoadBalancer{current}))
-		}
-		return err
-	}
-}
-
-// warned checks that an Event of a Service has the text.
-func (r *Session) warned(name, text string) Check {
-	return func(ctx context.Context) error {
-		all, err := r.Cluster.Events(ctx, "Service", Namespace, name)
-		if err != nil || slices.ContainsFunc(all, func(event string) bool { return strings.Contains(event, text) }) {
-			return err
-		}
-		return fmt.Errorf("no Event of service %s has %q: %s", name, text, strings.Join(all, "; "))
-	}
 }

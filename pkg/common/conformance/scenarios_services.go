@@ -3,10 +3,8 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/compare"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/internal/steps"
@@ -146,77 +144,39 @@ func nodesChanged(ctx context.Context, r *Session) error {
 	)
 }
 
-// withNodes returns steps that start with n initialised nodes.
-func withNodes(n int, next func(context.Context, *Session) error) func(context.Context, *Session) error {
-	return func(ctx context.Context, r *Session) error {
-		return steps.Run(
-			func() error { return r.JoinN(ctx, n) },
-			func() error { return r.Converge(ctx) },
-			func() error { return next(ctx, r) },
-		)
+// portRanges changes the source ranges of single ports, while every state between two changes is observed.
+func portRanges(ctx context.Context, r *Session) error {
+	version := func(ports string, ranges ...string) *v1.Service {
+		svc := withSourceRanges(loadBalancerService("web", 80, 443), ranges...)
+		if ports != "" {
+			svc.Annotations[intent.KeyPortSourceRanges] = ports
+		}
+		return svc
 	}
+	moved := version("80=203.0.113.0/24")
+	moved.Spec.Ports = append(moved.Spec.Ports[1:], port(v1.ProtocolTCP, 8080))
+	moved.Annotations[intent.KeyPortSourceRanges] = "8080=203.0.113.0/24; 443=192.0.2.7/32"
+	return r.changesWithin(ctx,
+		version("80=203.0.113.0/24"),
+		version("443=203.0.113.0/24"),
+		version("80=192.0.2.7/32; 443=203.0.113.0/25,192.0.2.0/24"),
+		version("80=192.0.2.0/24", "192.0.2.7/32", "203.0.113.0/24"),
+		version("", "203.0.113.0/24"),
+		moved,
+		loadBalancerService("web", 80))
 }
 
-// change puts a Service and converges.
-func (r *Session) change(ctx context.Context, svc *v1.Service) error {
-	if err := r.Put(ctx, svc); err != nil {
-		return err
-	}
-	return r.Converge(ctx)
-}
-
-// changes puts versions of one Service one after the other, and checks that its address stays.
-func (r *Session) changes(ctx context.Context, versions ...*v1.Service) error {
-	var previous LoadBalancer
+// changesWithin puts versions of one Service one after the other. During each change, a port may be open to the clients
+// of the previous and of the next version, and to no others.
+func (r *Session) changesWithin(ctx context.Context, versions ...*v1.Service) error {
+	o := compare.ObserveRanges(r.World.LoadBalancers)
+	r.World.Front().AfterMutations(o.Observe)
+	defer r.World.Front().AfterMutations(nil)
 	for i, svc := range versions {
+		o.Allow(versions[max(i-1, 0)], svc)
 		if err := r.change(ctx, svc); err != nil {
 			return steps.Wrap(fmt.Sprintf("version %d of service %s", i+1, svc.Name), err)
 		}
-		current, err := r.Balancer(ctx, svc.Name)
-		if err != nil {
-			return err
-		}
-		if i > 0 && (current.Name != previous.Name || !slices.Equal(current.Addresses, previous.Addresses)) {
-			return fmt.Errorf("version %d of service %s moved it from %s to %s", i+1, svc.Name,
-				compare.Describe([]LoadBalancer{previous}), compare.Describe([]LoadBalancer{current}))
-		}
-		previous = current
 	}
-	return nil
-}
-
-func (r *Session) deleted(name string) Check {
-	return func(ctx context.Context) error {
-		svc, err := r.Cluster.Service(ctx, Namespace, name)
-		if err == nil && svc != nil {
-			return fmt.Errorf("service %s still exists with finalizers %v", name, svc.Finalizers)
-		}
-		return err
-	}
-}
-
-// hasNoBalancer checks that the Service has no finalizer and no address of a load balancer.
-func (r *Session) hasNoBalancer(name string) Check {
-	return func(ctx context.Context) error {
-		svc, err := r.service(ctx, types.NamespacedName{Namespace: Namespace, Name: name})
-		switch {
-		case err != nil:
-			return err
-		case len(svc.Finalizers) > 0:
-			return fmt.Errorf("service %s still has finalizers %v", name, svc.Finalizers)
-		case len(svc.Status.LoadBalancer.Ingress) > 0:
-			return fmt.Errorf("service %s still shows %v", name, statusAddresses(svc))
-		}
-		return nil
-	}
-}
-
-func makeInternal(svc *v1.Service) *v1.Service {
-	svc.Annotations[intent.KeyScheme] = string(intent.Internal)
-	return svc
-}
-
-func withSourceRanges(svc *v1.Service, ranges ...string) *v1.Service {
-	svc.Spec.LoadBalancerSourceRanges = ranges
-	return svc
+	return o.Err()
 }

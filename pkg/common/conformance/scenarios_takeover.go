@@ -133,14 +133,6 @@ func (r *Session) checkReads(ctx context.Context) func() error {
 	}
 }
 
-// skipTime lets time pass, if the driver can skip it.
-func (r *Session) skipTime(ctx context.Context, d time.Duration) error {
-	if cluster, ok := r.Cluster.(TimeSkipper); ok {
-		return cluster.SkipTime(ctx, d)
-	}
-	return nil
-}
-
 // takeOverFailed takes over a load balancer in a failed state: what would recover it is held.
 func (r *Session) takeOverFailed(ctx context.Context, svc *v1.Service) error {
 	if r.TakeOver.SetFailed == nil {
@@ -194,24 +186,4 @@ func (r *Session) approveAfterTakeOver(ctx context.Context, svc *v1.Service) err
 		func() error { return r.Restart(ctx, ManagerOptions{}) },
 		func() error { return r.Converge(ctx) },
 	)
-}
-
-// changeApproved gives a Service other ports and approves what is held. A manager that was killed before it had
-// recorded what it saw first applies the Service's settings.
-func (r *Session) changeApproved(ctx context.Context, svc *v1.Service, ports ...int32) error {
-	svc.Spec.Ports = loadBalancerService(svc.Name, ports...).Spec.Ports
-	if err := r.Put(ctx, svc); err != nil {
-		return err
-	}
-	if err := r.Settled(ctx); err != nil {
-		return err
-	}
-	p, err := r.Plan(ctx, svc.Name)
-	if err != nil {
-		return err
-	}
-	if len(p.Held) > 0 {
-		svc.Annotations[intent.KeyApprove] = p.HeldID
-	}
-	return r.change(ctx, svc)
 }

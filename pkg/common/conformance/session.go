@@ -1,10 +1,10 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -229,11 +229,6 @@ func (r *Session) Restart(ctx context.Context, o ManagerOptions) error {
 // Check is a condition that must hold once the controllers have no more work.
 type Check func(ctx context.Context) error
 
-// Converge settles, verifies the world and checks.
-func (r *Session) Converge(ctx context.Context, checks ...Check) error {
-	return r.Settled(ctx, append([]Check{r.Verify}, checks...)...)
-}
-
 // Settled settles and checks, without verifying the world.
 func (r *Session) Settled(ctx context.Context, checks ...Check) error {
 	deadline := time.Now().Add(r.Timeout)
@@ -308,40 +303,6 @@ func (r *Session) balancer(ctx context.Context, key types.NamespacedName) (LoadB
 	return found[0], nil
 }
 
-// Clear deletes everything that the scenario created, and verifies that the world is in its initial state.
-func (r *Session) Clear(ctx context.Context) error {
-	if r.dryRun {
-		if err := r.Restart(ctx, ManagerOptions{}); err != nil {
-			return err
-		}
-	}
-	for _, key := range slices.SortedFunc(maps.Keys(r.services), compareKeys) {
-		if err := r.Delete(ctx, key.Name); err != nil {
-			return err
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.machines)) {
-		if err := r.clearMachine(ctx, name); err != nil {
-			return err
-		}
-	}
-	for name := range r.foreignNodes {
-		delete(r.foreignNodes, name)
-		if err := r.Cluster.DeleteNode(ctx, name); err != nil {
-			return err
-		}
-	}
-	return r.Converge(ctx, func(context.Context) error { return compare.Counts(r.baseline, r.World.Objects()) })
-}
-
-func (r *Session) clearMachine(ctx context.Context, name string) error {
-	m := r.machines[name]
-	if !m.terminated {
-		return r.Terminate(ctx, name, true)
-	}
-	return r.Silence(ctx, name)
-}
-
 // Unchanged returns a check that no mutating call was made, and no object was created or deleted, since now.
 func (r *Session) Unchanged() Check {
 	log, objects := r.World.Front().Log(), r.World.Objects()
@@ -364,3 +325,11 @@ func (r *Session) Unchanged() Check {
 }
 
 func compareKeys(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }
+
+func statusAddresses(svc *v1.Service) []string {
+	var out []string
+	for _, in := range svc.Status.LoadBalancer.Ingress {
+		out = append(out, cmp.Or(in.IP, in.Hostname))
+	}
+	return compare.Sorted(out)
+}

@@ -261,3 +261,9 @@ func (s Subject) interruptAt(t *testing.T, scenario Scenario, fault sim.Fault, c
 	})
 	return err
 }
+
+// Scenarios returns all scenarios, in reading order.
+func Scenarios() []Scenario {
+	return slices.Concat(nodeScenarios(), serviceScenarios(), lifeScenarios(), routeScenarios(),
+		planScenarios(), ruleScenarios(), causeScenarios(), listenerScenarios(), zoneScenarios())
+}

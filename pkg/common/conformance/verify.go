@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -207,10 +206,41 @@ func (r *Session) endState() endState {
 	return state
 }
 
-func statusAddresses(svc *v1.Service) []string {
-	var out []string
-	for _, in := range svc.Status.LoadBalancer.Ingress {
-		out = append(out, cmp.Or(in.IP, in.Hostname))
+// Converge settles, verifies the world and checks.
+func (r *Session) Converge(ctx context.Context, checks ...Check) error {
+	return r.Settled(ctx, append([]Check{r.Verify}, checks...)...)
+}
+
+// Clear deletes everything that the scenario created, and verifies that the world is in its initial state.
+func (r *Session) Clear(ctx context.Context) error {
+	if r.dryRun {
+		if err := r.Restart(ctx, ManagerOptions{}); err != nil {
+			return err
+		}
 	}
-	return compare.Sorted(out)
+	for _, key := range slices.SortedFunc(maps.Keys(r.services), compareKeys) {
+		if err := r.Delete(ctx, key.Name); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.machines)) {
+		if err := r.clearMachine(ctx, name); err != nil {
+			return err
+		}
+	}
+	for name := range r.foreignNodes {
+		delete(r.foreignNodes, name)
+		if err := r.Cluster.DeleteNode(ctx, name); err != nil {
+			return err
+		}
+	}
+	return r.Converge(ctx, func(context.Context) error { return compare.Counts(r.baseline, r.World.Objects()) })
+}
+
+func (r *Session) clearMachine(ctx context.Context, name string) error {
+	m := r.machines[name]
+	if !m.terminated {
+		return r.Terminate(ctx, name, true)
+	}
+	return r.Silence(ctx, name)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/lru"
 )
 
@@ -65,4 +67,24 @@ func Shorten(message string) string {
 		return message
 	}
 	return strings.ToValidUTF8(message[:MaxMessage-len(suffix)], "") + suffix
+}
+
+// Recorder sends Events, as record.EventRecorder does.
+type Recorder interface {
+	Event(object runtime.Object, kind, reason, message string)
+}
+
+// Send sends an Event of the type that its reason has.
+func Send(r Recorder, object runtime.Object, reason Reason, message string) {
+	for _, d := range definitions {
+		if d.Reason == reason {
+			r.Event(object, d.Type, reason.name, Shorten(message))
+			return
+		}
+	}
+}
+
+// SendNormal sends a normal Event with a reason that is a warning in other cases.
+func SendNormal(r Recorder, object runtime.Object, reason Reason, message string) {
+	r.Event(object, v1.EventTypeNormal, reason.name, Shorten(message))
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Reason is the reason of an Event. Alerts and scripts match reasons, so that a reason never changes. Only this package
@@ -175,24 +174,4 @@ var framework = []Definition{
 // linkRunbook returns a link from the reference to the runbook of an alert.
 func linkRunbook(alert string) string {
 	return "[" + alert + "](../guides/runbooks.md#" + strings.ToLower(alert) + ")"
-}
-
-// Recorder sends Events, as record.EventRecorder does.
-type Recorder interface {
-	Event(object runtime.Object, kind, reason, message string)
-}
-
-// Send sends an Event of the type that its reason has.
-func Send(r Recorder, object runtime.Object, reason Reason, message string) {
-	for _, d := range definitions {
-		if d.Reason == reason {
-			r.Event(object, d.Type, reason.name, Shorten(message))
-			return
-		}
-	}
-}
-
-// SendNormal sends a normal Event with a reason that is a warning in other cases.
-func SendNormal(r Recorder, object runtime.Object, reason Reason, message string) {
-	r.Event(object, v1.EventTypeNormal, reason.name, Shorten(message))
 }

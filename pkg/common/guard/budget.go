@@ -38,3 +38,6 @@ func (b *Budget) take(provider string, now time.Time, interval time.Duration, li
 	b.allowed[provider] = append(b.allowed[provider], now)
 	return deleted, true
 }
+
+// unidentified is the name of the cloud of Unidentified, and the label of its metrics.
+const unidentified = "all"

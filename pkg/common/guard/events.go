@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
@@ -50,4 +51,12 @@ func (r *recorder) sendServiceOnce(service *v1.Service, reason events.Reason, te
 
 func (r *recorder) isNew(object string, reason events.Reason, text string) bool {
 	return len(r.sent.FilterNew(object, reason.String(), []events.Message{{Reason: reason, Text: text}})) > 0
+}
+
+// identity distinguishes successive nodes of the same name.
+func identity(node *v1.Node) types.UID {
+	if node.UID != "" {
+		return node.UID
+	}
+	return types.UID(node.Name)
 }

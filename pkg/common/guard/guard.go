@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
@@ -59,16 +58,6 @@ var (
 	_ provider.Stopper           = (*guarded)(nil)
 	_ provider.InstanceFinder    = (*guarded)(nil)
 )
-
-// shared is the state that all decorators of one provider use.
-type shared struct {
-	provider string
-	owner    provider.NodeOwner
-	events   *recorder
-	nodes    *nodeLister
-	observe  *observer
-	clock    clock.Clock
-}
 
 // Wrap returns cloud with the guards. Optional interfaces of the provider are forwarded: cloudprovider.InformerUser,
 // provider.Checker, provider.HealthReporter, provider.NodeOwner, provider.ControllerStarter, provider.Stopper,

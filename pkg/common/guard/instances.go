@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
@@ -75,32 +74,6 @@ func (i *instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, er
 	return true, nil
 }
 
-// existsFunc answers whether the instance of a node exists.
-type existsFunc func(context.Context, *v1.Node) (bool, error)
-
-// freshExists returns the InstanceExists of a provider without its snapshot.
-func freshExists(inner cloudprovider.InstancesV2) existsFunc {
-	if reader, ok := inner.(provider.InstanceReader); ok {
-		return reader.ReadInstanceExists
-	}
-	return inner.InstanceExists
-}
-
-// joiningExists returns the InstanceExists of a provider for nodes that are being initialized.
-func joiningExists(inner cloudprovider.InstancesV2) existsFunc {
-	if reader, ok := inner.(provider.InstanceReader); ok {
-		return reader.JoiningInstanceExists
-	}
-	return inner.InstanceExists
-}
-
-// instanceExists asks a provider, as a call that is observed.
-func (s *shared) instanceExists(ctx context.Context, exists existsFunc, node *v1.Node) (bool, error) {
-	return observed(ctx, s.observe, "InstancesV2", "InstanceExists", func(ctx context.Context) (bool, error) {
-		return exists(ctx, node)
-	}, tracing.Node.String(node.Name))
-}
-
 func (i *instances) reportKept(ctx context.Context, node *v1.Node, v verdict) {
 	i.observe.suppressed(v.kept)
 	klog.FromContext(ctx).Info("Instance not found, keeping the node", "node", klog.KObj(node), "provider", i.provider,
@@ -150,12 +123,4 @@ func (i *instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloud
 	) (*cloudprovider.InstanceMetadata, error) {
 		return i.inner.InstanceMetadata(ctx, node)
 	}, tracing.Node.String(node.Name))
-}
-
-// identity distinguishes successive nodes of the same name.
-func identity(node *v1.Node) types.UID {
-	if node.UID != "" {
-		return node.UID
-	}
-	return types.UID(node.Name)
 }

@@ -4,17 +4,12 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
-	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
-
-// nodeLister lists the informer's Nodes once the framework has set the informer.
-type nodeLister struct{ nodes.LazyLister }
 
 // setInformer sets the informer, and counts its nodes by ownership.
 func (n *nodeLister) setInformer(informer coreinformers.NodeInformer, s *shared) {
@@ -54,19 +49,6 @@ func (s *shared) reportInvalidID(node *v1.Node) {
 	s.events.sendNodeOnce(node, events.InvalidProviderID, fmt.Sprintf("The provider ID %q of this node cannot be read, "+
 		"so that the node is not initialized, routed to, made a member or deleted. A provider ID never changes: correct "+
 		"--provider-id of its kubelet, delete the node, and restart the kubelet.", node.Spec.ProviderID))
-}
-
-// get returns the node, or nil if it does not exist; ok is false before the informer has synced.
-func (n *nodeLister) get(name string) (node *v1.Node, ok bool, err error) {
-	lister := n.Lister()
-	if lister == nil {
-		return nil, false, nil
-	}
-	node, err = lister.Get(name)
-	if apierrors.IsNotFound(err) {
-		return nil, true, nil
-	}
-	return node, true, err
 }
 
 // ownershipOf returns the ownership of the node of that name. It returns mine before the informer has synced,

@@ -10,9 +10,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// unidentified is the name of the cloud of Unidentified, and the label of its metrics.
-const unidentified = "all"
-
 // Unidentified returns the cloud of the Nodes that may be of any of several clouds, with the guards, for the
 // framework's controller that deletes Nodes. HasInstance returns false only if all clouds have said no. The Nodes have
 // no provider ID, so that they are kept for the grace period, and while any cloud finds none of its Ready Nodes.

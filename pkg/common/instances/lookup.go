@@ -188,3 +188,7 @@ func (i *Instances) findAll(ctx context.Context, nodes []NodeRef) (map[NodeRef]I
 	i.policy.countReads(len(found))
 	return found, nil
 }
+
+func (i *Instances) observeCache(result string) {
+	shared().cache.WithLabelValues(i.options.Provider, "instances", result).Inc()
+}

@@ -26,7 +26,3 @@ var shared = sync.OnceValue(func() *instruments {
 
 // Metrics documents the metrics of snapshots.
 func Metrics() []metrics.Doc { return shared().set.Docs() }
-
-func (i *Instances) observeCache(result string) {
-	shared().cache.WithLabelValues(i.options.Provider, "instances", result).Inc()
-}

@@ -32,18 +32,6 @@ const (
 	KeySubnets                       = Prefix + "subnets"
 )
 
-// Bounds of values. They cover the ranges of all known clouds; a provider refuses what its own cloud does not
-// allow.
-const (
-	maxProbe               = time.Hour
-	maxIdle                = 24 * time.Hour
-	maxDraining            = time.Hour // the most that classic and network load balancers of AWS accept
-	maxThreshold           = 10        // ELB and Octavia both end at 10
-	maxPort                = 65535
-	defaultAffinityTimeout = 10800 // the API server's default of sessionAffinityConfig.clientIP.timeoutSeconds
-	localProbePath         = "/healthz"
-)
-
 // KeyApprove approves held changes: its value is the ID of the held plan. It is in users' manifests and can never
 // change. Package loadbalancer reads it: it is not a setting of the load balancer.
 const KeyApprove = Prefix + "approve"

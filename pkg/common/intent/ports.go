@@ -36,16 +36,6 @@ func (s Service) PortReferences() *PortReferences {
 	return r
 }
 
-// references returns the references that name the port.
-func (p Port) references() []string {
-	number := strconv.Itoa(int(p.Port))
-	references := []string{number, number + "/" + string(p.Protocol)}
-	if p.Name != "" {
-		references = append(references, p.Name)
-	}
-	return references
-}
-
 // Unknown returns an error that names the nearest port if a reference names none of the Service.
 func (r *PortReferences) Unknown(reference string) error {
 	if len(r.indexes[reference]) > 0 {
@@ -263,26 +253,4 @@ func allAddresses(family v1.IPFamily) netip.Prefix {
 		return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
 	}
 	return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
-}
-
-// checkPortRanges refuses a port that no client could connect to: its ranges and those of the Service exclude each
-// other, or are of another family. It also refuses more ranges of all ports together than any load balancer has.
-func (r *reader) checkPortRanges() {
-	rules := 0
-	for _, p := range r.out.Ports {
-		rules += len(r.out.SourceRanges) + len(p.SourceRanges)
-	}
-	if rules > maxRules {
-		r.problems.Addf(FieldPorts, "", "the ports have %d source ranges together, and a load balancer can have %d: remove "+
-			"ports or ranges, or write several Services", rules, maxRules)
-		return
-	}
-	isUsable := func(prefix netip.Prefix) bool { return slices.Contains(r.out.Families, familyOf(prefix.Addr())) }
-	for _, p := range r.out.Ports {
-		if len(p.SourceRanges) > 0 && !slices.ContainsFunc(r.out.RangesAt(p), isUsable) {
-			r.problems.Addf(KeyPortSourceRanges, r.svc.Annotations[KeyPortSourceRanges], "no client could connect to the port "+
-				"%d, because it needs an address in its ranges and in those of the Service (%s), of a family of the Service: add "+
-				"one that both contain", p.Port, r.out.Sources.FieldOf(KeySourceRanges))
-		}
-	}
 }

@@ -3,6 +3,7 @@ package intent
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,11 +47,6 @@ type Problems struct {
 	total  int
 }
 
-// NewProblems returns an empty list for the settings of a Service.
-func (s Service) NewProblems() Problems {
-	return Problems{Sources: s.Sources.Clone(), Written: s.Annotations}
-}
-
 // Add adds a problem. Field is a field path, or the key of the annotation of the setting, even if the user
 // wrote it in another way: see Sources.
 func (p *Problems) Add(field, value, fix string) {
@@ -86,15 +82,6 @@ func (p *Problems) Override(own, portable string) {
 		p.Sources = Sources{}
 	}
 	p.Sources[own] = p.Sources.FieldOf(portable)
-}
-
-// Refuse returns the problems of AtCreation as an error of class cloudapi.Invalid, or nil.
-func (s Service) Refuse() error {
-	var problems Problems
-	for _, problem := range s.AtCreation {
-		problems.add(problem)
-	}
-	return problems.Err(s.Subject())
 }
 
 // Len returns the number of problems.
@@ -180,4 +167,19 @@ func clip(fix string) string {
 		return fix
 	}
 	return strings.ToValidUTF8(fix[:maxFix], "") + "…"
+}
+
+// Merge stores a portable setting in the option of a provider's own annotation, unless that
+// annotation set the option already. Different values are a problem: the owner has to decide. A
+// zero value means that the portable setting is not used. Problems about the provider's key name
+// the portable setting from then on, if that is what set the option.
+func Merge[V any](problems *Problems, option *V, value V, portable, own string) {
+	switch v := reflect.ValueOf(value); {
+	case v.IsZero(), v.Kind() == reflect.Slice && v.Len() == 0:
+	case reflect.ValueOf(option).Elem().IsZero():
+		*option = value
+		problems.Override(own, portable)
+	case !reflect.DeepEqual(*option, value):
+		problems.Conflict(portable, own)
+	}
 }

@@ -4,6 +4,7 @@ package intent
 
 import (
 	"net/netip"
+	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -137,4 +138,34 @@ func (s Service) NodePort(protocol v1.Protocol, port int32) int32 {
 		}
 	}
 	return 0
+}
+
+// NewProblems returns an empty list for the settings of a Service.
+func (s Service) NewProblems() Problems {
+	return Problems{Sources: s.Sources.Clone(), Written: s.Annotations}
+}
+
+// Refuse returns the problems of AtCreation as an error of class cloudapi.Invalid, or nil.
+func (s Service) Refuse() error {
+	var problems Problems
+	for _, problem := range s.AtCreation {
+		problems.add(problem)
+	}
+	return problems.Err(s.Subject())
+}
+
+// Subject returns the name of a Service in plans, Events and errors.
+func Subject(svc *v1.Service) string { return "Service " + svc.Namespace + "/" + svc.Name }
+
+// Subject returns the name of the Service in plans, Events and errors.
+func (s Service) Subject() string { return "Service " + s.Namespace + "/" + s.Name }
+
+// references returns the references that name the port.
+func (p Port) references() []string {
+	number := strconv.Itoa(int(p.Port))
+	references := []string{number, number + "/" + string(p.Protocol)}
+	if p.Name != "" {
+		references = append(references, p.Name)
+	}
+	return references
 }

@@ -2,7 +2,6 @@ package intent
 
 import (
 	"maps"
-	"reflect"
 )
 
 // Sources maps the key of a setting to the field or annotation that the user wrote, for settings
@@ -24,19 +23,4 @@ func (s Sources) Clone() Sources {
 		return Sources{}
 	}
 	return maps.Clone(s)
-}
-
-// Merge stores a portable setting in the option of a provider's own annotation, unless that
-// annotation set the option already. Different values are a problem: the owner has to decide. A
-// zero value means that the portable setting is not used. Problems about the provider's key name
-// the portable setting from then on, if that is what set the option.
-func Merge[V any](problems *Problems, option *V, value V, portable, own string) {
-	switch v := reflect.ValueOf(value); {
-	case v.IsZero(), v.Kind() == reflect.Slice && v.Len() == 0:
-	case reflect.ValueOf(option).Elem().IsZero():
-		*option = value
-		problems.Override(own, portable)
-	case !reflect.DeepEqual(*option, value):
-		problems.Conflict(portable, own)
-	}
 }

@@ -125,11 +125,6 @@ func OneOf[T ~string](words ...T) func(string) (T, error) {
 	}
 }
 
-// Int accepts whole numbers within bounds.
-func Int(minimum, maximum int) func(string) (int, error) {
-	return func(value string) (int, error) { return parseInt(value, minimum, maximum) }
-}
-
 // alternatives joins words for a sentence: "a, b or c".
 func alternatives(words []string) string {
 	if len(words) < 2 {

@@ -17,18 +17,17 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/kube"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer/approval"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
 // heldIDOf returns the ID of held changes.
 func heldIDOf(changes []plan.HeldChange) string {
-	var held []heldDifference
+	var held []plan.Difference
 	for _, change := range changes {
-		for _, d := range change.Differences() {
-			held = append(held, heldDifference{Difference: d})
-		}
+		held = append(held, change.Differences()...)
 	}
-	return heldID(held, 0)
+	return approval.OfHeld(held, 0)
 }
 
 // A manager that ends in the middle of an approved plan leaves changes that no policy but allow would apply: their cause
@@ -64,7 +63,7 @@ func TestApprovalCoversRestOfInterruptedPlan(t *testing.T) {
 	}
 }
 
-func TestApproves(t *testing.T) {
+func TestApprovalCovers(t *testing.T) {
 	held := func(names ...string) (all []plan.HeldChange) {
 		for _, name := range names {
 			all = append(all, plan.HeldChange{Change: plan.Change{
@@ -85,8 +84,8 @@ func TestApproves(t *testing.T) {
 		"nothing can be approved": {"", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Approves(tc.approval, heldIDOf(tc.held)); got != tc.want {
-				t.Errorf("Approves(%q, %q) is %t", tc.approval, heldIDOf(tc.held), got)
+			if got := approval.Covers(tc.approval, heldIDOf(tc.held)); got != tc.want {
+				t.Errorf("Covers(%q, %q) is %t", tc.approval, heldIDOf(tc.held), got)
 			}
 		})
 	}
@@ -136,7 +135,7 @@ func TestHeldMembershipChangeCanBeApproved(t *testing.T) {
 	}
 	p := plan.Plan{Held: []plan.HeldChange{rule("nodes")}}
 	p.HeldID = heldIDOf(p.Held)
-	if !Approves(p.HeldID, p.HeldID) || Approves(p.HeldID, heldIDOf([]plan.HeldChange{rule("others")})) {
+	if !approval.Covers(p.HeldID, p.HeldID) || approval.Covers(p.HeldID, heldIDOf([]plan.HeldChange{rule("others")})) {
 		t.Errorf("the ID %q approves another change, or not this one", p.HeldID)
 	}
 	if text := withHeldWarning(p, "x").Warnings[0]; !strings.Contains(text, "delete security group rules nodes") {

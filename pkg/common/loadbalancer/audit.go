@@ -11,37 +11,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// Auditor is implemented by every LoadBalancer built by this package.
-type Auditor interface {
-	// AuditLoadBalancer reads the load balancer of a Service from the cloud, bypassing snapshots unless AuditsTogether,
-	// and corrects differences from the desired state. It returns the differences, which are empty in a healthy
-	// cluster and if the Service was edited since it was last applied, and the expected status of the Service,
-	// nil if it is unknown.
-	//
-	// Current returns the Service and the nodes at the time of its call, which is once the audit holds the lock
-	// of the load balancer: an audit with an older Service would undo later changes. A nil Service means that
-	// it no longer needs an audit.
-	AuditLoadBalancer(ctx context.Context, clusterName string,
-		current CurrentFunc) (drift plan.Plan, status *v1.LoadBalancerStatus, err error)
-	// AuditsTogether reports whether one read covers all load balancers. Audits that follow each other share it then, and
-	// read again before they correct something.
-	AuditsTogether() bool
-}
-
-// AllReader is implemented by a Cloud that can read only all load balancers at once.
-type AllReader interface {
-	// ReadsAll reports whether every observation reads all load balancers.
-	ReadsAll() bool
-}
-
 // AuditsTogether implements Auditor.
 func (c *Controller) AuditsTogether() bool {
 	return c.allReader != nil && c.allReader.ReadsAll()
 }
-
-// CurrentFunc returns a Service, nil if it needs no load balancer, and the nodes of the cluster.
-// Callers do not modify the result.
-type CurrentFunc func() (*v1.Service, []*v1.Node)
 
 // AuditLoadBalancer implements Auditor.
 func (c *Controller) AuditLoadBalancer(ctx context.Context, clusterName string,

@@ -213,14 +213,6 @@ func (c *Controller) causes(t target, have any) *causes {
 	return found
 }
 
-// historyOf returns the history that the plan of a target depends on.
-func (c *Controller) historyOf(t target) (history, bool) {
-	if t.history.UID != "" {
-		return t.history, true
-	}
-	return c.knownHistory(t.service)
-}
-
 // planInputs returns the plan for other inputs of a Service. It is pure.
 func (c *Controller) planInputs(t target, have any, inputs intent.Inputs,
 	keep []plan.Difference) (plan.Plan, error) {
@@ -251,3 +243,7 @@ func (c *Controller) diffKeeping(key Key, want, have any, keep []plan.Difference
 	}
 	return c.cloud.Diff(key, &want, have)
 }
+
+// maxKeepRounds bounds how often a plan is made again because what is kept leads to further held differences: a cloud
+// has few layers of objects. What is still found after them is held as a whole.
+const maxKeepRounds = 10

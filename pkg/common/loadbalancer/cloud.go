@@ -200,3 +200,54 @@ type PlanOptions struct {
 	// edit, as it will be for the manager.
 	Live *v1.Service
 }
+
+// Auditor is implemented by every LoadBalancer built by this package.
+type Auditor interface {
+	// AuditLoadBalancer reads the load balancer of a Service from the cloud, bypassing snapshots unless AuditsTogether,
+	// and corrects differences from the desired state. It returns the differences, which are empty in a healthy
+	// cluster and if the Service was edited since it was last applied, and the expected status of the Service,
+	// nil if it is unknown.
+	//
+	// Current returns the Service and the nodes at the time of its call, which is once the audit holds the lock
+	// of the load balancer: an audit with an older Service would undo later changes. A nil Service means that
+	// it no longer needs an audit.
+	AuditLoadBalancer(ctx context.Context, clusterName string,
+		current CurrentFunc) (drift plan.Plan, status *v1.LoadBalancerStatus, err error)
+	// AuditsTogether reports whether one read covers all load balancers. Audits that follow each other share it then, and
+	// read again before they correct something.
+	AuditsTogether() bool
+}
+
+// AllReader is implemented by a Cloud that can read only all load balancers at once.
+type AllReader interface {
+	// ReadsAll reports whether every observation reads all load balancers.
+	ReadsAll() bool
+}
+
+// CurrentFunc returns a Service, nil if it needs no load balancer, and the nodes of the cluster.
+// Callers do not modify the result.
+type CurrentFunc func() (*v1.Service, []*v1.Node)
+
+// OrphanRemover deletes objects of Services that are deleted.
+type OrphanRemover interface {
+	// RemoveOrphans plans the deletion of all objects of a Service from an authoritative read, and applies the part
+	// of the plan that approve returns. Before each deletion it reads the objects again, and calls approve again: a
+	// deletion that is not part of the new result is an error of class Conflict, which ends the call. Of the
+	// Service, only its namespace, name and UID matter.
+	RemoveOrphans(ctx context.Context, clusterName string, service *v1.Service, approve ApproveFunc) (plan.Result, error)
+}
+
+// ApproveFunc returns the part of a removal plan to apply, or an error to refuse all of it.
+type ApproveFunc func(ctx context.Context, removal plan.Plan) (plan.Plan, error)
+
+// lockName is the key of the lock. It omits the UID, because a Service that is deleted and recreated under
+// its name has, on some clouds, the same load balancer.
+func lockName(key Key) string { return key.Namespace + "/" + key.Name }
+
+// Kinds of changes with the same meaning on every cloud.
+const (
+	// KindLoadBalancer is the load balancer itself.
+	KindLoadBalancer = "load balancer"
+	// KindRecord is the AppliedRecord that is stored with a load balancer.
+	KindRecord = "applied record"
+)

@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -34,4 +35,19 @@ func refuseCreation(in intent.Service, p plan.Plan) (plan.Plan, error) {
 // into a Warning. Otherwise the load balancer was created before, and has been deleted.
 func (c *Controller) isBeingCreated(key Key, service *v1.Service) bool {
 	return c.states.of(key.UID).valid == nil && len(service.Status.LoadBalancer.Ingress) == 0
+}
+
+// createsLoadBalancer reports whether the plan creates or replaces the load balancer; the record is then part
+// of the creation.
+func createsLoadBalancer(p plan.Plan) bool {
+	return slices.ContainsFunc(p.Changes, func(c plan.Change) bool {
+		return c.Kind == KindLoadBalancer && c.Action == plan.Create
+	})
+}
+
+// finishDiff completes the plan that a cloud returned.
+func finishDiff(t target, p plan.Plan) (plan.Plan, error) {
+	p.Subject = cmp.Or(p.Subject, t.key.Subject())
+	p.Warnings = intent.Limit(p.Warnings)
+	return refuseCreation(t.in, p)
 }

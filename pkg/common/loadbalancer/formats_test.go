@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/golden"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer/approval"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer/internal/digests"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
@@ -101,8 +102,8 @@ func TestFormatsAreStable(t *testing.T) {
 	show("history", h.encode())
 	show("record", applied.New(applied.Digest("state"), applied.DigestSet([]string{"b", "a"}), fields).Encode())
 	show("record of many fields", applied.New(applied.Digest("state"), "", many).Encode())
-	show("ID of held changes", heldID([]heldDifference{{listener, ""}, {address, ""}}, 0))
-	show("ID of the same ones after an approval", heldID([]heldDifference{{address, ""}, {listener, ""}}, 1))
+	show("ID of held changes", approval.OfHeld([]plan.Difference{listener, address}, 0))
+	show("ID of the same ones after an approval", approval.OfHeld([]plan.Difference{address, listener}, 1))
 	show("conditions", strings.Join([]string{ConditionHistory, ConditionHeld, ConditionRefused}, "\n"))
 	golden.Compare(t, "formats.golden", text.String())
 	if parsed, ok := parseHistory(h.encode()); !ok || parsed.encode() != h.encode() {

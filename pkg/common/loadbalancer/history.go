@@ -1,10 +1,8 @@
 package loadbalancer
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/applied"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -255,176 +252,4 @@ func storedHistory(service *v1.Service) (history, bool) {
 	}
 	h, ok := parseHistory(condition.Message)
 	return h, ok && h.UID == service.UID
-}
-
-// knownHistory returns the newest history of a Service: that of this process, or the stored one.
-func (c *Controller) knownHistory(service *v1.Service) (history, bool) {
-	stored, isStored := storedHistory(service)
-	if h := c.states.of(service.UID).history; h != nil && (!isStored || h.Sequence >= stored.Sequence) {
-		return *h, true
-	}
-	return stored, isStored
-}
-
-// rememberFirst makes the inputs of a Service without a history its first ones, before they are validated: a correction
-// is then an edit. It does so with each Service that was last seen before another manager has led.
-func (c *Controller) rememberFirst(ctx context.Context, service *v1.Service) {
-	before, known := c.knownHistory(service)
-	since := before.LeadingSince
-	if r := c.runtime.Load(); r != nil && r.LeadingSince != "" {
-		since = r.LeadingSince
-	}
-	if known && before.LeadingSince == since {
-		return
-	}
-	h := newHistory(service, c.options.Vocabulary, c.options.Clock.Now())
-	h.Created = len(service.Status.LoadBalancer.Ingress) == 0
-	if known {
-		h = before.withInputs(h.Inputs, c.options.Vocabulary, before.Seen.Time).withHeld("", nil)
-		h.Unproven, h.Created = true, false
-	}
-	h.LeadingSince = since
-	if err := c.storeChanged(ctx, service, before, h); err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to store the inputs of a Service in its status, retrying at its next sync",
-			"service", klog.KObj(service))
-	}
-}
-
-// beginPlan stores, before a plan is applied, the inputs of the Service and the differences that have a cause, so that
-// these are finished after an interruption. An error means that no disruptive change may begin.
-func (c *Controller) beginPlan(ctx context.Context, t target, have any, p plan.Plan) error {
-	before, _ := c.knownHistory(t.service)
-	h := before
-	present := intent.InputsOf(t.service, c.options.Vocabulary)
-	if last, ok := before.lastInputs(present, c.options.Vocabulary); ok && len(p.Unapplied) > 0 {
-		present = present.With(last, p.Unapplied)
-	}
-	if h.Digest != applied.Digest(present) {
-		h = h.withInputs(present, c.options.Vocabulary, c.options.Clock.Now())
-		h.Unfinished = h.Unfinished || !p.Empty()
-	} else if h.Inputs == nil {
-		h.Inputs = present // They are too long to be stored. This process still knows them at the next edit.
-	}
-	h = h.withSeen(p.Held, c.seenOnly(t, have))
-	h.Approved = h.Approved || p.Approval != ""
-	h.UID, h.applying = t.service.UID, !p.Empty()
-	h = h.withCaused(p.Caused, before.Caused)
-	if err := c.storeChanged(ctx, t.service, before, h); err != nil {
-		if slices.ContainsFunc(p.Changes, func(c plan.Change) bool { return c.Disrupts.Severe() }) {
-			c.states.setHistory(t.service.UID, before) // nothing has started
-			return fmt.Errorf("storing the causes of disruptive changes in the status of %s: %w", t.key.Subject(), err)
-		}
-		klog.FromContext(ctx).Error(err, "Failed to store the inputs of a Service in its status, retrying at its next sync",
-			"service", klog.KObj(t.service))
-	}
-	return nil
-}
-
-// appliedState returns the digest of the wanted state to which a plan leads, but for what it holds; empty if it is
-// unknown, or if the load balancer has only been taken over so far.
-func (c *Controller) appliedState(t target, have any, p plan.Plan) string {
-	if c.records == nil || t.want == nil {
-		return ""
-	}
-	if stored, _ := c.records.StoredRecord(t.key, have); stored.IsZero() && p.Empty() {
-		return ""
-	}
-	return c.records.DesiredRecord(*t.want).State
-}
-
-// endPlan stores, after a plan was applied, that its differences need no cause any more: only those that it does not
-// apply stay. Have are the objects after it, and held the changes that are held then: a held value may have moved to a
-// new object.
-func (c *Controller) endPlan(ctx context.Context, t target, have any, p plan.Plan, held []plan.HeldChange) {
-	before, _ := c.knownHistory(t.service)
-	h := c.withApplied(t, have, p, held, before).withSeen(held, c.seenOnly(t, have))
-	h.applying, h.Unfinished = false, false
-	h.Unproven = before.Unproven && len(held) > 0
-	h.Caused = before.left(p.Changes, held)
-	if h.Approved {
-		h.Approvals, h.Approved = h.Approvals+1, false
-	}
-	if err := c.storeChanged(ctx, t.service, before, h); err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to store in the status of a Service that its changes are applied, retrying "+
-			"at its next sync", "service", klog.KObj(t.service))
-	}
-}
-
-// withApplied returns a history with the wanted state that a plan has applied, if the load balancer does not store it.
-func (c *Controller) withApplied(t target, have any, p plan.Plan, held []plan.HeldChange, before history) history {
-	state := c.appliedState(t, have, p)
-	if len(held) > 0 {
-		return before.withHeld(state, held)
-	}
-	if c.records == nil || t.want == nil {
-		return before.withHeld("", nil)
-	}
-	if _, writable := c.records.StoredRecord(t.key, have); writable {
-		return before.withHeld("", nil)
-	}
-	if membersOnly(p) {
-		// The load balancer may have been taken over, unless this is the rest of an interrupted plan.
-		state = ""
-		if before.Wanted != "" || before.Unfinished || before.Created {
-			state = c.records.DesiredRecord(*t.want).State
-		}
-	}
-	return before.withHeld(state, nil)
-}
-
-// storeChanged stores a history that differs from the one before.
-func (c *Controller) storeChanged(ctx context.Context, service *v1.Service, before, h history) error {
-	if !before.unstored && before.encode() == h.encode() {
-		c.states.setHistory(service.UID, h)
-		return nil
-	}
-	h.Sequence++
-	return c.store(ctx, service, h)
-}
-
-// store keeps a history in this process, and writes it to the status of the Service.
-func (c *Controller) store(ctx context.Context, service *v1.Service, h history) error {
-	var err error
-	if r := c.runtime.Load(); r != nil && r.SetCondition != nil {
-		message := h.encode()
-		if message == "" {
-			err = errHistoryTooLong
-		} else {
-			err = r.SetCondition(ctx, service, metav1.Condition{
-				Type: ConditionHistory, Status: metav1.ConditionTrue, Reason: historyReason, Message: message,
-				LastTransitionTime: h.Seen,
-			})
-		}
-	}
-	h.unstored = err != nil
-	c.states.setHistory(service.UID, h)
-	return err
-}
-
-// restoreHistory makes the next plan store the history again if the Service lacks it, because another client has
-// overwritten its conditions. The Service is a current one.
-func (c *Controller) restoreHistory(service *v1.Service) {
-	stored, isStored := storedHistory(service)
-	if known := c.states.of(service.UID).history; known != nil && (!isStored || stored.Sequence < known.Sequence) {
-		h := *known
-		h.unstored = true
-		c.states.setHistory(service.UID, h)
-	}
-}
-
-// leaveStatus ends what the status of a Service reports about a load balancer if the Service stays without one.
-func (c *Controller) leaveStatus(ctx context.Context, service *v1.Service) {
-	r := c.runtime.Load()
-	if service.DeletionTimestamp != nil || r == nil || r.SetCondition == nil {
-		return
-	}
-	c.setProblem(ctx, service, ConditionHeld, "", "")
-	c.setProblem(ctx, service, ConditionRefused, "", "")
-	if meta.FindStatusCondition(service.Status.Conditions, ConditionHistory) == nil {
-		return
-	}
-	if err := r.SetCondition(ctx, service, metav1.Condition{Type: ConditionHistory}); err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to remove the history of a load balancer from the status of its Service",
-			"service", klog.KObj(service))
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer/approval"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -213,9 +214,9 @@ func (c *Controller) hold(ctx context.Context, t target, have any, p plan.Plan) 
 	if len(held) == 0 {
 		return withCauses(withoutIdleMarks(split, j), v), nil
 	}
-	split.HeldID = heldID(held, c.approvalsUsed(t))
-	if approval := c.approval(ctx, t.service); Approves(approval, split.HeldID) {
-		p.Approval = approval
+	split.HeldID = approval.OfHeld(differencesOf(held), c.approvalsUsed(t))
+	if approved := c.approval(ctx, t.service); approval.Covers(approved, split.HeldID) {
+		p.Approval = approved
 		return withCauses(p, v), nil
 	}
 	v.caused = caused // those that what is held has hidden, too
@@ -227,9 +228,14 @@ func (c *Controller) hold(ctx context.Context, t target, have any, p plan.Plan) 
 	return withHeldWarning(split, c.approvals().Place(t.service)), nil
 }
 
-// maxKeepRounds bounds how often a plan is made again because what is kept leads to further held differences: a cloud
-// has few layers of objects. What is still found after them is held as a whole.
-const maxKeepRounds = 10
+// differencesOf returns held differences without the reasons.
+func differencesOf(held []heldDifference) []plan.Difference {
+	out := make([]plan.Difference, 0, len(held))
+	for _, h := range held {
+		out = append(out, h.Difference)
+	}
+	return out
+}
 
 // keep returns the plan without what is held, the held differences, and those with a cause: in the first plan, and in
 // those that keep what hides them. The cloud keeps what it can; changes with others are held as a whole.
@@ -242,9 +248,7 @@ func (c *Controller) keep(t target, have any, p plan.Plan, j judge, v verdict) (
 		fresh := v.held
 		for rounds := 0; len(fresh) > 0 && rounds < maxKeepRounds; rounds++ {
 			kept = append(kept, keptChanges(p, fresh)...)
-			for _, h := range fresh {
-				keep = append(keep, h.Difference)
-			}
+			keep = append(keep, differencesOf(fresh)...)
 			next, err := c.diffKeeping(t.key, *t.want, have, keep)
 			if err != nil {
 				return next, held, caused, err
@@ -330,16 +334,16 @@ func isPoolOf(change, members plan.Change) bool {
 func withHeldWarning(p plan.Plan, place string) plan.Plan {
 	var texts []string
 	for _, h := range p.Held {
-		if needsApproval(h) {
+		if approval.IsNeeded(h) {
 			texts = append(texts, fmt.Sprintf("%s (disrupts %s: %s)", formatHeld(h), cmp.Or(h.Disrupts, "nothing"), h.Reason))
 		}
 	}
-	approval := "set to " + p.HeldID
+	approved := "set to " + p.HeldID
 	if len(p.HeldID) > events.MaxMessage/2 {
-		approval = "set to the ID that ccm plan prints"
+		approved = "set to the ID that ccm plan prints"
 	}
 	text := fmt.Sprintf("changes without a cause in the Service are held until %s is %s: %s",
-		place, approval, strings.Join(texts, "; "))
+		place, approved, strings.Join(texts, "; "))
 	p.Warnings = append(slices.Clone(p.Warnings), text)
 	reasons := maps.Clone(p.Reasons)
 	if reasons == nil {
@@ -362,4 +366,39 @@ func formatHeld(h plan.HeldChange) string {
 		return h.Ref.String()
 	}
 	return h.Ref.String() + " " + strings.Join(names, ", ")
+}
+
+// withoutIdleMarks removes the marks from a plan for a load balancer that was taken over, unless an edit of the Service
+// causes a mark or a change of members, as that of a node port does, or the plan has other changes.
+func withoutIdleMarks(p plan.Plan, j judge) plan.Plan {
+	needsMarks := func(c plan.Change) bool { return !c.Mark && !c.Membership || j.causes.ofChange(c) }
+	if !j.takenOver || slices.ContainsFunc(p.Changes, needsMarks) {
+		return p
+	}
+	p.Changes = slices.DeleteFunc(slices.Clone(p.Changes), func(c plan.Change) bool { return c.Mark })
+	return p
+}
+
+// withoutUnkept removes what disrupts nothing and is still in the plan although it should be kept: it is applied. Held
+// as a whole, it would hold what waits for it.
+func withoutUnkept(v verdict, held []heldDifference, kept []plan.HeldChange) (verdict, []heldDifference,
+	[]plan.HeldChange) {
+	planned := v.planned
+	isUnkept := func(d plan.Difference) bool { return !d.Disrupts.Severe() && slices.ContainsFunc(planned, d.SamePlace) }
+	isHeldUnkept := func(h heldDifference) bool { return isUnkept(h.Difference) }
+	v.held = slices.DeleteFunc(slices.Clone(v.held), isHeldUnkept)
+	held = slices.DeleteFunc(slices.Clone(held), isHeldUnkept)
+	var out []plan.HeldChange
+	for _, k := range kept {
+		differences := slices.Concat(k.Differences(), k.Harmless())
+		unkept := slices.DeleteFunc(slices.Clone(differences), func(d plan.Difference) bool { return !isUnkept(d) })
+		if len(differences) > 0 && len(unkept) == len(differences) {
+			continue
+		}
+		k.Fields = slices.DeleteFunc(slices.Clone(k.Fields), func(f plan.Field) bool {
+			return slices.ContainsFunc(unkept, func(d plan.Difference) bool { return d.Field == f.Name })
+		})
+		out = append(out, k)
+	}
+	return v, held, out
 }

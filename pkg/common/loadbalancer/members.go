@@ -184,3 +184,26 @@ func (c *Controller) withUnknownMembers(key Key, have any, p plan.Plan) plan.Pla
 	p.Changes = append(changes, p.Changes...)
 	return p
 }
+
+// reportMissing returns the error about a load balancer that was deleted, and stores it for GetLoadBalancer:
+// the framework calls it next, and would drop the error if the load balancer did not exist.
+func (c *Controller) reportMissing(key Key) error {
+	c.states.update(key.UID, func(s *serviceState) { s.missing = true })
+	return c.missingError(key)
+}
+
+// missingAfter returns an error if the load balancer does not exist, after a change that failed because an object was
+// not found.
+func (c *Controller) missingAfter(ctx context.Context, t target, cause error) error {
+	if !cloudapi.Is(cause, cloudapi.NotFound) {
+		return nil
+	}
+	have, err := c.observe(ctx, t, Authoritative)
+	if err != nil {
+		return err
+	}
+	if absent, err := c.isAbsent(t.key, have); err != nil || !absent {
+		return err
+	}
+	return c.reportMissing(t.key)
+}

@@ -12,18 +12,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// OrphanRemover deletes objects of Services that are deleted.
-type OrphanRemover interface {
-	// RemoveOrphans plans the deletion of all objects of a Service from an authoritative read, and applies the part
-	// of the plan that approve returns. Before each deletion it reads the objects again, and calls approve again: a
-	// deletion that is not part of the new result is an error of class Conflict, which ends the call. Of the
-	// Service, only its namespace, name and UID matter.
-	RemoveOrphans(ctx context.Context, clusterName string, service *v1.Service, approve ApproveFunc) (plan.Result, error)
-}
-
-// ApproveFunc returns the part of a removal plan to apply, or an error to refuse all of it.
-type ApproveFunc func(ctx context.Context, removal plan.Plan) (plan.Plan, error)
-
 // RemoveOrphans implements OrphanRemover.
 func (c *Controller) RemoveOrphans(ctx context.Context, clusterName string, service *v1.Service,
 	approve ApproveFunc) (plan.Result, error) {

@@ -81,27 +81,3 @@ func (c *Controller) seenOnly(t target, have any) seenOnly {
 	}
 	return seenOnly{all: exists && stored.IsZero() && !h.Unfinished, places: h.SeenOnly}
 }
-
-// withoutUnkept removes what disrupts nothing and is still in the plan although it should be kept: it is applied. Held
-// as a whole, it would hold what waits for it.
-func withoutUnkept(v verdict, held []heldDifference, kept []plan.HeldChange) (verdict, []heldDifference,
-	[]plan.HeldChange) {
-	planned := v.planned
-	isUnkept := func(d plan.Difference) bool { return !d.Disrupts.Severe() && slices.ContainsFunc(planned, d.SamePlace) }
-	isHeldUnkept := func(h heldDifference) bool { return isUnkept(h.Difference) }
-	v.held = slices.DeleteFunc(slices.Clone(v.held), isHeldUnkept)
-	held = slices.DeleteFunc(slices.Clone(held), isHeldUnkept)
-	var out []plan.HeldChange
-	for _, k := range kept {
-		differences := slices.Concat(k.Differences(), k.Harmless())
-		unkept := slices.DeleteFunc(slices.Clone(differences), func(d plan.Difference) bool { return !isUnkept(d) })
-		if len(differences) > 0 && len(unkept) == len(differences) {
-			continue
-		}
-		k.Fields = slices.DeleteFunc(slices.Clone(k.Fields), func(f plan.Field) bool {
-			return slices.ContainsFunc(unkept, func(d plan.Difference) bool { return d.Field == f.Name })
-		})
-		out = append(out, k)
-	}
-	return v, held, out
-}

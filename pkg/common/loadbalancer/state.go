@@ -2,7 +2,9 @@ package loadbalancer
 
 import (
 	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -107,4 +109,36 @@ func (s *states) forget(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.byUID, uid)
+}
+
+// dueRecords are the updates that wait for WriteRecords, by lockName.
+type dueRecords struct {
+	mu      sync.Mutex
+	updates map[string]RecordUpdate[any]
+	// changed is when an update was last added.
+	changed time.Time
+}
+
+func (r *dueRecords) add(update RecordUpdate[any], now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.updates == nil {
+		r.updates = map[string]RecordUpdate[any]{}
+	}
+	r.updates[lockName(update.Key)] = update
+	r.changed = now
+}
+
+func (r *dueRecords) remove(name string) (RecordUpdate[any], bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	update, ok := r.updates[name]
+	delete(r.updates, name)
+	return update, ok
+}
+
+func (r *dueRecords) names() (names []string, changed time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.updates)), r.changed
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/panics"
@@ -13,20 +12,6 @@ import (
 // Call makes the request that starts an operation. The cloud executes requests with one ID once, so Call may repeat it.
 // An operation that has ended with the response is Done.
 type Call func(ctx context.Context, requestID string) (Operation, error)
-
-// start is a request in flight, which equal requests share.
-type start struct {
-	done chan struct{}
-	// op and err are set when done is closed.
-	op  Operation
-	err error
-}
-
-// uncertainRequest is a request without a reply.
-type uncertainRequest struct {
-	id    string
-	since time.Time
-}
 
 // Do starts an operation and waits for its end. See Start and Wait.
 func (w *Waiter) Do(ctx context.Context, r Request, call Call) error {

@@ -192,3 +192,17 @@ func (w *Waiter) pruneLocked() {
 func (w *Waiter) countLocked() {
 	shared().running.WithLabelValues(w.options.Provider).Set(float64(len(w.pending)))
 }
+
+// start is a request in flight, which equal requests share.
+type start struct {
+	done chan struct{}
+	// op and err are set when done is closed.
+	op  Operation
+	err error
+}
+
+// uncertainRequest is a request without a reply.
+type uncertainRequest struct {
+	id    string
+	since time.Time
+}

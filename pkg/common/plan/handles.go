@@ -41,3 +41,6 @@ func (h *Handles) ID(handle Handle) (string, error) {
 	}
 	return id, nil
 }
+
+// Handle names an object that may not exist yet. Apply resolves it when the creation returns.
+type Handle string

@@ -6,6 +6,7 @@ package plan
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 )
@@ -47,32 +48,6 @@ type Field struct {
 	Place string `json:"-"`
 }
 
-// Disruption is the most severe effect that a change has on clients.
-type Disruption string
-
-// The closed set of disruptions, in the order of severity. A change that declares none disrupts nothing.
-const (
-	DisruptsNothing Disruption = ""
-	// DisruptsMembers: nodes stop receiving traffic, others take over.
-	DisruptsMembers Disruption = "members"
-	// DisruptsTraffic: a listener or pool is replaced, or a rule that allows traffic or probes is removed.
-	DisruptsTraffic Disruption = "traffic"
-	// DisruptsAddress: an address is released, moved or replaced.
-	DisruptsAddress Disruption = "address"
-	// DisruptsLoadBalancer: the load balancer is deleted, or deleted and created again.
-	DisruptsLoadBalancer Disruption = "load balancer"
-)
-
-// Severe reports whether the change disrupts more than members.
-func (d Disruption) Severe() bool { return d != DisruptsNothing && d != DisruptsMembers }
-
-// severity orders disruptions.
-func (d Disruption) severity() int {
-	return slices.Index([]Disruption{
-		DisruptsNothing, DisruptsMembers, DisruptsTraffic, DisruptsAddress, DisruptsLoadBalancer,
-	}, d)
-}
-
 // HeldChange is a change that is not applied until a user approves it.
 type HeldChange struct {
 	Change
@@ -88,9 +63,6 @@ type Cause struct {
 	// Started is set if the difference may be applied in part.
 	Started bool
 }
-
-// Handle names an object that may not exist yet. Apply resolves it when the creation returns.
-type Handle string
 
 // Change is one mutation of one cloud object.
 type Change struct {
@@ -157,4 +129,87 @@ func (p Plan) Empty() bool { return len(p.Changes) == 0 }
 // Has reports whether the plan has a change of the same object.
 func (p Plan) Has(change Change) bool {
 	return slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Ref == change.Ref && c.ID == change.ID })
+}
+
+// Object returns what identifies the object of the change in all plans of one Service.
+func (c Change) Object() string {
+	if c.Key != "" {
+		return c.Key
+	}
+	return c.Name
+}
+
+// Differences returns the disruptive differences of a change: one for each field that disrupts more than members, one
+// for each item that leaves such a set, or one for the object as a whole if no field is disruptive by itself.
+func (c Change) Differences() []Difference {
+	if !c.Disrupts.Severe() {
+		return nil
+	}
+	var differences []Difference
+	for _, f := range c.Fields {
+		if !f.Disrupts.Severe() {
+			continue
+		}
+		d := Difference{Kind: c.Kind, Object: c.Object(), Field: f.Name, Wanted: f.After, Disrupts: f.Disrupts}
+		if f.Place != "" {
+			d.Kind, d.Object = "", f.Place
+		}
+		if len(f.Removed) == 0 {
+			differences = append(differences, d)
+		}
+		for _, item := range f.Removed {
+			d.Field, d.Wanted = f.Name+" "+item, ""
+			differences = append(differences, d)
+		}
+	}
+	if len(differences) > 0 {
+		return differences
+	}
+	var wanted []string
+	for _, f := range c.Fields {
+		if c.Action != Delete && !f.Membership {
+			wanted = append(wanted, f.Name+"="+f.After)
+		}
+	}
+	return []Difference{{
+		Kind: c.Kind, Object: c.Object(), Wanted: strings.Join(wanted, "\n"), Disrupts: c.Disrupts,
+	}}
+}
+
+// Harmless returns the differences of an existing object that disrupt nothing: one for each field, or one for an object
+// that is deleted. Objects that are created, members and marks have none.
+func (c Change) Harmless() []Difference {
+	if c.Action == Create || c.Membership || c.Mark {
+		return nil
+	}
+	if c.Action == Delete {
+		if c.Disrupts.Severe() {
+			return nil
+		}
+		return []Difference{{Kind: c.Kind, Object: c.Object(), Disrupts: c.Disrupts}}
+	}
+	severe := c.Differences()
+	if len(severe) == 1 && severe[0].Field == "" {
+		return nil // The change disrupts as a whole.
+	}
+	var differences []Difference
+	for _, f := range c.Fields {
+		if !f.Disrupts.Severe() && !f.Membership {
+			differences = append(differences, Difference{Kind: c.Kind, Object: c.Object(), Field: f.Name, Wanted: f.After,
+				Disrupts: f.Disrupts})
+		}
+	}
+	return differences
+}
+
+// Differences returns the disruptive differences of all changes of a plan, held ones included.
+func (p Plan) Differences() []Difference {
+	var differences []Difference
+	for _, c := range p.Changes {
+		differences = append(differences, c.Differences()...)
+	}
+	for _, h := range p.Held {
+		differences = append(differences, h.Differences()...)
+	}
+	return differences
 }

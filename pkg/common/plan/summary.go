@@ -3,8 +3,6 @@ package plan
 import (
 	"fmt"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // MaxSummary is the length limit of Summary in bytes. An Event's message may have 1024.
@@ -54,31 +52,4 @@ func summarize(c Change) string {
 		fields[i] = escape(f.Name) + ": " + clip(step, maxValue)
 	}
 	return text + " (" + strings.Join(fields, ", ") + ")"
-}
-
-// formatStep shows an update as "before → after". If that doesn't fit and the values are lists, it shows the
-// added and removed entries: in a list of a hundred members the others are irrelevant.
-func formatStep(f Field, fits func(string) bool) string {
-	step := formatValue(f.Before) + " → " + formatValue(f.After)
-	if fits(step) {
-		return step
-	}
-	before, after := strings.Split(f.Before, ","), strings.Split(f.After, ",")
-	if len(before) == 1 && len(after) == 1 {
-		return step
-	}
-	var parts []string
-	add := func(sign string, items []string, others sets.Set[string]) {
-		for _, item := range items {
-			if item != "" && !others.Has(item) {
-				parts = append(parts, sign+escape(strings.TrimSpace(item)))
-			}
-		}
-	}
-	add("+", after, sets.New(before...))
-	add("-", before, sets.New(after...))
-	if len(parts) == 0 {
-		return step // only the order differs
-	}
-	return strings.Join(parts, " ")
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -247,35 +246,4 @@ func plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return strconv.Itoa(n) + " " + noun + "s"
-}
-
-// formatValue returns a field's value, and a placeholder for an empty one, which would look like missing output.
-func formatValue(value string) string {
-	if value == "" {
-		return "(none)"
-	}
-	return escape(value)
-}
-
-// escape escapes characters that could control a terminal or break a line: names and values come from
-// users and clouds.
-func escape(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return s
-	}
-	quoted := strconv.Quote(s)
-	return quoted[1 : len(quoted)-1]
-}
-
-// clip shortens s to at most limit bytes, at a rune's edge.
-func clip(s string, limit int) string {
-	const dots = "…"
-	if len(s) <= limit {
-		return s
-	}
-	cut := limit - len(dots)
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + dots
 }

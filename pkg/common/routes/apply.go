@@ -131,15 +131,6 @@ func (r Route) foreignError() error {
 		"another pod CIDR", r.Destination, r.Name)
 }
 
-// byDestination indexes routes.
-func byDestination(routes []Route) map[string]Route {
-	index := make(map[string]Route, len(routes))
-	for _, route := range routes {
-		index[route.Destination] = route
-	}
-	return index
-}
-
 // recordCreated records a creation until the next list.
 func (r *Routes) recordCreated(route Route) {
 	r.mu.Lock()

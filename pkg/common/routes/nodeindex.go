@@ -164,3 +164,12 @@ func joinPrefixes(list []netip.Prefix) string {
 func invalidCIDR(err error) error {
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "create route", Err: err}
 }
+
+// canonicalCIDR returns the CIDR in the form in which destinations are compared.
+func canonicalCIDR(cidr string) (string, error) {
+	p, err := netip.ParsePrefix(cidr)
+	if err != nil {
+		return "", fmt.Errorf("route destination %q is not a CIDR: %w", cidr, err)
+	}
+	return p.Masked().String(), nil
+}

@@ -149,14 +149,6 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	resp.sendTo(w)
 }
 
-// Transport returns a round tripper that reaches the simulator without sockets. Calls run in the caller's
-// goroutine. A broken connection is an error that wraps ErrBroken.
-func (f *Front) Transport() http.RoundTripper { return transport{f} }
-
-// Direct returns a round tripper that reaches the simulator without faults, latency and limits, and without the log:
-// for what other programs do in the cloud.
-func (f *Front) Direct() http.RoundTripper { return direct{f.handler} }
-
 // handle processes a request in the steps of the package documentation. An error means that the client gets
 // no response.
 func (f *Front) handle(r *http.Request) (*response, error) {

@@ -21,45 +21,6 @@ func brokenError() error {
 		&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)})
 }
 
-// transport is the front as seen by a client in the same process.
-type transport struct{ front *Front }
-
-var _ http.RoundTripper = transport{}
-
-// RoundTrip implements http.RoundTripper.
-func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		defer func() { _ = r.Body.Close() }()
-	}
-	resp, err := t.front.handle(toServerRequest(r))
-	if err != nil {
-		return nil, err
-	}
-	return resp.toHTTP(r), nil
-}
-
-// direct is the simulator behind a front, as seen by a client in the same process.
-type direct struct{ handler http.Handler }
-
-var _ http.RoundTripper = direct{}
-
-// RoundTrip implements http.RoundTripper.
-func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		defer func() { _ = r.Body.Close() }()
-	}
-	in, _, err := readRequest(toServerRequest(r))
-	if err != nil {
-		return nil, err
-	}
-	resp := newResponse()
-	if runHandler(func() { d.handler.ServeHTTP(resp, in) }) {
-		return nil, brokenError()
-	}
-	resp.WriteHeader(http.StatusOK)
-	return resp.toHTTP(r), nil
-}
-
 // toServerRequest converts a client's request into the one that net/http passes to a handler.
 func toServerRequest(r *http.Request) *http.Request {
 	in := r.Clone(r.Context())
