@@ -144,7 +144,8 @@ func (c *Cloud) Validate(in intent.Service) error {
 // Observe implements loadbalancer.Cloud. A deletion needs no members: they are deleted with their pools.
 func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
 	key := observe.Key{Key: request.Key, Named: request.Reference.ID, Addresses: request.Reference.Addresses}
-	d := observe.Depth{Authoritative: request.Freshness == lbcommon.Authoritative, Groups: true}
+	d := observe.Depth{Authoritative: request.Freshness == lbcommon.Authoritative, Groups: true,
+		Left: request.Depth == lbcommon.Existence}
 	if request.Depth == lbcommon.Full {
 		d.Members, d.Groups = true, c.settings.ManageSecurityGroups
 	}
@@ -157,9 +158,14 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 		d.Checksums = nil
 		have, err = c.store.Observe(ctx, key, d)
 	}
-	if err == nil && have.NeedsMembers() {
-		have.NodeListeners, err = c.store.NodeListeners(ctx, have, c.servers())
-		have = have.Follow(key)
+	if err == nil {
+		have, err = c.prove(ctx, key, have)
+	}
+	for i := range have.Left {
+		if err == nil {
+			have.Left[i], err = c.prove(ctx, key, have.Left[i])
+			have.Left[i].KeepFloatingIP = request.Reference.KeepAddress
+		}
 	}
 	if err == nil && request.Want != nil && request.Want.NeedsSubnets(have.LoadBalancer) {
 		have.Subnets, err = c.shared.Subnets(ctx, func(subnets map[string]api.Subnet) bool {
@@ -173,6 +179,16 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 		c.applier.ForgetUnanswered(key)
 	}
 	return have, err
+}
+
+// prove reads the members of a load balancer if only they can prove whose it is.
+func (c *Cloud) prove(ctx context.Context, key observe.Key, have Observed) (Observed, error) {
+	if !have.NeedsMembers() {
+		return have, nil
+	}
+	var err error
+	have.NodeListeners, err = c.store.NodeListeners(ctx, have, c.servers())
+	return have.Follow(key), err
 }
 
 // checksums returns the stored checksums of members that replace a read. Members of unowned nodes are kept: with such

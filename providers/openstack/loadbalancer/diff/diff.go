@@ -362,7 +362,22 @@ func (d *differ) remove() {
 			d.add(d.loadBalancerDelete(lb, "it has the name of this Service's load balancer"))
 		}
 	}
-	lb := d.have.LoadBalancer
+	d.stopUsing(d.have.LoadBalancer)
+	for _, left := range d.have.Left {
+		if d.key.Owns(*left.LoadBalancer) && len(d.key.Guests(*left.LoadBalancer)) == 0 {
+			continue // It is a duplicate.
+		}
+		earlier := newDiffer(d.key, left)
+		earlier.deleting, earlier.refs, earlier.plan = true, d.refs, d.plan
+		earlier.stopUsing(left.LoadBalancer)
+		d.plan = earlier.plan
+	}
+	d.releaseFloatingIPs(d.orphanedFloatingIPs(), nil)
+	d.removeGroups()
+}
+
+// stopUsing plans the deletion of the load balancer, or of what the Service has in it.
+func (d *differ) stopUsing(lb *api.LoadBalancer) {
 	switch {
 	case lb == nil:
 	case d.owner && d.key.Foreign(*lb) != "":
@@ -377,8 +392,6 @@ func (d *differ) remove() {
 	default:
 		d.leave(*lb)
 	}
-	d.releaseFloatingIPs(d.orphanedFloatingIPs(), nil)
-	d.removeGroups()
 }
 
 // removeWithAddresses plans the deletion of a load balancer with its floating IPs. They are deleted after it, so that a

@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/kinds"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/steps"
 )
 
 // A load balancer in the state ERROR may still forward traffic, and Octavia changes nothing of it, including
@@ -51,16 +51,8 @@ func (d *differ) requestFailover(have api.LoadBalancer) plan.Change {
 		Fields: []plan.Field{{Name: "provisioning_status", Before: have.ProvisioningStatus,
 			After: api.Active + " after " + failureTime(have)}},
 		Reason: "the load balancer is in the state ERROR: requesting a failover",
-		Step:   failover(have.ID),
+		Step:   steps.Failover(have.ID),
 	}
 	kinds.FailsOver.Declare(&change)
 	return change
-}
-
-// failover builds a load balancer again, by its ID.
-type failover string
-
-// Do implements plan.Step.
-func (s failover) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
-	return w.Failover(ctx, string(s))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/members"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/steps"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -223,16 +224,8 @@ func (d *differ) loadBalancerAwait(have api.LoadBalancer) (plan.Change, bool) {
 	return plan.Change{
 		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID),
 		Fields: []plan.Field{{Name: "provisioning_status", Before: have.ProvisioningStatus, After: api.Active}},
-		Reason: "it is still being created", Step: creationWait(have.ID),
+		Reason: "it is still being created", Step: steps.CreationWait(have.ID),
 	}, true
-}
-
-// creationWait waits until a load balancer is created, by its ID.
-type creationWait string
-
-// Do implements plan.Step.
-func (s creationWait) Do(ctx context.Context, w Writer, _ *plan.Handles) error {
-	return w.AwaitLoadBalancer(ctx, string(s))
 }
 
 // untag removes this Service's tag from a load balancer that stays. If other Services leave at the same time,

@@ -60,7 +60,36 @@ func (s *Store) assemble(ctx context.Context, key Key, d Depth) (Observed, error
 	if err := s.ensureParts(ctx, have.LoadBalancer.ID, d); err != nil {
 		return Observed{}, err
 	}
+	if d.Left {
+		var err error
+		if have.Left, err = s.left(ctx, key, have, d); err != nil {
+			return Observed{}, err
+		}
+	}
 	return s.withParts(have, d), nil
+}
+
+// left returns the load balancers that a Service shared before the present one.
+func (s *Store) left(ctx context.Context, key Key, have Observed, d Depth) ([]Observed, error) {
+	var list []Observed
+	shared := s.sharedBy(key)
+	sorting.Func(shared, func(a, b api.LoadBalancer) int { return cmp.Compare(a.ID, b.ID) })
+	for _, lb := range shared {
+		if lb.ID == have.LoadBalancer.ID {
+			continue
+		}
+		read := s.ensureParts
+		if d.Authoritative {
+			read = s.readParts
+		}
+		if err := read(ctx, lb.ID, d); err != nil {
+			return nil, err
+		}
+		left := Observed{LoadBalancer: &lb, Named: have.Named, Addresses: have.Addresses, Proven: s.proves(key, lb),
+			FloatingIPs: s.FloatingIPs.Lookup(indexPort + lb.VipPortID)}
+		list = append(list, s.withParts(left, d))
+	}
+	return list, nil
 }
 
 // withParts adds listeners and pools.

@@ -23,6 +23,9 @@ type Observed struct {
 	Replaced *api.LoadBalancer
 	// Others have the same name.
 	Others []api.LoadBalancer
+	// Left are other load balancers with this Service's tag, with their parts: it shared them, and has named another one
+	// since. They are read for its deletion.
+	Left []Observed
 	// Denied is the ID that the Service names, if this client may not read that load balancer.
 	Denied string
 	// Listeners and Pools are those of all Services.
@@ -96,6 +99,8 @@ type Depth struct {
 	Members bool
 	// Groups includes the security groups that open node ports.
 	Groups bool
+	// Left includes load balancers that the Service shared before.
+	Left bool
 	// complete is set if lists cannot show more than the snapshot.
 	complete bool
 	// Checksums are those of the members, from the Service's annotation.

@@ -27,6 +27,11 @@ func (s *Store) read(ctx context.Context, key Key, d Depth) error {
 	if err := reread(ctx, lists...); err != nil {
 		return err
 	}
+	if d.Left {
+		if err := refresh(ctx, s.LoadBalancers); err != nil {
+			return err
+		}
+	}
 	if d.Groups {
 		if err := s.readGroups(ctx, key); err != nil {
 			return err
