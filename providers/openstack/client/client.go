@@ -61,18 +61,6 @@ type Client struct {
 	tls tlsSource
 }
 
-// denial is Keystone's last rejection of the credentials.
-type denial struct {
-	err error
-	at  time.Time
-}
-
-// renewal is an authentication in flight, shared by its waiters.
-type renewal struct {
-	done chan struct{}
-	err  error
-}
-
 // session is a token with its catalog.
 type session struct {
 	provider     *gophercloud.ProviderClient
@@ -85,6 +73,18 @@ type session struct {
 	renewAt time.Time
 	// noMicroversion is set once Nova has rejected computeMicroversion.
 	noMicroversion atomic.Bool
+}
+
+// renewal is an authentication in flight, shared by its waiters.
+type renewal struct {
+	done chan struct{}
+	err  error
+}
+
+// denial is Keystone's last rejection of the credentials.
+type denial struct {
+	err error
+	at  time.Time
 }
 
 var _ api.Caller = (*Client)(nil)

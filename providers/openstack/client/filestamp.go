@@ -23,17 +23,17 @@ func stampFiles(files []string) []fileStamp {
 	return out
 }
 
-func anyChanged(files []fileStamp) bool {
-	return slices.ContainsFunc(files, func(f fileStamp) bool {
-		current := newFileStamp(f.name)
-		return !current.modTime.Equal(f.modTime) || current.size != f.size
-	})
-}
-
 func newFileStamp(name string) fileStamp {
 	info, err := os.Stat(name)
 	if err != nil {
 		return fileStamp{name: name}
 	}
 	return fileStamp{name: name, modTime: info.ModTime(), size: info.Size()}
+}
+
+func anyChanged(files []fileStamp) bool {
+	return slices.ContainsFunc(files, func(f fileStamp) bool {
+		current := newFileStamp(f.name)
+		return !current.modTime.Equal(f.modTime) || current.size != f.size
+	})
 }

@@ -65,16 +65,16 @@ type Source struct {
 	tagsFailedAt time.Time
 }
 
-// checkedTarget is whether a route leads to a server, as far as Neutron shows, and when it was read.
-type checkedTarget struct {
-	leads bool
-	at    time.Time
-}
-
 // target is a route and a server that it may lead to.
 type target struct {
 	route  api.ExtraRoute
 	server string
+}
+
+// checkedTarget is whether a route leads to a server, as far as Neutron shows, and when it was read.
+type checkedTarget struct {
+	leads bool
+	at    time.Time
 }
 
 // Options configure NewSource.

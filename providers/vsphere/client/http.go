@@ -19,9 +19,6 @@ var (
 	errTooLong   = errors.New("the response is too long")
 )
 
-// requestKey is the context key of a request's description.
-type requestKey struct{}
-
 // isTransportError reports whether an error of the HTTP client means that there was no response.
 func isTransportError(err error) bool {
 	var u *url.Error
@@ -29,6 +26,9 @@ func isTransportError(err error) bool {
 	unclassified := errors.As(err, &u) && cloudapi.ClassOf(u.Err) == cloudapi.Unknown
 	return unclassified || errors.Is(err, errTruncated) || errors.As(err, &n)
 }
+
+// requestKey is the context key of a request's description.
+type requestKey struct{}
 
 // describe returns the description of a request for metrics and rate limits.
 func describe(r *http.Request) cloudapi.Request {

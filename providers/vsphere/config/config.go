@@ -33,6 +33,20 @@ type Config struct {
 	RouterPath   string
 }
 
+// NSX is the connection to the manager of NSX-T.
+type NSX struct {
+	Host              string
+	Insecure          bool
+	CAFile            string
+	CertFile, KeyFile string
+	User              string
+	Password          common.Secret
+	RemoteAuth        bool
+	VMCToken          common.Secret
+	VMCAuthHost       string
+	Secret            SecretRef
+}
+
 // LoadBalancing is the configuration of load balancers.
 type LoadBalancing struct {
 	// Size, ServiceID and Tier1Path select the load balancer service: one with that ID, or one on the gateway, which is
@@ -56,20 +70,6 @@ type Named struct{ ID, Name string }
 
 // IsZero reports whether nothing is referenced.
 func (n Named) IsZero() bool { return n == Named{} }
-
-// NSX is the connection to the manager of NSX-T.
-type NSX struct {
-	Host              string
-	Insecure          bool
-	CAFile            string
-	CertFile, KeyFile string
-	User              string
-	Password          common.Secret
-	RemoteAuth        bool
-	VMCToken          common.Secret
-	VMCAuthHost       string
-	Secret            SecretRef
-}
 
 // VCenter is one vCenter, with the defaults of [Global] filled in.
 type VCenter struct {
