@@ -24,6 +24,9 @@ type disruptiveEdit struct {
 	calls []string
 }
 
+// unlistedGroup is the edit that removes a security group from the Service.
+const unlistedGroup = "no listed security group"
+
 // port443 edits the port 443, if the Service still has it.
 func port443(edit func(*v1.ServicePort)) func(*v1.Service) {
 	return func(s *v1.Service) {
@@ -57,6 +60,8 @@ func editsOfBoth() map[string]disruptiveEdit {
 			[]string{"SetSubnets", "DetachLoadBalancerFromSubnets"}},
 		"another node port": {nil, port443(func(p *v1.ServicePort) { p.NodePort = 30999 }),
 			[]string{"ModifyListener", "DeleteLoadBalancerListeners"}},
+		// The load balancer joins its own group, which serves the further port, and stays in the listed one.
+		unlistedGroup: {annotate(annotation.KeySecurityGroups, "{group-own}"), without(annotation.KeySecurityGroups), nil},
 	}
 }
 
@@ -87,6 +92,9 @@ func TestHeldEditsHoldNothingElse(t *testing.T) {
 			if kind == "classic" && !groups {
 				continue // always has security groups
 			}
+			if !groups { // Those that a Service does not list are not ours.
+				delete(edits, unlistedGroup)
+			}
 			names := slices.Sorted(maps.Keys(edits))
 			for i, first := range names {
 				for _, second := range names[i:] {
@@ -114,7 +122,7 @@ func TestHeldEditsHoldNothingElse(t *testing.T) {
 			d.Disrupts = e.Disrupts
 			return e.Covers(d)
 		}) {
-			t.Logf("no edit is held because %s", e.Change)
+			t.Errorf("no edit is held because %s", e.Change)
 		}
 	}
 }
