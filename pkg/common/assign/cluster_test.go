@@ -78,6 +78,13 @@ func (b *balancers) fail(err error) {
 	b.err = err
 }
 
+// delay sets how long deletions last.
+func (b *balancers) delay(lasts time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lasts = lasts
+}
+
 func (b *balancers) GetLoadBalancer(ctx context.Context, cluster string, s *v1.Service) (*v1.LoadBalancerStatus, bool, error) {
 	if b.real != nil {
 		return b.real.GetLoadBalancer(ctx, cluster, s)
@@ -121,7 +128,10 @@ func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, s *
 		return err
 	}
 	defer unlock()
-	time.Sleep(b.lasts)
+	b.mu.Lock()
+	lasts := b.lasts
+	b.mu.Unlock()
+	time.Sleep(lasts)
 	return b.call("delete", func() { b.exist = false })
 }
 

@@ -226,7 +226,7 @@ func TestEditDuringTheEndOfAMove(t *testing.T) {
 		if err := s.ensure("b"); err != nil {
 			t.Fatal(err)
 		}
-		s.a.lasts = time.Minute
+		s.a.delay(time.Minute)
 		time.Sleep(DefaultMoveDelay + time.Second)
 		if !s.a.has() {
 			t.Fatal("the deletion has ended")
