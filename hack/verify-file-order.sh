@@ -3,6 +3,6 @@
 # reader can then start with the file that refers to no other, and data flows one way: intent, desired, diff, apply.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-mapfile -t folders < <(go_files | grep -v '_test\.go$' | xargs -n1 dirname | sort -u)
+mapfile -t modules < <(workspace_modules)
 (cd hack/architecture && GOWORK=off go build -o "$root/bin/tools/cycles" ./cycles)
-bin/tools/cycles "${folders[@]}"
+bin/tools/cycles "${modules[@]}"

@@ -1,35 +1,36 @@
-// Command cycles checks that the files of a package have an order: no file refers to one that refers back to it,
+// Command cycles checks that the files of each package have an order: no file refers to one that refers back to it,
 // directly or through others. It lists the references of each cycle and exits with 1.
 //
-//	cycles FOLDER...
+//	cycles MODULE...
+//
+// It reads the packages of the modules in these folders, without tests.
 package main
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"go/types"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/tools/go/packages"
 )
 
 func main() {
 	failed := false
 	for _, folder := range os.Args[1:] {
-		graph, err := readPackage(folder)
+		found, err := readModule(folder)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "cycles:", err)
 			os.Exit(1)
 		}
-		for _, line := range graph.cycles() {
-			fmt.Printf("%s: %s\n", folder, line)
-			failed = true
+		for _, pkg := range found {
+			for _, line := range referencesOf(pkg).cycles() {
+				fmt.Printf("%s: %s\n", pkg.PkgPath, line)
+				failed = true
+			}
 		}
 	}
 	if failed {
@@ -37,37 +38,35 @@ func main() {
 	}
 }
 
-// graph has the names that a file uses of other files, by the names of both files.
-type graph map[string]map[string]map[string]bool
-
-// readPackage returns the references between the files of one package, tests not included.
-func readPackage(folder string) (graph, error) {
-	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
+// readModule returns the packages of a module with their types. Those of imports come from the build cache, without which
+// names in literals and embedded fields of imported types are not known.
+func readModule(folder string) ([]*packages.Package, error) {
+	const parts = packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes |
+		packages.NeedTypesInfo | packages.NeedImports | packages.NeedExportFile
+	found, err := packages.Load(&packages.Config{Mode: parts, Dir: folder}, "./...")
 	if err != nil {
 		return nil, err
 	}
-	set := token.NewFileSet()
-	var files []*ast.File
-	for _, path := range paths {
-		if strings.HasSuffix(path, "_test.go") {
-			continue
+	for _, pkg := range found {
+		for _, problem := range pkg.Errors {
+			return nil, fmt.Errorf("%s: %w", pkg.PkgPath, problem)
 		}
-		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, file)
 	}
-	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
-	// Imports are not resolved: only names of this package count, and the errors about others are ignored.
-	config := types.Config{Importer: noImporter{}, Error: func(error) {}, FakeImportC: true}
-	pkg, _ := config.Check(folder, set, files, info)
+	return found, nil
+}
+
+// graph has the names that a file uses of other files, by the names of both files.
+type graph map[string]map[string]map[string]bool
+
+// referencesOf returns the references between the files of a package.
+func referencesOf(pkg *packages.Package) graph {
 	references := graph{}
-	for ident, object := range info.Uses {
-		if object.Pkg() != pkg || !isDeclaration(object) {
+	for ident, object := range pkg.TypesInfo.Uses {
+		if object.Pkg() != pkg.Types || !isDeclaration(object) {
 			continue
 		}
-		from, to := filepath.Base(set.File(ident.Pos()).Name()), filepath.Base(set.File(object.Pos()).Name())
+		from := filepath.Base(pkg.Fset.Position(ident.Pos()).Filename)
+		to := filepath.Base(pkg.Fset.Position(object.Pos()).Filename)
 		if from == to {
 			continue
 		}
@@ -79,7 +78,7 @@ func readPackage(folder string) (graph, error) {
 		}
 		references[from][to][object.Name()] = true
 	}
-	return references, nil
+	return references
 }
 
 // isDeclaration reports whether an object is declared at the top level of a file, or is a method. A field belongs to
@@ -120,11 +119,4 @@ func (g graph) reaches(from, to string, seen map[string]bool) bool {
 		}
 	}
 	return false
-}
-
-// noImporter resolves no import.
-type noImporter struct{}
-
-func (noImporter) Import(path string) (*types.Package, error) {
-	return nil, errors.New(cmp.Or(path, "no path") + " is not resolved")
 }

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// unidentified is the name of the cloud of Unidentified, and the label of its metrics.
+const unidentified = "all"
+
 // Budget limits how many Nodes are deleted within an interval: those of each cloud, and those that may be of any cloud
 // together with all others. It is safe for concurrent use.
 type Budget struct {
@@ -38,6 +41,3 @@ func (b *Budget) take(provider string, now time.Time, interval time.Duration, li
 	b.allowed[provider] = append(b.allowed[provider], now)
 	return deleted, true
 }
-
-// unidentified is the name of the cloud of Unidentified, and the label of its metrics.
-const unidentified = "all"

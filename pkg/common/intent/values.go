@@ -15,6 +15,18 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
+// Bounds of values. They cover the ranges of all known clouds; a provider refuses what its own cloud does not
+// allow.
+const (
+	maxProbe               = time.Hour
+	maxIdle                = 24 * time.Hour
+	maxDraining            = time.Hour // the most that classic and network load balancers of AWS accept
+	maxThreshold           = 10        // ELB and Octavia both end at 10
+	maxPort                = 65535
+	defaultAffinityTimeout = 10800 // the API server's default of sessionAffinityConfig.clientIP.timeoutSeconds
+	localProbePath         = "/healthz"
+)
+
 // splitList splits a comma list and trims spaces. An empty entry is an error, because it usually results from
 // a value that was not filled in.
 func splitList(value string) ([]string, error) {
@@ -184,15 +196,3 @@ func parsePath(value string) (string, error) {
 func Int(minimum, maximum int) func(string) (int, error) {
 	return func(value string) (int, error) { return parseInt(value, minimum, maximum) }
 }
-
-// Bounds of values. They cover the ranges of all known clouds; a provider refuses what its own cloud does not
-// allow.
-const (
-	maxProbe               = time.Hour
-	maxIdle                = 24 * time.Hour
-	maxDraining            = time.Hour // the most that classic and network load balancers of AWS accept
-	maxThreshold           = 10        // ELB and Octavia both end at 10
-	maxPort                = 65535
-	defaultAffinityTimeout = 10800 // the API server's default of sessionAffinityConfig.clientIP.timeoutSeconds
-	localProbePath         = "/healthz"
-)

@@ -13,6 +13,10 @@ import (
 // Further ones are undone together.
 const maxEvaluations = 8
 
+// maxKeepRounds bounds how often a plan is made again because what is kept leads to further held differences: a cloud
+// has few layers of objects. What is still found after them is held as a whole.
+const maxKeepRounds = 10
+
 // causes decide which differences of a plan the edits of a Service cause. A difference is caused by an edit if it is
 // not part of the plan for the last inputs, which is made with the same code, configuration, shared state and
 // observation.
@@ -243,7 +247,3 @@ func (c *Controller) diffKeeping(key Key, want, have any, keep []plan.Difference
 	}
 	return c.cloud.Diff(key, &want, have)
 }
-
-// maxKeepRounds bounds how often a plan is made again because what is kept leads to further held differences: a cloud
-// has few layers of objects. What is still found after them is held as a whole.
-const maxKeepRounds = 10

@@ -24,6 +24,20 @@ type Waiter struct {
 	uncertain map[Request]uncertainRequest
 }
 
+// start is a request in flight, which equal requests share.
+type start struct {
+	done chan struct{}
+	// op and err are set when done is closed.
+	op  Operation
+	err error
+}
+
+// uncertainRequest is a request without a reply.
+type uncertainRequest struct {
+	id    string
+	since time.Time
+}
+
 // Request identifies the change that an operation makes. Equal requests share an operation while it runs.
 type Request struct {
 	// Name is the cloud's name of the call, such as forwardingRules.insert.
@@ -191,18 +205,4 @@ func (w *Waiter) pruneLocked() {
 
 func (w *Waiter) countLocked() {
 	shared().running.WithLabelValues(w.options.Provider).Set(float64(len(w.pending)))
-}
-
-// start is a request in flight, which equal requests share.
-type start struct {
-	done chan struct{}
-	// op and err are set when done is closed.
-	op  Operation
-	err error
-}
-
-// uncertainRequest is a request without a reply.
-type uncertainRequest struct {
-	id    string
-	since time.Time
 }

@@ -5,6 +5,9 @@ import (
 	"sync"
 )
 
+// Handle names an object that may not exist yet. Apply resolves it when the creation returns.
+type Handle string
+
 // Handles maps handles to the IDs of objects that were created while a plan was applied. It is
 // safe for concurrent use.
 type Handles struct {
@@ -41,6 +44,3 @@ func (h *Handles) ID(handle Handle) (string, error) {
 	}
 	return id, nil
 }
-
-// Handle names an object that may not exist yet. Apply resolves it when the creation returns.
-type Handle string

@@ -7,13 +7,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
-// operation is the creation or deletion of a route. It is comparable because it is the key of a batch.
-type operation struct {
-	cluster string
-	create  bool
-	route   Route
-}
-
 // apply runs one batch: deletions first, because the framework deletes a route and creates another to the same
 // destination concurrently.
 func (r *Routes) apply(ctx context.Context, ops []operation) (map[operation]error, error) {

@@ -66,6 +66,13 @@ type Routes struct {
 	clusterCIDRs []netip.Prefix
 }
 
+// operation is the creation or deletion of a route. It is comparable because it is the key of a batch.
+type operation struct {
+	cluster string
+	create  bool
+	route   Route
+}
+
 var _ cloudprovider.Routes = (*Routes)(nil)
 
 // LimitTo makes CreateRoute reject destinations outside of the cluster CIDRs. Existing routes stay: the framework does

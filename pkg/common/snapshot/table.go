@@ -10,6 +10,67 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 )
 
+// Kind declares one kind of object. Each field is optional unless a used method of a Table needs it.
+type Kind[T any] struct {
+	// ID returns the unique ID of an object. Lists need it.
+	ID func(T) string
+	// List reads all objects of this kind.
+	List func(context.Context) ([]T, error)
+	// Covers reports whether List includes an object. Lists say nothing about other objects, which only single
+	// reads find. Nil means that lists are complete.
+	Covers func(T) bool
+	// ListsLag is set for clouds with lists that may miss objects that exist. An object that a list lacks is unknown
+	// then, and has to be read.
+	ListsLag bool
+	// Read reads one object. An error of class NotFound means that it does not exist.
+	Read func(ctx context.Context, id string) (T, error)
+	// MaxAge is the max age for a list, or a single object, to count as fresh.
+	MaxAge time.Duration
+	// Settle bounds how long reads may miss an object that we created, and how long lists may return one that we
+	// deleted. Zero is for strongly consistent clouds.
+	Settle time.Duration
+	// EvictAfter bounds how long an object stays that lists do not include and that is neither read nor written.
+	// Zero means twice MaxAge, or forever without MaxAge.
+	EvictAfter time.Duration
+	// Index returns the keys under which Lookup finds an object, such as its name or its parent.
+	Index func(T) []string
+}
+
+// box returns the kind for values of any type.
+func (k Kind[T]) box() Kind[any] {
+	out := Kind[any]{MaxAge: k.MaxAge, Settle: k.Settle, EvictAfter: k.EvictAfter, ListsLag: k.ListsLag}
+	if out.EvictAfter == 0 {
+		out.EvictAfter = 2 * k.MaxAge
+	}
+	if k.ID != nil {
+		out.ID = func(value any) string { return k.ID(value.(T)) }
+	}
+	if k.List != nil {
+		out.List = func(ctx context.Context) ([]any, error) {
+			list, err := k.List(ctx)
+			return box(list), err
+		}
+	}
+	if k.Covers != nil {
+		out.Covers = func(value any) bool { return k.Covers(value.(T)) }
+	}
+	if k.Read != nil {
+		out.Read = func(ctx context.Context, id string) (any, error) { return k.Read(ctx, id) }
+	}
+	if k.Index != nil {
+		out.Index = func(value any) []string { return k.Index(value.(T)) }
+	}
+	return out
+}
+
+func box[T any](list []T) []any {
+	values := make([]any, len(list))
+	for i, value := range list {
+		values[i] = value
+	}
+	return values
+}
+
 // table is what a Table does, for values of any type: Table is compiled for each type, table once.
 type table struct {
 	store *Store
@@ -157,65 +218,4 @@ func (t *table) unindex(id string) {
 			delete(t.keys, key)
 		}
 	}
-}
-
-// Kind declares one kind of object. Each field is optional unless a used method of a Table needs it.
-type Kind[T any] struct {
-	// ID returns the unique ID of an object. Lists need it.
-	ID func(T) string
-	// List reads all objects of this kind.
-	List func(context.Context) ([]T, error)
-	// Covers reports whether List includes an object. Lists say nothing about other objects, which only single
-	// reads find. Nil means that lists are complete.
-	Covers func(T) bool
-	// ListsLag is set for clouds with lists that may miss objects that exist. An object that a list lacks is unknown
-	// then, and has to be read.
-	ListsLag bool
-	// Read reads one object. An error of class NotFound means that it does not exist.
-	Read func(ctx context.Context, id string) (T, error)
-	// MaxAge is the max age for a list, or a single object, to count as fresh.
-	MaxAge time.Duration
-	// Settle bounds how long reads may miss an object that we created, and how long lists may return one that we
-	// deleted. Zero is for strongly consistent clouds.
-	Settle time.Duration
-	// EvictAfter bounds how long an object stays that lists do not include and that is neither read nor written.
-	// Zero means twice MaxAge, or forever without MaxAge.
-	EvictAfter time.Duration
-	// Index returns the keys under which Lookup finds an object, such as its name or its parent.
-	Index func(T) []string
-}
-
-// box returns the kind for values of any type.
-func (k Kind[T]) box() Kind[any] {
-	out := Kind[any]{MaxAge: k.MaxAge, Settle: k.Settle, EvictAfter: k.EvictAfter, ListsLag: k.ListsLag}
-	if out.EvictAfter == 0 {
-		out.EvictAfter = 2 * k.MaxAge
-	}
-	if k.ID != nil {
-		out.ID = func(value any) string { return k.ID(value.(T)) }
-	}
-	if k.List != nil {
-		out.List = func(ctx context.Context) ([]any, error) {
-			list, err := k.List(ctx)
-			return box(list), err
-		}
-	}
-	if k.Covers != nil {
-		out.Covers = func(value any) bool { return k.Covers(value.(T)) }
-	}
-	if k.Read != nil {
-		out.Read = func(ctx context.Context, id string) (any, error) { return k.Read(ctx, id) }
-	}
-	if k.Index != nil {
-		out.Index = func(value any) []string { return k.Index(value.(T)) }
-	}
-	return out
-}
-
-func box[T any](list []T) []any {
-	values := make([]any, len(list))
-	for i, value := range list {
-		values[i] = value
-	}
-	return values
 }

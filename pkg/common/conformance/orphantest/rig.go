@@ -32,6 +32,39 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
+// Options describe a provider to Run.
+type Options struct {
+	// Volatile are prefixes of the names of fields that change with every update of an object, or with time. Shared are
+	// prefixes of fields of shared objects, such as nodes, that orphans add to: they are compared only after all orphans
+	// are deleted.
+	Volatile, Shared []string
+	// Lists are the operations that list the inventory, each with the kinds that cannot be listed without it.
+	Lists map[string][]string
+	// Restrict makes the cloud reject an operation as it does for credentials that are limited to certain requests, if
+	// that differs from a denied call. An empty name removes the restriction. It is nil if the cloud has no such
+	// credentials.
+	Restrict func(world conformance.World, operation string)
+	// MaxLists is the maximum number of calls of Lists in one inventory.
+	MaxLists int
+	// ServicesPerCall is the number of Services for which an inventory without parts may make another call, where the
+	// cloud cannot list what it needs; 0 if it can.
+	ServicesPerCall int
+	// Unproven are the kinds of objects without a mark: only the objects that use them identify their cluster. Those of
+	// another cluster are unidentified. Those of this cluster may become unidentified when a deletion is interrupted, and
+	// are then not deleted.
+	Unproven []string
+	// LeftByHand are the kinds of objects that stay, as unidentified, after their load balancer was deleted by hand.
+	LeftByHand []string
+	// LateKinds are the kinds that the cloud still reports as in use for a while after the objects that use them are
+	// deleted: a second run deletes them.
+	LateKinds []string
+	// RefusesSameService is set if the provider refuses a Service with the namespace and name of one in another cluster of
+	// the same name.
+	RefusesSameService bool
+	// OrphanedRoutes is set if the mark of routes proves their cluster.
+	OrphanedRoutes bool
+}
+
 // The UIDs of the cluster, and of another cluster of the same name.
 const (
 	clusterUID = "c0ffee00-0000-4000-8000-000000000001"
@@ -307,39 +340,6 @@ func (r *rig) session() (orphans.Session, error) {
 }
 
 func ignoreOK[T any](value T, _ bool) T { return value }
-
-// Options describe a provider to Run.
-type Options struct {
-	// Volatile are prefixes of the names of fields that change with every update of an object, or with time. Shared are
-	// prefixes of fields of shared objects, such as nodes, that orphans add to: they are compared only after all orphans
-	// are deleted.
-	Volatile, Shared []string
-	// Lists are the operations that list the inventory, each with the kinds that cannot be listed without it.
-	Lists map[string][]string
-	// Restrict makes the cloud reject an operation as it does for credentials that are limited to certain requests, if
-	// that differs from a denied call. An empty name removes the restriction. It is nil if the cloud has no such
-	// credentials.
-	Restrict func(world conformance.World, operation string)
-	// MaxLists is the maximum number of calls of Lists in one inventory.
-	MaxLists int
-	// ServicesPerCall is the number of Services for which an inventory without parts may make another call, where the
-	// cloud cannot list what it needs; 0 if it can.
-	ServicesPerCall int
-	// Unproven are the kinds of objects without a mark: only the objects that use them identify their cluster. Those of
-	// another cluster are unidentified. Those of this cluster may become unidentified when a deletion is interrupted, and
-	// are then not deleted.
-	Unproven []string
-	// LeftByHand are the kinds of objects that stay, as unidentified, after their load balancer was deleted by hand.
-	LeftByHand []string
-	// LateKinds are the kinds that the cloud still reports as in use for a while after the objects that use them are
-	// deleted: a second run deletes them.
-	LateKinds []string
-	// RefusesSameService is set if the provider refuses a Service with the namespace and name of one in another cluster of
-	// the same name.
-	RefusesSameService bool
-	// OrphanedRoutes is set if the mark of routes proves their cluster.
-	OrphanedRoutes bool
-}
 
 // dump returns every object of the world by kind and ID, with its fields except for those to omit.
 func (r *rig) dump(omit ...string) map[string]string {
