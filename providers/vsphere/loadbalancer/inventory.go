@@ -131,7 +131,8 @@ func (l *lister) listAllocations(ctx context.Context) ([]api.IPAllocation, error
 	slices.Sort(pools)
 	var out []api.IPAllocation
 	for _, pool := range slices.Compact(pools) {
-		all, err := l.store.listAllocations(ctx, pool)
+		// Syncs do not read a pool because of this.
+		all, err := listAll[api.IPAllocation](ctx, l.store.api, api.Allocations(pool))
 		if cloudapi.Is(err, cloudapi.NotFound) {
 			continue // The pool was deleted.
 		}

@@ -2,7 +2,6 @@ package loadbalancer
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -47,14 +46,15 @@ func resourceOf[T any](object T) api.Resource {
 }
 
 func (c *collection[T, P]) list(ctx context.Context) ([]T, error) {
-	documents, err := c.api.List(ctx, c.path)
+	return listAll[T, P](ctx, c.api, c.path)
+}
+
+// listAll reads the objects at a path, without keeping them.
+func listAll[T any, P api.NSXObject[T]](ctx context.Context, client api.NSXT, path string) ([]T, error) {
+	documents, err := client.List(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	return parseAll[T, P](documents)
-}
-
-func parseAll[T any, P api.NSXObject[T]](documents []json.RawMessage) ([]T, error) {
 	out := make([]T, 0, len(documents))
 	for _, document := range documents {
 		object, err := api.ParseObject[T, P](document)
@@ -161,15 +161,6 @@ func (s *store) allocationsOf(
 		}
 	}
 	return out, nil
-}
-
-// listAllocations reads the allocations of a pool for an inventory: other reads do not have that pool because of it.
-func (s *store) listAllocations(ctx context.Context, pool string) ([]api.IPAllocation, error) {
-	documents, err := s.api.List(ctx, api.Allocations(pool))
-	if err != nil {
-		return nil, err
-	}
-	return parseAll[api.IPAllocation](documents)
 }
 
 // addressOf returns the address of an allocation, "" while it has none. A chosen address counts only once it is

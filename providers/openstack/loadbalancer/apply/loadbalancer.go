@@ -44,8 +44,8 @@ func (w Writer) CreateLoadBalancer(ctx context.Context, spec loadbalancers.Creat
 
 // AwaitCreation waits until a new load balancer is ACTIVE.
 func (w Writer) AwaitCreation(ctx context.Context, id string, want model.Desired) error {
-	err := w.awaitBuilt(ctx, id)
-	if lb, ok := w.store.LoadBalancer(id); err != nil && ok && lb.ProvisioningStatus == api.Error {
+	failed, err := w.awaitBuilt(ctx, id)
+	if failed {
 		err = w.creationFailed(ctx, id, want)
 	}
 	if err == nil {
@@ -56,13 +56,15 @@ func (w Writer) AwaitCreation(ctx context.Context, id string, want model.Desired
 	return w.finish(err, nil)
 }
 
-// awaitBuilt waits until a load balancer that is being created is ACTIVE, and records that it has failed.
-func (w Writer) awaitBuilt(ctx context.Context, id string) error {
-	err := w.awaitActive(ctx, id)
-	if lb, ok := w.store.LoadBalancer(id); err != nil && ok && lb.ProvisioningStatus == api.Error {
+// awaitBuilt waits until a load balancer that is being created is ACTIVE. It records and reports that Octavia failed to
+// build it.
+func (w Writer) awaitBuilt(ctx context.Context, id string) (failed bool, err error) {
+	err = w.awaitActive(ctx, id)
+	lb, ok := w.store.LoadBalancer(id)
+	if failed = err != nil && ok && lb.ProvisioningStatus == api.Error; failed {
 		w.store.FailCreation(id)
 	}
-	return err
+	return failed, err
 }
 
 // creationFailed records that a load balancer that was just created is in the state ERROR.
@@ -105,7 +107,8 @@ func (w Writer) ReserveReplaced(lb api.LoadBalancer) {
 
 // AwaitLoadBalancer waits until a load balancer that is still being created accepts changes.
 func (w Writer) AwaitLoadBalancer(ctx context.Context, id string) error {
-	return w.finish(w.awaitBuilt(ctx, id), nil)
+	_, err := w.awaitBuilt(ctx, id)
+	return w.finish(err, nil)
 }
 
 // SecondSubnet returns a subnet of the other family in the network of the first; "" if there is none.
